@@ -1,0 +1,80 @@
+# Compiler settings and the three functions with which every room declares its targets.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CARAVAN_SANITIZE "" CACHE STRING "Value of -fsanitize, such as address,undefined or thread")
+
+# Heavy downloads and build results that every checkout shares.
+if(DEFINED ENV{CARAVAN_CACHE})
+  set(CARAVAN_CACHE "$ENV{CARAVAN_CACHE}")
+else()
+  set(CARAVAN_CACHE "$ENV{HOME}/.cache/caravan")
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env "CCACHE_DIR=${CARAVAN_CACHE}/ccache"
+      "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=true ${CCACHE})
+endif()
+
+include(CheckPIESupported)
+check_pie_supported()
+find_package(Threads REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(fmt REQUIRED)
+
+add_library(caravan_flags INTERFACE)
+target_compile_definitions(caravan_flags INTERFACE CARAVAN_VERSION="${PROJECT_VERSION}")
+target_compile_options(caravan_flags INTERFACE -Wall -Wextra -Wconversion -Wno-sign-conversion -Werror)
+if(CARAVAN_SANITIZE)
+  add_compile_options(-fsanitize=${CARAVAN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -O1)
+  add_link_options(-fsanitize=${CARAVAN_SANITIZE})
+else()
+  add_compile_options(-fstack-protector-strong -fstack-clash-protection -fcf-protection)
+  add_compile_definitions(_GLIBCXX_ASSERTIONS $<$<CONFIG:Release>:_FORTIFY_SOURCE=3>)
+  add_link_options(-Wl,-z,relro,-z,now)
+endif()
+
+# caravan_library(NAME SOURCES... DEPS ...): a static library whose headers are included from the repository root.
+function(caravan_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC "${CMAKE_SOURCE_DIR}")
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE caravan_flags)
+endfunction()
+
+# caravan_program(NAME SOURCES... DEPS ...): lands in build/<preset>/bin.
+function(caravan_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} caravan_flags)
+endfunction()
+
+enable_testing()
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+# caravan_test(NAME LABELS unit SOURCES ... DEPS ...): a GoogleTest program; every test in it is one of ctest's.
+function(caravan_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}")
+  target_compile_definitions(${name} PRIVATE CARAVAN_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CARAVAN_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} caravan_flags GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}. PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()

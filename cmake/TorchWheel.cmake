@@ -1,0 +1,32 @@
+# LibTorch from the wheel that ./dev setup installs, as the imported targets torch::cpu and torch::c10.
+# find_package(Torch) of the wheel insists on a full CUDA toolkit, which a CPU build does not need.
+
+file(GLOB _torch_candidates "${CARAVAN_CACHE}/python/lib/python3.*/site-packages/torch")
+list(GET _torch_candidates 0 _torch_found)
+set(TORCH_WHEEL_DIR "${_torch_found}" CACHE PATH "site-packages/torch of the wheel")
+if(NOT EXISTS "${TORCH_WHEEL_DIR}/lib/libtorch_cpu.so")
+  message(FATAL_ERROR "no LibTorch in '${TORCH_WHEEL_DIR}': run ./dev setup, or set TORCH_WHEEL_DIR")
+endif()
+get_filename_component(_site "${TORCH_WHEEL_DIR}" DIRECTORY)
+
+# The wheel also ships old google/protobuf and fmt headers: show the compiler only torch's own.
+set(_torch_view "${CMAKE_BINARY_DIR}/torch-include")
+file(MAKE_DIRECTORY "${_torch_view}")
+foreach(_d ATen c10 caffe2 torch)
+  file(CREATE_LINK "${TORCH_WHEEL_DIR}/include/${_d}" "${_torch_view}/${_d}" SYMBOLIC)
+endforeach()
+set(_torch_includes "${_torch_view}" "${_torch_view}/torch/csrc/api/include")
+
+add_library(torch::c10 SHARED IMPORTED GLOBAL)
+set_target_properties(torch::c10 PROPERTIES
+  IMPORTED_LOCATION "${TORCH_WHEEL_DIR}/lib/libc10.so"
+  INTERFACE_INCLUDE_DIRECTORIES "${_torch_includes}"
+  INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${_torch_includes}")
+
+add_library(torch::cpu SHARED IMPORTED GLOBAL)
+set_target_properties(torch::cpu PROPERTIES
+  IMPORTED_LOCATION "${TORCH_WHEEL_DIR}/lib/libtorch_cpu.so"
+  IMPORTED_LINK_DEPENDENT_LIBRARIES torch::c10
+  INTERFACE_COMPILE_DEFINITIONS "USE_DISTRIBUTED;USE_C10D_GLOO;AT_PER_OPERATOR_HEADERS"
+  INTERFACE_LINK_LIBRARIES "torch::c10;Threads::Threads"
+  INTERFACE_LINK_OPTIONS "LINKER:-rpath-link,${TORCH_WHEEL_DIR}/lib:${_site}/nvidia/cu13/lib")

@@ -1,0 +1,1 @@
+//! Common Expression Language rules of the API schema, evaluated over JSON.

@@ -1,0 +1,4 @@
+//! C ABI over the crates that Caravan uses from Rust; the header is `rust/caravan_ffi.h`.
+
+mod cel_rules;
+mod tokenizer;

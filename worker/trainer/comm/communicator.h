@@ -1,0 +1,53 @@
+// Collectives over one group of ranks, as the trainer sees them. Three implementations: Gloo, NCCL and an in-process
+// fake for tests (ranks are threads). No file outside worker/trainer/comm sees c10d.
+//
+// Tensors are contiguous. Every rank of the group calls the same operations in the same order. Sums of bf16 tensors are
+// made in fp32 and rounded once. A lost peer shows as an exception of type CommunicationError in some ranks and as a hang in
+// others: the agent ends the process either way, a rank never tries to recover.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace caravan::trainer {
+
+class CommunicationError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// An operation under way; the tensor it was given must live until wait() returns.
+class PendingTransfer {
+ public:
+  virtual ~PendingTransfer() = default;
+  virtual void wait() = 0;
+};
+
+enum class Reduction { Sum, Max };
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  virtual void all_reduce(at::Tensor& tensor, Reduction reduction) = 0;
+  // output: `size` times input along dimension 0, in rank order.
+  virtual void all_gather(at::Tensor& output, const at::Tensor& input) = 0;
+  // input: `size` times output along dimension 0; rank r receives the sum of all r-th parts.
+  virtual void reduce_scatter(at::Tensor& output, const at::Tensor& input) = 0;
+  // Both split in `size` equal parts along dimension 0.
+  virtual void all_to_all(at::Tensor& output, const at::Tensor& input) = 0;
+  virtual void broadcast(at::Tensor& tensor, int root) = 0;
+  virtual void barrier() = 0;
+
+  // Peers are ranks of the group. A tag is unique among the transfers under way between two ranks.
+  virtual std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) = 0;
+  virtual std::unique_ptr<PendingTransfer> receive(at::Tensor& tensor, int peer, int tag) = 0;
+};
+
+}  // namespace caravan::trainer

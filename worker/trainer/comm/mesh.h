@@ -1,0 +1,41 @@
+// Where a rank stands in the three parallel axes, and the groups it talks to. Tensor parallel is the fastest axis, so
+// that its group never leaves a node; then data; pipeline is the slowest:
+//   rank = (pipeline · data_size + data) · tensor_size + tensor.
+#pragma once
+
+#include <memory>
+
+#include "worker/trainer/comm/communicator.h"
+
+namespace caravan::trainer {
+
+struct MeshShape {
+  int tensor = 1;
+  int data = 1;
+  int pipeline = 1;
+
+  int size() const { return tensor * data * pipeline; }
+};
+
+struct MeshPosition {
+  int tensor = 0;
+  int data = 0;
+  int pipeline = 0;
+};
+
+MeshPosition position_of(int rank, const MeshShape& shape);
+int rank_at(const MeshPosition& position, const MeshShape& shape);
+
+// The communicators of one rank. A group of one is present too: its operations copy or do nothing.
+struct Mesh {
+  MeshShape shape;
+  MeshPosition position;
+  std::unique_ptr<Communicator> world;
+  std::unique_ptr<Communicator> tensor;
+  std::unique_ptr<Communicator> data;
+  std::unique_ptr<Communicator> pipeline;
+  // First and last stage of the same tensor and data position, which share tied embeddings; size 1 elsewhere.
+  std::unique_ptr<Communicator> embedding;
+};
+
+}  // namespace caravan::trainer

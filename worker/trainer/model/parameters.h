@@ -1,0 +1,80 @@
+// The parameters of one rank: where each lives in the rank's flat buffers, how it is cut over the tensor parallel
+// group, and how it is initialised.
+//
+// Values of a stage lie in one flat buffer of the storage type, gradients in one of fp32 (fp64 in fp64 models, for
+// tests). Both are cut into buckets (embedding, one per layer, head), each padded to a multiple of `padding`, so that a
+// bucket can be reduce-scattered as a whole. Initial values depend on seed, name and global element index only, never on
+// the layout.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "planner/model/shape.h"
+
+namespace caravan::trainer {
+
+// What one pipeline stage and one tensor parallel rank hold.
+struct StagePlacement {
+  int first_layer = 0;
+  int layers = 0;
+  bool has_embedding = true;  // first stage
+  bool has_head = true;       // last stage
+  int tensor_rank = 0;
+  int tensor_size = 1;
+};
+
+enum class Initialisation { Normal, One };
+
+// A contiguous block of rows or columns of one Hugging Face tensor. Fused parameters hold several, stacked along dimension 0.
+struct ParameterPart {
+  std::string name;                  // as Hugging Face: model.layers.3.self_attn.q_proj.weight
+  std::vector<int64_t> full_shape;   // without vocabulary padding
+  int shard_dimension = -1;          // cut over the tensor group; -1: replicated
+  int64_t shard_begin = 0;           // in the shard dimension of the full tensor
+  int64_t shard_size = 0;            // of this rank, padding included
+};
+
+struct Parameter {
+  std::string name;                  // of the fused tensor: layers.3.qkv
+  std::vector<int64_t> shape;        // local
+  std::vector<ParameterPart> parts;
+  Initialisation initialisation = Initialisation::Normal;
+  double standard_deviation = 0.02;
+  bool weight_decay = true;          // norms have none
+  bool replicated_over_tensor = false;
+  int bucket = 0;
+  int64_t offset = 0;                // elements from the start of the flat buffers
+  int64_t elements = 0;
+};
+
+struct Bucket {
+  std::string name;
+  int64_t offset = 0;
+  int64_t elements = 0;              // padded
+};
+
+struct ParameterLayout {
+  std::vector<Parameter> parameters;
+  std::vector<Bucket> buckets;
+  int64_t elements = 0;              // of the flat buffers
+};
+
+ParameterLayout lay_out_parameters(const planner::ModelShape& model, const StagePlacement& placement, int64_t padding);
+
+struct ParameterStore {
+  ParameterLayout layout;
+  at::Tensor values;                 // flat, storage type
+  at::Tensor gradients;              // flat, fp32 or fp64
+
+  at::Tensor value(const Parameter& parameter) const;     // view in the parameter's shape
+  at::Tensor gradient(const Parameter& parameter) const;  // view in the parameter's shape
+};
+
+ParameterStore allocate_parameters(ParameterLayout layout, at::ScalarType storage);
+void initialise_parameters(ParameterStore& store, uint64_t seed);
+
+}  // namespace caravan::trainer

@@ -1,0 +1,71 @@
+// One pipeline stage of a Llama model on one rank: hand-written forward and backward, block by block.
+//
+// A stage with the embedding takes tokens, the others the activations of the stage before; a stage with the head ends in
+// the loss, the others in activations. What a forward leaves for its backward is in StageSaved, exactly the rows of
+// planner/memory/block_table.h. Gradients are added to the store's gradient buffer.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "planner/model/shape.h"
+#include "worker/trainer/comm/communicator.h"
+#include "worker/trainer/model/parameters.h"
+
+namespace caravan::trainer {
+
+struct StageOptions {
+  planner::ModelShape model;
+  StagePlacement placement;
+  int64_t micro_batch_size = 1;
+  int64_t sequence_length = 0;
+  bool sequence_parallel = false;
+  bool activation_checkpointing = false;
+  at::ScalarType storage = at::kFloat;
+  // Multiplies the sum of token losses: 1 / tokens of the global batch.
+  double loss_scale = 1;
+};
+
+// One micro-batch of token ids, int64, B × S each. Targets below 0 do not count.
+struct TokenBatch {
+  at::Tensor inputs_BS;
+  at::Tensor targets_BS;
+};
+
+struct StageSaved;  // of one micro-batch
+
+struct StageOutput {
+  at::Tensor activations_TD;  // absent on the last stage; T = B·S tokens of this rank (÷ tensor size with sequence parallelism)
+  double loss_sum = 0;        // last stage: sum of token losses, unscaled, equal on all ranks of the tensor group
+  std::shared_ptr<StageSaved> saved;
+};
+
+// Gradients of weights that wait for their turn, in the order in which they run.
+using WeightGradientQueue = std::vector<std::function<void()>>;
+
+class Stage {
+ public:
+  Stage(StageOptions options, ParameterStore& store, Communicator& tensor_group);
+  ~Stage();
+
+  // activations_TD: input of this stage; undefined on the first.
+  StageOutput forward(const TokenBatch& batch, const at::Tensor& activations_TD);
+  // Loss only, nothing saved (evaluation).
+  StageOutput evaluate(const TokenBatch& batch, const at::Tensor& activations_TD);
+  // gradient_TD: of the loss by this stage's output; undefined on the last stage. Returns the gradient by its input
+  // (undefined on the first stage). Weight gradients are queued; without a zero-bubble schedule the caller runs them at once
+  // through `run`, layer by layer, so that a layer's saved tensors are freed before the next one's work begins.
+  at::Tensor backward(std::shared_ptr<StageSaved> saved, const at::Tensor& gradient_TD, WeightGradientQueue* queue);
+
+  // Shape of the activations between stages.
+  std::vector<int64_t> boundary_shape() const;
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace caravan::trainer
