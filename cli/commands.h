@@ -1,0 +1,22 @@
+// The commands of the `caravan` program, one file each. A command declares its options on `app`; when the user chose it,
+// main runs the action it left.
+#pragma once
+
+#include <functional>
+
+#include "common/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace caravan::cli {
+
+using Action = std::function<ExitCode()>;
+
+void add_validate_command(CLI::App& app, Action& action);
+void add_plan_command(CLI::App& app, Action& action);
+void add_run_command(CLI::App& app, Action& action);
+void add_data_command(CLI::App& app, Action& action);
+
+}  // namespace caravan::cli

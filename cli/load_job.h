@@ -1,0 +1,23 @@
+// Reads a job file (YAML or JSON), reports every mistake at once, applies `--set` and defaults.
+//
+// An error's message has one line per mistake, `FILE:LINE: field.path: what is wrong; what would be right`, and exit code 2.
+// Limits: 1 MiB, 64 levels, no aliases, UTF-8, one document.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "caravan/v1alpha1/job.pb.h"
+#include "common/result.h"
+
+namespace caravan::cli {
+
+struct LoadedJob {
+  v1alpha1::LlamaTrainingJob job;       // with defaults applied
+  std::vector<std::string> cluster_only;  // paths of given fields that have a meaning on a cluster only
+};
+
+// sets: "path=value" pairs that overrule the file, such as spec.resources.device.kind=CPU.
+Result<LoadedJob> load_job(const std::string& path, const std::vector<std::string>& sets);
+
+}  // namespace caravan::cli
