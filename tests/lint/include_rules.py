@@ -1,0 +1,95 @@
+"""Checks who includes whom: every room may use the rooms and libraries that docs/design.md gives it, and no other.
+
+Usage: include_rules.py REPOSITORY
+"""
+
+import pathlib
+import re
+import sys
+
+# What each room may include of the others; its own headers are always allowed. The longest matching folder counts.
+ROOMS = {
+    "common": {"proto", "rust"},
+    "data": {"common"},
+    "planner": {"proto", "common"},
+    "kube": {"common"},
+    "operator": {"planner", "kube", "proto", "common", "coordination"},
+    "worker/agent": {"proto", "common", "coordination"},
+    "worker/trainer": {"planner", "proto", "common", "data"},
+    "cli": {"planner", "kube", "proto", "common", "data", "coordination", "rust"},
+    "fuzz": {"cli", "common", "data", "proto"},
+    "tests": {"cli", "common", "data", "planner", "proto", "worker/trainer", "worker/agent", "coordination"},
+}
+
+# Libraries that only some rooms may see.
+LIBRARIES = {
+    r"(ATen|c10|torch|caffe2)/": {"worker/trainer", "tests"},
+    r"grpcpp/": {"operator", "worker/agent", "cli"},
+    r"yaml-cpp/": {"cli"},
+    r"prometheus/": {"operator", "worker/agent"},
+    r"boost/(beast|asio)": {"kube", "worker/agent"},
+    r"torch/csrc/distributed/": {"worker/trainer"},
+}
+
+# A planner's answer depends on its arguments alone.
+PLANNER_FORBIDDEN = r"<(fstream|iostream|thread|mutex|atomic|chrono|random|filesystem|ctime|future)>"
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
+
+
+def room_of(path):
+    matches = [room for room in ROOMS if path == room or path.startswith(room + "/")]
+    return max(matches, key=len) if matches else None
+
+
+def target_room(include):
+    if include.startswith("caravan/"):
+        return "coordination" if "coordination" in include or ".grpc." in include else "proto"
+    if include.startswith("rust/"):
+        return "rust"
+    return room_of(include)
+
+
+def mistakes_in(path, text):
+    room = room_of(path)
+    is_test = path.endswith("_test.cc") or "/testing/" in path
+    torch = protobuf = None
+    for number, line in enumerate(text.splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        include = match.group(2)
+        where = f"{path}:{number}"
+        target = target_room(include) if match.group(1) == '"' else None
+        if match.group(1) == '"' and target is None:
+            yield f'{where}: "{include}" is not rooted at the repository'
+        if target and target != room and target not in ROOMS[room]:
+            yield f"{where}: {room} may not use {target}"
+        for pattern, rooms in LIBRARIES.items():
+            if re.match(pattern, include) and room not in rooms:
+                yield f"{where}: {room} may not use <{include}>"
+        if room == "planner" and not is_test and re.fullmatch(PLANNER_FORBIDDEN, f"<{include}>"):
+            yield f"{where}: the planner is pure, it may not use <{include}>"
+        if re.match(r"(ATen|c10|torch|caffe2)/", include):
+            torch = where
+        if include.endswith(".pb.h") or include.startswith("google/protobuf/"):
+            protobuf = where
+    if torch and protobuf:
+        yield f"{protobuf}: protobuf headers and torch headers ({torch}) must not meet in one file"
+
+
+def main(repository):
+    root = pathlib.Path(repository)
+    mistakes, files = [], 0
+    for room in ROOMS:
+        for path in sorted(root.glob(f"{room}/**/*")):
+            relative = path.relative_to(root).as_posix()
+            if path.suffix in {".cc", ".h", ".cu"} and room_of(relative) == room and "/gloo_stubs/" not in relative:
+                files += 1
+                mistakes += mistakes_in(relative, path.read_text())
+    print("\n".join(mistakes) if mistakes else f"{files} files keep the include rules")
+    return 1 if mistakes or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,72 @@
+"""Runs clang-tidy over every file of the build, and remembers clean files by the hash of all that they read.
+
+Usage: tidy.py REPOSITORY BUILD CACHE
+"""
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+CLANG_TIDY = "clang-tidy-14"
+
+
+def dependencies_by_object(build):
+    """What ninja knows each object was made of: object -> files of this project."""
+    text = subprocess.run(["ninja", "-C", build, "-t", "deps"], check=True, capture_output=True, text=True).stdout
+    result, current = {}, None
+    for line in text.splitlines():
+        if line and not line.startswith(" "):
+            current = result.setdefault(line.split(":")[0], [])
+        elif line.strip() and current is not None and not line.strip().startswith("/usr/"):
+            current.append(line.strip())
+    return result
+
+
+def key_of(repository, build, command, dependencies):
+    digest = hashlib.sha256((repository / ".clang-tidy").read_bytes())
+    digest.update(command["command"].replace(str(repository), "").encode())
+    for name in sorted(dependencies):
+        path = pathlib.Path(build, name)
+        if path.is_file() and "site-packages" not in name:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def check(command, build):
+    run = subprocess.run(
+        [CLANG_TIDY, "--quiet", "-p", build, command["file"]], capture_output=True, text=True)
+    return run.returncode, run.stdout
+
+
+def main(repository, build, cache):
+    repository, cache = pathlib.Path(repository), pathlib.Path(cache, "tidy")
+    cache.mkdir(parents=True, exist_ok=True)
+    dependencies = dependencies_by_object(build)
+    todo = []
+    for command in json.loads(pathlib.Path(build, "compile_commands.json").read_text()):
+        if not command["file"].startswith(str(repository)) or "/generated/" in command["file"]:
+            continue
+        stamp = cache / key_of(repository, build, command, dependencies.get(command["output"], [command["file"]]))
+        if not stamp.exists():
+            todo.append((command, stamp))
+    failures = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = {pool.submit(check, command, build): (command, stamp) for command, stamp in todo}
+        for run in concurrent.futures.as_completed(runs):
+            command, stamp = runs[run]
+            code, output = run.result()
+            if code == 0:
+                stamp.touch()
+            else:
+                failures += 1
+                print(f"{command['file']}:\n{output}")
+    print(f"clang-tidy: {len(todo)} files checked, {failures} with findings")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
