@@ -1,7 +1,7 @@
 // Errors as values: what can fail returns Result<T>, and the message says what, where and what to do.
 //
-// Exceptions stay inside the wrapper of the library that throws them. `code` is the exit code a command line program
-// ends with when nobody handles the error.
+// Exceptions stay inside the wrapper of the library that throws them. `code` is the exit code a command line
+// program ends with when nobody handles the error.
 #pragma once
 
 #include <string>

@@ -2,6 +2,8 @@
 
 namespace caravan {
 
-std::string_view version() { return CARAVAN_VERSION; }
+std::string_view version() {
+  return CARAVAN_VERSION;
+}
 
 }  // namespace caravan

@@ -1,0 +1,84 @@
+#include "common/quantity.h"
+
+#include <gmock/gmock.h>
+
+namespace caravan {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kGi = std::int64_t{1} << 30;
+
+TEST(Quantity, ReadsEverySuffix) {
+  struct Case {
+    const char* text;
+    std::int64_t value;
+  };
+  const Case cases[] = {
+      {"0", 0},
+      {"1500", 1500},
+      {"80Gi", 80 * kGi},
+      {"1.5Gi", kGi + kGi / 2},
+      {"4Ki", 4096},
+      {"3Mi", 3 << 20},
+      {"2Ti", 2048 * kGi},
+      {"1Pi", 1024 * 1024 * kGi},
+      {"1Ei", kGi * kGi},
+      {"500k", 500'000},
+      {"80G", 80'000'000'000},
+      {"5M", 5'000'000},
+      {"1T", 1'000'000'000'000},
+      {"1e3", 1000},
+      {"1E3", 1000},
+      {"2.5e+3", 2500},
+      {"1E", 1'000'000'000'000'000'000},
+      {".5Ki", 512},
+      {"7.Ki", 7168},
+  };
+  for (const auto& [text, value] : cases) EXPECT_EQ(parse_quantity(text), value) << text;
+}
+
+TEST(Quantity, AFractionOfAUnitIsRoundedUp) {
+  EXPECT_EQ(parse_quantity("500m"), 1);
+  EXPECT_EQ(parse_quantity("1001m"), 2);
+  EXPECT_EQ(parse_quantity("0.1Gi"), 107374183);
+  EXPECT_EQ(parse_quantity("1n"), 1);
+  EXPECT_EQ(parse_quantity("1e-200"), 1);
+}
+
+TEST(Quantity, RefusesEverythingElseWithAnExample) {
+  for (const char* text :
+       {"", "Gi", "80 Gi", "80GB", "80gi", "-1Gi", "1.2.3", "1e", "1e+-3", "1e999", "0x10", "."}) {
+    const auto value = parse_quantity(text);
+    ASSERT_FALSE(value) << text;
+    EXPECT_THAT(value.error().message, HasSubstr("write one such as 80Gi")) << text;
+  }
+}
+
+TEST(Quantity, SaysWhenItDoesNotFit) {
+  for (const char* text : {"8Ei", "9.3E", "1e200", "100000000000000000Ei"}) {
+    const auto value = parse_quantity(text);
+    ASSERT_FALSE(value) << text;
+    EXPECT_THAT(value.error().message, HasSubstr("too large")) << text;
+  }
+  EXPECT_EQ(parse_quantity("7Ei"), 7 * kGi * kGi);
+}
+
+TEST(Quantity, TheExactFormReadsBackTheSame) {
+  EXPECT_EQ(exact_quantity(80 * kGi), "80Gi");
+  EXPECT_EQ(exact_quantity(0), "0");
+  EXPECT_EQ(exact_quantity(1000), "1000");
+  for (const std::int64_t bytes : {std::int64_t{1}, 3 * kGi + 1024, 5 * kGi * kGi}) {
+    EXPECT_EQ(parse_quantity(exact_quantity(bytes)), bytes);
+  }
+}
+
+TEST(Quantity, TheReadableFormHasThreeDigits) {
+  EXPECT_EQ(readable_quantity(65'712'345'678), "61.2Gi");
+  EXPECT_EQ(readable_quantity(512), "512");
+  EXPECT_EQ(readable_quantity(999 * kGi), "999Gi");
+  EXPECT_EQ(readable_quantity(1023 * kGi), "1.0Ti");
+}
+
+}  // namespace
+}  // namespace caravan

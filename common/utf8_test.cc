@@ -1,0 +1,37 @@
+#include "common/utf8.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace caravan {
+namespace {
+
+using namespace std::string_literals;
+
+TEST(Utf8, TextOfEveryLengthOfSequenceIsValid) {
+  EXPECT_EQ(first_invalid_utf8("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\xA6\x99"), std::nullopt);
+  EXPECT_EQ(first_invalid_utf8(""), std::nullopt);
+  EXPECT_EQ(first_invalid_utf8("\xF4\x8F\xBF\xBF"), std::nullopt) << "U+10FFFF is the last one";
+}
+
+TEST(Utf8, TheFirstBadByteIsFound) {
+  struct Case {
+    std::string what;
+    std::string bytes;
+  };
+  const Case cases[] = {
+      {"lone continuation byte", "ab\x80"s},
+      {"overlong slash", "ab\xC0\xAF"s},
+      {"overlong three bytes", "ab\xE0\x80\x80"s},
+      {"surrogate", "ab\xED\xA0\x80"s},
+      {"beyond U+10FFFF", "ab\xF4\x90\x80\x80"s},
+      {"cut off", "ab\xE2\x82"s},
+      {"Latin-1", "ab\xE9t\xE9"s},
+      {"UTF-16 mark", "ab\xFF\xFE"s},
+  };
+  for (const auto& [what, bytes] : cases) EXPECT_EQ(first_invalid_utf8(bytes), 2U) << what;
+}
+
+}  // namespace
+}  // namespace caravan
