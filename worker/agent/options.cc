@@ -1,0 +1,145 @@
+#include "worker/agent/options.h"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "common/version.h"
+
+namespace caravan::agent {
+namespace {
+
+constexpr char kDescription[] =
+    "Owns one node of a job: starts its ranks, watches them, restarts them in step with the other nodes, and "
+    "exports "
+    "metrics. The agent of node 0 also hosts the coordinator. Ends with the job's exit code.";
+
+// HOST:PORT, [IPV6]:PORT or unix:PATH.
+std::string check_address(const std::string& address) {
+  if (address.rfind("unix:", 0) == 0) return address.size() > 5 ? "" : "unix: needs a path";
+  const auto colon = address.rfind(':');
+  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
+  const bool digits =
+      !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string::npos;
+  if (colon == 0 || !digits || std::stoi(port) > 65535)
+    return "'" + address + "' is not HOST:PORT or unix:PATH";
+  return "";
+}
+
+std::string check_host_port(const std::string& address) {
+  if (address.rfind("unix:", 0) == 0) return "'" + address + "' is not HOST:PORT";
+  return check_address(address);
+}
+
+void declare_job(CLI::App& app, AgentOptions& options) {
+  app.add_option("--plan", options.plan_file, "The job's plan (JobPlan, JSON)")
+      ->capture_default_str()
+      ->type_name("FILE");
+  app.add_option("--node", options.node, "Index of this node")
+      ->envname("CARAVAN_NODE_INDEX")
+      ->required()
+      ->check(CLI::Range(0, 1048575));
+  app.add_option("--trainer", options.trainer, "The trainer; default: caravan-trainer beside this program")
+      ->type_name("PATH");
+  app.add_option(
+         "--work-directory", options.work_directory,
+         "Where configuration and log of every rank go; default: a folder of the job under the temporary one")
+      ->type_name("DIR");
+  app.add_option("--threads", options.threads,
+                 "Threads of one rank for tensor operations; results depend on it")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--first-attempt", options.first_attempt, "Number of the first attempt (node 0)")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000000));
+  app.add_option("--restarts", options.restarts, "Restarts already used up (node 0)")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000000000));
+  app.add_option("--elapsed-seconds", options.elapsed, "How long the job has run already (node 0)")
+      ->capture_default_str()
+      ->type_name("SECONDS");
+  app.add_option("--job-uid", options.job_uid, "Refuse a plan that is another job's")
+      ->envname("CARAVAN_JOB_UID");
+  app.add_option("--job-namespace", options.job_namespace,
+                 "Namespace of the job; absent: metrics get a label job")
+      ->envname("CARAVAN_JOB_NAMESPACE");
+  app.add_option("--end-with-parent", options.end_with_parent,
+                 "End at once when the process PID, which started this one, ends")
+      ->type_name("PID")
+      ->check(CLI::Range(1, 1 << 30));
+}
+
+void declare_network(CLI::App& app, AgentOptions& options) {
+  const CLI::Validator address(check_address, "HOST:PORT|unix:PATH");
+  const CLI::Validator host_port(check_host_port, "HOST:PORT");
+  app.add_option("--coordinator", options.coordinator,
+                 "Where the coordinator is; needed by all nodes but node 0 with --listen")
+      ->envname("CARAVAN_COORDINATOR")
+      ->check(address);
+  app.add_option("--listen", options.listen,
+                 "Where the coordinator listens (node 0); default: the address of --coordinator; port 0: any "
+                 "free one")
+      ->check(address);
+  app.add_option("--coordinator-address-file", options.coordinator_address_file,
+                 "File that gets the address the coordinator listens on (node 0)")
+      ->type_name("FILE");
+  app.add_option("--reports", options.reports,
+                 "The JobReports service that gets progress and result (node 0)")
+      ->check(address);
+  app.add_option("--metrics", options.metrics, "Where /metrics and /healthz are served; absent: nowhere")
+      ->check(host_port);
+  app.add_option("--host", options.host, "Address under which the ranks of other nodes reach this node")
+      ->capture_default_str()
+      ->type_name("ADDRESS");
+  app.add_option("--heartbeat-milliseconds", options.heartbeat,
+                 "Pause between heartbeats; an agent is lost after three and a half (node 0)")
+      ->default_str("1000")
+      ->type_name("MILLISECONDS");
+  app.add_option("--rejoin-timeout-seconds", options.rejoin_timeout,
+                 "How long the job waits for a lost node, and an agent for a lost coordinator")
+      ->default_str("600")
+      ->type_name("SECONDS");
+}
+
+// What depends on more than one flag; empty when all is well.
+std::string check_together(const AgentOptions& options) {
+  if (options.node > 0 && options.coordinator.empty())
+    return "--coordinator: is required on every node but node 0";
+  if (options.node == 0 && options.coordinator.empty() && options.listen.empty()) {
+    return "--listen: node 0 needs --listen or --coordinator";
+  }
+  if (options.node > 0 && !options.listen.empty()) return "--listen: only node 0 hosts the coordinator";
+  if (options.heartbeat < std::chrono::milliseconds{10})
+    return "--heartbeat-milliseconds: must be at least 10";
+  if (options.rejoin_timeout < std::chrono::seconds{1}) return "--rejoin-timeout-seconds: must be at least 1";
+  return "";
+}
+
+void fill_defaults(AgentOptions& options) {
+  namespace fs = std::filesystem;
+  if (options.node == 0 && options.listen.empty()) options.listen = options.coordinator;
+  if (!options.trainer.empty()) return;
+  std::error_code ignored;
+  options.trainer = fs::read_symlink("/proc/self/exe", ignored).parent_path() / "caravan-trainer";
+}
+
+}  // namespace
+
+ParsedOptions parse_options(int argc, const char* const* argv) {
+  AgentOptions options;
+  CLI::App app(kDescription, "caravan-agent");
+  app.set_version_flag("--version", "caravan-agent " + std::string(version()));
+  app.get_formatter()->column_width(42);
+  declare_job(app, options);
+  declare_network(app, options);
+  try {
+    app.parse(argc, argv);
+    if (const std::string problem = check_together(options); !problem.empty())
+      throw CLI::ValidationError(problem);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? ExitCode::kDone : ExitCode::kBadInput;
+  }
+  fill_defaults(options);
+  return options;
+}
+
+}  // namespace caravan::agent

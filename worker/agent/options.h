@@ -1,0 +1,42 @@
+// What an agent is told when it starts: flags, and the environment of a worker pod where a flag is absent.
+//
+// Errors: exit code 2, naming the flag. Host names and ports are checked here, whether a port is free is not.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "common/result.h"
+
+namespace caravan::agent {
+
+struct AgentOptions {
+  std::string plan_file = "/etc/caravan/plan.json";
+  int node = -1;
+  std::string coordinator;  // where every agent finds the coordinator
+  std::string listen;       // where the coordinator listens, node 0 only
+  std::string coordinator_address_file;
+  std::string reports;             // the JobReports service; empty: progress goes to the log only
+  std::string metrics;             // empty: no metrics
+  std::string host = "127.0.0.1";  // under which the ranks of other nodes reach this one
+  std::string trainer;
+  std::string work_directory;
+  std::string job_uid;        // of the environment; the plan's must be the same
+  std::string job_namespace;  // empty: local mode
+  int first_attempt = 1;
+  int restarts = 0;
+  int threads = 1;
+  std::chrono::milliseconds heartbeat{1000};
+  std::chrono::seconds rejoin_timeout{600};
+  std::chrono::seconds elapsed{0};
+  int end_with_parent = 0;  // process that must be this one's parent; 0: none
+};
+
+// The options, or the exit code of a program that only printed its help or version.
+using ParsedOptions = std::variant<AgentOptions, ExitCode>;
+
+ParsedOptions parse_options(int argc, const char* const* argv);
+
+}  // namespace caravan::agent
