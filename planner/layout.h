@@ -1,5 +1,5 @@
-// How one model is spread over devices: the value that search produces, memory and time are predicted for, and the
-// trainer executes. devices = tensor · pipeline · data.
+// How one model is spread over devices: the value that search produces, memory and time are predicted for,
+// and the trainer executes. devices = tensor · pipeline · data.
 #pragma once
 
 #include <vector>
@@ -16,9 +16,9 @@ struct Layout {
   bool sequence_parallel = false;
   bool activation_checkpointing = false;  // every transformer layer keeps its input only
   int virtual_stages = 1;
-  std::vector<int> layers_per_stage;      // size = pipeline, sum = layers of the model
+  std::vector<int> layers_per_stage;  // size = pipeline, sum = layers of the model
   ScheduleKind schedule = ScheduleKind::OneFOneB;
-  int zero_stage = 1;                     // 0 or 1
+  int zero_stage = 1;  // 0 or 1
   bool operator==(const Layout&) const = default;
 
   int devices() const { return tensor * pipeline * data; }

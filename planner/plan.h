@@ -1,7 +1,9 @@
-// The planner's one way in: a job's spec and the devices it gets in, the chosen layout with its prediction out.
+// The planner's one way in: a job's spec and the devices it gets in, the chosen layout with its prediction
+// out.
 //
-// Pure: same request and profile, same bytes. Errors: exit code 2 for a job that contradicts itself (the field is named),
-// 3 when no layout fits (the message names the smallest number of devices, and the smallest change, that would fit).
+// Pure: same request and profile, same bytes. Errors: exit code 2 for a job that contradicts itself (the
+// field is named), 3 when no layout fits (the message names the smallest number of devices, and the smallest
+// change, that would fit).
 #pragma once
 
 #include <cstdint>
@@ -19,8 +21,8 @@ struct EngineProfile;  // planner/engine_profile.h: the constants of a trainer
 
 // What the job does not say about its devices.
 struct DeviceFacts {
-  // Used where spec.resources.device.memory is absent and the product is unknown; local mode gives the machine's memory
-  // divided by its ranks.
+  // Used where spec.resources.device.memory is absent and the product is unknown; local mode gives the
+  // machine's memory divided by its ranks.
   std::optional<int64_t> memory_bytes;
   std::optional<int> devices_per_node;
 };
@@ -33,7 +35,7 @@ struct PlanOptions {
 Result<ModelShape> resolve_model_shape(const v1alpha1::Model& model);
 
 // spec: with defaults applied.
-Result<v1alpha1::PlanReport> plan_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts, const EngineProfile& profile,
-                                      const PlanOptions& options = {});
+Result<v1alpha1::PlanReport> plan_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts,
+                                      const EngineProfile& profile, const PlanOptions& options = {});
 
 }  // namespace caravan::planner

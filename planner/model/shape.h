@@ -1,7 +1,8 @@
-// The shape of a Llama model and what follows from it by counting: parameters, FLOPs, model FLOPs utilisation.
+// The shape of a Llama model and what follows from it by counting: parameters, FLOPs, model FLOPs
+// utilisation.
 //
-// Pure arithmetic; every count is exact for the architecture of Hugging Face's LlamaForCausalLM. One truth for planner
-// and trainer.
+// Pure arithmetic; every count is exact for the architecture of Hugging Face's LlamaForCausalLM. One truth
+// for planner and trainer.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// Pipeline schedules as data: for each stage an ordered list of ops. One representation that generators write, the
-// validator checks, the simulator times (planner) and the executor runs (trainer).
+// Pipeline schedules as data: for each stage an ordered list of ops. One representation that generators
+// write, the validator checks, the simulator times (planner) and the executor runs (trainer).
 //
-// A generator never knows tensors; the executor never knows which generator made the list. Definitions, memory and
-// time rules: docs/design.md, "Pipeline schedules".
+// A generator never knows tensors; the executor never knows which generator made the list. Definitions,
+// memory and time rules: docs/design.md, "Pipeline schedules".
 #pragma once
 
 #include <cstdint>
@@ -34,14 +34,30 @@ struct Op {
   bool operator==(const Op&) const = default;
 };
 
+// How chunks of layers follow each other over the stages: round and round, or down and up again.
+enum class Placement : uint8_t { Loop, V };
+
 struct Schedule {
   int stages = 1;
   int micro_batches = 1;
+  int chunks = 1;    // layer chunks of a stage
+  int segments = 1;  // of a sequence
+  Placement placement = Placement::Loop;
   std::vector<std::vector<Op>> ops;  // by stage, in execution order
   bool operator==(const Schedule&) const = default;
 };
 
 // 1 ≤ stages, 1 ≤ micro_batches.
 Schedule generate_schedule(ScheduleKind kind, int stages, int micro_batches);
+
+// The ops of one stage of that schedule.
+std::vector<Op> generate_stage(ScheduleKind kind, int stages, int micro_batches, int stage);
+
+// Micro-batches of activations that a stage of that schedule promises to hold at most.
+int promised_peak(ScheduleKind kind, int stages, int micro_batches, int stage);
+
+// "F3.1b": type, micro-batch, segment where sequences are cut, letter of the chunk where stages are virtual.
+// A backward of both gradients is "B", as is that of the input alone: the latter has a "W" of its own.
+std::string op_text(const Op& op, const Schedule& schedule);
 
 }  // namespace caravan::planner

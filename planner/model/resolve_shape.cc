@@ -1,0 +1,94 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+
+#include "planner/model/presets.h"
+#include "planner/plan.h"
+
+namespace caravan::planner {
+namespace {
+
+// The loader has checked the format of decimals; an absent one keeps the default.
+double decimal_or(const std::string& text, double fallback) {
+  double value = fallback;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+Status check_heads(const ModelShape& shape, bool has_head_dim) {
+  const std::string path = "spec.model.architecture.";
+  if (shape.heads % shape.kv_heads != 0) {
+    return bad_input(fmt::format("{}kvHeads: heads must be divisible by kvHeads; heads is {}, kvHeads is {}",
+                                 path, shape.heads, shape.kv_heads));
+  }
+  if (!has_head_dim && shape.hidden % shape.heads != 0) {
+    return bad_input(
+        fmt::format("{}heads: hiddenSize must be divisible by heads when headDim is absent; hiddenSize is "
+                    "{}, heads is {}",
+                    path, shape.hidden, shape.heads));
+  }
+  if (shape.head_dim % 2 != 0) {
+    return bad_input(fmt::format("{}headDim: headDim must be even: rotary embeddings turn pairs; it is {}",
+                                 path, shape.head_dim));
+  }
+  return {};
+}
+
+Status check_sizes(const v1alpha1::Architecture& architecture) {
+  const std::pair<const char*, int> sizes[] = {
+      {"hiddenSize", architecture.hidden_size()},
+      {"layers", architecture.layers()},
+      {"heads", architecture.heads()},
+      {"ffnSize", architecture.ffn_size()},
+      {"vocabSize", architecture.vocab_size()},
+      {"kvHeads", architecture.has_kv_heads() ? architecture.kv_heads() : 1},
+      {"headDim", architecture.has_head_dim() ? architecture.head_dim() : 1}};
+  for (const auto& [name, value] : sizes) {
+    if (value < 1)
+      return bad_input(fmt::format("spec.model.architecture.{}: must be at least 1; it is {}", name, value));
+  }
+  return {};
+}
+
+Result<ModelShape> custom_shape(const v1alpha1::Architecture& architecture) {
+  if (auto status = check_sizes(architecture); !status) return tl::unexpected(status.error());
+  ModelShape shape;
+  shape.name = "custom";
+  shape.hidden = architecture.hidden_size();
+  shape.layers = architecture.layers();
+  shape.heads = architecture.heads();
+  shape.kv_heads = architecture.has_kv_heads() ? architecture.kv_heads() : architecture.heads();
+  shape.head_dim = architecture.has_head_dim() ? architecture.head_dim()
+                                               : architecture.hidden_size() / architecture.heads();
+  shape.ffn = architecture.ffn_size();
+  shape.vocab = architecture.vocab_size();
+  shape.tied_embeddings = architecture.tied_embeddings();
+  shape.rope_theta = decimal_or(architecture.rope_theta(), shape.rope_theta);
+  shape.norm_eps = decimal_or(architecture.norm_eps(), shape.norm_eps);
+  if (architecture.has_rope_scaling()) {
+    const auto& given = architecture.rope_scaling();
+    RopeScaling scaling;
+    scaling.factor = decimal_or(given.factor(), scaling.factor);
+    scaling.low_frequency_factor = decimal_or(given.low_frequency_factor(), scaling.low_frequency_factor);
+    scaling.high_frequency_factor = decimal_or(given.high_frequency_factor(), scaling.high_frequency_factor);
+    if (given.has_original_positions()) scaling.original_positions = given.original_positions();
+    shape.rope_scaling = scaling;
+  }
+  if (auto status = check_heads(shape, architecture.has_head_dim()); !status)
+    return tl::unexpected(status.error());
+  return shape;
+}
+
+}  // namespace
+
+Result<ModelShape> resolve_model_shape(const v1alpha1::Model& model) {
+  if (model.has_architecture()) return custom_shape(model.architecture());
+  if (model.preset().empty())
+    return bad_input("spec.model: exactly one of preset, architecture and initFrom must be set");
+  if (auto shape = find_preset(model.preset())) return *std::move(shape);
+  return bad_input(fmt::format("spec.model.preset: no preset is named \"{}\"; the presets are {}",
+                               model.preset(), fmt::join(preset_names(), ", ")));
+}
+
+}  // namespace caravan::planner

@@ -1,0 +1,48 @@
+// What must be done before an op may run, and where a chunk of layers lives. Shared by validator and
+// simulator.
+//
+// A layer group is a chunk on a stage; groups are numbered in the order in which activations pass them. A
+// unit is the work of one group on one segment of one micro-batch.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "planner/schedule/schedule.h"
+
+namespace caravan::planner {
+
+int group_count(const Schedule& schedule);
+int group_of(const Schedule& schedule, int stage, int chunk);
+int stage_of_group(const Schedule& schedule, int group);
+
+int unit_count(const Schedule& schedule);
+// Dense number of a unit: 0 .. unit_count - 1.
+int unit_of(const Schedule& schedule, int group, int micro_batch, int segment);
+
+// Weight gradients aside, a unit has two results: activations for the group behind, a gradient for the group
+// before.
+enum class Product : uint8_t { Activation, Gradient };
+
+struct Dependency {
+  Product product = Product::Activation;
+  int unit = 0;
+  int stage = 0;  // where it is made
+};
+
+class Dependencies {
+ public:
+  void add(Dependency dependency) { items_[count_++] = dependency; }
+  const Dependency* begin() const { return items_.data(); }
+  const Dependency* end() const { return items_.data() + count_; }
+
+ private:
+  std::array<Dependency, 3> items_;
+  size_t count_ = 0;
+};
+
+// A forward waits for the group before and the segment before (its keys and values); a backward for its own
+// forward, the group behind and the segment behind; a weight gradient for the backward of its unit.
+Dependencies dependencies_of(const Schedule& schedule, int stage, const Op& op);
+
+}  // namespace caravan::planner

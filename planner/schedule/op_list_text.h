@@ -1,0 +1,22 @@
+// Reads the op lists of the literature, "F0 F1 B0 W0 …", for tests. Letters as in op_text; `B` is fused
+// unless the text has a W.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "planner/schedule/schedule.h"
+
+namespace caravan::planner {
+
+struct ScheduleShape {
+  int micro_batches = 1;
+  int chunks = 1;
+  int segments = 1;
+  Placement placement = Placement::Loop;
+};
+
+// One text per stage.
+Schedule parse_op_lists(const std::vector<std::string>& stages, const ScheduleShape& shape);
+
+}  // namespace caravan::planner

@@ -1,0 +1,129 @@
+#include "planner/schedule/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "planner/schedule/golden_lists.h"
+
+namespace caravan::planner {
+namespace {
+
+std::vector<StageTimes> uniform(int stages, StageTimes times = {}) {
+  return std::vector<StageTimes>(stages, times);
+}
+
+Simulation run(ScheduleKind kind, int stages, int micro_batches, StageTimes times = {}) {
+  return simulate(generate_schedule(kind, stages, micro_batches), uniform(stages, times));
+}
+
+TEST(Simulate, OneFOneBReproducesThePublishedBubblesAndPeaks) {
+  struct Row {
+    int stages, micro_batches;
+    double bubble, peak, fraction;
+  };
+  for (const Row& row : {Row{2, 8, 3, 2, .1111}, Row{4, 8, 9, 4, .2727}, Row{4, 16, 9, 4, .1579},
+                         Row{8, 16, 21, 8, .3043}, Row{8, 32, 21, 8, .1795}}) {
+    const Simulation result = run(ScheduleKind::OneFOneB, row.stages, row.micro_batches);
+    EXPECT_DOUBLE_EQ(result.bubble, row.bubble);
+    EXPECT_NEAR(result.bubble / result.makespan, row.fraction, 5e-5);
+    EXPECT_DOUBLE_EQ(*std::ranges::max_element(result.peaks), row.peak);
+  }
+}
+
+TEST(Simulate, OneFOneBHoldsOneMicroBatchLessOnEachStage) {
+  EXPECT_EQ(run(ScheduleKind::OneFOneB, 4, 8).peaks, (std::vector<double>{4, 3, 2, 1}));
+  EXPECT_EQ(run(ScheduleKind::OneFOneB, 4, 2).peaks, (std::vector<double>{2, 2, 2, 1}));
+}
+
+TEST(Simulate, BothSchedulesHaveTheBubbleOfTheClosedForm) {
+  const StageTimes times{.forward = 10, .backward_input = 12, .backward_weight = 8};
+  for (const ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {
+    for (int stages = 1; stages <= 8; ++stages) {
+      for (const int micro_batches : {8, 12, 24}) {
+        EXPECT_DOUBLE_EQ(run(kind, stages, micro_batches, times).bubble, (stages - 1) * times.total())
+            << schedule_name(kind) << " p=" << stages << " m=" << micro_batches;
+      }
+    }
+  }
+}
+
+TEST(Simulate, GPipeHoldsEveryMicroBatch) {
+  EXPECT_EQ(run(ScheduleKind::GPipe, 3, 7).peaks, (std::vector<double>{7, 7, 7}));
+}
+
+Simulation run_golden(const std::string& name, StageTimes times = {}) {
+  for (const GoldenList& golden : golden_lists()) {
+    if (golden.name != name) continue;
+    const Schedule schedule = parse_op_lists(golden.stages, golden.shape);
+    return simulate(schedule, uniform(schedule.stages, times));
+  }
+  return {};
+}
+
+TEST(Simulate, SplitBackwardsShrinkTheBubble) {
+  const StageTimes times{.forward = 10, .backward_input = 12, .backward_weight = 8};
+  EXPECT_DOUBLE_EQ(run_golden("ZB-H1", times).bubble, 2 * (10 + 12 - 8));
+}
+
+TEST(Simulate, AWeightGradientReleasesItsShareLater) {
+  const GoldenList golden = golden_lists().at(1);
+  const Schedule schedule = parse_op_lists(golden.stages, golden.shape);
+  for (int stage = 0; stage < 3; ++stage) {
+    EXPECT_DOUBLE_EQ(peak_in_flight(schedule, stage, 0.6), (3 - stage) + stage * 0.6) << "stage " << stage;
+  }
+}
+
+TEST(Simulate, ChunksHalveTheBubbleOfInterleavedStages) {
+  const Simulation result = run_golden("Interleaved");
+  EXPECT_DOUBLE_EQ(result.bubble, 1.5);
+  EXPECT_EQ(result.peaks, (std::vector<double>{2.5, 1.5}));
+}
+
+// A cell is a chunk's forward, backward or weight gradient: half of a stage's.
+TEST(Simulate, ReproducesTheCellsOfTheVSchedules) {
+  const Simulation v_min = run_golden("V-Min");
+  EXPECT_DOUBLE_EQ(2 * v_min.makespan, 27);
+  EXPECT_EQ(v_min.peaks, (std::vector<double>{1.5, 2}));
+  const Simulation v_half = run_golden("V-Half");
+  EXPECT_DOUBLE_EQ(2 * v_half.makespan, 25);
+  EXPECT_EQ(v_half.peaks, (std::vector<double>{2, 2}));
+}
+
+TEST(Simulate, SegmentsOfASequenceCutTheBubbleBySegments) {
+  const Schedule schedule =
+      parse_op_lists({"F0.0 F0.1 F1.0 B0.1 F1.1 B0.0 B1.1 B1.0", "F0.0 F0.1 B0.1 F1.0 B0.0 F1.1 B1.1 B1.0"},
+                     {.micro_batches = 2, .segments = 2});
+  const Simulation result = simulate(schedule, uniform(2));
+  EXPECT_DOUBLE_EQ(result.bubble, 1.5);
+  EXPECT_EQ(result.peaks, (std::vector<double>{1.5, 1}));
+}
+
+TEST(Simulate, TheSlowestStageSetsThePace) {
+  std::vector<StageTimes> times = uniform(4);
+  times[3].forward = 5;
+  const int micro_batches = 64;
+  const Simulation result = simulate(generate_schedule(ScheduleKind::OneFOneB, 4, micro_batches), times);
+  EXPECT_GE(result.makespan, micro_batches * times[3].total());
+  EXPECT_DOUBLE_EQ(result.bubble, result.makespan - micro_batches * times[3].total());
+}
+
+TEST(Simulate, TransfersLengthenTheFill) {
+  const Schedule schedule = generate_schedule(ScheduleKind::GPipe, 3, 4);
+  const double without = simulate(schedule, uniform(3)).makespan;
+  EXPECT_DOUBLE_EQ(simulate(schedule, uniform(3), 0.25).makespan, without + 4 * 0.25);
+}
+
+TEST(Simulate, NoOrderOfCostsMakesAScheduleFasterThanItsWork) {
+  for (const ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {
+    double costs[] = {1, 2, 5};
+    do {
+      const Simulation result = run(kind, 4, 8, {costs[0], costs[1], costs[2]});
+      EXPECT_GE(result.bubble, 0);
+      EXPECT_GE(result.makespan, 8 * (costs[0] + costs[1] + costs[2]));
+    } while (std::next_permutation(std::begin(costs), std::end(costs)));
+  }
+}
+
+}  // namespace
+}  // namespace caravan::planner

@@ -1,0 +1,203 @@
+#include "planner/schedule/validate.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "planner/schedule/dependencies.h"
+#include "planner/schedule/simulate.h"
+
+namespace caravan::planner {
+namespace {
+
+std::string place(const Schedule& schedule, int stage, const Op& op) {
+  return fmt::format("stage {}, {}", stage, op_text(op, schedule));
+}
+
+bool within_bounds(const Schedule& schedule, const Op& op) {
+  return op.micro_batch >= 0 && op.micro_batch < schedule.micro_batches && op.segment >= 0 &&
+         op.segment < schedule.segments && op.chunk >= 0 && op.chunk < schedule.chunks;
+}
+
+struct UnitCount {
+  int forward = 0, backward = 0, backward_input = 0, backward_weight = 0;
+
+  bool complete() const {
+    const bool fused = backward == 1 && backward_input == 0 && backward_weight == 0;
+    const bool split = backward == 0 && backward_input == 1 && backward_weight == 1;
+    return forward == 1 && (fused || split);
+  }
+};
+
+void count(UnitCount& unit, OpType type) {
+  switch (type) {
+    case OpType::Forward:
+      ++unit.forward;
+      break;
+    case OpType::Backward:
+      ++unit.backward;
+      break;
+    case OpType::BackwardInput:
+      ++unit.backward_input;
+      break;
+    case OpType::BackwardWeight:
+      ++unit.backward_weight;
+      break;
+  }
+}
+
+Status check_each_unit_once(const Schedule& schedule) {
+  if (schedule.ops.size() != static_cast<size_t>(schedule.stages)) {
+    return failure(
+        fmt::format("the schedule has {} op lists for {} stages", schedule.ops.size(), schedule.stages));
+  }
+  std::vector<UnitCount> units(static_cast<size_t>(unit_count(schedule)));
+  for (int stage = 0; stage < schedule.stages; ++stage) {
+    for (const Op& op : schedule.ops[stage]) {
+      if (!within_bounds(schedule, op)) {
+        return failure(fmt::format("{}: outside the schedule's micro-batches, segments or chunks",
+                                   place(schedule, stage, op)));
+      }
+      count(units[unit_of(schedule, group_of(schedule, stage, op.chunk), op.micro_batch, op.segment)],
+            op.type);
+    }
+  }
+  for (int group = 0; group < group_count(schedule); ++group) {
+    for (int m = 0; m < schedule.micro_batches; ++m) {
+      for (int segment = 0; segment < schedule.segments; ++segment) {
+        const UnitCount& unit = units[unit_of(schedule, group, m, segment)];
+        if (unit.complete()) continue;
+        return failure(
+            fmt::format("stage {}: micro-batch {} segment {} chunk {} has {} forwards, {} backwards, {} of "
+                        "the input, {} of the weights",
+                        stage_of_group(schedule, group), m, segment, group / schedule.stages, unit.forward,
+                        unit.backward, unit.backward_input, unit.backward_weight));
+      }
+    }
+  }
+  return {};
+}
+
+// Runs the lists over channels that hold one message each and give it up only to the op that waits for it.
+class RendezvousMachine {
+ public:
+  explicit RendezvousMachine(const Schedule& schedule)
+      : schedule_(schedule),
+        made_{std::vector<bool>(unit_count(schedule)), std::vector<bool>(unit_count(schedule))},
+        channels_(static_cast<size_t>(schedule.stages) * 4),
+        stages_(schedule.stages) {}
+
+  Status run() {
+    bool advanced = true;
+    while (advanced) {
+      advanced = false;
+      for (int stage = 0; stage < schedule_.stages; ++stage) {
+        while (step(stage)) advanced = true;
+      }
+    }
+    for (int stage = 0; stage < schedule_.stages; ++stage) {
+      if (stages_[stage].next < schedule_.ops[stage].size()) return failure(stuck(stage));
+    }
+    return {};
+  }
+
+ private:
+  struct Message {
+    int unit = 0;
+    int from = 0;
+    int to = 0;
+    Product product = Product::Activation;
+  };
+  struct StageState {
+    size_t next = 0;
+    std::optional<Message> waiting_to_send;
+  };
+
+  std::optional<int>& channel(int from, int to, Product product) {
+    const bool next_stage = to == (from + 1) % schedule_.stages;
+    return channels_[static_cast<size_t>(from) * 4 + (next_stage ? 2 : 0) + static_cast<size_t>(product)];
+  }
+
+  bool arrived(int stage, const Dependency& needed) {
+    if (needed.stage == stage) return made_[static_cast<size_t>(needed.product)][needed.unit];
+    return channel(needed.stage, stage, needed.product) == needed.unit;
+  }
+
+  bool step(int stage) {
+    StageState& state = stages_[stage];
+    if (state.waiting_to_send) {
+      auto& out = channel(stage, state.waiting_to_send->to, state.waiting_to_send->product);
+      if (out) return false;
+      out = state.waiting_to_send->unit;
+      state.waiting_to_send.reset();
+      return true;
+    }
+    if (state.next == schedule_.ops[stage].size()) return false;
+    const Op& op = schedule_.ops[stage][state.next];
+    const Dependencies needs = dependencies_of(schedule_, stage, op);
+    for (const Dependency& needed : needs) {
+      if (!arrived(stage, needed)) return false;
+    }
+    for (const Dependency& needed : needs) {
+      if (needed.stage != stage) channel(needed.stage, stage, needed.product).reset();
+    }
+    finish(stage, op);
+    ++state.next;
+    return true;
+  }
+
+  void finish(int stage, const Op& op) {
+    if (op.type == OpType::BackwardWeight) return;
+    const Product product = op.type == OpType::Forward ? Product::Activation : Product::Gradient;
+    const int group = group_of(schedule_, stage, op.chunk);
+    const int unit = unit_of(schedule_, group, op.micro_batch, op.segment);
+    made_[static_cast<size_t>(product)][unit] = true;
+    const int reader = product == Product::Activation ? group + 1 : group - 1;
+    if (reader < 0 || reader >= group_count(schedule_)) return;
+    const int to = stage_of_group(schedule_, reader);
+    if (to != stage)
+      stages_[stage].waiting_to_send = Message{.unit = unit, .from = stage, .to = to, .product = product};
+  }
+
+  std::string stuck(int stage) {
+    const StageState& state = stages_[stage];
+    const Op& op = schedule_.ops[stage][state.next];
+    if (state.waiting_to_send) {
+      return fmt::format("{}: never runs, an earlier send to stage {} is never received",
+                         place(schedule_, stage, op), state.waiting_to_send->to);
+    }
+    for (const Dependency& needed : dependencies_of(schedule_, stage, op)) {
+      if (arrived(stage, needed)) continue;
+      return fmt::format("{}: never runs, it waits for {} from stage {}", place(schedule_, stage, op),
+                         needed.product == Product::Activation ? "activations" : "a gradient", needed.stage);
+    }
+    return fmt::format("{}: never runs", place(schedule_, stage, op));
+  }
+
+  const Schedule& schedule_;
+  std::array<std::vector<bool>, 2> made_;  // by Product
+  std::vector<std::optional<int>> channels_;
+  std::vector<StageState> stages_;
+};
+
+Status check_promise(const Schedule& schedule, const std::vector<double>& promised_peaks) {
+  constexpr double kRounding = 1e-9;
+  for (size_t stage = 0; stage < promised_peaks.size(); ++stage) {
+    const double peak = peak_in_flight(schedule, static_cast<int>(stage));
+    if (peak > promised_peaks[stage] + kRounding) {
+      return failure(fmt::format("stage {}: holds {} micro-batches at once, promised were {}", stage, peak,
+                                 promised_peaks[stage]));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status validate_schedule(const Schedule& schedule, const std::vector<double>& promised_peaks) {
+  if (auto status = check_each_unit_once(schedule); !status) return status;
+  if (auto status = RendezvousMachine(schedule).run(); !status) return status;
+  return check_promise(schedule, promised_peaks);
+}
+
+}  // namespace caravan::planner
