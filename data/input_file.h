@@ -1,0 +1,39 @@
+// A regular file, opened for reading at given positions from any thread.
+//
+// Token files are read with pread rather than mapped: a file that shrinks or a disk that fails while a job
+// runs is then an error that names the file, where a mapping would kill the process with SIGBUS. Callers copy
+// tokens into wider integers anyhow, and the pages come from the same cache. Errors have exit code 2.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "common/result.h"
+
+namespace caravan::data {
+
+class InputFile {
+ public:
+  static Result<InputFile> open(const std::string& path);
+
+  InputFile(InputFile&& other) noexcept;
+  InputFile& operator=(InputFile&& other) noexcept;
+  ~InputFile();
+
+  const std::string& path() const { return path_; }
+  int64_t size() const { return size_; }  // when it was opened
+
+  // Fills all of `output`, or fails: the file may have become shorter since it was opened.
+  Status read(int64_t offset, std::span<std::byte> output) const;
+
+ private:
+  InputFile(std::string path, int descriptor, int64_t size);
+
+  std::string path_;
+  int descriptor_;
+  int64_t size_;
+};
+
+}  // namespace caravan::data
