@@ -1,0 +1,123 @@
+#include "common/process.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstdlib>
+
+namespace caravan {
+namespace {
+
+using ::testing::HasSubstr;
+
+SpawnOptions shell(const std::string& script) {
+  return {.program = "/bin/sh", .arguments = {"-c", script}};
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  char buffer[256];
+  for (ssize_t count = 0; (count = read(fd, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(count));
+  return text;
+}
+
+TEST(Process, ItsExitCodeIsSeen) {
+  auto process = Process::spawn(shell("exit 7"));
+  ASSERT_TRUE(process) << process.error().message;
+  EXPECT_EQ(process->wait(), (ExitStatus{.exit_code = 7, .signal = 0}));
+  EXPECT_EQ(process->try_wait(), process->wait()) << "asked again, the same answer";
+}
+
+TEST(Process, TheSignalThatEndedItIsSeen) {
+  auto process = Process::spawn(shell("kill -SEGV $$"));
+  ASSERT_TRUE(process);
+  EXPECT_EQ(to_string(process->wait()), "signal 11 (SIGSEGV)");
+}
+
+TEST(Process, ItsDescriptorIsReadableWhenItEnds) {
+  auto process = Process::spawn(shell("exec sleep 1000"));
+  ASSERT_TRUE(process);
+  pollfd entry{process->pidfd(), POLLIN, 0};
+  EXPECT_EQ(poll(&entry, 1, 0), 0);
+  EXPECT_FALSE(process->try_wait());
+  process->signal_group(SIGKILL);
+  EXPECT_EQ(poll(&entry, 1, -1), 1);
+  EXPECT_EQ(process->try_wait(), (ExitStatus{.exit_code = -1, .signal = SIGKILL}));
+}
+
+TEST(Process, AProgramThatIsNotThereIsAnErrorWithTheReason) {
+  const auto process = Process::spawn({.program = "/no/such/program"});
+  ASSERT_FALSE(process);
+  EXPECT_EQ(process.error().message, "cannot start /no/such/program: No such file or directory");
+}
+
+TEST(Process, ItsEnvironmentIsOursWithTheChanges) {
+  ASSERT_EQ(setenv("CARAVAN_KEPT", "kept", 1), 0);
+  ASSERT_EQ(setenv("CARAVAN_CHANGED", "old", 1), 0);
+  auto pipe = make_pipe();
+  ASSERT_TRUE(pipe);
+  SpawnOptions options = shell("echo $CARAVAN_KEPT $CARAVAN_CHANGED $CARAVAN_NEW");
+  options.environment = {{"CARAVAN_CHANGED", "changed"}, {"CARAVAN_NEW", "new"}};
+  options.stdout_fd = pipe->write_end.get();
+  auto process = Process::spawn(options);
+  ASSERT_TRUE(process);
+  pipe->write_end.reset();
+  EXPECT_EQ(read_all(pipe->read_end.get()), "kept changed new\n");
+}
+
+TEST(Process, OnlyTheNamedDescriptorsAreInherited) {
+  auto report = make_pipe();
+  auto other = make_pipe();
+  ASSERT_TRUE(report && other);
+  const int fd = report->write_end.get();
+  SpawnOptions options = shell(fmt::format("ls /proc/self/fd >&{}", fd));
+  options.inherited_fds = {fd};
+  auto process = Process::spawn(options);
+  ASSERT_TRUE(process);
+  report->write_end.reset();
+  const std::string open = read_all(report->read_end.get());
+  EXPECT_THAT(open, HasSubstr(fmt::format("{}\n", fd)));
+  EXPECT_THAT(open, ::testing::Not(HasSubstr(fmt::format("\n{}\n", other->write_end.get()))));
+}
+
+TEST(Process, WhatGoesOutOfScopeIsKilledWithItsChildren) {
+  auto pipe = make_pipe();
+  ASSERT_TRUE(pipe);
+  SpawnOptions options = shell("sleep 1000 & sleep 1000 & wait");
+  options.stdout_fd = pipe->write_end.get();
+  { ASSERT_TRUE(Process::spawn(options)); }
+  pipe->write_end.reset();
+  EXPECT_EQ(read_all(pipe->read_end.get()), "") << "ends when nobody holds the pipe any more";
+}
+
+TEST(Process, AChildEndsWithItsParent) {
+  auto pipe = make_pipe();
+  ASSERT_TRUE(pipe);
+  SpawnOptions options = shell("exec sleep 1000");
+  options.stdout_fd = pipe->write_end.get();
+  const pid_t parent = fork();
+  ASSERT_GE(parent, 0);
+  if (parent == 0) {
+    auto child = Process::spawn(options);
+    raise(SIGKILL);
+  }
+  pipe->write_end.reset();
+  EXPECT_EQ(read_all(pipe->read_end.get()), "") << "ends when the grandchild has let the pipe go";
+  int status = 0;
+  EXPECT_EQ(waitpid(parent, &status, 0), parent);
+}
+
+TEST(Signals, ArriveThroughTheDescriptor) {
+  auto fd = signals_as_descriptor({SIGUSR1});
+  ASSERT_TRUE(fd);
+  EXPECT_EQ(read_signal(fd->get()), std::nullopt);
+  raise(SIGUSR1);
+  EXPECT_EQ(read_signal(fd->get()), SIGUSR1);
+}
+
+}  // namespace
+}  // namespace caravan
