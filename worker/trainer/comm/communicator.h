@@ -1,9 +1,16 @@
-// Collectives over one group of ranks, as the trainer sees them. Three implementations: Gloo, NCCL and an in-process
-// fake for tests (ranks are threads). No file outside worker/trainer/comm sees c10d.
+// Collectives over one group of ranks, as the trainer sees them. Three implementations: Gloo, NCCL and an
+// in-process fake for tests (ranks are threads). No file outside worker/trainer/comm sees c10d.
 //
-// Tensors are contiguous. Every rank of the group calls the same operations in the same order. Sums of bf16 tensors are
-// made in fp32 and rounded once. A lost peer shows as an exception of type CommunicationError in some ranks and as a hang in
-// others: the agent ends the process either way, a rank never tries to recover.
+// Tensors are contiguous. Every rank of the group calls the same operations in the same order. Sums of bf16
+// tensors are made in fp32 and rounded once. A lost peer shows as an exception of type CommunicationError in
+// some ranks and as a hang in others: the agent ends the process either way, a rank never tries to recover.
+//
+// What an operation allocates while it runs, so that peaks can be predicted exactly (n elements of the larger
+// tensor):
+//   reduce_scatter  n elements (the parts of all ranks are exchanged in their own type, then summed)
+//   all_reduce      nothing; for bf16 an fp32 copy of n elements
+//   others          nothing
+// A group of one allocates nothing.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,5 @@
-// Where a rank stands in the three parallel axes, and the groups it talks to. Tensor parallel is the fastest axis, so
-// that its group never leaves a node; then data; pipeline is the slowest:
+// Where a rank stands in the three parallel axes, and the groups it talks to. Tensor parallel is the fastest
+// axis, so that its group never leaves a node; then data; pipeline is the slowest:
 //   rank = (pipeline · data_size + data) · tensor_size + tensor.
 #pragma once
 

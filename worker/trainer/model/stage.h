@@ -1,8 +1,13 @@
 // One pipeline stage of a Llama model on one rank: hand-written forward and backward, block by block.
 //
-// A stage with the embedding takes tokens, the others the activations of the stage before; a stage with the head ends in
-// the loss, the others in activations. What a forward leaves for its backward is in StageSaved, exactly the rows of
-// planner/memory/block_table.h. Gradients are added to the store's gradient buffer.
+// A stage with the embedding takes tokens, the others the activations of the stage before; a stage with the
+// head ends in the loss, the others in activations. What a forward leaves for its backward is in StageSaved,
+// exactly the rows of planner/memory/block_table.h. Gradients are added to the store's gradient buffer.
+//
+// The logits live for a chunk of tokens at a time: the forward of a stage with the head makes the gradients
+// of the head in the same pass (also the head's weight gradient) and saves only the gradient by the last
+// layer's output. Recomputation starts from a layer's input and ends at what its backward needs, so the down
+// projection is not repeated.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,21 +30,22 @@ struct StageOptions {
   bool sequence_parallel = false;
   bool activation_checkpointing = false;
   at::ScalarType storage = at::kFloat;
-  // Multiplies the sum of token losses: 1 / tokens of the global batch.
-  double loss_scale = 1;
 };
 
 // One micro-batch of token ids, int64, B × S each. Targets below 0 do not count.
 struct TokenBatch {
-  at::Tensor inputs_BS;
-  at::Tensor targets_BS;
+  at::Tensor inputs_BS;   // read by the stage with the embedding
+  at::Tensor targets_BS;  // read by the stage with the head
+  // Gradients are those of loss_scale · (sum of token losses): 1 / real tokens of the global batch.
+  double loss_scale = 1;
 };
 
 struct StageSaved;  // of one micro-batch
 
 struct StageOutput {
-  at::Tensor activations_TD;  // absent on the last stage; T = B·S tokens of this rank (÷ tensor size with sequence parallelism)
-  double loss_sum = 0;        // last stage: sum of token losses, unscaled, equal on all ranks of the tensor group
+  at::Tensor activations_TD;  // absent on the last stage; T = B·S tokens of this rank (÷ tensor size with
+                              // sequence parallelism)
+  double loss_sum = 0;  // last stage: sum of token losses, unscaled, equal on all ranks of the tensor group
   std::shared_ptr<StageSaved> saved;
 };
 
@@ -51,14 +57,16 @@ class Stage {
   Stage(StageOptions options, ParameterStore& store, Communicator& tensor_group);
   ~Stage();
 
-  // activations_TD: input of this stage; undefined on the first.
-  StageOutput forward(const TokenBatch& batch, const at::Tensor& activations_TD);
+  // activations_TD: input of this stage, undefined on the first. Tensors that are handed over are taken by
+  // value, so that the stage frees or overwrites them as early as it can: move them in.
+  StageOutput forward(const TokenBatch& batch, at::Tensor activations_TD);
   // Loss only, nothing saved (evaluation).
-  StageOutput evaluate(const TokenBatch& batch, const at::Tensor& activations_TD);
-  // gradient_TD: of the loss by this stage's output; undefined on the last stage. Returns the gradient by its input
-  // (undefined on the first stage). Weight gradients are queued; without a zero-bubble schedule the caller runs them at once
-  // through `run`, layer by layer, so that a layer's saved tensors are freed before the next one's work begins.
-  at::Tensor backward(std::shared_ptr<StageSaved> saved, const at::Tensor& gradient_TD, WeightGradientQueue* queue);
+  StageOutput evaluate(const TokenBatch& batch, at::Tensor activations_TD);
+  // gradient_TD: of the loss by this stage's output; undefined on the last stage. Returns the gradient by its
+  // input (undefined on the first stage). Consumes what forward saved, layer by layer. With a queue the
+  // weight gradients of the layers are appended to it and wait there, with the tensors they need; without one
+  // (nullptr) they run at once.
+  at::Tensor backward(std::shared_ptr<StageSaved> saved, at::Tensor gradient_TD, WeightGradientQueue* queue);
 
   // Shape of the activations between stages.
   std::vector<int64_t> boundary_shape() const;

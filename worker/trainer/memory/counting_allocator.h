@@ -1,0 +1,60 @@
+// Counts what tensors on the CPU allocate, to the byte: how much is alive and how much was at most.
+//
+// While a CountingAllocator lives it is c10's CPU allocator; every allocation is charged to a MemoryCounter,
+// by default the one it was made with, within a CountTo scope (of the same thread) the one named there. Bytes
+// are those asked for, without alignment. Memory may outlive the allocator, never its counter. One allocator
+// at a time.
+#pragma once
+
+#include <c10/core/Allocator.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace caravan::trainer {
+
+class MemoryCounter {
+ public:
+  int64_t live_bytes() const { return live_.load(std::memory_order_relaxed); }
+  int64_t peak_bytes() const { return peak_.load(std::memory_order_relaxed); }
+  // The peak counts anew from what is alive now.
+  void reset_peak() { peak_.store(live_bytes(), std::memory_order_relaxed); }
+
+  void add(int64_t bytes);
+  void remove(int64_t bytes) { live_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int64_t> live_ = 0;
+  std::atomic<int64_t> peak_ = 0;
+};
+
+class CountingAllocator final : public c10::Allocator {
+ public:
+  explicit CountingAllocator(MemoryCounter& counter);
+  ~CountingAllocator() override;
+  CountingAllocator(const CountingAllocator&) = delete;
+  CountingAllocator& operator=(const CountingAllocator&) = delete;
+
+  c10::DataPtr allocate(size_t bytes) override;
+  c10::DeleterFnPtr raw_deleter() const override;
+  void copy_data(void* destination, const void* source, size_t bytes) const override;
+
+ private:
+  MemoryCounter& counter_;
+  c10::Allocator* const previous_;
+};
+
+// Charges what this thread allocates to `counter` until the scope ends.
+class CountTo {
+ public:
+  explicit CountTo(MemoryCounter& counter);
+  ~CountTo();
+  CountTo(const CountTo&) = delete;
+  CountTo& operator=(const CountTo&) = delete;
+
+ private:
+  MemoryCounter* const outer_;
+};
+
+}  // namespace caravan::trainer

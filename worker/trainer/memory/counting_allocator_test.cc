@@ -1,0 +1,67 @@
+#include "worker/trainer/memory/counting_allocator.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace caravan::trainer {
+namespace {
+
+TEST(CountingAllocator, CountsTheBytesOfLiveTensors) {
+  MemoryCounter counter;
+  const CountingAllocator allocator(counter);
+  at::Tensor a = at::empty({3, 5}, at::kFloat);
+  EXPECT_EQ(counter.live_bytes(), 60);
+  const at::Tensor b = at::empty({7}, at::kBFloat16);
+  EXPECT_EQ(counter.live_bytes(), 74);
+  a.reset();
+  EXPECT_EQ(counter.live_bytes(), 14);
+  EXPECT_EQ(counter.peak_bytes(), 74);
+}
+
+TEST(CountingAllocator, ThePeakCountsAnewAfterAReset) {
+  MemoryCounter counter;
+  const CountingAllocator allocator(counter);
+  at::empty({1000}, at::kFloat);
+  counter.reset_peak();
+  EXPECT_EQ(counter.peak_bytes(), 0);
+  const at::Tensor a = at::empty({10}, at::kFloat);
+  EXPECT_EQ(counter.peak_bytes(), 40);
+}
+
+TEST(CountingAllocator, AScopeChargesItsOwnThreadOnly) {
+  MemoryCounter all;
+  MemoryCounter mine;
+  const CountingAllocator allocator(all);
+  at::Tensor inside;
+  {
+    const CountTo scope(mine);
+    inside = at::empty({4}, at::kDouble);
+    std::thread([] { at::empty({100}, at::kFloat); }).join();
+  }
+  const at::Tensor outside = at::empty({2}, at::kDouble);
+  EXPECT_EQ(mine.live_bytes(), 32);
+  EXPECT_EQ(all.live_bytes(), 16);
+  EXPECT_EQ(all.peak_bytes(), 400);
+  inside.reset();  // goes back to the counter it was charged to
+  EXPECT_EQ(mine.live_bytes(), 0);
+  EXPECT_EQ(all.live_bytes(), 16);
+}
+
+TEST(CountingAllocator, MemoryMayOutliveTheAllocator) {
+  MemoryCounter counter;
+  at::Tensor survivor;
+  {
+    const CountingAllocator allocator(counter);
+    survivor = at::empty({8}, at::kFloat);
+  }
+  at::empty({1000}, at::kFloat);
+  EXPECT_EQ(counter.peak_bytes(), 32);
+  survivor.reset();
+  EXPECT_EQ(counter.live_bytes(), 0);
+}
+
+}  // namespace
+}  // namespace caravan::trainer
