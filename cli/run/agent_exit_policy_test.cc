@@ -1,0 +1,83 @@
+#include "cli/run/agent_exit_policy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace caravan::cli {
+namespace {
+
+using testing::HasSubstr;
+using Action = AgentVerdict::Action;
+
+constexpr ExitStatus kKilled{.exit_code = -1, .signal = SIGKILL};
+
+v1alpha1::FailurePolicy at_most(int restarts) {
+  v1alpha1::FailurePolicy policy;
+  policy.set_max_restarts(restarts);
+  return policy;
+}
+
+v1alpha1::FailurePolicy with_rule(const std::string& reason, v1alpha1::FailureRule::Action action) {
+  v1alpha1::FailurePolicy policy = at_most(0);
+  v1alpha1::FailureRule& rule = *policy.add_rules_list();
+  rule.set_on_reason(reason);
+  rule.set_action(action);
+  return policy;
+}
+
+TEST(AgentExitPolicy, ALostCoordinatorIsStartedAgainAndCounted) {
+  const AgentVerdict verdict =
+      judge_agent_exit({.node = 0, .status = kKilled}, {.restarts = 2, .last_attempt = 3}, at_most(3));
+  EXPECT_EQ(verdict.action, Action::kStartAgain);
+  EXPECT_EQ(verdict.restarts, 3);
+  EXPECT_EQ(verdict.reason, "PodLost");
+  EXPECT_THAT(verdict.message, HasSubstr("node 0 ended with signal 9 (SIGKILL)"));
+  EXPECT_THAT(verdict.message, HasSubstr("attempt 4"));
+}
+
+TEST(AgentExitPolicy, AnotherNodeIsStartedAgainAndCountedByTheCoordinator) {
+  const AgentVerdict verdict =
+      judge_agent_exit({.node = 1, .status = kKilled}, {.restarts = 2, .last_attempt = 3}, at_most(3));
+  EXPECT_EQ(verdict.action, Action::kStartAgain);
+  EXPECT_EQ(verdict.restarts, 2);
+}
+
+TEST(AgentExitPolicy, TheJobFailsWhenTheRestartsAreUsedUp) {
+  for (const RunProgress& progress :
+       {RunProgress{.restarts = 3, .last_attempt = 4}, RunProgress{.agents_lost = 3}}) {
+    const AgentVerdict verdict = judge_agent_exit({.node = 0, .status = kKilled}, progress, at_most(3));
+    EXPECT_EQ(verdict.action, Action::kFail);
+    EXPECT_EQ(verdict.reason, "MaxRestartsReached");
+    EXPECT_THAT(verdict.message, HasSubstr("SIGKILL"));
+    EXPECT_THAT(verdict.message, HasSubstr("3 restarts"));
+  }
+}
+
+TEST(AgentExitPolicy, TheFirstRuleForLostPodsDecides) {
+  const AgentExit lost{.node = 0, .status = kKilled};
+  EXPECT_EQ(judge_agent_exit(lost, {}, with_rule("PodLost", v1alpha1::FailureRule::Fail)).reason,
+            "FailurePolicyMatched");
+  const AgentVerdict ignoring = judge_agent_exit(
+      lost, {.restarts = 5}, with_rule("PodLost", v1alpha1::FailureRule::RestartIgnoringLimit));
+  EXPECT_EQ(ignoring.action, Action::kStartAgain);
+  EXPECT_EQ(ignoring.restarts, 5);
+  EXPECT_EQ(
+      judge_agent_exit(lost, {}, with_rule("RankFailed", v1alpha1::FailureRule::RestartIgnoringLimit)).action,
+      Action::kFail);
+}
+
+TEST(AgentExitPolicy, AnAgentThatGivesUpByItselfIsNotStartedAgain) {
+  const ExitStatus gave_up{.exit_code = 2, .signal = 0};
+  EXPECT_EQ(judge_agent_exit({.node = 0, .status = gave_up}, {}, at_most(3)).action, Action::kFail);
+  EXPECT_EQ(judge_agent_exit({.node = 1, .status = gave_up}, {}, at_most(3)).action, Action::kAwaitResult);
+}
+
+TEST(AgentExitPolicy, AfterTheEndOfTheJobEveryEndIsExpected) {
+  EXPECT_EQ(judge_agent_exit({.node = 0, .status = kKilled}, {.job_over = true}, at_most(3)).action,
+            Action::kExpected);
+}
+
+}  // namespace
+}  // namespace caravan::cli

@@ -1,0 +1,82 @@
+#include "cli/run/claims.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string_view>
+
+namespace caravan::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<std::string> absolute(const std::string& field, const fs::path& path) {
+  std::error_code error;
+  const fs::path full = fs::absolute(path, error);
+  if (error) return bad_input(fmt::format("{}: '{}': {}", field, path.string(), error.message()));
+  return full.lexically_normal().string();
+}
+
+// The folder that stands in for the claim of `field`; empty without a claim.
+Result<std::string> folder_of(const std::string& claim, std::string_view field, const Volumes& volumes) {
+  if (claim.empty()) return std::string();
+  const auto volume = volumes.find(claim);
+  if (volume != volumes.end()) return volume->second;
+  return bad_input(
+      fmt::format("{}: claim '{}' exists on a cluster only; say which folder of this machine holds its "
+                  "files: --volume {}=DIR",
+                  field, claim, claim));
+}
+
+Status replace_path(const std::string& folder, const std::string& field, std::string& path) {
+  Result<std::string> full = absolute(field, folder.empty() ? fs::path(path) : fs::path(folder) / path);
+  if (!full) return tl::unexpected(full.error());
+  path = *full;
+  return {};
+}
+
+std::string claim_names(const v1alpha1::JobSpec& spec) {
+  return spec.data().claim_name().empty() ? "none" : "'" + spec.data().claim_name() + "'";
+}
+
+}  // namespace
+
+Result<Volumes> parse_volumes(const std::vector<std::string>& arguments) {
+  Volumes volumes;
+  for (const std::string& argument : arguments) {
+    const std::size_t equals = argument.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == argument.size()) {
+      return bad_input(
+          fmt::format("--volume {}: must be CLAIM=DIR, such as --volume corpus=./data", argument));
+    }
+    const std::string claim = argument.substr(0, equals);
+    const std::string folder = argument.substr(equals + 1);
+    std::error_code error;
+    if (!fs::is_directory(folder, error)) {
+      return bad_input(fmt::format("--volume {}: '{}' is not a folder{}", argument, folder,
+                                   error ? " (" + error.message() + ")" : ""));
+    }
+    if (!volumes.emplace(claim, folder).second) {
+      return bad_input(fmt::format("--volume {}: claim '{}' is given twice", argument, claim));
+    }
+  }
+  return volumes;
+}
+
+Status resolve_claims(const Volumes& volumes, v1alpha1::JobSpec& spec) {
+  v1alpha1::Data& data = *spec.mutable_data();
+  for (const auto& [claim, folder] : volumes) {
+    if (claim == data.claim_name()) continue;
+    return bad_input(fmt::format("--volume {}={}: the job has no claim '{}'; its claims: {}", claim, folder,
+                                 claim, claim_names(spec)));
+  }
+  const Result<std::string> folder = folder_of(data.claim_name(), "spec.data.claimName", volumes);
+  if (!folder) return tl::unexpected(folder.error());
+  data.clear_claim_name();
+  if (Status replaced = replace_path(*folder, "spec.data.path", *data.mutable_path()); !replaced)
+    return replaced;
+  if (data.validation_path().empty()) return {};
+  return replace_path(*folder, "spec.data.validationPath", *data.mutable_validation_path());
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,59 @@
+#include "cli/run/console_style.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace caravan::cli {
+namespace {
+
+constexpr std::size_t kUsualWidth = 80;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+int ansi_code(Colour colour) {
+  switch (colour) {
+    case Colour::kDim:
+      return 2;
+    case Colour::kBold:
+      return 1;
+    case Colour::kGreen:
+      return 32;
+    case Colour::kYellow:
+      return 33;
+    case Colour::kRed:
+      return 31;
+  }
+  return 0;
+}
+
+}  // namespace
+
+ConsoleStyle style_for(const TerminalFacts& facts) {
+  if (!facts.is_terminal) return {};
+  const bool capable = facts.term != "dumb";
+  return {.colour = capable && facts.no_color.empty(),
+          .progress_bar = capable,
+          .width = facts.columns > 0 ? facts.columns : kUsualWidth};
+}
+
+TerminalFacts terminal_facts(int descriptor) {
+  TerminalFacts facts{.is_terminal = isatty(descriptor) == 1,
+                      .no_color = environment("NO_COLOR"),
+                      .term = environment("TERM")};
+  winsize size{};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) == 0) facts.columns = size.ws_col;
+  return facts;
+}
+
+std::string paint(std::string_view text, Colour colour, const ConsoleStyle& style) {
+  if (!style.colour) return std::string(text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", ansi_code(colour), text);
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,35 @@
+// Numbers as people read them on the console: bytes, counts, durations, learning rates.
+//
+// Rounded for display; whoever computes with a number reads the JSON lines. Pure and independent of the
+// locale.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace caravan::cli {
+
+// "40.1GiB", "512B".
+std::string readable_bytes(int64_t bytes);
+
+// Without a unit, in the unit that readable_bytes picks for `like`: "39.8".
+std::string readable_bytes_like(int64_t bytes, int64_t like);
+
+// "7,123"; a fraction is rounded.
+std::string readable_count(double count);
+
+// "2h13m", "3m20s", "45s"; below ten seconds "4.2s".
+std::string readable_duration(double seconds);
+
+// "3.0e-4": two digits, no padding in the exponent.
+std::string readable_exponent(double value);
+
+// "41.7%" of a fraction.
+std::string readable_percent(double fraction);
+
+// Columns that UTF-8 text takes on a terminal; every character of ours is one column wide.
+std::size_t display_columns(std::string_view text);
+
+}  // namespace caravan::cli

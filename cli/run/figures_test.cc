@@ -1,0 +1,56 @@
+#include "cli/run/figures.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace caravan::cli {
+namespace {
+
+TEST(Figures, BytesTakeTheUnitThatKeepsThemBelow1024) {
+  EXPECT_EQ(readable_bytes(0), "0B");
+  EXPECT_EQ(readable_bytes(1023), "1023B");
+  EXPECT_EQ(readable_bytes(1024), "1.0KiB");
+  EXPECT_EQ(readable_bytes(1024 * 1024 - 1), "1.0MiB");
+  EXPECT_EQ(readable_bytes(43056765338), "40.1GiB");
+  EXPECT_EQ(readable_bytes(int64_t{5} << 50), "5120.0TiB");
+}
+
+TEST(Figures, BytesLikeOthersShareTheirUnit) {
+  EXPECT_EQ(readable_bytes_like(int64_t{512} << 20, int64_t{4} << 30), "0.5");
+  EXPECT_EQ(readable_bytes_like(2048, 100), "2048");
+}
+
+TEST(Figures, CountsHaveThousandsSeparators) {
+  EXPECT_EQ(readable_count(0), "0");
+  EXPECT_EQ(readable_count(999.4), "999");
+  EXPECT_EQ(readable_count(7123), "7,123");
+  EXPECT_EQ(readable_count(1234567.8), "1,234,568");
+  EXPECT_EQ(readable_count(-123456), "-123,456");
+}
+
+TEST(Figures, DurationsShowTheirTwoLargestUnits) {
+  EXPECT_EQ(readable_duration(-1), "0.0s");
+  EXPECT_EQ(readable_duration(4.23), "4.2s");
+  EXPECT_EQ(readable_duration(9.97), "10s");
+  EXPECT_EQ(readable_duration(59.6), "1m00s");
+  EXPECT_EQ(readable_duration(200), "3m20s");
+  EXPECT_EQ(readable_duration(2 * 3600 + 13 * 60 + 29), "2h13m");
+  EXPECT_EQ(readable_duration(3 * 86400 + 4 * 3600), "3d04h");
+}
+
+TEST(Figures, ExponentsAreNotPadded) {
+  EXPECT_EQ(readable_exponent(3e-4), "3.0e-4");
+  EXPECT_EQ(readable_exponent(0), "0.0e0");
+  EXPECT_EQ(readable_exponent(1.2e-10), "1.2e-10");
+  EXPECT_EQ(readable_exponent(20), "2.0e1");
+  EXPECT_EQ(readable_exponent(std::numeric_limits<double>::quiet_NaN()), "nan");
+}
+
+TEST(Figures, ColumnsCountCharactersNotBytes) {
+  EXPECT_EQ(display_columns("50% · 39.8"), 10U);
+  EXPECT_EQ(display_columns(""), 0U);
+}
+
+}  // namespace
+}  // namespace caravan::cli

@@ -1,0 +1,51 @@
+#include "cli/run/run_tally.h"
+
+#include <algorithm>
+
+namespace caravan::cli {
+
+void RunTally::add(const v1alpha1::JobStep& step) {
+  const bool warms_up = step.attempt() != last_attempt_;
+  last_attempt_ = step.attempt();
+  last_step_ = step.step();
+  if (!first_loss_) first_loss_ = step.loss();
+  last_loss_ = step.loss();
+  last_seconds_ = step.seconds();
+
+  const auto ranks = static_cast<std::size_t>(step.peak_bytes_per_rank_size());
+  peak_bytes_per_rank_.resize(std::max(peak_bytes_per_rank_.size(), ranks), 0);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    peak_bytes_per_rank_[rank] =
+        std::max(peak_bytes_per_rank_[rank], step.peak_bytes_per_rank(static_cast<int>(rank)));
+  }
+
+  if (warms_up) return;
+  ++counted_steps_;
+  counted_seconds_ += step.seconds();
+  worst_seconds_ = std::max(worst_seconds_, step.seconds());
+  mfu_known_ = mfu_known_ || step.has_mfu();
+  mfu_seconds_ += step.mfu() * step.seconds();
+}
+
+std::optional<double> RunTally::mean_step_seconds() const {
+  if (counted_steps_ == 0) return std::nullopt;
+  return counted_seconds_ / counted_steps_;
+}
+
+std::optional<double> RunTally::worst_step_seconds() const {
+  if (counted_steps_ == 0) return std::nullopt;
+  return worst_seconds_;
+}
+
+std::optional<double> RunTally::mfu() const {
+  if (!mfu_known_ || counted_seconds_ <= 0) return std::nullopt;
+  return mfu_seconds_ / counted_seconds_;
+}
+
+std::optional<double> RunTally::remaining_seconds(int steps) const {
+  const std::optional<double> per_step = counted_steps_ > 0 ? mean_step_seconds() : last_seconds_;
+  if (!per_step) return std::nullopt;
+  return *per_step * std::max(0, steps - last_step_);
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,48 @@
+// What the steps of a run add up to, over all attempts: for the summary and for the estimate of the time that
+// is left.
+//
+// The first step of an attempt warms caches up and forms connections, so it never counts in times and speed.
+// A step that is done again in a later attempt replaces the earlier one. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "caravan/v1alpha1/coordination.pb.h"
+
+namespace caravan::cli {
+
+class RunTally {
+ public:
+  void add(const v1alpha1::JobStep& step);
+
+  // 0 before the first step.
+  int last_step() const { return last_step_; }
+  int last_attempt() const { return last_attempt_; }
+  std::optional<double> first_loss() const { return first_loss_; }
+  std::optional<double> last_loss() const { return last_loss_; }
+  std::optional<double> mean_step_seconds() const;
+  std::optional<double> worst_step_seconds() const;
+  // Of the job's useful FLOPs in the counted time; absent where the device's peak is unknown.
+  std::optional<double> mfu() const;
+  const std::vector<int64_t>& peak_bytes_per_rank() const { return peak_bytes_per_rank_; }
+
+  // Before a step was counted, the last step's time is the best guess.
+  std::optional<double> remaining_seconds(int steps) const;
+
+ private:
+  int last_attempt_ = 0;
+  int last_step_ = 0;
+  std::optional<double> first_loss_;
+  std::optional<double> last_loss_;
+  std::optional<double> last_seconds_;
+  int counted_steps_ = 0;
+  double counted_seconds_ = 0;
+  double worst_seconds_ = 0;
+  double mfu_seconds_ = 0;  // sum of mfu · seconds
+  bool mfu_known_ = false;
+  std::vector<int64_t> peak_bytes_per_rank_;
+};
+
+}  // namespace caravan::cli

@@ -1,0 +1,68 @@
+#include "cli/run/work_directory.h"
+
+#include <fmt/format.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace caravan::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A socket's address holds its whole path; the longest name of ours has 20 characters.
+constexpr std::size_t kLongestPath = sizeof(sockaddr_un::sun_path) - 21;
+
+Status check_length(const fs::path& path) {
+  if (path.native().size() <= kLongestPath) return {};
+  return bad_input(fmt::format("--work-directory: '{}' has {} characters; sockets in it allow {} at most",
+                               path.string(), path.native().size(), kLongestPath));
+}
+
+Result<fs::path> create_given(const std::string& given) {
+  std::error_code error;
+  const fs::path path = fs::absolute(given, error).lexically_normal();
+  if (error) return bad_input(fmt::format("--work-directory: '{}': {}", given, error.message()));
+  if (Status fits = check_length(path); !fits) return tl::unexpected(fits.error());
+  const bool created = fs::create_directories(path, error);
+  if (created) fs::permissions(path, fs::perms::owner_all, error);
+  if (error || !fs::is_directory(path)) {
+    return bad_input(fmt::format("--work-directory: cannot use '{}' as a folder: {}", given,
+                                 error ? error.message() : "it is something else"));
+  }
+  return path;
+}
+
+Result<fs::path> create_temporary() {
+  std::error_code error;
+  std::string pattern = (fs::temp_directory_path(error) / "caravan-XXXXXX").string();
+  if (error) return bad_input(fmt::format("TMPDIR: no folder for temporary files: {}", error.message()));
+  if (Status fits = check_length(pattern); !fits) return tl::unexpected(fits.error());
+  if (mkdtemp(pattern.data()) == nullptr) {
+    return bad_input(fmt::format("cannot create a folder '{}': {}; give one with --work-directory", pattern,
+                                 std::strerror(errno)));
+  }
+  return fs::path(pattern);
+}
+
+}  // namespace
+
+Result<WorkDirectory> WorkDirectory::create(const std::string& path) {
+  const bool temporary = path.empty();
+  Result<fs::path> folder = temporary ? create_temporary() : create_given(path);
+  if (!folder) return tl::unexpected(folder.error());
+  return WorkDirectory(std::move(*folder), temporary);
+}
+
+WorkDirectory::WorkDirectory(WorkDirectory&& other) noexcept
+    : path_(std::move(other.path_)), remove_(std::exchange(other.remove_, false)) {}
+
+WorkDirectory::~WorkDirectory() {
+  std::error_code ignored;
+  if (remove_) fs::remove_all(path_, ignored);
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,36 @@
+// The folder of one local run: plan, sockets, configuration and log of every rank. Only its owner can read
+// it.
+//
+// Without a path of the user's a fresh folder under the system's temporary one, which is removed with the
+// object unless it was kept. A folder of the user's is created when it is absent and never removed.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "common/result.h"
+
+namespace caravan::cli {
+
+class WorkDirectory {
+ public:
+  // path: empty for a temporary folder. Errors have exit code 2 and name --work-directory.
+  static Result<WorkDirectory> create(const std::string& path);
+
+  WorkDirectory(WorkDirectory&& other) noexcept;
+  WorkDirectory& operator=(WorkDirectory&&) = delete;
+  ~WorkDirectory();
+
+  const std::filesystem::path& path() const { return path_; }
+  // True when the folder will be there after the run.
+  bool is_kept() const { return !remove_; }
+  void keep() { remove_ = false; }
+
+ private:
+  WorkDirectory(std::filesystem::path path, bool remove) : path_(std::move(path)), remove_(remove) {}
+
+  std::filesystem::path path_;
+  bool remove_;
+};
+
+}  // namespace caravan::cli
