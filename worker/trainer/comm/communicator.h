@@ -2,15 +2,15 @@
 // in-process fake for tests (ranks are threads). No file outside worker/trainer/comm sees c10d.
 //
 // Tensors are contiguous. Every rank of the group calls the same operations in the same order. Sums of bf16
-// tensors are made in fp32 and rounded once. A lost peer shows as an exception of type CommunicationError in
-// some ranks and as a hang in others: the agent ends the process either way, a rank never tries to recover.
+// tensors are made in fp32 and rounded once; every rank receives the same bits. A lost peer shows as an
+// exception of type CommunicationError in some ranks and as a hang in others: the agent ends the process
+// either way, a rank never tries to recover.
 //
-// What an operation allocates while it runs, so that peaks can be predicted exactly (n elements of the larger
-// tensor):
-//   reduce_scatter  n elements (the parts of all ranks are exchanged in their own type, then summed)
-//   all_reduce      nothing; for bf16 an fp32 copy of n elements
-//   others          nothing
-// A group of one allocates nothing.
+// What an operation of the Gloo implementation allocates while it runs, so that peaks can be predicted
+// exactly. With c = min(⌈n/size⌉, 65536) for n elements of the larger tensor:
+//   reduce_scatter, all_reduce (sum)  4·c bytes for fp32, 10·c for bf16
+//   others                            nothing
+// The fake allocates more in a reduce_scatter (n elements). A group of one allocates nothing.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -43,16 +43,18 @@ class Communicator {
   virtual int size() const = 0;
 
   virtual void all_reduce(at::Tensor& tensor, Reduction reduction) = 0;
-  // output: `size` times input along dimension 0, in rank order.
+  // output: `size` times input along dimension 0, in rank order. input may be output's own part.
   virtual void all_gather(at::Tensor& output, const at::Tensor& input) = 0;
-  // input: `size` times output along dimension 0; rank r receives the sum of all r-th parts.
+  // input: `size` times output along dimension 0; rank r receives the sum of all r-th parts. output may be
+  // input's own part; the other parts stay as they were.
   virtual void reduce_scatter(at::Tensor& output, const at::Tensor& input) = 0;
   // Both split in `size` equal parts along dimension 0.
   virtual void all_to_all(at::Tensor& output, const at::Tensor& input) = 0;
   virtual void broadcast(at::Tensor& tensor, int root) = 0;
   virtual void barrier() = 0;
 
-  // Peers are ranks of the group. A tag is unique among the transfers under way between two ranks.
+  // Peers are ranks of the group. A tag is unique among the transfers under way between two ranks, and below
+  // 2^30. A send may end only after its receive was posted.
   virtual std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) = 0;
   virtual std::unique_ptr<PendingTransfer> receive(at::Tensor& tensor, int peer, int tag) = 0;
 };

@@ -3,7 +3,9 @@
 //   rank = (pipeline · data_size + data) · tensor_size + tensor.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "worker/trainer/comm/communicator.h"
 
@@ -37,5 +39,17 @@ struct Mesh {
   // First and last stage of the same tensor and data position, which share tied embeddings; size 1 elsewhere.
   std::unique_ptr<Communicator> embedding;
 };
+
+// A group that a rank takes part in.
+struct GroupRequest {
+  std::string axis;  // tensor, data, pipeline, embedding, world
+  std::string name;  // unique in the world, the same on all members
+  int rank = 0;      // in the group
+  int size = 1;
+};
+using GroupFactory = std::function<std::unique_ptr<Communicator>(const GroupRequest&)>;
+
+// Blocks until the other members of every group have come.
+Mesh form_mesh(const MeshShape& shape, int rank, const GroupFactory& factory);
 
 }  // namespace caravan::trainer

@@ -1,0 +1,57 @@
+#include "worker/trainer/comm/mesh.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "worker/trainer/comm/solo_communicator.h"
+
+namespace caravan::trainer {
+namespace {
+
+TEST(Mesh, TensorIsTheFastestAxisAndPipelineTheSlowest) {
+  const MeshShape shape{.tensor = 2, .data = 3, .pipeline = 2};
+  EXPECT_EQ(rank_at({.tensor = 1, .data = 0, .pipeline = 0}, shape), 1);
+  EXPECT_EQ(rank_at({.tensor = 0, .data = 1, .pipeline = 0}, shape), 2);
+  EXPECT_EQ(rank_at({.tensor = 0, .data = 0, .pipeline = 1}, shape), 6);
+}
+
+TEST(Mesh, EveryRankHasOnePosition) {
+  const MeshShape shape{.tensor = 2, .data = 3, .pipeline = 4};
+  for (int rank = 0; rank < shape.size(); ++rank) EXPECT_EQ(rank_at(position_of(rank, shape), shape), rank);
+}
+
+// Group name → the ranks in the group that asked for it.
+std::map<std::string, std::multiset<int>> groups_of(const MeshShape& shape) {
+  std::map<std::string, std::multiset<int>> members;
+  for (int rank = 0; rank < shape.size(); ++rank) {
+    form_mesh(shape, rank, [&](const GroupRequest& request) {
+      members[request.name].insert(request.rank);
+      return std::make_unique<SoloCommunicator>();
+    });
+  }
+  return members;
+}
+
+TEST(Mesh, EveryGroupIsJoinedOnceByEachOfItsRanks) {
+  const auto members = groups_of({.tensor = 2, .data = 3, .pipeline = 4});
+  EXPECT_EQ(members.at("world").size(), 24u);
+  EXPECT_EQ(members.size(), 1u + 12 + 8 + 6 + 6);
+  for (const auto& [name, ranks] : members) {
+    int expected = 0;
+    for (const int rank : ranks) EXPECT_EQ(rank, expected++) << name;
+  }
+}
+
+TEST(Mesh, TheEndsOfAPipelineShareAnEmbeddingGroup) {
+  const auto members = groups_of({.tensor = 1, .data = 1, .pipeline = 3});
+  EXPECT_EQ(members.at("embedding-0-0"), (std::multiset<int>{0, 1}));
+}
+
+TEST(Mesh, GroupsOfOneNeedNoPeer) {
+  EXPECT_TRUE(groups_of({.tensor = 1, .data = 1, .pipeline = 1}).empty());
+}
+
+}  // namespace
+}  // namespace caravan::trainer

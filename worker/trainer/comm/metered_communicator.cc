@@ -1,0 +1,103 @@
+#include "worker/trainer/comm/metered_communicator.h"
+
+namespace caravan::trainer {
+namespace {
+
+int64_t bytes_of(const at::Tensor& tensor) {
+  return static_cast<int64_t>(tensor.nbytes());
+}
+
+struct Gauge {
+  std::string axis;
+  TransferMeter& meter;
+  PhaseClock& clock;
+
+  template <typename Action>
+  void measure(const char* operation, int64_t bytes, Phase phase, Action&& action) const {
+    const PhaseClock::Scope scope(clock, phase);
+    action();
+    meter.add(operation, axis, bytes, scope.seconds());
+  }
+};
+
+class MeteredTransfer final : public PendingTransfer {
+ public:
+  MeteredTransfer(std::unique_ptr<PendingTransfer> transfer, const char* operation, Phase phase,
+                  const Gauge& gauge)
+      : transfer_(std::move(transfer)), operation_(operation), phase_(phase), gauge_(gauge) {}
+
+  void wait() override {
+    gauge_.measure(operation_, 0, phase_, [&] { transfer_->wait(); });
+  }
+
+ private:
+  std::unique_ptr<PendingTransfer> transfer_;
+  const char* operation_;
+  Phase phase_;
+  const Gauge& gauge_;
+};
+
+class MeteredCommunicator final : public Communicator {
+ public:
+  MeteredCommunicator(std::unique_ptr<Communicator> group, std::string axis, TransferMeter& meter,
+                      PhaseClock& clock)
+      : group_(std::move(group)), gauge_{std::move(axis), meter, clock} {}
+
+  int rank() const override { return group_->rank(); }
+  int size() const override { return group_->size(); }
+
+  void all_reduce(at::Tensor& tensor, Reduction reduction) override {
+    collective("all_reduce", bytes_of(tensor), [&] { group_->all_reduce(tensor, reduction); });
+  }
+  void all_gather(at::Tensor& output, const at::Tensor& input) override {
+    collective("all_gather", bytes_of(output), [&] { group_->all_gather(output, input); });
+  }
+  void reduce_scatter(at::Tensor& output, const at::Tensor& input) override {
+    collective("reduce_scatter", bytes_of(input), [&] { group_->reduce_scatter(output, input); });
+  }
+  void all_to_all(at::Tensor& output, const at::Tensor& input) override {
+    collective("all_to_all", bytes_of(input), [&] { group_->all_to_all(output, input); });
+  }
+  void broadcast(at::Tensor& tensor, int root) override {
+    collective("broadcast", bytes_of(tensor), [&] { group_->broadcast(tensor, root); });
+  }
+  void barrier() override {
+    collective("barrier", 0, [&] { group_->barrier(); });
+  }
+
+  std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {
+    std::unique_ptr<PendingTransfer> transfer;
+    collective("send", bytes_of(tensor), [&] { transfer = group_->send(tensor, peer, tag); });
+    return std::make_unique<MeteredTransfer>(std::move(transfer), "send", Phase::kCommunication, gauge_);
+  }
+  std::unique_ptr<PendingTransfer> receive(at::Tensor& tensor, int peer, int tag) override {
+    std::unique_ptr<PendingTransfer> transfer;
+    collective("recv", bytes_of(tensor), [&] { transfer = group_->receive(tensor, peer, tag); });
+    return std::make_unique<MeteredTransfer>(std::move(transfer), "recv", Phase::kIdle, gauge_);
+  }
+
+ private:
+  template <typename Action>
+  void collective(const char* operation, int64_t bytes, Action&& action) {
+    gauge_.measure(operation, bytes, Phase::kCommunication, action);
+  }
+
+  std::unique_ptr<Communicator> group_;
+  Gauge gauge_;
+};
+
+}  // namespace
+
+void TransferMeter::add(const std::string& operation, const std::string& axis, int64_t bytes,
+                        double seconds) {
+  TransferCount& count = counts_[{operation, axis}];
+  count.bytes += bytes;
+  count.seconds += seconds;
+}
+
+std::unique_ptr<Communicator> metered(std::unique_ptr<Communicator> group, std::string axis,
+                                      TransferMeter& meter, PhaseClock& clock) {
+  return std::make_unique<MeteredCommunicator>(std::move(group), std::move(axis), meter, clock);
+}
+
+}  // namespace caravan::trainer

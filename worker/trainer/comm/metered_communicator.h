@@ -1,0 +1,40 @@
+// Counts what goes over a group: bytes and seconds by operation, and charges the time to the phase
+// "communication"
+// ("idle" for receives, which wait for another stage).
+//
+// Bytes are those of the tensor on this rank: the whole tensor of an all-reduce, the output of an all-gather,
+// the input of a reduce-scatter.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "worker/trainer/comm/communicator.h"
+#include "worker/trainer/loop/phase_clock.h"
+
+namespace caravan::trainer {
+
+struct TransferCount {
+  int64_t bytes = 0;
+  double seconds = 0;
+};
+
+// By operation and axis, since the last take().
+class TransferMeter {
+ public:
+  using Counts = std::map<std::pair<std::string, std::string>, TransferCount>;
+
+  void add(const std::string& operation, const std::string& axis, int64_t bytes, double seconds);
+  Counts take() { return std::exchange(counts_, {}); }
+
+ private:
+  Counts counts_;
+};
+
+// Meter and clock outlive the communicator and its transfers.
+std::unique_ptr<Communicator> metered(std::unique_ptr<Communicator> group, std::string axis,
+                                      TransferMeter& meter, PhaseClock& clock);
+
+}  // namespace caravan::trainer
