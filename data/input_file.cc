@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 namespace caravan::data {
 namespace {
@@ -22,39 +21,18 @@ tl::unexpected<Error> cannot_open(const std::string& path, int error) {
 
 }  // namespace
 
-InputFile::InputFile(std::string path, int descriptor, int64_t size)
-    : path_(std::move(path)), descriptor_(descriptor), size_(size) {}
-
-InputFile::InputFile(InputFile&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
-
-InputFile& InputFile::operator=(InputFile&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-InputFile::~InputFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 Result<InputFile> InputFile::open(const std::string& path) {
   // O_NONBLOCK: opening a named pipe must not wait for its writer before it is refused below.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return cannot_open(path, errno);
-  InputFile file(path, descriptor, 0);
+  UniqueFd descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
-  if (::fstat(descriptor, &status) != 0) return cannot_open(path, errno);
-  if (!S_ISREG(status.st_mode))
-    return bad_input(fmt::format("{}: not a regular file; give a token file", path));
-  file.size_ = status.st_size;
-  return file;
+  if (!descriptor || ::fstat(descriptor.get(), &status) != 0) return cannot_open(path, errno);
+  if (!S_ISREG(status.st_mode)) return bad_input(fmt::format("{}: not a regular file; give a token file", path));
+  return InputFile(path, std::move(descriptor), status.st_size);
 }
 
 Status InputFile::read(int64_t offset, std::span<std::byte> output) const {
   while (!output.empty()) {
-    const ssize_t count = ::pread(descriptor_, output.data(), output.size(), offset);
+    const ssize_t count = ::pread(descriptor_.get(), output.data(), output.size(), offset);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       return bad_input(fmt::format("{}: cannot read at byte {}: {}; check the file and its disk", path_,

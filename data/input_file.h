@@ -9,18 +9,16 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "common/result.h"
+#include "common/unique_fd.h"
 
 namespace caravan::data {
 
 class InputFile {
  public:
   static Result<InputFile> open(const std::string& path);
-
-  InputFile(InputFile&& other) noexcept;
-  InputFile& operator=(InputFile&& other) noexcept;
-  ~InputFile();
 
   const std::string& path() const { return path_; }
   int64_t size() const { return size_; }  // when it was opened
@@ -29,10 +27,11 @@ class InputFile {
   Status read(int64_t offset, std::span<std::byte> output) const;
 
  private:
-  InputFile(std::string path, int descriptor, int64_t size);
+  InputFile(std::string path, UniqueFd descriptor, int64_t size)
+      : path_(std::move(path)), descriptor_(std::move(descriptor)), size_(size) {}
 
   std::string path_;
-  int descriptor_;
+  UniqueFd descriptor_;
   int64_t size_;
 };
 

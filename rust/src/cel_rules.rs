@@ -1,12 +1,13 @@
 //! Common Expression Language rules of the API schema, evaluated over JSON.
 
-use std::ffi::{c_char, CString};
-use std::{ptr, slice};
+use std::ffi::c_char;
 
 use cel::objects::{Key, Map};
 use cel::{Context, Program, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+use crate::boundary::{bytes, guarded};
 
 const HOLDS: i32 = 0;
 const BROKEN: i32 = 1;
@@ -24,10 +25,8 @@ fn to_cel(json: serde_json::Value) -> Value {
         serde_json::Value::String(text) => Value::String(Arc::new(text)),
         serde_json::Value::Array(items) => Value::List(Arc::new(items.into_iter().map(to_cel).collect())),
         serde_json::Value::Object(entries) => {
-            let map: HashMap<Key, Value> = entries
-                .into_iter()
-                .map(|(key, value)| (Key::String(Arc::new(key)), to_cel(value)))
-                .collect();
+            let map: HashMap<Key, Value> =
+                entries.into_iter().map(|(key, value)| (Key::String(Arc::new(key)), to_cel(value))).collect();
             Value::Map(Map { map: Arc::new(map) })
         }
     }
@@ -58,15 +57,9 @@ pub unsafe extern "C" fn caravan_cel_check(
     json_length: usize,
     error: *mut *mut c_char,
 ) -> i32 {
-    *error = ptr::null_mut();
-    let rule = slice::from_raw_parts(rule.cast::<u8>(), rule_length);
-    let json = slice::from_raw_parts(json.cast::<u8>(), json_length);
-    match check(rule, json) {
-        Ok(true) => HOLDS,
-        Ok(false) => BROKEN,
-        Err(message) => {
-            *error = CString::new(message.replace('\0', " ")).unwrap_or_default().into_raw();
-            NOT_EVALUATED
-        }
+    match guarded(error, || check(bytes(rule, rule_length), bytes(json, json_length))) {
+        Some(true) => HOLDS,
+        Some(false) => BROKEN,
+        None => NOT_EVALUATED,
     }
 }

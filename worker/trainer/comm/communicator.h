@@ -6,11 +6,11 @@
 // exception of type CommunicationError in some ranks and as a hang in others: the agent ends the process
 // either way, a rank never tries to recover.
 //
-// What an operation of the Gloo implementation allocates while it runs, so that peaks can be predicted
-// exactly. With c = min(⌈n/size⌉, 65536) for n elements of the larger tensor:
+// What an operation allocates while it runs, so that peaks can be predicted exactly. With c = min(⌈n/size⌉,
+// 65536) for n elements of the larger tensor:
 //   reduce_scatter, all_reduce (sum)  4·c bytes for fp32, 10·c for bf16
 //   others                            nothing
-// The fake allocates more in a reduce_scatter (n elements). A group of one allocates nothing.
+// A group of one allocates nothing.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,0 +1,40 @@
+// What turns text into token ids. Implementations may be used by any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "common/result.h"
+
+namespace caravan::data {
+
+struct Token {
+  uint32_t id = 0;
+  int64_t begin = 0;  // first byte of the text it stands for
+
+  bool operator==(const Token&) const = default;
+};
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  // Every id is below it.
+  virtual int64_t vocabulary() const = 0;
+
+  // Whether each byte is a token by itself. If not, tokens depend on the text around them, and the text must be UTF-8.
+  virtual bool byte_level() const = 0;
+
+  virtual Result<std::vector<Token>> encode(std::string_view text) const = 0;
+};
+
+// A token's id is the byte; no end-of-text token.
+class ByteTokenizer final : public Tokenizer {
+ public:
+  int64_t vocabulary() const override { return 256; }
+  bool byte_level() const override { return true; }
+  Result<std::vector<Token>> encode(std::string_view text) const override;
+};
+
+}  // namespace caravan::data
