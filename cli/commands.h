@@ -1,5 +1,5 @@
-// The commands of the `caravan` program, one file each. A command declares its options on `app`; when the user chose it,
-// main runs the action it left.
+// The commands of the `caravan` program, one file each. A command declares its options on `app`; when the
+// user chose it, main runs the action it left.
 #pragma once
 
 #include <functional>

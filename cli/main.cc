@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-
 #include <string>
 
 #include "cli/commands.h"
@@ -16,16 +15,14 @@ int exit_on_parse_error(const CLI::App& app, const CLI::ParseError& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Trains Llama models: plans the parallel layout, predicts memory and speed, runs the job.", "caravan");
+  CLI::App app("Trains Llama models: plans the parallel layout, predicts memory and speed, runs the job.",
+               "caravan");
   app.set_version_flag("--version", "caravan " + std::string(caravan::version()));
   app.require_subcommand(1);
   app.get_formatter()->column_width(36);
 
   caravan::cli::Action action;
-  caravan::cli::add_run_command(app, action);
-  caravan::cli::add_plan_command(app, action);
   caravan::cli::add_validate_command(app, action);
-  caravan::cli::add_data_command(app, action);
 
   try {
     app.parse(argc, argv);

@@ -1,0 +1,66 @@
+#include "cli/load_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "cli/overrides.h"
+#include "cli/yaml_reader.h"
+#include "common/schema/loader.h"
+
+namespace caravan::cli {
+namespace {
+
+using schema::Findings;
+using schema::Node;
+using schema::Remark;
+
+// More would bury the first ones.
+constexpr std::size_t kMaximumMistakes = 100;
+
+std::string line_of(const Remark& remark, const std::string& name) {
+  const std::string place = remark.line == 0 ? "--set" : fmt::format("{}:{}", name, remark.line);
+  return remark.path.empty() ? fmt::format("{}: {}", place, remark.text)
+                             : fmt::format("{}: {}: {}", place, remark.path, remark.text);
+}
+
+// In the order of the file; what came from the command line first.
+std::string report(std::vector<Remark> mistakes, const std::string& name) {
+  std::stable_sort(mistakes.begin(), mistakes.end(),
+                   [](const Remark& a, const Remark& b) { return a.line < b.line; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(mistakes.size(), kMaximumMistakes); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : "\n", line_of(mistakes[i], name));
+  }
+  if (mistakes.size() > kMaximumMistakes) {
+    text += fmt::format("\n{}: {} more mistakes", name, mistakes.size() - kMaximumMistakes);
+  }
+  return text;
+}
+
+Result<LoadedJob> load_tree(Node root, const std::string& name, const std::vector<std::string>& sets) {
+  for (const std::string& set : sets) {
+    if (Status applied = apply_override(set, root); !applied) return tl::unexpected(applied.error());
+  }
+  LoadedJob loaded;
+  Findings findings = schema::load_message(root, loaded.job);
+  if (!findings.mistakes.empty()) return bad_input(report(std::move(findings.mistakes), name));
+  loaded.cluster_only = std::move(findings.cluster_only);
+  for (const Remark& note : findings.notes) loaded.notes.push_back(line_of(note, name));
+  return loaded;
+}
+
+}  // namespace
+
+Result<LoadedJob> load_job(const std::string& path, const std::vector<std::string>& sets) {
+  return read_yaml_file(path).and_then([&](Node root) { return load_tree(std::move(root), path, sets); });
+}
+
+Result<LoadedJob> parse_job(const std::string& text, const std::string& name,
+                            const std::vector<std::string>& sets) {
+  return read_yaml(text, name).and_then([&](Node root) { return load_tree(std::move(root), name, sets); });
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,191 @@
+#include "cli/yaml_reader.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "common/utf8.h"
+
+namespace caravan::cli {
+namespace {
+
+using schema::Node;
+using schema::NodeKind;
+
+// Leaves the parser from within an event; yaml-cpp has no other way to stop.
+struct Refused {
+  YAML::Mark mark;
+  std::string message;
+};
+
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  std::optional<Node> take() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (root_) throw Refused{mark, "a second document starts here; keep one document per file"};
+  }
+  void OnDocumentEnd() override {}
+
+  void OnAnchor(const YAML::Mark& mark, const std::string& /*name*/) override {
+    throw Refused{mark, "anchors (&) and aliases (*) are not allowed; write the value out"};
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
+    throw Refused{mark, "anchors (&) and aliases (*) are not allowed; write the value out"};
+  }
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override { add(mark, {}); }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t /*anchor*/,
+                const std::string& value) override {
+    refuse_tag(mark, tag);
+    Node scalar;
+    scalar.kind = NodeKind::kScalar;
+    scalar.text = value;
+    scalar.quoted = tag == kQuotedTag;
+    add(mark, std::move(scalar));
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t /*anchor*/,
+                       YAML::EmitterStyle::value /*style*/) override {
+    open(mark, tag, NodeKind::kList);
+  }
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t /*anchor*/,
+                  YAML::EmitterStyle::value /*style*/) override {
+    open(mark, tag, NodeKind::kMap);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  static constexpr std::string_view kPlainTag = "?";
+  static constexpr std::string_view kQuotedTag = "!";
+
+  struct Open {
+    YAML::Mark mark;
+    Node node;
+    std::optional<Node> key;  // of a map: read, its value still to come
+  };
+
+  static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
+    if (tag.empty() || tag == kPlainTag || tag == kQuotedTag) return;
+    throw Refused{mark, "tags (!name) are not allowed; write the plain value"};
+  }
+
+  bool expects_key() const {
+    return !open_.empty() && open_.back().node.kind == NodeKind::kMap && !open_.back().key;
+  }
+
+  void open(const YAML::Mark& mark, const std::string& tag, NodeKind kind) {
+    refuse_tag(mark, tag);
+    if (expects_key()) throw Refused{mark, "a key must be text, not a list or a map"};
+    if (open_.size() >= kMaximumYamlDepth) {
+      throw Refused{mark, fmt::format("nested deeper than {} levels", kMaximumYamlDepth)};
+    }
+    Node node;
+    node.kind = kind;
+    open_.push_back({mark, std::move(node), std::nullopt});
+  }
+
+  void close() {
+    Open done = std::move(open_.back());
+    open_.pop_back();
+    add(done.mark, std::move(done.node));
+  }
+
+  void add(const YAML::Mark& mark, Node node) {
+    node.line = mark.line + 1;
+    if (expects_key()) {
+      if (node.kind != NodeKind::kScalar) throw Refused{mark, "a key is missing before ':'"};
+      open_.back().key = std::move(node);
+    } else if (open_.empty()) {
+      root_ = std::move(node);
+    } else {
+      Open& parent = open_.back();
+      if (parent.key) {
+        node.key = std::move(parent.key->text);
+        node.line = parent.key->line;
+        parent.key.reset();
+      }
+      parent.node.children.push_back(std::move(node));
+    }
+  }
+
+  std::vector<Open> open_;
+  std::optional<Node> root_;
+};
+
+tl::unexpected<Error> error_at(const std::string& name, int line, std::string_view message) {
+  return bad_input(fmt::format("{}:{}: {}", name, std::max(line, 0) + 1, message));
+}
+
+int line_of_byte(std::string_view text, std::size_t at) {
+  return static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+}
+
+Status check_bytes(std::string_view text, const std::string& name) {
+  if (text.size() > kMaximumYamlBytes) {
+    return bad_input(
+        fmt::format("{}: larger than {} bytes (1 MiB); a job file is far smaller", name, kMaximumYamlBytes));
+  }
+  if (const auto at = first_invalid_utf8(text)) {
+    return error_at(name, line_of_byte(text, *at), "not valid UTF-8; save the file as UTF-8 text");
+  }
+  if (const auto at = text.find('\0'); at != std::string_view::npos) {
+    return error_at(name, line_of_byte(text, at), "a NUL byte; this is not a text file");
+  }
+  return {};
+}
+
+// What the file system says, instead of a parser's opinion about nothing.
+Result<std::string> read_bytes(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return bad_input(fmt::format("{}: is a directory; name the job file in it", path));
+  }
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return bad_input(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  std::string text(kMaximumYamlBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) return bad_input(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+}  // namespace
+
+Result<Node> read_yaml(std::string_view text, const std::string& name) {
+  if (Status bytes = check_bytes(text, name); !bytes) return tl::unexpected(bytes.error());
+  TreeBuilder builder;
+  try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const Refused& refused) {
+    return error_at(name, refused.mark.line, refused.message);
+  } catch (const YAML::Exception& error) {
+    return error_at(name, error.mark.line, fmt::format("not valid YAML: {}", error.msg));
+  }
+  std::optional<Node> root = builder.take();
+  if (!root || root->kind == NodeKind::kNull) return bad_input(fmt::format("{}: is empty", name));
+  return *std::move(root);
+}
+
+Result<Node> read_yaml_file(const std::string& path) {
+  return read_bytes(path).and_then([&](const std::string& text) { return read_yaml(text, path); });
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,144 @@
+#include "common/schema/cel_check.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <optional>
+
+#include "caravan/v1alpha1/options.pb.h"
+#include "common/json.h"
+#include "common/schema/words.h"
+#include "rust/caravan_ffi.h"
+
+namespace caravan::schema {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+using v1alpha1::CelRule;
+
+bool is_name_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+std::string joined_path(const std::string& path, const std::string& relative) {
+  if (path.empty() || relative.empty()) return path + relative;
+  return fmt::format("{}.{}", path, relative);
+}
+
+// "a.b" contains "a.b", "a.b.c" and "a.b[0]".
+bool contains(std::string_view path, std::string_view inner) {
+  if (!inner.starts_with(path)) return false;
+  return path.empty() || inner.size() == path.size() || inner[path.size()] == '.' ||
+         inner[path.size()] == '[';
+}
+
+// The entry along a path of names, or the last one on the way to it.
+const Node& deepest_entry(const Node& from, std::string_view path) {
+  const Node* at = &from;
+  while (!path.empty()) {
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    const Node* next = find_entry(*at, std::string(path.substr(0, dot)));
+    if (next == nullptr) break;
+    at = next;
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  return *at;
+}
+
+class RuleChecker {
+ public:
+  RuleChecker(const Node& root, const Doubts& doubts) : root_(root), doubts_(doubts) {}
+
+  std::vector<Remark> take() { return std::move(broken_); }
+
+  void check(const Message& message, const std::string& path) {
+    const auto& options = message.GetDescriptor()->options();
+    for (int i = 0; i < options.ExtensionSize(v1alpha1::cel); ++i) {
+      check_rule(options.GetExtension(v1alpha1::cel, i), message, path);
+    }
+    for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+      check_field(message, *message.GetDescriptor()->field(i), path);
+    }
+  }
+
+ private:
+  void check_field(const Message& message, const FieldDescriptor& field, const std::string& path) {
+    if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field.is_map()) return;
+    const Reflection& reflection = *message.GetReflection();
+    const std::string field_path = joined_path(path, field.json_name());
+    if (!field.is_repeated()) {
+      if (reflection.HasField(message, &field)) check(reflection.GetMessage(message, &field), field_path);
+      return;
+    }
+    for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
+      check(reflection.GetRepeatedMessage(message, &field, i), fmt::format("{}[{}]", field_path, i));
+    }
+  }
+
+  void check_rule(const CelRule& rule, const Message& message, const std::string& path) {
+    for (const std::string& reference : references_of(rule.rule())) {
+      if (is_doubtful(joined_path(path, reference))) return;
+    }
+    const std::string json = to_json(message);
+    char* error = nullptr;
+    const int verdict =
+        caravan_cel_check(rule.rule().data(), rule.rule().size(), json.data(), json.size(), &error);
+    const std::unique_ptr<char, decltype(&caravan_string_free)> owned(error, caravan_string_free);
+    if (verdict == 0) return;
+    const std::string where = joined_path(path, rule.field_path());
+    const int line = deepest_entry(root_, where).line;
+    broken_.push_back({line, where, error == nullptr ? rule.message() : cannot_evaluate(rule, error)});
+  }
+
+  static std::string cannot_evaluate(const CelRule& rule, const char* error) {
+    return fmt::format("the rule \"{}\" cannot be evaluated: {}", rule.rule(), error);
+  }
+
+  bool is_doubtful(const std::string& path) const {
+    const auto is_wrong = [&](const std::string& wrong) {
+      return contains(wrong, path) || contains(path, wrong);
+    };
+    const auto may_be_misspelt = [&](const std::string& message) {
+      if (!contains(message, path) || message == path) return false;
+      const std::string relative = path.substr(message.empty() ? 0 : message.size() + 1);
+      return find_entry(deepest_entry(root_, message), relative.substr(0, relative.find('.'))) == nullptr;
+    };
+    return std::any_of(doubts_.wrong.begin(), doubts_.wrong.end(), is_wrong) ||
+           std::any_of(doubts_.incomplete.begin(), doubts_.incomplete.end(), may_be_misspelt);
+  }
+
+  const Node& root_;
+  const Doubts& doubts_;
+  std::vector<Remark> broken_;
+};
+
+}  // namespace
+
+std::vector<std::string> references_of(std::string_view rule) {
+  constexpr std::string_view kSelf = "self.";
+  std::vector<std::string> references;
+  for (std::size_t at = rule.find(kSelf); at != std::string_view::npos; at = rule.find(kSelf, at)) {
+    at += kSelf.size();
+    std::size_t end = at;
+    while (end < rule.size() && (is_name_character(rule[end]) || rule[end] == '.')) ++end;
+    std::string reference(rule.substr(at, end - at));
+    const bool is_call = end < rule.size() && rule[end] == '(';
+    if (is_call) reference.resize(reference.find('.') == std::string::npos ? 0 : reference.rfind('.'));
+    references.push_back(std::move(reference));
+    at = end;
+  }
+  return references;
+}
+
+std::vector<Remark> broken_cel_rules(const Node& root, const Message& message, const Doubts& doubts) {
+  RuleChecker checker(root, doubts);
+  checker.check(message, "");
+  return checker.take();
+}
+
+}  // namespace caravan::schema

@@ -1,0 +1,243 @@
+#include "common/schema/loader.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "common/schema/cel_check.h"
+#include "common/schema/defaults.h"
+#include "common/schema/values.h"
+#include "common/schema/words.h"
+
+namespace caravan::schema {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using v1alpha1::FieldRules;
+
+const FieldDescriptor* find_field(const Descriptor& type, const std::string& json_name) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    if (type.field(i)->json_name() == json_name) return type.field(i);
+  }
+  return nullptr;
+}
+
+bool is_server_written(const Descriptor& type, const std::string& key) {
+  const auto& options = type.options();
+  for (int i = 0; i < options.ExtensionSize(v1alpha1::server_written); ++i) {
+    if (options.GetExtension(v1alpha1::server_written, i) == key) return true;
+  }
+  return false;
+}
+
+class Loader {
+ public:
+  Findings take() { return std::move(findings_); }
+  const Doubts& doubts() const { return doubts_; }
+
+  void load_fields(const Node& node, const std::string& path, Message& message) {
+    const Descriptor& type = *message.GetDescriptor();
+    if (node.kind != NodeKind::kMap) {
+      return mistake(node, path,
+                     mismatch(fmt::format("a map with fields such as {}", listed(names_of(type))), node));
+    }
+    std::map<std::string, int> first_line;
+    for (const Node& entry : node.children) {
+      const auto [known, is_first] = first_line.emplace(entry.key, entry.line);
+      if (is_first) {
+        load_entry(entry, path, message);
+      } else {
+        mistake(entry, child_path(path, entry.key),
+                fmt::format("given twice; first on line {}", known->second));
+      }
+    }
+    report_missing(node, path, type);
+  }
+
+ private:
+  void mistake(const Node& node, const std::string& path, std::string text) {
+    findings_.mistakes.push_back({node.line, path, std::move(text)});
+    doubts_.wrong.push_back(path);
+  }
+
+  void note(const Node& node, const std::string& path, std::string text) {
+    findings_.notes.push_back({node.line, path, std::move(text)});
+  }
+
+  void load_entry(const Node& entry, const std::string& parent, Message& message) {
+    const std::string path = child_path(parent, entry.key);
+    const Descriptor& type = *message.GetDescriptor();
+    if (is_server_written(type, entry.key)) return note(entry, path, "written by the API server; ignored");
+    const FieldDescriptor* field = find_field(type, entry.key);
+    if (field == nullptr) {
+      doubts_.incomplete.push_back(parent);
+      return mistake(entry, path, unknown_field(type, entry.key));
+    }
+    const FieldRules& rules = rules_of(*field);
+    if (entry.kind == NodeKind::kNull) return mistake(entry, path, mismatch(expectation(*field), entry));
+    if (is_unavailable(rules)) {
+      return mistake(
+          entry, path,
+          fmt::format("not available yet in this version ({}); leave it out", rules.unavailable()));
+    }
+    if (rules.cluster_only()) findings_.cluster_only.push_back(path);
+    load_value(entry, path, *field, message);
+  }
+
+  static std::string unknown_field(const Descriptor& type, const std::string& key) {
+    const auto names = names_of(type);
+    if (const auto meant = nearest(key, names)) return fmt::format("unknown field; did you mean {}?", *meant);
+    return fmt::format("unknown field; the fields here are {}", listed(names));
+  }
+
+  // Without a list of values or a limit, the whole field is what does not exist yet.
+  static bool is_unavailable(const FieldRules& rules) {
+    return !rules.unavailable().empty() && rules.unavailable_values().empty() &&
+           !rules.has_unavailable_above();
+  }
+
+  void load_value(const Node& node, const std::string& path, const FieldDescriptor& field, Message& message) {
+    if (field.is_map()) return load_string_map(node, path, field, message);
+    if (field.is_repeated()) return load_list(node, path, field, message);
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      return load_fields(node, path, *message.GetReflection()->MutableMessage(&message, &field));
+    }
+    load_scalar(node, path, field, message);
+  }
+
+  void load_list(const Node& node, const std::string& path, const FieldDescriptor& field, Message& message) {
+    if (node.kind != NodeKind::kList) {
+      return mistake(node, path, mismatch(fmt::format("a list, each entry {}", expectation(field)), node));
+    }
+    if (!check_size(node, path, rules_of(field))) return;
+    for (std::size_t i = 0; i < node.children.size(); ++i) {
+      const Node& child = node.children[i];
+      const std::string child_path = fmt::format("{}[{}]", path, i);
+      if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        load_fields(child, child_path, *message.GetReflection()->AddMessage(&message, &field));
+      } else {
+        load_scalar(child, child_path, field, message);
+      }
+    }
+  }
+
+  void load_string_map(const Node& node, const std::string& path, const FieldDescriptor& field,
+                       Message& message) {
+    if (node.kind != NodeKind::kMap) return mistake(node, path, mismatch(expectation(field), node));
+    if (!check_size(node, path, rules_of(field))) return;
+    const Descriptor& entry_type = *field.message_type();
+    std::set<std::string> seen;
+    for (const Node& child : node.children) {
+      const std::string at = child_path(path, child.key);
+      if (!seen.insert(child.key).second) {
+        mistake(child, at, "given twice");
+        continue;
+      }
+      Message& entry = *message.GetReflection()->AddMessage(&message, &field);
+      entry.GetReflection()->SetString(&entry, entry_type.map_key(), child.key);
+      load_map_value(child, at, *entry_type.map_value(), entry);
+    }
+  }
+
+  void load_map_value(const Node& node, const std::string& path, const FieldDescriptor& field,
+                      Message& entry) {
+    if (node.kind == NodeKind::kScalar && node.quoted && node.text.empty()) return;
+    load_scalar(node, path, field, entry);
+  }
+
+  bool check_size(const Node& node, const std::string& path, const FieldRules& rules) {
+    const std::size_t size = node.children.size();
+    if (rules.max_items() != 0 && size > rules.max_items()) {
+      mistake(node, path, fmt::format("expected at most {} entries, got {}", rules.max_items(), size));
+      return false;
+    }
+    if (size < rules.min_items()) {
+      mistake(node, path, fmt::format("expected at least {} entry, got an empty list", rules.min_items()));
+      return false;
+    }
+    return true;
+  }
+
+  void load_scalar(const Node& node, const std::string& path, const FieldDescriptor& field,
+                   Message& message) {
+    switch (field.cpp_type()) {
+      case FieldDescriptor::CPPTYPE_INT32:
+        return store(read_integer(field, node), node, path, field, message);
+      case FieldDescriptor::CPPTYPE_BOOL:
+        return store(read_boolean(field, node), node, path, field, message);
+      case FieldDescriptor::CPPTYPE_ENUM:
+        return store_enumeration(read_enumeration(field, node), node, path, field, message);
+      default:
+        return store_string(read_string(field, node), node, path, field, message);
+    }
+  }
+
+  static void set(Message& message, const FieldDescriptor& field, std::int32_t value) {
+    const auto& reflection = *message.GetReflection();
+    field.is_repeated() ? reflection.AddInt32(&message, &field, value)
+                        : reflection.SetInt32(&message, &field, value);
+  }
+  static void set(Message& message, const FieldDescriptor& field, bool value) {
+    const auto& reflection = *message.GetReflection();
+    field.is_repeated() ? reflection.AddBool(&message, &field, value)
+                        : reflection.SetBool(&message, &field, value);
+  }
+  static void set(Message& message, const FieldDescriptor& field, const std::string& value) {
+    const auto& reflection = *message.GetReflection();
+    field.is_repeated() ? reflection.AddString(&message, &field, value)
+                        : reflection.SetString(&message, &field, value);
+  }
+
+  template <typename T>
+  void store(const Value<T>& value, const Node& node, const std::string& path, const FieldDescriptor& field,
+             Message& message) {
+    if (!value) return mistake(node, path, value.error());
+    set(message, field, *value);
+  }
+
+  void store_string(const Value<std::string>& value, const Node& node, const std::string& path,
+                    const FieldDescriptor& field, Message& message) {
+    if (value && is_unquoted_number(node)) {
+      note(node, path,
+           fmt::format("read as the string {}; kubectl apply needs the quotes", quoted(node.text)));
+    }
+    store(value, node, path, field, message);
+  }
+
+  void store_enumeration(const Value<int>& value, const Node& node, const std::string& path,
+                         const FieldDescriptor& field, Message& message) {
+    if (!value) return mistake(node, path, value.error());
+    message.GetReflection()->SetEnumValue(&message, &field, *value);
+  }
+
+  void report_missing(const Node& node, const std::string& path, const Descriptor& type) {
+    for (int i = 0; i < type.field_count(); ++i) {
+      const FieldDescriptor& field = *type.field(i);
+      if (!rules_of(field).required() || find_entry(node, field.json_name()) != nullptr) continue;
+      mistake(node, child_path(path, field.json_name()), fmt::format("is required: {}", expectation(field)));
+    }
+  }
+
+  Findings findings_;
+  Doubts doubts_;
+};
+
+}  // namespace
+
+Findings load_message(const Node& root, Message& message) {
+  Loader loader;
+  loader.load_fields(root, "", message);
+  apply_defaults(message);
+  const std::vector<Remark> broken = broken_cel_rules(root, message, loader.doubts());
+  Findings findings = loader.take();
+  findings.mistakes.insert(findings.mistakes.end(), broken.begin(), broken.end());
+  return findings;
+}
+
+}  // namespace caravan::schema

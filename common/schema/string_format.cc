@@ -1,0 +1,113 @@
+#include "common/schema/string_format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/decimal.h"
+#include "common/quantity.h"
+#include "common/schema/words.h"
+#include "common/utf8.h"
+
+namespace caravan::schema {
+namespace {
+
+using v1alpha1::FieldRules;
+using v1alpha1::StringFormat;
+
+bool is_lower_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+// RFC 1035.
+bool is_dns_label(std::string_view text) {
+  if (text.empty() || text.front() < 'a' || text.front() > 'z' || text.back() == '-') return false;
+  return std::all_of(text.begin(), text.end(), [](char c) { return is_lower_or_digit(c) || c == '-'; });
+}
+
+bool is_environment_name(std::string_view text) {
+  if (text.empty() || (text.front() >= '0' && text.front() <= '9')) return false;
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+bool has_control_characters(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+}
+
+bool is_decimal_within(const FieldRules& rules, std::string_view text) {
+  const auto number = parse_decimal(text);
+  if (!number) return false;
+  const auto minimum = parse_decimal(rules.decimal_minimum());
+  const auto maximum = parse_decimal(rules.decimal_maximum());
+  if (minimum && (rules.exclusive_minimum() ? *number <= *minimum : *number < *minimum)) return false;
+  return !maximum || *number <= *maximum;
+}
+
+bool has_format(const FieldRules& rules, std::string_view text) {
+  switch (rules.format()) {
+    case StringFormat::Decimal:
+      return is_decimal_within(rules, text);
+    case StringFormat::Quantity:
+      return parse_quantity(text).has_value();
+    case StringFormat::DnsLabel:
+      return is_dns_label(text);
+    case StringFormat::Path:
+      return !has_control_characters(text);
+    case StringFormat::EnvironmentName:
+      return is_environment_name(text);
+    default:
+      return true;
+  }
+}
+
+std::size_t length_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string describe_decimal(const FieldRules& rules) {
+  if (rules.decimal_minimum().empty() || rules.decimal_maximum().empty())
+    return "a decimal number such as \"3e-4\"";
+  const std::string_view lower = rules.exclusive_minimum() ? "above" : "from";
+  return fmt::format("a decimal number {} {} {} {}", lower, rules.decimal_minimum(),
+                     rules.exclusive_minimum() ? "and at most" : "to", rules.decimal_maximum());
+}
+
+}  // namespace
+
+std::string describe_format(const FieldRules& rules) {
+  const std::string length =
+      rules.max_length() == 0 ? "" : fmt::format(" of at most {} characters", rules.max_length());
+  switch (rules.format()) {
+    case StringFormat::Decimal:
+      return describe_decimal(rules);
+    case StringFormat::Quantity:
+      return "a quantity such as 80Gi or 500M";
+    case StringFormat::DnsLabel:
+      return fmt::format("a name{}: lower case letters, digits and '-', a letter first, no '-' at the end",
+                         length);
+    case StringFormat::Path:
+      return fmt::format("a path{}, without control characters", length);
+    case StringFormat::EnvironmentName:
+      return fmt::format("the name{} of an environment variable: upper case letters, digits and '_'", length);
+    default:
+      return fmt::format("a string{}", length);
+  }
+}
+
+std::optional<std::string> broken_format(const FieldRules& rules, std::string_view text) {
+  if (text.empty()) {
+    if (rules.allow_empty()) return std::nullopt;
+    return fmt::format("expected {}, got an empty string", describe_format(rules));
+  }
+  if (rules.max_length() != 0 && length_of(text) > rules.max_length()) {
+    return fmt::format("expected {}, got {} characters: {}", describe_format(rules), length_of(text),
+                       quoted(text));
+  }
+  if (has_format(rules, text)) return std::nullopt;
+  return fmt::format("expected {}, got {}", describe_format(rules), quoted(text));
+}
+
+}  // namespace caravan::schema

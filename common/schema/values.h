@@ -1,0 +1,45 @@
+// Reads single values as the schema wants them, and says in words what it wants.
+//
+// The rules stand at the fields (options.proto). An error is the sentence a user reads, without the place:
+// what was expected, what was found, what would be right.
+#pragma once
+
+#include <google/protobuf/descriptor.h>
+
+#include <cstdint>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "caravan/v1alpha1/options.pb.h"
+#include "common/schema/node.h"
+
+namespace caravan::schema {
+
+template <typename T>
+using Value = tl::expected<T, std::string>;
+
+const v1alpha1::FieldRules& rules_of(const google::protobuf::FieldDescriptor& field);
+
+// Names that an enumeration's field may have; the value 0 stands for absence.
+std::vector<std::string> names_of(const google::protobuf::EnumDescriptor& type);
+
+// JSON names of a message's fields.
+std::vector<std::string> names_of(const google::protobuf::Descriptor& type);
+
+// What one value of the field must be: "a whole number from 1 to 16".
+std::string expectation(const google::protobuf::FieldDescriptor& field);
+
+// "expected X, got Y" for a node of the wrong kind.
+std::string mismatch(const std::string& expected, const Node& node);
+
+Value<std::int32_t> read_integer(const google::protobuf::FieldDescriptor& field, const Node& node);
+Value<bool> read_boolean(const google::protobuf::FieldDescriptor& field, const Node& node);
+Value<std::string> read_string(const google::protobuf::FieldDescriptor& field, const Node& node);
+// The number of the enumeration's value.
+Value<int> read_enumeration(const google::protobuf::FieldDescriptor& field, const Node& node);
+
+// Whether `read_string` took a number that stands without quotes: the API server takes strings only.
+bool is_unquoted_number(const Node& node);
+
+}  // namespace caravan::schema
