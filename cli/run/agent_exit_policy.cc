@@ -34,13 +34,15 @@ AgentVerdict judge_lost_node(const AgentExit& exit, const std::string& what, con
     return fail("FailurePolicyMatched", what + "; the failure policy says to fail then", progress);
   }
   const bool counts = action != FailureRule::RestartIgnoringLimit;
+  const bool with_coordinator = exit.node == 0;
   const int limit = policy.max_restarts();
-  if (counts && std::max(progress.restarts, progress.agents_lost) >= limit) {
+  // The coordinator keeps the budget of the others; a node that dies before it joins never gets there.
+  const int used = with_coordinator ? progress.restarts : progress.agents_lost;
+  if (counts && used >= limit) {
     return fail("MaxRestartsReached",
                 fmt::format("{}, and the {} restarts of failurePolicy.maxRestarts are used up", what, limit),
                 progress);
   }
-  const bool with_coordinator = exit.node == 0;
   const std::string next =
       with_coordinator ? fmt::format("; it is started again, for attempt {}", progress.last_attempt + 1)
                        : "; it is started again and joins the next attempt";

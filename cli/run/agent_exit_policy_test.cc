@@ -45,14 +45,22 @@ TEST(AgentExitPolicy, AnotherNodeIsStartedAgainAndCountedByTheCoordinator) {
 }
 
 TEST(AgentExitPolicy, TheJobFailsWhenTheRestartsAreUsedUp) {
-  for (const RunProgress& progress :
-       {RunProgress{.restarts = 3, .last_attempt = 4}, RunProgress{.agents_lost = 3}}) {
-    const AgentVerdict verdict = judge_agent_exit({.node = 0, .status = kKilled}, progress, at_most(3));
-    EXPECT_EQ(verdict.action, Action::kFail);
-    EXPECT_EQ(verdict.reason, "MaxRestartsReached");
-    EXPECT_THAT(verdict.message, HasSubstr("SIGKILL"));
-    EXPECT_THAT(verdict.message, HasSubstr("3 restarts"));
-  }
+  const AgentVerdict verdict = judge_agent_exit({.node = 0, .status = kKilled}, {.restarts = 3}, at_most(3));
+  EXPECT_EQ(verdict.action, Action::kFail);
+  EXPECT_EQ(verdict.reason, "MaxRestartsReached");
+  EXPECT_THAT(verdict.message, HasSubstr("SIGKILL"));
+  EXPECT_THAT(verdict.message, HasSubstr("3 restarts"));
+}
+
+TEST(AgentExitPolicy, AnotherNodeMayCostTheLastRestart) {
+  const AgentExit lost{.node = 1, .status = kKilled};
+  const RunProgress counted_by_the_coordinator{.restarts = 1, .agents_lost = 0};
+  EXPECT_EQ(judge_agent_exit(lost, counted_by_the_coordinator, at_most(1)).action, Action::kStartAgain);
+}
+
+TEST(AgentExitPolicy, ANodeThatDiesOverAndOverEndsTheJob) {
+  const AgentExit lost{.node = 1, .status = kKilled};
+  EXPECT_EQ(judge_agent_exit(lost, {.agents_lost = 3}, at_most(3)).action, Action::kFail);
 }
 
 TEST(AgentExitPolicy, TheFirstRuleForLostPodsDecides) {

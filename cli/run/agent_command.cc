@@ -1,0 +1,49 @@
+#include "cli/run/agent_command.h"
+
+#include <fmt/format.h>
+
+namespace caravan::cli {
+namespace {
+
+std::string socket_address(const AgentSettings& settings, const char* name) {
+  return "unix:" + (settings.work_directory / name).string();
+}
+
+std::string coordinator_address(const AgentSettings& settings) { return socket_address(settings, "coordinator.sock"); }
+
+std::string node_name(int node) { return fmt::format("node-{}", node); }
+
+}  // namespace
+
+std::filesystem::path plan_file(const AgentSettings& settings) { return settings.work_directory / "plan.json"; }
+
+std::string reports_address(const AgentSettings& settings) { return socket_address(settings, "reports.sock"); }
+
+std::filesystem::path agent_log(const AgentSettings& settings, int node) {
+  return settings.work_directory / (node_name(node) + ".log");
+}
+
+std::vector<std::string> agent_arguments(const AgentSettings& settings, const AgentStart& start) {
+  std::vector<std::string> arguments = {
+      "--plan", plan_file(settings).string(),
+      "--node", fmt::format("{}", start.node),
+      "--coordinator", coordinator_address(settings),
+      "--work-directory", (settings.work_directory / node_name(start.node)).string(),
+      "--threads", fmt::format("{}", settings.threads_per_rank),
+      "--end-with-parent", fmt::format("{}", settings.launcher),
+  };
+  const auto add = [&arguments](const char* flag, std::string value) {
+    arguments.emplace_back(flag);
+    arguments.push_back(std::move(value));
+  };
+  if (settings.metrics_port) add("--metrics", fmt::format("127.0.0.1:{}", *settings.metrics_port + start.node));
+  if (start.node > 0) return arguments;
+  add("--listen", coordinator_address(settings));
+  add("--reports", reports_address(settings));
+  add("--first-attempt", fmt::format("{}", start.first_attempt));
+  add("--restarts", fmt::format("{}", start.restarts));
+  add("--elapsed-seconds", fmt::format("{}", start.elapsed_seconds));
+  return arguments;
+}
+
+}  // namespace caravan::cli

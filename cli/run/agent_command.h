@@ -1,0 +1,35 @@
+// The command line of one agent of a local run. Pure.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace caravan::cli {
+
+// What all agents of a run share.
+struct AgentSettings {
+  std::filesystem::path work_directory;
+  int nodes = 1;
+  int threads_per_rank = 1;
+  std::optional<int> metrics_port;  // of node 0; node i takes the i-th after it
+  int launcher = 0;                 // the process with which the agents end
+};
+
+// What changes from one start of an agent to the next.
+struct AgentStart {
+  int node = 0;
+  int first_attempt = 1;
+  int restarts = 0;
+  int elapsed_seconds = 0;
+};
+
+std::filesystem::path plan_file(const AgentSettings& settings);
+std::string reports_address(const AgentSettings& settings);
+// Of the agent's own log; its ranks' stand in the folder of the same name.
+std::filesystem::path agent_log(const AgentSettings& settings, int node);
+
+std::vector<std::string> agent_arguments(const AgentSettings& settings, const AgentStart& start);
+
+}  // namespace caravan::cli

@@ -1,0 +1,40 @@
+#include "cli/run/agent_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace caravan::cli {
+namespace {
+
+using testing::Contains;
+using testing::IsSupersetOf;
+using testing::Not;
+
+const AgentSettings kSettings{
+    .work_directory = "/tmp/w", .nodes = 2, .threads_per_rank = 3, .metrics_port = 9400, .launcher = 77};
+
+TEST(AgentCommand, NodeZeroHostsTheCoordinatorAndTellsTheStory) {
+  EXPECT_THAT(agent_arguments(kSettings, {.node = 0, .first_attempt = 4, .restarts = 2, .elapsed_seconds = 60}),
+              testing::ElementsAre("--plan", "/tmp/w/plan.json", "--node", "0", "--coordinator",
+                                   "unix:/tmp/w/coordinator.sock", "--work-directory", "/tmp/w/node-0", "--threads", "3",
+                                   "--end-with-parent", "77", "--metrics", "127.0.0.1:9400", "--listen",
+                                   "unix:/tmp/w/coordinator.sock", "--reports", "unix:/tmp/w/reports.sock",
+                                   "--first-attempt", "4", "--restarts", "2", "--elapsed-seconds", "60"));
+}
+
+TEST(AgentCommand, OtherNodesOnlyJoin) {
+  const auto arguments = agent_arguments(kSettings, {.node = 1, .first_attempt = 4, .restarts = 2});
+  EXPECT_THAT(arguments, IsSupersetOf({"--coordinator", "unix:/tmp/w/coordinator.sock", "127.0.0.1:9401"}));
+  for (const char* flag : {"--listen", "--reports", "--first-attempt", "--restarts"}) {
+    EXPECT_THAT(arguments, Not(Contains(flag)));
+  }
+}
+
+TEST(AgentCommand, MetricsAreOffWithoutAPort) {
+  AgentSettings settings = kSettings;
+  settings.metrics_port.reset();
+  EXPECT_THAT(agent_arguments(settings, {}), Not(Contains("--metrics")));
+}
+
+}  // namespace
+}  // namespace caravan::cli

@@ -1,0 +1,229 @@
+#include "cli/run/local_run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "cli/run/orphans.h"
+
+namespace caravan::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How long a result may be behind the agents that end with it, and agents behind the result.
+constexpr auto kPatience = 10s;
+constexpr auto kShortPatience = 2s;
+constexpr auto kLookAgain = 200ms;
+
+Result<UniqueFd> open_log(const std::filesystem::path& path) {
+  UniqueFd log(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!log) return bad_input(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
+  return log;
+}
+
+}  // namespace
+
+Result<LocalRun> LocalRun::create(LocalRunConfig config, Console& console) {
+  Result<UniqueFd> signals = signals_as_descriptor({SIGINT, SIGTERM, SIGHUP});
+  if (!signals) return tl::unexpected(signals.error());
+  Result<ReportServer> reports = ReportServer::start(reports_address(config.agents));
+  if (!reports) return tl::unexpected(reports.error());
+  adopt_orphans();
+  return LocalRun(std::move(config), console, std::move(*reports), std::move(*signals));
+}
+
+LocalRun::LocalRun(LocalRunConfig config, Console& console, ReportServer reports, UniqueFd signals)
+    : config_(std::move(config)),
+      console_(console),
+      reports_(std::move(reports)),
+      signals_(std::move(signals)),
+      agents_(static_cast<std::size_t>(config_.agents.nodes)) {}
+
+Result<RunSummary> LocalRun::run() {
+  for (int node = 0; node < config_.agents.nodes; ++node) {
+    if (Status started = start_agent(node); !started) return tl::unexpected(started.error());
+  }
+  while (!result_) {
+    wait_for_something();
+    handle_signals();
+    handle_reports();
+    if (Status handled = handle_agent_exits(); !handled) return tl::unexpected(handled.error());
+    handle_silence();
+  }
+  let_agents_end();
+  agents_.clear();
+  end_all_children();
+  return RunSummary{.result = *result_,
+                    .tally = tally_,
+                    .figures = config_.figures,
+                    .wall_seconds = std::chrono::duration<double>(Clock::now() - start_).count()};
+}
+
+Status LocalRun::start_agent(int node) {
+  const Result<UniqueFd> log = open_log(agent_log(config_.agents, node));
+  if (!log) return tl::unexpected(log.error());
+  const AgentStart start{.node = node,
+                         .first_attempt = progress_.last_attempt + 1,
+                         .restarts = progress_.restarts,
+                         .elapsed_seconds = elapsed_seconds()};
+  Result<Process> agent = Process::spawn({.program = config_.agent_program,
+                                          .arguments = agent_arguments(config_.agents, start),
+                                          .stdout_fd = log->get(),
+                                          .stderr_fd = log->get()});
+  if (!agent) return tl::unexpected(agent.error());
+  agents_[static_cast<std::size_t>(node)].emplace(std::move(*agent));
+  return {};
+}
+
+void LocalRun::wait_for_something() const {
+  std::vector<pollfd> descriptors = {{signals_.get(), POLLIN, 0}, {reports_.descriptor(), POLLIN, 0}};
+  for (const auto& agent : agents_) {
+    if (agent) descriptors.push_back({agent->pidfd(), POLLIN, 0});
+  }
+  poll(descriptors.data(), descriptors.size(), static_cast<int>(std::chrono::milliseconds(kLookAgain).count()));
+}
+
+void LocalRun::handle_signals() {
+  while (read_signal(signals_.get())) {
+    if (stopping_) at_once_ = true;
+    stop();
+  }
+  if (console_.is_broken() && !stopping_) stop();
+  if (at_once_ && !result_) finish("Interrupted", "ByUser", "stopped at once by a second signal", ExitCode::kInterrupted);
+}
+
+void LocalRun::stop() {
+  if (stopping_) return;
+  stopping_ = true;
+  console_.notice("stopping after the step that runs; interrupt again to stop at once");
+  v1alpha1::ReportCommand command;
+  command.set_stop(true);
+  if (reports_.send(command)) return;
+  for (const auto& agent : agents_) {
+    if (agent) agent->signal_group(SIGTERM);
+  }
+}
+
+void LocalRun::handle_reports() {
+  for (const v1alpha1::JobReport& report : reports_.take()) handle(report);
+}
+
+void LocalRun::handle(const v1alpha1::JobReport& report) {
+  using Report = v1alpha1::JobReport;
+  switch (report.report_case()) {
+    case Report::kAttemptStarted:
+      progress_.last_attempt = std::max(progress_.last_attempt, report.attempt_started().attempt());
+      break;
+    case Report::kStep:
+      tally_.add(report.step());
+      console_.step(report.step(), config_.figures, tally_);
+      break;
+    case Report::kEvent:
+      if (report.event().restarting()) ++progress_.restarts;
+      console_.event(report.event());
+      break;
+    case Report::kResult: {
+      v1alpha1::ReportCommand command;
+      command.set_acknowledge_result(true);
+      reports_.send(command);
+      if (!result_) result_ = report.result();
+      break;
+    }
+    case Report::kRankStarted:
+    case Report::REPORT_NOT_SET:
+      break;
+  }
+}
+
+Status LocalRun::handle_agent_exits() {
+  for (int node = 0; node < config_.agents.nodes; ++node) {
+    std::optional<Process>& agent = agents_[static_cast<std::size_t>(node)];
+    if (!agent) continue;
+    const std::optional<ExitStatus> status = agent->try_wait();
+    if (!status) continue;
+    agent.reset();
+    handle_reports();  // what it said before it ended
+    if (Status handled = handle_agent_exit({.node = node, .status = *status}); !handled) return handled;
+  }
+  return {};
+}
+
+Status LocalRun::handle_agent_exit(const AgentExit& exit) {
+  using Action = AgentVerdict::Action;
+  progress_.job_over = stopping_ || result_.has_value();
+  const AgentVerdict verdict = judge_agent_exit(exit, progress_, config_.failure_policy);
+  progress_.restarts = verdict.restarts;
+  switch (verdict.action) {
+    case Action::kExpected:
+      if (exit.node == 0 && !result_) finish("Interrupted", "ByUser", "stopped by a signal", ExitCode::kInterrupted);
+      return {};
+    case Action::kAwaitResult:
+      result_due_ = Clock::now() + kPatience;
+      why_due_ = verdict.message;
+      return {};
+    case Action::kFail:
+      finish("Failed", verdict.reason, verdict.message, ExitCode::kJobFailed);
+      return {};
+    case Action::kStartAgain:
+      break;
+  }
+  tell_lost_agent(exit.node, verdict);
+  ++progress_.agents_lost;
+  return start_agent(exit.node);
+}
+
+// The coordinator tells of every lost node but its own.
+void LocalRun::tell_lost_agent(int node, const AgentVerdict& verdict) {
+  if (node > 0) return console_.notice(verdict.message);
+  v1alpha1::JobEvent event;
+  event.set_reason(verdict.reason);
+  event.set_rank(-1);
+  event.set_message(verdict.message);
+  event.set_restarting(true);
+  console_.event(event);
+}
+
+void LocalRun::handle_silence() {
+  if (result_ || !result_due_ || Clock::now() < *result_due_) return;
+  finish("Failed", "AgentFailed", why_due_, ExitCode::kJobFailed);
+}
+
+void LocalRun::finish(const std::string& result, const std::string& reason, const std::string& message, ExitCode code) {
+  v1alpha1::JobResult own;
+  own.set_result(result);
+  own.set_reason(reason);
+  own.set_message(message);
+  own.set_exit_code(static_cast<int>(code));
+  own.set_restarts(progress_.restarts);
+  result_ = own;
+  at_once_ = true;
+}
+
+// Agents end by themselves when the coordinator told them the result; who does not is killed with the object.
+void LocalRun::let_agents_end() {
+  Clock::time_point end = Clock::now() + kPatience;
+  const auto running = [](const std::optional<Process>& agent) { return agent.has_value(); };
+  while (!at_once_ && Clock::now() < end && std::any_of(agents_.begin(), agents_.end(), running)) {
+    wait_for_something();
+    handle_signals();
+    handle_reports();
+    for (auto& agent : agents_) {
+      if (!agent || !agent->try_wait()) continue;
+      const bool hosted_the_coordinator = &agent == &agents_.front();
+      if (hosted_the_coordinator) end = std::min(end, Clock::now() + kShortPatience);
+      agent.reset();
+    }
+  }
+}
+
+int LocalRun::elapsed_seconds() const {
+  return static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - start_).count());
+}
+
+}  // namespace caravan::cli

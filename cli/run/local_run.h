@@ -1,0 +1,72 @@
+// Runs a planned job on this machine: one agent per node as a child, started again when it is killed; their reports go
+// to the console, signals of the user to them.
+//
+// Guarantees: when run() returns, no process of the job is left, and attempts have only grown. The first SIGINT,
+// SIGTERM or SIGHUP stops after the step that runs, the second at once. Must be called from the main thread, once.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "caravan/v1alpha1/plan.pb.h"
+#include "cli/run/agent_command.h"
+#include "cli/run/agent_exit_policy.h"
+#include "cli/run/console.h"
+#include "cli/run/report_server.h"
+#include "common/process.h"
+#include "common/result.h"
+
+namespace caravan::cli {
+
+struct LocalRunConfig {
+  v1alpha1::FailurePolicy failure_policy;
+  RunFigures figures;
+  AgentSettings agents;
+  std::string agent_program;
+};
+
+class LocalRun {
+ public:
+  static Result<LocalRun> create(LocalRunConfig config, Console& console);
+
+  // Errors: a process or socket that cannot be made. A job that fails is a result.
+  Result<RunSummary> run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  LocalRun(LocalRunConfig config, Console& console, ReportServer reports, UniqueFd signals);
+
+  Status start_agent(int node);
+  void wait_for_something() const;
+  void handle_signals();
+  void stop();
+  void handle_reports();
+  void handle(const v1alpha1::JobReport& report);
+  Status handle_agent_exits();
+  Status handle_agent_exit(const AgentExit& exit);
+  void tell_lost_agent(int node, const AgentVerdict& verdict);
+  void handle_silence();
+  void finish(const std::string& result, const std::string& reason, const std::string& message, ExitCode code);
+  void let_agents_end();
+  int elapsed_seconds() const;
+
+  const LocalRunConfig config_;
+  Console& console_;
+  ReportServer reports_;
+  UniqueFd signals_;
+  const Clock::time_point start_ = Clock::now();
+  std::vector<std::optional<Process>> agents_;  // by node; absent once it ended
+  RunProgress progress_;
+  RunTally tally_;
+  bool stopping_ = false;
+  bool at_once_ = false;
+  // Set when an agent gave up and the reason is still to come.
+  std::optional<Clock::time_point> result_due_;
+  std::string why_due_;
+  std::optional<v1alpha1::JobResult> result_;
+};
+
+}  // namespace caravan::cli
