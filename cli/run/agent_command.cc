@@ -9,15 +9,23 @@ std::string socket_address(const AgentSettings& settings, const char* name) {
   return "unix:" + (settings.work_directory / name).string();
 }
 
-std::string coordinator_address(const AgentSettings& settings) { return socket_address(settings, "coordinator.sock"); }
+std::string coordinator_address(const AgentSettings& settings) {
+  return socket_address(settings, "coordinator.sock");
+}
 
-std::string node_name(int node) { return fmt::format("node-{}", node); }
+std::string node_name(int node) {
+  return fmt::format("node-{}", node);
+}
 
 }  // namespace
 
-std::filesystem::path plan_file(const AgentSettings& settings) { return settings.work_directory / "plan.json"; }
+std::filesystem::path plan_file(const AgentSettings& settings) {
+  return settings.work_directory / "plan.json";
+}
 
-std::string reports_address(const AgentSettings& settings) { return socket_address(settings, "reports.sock"); }
+std::string reports_address(const AgentSettings& settings) {
+  return socket_address(settings, "reports.sock");
+}
 
 std::filesystem::path agent_log(const AgentSettings& settings, int node) {
   return settings.work_directory / (node_name(node) + ".log");
@@ -25,18 +33,25 @@ std::filesystem::path agent_log(const AgentSettings& settings, int node) {
 
 std::vector<std::string> agent_arguments(const AgentSettings& settings, const AgentStart& start) {
   std::vector<std::string> arguments = {
-      "--plan", plan_file(settings).string(),
-      "--node", fmt::format("{}", start.node),
-      "--coordinator", coordinator_address(settings),
-      "--work-directory", (settings.work_directory / node_name(start.node)).string(),
-      "--threads", fmt::format("{}", settings.threads_per_rank),
-      "--end-with-parent", fmt::format("{}", settings.launcher),
+      "--plan",
+      plan_file(settings).string(),
+      "--node",
+      fmt::format("{}", start.node),
+      "--coordinator",
+      coordinator_address(settings),
+      "--work-directory",
+      (settings.work_directory / node_name(start.node)).string(),
+      "--threads",
+      fmt::format("{}", settings.threads_per_rank),
+      "--end-with-parent",
+      fmt::format("{}", settings.launcher),
   };
   const auto add = [&arguments](const char* flag, std::string value) {
     arguments.emplace_back(flag);
     arguments.push_back(std::move(value));
   };
-  if (settings.metrics_port) add("--metrics", fmt::format("127.0.0.1:{}", *settings.metrics_port + start.node));
+  if (settings.metrics_port)
+    add("--metrics", fmt::format("127.0.0.1:{}", *settings.metrics_port + start.node));
   if (start.node > 0) return arguments;
   add("--listen", coordinator_address(settings));
   add("--reports", reports_address(settings));

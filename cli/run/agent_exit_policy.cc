@@ -4,18 +4,18 @@
 
 #include <algorithm>
 
+#include "cli/run/reasons.h"
+
 namespace caravan::cli {
 namespace {
 
 using v1alpha1::FailureRule;
 using Action = AgentVerdict::Action;
 
-constexpr const char* kPodLost = "PodLost";
-
 // The first rule that matches decides; none: restart.
 FailureRule::Action action_for_lost_node(const v1alpha1::FailurePolicy& policy) {
   const auto& rules = policy.rules_list();
-  const auto matches = [](const FailureRule& rule) { return rule.on_reason() == kPodLost; };
+  const auto matches = [](const FailureRule& rule) { return rule.on_reason() == reasons::kPodLost; };
   const auto rule = std::find_if(rules.begin(), rules.end(), matches);
   return rule == rules.end() ? FailureRule::Restart : rule->action();
 }
@@ -31,7 +31,7 @@ AgentVerdict judge_lost_node(const AgentExit& exit, const std::string& what, con
                              const v1alpha1::FailurePolicy& policy) {
   const FailureRule::Action action = action_for_lost_node(policy);
   if (action == FailureRule::Fail) {
-    return fail("FailurePolicyMatched", what + "; the failure policy says to fail then", progress);
+    return fail(reasons::kFailurePolicyMatched, what + "; the failure policy says to fail then", progress);
   }
   const bool counts = action != FailureRule::RestartIgnoringLimit;
   const bool with_coordinator = exit.node == 0;
@@ -39,7 +39,7 @@ AgentVerdict judge_lost_node(const AgentExit& exit, const std::string& what, con
   // The coordinator keeps the budget of the others; a node that dies before it joins never gets there.
   const int used = with_coordinator ? progress.restarts : progress.agents_lost;
   if (counts && used >= limit) {
-    return fail("MaxRestartsReached",
+    return fail(reasons::kMaxRestartsReached,
                 fmt::format("{}, and the {} restarts of failurePolicy.maxRestarts are used up", what, limit),
                 progress);
   }
@@ -48,7 +48,7 @@ AgentVerdict judge_lost_node(const AgentExit& exit, const std::string& what, con
                        : "; it is started again and joins the next attempt";
   return {.action = Action::kStartAgain,
           .restarts = progress.restarts + (with_coordinator && counts ? 1 : 0),
-          .reason = kPodLost,
+          .reason = reasons::kPodLost,
           .message = what + next};
 }
 
@@ -62,11 +62,11 @@ AgentVerdict judge_agent_exit(const AgentExit& exit, const RunProgress& progress
       fmt::format("the agent of node {} ended with {}", exit.node, to_string(exit.status));
   if (exit.status.signal != 0) return judge_lost_node(exit, what, progress, policy);
   const bool tells_results = exit.node == 0;
-  if (tells_results) return fail("AgentFailed", what + " before the job was over", progress);
+  if (tells_results) return fail(reasons::kAgentFailed, what + " before the job was over", progress);
   // The end of the job may have reached this node before its result reached us.
   return {.action = Action::kAwaitResult,
           .restarts = progress.restarts,
-          .reason = "AgentFailed",
+          .reason = reasons::kAgentFailed,
           .message = what};
 }
 

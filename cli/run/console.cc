@@ -22,7 +22,9 @@ Console::Console(OutputForm form, std::FILE* out, std::FILE* err)
       shows_steps_to_people_(form == OutputForm::kText || terminal_facts(fileno(err)).is_terminal),
       style_(style_for(terminal_facts(fileno(people_)))) {}
 
-void Console::notice(std::string_view text) { print(fmt::format("{}\n", text)); }
+void Console::notice(std::string_view text) {
+  print(fmt::format("{}\n", text));
+}
 
 void Console::plan(const v1alpha1::PlanReport& report, std::string_view text) {
   print_json(plan_json(report));
@@ -50,7 +52,9 @@ void Console::summary(const RunSummary& summary) {
   print('\n' + summary_text(summary, style_));
 }
 
-bool Console::is_broken() const { return std::ferror(out_) != 0; }
+bool Console::is_broken() const {
+  return std::ferror(out_) != 0;
+}
 
 // A bar that stands there is taken away and drawn again below.
 void Console::print(std::string_view text) {

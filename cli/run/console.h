@@ -1,8 +1,8 @@
-// What the user of `caravan run` sees. Two forms: text for people on standard output, or JSON lines on standard output
-// with the text for people on standard error.
+// What the user of `caravan run` sees. Two forms: text for people on standard output, or JSON lines on
+// standard output with the text for people on standard error.
 //
-// On a terminal a progress bar stays below the last line. In the JSON form step lines go to standard error only where
-// that is a terminal: in a log file the JSON lines tell the same.
+// On a terminal a progress bar stays below the last line. In the JSON form step lines go to standard error
+// only where that is a terminal: in a log file the JSON lines tell the same.
 #pragma once
 
 #include <cstdio>

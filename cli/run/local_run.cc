@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "cli/run/orphans.h"
+#include "cli/run/reasons.h"
 
 namespace caravan::cli {
 namespace {
@@ -86,7 +87,8 @@ void LocalRun::wait_for_something() const {
   for (const auto& agent : agents_) {
     if (agent) descriptors.push_back({agent->pidfd(), POLLIN, 0});
   }
-  poll(descriptors.data(), descriptors.size(), static_cast<int>(std::chrono::milliseconds(kLookAgain).count()));
+  poll(descriptors.data(), descriptors.size(),
+       static_cast<int>(std::chrono::milliseconds(kLookAgain).count()));
 }
 
 void LocalRun::handle_signals() {
@@ -95,7 +97,9 @@ void LocalRun::handle_signals() {
     stop();
   }
   if (console_.is_broken() && !stopping_) stop();
-  if (at_once_ && !result_) finish("Interrupted", "ByUser", "stopped at once by a second signal", ExitCode::kInterrupted);
+  if (at_once_ && !result_)
+    finish(reasons::kInterrupted, reasons::kStoppedByUser, "stopped at once by a second signal",
+           ExitCode::kInterrupted);
 }
 
 void LocalRun::stop() {
@@ -161,14 +165,15 @@ Status LocalRun::handle_agent_exit(const AgentExit& exit) {
   progress_.restarts = verdict.restarts;
   switch (verdict.action) {
     case Action::kExpected:
-      if (exit.node == 0 && !result_) finish("Interrupted", "ByUser", "stopped by a signal", ExitCode::kInterrupted);
+      if (exit.node == 0 && !result_)
+        finish(reasons::kInterrupted, reasons::kStoppedByUser, "stopped by a signal", ExitCode::kInterrupted);
       return {};
     case Action::kAwaitResult:
       result_due_ = Clock::now() + kPatience;
       why_due_ = verdict.message;
       return {};
     case Action::kFail:
-      finish("Failed", verdict.reason, verdict.message, ExitCode::kJobFailed);
+      finish(reasons::kFailed, verdict.reason, verdict.message, ExitCode::kJobFailed);
       return {};
     case Action::kStartAgain:
       break;
@@ -191,10 +196,11 @@ void LocalRun::tell_lost_agent(int node, const AgentVerdict& verdict) {
 
 void LocalRun::handle_silence() {
   if (result_ || !result_due_ || Clock::now() < *result_due_) return;
-  finish("Failed", "AgentFailed", why_due_, ExitCode::kJobFailed);
+  finish(reasons::kFailed, reasons::kAgentFailed, why_due_, ExitCode::kJobFailed);
 }
 
-void LocalRun::finish(const std::string& result, const std::string& reason, const std::string& message, ExitCode code) {
+void LocalRun::finish(const std::string& result, const std::string& reason, const std::string& message,
+                      ExitCode code) {
   v1alpha1::JobResult own;
   own.set_result(result);
   own.set_reason(reason);

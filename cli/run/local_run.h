@@ -1,8 +1,9 @@
-// Runs a planned job on this machine: one agent per node as a child, started again when it is killed; their reports go
-// to the console, signals of the user to them.
+// Runs a planned job on this machine: one agent per node as a child, started again when it is killed; their
+// reports go to the console, signals of the user to them.
 //
-// Guarantees: when run() returns, no process of the job is left, and attempts have only grown. The first SIGINT,
-// SIGTERM or SIGHUP stops after the step that runs, the second at once. Must be called from the main thread, once.
+// Guarantees: when run() returns, no process of the job is left, and attempts have only grown. The first
+// SIGINT, SIGTERM or SIGHUP stops after the step that runs, the second at once. Must be called from the main
+// thread, once.
 #pragma once
 
 #include <chrono>
@@ -49,7 +50,8 @@ class LocalRun {
   Status handle_agent_exit(const AgentExit& exit);
   void tell_lost_agent(int node, const AgentVerdict& verdict);
   void handle_silence();
-  void finish(const std::string& result, const std::string& reason, const std::string& message, ExitCode code);
+  void finish(const std::string& result, const std::string& reason, const std::string& message,
+              ExitCode code);
   void let_agents_end();
   int elapsed_seconds() const;
 

@@ -21,7 +21,9 @@ void kill_children() {
 
 }  // namespace
 
-void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+void adopt_orphans() {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
 
 // A child that ends may leave children of its own, hence the loop.
 void end_all_children() {

@@ -1,4 +1,5 @@
-// No process outlives a run: what a killed agent leaves behind becomes a child of this process, and is ended here.
+// No process outlives a run: what a killed agent leaves behind becomes a child of this process, and is ended
+// here.
 //
 // Ranks also end with their agent by themselves; this is the second net below them.
 #pragma once

@@ -40,8 +40,9 @@ Status check_token_file(const std::string& field, const std::string& path, int64
   if (!tokens) return in_field(field, tokens.error());
   const int64_t sample = sequence_length + 1;  // the last token's target included
   if (tokens->tokens() < sample) {
-    return bad_input(fmt::format("{}: '{}' has {} tokens; one sample of spec.training.sequenceLength {} needs {}",
-                                 field, path, tokens->tokens(), sequence_length, sample));
+    return bad_input(
+        fmt::format("{}: '{}' has {} tokens; one sample of spec.training.sequenceLength {} needs {}", field,
+                    path, tokens->tokens(), sequence_length, sample));
   }
   if (Status valid = check_tokens(*tokens, vocabulary); !valid) return in_field(field, valid.error());
   return {};
@@ -56,7 +57,8 @@ Status check_port(int port) {
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return {};
-  return bad_input(fmt::format("--metrics-port: port {} of 127.0.0.1: {}; choose another one", port, std::strerror(errno)));
+  return bad_input(fmt::format("--metrics-port: port {} of 127.0.0.1: {}; choose another one", port,
+                               std::strerror(errno)));
 }
 
 }  // namespace
@@ -65,13 +67,15 @@ Status check_token_files(const v1alpha1::JobSpec& spec, int64_t vocabulary) {
   const int64_t sequence_length = spec.training().sequence_length();
   Status training = check_token_file("spec.data.path", spec.data().path(), sequence_length, vocabulary);
   if (!training || spec.data().validation_path().empty()) return training;
-  return check_token_file("spec.data.validationPath", spec.data().validation_path(), sequence_length, vocabulary);
+  return check_token_file("spec.data.validationPath", spec.data().validation_path(), sequence_length,
+                          vocabulary);
 }
 
 Status check_metrics_ports(int first_port, int nodes) {
   constexpr int kHighestPort = 65535;
   if (first_port + nodes - 1 > kHighestPort) {
-    return bad_input(fmt::format("--metrics-port: {} leaves no room for the ports of {} nodes", first_port, nodes));
+    return bad_input(
+        fmt::format("--metrics-port: {} leaves no room for the ports of {} nodes", first_port, nodes));
   }
   for (int port = first_port; port < first_port + nodes; ++port) {
     if (Status free = check_port(port); !free) return free;

@@ -6,11 +6,10 @@
 
 #include "cli/run/figures.h"
 #include "cli/run/json_lines.h"
+#include "cli/run/reasons.h"
 
 namespace caravan::cli {
 namespace {
-
-constexpr std::string_view kComplete = "Complete";
 
 int64_t tokens_of(const RunSummary& summary) {
   return summary.tally.last_step() * summary.figures.tokens_per_step;
@@ -22,11 +21,12 @@ std::string line(std::string_view label, std::string_view text) {
 
 std::string headline(const RunSummary& summary, const ConsoleStyle& style) {
   const std::string& result = summary.result.result();
-  const std::string verdict = paint(result, result == kComplete ? Colour::kGreen : Colour::kRed, style);
+  const std::string verdict =
+      paint(result, result == reasons::kComplete ? Colour::kGreen : Colour::kRed, style);
   std::string text = fmt::format(
       "{}: {} of {} steps, {} tokens in {}\n", verdict, summary.tally.last_step(), summary.figures.steps,
       readable_count(static_cast<double>(tokens_of(summary))), readable_duration(summary.wall_seconds));
-  if (result != kComplete && !summary.result.message().empty())
+  if (result != reasons::kComplete && !summary.result.message().empty())
     text += line("reason", summary.result.message());
   return text;
 }

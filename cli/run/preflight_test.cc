@@ -1,0 +1,101 @@
+#include "cli/run/preflight.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/unique_fd.h"
+#include "data/test_files.h"
+
+namespace caravan::cli {
+namespace {
+
+using data::llm_c_file;
+using data::TestFolder;
+using testing::AllOf;
+using testing::HasSubstr;
+
+v1alpha1::JobSpec spec_for(const std::string& path) {
+  v1alpha1::JobSpec spec;
+  spec.mutable_data()->set_path(path);
+  spec.mutable_training()->set_sequence_length(4);
+  return spec;
+}
+
+std::vector<uint16_t> tokens_up_to(uint16_t count) {
+  std::vector<uint16_t> tokens(count);
+  for (uint16_t i = 0; i < count; ++i) tokens[i] = i;
+  return tokens;
+}
+
+TEST(Preflight, TokenFilesThatHoldASampleAreAccepted) {
+  const TestFolder folder;
+  v1alpha1::JobSpec spec = spec_for(folder.write("a.bin", llm_c_file(tokens_up_to(5)).bytes()));
+  EXPECT_TRUE(check_token_files(spec, 5));
+  spec.mutable_data()->set_validation_path(spec.data().path());
+  EXPECT_TRUE(check_token_files(spec, 5));
+}
+
+TEST(Preflight, AMistakeNamesTheFieldAndTheFile) {
+  const TestFolder folder;
+  const std::string good = folder.write("good.bin", llm_c_file(tokens_up_to(5)).bytes());
+  const std::string bytes = llm_c_file(tokens_up_to(500)).bytes();
+  const std::vector<std::string> wrong = {
+      folder.path("missing.bin"),
+      folder.write("truncated.bin", bytes.substr(0, bytes.size() - 1)),
+      folder.write("foreign.bin", "PK\x03\x04" + std::string(2000, 'x')),
+      folder.write("short.bin", llm_c_file(tokens_up_to(4)).bytes()),
+  };
+  for (const std::string& path : wrong) {
+    const Status training = check_token_files(spec_for(path), 500);
+    ASSERT_FALSE(training) << path;
+    EXPECT_EQ(training.error().code, ExitCode::kBadInput);
+    EXPECT_THAT(training.error().message, AllOf(HasSubstr("spec.data.path"), HasSubstr(path)));
+
+    v1alpha1::JobSpec spec = spec_for(good);
+    spec.mutable_data()->set_validation_path(path);
+    const Status validation = check_token_files(spec, 500);
+    ASSERT_FALSE(validation) << path;
+    EXPECT_THAT(validation.error().message, AllOf(HasSubstr("spec.data.validationPath"), HasSubstr(path)));
+  }
+}
+
+TEST(Preflight, ATokenOutsideTheVocabularyIsFoundBeforeTheStart) {
+  const TestFolder folder;
+  std::vector<uint16_t> tokens(100'000, 3);
+  tokens[90'000] = 256;
+  const std::string path = folder.write("a.bin", llm_c_file(tokens).bytes());
+  EXPECT_TRUE(check_token_files(spec_for(path), 257));
+  const Status refused = check_token_files(spec_for(path), 256);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("spec.data.path"), HasSubstr(path), HasSubstr("90000"), HasSubstr("256")));
+}
+
+TEST(Preflight, APortThatIsTakenIsNamed) {
+  const UniqueFd taken(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(bind(taken.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(taken.get(), 1), 0);
+  ASSERT_EQ(getsockname(taken.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const int port = ntohs(address.sin_port);
+
+  const Status refused = check_metrics_ports(port, 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ExitCode::kBadInput);
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("--metrics-port"), HasSubstr("port " + std::to_string(port))));
+  EXPECT_FALSE(check_metrics_ports(port - 1, 2)) << "the port of node 1 is taken";
+}
+
+TEST(Preflight, PortsOfAllNodesMustExist) {
+  EXPECT_FALSE(check_metrics_ports(65535, 2));
+}
+
+}  // namespace
+}  // namespace caravan::cli
