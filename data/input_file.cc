@@ -26,7 +26,8 @@ Result<InputFile> InputFile::open(const std::string& path) {
   UniqueFd descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!descriptor || ::fstat(descriptor.get(), &status) != 0) return cannot_open(path, errno);
-  if (!S_ISREG(status.st_mode)) return bad_input(fmt::format("{}: not a regular file; give a token file", path));
+  if (!S_ISREG(status.st_mode))
+    return bad_input(fmt::format("{}: not a regular file; give a token file", path));
   return InputFile(path, std::move(descriptor), status.st_size);
 }
 

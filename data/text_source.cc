@@ -23,7 +23,8 @@ tl::unexpected<Error> cannot_read(const std::string& name, int error) {
 Result<TextSource> TextSource::open(const std::string& path, int stop_fd) {
   const bool standard_input = path == "-";
   const std::string name = standard_input ? "standard input" : path;
-  UniqueFd descriptor(standard_input ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  UniqueFd descriptor(standard_input ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                                     : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
   if (!descriptor || ::fstat(descriptor.get(), &status) != 0) return cannot_read(name, errno);
   if (S_ISDIR(status.st_mode)) return cannot_read(name, EISDIR);

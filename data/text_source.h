@@ -1,7 +1,7 @@
 // A text as a stream of bytes: a file, or standard input for the path "-".
 //
-// Errors: a missing or unreadable file, a folder (exit code 2). When `stop_fd` becomes readable, the next read fails with
-// exit code 130, also one that waits for standard input.
+// Errors: a missing or unreadable file, a folder (exit code 2). When `stop_fd` becomes readable, the next
+// read fails with exit code 130, also one that waits for standard input.
 #pragma once
 
 #include <cstdint>

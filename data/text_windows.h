@@ -1,7 +1,8 @@
 // Cuts a text of any size into windows that overlap, and sews the tokens of neighbouring windows together.
 //
-// A tokenizer looks at the text around a token, so that a cut may change the tokens near it. Windows therefore share some
-// text, and the tokens of two windows are joined inside it, where both agree: the result is the one of the whole text.
+// A tokenizer looks at the text around a token, so that a cut may change the tokens near it. Windows
+// therefore share some text, and the tokens of two windows are joined inside it, where both agree: the result
+// is the one of the whole text.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,8 @@
 namespace caravan::data {
 
 struct WindowSizes {
-  size_t window_bytes = 256 << 10;
-  size_t overlap_bytes = 4 << 10;  // less than the window
+  size_t window_bytes = 256 << 10;  // of text that no other window brings
+  size_t overlap_bytes = 4 << 10;
 };
 
 struct Window {
@@ -30,23 +31,23 @@ struct Window {
 
 class WindowReader {
  public:
-  // utf8: windows begin and end between characters, and other bytes are an error that says where (exit code 2).
-  // Without it, windows do not overlap.
+  // utf8: windows overlap and begin and end between characters, and a text that is not UTF-8 is an error that
+  // says where (exit code 2). Without it they do not overlap.
   WindowReader(TextSource& source, const WindowSizes& sizes, bool utf8);
 
-  // Absent after the last window. Every window but the first begins with the last bytes of the one before it.
+  // Absent after the last window.
   Result<std::optional<Window>> next();
 
  private:
-  Status split_at_last_character(Window& window, bool last);
+  Status cut_between_characters(Window& window);
 
   TextSource& source_;
   WindowSizes sizes_;
   bool utf8_;
-  int64_t position_ = 0;     // of `carried_` in the text
-  std::string carried_;      // overlap, and the beginning of a character that was cut
-  size_t overlap_ = 0;       // how much of it was in the window before
   bool ended_ = false;
+  int64_t next_begin_ = 0;
+  size_t overlap_ = 0;   // how much of the next window was in the one before
+  std::string carried_;  // what is already there of the next window
 };
 
 // Where to go over from `previous` to `next`: both have the same tokens on both sides of the seam.

@@ -23,7 +23,8 @@ class Tokenizer {
   // Every id is below it.
   virtual int64_t vocabulary() const = 0;
 
-  // Whether each byte is a token by itself. If not, tokens depend on the text around them, and the text must be UTF-8.
+  // Whether each byte is a token by itself. If not, tokens depend on the text around them, and the text must
+  // be UTF-8.
   virtual bool byte_level() const = 0;
 
   virtual Result<std::vector<Token>> encode(std::string_view text) const = 0;

@@ -1,0 +1,44 @@
+// A file that becomes visible under its name when it is complete, or never.
+//
+// It is written under a hidden name beside its place and renamed at the end; whatever happens before (a full
+// disk, an error, an interruption that unwinds) leaves nothing behind. Errors name the file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "common/result.h"
+#include "common/unique_fd.h"
+
+namespace caravan::data {
+
+class TemporaryFile {
+ public:
+  // An existing file at `path` is an error (exit code 2) unless `replace`.
+  static Result<TemporaryFile> create(const std::string& path, bool replace);
+
+  TemporaryFile(TemporaryFile&& other) noexcept = default;
+  TemporaryFile& operator=(TemporaryFile&&) = delete;
+  ~TemporaryFile();
+
+  const std::string& path() const { return path_; }
+
+  Status write(int64_t offset, std::span<const std::byte> bytes);
+  Status read(int64_t offset, std::span<std::byte> bytes) const;
+  Status resize(int64_t size);
+  // Makes the content durable and gives the file its name. Nothing may be written afterwards.
+  Status commit();
+
+ private:
+  TemporaryFile(std::string path, std::string hidden_path, UniqueFd descriptor)
+      : path_(std::move(path)), hidden_path_(std::move(hidden_path)), descriptor_(std::move(descriptor)) {}
+
+  std::string path_;
+  std::string hidden_path_;
+  UniqueFd descriptor_;  // open until committed
+};
+
+}  // namespace caravan::data

@@ -1,0 +1,146 @@
+#include "data/token_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+
+#include "data/test_files.h"
+#include "data/token_dataset.h"
+
+namespace caravan::data {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+size_t entries_of(const TestFolder& folder) {
+  const std::filesystem::directory_iterator entries(folder.path(""));
+  return static_cast<size_t>(std::distance(begin(entries), end(entries)));
+}
+
+void write_numbers(TokenWriter& writer, uint32_t count) {
+  for (uint32_t id = 0; id < count; ++id) ASSERT_TRUE(writer.add(id));
+}
+
+std::vector<int64_t> numbers(int64_t begin, int64_t end) {
+  std::vector<int64_t> result(static_cast<size_t>(end - begin));
+  std::iota(result.begin(), result.end(), begin);
+  return result;
+}
+
+std::vector<int64_t> tokens_at(const std::string& path) {
+  const auto dataset = TokenDataset::open(path);
+  if (!dataset) return {};
+  std::vector<int64_t> tokens(static_cast<size_t>(dataset->tokens()));
+  EXPECT_TRUE(dataset->read(0, tokens, int64_t{1} << 40));
+  return tokens;
+}
+
+TEST(TokenWriter, WhatItWritesIsRead) {
+  for (const auto& [vocabulary, count] : {std::pair{65'536, 65'536U}, std::pair{65'537, 700'000U}}) {
+    const TestFolder folder;
+    auto writer = TokenWriter::create(folder.path("t.bin"), token_type_for(vocabulary), false);
+    ASSERT_TRUE(writer) << writer.error().message;
+    write_numbers(*writer, count);
+    ASSERT_TRUE(writer->commit());
+    EXPECT_EQ(tokens_at(folder.path("t.bin")), numbers(0, count));
+    EXPECT_EQ(entries_of(folder), 1);
+  }
+}
+
+TEST(TokenWriter, TheNarrowestTypeIsTaken) {
+  EXPECT_EQ(token_type_for(256), TokenType::kUint16);
+  EXPECT_EQ(token_type_for(65'536), TokenType::kUint16);
+  EXPECT_EQ(token_type_for(65'537), TokenType::kUint32);
+}
+
+TEST(TokenWriter, TheTailMovesToAnotherFile) {
+  const TestFolder folder;
+  auto train = TokenWriter::create(folder.path("train.bin"), TokenType::kUint32, false);
+  auto validation = TokenWriter::create(folder.path("val.bin"), TokenType::kUint32, false);
+  ASSERT_TRUE(train && validation);
+  write_numbers(*train, 1'000'000);
+  ASSERT_TRUE(train->move_tail(400'000, *validation));
+  ASSERT_TRUE(train->commit());
+  ASSERT_TRUE(validation->commit());
+  EXPECT_EQ(tokens_at(folder.path("train.bin")), numbers(0, 600'000));
+  EXPECT_EQ(tokens_at(folder.path("val.bin")), numbers(600'000, 1'000'000));
+}
+
+TEST(TokenWriter, NothingIsLeftOfAFileThatIsNotCommitted) {
+  const TestFolder folder;
+  {
+    auto writer = TokenWriter::create(folder.path("t.bin"), TokenType::kUint16, false);
+    ASSERT_TRUE(writer);
+    write_numbers(*writer, 60'000);
+    EXPECT_FALSE(std::filesystem::exists(folder.path("t.bin"))) << "visible before it is complete";
+  }
+  EXPECT_EQ(entries_of(folder), 0);
+}
+
+TEST(TokenWriter, AnExistingFileIsReplacedOnlyOnDemand) {
+  const TestFolder folder;
+  folder.write("t.bin", "precious");
+  const auto refused = TokenWriter::create(folder.path("t.bin"), TokenType::kUint16, false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ExitCode::kBadInput);
+  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("t.bin"), HasSubstr("--force")));
+
+  auto writer = TokenWriter::create(folder.path("t.bin"), TokenType::kUint16, true);
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE(writer->add(7));
+  ASSERT_TRUE(writer->commit());
+  EXPECT_EQ(tokens_at(folder.path("t.bin")), (std::vector<int64_t>{7}));
+}
+
+TEST(TokenWriter, APlaceThatCannotBeWrittenIsRefusedByName) {
+  const TestFolder folder;
+  for (const std::string& path : {folder.path("missing/t.bin"), folder.path("")}) {
+    const auto writer = TokenWriter::create(path, TokenType::kUint16, false);
+    ASSERT_FALSE(writer) << path;
+    EXPECT_EQ(writer.error().code, ExitCode::kBadInput);
+    EXPECT_THAT(writer.error().message, HasSubstr(path));
+  }
+}
+
+// Stands in for a full disk: writing past the limit fails in the same place.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, SIG_DFL);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(TokenWriter, NothingIsLeftWhenTheDiskIsFull) {
+  const TestFolder folder;
+  const FileSizeLimit limit(100'000);
+  {
+    auto writer = TokenWriter::create(folder.path("t.bin"), TokenType::kUint16, false);
+    ASSERT_TRUE(writer);
+    write_numbers(*writer, 60'000);
+    const Status committed = writer->commit();
+    ASSERT_FALSE(committed);
+    EXPECT_THAT(committed.error().message, AllOf(HasSubstr("t.bin"), HasSubstr("make room")));
+  }
+  EXPECT_EQ(entries_of(folder), 0);
+}
+
+}  // namespace
+}  // namespace caravan::data

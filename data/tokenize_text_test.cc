@@ -1,0 +1,147 @@
+#include "data/tokenize_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+
+#include <cctype>
+#include <filesystem>
+#include <random>
+
+#include "common/unique_fd.h"
+#include "data/test_files.h"
+
+namespace caravan::data {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Depends on the text around a token as real tokenizers do: a space belongs to the word after it, every third
+// letter begins a token (counted from the start of its word), and the first token of a text is marked.
+class WordTokenizer final : public Tokenizer {
+ public:
+  int64_t vocabulary() const override { return 1 << 20; }
+  bool byte_level() const override { return false; }
+  Result<std::vector<Token>> encode(std::string_view text) const override {
+    std::vector<Token> tokens;
+    size_t letters = 0;
+    for (size_t i = 0; i < text.size(); ++i) {
+      const bool space = text[i] == ' ';
+      if (i == 0 || space || letters % 3 == 0)
+        tokens.push_back({.id = i == 0 ? 1U : 0U, .begin = static_cast<int64_t>(i)});
+      tokens.back().id = (tokens.back().id * 31 + static_cast<uint8_t>(text[i])) % (1 << 20);
+      letters = space ? 1 : letters + 1;
+    }
+    return tokens;
+  }
+};
+
+std::string random_words(size_t bytes, const std::vector<std::string>& letters) {
+  std::mt19937 random(5);
+  std::string text;
+  while (text.size() < bytes) text += random() % 6 == 0 ? " " : letters[random() % letters.size()];
+  return text;
+}
+
+Result<std::vector<Token>> tokenize(const Tokenizer& tokenizer, const std::string& text,
+                                    const WindowSizes& sizes) {
+  const TestFolder folder;
+  auto source = TextSource::open(folder.write("text", text));
+  std::vector<Token> tokens;
+  const auto bytes = tokenize_text(
+      tokenizer, *source,
+      [&](std::span<const Token> part, int64_t) {
+        tokens.insert(tokens.end(), part.begin(), part.end());
+        return Status{};
+      },
+      sizes);
+  if (!bytes) return tl::unexpected(bytes.error());
+  EXPECT_EQ(*bytes, static_cast<int64_t>(text.size()));
+  return tokens;
+}
+
+TEST(TokenizeText, GivesTheTokensOfTheWholeTextWhateverTheWindows) {
+  const WordTokenizer tokenizer;
+  const std::string text = random_words(20'000, {"a", "b", "é", "水", "🦙"});
+  const auto whole = tokenizer.encode(text);
+  for (const size_t window : {1000, 1001, 1002, 1003, 4096, 19'999, 20'000, 100'000}) {
+    const auto tokens = tokenize(tokenizer, text, {.window_bytes = window, .overlap_bytes = 600});
+    ASSERT_TRUE(tokens) << tokens.error().message;
+    EXPECT_EQ(*tokens, *whole) << window << " bytes";
+  }
+}
+
+TEST(TokenizeText, AByteIsAToken) {
+  std::string text(5000, '\0');
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 7);
+  const auto tokens = tokenize(ByteTokenizer(), text, {.window_bytes = 999, .overlap_bytes = 100});
+  ASSERT_TRUE(tokens);
+  EXPECT_EQ(*tokens, *ByteTokenizer().encode(text));
+}
+
+TEST(TokenizeText, ATextOnWhichNoTwoWindowsAgreeLosesNothing) {
+  // Without a space the tokens of a window hang on where it begins; 100 is no multiple of 3.
+  const std::string text(1000, 'x');
+  const auto tokens = tokenize(WordTokenizer(), text, {.window_bytes = 200, .overlap_bytes = 100});
+  ASSERT_TRUE(tokens);
+  int64_t end = 0;
+  for (const Token& token : *tokens) {
+    EXPECT_GE(token.begin, end);
+    EXPECT_LE(token.begin, end + 3);
+    end = token.begin;
+  }
+  EXPECT_GE(tokens->size(), 334U);
+}
+
+TEST(TokenizeText, AnEmptyTextHasNoTokens) {
+  const auto tokens = tokenize(WordTokenizer(), "", {});
+  ASSERT_TRUE(tokens);
+  EXPECT_TRUE(tokens->empty());
+}
+
+TEST(TokenizeText, WhatIsNotUtf8IsRefusedWithItsPlace) {
+  const WindowSizes sizes{.window_bytes = 64, .overlap_bytes = 16};
+  for (const size_t place : {0, 1, 62, 63, 64, 65, 127, 198, 199}) {
+    for (const char* bytes : {"\xff", "\xc3", "\xf0\x9f\xa6"}) {
+      std::string text(200, 'x');
+      text.replace(place, std::min(std::string(bytes).size(), 200 - place), bytes);
+      const auto tokens = tokenize(WordTokenizer(), text, sizes);
+      ASSERT_FALSE(tokens) << place;
+      EXPECT_EQ(tokens.error().code, ExitCode::kBadInput);
+      EXPECT_THAT(tokens.error().message, HasSubstr("not UTF-8 at byte " + std::to_string(place) + ";"));
+    }
+  }
+}
+
+TEST(TokenizeText, AStopEndsItBetweenReads) {
+  const TestFolder folder;
+  const UniqueFd stop(::eventfd(1, EFD_CLOEXEC));
+  auto source = TextSource::open(folder.write("text", "words"), stop.get());
+  ASSERT_TRUE(source);
+  const auto bytes = tokenize_text(ByteTokenizer(), *source, [](auto, auto) { return Status{}; });
+  ASSERT_FALSE(bytes);
+  EXPECT_EQ(bytes.error().code, ExitCode::kInterrupted);
+}
+
+TEST(TokenizeText, AnErrorOfTheSinkEndsIt) {
+  const TestFolder folder;
+  auto source = TextSource::open(folder.write("text", "words"));
+  const auto bytes =
+      tokenize_text(ByteTokenizer(), *source, [](auto, auto) -> Status { return failure("full"); });
+  ASSERT_FALSE(bytes);
+  EXPECT_EQ(bytes.error().message, "full");
+}
+
+TEST(TextSource, WhatCannotBeReadIsRefusedByName) {
+  const TestFolder folder;
+  for (const std::string& path : {folder.path("missing.txt"), folder.path("")}) {
+    const auto source = TextSource::open(path);
+    ASSERT_FALSE(source);
+    EXPECT_EQ(source.error().code, ExitCode::kBadInput);
+    EXPECT_THAT(source.error().message, AllOf(HasSubstr(path), HasSubstr("cannot read")));
+  }
+}
+
+}  // namespace
+}  // namespace caravan::data
