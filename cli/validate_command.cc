@@ -19,12 +19,11 @@ struct Options {
   std::string output = "text";
 };
 
-void print_text(const Options& options, const LoadedJob& loaded) {
+void print_notes(const Options& options, const LoadedJob& loaded) {
   for (const std::string& note : loaded.notes) fmt::print(stderr, "{}\n", note);
   for (const std::string& path : loaded.cluster_only) {
     fmt::print(stderr, "{}: {}: matters on a cluster only; caravan run ignores it\n", options.path, path);
   }
-  fmt::print("{}: valid\n", options.path);
 }
 
 ExitCode validate(const Options& options) {
@@ -33,10 +32,11 @@ ExitCode validate(const Options& options) {
     fmt::print(stderr, "{}\n", loaded.error().message);
     return loaded.error().code;
   }
+  print_notes(options, *loaded);
   if (options.output == "json") {
     fmt::print("{}\n", to_json(loaded->job, JsonLayout::kIndented));
   } else {
-    print_text(options, *loaded);
+    fmt::print("{}: valid\n", options.path);
   }
   return ExitCode::kDone;
 }

@@ -10,6 +10,7 @@
 
 #include "caravan/v1alpha1/options.pb.h"
 #include "common/json.h"
+#include "common/schema/values.h"
 #include "common/schema/words.h"
 #include "rust/caravan_ffi.h"
 
@@ -50,6 +51,43 @@ const Node& deepest_entry(const Node& from, std::string_view path) {
   return *at;
 }
 
+// "8", "Manual": a single value as a user would write it; nothing for lists, messages and what is absent.
+std::optional<std::string> value_text(const Message& message, const FieldDescriptor& field) {
+  const Reflection& reflection = *message.GetReflection();
+  if (field.is_repeated() || !reflection.HasField(message, &field)) return std::nullopt;
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return fmt::format("{}", reflection.GetInt32(message, &field));
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return fmt::format("{}", reflection.GetBool(message, &field));
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return reflection.GetEnum(message, &field)->name();
+    case FieldDescriptor::CPPTYPE_STRING:
+      return quoted(reflection.GetString(message, &field));
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::string> value_text(const Message& message, std::string_view path) {
+  const std::size_t dot = path.find('.');
+  const FieldDescriptor* field = find_field(*message.GetDescriptor(), path.substr(0, dot));
+  if (field == nullptr) return std::nullopt;
+  if (dot == std::string_view::npos) return value_text(message, *field);
+  if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field->is_repeated()) return std::nullopt;
+  return value_text(message.GetReflection()->GetMessage(message, field), path.substr(dot + 1));
+}
+
+// " (parallelism.tensor is 2, resources.devices is 3)"
+std::string current_values(const Message& message, const std::vector<std::string>& references) {
+  std::vector<std::string> values;
+  for (const std::string& reference : references) {
+    if (const auto value = value_text(message, reference))
+      values.push_back(fmt::format("{} is {}", reference, *value));
+  }
+  return values.empty() ? "" : fmt::format(" ({})", listed(values));
+}
+
 class RuleChecker {
  public:
   RuleChecker(const Node& root, const Doubts& doubts) : root_(root), doubts_(doubts) {}
@@ -81,8 +119,11 @@ class RuleChecker {
   }
 
   void check_rule(const CelRule& rule, const Message& message, const std::string& path) {
-    for (const std::string& reference : references_of(rule.rule())) {
-      if (is_doubtful(joined_path(path, reference))) return;
+    const std::vector<std::string> references = references_of(rule.rule());
+    if (std::any_of(references.begin(), references.end(), [&](const std::string& reference) {
+          return is_doubtful(joined_path(path, reference));
+        })) {
+      return;
     }
     const std::string json = to_json(message);
     char* error = nullptr;
@@ -92,7 +133,8 @@ class RuleChecker {
     if (verdict == 0) return;
     const std::string where = joined_path(path, rule.field_path());
     const int line = deepest_entry(root_, where).line;
-    broken_.push_back({line, where, error == nullptr ? rule.message() : cannot_evaluate(rule, error)});
+    const std::string sentence = rule.message() + current_values(message, references);
+    broken_.push_back({line, where, error == nullptr ? sentence : cannot_evaluate(rule, error)});
   }
 
   static std::string cannot_evaluate(const CelRule& rule, const char* error) {
@@ -129,7 +171,8 @@ std::vector<std::string> references_of(std::string_view rule) {
     std::string reference(rule.substr(at, end - at));
     const bool is_call = end < rule.size() && rule[end] == '(';
     if (is_call) reference.resize(reference.find('.') == std::string::npos ? 0 : reference.rfind('.'));
-    references.push_back(std::move(reference));
+    const bool is_new = std::find(references.begin(), references.end(), reference) == references.end();
+    if (is_new) references.push_back(std::move(reference));
     at = end;
   }
   return references;

@@ -20,7 +20,7 @@ namespace caravan::schema {
 std::vector<Remark> broken_cel_rules(const Node& root, const google::protobuf::Message& message,
                                      const Doubts& doubts);
 
-// The fields that a rule reads, relative to its message: "parallelism.tensor".
+// The fields that a rule reads, each once, relative to its message: "parallelism.tensor".
 std::vector<std::string> references_of(std::string_view rule);
 
 }  // namespace caravan::schema

@@ -21,13 +21,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using v1alpha1::FieldRules;
 
-const FieldDescriptor* find_field(const Descriptor& type, const std::string& json_name) {
-  for (int i = 0; i < type.field_count(); ++i) {
-    if (type.field(i)->json_name() == json_name) return type.field(i);
-  }
-  return nullptr;
-}
-
 bool is_server_written(const Descriptor& type, const std::string& key) {
   const auto& options = type.options();
   for (int i = 0; i < options.ExtensionSize(v1alpha1::server_written); ++i) {
@@ -45,7 +38,7 @@ class Loader {
     const Descriptor& type = *message.GetDescriptor();
     if (node.kind != NodeKind::kMap) {
       return mistake(node, path,
-                     mismatch(fmt::format("a map with fields such as {}", listed(names_of(type))), node));
+                     mismatch(fmt::format("a map of the fields {}", listed(names_of(type))), node));
     }
     std::map<std::string, int> first_line;
     for (const Node& entry : node.children) {
@@ -216,10 +209,17 @@ class Loader {
     message.GetReflection()->SetEnumValue(&message, &field, *value);
   }
 
+  // A required field that an unknown name stands for was reported already.
   void report_missing(const Node& node, const std::string& path, const Descriptor& type) {
+    const std::vector<std::string> names = names_of(type);
+    std::set<std::string> meant;
+    for (const Node& entry : node.children) {
+      if (find_field(type, entry.key) == nullptr) meant.insert(nearest(entry.key, names).value_or(""));
+    }
     for (int i = 0; i < type.field_count(); ++i) {
       const FieldDescriptor& field = *type.field(i);
-      if (!rules_of(field).required() || find_entry(node, field.json_name()) != nullptr) continue;
+      if (!rules_of(field).required() || meant.contains(field.json_name())) continue;
+      if (find_entry(node, field.json_name()) != nullptr) continue;
       mistake(node, child_path(path, field.json_name()), fmt::format("is required: {}", expectation(field)));
     }
   }

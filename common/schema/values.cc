@@ -104,6 +104,13 @@ const FieldRules& rules_of(const FieldDescriptor& field) {
   return field.options().GetExtension(v1alpha1::rules);
 }
 
+const FieldDescriptor* find_field(const google::protobuf::Descriptor& type, std::string_view json_name) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    if (type.field(i)->json_name() == json_name) return type.field(i);
+  }
+  return nullptr;
+}
+
 std::vector<std::string> names_of(const google::protobuf::EnumDescriptor& type) {
   std::vector<std::string> names;
   for (int i = 0; i < type.value_count(); ++i) {
@@ -128,9 +135,8 @@ std::string expectation(const FieldDescriptor& field) {
     case FieldDescriptor::CPPTYPE_STRING:
       return rules.one_of().empty() ? describe_format(rules) : one_of(choices(rules));
     case FieldDescriptor::CPPTYPE_MESSAGE:
-      return field.is_map()
-                 ? "a map of names to strings"
-                 : fmt::format("a map with fields such as {}", listed(names_of(*field.message_type())));
+      return field.is_map() ? "a map of names to strings"
+                            : fmt::format("a map of the fields {}", listed(names_of(*field.message_type())));
     default:
       const auto [minimum, maximum] = bounds_of(rules);
       return fmt::format("a whole number from {} to {}", minimum, maximum);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 #include <vector>
 
@@ -20,6 +21,10 @@ template <typename T>
 using Value = tl::expected<T, std::string>;
 
 const v1alpha1::FieldRules& rules_of(const google::protobuf::FieldDescriptor& field);
+
+// The field with that JSON name; null when there is none.
+const google::protobuf::FieldDescriptor* find_field(const google::protobuf::Descriptor& type,
+                                                    std::string_view json_name);
 
 // Names that an enumeration's field may have; the value 0 stands for absence.
 std::vector<std::string> names_of(const google::protobuf::EnumDescriptor& type);
