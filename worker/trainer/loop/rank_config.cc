@@ -1,0 +1,224 @@
+#include "worker/trainer/loop/rank_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+
+#include "caravan/v1alpha1/rank.pb.h"
+#include "common/decimal.h"
+#include "common/json.h"
+#include "common/schema/defaults.h"
+#include "planner/plan.h"
+
+namespace caravan::trainer {
+namespace {
+
+using v1alpha1::JobSpec;
+using v1alpha1::Plan;
+using v1alpha1::RankConfig;
+
+// Remembers the first field that does not hold what it should.
+class Checks {
+ public:
+  void require(bool holds, const std::string& message) {
+    if (!holds && status_) status_ = bad_input("rank configuration: " + message);
+  }
+
+  double decimal(const std::string& text, const char* field) {
+    const Result<double> value = parse_decimal(text);
+    require(value.has_value(), fmt::format("{}: '{}' is not a decimal number", field, text));
+    return value.value_or(0);
+  }
+
+  const Status& status() const { return status_; }
+
+ private:
+  Status status_;
+};
+
+// Proto3 cannot tell 0 from absent, and no agent hands over descriptor 0.
+int descriptor_or_none(int fd) {
+  return fd > 0 ? fd : -1;
+}
+
+RendezvousOptions rendezvous_of(const RankConfig& config, Checks& checks) {
+  RendezvousOptions options;
+  options.address = config.master_address();
+  options.port = config.master_port();
+  options.listen_fd = descriptor_or_none(config.master_listen_fd());
+  options.network_interface = config.network_interface();
+  options.rank = config.rank();
+  options.world_size = config.world_size();
+  options.attempt = config.attempt();
+  if (config.collective_timeout_seconds() > 0)
+    options.timeout = std::chrono::seconds(config.collective_timeout_seconds());
+  checks.require(options.world_size >= 1,
+                 fmt::format("worldSize must be at least 1, it is {}", options.world_size));
+  checks.require(options.rank >= 0 && options.rank < options.world_size,
+                 fmt::format("rank must be from 0 to worldSize - 1 = {}, it is {}", options.world_size - 1,
+                             options.rank));
+  checks.require(options.world_size == 1 || (options.port > 0 && options.port < 65536),
+                 fmt::format("masterPort must be from 1 to 65535, it is {}", options.port));
+  return options;
+}
+
+planner::Layout layout_of(const Plan& plan, const planner::ModelShape& model, int world_size,
+                          Checks& checks) {
+  planner::Layout layout;
+  layout.tensor = plan.tensor();
+  layout.pipeline = plan.pipeline();
+  layout.data = plan.data();
+  layout.micro_batch_size = plan.micro_batch_size();
+  layout.sequence_parallel = plan.sequence_parallel();
+  layout.activation_checkpointing =
+      plan.activation_checkpointing() == v1alpha1::ActivationCheckpointing::Always;
+  layout.layers_per_stage.assign(plan.layers_per_stage().begin(), plan.layers_per_stage().end());
+  layout.zero_stage = plan.zero_stage();
+
+  const int sizes[] = {layout.tensor, layout.pipeline, layout.data, layout.micro_batch_size};
+  const bool positive = std::all_of(std::begin(sizes), std::end(sizes), [](int size) { return size >= 1; });
+  checks.require(positive, "plan: tensor, pipeline, data and microBatchSize must be at least 1");
+  checks.require(
+      layout.devices() == world_size,
+      fmt::format("plan: tensor x pipeline x data is {}, worldSize is {}", layout.devices(), world_size));
+  checks.require(plan.virtual_stages() <= 1, "plan.virtualStages: virtual pipeline stages are not available");
+  checks.require(layout.zero_stage <= 1, "plan.zeroStage: only 0 and 1 are available");
+  const auto schedule = planner::schedule_from_name(plan.schedule());
+  checks.require(schedule.has_value(), fmt::format("plan.schedule: '{}' is not available", plan.schedule()));
+  layout.schedule = schedule.value_or(layout.schedule);
+
+  const auto& stages = layout.layers_per_stage;
+  const bool one_each = static_cast<int>(stages.size()) == layout.pipeline &&
+                        std::all_of(stages.begin(), stages.end(), [](int layers) { return layers >= 1; });
+  checks.require(one_each, "plan.layersPerStage: one entry of at least 1 for each pipeline stage");
+  const int64_t layers = std::accumulate(stages.begin(), stages.end(), int64_t{0});
+  checks.require(
+      layers == model.layers,
+      fmt::format("plan.layersPerStage: the stages have {} layers, the model has {}", layers, model.layers));
+  return layout;
+}
+
+void check_divisions(const TrainerOptions& options, Checks& checks) {
+  if (!checks.status()) return;
+  const planner::Layout& layout = options.layout;
+  const auto divisible = [&](int64_t value, int64_t by, const char* what, const char* divisor) {
+    checks.require(value % by == 0,
+                   fmt::format("{} = {} must be divisible by {} = {}", what, value, divisor, by));
+  };
+  divisible(options.model.heads, layout.tensor, "heads", "plan.tensor");
+  divisible(options.model.kv_heads, layout.tensor, "kvHeads", "plan.tensor");
+  divisible(options.model.ffn, layout.tensor, "ffnSize", "plan.tensor");
+  divisible(options.data.global_batch_sequences, int64_t{layout.data} * layout.micro_batch_size,
+            "spec.training.globalBatchSequences", "plan.data x plan.microBatchSize");
+  if (layout.sequence_parallel)
+    divisible(options.data.sequence_length, layout.tensor, "spec.training.sequenceLength", "plan.tensor");
+}
+
+DecayShape decay_shape(v1alpha1::Optimizer::Schedule schedule) {
+  switch (schedule) {
+    case v1alpha1::Optimizer::Linear:
+      return DecayShape::Linear;
+    case v1alpha1::Optimizer::Constant:
+      return DecayShape::Constant;
+    default:
+      return DecayShape::Cosine;
+  }
+}
+
+OptimizerOptions optimizer_of(const v1alpha1::Training& training, Checks& checks) {
+  const v1alpha1::Optimizer& given = training.optimizer();
+  const int default_warmup = std::min(2000, training.steps() / 10);
+  OptimizerOptions options;
+  options.adamw = {
+      .beta1 = checks.decimal(given.beta1(), "spec.training.optimizer.beta1"),
+      .beta2 = checks.decimal(given.beta2(), "spec.training.optimizer.beta2"),
+      .epsilon = checks.decimal(given.epsilon(), "spec.training.optimizer.epsilon"),
+      .weight_decay = checks.decimal(given.weight_decay(), "spec.training.optimizer.weightDecay")};
+  options.learning_rate = {
+      .peak = checks.decimal(given.learning_rate(), "spec.training.optimizer.learningRate"),
+      .minimum = checks.decimal(given.min_learning_rate(), "spec.training.optimizer.minLearningRate"),
+      .warmup_steps = given.has_warmup_steps() ? given.warmup_steps() : default_warmup,
+      .steps = training.steps(),
+      .shape = decay_shape(given.schedule())};
+  options.clip_norm = checks.decimal(given.gradient_clip_norm(), "spec.training.optimizer.gradientClipNorm");
+  options.max_nonfinite_steps = given.max_nonfinite_steps();
+  return options;
+}
+
+DataOptions data_of(const JobSpec& spec, Checks& checks) {
+  const v1alpha1::Training& training = spec.training();
+  checks.require(!spec.data().path().empty(), "spec.data.path must be set");
+  checks.require(training.sequence_length() >= 1, "spec.training.sequenceLength must be at least 1");
+  checks.require(training.global_batch_sequences() >= 1,
+                 "spec.training.globalBatchSequences must be at least 1");
+  return {.path = spec.data().path(),
+          .validation_path = spec.data().validation_path(),
+          .sequence_length = training.sequence_length(),
+          .global_batch_sequences = training.global_batch_sequences(),
+          .seed = static_cast<uint64_t>(training.seed())};
+}
+
+EvaluationOptions evaluation_of(const JobSpec& spec, Checks& checks) {
+  const v1alpha1::Evaluation& evaluation = spec.training().evaluation();
+  checks.require(evaluation.every_steps() == 0 || !spec.data().validation_path().empty(),
+                 "spec.training.evaluation.everySteps needs spec.data.validationPath");
+  return {.every_steps = evaluation.every_steps(), .batches = evaluation.batches()};
+}
+
+const JobSpec& with_defaults(JobSpec& spec) {
+  spec.mutable_training()->mutable_optimizer();
+  spec.mutable_training()->mutable_evaluation();
+  schema::apply_defaults(spec);
+  return spec;
+}
+
+Result<TrainerOptions> options_of(RankConfig config) {
+  const JobSpec& spec = with_defaults(*config.mutable_spec());
+  const Result<planner::ModelShape> model = planner::resolve_model_shape(spec.model());
+  if (!model) return tl::unexpected(model.error());
+
+  Checks checks;
+  TrainerOptions options;
+  options.job_name = config.job_name();
+  options.rendezvous = rendezvous_of(config, checks);
+  options.model = *model;
+  options.layout = layout_of(config.plan(), *model, config.world_size(), checks);
+  options.precision =
+      spec.training().precision() == v1alpha1::Precision::FP32 ? Precision::FP32 : Precision::BF16;
+  options.steps = spec.training().steps();
+  checks.require(options.steps >= 1, "spec.training.steps must be at least 1");
+  options.data = data_of(spec, checks);
+  options.evaluation = evaluation_of(spec, checks);
+  options.optimizer = optimizer_of(spec.training(), checks);
+  options.threads = std::max(1, config.threads());
+  options.report_fd = descriptor_or_none(config.report_fd());
+  options.command_fd = descriptor_or_none(config.command_fd());
+  options.gradient_dump_directory = config.gradient_dump_directory();
+  check_divisions(options, checks);
+  if (!checks.status()) return tl::unexpected(checks.status().error());
+  return options;
+}
+
+}  // namespace
+
+Result<TrainerOptions> parse_rank_config(const std::string& json) {
+  Result<RankConfig> config = from_json<RankConfig>(json);
+  if (!config) return tl::unexpected(config.error());
+  return options_of(*std::move(config));
+}
+
+Result<TrainerOptions> load_rank_config(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) return bad_input(fmt::format("{}: cannot be read as a rank configuration", path));
+  Result<TrainerOptions> options = parse_rank_config(text.str());
+  if (!options)
+    return tl::unexpected(Error{fmt::format("{}: {}", path, options.error().message), ExitCode::kBadInput});
+  return options;
+}
+
+}  // namespace caravan::trainer

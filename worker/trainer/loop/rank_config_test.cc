@@ -1,0 +1,103 @@
+#include "worker/trainer/loop/rank_config.h"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+
+namespace caravan::trainer {
+namespace {
+
+const std::string kConfig = R"({
+  "jobName": "tiny", "attempt": 2, "rank": 1, "worldSize": 4,
+  "masterAddress": "127.0.0.1", "masterPort": 29500, "masterListenFd": -1, "networkInterface": "lo",
+  "spec": {
+    "model": {"architecture": {"hiddenSize": 64, "layers": 4, "heads": 4, "kvHeads": 2, "ffnSize": 128, "vocabSize": 256}},
+    "data": {"path": "train.bin"},
+    "training": {"steps": 50, "sequenceLength": 32, "globalBatchSequences": 8, "precision": "FP32",
+                 "optimizer": {"learningRate": "1e-3", "schedule": "Linear"}},
+    "resources": {"devices": 4}
+  },
+  "plan": {"tensor": 2, "pipeline": 2, "data": 1, "microBatchSize": 2, "sequenceParallel": true,
+           "activationCheckpointing": "Always", "layersPerStage": [1, 3], "schedule": "1F1B", "zeroStage": 1},
+  "reportFd": -1, "commandFd": -1, "threads": 1
+})";
+
+std::string with(const std::string& pattern, const std::string& replacement) {
+  const std::string changed = std::regex_replace(kConfig, std::regex(pattern), replacement);
+  EXPECT_NE(changed, kConfig) << pattern;
+  return changed;
+}
+
+TEST(RankConfig, BecomesPlainOptions) {
+  const auto options = parse_rank_config(kConfig);
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->rendezvous.attempt, 2);
+  EXPECT_EQ(options->rendezvous.network_interface, "lo");
+  EXPECT_EQ(options->model.kv_heads, 2);
+  EXPECT_EQ(options->layout.layers_per_stage, (std::vector<int>{1, 3}));
+  EXPECT_TRUE(options->layout.activation_checkpointing);
+  EXPECT_EQ(options->precision, Precision::FP32);
+  EXPECT_EQ(options->micro_batches(), 4);
+  EXPECT_EQ(options->optimizer.learning_rate.shape, DecayShape::Linear);
+}
+
+TEST(RankConfig, AbsentFieldsHaveTheSchemasDefaults) {
+  const auto options = parse_rank_config(with(R"(,\s*"optimizer": \{[^}]*\})", ""));
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->optimizer.learning_rate.peak, 3e-4);
+  EXPECT_EQ(options->optimizer.learning_rate.warmup_steps, 5);
+  EXPECT_EQ(options->optimizer.adamw.beta2, 0.95);
+  EXPECT_EQ(options->optimizer.clip_norm, 1);
+  EXPECT_EQ(options->optimizer.max_nonfinite_steps, 10);
+  EXPECT_EQ(options->data.seed, 1u);
+}
+
+TEST(RankConfig, DescriptorsThatAreAbsentAreNone) {
+  const auto options = parse_rank_config(with(R"("reportFd": -1, "commandFd": -1, )", ""));
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->report_fd, -1);
+  EXPECT_EQ(options->command_fd, -1);
+}
+
+struct BadConfig {
+  const char* pattern;
+  const char* replacement;
+  const char* message;
+};
+
+class BadRankConfig : public testing::TestWithParam<BadConfig> {};
+
+TEST_P(BadRankConfig, IsBadInputThatNamesTheField) {
+  const auto options = parse_rank_config(with(GetParam().pattern, GetParam().replacement));
+  ASSERT_FALSE(options);
+  EXPECT_EQ(options.error().code, ExitCode::kBadInput);
+  EXPECT_NE(options.error().message.find(GetParam().message), std::string::npos) << options.error().message;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Fields, BadRankConfig,
+    testing::Values(BadConfig{R"("jobName")", R"("jobNam")", "jobNam"},
+                    BadConfig{R"("rank": 1)", R"("rank": 4)", "rank must be from 0"},
+                    BadConfig{R"("worldSize": 4)", R"("worldSize": 3)", "worldSize is 3"},
+                    BadConfig{R"("masterPort": 29500)", R"("masterPort": 0)", "masterPort"},
+                    BadConfig{R"(\[1, 3\])", "[1, 2]", "plan.layersPerStage"},
+                    BadConfig{R"(\[1, 3\])", "[0, 4]", "plan.layersPerStage"},
+                    BadConfig{R"(1F1B)", "Zigzag", "plan.schedule: 'Zigzag'"},
+                    BadConfig{R"("kvHeads": 2)", R"("kvHeads": 1)", "kvHeads"},
+                    BadConfig{R"("ffnSize": 128)", R"("ffnSize": 129)", "ffnSize"},
+                    BadConfig{R"("globalBatchSequences": 8)", R"("globalBatchSequences": 7)",
+                              "globalBatchSequences"},
+                    BadConfig{R"("sequenceLength": 32)", R"("sequenceLength": 31)", "sequenceLength"},
+                    BadConfig{R"("learningRate": "1e-3")", R"("learningRate": "fast")", "learningRate"},
+                    BadConfig{R"("zeroStage": 1)", R"("zeroStage": 2)", "zeroStage"},
+                    BadConfig{R"("steps": 50, )", R"("steps": 50, "evaluation": {"everySteps": 5}, )",
+                              "validationPath"}));
+
+TEST(RankConfig, AFileThatIsNotThereIsNamed) {
+  const auto options = load_rank_config("/nonexistent/rank.json");
+  ASSERT_FALSE(options);
+  EXPECT_NE(options.error().message.find("/nonexistent/rank.json"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace caravan::trainer

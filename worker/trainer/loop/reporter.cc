@@ -1,0 +1,132 @@
+#include "worker/trainer/loop/reporter.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "caravan/v1alpha1/rank.pb.h"
+#include "common/json.h"
+
+namespace caravan::trainer {
+namespace {
+
+using v1alpha1::RankReport;
+
+void write(const SavedTensorRecord& record, v1alpha1::SavedTensor& tensor) {
+  tensor.set_name(record.name);
+  tensor.set_shape(record.shape);
+  tensor.set_dtype(record.dtype);
+  tensor.set_bytes(record.bytes);
+  tensor.set_policy(record.policy);
+}
+
+void write(const CollectiveRecord& record, v1alpha1::CollectiveCount& count) {
+  count.set_operation(record.operation);
+  count.set_axis(record.axis);
+  count.set_bytes(record.bytes);
+  count.set_seconds(record.seconds);
+}
+
+void write(const MemoryBreakdown& memory, v1alpha1::MemoryTerms& terms) {
+  terms.set_parameters(memory.parameters);
+  terms.set_gradients(memory.gradients);
+  terms.set_optimizer(memory.optimizer);
+  terms.set_activations(memory.activations);
+  terms.set_logits(memory.logits);
+  terms.set_workspace(memory.workspace);
+  terms.set_communication(memory.communication);
+}
+
+void write(const StepRecord& record, v1alpha1::StepReport& step) {
+  step.set_step(record.step);
+  if (record.loss) step.set_loss(*record.loss);
+  if (record.validation_loss) step.set_validation_loss(*record.validation_loss);
+  step.set_gradient_norm(record.gradient_norm);
+  step.set_learning_rate(record.learning_rate);
+  step.set_skipped(record.skipped);
+  step.set_seconds(record.seconds);
+  step.set_tokens(record.tokens);
+  step.set_rank_tokens(record.rank_tokens);
+  step.set_model_flops(record.model_flops);
+  step.set_hardware_flops(record.hardware_flops);
+  for (std::size_t i = 0; i < kPhases; ++i) {
+    (*step.mutable_phase_seconds())[std::string(phase_name(static_cast<Phase>(i)))] = record.phase_seconds[i];
+  }
+  for (const CollectiveRecord& collective : record.collectives) write(collective, *step.add_collectives());
+  step.set_allocated_bytes(record.allocated_bytes);
+  step.set_reserved_bytes(record.allocated_bytes);  // nothing is held back on a CPU
+  step.set_peak_bytes(record.peak_bytes);
+}
+
+}  // namespace
+
+std::string_view failure_reason_name(FailureReason reason) {
+  switch (reason) {
+    case FailureReason::InvalidInput:
+      return "InvalidInput";
+    case FailureReason::NonFiniteLoss:
+      return "NonFiniteLoss";
+    case FailureReason::OutOfMemory:
+      return "OutOfMemory";
+    case FailureReason::Communication:
+      return "Communication";
+    case FailureReason::Internal:
+      return "Internal";
+  }
+  return "Internal";
+}
+
+Reporter::Reporter(int fd) : fd_(fd >= 0 ? fd : STDOUT_FILENO) {}
+
+void Reporter::started(const StartRecord& record) const {
+  RankReport report;
+  v1alpha1::RankStarted& started = *report.mutable_started();
+  started.set_rank(record.rank);
+  started.set_process_id(getpid());
+  started.set_local_parameters(record.local_parameters);
+  for (const SavedTensorRecord& tensor : record.saved) write(tensor, *started.add_saved());
+  started.set_allocated_bytes(record.allocated_bytes);
+  write_line(to_json(report));
+}
+
+void Reporter::step(const StepRecord& record) const {
+  RankReport report;
+  write(record, *report.mutable_step());
+  write_line(to_json(report));
+}
+
+void Reporter::finished(const FinishRecord& record) const {
+  RankReport report;
+  v1alpha1::RankFinished& finished = *report.mutable_finished();
+  finished.set_step(record.step);
+  finished.set_peak_bytes(record.peak.total());
+  write(record.peak, *finished.mutable_peak_terms());
+  write_line(to_json(report));
+}
+
+void Reporter::failed(FailureReason reason, const std::string& message) const {
+  RankReport report;
+  report.mutable_failure()->set_reason(std::string(failure_reason_name(reason)));
+  report.mutable_failure()->set_message(message);
+  write_line(to_json(report));
+}
+
+void Reporter::log(const std::string& level, const std::string& message) const {
+  RankReport report;
+  report.mutable_log()->set_level(level);
+  report.mutable_log()->set_message(message);
+  write_line(to_json(report));
+}
+
+void Reporter::write_line(const std::string& json) const {
+  const std::string line = json + '\n';
+  std::size_t written = 0;
+  while (written < line.size()) {
+    const ssize_t count = ::write(fd_, line.data() + written, line.size() - written);
+    if (count > 0) written += static_cast<std::size_t>(count);
+    if (count < 0 && errno != EINTR) _exit(EXIT_FAILURE);
+  }
+}
+
+}  // namespace caravan::trainer

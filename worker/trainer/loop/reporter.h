@@ -1,0 +1,84 @@
+// What a rank tells its agent: RankReport, one JSON line each, on an inherited pipe or standard output.
+//
+// A pipe that nobody reads any more means that the agent is gone: the process ends at once, so that no orphan
+// stays.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "worker/trainer/loop/phase_clock.h"
+#include "worker/trainer/memory/memory_breakdown.h"
+
+namespace caravan::trainer {
+
+struct SavedTensorRecord {
+  std::string name;
+  std::string shape;
+  std::string dtype;
+  int64_t bytes = 0;
+  std::string policy;
+};
+
+struct StartRecord {
+  int rank = 0;
+  int64_t local_parameters = 0;
+  std::vector<SavedTensorRecord> saved;
+  int64_t allocated_bytes = 0;
+};
+
+struct CollectiveRecord {
+  std::string operation;
+  std::string axis;
+  int64_t bytes = 0;
+  double seconds = 0;
+};
+
+struct StepRecord {
+  int step = 0;
+  std::optional<double> loss;
+  std::optional<double> validation_loss;
+  double gradient_norm = 0;
+  double learning_rate = 0;
+  bool skipped = false;
+  double seconds = 0;
+  int64_t tokens = 0;
+  double rank_tokens = 0;
+  double model_flops = 0;
+  double hardware_flops = 0;
+  PhaseClock::Seconds phase_seconds{};
+  std::vector<CollectiveRecord> collectives;
+  int64_t allocated_bytes = 0;
+  int64_t peak_bytes = 0;
+};
+
+struct FinishRecord {
+  int step = 0;
+  MemoryBreakdown peak;
+};
+
+// Why a rank ends by its own decision: RankFailure.reason.
+enum class FailureReason { InvalidInput, NonFiniteLoss, OutOfMemory, Communication, Internal };
+std::string_view failure_reason_name(FailureReason reason);
+
+class Reporter {
+ public:
+  // fd: -1 is standard output.
+  explicit Reporter(int fd);
+
+  void started(const StartRecord& record) const;
+  void step(const StepRecord& record) const;
+  void finished(const FinishRecord& record) const;
+  void failed(FailureReason reason, const std::string& message) const;
+  void log(const std::string& level, const std::string& message) const;
+
+ private:
+  void write_line(const std::string& json) const;
+
+  int fd_;
+};
+
+}  // namespace caravan::trainer

@@ -1,0 +1,68 @@
+#include "worker/trainer/loop/reporter.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <functional>
+
+#include "caravan/v1alpha1/rank.pb.h"
+#include "common/json.h"
+#include "common/process.h"
+
+namespace caravan::trainer {
+namespace {
+
+std::string line_of(const std::function<void(const Reporter&)>& report) {
+  Pipe pipe = make_pipe().value();
+  report(Reporter(pipe.write_end.get()));
+  pipe.write_end.reset();
+  std::string line(1 << 16, '\0');
+  line.resize(static_cast<std::size_t>(read(pipe.read_end.get(), line.data(), line.size())));
+  return line;
+}
+
+TEST(Reporter, AStepIsOneLineThatReadsBackToTheSameNumbers) {
+  StepRecord record;
+  record.step = 7;
+  record.loss = 0.1 + 0.2;
+  record.phase_seconds[static_cast<std::size_t>(Phase::kBackward)] = 1.5;
+  record.collectives.push_back({"all_reduce", "data", 4096, 0.25});
+  const std::string line = line_of([&](const Reporter& reporter) { reporter.step(record); });
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+
+  const auto report = from_json<v1alpha1::RankReport>(line);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->step().loss(), 0.1 + 0.2);
+  EXPECT_FALSE(report->step().has_validation_loss());
+  EXPECT_EQ(report->step().phase_seconds().at("backward"), 1.5);
+  EXPECT_EQ(report->step().collectives(0).axis(), "data");
+}
+
+TEST(Reporter, AFailureNamesItsReason) {
+  const std::string line = line_of(
+      [](const Reporter& reporter) { reporter.failed(FailureReason::NonFiniteLoss, "loss is \"nan\""); });
+  const auto report = from_json<v1alpha1::RankReport>(line);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->failure().reason(), "NonFiniteLoss");
+  EXPECT_EQ(report->failure().message(), "loss is \"nan\"");
+}
+
+TEST(Reporter, TheTermsOfAFinishAddUpToItsPeak) {
+  FinishRecord record;
+  record.peak = {.parameters = 1,
+                 .gradients = 2,
+                 .optimizer = 4,
+                 .activations = 8,
+                 .logits = 16,
+                 .workspace = 32,
+                 .communication = 64};
+  const auto report =
+      from_json<v1alpha1::RankReport>(line_of([&](const Reporter& reporter) { reporter.finished(record); }));
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->finished().peak_bytes(), 127);
+  EXPECT_EQ(report->finished().peak_terms().logits(), 16);
+}
+
+}  // namespace
+}  // namespace caravan::trainer

@@ -1,0 +1,50 @@
+// What one rank is asked to do: RankConfig, checked and in plain types, so that it can stand beside
+// LibTorch's headers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "planner/layout.h"
+#include "planner/model/shape.h"
+#include "worker/trainer/comm/rendezvous_options.h"
+#include "worker/trainer/optim/optimizer_options.h"
+
+namespace caravan::trainer {
+
+enum class Precision { BF16, FP32 };
+
+struct DataOptions {
+  std::string path;
+  std::string validation_path;
+  int64_t sequence_length = 0;
+  int64_t global_batch_sequences = 0;
+  uint64_t seed = 1;
+};
+
+struct EvaluationOptions {
+  int every_steps = 0;  // 0: never
+  int batches = 8;      // global batches each time
+};
+
+struct TrainerOptions {
+  std::string job_name;
+  RendezvousOptions rendezvous;
+  planner::ModelShape model;
+  planner::Layout layout;
+  Precision precision = Precision::BF16;
+  int steps = 0;
+  DataOptions data;
+  EvaluationOptions evaluation;
+  OptimizerOptions optimizer;
+  int threads = 1;
+  int report_fd = -1;   // -1: standard output
+  int command_fd = -1;  // -1: no commands
+  std::string gradient_dump_directory;
+
+  int64_t micro_batches() const {
+    return data.global_batch_sequences / (layout.data * layout.micro_batch_size);
+  }
+};
+
+}  // namespace caravan::trainer
