@@ -25,6 +25,8 @@ struct DeviceFacts {
   // machine's memory divided by its ranks.
   std::optional<int64_t> memory_bytes;
   std::optional<int> devices_per_node;
+  // Of a rank on a CPU: each needs working memory of its own.
+  int threads_per_rank = 1;
 };
 
 struct PlanOptions {
@@ -33,6 +35,15 @@ struct PlanOptions {
 
 // The model's shape by preset or architecture.
 Result<ModelShape> resolve_model_shape(const v1alpha1::Model& model);
+
+// What there is to say also when there is no plan.
+struct PlanAnswer {
+  v1alpha1::PlanReport report;  // without a plan, but with candidates, when none fits
+  std::optional<Error> error;
+};
+
+PlanAnswer answer_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts, const EngineProfile& profile,
+                      const PlanOptions& options = {});
 
 // spec: with defaults applied.
 Result<v1alpha1::PlanReport> plan_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts,

@@ -1,0 +1,30 @@
+#include "planner/engine_profile.h"
+
+#include <gtest/gtest.h>
+
+namespace caravan::planner {
+namespace {
+
+TEST(EngineProfile, TheDefaultIsThatOfOurTrainer) {
+  const EngineProfile profile = default_engine_profile();
+  EXPECT_EQ(profile.name, "caravan");
+  EXPECT_EQ(profile.gradient_bytes, 4);
+  EXPECT_EQ(profile.master_bytes, 4);
+  EXPECT_EQ(profile.moment_bytes, 8);
+  EXPECT_EQ(profile.gpu_context_bytes, 1200LL << 20);
+  EXPECT_GT(profile.gemm_efficiency, 0.5);
+  EXPECT_GT(profile.memory_margin, 0);
+}
+
+TEST(EngineProfile, NamesTheFieldThatCannotBeRead) {
+  v1alpha1::EngineProfile message;
+  message.set_gpu_context("1Gi");
+  message.set_gpu_communication_group("many");
+  const auto profile = read_engine_profile(message);
+  ASSERT_FALSE(profile);
+  EXPECT_EQ(profile.error().code, ExitCode::kBadInput);
+  EXPECT_EQ(profile.error().message.rfind("gpuCommunicationGroup: ", 0), 0U) << profile.error().message;
+}
+
+}  // namespace
+}  // namespace caravan::planner

@@ -1,0 +1,58 @@
+// Predicts what one device holds at the moment of its peak, by term, for every stage of a layout.
+//
+// Parameters, gradients and optimizer states stand all the time; activations come and go with the ops of the
+// schedule, which is replayed op by op. The sum of the terms is the peak. Pure arithmetic: nothing can fail.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "planner/engine_profile.h"
+#include "planner/layout.h"
+#include "planner/request.h"
+
+namespace caravan::planner {
+
+struct MemoryTerms {
+  int64_t parameters = 0;
+  int64_t gradients = 0;
+  int64_t optimizer = 0;
+  int64_t activations = 0;
+  int64_t logits = 0;
+  int64_t workspace = 0;
+  int64_t communication = 0;
+  int64_t overhead = 0;
+  bool operator==(const MemoryTerms&) const = default;
+
+  int64_t total() const;
+};
+
+struct NamedTerm {
+  std::string_view name;
+  int64_t bytes = 0;
+};
+
+// In the order of the struct.
+std::vector<NamedTerm> named_terms(const MemoryTerms& terms);
+
+struct LayoutMemory {
+  MemoryTerms terms;  // of the binding stage
+  int binding_stage = 0;
+
+  int64_t peak_bytes() const { return terms.total(); }
+};
+
+MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layout, int stage,
+                                 const EngineProfile& profile);
+
+// The stage that needs the most; the first one of equals.
+LayoutMemory predict_memory(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
+
+// Memory of a device that a plan may fill; nothing where the device's memory is unknown.
+std::optional<int64_t> usable_bytes(const DevicePool& devices, const EngineProfile& profile);
+
+// Micro-batches of one pipeline in one step.
+int64_t micro_batches(const TrainingNumbers& training, const Layout& layout);
+
+}  // namespace caravan::planner

@@ -1,0 +1,53 @@
+#include "planner/plan.h"
+
+#include <fmt/format.h>
+
+#include "planner/model/parameters.h"
+#include "planner/report.h"
+#include "planner/request.h"
+#include "planner/search/remedy.h"
+#include "planner/search/search.h"
+
+namespace caravan::planner {
+namespace {
+
+Error no_legal_layout(const PlanRequest& request, const SearchResult& result) {
+  if (result.candidates.empty()) {
+    return {fmt::format("spec.parallelism: no layout of {} devices is possible", request.devices.count),
+            ExitCode::kBadInput};
+  }
+  return {result.candidates.front().reason, ExitCode::kBadInput};
+}
+
+}  // namespace
+
+PlanAnswer answer_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts, const EngineProfile& profile,
+                      const PlanOptions& options) {
+  PlanAnswer answer;
+  const auto request = read_request(spec, facts);
+  if (!request) {
+    answer.error = request.error();
+    return answer;
+  }
+  const SearchResult result = search_layouts(*request, profile, options);
+  for (const EvaluatedLayout& candidate : result.candidates) {
+    *answer.report.add_candidates() = candidate_message(candidate);
+  }
+  if (!result.anything_legal()) {
+    answer.error = no_legal_layout(*request, result);
+  } else if (const EvaluatedLayout* chosen = result.chosen()) {
+    *answer.report.mutable_plan() = plan_message(*request, *chosen, profile);
+  } else {
+    answer.error = Error{describe_shortage(*request, profile, result), ExitCode::kDoesNotFit};
+  }
+  return answer;
+}
+
+Result<v1alpha1::PlanReport> plan_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts,
+                                      const EngineProfile& profile, const PlanOptions& options) {
+  PlanAnswer answer = answer_job(spec, facts, profile, options);
+  if (answer.error) return tl::unexpected(*answer.error);
+  return std::move(answer.report);
+}
+
+}  // namespace caravan::planner

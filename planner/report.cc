@@ -1,0 +1,96 @@
+#include "planner/report.h"
+
+#include "planner/model/parameters.h"
+
+namespace caravan::planner {
+namespace {
+
+v1alpha1::Verdict::Value verdict_message(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Chosen:
+      return v1alpha1::Verdict::Chosen;
+    case Verdict::Slower:
+      return v1alpha1::Verdict::Slower;
+    case Verdict::DoesNotFit:
+      return v1alpha1::Verdict::DoesNotFit;
+    case Verdict::Illegal:
+      return v1alpha1::Verdict::Illegal;
+  }
+  return v1alpha1::Verdict::Unspecified;
+}
+
+// Candidate and Plan name a layout's fields alike.
+template <typename Message>
+void set_layout(Message& message, const Layout& layout) {
+  message.set_tensor(layout.tensor);
+  message.set_pipeline(layout.pipeline);
+  message.set_data(layout.data);
+  message.set_micro_batch_size(layout.micro_batch_size);
+  message.set_sequence_parallel(layout.sequence_parallel);
+  message.set_activation_checkpointing(layout.activation_checkpointing
+                                           ? v1alpha1::ActivationCheckpointing::Always
+                                           : v1alpha1::ActivationCheckpointing::Never);
+  message.set_virtual_stages(layout.virtual_stages);
+  for (const int layers : layout.layers_per_stage) message.add_layers_per_stage(layers);
+  message.set_schedule(std::string(schedule_name(layout.schedule)));
+  message.set_zero_stage(layout.zero_stage);
+}
+
+template <typename Message>
+void set_prediction(Message& message, const EvaluatedLayout& evaluated) {
+  const MemoryTerms& terms = evaluated.memory.terms;
+  v1alpha1::MemoryTerms& memory = *message.mutable_memory();
+  memory.set_parameters(terms.parameters);
+  memory.set_gradients(terms.gradients);
+  memory.set_optimizer(terms.optimizer);
+  memory.set_activations(terms.activations);
+  memory.set_logits(terms.logits);
+  memory.set_workspace(terms.workspace);
+  memory.set_communication(terms.communication);
+  memory.set_overhead(terms.overhead);
+  message.set_peak_bytes(terms.total());
+  message.set_binding_stage(evaluated.memory.binding_stage);
+  message.set_bubble_fraction(evaluated.time.bubble_fraction);
+  if (evaluated.time.seconds) message.set_step_seconds(*evaluated.time.seconds);
+  if (evaluated.time.mfu) message.set_mfu(*evaluated.time.mfu);
+}
+
+}  // namespace
+
+v1alpha1::Candidate candidate_message(const EvaluatedLayout& evaluated) {
+  v1alpha1::Candidate message;
+  set_layout(message, evaluated.layout);
+  if (!evaluated.illegality) set_prediction(message, evaluated);
+  message.set_fits(evaluated.fits);
+  message.set_verdict(verdict_message(evaluated.verdict));
+  message.set_reason(evaluated.reason);
+  return message;
+}
+
+v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& chosen,
+                            const EngineProfile& profile) {
+  v1alpha1::Plan message;
+  const Layout& layout = chosen.layout;
+  set_layout(message, layout);
+  set_prediction(message, chosen);
+  message.set_gradient_accumulation(static_cast<int>(micro_batches(request.training, layout)));
+  message.set_source(request.fixed.all_sizes() ? "UserSpecified" : "HeuristicSelected");
+  message.set_reason(chosen.reason);
+  message.set_parameters(parameter_count(request.shape));
+  for (int stage = 0; stage < layout.pipeline; ++stage) {
+    message.add_peak_bytes_per_stage(predict_stage_memory(request, layout, stage, profile).total());
+  }
+  message.set_usable_bytes(usable_bytes(request.devices, profile).value_or(0));
+  if (chosen.time.seconds) {
+    const int64_t tokens = request.training.global_batch_sequences * request.training.sequence_length;
+    message.set_tokens_per_second(static_cast<double>(tokens) / *chosen.time.seconds);
+  }
+  message.set_devices(request.devices.count);
+  message.set_devices_per_node(request.devices.per_node);
+  const auto& known = request.devices.known;
+  message.set_device_product(known ? std::string(known->name) : request.devices.product);
+  if (known) message.set_device_peak_flops(known->peak_flops);
+  return message;
+}
+
+}  // namespace caravan::planner

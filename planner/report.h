@@ -1,0 +1,14 @@
+// The planner's values as messages of the schema.
+#pragma once
+
+#include "caravan/v1alpha1/plan.pb.h"
+#include "planner/search/candidate.h"
+
+namespace caravan::planner {
+
+v1alpha1::Candidate candidate_message(const EvaluatedLayout& evaluated);
+
+v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& chosen,
+                            const EngineProfile& profile);
+
+}  // namespace caravan::planner

@@ -1,0 +1,107 @@
+#include "planner/request.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "common/quantity.h"
+
+namespace caravan::planner {
+namespace {
+
+constexpr int kCpuDevicesPerNode = 16;
+
+Result<DevicePool> read_devices(const v1alpha1::Resources& resources, const DeviceFacts& facts) {
+  DevicePool pool;
+  pool.count = resources.devices();
+  pool.gpu = resources.device().kind() != v1alpha1::Device::CPU;
+  pool.product = resources.device().product();
+  if (pool.gpu) pool.known = find_device(pool.product);
+
+  const int usual = pool.gpu ? (pool.known ? pool.known->devices_per_node : 8) : kCpuDevicesPerNode;
+  pool.node_size = resources.has_devices_per_node() ? resources.devices_per_node()
+                                                    : facts.devices_per_node.value_or(usual);
+  if (!pool.gpu) pool.threads = facts.threads_per_rank;
+  pool.per_node = std::min(pool.node_size, pool.count);
+
+  if (!resources.device().memory().empty()) {
+    const auto bytes = parse_quantity(resources.device().memory());
+    if (!bytes) return bad_input("spec.resources.device.memory: " + bytes.error().message);
+    pool.memory_bytes = *bytes;
+  } else if (pool.known) {
+    pool.memory_bytes = pool.known->memory_bytes;
+  } else {
+    pool.memory_bytes = facts.memory_bytes;
+  }
+  if (pool.gpu && !pool.memory_bytes) {
+    return bad_input(fmt::format(
+        "spec.resources.device: the memory of {} is not known; set product to one of {}, or set memory",
+        pool.product.empty() ? "the GPU" : '"' + pool.product + '"', fmt::join(device_names(), ", ")));
+  }
+  return pool;
+}
+
+CheckpointingPolicy policy_of(v1alpha1::ActivationCheckpointing::Value value) {
+  if (value == v1alpha1::ActivationCheckpointing::Always) return CheckpointingPolicy::Always;
+  if (value == v1alpha1::ActivationCheckpointing::Never) return CheckpointingPolicy::Never;
+  return CheckpointingPolicy::WhenNeeded;
+}
+
+Result<FixedChoices> read_choices(const v1alpha1::Parallelism& given) {
+  FixedChoices fixed;
+  if (given.has_tensor()) fixed.tensor = given.tensor();
+  if (given.has_pipeline()) fixed.pipeline = given.pipeline();
+  if (given.has_data()) fixed.data = given.data();
+  if (given.has_micro_batch_size()) fixed.micro_batch_size = given.micro_batch_size();
+  if (given.has_sequence_parallel()) fixed.sequence_parallel = given.sequence_parallel();
+  fixed.layers_per_stage.assign(given.layers_per_stage().begin(), given.layers_per_stage().end());
+  fixed.checkpointing = policy_of(given.activation_checkpointing());
+  if (given.has_zero_stage()) fixed.zero_stage = given.zero_stage();
+  if (!given.schedule().empty() && given.schedule() != "Auto") {
+    fixed.schedule = schedule_from_name(given.schedule());
+    if (!fixed.schedule)
+      return bad_input(fmt::format("spec.parallelism.schedule: {} is not available yet", given.schedule()));
+  }
+  if (given.mode() == v1alpha1::Parallelism::Manual && !fixed.all_sizes()) {
+    return bad_input("spec.parallelism.mode: mode Manual needs tensor, pipeline and data");
+  }
+  if (!fixed.layers_per_stage.empty() && !fixed.pipeline)
+    fixed.pipeline = static_cast<int>(fixed.layers_per_stage.size());
+  return fixed;
+}
+
+Status check_positive(const v1alpha1::JobSpec& spec) {
+  const std::pair<const char*, int> numbers[] = {
+      {"spec.training.sequenceLength", spec.training().sequence_length()},
+      {"spec.training.globalBatchSequences", spec.training().global_batch_sequences()},
+      {"spec.resources.devices", spec.resources().devices()},
+  };
+  for (const auto& [path, value] : numbers) {
+    if (value < 1) return bad_input(fmt::format("{}: must be at least 1; it is {}", path, value));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<PlanRequest> read_request(const v1alpha1::JobSpec& spec, const DeviceFacts& facts) {
+  if (Status status = check_positive(spec); !status) return tl::unexpected(status.error());
+  auto shape = resolve_model_shape(spec.model());
+  if (!shape) return tl::unexpected(shape.error());
+  auto devices = read_devices(spec.resources(), facts);
+  if (!devices) return tl::unexpected(devices.error());
+  auto fixed = read_choices(spec.parallelism());
+  if (!fixed) return tl::unexpected(fixed.error());
+
+  PlanRequest request;
+  request.shape = *std::move(shape);
+  request.training = {.sequence_length = spec.training().sequence_length(),
+                      .global_batch_sequences = spec.training().global_batch_sequences(),
+                      .bf16 = spec.training().precision() != v1alpha1::Precision::FP32};
+  request.devices = *std::move(devices);
+  request.fixed = *std::move(fixed);
+  return request;
+}
+
+}  // namespace caravan::planner

@@ -1,0 +1,63 @@
+// What the planner works on: a job's numbers with everything resolved, and the choices that its user made.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "caravan/v1alpha1/job.pb.h"
+#include "common/result.h"
+#include "planner/device/catalogue.h"
+#include "planner/model/shape.h"
+#include "planner/plan.h"
+#include "planner/schedule/schedule.h"
+
+namespace caravan::planner {
+
+struct TrainingNumbers {
+  int64_t sequence_length = 0;
+  int64_t global_batch_sequences = 0;
+  bool bf16 = true;
+
+  int64_t storage_bytes() const { return bf16 ? 2 : 4; }
+};
+
+struct DevicePool {
+  bool gpu = true;
+  int count = 1;
+  int node_size = 1;                    // devices that a node has
+  int per_node = 1;                     // of this job on one node
+  std::optional<int64_t> memory_bytes;  // of one device; absent where nobody knows
+  int threads = 1;                      // of one rank; kernels on a CPU have a buffer for each
+  std::string product;
+  std::optional<DeviceProduct> known;  // absent: no speed, no MFU
+};
+
+enum class CheckpointingPolicy { WhenNeeded, Always, Never };
+
+// Absent: to be planned.
+struct FixedChoices {
+  std::optional<int> tensor;
+  std::optional<int> pipeline;
+  std::optional<int> data;
+  std::optional<int> micro_batch_size;
+  std::optional<bool> sequence_parallel;
+  std::optional<ScheduleKind> schedule;
+  std::vector<int> layers_per_stage;
+  CheckpointingPolicy checkpointing = CheckpointingPolicy::WhenNeeded;
+  int zero_stage = 1;
+
+  bool all_sizes() const { return tensor && pipeline && data; }
+};
+
+struct PlanRequest {
+  ModelShape shape;
+  TrainingNumbers training;
+  DevicePool devices;
+  FixedChoices fixed;
+};
+
+Result<PlanRequest> read_request(const v1alpha1::JobSpec& spec, const DeviceFacts& facts);
+
+}  // namespace caravan::planner

@@ -1,0 +1,35 @@
+// A layout with what is known about it, and the evaluation that makes one.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "planner/engine_profile.h"
+#include "planner/layout.h"
+#include "planner/memory/memory_model.h"
+#include "planner/request.h"
+#include "planner/search/legality.h"
+#include "planner/time/time_model.h"
+
+namespace caravan::planner {
+
+enum class Verdict { Chosen, Slower, DoesNotFit, Illegal };
+
+struct EvaluatedLayout {
+  Layout layout;
+  std::optional<Illegality> illegality;  // then nothing below is known
+  LayoutMemory memory;
+  StepTime time;
+  bool fits = false;
+  Verdict verdict = Verdict::Slower;
+  std::string reason;
+};
+
+// Legality, memory and time; verdict and reason are the search's.
+EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout,
+                                const EngineProfile& profile);
+
+// Memory and legality alone.
+bool layout_fits(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
+
+}  // namespace caravan::planner

@@ -1,0 +1,100 @@
+#include "planner/search/legality.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <numeric>
+
+namespace caravan::planner {
+namespace {
+
+std::optional<Illegality> check_sizes(const PlanRequest& request, const Layout& layout) {
+  if (static_cast<int64_t>(layout.tensor) * layout.pipeline * layout.data != request.devices.count) {
+    return Illegality{
+        "spec.parallelism",
+        fmt::format("tensor x pipeline x data must equal spec.resources.devices; {} x {} x {} is not {}",
+                    layout.tensor, layout.pipeline, layout.data, request.devices.count)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Illegality> check_layers(const PlanRequest& request, const Layout& layout) {
+  if (layout.pipeline > request.shape.layers) {
+    return Illegality{"spec.parallelism.pipeline",
+                      fmt::format("layers must be at least pipeline; layers is {}, pipeline is {}",
+                                  request.shape.layers, layout.pipeline)};
+  }
+  if (static_cast<int>(layout.layers_per_stage.size()) != layout.pipeline) {
+    return Illegality{
+        "spec.parallelism.layersPerStage",
+        fmt::format("layersPerStage must have one entry for each pipeline stage; it has {}, pipeline is {}",
+                    layout.layers_per_stage.size(), layout.pipeline)};
+  }
+  const int64_t sum =
+      std::accumulate(layout.layers_per_stage.begin(), layout.layers_per_stage.end(), int64_t{0});
+  if (sum != request.shape.layers) {
+    return Illegality{"spec.parallelism.layersPerStage",
+                      fmt::format("layersPerStage must add up to the model's layers; {} is {}, layers is {}",
+                                  fmt::join(layout.layers_per_stage, " + "), sum, request.shape.layers)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Illegality> check_batch(const PlanRequest& request, const Layout& layout) {
+  const TrainingNumbers& training = request.training;
+  if (training.global_batch_sequences % (static_cast<int64_t>(layout.data) * layout.micro_batch_size) != 0) {
+    return Illegality{"spec.training.globalBatchSequences",
+                      fmt::format("globalBatchSequences must be divisible by data x microBatchSize; it is "
+                                  "{}, data is {}, microBatchSize is {}",
+                                  training.global_batch_sequences, layout.data, layout.micro_batch_size)};
+  }
+  if (layout.sequence_parallel && layout.tensor == 1) {
+    return Illegality{"spec.parallelism.sequenceParallel", "sequenceParallel needs tensor > 1"};
+  }
+  if (layout.sequence_parallel && training.sequence_length % layout.tensor != 0) {
+    return Illegality{"spec.training.sequenceLength",
+                      fmt::format("sequenceLength must be divisible by tensor with sequence parallelism; "
+                                  "sequenceLength is {}, tensor is {}",
+                                  training.sequence_length, layout.tensor)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Illegality> check_tensor(const PlanRequest& request, int tensor) {
+  const std::string path = "spec.parallelism.tensor";
+  const ModelShape& shape = request.shape;
+  const auto indivisible = [&](const char* what, int64_t value) {
+    return Illegality{path, fmt::format("{} must be divisible by tensor; {} is {}, tensor is {}", what, what,
+                                        value, tensor)};
+  };
+  if (shape.heads % tensor != 0) return indivisible("heads", shape.heads);
+  if (shape.kv_heads % tensor != 0) return indivisible("kvHeads", shape.kv_heads);
+  if (shape.ffn % tensor != 0) return indivisible("ffnSize", shape.ffn);
+  const DevicePool& devices = request.devices;
+  if (tensor > devices.per_node) {
+    return Illegality{
+        path,
+        fmt::format(
+            "tensor must be at most spec.resources.devicesPerNode: tensor parallelism never leaves a node; "
+            "tensor is {}, a node has {}",
+            tensor, devices.per_node)};
+  }
+  if (devices.count > devices.per_node && devices.per_node % tensor != 0) {
+    return Illegality{path, fmt::format("devicesPerNode must be divisible by tensor: tensor parallelism "
+                                        "never leaves a node; tensor is {}, "
+                                        "a node has {}",
+                                        tensor, devices.per_node)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Illegality> find_illegality(const PlanRequest& request, const Layout& layout) {
+  if (auto broken = check_sizes(request, layout)) return broken;
+  if (auto broken = check_tensor(request, layout.tensor)) return broken;
+  if (auto broken = check_layers(request, layout)) return broken;
+  return check_batch(request, layout);
+}
+
+}  // namespace caravan::planner

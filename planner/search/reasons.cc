@@ -1,0 +1,136 @@
+#include "planner/search/reasons.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace caravan::planner {
+namespace {
+
+NamedTerm largest_term(const MemoryTerms& terms) {
+  const auto named = named_terms(terms);
+  return *std::ranges::max_element(named, {}, &NamedTerm::bytes);
+}
+
+std::string need(const PlanRequest& request, const EngineProfile& profile, const LayoutMemory& memory) {
+  const auto usable = usable_bytes(request.devices, profile);
+  const std::string of = usable ? fmt::format(" of {} usable", readable_bytes(*usable)) : "";
+  return fmt::format("{}{}", readable_bytes(memory.peak_bytes()), of);
+}
+
+std::string sizes_in_words(const PlanRequest& request, const Layout& layout) {
+  std::vector<std::string> parts;
+  if (layout.tensor > 1) parts.push_back(fmt::format("tensor parallelism over {} devices", layout.tensor));
+  if (layout.pipeline > 1) parts.push_back(fmt::format("a pipeline of {} stages", layout.pipeline));
+  if (layout.data > 1) parts.push_back(fmt::format("{} data parallel replicas", layout.data));
+  if (parts.empty()) return request.devices.gpu ? "one GPU" : "one process";
+  std::string text = parts.front();
+  for (size_t i = 1; i < parts.size(); ++i) text += (i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  return text;
+}
+
+std::string capitalised(std::string text) {
+  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z')
+    text.front() = static_cast<char>(text.front() - 'a' + 'A');
+  return text;
+}
+
+// The last one that the rule tried before, and that was too large.
+const EvaluatedLayout* nearest_too_large(const std::vector<EvaluatedLayout>& candidates,
+                                         const EvaluatedLayout& chosen) {
+  const EvaluatedLayout* nearest = nullptr;
+  for (const EvaluatedLayout& candidate : candidates) {
+    if (&candidate == &chosen) break;
+    const bool same_kind =
+        candidate.layout.activation_checkpointing == chosen.layout.activation_checkpointing &&
+        candidate.layout.micro_batch_size == chosen.layout.micro_batch_size;
+    if (same_kind && !candidate.illegality && !candidate.fits) nearest = &candidate;
+  }
+  return nearest;
+}
+
+std::string why_this_size(const PlanRequest& request, const EngineProfile& profile,
+                          const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen) {
+  const Layout& layout = chosen.layout;
+  const std::string checkpointing =
+      layout.activation_checkpointing ? ", with activation checkpointing, without which nothing fits" : "";
+  if (layout.tensor * layout.pipeline == 1) {
+    return fmt::format("A device holds the whole model{} ({}), so nothing is gained by splitting it.",
+                       checkpointing, need(request, profile, chosen.memory));
+  }
+  const std::string fit = fmt::format("It is the least splitting of the model that fits{} ({})",
+                                      checkpointing, need(request, profile, chosen.memory));
+  const EvaluatedLayout* smaller = nearest_too_large(candidates, chosen);
+  if (!smaller) return fit + ".";
+  return fmt::format("{}; {} would need {}.", fit, layout_label(smaller->layout),
+                     readable_bytes(smaller->memory.peak_bytes()));
+}
+
+}  // namespace
+
+std::string layout_label(const Layout& layout) {
+  std::string label = fmt::format("TP{} PP{} DP{}", layout.tensor, layout.pipeline, layout.data);
+  if (layout.micro_batch_size > 1) label += fmt::format(" MBS{}", layout.micro_batch_size);
+  if (layout.tensor > 1 && !layout.sequence_parallel) label += " without SP";
+  if (layout.activation_checkpointing) label += " with checkpointing";
+  return label;
+}
+
+std::string readable_bytes(int64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(kUnits)) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string shortage_reason(const PlanRequest& request, const EngineProfile& profile,
+                            const EvaluatedLayout& candidate) {
+  const NamedTerm term = largest_term(candidate.memory.terms);
+  return fmt::format("stage {} needs {}: {} {}", candidate.memory.binding_stage,
+                     need(request, profile, candidate.memory), term.name, readable_bytes(term.bytes));
+}
+
+std::string slower_reason(const EvaluatedLayout& candidate, const EvaluatedLayout& chosen) {
+  const Layout& layout = candidate.layout;
+  if (candidate.time.seconds && *candidate.time.seconds > *chosen.time.seconds) {
+    return fmt::format("a step takes {:.2f} times as long", *candidate.time.seconds / *chosen.time.seconds);
+  }
+  if (layout.activation_checkpointing && !chosen.layout.activation_checkpointing)
+    return "computes activations twice without need";
+  const int split = layout.tensor * layout.pipeline;
+  const int least = chosen.layout.tensor * chosen.layout.pipeline;
+  if (split > least) return fmt::format("splits the model over {} devices, {} suffice", split, least);
+  if (split < least) return "predicted to be slower";
+  if (layout.tensor > chosen.layout.tensor)
+    return "prefers tensor over pipeline parallelism, which costs more traffic";
+  if (layout.micro_batch_size > chosen.layout.micro_batch_size)
+    return "a larger micro-batch makes a larger bubble and needs more memory";
+  if (chosen.layout.sequence_parallel && !layout.sequence_parallel)
+    return "leaves out sequence parallelism, which costs nothing";
+  return "predicted to be no faster";
+}
+
+std::string chosen_reason(const PlanRequest& request, const EngineProfile& profile,
+                          const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen,
+                          const EvaluatedLayout* overruled) {
+  const std::string sizes = capitalised(sizes_in_words(request, chosen.layout));
+  if (request.fixed.all_sizes()) {
+    return fmt::format("{}, as the job says. A device needs {} at its peak.", sizes,
+                       need(request, profile, chosen.memory));
+  }
+  if (overruled) {
+    return fmt::format(
+        "{}. It fits ({}) and a step is predicted to take {:.0f} % less time than with {}, which the rule of "
+        "least splitting "
+        "would pick.",
+        sizes, need(request, profile, chosen.memory),
+        100 * (1 - *chosen.time.seconds / *overruled->time.seconds), layout_label(overruled->layout));
+  }
+  return fmt::format("{}. {}", sizes, why_this_size(request, profile, candidates, chosen));
+}
+
+}  // namespace caravan::planner

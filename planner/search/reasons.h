@@ -1,0 +1,28 @@
+// The sentences that say why a layout was chosen or not.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "planner/search/candidate.h"
+
+namespace caravan::planner {
+
+// "TP2 PP4 DP8", and what is unusual about it.
+std::string layout_label(const Layout& layout);
+
+// "61.2 GiB": binary units, about three digits.
+std::string readable_bytes(int64_t bytes);
+
+// "stage 0 needs 83.1 GiB of 72.0 GiB usable: activations 41.0 GiB"
+std::string shortage_reason(const PlanRequest& request, const EngineProfile& profile,
+                            const EvaluatedLayout& candidate);
+
+std::string slower_reason(const EvaluatedLayout& candidate, const EvaluatedLayout& chosen);
+
+// Two sentences for people. overruled: what the rule would have taken, or null.
+std::string chosen_reason(const PlanRequest& request, const EngineProfile& profile,
+                          const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen,
+                          const EvaluatedLayout* overruled);
+
+}  // namespace caravan::planner

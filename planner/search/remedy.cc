@@ -1,0 +1,142 @@
+#include "planner/search/remedy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "planner/search/enumerate.h"
+#include "planner/search/reasons.h"
+
+namespace caravan::planner {
+namespace {
+
+constexpr int kMaximumNodes = 4096;
+
+bool any_layout_fits(const PlanRequest& request, const EngineProfile& profile, bool checkpointing) {
+  auto layouts = enumerate_layouts(request, checkpointing, Breadth::Rule);
+  // The most split ones need the least memory.
+  std::ranges::reverse(layouts);
+  return std::ranges::any_of(layouts,
+                             [&](const Layout& layout) { return layout_fits(request, layout, profile); });
+}
+
+PlanRequest with_devices(PlanRequest request, int count) {
+  request.devices.count = count;
+  request.devices.per_node = std::min(request.devices.node_size, count);
+  // A layout of all sizes grows by replicas.
+  if (request.fixed.all_sizes()) request.fixed.data.reset();
+  return request;
+}
+
+PlanRequest without_sizes(PlanRequest request) {
+  request.fixed.tensor.reset();
+  request.fixed.pipeline.reset();
+  request.fixed.data.reset();
+  request.fixed.layers_per_stage.clear();
+  return request;
+}
+
+std::optional<std::string> smaller_micro_batch(PlanRequest request, const EngineProfile& profile) {
+  for (int size = request.fixed.micro_batch_size.value_or(1) / 2; size >= 1; size /= 2) {
+    request.fixed.micro_batch_size = size;
+    if (anything_fits(request, profile)) return fmt::format("spec.parallelism.microBatchSize: {}", size);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> other_schedule(PlanRequest request, const EngineProfile& profile) {
+  if (request.fixed.schedule != ScheduleKind::GPipe) return std::nullopt;
+  request.fixed.schedule = ScheduleKind::OneFOneB;
+  if (!anything_fits(request, profile)) return std::nullopt;
+  return "spec.parallelism.schedule: 1F1B";
+}
+
+std::optional<std::string> checkpointing(PlanRequest request, const EngineProfile& profile) {
+  if (request.fixed.checkpointing != CheckpointingPolicy::Never) return std::nullopt;
+  request.fixed.checkpointing = CheckpointingPolicy::WhenNeeded;
+  if (!anything_fits(request, profile)) return std::nullopt;
+  return "spec.parallelism.activationCheckpointing: WhenNeeded";
+}
+
+std::optional<std::string> free_sizes(const PlanRequest& request, const EngineProfile& profile) {
+  const FixedChoices& fixed = request.fixed;
+  if (!fixed.tensor && !fixed.pipeline && !fixed.data) return std::nullopt;
+  if (!anything_fits(without_sizes(request), profile)) return std::nullopt;
+  return "spec.parallelism.mode: Auto, without tensor, pipeline, data and layersPerStage";
+}
+
+std::optional<std::string> shorter_sequences(PlanRequest request, const EngineProfile& profile) {
+  for (int64_t length = request.training.sequence_length / 2; length >= 1; length /= 2) {
+    request.training.sequence_length = length;
+    if (anything_fits(request, profile)) return fmt::format("spec.training.sequenceLength: {}", length);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> smallest_change(const PlanRequest& request, const EngineProfile& profile) {
+  for (const auto& attempt : {smaller_micro_batch, other_schedule, checkpointing, shorter_sequences}) {
+    if (auto change = attempt(request, profile)) return change;
+  }
+  return std::nullopt;
+}
+
+const EvaluatedLayout& leanest(const SearchResult& result) {
+  const EvaluatedLayout* best = nullptr;
+  for (const EvaluatedLayout& candidate : result.candidates) {
+    if (candidate.illegality) continue;
+    if (!best || candidate.memory.peak_bytes() < best->memory.peak_bytes()) best = &candidate;
+  }
+  return *best;
+}
+
+std::string devices_in_words(const PlanRequest& request) {
+  const DevicePool& devices = request.devices;
+  const std::string kind =
+      devices.gpu ? (devices.known ? std::string(devices.known->name) : std::string("GPU")) : "CPU rank";
+  return fmt::format("{} x {}", devices.count, kind);
+}
+
+}  // namespace
+
+bool anything_fits(const PlanRequest& request, const EngineProfile& profile) {
+  const CheckpointingPolicy policy = request.fixed.checkpointing;
+  return (policy != CheckpointingPolicy::Never && any_layout_fits(request, profile, true)) ||
+         (policy != CheckpointingPolicy::Always && any_layout_fits(request, profile, false));
+}
+
+std::optional<int> smallest_device_count(const PlanRequest& request, const EngineProfile& profile) {
+  const int node = request.devices.node_size;
+  for (int count = 1; count < node; ++count) {
+    if (anything_fits(with_devices(request, count), profile)) return count;
+  }
+  for (int nodes = 1; nodes <= kMaximumNodes; ++nodes) {
+    if (anything_fits(with_devices(request, nodes * node), profile)) return nodes * node;
+  }
+  return std::nullopt;
+}
+
+std::string describe_shortage(const PlanRequest& request, const EngineProfile& profile,
+                              const SearchResult& result) {
+  const EvaluatedLayout& best = leanest(result);
+  std::string text =
+      fmt::format("spec.resources: the job does not fit {}: of {} layouts {} needs least, and there {}.",
+                  devices_in_words(request), result.candidates.size(), layout_label(best.layout),
+                  shortage_reason(request, profile, best));
+  const auto freed = free_sizes(request, profile);
+  if (freed) text += fmt::format(" These devices suffice with {}.", *freed);
+  if (const auto count = smallest_device_count(request, profile)) {
+    text += fmt::format(" The smallest number of devices that fits is {}.", *count);
+  } else {
+    text += " No number of devices fits.";
+  }
+  if (const auto change = smallest_change(request, profile)) {
+    text += fmt::format(" The smallest change that fits these devices is {}.", *change);
+  } else if (!freed) {
+    const auto bytes = static_cast<double>(best.memory.peak_bytes()) / (1 - profile.memory_margin);
+    text += fmt::format(" On as many devices each needs at least {} of memory.",
+                        readable_bytes(static_cast<int64_t>(bytes)));
+  }
+  return text;
+}
+
+}  // namespace caravan::planner
