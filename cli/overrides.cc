@@ -29,17 +29,17 @@ Node& entry_of(Node& map, const std::string& key) {
   return map.children.emplace_back(std::move(entry));
 }
 
-Result<Node*> locate(Node& root, std::string_view path) {
+Result<Node*> locate(Node& root, const std::string& path) {
   Node* at = &root;
-  while (true) {
+  for (std::size_t begin = 0;;) {
     if (at->kind == NodeKind::kNull) at->kind = NodeKind::kMap;
     if (at->kind != NodeKind::kMap) {
       return bad_input(fmt::format("--set: {}: leads through {}, which has no fields", path, at->key));
     }
-    const std::size_t dot = path.find('.');
-    at = &entry_of(*at, std::string(path.substr(0, dot)));
-    if (dot == std::string_view::npos) return at;
-    path.remove_prefix(dot + 1);
+    const std::size_t dot = path.find('.', begin);
+    at = &entry_of(*at, path.substr(begin, dot - begin));
+    if (dot == std::string::npos) return at;
+    begin = dot + 1;
   }
 }
 
@@ -57,7 +57,7 @@ Status apply_override(const std::string& assignment, Node& root) {
     return bad_input(fmt::format("--set: \"{}\" is not PATH=VALUE; write one such as spec.training.steps=100",
                                  assignment));
   }
-  Result<Node> value = read_yaml(assignment.substr(equals + 1), fmt::format("--set {}", path));
+  Result<Node> value = read_yaml(assignment.substr(equals + 1), fmt::format("--set: {}", path));
   if (!value) return tl::unexpected(value.error());
   if (value->kind == NodeKind::kMap) {
     return bad_input(

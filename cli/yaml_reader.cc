@@ -6,6 +6,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -89,7 +90,8 @@ class TreeBuilder : public YAML::EventHandler {
 
   void open(const YAML::Mark& mark, const std::string& tag, NodeKind kind) {
     refuse_tag(mark, tag);
-    if (expects_key()) throw Refused{mark, "a key must be text, not a list or a map"};
+    if (expects_key())
+      throw Refused{mark, "a list or a map where a key must be text; perhaps a bracket is not closed"};
     if (open_.size() >= kMaximumYamlDepth) {
       throw Refused{mark, fmt::format("nested deeper than {} levels", kMaximumYamlDepth)};
     }
@@ -128,6 +130,29 @@ class TreeBuilder : public YAML::EventHandler {
 
 tl::unexpected<Error> error_at(const std::string& name, int line, std::string_view message) {
   return bad_input(fmt::format("{}:{}: {}", name, std::max(line, 0) + 1, message));
+}
+
+// yaml-cpp is terse; what a user did is mostly one of these.
+struct Hint {
+  std::string_view yaml_cpp_says;
+  std::string_view likely_cause;
+};
+
+constexpr std::array kHints = {
+    Hint{"illegal map value", "check the indentation, and quote text that contains ': '"},
+    Hint{"end of map not found", "check the indentation, spaces only"},
+    Hint{"end of sequence not found", "check the indentation, spaces only"},
+    Hint{"end of map flow not found", "a brace is not closed"},
+    Hint{"end of sequence flow not found", "a bracket is not closed"},
+    Hint{"illegal EOF in scalar", "a quote is not closed"},
+    Hint{"the referenced anchor is not defined", "quote text that begins with '*'"},
+};
+
+std::string with_hint(const std::string& message) {
+  const auto* hint = std::find_if(kHints.begin(), kHints.end(),
+                                  [&](const Hint& candidate) { return candidate.yaml_cpp_says == message; });
+  return hint == kHints.end() ? fmt::format("not valid YAML: {}", message)
+                              : fmt::format("not valid YAML: {}; {}", message, hint->likely_cause);
 }
 
 int line_of_byte(std::string_view text, std::size_t at) {
@@ -170,14 +195,17 @@ Result<Node> read_yaml(std::string_view text, const std::string& name) {
   if (Status bytes = check_bytes(text, name); !bytes) return tl::unexpected(bytes.error());
   TreeBuilder builder;
   try {
-    std::istringstream stream{std::string(text)};
+    // A comment that ends without a new line: yaml-cpp takes a quote that is still open at a last new line
+    // for closed.
+    std::istringstream stream{fmt::format("{}{}#", text, text.ends_with('\n') ? "" : "\n")};
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const Refused& refused) {
     return error_at(name, refused.mark.line, refused.message);
   } catch (const YAML::Exception& error) {
-    return error_at(name, error.mark.line, fmt::format("not valid YAML: {}", error.msg));
+    const int last_line = line_of_byte(text, text.find_last_not_of('\n') + 1);
+    return error_at(name, std::min(error.mark.line, last_line), with_hint(error.msg));
   }
   std::optional<Node> root = builder.take();
   if (!root || root->kind == NodeKind::kNull) return bad_input(fmt::format("{}: is empty", name));

@@ -4,6 +4,7 @@
 #include <google/protobuf/descriptor.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -27,6 +28,19 @@ bool is_server_written(const Descriptor& type, const std::string& key) {
     if (options.GetExtension(v1alpha1::server_written, i) == key) return true;
   }
   return false;
+}
+
+// "training.steps" for a field that stands further inside; users often miss by a level.
+std::optional<std::string> place_inside(const Descriptor& type, const std::string& key) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field.is_repeated()) continue;
+    if (is_server_written(type, field.json_name())) continue;
+    const Descriptor& inner = *field.message_type();
+    if (find_field(inner, key) != nullptr) return fmt::format("{}.{}", field.json_name(), key);
+    if (const auto place = place_inside(inner, key)) return fmt::format("{}.{}", field.json_name(), *place);
+  }
+  return std::nullopt;
 }
 
 class Loader {
@@ -85,6 +99,8 @@ class Loader {
 
   static std::string unknown_field(const Descriptor& type, const std::string& key) {
     const auto names = names_of(type);
+    if (const auto place = place_inside(type, key))
+      return fmt::format("unknown field here; did you mean {}?", *place);
     if (const auto meant = nearest(key, names)) return fmt::format("unknown field; did you mean {}?", *meant);
     return fmt::format("unknown field; the fields here are {}", listed(names));
   }

@@ -91,7 +91,7 @@ std::string describe_format(const FieldRules& rules) {
     case StringFormat::Path:
       return fmt::format("a path{}, without control characters", length);
     case StringFormat::EnvironmentName:
-      return fmt::format("the name{} of an environment variable: upper case letters, digits and '_'", length);
+      return fmt::format("a name{}: upper case letters, digits and '_', no digit first", length);
     default:
       return fmt::format("a string{}", length);
   }

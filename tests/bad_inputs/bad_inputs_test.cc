@@ -1,0 +1,253 @@
+// Every file under cases/ opens with a comment: the first line that `caravan validate` must say about it.
+// Inputs that no text file can hold, or that are too large to keep, are made here.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace caravan {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr int kBadInput = 2;
+const fs::path kCases = fs::path(CARAVAN_SOURCE_DIR) / "tests/bad_inputs/cases";
+
+struct Outcome {
+  int exit_code = -1;  // 128 + the signal's number when one ended the program
+  std::string stdout_text;
+  std::string stderr_text;
+
+  std::string first_error() const { return stderr_text.substr(0, stderr_text.find('\n')); }
+};
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (fs::temp_directory_path() / "caravan-bad-inputs-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = pattern;
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// arguments: as a shell reads them.
+Outcome run_caravan(const std::string& arguments, const fs::path& working_folder) {
+  const TemporaryFolder output;
+  const std::string command = fmt::format("cd '{}' && '{}/caravan' {} >'{}' 2>'{}' </dev/null",
+                                          working_folder.string(), CARAVAN_BIN_DIR, arguments,
+                                          (output.path() / "out").string(), (output.path() / "err").string());
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(output.path() / "out"),
+          contents(output.path() / "err")};
+}
+
+void expect_refused(const Outcome& outcome, const std::string& message) {
+  EXPECT_EQ(outcome.exit_code, kBadInput) << outcome.stderr_text;
+  EXPECT_EQ(outcome.stdout_text, "");
+  EXPECT_THAT(outcome.first_error(), HasSubstr(message));
+}
+
+std::vector<std::string> case_files() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(kCases)) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class BadJobFile : public testing::TestWithParam<std::string> {};
+
+TEST_P(BadJobFile, IsRefusedWithTheExpectedSentence) {
+  const std::string text = contents(kCases / GetParam());
+  ASSERT_THAT(text, StartsWith("# ")) << "the first line is the expected sentence";
+  const std::string expected = text.substr(2, text.find('\n') - 2);
+  const Outcome outcome = run_caravan("validate " + GetParam(), kCases);
+  EXPECT_EQ(outcome.exit_code, kBadInput) << outcome.stderr_text;
+  EXPECT_EQ(outcome.stdout_text, "");
+  EXPECT_EQ(outcome.first_error(), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BadJobFile, testing::ValuesIn(case_files()),
+                         [](const auto& info) { return fs::path(info.param).stem().string(); });
+
+TEST(BadInputs, ThereAreAtLeastSixtyFiles) {
+  EXPECT_GE(case_files().size(), 60U);
+}
+
+std::string repeated(const std::string& text, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += text;
+  return out;
+}
+
+// One key for each level, indented by one more space.
+std::string deep_block(int levels) {
+  std::string out;
+  for (int i = 0; i < levels; ++i) out += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
+  return out;
+}
+
+// Nine aliases for each level: 9^30 values when written out.
+std::string alias_bomb() {
+  std::string out = "a0: &a0 [lol, lol]\n";
+  for (int i = 1; i <= 30; ++i) {
+    out += fmt::format("a{0}: &a{0} [{1}]\n", i, repeated(fmt::format("*a{}, ", i - 1), 9));
+  }
+  return out;
+}
+
+struct MadeInput {
+  std::string name;
+  std::string bytes;
+  std::string message;
+
+  // For the test's name in reports.
+  friend void PrintTo(const MadeInput& input, std::ostream* out) { *out << input.name; }
+};
+
+std::vector<MadeInput> made_inputs() {
+  using namespace std::string_literals;
+  constexpr int kDeep = 10'000;
+  constexpr int kMebibyte = 1 << 20;
+  const std::string too_deep = "job.yaml:1: nested deeper than 64 levels";
+  return {
+      {"TenThousandLists", repeated("[", kDeep) + repeated("]", kDeep), too_deep},
+      {"TenThousandListsNeverClosed", repeated("[", kDeep),
+       "job.yaml:1: a list or a map where a key must be text"},
+      {"TenThousandMaps", repeated("{a: ", kDeep) + "1" + repeated("}", kDeep), too_deep},
+      {"TenThousandJsonObjects", repeated("{\"a\":", kDeep) + "1" + repeated("}", kDeep), too_deep},
+      {"TenThousandDashes", repeated("- ", kDeep) + "x", too_deep},
+      {"ManyLevelsOfIndentation", deep_block(1400), "job.yaml:65: nested deeper than 64 levels"},
+      {"TenThousandComplexKeys", repeated("? ", kDeep) + "x",
+       "job.yaml:1: a list or a map where a key must be text"},
+      {"AMebibyteOfBraces", repeated("{", kMebibyte), "job.yaml:1: a list or a map where a key must be text"},
+      {"AMebibyteOfQuotes", repeated("\"", kMebibyte), "job.yaml:1: "},
+      {"AMebibyteOfNewLines", "a: [" + repeated("\n", kMebibyte - 4), "a bracket is not closed"},
+      {"AHundredThousandFields", repeated("zz: 1\n", 100'000), "job.yaml:1: zz: unknown field"},
+      {"AliasBomb", alias_bomb(), "job.yaml:1: anchors (&) and aliases (*) are not allowed"},
+      {"TwoMebibytes", "kind: " + repeated("x", 2 * kMebibyte), "job.yaml: larger than 1048576 bytes"},
+      {"Latin1", "kind: x\nmetadata: {name: caf\xE9}\n", "job.yaml:2: not valid UTF-8"},
+      {"OverlongUtf8", "kind: \xC0\xAF\n", "job.yaml:1: not valid UTF-8"},
+      {"Surrogates", "kind: \xED\xA0\x80\n", "job.yaml:1: not valid UTF-8"},
+      {"Utf16", "\xFF\xFE"s + "k\0i\0n\0d\0"s, "job.yaml:1: not valid UTF-8"},
+      {"NulByte", "kind: x\n\n\0"s, "job.yaml:3: a NUL byte"},
+      {"ElfProgram", "\x7F"s + "ELF\x02\x01\x01\0\0\0"s, "job.yaml:1: "},
+      {"Empty", "", "job.yaml: is empty"},
+      {"OnlyWhiteSpace", " \n\n  \n", "job.yaml: is empty"},
+      {"OnlyADocumentMark", "---\n", "job.yaml: is empty"},
+      {"JsonCutOff", "{\"apiVersion\": \"training.caravan.dev/v1alpha1\",",
+       "perhaps a bracket is not closed"},
+  };
+}
+
+class BadBytes : public testing::TestWithParam<MadeInput> {};
+
+TEST_P(BadBytes, AreRefusedWithoutHarm) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "job.yaml", std::ios::binary) << GetParam().bytes;
+  expect_refused(run_caravan("validate job.yaml", folder.path()), GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BadBytes, testing::ValuesIn(made_inputs()), testing::PrintToStringParamName());
+
+TEST(BadInputs, AFileThatIsNotThereIsNamed) {
+  expect_refused(run_caravan("validate nowhere.yaml", "/"), "nowhere.yaml: cannot be read: No such file");
+}
+
+TEST(BadInputs, AFolderIsNotAFile) {
+  expect_refused(run_caravan("validate tmp", "/"), "tmp: is a directory");
+}
+
+TEST(BadInputs, AFileWhoseReadingFailsIsNamed) {
+  expect_refused(run_caravan("validate /proc/self/mem", "/"),
+                 "/proc/self/mem: cannot be read: Input/output error");
+}
+
+TEST(BadInputs, AFileWithoutPermissionIsNamed) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "job.yaml") << "kind: x\n";
+  fs::permissions(folder.path() / "job.yaml", fs::perms::none);
+  expect_refused(run_caravan("validate job.yaml", folder.path()),
+                 "job.yaml: cannot be read: Permission denied");
+}
+
+constexpr const char* kGoodJob = R"(apiVersion: training.caravan.dev/v1alpha1
+kind: LlamaTrainingJob
+metadata: {name: demo}
+spec:
+  model: {preset: llama-tiny}
+  data: {path: tokens.bin}
+  training: {steps: 100, sequenceLength: 128, globalBatchSequences: 8}
+  resources: {devices: 4}
+)";
+
+TEST(BadInputs, AnOverrideIsHeldToTheSameRules) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"spec.training.steps", "--set: \"spec.training.steps\" is not PATH=VALUE"},
+      {"=3", "is not PATH=VALUE"},
+      {"spec..training=3", "is not PATH=VALUE"},
+      {"spec.training.steps=", "--set: spec.training.steps: is empty"},
+      {"spec.training.steps=ten", "--set: spec.training.steps: expected a whole number"},
+      {"spec.training.stepz=10", "--set: spec.training.stepz: unknown field; did you mean steps?"},
+      {"spec.training.steps.more=10",
+       "--set: spec.training.steps.more: leads through steps, which has no fields"},
+      {"spec.parallelism.layersPerStage=[2,",
+       "--set: spec.parallelism.layersPerStage:1: a list or a map where a key must be text; perhaps a "
+       "bracket is"},
+      {"spec.model={preset: llama-mini}", "--set: spec.model: takes a single value or a list"},
+      {"spec.resources.devicesPerNode=3", "--set: spec.resources.devicesPerNode: devices must be a multiple"},
+  };
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "job.yaml") << kGoodJob;
+  for (const auto& [assignment, message] : cases) {
+    SCOPED_TRACE(assignment);
+    expect_refused(run_caravan(fmt::format("validate job.yaml --set '{}'", assignment), folder.path()),
+                   message);
+  }
+}
+
+TEST(BadInputs, ArgumentsThatMakeNoSenseEndWithTheSameCode) {
+  for (const char* arguments : {"", "train", "validate", "validate a.yaml b.yaml",
+                                "validate a.yaml --sset x=1", "validate a.yaml -o xml"}) {
+    const Outcome outcome = run_caravan(arguments, "/");
+    EXPECT_EQ(outcome.exit_code, kBadInput) << arguments;
+    EXPECT_THAT(outcome.stderr_text, HasSubstr("--help")) << arguments;
+  }
+}
+
+TEST(GoodInput, IsValid) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "job.yaml") << kGoodJob;
+  const Outcome outcome = run_caravan("validate job.yaml", folder.path());
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.stdout_text, "job.yaml: valid\n");
+  EXPECT_EQ(outcome.stderr_text, "");
+}
+
+}  // namespace
+}  // namespace caravan
