@@ -14,8 +14,6 @@
 #include <csignal>
 #include <cstring>
 
-extern char** environ;
-
 namespace caravan {
 namespace {
 
@@ -32,12 +30,13 @@ std::vector<std::string> merged_environment(const std::vector<std::pair<std::str
         std::any_of(changes.begin(), changes.end(), [&](const auto& c) { return c.first == name; });
     if (!replaced) merged.emplace_back(text);
   }
-  for (const auto& [name, value] : changes) merged.push_back(name + "=" + value);
+  for (const auto& [name, value] : changes) merged.push_back(fmt::format("{}={}", name, value));
   return merged;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
   for (std::string& text : strings) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;
@@ -86,12 +85,15 @@ ExitStatus from_wait_status(const siginfo_t& info) {
   return {.exit_code = -1, .signal = info.si_status};
 }
 
+// Whatever is left of its group ends before the process is reaped: until then nobody else can get its number.
 std::optional<ExitStatus> reap(pid_t pid, int flags) {
   siginfo_t info{};
-  while (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | flags) != 0) {
+  while (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT | flags) != 0) {
     if (errno != EINTR) return ExitStatus{};  // reaped elsewhere: cannot happen, and must not loop
   }
   if (info.si_pid == 0) return std::nullopt;
+  kill(-pid, SIGKILL);
+  waitid(P_PID, static_cast<id_t>(pid), nullptr, WEXITED);
   return from_wait_status(info);
 }
 

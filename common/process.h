@@ -53,7 +53,8 @@ class Process {
 
   // To the process and everything in its group.
   void signal_group(int signal) const;
-  // Absent while the process runs. The first call that sees the end reaps it.
+  // Absent while the process runs. The first call that sees the end reaps it and kills what is left of its
+  // group.
   std::optional<ExitStatus> try_wait();
   ExitStatus wait();
 

@@ -94,6 +94,18 @@ TEST(Process, WhatGoesOutOfScopeIsKilledWithItsChildren) {
   EXPECT_EQ(read_all(pipe->read_end.get()), "") << "ends when nobody holds the pipe any more";
 }
 
+TEST(Process, WhatItLeavesBehindEndsWhenItIsReaped) {
+  auto pipe = make_pipe();
+  ASSERT_TRUE(pipe);
+  SpawnOptions options = shell("sleep 1000 & exit 3");
+  options.stdout_fd = pipe->write_end.get();
+  auto process = Process::spawn(options);
+  ASSERT_TRUE(process);
+  pipe->write_end.reset();
+  EXPECT_EQ(process->wait(), (ExitStatus{.exit_code = 3, .signal = 0}));
+  EXPECT_EQ(read_all(pipe->read_end.get()), "") << "ends when the left-over has let the pipe go";
+}
+
 TEST(Process, AChildEndsWithItsParent) {
   auto pipe = make_pipe();
   ASSERT_TRUE(pipe);

@@ -1,0 +1,81 @@
+#include "worker/agent/coordinator_link.h"
+
+#include <condition_variable>
+
+#include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "worker/agent/stream.h"
+
+namespace caravan::agent {
+
+using v1alpha1::AgentMessage;
+using v1alpha1::CoordinatorMessage;
+
+class CoordinatorLink::AgentStream final
+    : public Stream<grpc::ClientBidiReactor<AgentMessage, CoordinatorMessage>, AgentMessage,
+                    CoordinatorMessage> {
+ public:
+  AgentStream(const std::string& address, int connection, Mailbox<LinkEvent>& events)
+      : connection_(connection), events_(events) {
+    grpc::ChannelArguments arguments;
+    // A pool of its own: no memory of earlier failures to connect.
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    channel_ = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+    stub_ = v1alpha1::Coordinator::NewStub(channel_);
+  }
+  ~AgentStream() override {
+    context_.TryCancel();
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return done_; });
+  }
+
+  void start() {
+    stub_->async()->Join(&context_, this);
+    read_next();
+    StartCall();
+  }
+
+ private:
+  void received(CoordinatorMessage& message) override {
+    events_.post(LinkMessage{connection_, std::move(message)});
+  }
+  void broken() override {}
+  void OnDone(const grpc::Status& status) override {
+    events_.post(LinkBroken{connection_, status.error_message()});
+    const std::scoped_lock lock(mutex_);
+    done_ = true;
+    ended_.notify_all();
+  }
+
+  const int connection_;
+  Mailbox<LinkEvent>& events_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1alpha1::Coordinator::Stub> stub_;
+  grpc::ClientContext context_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool done_ = false;
+};
+
+CoordinatorLink::CoordinatorLink(std::string address, Mailbox<LinkEvent>& events)
+    : address_(std::move(address)), events_(events) {}
+
+CoordinatorLink::~CoordinatorLink() = default;
+
+int CoordinatorLink::connect(const v1alpha1::AgentHello& hello) {
+  stream_ = std::make_unique<AgentStream>(address_, ++connection_, events_);
+  stream_->start();
+  AgentMessage message;
+  *message.mutable_hello() = hello;
+  stream_->send(std::move(message));
+  return connection_;
+}
+
+void CoordinatorLink::send(const AgentMessage& message) {
+  if (stream_) stream_->send(message);
+}
+
+void CoordinatorLink::disconnect() {
+  stream_.reset();
+}
+
+}  // namespace caravan::agent

@@ -1,0 +1,180 @@
+#include "worker/agent/coordinator_server.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <thread>
+
+#include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "worker/agent/mailbox.h"
+#include "worker/agent/stream.h"
+
+namespace caravan::agent {
+namespace {
+
+using std::chrono::milliseconds;
+using v1alpha1::AgentMessage;
+using v1alpha1::CoordinatorMessage;
+
+class Connection;
+
+// Every open stream by its number; streams come and go on gRPC's threads.
+class Connections {
+ public:
+  explicit Connections(Mailbox<Input>& inputs) : inputs_(inputs) {}
+
+  ConnectionId add(Connection& connection) {
+    const std::scoped_lock lock(mutex_);
+    open_[++last_id_] = &connection;
+    return last_id_;
+  }
+  void remove(ConnectionId id) {
+    const std::scoped_lock lock(mutex_);
+    open_.erase(id);
+    changed_.notify_all();
+  }
+  template <typename Action>
+  void with(ConnectionId id, Action action) {
+    const std::scoped_lock lock(mutex_);
+    if (const auto found = open_.find(id); found != open_.end()) action(*found->second);
+  }
+  void wait_until_empty(milliseconds patience) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, patience, [this] { return open_.empty(); });
+  }
+  void post(Input input) { inputs_.post(std::move(input)); }
+
+ private:
+  Mailbox<Input>& inputs_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<ConnectionId, Connection*> open_;
+  ConnectionId last_id_ = 0;
+};
+
+// The server's end of one agent's stream; deletes itself when gRPC is done with it.
+class Connection final : public Stream<grpc::ServerBidiReactor<AgentMessage, CoordinatorMessage>,
+                                       CoordinatorMessage, AgentMessage> {
+ public:
+  Connection(Connections& all, grpc::CallbackServerContext& context)
+      : all_(all), context_(context), id_(all.add(*this)) {
+    read_next();
+  }
+
+  void cancel() { context_.TryCancel(); }
+
+ private:
+  void received(AgentMessage& message) override { all_.post(FromAgent{id_, std::move(message)}); }
+  void broken() override {
+    all_.post(ConnectionLost{id_});
+    Finish(grpc::Status::OK);
+  }
+  void OnDone() override {
+    all_.remove(id_);
+    delete this;
+  }
+
+  Connections& all_;
+  grpc::CallbackServerContext& context_;
+  const ConnectionId id_;
+};
+
+class Service final : public v1alpha1::Coordinator::CallbackService {
+ public:
+  explicit Service(Connections& connections) : connections_(connections) {}
+
+  grpc::ServerBidiReactor<AgentMessage, CoordinatorMessage>* Join(
+      grpc::CallbackServerContext* context) override {
+    return new Connection(connections_, *context);
+  }
+
+ private:
+  Connections& connections_;
+};
+
+class Server final : public CoordinatorServer {
+ public:
+  Server(const CoordinatorConfig& config, ReportSink& reports)
+      : state_(config, std::chrono::steady_clock::now()), tick_(config.heartbeat / 4), reports_(reports) {}
+
+  ~Server() override {
+    thread_.request_stop();
+    inputs_.post(Tick{});
+    if (thread_.joinable()) thread_.join();
+    if (server_) server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  Status listen(const std::string& where) {
+    grpc::ServerBuilder builder;
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    int port = 0;
+    builder.AddListeningPort(where, grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+    const bool is_unix = where.rfind("unix:", 0) == 0;
+    if (!server_ || (!is_unix && port == 0)) {
+      return bad_input(
+          fmt::format("--listen: cannot listen on {}: the address is in use or not this machine's", where));
+    }
+    address_ = is_unix ? where : fmt::format("{}:{}", where.substr(0, where.rfind(':')), port);
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+    return {};
+  }
+
+  const std::string& address() const override { return address_; }
+  void request_stop() override { inputs_.post(StopRequested{}); }
+  void wait_for_agents(milliseconds patience) override { connections_.wait_until_empty(patience); }
+
+ private:
+  void run(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      pollfd ready{inputs_.fd(), POLLIN, 0};
+      poll(&ready, 1, static_cast<int>(std::max<std::int64_t>(1, tick_.count())));
+      for (const Input& input : inputs_.take()) take(input);
+      take(Tick{});
+    }
+    spdlog::debug("the coordinator refused {} messages", state_.refused_messages());
+  }
+
+  void take(const Input& input) {
+    for (Effect& effect : state_.step(input, std::chrono::steady_clock::now())) {
+      std::visit([this](auto& consequence) { carry_out(consequence); }, effect);
+    }
+  }
+
+  void carry_out(SendTo& effect) {
+    connections_.with(effect.connection, [&](Connection& c) { c.send(std::move(effect.message)); });
+  }
+  void carry_out(const Disconnect& effect) {
+    spdlog::warn("an agent is disconnected: {}", effect.why);
+    connections_.with(effect.connection, [](Connection& c) { c.cancel(); });
+  }
+  void carry_out(Tell& effect) { reports_.tell(std::move(effect.report)); }
+  void carry_out(const EndOfJob& effect) { spdlog::info("the job ends with exit code {}", effect.exit_code); }
+
+  CoordinatorState state_;
+  const milliseconds tick_;
+  ReportSink& reports_;
+  Mailbox<Input> inputs_;
+  Connections connections_{inputs_};
+  Service service_{connections_};
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+  std::jthread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CoordinatorServer>> CoordinatorServer::start(const CoordinatorConfig& config,
+                                                                    const std::string& listen,
+                                                                    ReportSink& reports) {
+  auto server = std::make_unique<Server>(config, reports);
+  if (Status listening = server->listen(listen); !listening) return tl::unexpected(listening.error());
+  return server;
+}
+
+}  // namespace caravan::agent

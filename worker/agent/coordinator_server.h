@@ -1,0 +1,31 @@
+// The coordinator as a gRPC service with one thread: streams in, decisions by CoordinatorState, streams out.
+//
+// Errors of start: an address in use or not ours, exit code 2.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "common/result.h"
+#include "worker/agent/coordinator_state.h"
+#include "worker/agent/report_sink.h"
+
+namespace caravan::agent {
+
+class CoordinatorServer {
+ public:
+  // listen: HOST:PORT (port 0: any) or unix:PATH. `reports` outlives the server.
+  static Result<std::unique_ptr<CoordinatorServer>> start(const CoordinatorConfig& config,
+                                                          const std::string& listen, ReportSink& reports);
+  virtual ~CoordinatorServer() = default;
+
+  // Where agents reach it.
+  virtual const std::string& address() const = 0;
+  // The first stops the job after the step that runs, the second at once.
+  virtual void request_stop() = 0;
+  // After the end of the job: until every agent has gone, at most `patience`.
+  virtual void wait_for_agents(std::chrono::milliseconds patience) = 0;
+};
+
+}  // namespace caravan::agent

@@ -1,0 +1,408 @@
+#include "worker/agent/coordinator_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "worker/agent/reasons.h"
+
+namespace caravan::agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using v1alpha1::AgentMessage;
+using v1alpha1::CoordinatorMessage;
+
+// Three heartbeats may be late; the fourth is not waited for.
+constexpr double kHeartbeatsUntilLost = 3.5;
+// An agent that cannot end its ranks for so long is given up.
+constexpr seconds kStopTimeout{60};
+// A clean stop waits for the step that runs, at least so long.
+constexpr seconds kCleanStopTimeout{30};
+// How far ahead the last step of a clean stop lies, so that no rank has passed it when it hears of it.
+constexpr double kStopNoticeSeconds = 0.5;
+
+}  // namespace
+
+CoordinatorState::CoordinatorState(CoordinatorConfig config, TimePoint now)
+    : config_(std::move(config)),
+      now_(now),
+      phase_since_(now),
+      job_since_(now - config_.elapsed),
+      heartbeat_sent_(now),
+      nodes_(static_cast<std::size_t>(config_.shape.nodes)),
+      highest_attempt_(config_.first_attempt - 1),
+      steps_(config_.shape.world_size, config_.device_peak_flops),
+      last_progress_(now),
+      restarts_(config_.restarts),
+      counted_restarts_(static_cast<std::size_t>(config_.restarts), now),
+      resume_at_(now) {}
+
+Effects CoordinatorState::step(const Input& input, TimePoint now) {
+  now_ = now;
+  effects_.clear();
+  std::visit([this](const auto& fact) { handle(fact); }, input);
+  advance();
+  return std::move(effects_);
+}
+
+void CoordinatorState::handle(const FromAgent& input) {
+  const AgentMessage& message = input.message;
+  if (message.has_hello()) return join(input.connection, message.hello());
+  const std::optional<int> node = node_of(input.connection);
+  if (!node) {
+    ++refused_messages_;
+    return;
+  }
+  nodes_[static_cast<std::size_t>(*node)].heard = now_;
+  switch (message.message_case()) {
+    case AgentMessage::kMasterReady:
+      return on_master_ready(message.master_ready());
+    case AgentMessage::kRankUpdate:
+      return on_rank_update(*node, message.rank_update());
+    case AgentMessage::kRankExit:
+      return on_rank_exit(*node, message.rank_exit());
+    case AgentMessage::kAttemptStopped:
+      return on_attempt_stopped(*node, message.attempt_stopped());
+    default:
+      return;
+  }
+}
+
+void CoordinatorState::handle(const ConnectionLost& input) {
+  if (const auto node = node_of(input.connection)) lose(*node, "its connection ended");
+}
+
+void CoordinatorState::handle(const StopRequested&) {
+  const bool again = std::exchange(stop_requested_, true);
+  if (phase_ != Phase::kRunning) return;
+  if (again || last_step() == 0) return begin_stop("stopped by the user");
+  ask_ranks_to_stop();
+}
+
+void CoordinatorState::handle(const Tick&) {
+  if (now_ - heartbeat_sent_ < config_.heartbeat) return;
+  heartbeat_sent_ = now_;
+  CoordinatorMessage beat;
+  beat.mutable_heartbeat();
+  send_to_all(beat);
+}
+
+void CoordinatorState::join(ConnectionId connection, const v1alpha1::AgentHello& hello) {
+  if (hello.job_uid() != config_.job_uid) {
+    effects_.push_back(Disconnect{
+        connection, fmt::format("this coordinator runs job {}, not {}", config_.job_uid, hello.job_uid())});
+    return;
+  }
+  if (hello.node() < 0 || hello.node() >= config_.shape.nodes) {
+    effects_.push_back(Disconnect{
+        connection, fmt::format("there is no node {}: the job has {}", hello.node(), config_.shape.nodes)});
+    return;
+  }
+  Node& node = nodes_[static_cast<std::size_t>(hello.node())];
+  if (node.connection && *node.connection != connection) lose(hello.node(), "it joined anew");
+  node = {.connection = connection, .heard = now_, .stopped = true};
+  highest_attempt_ = std::max(highest_attempt_, hello.last_attempt());
+
+  CoordinatorMessage message;
+  if (phase_ == Phase::kEnded) {
+    message.mutable_job_end()->set_exit_code(exit_code_);
+    message.mutable_job_end()->set_reason(end_reason_);
+  } else {
+    message.mutable_welcome()->set_heartbeat_milliseconds(static_cast<int>(config_.heartbeat.count()));
+  }
+  send(hello.node(), message);
+}
+
+bool CoordinatorState::is_current(int attempt) {
+  const bool under_way =
+      phase_ == Phase::kOpeningMaster || phase_ == Phase::kRunning || phase_ == Phase::kStopping;
+  if (attempt == attempt_ && under_way) return true;
+  ++refused_messages_;
+  return false;
+}
+
+bool CoordinatorState::is_current(int node, int attempt, int rank) {
+  if (!is_current(attempt)) return false;
+  if (phase_ != Phase::kOpeningMaster && config_.shape.owns(node, rank)) return true;
+  ++refused_messages_;
+  return false;
+}
+
+void CoordinatorState::on_master_ready(const v1alpha1::MasterReady& ready) {
+  if (!is_current(ready.attempt()) || phase_ != Phase::kOpeningMaster) return;
+  begin_attempt(ready.address(), ready.port());
+}
+
+void CoordinatorState::on_rank_update(int node, const v1alpha1::RankUpdate& update) {
+  if (!is_current(node, update.attempt(), update.rank())) return;
+  Rank& rank = ranks_[static_cast<std::size_t>(update.rank())];
+  const v1alpha1::RankReport& report = update.report();
+  if (report.has_started()) {
+    rank.started = true;
+    v1alpha1::JobReport told;
+    *told.mutable_rank_started() = report.started();
+    told.mutable_rank_started()->set_rank(update.rank());
+    effects_.push_back(Tell{std::move(told)});
+  } else if (report.has_finished()) {
+    rank.finished_step = report.finished().step();
+  } else if (report.has_step()) {
+    rank.last_step = report.step().step();
+    auto step = steps_.add(attempt_, update.rank(), report.step());
+    if (!step) return;
+    last_progress_ = now_;
+    step_seconds_ = step->seconds();
+    fruitless_ = 0;
+    v1alpha1::JobReport told;
+    *told.mutable_step() = std::move(*step);
+    effects_.push_back(Tell{std::move(told)});
+  }
+}
+
+void CoordinatorState::on_rank_exit(int node, const v1alpha1::RankExit& exit) {
+  if (!is_current(node, exit.attempt(), exit.rank())) return;
+  Rank& rank = ranks_[static_cast<std::size_t>(exit.rank())];
+  const bool reached_end = rank.finished_step && (*rank.finished_step >= config_.steps || stop_requested_);
+  if (exit.signal() == 0 && exit.exit_code() == 0 && reached_end) {
+    rank.ended_well = true;
+    return;
+  }
+  deaths_.push_back({.node = node, .last_step = rank.last_step, .exit = exit});
+  if (phase_ == Phase::kRunning) begin_stop(fmt::format("rank {} died", exit.rank()));
+}
+
+void CoordinatorState::on_attempt_stopped(int node, const v1alpha1::AttemptStopped& stopped) {
+  if (is_current(stopped.attempt())) nodes_[static_cast<std::size_t>(node)].stopped = true;
+}
+
+// A node without its agent has no ranks either: they end with it.
+void CoordinatorState::lose(int index, const std::string& how) {
+  Node& node = nodes_[static_cast<std::size_t>(index)];
+  if (phase_ != Phase::kEnded) effects_.push_back(Disconnect{*node.connection, how});
+  node.connection.reset();
+  node.stopped = true;
+  const bool only_symptoms = std::all_of(deaths_.begin(), deaths_.end(), is_symptom);
+  if (phase_ == Phase::kRunning ||
+      (phase_ == Phase::kStopping && only_symptoms && !cause_ && !stop_requested_)) {
+    cause_ = describe_lost_node(index, how);
+  }
+  if (phase_ == Phase::kRunning) begin_stop(fmt::format("node {} was lost", index));
+  if (phase_ == Phase::kOpeningMaster) forget_attempt();
+}
+
+void CoordinatorState::advance() {
+  if (phase_ != Phase::kEnded) check_clocks();
+  if (phase_ == Phase::kStopping && all_stopped()) conclude_attempt();
+  if (phase_ == Phase::kRunning) complete_if_all_ended();
+  if (phase_ == Phase::kBackingOff && now_ >= resume_at_) forget_attempt();
+  const bool idle =
+      phase_ == Phase::kGathering || phase_ == Phase::kOpeningMaster || phase_ == Phase::kBackingOff;
+  if (idle && stop_requested_) {
+    return end(reasons::kInterrupted, reasons::kStoppedByUser, "stopped by the user", ExitCode::kInterrupted);
+  }
+  if (phase_ == Phase::kGathering && all_connected()) open_master();
+}
+
+void CoordinatorState::check_clocks() {
+  for (int i = 0; i < config_.shape.nodes; ++i) {
+    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    if (!node.connection) continue;
+    const auto silence = now_ - node.heard;
+    if (silence > kHeartbeatsUntilLost * config_.heartbeat) {
+      lose(i, fmt::format("no heartbeat for {:.1f} s", std::chrono::duration<double>(silence).count()));
+    } else if (phase_ == Phase::kStopping && !node.stopped && now_ - phase_since_ > kStopTimeout) {
+      lose(i, fmt::format("its ranks did not end within {} s", kStopTimeout.count()));
+    }
+  }
+  if (config_.active_deadline && now_ - job_since_ >= *config_.active_deadline && !cause_) {
+    const Failure late = describe_deadline(*config_.active_deadline);
+    if (phase_ == Phase::kRunning) {
+      cause_ = late;
+      begin_stop("the deadline is over");
+    } else if (phase_ != Phase::kStopping) {
+      end(reasons::kFailed, reasons::kDeadlineExceeded, failure_message(late, "the job ends"),
+          ExitCode::kJobFailed);
+    }
+  }
+  if (phase_ == Phase::kRunning && now_ - last_progress_ > config_.stall_timeout) {
+    cause_ = describe_stall(config_.stall_timeout, last_step());
+    begin_stop("no step finished in time");
+  }
+  if (phase_ == Phase::kRunning && stop_deadline_ && now_ > *stop_deadline_)
+    begin_stop("the step did not end in time");
+  const bool waiting = phase_ == Phase::kGathering || phase_ == Phase::kOpeningMaster;
+  if (waiting && now_ - phase_since_ > config_.rejoin_timeout) {
+    end(reasons::kFailed, reasons::kPodLost,
+        fmt::format("waited {} s for {}; see whether its agent can start and reach the coordinator",
+                    config_.rejoin_timeout.count(), missing_nodes()),
+        ExitCode::kJobFailed);
+  }
+}
+
+void CoordinatorState::open_master() {
+  attempt_ = ++highest_attempt_;
+  phase_ = Phase::kOpeningMaster;
+  phase_since_ = now_;
+  CoordinatorMessage message;
+  message.mutable_open_master()->set_attempt(attempt_);
+  send(0, message);
+}
+
+void CoordinatorState::begin_attempt(const std::string& address, int port) {
+  phase_ = Phase::kRunning;
+  phase_since_ = last_progress_ = now_;
+  ranks_.assign(static_cast<std::size_t>(config_.shape.world_size), Rank{});
+  steps_.reset();
+  step_seconds_ = 0;
+  ++fruitless_;  // until a step ends
+  for (Node& node : nodes_) node.stopped = false;
+  CoordinatorMessage message;
+  message.mutable_start_attempt()->set_attempt(attempt_);
+  message.mutable_start_attempt()->set_master_address(address);
+  message.mutable_start_attempt()->set_master_port(port);
+  send_to_all(message);
+  v1alpha1::JobReport told;
+  told.mutable_attempt_started()->set_attempt(attempt_);
+  effects_.push_back(Tell{std::move(told)});
+}
+
+void CoordinatorState::begin_stop(const std::string& reason) {
+  phase_ = Phase::kStopping;
+  phase_since_ = now_;
+  CoordinatorMessage message;
+  message.mutable_stop_attempt()->set_attempt(attempt_);
+  message.mutable_stop_attempt()->set_reason(reason);
+  send_to_all(message);
+}
+
+void CoordinatorState::ask_ranks_to_stop() {
+  const double notice = step_seconds_ > 0 ? std::ceil(kStopNoticeSeconds / step_seconds_) : 1;
+  CoordinatorMessage message;
+  message.mutable_stop_after_step()->set_attempt(attempt_);
+  message.mutable_stop_after_step()->set_step(
+      static_cast<int>(std::min<double>(config_.steps, last_step() + std::max(1.0, notice))));
+  send_to_all(message);
+  stop_deadline_ = now_ + kCleanStopTimeout + milliseconds(static_cast<std::int64_t>(2000 * step_seconds_));
+}
+
+Failure CoordinatorState::failure_of_attempt() const {
+  if (cause_) return *cause_;
+  return describe_death(deaths_[first_death(deaths_)]);
+}
+
+void CoordinatorState::conclude_attempt() {
+  if (stop_requested_) {
+    return end(reasons::kInterrupted, reasons::kStoppedByUser,
+               fmt::format("stopped by the user after step {}", last_step()), ExitCode::kInterrupted);
+  }
+  const Failure failure = failure_of_attempt();
+  const RestartDecision decision = decide_restart(config_.failure_policy, failure, counted_restarts_, now_);
+  tell_event(failure, decision.next, decision.restart);
+  if (!decision.restart) {
+    const ExitCode code = failure.bad_input ? ExitCode::kBadInput : ExitCode::kJobFailed;
+    return end(reasons::kFailed, decision.failed_reason, failure_message(failure, decision.next), code);
+  }
+  ++restarts_;
+  if (decision.counts) counted_restarts_.push_back(now_);
+  resume_at_ = now_ + restart_delay(fruitless_);
+  phase_ = Phase::kBackingOff;
+}
+
+void CoordinatorState::forget_attempt() {
+  phase_ = Phase::kGathering;
+  phase_since_ = now_;
+  deaths_.clear();
+  cause_.reset();
+  stop_deadline_.reset();
+}
+
+void CoordinatorState::complete_if_all_ended() {
+  if (!std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.ended_well; })) return;
+  const auto reached = [this](const Rank& r) { return *r.finished_step >= config_.steps; };
+  if (std::all_of(ranks_.begin(), ranks_.end(), reached)) {
+    end(reasons::kComplete, reasons::kStepsReached, fmt::format("all {} steps are done", config_.steps),
+        ExitCode::kDone);
+  } else {
+    end(reasons::kInterrupted, reasons::kStoppedByUser,
+        fmt::format("stopped by the user after step {}", last_step()), ExitCode::kInterrupted);
+  }
+}
+
+void CoordinatorState::end(const char* result, const std::string& reason, const std::string& message,
+                           ExitCode exit_code) {
+  phase_ = Phase::kEnded;
+  exit_code_ = static_cast<int>(exit_code);
+  end_reason_ = reason;
+  v1alpha1::JobReport told;
+  v1alpha1::JobResult& job = *told.mutable_result();
+  job.set_result(result);
+  job.set_reason(reason);
+  job.set_message(message);
+  job.set_exit_code(exit_code_);
+  job.set_restarts(restarts_);
+  effects_.push_back(Tell{std::move(told)});
+  CoordinatorMessage last;
+  last.mutable_job_end()->set_exit_code(exit_code_);
+  last.mutable_job_end()->set_reason(reason);
+  send_to_all(last);
+  effects_.push_back(EndOfJob{exit_code_});
+}
+
+void CoordinatorState::tell_event(const Failure& failure, const std::string& next, bool restarting) {
+  v1alpha1::JobReport told;
+  v1alpha1::JobEvent& event = *told.mutable_event();
+  event.set_reason(failure.reason);
+  event.set_attempt(attempt_);
+  event.set_rank(failure.rank);
+  event.set_message(failure_message(failure, next));
+  event.set_restarting(restarting);
+  effects_.push_back(Tell{std::move(told)});
+}
+
+std::optional<int> CoordinatorState::node_of(ConnectionId connection) const {
+  const auto has = [&](const Node& node) { return node.connection == connection; };
+  const auto node = std::find_if(nodes_.begin(), nodes_.end(), has);
+  if (node == nodes_.end()) return std::nullopt;
+  return static_cast<int>(node - nodes_.begin());
+}
+
+bool CoordinatorState::all_connected() const {
+  return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.connection.has_value(); });
+}
+
+bool CoordinatorState::all_stopped() const {
+  return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.stopped; });
+}
+
+int CoordinatorState::last_step() const {
+  int last = 0;
+  for (const Rank& rank : ranks_) last = std::max(last, rank.last_step);
+  return last;
+}
+
+std::string CoordinatorState::missing_nodes() const {
+  std::vector<std::string> missing;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!nodes_[i].connection) missing.push_back(fmt::format("node {}", i));
+  }
+  if (missing.empty()) return "node 0 to open the ranks' meeting point";
+  constexpr std::size_t kNamed = 8;
+  const std::string more =
+      missing.size() > kNamed ? fmt::format(" and {} more", missing.size() - kNamed) : "";
+  missing.resize(std::min(missing.size(), kNamed));
+  return fmt::format("{}{}", fmt::join(missing, ", "), more);
+}
+
+void CoordinatorState::send(int node, CoordinatorMessage message) {
+  const auto& connection = nodes_[static_cast<std::size_t>(node)].connection;
+  if (connection) effects_.push_back(SendTo{*connection, std::move(message)});
+}
+
+void CoordinatorState::send_to_all(const CoordinatorMessage& message) {
+  for (int node = 0; node < config_.shape.nodes; ++node) send(node, message);
+}
+
+}  // namespace caravan::agent

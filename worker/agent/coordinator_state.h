@@ -1,0 +1,169 @@
+// The coordinator's decisions: forms the gang, numbers the attempts, stops what is left of one and starts the
+// next, ends the job. Pure: every input comes with its time, every consequence is an effect for the shell to
+// carry out.
+//
+// Guarantees: attempt numbers only grow, also over a restart of the coordinator; a message of another attempt
+// than the one that runs changes nothing; no attempt starts before every connected node has stopped the one
+// before; after the job's end every agent that joins is told its exit code.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "caravan/v1alpha1/coordination.pb.h"
+#include "common/result.h"
+#include "worker/agent/failure.h"
+#include "worker/agent/job_shape.h"
+#include "worker/agent/restart_policy.h"
+#include "worker/agent/step_aggregator.h"
+
+namespace caravan::agent {
+
+using ConnectionId = std::int64_t;
+
+struct CoordinatorConfig {
+  JobShape shape;
+  std::string job_uid;
+  int steps = 1;
+  std::optional<double> device_peak_flops = std::nullopt;
+  v1alpha1::FailurePolicy failure_policy = {};
+  std::chrono::seconds stall_timeout{600};
+  std::optional<std::chrono::seconds> active_deadline = std::nullopt;
+  std::chrono::seconds elapsed{0};  // of the active deadline
+  std::chrono::milliseconds heartbeat{1000};
+  std::chrono::seconds rejoin_timeout{600};
+  int first_attempt = 1;
+  int restarts = 0;  // already used up
+};
+
+// Inputs.
+struct FromAgent {
+  ConnectionId connection = 0;
+  v1alpha1::AgentMessage message;
+};
+struct ConnectionLost {
+  ConnectionId connection = 0;
+};
+struct StopRequested {};
+struct Tick {};
+using Input = std::variant<FromAgent, ConnectionLost, StopRequested, Tick>;
+
+// Effects.
+struct SendTo {
+  ConnectionId connection = 0;
+  v1alpha1::CoordinatorMessage message;
+};
+struct Disconnect {
+  ConnectionId connection = 0;
+  std::string why;
+};
+struct Tell {
+  v1alpha1::JobReport report;
+};
+struct EndOfJob {
+  int exit_code = 0;
+};
+using Effect = std::variant<SendTo, Disconnect, Tell, EndOfJob>;
+using Effects = std::vector<Effect>;
+
+enum class Phase { kGathering, kOpeningMaster, kRunning, kStopping, kBackingOff, kEnded };
+
+class CoordinatorState {
+ public:
+  CoordinatorState(CoordinatorConfig config, TimePoint now);
+
+  Effects step(const Input& input, TimePoint now);
+
+  Phase phase() const { return phase_; }
+  int attempt() const { return attempt_; }
+  int restarts() const { return restarts_; }
+  // Messages of another attempt, or of ranks that the sender does not own.
+  std::int64_t refused_messages() const { return refused_messages_; }
+
+ private:
+  struct Node {
+    std::optional<ConnectionId> connection;
+    TimePoint heard;
+    bool stopped = true;  // runs no rank of this attempt
+  };
+  struct Rank {
+    bool started = false;
+    int last_step = 0;
+    std::optional<int> finished_step;  // its own last word
+    bool ended_well = false;
+  };
+
+  // Facts: what an input says.
+  void handle(const FromAgent& input);
+  void handle(const ConnectionLost& input);
+  void handle(const StopRequested&);
+  void handle(const Tick&);
+  void join(ConnectionId connection, const v1alpha1::AgentHello& hello);
+  void on_master_ready(const v1alpha1::MasterReady& ready);
+  void on_rank_update(int node, const v1alpha1::RankUpdate& update);
+  void on_rank_exit(int node, const v1alpha1::RankExit& exit);
+  void on_attempt_stopped(int node, const v1alpha1::AttemptStopped& stopped);
+  void lose(int node, const std::string& how);
+  bool is_current(int attempt);
+  bool is_current(int node, int attempt, int rank);
+
+  // Consequences: what follows from all facts, after every input.
+  void advance();
+  void open_master();
+  void begin_attempt(const std::string& address, int port);
+  void begin_stop(const std::string& reason);
+  void conclude_attempt();
+  void complete_if_all_ended();
+  void ask_ranks_to_stop();
+  void end(const char* result, const std::string& reason, const std::string& message, ExitCode exit_code);
+  void check_clocks();
+  void forget_attempt();
+  Failure failure_of_attempt() const;
+
+  std::optional<int> node_of(ConnectionId connection) const;
+  bool all_connected() const;
+  bool all_stopped() const;
+  int last_step() const;
+  std::string missing_nodes() const;
+  void send(int node, v1alpha1::CoordinatorMessage message);
+  void send_to_all(const v1alpha1::CoordinatorMessage& message);
+  void tell_event(const Failure& failure, const std::string& next, bool restarting);
+
+  CoordinatorConfig config_;
+  TimePoint now_;
+  Effects effects_;
+
+  Phase phase_ = Phase::kGathering;
+  TimePoint phase_since_;
+  TimePoint job_since_;
+  TimePoint heartbeat_sent_;
+  std::vector<Node> nodes_;
+  int highest_attempt_;  // any agent has seen
+  std::int64_t refused_messages_ = 0;
+  int exit_code_ = 0;
+  std::string end_reason_;
+
+  // Of the attempt.
+  int attempt_ = 0;
+  std::vector<Rank> ranks_;
+  StepAggregator steps_;
+  TimePoint last_progress_;
+  double step_seconds_ = 0;
+  std::vector<Death> deaths_;
+  std::optional<Failure> cause_;            // where no death is to blame
+  std::optional<TimePoint> stop_deadline_;  // of a clean stop
+
+  // Of the job.
+  bool stop_requested_ = false;
+  int restarts_;
+  std::vector<TimePoint> counted_restarts_;
+  int fruitless_ = 0;  // attempts in a row without a step
+  TimePoint resume_at_;
+};
+
+}  // namespace caravan::agent

@@ -1,0 +1,125 @@
+#include "worker/agent/failure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <tuple>
+
+#include "common/process.h"
+#include "worker/agent/reasons.h"
+
+namespace caravan::agent {
+namespace {
+
+constexpr std::size_t kMaxMessageBytes = 1000;
+
+// At most `size` bytes that do not end within a UTF-8 sequence.
+std::string cut(std::string text, std::size_t size) {
+  if (text.size() <= size) return text;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
+  text.resize(size);
+  return text;
+}
+
+std::string reason_of(const v1alpha1::RankExit& exit) {
+  const std::string& own = exit.failure().reason();
+  if (exit.out_of_memory() || own == reasons::kOutOfMemory) return reasons::kOutOfMemory;
+  if (own == reasons::kNonFiniteLoss) return reasons::kNonFiniteLoss;
+  return reasons::kRankFailed;
+}
+
+bool is_bad_input(const v1alpha1::RankExit& exit) {
+  return exit.failure().reason() == reasons::kRankInvalidInput ||
+         (exit.signal() == 0 && exit.exit_code() == static_cast<int>(ExitCode::kBadInput));
+}
+
+std::string advice_for(const v1alpha1::RankExit& exit, const std::string& reason) {
+  if (reason == reasons::kOutOfMemory) {
+    return "to need less memory, set parallelism.activationCheckpointing: Always, use more tensor or "
+           "pipeline parallelism, "
+           "or give the ranks more memory";
+  }
+  if (reason == reasons::kNonFiniteLoss) {
+    return "lower training.optimizer.learningRate, lengthen warmupSteps, or look for bad data around this "
+           "step";
+  }
+  if (is_bad_input(exit)) return "correct what it names; the same input would fail again";
+  if (exit.failure().reason() == reasons::kRankCommunication) return "check the network between the nodes";
+  if (exit.signal() == SIGKILL)
+    return "somebody outside of the job sent it: look into the machine's kernel log";
+  if (exit.signal() != 0) return "the trainer crashed: keep its log for a bug report";
+  return "look into its log";
+}
+
+std::string cause_of(const v1alpha1::RankExit& exit, const std::string& reason) {
+  const std::string status = to_string(ExitStatus{.exit_code = exit.exit_code(), .signal = exit.signal()});
+  if (exit.has_failure())
+    return fmt::format("of {}: {} ({})", exit.failure().reason(), exit.failure().message(), status);
+  if (reason == reasons::kOutOfMemory) return fmt::format("out of memory: the kernel killed it ({})", status);
+  if (exit.signal() == 0 && exit.exit_code() == 0) return "before the last step, with exit code 0";
+  return "of " + status;
+}
+
+}  // namespace
+
+bool is_symptom(const Death& death) {
+  return death.exit.failure().reason() == reasons::kRankCommunication;
+}
+
+std::size_t first_death(const std::vector<Death>& deaths) {
+  const auto earlier = [](const Death& a, const Death& b) {
+    const auto key = [](const Death& d) {
+      return std::tuple(is_symptom(d), d.exit.unix_microseconds(), d.exit.rank());
+    };
+    return key(a) < key(b);
+  };
+  return static_cast<std::size_t>(std::min_element(deaths.begin(), deaths.end(), earlier) - deaths.begin());
+}
+
+Failure describe_death(const Death& death) {
+  const v1alpha1::RankExit& exit = death.exit;
+  const std::string reason = reason_of(exit);
+  return {.reason = reason,
+          .rank = exit.rank(),
+          .exit_code = exit.signal() == 0 ? std::optional(exit.exit_code()) : std::nullopt,
+          .bad_input = is_bad_input(exit),
+          .what = cut(fmt::format("rank {} on node {} died first, after step {}, {}", exit.rank(), death.node,
+                                  death.last_step, cause_of(exit, reason)),
+                      kMaxMessageBytes / 2),
+          .advice = advice_for(exit, reason),
+          .log = {exit.last_log_lines().begin(), exit.last_log_lines().end()}};
+}
+
+Failure describe_lost_node(int node, const std::string& how) {
+  return {.reason = reasons::kPodLost,
+          .what = fmt::format("the agent of node {} was lost: {}", node, how),
+          .advice = "if it happens again, see whether that machine was drained or ran out of memory"};
+}
+
+Failure describe_stall(std::chrono::seconds timeout, int last_step) {
+  return {.reason = reasons::kStalled,
+          .what = fmt::format("no step finished for {} s (stallTimeoutSeconds) after step {}",
+                              timeout.count(), last_step),
+          .advice = "if steps take that long, raise stallTimeoutSeconds"};
+}
+
+Failure describe_deadline(std::chrono::seconds deadline) {
+  return {.reason = reasons::kDeadlineExceeded,
+          .what = fmt::format("the job ran for {} s (activeDeadlineSeconds)", deadline.count()),
+          .advice = "raise activeDeadlineSeconds or train fewer steps"};
+}
+
+std::string failure_message(const Failure& failure, const std::string& next) {
+  const std::string told =
+      cut(fmt::format("{}; {}; {}", failure.what, next, failure.advice), kMaxMessageBytes);
+  constexpr std::string_view kHeading = ". Last lines of its log:";
+  std::string lines;
+  for (auto line = failure.log.rbegin(); line != failure.log.rend(); ++line) {
+    if (told.size() + kHeading.size() + lines.size() + line->size() + 3 > kMaxMessageBytes) break;
+    lines = fmt::format("\n  {}{}", *line, lines);
+  }
+  return lines.empty() ? told : fmt::format("{}{}{}", told, kHeading, lines);
+}
+
+}  // namespace caravan::agent

@@ -1,0 +1,45 @@
+// What ended an attempt, in words a user can act on.
+//
+// Of all ranks that died, the one that died first is to blame, and among those a rank that only lost its
+// connection to another one never is when there is any other. Pure.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "caravan/v1alpha1/coordination.pb.h"
+
+namespace caravan::agent {
+
+struct Death {
+  int node = 0;
+  int last_step = 0;  // that the rank had finished
+  v1alpha1::RankExit exit;
+};
+
+struct Failure {
+  std::string reason;  // of reasons.h
+  int rank = -1;       // that died first; -1 when none did
+  std::optional<int> exit_code = std::nullopt;
+  bool bad_input = false;
+  std::string what;
+  std::string advice;
+  std::vector<std::string> log = {};  // last lines of that rank's log
+};
+
+// True for a rank that ended because others did.
+bool is_symptom(const Death& death);
+// Index into `deaths`; they must not be empty.
+std::size_t first_death(const std::vector<Death>& deaths);
+
+Failure describe_death(const Death& death);
+Failure describe_lost_node(int node, const std::string& how);
+Failure describe_stall(std::chrono::seconds timeout, int last_step);
+Failure describe_deadline(std::chrono::seconds deadline);
+
+// `what; next; advice`, then as many of the last log lines as fit into the 1 kB of an API message.
+std::string failure_message(const Failure& failure, const std::string& next);
+
+}  // namespace caravan::agent

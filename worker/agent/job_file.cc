@@ -1,0 +1,76 @@
+#include "worker/agent/job_file.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "common/json.h"
+#include "worker/agent/job_shape.h"
+
+namespace caravan::agent {
+namespace {
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file) return bad_input(fmt::format("--plan: cannot read {}: {}", path, std::strerror(errno)));
+  return text.str();
+}
+
+// What is wrong with the plan; empty when nothing is.
+std::string problem_of(const v1alpha1::JobPlan& job, const AgentOptions& options) {
+  const v1alpha1::Plan& plan = job.plan();
+  if (job.job_name().empty()) return "jobName is missing";
+  if (plan.tensor() < 1 || plan.pipeline() < 1 || plan.data() < 1)
+    return "plan.tensor, pipeline and data must be at least 1";
+  const JobShape shape = shape_of(job);
+  if (job.nodes() < 1 || job.nodes() > shape.world_size) {
+    return fmt::format("nodes is {}, but {} ranks need 1 to {}", job.nodes(), shape.world_size,
+                       shape.world_size);
+  }
+  if (shape.first_rank(job.nodes() - 1) >= shape.world_size) {
+    return fmt::format("{} ranks cannot be spread over {} nodes", shape.world_size, job.nodes());
+  }
+  if (job.spec().training().steps() < 1) return "spec.training.steps must be at least 1";
+  if (options.node >= job.nodes())
+    return fmt::format("nodes is {}, but --node is {}", job.nodes(), options.node);
+  if (!options.job_uid.empty() && options.job_uid != job.job_uid()) {
+    return fmt::format("jobUid is {}, but --job-uid is {}", job.job_uid(), options.job_uid);
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<v1alpha1::JobPlan> read_job(const AgentOptions& options) {
+  const auto text = read_file(options.plan_file);
+  if (!text) return tl::unexpected(text.error());
+  auto job = from_json<v1alpha1::JobPlan>(*text);
+  const std::string problem = job ? problem_of(*job, options) : job.error().message;
+  if (!problem.empty()) return bad_input(fmt::format("--plan: {}: {}", options.plan_file, problem));
+  return job;
+}
+
+CoordinatorConfig coordinator_config(const v1alpha1::JobPlan& job, const AgentOptions& options) {
+  const v1alpha1::JobSpec& spec = job.spec();
+  CoordinatorConfig config{
+      .shape = shape_of(job), .job_uid = job.job_uid(), .steps = spec.training().steps()};
+  if (job.plan().has_device_peak_flops()) config.device_peak_flops = job.plan().device_peak_flops();
+  config.failure_policy = spec.failure_policy();
+  if (spec.has_stall_timeout_seconds())
+    config.stall_timeout = std::chrono::seconds(spec.stall_timeout_seconds());
+  if (spec.has_active_deadline_seconds())
+    config.active_deadline = std::chrono::seconds(spec.active_deadline_seconds());
+  config.elapsed = options.elapsed;
+  config.heartbeat = options.heartbeat;
+  config.rejoin_timeout = options.rejoin_timeout;
+  config.first_attempt = options.first_attempt;
+  config.restarts = options.restarts;
+  return config;
+}
+
+}  // namespace caravan::agent

@@ -1,0 +1,26 @@
+// How the ranks of a job are spread over its nodes: in blocks, node by node.
+#pragma once
+
+#include <algorithm>
+
+#include "caravan/v1alpha1/plan.pb.h"
+
+namespace caravan::agent {
+
+struct JobShape {
+  int nodes = 1;
+  int world_size = 1;
+
+  int ranks_per_node() const { return (world_size + nodes - 1) / nodes; }
+  int first_rank(int node) const { return node * ranks_per_node(); }
+  int last_rank(int node) const { return std::min(first_rank(node) + ranks_per_node(), world_size) - 1; }
+  int node_of(int rank) const { return rank / ranks_per_node(); }
+  bool owns(int node, int rank) const { return rank >= first_rank(node) && rank <= last_rank(node); }
+};
+
+inline JobShape shape_of(const v1alpha1::JobPlan& job) {
+  const int devices = job.plan().tensor() * job.plan().pipeline() * job.plan().data();
+  return {.nodes = job.nodes(), .world_size = devices};
+}
+
+}  // namespace caravan::agent

@@ -1,0 +1,147 @@
+#include "worker/agent/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <chrono>
+#include <map>
+
+#include "worker/agent/metric_names.h"
+#include "worker/agent/reasons.h"
+
+namespace caravan::agent {
+namespace {
+
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Histogram;
+using prometheus::Labels;
+using v1alpha1::StepReport;
+
+const Histogram::BucketBoundaries& step_buckets() {
+  static const Histogram::BucketBoundaries kBuckets = {0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
+  return kBuckets;
+}
+
+double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+struct Metrics::Series {
+  Series(const v1alpha1::JobPlan& job, Labels labels)
+      : plan(job.plan()), shape(shape_of(job)), common(std::move(labels)) {}
+
+  Family<Counter>& counter(const metric::Description& d) {
+    return prometheus::BuildCounter().Name(d.name).Help(d.help).Labels(common).Register(registry);
+  }
+  Family<Gauge>& gauge(const metric::Description& d) {
+    return prometheus::BuildGauge().Name(d.name).Help(d.help).Labels(common).Register(registry);
+  }
+  Family<Histogram>& histogram(const metric::Description& d) {
+    return prometheus::BuildHistogram().Name(d.name).Help(d.help).Labels(common).Register(registry);
+  }
+  int loss_rank() const { return (plan.pipeline() - 1) * plan.data() * plan.tensor(); }
+
+  void announce(int rank);
+  void observe_step(int rank, const StepReport& step);
+  void observe_memory(const Labels& labels, const StepReport& step);
+  void observe_collectives(const StepReport& step);
+  void observe_loss(const Labels& labels, const StepReport& step);
+
+  prometheus::Registry registry;
+  v1alpha1::Plan plan;
+  JobShape shape;
+  Labels common;
+};
+
+// What is known before the first step.
+void Metrics::Series::announce(int rank) {
+  const Labels labels{{"rank", std::to_string(rank)}};
+  counter(metric::kTokens).Add(labels);
+  counter(metric::kSteps).Add(labels);
+  counter(metric::kOutOfMemory).Add(labels);
+  const int stage = rank / std::max(1, plan.tensor() * plan.data());
+  if (stage < plan.peak_bytes_per_stage_size()) {
+    gauge(metric::kPredictedPeakBytes).Add(labels).Set(static_cast<double>(plan.peak_bytes_per_stage(stage)));
+  }
+  if (plan.usable_bytes() > 0)
+    gauge(metric::kLimitBytes).Add(labels).Set(static_cast<double>(plan.usable_bytes()));
+  if (plan.has_device_peak_flops()) {
+    gauge(metric::kDevicePeakFlops)
+        .Add({{"rank", std::to_string(rank)}, {"dtype", "bf16"}})
+        .Set(plan.device_peak_flops());
+  }
+  if (rank != loss_rank()) return;
+  counter(metric::kNonFiniteSteps).Add(labels);
+  if (plan.has_mfu()) gauge(metric::kPredictedMfu).Add(labels).Set(plan.mfu());
+}
+
+void Metrics::Series::observe_step(int rank, const StepReport& step) {
+  const Labels labels{{"rank", std::to_string(rank)}};
+  counter(metric::kTokens).Add(labels).Increment(step.rank_tokens());
+  counter(metric::kModelFlops).Add(labels).Increment(step.model_flops());
+  counter(metric::kHardwareFlops).Add(labels).Increment(step.hardware_flops());
+  counter(metric::kSteps).Add(labels).Increment();
+  gauge(metric::kLastStepTimestamp).Add(labels).Set(unix_seconds());
+  if (plan.has_device_peak_flops() && step.seconds() > 0) {
+    gauge(metric::kMfu).Add(labels).Set(step.model_flops() / step.seconds() / plan.device_peak_flops());
+  }
+  for (const auto& [phase, seconds] : step.phase_seconds()) {
+    counter(metric::kPhaseSeconds).Add({{"rank", std::to_string(rank)}, {"phase", phase}}).Increment(seconds);
+  }
+  observe_memory(labels, step);
+  observe_collectives(step);
+  if (rank == loss_rank()) observe_loss(labels, step);
+}
+
+void Metrics::Series::observe_memory(const Labels& labels, const StepReport& step) {
+  gauge(metric::kAllocatedBytes).Add(labels).Set(static_cast<double>(step.allocated_bytes()));
+  gauge(metric::kReservedBytes).Add(labels).Set(static_cast<double>(step.reserved_bytes()));
+  gauge(metric::kPeakBytes).Add(labels).Set(static_cast<double>(step.peak_bytes()));
+}
+
+void Metrics::Series::observe_collectives(const StepReport& step) {
+  for (const auto& collective : step.collectives()) {
+    const Labels labels{{"op", collective.operation()}, {"axis", collective.axis()}};
+    counter(metric::kCollectiveBytes).Add(labels).Increment(static_cast<double>(collective.bytes()));
+    counter(metric::kCollectiveSeconds).Add(labels).Increment(collective.seconds());
+  }
+}
+
+void Metrics::Series::observe_loss(const Labels& labels, const StepReport& step) {
+  if (step.has_loss()) gauge(metric::kLoss).Add(labels).Set(step.loss());
+  gauge(metric::kGradientNorm).Add(labels).Set(step.gradient_norm());
+  gauge(metric::kLearningRate).Add(labels).Set(step.learning_rate());
+  counter(metric::kNonFiniteSteps).Add(labels).Increment(step.skipped() ? 1 : 0);
+  histogram(metric::kStepDuration).Add(labels, step_buckets()).Observe(step.seconds());
+}
+
+Metrics::Metrics(const v1alpha1::JobPlan& job, int node, bool local) {
+  series_ = std::make_unique<Series>(job, local ? Labels{{"job", job.job_name()}} : Labels{});
+  for (int rank = series_->shape.first_rank(node); rank <= series_->shape.last_rank(node); ++rank)
+    series_->announce(rank);
+}
+
+Metrics::~Metrics() = default;
+
+void Metrics::observe(const v1alpha1::RankUpdate& update) {
+  if (update.report().has_step()) series_->observe_step(update.rank(), update.report().step());
+}
+
+void Metrics::observe(const v1alpha1::RankExit& exit) {
+  if (!exit.out_of_memory() && exit.failure().reason() != reasons::kOutOfMemory) return;
+  series_->counter(metric::kOutOfMemory).Add({{"rank", std::to_string(exit.rank())}}).Increment();
+}
+
+std::string Metrics::text() const {
+  return prometheus::TextSerializer().Serialize(series_->registry.Collect());
+}
+
+}  // namespace caravan::agent

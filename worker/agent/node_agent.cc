@@ -1,0 +1,239 @@
+#include "worker/agent/node_agent.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "common/process.h"
+#include "worker/agent/listen.h"
+
+namespace caravan::agent {
+namespace {
+
+using std::chrono::milliseconds;
+using v1alpha1::AgentMessage;
+using v1alpha1::CoordinatorMessage;
+
+constexpr milliseconds kFirstJoinDelay{50};
+constexpr milliseconds kLongestJoinDelay{500};
+// Ranks that were killed wake the loop when they end; this is only for one that hangs in the kernel.
+constexpr milliseconds kEndOfRanksDelay{100};
+// As the coordinator: the fourth heartbeat is not waited for.
+constexpr double kHeartbeatsUntilLost = 3.5;
+
+void write_to_log(int rank, const v1alpha1::RankLog& log) {
+  const auto level = spdlog::level::from_str(log.level());
+  spdlog::log(level == spdlog::level::off ? spdlog::level::info : level, "rank {}: {}", rank, log.message());
+}
+
+}  // namespace
+
+NodeAgent::NodeAgent(NodeAgentConfig config, Supervisor& supervisor, Metrics& metrics, int signal_fd)
+    : config_(std::move(config)),
+      supervisor_(supervisor),
+      metrics_(metrics),
+      signal_fd_(signal_fd),
+      link_(config_.coordinator, events_),
+      heard_(Clock::now()),
+      beat_at_(heard_),
+      join_at_(heard_),
+      lost_since_(heard_) {}
+
+int NodeAgent::run() {
+  while (!exit_code_ || !supervisor_.idle()) {
+    wait_for_events();
+    handle_signals();
+    handle_link();
+    handle_ranks();
+    handle_clocks();
+  }
+  link_.disconnect();
+  return *exit_code_;
+}
+
+void NodeAgent::wait_for_events() {
+  std::vector<pollfd> descriptors{{signal_fd_, POLLIN, 0}, {events_.fd(), POLLIN, 0}};
+  supervisor_.watch(descriptors);
+  poll(descriptors.data(), descriptors.size(), static_cast<int>(time_to_next_clock().count()));
+}
+
+milliseconds NodeAgent::time_to_next_clock() const {
+  if (connection_ == 0 && !supervisor_.idle()) return kEndOfRanksDelay;
+  const Clock::time_point next = connection_ == 0 ? join_at_ : beat_at_;
+  return std::max(std::chrono::ceil<milliseconds>(next - Clock::now()), milliseconds{0});
+}
+
+void NodeAgent::handle_signals() {
+  while (const auto signal = read_signal(signal_fd_)) {
+    if (config_.stop_job) {
+      spdlog::info("signal {}: stopping the job", *signal);
+      config_.stop_job();
+    } else {
+      spdlog::info("signal {}: leaving the job", *signal);
+      supervisor_.stop();
+      exit_code_ = static_cast<int>(ExitCode::kInterrupted);
+    }
+  }
+}
+
+void NodeAgent::handle_link() {
+  for (const LinkEvent& event : events_.take()) {
+    std::visit([this](const auto& e) { handle(e); }, event);
+  }
+}
+
+void NodeAgent::handle(const LinkMessage& event) {
+  if (event.connection != connection_) return;
+  heard_ = Clock::now();
+  handle(event.message);
+}
+
+void NodeAgent::handle(const LinkBroken& event) {
+  if (event.connection == connection_) lose_coordinator(event.why);
+}
+
+void NodeAgent::handle(const CoordinatorMessage& message) {
+  switch (message.message_case()) {
+    case CoordinatorMessage::kWelcome:
+      spdlog::info("joined the gang as node {}", config_.node);
+      config_.heartbeat = milliseconds(std::max(1, message.welcome().heartbeat_milliseconds()));
+      join_delay_ = milliseconds{0};
+      return;
+    case CoordinatorMessage::kOpenMaster:
+      return open_master(message.open_master().attempt());
+    case CoordinatorMessage::kStartAttempt:
+      return start_attempt(message.start_attempt());
+    case CoordinatorMessage::kStopAttempt:
+      return stop_attempt(message.stop_attempt());
+    case CoordinatorMessage::kStopAfterStep: {
+      v1alpha1::RankCommand command;
+      command.set_stop_after_step(message.stop_after_step().step());
+      if (message.stop_after_step().attempt() == last_attempt_) supervisor_.command(command);
+      return;
+    }
+    case CoordinatorMessage::kJobEnd:
+      spdlog::info("the job is over: {}", message.job_end().reason());
+      supervisor_.stop();
+      exit_code_ = message.job_end().exit_code();
+      return;
+    default:
+      return;
+  }
+}
+
+void NodeAgent::open_master(int attempt) {
+  if (attempt <= last_attempt_)
+    return spdlog::warn("refused attempt {}: {} has been here", attempt, last_attempt_);
+  auto socket = listen_on(config_.host, "0");
+  if (!socket)
+    return spdlog::error("no place for the ranks to meet: {}; check --host", socket.error().message);
+  listener_ = std::move(socket->fd);
+  listening_for_ = attempt;
+  AgentMessage message;
+  message.mutable_master_ready()->set_attempt(attempt);
+  message.mutable_master_ready()->set_address(config_.host);
+  message.mutable_master_ready()->set_port(socket->port);
+  link_.send(message);
+}
+
+void NodeAgent::start_attempt(const v1alpha1::StartAttempt& start) {
+  if (start.attempt() <= last_attempt_ || !supervisor_.idle()) {
+    return spdlog::warn("refused attempt {}: {} has been here", start.attempt(), last_attempt_);
+  }
+  last_attempt_ = start.attempt();
+  spdlog::info("attempt {} starts", last_attempt_);
+  UniqueFd listener = listening_for_ == last_attempt_ ? std::move(listener_) : UniqueFd();
+  supervisor_.start(
+      {.attempt = last_attempt_, .address = start.master_address(), .port = start.master_port()},
+      std::move(listener));
+}
+
+void NodeAgent::stop_attempt(const v1alpha1::StopAttempt& stop) {
+  if (stop.attempt() < last_attempt_) return;
+  spdlog::info("attempt {} stops: {}", stop.attempt(), stop.reason());
+  last_attempt_ = stop.attempt();
+  supervisor_.stop();
+  stopping_ = stop.attempt();
+}
+
+void NodeAgent::handle_ranks() {
+  const RankNews news = supervisor_.collect();
+  for (const v1alpha1::RankUpdate& update : news.updates) {
+    metrics_.observe(update);
+    forward(update);
+  }
+  for (const v1alpha1::RankExit& exit : news.exits) {
+    metrics_.observe(exit);
+    AgentMessage message;
+    *message.mutable_rank_exit() = exit;
+    link_.send(message);
+  }
+  if (!stopping_ || !supervisor_.idle()) return;
+  AgentMessage message;
+  message.mutable_attempt_stopped()->set_attempt(*std::exchange(stopping_, std::nullopt));
+  link_.send(message);
+}
+
+// Log lines stay here, and so do the details of a step that only the metrics show.
+void NodeAgent::forward(const v1alpha1::RankUpdate& update) {
+  if (update.report().has_log()) {
+    return write_to_log(update.rank(), update.report().log());
+  }
+  AgentMessage message;
+  *message.mutable_rank_update() = update;
+  v1alpha1::RankReport& report = *message.mutable_rank_update()->mutable_report();
+  if (report.has_step()) {
+    report.mutable_step()->clear_phase_seconds();
+    report.mutable_step()->clear_collectives();
+  }
+  link_.send(message);
+}
+
+void NodeAgent::handle_clocks() {
+  const Clock::time_point now = Clock::now();
+  if (connection_ == 0) {
+    if (exit_code_ || now < join_at_ || !supervisor_.idle()) return;
+    if (now - lost_since_ > config_.rejoin_timeout) {
+      spdlog::error("no coordinator at {} for {} s", config_.coordinator, config_.rejoin_timeout.count());
+      exit_code_ = static_cast<int>(ExitCode::kClusterUnreachable);
+      return;
+    }
+    return join();
+  }
+  if (now - heard_ > kHeartbeatsUntilLost * config_.heartbeat)
+    return lose_coordinator("no heartbeat from it");
+  if (now < beat_at_) return;
+  beat_at_ = now + config_.heartbeat;
+  AgentMessage message;
+  message.mutable_heartbeat();
+  link_.send(message);
+}
+
+void NodeAgent::join() {
+  v1alpha1::AgentHello hello;
+  hello.set_job_uid(config_.job_uid);
+  hello.set_node(config_.node);
+  hello.set_address(config_.host);
+  hello.set_last_attempt(last_attempt_);
+  connection_ = link_.connect(hello);
+  heard_ = beat_at_ = Clock::now();
+}
+
+void NodeAgent::lose_coordinator(const std::string& why) {
+  if (exit_code_) return;
+  if (join_delay_.count() == 0) {
+    spdlog::warn("the coordinator at {} is not there: {}", config_.coordinator, why);
+    lost_since_ = Clock::now();
+  }
+  connection_ = 0;
+  link_.disconnect();
+  supervisor_.stop();
+  stopping_.reset();
+  listener_.reset();
+  join_delay_ = std::clamp(2 * join_delay_, kFirstJoinDelay, kLongestJoinDelay);
+  join_at_ = Clock::now() + join_delay_;
+}
+
+}  // namespace caravan::agent

@@ -1,0 +1,80 @@
+// The life of an agent: joins the gang, does what the coordinator says, tells it what the ranks do.
+//
+// One thread, one loop; nothing in it blocks but the wait for the next event. When the coordinator is lost
+// the ranks end, since their gang does, and the agent joins again for as long as `rejoin_timeout`.
+// Guarantees: attempts only go up; no rank outlives the loop.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "worker/agent/coordinator_link.h"
+#include "worker/agent/mailbox.h"
+#include "worker/agent/metrics.h"
+#include "worker/agent/supervisor.h"
+
+namespace caravan::agent {
+
+struct NodeAgentConfig {
+  std::string job_uid;
+  int node = 0;
+  std::string host;
+  std::string coordinator;
+  std::chrono::seconds rejoin_timeout{600};
+  std::chrono::milliseconds heartbeat{1000};  // until the coordinator says otherwise
+  // What a signal to end means: asks the job to stop. Absent: this node leaves the job at once.
+  std::function<void()> stop_job;
+};
+
+class NodeAgent {
+ public:
+  // signal_fd: SIGINT and SIGTERM (see common/process.h). All references outlive the agent.
+  NodeAgent(NodeAgentConfig config, Supervisor& supervisor, Metrics& metrics, int signal_fd);
+
+  // Until the job ends; its exit code.
+  int run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void wait_for_events();
+  void handle_signals();
+  void handle_link();
+  void handle(const LinkMessage& event);
+  void handle(const LinkBroken& event);
+  void handle(const v1alpha1::CoordinatorMessage& message);
+  void handle_ranks();
+  void handle_clocks();
+  void open_master(int attempt);
+  void start_attempt(const v1alpha1::StartAttempt& start);
+  void stop_attempt(const v1alpha1::StopAttempt& stop);
+  void forward(const v1alpha1::RankUpdate& update);
+  void lose_coordinator(const std::string& why);
+  void join();
+  std::chrono::milliseconds time_to_next_clock() const;
+
+  NodeAgentConfig config_;
+  Supervisor& supervisor_;
+  Metrics& metrics_;
+  int signal_fd_;
+  Mailbox<LinkEvent> events_;
+  CoordinatorLink link_;
+
+  int connection_ = 0;  // the current one; 0: none
+  int last_attempt_ = 0;
+  std::optional<int> stopping_;  // attempt whose ranks are ending, to be told
+  UniqueFd listener_;            // node 0: where the ranks of the next attempt meet
+  int listening_for_ = 0;        // that attempt
+  std::optional<int> exit_code_;
+
+  Clock::time_point heard_;    // from the coordinator
+  Clock::time_point beat_at_;  // next heartbeat
+  Clock::time_point join_at_;
+  Clock::time_point lost_since_;
+  std::chrono::milliseconds join_delay_{0};
+};
+
+}  // namespace caravan::agent

@@ -1,0 +1,50 @@
+#include "worker/agent/rank_config.h"
+
+#include "worker/agent/job_shape.h"
+
+namespace caravan::agent {
+namespace {
+
+constexpr int kDefaultStallTimeoutSeconds = 600;
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
+}
+
+}  // namespace
+
+v1alpha1::RankConfig make_rank_config(const v1alpha1::JobPlan& job, const Master& master, int rank,
+                                      const std::string& host, int threads) {
+  const JobShape shape = shape_of(job);
+  v1alpha1::RankConfig config;
+  config.set_job_name(job.job_name());
+  config.set_attempt(master.attempt);
+  config.set_rank(rank);
+  config.set_local_rank(rank - shape.first_rank(shape.node_of(rank)));
+  config.set_world_size(shape.world_size);
+  config.set_master_address(master.address);
+  config.set_master_port(master.port);
+  config.set_master_listen_fd(-1);
+  config.set_network_interface(is_loopback(host) ? "lo" : host);
+  *config.mutable_spec() = job.spec();
+  *config.mutable_plan() = job.plan();
+  config.set_report_fd(-1);
+  config.set_command_fd(-1);
+  config.set_threads(threads);
+  // A rank that waits longer for another one has stalled.
+  config.set_collective_timeout_seconds(job.spec().has_stall_timeout_seconds()
+                                            ? job.spec().stall_timeout_seconds()
+                                            : kDefaultStallTimeoutSeconds);
+  return config;
+}
+
+std::vector<std::pair<std::string, std::string>> rank_environment(const v1alpha1::RankConfig& config) {
+  return {{"RANK", std::to_string(config.rank())},
+          {"LOCAL_RANK", std::to_string(config.local_rank())},
+          {"WORLD_SIZE", std::to_string(config.world_size())},
+          {"MASTER_ADDR", config.master_address()},
+          {"MASTER_PORT", std::to_string(config.master_port())},
+          {"OMP_NUM_THREADS", std::to_string(config.threads())}};
+}
+
+}  // namespace caravan::agent

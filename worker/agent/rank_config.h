@@ -1,0 +1,26 @@
+// What a rank is told: its RankConfig and its environment. Pure.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "caravan/v1alpha1/rank.pb.h"
+
+namespace caravan::agent {
+
+// Where the ranks of an attempt meet.
+struct Master {
+  int attempt = 0;
+  std::string address;
+  int port = 0;
+};
+
+// Without descriptors: -1. `host`: the address of this node.
+v1alpha1::RankConfig make_rank_config(const v1alpha1::JobPlan& job, const Master& master, int rank,
+                                      const std::string& host, int threads);
+
+// The torch-standard variables.
+std::vector<std::pair<std::string, std::string>> rank_environment(const v1alpha1::RankConfig& config);
+
+}  // namespace caravan::agent

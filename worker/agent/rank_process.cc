@@ -1,0 +1,120 @@
+#include "worker/agent/rank_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+
+#include "common/json.h"
+#include "worker/agent/rank_config.h"
+
+namespace caravan::agent {
+namespace {
+
+// A longer line is no report; it is dropped.
+constexpr std::size_t kMaxLineBytes = 1 << 20;
+
+Status write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::trunc);
+  file << text << '\n';
+  file.close();
+  if (!file) return failure(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  return {};
+}
+
+std::vector<v1alpha1::RankReport> parse_lines(std::string& text, int rank) {
+  std::vector<v1alpha1::RankReport> reports;
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    auto report = from_json<v1alpha1::RankReport>(std::string_view(text).substr(begin, end - begin));
+    if (report) {
+      reports.push_back(std::move(*report));
+    } else {
+      spdlog::warn("rank {} sent a line that is no report: {}", rank, report.error().message);
+    }
+  }
+  text.erase(0, begin);
+  return reports;
+}
+
+}  // namespace
+
+RankProcess::RankProcess(int rank, Process process, Pipe pipes, std::string log_path)
+    : rank_(rank),
+      process_(std::move(process)),
+      reports_(std::move(pipes.read_end)),
+      commands_(std::move(pipes.write_end)),
+      log_path_(std::move(log_path)) {}
+
+Result<RankProcess> RankProcess::start(RankLaunch launch) {
+  const int rank = launch.config.rank();
+  auto up = make_pipe();
+  auto down = make_pipe();
+  if (!up) return tl::unexpected(up.error());
+  if (!down) return tl::unexpected(down.error());
+  for (const int fd : {up->read_end.get(), down->write_end.get()}) {
+    if (Status set = set_nonblocking(fd); !set) return tl::unexpected(set.error());
+  }
+
+  launch.config.set_report_fd(up->write_end.get());
+  launch.config.set_command_fd(down->read_end.get());
+  launch.config.set_master_listen_fd(launch.listen_fd);
+  const std::string stem = launch.directory / fmt::format("rank-{}", rank);
+  if (Status written = write_file(stem + ".json", to_json(launch.config, JsonLayout::kIndented)); !written) {
+    return tl::unexpected(written.error());
+  }
+  const UniqueFd log(open((stem + ".log").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
+  if (!log) return failure(fmt::format("cannot write {}.log: {}", stem, std::strerror(errno)));
+
+  SpawnOptions options{.program = launch.trainer,
+                       .arguments = {"--config", stem + ".json"},
+                       .environment = rank_environment(launch.config),
+                       .stdout_fd = log.get(),
+                       .stderr_fd = log.get(),
+                       .inherited_fds = {up->write_end.get(), down->read_end.get()}};
+  if (launch.listen_fd >= 0) options.inherited_fds.push_back(launch.listen_fd);
+  auto process = Process::spawn(options);
+  if (!process) return tl::unexpected(process.error());
+  return RankProcess(rank, std::move(*process), {std::move(up->read_end), std::move(down->write_end)},
+                     stem + ".log");
+}
+
+std::vector<v1alpha1::RankReport> RankProcess::read_reports() {
+  std::vector<v1alpha1::RankReport> reports;
+  std::array<char, 16384> buffer;
+  while (reports_) {
+    const ssize_t count = read(reports_.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) break;
+    if (count == 0) {
+      reports_.reset();
+      break;
+    }
+    partial_line_.append(buffer.data(), static_cast<std::size_t>(count));
+    for (auto& report : parse_lines(partial_line_, rank_)) reports.push_back(std::move(report));
+    if (partial_line_.size() > kMaxLineBytes) {
+      spdlog::warn("rank {} sent a line of more than {} bytes", rank_, kMaxLineBytes);
+      partial_line_.clear();
+    }
+  }
+  return reports;
+}
+
+void RankProcess::command(const v1alpha1::RankCommand& command) {
+  const std::string line = to_json(command) + "\n";
+  if (write(commands_.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    spdlog::warn("rank {} takes no commands: {}", rank_, std::strerror(errno));
+  }
+}
+
+void RankProcess::kill() {
+  killed_ = true;
+  process_.signal_group(SIGKILL);
+}
+
+}  // namespace caravan::agent

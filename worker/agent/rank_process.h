@@ -1,0 +1,52 @@
+// One rank: its process, the pipe its reports come up, the pipe commands go down, its log file.
+//
+// Nothing here blocks. The destructor kills the rank and everything in its process group.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "caravan/v1alpha1/coordination.pb.h"
+#include "common/process.h"
+
+namespace caravan::agent {
+
+struct RankLaunch {
+  std::string trainer;
+  std::filesystem::path directory;  // gets rank-R.json and rank-R.log; exists
+  v1alpha1::RankConfig config;      // without descriptors
+  int listen_fd = -1;               // rank 0: where the ranks meet
+};
+
+class RankProcess {
+ public:
+  static Result<RankProcess> start(RankLaunch launch);
+
+  int rank() const { return rank_; }
+  int report_fd() const { return reports_.get(); }
+  int pidfd() const { return process_.pidfd(); }
+  const std::string& log_path() const { return log_path_; }
+
+  // Every whole line that has arrived.
+  std::vector<v1alpha1::RankReport> read_reports();
+  // Absent while it runs.
+  std::optional<ExitStatus> ended() { return process_.try_wait(); }
+  void command(const v1alpha1::RankCommand& command);
+  void kill();
+  bool killed() const { return killed_; }
+
+ private:
+  RankProcess(int rank, Process process, Pipe pipes, std::string log_path);
+
+  int rank_;
+  Process process_;
+  UniqueFd reports_;
+  UniqueFd commands_;
+  std::string log_path_;
+  std::string partial_line_;
+  bool killed_ = false;
+};
+
+}  // namespace caravan::agent

@@ -1,0 +1,59 @@
+#include "worker/agent/step_aggregator.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace caravan::agent {
+
+StepAggregator::OpenStep& StepAggregator::open(int attempt, int step) {
+  auto [entry, is_new] = open_.try_emplace(step);
+  OpenStep& open = entry->second;
+  if (!is_new) return open;
+  open.missing = world_size_;
+  open.seen.resize(static_cast<std::size_t>(world_size_));
+  open.job.set_attempt(attempt);
+  open.job.set_step(step);
+  open.job.set_loss(std::numeric_limits<double>::quiet_NaN());
+  open.job.mutable_peak_bytes_per_rank()->Resize(world_size_, 0);
+  return open;
+}
+
+std::optional<v1alpha1::JobStep> StepAggregator::add(int attempt, int rank,
+                                                     const v1alpha1::StepReport& report) {
+  OpenStep& step = open(attempt, report.step());
+  const auto index = static_cast<std::size_t>(rank);
+  if (step.seen[index]) return std::nullopt;
+  step.seen[index] = true;
+  --step.missing;
+
+  v1alpha1::JobStep& job = step.job;
+  if (report.has_loss() && rank > step.loss_rank) {
+    step.loss_rank = rank;
+    job.set_loss(report.loss());
+    if (report.has_validation_loss()) job.set_validation_loss(report.validation_loss());
+  }
+  job.set_gradient_norm(std::max(job.gradient_norm(), report.gradient_norm()));
+  job.set_learning_rate(std::max(job.learning_rate(), report.learning_rate()));
+  job.set_skipped(job.skipped() || report.skipped());
+  job.set_seconds(std::max(job.seconds(), report.seconds()));
+  job.set_tokens(std::max(job.tokens(), report.tokens()));
+  job.set_model_flops(job.model_flops() + report.model_flops());
+  job.set_peak_bytes_per_rank(rank, report.peak_bytes());
+
+  std::optional<v1alpha1::JobStep> whole;
+  if (step.missing == 0) {
+    finish(job);
+    whole = std::move(job);
+    open_.erase(report.step());
+  }
+  if (open_.size() > kMaxOpenSteps) open_.erase(open_.begin());
+  return whole;
+}
+
+void StepAggregator::finish(v1alpha1::JobStep& job) const {
+  if (job.seconds() <= 0) return;
+  job.set_tokens_per_second(static_cast<double>(job.tokens()) / job.seconds());
+  if (peak_flops_) job.set_mfu(job.model_flops() / (job.seconds() * *peak_flops_ * world_size_));
+}
+
+}  // namespace caravan::agent

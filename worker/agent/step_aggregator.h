@@ -1,0 +1,42 @@
+// Makes one JobStep of the job out of the step reports of its ranks: the loss of the last stage, the time of
+// the slowest rank, the FLOPs of all, the peak memory of each.
+//
+// A step is whole when every rank has reported it. Pure; holds at most kMaxOpenSteps unfinished steps.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "caravan/v1alpha1/coordination.pb.h"
+
+namespace caravan::agent {
+
+class StepAggregator {
+ public:
+  static constexpr std::size_t kMaxOpenSteps = 64;
+
+  // peak_flops: of one device; absent where unknown, and then there is no MFU.
+  StepAggregator(int world_size, std::optional<double> peak_flops)
+      : world_size_(world_size), peak_flops_(peak_flops) {}
+
+  // The whole step, when this was its last missing report.
+  std::optional<v1alpha1::JobStep> add(int attempt, int rank, const v1alpha1::StepReport& report);
+  void reset() { open_.clear(); }
+
+ private:
+  struct OpenStep {
+    v1alpha1::JobStep job;
+    std::vector<bool> seen;
+    int missing = 0;
+    int loss_rank = -1;
+  };
+  OpenStep& open(int attempt, int step);
+  void finish(v1alpha1::JobStep& job) const;
+
+  int world_size_;
+  std::optional<double> peak_flops_;
+  std::map<int, OpenStep> open_;  // by step
+};
+
+}  // namespace caravan::agent

@@ -1,0 +1,75 @@
+// One bidirectional gRPC stream, client's or server's end: reads all the time, writes one message after
+// another from a queue, never blocks the caller.
+//
+// `received` and `broken` are called by gRPC's threads, one at a time; after `broken` nothing comes or goes
+// any more. Only for .cc files: this header is heavy.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <deque>
+#include <mutex>
+#include <utility>
+
+namespace caravan::agent {
+
+// Base: grpc::ClientBidiReactor<Out, In> or grpc::ServerBidiReactor<In, Out>. Queue: of Out, as std::deque.
+template <typename Base, typename Out, typename In, typename Queue = std::deque<Out>>
+class Stream : public Base {
+ public:
+  void send(Out message) {
+    const std::scoped_lock lock(mutex_);
+    if (closed_) return;
+    queue_.push_back(std::move(message));
+    write_next();
+  }
+
+ protected:
+  void read_next() {
+    const std::scoped_lock lock(mutex_);
+    incoming_.Clear();
+    this->StartRead(&incoming_);
+  }
+  virtual void received(In& message) = 0;
+  virtual void broken() = 0;
+
+ private:
+  void OnReadDone(bool ok) final {
+    if (ok) {
+      received(incoming_);
+      return read_next();
+    }
+    {
+      const std::scoped_lock lock(mutex_);
+      closed_ = true;
+      if (writing_) return;  // broken() follows the write
+    }
+    broken();
+  }
+
+  void OnWriteDone(bool ok) final {
+    bool last = false;
+    {
+      const std::scoped_lock lock(mutex_);
+      writing_ = false;
+      queue_.pop_front();
+      if (ok) write_next();
+      last = closed_;
+    }
+    if (last) broken();
+  }
+
+  void write_next() {
+    if (writing_ || closed_ || queue_.empty()) return;
+    writing_ = true;
+    this->StartWrite(&queue_.front());
+  }
+
+  std::mutex mutex_;
+  In incoming_;
+  Queue queue_;
+  bool writing_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace caravan::agent

@@ -1,0 +1,105 @@
+#include "worker/agent/supervisor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+#include "worker/agent/log_tail.h"
+#include "worker/agent/out_of_memory.h"
+
+namespace caravan::agent {
+namespace {
+
+std::int64_t unix_microseconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
+
+v1alpha1::RankExit failed_start(int attempt, int rank, const std::string& why) {
+  v1alpha1::RankExit exit;
+  exit.set_attempt(attempt);
+  exit.set_rank(rank);
+  exit.set_exit_code(-1);
+  exit.set_unix_microseconds(unix_microseconds());
+  exit.mutable_failure()->set_reason("Internal");
+  exit.mutable_failure()->set_message(why);
+  return exit;
+}
+
+}  // namespace
+
+void Supervisor::start(const Master& master, UniqueFd listen_fd) {
+  attempt_ = master.attempt;
+  last_words_.clear();
+  failed_starts_.clear();
+  oom_kills_ = read_oom_kills().value_or(0);
+  const std::filesystem::path directory = config_.directory / fmt::format("attempt-{}", attempt_);
+  std::error_code problem;
+  std::filesystem::create_directories(directory, problem);
+  for (int rank = shape_.first_rank(config_.node); rank <= shape_.last_rank(config_.node); ++rank) {
+    auto started = RankProcess::start(
+        {.trainer = config_.trainer,
+         .directory = directory,
+         .config = make_rank_config(config_.job, master, rank, config_.host, config_.threads),
+         .listen_fd = rank == 0 ? listen_fd.get() : -1});
+    if (started) {
+      ranks_.push_back(std::move(*started));
+    } else {
+      failed_starts_.push_back(failed_start(attempt_, rank, started.error().message));
+    }
+  }
+}
+
+void Supervisor::command(const v1alpha1::RankCommand& command) {
+  for (RankProcess& rank : ranks_) rank.command(command);
+}
+
+void Supervisor::stop() {
+  for (RankProcess& rank : ranks_) rank.kill();
+}
+
+void Supervisor::watch(std::vector<pollfd>& descriptors) const {
+  for (const RankProcess& rank : ranks_) {
+    descriptors.push_back({rank.pidfd(), POLLIN, 0});
+    if (rank.report_fd() >= 0) descriptors.push_back({rank.report_fd(), POLLIN, 0});
+  }
+}
+
+RankNews Supervisor::collect() {
+  RankNews news{.updates = {}, .exits = std::exchange(failed_starts_, {})};
+  std::erase_if(ranks_, [&](RankProcess& rank) {
+    // The end first: what a dead rank has written is complete.
+    const std::optional<ExitStatus> status = rank.ended();
+    for (v1alpha1::RankReport& report : rank.read_reports()) {
+      if (report.has_failure()) last_words_.emplace_back(rank.rank(), report.failure());
+      v1alpha1::RankUpdate& update = news.updates.emplace_back();
+      update.set_attempt(attempt_);
+      update.set_rank(rank.rank());
+      *update.mutable_report() = std::move(report);
+    }
+    if (!status) return false;
+    const bool by_us = rank.killed() && status->signal == SIGKILL;
+    if (!by_us) news.exits.push_back(describe_exit(rank, *status));
+    return true;
+  });
+  return news;
+}
+
+v1alpha1::RankExit Supervisor::describe_exit(RankProcess& rank, const ExitStatus& status) {
+  v1alpha1::RankExit exit;
+  exit.set_attempt(attempt_);
+  exit.set_rank(rank.rank());
+  exit.set_exit_code(status.exit_code);
+  exit.set_signal(status.signal);
+  exit.set_unix_microseconds(unix_microseconds());
+  exit.set_out_of_memory(status.signal == SIGKILL && read_oom_kills().value_or(0) > oom_kills_);
+  for (std::string& line : last_log_lines(rank.log_path())) exit.add_last_log_lines(std::move(line));
+  const auto words = std::find_if(last_words_.begin(), last_words_.end(),
+                                  [&](const auto& w) { return w.first == rank.rank(); });
+  if (words != last_words_.end()) *exit.mutable_failure() = words->second;
+  return exit;
+}
+
+}  // namespace caravan::agent

@@ -1,0 +1,59 @@
+// The ranks of this node: starts those of an attempt, tells what they report and how they end, kills them.
+//
+// Must be used by one thread, which lives as long as the program (see common/process.h). A rank that cannot
+// be started is told as one that ended at once. Ranks killed by `stop` are not told: nobody needs to know.
+#pragma once
+
+#include <poll.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "caravan/v1alpha1/coordination.pb.h"
+#include "worker/agent/job_shape.h"
+#include "worker/agent/rank_config.h"
+#include "worker/agent/rank_process.h"
+
+namespace caravan::agent {
+
+struct SupervisorConfig {
+  v1alpha1::JobPlan job;
+  int node = 0;
+  std::string trainer;
+  std::string host;
+  std::filesystem::path directory;  // of this node's attempts
+  int threads = 1;
+};
+
+struct RankNews {
+  std::vector<v1alpha1::RankUpdate> updates;
+  std::vector<v1alpha1::RankExit> exits;
+};
+
+class Supervisor {
+ public:
+  explicit Supervisor(SupervisorConfig config) : config_(std::move(config)), shape_(shape_of(config_.job)) {}
+
+  // listen_fd: where the ranks meet, on node 0. No rank of an earlier attempt may be left.
+  void start(const Master& master, UniqueFd listen_fd);
+  void command(const v1alpha1::RankCommand& command);
+  void stop();
+  bool idle() const { return ranks_.empty(); }
+
+  // What to wait for, before `collect` can have news.
+  void watch(std::vector<pollfd>& descriptors) const;
+  RankNews collect();
+
+ private:
+  v1alpha1::RankExit describe_exit(RankProcess& rank, const ExitStatus& status);
+
+  SupervisorConfig config_;
+  JobShape shape_;
+  int attempt_ = 0;
+  std::vector<RankProcess> ranks_;
+  std::vector<v1alpha1::RankExit> failed_starts_;
+  std::vector<std::pair<int, v1alpha1::RankFailure>> last_words_;  // by rank
+  std::int64_t oom_kills_ = 0;                                     // before the attempt
+};
+
+}  // namespace caravan::agent
