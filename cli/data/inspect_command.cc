@@ -1,0 +1,88 @@
+#include "cli/data/inspect_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/run/figures.h"
+#include "common/json.h"
+#include "data/dataset_facts.h"
+#include "data/token_dataset.h"
+
+namespace caravan::cli {
+namespace {
+
+struct Options {
+  std::string path;
+  std::string output = "text";
+};
+
+std::string count(int64_t number) {
+  return readable_count(static_cast<double>(number));
+}
+
+void print_text(const data::TokenDataset& dataset, const data::DatasetFacts& facts) {
+  for (const data::TokenFile& file : dataset.files()) {
+    const data::TokenLayout& layout = file.layout();
+    fmt::print("{}: {}, {}, {} tokens", file.path(), to_string(layout.format), to_string(layout.type),
+               count(layout.tokens));
+    if (layout.documents) fmt::print(", {} documents", count(*layout.documents));
+    fmt::print("\n");
+  }
+  fmt::print("files            {}\n", count(static_cast<int64_t>(dataset.files().size())));
+  fmt::print("tokens           {}\n", count(dataset.tokens()));
+  fmt::print("documents        {}\n", facts.documents ? count(*facts.documents) : "not recorded");
+  fmt::print("largest token    {}: the model needs vocabSize {} or more\n", facts.largest_id,
+             facts.largest_id + 1);
+  fmt::print("first tokens     {}\n", fmt::join(facts.first_tokens, " "));
+}
+
+std::string json_or_null(std::optional<int64_t> number) {
+  return number ? std::to_string(*number) : "null";
+}
+
+std::string file_json(const data::TokenFile& file) {
+  const data::TokenLayout& layout = file.layout();
+  return fmt::format(R"({{"path":{},"format":"{}","type":"{}","tokens":{},"documents":{}}})",
+                     json_string(file.path()), to_string(layout.format), to_string(layout.type),
+                     layout.tokens, json_or_null(layout.documents));
+}
+
+void print_json(const data::TokenDataset& dataset, const data::DatasetFacts& facts) {
+  std::vector<std::string> files;
+  for (const data::TokenFile& file : dataset.files()) files.push_back(file_json(file));
+  fmt::print(
+      R"({{"files":[{}],"tokens":{},"documents":{},"largestToken":{},"vocabSize":{},"firstTokens":[{}]}})"
+      "\n",
+      fmt::join(files, ","), dataset.tokens(), json_or_null(facts.documents), facts.largest_id,
+      facts.largest_id + 1, fmt::join(facts.first_tokens, ","));
+}
+
+ExitCode run(const Options& options) {
+  const Result<data::TokenDataset> dataset = data::TokenDataset::open(options.path);
+  const Result<data::DatasetFacts> facts =
+      dataset ? data::examine(*dataset) : Result<data::DatasetFacts>(tl::unexpected(dataset.error()));
+  if (!facts) {
+    fmt::print(stderr, "{}\n", facts.error().message);
+    return facts.error().code;
+  }
+  options.output == "json" ? print_json(*dataset, *facts) : print_text(*dataset, *facts);
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& data, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = data.add_subcommand("inspect", "Checks token files and tells what stands in them.");
+  command->add_option("PATH", options->path, "Token file (llm.c or Megatron), folder of them, or glob")
+      ->required();
+  command->add_option("-o,--output", options->output, "text or json")->check(CLI::IsMember({"text", "json"}));
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace caravan::cli

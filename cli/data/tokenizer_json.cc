@@ -1,0 +1,73 @@
+#include "cli/data/tokenizer_json.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <span>
+#include <system_error>
+
+#include "data/input_file.h"
+
+namespace caravan::cli {
+namespace {
+
+constexpr int64_t kLargestFile = 1 << 30;
+
+// Takes the message that the library left.
+std::string taken(char* message) {
+  std::string text = message == nullptr ? "unknown error" : message;
+  caravan_string_free(message);
+  return text;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  const Result<data::InputFile> file = data::InputFile::open(path);
+  if (!file) return tl::unexpected(file.error());
+  if (file->size() > kLargestFile) return bad_input(fmt::format("{}: too large for a tokenizer.json", path));
+  std::string text(static_cast<size_t>(file->size()), '\0');
+  const Status read = file->read(0, std::as_writable_bytes(std::span(text)));
+  if (!read) return tl::unexpected(read.error());
+  return text;
+}
+
+}  // namespace
+
+TokenizerJson::TokenizerJson(std::string path, Handle handle)
+    : path_(std::move(path)),
+      handle_(std::move(handle)),
+      vocabulary_(static_cast<int64_t>(caravan_tokenizer_vocabulary(handle_.get()))) {}
+
+Result<TokenizerJson> TokenizerJson::open(const std::string& path) {
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(path, ignored);
+  const std::string file = folder ? (std::filesystem::path(path) / "tokenizer.json").string() : path;
+  const Result<std::string> json = read_file(file);
+  if (!json) return tl::unexpected(json.error());
+  char* error = nullptr;
+  Handle handle(caravan_tokenizer_load(json->data(), json->size(), &error));
+  if (!handle) {
+    return bad_input(fmt::format("{}: not a tokenizer: {}; give a tokenizer.json of Hugging Face, or byte",
+                                 file, taken(error)));
+  }
+  return TokenizerJson(file, std::move(handle));
+}
+
+Result<std::vector<data::Token>> TokenizerJson::encode(std::string_view text) const {
+  char* error = nullptr;
+  size_t count = 0;
+  CaravanToken* encoded = caravan_tokenizer_encode(handle_.get(), text.data(), text.size(), &count, &error);
+  if (encoded == nullptr) return bad_input(fmt::format("{}: cannot tokenize: {}", path_, taken(error)));
+  std::vector<data::Token> tokens;
+  tokens.reserve(count);
+  for (const CaravanToken& token : std::span(encoded, count))
+    tokens.push_back({.id = token.id, .begin = token.begin});
+  caravan_tokens_free(encoded, count);
+  return tokens;
+}
+
+std::optional<uint32_t> TokenizerJson::id_of(std::string_view token) const {
+  const int64_t id = caravan_tokenizer_token_id(handle_.get(), token.data(), token.size());
+  return id < 0 ? std::nullopt : std::optional(static_cast<uint32_t>(id));
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,119 @@
+#include "data/tokenize_files.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "data/text_source.h"
+#include "data/token_writer.h"
+#include "data/tokenize_text.h"
+
+namespace caravan::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Also finds what cannot be read before the work begins. A pipe is left alone: opening it twice would end its
+// writer.
+Result<std::optional<int64_t>> total_bytes(const std::vector<std::string>& texts) {
+  std::optional<int64_t> total = 0;
+  for (const std::string& text : texts) {
+    std::error_code ignored;
+    if (text == "-" || fs::is_other(text, ignored)) {
+      total.reset();
+      continue;
+    }
+    const Result<TextSource> source = TextSource::open(text);
+    if (!source) return tl::unexpected(source.error());
+    if (total) *total += source->size().value_or(0);
+  }
+  return total;
+}
+
+struct Outputs {
+  TokenWriter train;
+  std::optional<TokenWriter> validation;
+};
+
+Result<Outputs> create_outputs(const TokenizeRequest& request, TokenType type) {
+  if (request.output == request.validation_output) {
+    return bad_input(
+        fmt::format("{}: is the output for training and for validation; give two names", request.output));
+  }
+  Result<TokenWriter> train = TokenWriter::create(request.output, type, request.replace);
+  if (!train) return tl::unexpected(train.error());
+  Outputs outputs{.train = std::move(*train), .validation = std::nullopt};
+  if (request.validation_fraction == 0) return outputs;
+  Result<TokenWriter> validation = TokenWriter::create(request.validation_output, type, request.replace);
+  if (!validation) return tl::unexpected(validation.error());
+  outputs.validation.emplace(std::move(*validation));
+  return outputs;
+}
+
+Status split_validation(const TokenizeRequest& request, Outputs& outputs) {
+  const int64_t tokens = outputs.train.tokens();
+  if (tokens == 0) return bad_input("the texts hold no tokens; give texts that are not empty");
+  if (!outputs.validation) return {};
+  const int64_t count = std::llround(static_cast<double>(tokens) * request.validation_fraction);
+  if (count == 0 || count == tokens) {
+    return bad_input(fmt::format(
+        "{}: {} tokens and a validation fraction of {} leave one of the two files empty; give more "
+        "text or another fraction",
+        request.validation_output, tokens, request.validation_fraction));
+  }
+  return outputs.train.move_tail(count, *outputs.validation);
+}
+
+Status commit(Outputs& outputs) {
+  if (outputs.validation) {
+    if (Status committed = outputs.validation->commit(); !committed) return committed;
+  }
+  Status committed = outputs.train.commit();
+  if (!committed && outputs.validation) {
+    std::error_code ignored;
+    fs::remove(outputs.validation->path(), ignored);
+  }
+  return committed;
+}
+
+}  // namespace
+
+Result<TokenizeSummary> tokenize_files(const Tokenizer& tokenizer, const TokenizeRequest& request,
+                                       int stop_fd,
+                                       const std::function<void(const TokenizeProgress&)>& report) {
+  const Result<std::optional<int64_t>> total = total_bytes(request.texts);
+  if (!total) return tl::unexpected(total.error());
+  TokenizeSummary summary{.type = token_type_for(tokenizer.vocabulary())};
+  Result<Outputs> outputs = create_outputs(request, summary.type);
+  if (!outputs) return tl::unexpected(outputs.error());
+
+  const auto sink = [&](std::span<const Token> tokens, int64_t bytes) -> Status {
+    for (const Token& token : tokens) {
+      if (Status added = outputs->train.add(token.id); !added) return added;
+    }
+    report({.bytes = summary.bytes + bytes, .total_bytes = *total, .tokens = outputs->train.tokens()});
+    return {};
+  };
+  for (const std::string& text : request.texts) {
+    Result<TextSource> source = TextSource::open(text, stop_fd);
+    if (!source) return tl::unexpected(source.error());
+    const Result<int64_t> bytes = tokenize_text(tokenizer, *source, sink);
+    if (!bytes) return tl::unexpected(bytes.error());
+    if (request.end_of_text) {
+      if (Status added = outputs->train.add(*request.end_of_text); !added)
+        return tl::unexpected(added.error());
+    }
+    summary.bytes += *bytes;
+    ++summary.documents;
+  }
+
+  if (Status split = split_validation(request, *outputs); !split) return tl::unexpected(split.error());
+  if (Status committed = commit(*outputs); !committed) return tl::unexpected(committed.error());
+  summary.tokens = outputs->train.tokens();
+  summary.validation_tokens = outputs->validation ? outputs->validation->tokens() : 0;
+  return summary;
+}
+
+}  // namespace caravan::data
