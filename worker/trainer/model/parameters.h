@@ -86,6 +86,11 @@ struct ParameterLayout {
 ParameterLayout lay_out_parameters(const planner::ModelShape& model, const StagePlacement& placement,
                                    int64_t padding);
 
+struct ParameterView {
+  at::Tensor value;
+  at::Tensor gradient;
+};
+
 struct ParameterStore {
   ParameterLayout layout;
   at::Tensor values;     // flat, storage type
@@ -93,6 +98,7 @@ struct ParameterStore {
 
   at::Tensor value(const Parameter& parameter) const;     // view in the parameter's shape
   at::Tensor gradient(const Parameter& parameter) const;  // view in the parameter's shape
+  ParameterView view(std::string_view name) const;        // both
 };
 
 ParameterStore allocate_parameters(ParameterLayout layout, at::ScalarType storage);

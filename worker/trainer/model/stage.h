@@ -43,10 +43,10 @@ struct TokenBatch {
 struct StageSaved;  // of one micro-batch
 
 struct StageOutput {
-  at::Tensor activations_TD;  // absent on the last stage; T = B·S tokens of this rank (÷ tensor size with
+  at::Tensor activations_TD{};  // absent on the last stage; T = B·S tokens of this rank (÷ tensor size with
                               // sequence parallelism)
   double loss_sum = 0;  // last stage: sum of token losses, unscaled, equal on all ranks of the tensor group
-  std::shared_ptr<StageSaved> saved;
+  std::shared_ptr<StageSaved> saved{};
 };
 
 // Gradients of weights that wait for their turn, in the order in which they run.

@@ -1,0 +1,32 @@
+// Causal attention with grouped queries, forward and backward, never holding all scores (FlashAttention,
+// arXiv 2205.14135).
+//
+// Query, key and value heads of a token lie side by side in one row: H query heads, then G key heads, then G
+// value heads, of K elements each; query head h uses key head h / (H / G). Softmax and its statistics are
+// fp32 (fp64 for fp64).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace caravan::kernels {
+
+struct AttentionShape {
+  int64_t sequences = 0;
+  int64_t sequence_length = 0;
+  int64_t heads = 0;
+  int64_t kv_heads = 0;
+  int64_t head_dim = 0;
+};
+
+struct AttentionResult {
+  at::Tensor output_TA;  // A = H · K
+  at::Tensor log_sums;   // of the exponentials of each token's scores, by query head: T · H elements
+};
+
+AttentionResult attention_forward(const at::Tensor& qkv_TE, const AttentionShape& shape);
+
+// Replaces queries, keys and values by their gradients.
+void attention_backward(at::Tensor& qkv_TE, const at::Tensor& doutput_TA, const AttentionResult& result,
+                        const AttentionShape& shape);
+
+}  // namespace caravan::kernels

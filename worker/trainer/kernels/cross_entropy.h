@@ -1,0 +1,28 @@
+// Cross entropy over a vocabulary that is cut over the tensor group, for a chunk of C tokens at a time; in
+// pieces, because the group meets between them:
+//
+//   cross_entropy_maxima    largest local logit of each token                     then: all-reduce MAX of
+//   statistics[kMaximum] cross_entropy_sums      logits → exp(logit − maximum), their sum, the target  then:
+//   all-reduce SUM of [kSum], [kTarget] cross_entropy_loss      Σ log(sum) − target cross_entropy_gradient
+//   exponentials → gradient by the logits
+//
+// logits_CV and statistics_3C are fp32 (fp64 for fp64); V local vocabulary without padding, may be empty.
+// Targets are int64 ids; those below 0 do not count and get zero gradient.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace caravan::kernels {
+
+// Rows of the statistics. kTarget: the target's logit less the maximum, on the rank that holds it, else zero.
+enum CrossEntropyStatistic : int64_t { kMaximum, kSum, kTarget, kStatistics };
+
+void cross_entropy_maxima(const at::Tensor& logits_CV, at::Tensor& statistics_3C);
+void cross_entropy_sums(at::Tensor& logits_CV, const at::Tensor& targets_C, int64_t first_token,
+                        at::Tensor& statistics_3C);
+double cross_entropy_loss(const at::Tensor& targets_C, const at::Tensor& statistics_3C);
+// Gradient of `scale` times the loss. Consumes the statistics.
+void cross_entropy_gradient(at::Tensor& exponentials_CV, const at::Tensor& targets_C, int64_t first_token,
+                            double scale, at::Tensor& statistics_3C);
+
+}  // namespace caravan::kernels

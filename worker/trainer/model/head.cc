@@ -1,0 +1,95 @@
+#include "worker/trainer/model/head.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/mm.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "worker/trainer/kernels/cross_entropy.h"
+#include "worker/trainer/kernels/linear.h"
+#include "worker/trainer/kernels/rms_norm.h"
+
+namespace caravan::trainer {
+namespace {
+
+constexpr int64_t kChunkElements = 1 << 21;
+constexpr int64_t kSmallestChunk = 64;  // tokens; fewer make matrix products slow
+
+ParameterView without_padding(ParameterView table, int64_t rows) {
+  return {.value = table.value.narrow(0, 0, rows), .gradient = table.gradient.narrow(0, 0, rows)};
+}
+
+at::ScalarType wide_type(at::ScalarType storage) {
+  return storage == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+}  // namespace
+
+Head::Head(const ParameterStore& store, const planner::ModelShape& model, const StagePlacement& placement,
+           const TensorRegion& region)
+    : norm_eps_(model.norm_eps), region_(region), norm_D(store.view("final_norm")) {
+  const bool shares_table = model.tied_embeddings && placement.has_embedding;
+  const Parameter& table = store.layout.find(shares_table ? "embedding" : "head");
+  const ParameterPart& part = table.parts[0];
+  projection_VD = without_padding(store.view(table.name), part.shard_real);
+  first_token_ = part.shard_begin;
+  chunk_tokens_ = std::max(kSmallestChunk, kChunkElements / part.shard_size);
+}
+
+HeadOutput Head::forward_and_backward(at::Tensor input_TD, const at::Tensor& targets_T,
+                                      double loss_scale) const {
+  const at::Tensor scale_T = kernels::rms_norm_scale(input_TD, norm_eps_);
+  at::Tensor normed_TD = region_.enter(kernels::rms_norm_apply(input_TD, norm_D.value, scale_T));
+  Gradients gradients{.by_normed_TD = at::empty_like(normed_TD), .loss_scale = loss_scale};
+  const double loss_sum = run_chunks(normed_TD, targets_T, &gradients);
+  normed_TD.reset();
+  at::Tensor gradient_TD = region_.leave(std::move(gradients.by_normed_TD));
+  at::Tensor norm_gradient = norm_D.gradient;
+  kernels::rms_norm_backward(gradient_TD, input_TD, norm_D.value, scale_T, /*residual_TD=*/{}, norm_gradient);
+  return {.loss_sum = loss_sum, .gradient_TD = std::move(gradient_TD)};
+}
+
+double Head::forward(at::Tensor input_TD, const at::Tensor& targets_T) const {
+  const at::Tensor scale_T = kernels::rms_norm_scale(input_TD, norm_eps_);
+  const at::Tensor normed_TD = region_.enter(kernels::rms_norm_apply(input_TD, norm_D.value, scale_T));
+  return run_chunks(normed_TD, targets_T, nullptr);
+}
+
+double Head::run_chunks(const at::Tensor& normed_TD, const at::Tensor& targets_T,
+                        const Gradients* gradients) const {
+  const int64_t tokens = normed_TD.size(0);
+  const at::TensorOptions wide = normed_TD.options().dtype(wide_type(normed_TD.scalar_type()));
+  double loss_sum = 0;
+  for (int64_t first = 0; first < tokens; first += chunk_tokens_) {
+    const int64_t count = std::min(chunk_tokens_, tokens - first);
+    const at::Tensor normed_CD = normed_TD.narrow(0, first, count);
+    const at::Tensor targets_C = targets_T.narrow(0, first, count);
+    at::Tensor statistics_3C = at::empty({kernels::kStatistics, count}, wide);
+    at::Tensor stored_CV = kernels::linear_forward(normed_CD, projection_VD.value);
+    at::Tensor logits_CV = stored_CV.to(wide.dtype());  // the same tensor unless storage is bf16
+    loss_sum += chunk_loss(logits_CV, targets_C, statistics_3C);
+    if (gradients == nullptr) continue;
+    kernels::cross_entropy_gradient(logits_CV, targets_C, first_token_, gradients->loss_scale, statistics_3C);
+    if (!logits_CV.is_same(stored_CV)) stored_CV.copy_(logits_CV);
+    at::Tensor gradient_CD = gradients->by_normed_TD.narrow(0, first, count);
+    at::mm_out(gradient_CD, stored_CV, projection_VD.value);
+    at::Tensor projection_gradient = projection_VD.gradient;
+    kernels::linear_backward_weight(stored_CV, normed_CD, projection_gradient);
+  }
+  return loss_sum;
+}
+
+// Leaves the exponentials in place of the logits.
+double Head::chunk_loss(at::Tensor& logits_CV, const at::Tensor& targets_C, at::Tensor& statistics_3C) const {
+  at::Tensor maxima = statistics_3C.narrow(0, kernels::kMaximum, 1);
+  at::Tensor sums = statistics_3C.narrow(0, kernels::kSum, 2);
+  kernels::cross_entropy_maxima(logits_CV, statistics_3C);
+  region_.group().all_reduce(maxima, Reduction::Max);
+  kernels::cross_entropy_sums(logits_CV, targets_C, first_token_, statistics_3C);
+  region_.group().all_reduce(sums, Reduction::Sum);
+  return kernels::cross_entropy_loss(targets_C, statistics_3C);
+}
+
+}  // namespace caravan::trainer

@@ -1,0 +1,132 @@
+#include "worker/trainer/model/layer.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "worker/trainer/kernels/linear.h"
+#include "worker/trainer/kernels/rms_norm.h"
+#include "worker/trainer/kernels/rope.h"
+#include "worker/trainer/kernels/swiglu.h"
+
+namespace caravan::trainer {
+namespace {
+
+using kernels::linear_backward_input;
+using kernels::linear_backward_weight;
+using kernels::linear_forward;
+using kernels::rms_norm_apply;
+using kernels::rms_norm_backward;
+using kernels::rms_norm_scale;
+
+ParameterView weight(const ParameterStore& store, int layer, const char* name) {
+  return store.view(fmt::format("layers.{}.{}", layer, name));
+}
+
+void run_or_queue(WeightGradientQueue* queue, std::function<void()> work) {
+  if (queue == nullptr) {
+    work();
+  } else {
+    queue->push_back(std::move(work));
+  }
+}
+
+}  // namespace
+
+void LayerSaved::drop_all_but_input() {
+  LayerSaved rest;
+  rest.input_TD = std::move(input_TD);
+  *this = std::move(rest);
+}
+
+Layer::Layer(const ParameterStore& store, int index, Settings settings, const TensorRegion& region)
+    : settings_(std::move(settings)),
+      region_(region),
+      attention_norm_D(weight(store, index, "attention_norm")),
+      qkv_ED(weight(store, index, "qkv")),
+      output_DA(weight(store, index, "output")),
+      mlp_norm_D(weight(store, index, "mlp_norm")),
+      gate_up_2FD(weight(store, index, "gate_up")),
+      down_DF(weight(store, index, "down")) {}
+
+LayerSaved Layer::run_to_saved(at::Tensor input_TD) const {
+  LayerSaved saved;
+  saved.input_TD = std::move(input_TD);
+  saved.attention_scale_T = rms_norm_scale(saved.input_TD, settings_.norm_eps);
+  saved.qkv_TE = linear_forward(
+      region_.enter(rms_norm_apply(saved.input_TD, attention_norm_D.value, saved.attention_scale_T)),
+      qkv_ED.value);
+  const int64_t rotated_heads = settings_.attention.heads + settings_.attention.kv_heads;
+  kernels::rope_apply(saved.qkv_TE, settings_.rope_table_SK, rotated_heads, kernels::Rotation::Forward);
+  saved.attention = kernels::attention_forward(saved.qkv_TE, settings_.attention);
+  saved.middle_TD = region_.leave(linear_forward(saved.attention.output_TA, output_DA.value));
+  saved.middle_TD.add_(saved.input_TD);
+  saved.mlp_scale_T = rms_norm_scale(saved.middle_TD, settings_.norm_eps);
+  saved.gate_up_T2F = linear_forward(
+      region_.enter(rms_norm_apply(saved.middle_TD, mlp_norm_D.value, saved.mlp_scale_T)), gate_up_2FD.value);
+  return saved;
+}
+
+at::Tensor Layer::output(const LayerSaved& saved) const {
+  at::Tensor partial_TD = linear_forward(kernels::swiglu_forward(saved.gate_up_T2F), down_DF.value);
+  at::Tensor output_TD = region_.leave(std::move(partial_TD));
+  output_TD.add_(saved.middle_TD);
+  return output_TD;
+}
+
+at::Tensor Layer::backward(LayerSaved saved, at::Tensor gradient_TD, WeightGradientQueue* queue) const {
+  if (saved.only_input()) saved = run_to_saved(std::move(saved.input_TD));
+  return attention_backward(saved, mlp_backward(saved, std::move(gradient_TD), queue), queue);
+}
+
+// From the gradient by the output to the gradient by the middle.
+at::Tensor Layer::mlp_backward(LayerSaved& saved, at::Tensor gradient_TD, WeightGradientQueue* queue) const {
+  at::Tensor all_gradient_TD = region_.enter(gradient_TD);
+  at::Tensor gated_TF = linear_backward_input(all_gradient_TD, down_DF.value);
+  at::Tensor gate_up_T2F = std::move(saved.gate_up_T2F);
+  kernels::swiglu_backward(gate_up_T2F, gated_TF);
+  run_or_queue(queue, [dy = std::move(all_gradient_TD), x = std::move(gated_TF),
+                       dw = down_DF.gradient]() mutable { linear_backward_weight(dy, x, dw); });
+  run_or_queue(queue, [this, dy = gate_up_T2F, middle = saved.middle_TD, scale = saved.mlp_scale_T]() {
+    at::Tensor dw = gate_up_2FD.gradient;
+    linear_backward_weight(dy, region_.enter(rms_norm_apply(middle, mlp_norm_D.value, scale)), dw);
+  });
+  at::Tensor normed_gradient_TD = linear_backward_input(gate_up_T2F, gate_up_2FD.value);
+  gate_up_T2F.reset();
+  at::Tensor middle_gradient_TD = region_.leave(std::move(normed_gradient_TD));
+  at::Tensor norm_gradient = mlp_norm_D.gradient;
+  rms_norm_backward(middle_gradient_TD, saved.middle_TD, mlp_norm_D.value, saved.mlp_scale_T, gradient_TD,
+                    norm_gradient);
+  saved.middle_TD.reset();
+  saved.mlp_scale_T.reset();
+  return middle_gradient_TD;
+}
+
+// From the gradient by the middle to the gradient by the input.
+at::Tensor Layer::attention_backward(LayerSaved& saved, at::Tensor gradient_TD,
+                                     WeightGradientQueue* queue) const {
+  at::Tensor all_gradient_TD = region_.enter(gradient_TD);
+  run_or_queue(queue, [dy = all_gradient_TD, x = saved.attention.output_TA,
+                       dw = output_DA.gradient]() mutable { linear_backward_weight(dy, x, dw); });
+  at::Tensor heads_gradient_TA = linear_backward_input(all_gradient_TD, output_DA.value);
+  all_gradient_TD.reset();
+  at::Tensor qkv_TE = std::move(saved.qkv_TE);
+  kernels::attention_backward(qkv_TE, heads_gradient_TA, saved.attention, settings_.attention);
+  heads_gradient_TA.reset();
+  saved.attention = {};
+  const int64_t rotated_heads = settings_.attention.heads + settings_.attention.kv_heads;
+  kernels::rope_apply(qkv_TE, settings_.rope_table_SK, rotated_heads, kernels::Rotation::Backward);
+  run_or_queue(queue, [this, dy = qkv_TE, input = saved.input_TD, scale = saved.attention_scale_T]() {
+    at::Tensor dw = qkv_ED.gradient;
+    linear_backward_weight(dy, region_.enter(rms_norm_apply(input, attention_norm_D.value, scale)), dw);
+  });
+  at::Tensor normed_gradient_TD = linear_backward_input(qkv_TE, qkv_ED.value);
+  qkv_TE.reset();
+  at::Tensor input_gradient_TD = region_.leave(std::move(normed_gradient_TD));
+  at::Tensor norm_gradient = attention_norm_D.gradient;
+  rms_norm_backward(input_gradient_TD, saved.input_TD, attention_norm_D.value, saved.attention_scale_T,
+                    gradient_TD, norm_gradient);
+  return input_gradient_TD;
+}
+
+}  // namespace caravan::trainer

@@ -1,0 +1,68 @@
+// One transformer layer of Llama on one tensor parallel rank:
+//
+//   middle = x + output(attention(rope(qkv(norm(x)))))        y = middle +
+//   down(swiglu(gate_up(norm(middle))))
+//
+// Forward is cut where its backward's needs end: `run_to_saved` makes everything that is saved, `output` the
+// rest. Activation checkpointing drops all of it but the input and calls `run_to_saved` again. The order of
+// allocations is the one in planner/memory/stage_memory.cc.
+//
+// Shapes: T tokens of this rank or all of them, D hidden, E = (H + 2G)·K fused heads, A = H·K, F ffn; H, G, F
+// local.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+
+#include "worker/trainer/kernels/attention.h"
+#include "worker/trainer/model/parameters.h"
+#include "worker/trainer/model/stage.h"
+#include "worker/trainer/model/tensor_region.h"
+
+namespace caravan::trainer {
+
+struct LayerSaved {
+  at::Tensor input_TD;
+  at::Tensor attention_scale_T;  // of the norm before attention
+  at::Tensor qkv_TE;             // rotated
+  kernels::AttentionResult attention;
+  at::Tensor middle_TD;
+  at::Tensor mlp_scale_T;
+  at::Tensor gate_up_T2F;
+
+  // As after activation checkpointing.
+  bool only_input() const { return !qkv_TE.defined(); }
+  void drop_all_but_input();
+};
+
+class Layer {
+ public:
+  struct Settings {
+    double norm_eps = 1e-5;
+    kernels::AttentionShape attention;  // heads of this rank
+    at::Tensor rope_table_SK;
+  };
+
+  Layer(const ParameterStore& store, int index, Settings settings, const TensorRegion& region);
+
+  LayerSaved run_to_saved(at::Tensor input_TD) const;
+  at::Tensor output(const LayerSaved& saved) const;
+  // Consumes both. Weight gradients go to the queue, or run at once when there is none (nullptr).
+  at::Tensor backward(LayerSaved saved, at::Tensor gradient_TD, WeightGradientQueue* queue) const;
+
+ private:
+  at::Tensor mlp_backward(LayerSaved& saved, at::Tensor gradient_TD, WeightGradientQueue* queue) const;
+  at::Tensor attention_backward(LayerSaved& saved, at::Tensor gradient_TD, WeightGradientQueue* queue) const;
+
+  Settings settings_;
+  const TensorRegion& region_;
+  ParameterView attention_norm_D;
+  ParameterView qkv_ED;
+  ParameterView output_DA;
+  ParameterView mlp_norm_D;
+  ParameterView gate_up_2FD;
+  ParameterView down_DF;
+};
+
+}  // namespace caravan::trainer

@@ -1,0 +1,120 @@
+#include "worker/trainer/model/stage.h"
+
+#include <optional>
+#include <utility>
+
+#include "worker/trainer/kernels/embedding.h"
+#include "worker/trainer/kernels/rope.h"
+#include "worker/trainer/model/head.h"
+#include "worker/trainer/model/layer.h"
+#include "worker/trainer/model/tensor_region.h"
+
+namespace caravan::trainer {
+
+struct StageSaved {
+  at::Tensor tokens_T;  // stage with the embedding
+  std::vector<LayerSaved> layers;
+  at::Tensor head_input_gradient_TD;  // stage with the head
+};
+
+struct Stage::Implementation {
+  Implementation(StageOptions stage_options, ParameterStore& store, Communicator& tensor_group)
+      : options(std::move(stage_options)), region(tensor_group, options.sequence_parallel) {
+    const StagePlacement& placement = options.placement;
+    for (int i = 0; i < placement.layers; ++i)
+      layers.emplace_back(store, placement.first_layer + i, layer_settings(), region);
+    if (placement.has_embedding) {
+      const Parameter& table = store.layout.find("embedding");
+      embedding_VD = store.view(table.name);
+      first_token = table.parts[0].shard_begin;
+    }
+    if (placement.has_head) head.emplace(store, options.model, placement, region);
+  }
+
+  Layer::Settings layer_settings() {
+    const planner::ModelShape& model = options.model;
+    if (!rope_table_SK.defined())
+      rope_table_SK = kernels::rope_table(model, options.sequence_length, options.storage);
+    return {.norm_eps = model.norm_eps,
+            .attention = {.sequences = options.micro_batch_size,
+                          .sequence_length = options.sequence_length,
+                          .heads = model.heads / options.placement.tensor_size,
+                          .kv_heads = model.kv_heads / options.placement.tensor_size,
+                          .head_dim = model.head_dim},
+            .rope_table_SK = rope_table_SK};
+  }
+
+  at::Tensor embed(const at::Tensor& tokens_T) const {
+    return region.leave(kernels::embedding_forward(tokens_T, embedding_VD.value, first_token));
+  }
+
+  void embed_backward(const at::Tensor& tokens_T, at::Tensor gradient_TD) const {
+    at::Tensor table_gradient = embedding_VD.gradient;
+    kernels::embedding_backward(region.enter(std::move(gradient_TD)), tokens_T, table_gradient, first_token);
+  }
+
+  StageOptions options;
+  TensorRegion region;
+  at::Tensor rope_table_SK;
+  std::vector<Layer> layers;
+  ParameterView embedding_VD;
+  int64_t first_token = 0;
+  std::optional<Head> head;
+};
+
+Stage::Stage(StageOptions options, ParameterStore& store, Communicator& tensor_group)
+    : implementation_(std::make_unique<Implementation>(std::move(options), store, tensor_group)) {}
+
+Stage::~Stage() = default;
+
+StageOutput Stage::forward(const TokenBatch& batch, at::Tensor activations_TD) {
+  const Implementation& stage = *implementation_;
+  auto saved = std::make_shared<StageSaved>();
+  at::Tensor x_TD = std::move(activations_TD);
+  if (stage.options.placement.has_embedding) {
+    saved->tokens_T = batch.inputs_BS.flatten();
+    x_TD = stage.embed(saved->tokens_T);
+  }
+  for (const Layer& layer : stage.layers) {
+    LayerSaved layer_saved = layer.run_to_saved(std::move(x_TD));
+    x_TD = layer.output(layer_saved);
+    if (stage.options.activation_checkpointing) layer_saved.drop_all_but_input();
+    saved->layers.push_back(std::move(layer_saved));
+  }
+  if (!stage.head) return {.activations_TD = std::move(x_TD), .saved = std::move(saved)};
+  HeadOutput end =
+      stage.head->forward_and_backward(std::move(x_TD), batch.targets_BS.flatten(), batch.loss_scale);
+  saved->head_input_gradient_TD = std::move(end.gradient_TD);
+  return {.loss_sum = end.loss_sum, .saved = std::move(saved)};
+}
+
+StageOutput Stage::evaluate(const TokenBatch& batch, at::Tensor activations_TD) {
+  const Implementation& stage = *implementation_;
+  at::Tensor x_TD = std::move(activations_TD);
+  if (stage.options.placement.has_embedding) x_TD = stage.embed(batch.inputs_BS.flatten());
+  for (const Layer& layer : stage.layers) x_TD = layer.output(layer.run_to_saved(std::move(x_TD)));
+  if (!stage.head) return {.activations_TD = std::move(x_TD)};
+  return {.loss_sum = stage.head->forward(std::move(x_TD), batch.targets_BS.flatten())};
+}
+
+at::Tensor Stage::backward(std::shared_ptr<StageSaved> saved, at::Tensor gradient_TD,
+                           WeightGradientQueue* queue) {
+  const Implementation& stage = *implementation_;
+  if (stage.head) gradient_TD = std::move(saved->head_input_gradient_TD);
+  for (auto layer = stage.layers.rbegin(); layer != stage.layers.rend(); ++layer) {
+    LayerSaved layer_saved = std::move(saved->layers.back());
+    saved->layers.pop_back();
+    gradient_TD = layer->backward(std::move(layer_saved), std::move(gradient_TD), queue);
+  }
+  if (!stage.options.placement.has_embedding) return gradient_TD;
+  stage.embed_backward(saved->tokens_T, std::move(gradient_TD));
+  return {};
+}
+
+std::vector<int64_t> Stage::boundary_shape() const {
+  const StageOptions& options = implementation_->options;
+  const int64_t tokens = options.micro_batch_size * options.sequence_length;
+  return {options.sequence_parallel ? tokens / options.placement.tensor_size : tokens, options.model.hidden};
+}
+
+}  // namespace caravan::trainer
