@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   app.get_formatter()->column_width(36);
 
   caravan::cli::Action action;
+  caravan::cli::add_run_command(app, action);
   caravan::cli::add_validate_command(app, action);
   caravan::cli::add_data_command(app, action);
 

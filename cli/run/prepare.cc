@@ -1,0 +1,127 @@
+#include "cli/run/prepare.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cli/run/claims.h"
+#include "cli/run/preflight.h"
+#include "common/quantity.h"
+#include "planner/engine_profile.h"
+#include "planner/plan.h"
+
+namespace caravan::cli {
+namespace {
+
+Status check_device_kind(const v1alpha1::JobSpec& spec, const Machine& machine) {
+  if (spec.resources().device().kind() == v1alpha1::Device::CPU) return {};
+  constexpr const char* kRemedy = "to train on its processor, add --set spec.resources.device.kind=CPU";
+  if (machine.gpus == 0) {
+    return bad_input(
+        fmt::format("spec.resources.device.kind: the job asks for {} GPUs and this machine has none; {}",
+                    spec.resources().devices(), kRemedy));
+  }
+  return bad_input(fmt::format(
+      "spec.resources.device.kind: this machine has {} GPUs, but this version cannot train on GPUs yet; {}",
+      machine.gpus, kRemedy));
+}
+
+// As many pods as a cluster would start, unless the user said another number.
+Result<int> count_nodes(const v1alpha1::Resources& resources, std::optional<int> wanted) {
+  const int devices = resources.devices();
+  if (!wanted) {
+    if (!resources.has_devices_per_node()) return 1;
+    return (devices + resources.devices_per_node() - 1) / resources.devices_per_node();
+  }
+  if (devices % *wanted == 0) return *wanted;
+  return bad_input(fmt::format(
+      "--nodes: {} nodes cannot share the {} devices of spec.resources.devices evenly", *wanted, devices));
+}
+
+// The fields about devices describe the cluster; here the machine decides.
+void fit_to_machine(int nodes, int64_t memory_per_rank, v1alpha1::Resources& resources,
+                    std::vector<std::string>& notices) {
+  const int devices_per_node = resources.devices() / nodes;
+  if (resources.has_devices_per_node() && resources.devices_per_node() != devices_per_node &&
+      resources.devices() > resources.devices_per_node()) {
+    notices.push_back(fmt::format("ignored: spec.resources.devicesPerNode {}: --nodes {} makes it {}",
+                                  resources.devices_per_node(), nodes, devices_per_node));
+  }
+  resources.set_devices_per_node(devices_per_node);
+
+  v1alpha1::Device& device = *resources.mutable_device();
+  if (!device.product().empty()) {
+    notices.push_back(
+        fmt::format("ignored: spec.resources.device.product {}: the ranks run on this machine's processor",
+                    device.product()));
+    device.clear_product();
+  }
+  const Result<int64_t> memory =
+      device.memory().empty() ? Result<int64_t>(0) : parse_quantity(device.memory());
+  if (memory && *memory > memory_per_rank) {
+    notices.push_back(
+        fmt::format("ignored: spec.resources.device.memory {}: this machine has {} for each rank",
+                    device.memory(), readable_quantity(memory_per_rank)));
+    device.clear_memory();
+  }
+}
+
+RunFigures figures_of(const v1alpha1::JobPlan& job) {
+  const v1alpha1::Training& training = job.spec().training();
+  const v1alpha1::Plan& plan = job.plan();
+  return {.steps = training.steps(),
+          .devices = plan.devices(),
+          .tokens_per_step = int64_t{training.sequence_length()} * training.global_batch_sequences(),
+          .predicted_peak_bytes = plan.peak_bytes(),
+          .usable_bytes = plan.usable_bytes(),
+          .predicted_mfu = plan.has_mfu() ? std::optional(plan.mfu()) : std::nullopt};
+}
+
+Status resolve_and_check_data(const std::vector<std::string>& volume_arguments, v1alpha1::JobSpec& spec) {
+  const Result<Volumes> volumes = parse_volumes(volume_arguments);
+  if (!volumes) return tl::unexpected(volumes.error());
+  if (Status resolved = resolve_claims(*volumes, spec); !resolved) return resolved;
+  const Result<planner::ModelShape> shape = planner::resolve_model_shape(spec.model());
+  if (!shape) return tl::unexpected(shape.error());
+  return check_token_files(spec, shape->vocab);
+}
+
+}  // namespace
+
+Result<PreparedRun> prepare_run(const LoadedJob& loaded, const RunOptions& options, const Machine& machine) {
+  PreparedRun run{.notices = loaded.notes};
+  for (const std::string& path : loaded.cluster_only) {
+    run.notices.push_back(fmt::format("ignored: {}: it has a meaning on a cluster only", path));
+  }
+  run.job.set_job_name(loaded.job.metadata().name());
+  run.job.set_job_uid(fmt::format("local-{}", getpid()));
+  v1alpha1::JobSpec& spec = *run.job.mutable_spec();
+  spec = loaded.job.spec();
+
+  if (Status possible = check_device_kind(spec, machine); !possible) return tl::unexpected(possible.error());
+  const Result<int> nodes = count_nodes(spec.resources(), options.nodes);
+  if (!nodes) return tl::unexpected(nodes.error());
+  if (Status data = resolve_and_check_data(options.volumes, spec); !data) return tl::unexpected(data.error());
+  if (options.metrics_port) {
+    if (Status ports = check_metrics_ports(*options.metrics_port, *nodes); !ports)
+      return tl::unexpected(ports.error());
+  }
+
+  const int ranks = spec.resources().devices();
+  const int64_t memory_per_rank = machine.available_memory_bytes / ranks;
+  fit_to_machine(*nodes, memory_per_rank, *spec.mutable_resources(), run.notices);
+  run.threads_per_rank = std::max(1, machine.cores / ranks);
+  const planner::DeviceFacts facts{.memory_bytes = memory_per_rank,
+                                   .devices_per_node = spec.resources().devices_per_node(),
+                                   .threads_per_rank = run.threads_per_rank};
+  Result<v1alpha1::PlanReport> report = planner::plan_job(spec, facts, planner::default_engine_profile());
+  if (!report) return tl::unexpected(report.error());
+  run.report = std::move(*report);
+  run.job.set_nodes(*nodes);
+  *run.job.mutable_plan() = run.report.plan();
+  run.figures = figures_of(run.job);
+  return run;
+}
+
+}  // namespace caravan::cli

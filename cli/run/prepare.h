@@ -1,0 +1,39 @@
+// From a job file to everything that a local run needs: claims resolved, files checked, layout planned.
+//
+// Nothing is started and nothing is written. Errors: exit code 2 for what the user has to mend, 3 when the
+// job does not fit into this machine.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "caravan/v1alpha1/plan.pb.h"
+#include "cli/load_job.h"
+#include "cli/run/machine.h"
+#include "cli/run/step_line.h"
+#include "common/result.h"
+
+namespace caravan::cli {
+
+struct RunOptions {
+  std::string job_file;
+  std::vector<std::string> sets;
+  std::optional<int> nodes;
+  std::vector<std::string> volumes;
+  std::optional<int> metrics_port;
+  std::string work_directory;
+  std::string output;  // text, json or empty: by what standard output is
+};
+
+struct PreparedRun {
+  v1alpha1::JobPlan job = {};
+  v1alpha1::PlanReport report = {};
+  std::vector<std::string> notices;  // what was ignored, one line each
+  RunFigures figures = {};
+  int threads_per_rank = 1;
+};
+
+Result<PreparedRun> prepare_run(const LoadedJob& loaded, const RunOptions& options, const Machine& machine);
+
+}  // namespace caravan::cli

@@ -1,0 +1,66 @@
+// One `caravan run` as its user sees it: the real program with the real agents and ranks, its JSON lines, its
+// exit code.
+//
+// The process and everything it started can be found by the work directory, which is this run's own.
+#pragma once
+
+#include <google/protobuf/struct.pb.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/process.h"
+#include "data/test_files.h"
+
+namespace caravan::test {
+
+using JsonObject = google::protobuf::Struct;
+
+struct Finished {
+  ExitStatus status;
+  std::vector<JsonObject> lines;  // of standard output
+  std::string out;                // standard output as it was, where the lines are no JSON
+  std::string err;
+};
+
+class RunProcess {
+ public:
+  // arguments: after `caravan run`; a work directory and the JSON form are added.
+  explicit RunProcess(const std::vector<std::string>& arguments);
+
+  pid_t pid() const { return process_->pid(); }
+  const std::string& work_directory() const { return work_directory_; }
+
+  // Reads on until a line of this type, and gives it; absent at the end of the output.
+  std::optional<JsonObject> wait_for(const std::string& type);
+  // Until this step of this attempt or a later one has finished; false when the run ended before.
+  bool wait_for_step(int attempt, int step);
+  void signal(int number) const;
+  // To the end.
+  Finished finish();
+
+ private:
+  std::optional<std::string> read_line();
+
+  data::TestFolder folder_;
+  std::string work_directory_;
+  UniqueFd out_;
+  std::string unread_;
+  std::string all_out_;
+  std::vector<JsonObject> lines_;
+  std::optional<Process> process_;
+};
+
+// Runs to the end.
+Finished run(const std::vector<std::string>& arguments);
+
+double number(const JsonObject& object, const std::string& key);
+std::string text(const JsonObject& object, const std::string& key);
+// The last line of this type; an empty object when there is none.
+JsonObject last_of(const Finished& finished, const std::string& type);
+std::vector<JsonObject> all_of(const Finished& finished, const std::string& type);
+
+}  // namespace caravan::test
