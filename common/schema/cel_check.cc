@@ -63,7 +63,7 @@ std::optional<std::string> value_text(const Message& message, const FieldDescrip
     case FieldDescriptor::CPPTYPE_ENUM:
       return reflection.GetEnum(message, &field)->name();
     case FieldDescriptor::CPPTYPE_STRING:
-      return quoted(reflection.GetString(message, &field));
+      return in_quotes(reflection.GetString(message, &field));
     default:
       return std::nullopt;
   }

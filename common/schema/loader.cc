@@ -214,7 +214,7 @@ class Loader {
                     const FieldDescriptor& field, Message& message) {
     if (value && is_unquoted_number(node)) {
       note(node, path,
-           fmt::format("read as the string {}; kubectl apply needs the quotes", quoted(node.text)));
+           fmt::format("read as the string {}; kubectl apply needs the quotes", in_quotes(node.text)));
     }
     store(value, node, path, field, message);
   }

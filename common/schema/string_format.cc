@@ -104,10 +104,10 @@ std::optional<std::string> broken_format(const FieldRules& rules, std::string_vi
   }
   if (rules.max_length() != 0 && length_of(text) > rules.max_length()) {
     return fmt::format("expected {}, got {} characters: {}", describe_format(rules), length_of(text),
-                       quoted(text));
+                       in_quotes(text));
   }
   if (has_format(rules, text)) return std::nullopt;
-  return fmt::format("expected {}, got {}", describe_format(rules), quoted(text));
+  return fmt::format("expected {}, got {}", describe_format(rules), in_quotes(text));
 }
 
 }  // namespace caravan::schema

@@ -80,7 +80,7 @@ Value<std::string> read_choice(const FieldRules& rules, const std::vector<std::s
   if (node.kind != NodeKind::kScalar) return wrong(mismatch(one_of(names), node));
   if (std::find(names.begin(), names.end(), node.text) == names.end()) {
     const auto meant = nearest(node.text, names);
-    return wrong(fmt::format("expected {}, got {}{}", one_of(names), quoted(node.text),
+    return wrong(fmt::format("expected {}, got {}{}", one_of(names), in_quotes(node.text),
                              meant ? fmt::format("; did you mean {}?", *meant) : ""));
   }
   const std::vector<std::string> offered = available(names, rules);
@@ -154,7 +154,8 @@ std::string mismatch(const std::string& expected, const Node& node) {
     case NodeKind::kScalar:
       break;
   }
-  return fmt::format("expected {}, got {}{}", expected, node.quoted ? "the string " : "", quoted(node.text));
+  return fmt::format("expected {}, got {}{}", expected, node.quoted ? "the string " : "",
+                     in_quotes(node.text));
 }
 
 Value<std::int32_t> read_integer(const FieldDescriptor& field, const Node& node) {
@@ -198,7 +199,7 @@ Value<std::string> read_string(const FieldDescriptor& field, const Node& node) {
   const std::string& text = node.text;
   if (!node.quoted && (looks_boolean(text) || (looks_numeric(text) && !is_numeric_format(rules)))) {
     return wrong(fmt::format("expected {}, got {}; put it in quotes to make it a string", expectation(field),
-                             quoted(text)));
+                             in_quotes(text)));
   }
   if (auto broken = broken_format(rules, text)) return wrong(*std::move(broken));
   return text;

@@ -46,7 +46,7 @@ bool is_plain_name(std::string_view name) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::size_t end = 0;
   while (end < text.size()) {
     const std::size_t next = end + std::max<std::size_t>(utf8_sequence_length(text.substr(end)), 1);
@@ -57,7 +57,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string child_path(std::string_view path, std::string_view name) {
-  const std::string safe = is_plain_name(name) ? std::string(name) : quoted(name);
+  const std::string safe = is_plain_name(name) ? std::string(name) : in_quotes(name);
   return path.empty() ? safe : fmt::format("{}.{}", path, safe);
 }
 

@@ -9,7 +9,7 @@
 namespace caravan::schema {
 
 // In double quotes, escaped, cut to a readable length: safe to print whatever a file holds.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 // The name within a path, quoted where it is not plain.
 std::string child_path(std::string_view path, std::string_view name);

@@ -1,0 +1,106 @@
+#include "common/schema/cel_check.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+
+#include "caravan/v1alpha1/job.pb.h"
+#include "common/schema/defaults.h"
+
+namespace caravan::schema {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(CelReferences, AreTheFieldsThatARuleReads) {
+  EXPECT_THAT(references_of("self.a.b * self.c == self.a.b"), ElementsAre("a.b", "c"));
+  EXPECT_THAT(references_of("!has(self.path) || !self.path.matches('^/')"), ElementsAre("path"));
+  EXPECT_THAT(references_of("size(self.list) == 1"), ElementsAre("list"));
+  EXPECT_THAT(references_of("true"), IsEmpty());
+}
+
+v1alpha1::JobSpec spec_with_layout(int tensor, int pipeline, int data) {
+  v1alpha1::JobSpec spec;
+  spec.mutable_model()->set_preset("llama-tiny");
+  spec.mutable_data()->set_path("tokens.bin");
+  spec.mutable_training()->set_steps(1);
+  spec.mutable_training()->set_sequence_length(8);
+  spec.mutable_training()->set_global_batch_sequences(4);
+  spec.mutable_resources()->set_devices(4);
+  spec.mutable_parallelism()->set_tensor(tensor);
+  spec.mutable_parallelism()->set_pipeline(pipeline);
+  spec.mutable_parallelism()->set_data(data);
+  apply_defaults(spec);
+  return spec;
+}
+
+TEST(CelRules, ABrokenRuleNamesItsFieldAndTheValuesItRead) {
+  const auto broken = broken_cel_rules(Node{}, spec_with_layout(2, 2, 2), Doubts{});
+  ASSERT_EQ(broken.size(), 1U);
+  EXPECT_EQ(broken[0].path, "parallelism");
+  EXPECT_EQ(broken[0].text,
+            "tensor x pipeline x data must equal spec.resources.devices (parallelism.tensor is 2, "
+            "parallelism.pipeline is "
+            "2, parallelism.data is 2, resources.devices is 4)");
+  EXPECT_THAT(broken_cel_rules(Node{}, spec_with_layout(2, 2, 1), Doubts{}), IsEmpty());
+}
+
+TEST(CelRules, ARuleThatReadsADoubtfulFieldIsSilent) {
+  const auto spec = spec_with_layout(2, 2, 2);
+  EXPECT_THAT(broken_cel_rules(Node{}, spec, {.wrong = {"resources.devices"}, .incomplete = {}}), IsEmpty());
+  EXPECT_THAT(broken_cel_rules(Node{}, spec, {.wrong = {"parallelism"}, .incomplete = {}}), IsEmpty());
+  EXPECT_EQ(broken_cel_rules(Node{}, spec, {.wrong = {"parallelism.tensors"}, .incomplete = {}}).size(), 1U);
+  EXPECT_THAT(broken_cel_rules(Node{}, spec, {.wrong = {}, .incomplete = {"parallelism"}}), IsEmpty())
+      << "the tree holds none of the fields, so each may have been misspelt";
+}
+
+// A message in which every field is set, lists with one element, so that no rule ends early for want of a
+// field.
+void fill(google::protobuf::Message& message) {
+  using google::protobuf::FieldDescriptor;
+  const auto& reflection = *message.GetReflection();
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor* field = message.GetDescriptor()->field(i);
+    if (field->is_map()) continue;
+    switch (field->cpp_type()) {
+      case FieldDescriptor::CPPTYPE_INT32:
+        field->is_repeated() ? reflection.AddInt32(&message, field, 2)
+                             : reflection.SetInt32(&message, field, 2);
+        break;
+      case FieldDescriptor::CPPTYPE_BOOL:
+        reflection.SetBool(&message, field, true);
+        break;
+      case FieldDescriptor::CPPTYPE_ENUM:
+        reflection.SetEnumValue(&message, field, 1);
+        break;
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        fill(field->is_repeated() ? *reflection.AddMessage(&message, field)
+                                  : *reflection.MutableMessage(&message, field));
+        break;
+      default:
+        reflection.SetString(&message, field, "1");
+    }
+  }
+}
+
+TEST(CelRules, EveryRuleOfTheJobCanBeEvaluated) {
+  v1alpha1::LlamaTrainingJob full;
+  fill(full);
+  v1alpha1::LlamaTrainingJob sparse;
+  *sparse.mutable_spec() = spec_with_layout(1, 1, 1);
+  sparse.mutable_spec()->mutable_scheduling()->mutable_topology();
+  sparse.mutable_spec()->mutable_failure_policy()->add_rules_list();
+  sparse.mutable_spec()->mutable_model()->mutable_architecture()->set_heads(4);
+  sparse.mutable_spec()->mutable_model()->mutable_architecture()->set_layers(4);
+  sparse.mutable_spec()->mutable_model()->mutable_architecture()->set_hidden_size(64);
+  apply_defaults(sparse);
+  for (const auto* job : {&full, &sparse}) {
+    for (const Remark& remark : broken_cel_rules(Node{}, *job, Doubts{})) {
+      EXPECT_THAT(remark.text, Not(HasSubstr("cannot be evaluated"))) << remark.path;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace caravan::schema

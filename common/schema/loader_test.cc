@@ -1,0 +1,195 @@
+#include "common/schema/loader.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+
+#include <set>
+
+#include "caravan/v1alpha1/job.pb.h"
+#include "common/json.h"
+#include "common/schema/defaults.h"
+#include "common/schema/values.h"
+
+namespace caravan::schema {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+Node scalar(std::string key, std::string text, bool quoted = false) {
+  Node node;
+  node.kind = NodeKind::kScalar;
+  node.key = std::move(key);
+  node.text = std::move(text);
+  node.quoted = quoted;
+  node.line = 1;
+  return node;
+}
+
+Node with_children(NodeKind kind, std::string key, std::vector<Node> children) {
+  Node node;
+  node.kind = kind;
+  node.key = std::move(key);
+  node.children = std::move(children);
+  node.line = 1;
+  return node;
+}
+
+Node map(std::string key, std::vector<Node> entries) {
+  return with_children(NodeKind::kMap, std::move(key), std::move(entries));
+}
+Node list(std::string key, std::vector<Node> items) {
+  return with_children(NodeKind::kList, std::move(key), std::move(items));
+}
+
+TEST(Loader, ReadsEveryKindOfValue) {
+  v1alpha1::Parallelism parallelism;
+  const Findings findings = load_message(
+      map("", {scalar("mode", "Auto"), scalar("tensor", "2"), scalar("sequenceParallel", "True"),
+               list("layersPerStage", {scalar("", "3"), scalar("", "1")}), scalar("schedule", "1F1B")}),
+      parallelism);
+  EXPECT_THAT(findings.mistakes, IsEmpty());
+  EXPECT_EQ(to_json(parallelism),
+            R"({"mode":"Auto","tensor":2,"layersPerStage":[3,1],"sequenceParallel":true,)"
+            R"("schedule":"1F1B","zeroStage":1,"activationCheckpointing":"WhenNeeded"})");
+}
+
+TEST(Loader, ReadsMapsAndListsOfMessages) {
+  v1alpha1::Worker worker;
+  const Findings findings =
+      load_message(map("", {map("nodeSelector", {scalar("b", "x"), scalar("a", "", true)}),
+                            list("env", {map("", {scalar("name", "A"), scalar("value", "", true)})})}),
+                   worker);
+  EXPECT_THAT(findings.mistakes, IsEmpty());
+  EXPECT_EQ(to_json(worker),
+            R"({"env":[{"name":"A"}],"nodeSelector":{"a":"","b":"x"},"sharedMemory":"8Gi"})");
+}
+
+TEST(Loader, FindsAllMistakesInOneGo) {
+  v1alpha1::Worker worker;
+  const Findings findings = load_message(
+      map("", {scalar("imagePullPolicy", "always"), map("nodeSelector", {scalar("a", "1"), scalar("a", "x")}),
+               list("env", {map("", {scalar("value", "x")}), scalar("", "A=1")}),
+               scalar("sharedMemory", "lots")}),
+      worker);
+  std::vector<std::string> paths;
+  for (const Remark& mistake : findings.mistakes) paths.push_back(mistake.path);
+  EXPECT_THAT(paths, ElementsAre("imagePullPolicy", "nodeSelector.a", "nodeSelector.a", "env[0].name",
+                                 "env[1]", "sharedMemory"));
+}
+
+TEST(Loader, AMisspeltRequiredFieldIsOneMistake) {
+  v1alpha1::Resources resources;
+  const Findings findings = load_message(map("", {scalar("device_s", "4")}), resources);
+  ASSERT_THAT(findings.mistakes, SizeIs(1));
+  EXPECT_THAT(findings.mistakes[0].text, HasSubstr("did you mean devices?"));
+}
+
+TEST(Loader, ANumberWithoutQuotesForADecimalIsTakenWithANote) {
+  v1alpha1::Optimizer optimizer;
+  const Findings findings =
+      load_message(map("", {scalar("learningRate", "1e-3"), scalar("beta1", "0.8", true)}), optimizer);
+  EXPECT_THAT(findings.mistakes, IsEmpty());
+  EXPECT_EQ(optimizer.learning_rate(), "1e-3");
+  ASSERT_THAT(findings.notes, SizeIs(1));
+  EXPECT_EQ(findings.notes[0].path, "learningRate");
+}
+
+TEST(Loader, BoundsAreInclusive) {
+  for (const auto& [text, accepted] : {std::pair{"0", false}, {"1", true}, {"16", true}, {"17", false}}) {
+    v1alpha1::Parallelism parallelism;
+    const Findings findings = load_message(map("", {scalar("tensor", text)}), parallelism);
+    EXPECT_EQ(findings.mistakes.empty(), accepted) << text;
+  }
+}
+
+TEST(Loader, WhatTheServerWroteIsLeftOutWithANote) {
+  v1alpha1::ObjectMeta meta;
+  const Findings findings =
+      load_message(map("", {scalar("name", "a"), list("managedFields", {scalar("", "x")})}), meta);
+  EXPECT_THAT(findings.mistakes, IsEmpty());
+  ASSERT_THAT(findings.notes, SizeIs(1));
+  EXPECT_EQ(findings.notes[0].path, "managedFields");
+}
+
+TEST(Defaults, CreateTheMessagesThatSayThemselvesSo) {
+  v1alpha1::JobSpec spec;
+  apply_defaults(spec);
+  EXPECT_TRUE(spec.has_parallelism());
+  EXPECT_TRUE(spec.has_failure_policy());
+  EXPECT_EQ(spec.failure_policy().max_restarts(), 10);
+  EXPECT_FALSE(spec.has_training()) << "required, so never made up";
+  EXPECT_FALSE(spec.has_checkpoint());
+  EXPECT_FALSE(spec.has_worker());
+  EXPECT_FALSE(spec.has_scheduling());
+}
+
+TEST(Defaults, LeaveWhatIsGiven) {
+  v1alpha1::Training training;
+  training.set_seed(0);
+  training.mutable_optimizer()->set_learning_rate("1");
+  apply_defaults(training);
+  EXPECT_EQ(training.seed(), 0);
+  EXPECT_EQ(training.optimizer().learning_rate(), "1");
+  EXPECT_EQ(training.optimizer().weight_decay(), "0.1");
+  EXPECT_EQ(training.precision(), v1alpha1::Precision::BF16);
+  EXPECT_EQ(training.evaluation().batches(), 8);
+}
+
+using Fields = std::set<const google::protobuf::FieldDescriptor*>;
+
+void collect_fields(const google::protobuf::Descriptor& type, Fields& fields) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    if (!fields.insert(type.field(i)).second || type.field(i)->message_type() == nullptr) continue;
+    collect_fields(*type.field(i)->message_type(), fields);
+  }
+}
+
+Fields fields_of_the_job() {
+  Fields fields;
+  collect_fields(*v1alpha1::LlamaTrainingJob::descriptor(), fields);
+  return fields;
+}
+
+TEST(Schema, HasOnlyTypesThatTheLoaderReads) {
+  using google::protobuf::FieldDescriptor;
+  for (const FieldDescriptor* field : fields_of_the_job()) {
+    const auto type = field->type();
+    const bool is_single = type == FieldDescriptor::TYPE_INT32 || type == FieldDescriptor::TYPE_STRING ||
+                           type == FieldDescriptor::TYPE_MESSAGE;
+    const bool is_never_a_list = type == FieldDescriptor::TYPE_BOOL || type == FieldDescriptor::TYPE_ENUM;
+    EXPECT_TRUE(is_single || (is_never_a_list && !field->is_repeated())) << field->full_name();
+  }
+}
+
+TEST(Schema, EveryStringAndListOfTheSpecIsBounded) {
+  for (const auto* field : fields_of_the_job()) {
+    if (field->containing_type()->options().map_entry()) continue;
+    const auto& rules = rules_of(*field);
+    if (field->is_repeated()) {
+      EXPECT_GT(rules.max_items(), 0U) << field->full_name();
+    } else if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_STRING) {
+      EXPECT_TRUE(rules.max_length() > 0 || !rules.one_of().empty()) << field->full_name();
+    }
+  }
+}
+
+// A default that breaks its own rules would be refused by the API server.
+TEST(Schema, EveryDefaultIsAValueThatTheLoaderTakes) {
+  using google::protobuf::FieldDescriptor;
+  for (const FieldDescriptor* field : fields_of_the_job()) {
+    const std::string& text = rules_of(*field).default_value();
+    if (text.empty() || field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    const bool is_string = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+    const std::unique_ptr<google::protobuf::Message> message(
+        google::protobuf::MessageFactory::generated_factory()->GetPrototype(field->containing_type())->New());
+    const Findings findings = load_message(map("", {scalar(field->json_name(), text, is_string)}), *message);
+    for (const Remark& mistake : findings.mistakes)
+      EXPECT_NE(mistake.path, field->json_name()) << mistake.text;
+  }
+}
+
+}  // namespace
+}  // namespace caravan::schema
