@@ -1,8 +1,6 @@
 #include "worker/trainer/comm/fake_communicator.h"
 
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/maximum.h>
-#include <ATen/ops/sum.h>
 #include <fmt/format.h>
 
 #include <barrier>
@@ -13,32 +11,62 @@
 #include <tuple>
 #include <utility>
 
+#include "worker/trainer/comm/direct_exchange.h"
+
 namespace caravan::trainer {
 namespace {
 
-class Mailbox {
- public:
-  using Address = std::tuple<int, int, int>;  // from, to, tag
+using Address = std::tuple<int, int, int>;  // from, to, tag
 
-  void put(const Address& address, at::Tensor tensor) {
+// One side of a transfer.
+struct Half {
+  at::Tensor tensor;
+  bool done = false;
+};
+
+// Sends and receives that wait for each other. Whoever comes second copies: nothing is buffered, as on a
+// wire.
+class Post {
+ public:
+  std::shared_ptr<Half> send(const Address& address, at::Tensor tensor) {
     const std::scoped_lock lock(mutex_);
-    letters_[address].push_back(std::move(tensor));
-    arrived_.notify_all();
+    return meet(std::move(tensor), sends_[address], receives_[address],
+                [](Half& mine, Half& theirs) { theirs.tensor.copy_(mine.tensor); });
   }
 
-  at::Tensor take(const Address& address) {
+  std::shared_ptr<Half> receive(const Address& address, at::Tensor tensor) {
+    const std::scoped_lock lock(mutex_);
+    return meet(std::move(tensor), receives_[address], sends_[address],
+                [](Half& mine, Half& theirs) { mine.tensor.copy_(theirs.tensor); });
+  }
+
+  void wait(const Half& half) {
     std::unique_lock lock(mutex_);
-    auto& waiting = letters_[address];
-    arrived_.wait(lock, [&] { return !waiting.empty(); });
-    at::Tensor tensor = std::move(waiting.front());
-    waiting.pop_front();
-    return tensor;
+    finished_.wait(lock, [&] { return half.done; });
   }
 
  private:
+  using Queue = std::deque<std::shared_ptr<Half>>;
+
+  template <typename Copy>
+  std::shared_ptr<Half> meet(at::Tensor tensor, Queue& own_side, Queue& other_side, const Copy& copy) {
+    auto mine = std::make_shared<Half>(Half{std::move(tensor)});
+    if (other_side.empty()) {
+      own_side.push_back(mine);
+      return mine;
+    }
+    const std::shared_ptr<Half> theirs = other_side.front();
+    other_side.pop_front();
+    copy(*mine, *theirs);
+    mine->done = theirs->done = true;
+    finished_.notify_all();
+    return mine;
+  }
+
   std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::map<Address, std::deque<at::Tensor>> letters_;
+  std::condition_variable finished_;
+  std::map<Address, Queue> sends_;
+  std::map<Address, Queue> receives_;
 };
 
 struct Group {
@@ -47,24 +75,18 @@ struct Group {
   const int size;
   std::vector<at::Tensor> inputs;  // by rank, of the operation under way
   std::barrier<> everybody;
-  Mailbox mailbox;
+  Post post;
 };
 
-class Sent final : public PendingTransfer {
+class FakeTransfer final : public PendingTransfer {
  public:
-  void wait() override {}
-};
-
-class Receiving final : public PendingTransfer {
- public:
-  Receiving(Mailbox& mailbox, Mailbox::Address from, at::Tensor into)
-      : mailbox_(mailbox), from_(std::move(from)), into_(std::move(into)) {}
-  void wait() override { into_.copy_(mailbox_.take(from_)); }
+  FakeTransfer(std::shared_ptr<Group> group, std::shared_ptr<Half> half)
+      : group_(std::move(group)), half_(std::move(half)) {}
+  void wait() override { group_->post.wait(*half_); }
 
  private:
-  Mailbox& mailbox_;
-  const Mailbox::Address from_;
-  at::Tensor into_;
+  const std::shared_ptr<Group> group_;
+  const std::shared_ptr<Half> half_;
 };
 
 class FakeCommunicator final : public Communicator {
@@ -75,35 +97,25 @@ class FakeCommunicator final : public Communicator {
   int size() const override { return group_->size; }
 
   void all_reduce(at::Tensor& tensor, Reduction reduction) override {
-    if (size() == 1) return;
-    if (tensor.scalar_type() == at::kBFloat16) {
-      at::Tensor wide = tensor.to(at::kFloat);
-      all_reduce(wide, reduction);
-      tensor.copy_(wide);
-      return;
-    }
+    agree(tensor);
+    if (reduction == Reduction::Sum) return exchange_all_reduce(*this, tensor);
     meet(tensor);
-    reduce_own_slice(reduction);
+    at::Tensor maximum = group_->inputs[0];
+    for (const at::Tensor& other : group_->inputs) maximum = at::maximum(maximum, other);
     leave();
+    tensor.copy_(maximum);
   }
 
   void all_gather(at::Tensor& output, const at::Tensor& input) override {
     check_times_size(output, input, "all_gather");
-    meet(input);
-    for (int r = 0; r < size(); ++r) part(output, r).copy_(group_->inputs[r].flatten());
-    leave();
+    agree(input);
+    exchange_all_gather(*this, output, input);
   }
 
   void reduce_scatter(at::Tensor& output, const at::Tensor& input) override {
     check_times_size(input, output, "reduce_scatter");
-    if (size() == 1) {
-      output.copy_(input);
-      return;
-    }
-    at::Tensor parts = at::empty_like(input);
-    all_to_all(parts, input);
-    at::Tensor sum = output.flatten();
-    at::sum_out(sum, parts.view({size(), -1}), 0);
+    agree(input);
+    exchange_reduce_scatter(*this, output, input);
   }
 
   void all_to_all(at::Tensor& output, const at::Tensor& input) override {
@@ -121,12 +133,11 @@ class FakeCommunicator final : public Communicator {
   void barrier() override { group_->everybody.arrive_and_wait(); }
 
   std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {
-    group_->mailbox.put({rank_, peer, tag}, tensor.clone());
-    return std::make_unique<Sent>();
+    return std::make_unique<FakeTransfer>(group_, group_->post.send({rank_, peer, tag}, tensor));
   }
 
   std::unique_ptr<PendingTransfer> receive(at::Tensor& tensor, int peer, int tag) override {
-    return std::make_unique<Receiving>(group_->mailbox, Mailbox::Address{peer, rank_, tag}, tensor);
+    return std::make_unique<FakeTransfer>(group_, group_->post.receive({peer, rank_, tag}, tensor));
   }
 
  private:
@@ -144,6 +155,11 @@ class FakeCommunicator final : public Communicator {
     }
   }
 
+  void agree(const at::Tensor& tensor) {
+    meet(tensor);
+    leave();
+  }
+
   void leave() {
     group_->everybody.arrive_and_wait();
     group_->inputs[rank_].reset();
@@ -159,23 +175,6 @@ class FakeCommunicator final : public Communicator {
   at::Tensor part(const at::Tensor& tensor, int r) const {
     const int64_t elements = tensor.numel() / size();
     return tensor.flatten().narrow(0, r * elements, elements);
-  }
-
-  // Each rank reduces a slice of its own, and is the only one to touch that slice in anybody's tensor.
-  void reduce_own_slice(Reduction reduction) {
-    const int64_t elements = group_->inputs[0].numel();
-    const int64_t begin = elements * rank_ / size();
-    const int64_t length = elements * (rank_ + 1) / size() - begin;
-    const auto slice = [&](int r) { return group_->inputs[r].flatten().narrow(0, begin, length); };
-    at::Tensor result = slice(0);
-    for (int r = 1; r < size(); ++r) {
-      if (reduction == Reduction::Sum) {
-        result.add_(slice(r));
-      } else {
-        at::maximum_out(result, result, slice(r));
-      }
-    }
-    for (int r = 1; r < size(); ++r) slice(r).copy_(result);
   }
 
   const std::shared_ptr<Group> group_;

@@ -89,12 +89,14 @@ TEST(FakeCommunicator, BroadcastCopiesTheRoot) {
 TEST(FakeCommunicator, TagsKeepTransfersApart) {
   run_ranks(2, [](Communicator& group) {
     const int peer = 1 - group.rank();
-    group.send(at::full({1}, 1.0F), peer, 1)->wait();
-    group.send(at::full({1}, 2.0F), peer, 2)->wait();
+    const auto one = group.send(at::full({1}, 1.0F), peer, 1);
+    const auto two = group.send(at::full({1}, 2.0F), peer, 2);
     at::Tensor second = at::empty({1}, at::kFloat);
     at::Tensor first = at::empty({1}, at::kFloat);
     group.receive(second, peer, 2)->wait();
     group.receive(first, peer, 1)->wait();
+    one->wait();
+    two->wait();
     EXPECT_EQ(first.item<float>(), 1);
     EXPECT_EQ(second.item<float>(), 2);
   });
