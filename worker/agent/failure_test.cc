@@ -1,0 +1,128 @@
+#include "worker/agent/failure.h"
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+#include "common/utf8.h"
+#include "worker/agent/reasons.h"
+
+namespace caravan::agent {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Death death(int rank, int64_t when, const std::string& reason = "") {
+  Death death;
+  death.exit.set_rank(rank);
+  death.exit.set_exit_code(1);
+  death.exit.set_unix_microseconds(when);
+  if (!reason.empty()) death.exit.mutable_failure()->set_reason(reason);
+  return death;
+}
+
+TEST(FirstDeath, IsTheEarliest) {
+  EXPECT_EQ(first_death({death(0, 30), death(1, 10), death(2, 20)}), 1U);
+}
+
+TEST(FirstDeath, IsTheLowestRankAmongEqualTimes) {
+  EXPECT_EQ(first_death({death(2, 10), death(1, 10)}), 1U);
+}
+
+TEST(FirstDeath, IsNoLostConnectionWhenThereIsAnythingElse) {
+  EXPECT_EQ(first_death({death(0, 10, reasons::kRankCommunication), death(1, 20)}), 1U);
+  EXPECT_EQ(
+      first_death({death(0, 20, reasons::kRankCommunication), death(1, 10, reasons::kRankCommunication)}),
+      1U);
+}
+
+struct Case {
+  std::string name;
+  v1alpha1::RankExit exit;
+  std::string reason;
+  std::string what;
+  std::string advice;
+};
+
+v1alpha1::RankExit exited(int code, const std::string& own_reason = "") {
+  v1alpha1::RankExit exit;
+  exit.set_rank(3);
+  exit.set_exit_code(code);
+  if (!own_reason.empty()) {
+    exit.mutable_failure()->set_reason(own_reason);
+    exit.mutable_failure()->set_message("own words");
+  }
+  return exit;
+}
+
+v1alpha1::RankExit killed(int signal, bool out_of_memory = false) {
+  v1alpha1::RankExit exit = exited(-1);
+  exit.set_signal(signal);
+  exit.set_out_of_memory(out_of_memory);
+  return exit;
+}
+
+TEST(DescribeDeath, SaysOfWhatAndWhatToDo) {
+  const std::vector<Case> cases = {
+      {"exit code", exited(7), reasons::kRankFailed, "of exit code 7", "log"},
+      {"killed", killed(SIGKILL), reasons::kRankFailed, "of signal 9 (SIGKILL)", "kernel log"},
+      {"crash", killed(SIGABRT), reasons::kRankFailed, "of signal 6 (SIGABRT)", "bug report"},
+      {"killed for memory", killed(SIGKILL, true), reasons::kOutOfMemory,
+       "out of memory: the kernel killed it", "activationCheckpointing"},
+      {"no device memory", exited(1, "OutOfMemory"), reasons::kOutOfMemory,
+       "of OutOfMemory: own words (exit code 1)", "activationCheckpointing"},
+      {"not finite", exited(1, "NonFiniteLoss"), reasons::kNonFiniteLoss, "of NonFiniteLoss: own words",
+       "learningRate"},
+      {"bad input", exited(2, "InvalidInput"), reasons::kRankFailed,
+       "of InvalidInput: own words (exit code 2)", "correct what it names"},
+      {"network", exited(1, "Communication"), reasons::kRankFailed, "of Communication: own words", "network"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    const Failure failure = describe_death({.node = 1, .last_step = 120, .exit = c.exit});
+    EXPECT_EQ(failure.reason, c.reason);
+    EXPECT_EQ(failure.rank, 3);
+    EXPECT_THAT(failure.what,
+                AllOf(HasSubstr("rank 3 on node 1 died first, after step 120, "), HasSubstr(c.what)));
+    EXPECT_THAT(failure.advice, HasSubstr(c.advice));
+  }
+}
+
+TEST(DescribeDeath, AnExitCodeIsKnownOnlyWithoutASignal) {
+  EXPECT_EQ(describe_death({.exit = exited(7)}).exit_code, 7);
+  EXPECT_EQ(describe_death({.exit = killed(SIGKILL)}).exit_code, std::nullopt);
+}
+
+TEST(FailureMessage, EndsWithTheLastLinesOfTheLog) {
+  Failure failure = describe_death({.exit = exited(7)});
+  failure.log = {"first", "second"};
+  EXPECT_THAT(failure_message(failure, "restarting"),
+              AllOf(HasSubstr("; restarting; "), EndsWith("its log:\n  first\n  second")));
+}
+
+TEST(FailureMessage, FitsIntoOneKilobyteAndKeepsTheLatestLines) {
+  Failure failure = describe_death({.exit = exited(7)});
+  for (int i = 0; i < 10; ++i) failure.log.push_back(std::to_string(i) + std::string(299, 'x'));
+  const std::string message = failure_message(failure, "restarting");
+  EXPECT_LE(message.size(), 1000U);
+  EXPECT_THAT(message, AllOf(HasSubstr("\n  9xxx"), Not(HasSubstr("\n  0xxx"))));
+}
+
+TEST(FailureMessage, LongWordsOfARankAreCutBetweenCharacters) {
+  v1alpha1::RankExit exit = exited(1, "Internal");
+  std::string words;
+  for (int i = 0; i < 2000; ++i) words += "\xC3\xA9";
+  for (const std::string start : {"", "x"}) {
+    exit.mutable_failure()->set_message(start + words);
+    const std::string message = failure_message(describe_death({.exit = exit}), "restarting");
+    EXPECT_LE(message.size(), 1000U);
+    EXPECT_FALSE(first_invalid_utf8(message));
+    EXPECT_THAT(message, HasSubstr("restarting")) << "what happens next is never cut off";
+  }
+}
+
+}  // namespace
+}  // namespace caravan::agent
