@@ -36,18 +36,23 @@ void set_layout(Message& message, const Layout& layout) {
   message.set_zero_stage(layout.zero_stage);
 }
 
+v1alpha1::MemoryTerms terms_message(const MemoryTerms& terms) {
+  v1alpha1::MemoryTerms message;
+  message.set_parameters(terms.parameters);
+  message.set_gradients(terms.gradients);
+  message.set_optimizer(terms.optimizer);
+  message.set_activations(terms.activations);
+  message.set_logits(terms.logits);
+  message.set_workspace(terms.workspace);
+  message.set_communication(terms.communication);
+  message.set_overhead(terms.overhead);
+  return message;
+}
+
 template <typename Message>
 void set_prediction(Message& message, const EvaluatedLayout& evaluated) {
   const MemoryTerms& terms = evaluated.memory.terms;
-  v1alpha1::MemoryTerms& memory = *message.mutable_memory();
-  memory.set_parameters(terms.parameters);
-  memory.set_gradients(terms.gradients);
-  memory.set_optimizer(terms.optimizer);
-  memory.set_activations(terms.activations);
-  memory.set_logits(terms.logits);
-  memory.set_workspace(terms.workspace);
-  memory.set_communication(terms.communication);
-  memory.set_overhead(terms.overhead);
+  *message.mutable_memory() = terms_message(terms);
   message.set_peak_bytes(terms.total());
   message.set_binding_stage(evaluated.memory.binding_stage);
   message.set_bubble_fraction(evaluated.time.bubble_fraction);
@@ -78,7 +83,9 @@ v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& c
   message.set_reason(chosen.reason);
   message.set_parameters(parameter_count(request.shape));
   for (int stage = 0; stage < layout.pipeline; ++stage) {
-    message.add_peak_bytes_per_stage(predict_stage_memory(request, layout, stage, profile).total());
+    const MemoryTerms terms = predict_stage_memory(request, layout, stage, profile);
+    message.add_peak_bytes_per_stage(terms.total());
+    *message.add_memory_per_stage() = terms_message(terms);
   }
   message.set_usable_bytes(usable_bytes(request.devices, profile).value_or(0));
   if (chosen.time.seconds) {

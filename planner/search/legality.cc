@@ -20,9 +20,10 @@ std::optional<Illegality> check_sizes(const PlanRequest& request, const Layout& 
 
 std::optional<Illegality> check_layers(const PlanRequest& request, const Layout& layout) {
   if (layout.pipeline > request.shape.layers) {
-    return Illegality{"spec.parallelism.pipeline",
-                      fmt::format("layers must be at least pipeline; layers is {}, pipeline is {}",
-                                  request.shape.layers, layout.pipeline)};
+    return Illegality{
+        "spec.parallelism.pipeline",
+        fmt::format("there must be a layer for every pipeline stage; layers is {}, pipeline is {}",
+                    request.shape.layers, layout.pipeline)};
   }
   if (static_cast<int>(layout.layers_per_stage.size()) != layout.pipeline) {
     return Illegality{

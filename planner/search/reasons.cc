@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "planner/explain/figures.h"
+
 namespace caravan::planner {
 namespace {
 
@@ -74,17 +76,6 @@ std::string layout_label(const Layout& layout) {
   if (layout.tensor > 1 && !layout.sequence_parallel) label += " without SP";
   if (layout.activation_checkpointing) label += " with checkpointing";
   return label;
-}
-
-std::string readable_bytes(int64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  auto value = static_cast<double>(bytes);
-  size_t unit = 0;
-  while (value >= 1024 && unit + 1 < std::size(kUnits)) {
-    value /= 1024;
-    ++unit;
-  }
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 std::string shortage_reason(const PlanRequest& request, const EngineProfile& profile,

@@ -11,9 +11,6 @@ namespace caravan::planner {
 // "TP2 PP4 DP8", and what is unusual about it.
 std::string layout_label(const Layout& layout);
 
-// "61.2 GiB": binary units, about three digits.
-std::string readable_bytes(int64_t bytes);
-
 // "stage 0 needs 83.1 GiB of 72.0 GiB usable: activations 41.0 GiB"
 std::string shortage_reason(const PlanRequest& request, const EngineProfile& profile,
                             const EvaluatedLayout& candidate);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "planner/explain/figures.h"
 #include "planner/search/enumerate.h"
 #include "planner/search/reasons.h"
 

@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/load_job.h"
+#include "cli/load_profile.h"
+#include "common/json.h"
+#include "planner/device/catalogue.h"
+#include "planner/engine_profile.h"
+#include "planner/explain/explain.h"
+#include "planner/plan.h"
+
+namespace caravan::cli {
+namespace {
+
+struct Options {
+  std::string path;
+  std::vector<std::string> sets;
+  std::optional<int> devices;
+  std::optional<int> devices_per_node;
+  std::string device_product;
+  std::string engine_profile;
+  bool all = false;
+  std::string output = "table";
+};
+
+// The options are short for fields of the job.
+std::vector<std::string> overrides(const Options& options) {
+  std::vector<std::string> sets = options.sets;
+  if (options.devices) sets.push_back(fmt::format("spec.resources.devices={}", *options.devices));
+  if (options.devices_per_node)
+    sets.push_back(fmt::format("spec.resources.devicesPerNode={}", *options.devices_per_node));
+  if (!options.device_product.empty())
+    sets.push_back(fmt::format("spec.resources.device.product={}", options.device_product));
+  return sets;
+}
+
+// Ranks on CPUs share this machine evenly. All of its memory counts, not what is free now, so that the answer
+// stays the same.
+planner::DeviceFacts facts_for(const v1alpha1::Resources& resources) {
+  planner::DeviceFacts facts;
+  if (resources.device().kind() != v1alpha1::Device::CPU) return facts;
+  const int ranks = std::max(1, resources.devices());
+  facts.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE) / ranks;
+  facts.threads_per_rank = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks);
+  return facts;
+}
+
+ExitCode fail(const Error& error) {
+  fmt::print(stderr, "{}\n", error.message);
+  return error.code;
+}
+
+ExitCode plan(const Options& options) {
+  const auto loaded = load_job(options.path, overrides(options));
+  if (!loaded) return fail(loaded.error());
+  for (const std::string& note : loaded->notes) fmt::print(stderr, "{}\n", note);
+  const auto profile = options.engine_profile.empty() ? planner::default_engine_profile()
+                                                      : load_profile(options.engine_profile);
+  if (!profile) return fail(profile.error());
+
+  const v1alpha1::JobSpec& spec = loaded->job.spec();
+  const planner::PlanAnswer answer =
+      planner::answer_job(spec, facts_for(spec.resources()), *profile, {.all_candidates = options.all});
+  const bool has_layouts = answer.report.candidates_size() > 0;
+  if (options.output == "json" && has_layouts) {
+    fmt::print("{}\n", to_json(answer.report, JsonLayout::kIndented));
+  } else if (has_layouts) {
+    fmt::print("{}", planner::explain_plan(answer, options.all));
+  }
+  return answer.error ? fail(*answer.error) : ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "plan",
+      "Picks the parallel layout of a job, predicts its memory and speed, and says why. Starts nothing.");
+  command->add_option("JOB", options->path, "Job file, YAML or JSON")->required();
+  command->add_option("--devices", options->devices, "Overrule spec.resources.devices");
+  command->add_option("--devices-per-node", options->devices_per_node,
+                      "Overrule spec.resources.devicesPerNode");
+  command->add_option("--device-product", options->device_product,
+                      fmt::format("Overrule spec.resources.device.product; known are {}",
+                                  fmt::join(planner::device_names(), ", ")));
+  command->add_option("--engine-profile", options->engine_profile,
+                      "Constants of another engine, a YAML file");
+  command
+      ->add_option("--set", options->sets,
+                   "Overrule a field: PATH=VALUE, such as spec.training.sequenceLength=4096")
+      ->allow_extra_args(false);
+  command->add_flag("--all", options->all, "List every layout, also those that the rule would never pick");
+  command->add_option("-o,--output", options->output, "table, or json")
+      ->check(CLI::IsMember({"table", "json"}));
+  command->callback([options, &action] { action = [options] { return plan(*options); }; });
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,58 @@
+#include "planner/explain/table.h"
+
+#include <algorithm>
+
+namespace caravan::planner {
+namespace {
+
+size_t characters(const std::string& text) {
+  return static_cast<size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string aligned(const std::string& text, size_t width, Align align) {
+  const std::string padding(width - characters(text), ' ');
+  return align == Align::Right ? padding + text : text + padding;
+}
+
+std::string format_line(const std::vector<std::string>& cells, const std::vector<Column>& columns,
+                        const std::vector<size_t>& widths) {
+  std::string line = "  ";
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (i > 0) line += "  ";
+    line += aligned(cells[i], widths[i], columns[i].align);
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string format_table(const std::vector<Column>& columns,
+                         const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::string> titles;
+  std::vector<size_t> widths;
+  for (const Column& column : columns) {
+    titles.push_back(column.title);
+    widths.push_back(characters(column.title));
+  }
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], characters(row[i]));
+  }
+  const bool has_titles =
+      std::ranges::any_of(titles, [](const std::string& title) { return !title.empty(); });
+  std::string text = has_titles ? format_line(titles, columns, widths) : "";
+  for (const auto& row : rows) text += format_line(row, columns, widths);
+  return text;
+}
+
+std::string bar(int64_t value, int64_t full, int width) {
+  if (full <= 0 || value <= 0) return "";
+  const auto length =
+      static_cast<int64_t>(static_cast<double>(value) / static_cast<double>(full) * width + 0.5);
+  std::string text;
+  for (int64_t i = 0; i < std::clamp<int64_t>(length, 0, width); ++i) text += "█";
+  return text;
+}
+
+}  // namespace caravan::planner
