@@ -24,15 +24,16 @@ BlockSizes::BlockSizes(const StageShape& stage) {
   element = bytes_of(stage.storage);
   wide = stage.storage == ElementType::FP64 ? 8 : 4;
 
-  const int64_t heads = model.heads / stage.tensor;
-  const int64_t kv_heads = model.kv_heads / stage.tensor;
-  const int64_t ffn = model.ffn / stage.tensor;
+  heads = model.heads / stage.tensor * model.head_dim;
+  fused_heads = heads + 2 * (model.kv_heads / stage.tensor) * model.head_dim;
+  ffn = model.ffn / stage.tensor;
+
   local_hidden = local_tokens * model.hidden * element;
   full_hidden = tokens * model.hidden * element;
   statistics = local_tokens * wide;
-  qkv = tokens * (heads + 2 * kv_heads) * model.head_dim * element;
-  attention = tokens * heads * model.head_dim * element;
-  log_sums = tokens * heads * wide;
+  qkv = tokens * fused_heads * element;
+  attention = tokens * heads * element;
+  log_sums = tokens * (model.heads / stage.tensor) * wide;
   gate_up = tokens * 2 * ffn * element;
   gated = tokens * ffn * element;
 }

@@ -15,6 +15,12 @@ struct BlockSizes {
   int64_t element = 0;       // bytes of a stored element
   int64_t wide = 0;          // bytes of an element of statistics and sums
 
+  // Columns of this rank.
+  int64_t heads = 0;        // of all query heads
+  int64_t fused_heads = 0;  // of query, key and value heads
+  int64_t ffn = 0;
+
+  // Bytes of whole tensors.
   int64_t local_hidden = 0;  // local tokens × hidden
   int64_t full_hidden = 0;   // all tokens × hidden
   int64_t statistics = 0;    // one wide number per local token

@@ -24,23 +24,20 @@ std::vector<SavedTensor> layer_table(const StageShape& stage) {
   const ModelShape& model = stage.model;
   const ElementType type = stage.storage;
   const ElementType wide = wide_type(type);
-  const int64_t heads = model.heads / stage.tensor;
-  const int64_t kv_heads = model.kv_heads / stage.tensor;
-  const int64_t ffn = model.ffn / stage.tensor;
   const SavePolicy inner = stage.activation_checkpointing ? SavePolicy::Recompute : SavePolicy::Keep;
   const SavePolicy cheap = SavePolicy::Recompute;  // one pass over what is kept brings it back
   return {
       row("input", {sizes.local_tokens, model.hidden}, type, SavePolicy::Keep),
       row("attention_norm.scale", {sizes.local_tokens}, wide, inner),
       row("attention_norm.output", {sizes.tokens, model.hidden}, type, cheap),
-      row("query_key_value", {sizes.tokens, (heads + 2 * kv_heads) * model.head_dim}, type, inner),
-      row("attention.output", {sizes.tokens, heads * model.head_dim}, type, inner),
-      row("attention.log_sums", {sizes.tokens, heads}, wide, inner),
+      row("query_key_value", {sizes.tokens, sizes.fused_heads}, type, inner),
+      row("attention.output", {sizes.tokens, sizes.heads}, type, inner),
+      row("attention.log_sums", {sizes.tokens, model.heads / stage.tensor}, wide, inner),
       row("middle", {sizes.local_tokens, model.hidden}, type, inner),
       row("mlp_norm.scale", {sizes.local_tokens}, wide, inner),
       row("mlp_norm.output", {sizes.tokens, model.hidden}, type, cheap),
-      row("gate_up", {sizes.tokens, 2 * ffn}, type, inner),
-      row("gated", {sizes.tokens, ffn}, type, cheap),
+      row("gate_up", {sizes.tokens, 2 * sizes.ffn}, type, inner),
+      row("gated", {sizes.tokens, sizes.ffn}, type, cheap),
   };
 }
 

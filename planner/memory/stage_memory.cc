@@ -12,7 +12,8 @@ namespace {
 
 class Replay {
  public:
-  explicit Replay(const StageShape& stage) : stage_(stage), size_(stage), work_(stage) {}
+  explicit Replay(const StageShape& stage)
+      : stage_(stage), size_(stage), work_(stage), hidden_(stage.model.hidden) {}
 
   PhaseMemory forward() {
     if (stage_.has_embedding) embedding_forward();
@@ -57,6 +58,9 @@ class Replay {
     if (size_.gathers) tally_.communication(-size_.full_hidden);
   }
 
+  // A product's result, alive, is computed from matrices that share the dimension `inner`.
+  void multiply(int64_t inner) { tally_.pass_workspace(work_.product(inner)); }
+
   // A normed activation, all tokens of it.
   void take_normed() {
     tally_.workspace(size_.local_hidden);
@@ -88,20 +92,24 @@ class Replay {
     tally_.activations(size_.statistics);
     take_normed();
     tally_.activations(size_.qkv);
+    multiply(hidden_);
     release_normed();
     tally_.activations(size_.attention + size_.log_sums);
     tally_.pass_workspace(work_.attention_forward());
     tally_.activations(size_.full_hidden);
+    multiply(size_.heads);
     reduce();
     tally_.activations(size_.statistics);
     take_normed();
     tally_.activations(size_.gate_up);
+    multiply(hidden_);
     release_normed();
   }
 
   void layer_output() {
     tally_.workspace(size_.gated);
     tally_.activations(size_.full_hidden);
+    multiply(size_.ffn);
     tally_.workspace(-size_.gated);
     reduce();
   }
@@ -117,14 +125,16 @@ class Replay {
   void mlp_backward() {
     gather();
     tally_.workspace(size_.gated);
+    multiply(hidden_);
     tally_.pass_workspace(work_.swiglu_backward());
-    tally_.pass_workspace(work_.weight_gradient(stage_.model.hidden, stage_.model.ffn / stage_.tensor));
+    tally_.pass_workspace(work_.weight_gradient(hidden_, size_.ffn));
     tally_.workspace(-size_.gated);
     release_gathered();
     take_normed();
-    tally_.pass_workspace(work_.weight_gradient(2 * stage_.model.ffn / stage_.tensor, stage_.model.hidden));
+    tally_.pass_workspace(work_.weight_gradient(2 * size_.ffn, hidden_));
     release_normed();
     tally_.activations(size_.full_hidden);
+    multiply(2 * size_.ffn);
     tally_.activations(-size_.gate_up);
     reduce();
     tally_.activations(-size_.local_hidden);                     // the output's gradient
@@ -132,19 +142,19 @@ class Replay {
   }
 
   void attention_backward() {
-    const int64_t heads = stage_.model.heads / stage_.tensor * stage_.model.head_dim;
     gather();
-    tally_.pass_workspace(work_.weight_gradient(stage_.model.hidden, heads));
+    tally_.pass_workspace(work_.weight_gradient(hidden_, size_.heads));
     tally_.workspace(size_.attention);
+    multiply(hidden_);
     release_gathered();
     tally_.pass_workspace(work_.attention_backward());
     tally_.workspace(-size_.attention);
     tally_.activations(-size_.attention - size_.log_sums);
     take_normed();
-    tally_.pass_workspace(
-        work_.weight_gradient(size_.qkv / size_.element / size_.tokens, stage_.model.hidden));
+    tally_.pass_workspace(work_.weight_gradient(size_.fused_heads, hidden_));
     release_normed();
     tally_.activations(size_.full_hidden);
+    multiply(size_.fused_heads);
     tally_.activations(-size_.qkv);
     reduce();
     tally_.activations(-size_.local_hidden -
@@ -163,8 +173,10 @@ class Replay {
     take_normed();
     if (with_gradients) tally_.activations(size_.full_hidden);
     tally_.logits(work_.logits());
-    if (with_gradients)
-      tally_.pass_workspace(work_.weight_gradient(work_.local_vocabulary(), stage_.model.hidden));
+    if (with_gradients) {
+      multiply(work_.local_vocabulary());
+      tally_.pass_workspace(work_.weight_gradient(work_.local_vocabulary(), hidden_));
+    }
     tally_.logits(-work_.logits());
     release_normed();
     if (with_gradients) reduce();
@@ -175,6 +187,7 @@ class Replay {
   const StageShape& stage_;
   const BlockSizes size_;
   const Workspace work_;
+  const int64_t hidden_;
   Tally tally_;
 };
 

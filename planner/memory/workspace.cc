@@ -18,6 +18,24 @@ ScoreBlock score_block(int64_t sequence_length) {
   return {.queries = std::min(queries, sequence_length), .keys = std::min<int64_t>(512, sequence_length)};
 }
 
+// Blocks of oneDNN's products of bf16 matrices.
+constexpr int64_t kBlockRows = 256;
+constexpr int64_t kBlockColumns = 64;
+constexpr int64_t kBlockInner = 512;
+constexpr int64_t kProductBytes = 1024;
+
+int64_t block_rows(int64_t rows) {
+  const int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+  return (rows + blocks - 1) / blocks;
+}
+
+int64_t bf16_block(int64_t rows, int64_t columns) {
+  return rows * columns * bytes_of(ElementType::BF16);
+}
+int64_t sums_block(int64_t rows, int64_t columns) {
+  return rows * columns * bytes_of(ElementType::FP32);
+}
+
 }  // namespace
 
 // Per thread: scores, their maximum and sum, and the output; for bf16 also the rounded scores.
@@ -36,20 +54,38 @@ int64_t Workspace::attention_backward() const {
   const auto [queries, keys] = score_block(stage_.sequence_length);
   const int64_t one_sequence = size.attention / stage_.micro_batch_size;
   const int64_t wide = 2 * queries * keys + queries;
-  const int64_t rounded = stage_.storage == ElementType::BF16 ? 2 * queries * keys : 0;
+  const int64_t rounded = stage_.storage == ElementType::BF16 ? 3 * queries * keys : 0;
   const bool grouped = stage_.model.heads != stage_.model.kv_heads;
   return (grouped ? 4 : 3) * one_sequence + stage_.threads * (wide * size.wide + rounded * size.element);
 }
 
 int64_t Workspace::swiglu_backward() const {
-  return 0;
+  constexpr int64_t kBlockElements = 1 << 16;
+  const BlockSizes size(stage_);
+  const int64_t ffn = stage_.model.ffn / stage_.tensor;
+  return 2 * std::clamp<int64_t>(kBlockElements / ffn, 1, size.tokens) * ffn * size.element;
 }
 
+// Per thread: the other matrix repacked, sums in fp32.
+int64_t Workspace::product(int64_t inner) const {
+  if (stage_.storage != ElementType::BF16) return 0;
+  const BlockSizes size(stage_);
+  return stage_.threads * (kProductBytes + sums_block(block_rows(size.tokens), kBlockColumns) +
+                           bf16_block(std::min(inner, kBlockInner), kBlockColumns));
+}
+
+// A block of rows in storage type, to be added to the fp32 gradient, and what its product needs: both
+// matrices repacked.
 int64_t Workspace::weight_gradient(int64_t rows, int64_t columns) const {
   if (stage_.storage != ElementType::BF16) return 0;
-  constexpr int64_t kElements = 1 << 20;
-  const int64_t chunk = std::clamp<int64_t>(kElements / columns, 1, rows);
-  return chunk * columns * bytes_of(ElementType::BF16);
+  constexpr int64_t kBlockElements = 1 << 20;
+  const BlockSizes size(stage_);
+  const int64_t result_rows = std::clamp<int64_t>(kBlockElements / columns, 1, rows);
+  const int64_t packed_rows = block_rows(result_rows);
+  const bool sums_in_steps = size.tokens > 2 * kBlockInner - 1;
+  return bf16_block(result_rows, columns) +
+         stage_.threads * (kProductBytes + sums_block(packed_rows, sums_in_steps ? columns : kBlockColumns) +
+                           bf16_block(std::min(size.tokens, kBlockInner), packed_rows + kBlockColumns));
 }
 
 int64_t Workspace::all_reduce(int64_t bytes) const {

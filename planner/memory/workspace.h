@@ -1,4 +1,7 @@
 // Temporary tensors of the trainer's kernels and of the LibTorch functions they call, in bytes.
+//
+// Exact, but for what oneDNN allocates inside a product of bf16 matrices: blocks per thread whose size
+// depends on the processor. The formula fits those with AVX-512; it is a matter of a megabyte at most.
 #pragma once
 
 #include "planner/memory/block_table.h"
@@ -12,6 +15,9 @@ class Workspace {
   int64_t attention_forward() const;
   int64_t attention_backward() const;
   int64_t swiglu_backward() const;
+  // Of a product of all tokens' rows with a matrix, summing over `inner`.
+  int64_t product(int64_t inner) const;
+  // Of a weight's gradient, which sums over all tokens.
   int64_t weight_gradient(int64_t rows, int64_t columns) const;
   int64_t all_reduce(int64_t bytes) const;
 

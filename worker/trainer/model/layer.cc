@@ -97,6 +97,7 @@ at::Tensor Layer::mlp_backward(LayerSaved& saved, at::Tensor gradient_TD, Weight
   at::Tensor norm_gradient = mlp_norm_D.gradient;
   rms_norm_backward(middle_gradient_TD, saved.middle_TD, mlp_norm_D.value, saved.mlp_scale_T, gradient_TD,
                     norm_gradient);
+  gradient_TD.reset();
   saved.middle_TD.reset();
   saved.mlp_scale_T.reset();
   return middle_gradient_TD;

@@ -44,7 +44,7 @@ struct StageSaved;  // of one micro-batch
 
 struct StageOutput {
   at::Tensor activations_TD{};  // absent on the last stage; T = B·S tokens of this rank (÷ tensor size with
-                              // sequence parallelism)
+                                // sequence parallelism)
   double loss_sum = 0;  // last stage: sum of token losses, unscaled, equal on all ranks of the tensor group
   std::shared_ptr<StageSaved> saved{};
 };

@@ -1,0 +1,179 @@
+// What a stage allocates is what planner/memory/block_table.h says: to the byte, but for bf16 matrix
+// products, in which oneDNN allocates blocks that depend on the processor.
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <ostream>
+#include <thread>
+
+#include "planner/memory/block_table.h"
+#include "worker/trainer/comm/fake_communicator.h"
+#include "worker/trainer/memory/counting_allocator.h"
+#include "worker/trainer/model/stage.h"
+
+namespace caravan::trainer {
+namespace {
+
+using planner::ElementType;
+using planner::StageShape;
+
+struct Case {
+  const char* name;
+  ElementType storage = ElementType::FP32;
+  int64_t tensor = 1;
+  bool sequence_parallel = false;
+  bool activation_checkpointing = false;
+  int64_t kv_heads = 4;
+  int64_t micro_batch_size = 1;
+  int64_t sequence_length = 64;
+  int64_t vocab = 256;
+  bool has_embedding = true;
+  bool has_head = true;
+};
+
+void PrintTo(const Case& each, std::ostream* out) {
+  *out << each.name;
+}
+
+StageShape shape_of(const Case& each) {
+  StageShape stage;
+  stage.model.hidden = 64;
+  stage.model.layers = 3;
+  stage.model.heads = 8;
+  stage.model.kv_heads = each.kv_heads;
+  stage.model.head_dim = 8;
+  stage.model.ffn = 160;
+  stage.model.vocab = each.vocab;
+  stage.layers = 3;
+  stage.has_embedding = each.has_embedding;
+  stage.has_head = each.has_head;
+  stage.tensor = each.tensor;
+  stage.sequence_parallel = each.sequence_parallel;
+  stage.activation_checkpointing = each.activation_checkpointing;
+  stage.micro_batch_size = each.micro_batch_size;
+  stage.sequence_length = each.sequence_length;
+  stage.storage = each.storage;
+  return stage;
+}
+
+at::ScalarType scalar_type(ElementType type) {
+  return type == ElementType::BF16 ? at::kBFloat16 : type == ElementType::FP64 ? at::kDouble : at::kFloat;
+}
+
+constexpr int64_t kBlocksOfBf16Products = 512 << 10;
+
+// Runs work and holds the counter against the table, which is that of the rank with most of the vocabulary:
+// the first.
+template <typename Work>
+void expect_phase(const char* name, MemoryCounter& counter, const planner::PhaseMemory& table,
+                  int64_t tolerance, Work work) {
+  const int64_t before = counter.live_bytes();
+  counter.reset_peak();
+  work();
+  const int64_t peak = counter.peak_bytes() - before;
+  EXPECT_LE(std::abs(peak - table.peak.total()), tolerance)
+      << name << " allocates " << peak << " bytes at most, the table says " << table.peak.total();
+  EXPECT_EQ(counter.live_bytes() - before, table.after) << name << ": alive afterwards";
+}
+
+void check_rank(const StageShape& shape, Communicator& group, MemoryCounter& counter) {
+  const CountTo scope(counter);
+  const StagePlacement placement{.layers = static_cast<int>(shape.layers),
+                                 .has_embedding = shape.has_embedding,
+                                 .has_head = shape.has_head,
+                                 .tensor_rank = group.rank(),
+                                 .tensor_size = group.size()};
+  const at::ScalarType storage = scalar_type(shape.storage);
+  ParameterStore store = allocate_parameters(lay_out_parameters(shape.model, placement, 1), storage);
+  initialise_parameters(store, 1);
+  const planner::StageMemory table = planner::stage_memory(shape);
+  const int64_t without_stage = counter.live_bytes();
+  Stage stage({.model = shape.model,
+               .placement = placement,
+               .micro_batch_size = shape.micro_batch_size,
+               .sequence_length = shape.sequence_length,
+               .sequence_parallel = shape.sequence_parallel,
+               .activation_checkpointing = shape.activation_checkpointing,
+               .storage = storage},
+              store, group);
+  EXPECT_EQ(counter.live_bytes() - without_stage, table.constants);
+
+  const auto tokens = [&] {
+    return at::randint(0, shape.model.vocab, {shape.micro_batch_size, shape.sequence_length}, at::kLong);
+  };
+  const TokenBatch batch{.inputs_BS = tokens(), .targets_BS = tokens()};
+  const auto boundary_tensor = [&](bool present) {
+    return present ? at::randn(stage.boundary_shape(), storage) : at::Tensor();
+  };
+  const bool exact = shape.storage != ElementType::BF16;
+  const int64_t less_vocabulary = group.rank() == 0 ? 0 : table.forward.peak.logits / 64;
+  const int64_t tolerance = exact ? less_vocabulary : kBlocksOfBf16Products;
+  at::Tensor input = boundary_tensor(!shape.has_embedding);
+  StageOutput output;
+  expect_phase("forward", counter, table.forward, tolerance,
+               [&] { output = stage.forward(batch, std::move(input)); });
+  output.activations_TD.reset();
+  at::Tensor gradient = boundary_tensor(!shape.has_head);
+  expect_phase("backward", counter, table.backward, tolerance,
+               [&] { gradient = stage.backward(std::move(output.saved), std::move(gradient), nullptr); });
+  input = boundary_tensor(!shape.has_embedding);
+  expect_phase("evaluate", counter, table.evaluate, tolerance,
+               [&] { output = stage.evaluate(batch, std::move(input)); });
+}
+
+class StageMemory : public testing::TestWithParam<Case> {};
+
+TEST_P(StageMemory, IsWhatTheTableSays) {
+  at::set_num_threads(1);
+  const StageShape shape = shape_of(GetParam());
+  std::vector<MemoryCounter> counters(shape.tensor);
+  MemoryCounter other;
+  const CountingAllocator allocator(other);
+  const auto group = make_fake_group(static_cast<int>(shape.tensor));
+  std::vector<std::jthread> ranks;
+  for (const auto& communicator : group)
+    ranks.emplace_back([&, &own_group = *communicator] {
+      at::set_num_threads(1);
+      check_rank(shape, own_group, counters[own_group.rank()]);
+    });
+}
+
+const Case kCases[] = {
+    {.name = "Plain"},
+    {.name = "LongSequence", .sequence_length = 800},
+    {.name = "MiddleSequence", .sequence_length = 200},
+    {.name = "OddSequence", .sequence_length = 33},
+    {.name = "Sequences", .micro_batch_size = 3},
+    {.name = "UngroupedQueries", .kv_heads = 8},
+    {.name = "UngroupedSequences", .kv_heads = 8, .micro_batch_size = 2},
+    {.name = "Fp64", .storage = ElementType::FP64},
+    {.name = "Bf16", .storage = ElementType::BF16},
+    {.name = "Bf16LongSequence", .storage = ElementType::BF16, .sequence_length = 800},
+    {.name = "Bf16Checkpointing", .storage = ElementType::BF16, .activation_checkpointing = true},
+    {.name = "Checkpointing", .activation_checkpointing = true},
+    {.name = "ManyChunksOfLogits", .sequence_length = 192, .vocab = 40000},
+    {.name = "Bf16ManyChunksOfLogits", .storage = ElementType::BF16, .sequence_length = 192, .vocab = 40000},
+    {.name = "FirstStage", .has_head = false},
+    {.name = "MiddleStage", .has_embedding = false, .has_head = false},
+    {.name = "LastStage", .has_embedding = false},
+    {.name = "Tensor2", .tensor = 2},
+    {.name = "Tensor2Bf16", .storage = ElementType::BF16, .tensor = 2},
+    {.name = "Tensor2OddVocabulary", .tensor = 2, .vocab = 257},
+    {.name = "Tensor2Sequence", .tensor = 2, .sequence_parallel = true},
+    {.name = "Tensor4Sequence", .tensor = 4, .sequence_parallel = true},
+    {.name = "Tensor2SequenceBf16", .storage = ElementType::BF16, .tensor = 2, .sequence_parallel = true},
+    {.name = "Tensor2SequenceCheckpointing",
+     .tensor = 2,
+     .sequence_parallel = true,
+     .activation_checkpointing = true},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, StageMemory, testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace caravan::trainer
