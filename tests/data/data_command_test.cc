@@ -1,0 +1,303 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <random>
+#include <sstream>
+
+#include "common/process.h"
+#include "data/test_files.h"
+#include "data/token_dataset.h"
+
+namespace caravan {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+const std::string kCaravan = std::string(CARAVAN_BIN_DIR) + "/caravan";
+const std::string kTokenizer = std::string(CARAVAN_SOURCE_DIR) + "/tests/data/tiny_tokenizer.json";
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+class DataCommand : public testing::Test {
+ protected:
+  // arguments: as a shell reads them, in the folder of the test. before: what the shell does first.
+  Outcome run(const std::string& arguments, const std::string& before = "") const {
+    const data::TestFolder streams;
+    const std::string command = fmt::format("cd '{}' && {} '{}' data {} >'{}' 2>'{}'", folder_.path(""),
+                                            before.empty() ? "true &&" : before, kCaravan, arguments,
+                                            streams.path("out"), streams.path("err"));
+    const int status = std::system(command.c_str());
+    return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+            .out = contents(streams.path("out")),
+            .err = contents(streams.path("err"))};
+  }
+
+  std::vector<int64_t> tokens(const std::string& name) const {
+    const auto dataset = data::TokenDataset::open(folder_.path(name));
+    EXPECT_TRUE(dataset) << dataset.error().message;
+    if (!dataset) return {};
+    std::vector<int64_t> ids(static_cast<size_t>(dataset->tokens()));
+    EXPECT_TRUE(dataset->read(0, ids, std::numeric_limits<int64_t>::max()));
+    return ids;
+  }
+
+  // Names of everything in the folder of the test.
+  std::vector<std::string> entries() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_.path("")))
+      names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  const data::TestFolder folder_;
+};
+
+TEST_F(DataCommand, BytesBecomeTokens) {
+  folder_.write("a.txt", "Hi\xff");
+  folder_.write("b.txt", "!");
+  const Outcome outcome = run("tokenize --tokenizer byte a.txt b.txt -o train.bin");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(
+      outcome.out,
+      "train.bin: 4 tokens (uint16)\n"
+      "2 documents, 4 bytes, 4 tokens, 1.00 bytes per token, vocabulary 256, no token between documents\n");
+  EXPECT_THAT(tokens("train.bin"), ElementsAre('H', 'i', 255, '!'));
+}
+
+// The ids are those of the tokenizers library for Python.
+TEST_F(DataCommand, ATokenizerJsonGivesItsIds) {
+  folder_.write("a.txt", "In the beginning God created the heaven\n\n  and the earth. é水🦙 1234");
+  folder_.write("b.txt", "x");
+  const Outcome outcome = run(fmt::format("tokenize --tokenizer {} a.txt b.txt -o train.bin", kTokenizer));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("vocabulary 360, token 1 ends a document"));
+  EXPECT_EQ(
+      tokens("train.bin"),
+      (std::vector<int64_t>{42,  79,  260, 297, 72,  269, 79,  299, 222, 40,  330, 284, 272, 283, 288, 260,
+                            293, 66,  87,  282, 200, 200, 222, 266, 260, 325, 291, 258, 15,  222, 129, 104,
+                            164, 110, 114, 174, 255, 101, 249, 222, 18,  19,  20,  21,  1,   89,  1}));
+}
+
+TEST_F(DataCommand, TheTokenBetweenDocumentsIsTheUsersChoice) {
+  folder_.write("a.txt", "x");
+  const std::string command = fmt::format("tokenize --force --tokenizer {} a.txt -o train.bin ", kTokenizer);
+  EXPECT_EQ(run(command + "--end-of-text none").exit_code, 0);
+  EXPECT_EQ(tokens("train.bin").size(), 1U);
+  EXPECT_EQ(run(command + "--end-of-text '<|begin_of_text|>'").exit_code, 0);
+  EXPECT_EQ(tokens("train.bin").back(), 0);
+}
+
+std::string long_text() {
+  const std::array<std::string, 12> words{"the ", "Lord ", "beginning", "\n",      "\n\n", "  ",
+                                          "é",    "水",    "🦙 ",     "1234567", ", ",   "x"};
+  std::mt19937 random(7);
+  std::string text;
+  while (text.size() < 700'000) text += words[random() % words.size()];
+  return text;
+}
+
+TEST_F(DataCommand, ALongTextGivesTheIdsOfTheTokenizersLibrary) {
+  if (!fs::exists(CARAVAN_PYTHON)) GTEST_SKIP() << "needs " << CARAVAN_PYTHON << " with tokenizers";
+  const std::string text = folder_.write("long.txt", long_text());
+  const std::string script = std::string(CARAVAN_SOURCE_DIR) + "/tests/data/reference_ids.py";
+  const std::string oracle =
+      fmt::format("'{}' '{}' '{}' '{}' >'{}'", CARAVAN_PYTHON, script, kTokenizer, text, folder_.path("ids"));
+  ASSERT_EQ(std::system(oracle.c_str()), 0);
+  std::istringstream stream(contents(folder_.path("ids")));
+  const std::vector<int64_t> expected{std::istream_iterator<int64_t>(stream), {}};
+  ASSERT_GT(expected.size(), 100'000U);
+
+  ASSERT_EQ(run(fmt::format("tokenize --tokenizer {} --end-of-text none long.txt -o train.bin", kTokenizer))
+                .exit_code,
+            0);
+  EXPECT_TRUE(tokens("train.bin") == expected);
+}
+
+TEST_F(DataCommand, StandardInputIsAText) {
+  const Outcome outcome = run("tokenize --tokenizer byte - -o train.bin", "printf abc |");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(tokens("train.bin"), ElementsAre('a', 'b', 'c'));
+}
+
+TEST_F(DataCommand, TheLastPartGoesToTheValidationFile) {
+  folder_.write("a.txt", "0123456789");
+  const Outcome outcome = run(
+      "tokenize --tokenizer byte a.txt -o train.bin --validation-fraction 0.3 --validation-output val.bin");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("train.bin: 7 tokens"), HasSubstr("val.bin: 3 tokens")));
+  EXPECT_THAT(tokens("train.bin"), ElementsAre('0', '1', '2', '3', '4', '5', '6'));
+  EXPECT_THAT(tokens("val.bin"), ElementsAre('7', '8', '9'));
+}
+
+TEST_F(DataCommand, BadInputEndsWithCode2AndLeavesNothing) {
+  folder_.write("text.txt", "words");
+  folder_.write("latin.txt", "caf\xe9");
+  folder_.write("empty.txt", "");
+  folder_.write("precious.bin", "precious");
+  folder_.write("not.json", "{\"model\": 7}");
+  folder_.write("deep.json", "{\"normalizer\": " + std::string(100'000, '['));
+  // The library panics over a prefix that is longer than the tokens.
+  folder_.write("panic.json", R"({"model": {"type": "BPE", "continuing_subword_prefix": "###",
+                                             "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})");
+  fs::create_directory(folder_.path("folder"));
+  const std::string tokenizer = "--tokenizer " + kTokenizer;
+  const std::pair<std::string, std::string> cases[] = {
+      {"tokenize --tokenizer byte missing.txt -o o.bin", "missing.txt: cannot read: No such file"},
+      {"tokenize --tokenizer byte text.txt missing.txt -o o.bin", "missing.txt: cannot read: No such file"},
+      {"tokenize --tokenizer byte folder -o o.bin", "folder: cannot read: Is a directory"},
+      {"tokenize --tokenizer byte empty.txt -o o.bin", "the texts hold no tokens"},
+      {"tokenize --tokenizer byte text.txt -o precious.bin", "precious.bin: exists already; give --force"},
+      {"tokenize --tokenizer byte text.txt -o folder", "folder: is a folder"},
+      {"tokenize --tokenizer byte text.txt -o missing/o.bin", "missing/o.bin: cannot create: No such file"},
+      {"tokenize --tokenizer byte text.txt", "--output is required"},
+      {"tokenize text.txt -o o.bin", "--tokenizer is required"},
+      {"tokenize --tokenizer byte -o o.bin", "TEXT is required"},
+      {"tokenize --tokenizer missing.json text.txt -o o.bin", "missing.json: cannot open: No such file"},
+      {"tokenize --tokenizer not.json text.txt -o o.bin", "not.json: not a tokenizer"},
+      {"tokenize --tokenizer deep.json text.txt -o o.bin", "deep.json: not a tokenizer: recursion limit"},
+      {"tokenize --tokenizer panic.json text.txt -o o.bin", "panic.json: not a tokenizer: internal error"},
+      {"tokenize --tokenizer empty.txt text.txt -o o.bin", "empty.txt: not a tokenizer"},
+      {"tokenize --tokenizer folder text.txt -o o.bin", "folder/tokenizer.json: cannot open"},
+      {"tokenize " + tokenizer + " latin.txt -o o.bin", "latin.txt: not UTF-8 at byte 3"},
+      {"tokenize " + tokenizer + " --end-of-text '<|stop|>' text.txt -o o.bin", "has no token <|stop|>"},
+      {"tokenize --tokenizer byte --end-of-text '</s>' text.txt -o o.bin",
+       "--end-of-text: the byte tokenizer"},
+      {"tokenize --tokenizer byte text.txt -o o.bin --validation-fraction 0.1", "--validation-output"},
+      {"tokenize --tokenizer byte text.txt -o o.bin --validation-output v.bin", "--validation-fraction"},
+      {"tokenize --tokenizer byte text.txt -o o.bin --validation-fraction 1.5 --validation-output v.bin",
+       "1.5"},
+      {"tokenize --tokenizer byte text.txt -o o.bin --validation-fraction 0.01 --validation-output v.bin",
+       "leave one of the two files empty"},
+      {"tokenize --tokenizer byte text.txt -o o.bin --validation-fraction 0.5 --validation-output o.bin",
+       "o.bin: is the output for training and for validation"},
+      {"inspect missing.bin", "missing.bin: cannot open"},
+      {"inspect text.txt", "text.txt: not a token file"},
+      {"inspect empty.txt", "empty.txt: is empty"},
+      {"inspect folder", "folder: no token files"},
+      {"inspect", "PATH is required"},
+      {"inspect -o yaml text.txt", "yaml"},
+      {"", "subcommand is required"},
+  };
+  const std::vector<std::string> before = entries();
+  for (const auto& [arguments, message] : cases) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments << "\n" << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(message)) << arguments;
+    EXPECT_EQ(outcome.out, "") << arguments;
+    EXPECT_EQ(entries(), before) << arguments;
+  }
+  EXPECT_EQ(contents(folder_.path("precious.bin")), "precious");
+}
+
+TEST_F(DataCommand, ForceReplacesAFile) {
+  folder_.write("text.txt", "words");
+  folder_.write("o.bin", "old");
+  EXPECT_EQ(run("tokenize --tokenizer byte text.txt -o o.bin --force").exit_code, 0);
+  EXPECT_EQ(tokens("o.bin").size(), 5U);
+}
+
+TEST_F(DataCommand, AFullDiskLeavesNothing) {
+  const Outcome outcome = run("tokenize --tokenizer byte /dev/zero -o o.bin", "ulimit -f 4096 &&");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("o.bin: cannot write: File too large"), HasSubstr("make room")));
+  EXPECT_THAT(entries(), IsEmpty());
+}
+
+// Waits for the hidden file: from then on signals are handled.
+void wait_for_new_file(const UniqueFd& watch) {
+  std::array<char, 4096> event{};
+  ASSERT_GT(::read(watch.get(), event.data(), event.size()), 0);
+}
+
+TEST_F(DataCommand, AnInterruptionLeavesNothing) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const UniqueFd watch(::inotify_init1(IN_CLOEXEC));
+    ASSERT_GE(::inotify_add_watch(watch.get(), folder_.path("").c_str(), IN_CREATE), 0);
+    auto process = Process::spawn(
+        {.program = kCaravan,
+         .arguments = {"data", "tokenize", "--tokenizer", "byte", "/dev/zero", "-o", folder_.path("o.bin")}});
+    ASSERT_TRUE(process) << process.error().message;
+    wait_for_new_file(watch);
+    process->signal_group(signal);
+    EXPECT_EQ(process->wait(), (ExitStatus{.exit_code = 130, .signal = 0})) << signal;
+    EXPECT_THAT(entries(), IsEmpty());
+  }
+}
+
+TEST_F(DataCommand, AnInterruptionEndsTheWaitForStandardInput) {
+  const UniqueFd watch(::inotify_init1(IN_CLOEXEC));
+  ASSERT_GE(::inotify_add_watch(watch.get(), folder_.path("").c_str(), IN_CREATE), 0);
+  const auto silent = make_pipe();
+  ASSERT_TRUE(silent);
+  auto process = Process::spawn(
+      {.program = "/bin/sh",
+       .arguments = {"-c", fmt::format("exec '{}' data tokenize --tokenizer byte - -o '{}' <&{}", kCaravan,
+                                       folder_.path("o.bin"), silent->read_end.get())},
+       .inherited_fds = {silent->read_end.get()}});
+  ASSERT_TRUE(process) << process.error().message;
+  wait_for_new_file(watch);
+  process->signal_group(SIGINT);
+  EXPECT_EQ(process->wait(), (ExitStatus{.exit_code = 130, .signal = 0}));
+  EXPECT_THAT(entries(), IsEmpty());
+}
+
+TEST_F(DataCommand, InspectTellsWhatStandsInTheFiles) {
+  folder_.write("corpus/a.bin", data::llm_c_file(std::vector<uint16_t>{3, 1, 4}).bytes());
+  folder_.write("corpus/b.bin", data::bytes_of(std::vector<int32_t>{1, 5}));
+  folder_.write("corpus/b.idx", data::megatron_index(4, 4, {1, 1}).bytes());
+  const Outcome text = run("inspect corpus");
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_EQ(text.out,
+            "corpus/a.bin: llm.c, uint16, 3 tokens\n"
+            "corpus/b.bin: Megatron, int32, 2 tokens, 2 documents\n"
+            "files            2\n"
+            "tokens           5\n"
+            "documents        not recorded\n"
+            "largest token    5: the model needs vocabSize 6 or more\n"
+            "first tokens     3 1 4 1 5\n");
+  const Outcome json = run("inspect corpus/b.bin -o json");
+  EXPECT_EQ(json.exit_code, 0) << json.err;
+  EXPECT_EQ(
+      json.out,
+      R"({"files":[{"path":"corpus/b.bin","format":"Megatron","type":"int32","tokens":2,"documents":2}],)"
+      R"("tokens":2,"documents":2,"largestToken":5,"vocabSize":6,"firstTokens":[1,5]})"
+      "\n");
+}
+
+TEST_F(DataCommand, InspectNamesANegativeToken) {
+  folder_.write("b.bin", data::bytes_of(std::vector<int32_t>{1, -5}));
+  folder_.write("b.idx", data::megatron_index(4, 4, {2}).bytes());
+  const Outcome outcome = run("inspect b.bin");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, StartsWith("b.bin: token 1 has id -5"));
+}
+
+}  // namespace
+}  // namespace caravan
