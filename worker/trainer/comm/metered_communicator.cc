@@ -9,14 +9,14 @@ int64_t bytes_of(const at::Tensor& tensor) {
 
 struct Gauge {
   std::string axis;
-  TransferMeter& meter;
-  PhaseClock& clock;
+  Instruments instruments;
 
   template <typename Action>
   void measure(const char* operation, int64_t bytes, Phase phase, Action&& action) const {
-    const PhaseClock::Scope scope(clock, phase);
+    const PhaseClock::Scope scope(instruments.clock, phase);
+    const CountTo charge(instruments.memory);
     action();
-    meter.add(operation, axis, bytes, scope.seconds());
+    instruments.meter.add(operation, axis, bytes, scope.seconds());
   }
 };
 
@@ -39,9 +39,8 @@ class MeteredTransfer final : public PendingTransfer {
 
 class MeteredCommunicator final : public Communicator {
  public:
-  MeteredCommunicator(std::unique_ptr<Communicator> group, std::string axis, TransferMeter& meter,
-                      PhaseClock& clock)
-      : group_(std::move(group)), gauge_{std::move(axis), meter, clock} {}
+  MeteredCommunicator(std::unique_ptr<Communicator> group, std::string axis, const Instruments& instruments)
+      : group_(std::move(group)), gauge_{std::move(axis), instruments} {}
 
   int rank() const override { return group_->rank(); }
   int size() const override { return group_->size(); }
@@ -96,8 +95,8 @@ void TransferMeter::add(const std::string& operation, const std::string& axis, i
 }
 
 std::unique_ptr<Communicator> metered(std::unique_ptr<Communicator> group, std::string axis,
-                                      TransferMeter& meter, PhaseClock& clock) {
-  return std::make_unique<MeteredCommunicator>(std::move(group), std::move(axis), meter, clock);
+                                      const Instruments& instruments) {
+  return std::make_unique<MeteredCommunicator>(std::move(group), std::move(axis), instruments);
 }
 
 }  // namespace caravan::trainer

@@ -13,6 +13,7 @@
 
 #include "worker/trainer/comm/communicator.h"
 #include "worker/trainer/loop/phase_clock.h"
+#include "worker/trainer/memory/counting_allocator.h"
 
 namespace caravan::trainer {
 
@@ -33,8 +34,14 @@ class TransferMeter {
   Counts counts_;
 };
 
-// Meter and clock outlive the communicator and its transfers.
+struct Instruments {
+  TransferMeter& meter;
+  PhaseClock& clock;
+  MemoryCounter& memory;
+};
+
+// The instruments outlive the communicator and its transfers.
 std::unique_ptr<Communicator> metered(std::unique_ptr<Communicator> group, std::string axis,
-                                      TransferMeter& meter, PhaseClock& clock);
+                                      const Instruments& instruments);
 
 }  // namespace caravan::trainer

@@ -30,6 +30,7 @@ void MemoryCounter::add(int64_t bytes) {
   int64_t peak = peak_bytes();
   while (live > peak && !peak_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
   }
+  if (listener_ != nullptr) listener_->grown();
 }
 
 CountingAllocator::CountingAllocator(MemoryCounter& counter)

@@ -14,8 +14,17 @@
 
 namespace caravan::trainer {
 
+// Hears of every allocation, on the thread that makes it.
+class GrowthListener {
+ public:
+  virtual ~GrowthListener() = default;
+  virtual void grown() = 0;
+};
+
 class MemoryCounter {
  public:
+  explicit MemoryCounter(GrowthListener* listener = nullptr) : listener_(listener) {}
+
   int64_t live_bytes() const { return live_.load(std::memory_order_relaxed); }
   int64_t peak_bytes() const { return peak_.load(std::memory_order_relaxed); }
   // The peak counts anew from what is alive now.
@@ -27,6 +36,7 @@ class MemoryCounter {
  private:
   std::atomic<int64_t> live_ = 0;
   std::atomic<int64_t> peak_ = 0;
+  GrowthListener* const listener_;
 };
 
 class CountingAllocator final : public c10::Allocator {

@@ -175,12 +175,20 @@ ParameterView ParameterStore::view(std::string_view name) const {
 }
 
 // Zeros, also between the parameters, so that sums and norms over whole buckets are right.
-ParameterStore allocate_parameters(ParameterLayout layout, at::ScalarType storage) {
+ParameterStore allocate_values(ParameterLayout layout, at::ScalarType storage) {
   const int64_t elements = layout.elements;
-  const at::ScalarType wide = storage == at::kDouble ? at::kDouble : at::kFloat;
-  return {.layout = std::move(layout),
-          .values = at::zeros({elements}, storage),
-          .gradients = at::zeros({elements}, wide)};
+  return {.layout = std::move(layout), .values = at::zeros({elements}, storage), .gradients = {}};
+}
+
+void allocate_gradients(ParameterStore& store) {
+  const at::ScalarType wide = store.values.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  store.gradients = at::zeros({store.layout.elements}, wide);
+}
+
+ParameterStore allocate_parameters(ParameterLayout layout, at::ScalarType storage) {
+  ParameterStore store = allocate_values(std::move(layout), storage);
+  allocate_gradients(store);
+  return store;
 }
 
 }  // namespace caravan::trainer

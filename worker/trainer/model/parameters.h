@@ -102,6 +102,9 @@ struct ParameterStore {
 };
 
 ParameterStore allocate_parameters(ParameterLayout layout, at::ScalarType storage);
+// The same in two parts.
+ParameterStore allocate_values(ParameterLayout layout, at::ScalarType storage);
+void allocate_gradients(ParameterStore& store);
 void initialise_parameters(ParameterStore& store, uint64_t seed);
 
 }  // namespace caravan::trainer

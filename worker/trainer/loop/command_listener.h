@@ -1,0 +1,32 @@
+// Hears the agent's commands while the rank works. When the agent's end of the pipe closes, the agent is
+// gone: the process ends at once, so that no orphan stays.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "common/unique_fd.h"
+
+namespace caravan::trainer {
+
+class CommandListener {
+ public:
+  // fd: -1 hears nothing.
+  explicit CommandListener(int fd);
+  ~CommandListener();
+
+  // The step after which to stop; 0: the one that runs.
+  std::optional<int> stop_after_step() const;
+
+ private:
+  void listen(int fd);
+  void obey(const std::string& line);
+
+  static constexpr int kNone = -1;
+  std::atomic<int> stop_after_step_ = kNone;
+  UniqueFd leave_;
+  std::thread thread_;
+};
+
+}  // namespace caravan::trainer

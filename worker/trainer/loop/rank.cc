@@ -1,0 +1,96 @@
+#include "worker/trainer/loop/rank.h"
+
+#include <numeric>
+
+namespace caravan::trainer {
+namespace {
+
+MeshShape mesh_shape(const planner::Layout& layout) {
+  return {.tensor = layout.tensor, .data = layout.data, .pipeline = layout.pipeline};
+}
+
+std::unique_ptr<GlooRendezvous> meet(const TrainerOptions& options) {
+  if (options.rendezvous.world_size == 1) return nullptr;
+  return std::make_unique<GlooRendezvous>(options.rendezvous);
+}
+
+Mesh form_metered_mesh(Rank& rank) {
+  const Instruments instruments{rank.meter, rank.clock, rank.ledger.counter(MemoryUse::Communication)};
+  const auto factory = [&](const GroupRequest& request) {
+    auto group = rank.rendezvous->form_group(request.name, request.rank, request.size);
+    return metered(std::move(group), request.axis, instruments);
+  };
+  return form_mesh(mesh_shape(rank.options.layout), rank.options.rendezvous.rank, factory);
+}
+
+StagePlacement placement_of(const planner::Layout& layout, const MeshPosition& position) {
+  const auto stage = layout.layers_per_stage.begin() + position.pipeline;
+  return {.first_layer = std::accumulate(layout.layers_per_stage.begin(), stage, 0),
+          .layers = *stage,
+          .has_embedding = position.pipeline == 0,
+          .has_head = position.pipeline == layout.pipeline - 1,
+          .tensor_rank = position.tensor,
+          .tensor_size = layout.tensor};
+}
+
+ParameterStore make_parameters(const Rank& rank) {
+  ParameterLayout layout = lay_out_parameters(rank.options.model, rank.placement, rank.options.layout.data);
+  ParameterStore store;
+  {
+    const CountTo charge(rank.ledger.counter(MemoryUse::Parameters));
+    store = allocate_values(std::move(layout), rank.storage);
+  }
+  {
+    const CountTo charge(rank.ledger.counter(MemoryUse::Gradients));
+    allocate_gradients(store);
+  }
+  initialise_parameters(store, rank.options.data.seed);
+  return store;
+}
+
+std::unique_ptr<Optimizer> make_optimizer(Rank& rank) {
+  const CountTo charge(rank.ledger.counter(MemoryUse::Optimizer));
+  return std::make_unique<Optimizer>(rank.parameters, *rank.mesh.data, rank.options.optimizer.adamw,
+                                     rank.options.layout.zero_stage);
+}
+
+std::unique_ptr<Stage> make_stage(Rank& rank) {
+  const CountTo charge(rank.ledger.counter(MemoryUse::Workspace));
+  const StageOptions options{.model = rank.options.model,
+                             .placement = rank.placement,
+                             .micro_batch_size = rank.options.layout.micro_batch_size,
+                             .sequence_length = rank.options.data.sequence_length,
+                             .sequence_parallel = rank.options.layout.sequence_parallel,
+                             .activation_checkpointing = rank.options.layout.activation_checkpointing,
+                             .storage = rank.storage};
+  return std::make_unique<Stage>(options, rank.parameters, *rank.mesh.tensor);
+}
+
+}  // namespace
+
+Rank::Rank(const TrainerOptions& trainer_options, MemoryLedger& memory_ledger)
+    : options(trainer_options),
+      ledger(memory_ledger),
+      rendezvous(meet(options)),
+      mesh(form_metered_mesh(*this)),
+      placement(placement_of(options.layout, mesh.position)),
+      storage(options.precision == Precision::BF16 ? at::kBFloat16 : at::kFloat),
+      parameters(make_parameters(*this)),
+      optimizer(make_optimizer(*this)),
+      stage(make_stage(*this)) {}
+
+BatchOptions batch_options(const TrainerOptions& options) {
+  const planner::Layout& layout = options.layout;
+  const MeshPosition position = position_of(options.rendezvous.rank, mesh_shape(layout));
+  return {.sequence_length = options.data.sequence_length,
+          .global_batch_sequences = options.data.global_batch_sequences,
+          .micro_batch_size = layout.micro_batch_size,
+          .vocabulary = options.model.vocab,
+          .seed = options.data.seed,
+          .data_rank = position.data,
+          .data_size = layout.data,
+          .reads_inputs = position.pipeline == 0,
+          .reads_targets = position.pipeline == layout.pipeline - 1};
+}
+
+}  // namespace caravan::trainer

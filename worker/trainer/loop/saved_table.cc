@@ -1,0 +1,62 @@
+#include "worker/trainer/loop/saved_table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "planner/memory/block_table.h"
+
+namespace caravan::trainer {
+namespace {
+
+planner::StageShape stage_shape(const TrainerOptions& options, int stage) {
+  return {.model = options.model,
+          .layers = options.layout.layers_per_stage[static_cast<std::size_t>(stage)],
+          .has_embedding = stage == 0,
+          .has_head = stage == options.layout.pipeline - 1,
+          .tensor = options.layout.tensor,
+          .sequence_parallel = options.layout.sequence_parallel,
+          .activation_checkpointing = options.layout.activation_checkpointing,
+          .micro_batch_size = options.layout.micro_batch_size,
+          .sequence_length = options.data.sequence_length,
+          .storage =
+              options.precision == Precision::BF16 ? planner::ElementType::BF16 : planner::ElementType::FP32,
+          .threads = options.threads};
+}
+
+std::string name_of(planner::ElementType type) {
+  switch (type) {
+    case planner::ElementType::BF16:
+      return "bf16";
+    case planner::ElementType::FP32:
+      return "fp32";
+    case planner::ElementType::FP64:
+      return "fp64";
+    case planner::ElementType::INT64:
+      return "int64";
+  }
+  return {};
+}
+
+SavedTensorRecord record_of(const planner::SavedTensor& tensor, const std::string& name, int64_t copies) {
+  std::string shape = fmt::format("{}", fmt::join(tensor.shape, "x"));
+  if (copies > 1) shape = fmt::format("{}x{}", copies, shape);
+  return {.name = name,
+          .shape = shape,
+          .dtype = name_of(tensor.type),
+          .bytes = copies * tensor.bytes,
+          .policy = tensor.policy == planner::SavePolicy::Keep ? "keep" : "recompute"};
+}
+
+}  // namespace
+
+std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, int stage) {
+  const planner::StageShape shape = stage_shape(options, stage);
+  std::vector<SavedTensorRecord> records;
+  for (const planner::SavedTensor& tensor : planner::layer_table(shape))
+    records.push_back(record_of(tensor, "layer." + tensor.name, shape.layers));
+  for (const planner::SavedTensor& tensor : planner::stage_ends_table(shape))
+    records.push_back(record_of(tensor, tensor.name, 1));
+  return records;
+}
+
+}  // namespace caravan::trainer

@@ -1,0 +1,14 @@
+// The table of what one micro-batch keeps on a stage, as a rank reports it at the start.
+#pragma once
+
+#include <vector>
+
+#include "worker/trainer/loop/reporter.h"
+#include "worker/trainer/loop/trainer_options.h"
+
+namespace caravan::trainer {
+
+// Rows of a layer stand for all layers of the stage.
+std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, int stage);
+
+}  // namespace caravan::trainer

@@ -1,0 +1,225 @@
+#include "worker/trainer/loop/trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "planner/model/flops.h"
+#include "worker/trainer/loop/gradient_dump.h"
+#include "worker/trainer/loop/saved_table.h"
+#include "worker/trainer/optim/gradient_norm.h"
+#include "worker/trainer/optim/gradient_sync.h"
+#include "worker/trainer/pipeline/executor.h"
+
+namespace caravan::trainer {
+namespace {
+
+std::vector<Action> training_actions(const Rank& rank) {
+  const planner::Layout& layout = rank.options.layout;
+  const auto micro_batches = static_cast<int>(rank.options.micro_batches());
+  return add_transfers(planner::generate_schedule(layout.schedule, layout.pipeline, micro_batches),
+                       rank.mesh.position.pipeline);
+}
+
+std::vector<Action> evaluation_actions(const Rank& rank) {
+  return add_transfers(
+      forward_only(rank.options.layout.pipeline, static_cast<int>(rank.options.micro_batches())),
+      rank.mesh.position.pipeline);
+}
+
+double tokens_per_batch(const TrainerOptions& options) {
+  return static_cast<double>(options.data.global_batch_sequences * options.data.sequence_length);
+}
+
+int64_t real_elements(const ParameterLayout& layout) {
+  int64_t elements = 0;
+  for (const Parameter& parameter : layout.parameters) elements += parameter.elements;
+  return elements;
+}
+
+// Gradients longer than the limit are scaled down to it.
+double clip_factor(double norm, double limit) {
+  return limit > 0 && norm > limit ? limit / norm : 1;
+}
+
+double seconds_since(PhaseClock::Clock::time_point begin) {
+  return std::chrono::duration<double>(PhaseClock::Clock::now() - begin).count();
+}
+
+}  // namespace
+
+Result<RankData> open_data(const TrainerOptions& options) {
+  const BatchOptions batches = batch_options(options);
+  Result<BatchReader> training = BatchReader::open(options.data.path, batches);
+  if (!training) return tl::unexpected(training.error());
+  RankData data{.training = *std::move(training), .validation = std::nullopt};
+  if (options.evaluation.every_steps == 0) return data;
+  Result<BatchReader> validation = BatchReader::open(options.data.validation_path, batches);
+  if (!validation) return tl::unexpected(validation.error());
+  data.validation = *std::move(validation);
+  return data;
+}
+
+Trainer::Trainer(Rank& rank, RankData data, const Reporter& reporter, const CommandListener& commands)
+    : rank_(rank),
+      options_(rank.options),
+      data_(std::move(data)),
+      reporter_(reporter),
+      commands_(commands),
+      place_{.stage = *rank.stage,
+             .storage = rank.storage,
+             .clock = rank.clock,
+             .received = rank.ledger.counter(MemoryUse::Communication)},
+      training_actions_(training_actions(rank)),
+      evaluation_actions_(evaluation_actions(rank)),
+      norm_ranges_(ranges_in_norm(rank.parameters.layout,
+                                  {.rank = rank.mesh.position.data, .size = rank.mesh.shape.data},
+                                  rank.placement)) {}
+
+Outcome Trainer::train() {
+  report_start();
+  int finished = 0;
+  while (finished < options_.steps) {
+    Step step;
+    step.number = finished + 1;
+    if (Outcome ran = run(step); !ran) return ran;
+    finished = step.number;
+    if (step.verdict.stop_after_step <= finished) break;
+  }
+  rank_.mesh.world->barrier();
+  report_finish(finished);
+  return {};
+}
+
+Outcome Trainer::run(Step& step) {
+  step.begin = PhaseClock::Clock::now();
+  rank_.clock.take();
+  if (Outcome read = read_tokens(step); !read) return read;
+  compute_gradients(step);
+  sum_over_ranks(step);
+  if (Outcome dumped = dump_gradients_if_asked(step); !dumped) return dumped;
+  agree_on(step);
+  update_weights(step);
+  if (Outcome evaluated = evaluate_if_due(step); !evaluated) return evaluated;
+  report(step);
+  return check_finite(step);
+}
+
+Outcome Trainer::read_tokens(Step& step) {
+  const PhaseClock::Scope scope(rank_.clock, Phase::kData);
+  Result<StepTokens> tokens = data_.training.read(step.number - 1);
+  if (!tokens) return invalid_input(tokens.error().message);
+  step.tokens = *std::move(tokens);
+  return {};
+}
+
+void Trainer::compute_gradients(Step& step) {
+  rank_.parameters.gradients.zero_();
+  TrainingWork work(place_, step.tokens);
+  execute(training_actions_, work, *rank_.mesh.pipeline);
+  step.loss_sum = work.loss_sum();
+  step.tokens = {};
+}
+
+void Trainer::sum_over_ranks(Step&) {
+  const PhaseClock::Scope scope(rank_.clock, Phase::kCommunication);
+  sum_gradients(
+      rank_.parameters, rank_.mesh,
+      {.sequence_parallel = options_.layout.sequence_parallel, .zero_stage = options_.layout.zero_stage});
+}
+
+Outcome Trainer::dump_gradients_if_asked(const Step& step) {
+  if (step.number != 1 || options_.gradient_dump_directory.empty()) return {};
+  gather_slices(rank_.parameters.layout, rank_.parameters.gradients, *rank_.mesh.data);
+  const Status dumped = dump_gradients(rank_.parameters, rank_.mesh, options_.gradient_dump_directory);
+  if (!dumped) return invalid_input(dumped.error().message);
+  return {};
+}
+
+StepShare Trainer::share_of(const Step& step) const {
+  const bool speaks_for_its_sequences = rank_.last_stage() && rank_.mesh.position.tensor == 0;
+  const std::optional<int> stop = commands_.stop_after_step();
+  return {.loss_sum = speaks_for_its_sequences ? step.loss_sum : 0,
+          .squared_gradient_norm = sum_of_squares(rank_.parameters.gradients, norm_ranges_),
+          .stop_after_step = stop.value_or(kNoStop)};
+}
+
+void Trainer::agree_on(Step& step) {
+  const PhaseClock::Scope scope(rank_.clock, Phase::kOptimizer);
+  step.verdict = agree(*rank_.mesh.world, share_of(step));
+  step.skipped = !step.verdict.finite();
+  nonfinite_in_a_row_ = step.skipped ? nonfinite_in_a_row_ + 1 : 0;
+}
+
+void Trainer::update_weights(Step& step) {
+  const PhaseClock::Scope scope(rank_.clock, Phase::kOptimizer);
+  step.learning_rate = learning_rate_at(options_.optimizer.learning_rate, step.number);
+  if (step.skipped) return;
+  rank_.optimizer->update(step.learning_rate,
+                          clip_factor(step.verdict.gradient_norm, options_.optimizer.clip_norm));
+}
+
+Outcome Trainer::evaluate_if_due(Step& step) {
+  const int every = options_.evaluation.every_steps;
+  if (every == 0 || step.number % every != 0) return {};
+  StepShare share;
+  for (int batch = 0; batch < options_.evaluation.batches; ++batch) {
+    Result<StepTokens> tokens = data_.validation->read(batch);
+    if (!tokens) return invalid_input(tokens.error().message);
+    EvaluationWork work(place_, *tokens);
+    execute(evaluation_actions_, work, *rank_.mesh.pipeline);
+    if (rank_.last_stage() && rank_.mesh.position.tensor == 0) share.loss_sum += work.loss_sum();
+  }
+  const double loss_sum = agree(*rank_.mesh.world, share).loss_sum;
+  step.validation_loss = loss_sum / (tokens_per_batch(options_) * options_.evaluation.batches);
+  return {};
+}
+
+Outcome Trainer::check_finite(const Step& step) {
+  if (nonfinite_in_a_row_ < options_.optimizer.max_nonfinite_steps) return {};
+  return tl::unexpected(TrainingFailure{
+      FailureReason::NonFiniteLoss,
+      fmt::format("loss or gradient was not finite in {} steps in a row, the last was step {} (loss {}, "
+                  "gradient norm "
+                  "{}): lower training.optimizer.learningRate or look at the data",
+                  nonfinite_in_a_row_, step.number, step.verdict.loss_sum / tokens_per_batch(options_),
+                  step.verdict.gradient_norm)});
+}
+
+void Trainer::report_start() const {
+  reporter_.started({.rank = options_.rendezvous.rank,
+                     .local_parameters = real_elements(rank_.parameters.layout),
+                     .saved = saved_table(options_, rank_.mesh.position.pipeline),
+                     .allocated_bytes = rank_.ledger.live().total()});
+}
+
+void Trainer::report(const Step& step) {
+  StepRecord record;
+  record.step = step.number;
+  if (rank_.last_stage()) {
+    record.loss = step.verdict.loss_sum / tokens_per_batch(options_);
+    record.validation_loss = step.validation_loss;
+  }
+  record.gradient_norm = step.verdict.gradient_norm;
+  record.learning_rate = step.learning_rate;
+  record.skipped = step.skipped;
+  record.seconds = seconds_since(step.begin);
+  record.tokens = options_.data.global_batch_sequences * options_.data.sequence_length;
+  record.rank_tokens = static_cast<double>(record.tokens) / options_.rendezvous.world_size;
+  const planner::FlopsPerToken flops = planner::flops_per_token(options_.model, options_.data.sequence_length,
+                                                                options_.layout.activation_checkpointing);
+  record.model_flops = flops.model * record.rank_tokens;
+  record.hardware_flops = flops.hardware * record.rank_tokens;
+  record.phase_seconds = rank_.clock.take();
+  for (const auto& [key, count] : rank_.meter.take())
+    record.collectives.push_back({key.first, key.second, count.bytes, count.seconds});
+  record.allocated_bytes = rank_.ledger.live().total();
+  record.peak_bytes = rank_.ledger.peak().total();
+  reporter_.step(record);
+}
+
+void Trainer::report_finish(int step) const {
+  reporter_.finished({.step = step, .peak = rank_.ledger.peak()});
+}
+
+}  // namespace caravan::trainer

@@ -1,0 +1,66 @@
+// One stage of the model at work in a pipeline: micro-batches of one step in, loss and gradients out.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "worker/trainer/data/batch_reader.h"
+#include "worker/trainer/loop/phase_clock.h"
+#include "worker/trainer/memory/counting_allocator.h"
+#include "worker/trainer/model/stage.h"
+#include "worker/trainer/pipeline/stage_work.h"
+
+namespace caravan::trainer {
+
+// A stage, and what all kinds of work with it share.
+struct WorkPlace {
+  Stage& stage;
+  at::ScalarType storage = at::kFloat;
+  PhaseClock& clock;
+  MemoryCounter& received;  // what buffers for other stages' tensors are charged to
+};
+
+class TrainingWork final : public StageWork {
+ public:
+  TrainingWork(const WorkPlace& place, const StepTokens& tokens) : place_(place), tokens_(tokens) {}
+
+  at::Tensor boundary_buffer() const override;
+  at::Tensor forward(int micro_batch, at::Tensor input) override;
+  at::Tensor backward(int micro_batch, at::Tensor gradient) override;
+  at::Tensor backward_input(int micro_batch, at::Tensor gradient) override;
+  void backward_weight(int micro_batch) override;
+
+  // Of this rank's sequences so far; 0 but on the last stage.
+  double loss_sum() const { return loss_sum_; }
+
+ private:
+  std::shared_ptr<StageSaved> take_saved(int micro_batch);
+
+  const WorkPlace& place_;
+  const StepTokens& tokens_;
+  std::map<int, std::shared_ptr<StageSaved>> saved_;  // by micro-batch, between forward and backward
+  std::map<int, WeightGradientQueue> waiting_;  // by micro-batch, between backward_input and backward_weight
+  double loss_sum_ = 0;
+};
+
+// Forwards only; nothing is kept.
+class EvaluationWork final : public StageWork {
+ public:
+  EvaluationWork(const WorkPlace& place, const StepTokens& tokens) : place_(place), tokens_(tokens) {}
+
+  at::Tensor boundary_buffer() const override;
+  at::Tensor forward(int micro_batch, at::Tensor input) override;
+  // There is nothing to go back to: these throw std::logic_error.
+  at::Tensor backward(int micro_batch, at::Tensor gradient) override;
+  at::Tensor backward_input(int micro_batch, at::Tensor gradient) override;
+  void backward_weight(int micro_batch) override;
+
+  double loss_sum() const { return loss_sum_; }
+
+ private:
+  const WorkPlace& place_;
+  const StepTokens& tokens_;
+  double loss_sum_ = 0;
+};
+
+}  // namespace caravan::trainer

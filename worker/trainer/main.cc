@@ -1,0 +1,110 @@
+// caravan-trainer: one rank of a training job.
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <optional>
+
+#include "common/process.h"
+#include "common/version.h"
+#include "worker/trainer/loop/rank_config.h"
+#include "worker/trainer/loop/trainer.h"
+
+namespace caravan::trainer {
+namespace {
+
+// Results depend on the number of threads, and on algorithms that add in the order of arrival.
+void make_deterministic(int threads) {
+  at::set_num_threads(threads);
+  at::set_num_interop_threads(1);
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
+}
+
+void end_with_the_agent(const TrainerOptions& options) {
+  std::signal(SIGPIPE, SIG_IGN);
+  if (options.command_fd >= 0) end_with_parent(getppid());
+}
+
+bool is_out_of_memory(const std::string& message) {
+  return message.find("allocate memory") != std::string::npos;
+}
+
+// Exceptions of LibTorch and of the groups become failures here.
+template <typename Action>
+Outcome guarded(Action&& action) {
+  const auto failed = [](FailureReason reason, std::string message) {
+    return tl::unexpected(TrainingFailure{reason, std::move(message)});
+  };
+  try {
+    return action();
+  } catch (const CommunicationError& error) {
+    return failed(FailureReason::Communication, error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(FailureReason::OutOfMemory, "the system has no memory left");
+  } catch (const std::exception& error) {
+    const std::string message = error.what();
+    return failed(is_out_of_memory(message) ? FailureReason::OutOfMemory : FailureReason::Internal, message);
+  }
+}
+
+int exit_code(FailureReason reason) {
+  const ExitCode code = reason == FailureReason::InvalidInput ? ExitCode::kBadInput : ExitCode::kJobFailed;
+  return static_cast<int>(code);
+}
+
+// Runs no destructors: those of a group wait for the operation that hangs.
+[[noreturn]] void end_with(const TrainingFailure& failure, const Reporter& reporter) {
+  reporter.failed(failure.reason, failure.message);
+  fmt::print(stderr, "caravan-trainer: {}: {}\n", failure_reason_name(failure.reason), failure.message);
+  std::fflush(stderr);
+  _exit(exit_code(failure.reason));
+}
+
+void train(const TrainerOptions& options, const Reporter& reporter) {
+  const CommandListener commands(options.command_fd);
+  MemoryLedger ledger;
+  std::optional<Rank> rank;
+  const Outcome outcome = guarded([&]() -> Outcome {
+    Result<RankData> data = open_data(options);
+    if (!data) return invalid_input(data.error().message);
+    rank.emplace(options, ledger);
+    return Trainer(*rank, *std::move(data), reporter, commands).train();
+  });
+  if (!outcome) end_with(outcome.error(), reporter);
+}
+
+int run(const std::string& config_path) {
+  const Result<TrainerOptions> options = load_rank_config(config_path);
+  const Reporter reporter(options ? options->report_fd : -1);
+  if (!options) end_with({FailureReason::InvalidInput, options.error().message}, reporter);
+  end_with_the_agent(*options);
+  make_deterministic(options->threads);
+  train(*options, reporter);
+  return static_cast<int>(ExitCode::kDone);
+}
+
+}  // namespace
+}  // namespace caravan::trainer
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "One rank of a training job. Started by caravan-agent; by hand it writes its reports to standard "
+      "output.",
+      "caravan-trainer");
+  std::string config_path;
+  app.add_option("--config", config_path, "RankConfig as a JSON file")->required();
+  app.set_version_flag("--version", "caravan-trainer " + std::string(caravan::version()));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(caravan::ExitCode::kBadInput);
+  }
+  return caravan::trainer::run(config_path);
+}

@@ -1,0 +1,74 @@
+#include "worker/trainer/optim/optimizer.h"
+
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include "worker/trainer/optim/gradient_sync.h"
+
+namespace caravan::trainer {
+namespace {
+
+at::Tensor view(const at::Tensor& flat, int64_t offset, int64_t elements) {
+  return flat.narrow(0, offset, elements);
+}
+
+at::Tensor view(const at::Tensor& flat, FlatRange range) {
+  return view(flat, range.offset, range.elements);
+}
+
+DataShard updated_shard(const Communicator& data, bool sharded) {
+  return sharded ? DataShard{.rank = data.rank(), .size = data.size()} : DataShard{};
+}
+
+}  // namespace
+
+Optimizer::Optimizer(ParameterStore& store, Communicator& data, const AdamWOptions& options, int zero_stage)
+    : store_(store),
+      data_(data),
+      options_(options),
+      sharded_(zero_stage >= 1 && data.size() > 1),
+      updates_(ranges_to_update(store.layout, updated_shard(data, sharded_))) {
+  const at::TensorOptions wide = store.gradients.options();
+  first_moment_ = at::zeros({updates_.state_elements}, wide);
+  second_moment_ = at::zeros({updates_.state_elements}, wide);
+  steps_ = at::zeros(at::IntArrayRef{}, wide.dtype(at::kFloat));
+  if (store.values.scalar_type() == store.gradients.scalar_type()) return;
+  master_ = at::empty({updates_.state_elements}, wide);
+  for (const UpdateRange& range : updates_.ranges) weights(range).copy_(view(store.values, range.values));
+}
+
+at::Tensor Optimizer::weights(const UpdateRange& range) const {
+  if (master_.defined()) return view(master_, range.state_offset, range.values.elements);
+  return view(store_.values, range.values);
+}
+
+void Optimizer::update(double learning_rate, double gradient_scale) {
+  steps_.add_(1);
+  update_group(true, learning_rate, gradient_scale);
+  update_group(false, learning_rate, gradient_scale);
+  if (master_.defined()) {
+    for (const UpdateRange& range : updates_.ranges) view(store_.values, range.values).copy_(weights(range));
+  }
+  if (sharded_) gather_slices(store_.layout, store_.values, data_);
+}
+
+void Optimizer::update_group(bool weight_decay, double learning_rate, double gradient_scale) {
+  std::vector<at::Tensor> values, gradients, first, second, steps;
+  for (const UpdateRange& range : updates_.ranges) {
+    if (range.weight_decay != weight_decay) continue;
+    values.push_back(weights(range));
+    gradients.push_back(view(store_.gradients, range.values));
+    if (gradient_scale != 1) gradients.back().mul_(gradient_scale);
+    first.push_back(view(first_moment_, range.state_offset, range.values.elements));
+    second.push_back(view(second_moment_, range.state_offset, range.values.elements));
+    steps.push_back(steps_);
+  }
+  if (values.empty()) return;
+  at::_fused_adamw_(values, gradients, first, second, /*max_exp_avg_sqs=*/{}, steps, learning_rate,
+                    options_.beta1, options_.beta2, weight_decay ? options_.weight_decay : 0,
+                    options_.epsilon, /*amsgrad=*/false,
+                    /*maximize=*/false);
+}
+
+}  // namespace caravan::trainer

@@ -1,0 +1,66 @@
+#include "worker/trainer/optim/ownership.h"
+
+#include <algorithm>
+
+namespace caravan::trainer {
+namespace {
+
+FlatRange intersection(FlatRange a, FlatRange b) {
+  const int64_t begin = std::max(a.offset, b.offset);
+  const int64_t end = std::min(a.offset + a.elements, b.offset + b.elements);
+  return {begin, std::max<int64_t>(0, end - begin)};
+}
+
+FlatRange range_of(const Parameter& parameter) {
+  return {parameter.offset, parameter.elements};
+}
+
+bool continues(const UpdateRange& before, const UpdateRange& next) {
+  return before.values.offset + before.values.elements == next.values.offset &&
+         before.state_offset + before.values.elements == next.state_offset &&
+         before.weight_decay == next.weight_decay;
+}
+
+}  // namespace
+
+FlatRange slice_of(const Bucket& bucket, DataShard shard) {
+  const int64_t elements = bucket.elements / shard.size;
+  return {bucket.offset + shard.rank * elements, elements};
+}
+
+Updates ranges_to_update(const ParameterLayout& layout, DataShard shard) {
+  Updates updates;
+  for (std::size_t b = 0; b < layout.buckets.size(); ++b) {
+    const FlatRange slice = slice_of(layout.buckets[b], shard);
+    for (const Parameter& parameter : layout.parameters) {
+      if (parameter.bucket != static_cast<int>(b)) continue;
+      const FlatRange part = intersection(range_of(parameter), slice);
+      if (part.elements == 0) continue;
+      const UpdateRange next{.values = part,
+                             .state_offset = updates.state_elements + part.offset - slice.offset,
+                             .weight_decay = parameter.weight_decay};
+      if (!updates.ranges.empty() && continues(updates.ranges.back(), next)) {
+        updates.ranges.back().values.elements += part.elements;
+      } else {
+        updates.ranges.push_back(next);
+      }
+    }
+    updates.state_elements += slice.elements;
+  }
+  return updates;
+}
+
+std::vector<FlatRange> ranges_in_norm(const ParameterLayout& layout, DataShard shard,
+                                      const StagePlacement& placement) {
+  std::vector<FlatRange> ranges;
+  for (const Parameter& parameter : layout.parameters) {
+    if (parameter.replicated_over_tensor && placement.tensor_rank != 0) continue;
+    if (parameter.tied_copy && !placement.has_embedding) continue;
+    const FlatRange slice = slice_of(layout.buckets[static_cast<std::size_t>(parameter.bucket)], shard);
+    const FlatRange part = intersection(range_of(parameter), slice);
+    if (part.elements > 0) ranges.push_back(part);
+  }
+  return ranges;
+}
+
+}  // namespace caravan::trainer
