@@ -7,6 +7,7 @@
 // report), child (leaves a process in its group). CARAVAN_STEP_MILLISECONDS is the length of a step.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -137,6 +138,10 @@ class ScriptedRank {
     if (const auto code = argument("exit")) _exit(std::stoi(*code));
     if (const auto number = argument("signal")) raise(std::stoi(*number));
     if (argument("quit")) _exit(0);
+    if (argument("await")) {
+      pollfd command{config_.command_fd(), POLLIN, 0};
+      poll(&command, 1, -1);
+    }
     if (argument("hang")) {
       while (true) pause();
     }

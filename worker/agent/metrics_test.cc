@@ -1,0 +1,169 @@
+#include "worker/agent/metrics.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <map>
+#include <regex>
+#include <sstream>
+
+#include "common/process.h"
+#include "worker/agent/testing/scripted_job.h"
+
+namespace caravan::agent {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Two ranks in two stages on one node; the device's speed and memory are known.
+v1alpha1::JobPlan known_job() {
+  v1alpha1::JobPlan job = testing::scripted_job(1, 1, 10);
+  v1alpha1::Plan& plan = *job.mutable_plan();
+  plan.set_pipeline(2);
+  plan.set_device_peak_flops(1e9);
+  plan.set_usable_bytes(8'000);
+  plan.set_mfu(0.5);
+  plan.add_peak_bytes_per_stage(5'000);
+  plan.add_peak_bytes_per_stage(6'000);
+  return job;
+}
+
+v1alpha1::RankUpdate step_update(int rank, int step) {
+  v1alpha1::RankUpdate update;
+  update.set_rank(rank);
+  v1alpha1::StepReport& report = *update.mutable_report()->mutable_step();
+  report.set_step(step);
+  if (rank == 1) report.set_loss(2.5);
+  report.set_gradient_norm(1.25);
+  report.set_learning_rate(0.001);
+  report.set_seconds(2);
+  report.set_rank_tokens(32);
+  report.set_model_flops(5e8);
+  report.set_hardware_flops(7e8);
+  report.set_allocated_bytes(3'000);
+  report.set_reserved_bytes(4'000);
+  report.set_peak_bytes(4'500);
+  for (const char* phase : {"data", "forward", "backward", "communication", "optimizer", "idle"}) {
+    (*report.mutable_phase_seconds())[phase] = 0.5;
+  }
+  for (const char* axis : {"tensor", "data", "pipeline", "world"}) {
+    for (const char* operation : {"all_reduce", "all_gather", "reduce_scatter", "send", "recv"}) {
+      v1alpha1::CollectiveCount& collective = *report.add_collectives();
+      collective.set_operation(operation);
+      collective.set_axis(axis);
+      collective.set_bytes(100);
+      collective.set_seconds(0.25);
+    }
+  }
+  return update;
+}
+
+class MetricsTest : public ::testing::Test {
+ protected:
+  void two_steps_of_both_ranks() {
+    for (const int step : {1, 2}) {
+      for (const int rank : {0, 1}) metrics_.observe(step_update(rank, step));
+    }
+  }
+  Metrics metrics_{known_job(), 0, /*local=*/true};
+};
+
+TEST_F(MetricsTest, CountersAddUpOverSteps) {
+  two_steps_of_both_ranks();
+  EXPECT_THAT(
+      metrics_.text(),
+      AllOf(HasSubstr("caravan_tokens_total{job=\"scripted\",rank=\"0\"} 64\n"),
+            HasSubstr("caravan_steps_total{job=\"scripted\",rank=\"1\"} 2\n"),
+            HasSubstr("caravan_model_flops_total{job=\"scripted\",rank=\"1\"} 1000000000\n"),
+            HasSubstr("caravan_phase_seconds_total{job=\"scripted\",phase=\"forward\",rank=\"0\"} 1\n"),
+            HasSubstr(
+                "caravan_collective_bytes_total{job=\"scripted\",axis=\"data\",op=\"all_reduce\"} 400\n")));
+}
+
+TEST_F(MetricsTest, GaugesHoldTheLastStepAndThePrediction) {
+  two_steps_of_both_ranks();
+  EXPECT_THAT(
+      metrics_.text(),
+      AllOf(HasSubstr("caravan_mfu_ratio{job=\"scripted\",rank=\"0\"} 0.25\n"),
+            HasSubstr("caravan_device_memory_peak_bytes{job=\"scripted\",rank=\"0\"} 4500\n"),
+            HasSubstr("caravan_device_memory_limit_bytes{job=\"scripted\",rank=\"0\"} 8000\n"),
+            HasSubstr("caravan_predicted_memory_peak_bytes{job=\"scripted\",rank=\"1\"} 6000\n"),
+            HasSubstr("caravan_device_peak_flops{job=\"scripted\",dtype=\"bf16\",rank=\"0\"} 1000000000\n")));
+}
+
+TEST_F(MetricsTest, OneRankSpeaksForTheLossOfTheJob) {
+  two_steps_of_both_ranks();
+  const std::string text = metrics_.text();
+  EXPECT_THAT(text, AllOf(HasSubstr("caravan_loss{job=\"scripted\",rank=\"1\"} 2.5\n"),
+                          HasSubstr("caravan_predicted_mfu_ratio{job=\"scripted\",rank=\"1\"} 0.5\n"),
+                          HasSubstr("caravan_step_duration_seconds_count{job=\"scripted\",rank=\"1\"} 2\n"),
+                          Not(HasSubstr("caravan_loss{job=\"scripted\",rank=\"0\"}"))));
+}
+
+TEST_F(MetricsTest, StepsWithoutAFiniteLossAreCounted) {
+  v1alpha1::RankUpdate update = step_update(1, 1);
+  update.mutable_report()->mutable_step()->clear_loss();
+  update.mutable_report()->mutable_step()->set_skipped(true);
+  metrics_.observe(update);
+  EXPECT_THAT(metrics_.text(), HasSubstr("caravan_nonfinite_steps_total{job=\"scripted\",rank=\"1\"} 1\n"));
+}
+
+TEST_F(MetricsTest, EndsForLackOfMemoryAreCounted) {
+  v1alpha1::RankExit exit;
+  exit.set_exit_code(1);
+  metrics_.observe(exit);
+  EXPECT_THAT(metrics_.text(), HasSubstr("caravan_oom_total{job=\"scripted\",rank=\"0\"} 0\n"));
+  exit.mutable_failure()->set_reason("OutOfMemory");
+  metrics_.observe(exit);
+  exit.clear_failure();
+  exit.set_out_of_memory(true);
+  metrics_.observe(exit);
+  EXPECT_THAT(metrics_.text(), HasSubstr("caravan_oom_total{job=\"scripted\",rank=\"0\"} 2\n"));
+}
+
+TEST_F(MetricsTest, ARankHasAtMostTwentyFiveSeries) {
+  two_steps_of_both_ranks();
+  std::istringstream lines(metrics_.text());
+  std::map<std::string, int> series;
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (line.find("_bucket{") == std::string::npos &&
+        std::regex_search(line, match, std::regex("rank=\"(\\d+)\""))) {
+      ++series[match[1]];
+    }
+  }
+  ASSERT_EQ(series.size(), 2U);
+  for (const auto& [rank, count] : series) EXPECT_LE(count, rank == "0" ? 25 : 25 + 8) << "rank " << rank;
+}
+
+TEST(Metrics, WhatIsUnknownHasNoSeries) {
+  Metrics metrics(testing::scripted_job(1, 1, 10), 0, true);
+  metrics.observe(step_update(0, 1));
+  for (const char* name : {"mfu", "device_peak_flops", "device_memory_limit_bytes", "predicted"}) {
+    EXPECT_THAT(metrics.text(), Not(HasSubstr(name)));
+  }
+}
+
+TEST(Metrics, OnAClusterSomebodyElseLabelsTheJob) {
+  EXPECT_THAT(Metrics(known_job(), 0, false).text(),
+              AllOf(HasSubstr("{rank=\"0\"}"), Not(HasSubstr("job="))));
+}
+
+TEST(Metrics, ANodeShowsItsOwnRanksOnly) {
+  EXPECT_THAT(Metrics(testing::scripted_job(2, 4, 1), 1, true).text(),
+              AllOf(HasSubstr("rank=\"2\""), HasSubstr("rank=\"3\""), Not(HasSubstr("rank=\"0\""))));
+}
+
+TEST_F(MetricsTest, PromtoolHasNoObjection) {
+  if (std::system("promtool --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "promtool is not installed";
+  two_steps_of_both_ranks();
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() / "metrics";
+  std::ofstream(path) << metrics_.text();
+  EXPECT_EQ(std::system(("promtool check metrics < " + path).c_str()), 0);
+}
+
+}  // namespace
+}  // namespace caravan::agent

@@ -1,0 +1,155 @@
+#include "worker/agent/options.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "common/json.h"
+#include "worker/agent/job_file.h"
+#include "worker/agent/testing/scripted_job.h"
+
+namespace caravan::agent {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+ParsedOptions parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "caravan-agent");
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  ParsedOptions parsed = parse_options(static_cast<int>(arguments.size()), arguments.data());
+  ::testing::internal::GetCapturedStdout();
+  return parsed;
+}
+
+// What the user reads when the arguments are refused.
+std::string refusal(const std::vector<const char*>& arguments) {
+  const ParsedOptions parsed = parse(arguments);
+  const std::string told = ::testing::internal::GetCapturedStderr();
+  const auto* code = std::get_if<ExitCode>(&parsed);
+  EXPECT_TRUE(code != nullptr && *code == ExitCode::kBadInput) << told;
+  return told;
+}
+
+AgentOptions accepted(const std::vector<const char*>& arguments) {
+  const ParsedOptions parsed = parse(arguments);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  return std::get<AgentOptions>(parsed);
+}
+
+TEST(Options, NodeZeroListensWhereTheCoordinatorIs) {
+  const AgentOptions options = accepted({"--node", "0", "--coordinator", "unix:/tmp/c"});
+  EXPECT_EQ(options.listen, "unix:/tmp/c");
+  EXPECT_THAT(options.trainer, ::testing::EndsWith("/caravan-trainer"));
+}
+
+TEST(Options, TimesAreNumbersInTheirUnit) {
+  const AgentOptions options = accepted({"--node", "0", "--listen", "127.0.0.1:0", "--heartbeat-milliseconds",
+                                         "250", "--rejoin-timeout-seconds", "30", "--elapsed-seconds", "7"});
+  EXPECT_EQ(options.heartbeat, std::chrono::milliseconds(250));
+  EXPECT_EQ(options.rejoin_timeout, std::chrono::seconds(30));
+  EXPECT_EQ(options.elapsed, std::chrono::seconds(7));
+}
+
+TEST(Options, TheEnvironmentOfAPodIsEnough) {
+  setenv("CARAVAN_NODE_INDEX", "3", 1);
+  setenv("CARAVAN_COORDINATOR", "job-0.job:7070", 1);
+  setenv("CARAVAN_JOB_UID", "uid", 1);
+  setenv("CARAVAN_JOB_NAMESPACE", "team", 1);
+  const AgentOptions options = accepted({});
+  for (const char* name :
+       {"CARAVAN_NODE_INDEX", "CARAVAN_COORDINATOR", "CARAVAN_JOB_UID", "CARAVAN_JOB_NAMESPACE"})
+    unsetenv(name);
+  EXPECT_EQ(options.node, 3);
+  EXPECT_EQ(options.coordinator, "job-0.job:7070");
+  EXPECT_EQ(options.job_uid, "uid");
+  EXPECT_EQ(options.job_namespace, "team");
+}
+
+TEST(Options, AMistakeIsToldWithItsFlag) {
+  EXPECT_THAT(refusal({}), HasSubstr("--node"));
+  EXPECT_THAT(refusal({"--node", "-1"}), HasSubstr("--node"));
+  EXPECT_THAT(refusal({"--node", "0"}), HasSubstr("--listen"));
+  EXPECT_THAT(refusal({"--node", "1"}), HasSubstr("--coordinator"));
+  EXPECT_THAT(refusal({"--node", "1", "--coordinator", "h:1", "--listen", "h:1"}), HasSubstr("only node 0"));
+  EXPECT_THAT(refusal({"--node", "1", "--coordinator", "host"}), HasSubstr("'host' is not HOST:PORT"));
+  EXPECT_THAT(refusal({"--node", "1", "--coordinator", "host:70000"}),
+              HasSubstr("'host:70000' is not HOST:PORT"));
+  EXPECT_THAT(refusal({"--node", "1", "--coordinator", "h:1", "--metrics", "unix:/x"}),
+              HasSubstr("--metrics"));
+  EXPECT_THAT(refusal({"--node", "1", "--coordinator", "h:1", "--heartbeat-milliseconds", "5"}),
+              HasSubstr("at least 10"));
+  EXPECT_THAT(refusal({"--node", "1", "--coordinator", "h:1", "--nod", "1"}), HasSubstr("--nod"));
+}
+
+class JobFileTest : public ::testing::Test {
+ protected:
+  JobFileTest() { options_.node = 0; }
+  Result<v1alpha1::JobPlan> read(const std::string& text) {
+    options_.plan_file = folder_.path() / "plan.json";
+    std::ofstream(options_.plan_file) << text;
+    return read_job(options_);
+  }
+  std::string problem(const v1alpha1::JobPlan& job) {
+    const auto read_back = read(to_json(job));
+    EXPECT_FALSE(read_back);
+    if (read_back) return "";
+    EXPECT_EQ(read_back.error().code, ExitCode::kBadInput);
+    EXPECT_THAT(read_back.error().message, HasSubstr(options_.plan_file));
+    return read_back.error().message;
+  }
+  testing::TemporaryFolder folder_;
+  AgentOptions options_;
+};
+
+TEST_F(JobFileTest, APlanIsRead) {
+  const auto job = read(to_json(testing::scripted_job(2, 4, 10)));
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(shape_of(*job).ranks_per_node(), 2);
+}
+
+TEST_F(JobFileTest, WhatIsWrongIsToldWithFileAndField) {
+  v1alpha1::JobPlan job = testing::scripted_job(2, 4, 10);
+  options_.node = 2;
+  EXPECT_THAT(problem(job), HasSubstr("nodes is 2, but --node is 2"));
+  options_.node = 0;
+  options_.job_uid = "other";
+  EXPECT_THAT(problem(job), HasSubstr("jobUid is uid-1, but --job-uid is other"));
+  options_.job_uid.clear();
+  job.set_nodes(5);
+  EXPECT_THAT(problem(job), HasSubstr("nodes is 5"));
+  job.set_nodes(3);
+  EXPECT_THAT(problem(job), HasSubstr("4 ranks cannot be spread over 3 nodes"));
+  job.mutable_plan()->set_tensor(0);
+  EXPECT_THAT(problem(job), HasSubstr("plan.tensor"));
+  EXPECT_THAT(problem(testing::scripted_job(1, 1, 0)), HasSubstr("spec.training.steps"));
+}
+
+TEST_F(JobFileTest, ATextThatIsNoPlanIsBadInput) {
+  for (const char* text : {"", "[]", "{\"nodez\":1}"})
+    EXPECT_EQ(read(text).error().code, ExitCode::kBadInput);
+  options_.plan_file = "/no/such/file";
+  EXPECT_THAT(read_job(options_).error().message,
+              HasSubstr("--plan: cannot read /no/such/file: No such file or directory"));
+}
+
+TEST_F(JobFileTest, TheCoordinatorTakesItsLimitsFromTheSpec) {
+  v1alpha1::JobPlan job = testing::scripted_job(2, 4, 10);
+  job.mutable_spec()->set_stall_timeout_seconds(7);
+  job.mutable_spec()->set_active_deadline_seconds(8);
+  job.mutable_spec()->mutable_failure_policy()->set_max_restarts(9);
+  options_.restarts = 1;
+  const CoordinatorConfig config = coordinator_config(job, options_);
+  EXPECT_EQ(config.stall_timeout, std::chrono::seconds(7));
+  EXPECT_EQ(config.active_deadline, std::chrono::seconds(8));
+  EXPECT_EQ(config.failure_policy.max_restarts(), 9);
+  EXPECT_EQ(config.restarts, 1);
+  EXPECT_EQ(config.steps, 10);
+  EXPECT_FALSE(config.device_peak_flops);
+}
+
+}  // namespace
+}  // namespace caravan::agent

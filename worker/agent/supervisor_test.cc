@@ -1,0 +1,216 @@
+#include "worker/agent/supervisor.h"
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "common/json.h"
+#include "worker/agent/log_tail.h"
+#include "worker/agent/out_of_memory.h"
+#include "worker/agent/testing/scripted_job.h"
+
+namespace caravan::agent {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+class SupervisorTest : public ::testing::Test {
+ protected:
+  void start(const std::string& script, int ranks = 2,
+             const std::string& trainer = testing::scripted_rank()) {
+    setenv("CARAVAN_SCRIPT", script.c_str(), 1);
+    supervisor_.emplace(SupervisorConfig{.job = testing::scripted_job(1, ranks, 3),
+                                         .node = 0,
+                                         .trainer = trainer,
+                                         .host = "127.0.0.1",
+                                         .directory = folder_.path()});
+    supervisor_->start({.attempt = 1, .address = "127.0.0.1", .port = 29500}, UniqueFd());
+  }
+
+  // Everything until no rank is left.
+  RankNews run() {
+    RankNews all;
+    while (true) {
+      RankNews news = supervisor_->collect();
+      for (auto& update : news.updates) all.updates.push_back(update);
+      for (auto& exit : news.exits) all.exits.push_back(exit);
+      if (supervisor_->idle()) return all;
+      wait();
+    }
+  }
+  void wait() {
+    std::vector<pollfd> descriptors;
+    supervisor_->watch(descriptors);
+    poll(descriptors.data(), descriptors.size(), -1);
+  }
+  // Until every rank has reported that it started.
+  void wait_for_start(int ranks) {
+    for (int started = 0; started < ranks; wait()) {
+      for (const auto& update : supervisor_->collect().updates)
+        started += update.report().has_started() ? 1 : 0;
+      if (started == ranks) return;
+    }
+  }
+
+  testing::TemporaryFolder folder_;
+  std::optional<Supervisor> supervisor_;
+};
+
+TEST_F(SupervisorTest, RanksReportTheirStepsAndEnd) {
+  start("");
+  const RankNews news = run();
+  std::map<int, int> steps;
+  for (const auto& update : news.updates) {
+    EXPECT_EQ(update.attempt(), 1);
+    if (update.report().has_step()) steps[update.rank()] = update.report().step().step();
+  }
+  EXPECT_THAT(steps, ElementsAre(Pair(0, 3), Pair(1, 3)));
+  ASSERT_EQ(news.exits.size(), 2U);
+  for (const auto& exit : news.exits) EXPECT_EQ(exit.exit_code(), 0);
+}
+
+TEST_F(SupervisorTest, WhatARankSaidBeforeItDiedIsNotLost) {
+  start("rank=0 step=3 fail=NonFiniteLoss; rank=1 step=3 exit=7 log=last_words");
+  const RankNews news = run();
+  int last_steps = 0;
+  for (const auto& update : news.updates) last_steps += update.report().step().step() == 3 ? 1 : 0;
+  EXPECT_EQ(last_steps, 2);
+  ASSERT_EQ(news.exits.size(), 2U);
+  for (const auto& exit : news.exits) {
+    if (exit.rank() == 0) {
+      EXPECT_EQ(exit.failure().reason(), "NonFiniteLoss");
+    } else {
+      EXPECT_EQ(exit.exit_code(), 7);
+      EXPECT_THAT(exit.last_log_lines(), ElementsAre("rank 1 of 2 starts", "last_words"));
+    }
+  }
+}
+
+TEST_F(SupervisorTest, ASignalThatNobodyOfUsSentIsTold) {
+  start("rank=0 step=1 signal=9", 1);
+  const RankNews news = run();
+  ASSERT_EQ(news.exits.size(), 1U);
+  EXPECT_EQ(news.exits[0].signal(), SIGKILL);
+  EXPECT_EQ(news.exits[0].exit_code(), -1);
+  EXPECT_FALSE(news.exits[0].out_of_memory());
+}
+
+TEST_F(SupervisorTest, HangingRanksEndWhenTheyAreStoppedAndAreNotTold) {
+  start("step=1 hang");
+  wait_for_start(2);
+  supervisor_->stop();
+  EXPECT_TRUE(run().exits.empty());
+}
+
+TEST_F(SupervisorTest, LinesThatAreNoReportsAreLeftOut) {
+  start("step=1 garbage", 1);
+  const RankNews news = run();
+  EXPECT_EQ(news.updates.size(), 5U) << "started, three steps, finished";
+  EXPECT_EQ(news.exits[0].exit_code(), 0);
+}
+
+TEST_F(SupervisorTest, ACommandReachesEveryRank) {
+  start("step=1 await");
+  v1alpha1::RankCommand command;
+  command.set_stop_after_step(2);
+  supervisor_->command(command);
+  int finished = 0;
+  for (const auto& update : run().updates) finished += update.report().finished().step() == 2 ? 1 : 0;
+  EXPECT_EQ(finished, 2);
+}
+
+TEST_F(SupervisorTest, ATrainerThatCannotStartIsADeathWithTheReason) {
+  start("", 2, "/no/such/trainer");
+  const RankNews news = supervisor_->collect();
+  EXPECT_TRUE(supervisor_->idle());
+  ASSERT_EQ(news.exits.size(), 2U);
+  EXPECT_THAT(news.exits[1].failure().message(),
+              HasSubstr("cannot start /no/such/trainer: No such file or directory"));
+}
+
+TEST_F(SupervisorTest, ARankIsToldItsPlaceInTheJob) {
+  start("", 2);
+  run();
+  std::ifstream file(folder_.path() / "attempt-1" / "rank-1.json");
+  std::ostringstream text;
+  text << file.rdbuf();
+  const auto config = from_json<v1alpha1::RankConfig>(text.str());
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->rank(), 1);
+  EXPECT_EQ(config->local_rank(), 1);
+  EXPECT_EQ(config->world_size(), 2);
+  EXPECT_EQ(config->master_port(), 29500);
+  EXPECT_EQ(config->master_listen_fd(), -1) << "only rank 0 listens";
+  EXPECT_GT(config->report_fd(), 2);
+  EXPECT_GT(config->command_fd(), 2);
+  EXPECT_EQ(config->network_interface(), "lo");
+}
+
+TEST(RankConfig, LocalRanksAreCountedOnTheirNode) {
+  const v1alpha1::JobPlan job = testing::scripted_job(2, 4, 1);
+  const auto config =
+      make_rank_config(job, {.attempt = 3, .address = "10.0.0.1", .port = 1}, 3, "10.0.0.2", 2);
+  EXPECT_EQ(config.local_rank(), 1);
+  EXPECT_EQ(config.attempt(), 3);
+  EXPECT_EQ(config.network_interface(), "10.0.0.2");
+  EXPECT_THAT(rank_environment(config), ElementsAre(Pair("RANK", "3"), Pair("LOCAL_RANK", "1"),
+                                                    Pair("WORLD_SIZE", "4"), Pair("MASTER_ADDR", "10.0.0.1"),
+                                                    Pair("MASTER_PORT", "1"), Pair("OMP_NUM_THREADS", "2")));
+}
+
+TEST(JobShape, RanksStandInBlocks) {
+  const JobShape shape{.nodes = 2, .world_size = 3};
+  EXPECT_EQ(shape.last_rank(0), 1);
+  EXPECT_EQ(shape.first_rank(1), 2);
+  EXPECT_EQ(shape.last_rank(1), 2);
+  EXPECT_EQ(shape.node_of(2), 1);
+  EXPECT_FALSE(shape.owns(1, 3));
+}
+
+class LogTailTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> tail_of(const std::string& text) {
+    const std::string path = folder_.path() / "log";
+    std::ofstream(path, std::ios::binary) << text;
+    return last_log_lines(path);
+  }
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(LogTailTest, TheLastLinesWithoutEmptyOnes) {
+  EXPECT_THAT(tail_of("a\n\n  \nb\nunfinished"), ElementsAre("a", "b", "unfinished"));
+  EXPECT_THAT(tail_of(""), IsEmpty());
+  EXPECT_THAT(last_log_lines("/no/such/file"), IsEmpty());
+}
+
+TEST_F(LogTailTest, ALongLogGivesItsLastTenLines) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "\n";
+  const auto lines = tail_of(text);
+  ASSERT_EQ(lines.size(), kMaxLogLines);
+  EXPECT_EQ(lines.front(), "99990");
+  EXPECT_EQ(lines.back(), "99999");
+}
+
+TEST_F(LogTailTest, BytesThatAreNoTextAreReplacedAndLongLinesCut) {
+  EXPECT_THAT(tail_of("\xFF\x1B[31mred\n"), ElementsAre("??[31mred"));
+  EXPECT_EQ(tail_of(std::string(1'000'000, 'x')).size(), 0U) << "no line begins in what is read";
+  EXPECT_EQ(tail_of(std::string(1000, 'x')).at(0).size(), kMaxLogLineBytes);
+}
+
+TEST(OutOfMemory, TheKernelsCounterIsRead) {
+  EXPECT_EQ(parse_oom_kills("low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\n"), 2);
+  EXPECT_EQ(parse_oom_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 5\n"), 5);
+  EXPECT_EQ(parse_oom_kills("nr_free_pages 1\n"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace caravan::agent
