@@ -76,10 +76,10 @@ class Replay {
   void reduce() {
     if (size_.gathers) {
       tally_.activations(size_.local_hidden);
-      tally_.pass_communication(size_.full_hidden);
+      tally_.pass_communication(work_.sum_stored(size_.tokens * hidden_));
       tally_.activations(-size_.full_hidden);
     } else if (size_.reduces) {
-      tally_.pass_communication(work_.all_reduce(size_.full_hidden));
+      tally_.pass_communication(work_.sum_stored(size_.tokens * hidden_));
     }
   }
 
@@ -173,6 +173,7 @@ class Replay {
     take_normed();
     if (with_gradients) tally_.activations(size_.full_hidden);
     tally_.logits(work_.logits());
+    if (size_.reduces) tally_.pass_communication(work_.sum_statistics(2 * work_.chunk_tokens()));
     if (with_gradients) {
       multiply(work_.local_vocabulary());
       tally_.pass_workspace(work_.weight_gradient(work_.local_vocabulary(), hidden_));

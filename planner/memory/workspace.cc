@@ -36,6 +36,11 @@ int64_t sums_block(int64_t rows, int64_t columns) {
   return rows * columns * bytes_of(ElementType::FP32);
 }
 
+int64_t exchanged_elements(int64_t elements, int64_t ranks) {
+  constexpr int64_t kChunk = 64 << 10;
+  return std::min((elements + ranks - 1) / ranks, kChunk);
+}
+
 }  // namespace
 
 // Per thread: scores, their maximum and sum, and the output; for bf16 also the rounded scores.
@@ -88,21 +93,33 @@ int64_t Workspace::weight_gradient(int64_t rows, int64_t columns) const {
                            bf16_block(std::min(size.tokens, kBlockInner), packed_rows + kBlockColumns));
 }
 
-int64_t Workspace::all_reduce(int64_t bytes) const {
-  return stage_.storage == ElementType::BF16 ? 2 * bytes : 0;
+// What a rank receives of its own part, a chunk at a time; for bf16 also the sum of the chunk and a term of
+// it in fp32.
+int64_t Workspace::sum_stored(int64_t elements) const {
+  const BlockSizes size(stage_);
+  const int64_t sums = stage_.storage == ElementType::BF16 ? 2 * size.wide : 0;
+  return exchanged_elements(elements, stage_.tensor) * (size.element + sums);
+}
+
+int64_t Workspace::sum_statistics(int64_t elements) const {
+  return exchanged_elements(elements, stage_.tensor) * BlockSizes(stage_).wide;
 }
 
 int64_t Workspace::local_vocabulary() const {
   return (stage_.model.vocab + stage_.tensor - 1) / stage_.tensor;
 }
 
-int64_t Workspace::logits() const {
-  const BlockSizes size(stage_);
+int64_t Workspace::chunk_tokens() const {
   constexpr int64_t kElements = 1 << 21;
-  const int64_t vocabulary = local_vocabulary();
-  const int64_t chunk = std::min(size.tokens, std::max<int64_t>(64, kElements / vocabulary));
+  constexpr int64_t kSmallest = 64;
+  return std::min(BlockSizes(stage_).tokens, std::max(kSmallest, kElements / local_vocabulary()));
+}
+
+int64_t Workspace::logits() const {
+  constexpr int64_t kStatistics = 3;
+  const BlockSizes size(stage_);
   const int64_t per_element = size.element + (stage_.storage == ElementType::BF16 ? size.wide : 0);
-  return chunk * (vocabulary * per_element + 3 * size.wide);
+  return chunk_tokens() * (local_vocabulary() * per_element + kStatistics * size.wide);
 }
 
 }  // namespace caravan::planner

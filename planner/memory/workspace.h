@@ -19,9 +19,12 @@ class Workspace {
   int64_t product(int64_t inner) const;
   // Of a weight's gradient, which sums over all tokens.
   int64_t weight_gradient(int64_t rows, int64_t columns) const;
-  int64_t all_reduce(int64_t bytes) const;
+  // Of a sum over the tensor group, of that many elements of storage type or of statistics.
+  int64_t sum_stored(int64_t elements) const;
+  int64_t sum_statistics(int64_t elements) const;
 
   int64_t local_vocabulary() const;  // padding included
+  int64_t chunk_tokens() const;      // whose logits exist at the same time
   // Logits of one chunk of tokens in all their forms, and the statistics of their softmax.
   int64_t logits() const;
 

@@ -61,7 +61,7 @@ at::ScalarType sum_type(at::ScalarType type) {
 
 // sum += what the peers hold of this rank's chunk.
 void add_from_peers(Communicator& group, at::Tensor& sum, at::ScalarType wire_type) {
-  if (sum.numel() == 0) return;
+  if (sum.numel() == 0 || group.size() == 1) return;
   at::Tensor received = at::empty(sum.sizes(), sum.options().dtype(wire_type));
   for (int distance = 1; distance < group.size(); ++distance) {
     group.receive(received, peer_after(group, distance), kExchangeTag)->wait();

@@ -100,10 +100,11 @@ class FakeCommunicator final : public Communicator {
     agree(tensor);
     if (reduction == Reduction::Sum) return exchange_all_reduce(*this, tensor);
     meet(tensor);
-    at::Tensor maximum = group_->inputs[0];
-    for (const at::Tensor& other : group_->inputs) maximum = at::maximum(maximum, other);
+    if (rank_ == 0)
+      for (const at::Tensor& other : group_->inputs) at::maximum_out(tensor, tensor, other);
+    barrier();
+    if (rank_ != 0) tensor.copy_(group_->inputs[0]);
     leave();
-    tensor.copy_(maximum);
   }
 
   void all_gather(at::Tensor& output, const at::Tensor& input) override {
