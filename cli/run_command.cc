@@ -81,6 +81,8 @@ void introduce(const PreparedRun& run, const RunOptions& options, Console& conso
 Result<ExitCode> run_job(const RunOptions& options) {
   const Result<PreparedRun> run = load_and_prepare(options);
   if (!run) return tl::unexpected(run.error());
+  Result<UserSignals> signals = UserSignals::catch_all();
+  if (!signals) return tl::unexpected(signals.error());
   Result<WorkDirectory> folder = WorkDirectory::create(options.work_directory);
   if (!folder) return tl::unexpected(folder.error());
   const LocalRunConfig config = configuration(*run, options, *folder);
@@ -89,7 +91,7 @@ Result<ExitCode> run_job(const RunOptions& options) {
 
   Console console(output_form(options.output), stdout, stderr);
   introduce(*run, options, console);
-  Result<LocalRun> local_run = LocalRun::create(config, console);
+  Result<LocalRun> local_run = LocalRun::create(config, std::move(*signals), console);
   if (!local_run) return tl::unexpected(local_run.error());
   Result<RunSummary> summary = local_run->run();
   if (!summary) return tl::unexpected(summary.error());

@@ -13,10 +13,6 @@ std::string coordinator_address(const AgentSettings& settings) {
   return socket_address(settings, "coordinator.sock");
 }
 
-std::string node_name(int node) {
-  return fmt::format("node-{}", node);
-}
-
 }  // namespace
 
 std::filesystem::path plan_file(const AgentSettings& settings) {
@@ -28,7 +24,7 @@ std::string reports_address(const AgentSettings& settings) {
 }
 
 std::filesystem::path agent_log(const AgentSettings& settings, int node) {
-  return settings.work_directory / (node_name(node) + ".log");
+  return settings.work_directory / fmt::format("node-{}.log", node);
 }
 
 std::vector<std::string> agent_arguments(const AgentSettings& settings, const AgentStart& start) {
@@ -40,7 +36,7 @@ std::vector<std::string> agent_arguments(const AgentSettings& settings, const Ag
       "--coordinator",
       coordinator_address(settings),
       "--work-directory",
-      (settings.work_directory / node_name(start.node)).string(),
+      settings.work_directory.string(),
       "--threads",
       fmt::format("{}", settings.threads_per_rank),
       "--end-with-parent",

@@ -27,7 +27,7 @@ struct AgentStart {
 
 std::filesystem::path plan_file(const AgentSettings& settings);
 std::string reports_address(const AgentSettings& settings);
-// Of the agent's own log; its ranks' stand in the folder of the same name.
+// The agent's own log; those of its ranks stand in the folder node-I beside it.
 std::filesystem::path agent_log(const AgentSettings& settings, int node);
 
 std::vector<std::string> agent_arguments(const AgentSettings& settings, const AgentStart& start);

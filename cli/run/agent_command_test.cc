@@ -17,8 +17,8 @@ TEST(AgentCommand, NodeZeroHostsTheCoordinatorAndTellsTheStory) {
   EXPECT_THAT(
       agent_arguments(kSettings, {.node = 0, .first_attempt = 4, .restarts = 2, .elapsed_seconds = 60}),
       testing::ElementsAre("--plan", "/tmp/w/plan.json", "--node", "0", "--coordinator",
-                           "unix:/tmp/w/coordinator.sock", "--work-directory", "/tmp/w/node-0", "--threads",
-                           "3", "--end-with-parent", "77", "--metrics", "127.0.0.1:9400", "--listen",
+                           "unix:/tmp/w/coordinator.sock", "--work-directory", "/tmp/w", "--threads", "3",
+                           "--end-with-parent", "77", "--metrics", "127.0.0.1:9400", "--listen",
                            "unix:/tmp/w/coordinator.sock", "--reports", "unix:/tmp/w/reports.sock",
                            "--first-attempt", "4", "--restarts", "2", "--elapsed-seconds", "60"));
 }

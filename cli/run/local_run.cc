@@ -30,16 +30,20 @@ Result<UniqueFd> open_log(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<LocalRun> LocalRun::create(LocalRunConfig config, Console& console) {
-  Result<UniqueFd> signals = signals_as_descriptor({SIGINT, SIGTERM, SIGHUP});
-  if (!signals) return tl::unexpected(signals.error());
+Result<UserSignals> UserSignals::catch_all() {
+  Result<UniqueFd> descriptor = signals_as_descriptor({SIGINT, SIGTERM, SIGHUP});
+  if (!descriptor) return tl::unexpected(descriptor.error());
+  return UserSignals{std::move(*descriptor)};
+}
+
+Result<LocalRun> LocalRun::create(LocalRunConfig config, UserSignals signals, Console& console) {
   Result<ReportServer> reports = ReportServer::start(reports_address(config.agents));
   if (!reports) return tl::unexpected(reports.error());
   adopt_orphans();
-  return LocalRun(std::move(config), console, std::move(*reports), std::move(*signals));
+  return LocalRun(std::move(config), console, std::move(*reports), std::move(signals));
 }
 
-LocalRun::LocalRun(LocalRunConfig config, Console& console, ReportServer reports, UniqueFd signals)
+LocalRun::LocalRun(LocalRunConfig config, Console& console, ReportServer reports, UserSignals signals)
     : config_(std::move(config)),
       console_(console),
       reports_(std::move(reports)),
@@ -83,7 +87,8 @@ Status LocalRun::start_agent(int node) {
 }
 
 void LocalRun::wait_for_something() const {
-  std::vector<pollfd> descriptors = {{signals_.get(), POLLIN, 0}, {reports_.descriptor(), POLLIN, 0}};
+  std::vector<pollfd> descriptors = {{signals_.descriptor.get(), POLLIN, 0},
+                                     {reports_.descriptor(), POLLIN, 0}};
   for (const auto& agent : agents_) {
     if (agent) descriptors.push_back({agent->pidfd(), POLLIN, 0});
   }
@@ -92,7 +97,7 @@ void LocalRun::wait_for_something() const {
 }
 
 void LocalRun::handle_signals() {
-  while (read_signal(signals_.get())) {
+  while (read_signal(signals_.descriptor.get())) {
     if (stopping_) at_once_ = true;
     stop();
   }

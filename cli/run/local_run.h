@@ -28,9 +28,16 @@ struct LocalRunConfig {
   std::string agent_program;
 };
 
+// From catch_all() on, signals of the user wait until run() reads them, so that nothing is left behind.
+struct UserSignals {
+  static Result<UserSignals> catch_all();
+
+  UniqueFd descriptor;
+};
+
 class LocalRun {
  public:
-  static Result<LocalRun> create(LocalRunConfig config, Console& console);
+  static Result<LocalRun> create(LocalRunConfig config, UserSignals signals, Console& console);
 
   // Errors: a process or socket that cannot be made. A job that fails is a result.
   Result<RunSummary> run();
@@ -38,7 +45,7 @@ class LocalRun {
  private:
   using Clock = std::chrono::steady_clock;
 
-  LocalRun(LocalRunConfig config, Console& console, ReportServer reports, UniqueFd signals);
+  LocalRun(LocalRunConfig config, Console& console, ReportServer reports, UserSignals signals);
 
   Status start_agent(int node);
   void wait_for_something() const;
@@ -58,7 +65,7 @@ class LocalRun {
   const LocalRunConfig config_;
   Console& console_;
   ReportServer reports_;
-  UniqueFd signals_;
+  UserSignals signals_;
   const Clock::time_point start_ = Clock::now();
   std::vector<std::optional<Process>> agents_;  // by node; absent once it ended
   RunProgress progress_;

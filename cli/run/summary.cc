@@ -56,6 +56,8 @@ std::string summary_text(const RunSummary& summary, const ConsoleStyle& style) {
   if (tally.mean_step_seconds()) {
     text += line("step time", fmt::format("mean {:.3f} s, worst {:.3f} s (without the first)",
                                           *tally.mean_step_seconds(), *tally.worst_step_seconds()));
+  }
+  if (tally.mean_step_seconds() > 0.0) {
     const double tokens_per_second =
         static_cast<double>(summary.figures.tokens_per_step) / *tally.mean_step_seconds();
     text += line("speed", fmt::format("{} tokens/s", readable_count(tokens_per_second)));
