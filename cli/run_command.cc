@@ -15,6 +15,7 @@
 #include "cli/run/prepare.h"
 #include "cli/run/work_directory.h"
 #include "common/json.h"
+#include "planner/explain/summary.h"
 
 namespace caravan::cli {
 namespace {
@@ -70,7 +71,7 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
 
 void introduce(const PreparedRun& run, const RunOptions& options, Console& console) {
   for (const std::string& notice : run.notices) console.notice(notice);
-  console.plan(run.report, fmt::format("plan: {}\n", run.report.plan().reason()));
+  console.plan(run.report, planner::plan_summary(run.report));
   if (!options.metrics_port) return;
   for (int node = 0; node < run.job.nodes(); ++node) {
     console.notice(
