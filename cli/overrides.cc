@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <string_view>
 #include <utility>
 
 #include "cli/yaml_reader.h"
+#include "common/schema/words.h"
 
 namespace caravan::cli {
 namespace {
@@ -43,9 +46,13 @@ Result<Node*> locate(Node& root, const std::string& path) {
   }
 }
 
-bool has_empty_part(std::string_view path) {
-  return path.empty() || path.front() == '.' || path.back() == '.' ||
-         path.find("..") != std::string_view::npos;
+// Names joined by dots; whatever else a shell lets through has no place in a message either.
+bool is_path(std::string_view path) {
+  const bool has_empty_part =
+      path.empty() || path.front() == '.' || path.back() == '.' || path.find("..") != std::string_view::npos;
+  return !has_empty_part && std::all_of(path.begin(), path.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
+  });
 }
 
 }  // namespace
@@ -53,9 +60,9 @@ bool has_empty_part(std::string_view path) {
 Status apply_override(const std::string& assignment, Node& root) {
   const std::size_t equals = assignment.find('=');
   const std::string path = assignment.substr(0, equals);
-  if (equals == std::string::npos || has_empty_part(path)) {
-    return bad_input(fmt::format("--set: \"{}\" is not PATH=VALUE; write one such as spec.training.steps=100",
-                                 assignment));
+  if (equals == std::string::npos || !is_path(path)) {
+    return bad_input(fmt::format("--set: {} is not PATH=VALUE; write one such as spec.training.steps=100",
+                                 schema::in_quotes(assignment)));
   }
   Result<Node> value = read_yaml(assignment.substr(equals + 1), fmt::format("--set: {}", path));
   if (!value) return tl::unexpected(value.error());

@@ -1,17 +1,24 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/load_job.h"
 #include "common/json.h"
+#include "planner/engine_profile.h"
+#include "planner/plan.h"
 
 namespace caravan::cli {
 namespace {
+
+// Stands in where the file does not say what a device has.
+constexpr std::int64_t kAnyMemory = std::int64_t{1} << 50;
 
 struct Options {
   std::string path;
@@ -26,8 +33,23 @@ void print_notes(const Options& options, const LoadedJob& loaded) {
   }
 }
 
+// What no device could run is a mistake of the file; what merely does not fit is not.
+Status check_layout(const std::string& path, const v1alpha1::JobSpec& spec) {
+  planner::DeviceFacts facts;
+  facts.memory_bytes = kAnyMemory;
+  const auto report = planner::plan_job(spec, facts, planner::default_engine_profile());
+  if (report || report.error().code != ExitCode::kBadInput) return {};
+  return bad_input(fmt::format("{}: {}", path, report.error().message));
+}
+
+Result<LoadedJob> load_and_check(const Options& options) {
+  return load_job(options.path, options.sets).and_then([&](LoadedJob loaded) {
+    return check_layout(options.path, loaded.job.spec()).map([&] { return std::move(loaded); });
+  });
+}
+
 ExitCode validate(const Options& options) {
-  const Result<LoadedJob> loaded = load_job(options.path, options.sets);
+  const Result<LoadedJob> loaded = load_and_check(options);
   if (!loaded) {
     fmt::print(stderr, "{}\n", loaded.error().message);
     return loaded.error().code;

@@ -78,14 +78,15 @@ std::optional<std::string> value_text(const Message& message, std::string_view p
   return value_text(message.GetReflection()->GetMessage(message, field), path.substr(dot + 1));
 }
 
-// " (parallelism.tensor is 2, resources.devices is 3)"
+// "; tensor is 2, devices is 3"
 std::string current_values(const Message& message, const std::vector<std::string>& references) {
   std::vector<std::string> values;
   for (const std::string& reference : references) {
+    const std::string name = reference.substr(reference.rfind('.') + 1);
     if (const auto value = value_text(message, reference))
-      values.push_back(fmt::format("{} is {}", reference, *value));
+      values.push_back(fmt::format("{} is {}", name, *value));
   }
-  return values.empty() ? "" : fmt::format(" ({})", listed(values));
+  return values.empty() ? "" : fmt::format("; {}", listed(values));
 }
 
 class RuleChecker {

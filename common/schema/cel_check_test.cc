@@ -40,9 +40,8 @@ TEST(CelRules, ABrokenRuleNamesItsFieldAndTheValuesItRead) {
   ASSERT_EQ(broken.size(), 1U);
   EXPECT_EQ(broken[0].path, "parallelism");
   EXPECT_EQ(broken[0].text,
-            "tensor x pipeline x data must equal spec.resources.devices (parallelism.tensor is 2, "
-            "parallelism.pipeline is "
-            "2, parallelism.data is 2, resources.devices is 4)");
+            "tensor x pipeline x data must equal spec.resources.devices; tensor is 2, pipeline is 2, data is "
+            "2, devices is 4");
   EXPECT_THAT(broken_cel_rules(Node{}, spec_with_layout(2, 2, 1), Doubts{}), IsEmpty());
 }
 
