@@ -1,0 +1,226 @@
+#include "tests/numerics/trainer_world.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+
+#include "common/json.h"
+
+namespace caravan::numerics {
+namespace {
+
+constexpr const char* kProgram = CARAVAN_BIN_DIR "/caravan-trainer";
+
+struct Listener {
+  UniqueFd fd;
+  int port = 0;
+};
+
+Listener listen_on_loopback() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (bind(fd.get(), generic, size) != 0 || listen(fd.get(), 64) != 0 ||
+      getsockname(fd.get(), generic, &size) != 0)
+    throw std::runtime_error("cannot listen on the loopback interface");
+  return {.fd = std::move(fd), .port = ntohs(address.sin_port)};
+}
+
+void write_plan(const planner::Layout& layout, int64_t global_batch, v1alpha1::Plan& plan) {
+  plan.set_tensor(layout.tensor);
+  plan.set_pipeline(layout.pipeline);
+  plan.set_data(layout.data);
+  plan.set_micro_batch_size(layout.micro_batch_size);
+  plan.set_gradient_accumulation(static_cast<int>(global_batch / (layout.data * layout.micro_batch_size)));
+  plan.set_sequence_parallel(layout.sequence_parallel);
+  plan.set_activation_checkpointing(layout.activation_checkpointing
+                                        ? v1alpha1::ActivationCheckpointing::Always
+                                        : v1alpha1::ActivationCheckpointing::Never);
+  plan.set_virtual_stages(1);
+  for (const int layers : layout.layers_per_stage) plan.add_layers_per_stage(layers);
+  plan.set_schedule(std::string(planner::schedule_name(layout.schedule)));
+  plan.set_zero_stage(layout.zero_stage);
+}
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A line that is still being written is left out.
+std::vector<v1alpha1::RankReport> read_reports(const std::string& path) {
+  std::vector<v1alpha1::RankReport> reports;
+  const std::string text = contents(path);
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    reports.push_back(from_json<v1alpha1::RankReport>(text.substr(begin, end - begin)).value());
+  return reports;
+}
+
+UniqueFd open_for_writing(const std::string& path) {
+  return UniqueFd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+}
+
+}  // namespace
+
+v1alpha1::JobSpec tiny_spec(const std::string& token_file) {
+  v1alpha1::JobSpec spec;
+  v1alpha1::Architecture& model = *spec.mutable_model()->mutable_architecture();
+  model.set_hidden_size(64);
+  model.set_layers(4);
+  model.set_heads(4);
+  model.set_kv_heads(2);
+  model.set_ffn_size(96);
+  model.set_vocab_size(131);
+  spec.mutable_data()->set_path(token_file);
+  v1alpha1::Training& training = *spec.mutable_training();
+  training.set_steps(3);
+  training.set_sequence_length(32);
+  training.set_global_batch_sequences(8);
+  training.set_precision(v1alpha1::Precision::FP32);
+  training.mutable_optimizer()->set_learning_rate("1e-3");
+  training.mutable_optimizer()->set_warmup_steps(2);
+  return spec;
+}
+
+planner::Layout layout_of(int tensor, int pipeline, int data) {
+  planner::Layout layout;
+  layout.tensor = tensor;
+  layout.pipeline = pipeline;
+  layout.data = data;
+  layout.sequence_parallel = tensor > 1;
+  layout.layers_per_stage.assign(static_cast<std::size_t>(pipeline), 4 / pipeline);
+  return layout;
+}
+
+TrainerWorld::TrainerWorld(const v1alpha1::JobSpec& spec, const planner::Layout& layout,
+                           const WorldOptions& options) {
+  const Listener listener = listen_on_loopback();
+  for (int rank = 0; rank < layout.devices(); ++rank) {
+    Pipe commands = make_pipe().value();
+    v1alpha1::RankConfig config;
+    config.set_job_name("numerics");
+    config.set_attempt(options.attempt);
+    config.set_rank(rank);
+    config.set_world_size(layout.devices());
+    config.set_master_address("127.0.0.1");
+    config.set_master_port(listener.port);
+    config.set_master_listen_fd(rank == 0 ? listener.fd.get() : -1);
+    config.set_network_interface("lo");
+    *config.mutable_spec() = spec;
+    write_plan(layout, spec.training().global_batch_sequences(), *config.mutable_plan());
+    config.set_report_fd(-1);
+    config.set_command_fd(commands.read_end.get());
+    config.set_threads(1);
+    config.set_collective_timeout_seconds(100);
+    config.set_gradient_dump_directory(options.gradient_folder);
+
+    const std::string path = folder_.write(fmt::format("rank-{}.json", rank), to_json(config));
+    const std::string report_path = folder_.path(fmt::format("rank-{}.reports", rank));
+    const std::string log_path = folder_.path(fmt::format("rank-{}.log", rank));
+    const UniqueFd reports = open_for_writing(report_path);
+    const UniqueFd log = open_for_writing(log_path);
+    std::vector<int> inherited = {commands.read_end.get()};
+    if (rank == 0) inherited.push_back(listener.fd.get());
+    Process process = Process::spawn({.program = kProgram,
+                                      .arguments = {"--config", path},
+                                      .stdout_fd = reports.get(),
+                                      .stderr_fd = log.get(),
+                                      .inherited_fds = inherited})
+                          .value();
+    ranks_.push_back({std::move(process), std::move(commands.write_end), report_path, log_path});
+  }
+}
+
+void TrainerWorld::send(int rank, const v1alpha1::RankCommand& command) const {
+  const std::string line = to_json(command) + "\n";
+  const int fd = ranks_[static_cast<std::size_t>(rank)].commands.get();
+  ASSERT_EQ(write(fd, line.data(), line.size()), static_cast<ssize_t>(line.size()));
+}
+
+bool TrainerWorld::wait_for_step(int rank, int step) const {
+  constexpr int kLookAgainMilliseconds = 5;
+  const Rank& watched = ranks_[static_cast<std::size_t>(rank)];
+  while (true) {
+    pollfd ended{.fd = watched.process.pidfd(), .events = POLLIN, .revents = 0};
+    const bool over = poll(&ended, 1, kLookAgainMilliseconds) > 0;
+    const auto reports = read_reports(watched.report_path);
+    const bool reached = std::any_of(reports.begin(), reports.end(),
+                                     [&](const auto& report) { return report.step().step() >= step; });
+    if (reached || over) return reached;
+  }
+}
+
+std::vector<RankResult> TrainerWorld::wait() {
+  std::vector<RankResult> results(ranks_.size());
+  std::size_t running = ranks_.size();
+  bool failed = false;
+  while (running > 0 && !failed) {
+    std::vector<pollfd> ends;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      const int fd = results[r].status ? -1 : ranks_[r].process.pidfd();
+      ends.push_back({.fd = fd, .events = POLLIN, .revents = 0});
+    }
+    poll(ends.data(), ends.size(), -1);
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      if (results[r].status || !(results[r].status = ranks_[r].process.try_wait())) continue;
+      --running;
+      failed = failed || *results[r].status != ExitStatus{.exit_code = 0};
+    }
+  }
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    if (!results[r].status) ranks_[r].process.signal_group(SIGKILL);
+    results[r].reports = read_reports(ranks_[r].report_path);
+    results[r].log = contents(ranks_[r].log_path);
+  }
+  return results;
+}
+
+std::vector<RankResult> train(const v1alpha1::JobSpec& spec, const planner::Layout& layout,
+                              const WorldOptions& options) {
+  std::vector<RankResult> ranks = TrainerWorld(spec, layout, options).wait();
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const std::string end = ranks[r].status ? to_string(*ranks[r].status) : "killed";
+    EXPECT_EQ(end, "exit code 0") << "rank " << r << ": " << ranks[r].log;
+  }
+  return ranks;
+}
+
+std::vector<double> losses(const std::vector<RankResult>& ranks) {
+  std::vector<double> losses;
+  for (const v1alpha1::RankReport& report : ranks.back().reports) {
+    if (report.has_step()) losses.push_back(report.step().loss());
+  }
+  return losses;
+}
+
+NamedGradients read_gradients(const std::string& folder) {
+  NamedGradients gradients;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    const std::string bytes = contents(file.path());
+    constexpr std::size_t kPrefix = 10;
+    const std::size_t header =
+        kPrefix + static_cast<uint8_t>(bytes[8]) + 256 * static_cast<uint8_t>(bytes[9]);
+    std::vector<float> values((bytes.size() - header) / sizeof(float));
+    std::memcpy(values.data(), bytes.data() + header, values.size() * sizeof(float));
+    gradients[file.path().stem()] = std::move(values);
+  }
+  return gradients;
+}
+
+}  // namespace caravan::numerics

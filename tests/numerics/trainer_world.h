@@ -1,0 +1,72 @@
+// All ranks of one training run as real caravan-trainer processes over Gloo on the loopback interface,
+// started from RankConfigs as an agent would, with a command pipe each.
+//
+// When a rank ends with an error the others are killed, as an agent would. Everything is gone when the object
+// is.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "caravan/v1alpha1/rank.pb.h"
+#include "common/process.h"
+#include "data/test_files.h"
+#include "planner/layout.h"
+
+namespace caravan::numerics {
+
+// Four layers, fp32, three steps of eight sequences of the given token file.
+v1alpha1::JobSpec tiny_spec(const std::string& token_file);
+
+// tensor, pipeline, data; even stages, sequence parallelism with tensor > 1, ZeRO-1, 1F1B.
+planner::Layout layout_of(int tensor, int pipeline, int data);
+
+struct WorldOptions {
+  std::string gradient_folder;  // empty: none is written
+  int attempt = 1;
+};
+
+struct RankResult {
+  std::optional<ExitStatus> status;  // absent: killed since another rank had failed
+  std::vector<v1alpha1::RankReport> reports;
+  std::string log;  // standard error
+};
+
+class TrainerWorld {
+ public:
+  TrainerWorld(const v1alpha1::JobSpec& spec, const planner::Layout& layout,
+               const WorldOptions& options = {});
+
+  void send(int rank, const v1alpha1::RankCommand& command) const;
+  void close_command_pipe(int rank) { ranks_[static_cast<std::size_t>(rank)].commands.reset(); }
+  const Process& process(int rank) const { return ranks_[static_cast<std::size_t>(rank)].process; }
+  // Until the rank has reported this step; false when it ended before.
+  bool wait_for_step(int rank, int step) const;
+  // To the end, results by rank.
+  std::vector<RankResult> wait();
+
+ private:
+  struct Rank {
+    Process process;
+    UniqueFd commands;
+    std::string report_path;
+    std::string log_path;
+  };
+
+  data::TestFolder folder_;
+  std::vector<Rank> ranks_;
+};
+
+// Runs to the end and fails the running test where a rank fails.
+std::vector<RankResult> train(const v1alpha1::JobSpec& spec, const planner::Layout& layout,
+                              const WorldOptions& options = {});
+
+// By step, as the last rank reports it.
+std::vector<double> losses(const std::vector<RankResult>& ranks);
+
+// By name, from the folder that the run wrote.
+using NamedGradients = std::map<std::string, std::vector<float>>;
+NamedGradients read_gradients(const std::string& folder);
+
+}  // namespace caravan::numerics
