@@ -26,32 +26,77 @@ int replayed_micro_batches(const Layout& layout, int64_t count) {
   return static_cast<int>(count);
 }
 
-// The highest moment of one step: every op starts with what earlier micro-batches left, and with what its
-// neighbours sent.
+// Token ids of a rank's whole share of a step, read before it begins.
+int64_t token_bytes(const PlanRequest& request, const Layout& layout, int stage) {
+  const int64_t sequences = request.training.global_batch_sequences / layout.data;
+  const int64_t one_side = sequences * request.training.sequence_length * bytes_of(ElementType::INT64);
+  return (stage == 0 ? one_side : 0) + (stage == layout.pipeline - 1 ? one_side : 0);
+}
+
+// What waits for a neighbour while an op runs: the last activations sent while gradients are computed, the
+// last gradient sent while activations are (worker/trainer/pipeline/transfers.h).
+class SendsUnderWay {
+ public:
+  SendsUnderWay(const Layout& layout, int stage, int64_t boundary)
+      : activations_(stage + 1 < layout.pipeline ? boundary : 0), gradients_(stage > 0 ? boundary : 0) {}
+
+  int64_t during_forward() const { return backward_ran_ ? gradients_ : 0; }
+  int64_t during_backward() const { return forward_ran_ ? activations_ : 0; }
+  void after_forward() { forward_ran_ = true; }
+  void after_backward() { backward_ran_ = true; }
+
+ private:
+  int64_t activations_;
+  int64_t gradients_;
+  bool forward_ran_ = false;
+  bool backward_ran_ = false;
+};
+
+// The highest moment of forward and backward: every op starts with what earlier micro-batches left, and with
+// what its neighbours sent.
 MemoryTerms moving_terms(const PlanRequest& request, const Layout& layout, int stage) {
   const StageMemory unit = stage_memory(stage_shape(request, layout, stage));
   const int64_t received_by_forward = stage > 0 ? unit.boundary : 0;
   const int64_t received_by_backward = stage + 1 < layout.pipeline ? unit.boundary : 0;
+  const int64_t tokens = token_bytes(request, layout, stage);
   MemoryTerms peak;
-  const auto observe = [&](int64_t alive, const MemoryUse& phase) {
-    const MemoryTerms now{.activations = alive + phase.activations,
+  const auto observe = [&](int64_t alive, int64_t exchanged, const MemoryUse& phase) {
+    const MemoryTerms now{.activations = tokens + alive + phase.activations,
                           .logits = phase.logits,
                           .workspace = unit.constants + phase.workspace,
-                          .communication = phase.communication};
+                          .communication = exchanged + phase.communication};
     if (now.total() > peak.total()) peak = now;
   };
   int64_t held = 0;
+  SendsUnderWay sends(layout, stage, unit.boundary);
   const int replayed = replayed_micro_batches(layout, micro_batches(request.training, layout));
   for (const Op& op : generate_stage(layout.schedule, layout.pipeline, replayed, stage)) {
     if (op.type == OpType::Forward) {
-      observe(held * unit.kept + received_by_forward, unit.forward.peak);
+      observe(held * unit.kept, received_by_forward + sends.during_forward(), unit.forward.peak);
+      sends.after_forward();
       ++held;
     } else {
-      observe(held * unit.kept + received_by_backward, unit.backward.peak);
+      observe(held * unit.kept, received_by_backward + sends.during_backward(), unit.backward.peak);
+      sends.after_backward();
       --held;
     }
   }
   return peak;
+}
+
+// While gradients are summed and measured: chunks of them, received or widened
+// (worker/trainer/comm/direct_exchange.h, worker/trainer/optim/gradient_norm.h).
+MemoryTerms updating_terms(const PlanRequest& request, const Layout& layout, int stage,
+                           const EngineProfile& profile) {
+  constexpr int64_t kExchangeChunk = 64 * 1024;
+  constexpr int64_t kNormChunk = 16 * 1024;
+  const int64_t count = stage_parameters(request.shape, layout, stage);
+  const int64_t exchanged =
+      layout.data > 1 ? std::min(kExchangeChunk, count / layout.data) * profile.gradient_bytes : 0;
+  const int64_t widened = std::min(kNormChunk, count / layout.data) * bytes_of(ElementType::FP64);
+  const int64_t constants = stage_memory(stage_shape(request, layout, stage)).constants;
+  if (exchanged > widened) return {.workspace = constants, .communication = exchanged};
+  return {.workspace = constants + widened};
 }
 
 void add_gpu_overhead(MemoryTerms& terms, const Layout& layout, const EngineProfile& profile) {
@@ -88,7 +133,9 @@ int64_t micro_batches(const TrainingNumbers& training, const Layout& layout) {
 MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layout, int stage,
                                  const EngineProfile& profile) {
   MemoryTerms terms = standing_terms(request, layout, stage, profile);
-  const MemoryTerms moving = moving_terms(request, layout, stage);
+  const MemoryTerms computing = moving_terms(request, layout, stage);
+  const MemoryTerms updating = updating_terms(request, layout, stage, profile);
+  const MemoryTerms& moving = computing.total() >= updating.total() ? computing : updating;
   terms.activations = moving.activations;
   terms.logits = moving.logits;
   terms.workspace = moving.workspace;

@@ -1,0 +1,115 @@
+// The planner's prediction of every rank's peak against what real trainer processes allocate, to within two
+// per cent.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "planner/memory/memory_model.h"
+#include "tests/numerics/trainer_world.h"
+#include "tests/support/tiny_job.h"
+
+namespace caravan::numerics {
+namespace {
+
+using planner::Layout;
+using planner::ScheduleKind;
+
+struct Case {
+  std::string name;
+  Layout layout;
+  int sequence_length = 64;
+  bool bf16 = false;
+  bool tied = false;
+};
+
+Layout changed(Layout layout, const std::function<void(Layout&)>& change) {
+  change(layout);
+  return layout;
+}
+
+std::vector<Case> cases() {
+  const auto checkpointed = [](Layout& layout) { layout.activation_checkpointing = true; };
+  const auto gpipe = [](Layout& layout) { layout.schedule = ScheduleKind::GPipe; };
+  return {
+      {"One", layout_of(1, 1, 1)},
+      {"OneLong", layout_of(1, 1, 1), 256},
+      {"OneBf16", layout_of(1, 1, 1), 64, true},
+      {"OneLongBf16", layout_of(1, 1, 1), 256, true},
+      {"OneCheckpointed", changed(layout_of(1, 1, 1), checkpointed), 256},
+      {"OneLargeMicroBatchTied", changed(layout_of(1, 1, 1), [](Layout& l) { l.micro_batch_size = 4; }), 64,
+       false, true},
+      {"Tensor2", layout_of(2, 1, 1), 256},
+      {"Tensor2Bf16", layout_of(2, 1, 1), 256, true},
+      {"Tensor2WithoutSequenceParallel",
+       changed(layout_of(2, 1, 1), [](Layout& l) { l.sequence_parallel = false; }), 256},
+      {"Tensor2CheckpointedBf16", changed(layout_of(2, 1, 1), checkpointed), 256, true},
+      {"Pipeline2", layout_of(1, 2, 1), 256},
+      {"Pipeline2GPipeBf16", changed(layout_of(1, 2, 1), gpipe), 256, true},
+      {"Pipeline2CheckpointedTied", changed(layout_of(1, 2, 1), checkpointed), 256, false, true},
+      {"Pipeline2Uneven",
+       changed(layout_of(1, 2, 1),
+               [](Layout& l) {
+                 l.layers_per_stage = {3, 1};
+               }),
+       64},
+      {"Pipeline4", layout_of(1, 4, 1), 256},
+      {"Data2Sharded", layout_of(1, 1, 2), 64},
+      {"Data2ShardedBf16", layout_of(1, 1, 2), 64, true},
+      {"Data2Whole", changed(layout_of(1, 1, 2), [](Layout& l) { l.zero_stage = 0; }), 64},
+      {"Tensor2Pipeline2Data2Bf16", changed(layout_of(2, 2, 2), [](Layout& l) { l.micro_batch_size = 2; }),
+       256, true},
+  };
+}
+
+std::string text(const planner::MemoryTerms& terms) {
+  std::string all;
+  for (const auto& [name, bytes] : named_terms(terms)) all += fmt::format("{} {}, ", name, bytes);
+  return all;
+}
+
+planner::MemoryTerms measured_terms(const v1alpha1::MemoryTerms& terms) {
+  return {.parameters = terms.parameters(),
+          .gradients = terms.gradients(),
+          .optimizer = terms.optimizer(),
+          .activations = terms.activations(),
+          .logits = terms.logits(),
+          .workspace = terms.workspace(),
+          .communication = terms.communication()};
+}
+
+class MemoryPrediction : public testing::TestWithParam<Case> {};
+
+TEST_P(MemoryPrediction, IsWithinTwoPerCentOnEveryRank) {
+  const Case& wanted = GetParam();
+  const test::JobFolder corpus;
+  v1alpha1::JobSpec spec = tiny_spec(corpus.files().path("corpus/genesis.bin"));
+  spec.mutable_model()->mutable_architecture()->set_tied_embeddings(wanted.tied);
+  spec.mutable_training()->set_steps(2);
+  spec.mutable_training()->set_sequence_length(wanted.sequence_length);
+  if (wanted.bf16) spec.mutable_training()->set_precision(v1alpha1::Precision::BF16);
+  spec.mutable_resources()->set_devices(wanted.layout.devices());
+  spec.mutable_resources()->mutable_device()->set_kind(v1alpha1::Device::CPU);
+
+  planner::PlanRequest request = planner::read_request(spec, {}).value();
+  request.devices.threads = 1;
+  const planner::EngineProfile profile = planner::default_engine_profile();
+  const std::vector<RankResult> ranks = train(spec, wanted.layout);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    ASSERT_FALSE(ranks[rank].reports.empty());
+    const v1alpha1::RankFinished& finished = ranks[rank].reports.back().finished();
+    const int stage = static_cast<int>(rank) / (wanted.layout.tensor * wanted.layout.data);
+    const planner::MemoryTerms terms = planner::predict_stage_memory(request, wanted.layout, stage, profile);
+    const auto measured = static_cast<double>(finished.peak_bytes());
+    EXPECT_NEAR(static_cast<double>(terms.total()) / measured, 1, 0.02)
+        << "rank " << rank << "\npredicted: " << text(terms)
+        << "\nmeasured:  " << text(measured_terms(finished.peak_terms()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MemoryPrediction, testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace caravan::numerics
