@@ -5,7 +5,6 @@
 #include <ATen/ops/empty_like.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "worker/trainer/kernels/storage_type.h"
@@ -32,7 +31,7 @@ void add_weight_gradient(const at::Tensor& dy_TD, const at::Tensor& x_TD, const 
     for (int64_t block = first_block; block < last_block; ++block) {
       const int64_t begin = block * kColumnsPerTask;
       const int64_t width = std::min(kColumnsPerTask, columns - begin);
-      std::array<W, kColumnsPerTask> sum{};
+      W sum[kColumnsPerTask] = {};
       for (int64_t row = 0; row < rows; ++row) {
         const T* const dy_row = dy + row * columns + begin;
         const T* const x_row = x + row * columns + begin;

@@ -1,0 +1,33 @@
+#include "worker/trainer/kernels/linear.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+namespace caravan::kernels {
+namespace {
+
+TEST(Linear, GradientsEqualThoseOfAutograd) {
+  const at::Tensor x_TI = at::randn({9, 14}, at::kDouble).requires_grad_();
+  const at::Tensor w_OI = at::randn({11, 14}, at::kDouble).requires_grad_();
+  const at::Tensor dy_TO = at::randn({9, 11}, at::kDouble);
+  const at::Tensor oracle = at::matmul(x_TI, w_OI.t());
+  oracle.backward(dy_TO);
+
+  EXPECT_TRUE(at::allclose(linear_forward(x_TI.detach(), w_OI.detach()), oracle, 1e-12, 1e-12));
+  EXPECT_TRUE(at::allclose(linear_backward_input(dy_TO, w_OI.detach()), x_TI.grad(), 1e-10, 1e-12));
+  at::Tensor dw_OI = at::ones({11, 14}, at::kDouble);
+  linear_backward_weight(dy_TO, x_TI.detach(), dw_OI);
+  EXPECT_TRUE(at::allclose(dw_OI, w_OI.grad() + 1, 1e-10, 1e-12)) << "the weight's gradient is added";
+}
+
+// Small integers have exact sums in every type and order. The weight is larger than one block of rows.
+TEST(Linear, Bf16WeightGradientsAreAddedInFp32) {
+  const at::Tensor x_TI = at::randint(-2, 3, {6, 2048}, at::kFloat);
+  const at::Tensor dy_TO = at::randint(-2, 3, {6, 700}, at::kFloat);
+  at::Tensor dw_OI = at::full({700, 2048}, 1000.0F);  // 1000 + 1 would round away in bf16
+  linear_backward_weight(dy_TO.to(at::kBFloat16), x_TI.to(at::kBFloat16), dw_OI);
+  EXPECT_TRUE(at::equal(dw_OI, at::matmul(dy_TO.t(), x_TI) + 1000));
+}
+
+}  // namespace
+}  // namespace caravan::kernels
