@@ -23,7 +23,7 @@ v1alpha1::JobSpec tiny_spec(const std::string& token_file);
 planner::Layout layout_of(int tensor, int pipeline, int data);
 
 struct WorldOptions {
-  std::string gradient_folder;  // empty: none is written
+  std::string gradient_folder = {};  // empty: none is written
   int attempt = 1;
 };
 

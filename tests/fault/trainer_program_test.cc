@@ -1,0 +1,186 @@
+// How caravan-trainer begins and ends: bad input, commands, losses that are not finite, peers and agents that
+// die.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "tests/numerics/trainer_world.h"
+#include "tests/support/tiny_job.h"
+
+namespace caravan::numerics {
+namespace {
+
+using v1alpha1::JobSpec;
+using v1alpha1::RankFailure;
+
+class TrainerProgram : public testing::Test {
+ protected:
+  JobSpec spec() const { return tiny_spec(corpus_.files().path("corpus/genesis.bin")); }
+  JobSpec endless() const {
+    JobSpec job = spec();
+    job.mutable_training()->set_steps(1'000'000);
+    return job;
+  }
+  std::string validation_file() const { return corpus_.files().path("corpus/genesis.bin"); }
+
+ private:
+  test::JobFolder corpus_;
+};
+
+RankFailure last_failure(const RankResult& rank) {
+  EXPECT_FALSE(rank.reports.empty()) << rank.log;
+  return rank.reports.empty() ? RankFailure() : rank.reports.back().failure();
+}
+
+void expect_bad_input(const std::vector<RankResult>& ranks, const std::string& words) {
+  EXPECT_EQ(ranks.at(0).status, ExitStatus{.exit_code = 2});
+  const RankFailure failure = last_failure(ranks[0]);
+  EXPECT_EQ(failure.reason(), "InvalidInput");
+  EXPECT_NE(failure.message().find(words), std::string::npos) << failure.message();
+}
+
+TEST_F(TrainerProgram, AMissingTokenFileIsBadInputThatNamesIt) {
+  expect_bad_input(TrainerWorld(tiny_spec("/nonexistent/train.bin"), layout_of(1, 1, 1)).wait(),
+                   "/nonexistent/train.bin");
+}
+
+TEST_F(TrainerProgram, ATokenOutsideTheVocabularyIsBadInputThatNamesTheFile) {
+  JobSpec small = spec();
+  small.mutable_model()->mutable_architecture()->set_vocab_size(100);
+  expect_bad_input(TrainerWorld(small, layout_of(1, 1, 1)).wait(), "genesis.bin");
+}
+
+TEST_F(TrainerProgram, TooFewTokensForOneSampleAreBadInput) {
+  JobSpec long_sequences = spec();
+  long_sequences.mutable_training()->set_sequence_length(1 << 21);
+  expect_bad_input(TrainerWorld(long_sequences, layout_of(1, 1, 1)).wait(), "too few");
+}
+
+TEST_F(TrainerProgram, ALayoutThatDoesNotFitTheModelIsBadInputThatNamesTheField) {
+  planner::Layout three_layers = layout_of(1, 1, 1);
+  three_layers.layers_per_stage = {3};
+  expect_bad_input(TrainerWorld(spec(), three_layers).wait(), "plan.layersPerStage");
+}
+
+TEST_F(TrainerProgram, OneRanksOrderToStopEndsAllRanksAfterTheSameStep) {
+  TrainerWorld world(endless(), layout_of(1, 2, 1));
+  ASSERT_TRUE(world.wait_for_step(0, 2));
+  v1alpha1::RankCommand stop;
+  stop.set_stop_after_step(0);
+  world.send(1, stop);
+  const auto ranks = world.wait();
+  for (const RankResult& rank : ranks) EXPECT_EQ(rank.status, ExitStatus{.exit_code = 0}) << rank.log;
+  const int stopped = ranks[0].reports.back().finished().step();
+  EXPECT_GE(stopped, 2);
+  EXPECT_EQ(ranks[1].reports.back().finished().step(), stopped);
+}
+
+TEST_F(TrainerProgram, AStepToStopAfterIsTheLastOne) {
+  TrainerWorld world(endless(), layout_of(1, 1, 2));
+  v1alpha1::RankCommand stop;
+  stop.set_stop_after_step(20);
+  world.send(0, stop);
+  for (const RankResult& rank : world.wait())
+    EXPECT_EQ(rank.reports.back().finished().step(), 20) << rank.log;
+}
+
+TEST_F(TrainerProgram, EndsAtOnceWhenTheAgentIsGone) {
+  TrainerWorld world(endless(), layout_of(1, 1, 1));
+  ASSERT_TRUE(world.wait_for_step(0, 1));
+  world.close_command_pipe(0);
+  const auto ranks = world.wait();
+  EXPECT_EQ(ranks[0].status, ExitStatus{.exit_code = 1});
+  EXPECT_TRUE(ranks[0].reports.back().has_step());
+}
+
+TEST_F(TrainerProgram, ALostPeerIsAFailureOfCommunication) {
+  TrainerWorld world(endless(), layout_of(2, 1, 1));
+  ASSERT_TRUE(world.wait_for_step(0, 1));
+  world.process(1).signal_group(SIGKILL);
+  // wait() kills the others at the first failure, which is the killed rank's: let the survivor end by itself
+  // first.
+  EXPECT_FALSE(world.wait_for_step(0, 1'000'000));
+  const auto ranks = world.wait();
+  EXPECT_EQ(ranks[1].status, (ExitStatus{.signal = SIGKILL}));
+  EXPECT_EQ(last_failure(ranks[0]).reason(), "Communication");
+}
+
+TEST_F(TrainerProgram, StepsThatAreNotFiniteAreSkippedAndThenFail) {
+  JobSpec exploding = endless();
+  exploding.mutable_training()->mutable_optimizer()->set_learning_rate("1e30");
+  exploding.mutable_training()->mutable_optimizer()->set_warmup_steps(0);
+  exploding.mutable_training()->mutable_optimizer()->set_max_nonfinite_steps(3);
+  const auto ranks = TrainerWorld(exploding, layout_of(1, 1, 1)).wait();
+  EXPECT_EQ(ranks[0].status, ExitStatus{.exit_code = 1});
+  EXPECT_EQ(last_failure(ranks[0]).reason(), "NonFiniteLoss");
+  std::vector<bool> skipped;
+  for (const auto& report : ranks[0].reports) {
+    if (report.has_step()) skipped.push_back(report.step().skipped());
+  }
+  ASSERT_GE(skipped.size(), 4u);
+  EXPECT_FALSE(skipped.front());
+  EXPECT_EQ(std::vector<bool>(skipped.end() - 3, skipped.end()), std::vector<bool>(3, true));
+}
+
+TEST_F(TrainerProgram, ASecondAttemptGivesTheBitsOfTheFirst) {
+  const planner::Layout layout = layout_of(1, 2, 1);
+  EXPECT_EQ(losses(train(spec(), layout, {.attempt = 2})), losses(train(spec(), layout, {.attempt = 1})));
+}
+
+std::vector<double> validation_losses(const RankResult& rank) {
+  std::vector<double> losses;
+  for (const auto& report : rank.reports) {
+    if (report.step().has_validation_loss()) losses.push_back(report.step().validation_loss());
+  }
+  return losses;
+}
+
+TEST_F(TrainerProgram, ValidationLossComesEveryFewStepsAndIsTheSameInEveryLayout) {
+  JobSpec validated = spec();
+  validated.mutable_data()->set_validation_path(validation_file());
+  validated.mutable_training()->set_steps(4);
+  validated.mutable_training()->mutable_evaluation()->set_every_steps(2);
+  validated.mutable_training()->mutable_evaluation()->set_batches(2);
+  const auto one = validation_losses(train(validated, layout_of(1, 1, 1)).back());
+  const auto ranks = train(validated, layout_of(1, 2, 2));
+  ASSERT_EQ(one.size(), 2u);
+  EXPECT_LT(one[1], one[0]);
+  const auto spread = validation_losses(ranks.back());
+  ASSERT_EQ(spread.size(), 2u);
+  for (const std::size_t i : {0, 1}) EXPECT_NEAR(spread[i], one[i], 1e-5 * one[i]);
+  EXPECT_TRUE(validation_losses(ranks.front()).empty());
+}
+
+TEST_F(TrainerProgram, EveryRankReportsItsShareOfTheWork) {
+  const auto ranks = train(spec(), layout_of(1, 2, 1));
+  for (const RankResult& rank : ranks) {
+    const v1alpha1::StepReport& step = rank.reports.at(1).step();
+    EXPECT_EQ(step.tokens(), 8 * 32);
+    EXPECT_EQ(step.rank_tokens(), 8 * 32 / 2);
+    EXPECT_GT(step.model_flops(), 0);
+    EXPECT_EQ(step.hardware_flops(), step.model_flops());
+    EXPECT_GT(step.phase_seconds().at("backward"), 0);
+    EXPECT_TRUE(std::any_of(step.collectives().begin(), step.collectives().end(), [](const auto& count) {
+      return count.operation() == "send" && count.axis() == "pipeline";
+    }));
+    EXPECT_EQ(rank.reports.back().finished().peak_bytes(), rank.reports.at(3).step().peak_bytes());
+  }
+  EXPECT_FALSE(ranks[0].reports.at(1).step().has_loss());
+  EXPECT_TRUE(ranks[1].reports.at(1).step().has_loss());
+}
+
+TEST(TrainerCommandLine, HasHelpAndVersionAndRefusesTheRest) {
+  const auto exit_code = [](const std::vector<std::string>& arguments) {
+    return Process::spawn({.program = CARAVAN_BIN_DIR "/caravan-trainer", .arguments = arguments})
+        ->wait()
+        .exit_code;
+  };
+  EXPECT_EQ(exit_code({"--help"}), 0);
+  EXPECT_EQ(exit_code({"--version"}), 0);
+  EXPECT_EQ(exit_code({}), 2);
+  EXPECT_EQ(exit_code({"--config", "/nonexistent/rank.json"}), 2);
+}
+
+}  // namespace
+}  // namespace caravan::numerics
