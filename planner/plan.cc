@@ -11,12 +11,17 @@
 namespace caravan::planner {
 namespace {
 
+// One open choice: its rule is the mistake. Several: the first one's stands for all.
 Error no_legal_layout(const PlanRequest& request, const SearchResult& result) {
   if (result.candidates.empty()) {
-    return {fmt::format("spec.parallelism: no layout of {} devices is possible", request.devices.count),
+    return {fmt::format("spec.parallelism: there is no layout for {} devices", request.devices.count),
             ExitCode::kBadInput};
   }
-  return {result.candidates.front().reason, ExitCode::kBadInput};
+  std::string message = result.candidates.front().reason;
+  if (result.candidates.size() > 1) {
+    message += fmt::format("; no other layout of {} devices is legal either", request.devices.count);
+  }
+  return {std::move(message), ExitCode::kBadInput};
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ struct EngineProfile;  // planner/engine_profile.h: the constants of a trainer
 struct DeviceFacts {
   // Used where spec.resources.device.memory is absent and the product is unknown; local mode gives the
   // machine's memory divided by its ranks.
-  std::optional<int64_t> memory_bytes;
-  std::optional<int> devices_per_node;
+  std::optional<int64_t> memory_bytes = {};
+  std::optional<int> devices_per_node = {};
   // Of a rank on a CPU: each needs working memory of its own.
   int threads_per_rank = 1;
 };

@@ -1,36 +1,29 @@
 #include "planner/plan.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "planner/engine_profile.h"
+#include "planner/testing/jobs.h"
 
 namespace caravan::planner {
 namespace {
 
-v1alpha1::JobSpec gpu_job(const std::string& preset, int devices, const std::string& product = "H100-80GB") {
-  v1alpha1::JobSpec spec;
-  spec.mutable_model()->set_preset(preset);
-  spec.mutable_training()->set_steps(10);
-  spec.mutable_training()->set_sequence_length(8192);
-  spec.mutable_training()->set_global_batch_sequences(2048);
-  spec.mutable_training()->set_precision(v1alpha1::Precision::BF16);
-  spec.mutable_resources()->set_devices(devices);
-  spec.mutable_resources()->mutable_device()->set_kind(v1alpha1::Device::GPU);
-  spec.mutable_resources()->mutable_device()->set_product(product);
-  return spec;
-}
+using testing::HasSubstr;
+using testing::StartsWith;
 
 struct Cluster {
   std::string preset;
   int devices;
+  int layers;
 };
 
 TEST(PlanJob, GivesTheLargeModelsALegalLayoutWithoutCheckpointing) {
-  for (const auto& [preset, devices] : {Cluster{"llama3-8b", 8}, Cluster{"llama3-8b", 64},
-                                        Cluster{"llama3-70b", 64}, Cluster{"llama3.1-405b", 8192}}) {
-    const auto report = plan_job(gpu_job(preset, devices), {}, default_engine_profile());
+  for (const auto& [preset, devices, layers] :
+       {Cluster{"llama3-8b", 8, 32}, Cluster{"llama3-8b", 64, 32}, Cluster{"llama3-70b", 64, 80},
+        Cluster{"llama3.1-405b", 8192, 126}}) {
+    const auto report = plan_job(gpu_job(preset, devices), {}, default_profile());
     ASSERT_TRUE(report) << preset << ": " << report.error().message;
     const v1alpha1::Plan& plan = report->plan();
     EXPECT_EQ(plan.tensor() * plan.pipeline() * plan.data(), devices) << preset;
@@ -40,23 +33,149 @@ TEST(PlanJob, GivesTheLargeModelsALegalLayoutWithoutCheckpointing) {
     EXPECT_EQ(plan.sequence_parallel(), plan.tensor() > 1) << preset;
     EXPECT_LE(plan.peak_bytes(), plan.usable_bytes()) << preset;
     EXPECT_EQ(plan.peak_bytes_per_stage_size(), plan.pipeline()) << preset;
+    EXPECT_EQ(plan.peak_bytes_per_stage(plan.binding_stage()), plan.peak_bytes()) << preset;
     EXPECT_EQ(plan.gradient_accumulation() * plan.data(), 2048) << preset;
-    EXPECT_EQ(std::accumulate(plan.layers_per_stage().begin(), plan.layers_per_stage().end(), 0),
-              preset == "llama3-8b"    ? 32
-              : preset == "llama3-70b" ? 80
-                                       : 126);
+    EXPECT_EQ(std::accumulate(plan.layers_per_stage().begin(), plan.layers_per_stage().end(), 0), layers);
+    EXPECT_EQ(plan.source(), "HeuristicSelected") << preset;
     EXPECT_GT(plan.mfu(), 0.2) << preset;
-    EXPECT_LT(plan.mfu(), 0.8) << preset;
+    EXPECT_LT(plan.mfu(), 0.7) << preset;
     EXPECT_EQ(report->candidates(0).verdict(), v1alpha1::Verdict::Chosen) << preset;
+    EXPECT_EQ(report->candidates(0).peak_bytes(), plan.peak_bytes()) << preset;
   }
 }
 
-TEST(PlanJob, NamesTheSmallestNumberOfDevicesWhenNothingFits) {
-  const auto report = plan_job(gpu_job("llama3-70b", 8), {}, default_engine_profile());
-  ASSERT_FALSE(report);
-  EXPECT_EQ(report.error().code, ExitCode::kDoesNotFit);
-  EXPECT_NE(report.error().message.find("smallest number of devices that fits is 24"), std::string::npos)
-      << report.error().message;
+TEST(PlanJob, SaysWhenNothingFitsAndStillListsTheCandidates) {
+  const PlanAnswer answer = answer_job(gpu_job("llama3-70b", 8), {}, default_profile());
+  ASSERT_TRUE(answer.error);
+  EXPECT_EQ(answer.error->code, ExitCode::kDoesNotFit);
+  EXPECT_THAT(answer.error->message, HasSubstr("The smallest number of devices that fits is 24."));
+  EXPECT_FALSE(answer.report.has_plan());
+  EXPECT_GT(answer.report.candidates_size(), 10);
+}
+
+TEST(PlanJob, PredictsNoSpeedForCpus) {
+  const auto report = plan_job(cpu_job("llama-mini", 2), {}, default_profile());
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_FALSE(report->plan().has_step_seconds());
+  EXPECT_FALSE(report->plan().has_mfu());
+  EXPECT_FALSE(report->plan().has_device_peak_flops());
+  EXPECT_EQ(report->plan().usable_bytes(), 0);
+}
+
+TEST(PlanJob, TakesTheMemoryOfTheJobBeforeThatOfTheMachine) {
+  v1alpha1::JobSpec spec = cpu_job("llama-mini", 2);
+  const DeviceFacts machine{.memory_bytes = int64_t{4} << 30};
+  EXPECT_EQ(plan_job(spec, machine, default_profile())->plan().usable_bytes(),
+            static_cast<int64_t>(0.94 * static_cast<double>(int64_t{4} << 30)));
+  spec.mutable_resources()->mutable_device()->set_memory("1Mi");
+  EXPECT_EQ(plan_job(spec, machine, default_profile()).error().code, ExitCode::kDoesNotFit);
+}
+
+TEST(PlanJob, ExecutesWhatTheUserSays) {
+  v1alpha1::JobSpec spec = cpu_job("llama-mini", 4);
+  v1alpha1::Parallelism& parallelism = *spec.mutable_parallelism();
+  parallelism.set_mode(v1alpha1::Parallelism::Manual);
+  parallelism.set_tensor(2);
+  parallelism.set_pipeline(2);
+  parallelism.set_data(1);
+  parallelism.set_micro_batch_size(4);
+  parallelism.set_schedule("GPipe");
+  parallelism.set_sequence_parallel(false);
+  parallelism.add_layers_per_stage(3);
+  parallelism.add_layers_per_stage(5);
+  parallelism.set_zero_stage(0);
+  parallelism.set_activation_checkpointing(v1alpha1::ActivationCheckpointing::Always);
+  const auto report = plan_job(spec, {}, default_profile());
+  ASSERT_TRUE(report) << report.error().message;
+  const v1alpha1::Plan& plan = report->plan();
+  EXPECT_EQ(plan.tensor(), 2);
+  EXPECT_EQ(plan.pipeline(), 2);
+  EXPECT_EQ(plan.micro_batch_size(), 4);
+  EXPECT_EQ(plan.gradient_accumulation(), 6);
+  EXPECT_EQ(plan.schedule(), "GPipe");
+  EXPECT_FALSE(plan.sequence_parallel());
+  EXPECT_EQ(plan.layers_per_stage(0), 3);
+  EXPECT_EQ(plan.zero_stage(), 0);
+  EXPECT_EQ(plan.activation_checkpointing(), v1alpha1::ActivationCheckpointing::Always);
+  EXPECT_EQ(plan.source(), "UserSpecified");
+}
+
+TEST(PlanJob, TheSameJobGivesTheSameBytes) {
+  const auto first = plan_job(gpu_job("llama3-70b", 64), {}, default_profile(), {.all_candidates = true});
+  const auto second = plan_job(gpu_job("llama3-70b", 64), {}, default_profile(), {.all_candidates = true});
+  EXPECT_EQ(first->SerializeAsString(), second->SerializeAsString());
+}
+
+struct BadJob {
+  std::string what;
+  v1alpha1::JobSpec spec;
+  std::string says;
+};
+
+v1alpha1::JobSpec manual(int devices, int tensor, int pipeline, int data) {
+  v1alpha1::JobSpec spec = cpu_job("llama-mini", devices);
+  spec.mutable_parallelism()->set_tensor(tensor);
+  spec.mutable_parallelism()->set_pipeline(pipeline);
+  spec.mutable_parallelism()->set_data(data);
+  return spec;
+}
+
+std::vector<BadJob> bad_jobs() {
+  v1alpha1::JobSpec batch = manual(5, 1, 1, 5);
+  v1alpha1::JobSpec node = manual(8, 4, 2, 1);
+  node.mutable_model()->set_preset("llama2-7b");
+  node.mutable_resources()->set_devices_per_node(2);
+  v1alpha1::JobSpec straddles = manual(12, 4, 3, 1);
+  straddles.mutable_model()->set_preset("llama2-7b");
+  straddles.mutable_resources()->set_devices_per_node(6);
+  v1alpha1::JobSpec sum = manual(2, 1, 2, 1);
+  sum.mutable_parallelism()->add_layers_per_stage(3);
+  sum.mutable_parallelism()->add_layers_per_stage(4);
+  v1alpha1::JobSpec sequence = manual(2, 2, 1, 1);
+  sequence.mutable_training()->set_sequence_length(63);
+  sequence.mutable_parallelism()->set_sequence_parallel(true);
+  v1alpha1::JobSpec lonely = manual(1, 1, 1, 1);
+  lonely.mutable_parallelism()->set_sequence_parallel(true);
+  v1alpha1::JobSpec prime = cpu_job("llama-mini", 11);
+  v1alpha1::JobSpec half_manual = cpu_job("llama-mini", 2);
+  half_manual.mutable_parallelism()->set_mode(v1alpha1::Parallelism::Manual);
+  v1alpha1::JobSpec tensor_only = cpu_job("llama-mini", 8);
+  tensor_only.mutable_parallelism()->set_tensor(3);
+  return {
+      {"wrong product", manual(8, 2, 2, 1),
+       "spec.parallelism: tensor x pipeline x data must equal spec.resources.devices; 2 x 2 x 1 is not 8"},
+      {"heads", manual(3, 3, 1, 1),
+       "spec.parallelism.tensor: heads must be divisible by tensor; heads is 4, tensor is 3"},
+      {"key heads", manual(4, 4, 1, 1),
+       "spec.parallelism.tensor: kvHeads must be divisible by tensor; kvHeads is 2, tensor is 4"},
+      {"node", node, "spec.parallelism.tensor: tensor must be at most spec.resources.devicesPerNode"},
+      {"node border", straddles, "spec.parallelism.tensor: devicesPerNode must be divisible by tensor"},
+      {"layers", manual(9, 1, 9, 1),
+       "spec.parallelism.pipeline: there must be a layer for every pipeline stage"},
+      {"layer sum", sum,
+       "spec.parallelism.layersPerStage: layersPerStage must add up to the model's layers; 3 + 4 is 7"},
+      {"batch", batch,
+       "spec.training.globalBatchSequences: globalBatchSequences must be divisible by data x microBatchSize"},
+      {"sequence", sequence, "spec.training.sequenceLength: sequenceLength must be divisible by tensor"},
+      {"sequence parallel alone", lonely,
+       "spec.parallelism.sequenceParallel: sequenceParallel needs tensor > 1"},
+      {"a prime number of devices", prime, "no other layout of 11 devices is legal either"},
+      {"half of a manual layout", half_manual,
+       "spec.parallelism.mode: mode Manual needs tensor, pipeline and data"},
+      {"tensor that does not divide", tensor_only, "spec.parallelism: tensor x pipeline x data must equal"},
+      {"unknown GPU", gpu_job("llama3-8b", 8, "Z900"),
+       "spec.resources.device: the memory of \"Z900\" is not known"},
+  };
+}
+
+TEST(PlanJob, NamesTheFieldThatMakesAJobImpossible) {
+  for (const BadJob& bad : bad_jobs()) {
+    const auto report = plan_job(bad.spec, {}, default_profile());
+    ASSERT_FALSE(report) << bad.what;
+    EXPECT_EQ(report.error().code, ExitCode::kBadInput) << bad.what;
+    EXPECT_THAT(report.error().message, HasSubstr(bad.says)) << bad.what;
+    EXPECT_THAT(report.error().message, StartsWith("spec.")) << bad.what;
+  }
 }
 
 }  // namespace

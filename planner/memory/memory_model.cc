@@ -12,91 +12,91 @@ namespace {
 
 MemoryTerms standing_terms(const PlanRequest& request, const Layout& layout, int stage,
                            const EngineProfile& profile) {
-  const int64_t count = stage_parameters(request.shape, layout, stage);
-  const int64_t shards = layout.zero_stage >= 1 ? layout.data : 1;
-  const int64_t optimizer_bytes = profile.moment_bytes + (request.training.bf16 ? profile.master_bytes : 0);
-  return {.parameters = count * request.training.storage_bytes(),
-          .gradients = count * profile.gradient_bytes,
-          .optimizer = (count + shards - 1) / shards * optimizer_bytes};
+  const StageElements elements = stage_elements(request.shape, layout, stage);
+  const int64_t state_bytes = profile.moment_bytes + (request.training.bf16 ? profile.master_bytes : 0);
+  return {.parameters = elements.values * request.training.storage_bytes(),
+          .gradients = elements.values * profile.gradient_bytes,
+          .optimizer = elements.states * state_bytes};
 }
 
-// Ops that decide the peak: after 1F1B's warm-up every micro-batch repeats the one before.
-int replayed_micro_batches(const Layout& layout, int64_t count) {
-  if (layout.schedule == ScheduleKind::OneFOneB) count = std::min<int64_t>(count, 2 * layout.pipeline);
-  return static_cast<int>(count);
-}
-
-// Token ids of a rank's whole share of a step, read before it begins.
+// Token ids of a rank's share of the global batch: inputs on the first stage, targets on the last.
 int64_t token_bytes(const PlanRequest& request, const Layout& layout, int stage) {
-  const int64_t sequences = request.training.global_batch_sequences / layout.data;
-  const int64_t one_side = sequences * request.training.sequence_length * bytes_of(ElementType::INT64);
-  return (stage == 0 ? one_side : 0) + (stage == layout.pipeline - 1 ? one_side : 0);
+  const TrainingNumbers& training = request.training;
+  const int64_t tokens = training.global_batch_sequences / layout.data * training.sequence_length;
+  const int kinds = (stage == 0) + (stage == layout.pipeline - 1);
+  return kinds * tokens * bytes_of(ElementType::INT64);
 }
 
-// What waits for a neighbour while an op runs: the last activations sent while gradients are computed, the
-// last gradient sent while activations are (worker/trainer/pipeline/transfers.h).
-class SendsUnderWay {
+// Replays the ops of one stage with the transfers around them: an op's input is received right before it,
+// what it made is held until the next op of its direction is about to run.
+class StageReplay {
  public:
-  SendsUnderWay(const Layout& layout, int stage, int64_t boundary)
-      : activations_(stage + 1 < layout.pipeline ? boundary : 0), gradients_(stage > 0 ? boundary : 0) {}
+  StageReplay(const PlanRequest& request, const Layout& layout, int stage)
+      : unit_(stage_memory(stage_shape(request, layout, stage))),
+        tokens_(token_bytes(request, layout, stage)),
+        has_previous_(stage > 0),
+        has_next_(stage + 1 < layout.pipeline) {}
 
-  int64_t during_forward() const { return backward_ran_ ? gradients_ : 0; }
-  int64_t during_backward() const { return forward_ran_ ? activations_ : 0; }
-  void after_forward() { forward_ran_ = true; }
-  void after_backward() { backward_ran_ = true; }
+  // Micro-batches whose forward is done and whose backward comes after all that is replayed.
+  void hold(int64_t count) { held_ += count; }
+
+  void run(const Op& op) {
+    const bool forward = op.type == OpType::Forward;
+    const bool receives = forward ? has_previous_ : has_next_;
+    const bool sends = forward ? has_next_ : has_previous_;
+    const bool other_send_under_way = forward ? gradient_under_way_ : activations_under_way_;
+    observe(receives, other_send_under_way, forward ? unit_.forward.peak : unit_.backward.peak);
+    held_ += forward ? 1 : -1;
+    (forward ? activations_under_way_ : gradient_under_way_) = sends;
+  }
+
+  // Between the last op and the update: the sum over data parallel ranks, then the gradient norm.
+  void end_step(const Layout& layout, int64_t largest_slice) {
+    const int64_t exchange =
+        layout.data > 1 ? std::min(largest_slice, kExchangeElements) * bytes_of(ElementType::FP32) : 0;
+    consider({.workspace = unit_.constants, .communication = exchange});
+    consider({.workspace = unit_.constants + kNormElements * bytes_of(ElementType::FP64)});
+  }
+
+  const MemoryTerms& peak() const { return peak_; }
 
  private:
-  int64_t activations_;
-  int64_t gradients_;
-  bool forward_ran_ = false;
-  bool backward_ran_ = false;
+  // As in worker/trainer: communicator.h and gradient_norm.h.
+  static constexpr int64_t kExchangeElements = 64 * 1024;
+  static constexpr int64_t kNormElements = 16 * 1024;
+
+  void observe(bool receives, bool other_send_under_way, const MemoryUse& phase) {
+    const int exchanged = (receives ? 1 : 0) + (other_send_under_way ? 1 : 0);
+    consider({.activations = tokens_ + held_ * unit_.kept + phase.activations,
+              .logits = phase.logits,
+              .workspace = unit_.constants + phase.workspace,
+              .communication = exchanged * unit_.boundary + phase.communication});
+  }
+
+  void consider(const MemoryTerms& now) {
+    if (now.total() > peak_.total()) peak_ = now;
+  }
+
+  const StageMemory unit_;
+  const int64_t tokens_;
+  const bool has_previous_;
+  const bool has_next_;
+  int64_t held_ = 0;
+  bool activations_under_way_ = false;
+  bool gradient_under_way_ = false;
+  MemoryTerms peak_;
 };
 
-// The highest moment of forward and backward: every op starts with what earlier micro-batches left, and with
-// what its neighbours sent.
+// The highest moment of one step. Once a pipeline is full every micro-batch repeats the one before, so two
+// rounds are replayed; the others never count with 1F1B, and wait for their backward with GPipe.
 MemoryTerms moving_terms(const PlanRequest& request, const Layout& layout, int stage) {
-  const StageMemory unit = stage_memory(stage_shape(request, layout, stage));
-  const int64_t received_by_forward = stage > 0 ? unit.boundary : 0;
-  const int64_t received_by_backward = stage + 1 < layout.pipeline ? unit.boundary : 0;
-  const int64_t tokens = token_bytes(request, layout, stage);
-  MemoryTerms peak;
-  const auto observe = [&](int64_t alive, int64_t exchanged, const MemoryUse& phase) {
-    const MemoryTerms now{.activations = tokens + alive + phase.activations,
-                          .logits = phase.logits,
-                          .workspace = unit.constants + phase.workspace,
-                          .communication = exchanged + phase.communication};
-    if (now.total() > peak.total()) peak = now;
-  };
-  int64_t held = 0;
-  SendsUnderWay sends(layout, stage, unit.boundary);
-  const int replayed = replayed_micro_batches(layout, micro_batches(request.training, layout));
-  for (const Op& op : generate_stage(layout.schedule, layout.pipeline, replayed, stage)) {
-    if (op.type == OpType::Forward) {
-      observe(held * unit.kept, received_by_forward + sends.during_forward(), unit.forward.peak);
-      sends.after_forward();
-      ++held;
-    } else {
-      observe(held * unit.kept, received_by_backward + sends.during_backward(), unit.backward.peak);
-      sends.after_backward();
-      --held;
-    }
-  }
-  return peak;
-}
-
-// While gradients are summed and measured: chunks of them, received or widened
-// (worker/trainer/comm/direct_exchange.h, worker/trainer/optim/gradient_norm.h).
-MemoryTerms updating_terms(const PlanRequest& request, const Layout& layout, int stage,
-                           const EngineProfile& profile) {
-  constexpr int64_t kExchangeChunk = 64 * 1024;
-  constexpr int64_t kNormChunk = 16 * 1024;
-  const int64_t count = stage_parameters(request.shape, layout, stage);
-  const int64_t exchanged =
-      layout.data > 1 ? std::min(kExchangeChunk, count / layout.data) * profile.gradient_bytes : 0;
-  const int64_t widened = std::min(kNormChunk, count / layout.data) * bytes_of(ElementType::FP64);
-  const int64_t constants = stage_memory(stage_shape(request, layout, stage)).constants;
-  if (exchanged > widened) return {.workspace = constants, .communication = exchanged};
-  return {.workspace = constants + widened};
+  const int64_t count = micro_batches(request.training, layout);
+  const auto replayed = static_cast<int>(std::min<int64_t>(count, 2 * layout.pipeline));
+  StageReplay replay(request, layout, stage);
+  if (layout.schedule == ScheduleKind::GPipe) replay.hold(count - replayed);
+  for (const Op& op : generate_stage(layout.schedule, layout.pipeline, replayed, stage)) replay.run(op);
+  replay.end_step(layout, stage_elements(request.shape, layout, stage).largest_slice);
+  return replay.peak();
 }
 
 void add_gpu_overhead(MemoryTerms& terms, const Layout& layout, const EngineProfile& profile) {
@@ -133,9 +133,7 @@ int64_t micro_batches(const TrainingNumbers& training, const Layout& layout) {
 MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layout, int stage,
                                  const EngineProfile& profile) {
   MemoryTerms terms = standing_terms(request, layout, stage, profile);
-  const MemoryTerms computing = moving_terms(request, layout, stage);
-  const MemoryTerms updating = updating_terms(request, layout, stage, profile);
-  const MemoryTerms& moving = computing.total() >= updating.total() ? computing : updating;
+  const MemoryTerms moving = moving_terms(request, layout, stage);
   terms.activations = moving.activations;
   terms.logits = moving.logits;
   terms.workspace = moving.workspace;

@@ -1,22 +1,62 @@
 #include "planner/memory/stage_parameters.h"
 
-#include "planner/model/parameters.h"
+#include <algorithm>
+#include <initializer_list>
+#include <numeric>
 
 namespace caravan::planner {
+namespace {
 
-int64_t stage_parameters(const ModelShape& shape, const Layout& layout, int stage) {
+constexpr int64_t kAlignment = 32;  // elements
+
+int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+class Buckets {
+ public:
+  explicit Buckets(const Layout& layout)
+      : padding_(std::lcm<int64_t>(layout.data, kAlignment)),
+        data_(layout.data),
+        shards_(layout.zero_stage >= 1 ? layout.data : 1) {}
+
+  void add(std::initializer_list<int64_t> parameters, int64_t count = 1) {
+    int64_t bucket = 0;
+    for (const int64_t elements : parameters) bucket += round_up(elements, kAlignment);
+    bucket = round_up(bucket, padding_);
+    total_.values += count * bucket;
+    total_.states += count * (bucket / shards_);
+    total_.largest_slice = std::max(total_.largest_slice, bucket / data_);
+  }
+
+  StageElements total() const { return total_; }
+
+ private:
+  int64_t padding_;
+  int64_t data_;
+  int64_t shards_;
+  StageElements total_;
+};
+
+}  // namespace
+
+StageElements stage_elements(const ModelShape& shape, const Layout& layout, int stage) {
   const int64_t tensor = layout.tensor;
-  const int64_t products = (attention_parameters(shape) + feed_forward_parameters(shape)) / tensor;
-  const int64_t layer = products + 2 * shape.hidden;
-  const int64_t table = (shape.vocab + tensor - 1) / tensor * shape.hidden;
+  const int64_t hidden = shape.hidden;
+  const int64_t query = shape.heads * shape.head_dim / tensor;
+  const int64_t key = shape.kv_heads * shape.head_dim / tensor;
+  const int64_t ffn = shape.ffn / tensor;
+  const int64_t table = (shape.vocab + tensor - 1) / tensor * hidden;
   const bool first = stage == 0;
   const bool last = stage == layout.pipeline - 1;
-  const bool shares_table = shape.tied_embeddings && first && last;
 
-  int64_t count = layout.layers_per_stage[stage] * layer;
-  if (first) count += table;
-  if (last) count += shape.hidden + (shares_table ? 0 : table);
-  return count;
+  Buckets buckets(layout);
+  if (first) buckets.add({table});
+  buckets.add({hidden, (query + 2 * key) * hidden, query * hidden, hidden, 2 * ffn * hidden, ffn * hidden},
+              layout.layers_per_stage[stage]);
+  if (last && shape.tied_embeddings && first) buckets.add({hidden});
+  if (last && !(shape.tied_embeddings && first)) buckets.add({hidden, table});
+  return buckets.total();
 }
 
 }  // namespace caravan::planner

@@ -25,7 +25,7 @@ std::vector<int> pipeline_sizes(const PlanRequest& request, int tensor) {
   const int rest = request.devices.count / tensor;
   if (request.fixed.data) return {std::max(1, rest / *request.fixed.data)};
   // An illegal tensor size needs no more than one witness.
-  if (check_tensor(request, tensor)) return {1};
+  if (rest < 1 || check_tensor(request, tensor)) return {1};
   std::vector<int> sizes;
   for (int pipeline = 1; pipeline <= std::min<int64_t>(rest, request.shape.layers); ++pipeline) {
     if (rest % pipeline == 0) sizes.push_back(pipeline);
@@ -44,7 +44,7 @@ std::vector<int> micro_batch_sizes(const PlanRequest& request, Breadth breadth, 
 std::vector<bool> sequence_parallel_choices(const PlanRequest& request, Breadth breadth, int tensor) {
   if (request.fixed.sequence_parallel) return {*request.fixed.sequence_parallel};
   if (tensor == 1 || request.training.sequence_length % tensor != 0) return {false};
-  if (breadth == Breadth::All) return {true, false};
+  if (breadth == Breadth::All && !check_tensor(request, tensor)) return {true, false};
   return {true};
 }
 

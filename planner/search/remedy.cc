@@ -11,7 +11,8 @@
 namespace caravan::planner {
 namespace {
 
-constexpr int kMaximumNodes = 4096;
+constexpr int kMaximumNodes = 1 << 16;
+constexpr int kEveryNode = 1024;  // beyond, powers of two
 
 bool any_layout_fits(const PlanRequest& request, const EngineProfile& profile, bool checkpointing) {
   auto layouts = enumerate_layouts(request, checkpointing, Breadth::Rule);
@@ -110,7 +111,7 @@ std::optional<int> smallest_device_count(const PlanRequest& request, const Engin
   for (int count = 1; count < node; ++count) {
     if (anything_fits(with_devices(request, count), profile)) return count;
   }
-  for (int nodes = 1; nodes <= kMaximumNodes; ++nodes) {
+  for (int nodes = 1; nodes <= kMaximumNodes; nodes = nodes < kEveryNode ? nodes + 1 : 2 * nodes) {
     if (anything_fits(with_devices(request, nodes * node), profile)) return nodes * node;
   }
   return std::nullopt;

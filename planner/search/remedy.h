@@ -11,7 +11,7 @@ namespace caravan::planner {
 // Any layout that the request leaves open, checkpointing policy included.
 bool anything_fits(const PlanRequest& request, const EngineProfile& profile);
 
-// Whole nodes above one node; nothing when no number up to four thousand nodes fits.
+// Whole nodes above one node, and above a thousand nodes a power of two of them; nothing when no number fits.
 std::optional<int> smallest_device_count(const PlanRequest& request, const EngineProfile& profile);
 
 // Needs a request for which something is legal and nothing fits.

@@ -10,16 +10,22 @@ namespace {
 
 constexpr double kExposedTraffic = 0.1;  // part of a step from which data parallel traffic questions the rule
 
+// A larger micro-batch than the rule's shows only where it works, unless everything is asked for; what is
+// illegal shows once.
+bool worth_a_line(const PlanRequest& request, const EvaluatedLayout& candidate, Breadth breadth) {
+  const bool larger = !request.fixed.micro_batch_size && candidate.layout.micro_batch_size > 1;
+  const bool repeated =
+      candidate.layout.activation_checkpointing && request.fixed.checkpointing != CheckpointingPolicy::Always;
+  if (candidate.illegality) return !larger && !repeated;
+  return !larger || candidate.fits || breadth == Breadth::All;
+}
+
 std::vector<EvaluatedLayout> evaluate_all(const PlanRequest& request, const EngineProfile& profile,
                                           bool checkpointing, Breadth breadth) {
   std::vector<EvaluatedLayout> evaluated;
   for (const Layout& layout : enumerate_layouts(request, checkpointing, breadth)) {
     EvaluatedLayout candidate = evaluate_layout(request, layout, profile);
-    // A larger micro-batch than the rule's is worth a line only where it works, or when everything is asked
-    // for.
-    const bool larger = !request.fixed.micro_batch_size && layout.micro_batch_size > 1;
-    const bool worth_a_line = candidate.fits || (breadth == Breadth::All && !candidate.illegality);
-    if (!larger || worth_a_line) evaluated.push_back(std::move(candidate));
+    if (worth_a_line(request, candidate, breadth)) evaluated.push_back(std::move(candidate));
   }
   return evaluated;
 }

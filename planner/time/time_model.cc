@@ -12,6 +12,8 @@
 namespace caravan::planner {
 namespace {
 
+constexpr int kSimulatedStages = 128;  // longer pipelines are timed by the closed form
+
 // Work of one micro-batch, forward, on one device.
 struct ForwardWork {
   double layer_flops = 0;      // matrix products
@@ -101,10 +103,14 @@ double transfer_seconds(const PlanRequest& request, const Layout& layout, const 
 double pipeline_seconds(const Layout& layout, const std::vector<StageTimes>& times, double transfer,
                         int64_t count) {
   const auto makespan = [&](int64_t simulated) {
-    return simulate(generate_schedule(layout.schedule, layout.pipeline, static_cast<int>(simulated)), times,
-                    transfer)
-        .makespan;
+    const Schedule schedule =
+        generate_schedule(layout.schedule, layout.pipeline, static_cast<int>(simulated));
+    return simulate(schedule, times, transfer).makespan;
   };
+  if (layout.pipeline > kSimulatedStages) {
+    const double slowest = std::ranges::max(times, {}, &StageTimes::total).total();
+    return static_cast<double>(count + layout.pipeline - 1) * (slowest + 2 * transfer);
+  }
   const int64_t full = 2 * layout.pipeline;
   const int64_t longer = full + layout.pipeline;
   if (count <= longer) return makespan(count);
@@ -117,7 +123,7 @@ double data_traffic_seconds(const PlanRequest& request, const Layout& layout, co
   if (layout.data == 1) return 0;
   int64_t parameters = 0;
   for (const int stage : {0, layout.pipeline - 1}) {
-    parameters = std::max(parameters, stage_parameters(request.shape, layout, stage));
+    parameters = std::max(parameters, stage_elements(request.shape, layout, stage).values);
   }
   const double share = static_cast<double>(layout.data - 1) / layout.data;
   const auto bytes_each = static_cast<double>(profile.gradient_bytes + request.training.storage_bytes());
@@ -128,10 +134,9 @@ double data_traffic_seconds(const PlanRequest& request, const Layout& layout, co
 
 // Reads and writes of values, gradients, master copy and moments.
 double optimizer_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
-  const auto shards = static_cast<double>(layout.zero_stage >= 1 ? layout.data : 1);
-  const auto parameters = static_cast<double>(stage_parameters(request.shape, layout, 0));
+  const auto updated = static_cast<double>(stage_elements(request.shape, layout, 0).states);
   const double bytes_each = profile.gradient_bytes + 2.0 * (profile.master_bytes + profile.moment_bytes);
-  return parameters / shards * bytes_each / request.devices.known->memory_bandwidth;
+  return updated * bytes_each / request.devices.known->memory_bandwidth;
 }
 
 }  // namespace

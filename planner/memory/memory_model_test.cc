@@ -1,0 +1,162 @@
+#include "planner/memory/memory_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "planner/memory/block_table.h"
+#include "planner/memory/stage_parameters.h"
+#include "planner/memory/stage_shape.h"
+#include "planner/model/parameters.h"
+#include "planner/testing/jobs.h"
+
+namespace caravan::planner {
+namespace {
+
+std::vector<Layout> layouts_of(const PlanRequest& request) {
+  std::vector<Layout> layouts;
+  for (const int tensor : {1, 2}) {
+    for (const int pipeline : {1, 2, 3, 4}) {
+      for (const int data : {1, 2, 3}) {
+        for (const bool checkpointing : {false, true}) {
+          for (const ScheduleKind schedule : {ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {
+            Layout layout = layout_of(request, tensor, pipeline, data);
+            layout.activation_checkpointing = checkpointing;
+            layout.schedule = schedule;
+            layouts.push_back(layout);
+          }
+        }
+      }
+    }
+  }
+  return layouts;
+}
+
+int64_t sum_of(const std::vector<NamedTerm>& terms) {
+  return std::accumulate(terms.begin(), terms.end(), int64_t{0},
+                         [](int64_t sum, const NamedTerm& term) { return sum + term.bytes; });
+}
+
+TEST(StageElements, OfOneRankAreTheModelsParametersUpToPadding) {
+  for (const char* preset : {"llama-tiny", "llama3.2-1b", "llama3-8b"}) {
+    const PlanRequest request = request_of(cpu_job(preset, 1));
+    const StageElements elements = stage_elements(request.shape, layout_of(request, 1, 1, 1), 0);
+    EXPECT_EQ(elements.values, parameter_count(request.shape)) << preset;
+    EXPECT_EQ(elements.states, elements.values) << preset;
+  }
+}
+
+TEST(StageElements, StagesShareTheModelAndTiedTablesStandTwice) {
+  PlanRequest request = request_of(cpu_job("llama3.2-1b", 1));
+  const Layout layout = layout_of(request, 1, 4, 1);
+  int64_t sum = 0;
+  for (int stage = 0; stage < 4; ++stage) sum += stage_elements(request.shape, layout, stage).values;
+  EXPECT_EQ(sum, parameter_count(request.shape) + embedding_parameters(request.shape));
+}
+
+TEST(StageElements, ZeroOneSharesTheStates) {
+  const PlanRequest request = request_of(cpu_job("llama-mini", 1));
+  Layout layout = layout_of(request, 1, 1, 4);
+  const StageElements sharded = stage_elements(request.shape, layout, 0);
+  EXPECT_EQ(sharded.states * 4, sharded.values);
+  layout.zero_stage = 0;
+  EXPECT_EQ(stage_elements(request.shape, layout, 0).states, sharded.values);
+}
+
+TEST(StageElements, TheVocabularyIsPaddedToAMultipleOfTheTensorSize) {
+  PlanRequest request = request_of(cpu_job("llama-tiny", 1));
+  const Layout layout = layout_of(request, 2, 1, 1);
+  const StageElements even = stage_elements(request.shape, layout, 0);
+  request.shape.vocab -= 1;
+  EXPECT_EQ(stage_elements(request.shape, layout, 0).values, even.values);
+}
+
+TEST(MemoryModel, TheTermsAddUpToThePeak) {
+  for (const auto& job : {cpu_job("llama-mini", 1), gpu_job("llama3-8b", 1)}) {
+    const PlanRequest request = request_of(job);
+    for (const Layout& layout : layouts_of(request)) {
+      const LayoutMemory memory = predict_memory(request, layout, default_profile());
+      EXPECT_EQ(sum_of(named_terms(memory.terms)), memory.peak_bytes());
+      for (const NamedTerm& term : named_terms(memory.terms)) EXPECT_GE(term.bytes, 0) << term.name;
+    }
+  }
+}
+
+TEST(MemoryModel, TheBindingStageNeedsTheMostOfAllStages) {
+  const PlanRequest request = request_of(cpu_job("llama-mini", 1));
+  for (Layout layout : layouts_of(request)) {
+    for (int turn = 0; turn < layout.pipeline; ++turn) {
+      std::ranges::rotate(layout.layers_per_stage, layout.layers_per_stage.begin() + 1);
+      const LayoutMemory memory = predict_memory(request, layout, default_profile());
+      int64_t highest = 0;
+      for (int stage = 0; stage < layout.pipeline; ++stage) {
+        highest = std::max(highest, predict_stage_memory(request, layout, stage, default_profile()).total());
+      }
+      EXPECT_EQ(memory.peak_bytes(), highest);
+      EXPECT_EQ(predict_stage_memory(request, layout, memory.binding_stage, default_profile()), memory.terms);
+    }
+  }
+}
+
+TEST(MemoryModel, WithOneFOneBMoreMicroBatchesNeedOnlyTheirTokens) {
+  PlanRequest few = request_of(cpu_job("llama-mini", 1));
+  const Layout layout = layout_of(few, 1, 4, 1);
+  PlanRequest many = few;
+  few.training.global_batch_sequences = 8;
+  many.training.global_batch_sequences = 4000;
+  const int64_t tokens = (4000 - 8) * 64 * 8;
+  for (int stage = 0; stage < 4; ++stage) {
+    const MemoryTerms less = predict_stage_memory(few, layout, stage, default_profile());
+    const MemoryTerms more = predict_stage_memory(many, layout, stage, default_profile());
+    const bool reads_tokens = stage == 0 || stage == 3;
+    EXPECT_EQ(more.activations - less.activations, reads_tokens ? tokens : 0) << "stage " << stage;
+    EXPECT_EQ(more.total() - less.total(), reads_tokens ? tokens : 0) << "stage " << stage;
+  }
+}
+
+TEST(MemoryModel, GPipeHoldsEveryMicroBatch) {
+  PlanRequest request = request_of(cpu_job("llama-mini", 1));
+  Layout layout = layout_of(request, 1, 2, 1);
+  layout.schedule = ScheduleKind::GPipe;
+  const int64_t kept = stage_memory(stage_shape(request, layout, 0)).kept;
+  const int64_t tokens = request.training.sequence_length * 8;
+  const int64_t before = predict_stage_memory(request, layout, 0, default_profile()).activations;
+  request.training.global_batch_sequences += 100;
+  EXPECT_EQ(predict_stage_memory(request, layout, 0, default_profile()).activations,
+            before + 100 * (kept + tokens));
+}
+
+TEST(MemoryModel, CheckpointingAndShardingNeverNeedMore) {
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 1));
+  for (Layout layout : layouts_of(request)) {
+    if (layout.activation_checkpointing) continue;
+    const int64_t whole = predict_memory(request, layout, default_profile()).peak_bytes();
+    Layout checkpointed = layout;
+    checkpointed.activation_checkpointing = true;
+    EXPECT_LE(predict_memory(request, checkpointed, default_profile()).peak_bytes(), whole);
+    Layout unsharded = layout;
+    unsharded.zero_stage = 0;
+    EXPECT_GE(predict_memory(request, unsharded, default_profile()).peak_bytes(), whole);
+  }
+}
+
+TEST(MemoryModel, ACpuHasNoOverheadOutsideItsTensors) {
+  const PlanRequest request = request_of(cpu_job("llama-tiny", 2));
+  EXPECT_EQ(predict_memory(request, layout_of(request, 2, 1, 1), default_profile()).terms.overhead, 0);
+}
+
+TEST(MemoryModel, MasterWeightsStandBesideBf16Only) {
+  PlanRequest request = request_of(cpu_job("llama-tiny", 1));
+  const Layout layout = layout_of(request, 1, 1, 1);
+  const int64_t elements = stage_elements(request.shape, layout, 0).values;
+  EXPECT_EQ(predict_memory(request, layout, default_profile()).terms.parameters, 4 * elements);
+  EXPECT_EQ(predict_memory(request, layout, default_profile()).terms.optimizer, 8 * elements);
+  request.training.bf16 = true;
+  EXPECT_EQ(predict_memory(request, layout, default_profile()).terms.parameters, 2 * elements);
+  EXPECT_EQ(predict_memory(request, layout, default_profile()).terms.optimizer, 12 * elements);
+  EXPECT_EQ(predict_memory(request, layout, default_profile()).terms.gradients, 4 * elements);
+}
+
+}  // namespace
+}  // namespace caravan::planner

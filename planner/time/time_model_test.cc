@@ -1,0 +1,87 @@
+#include "planner/time/time_model.h"
+
+#include <gtest/gtest.h>
+
+#include "planner/testing/jobs.h"
+
+namespace caravan::planner {
+namespace {
+
+TEST(TimeModel, SaysNothingAboutSecondsOfUnknownDevices) {
+  const PlanRequest request = request_of(cpu_job("llama-mini", 4));
+  const StepTime time = predict_step_time(request, layout_of(request, 1, 4, 1), default_profile());
+  EXPECT_FALSE(time.seconds);
+  EXPECT_FALSE(time.mfu);
+  EXPECT_GT(time.bubble_fraction, 0);
+}
+
+TEST(TimeModel, TheBubbleOfEvenStagesIsThatOfTheClosedForm) {
+  PlanRequest request = request_of(cpu_job("llama-mini", 4));
+  request.shape.vocab = 0;  // a head makes the last stage slower
+  const int micro_batches = 24;
+  const StepTime time = predict_step_time(request, layout_of(request, 1, 4, 1), default_profile());
+  EXPECT_NEAR(time.bubble_fraction, 3.0 / (micro_batches + 3), 1e-9);
+}
+
+TEST(TimeModel, AHeadOnTheLastStageAddsToTheBubble) {
+  PlanRequest small = request_of(gpu_job("llama3-8b", 4));
+  PlanRequest large = small;
+  large.shape.vocab *= 4;
+  const Layout layout = layout_of(small, 1, 4, 1);
+  EXPECT_GT(predict_step_time(large, layout, default_profile()).seconds,
+            predict_step_time(small, layout, default_profile()).seconds);
+}
+
+TEST(TimeModel, MoreMicroBatchesShrinkTheBubble) {
+  PlanRequest request = request_of(gpu_job("llama3-8b", 4));
+  double previous = 1;
+  for (const int64_t sequences : {4, 8, 16, 64, 256, 4096}) {
+    request.training.global_batch_sequences = sequences;
+    const double bubble =
+        predict_step_time(request, layout_of(request, 1, 4, 1), default_profile()).bubble_fraction;
+    EXPECT_LT(bubble, previous) << sequences;
+    previous = bubble;
+  }
+}
+
+TEST(TimeModel, LongStepsGrowByTheSameTimeForEveryMicroBatch) {
+  PlanRequest request = request_of(gpu_job("llama3-8b", 4));
+  const Layout layout = layout_of(request, 1, 4, 1);
+  const auto seconds = [&](int64_t sequences) {
+    request.training.global_batch_sequences = sequences;
+    return *predict_step_time(request, layout, default_profile()).seconds;
+  };
+  // 12 is timed op by op, the others are extrapolated.
+  EXPECT_NEAR(seconds(13) - seconds(12), seconds(1001) - seconds(1000), 1e-6);
+}
+
+TEST(TimeModel, CheckpointingCostsAboutAnotherForward) {
+  const PlanRequest request = request_of(gpu_job("llama2-7b", 8));
+  Layout layout = layout_of(request, 1, 1, 8);
+  const double kept = *predict_step_time(request, layout, default_profile()).seconds;
+  layout.activation_checkpointing = true;
+  const double recomputed = *predict_step_time(request, layout, default_profile()).seconds;
+  EXPECT_GT(recomputed / kept, 1.2);
+  EXPECT_LT(recomputed / kept, 1.4);
+}
+
+TEST(TimeModel, TensorParallelTrafficCostsMoreThanPipelineTransfers) {
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 8));
+  const auto tensor = predict_step_time(request, layout_of(request, 8, 1, 1), default_profile());
+  const auto pipeline = predict_step_time(request, layout_of(request, 1, 8, 1), default_profile());
+  EXPECT_GT(tensor.seconds, pipeline.seconds);
+}
+
+TEST(TimeModel, NothingRunsFasterThanThePeak) {
+  for (const auto& job :
+       {gpu_job("llama3-8b", 8), gpu_job("llama3-70b", 64), gpu_job("llama2-13b", 64, "A100-80GB")}) {
+    const PlanRequest request = request_of(job);
+    const StepTime time =
+        predict_step_time(request, layout_of(request, 4, 2, request.devices.count / 8), default_profile());
+    EXPECT_GT(*time.mfu, 0.2);
+    EXPECT_LT(*time.mfu, 0.7);
+  }
+}
+
+}  // namespace
+}  // namespace caravan::planner
