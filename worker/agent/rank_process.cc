@@ -68,7 +68,8 @@ Result<RankProcess> RankProcess::start(RankLaunch launch) {
   if (Status written = write_file(stem + ".json", to_json(launch.config, JsonLayout::kIndented)); !written) {
     return tl::unexpected(written.error());
   }
-  const UniqueFd log(open((stem + ".log").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
+  const UniqueFd log(
+      open((stem + ".log").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
   if (!log) return failure(fmt::format("cannot write {}.log: {}", stem, std::strerror(errno)));
 
   SpawnOptions options{.program = launch.trainer,

@@ -6,9 +6,6 @@ namespace caravan::agent {
 
 void ReportLog::tell(v1alpha1::JobReport report) {
   switch (report.report_case()) {
-    case v1alpha1::JobReport::kAttemptStarted:
-      spdlog::info("attempt {} starts", report.attempt_started().attempt());
-      break;
     case v1alpha1::JobReport::kStep:
       spdlog::debug("attempt {} step {} loss {}", report.step().attempt(), report.step().step(),
                     report.step().loss());

@@ -1,0 +1,159 @@
+// How jobs end: budgets, clocks, and users who stop them.
+#include <gmock/gmock.h>
+
+#include "worker/agent/testing/coordinator_test_base.h"
+
+namespace caravan::agent {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using CoordinatorEndTest = testing::CoordinatorTestBase;
+
+TEST_F(CoordinatorEndTest, RestartsEndWithTheBudget) {
+  config_.failure_policy.set_max_restarts(1);
+  run_first_attempt();
+  die(0, 1, 1);
+  stop_everywhere(1);
+  run_attempt(2);
+  die(0, 2, 1);
+  stopped(0, 2);
+  stopped(1, 2);
+  EXPECT_EQ(exit_code_, 1);
+  EXPECT_EQ(result().result(), reasons::kFailed);
+  EXPECT_EQ(result().reason(), reasons::kMaxRestartsReached);
+  EXPECT_EQ(result().restarts(), 1);
+  EXPECT_FALSE(events().back().restarting());
+}
+
+TEST_F(CoordinatorEndTest, RestartsOfAnEarlierCoordinatorCount) {
+  config_.failure_policy.set_max_restarts(2);
+  config_.restarts = 2;
+  run_first_attempt();
+  die(0, 1, 1);
+  stopped(0, 1);
+  stopped(1, 1);
+  EXPECT_EQ(result().reason(), reasons::kMaxRestartsReached);
+}
+
+TEST_F(CoordinatorEndTest, InputThatARankRefusesIsNotTriedAgain) {
+  run_first_attempt();
+  fail(1, 1, reasons::kRankInvalidInput);
+  stopped(0, 1);
+  stopped(1, 1);
+  EXPECT_EQ(exit_code_, 2);
+  EXPECT_EQ(result().reason(), reasons::kInvalidSpec);
+}
+
+TEST_F(CoordinatorEndTest, AStalledGangIsRestarted) {
+  config_.stall_timeout = seconds(60);
+  run_first_attempt();
+  pass_alive(seconds(50));
+  step_of_all(1, 1);
+  pass_alive(seconds(59));
+  EXPECT_EQ(state().phase(), Phase::kRunning) << "counted from the last step";
+  pass_alive(seconds(2));
+  stop_everywhere(1);
+  EXPECT_EQ(events()[0].reason(), reasons::kStalled);
+  EXPECT_THAT(events()[0].message(),
+              HasSubstr("no step finished for 60 s (stallTimeoutSeconds) after step 1"));
+  run_attempt(2);
+}
+
+TEST_F(CoordinatorEndTest, AStepOfSomeRanksOnlyIsNoProgress) {
+  config_.stall_timeout = seconds(60);
+  run_first_attempt();
+  pass_alive(seconds(40));
+  for (int rank = 0; rank < 3; ++rank) step_of(rank, 1, 1);
+  pass_alive(seconds(21));
+  EXPECT_EQ(state().phase(), Phase::kStopping);
+}
+
+TEST_F(CoordinatorEndTest, TheDeadlineEndsTheJobAlsoWhenItIsRestartedBetween) {
+  config_.active_deadline = seconds(100);
+  config_.elapsed = seconds(50);
+  run_first_attempt();
+  pass_alive(seconds(49));
+  EXPECT_EQ(state().phase(), Phase::kRunning);
+  pass_alive(seconds(2));
+  stopped(0, 1);
+  stopped(1, 1);
+  EXPECT_EQ(exit_code_, 1);
+  EXPECT_EQ(result().reason(), reasons::kDeadlineExceeded);
+}
+
+TEST_F(CoordinatorEndTest, AStopLetsTheRunningStepEnd) {
+  run_first_attempt();
+  step_of_all(1, 1);
+  give(StopRequested{});
+  EXPECT_THAT(take_sent(), ElementsAre("0 until 6", "1 until 6")) << "half a second of steps of 0.1 s ahead";
+  for (int rank = 0; rank < 4; ++rank) finish(rank, 1, 6);
+  EXPECT_EQ(exit_code_, 130);
+  EXPECT_EQ(result().result(), reasons::kInterrupted);
+}
+
+TEST_F(CoordinatorEndTest, AStopNearTheEndCompletesTheJob) {
+  run_first_attempt();
+  step_of_all(1, 9);
+  give(StopRequested{});
+  EXPECT_THAT(take_sent(), ElementsAre("0 until 10", "1 until 10"));
+  for (int rank = 0; rank < 4; ++rank) finish(rank, 1, 10);
+  EXPECT_EQ(exit_code_, 0);
+}
+
+TEST_F(CoordinatorEndTest, ASecondStopDoesNotWait) {
+  run_first_attempt();
+  step_of_all(1, 1);
+  give(StopRequested{});
+  take_sent();
+  give(StopRequested{});
+  EXPECT_THAT(take_sent(), ElementsAre("0 stop 1", "1 stop 1"));
+  stopped(0, 1);
+  stopped(1, 1);
+  EXPECT_EQ(exit_code_, 130);
+}
+
+TEST_F(CoordinatorEndTest, AStopBeforeTheFirstStepDoesNotWait) {
+  run_first_attempt();
+  give(StopRequested{});
+  EXPECT_THAT(take_sent(), ElementsAre("0 stop 1", "1 stop 1"));
+}
+
+TEST_F(CoordinatorEndTest, AStopThatRanksDoNotFollowIsEnforced) {
+  run_first_attempt();
+  step_of_all(1, 1);
+  give(StopRequested{});
+  pass_alive(seconds(32));
+  EXPECT_EQ(state().phase(), Phase::kStopping);
+}
+
+TEST_F(CoordinatorEndTest, ADeathDuringAStopIsNoFailure) {
+  run_first_attempt();
+  step_of_all(1, 1);
+  give(StopRequested{});
+  die(0, 1, 1);
+  stopped(0, 1);
+  stopped(1, 1);
+  EXPECT_EQ(exit_code_, 130);
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(CoordinatorEndTest, AStopBetweenAttemptsEndsTheJobAtOnce) {
+  join(0);
+  give(StopRequested{});
+  EXPECT_EQ(exit_code_, 130);
+  EXPECT_THAT(take_sent(), ElementsAre("0 end 130"));
+}
+
+TEST_F(CoordinatorEndTest, AnAgentThatJoinsAfterTheEndIsToldTheExitCode) {
+  join(0);
+  give(StopRequested{});
+  take_sent();
+  join(1);
+  EXPECT_THAT(take_sent(), ElementsAre("1 end 130"));
+}
+
+}  // namespace
+}  // namespace caravan::agent

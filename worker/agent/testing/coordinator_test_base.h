@@ -1,0 +1,170 @@
+// For tests of the coordinator's decisions: plays all agents of a gang and notes every effect.
+#pragma once
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "worker/agent/coordinator_state.h"
+#include "worker/agent/reasons.h"
+
+namespace caravan::agent::testing {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using v1alpha1::AgentMessage;
+using v1alpha1::CoordinatorMessage;
+
+// Two nodes with two ranks each, ten steps; agents are played by the test. Connection numbers are node + 100
+// * joins.
+class CoordinatorTestBase : public ::testing::Test {
+ protected:
+  CoordinatorTestBase() { config_ = {.shape = {.nodes = 2, .world_size = 4}, .job_uid = "uid", .steps = 10}; }
+
+  CoordinatorState& state() {
+    if (!state_) state_.emplace(config_, now_);
+    return *state_;
+  }
+
+  void give(const Input& input) {
+    for (const Effect& effect : state().step(input, now_)) {
+      if (const auto* send = std::get_if<SendTo>(&effect)) note(*send);
+      if (const auto* tell = std::get_if<Tell>(&effect)) told_.push_back(tell->report);
+      if (const auto* cut = std::get_if<Disconnect>(&effect)) cut_.push_back(cut->why);
+      if (const auto* end = std::get_if<EndOfJob>(&effect)) exit_code_ = end->exit_code;
+    }
+  }
+  void note(const SendTo& send) {
+    const CoordinatorMessage& m = send.message;
+    const int node = static_cast<int>(send.connection % 100);
+    if (m.has_open_master()) sent_.push_back(fmt::format("{} open {}", node, m.open_master().attempt()));
+    if (m.has_start_attempt()) sent_.push_back(fmt::format("{} start {}", node, m.start_attempt().attempt()));
+    if (m.has_stop_attempt()) sent_.push_back(fmt::format("{} stop {}", node, m.stop_attempt().attempt()));
+    if (m.has_stop_after_step())
+      sent_.push_back(fmt::format("{} until {}", node, m.stop_after_step().step()));
+    if (m.has_job_end()) sent_.push_back(fmt::format("{} end {}", node, m.job_end().exit_code()));
+  }
+  std::vector<std::string> take_sent() { return std::exchange(sent_, {}); }
+
+  void pass(milliseconds time) { now_ += time; }
+  // Time goes by with the agents of these nodes alive.
+  void pass_alive(milliseconds time, const std::vector<int>& alive = {0, 1}) {
+    for (milliseconds gone{0}; gone < time; gone += milliseconds(500)) {
+      pass(milliseconds(500));
+      for (const int node : alive) beat(node);
+      give(Tick{});
+    }
+  }
+
+  ConnectionId connection(int node) { return node + 100 * joins_[node]; }
+  void from(int node, const AgentMessage& message) { give(FromAgent{connection(node), message}); }
+  void join(int node, int last_attempt = 0) {
+    ++joins_[node];
+    AgentMessage message;
+    message.mutable_hello()->set_job_uid("uid");
+    message.mutable_hello()->set_node(node);
+    message.mutable_hello()->set_last_attempt(last_attempt);
+    from(node, message);
+  }
+  void lose(int node) { give(ConnectionLost{connection(node)}); }
+  void beat(int node) {
+    AgentMessage message;
+    message.mutable_heartbeat();
+    from(node, message);
+  }
+  void master_ready(int attempt) {
+    AgentMessage message;
+    message.mutable_master_ready()->set_attempt(attempt);
+    message.mutable_master_ready()->set_address("10.0.0.1");
+    message.mutable_master_ready()->set_port(29500);
+    from(0, message);
+  }
+  void stopped(int node, int attempt) {
+    AgentMessage message;
+    message.mutable_attempt_stopped()->set_attempt(attempt);
+    from(node, message);
+  }
+  v1alpha1::RankReport& update(AgentMessage& message, int attempt, int rank) {
+    message.mutable_rank_update()->set_attempt(attempt);
+    message.mutable_rank_update()->set_rank(rank);
+    return *message.mutable_rank_update()->mutable_report();
+  }
+  void step_of(int rank, int attempt, int step) {
+    AgentMessage message;
+    v1alpha1::StepReport& report = *update(message, attempt, rank).mutable_step();
+    report.set_step(step);
+    report.set_seconds(0.1);
+    if (rank >= 2) report.set_loss(3);
+    from(rank / 2, message);
+  }
+  void step_of_all(int attempt, int step) {
+    for (int rank = 0; rank < 4; ++rank) step_of(rank, attempt, step);
+  }
+  static AgentMessage exit_of(int rank, int attempt, int code, int signal = 0, int64_t when = 0) {
+    AgentMessage message;
+    v1alpha1::RankExit& exit = *message.mutable_rank_exit();
+    exit.set_attempt(attempt);
+    exit.set_rank(rank);
+    exit.set_exit_code(signal == 0 ? code : -1);
+    exit.set_signal(signal);
+    exit.set_unix_microseconds(when);
+    return message;
+  }
+  void die(int rank, int attempt, int code, int signal = 0, int64_t when = 0) {
+    from(rank / 2, exit_of(rank, attempt, code, signal, when));
+  }
+  void fail(int rank, int attempt, const std::string& reason, int64_t when = 0) {
+    AgentMessage message = exit_of(rank, attempt, 1, 0, when);
+    message.mutable_rank_exit()->mutable_failure()->set_reason(reason);
+    message.mutable_rank_exit()->mutable_failure()->set_message("it says why");
+    from(rank / 2, message);
+  }
+  void finish(int rank, int attempt, int step) {
+    AgentMessage message;
+    update(message, attempt, rank).mutable_finished()->set_step(step);
+    from(rank / 2, message);
+    die(rank, attempt, 0);
+  }
+  void run_attempt(int attempt) {
+    master_ready(attempt);
+    ASSERT_EQ(state().phase(), Phase::kRunning) << "attempt " << attempt;
+    take_sent();
+  }
+  void run_first_attempt() {
+    join(0);
+    join(1);
+    run_attempt(1);
+  }
+  // Both nodes have stopped the attempt, and the pause before the next one is over.
+  void stop_everywhere(int attempt) {
+    stopped(0, attempt);
+    stopped(1, attempt);
+    pass_alive(seconds(10));
+  }
+
+  std::vector<v1alpha1::JobEvent> events() {
+    std::vector<v1alpha1::JobEvent> events;
+    for (const auto& report : told_) {
+      if (report.has_event()) events.push_back(report.event());
+    }
+    return events;
+  }
+  const v1alpha1::JobResult& result() { return told_.back().result(); }
+
+  CoordinatorConfig config_;
+  TimePoint now_{std::chrono::hours(100)};
+  std::optional<CoordinatorState> state_;
+  std::map<int, int> joins_;
+  std::vector<std::string> sent_;
+  std::vector<v1alpha1::JobReport> told_;
+  std::vector<std::string> cut_;
+  std::optional<int> exit_code_;
+};
+
+}  // namespace caravan::agent::testing
