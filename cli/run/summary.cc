@@ -19,6 +19,11 @@ std::string line(std::string_view label, std::string_view text) {
   return fmt::format("  {:<12} {}\n", label, text);
 }
 
+// The first line; the whole message was told when it happened.
+std::string_view first_line(std::string_view text) {
+  return text.substr(0, text.find('\n'));
+}
+
 std::string headline(const RunSummary& summary, const ConsoleStyle& style) {
   const std::string& result = summary.result.result();
   const std::string verdict =
@@ -27,7 +32,7 @@ std::string headline(const RunSummary& summary, const ConsoleStyle& style) {
       "{}: {} of {} steps, {} tokens in {}\n", verdict, summary.tally.last_step(), summary.figures.steps,
       readable_count(static_cast<double>(tokens_of(summary))), readable_duration(summary.wall_seconds));
   if (result != reasons::kComplete && !summary.result.message().empty())
-    text += line("reason", summary.result.message());
+    text += line("reason", first_line(summary.result.message()));
   return text;
 }
 
