@@ -1,0 +1,150 @@
+// kill -9 of whatever belongs to a run. The job goes on in the next attempt with the same losses, and no
+// process is left behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <random>
+
+#include "tests/support/process_table.h"
+#include "tests/support/run_process.h"
+#include "tests/support/tiny_job.h"
+
+namespace caravan::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr int kSteps = 16;
+
+TinyJob four_ranks() {
+  return {.tensor = 2, .data = 2, .steps = kSteps};
+}
+
+// Any step will do; which one is told when the test fails.
+int random_step() {
+  std::random_device chance;
+  const int step = std::uniform_int_distribution<int>(1, kSteps / 2)(chance);
+  testing::Test::RecordProperty("step", step);
+  return step;
+}
+
+std::vector<RunningProcess> ranks_of(const RunProcess& run) {
+  return processes_of("caravan-trainer", run.work_directory());
+}
+std::vector<RunningProcess> agents_of(const RunProcess& run) {
+  return processes_of("caravan-agent", run.work_directory());
+}
+
+std::string listing(const std::vector<RunningProcess>& processes) {
+  std::string text;
+  for (const RunningProcess& process : processes) text += process.command_line + "\n";
+  return text;
+}
+
+class Kill : public testing::Test {
+ protected:
+  double fault_free_loss(const std::vector<std::string>& arguments) {
+    const Finished finished = run(arguments);
+    EXPECT_EQ(finished.status.exit_code, 0) << finished.err;
+    return number(last_of(finished, "summary"), "lastLoss");
+  }
+
+  // After the fault: the same last loss in a later attempt.
+  void expect_recovery(RunProcess& run, double expected_loss) {
+    const Finished finished = run.finish();
+    ASSERT_EQ(finished.status.exit_code, 0) << finished.err;
+    const JsonObject summary = last_of(finished, "summary");
+    EXPECT_EQ(number(summary, "lastLoss"), expected_loss);
+    EXPECT_EQ(number(summary, "restarts"), 1);
+    EXPECT_EQ(number(last_of(finished, "step"), "attempt"), 2);
+    EXPECT_THAT(left_behind(run.work_directory()), IsEmpty());
+  }
+
+  const JobFolder folder_;
+};
+
+TEST_F(Kill, OfARankCostsOneAttempt) {
+  const std::vector<std::string> arguments = folder_.arguments(four_ranks());
+  const double loss = fault_free_loss(arguments);
+  RunProcess run(arguments);
+  ASSERT_TRUE(run.wait_for_step(1, random_step()));
+  const std::vector<RunningProcess> ranks = ranks_of(run);
+  ASSERT_EQ(ranks.size(), 4U) << listing(ranks);
+  kill(ranks[2].pid, SIGKILL);
+  const std::optional<JsonObject> event = run.wait_for("event");
+  ASSERT_TRUE(event);
+  EXPECT_EQ(text(*event, "reason"), "RankFailed");
+  EXPECT_THAT(text(*event, "message"), HasSubstr("SIGKILL"));
+  expect_recovery(run, loss);
+}
+
+TEST_F(Kill, OfTwoRanksAtOnceCostsOneAttempt) {
+  const std::vector<std::string> arguments = folder_.arguments(four_ranks(), {"--nodes", "2"});
+  const double loss = fault_free_loss(arguments);
+  RunProcess run(arguments);
+  ASSERT_TRUE(run.wait_for_step(1, random_step()));
+  const std::vector<RunningProcess> ranks = ranks_of(run);
+  ASSERT_EQ(ranks.size(), 4U) << listing(ranks);
+  kill(ranks[0].pid, SIGKILL);
+  kill(ranks[3].pid, SIGKILL);
+  expect_recovery(run, loss);
+}
+
+class KillOfAnAgent : public Kill, public testing::WithParamInterface<int> {};
+
+TEST_P(KillOfAnAgent, CostsOneAttemptAndItIsStartedAgain) {
+  const std::vector<std::string> arguments = folder_.arguments(four_ranks(), {"--nodes", "2"});
+  const double loss = fault_free_loss(arguments);
+  RunProcess run(arguments);
+  ASSERT_TRUE(run.wait_for_step(1, random_step()));
+  const std::vector<RunningProcess> agents = agents_of(run);
+  ASSERT_EQ(agents.size(), 2U) << listing(agents);
+  kill(agents[static_cast<std::size_t>(GetParam())].pid, SIGKILL);
+  expect_recovery(run, loss);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfNode, KillOfAnAgent, testing::Values(0, 1));
+
+TEST_F(Kill, OfTheCommandLineEndsAgentsAndRanks) {
+  RunProcess run(folder_.arguments({.tensor = 2, .data = 2, .steps = 100000}, {"--nodes", "2"}));
+  ASSERT_TRUE(run.wait_for_step(1, 1));
+  ASSERT_EQ(ranks_of(run).size(), 4U);
+  run.signal(SIGKILL);
+  EXPECT_EQ(run.finish().status.signal, SIGKILL);
+  const std::vector<RunningProcess> left = left_behind(run.work_directory());
+  EXPECT_THAT(left, IsEmpty()) << listing(left);
+}
+
+TEST_F(Kill, MoreOftenThanTheJobAllowsFailsItAndNamesTheCause) {
+  TinyJob job = four_ranks();
+  job.max_restarts = 0;
+  RunProcess run(folder_.arguments(job));
+  ASSERT_TRUE(run.wait_for_step(1, 1));
+  kill(ranks_of(run).at(1).pid, SIGKILL);
+  const Finished finished = run.finish();
+  EXPECT_EQ(finished.status.exit_code, 1);
+  const JsonObject summary = last_of(finished, "summary");
+  EXPECT_EQ(text(summary, "result"), "Failed");
+  EXPECT_THAT(text(summary, "reason"), HasSubstr("SIGKILL"));
+  EXPECT_THAT(finished.err, HasSubstr("rank 1"));
+  EXPECT_THAT(finished.err, HasSubstr(run.work_directory())) << "says where the logs are";
+  EXPECT_THAT(left_behind(run.work_directory()), IsEmpty());
+}
+
+TEST_F(Kill, OfAnAgentMoreOftenThanTheJobAllowsFailsIt) {
+  TinyJob job = four_ranks();
+  job.max_restarts = 0;
+  RunProcess run(folder_.arguments(job));
+  ASSERT_TRUE(run.wait_for_step(1, 1));
+  kill(agents_of(run).at(0).pid, SIGKILL);
+  const Finished finished = run.finish();
+  EXPECT_EQ(finished.status.exit_code, 1);
+  EXPECT_THAT(text(last_of(finished, "summary"), "reason"),
+              HasSubstr("the agent of node 0 ended with signal 9"));
+  EXPECT_THAT(left_behind(run.work_directory()), IsEmpty());
+}
+
+}  // namespace
+}  // namespace caravan::test
