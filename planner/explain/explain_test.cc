@@ -41,6 +41,10 @@ TEST(Table, AlignsColumnsByCharactersNotBytes) {
             "  a    n\n  ██   1\n  x   22\n");
 }
 
+TEST(Table, LeavesOutColumnsWithoutText) {
+  EXPECT_EQ(format_table({{"a"}, {"b"}, {"c"}}, {{"1", "", "3"}, {"4"}}), "  a  c\n  1  3\n  4\n");
+}
+
 TEST(Table, ABarIsAsLongAsItsShare) {
   EXPECT_EQ(bar(50, 100, 4), "██");
   EXPECT_EQ(bar(0, 100, 4), "");

@@ -5,6 +5,8 @@
 namespace caravan::planner {
 namespace {
 
+using Cells = std::vector<std::string>;
+
 size_t characters(const std::string& text) {
   return static_cast<size_t>(
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
@@ -15,7 +17,7 @@ std::string aligned(const std::string& text, size_t width, Align align) {
   return align == Align::Right ? padding + text : text + padding;
 }
 
-std::string format_line(const std::vector<std::string>& cells, const std::vector<Column>& columns,
+std::string format_line(const Cells& cells, const std::vector<Column>& columns,
                         const std::vector<size_t>& widths) {
   std::string line = "  ";
   for (size_t i = 0; i < cells.size(); ++i) {
@@ -26,24 +28,36 @@ std::string format_line(const std::vector<std::string>& cells, const std::vector
   return line + "\n";
 }
 
-}  // namespace
-
-std::string format_table(const std::vector<Column>& columns,
-                         const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::string> titles;
+std::string format_lines(const std::vector<Column>& columns, const std::vector<Cells>& rows) {
+  Cells titles;
   std::vector<size_t> widths;
   for (const Column& column : columns) {
     titles.push_back(column.title);
     widths.push_back(characters(column.title));
   }
-  for (const auto& row : rows) {
+  for (const Cells& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], characters(row[i]));
   }
   const bool has_titles =
       std::ranges::any_of(titles, [](const std::string& title) { return !title.empty(); });
   std::string text = has_titles ? format_line(titles, columns, widths) : "";
-  for (const auto& row : rows) text += format_line(row, columns, widths);
+  for (const Cells& row : rows) text += format_line(row, columns, widths);
   return text;
+}
+
+}  // namespace
+
+std::string format_table(const std::vector<Column>& columns, const std::vector<Cells>& rows) {
+  std::vector<Column> shown;
+  std::vector<Cells> kept(rows.size());
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const bool has_text =
+        std::ranges::any_of(rows, [&](const Cells& row) { return i < row.size() && !row[i].empty(); });
+    if (!has_text) continue;
+    shown.push_back(columns[i]);
+    for (size_t r = 0; r < rows.size(); ++r) kept[r].push_back(i < rows[r].size() ? rows[r][i] : "");
+  }
+  return format_lines(shown, kept);
 }
 
 std::string bar(int64_t value, int64_t full, int width) {

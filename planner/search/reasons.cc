@@ -94,7 +94,7 @@ std::string slower_reason(const EvaluatedLayout& candidate, const EvaluatedLayou
     return "computes activations twice without need";
   const int split = layout.tensor * layout.pipeline;
   const int least = chosen.layout.tensor * chosen.layout.pipeline;
-  if (split > least) return fmt::format("splits the model over {} devices, {} suffice", split, least);
+  if (split > least) return fmt::format("splits the model over {} devices where {} would do", split, least);
   if (split < least) return "predicted to be slower";
   if (layout.tensor > chosen.layout.tensor)
     return "prefers tensor over pipeline parallelism, which costs more traffic";

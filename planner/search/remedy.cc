@@ -91,11 +91,11 @@ const EvaluatedLayout& leanest(const SearchResult& result) {
   return *best;
 }
 
-std::string devices_in_words(const PlanRequest& request) {
-  const DevicePool& devices = request.devices;
-  const std::string kind =
-      devices.gpu ? (devices.known ? std::string(devices.known->name) : std::string("GPU")) : "CPU rank";
-  return fmt::format("{} x {}", devices.count, kind);
+std::string devices_in_words(const DevicePool& devices) {
+  const std::string kind = devices.known ? std::string(devices.known->name)
+                           : devices.gpu ? "GPU"
+                                         : "CPU rank";
+  return fmt::format("{} {}{}", devices.count, kind, devices.count == 1 || devices.known ? "" : "s");
 }
 
 }  // namespace
@@ -121,8 +121,8 @@ std::string describe_shortage(const PlanRequest& request, const EngineProfile& p
                               const SearchResult& result) {
   const EvaluatedLayout& best = leanest(result);
   std::string text =
-      fmt::format("spec.resources: the job does not fit {}: of {} layouts {} needs least, and there {}.",
-                  devices_in_words(request), result.candidates.size(), layout_label(best.layout),
+      fmt::format("spec.resources: the job does not fit on {}: of {} layouts {} needs least, and there {}.",
+                  devices_in_words(request.devices), result.candidates.size(), layout_label(best.layout),
                   shortage_reason(request, profile, best));
   const auto freed = free_sizes(request, profile);
   if (freed) text += fmt::format(" These devices suffice with {}.", *freed);

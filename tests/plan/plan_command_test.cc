@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "caravan/v1alpha1/plan.pb.h"
+#include "common/json.h"
+#include "data/test_files.h"
+
+namespace caravan {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr const char* kJob = R"(apiVersion: training.caravan.dev/v1alpha1
+kind: LlamaTrainingJob
+metadata: {name: large}
+spec:
+  model: {preset: llama3-70b}
+  data: {claimName: corpus, path: train}
+  training: {steps: 20000, sequenceLength: 8192, globalBatchSequences: 512}
+  resources: {devices: 64, device: {product: H100-80GB}}
+)";
+
+const std::string kProfile = std::string(CARAVAN_SOURCE_DIR) + "/planner/profiles/caravan.yaml";
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+class PlanCommand : public testing::Test {
+ protected:
+  // arguments: after `caravan plan job.yaml`, as a shell reads them.
+  Outcome plan(const std::string& arguments) const {
+    const std::string command =
+        fmt::format("'{}/caravan' plan '{}' {} >'{}' 2>'{}'", CARAVAN_BIN_DIR,
+                    folder_.write("job.yaml", kJob), arguments, folder_.path("out"), folder_.path("err"));
+    const int status = std::system(command.c_str());
+    return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+            .out = contents(folder_.path("out")),
+            .err = contents(folder_.path("err"))};
+  }
+
+  const data::TestFolder folder_;
+};
+
+TEST_F(PlanCommand, PrintsThePlanItsReasonItsMemoryAndTheAlternatives) {
+  const Outcome outcome = plan("");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, IsEmpty());
+  EXPECT_THAT(outcome.out, StartsWith("Plan: TP4 PP4 DP4"));
+  EXPECT_THAT(outcome.out, HasSubstr("on 64 H100-80GB devices"));
+  EXPECT_THAT(outcome.out, HasSubstr("Memory of each stage"));
+  EXPECT_THAT(outcome.out, HasSubstr("Alternatives that fit"));
+  EXPECT_THAT(outcome.out, HasSubstr("stage 0 needs "));
+}
+
+TEST_F(PlanCommand, JsonHoldsThePlanAndTheCandidatesTheChosenOneFirst) {
+  const Outcome outcome = plan("--all -o json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto report = from_json<v1alpha1::PlanReport>(outcome.out);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->plan().tensor() * report->plan().pipeline() * report->plan().data(), 64);
+  EXPECT_EQ(report->candidates(0).verdict(), v1alpha1::Verdict::Chosen);
+  EXPECT_EQ(report->candidates(0).peak_bytes(), report->plan().peak_bytes());
+  EXPECT_THAT(outcome.out, HasSubstr(fmt::format("\"peakBytes\": {},", report->plan().peak_bytes())));
+  EXPECT_EQ(plan("--all -o json").out, outcome.out);
+}
+
+TEST_F(PlanCommand, OptionsOverruleTheDevicesOfTheJob) {
+  const Outcome outcome = plan("--devices 16 --devices-per-node 4 --device-product H200 -o json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto report = from_json<v1alpha1::PlanReport>(outcome.out);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->plan().devices(), 16);
+  EXPECT_EQ(report->plan().device_product(), "H200");
+  EXPECT_LE(report->plan().tensor(), 4);
+}
+
+TEST_F(PlanCommand, SaysWhatWouldFitWhenNothingDoes) {
+  const Outcome outcome = plan("--devices 8");
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("The smallest number of devices that fits is 24."));
+  EXPECT_THAT(outcome.out, HasSubstr("Rejected"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("Plan:")));
+}
+
+TEST_F(PlanCommand, RefusesWhatNoDeviceCouldRun) {
+  const Outcome outcome = plan("--set spec.parallelism.tensor=5");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("spec.parallelism"));
+  EXPECT_EQ(plan("--set spec.parallelism.tensr=5").exit_code, 2);
+  EXPECT_EQ(plan("--device-product Z900").exit_code, 2);
+  EXPECT_EQ(plan("-o yaml").exit_code, 2);
+}
+
+TEST_F(PlanCommand, ThisEnginesProfileAsAFileChangesNothing) {
+  EXPECT_EQ(plan(fmt::format("--engine-profile '{}' -o json", kProfile)).out, plan("-o json").out);
+}
+
+TEST_F(PlanCommand, AnotherProfileDoes) {
+  const std::string careful = folder_.write(
+      "careful.yaml", contents(kProfile).replace(contents(kProfile).find("memoryMargin: \"0.06\""), 20,
+                                                 "memoryMargin: \"0.30\""));
+  const Outcome outcome = plan(fmt::format("--engine-profile '{}'", careful));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, Not(StartsWith("Plan: TP4 PP4 DP4")));
+}
+
+TEST_F(PlanCommand, AMistakeInAProfileIsNamedWithItsLine) {
+  const std::string profile = folder_.write("bad.yaml", "name: bad\ngemmEfficiency: \"7\"\n");
+  const Outcome outcome = plan(fmt::format("--engine-profile '{}'", profile));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("bad.yaml:2: gemmEfficiency: "));
+  EXPECT_EQ(plan("--engine-profile /nowhere.yaml").exit_code, 2);
+}
+
+}  // namespace
+}  // namespace caravan
