@@ -10,6 +10,7 @@
 #include "worker/trainer/kernels/cross_entropy.h"
 #include "worker/trainer/kernels/linear.h"
 #include "worker/trainer/kernels/rms_norm.h"
+#include "worker/trainer/kernels/storage_type.h"
 
 namespace caravan::trainer {
 namespace {
@@ -19,10 +20,6 @@ constexpr int64_t kSmallestChunk = 64;  // tokens; fewer make matrix products sl
 
 ParameterView without_padding(ParameterView table, int64_t rows) {
   return {.value = table.value.narrow(0, 0, rows), .gradient = table.gradient.narrow(0, 0, rows)};
-}
-
-at::ScalarType wide_type(at::ScalarType storage) {
-  return storage == at::kDouble ? at::kDouble : at::kFloat;
 }
 
 }  // namespace
@@ -60,7 +57,7 @@ double Head::forward(at::Tensor input_TD, const at::Tensor& targets_T) const {
 double Head::run_chunks(const at::Tensor& normed_TD, const at::Tensor& targets_T,
                         const Gradients* gradients) const {
   const int64_t tokens = normed_TD.size(0);
-  const at::TensorOptions wide = normed_TD.options().dtype(wide_type(normed_TD.scalar_type()));
+  const at::TensorOptions wide = normed_TD.options().dtype(kernels::wide_type(normed_TD.scalar_type()));
   double loss_sum = 0;
   for (int64_t first = 0; first < tokens; first += chunk_tokens_) {
     const int64_t count = std::min(chunk_tokens_, tokens - first);

@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "worker/trainer/kernels/storage_type.h"
+
 namespace caravan::trainer {
 namespace {
 
@@ -181,8 +183,7 @@ ParameterStore allocate_values(ParameterLayout layout, at::ScalarType storage) {
 }
 
 void allocate_gradients(ParameterStore& store) {
-  const at::ScalarType wide = store.values.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  store.gradients = at::zeros({store.layout.elements}, wide);
+  store.gradients = at::zeros({store.layout.elements}, kernels::wide_type(store.values.scalar_type()));
 }
 
 ParameterStore allocate_parameters(ParameterLayout layout, at::ScalarType storage) {
