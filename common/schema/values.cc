@@ -121,6 +121,7 @@ std::vector<std::string> names_of(const google::protobuf::EnumDescriptor& type) 
 
 std::vector<std::string> names_of(const google::protobuf::Descriptor& type) {
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(type.field_count()));
   for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->json_name());
   return names;
 }
