@@ -26,8 +26,10 @@ tl::unexpected<Error> cannot(std::string_view what, const std::string& path, int
 
 Result<TemporaryFile> TemporaryFile::create(const std::string& path, bool replace) {
   std::error_code ignored;
-  if (fs::is_directory(path, ignored))
-    return bad_input(fmt::format("{}: is a folder; give the name of a file", path));
+  // Renaming over a device would remove it.
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
+    return bad_input(fmt::format("{}: is a folder or a device; give the name of a file", path));
+  }
   if (!replace && fs::exists(path, ignored)) {
     return bad_input(fmt::format("{}: exists already; give --force to replace it, or another name", path));
   }

@@ -23,8 +23,9 @@ tl::unexpected<Error> cannot_read(const std::string& name, int error) {
 Result<TextSource> TextSource::open(const std::string& path, int stop_fd) {
   const bool standard_input = path == "-";
   const std::string name = standard_input ? "standard input" : path;
+  // O_NONBLOCK: it is the read of a named pipe that waits for its writer, because that can be stopped.
   UniqueFd descriptor(standard_input ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                                     : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+                                     : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!descriptor || ::fstat(descriptor.get(), &status) != 0) return cannot_read(name, errno);
   if (S_ISDIR(status.st_mode)) return cannot_read(name, EISDIR);
@@ -47,7 +48,7 @@ Result<size_t> TextSource::read(std::span<char> output) {
   while (filled < output.size()) {
     if (Status ready = wait_for_input(); !ready) return tl::unexpected(ready.error());
     const ssize_t count = ::read(descriptor_.get(), output.data() + filled, output.size() - filled);
-    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count < 0) return cannot_read(name_, errno);
     if (count == 0) break;
     filled += static_cast<size_t>(count);

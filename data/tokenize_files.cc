@@ -37,15 +37,22 @@ struct Outputs {
   std::optional<TokenWriter> validation;
 };
 
-Result<Outputs> create_outputs(const TokenizeRequest& request, TokenType type) {
+Status check_validation(const TokenizeRequest& request) {
+  if (request.validation_output.empty()) return {};
   if (request.output == request.validation_output) {
     return bad_input(
         fmt::format("{}: is the output for training and for validation; give two names", request.output));
   }
+  if (request.validation_fraction > 0 && request.validation_fraction < 1) return {};
+  return bad_input(fmt::format("the validation fraction is {}; give one between 0 and 1, such as 0.05",
+                               request.validation_fraction));
+}
+
+Result<Outputs> create_outputs(const TokenizeRequest& request, TokenType type) {
   Result<TokenWriter> train = TokenWriter::create(request.output, type, request.replace);
   if (!train) return tl::unexpected(train.error());
   Outputs outputs{.train = std::move(*train), .validation = std::nullopt};
-  if (request.validation_fraction == 0) return outputs;
+  if (request.validation_output.empty()) return outputs;
   Result<TokenWriter> validation = TokenWriter::create(request.validation_output, type, request.replace);
   if (!validation) return tl::unexpected(validation.error());
   outputs.validation.emplace(std::move(*validation));
@@ -83,6 +90,7 @@ Status commit(Outputs& outputs) {
 Result<TokenizeSummary> tokenize_files(const Tokenizer& tokenizer, const TokenizeRequest& request,
                                        int stop_fd,
                                        const std::function<void(const TokenizeProgress&)>& report) {
+  if (Status valid = check_validation(request); !valid) return tl::unexpected(valid.error());
   const Result<std::optional<int64_t>> total = total_bytes(request.texts);
   if (!total) return tl::unexpected(total.error());
   TokenizeSummary summary{.type = token_type_for(tokenizer.vocabulary())};

@@ -22,8 +22,8 @@ struct TokenizeRequest {
   std::string output;
   bool replace = false;                 // files that exist already
   std::optional<uint32_t> end_of_text;  // goes after every document
-  double validation_fraction = 0;       // of the tokens, at least 0 and below 1
-  std::string validation_output;        // needed with a fraction
+  std::string validation_output;        // empty: none
+  double validation_fraction = 0;       // of the tokens, between 0 and 1
 };
 
 struct TokenizeSummary {

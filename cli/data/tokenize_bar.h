@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <string>
 
 #include "cli/run/console_style.h"
 #include "data/tokenize_files.h"

@@ -123,10 +123,8 @@ void add_tokenize_command(CLI::App& data, Action& action) {
                    "tokenizer.json of Hugging Face (file or folder), or byte: a token's id is the byte")
       ->required();
   command->add_option("-o,--output", request.output, "Token file to write")->required();
-  CLI::Option* fraction = command
-                              ->add_option("--validation-fraction", request.validation_fraction,
-                                           "Last part of the tokens, for validation")
-                              ->check(CLI::Range(0.0, 1.0));
+  CLI::Option* fraction = command->add_option("--validation-fraction", request.validation_fraction,
+                                              "Last part of the tokens, for validation, such as 0.05");
   CLI::Option* validation =
       command->add_option("--validation-output", request.validation_output, "Token file for that part");
   fraction->needs(validation);

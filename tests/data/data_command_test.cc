@@ -174,7 +174,8 @@ TEST_F(DataCommand, BadInputEndsWithCode2AndLeavesNothing) {
       {"tokenize --tokenizer byte folder -o o.bin", "folder: cannot read: Is a directory"},
       {"tokenize --tokenizer byte empty.txt -o o.bin", "the texts hold no tokens"},
       {"tokenize --tokenizer byte text.txt -o precious.bin", "precious.bin: exists already; give --force"},
-      {"tokenize --tokenizer byte text.txt -o folder", "folder: is a folder"},
+      {"tokenize --tokenizer byte text.txt -o folder", "folder: is a folder or a device"},
+      {"tokenize --tokenizer byte text.txt --force -o /dev/null", "/dev/null: is a folder or a device"},
       {"tokenize --tokenizer byte text.txt -o missing/o.bin", "missing/o.bin: cannot create: No such file"},
       {"tokenize --tokenizer byte text.txt", "--output is required"},
       {"tokenize text.txt -o o.bin", "--tokenizer is required"},
@@ -191,8 +192,12 @@ TEST_F(DataCommand, BadInputEndsWithCode2AndLeavesNothing) {
        "--end-of-text: the byte tokenizer"},
       {"tokenize --tokenizer byte text.txt -o o.bin --validation-fraction 0.1", "--validation-output"},
       {"tokenize --tokenizer byte text.txt -o o.bin --validation-output v.bin", "--validation-fraction"},
-      {"tokenize --tokenizer byte text.txt -o o.bin --validation-fraction 1.5 --validation-output v.bin",
-       "1.5"},
+      {"tokenize --tokenizer byte text.txt -o o.bin --validation-output v.bin --validation-fraction 1.5",
+       "the validation fraction is 1.5"},
+      {"tokenize --tokenizer byte text.txt -o o.bin --validation-output v.bin --validation-fraction 0",
+       "the validation fraction is 0"},
+      {"tokenize --tokenizer byte text.txt -o o.bin --validation-output v.bin --validation-fraction nan",
+       "the validation fraction is nan"},
       {"tokenize --tokenizer byte text.txt -o o.bin --validation-fraction 0.01 --validation-output v.bin",
        "leave one of the two files empty"},
       {"tokenize --tokenizer byte text.txt -o o.bin --validation-fraction 0.5 --validation-output o.bin",
@@ -266,6 +271,13 @@ TEST_F(DataCommand, AnInterruptionEndsTheWaitForStandardInput) {
   process->signal_group(SIGINT);
   EXPECT_EQ(process->wait(), (ExitStatus{.exit_code = 130, .signal = 0}));
   EXPECT_THAT(entries(), IsEmpty());
+}
+
+TEST_F(DataCommand, ANamedPipeIsAText) {
+  const Outcome outcome =
+      run("tokenize --tokenizer byte pipe -o train.bin", "mkfifo pipe && (printf abc >pipe &) &&");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(tokens("train.bin"), ElementsAre('a', 'b', 'c'));
 }
 
 TEST_F(DataCommand, InspectTellsWhatStandsInTheFiles) {
