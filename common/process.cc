@@ -164,6 +164,12 @@ void Process::end() {
   wait();
 }
 
+bool Process::is_stopped() const {
+  siginfo_t info{};
+  const bool asked = waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0;
+  return asked && info.si_pid == pid_;
+}
+
 void Process::signal_group(int signal) const {
   if (pid_ > 0) kill(-pid_, signal);
 }

@@ -51,6 +51,8 @@ class Process {
   // Readable once the process has ended.
   int pidfd() const { return pidfd_.get(); }
 
+  // Stopped by a signal such as SIGSTOP.
+  bool is_stopped() const;
   // To the process and everything in its group.
   void signal_group(int signal) const;
   // Absent while the process runs. The first call that sees the end reaps it and kills what is left of its

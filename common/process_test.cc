@@ -49,6 +49,19 @@ TEST(Process, ItsDescriptorIsReadableWhenItEnds) {
   EXPECT_EQ(process->try_wait(), (ExitStatus{.exit_code = -1, .signal = SIGKILL}));
 }
 
+TEST(Process, AStoppedOneIsSeenUntilItGoesOn) {
+  auto process = Process::spawn(shell("kill -STOP $$; exec sleep 1000"));
+  ASSERT_TRUE(process);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(process->pid()), &info, WSTOPPED | WNOWAIT), 0);
+  EXPECT_TRUE(process->is_stopped());
+  EXPECT_TRUE(process->is_stopped()) << "asked again, the same answer";
+  process->signal_group(SIGCONT);
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(process->pid()), &info, WCONTINUED), 0);
+  EXPECT_FALSE(process->is_stopped());
+  EXPECT_FALSE(process->try_wait());
+}
+
 TEST(Process, AProgramThatIsNotThereIsAnErrorWithTheReason) {
   const auto process = Process::spawn({.program = "/no/such/program"});
   ASSERT_FALSE(process);

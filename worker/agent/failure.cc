@@ -25,7 +25,7 @@ std::string cut(std::string text, std::size_t size) {
 std::string reason_of(const v1alpha1::RankExit& exit) {
   const std::string& own = exit.failure().reason();
   if (exit.out_of_memory() || own == reasons::kOutOfMemory) return reasons::kOutOfMemory;
-  if (own == reasons::kNonFiniteLoss) return reasons::kNonFiniteLoss;
+  if (own == reasons::kNonFiniteLoss || own == reasons::kStalled) return own;
   return reasons::kRankFailed;
 }
 
@@ -44,6 +44,7 @@ std::string advice_for(const v1alpha1::RankExit& exit, const std::string& reason
     return "lower training.optimizer.learningRate, lengthen warmupSteps, or look for bad data around this "
            "step";
   }
+  if (reason == reasons::kStalled) return "see who stops processes on this machine";
   if (is_bad_input(exit)) return "correct what it names; the same input would fail again";
   if (exit.failure().reason() == reasons::kRankCommunication) return "check the network between the nodes";
   if (exit.signal() == SIGKILL)

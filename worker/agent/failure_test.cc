@@ -76,6 +76,7 @@ TEST(DescribeDeath, SaysOfWhatAndWhatToDo) {
        "of OutOfMemory: own words (exit code 1)", "activationCheckpointing"},
       {"not finite", exited(1, "NonFiniteLoss"), reasons::kNonFiniteLoss, "of NonFiniteLoss: own words",
        "learningRate"},
+      {"silent", exited(1, "Stalled"), reasons::kStalled, "of Stalled: own words", "who stops processes"},
       {"bad input", exited(2, "InvalidInput"), reasons::kRankFailed,
        "of InvalidInput: own words (exit code 2)", "correct what it names"},
       {"network", exited(1, "Communication"), reasons::kRankFailed, "of Communication: own words", "network"},

@@ -291,8 +291,18 @@ TEST_F(GangTest, AStoppedAgentIsSilentAndLost) {
   EXPECT_EQ(exit_code(1), 0);
 }
 
-TEST_F(GangTest, AStoppedRankStallsTheJobWhichIsRestarted) {
+TEST_F(GangTest, AStoppedRankIsSilentAndKilled) {
   script_ = "rank=1 attempt=1 step=3 signal=19";
+  plan(1, 2, 20);
+  start_agent(0);
+  const auto event = wait_for_event();
+  EXPECT_EQ(event.reason(), "Stalled");
+  EXPECT_THAT(event.message(), HasSubstr("rank 1"));
+  EXPECT_EQ(exit_code(0), 0);
+}
+
+TEST_F(GangTest, ARankThatHangsStallsTheJobWhichIsRestarted) {
+  script_ = "rank=1 attempt=1 step=3 hang";
   plan(1, 2, 20);
   job_.mutable_spec()->set_stall_timeout_seconds(1);
   start_agent(0);

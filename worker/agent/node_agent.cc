@@ -22,6 +22,8 @@ constexpr milliseconds kLongestJoinDelay{500};
 constexpr milliseconds kEndOfRanksDelay{100};
 // As the coordinator: the fourth heartbeat is not waited for.
 constexpr double kHeartbeatsUntilLost = 3.5;
+// The loop looks once in a heartbeat, so a stopped rank is seen after one and killed after three more.
+constexpr double kHeartbeatsUntilSilent = 2.5;
 
 void write_to_log(int rank, const v1alpha1::RankLog& log) {
   const auto level = spdlog::level::from_str(log.level());
@@ -205,6 +207,7 @@ void NodeAgent::handle_clocks() {
   if (now - heard_ > kHeartbeatsUntilLost * config_.heartbeat)
     return lose_coordinator("no heartbeat from it");
   if (now < beat_at_) return;
+  supervisor_.end_silent_ranks(now, kHeartbeatsUntilSilent * config_.heartbeat);
   beat_at_ = now + config_.heartbeat;
   AgentMessage message;
   message.mutable_heartbeat();

@@ -113,6 +113,15 @@ void RankProcess::command(const v1alpha1::RankCommand& command) {
   }
 }
 
+std::chrono::steady_clock::duration RankProcess::stopped_for(std::chrono::steady_clock::time_point now) {
+  if (!process_.is_stopped()) {
+    stopped_since_.reset();
+    return {};
+  }
+  if (!stopped_since_) stopped_since_ = now;
+  return now - *stopped_since_;
+}
+
 void RankProcess::kill() {
   killed_ = true;
   process_.signal_group(SIGKILL);

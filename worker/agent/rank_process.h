@@ -3,6 +3,7 @@
 // Nothing here blocks. The destructor kills the rank and everything in its process group.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -36,6 +37,8 @@ class RankProcess {
   void command(const v1alpha1::RankCommand& command);
   void kill();
   bool killed() const { return killed_; }
+  // How long it has been stopped by a signal, as far as calls of this function saw; zero while it runs.
+  std::chrono::steady_clock::duration stopped_for(std::chrono::steady_clock::time_point now);
 
  private:
   RankProcess(int rank, Process process, Pipe pipes, std::string log_path);
@@ -47,6 +50,7 @@ class RankProcess {
   std::string log_path_;
   std::string partial_line_;
   bool killed_ = false;
+  std::optional<std::chrono::steady_clock::time_point> stopped_since_;
 };
 
 }  // namespace caravan::agent

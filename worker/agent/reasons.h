@@ -8,7 +8,7 @@ inline constexpr char kRankFailed[] = "RankFailed";        // a rank ended by it
 inline constexpr char kOutOfMemory[] = "OutOfMemory";      // a rank or the kernel ran out of memory
 inline constexpr char kNonFiniteLoss[] = "NonFiniteLoss";  // too many steps in a row were not finite
 inline constexpr char kPodLost[] = "PodLost";              // the agent of a node was lost
-inline constexpr char kStalled[] = "Stalled";              // no step finished within stallTimeoutSeconds
+inline constexpr char kStalled[] = "Stalled";  // no step within stallTimeoutSeconds, or a rank is silent
 
 // Why a job ended.
 inline constexpr char kStepsReached[] = "StepsReached";

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 
 #include "worker/agent/log_tail.h"
 #include "worker/agent/out_of_memory.h"
+#include "worker/agent/reasons.h"
 
 namespace caravan::agent {
 namespace {
@@ -34,6 +34,7 @@ void Supervisor::start(const Master& master, UniqueFd listen_fd) {
   attempt_ = master.attempt;
   last_words_.clear();
   failed_starts_.clear();
+  silent_.clear();
   oom_kills_ = read_oom_kills().value_or(0);
   const std::filesystem::path directory = config_.directory / fmt::format("attempt-{}", attempt_);
   std::error_code problem;
@@ -60,6 +61,20 @@ void Supervisor::stop() {
   for (RankProcess& rank : ranks_) rank.kill();
 }
 
+void Supervisor::end_silent_ranks(std::chrono::steady_clock::time_point now,
+                                  std::chrono::duration<double> patience) {
+  for (RankProcess& rank : ranks_) {
+    if (rank.stopped_for(now) <= patience || rank.killed()) continue;
+    v1alpha1::RankFailure& failure = last_words_[rank.rank()];
+    failure.set_reason(reasons::kStalled);
+    failure.set_message(
+        fmt::format("a signal such as SIGSTOP stopped it and it was silent for {:.1f} s, so it was killed",
+                    patience.count()));
+    silent_.insert(rank.rank());
+    rank.kill();
+  }
+}
+
 void Supervisor::watch(std::vector<pollfd>& descriptors) const {
   for (const RankProcess& rank : ranks_) {
     descriptors.push_back({rank.pidfd(), POLLIN, 0});
@@ -73,14 +88,14 @@ RankNews Supervisor::collect() {
     // The end first: what a dead rank has written is complete.
     const std::optional<ExitStatus> status = rank.ended();
     for (v1alpha1::RankReport& report : rank.read_reports()) {
-      if (report.has_failure()) last_words_.emplace_back(rank.rank(), report.failure());
+      if (report.has_failure()) last_words_[rank.rank()] = report.failure();
       v1alpha1::RankUpdate& update = news.updates.emplace_back();
       update.set_attempt(attempt_);
       update.set_rank(rank.rank());
       *update.mutable_report() = std::move(report);
     }
     if (!status) return false;
-    const bool by_us = rank.killed() && status->signal == SIGKILL;
+    const bool by_us = rank.killed() && status->signal == SIGKILL && silent_.count(rank.rank()) == 0;
     if (!by_us) news.exits.push_back(describe_exit(rank, *status));
     return true;
   });
@@ -96,9 +111,9 @@ v1alpha1::RankExit Supervisor::describe_exit(RankProcess& rank, const ExitStatus
   exit.set_unix_microseconds(unix_microseconds());
   exit.set_out_of_memory(status.signal == SIGKILL && read_oom_kills().value_or(0) > oom_kills_);
   for (std::string& line : last_log_lines(rank.log_path())) exit.add_last_log_lines(std::move(line));
-  const auto words = std::find_if(last_words_.begin(), last_words_.end(),
-                                  [&](const auto& w) { return w.first == rank.rank(); });
-  if (words != last_words_.end()) *exit.mutable_failure() = words->second;
+  if (const auto words = last_words_.find(rank.rank()); words != last_words_.end()) {
+    *exit.mutable_failure() = words->second;
+  }
   return exit;
 }
 

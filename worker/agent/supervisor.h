@@ -6,7 +6,10 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "caravan/v1alpha1/coordination.pb.h"
@@ -38,6 +41,9 @@ class Supervisor {
   void start(const Master& master, UniqueFd listen_fd);
   void command(const v1alpha1::RankCommand& command);
   void stop();
+  // A rank that is stopped (SIGSTOP) for this long says nothing and holds up all others: it is killed, and
+  // told as dead.
+  void end_silent_ranks(std::chrono::steady_clock::time_point now, std::chrono::duration<double> patience);
   bool idle() const { return ranks_.empty(); }
 
   // What to wait for, before `collect` can have news.
@@ -52,8 +58,9 @@ class Supervisor {
   int attempt_ = 0;
   std::vector<RankProcess> ranks_;
   std::vector<v1alpha1::RankExit> failed_starts_;
-  std::vector<std::pair<int, v1alpha1::RankFailure>> last_words_;  // by rank
-  std::int64_t oom_kills_ = 0;                                     // before the attempt
+  std::set<int> silent_;                             // ranks that were killed for being silent
+  std::map<int, v1alpha1::RankFailure> last_words_;  // by rank
+  std::int64_t oom_kills_ = 0;                       // before the attempt
 };
 
 }  // namespace caravan::agent
