@@ -102,6 +102,25 @@ TEST_F(MetricsTest, OneRankSpeaksForTheLossOfTheJob) {
                           Not(HasSubstr("caravan_loss{job=\"scripted\",rank=\"0\"}"))));
 }
 
+TEST_F(MetricsTest, EveryMetricStandsInTheReferencePage) {
+  two_steps_of_both_ranks();
+  std::stringstream page;
+  page << std::ifstream(CARAVAN_SOURCE_DIR "/docs/reference/metrics.md").rdbuf();
+  std::istringstream text(metrics_.text());
+  std::string help;
+  int metrics = 0;
+  for (std::string line; std::getline(text, line);) {
+    std::smatch match;
+    if (std::regex_match(line, match, std::regex("# HELP \\S+ (.*)"))) help = match[1];
+    if (!std::regex_match(line, match, std::regex("# TYPE (\\S+) (\\S+)"))) continue;
+    EXPECT_THAT(page.str(), HasSubstr("| `" + match[1].str() + "` | " + match[2].str() + " | " + help + " |"));
+    ++metrics;
+  }
+  const std::string rows = page.str();
+  const std::regex row("\\| `caravan_");
+  EXPECT_EQ(std::distance(std::sregex_iterator(rows.begin(), rows.end(), row), {}), metrics);
+}
+
 TEST_F(MetricsTest, StepsWithoutAFiniteLossAreCounted) {
   v1alpha1::RankUpdate update = step_update(1, 1);
   update.mutable_report()->mutable_step()->clear_loss();
