@@ -113,7 +113,8 @@ TEST_F(MetricsTest, EveryMetricStandsInTheReferencePage) {
     std::smatch match;
     if (std::regex_match(line, match, std::regex("# HELP \\S+ (.*)"))) help = match[1];
     if (!std::regex_match(line, match, std::regex("# TYPE (\\S+) (\\S+)"))) continue;
-    EXPECT_THAT(page.str(), HasSubstr("| `" + match[1].str() + "` | " + match[2].str() + " | " + help + " |"));
+    EXPECT_THAT(page.str(),
+                HasSubstr("| `" + match[1].str() + "` | " + match[2].str() + " | " + help + " |"));
     ++metrics;
   }
   const std::string rows = page.str();

@@ -1,4 +1,5 @@
-// Which element types a tensor of the model may have, and the type that sums over it are made in. For .cc files.
+// Which element types a tensor of the model may have, and the type that sums over it are made in. For .cc
+// files.
 #pragma once
 
 #include <c10/core/ScalarType.h>
