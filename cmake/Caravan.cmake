@@ -28,8 +28,6 @@ include(CheckPIESupported)
 check_pie_supported()
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
-find_package(fmt REQUIRED)
-
 add_library(caravan_flags INTERFACE)
 target_compile_definitions(caravan_flags INTERFACE CARAVAN_VERSION="${PROJECT_VERSION}")
 target_compile_options(caravan_flags INTERFACE -Wall -Wextra -Wconversion -Wno-sign-conversion -Werror)
@@ -43,6 +41,9 @@ else()
   add_compile_definitions(_GLIBCXX_ASSERTIONS $<$<CONFIG:Release>:_FORTIFY_SOURCE=3>)
   add_link_options(-Wl,-z,relro,-z,now)
 endif()
+
+add_library(caravan_fmt STATIC "${CMAKE_CURRENT_LIST_DIR}/fmt.cc")
+add_library(fmt::static ALIAS caravan_fmt)
 
 # caravan_library(NAME SOURCES... DEPS ...): a static library whose headers are included from the repository root.
 function(caravan_library name)
