@@ -29,8 +29,8 @@ Result<TokenDataset> TokenDataset::open(const std::string& path) {
 Status TokenDataset::read(int64_t begin, std::span<int64_t> output, int64_t vocabulary) const {
   const auto count = static_cast<int64_t>(output.size());
   if (begin < 0 || count > tokens() || begin > tokens() - count) {
-    return bad_input(fmt::format("{}: tokens {} to {} were asked for, but the dataset has {}",
-                                 files_.front().path(), begin, begin + count, tokens()));
+    return bad_input(fmt::format("{}: {} tokens from {} on were asked for, but the dataset has {}",
+                                 files_.front().path(), count, begin, tokens()));
   }
   auto file = static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), begin) - ends_.begin());
   for (; !output.empty(); ++file) {
