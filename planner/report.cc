@@ -91,6 +91,8 @@ v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& c
   if (chosen.time.seconds) {
     const int64_t tokens = request.training.global_batch_sequences * request.training.sequence_length;
     message.set_tokens_per_second(static_cast<double>(tokens) / *chosen.time.seconds);
+    message.set_mfu_causal(*chosen.time.mfu_causal);
+    message.set_hfu(*chosen.time.hfu);
   }
   message.set_devices(request.devices.count);
   message.set_devices_per_node(request.devices.per_node);

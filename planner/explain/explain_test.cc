@@ -60,6 +60,7 @@ TEST(ExplainPlan, SaysWhatWhyAndWhatItCosts) {
           "64 H100-80GB devices"));
   EXPECT_THAT(text, HasSubstr("the least splitting of the model that fits"));
   EXPECT_THAT(text, HasSubstr("Memory per device at its peak, on stage 0: "));
+  EXPECT_THAT(text, HasSubstr(" % (causal "));
   EXPECT_THAT(text, HasSubstr("Memory of each stage"));
   EXPECT_THAT(text, HasSubstr("Alternatives that fit"));
   EXPECT_THAT(text, HasSubstr("times as long"));

@@ -45,9 +45,10 @@ std::string speed_line(const v1alpha1::Plan& plan) {
       plan.pipeline() > 1 ? fmt::format("pipeline idle {:.1f} % of a step", 100 * plan.bubble_fraction())
                           : "";
   if (!plan.has_step_seconds()) return bubble.empty() ? "" : fmt::format("Speed: {}\n", bubble);
-  return fmt::format("Speed: {} per step, {} tokens/s, MFU {:.1f} %{}{}\n",
+  return fmt::format("Speed: {} per step, {} tokens/s, MFU {:.1f} % (causal {:.1f} %, HFU {:.1f} %){}{}\n",
                      readable_seconds(plan.step_seconds()), readable_count(plan.tokens_per_second()),
-                     100 * plan.mfu(), bubble.empty() ? "" : ", ", bubble);
+                     100 * plan.mfu(), 100 * plan.mfu_causal(), 100 * plan.hfu(), bubble.empty() ? "" : ", ",
+                     bubble);
 }
 
 }  // namespace

@@ -161,8 +161,13 @@ StepTime predict_step_time(const PlanRequest& request, const Layout& layout, con
       static_cast<double>(request.training.global_batch_sequences * request.training.sequence_length);
   const FlopsPerToken flops =
       flops_per_token(request.shape, request.training.sequence_length, layout.activation_checkpointing);
-  result.mfu =
-      utilisation(flops.model, tokens / *result.seconds, layout.devices(), request.devices.known->peak_flops);
+  const auto of_peak = [&](double flops_each) {
+    return utilisation(flops_each, tokens / *result.seconds, layout.devices(),
+                       request.devices.known->peak_flops);
+  };
+  result.mfu = of_peak(flops.model);
+  result.mfu_causal = of_peak(flops.model_causal);
+  result.hfu = of_peak(flops.hardware);
   return result;
 }
 

@@ -18,7 +18,9 @@ struct StepTime {
   double bubble_fraction = 0;
   std::optional<double> seconds;       // of one optimizer step
   std::optional<double> data_seconds;  // of these, data parallel traffic that nothing hides
-  std::optional<double> mfu;
+  std::optional<double> mfu;           // the three of planner/model/flops.h
+  std::optional<double> mfu_causal;
+  std::optional<double> hfu;
 };
 
 StepTime predict_step_time(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);

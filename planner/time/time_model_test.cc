@@ -72,6 +72,20 @@ TEST(TimeModel, TensorParallelTrafficCostsMoreThanPipelineTransfers) {
   EXPECT_GT(tensor.seconds, pipeline.seconds);
 }
 
+TEST(TimeModel, TheThreeUtilisationsDifferByAttentionAndByWhatIsComputedAgain) {
+  const PlanRequest request = request_of(gpu_job("llama2-7b", 8));
+  Layout layout = layout_of(request, 1, 1, 8);
+  layout.activation_checkpointing = true;
+  const StepTime time = predict_step_time(request, layout, default_profile());
+  const double tokens_each = 2048.0 * 8192 / 8 / *time.seconds;
+  const double products = 6.0 * (6'738'415'616 - 32'000LL * 4096);
+  const double attention = 12.0 * 32 * 32 * 128 * 8192;
+  const double layers_again = 2.0 * (6'738'415'616 - 2 * 32'000LL * 4096 - 4096) + attention / 3;
+  EXPECT_NEAR(*time.mfu, (products + attention) * tokens_each / 989e12, 1e-12);
+  EXPECT_NEAR(*time.mfu_causal, (products + attention / 2) * tokens_each / 989e12, 1e-12);
+  EXPECT_NEAR(*time.hfu, (products + attention + layers_again) * tokens_each / 989e12, 1e-12);
+}
+
 TEST(TimeModel, NothingRunsFasterThanThePeak) {
   for (const auto& job :
        {gpu_job("llama3-8b", 8), gpu_job("llama3-70b", 64), gpu_job("llama2-13b", 64, "A100-80GB")}) {
