@@ -49,6 +49,10 @@ struct FixedChoices {
   int zero_stage = 1;
 
   bool all_sizes() const { return tensor && pipeline && data; }
+  // The third follows from two.
+  bool leaves_no_size_open() const {
+    return tensor.has_value() + pipeline.has_value() + data.has_value() >= 2;
+  }
 };
 
 struct PlanRequest {

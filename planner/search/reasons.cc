@@ -51,11 +51,17 @@ const EvaluatedLayout* nearest_too_large(const std::vector<EvaluatedLayout>& can
   return nearest;
 }
 
+std::string why_checkpointing(const PlanRequest& request, const Layout& layout) {
+  if (!layout.activation_checkpointing) return "";
+  if (request.fixed.checkpointing == CheckpointingPolicy::Always)
+    return ", with activation checkpointing, as the job says";
+  return ", with activation checkpointing, without which nothing fits";
+}
+
 std::string why_this_size(const PlanRequest& request, const EngineProfile& profile,
                           const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen) {
   const Layout& layout = chosen.layout;
-  const std::string checkpointing =
-      layout.activation_checkpointing ? ", with activation checkpointing, without which nothing fits" : "";
+  const std::string checkpointing = why_checkpointing(request, layout);
   if (layout.tensor * layout.pipeline == 1) {
     return fmt::format("A device holds the whole model{} ({}), so nothing is gained by splitting it.",
                        checkpointing, need(request, profile, chosen.memory));
@@ -109,9 +115,9 @@ std::string chosen_reason(const PlanRequest& request, const EngineProfile& profi
                           const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen,
                           const EvaluatedLayout* overruled) {
   const std::string sizes = capitalised(sizes_in_words(request, chosen.layout));
-  if (request.fixed.all_sizes()) {
-    return fmt::format("{}, as the job says. A device needs {} at its peak.", sizes,
-                       need(request, profile, chosen.memory));
+  if (request.fixed.leaves_no_size_open()) {
+    return fmt::format("{}, as the job says. A device needs {} at its peak{}.", sizes,
+                       need(request, profile, chosen.memory), why_checkpointing(request, chosen.layout));
   }
   if (overruled) {
     return fmt::format(

@@ -171,6 +171,25 @@ TEST(Shortage, NamesTheSmallestNumberOfDevicesThatFits) {
   EXPECT_FALSE(anything_fits(request_of(gpu_job("llama3-70b", *count - 8)), default_profile()));
 }
 
+std::string reason_of_pick(const PlanRequest& request) {
+  return search_layouts(request, default_profile(), {}).chosen()->reason;
+}
+
+TEST(SearchLayouts, SayWhatTheUserFixedInsteadOfClaimingIt) {
+  PlanRequest request = request_of(gpu_job("llama3-8b", 8, "H200"));
+  request.fixed.checkpointing = CheckpointingPolicy::Always;
+  EXPECT_THAT(reason_of_pick(request), HasSubstr("with activation checkpointing, as the job says"));
+
+  PlanRequest two_sizes = request_of(gpu_job("llama3-8b", 8));
+  two_sizes.fixed.tensor = two_sizes.fixed.pipeline = 2;
+  EXPECT_THAT(reason_of_pick(two_sizes), HasSubstr("2 data parallel replicas, as the job says"));
+
+  PlanRequest tight = request_of(gpu_job("llama3-8b", 1));
+  tight.devices.memory_bytes = int64_t{162} << 30;
+  tight.fixed.tensor = tight.fixed.pipeline = tight.fixed.data = 1;
+  EXPECT_THAT(reason_of_pick(tight), HasSubstr("with activation checkpointing, without which nothing fits"));
+}
+
 struct Change {
   std::string what;
   PlanRequest request;
