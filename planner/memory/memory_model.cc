@@ -51,11 +51,13 @@ class StageReplay {
   }
 
   // Between the last op and the update: the sum over data parallel ranks, then the gradient norm.
-  void end_step(const Layout& layout, int64_t largest_slice) {
+  void end_step(const Layout& layout, const StageElements& elements) {
     const int64_t exchange =
-        layout.data > 1 ? std::min(largest_slice, kExchangeElements) * bytes_of(ElementType::FP32) : 0;
+        layout.data > 1 ? std::min(elements.largest_slice, kExchangeElements) * bytes_of(ElementType::FP32)
+                        : 0;
+    const int64_t squared = std::min(elements.largest_parameter, kNormElements);
     consider({.workspace = unit_.constants, .communication = exchange});
-    consider({.workspace = unit_.constants + kNormElements * bytes_of(ElementType::FP64)});
+    consider({.workspace = unit_.constants + squared * bytes_of(ElementType::FP64)});
   }
 
   const MemoryTerms& peak() const { return peak_; }
@@ -95,7 +97,7 @@ MemoryTerms moving_terms(const PlanRequest& request, const Layout& layout, int s
   StageReplay replay(request, layout, stage);
   if (layout.schedule == ScheduleKind::GPipe) replay.hold(count - replayed);
   for (const Op& op : generate_stage(layout.schedule, layout.pipeline, replayed, stage)) replay.run(op);
-  replay.end_step(layout, stage_elements(request.shape, layout, stage).largest_slice);
+  replay.end_step(layout, stage_elements(request.shape, layout, stage));
   return replay.peak();
 }
 

@@ -23,10 +23,21 @@ constexpr int64_t kBlockRows = 256;
 constexpr int64_t kBlockColumns = 64;
 constexpr int64_t kBlockInner = 512;
 constexpr int64_t kProductBytes = 1024;
+constexpr int64_t kTokensSharedByThreads = 2048;  // from here on threads sum over tokens of their own
 
+// Rows that a thread packs at a time.
 int64_t block_rows(int64_t rows) {
   const int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
   return (rows + blocks - 1) / blocks;
+}
+
+// Threads share out the columns of a product in blocks, and where these do not suffice its rows.
+int64_t rows_of_thread(int64_t rows, int64_t columns, int64_t threads) {
+  const int64_t column_blocks = std::max<int64_t>(1, columns / kBlockColumns);
+  int64_t column_parts = std::min(threads, column_blocks);
+  while (threads % column_parts != 0) --column_parts;
+  const int64_t row_parts = threads / column_parts;
+  return block_rows((rows + row_parts - 1) / row_parts);
 }
 
 int64_t bf16_block(int64_t rows, int64_t columns) {
@@ -71,11 +82,11 @@ int64_t Workspace::swiglu_backward() const {
   return 2 * std::clamp<int64_t>(kBlockElements / ffn, 1, size.tokens) * ffn * size.element;
 }
 
-// Per thread: the other matrix repacked, sums in fp32.
-int64_t Workspace::product(int64_t inner) const {
+// Per thread: its part of the other matrix repacked, sums in fp32.
+int64_t Workspace::product(int64_t inner, int64_t columns) const {
   if (stage_.storage != ElementType::BF16) return 0;
-  const BlockSizes size(stage_);
-  return stage_.threads * (kProductBytes + sums_block(block_rows(size.tokens), kBlockColumns) +
+  const int64_t rows = rows_of_thread(BlockSizes(stage_).tokens, columns, stage_.threads);
+  return stage_.threads * (kProductBytes + sums_block(rows, kBlockColumns) +
                            bf16_block(std::min(inner, kBlockInner), kBlockColumns));
 }
 
@@ -86,7 +97,9 @@ int64_t Workspace::weight_gradient(int64_t rows, int64_t columns) const {
   constexpr int64_t kBlockElements = 1 << 20;
   const BlockSizes size(stage_);
   const int64_t result_rows = std::clamp<int64_t>(kBlockElements / columns, 1, rows);
-  const int64_t packed_rows = block_rows(result_rows);
+  const bool threads_share_rows = size.tokens < kTokensSharedByThreads;
+  const int64_t row_parts = threads_share_rows ? stage_.threads : 1;
+  const int64_t packed_rows = block_rows((result_rows + row_parts - 1) / row_parts);
   const bool sums_in_steps = size.tokens > 2 * kBlockInner - 1;
   return bf16_block(result_rows, columns) +
          stage_.threads * (kProductBytes + sums_block(packed_rows, sums_in_steps ? columns : kBlockColumns) +

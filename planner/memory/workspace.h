@@ -15,8 +15,8 @@ class Workspace {
   int64_t attention_forward() const;
   int64_t attention_backward() const;
   int64_t swiglu_backward() const;
-  // Of a product of all tokens' rows with a matrix, summing over `inner`.
-  int64_t product(int64_t inner) const;
+  // Of a product of all tokens' rows with a matrix of so many columns, summing over `inner`.
+  int64_t product(int64_t inner, int64_t columns) const;
   // Of a weight's gradient, which sums over all tokens.
   int64_t weight_gradient(int64_t rows, int64_t columns) const;
   // Of a sum over the tensor group, of that many elements of storage type or of statistics.

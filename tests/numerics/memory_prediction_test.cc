@@ -22,6 +22,7 @@ struct Case {
   int sequence_length = 64;
   bool bf16 = false;
   bool tied = false;
+  int threads = 1;
 };
 
 Layout changed(Layout layout, const std::function<void(Layout&)>& change) {
@@ -37,6 +38,13 @@ std::vector<Case> cases() {
       {"OneLong", layout_of(1, 1, 1), 256},
       {"OneBf16", layout_of(1, 1, 1), 64, true},
       {"OneLongBf16", layout_of(1, 1, 1), 256, true},
+      {.name = "OneBf16TwoThreads", .layout = layout_of(1, 1, 1), .bf16 = true, .threads = 2},
+      {.name = "OneLongBf16TwoThreads",
+       .layout = layout_of(1, 1, 1),
+       .sequence_length = 256,
+       .bf16 = true,
+       .threads = 2},
+      {.name = "Tensor2ShortSequence", .layout = layout_of(2, 1, 1), .sequence_length = 2},
       {"OneCheckpointed", changed(layout_of(1, 1, 1), checkpointed), 256},
       {"OneLargeMicroBatchTied", changed(layout_of(1, 1, 1), [](Layout& l) { l.micro_batch_size = 4; }), 64,
        false, true},
@@ -93,9 +101,9 @@ TEST_P(MemoryPrediction, IsWithinTwoPerCentOnEveryRank) {
   spec.mutable_resources()->mutable_device()->set_kind(v1alpha1::Device::CPU);
 
   planner::PlanRequest request = planner::read_request(spec, {}).value();
-  request.devices.threads = 1;
+  request.devices.threads = wanted.threads;
   const planner::EngineProfile profile = planner::default_engine_profile();
-  const std::vector<RankResult> ranks = train(spec, wanted.layout);
+  const std::vector<RankResult> ranks = train(spec, wanted.layout, {.threads = wanted.threads});
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     ASSERT_FALSE(ranks[rank].reports.empty());
     const v1alpha1::RankFinished& finished = ranks[rank].reports.back().finished();

@@ -126,7 +126,7 @@ TrainerWorld::TrainerWorld(const v1alpha1::JobSpec& spec, const planner::Layout&
     write_plan(layout, spec.training().global_batch_sequences(), *config.mutable_plan());
     config.set_report_fd(-1);
     config.set_command_fd(commands.read_end.get());
-    config.set_threads(1);
+    config.set_threads(options.threads);
     config.set_collective_timeout_seconds(100);
     config.set_gradient_dump_directory(options.gradient_folder);
 

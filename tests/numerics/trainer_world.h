@@ -25,6 +25,7 @@ planner::Layout layout_of(int tensor, int pipeline, int data);
 struct WorldOptions {
   std::string gradient_folder = {};  // empty: none is written
   int attempt = 1;
+  int threads = 1;  // of each rank
 };
 
 struct RankResult {
