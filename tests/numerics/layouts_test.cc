@@ -58,6 +58,13 @@ const LayoutCase kLayouts[] = {
      .tensor = 4,
      .sequence_parallel = true,
      .activation_checkpointing = true},
+    {.name = "Data2", .data = 2},
+    {.name = "Data2WithoutSharding", .data = 2, .zero_stage = 0},
+    {.name = "Tensor2SequencePipelineData2",
+     .tensor = 2,
+     .data = 2,
+     .sequence_parallel = true,
+     .layers_per_stage = {2, 1}},
     {.name = "Tensor2SequencePipelineWeightGradientsLast",
      .tensor = 2,
      .sequence_parallel = true,
@@ -118,6 +125,24 @@ TEST_P(SameBits, AsOneRankThatKeepsEverything) {
 
 INSTANTIATE_TEST_SUITE_P(All, SameBits, testing::ValuesIn(std::vector(kLayouts + 1, kLayouts + 6)),
                          [](const auto& info) { return info.param.name; });
+
+// So many rows that the head takes the tokens of a micro-batch in two chunks.
+planner::ModelShape large_vocabulary() {
+  planner::ModelShape model = grouped_queries();
+  model.layers = 1;
+  model.vocab = 70'001;
+  return model;
+}
+
+TEST(LargeVocabulary, EqualsAutogradInFp64ThoughLogitsAreMadeInChunks) {
+  const planner::ModelShape model = large_vocabulary();
+  const NamedTensors weights = random_weights(model, 5);
+  const auto batches = random_batches(model, 1, /*micro_batch_size=*/2, /*sequence_length=*/48);
+  const StepResult reference = run_reference(model, weights, batches);
+  for (const LayoutCase& layout :
+       {kOneRank, LayoutCase{.name = "Tensor2Sequence", .tensor = 2, .sequence_parallel = true}})
+    expect_close(run_layout(model, weights, layout, at::kDouble, batches), reference, 1e-10, 1e-13);
+}
 
 }  // namespace
 }  // namespace caravan::numerics

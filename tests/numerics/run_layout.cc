@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "tests/numerics/full_tensors.h"
 #include "worker/trainer/comm/fake_communicator.h"
+#include "worker/trainer/comm/solo_communicator.h"
 #include "worker/trainer/model/stage.h"
+#include "worker/trainer/optim/gradient_sync.h"
 
 namespace caravan::numerics {
 namespace {
@@ -27,8 +30,8 @@ double real_tokens(const std::vector<MicroBatch>& batches) {
 class Rank {
  public:
   Rank(const planner::ModelShape& model, const NamedTensors& weights, const LayoutCase& layout,
-       at::ScalarType storage, const at::Tensor& sample_BS, trainer::Communicator& group)
-      : layout_(layout), group_(group) {
+       at::ScalarType storage, const at::Tensor& sample_BS, trainer::Mesh mesh)
+      : layout_(layout), mesh_(std::move(mesh)) {
     std::vector<int> layers = layout.layers_per_stage;
     if (layers.empty()) layers.push_back(static_cast<int>(model.layers));
     int first_layer = 0;
@@ -37,10 +40,11 @@ class Rank {
                                               .layers = layers[i],
                                               .has_embedding = i == 0,
                                               .has_head = i + 1 == layers.size(),
-                                              .tensor_rank = group.rank(),
-                                              .tensor_size = group.size()};
+                                              .tensor_rank = mesh_.position.tensor,
+                                              .tensor_size = layout.tensor};
       first_layer += layers[i];
-      auto store = trainer::allocate_parameters(trainer::lay_out_parameters(model, placement, 1), storage);
+      auto store =
+          trainer::allocate_parameters(trainer::lay_out_parameters(model, placement, layout.data), storage);
       load_weights(store, weights);
       stages_.push_back({.store = std::move(store), .stage = nullptr});
       stages_.back().stage = std::make_unique<trainer::Stage>(
@@ -51,7 +55,7 @@ class Rank {
                                 .sequence_parallel = layout.sequence_parallel,
                                 .activation_checkpointing = layout.activation_checkpointing,
                                 .storage = storage},
-          stages_.back().store, group);
+          stages_.back().store, *mesh_.tensor);
     }
   }
 
@@ -71,24 +75,51 @@ class Rank {
     return output.loss_sum;
   }
 
+  // As the trainer does at the end of a step; one data parallel rank speaks for all.
   void collect_gradients(NamedTensors& full) {
     for (StageOfRank& each : stages_) {
-      for (const trainer::Parameter& parameter : each.store.layout.parameters) {
-        if (!parameter.replicated_over_tensor || !layout_.sequence_parallel) continue;
-        at::Tensor gradient = each.store.gradient(parameter);
-        group_.all_reduce(gradient, trainer::Reduction::Sum);
-      }
+      trainer::sum_gradients(
+          each.store, mesh_,
+          {.sequence_parallel = layout_.sequence_parallel, .zero_stage = layout_.zero_stage});
+      trainer::gather_slices(each.store.layout, each.store.gradients, *mesh_.data);
     }
+    if (mesh_.position.data != 0) return;
     static std::mutex mutex;
     const std::scoped_lock lock(mutex);
-    for (const StageOfRank& each : stages_) add_gradients(each.store, group_.rank(), full);
+    for (const StageOfRank& each : stages_) add_gradients(each.store, mesh_.position.tensor, full);
   }
 
  private:
   const LayoutCase& layout_;
-  trainer::Communicator& group_;
+  trainer::Mesh mesh_;
   std::vector<StageOfRank> stages_;
 };
+
+// Of every rank, tensor parallel the fastest axis.
+std::vector<trainer::Mesh> fake_meshes(const LayoutCase& layout) {
+  const trainer::MeshShape shape{.tensor = layout.tensor, .data = layout.data};
+  std::vector<trainer::Mesh> meshes(static_cast<size_t>(shape.size()));
+  for (int rank = 0; rank < shape.size(); ++rank) {
+    trainer::Mesh& mesh = meshes[static_cast<size_t>(rank)];
+    mesh.shape = shape;
+    mesh.position = trainer::position_of(rank, shape);
+    mesh.embedding = std::make_unique<trainer::SoloCommunicator>();
+  }
+  const auto at = [&](int tensor, int data) -> trainer::Mesh& {
+    return meshes[static_cast<size_t>(trainer::rank_at({.tensor = tensor, .data = data}, shape))];
+  };
+  for (int data = 0; data < layout.data; ++data) {
+    auto group = trainer::make_fake_group(layout.tensor);
+    for (int tensor = 0; tensor < layout.tensor; ++tensor)
+      at(tensor, data).tensor = std::move(group[static_cast<size_t>(tensor)]);
+  }
+  for (int tensor = 0; tensor < layout.tensor; ++tensor) {
+    auto group = trainer::make_fake_group(layout.data);
+    for (int data = 0; data < layout.data; ++data)
+      at(tensor, data).data = std::move(group[static_cast<size_t>(data)]);
+  }
+  return meshes;
+}
 
 }  // namespace
 
@@ -96,20 +127,22 @@ StepResult run_layout(const planner::ModelShape& model, const NamedTensors& weig
                       at::ScalarType storage, const std::vector<MicroBatch>& batches) {
   const double scale = 1 / real_tokens(batches);
   StepResult result;
-  const auto group = trainer::make_fake_group(layout.tensor);
+  std::vector<double> loss_sums(static_cast<size_t>(layout.data));
   std::vector<std::jthread> ranks;
-  for (const auto& communicator : group) {
-    ranks.emplace_back([&, &own_group = *communicator] {
-      Rank rank(model, weights, layout, storage, batches[0].inputs_BS, own_group);
+  for (trainer::Mesh& mesh : fake_meshes(layout)) {
+    ranks.emplace_back([&, own_mesh = std::move(mesh)]() mutable {
+      const auto [tensor, data, pipeline] = own_mesh.position;
+      Rank rank(model, weights, layout, storage, batches[0].inputs_BS, std::move(own_mesh));
       double loss_sum = 0;
-      for (const MicroBatch& batch : batches)
-        loss_sum +=
-            rank.run({.inputs_BS = batch.inputs_BS, .targets_BS = batch.targets_BS, .loss_scale = scale});
-      if (own_group.rank() == 0) result.loss = loss_sum * scale;
+      for (size_t i = static_cast<size_t>(data); i < batches.size(); i += static_cast<size_t>(layout.data))
+        loss_sum += rank.run(
+            {.inputs_BS = batches[i].inputs_BS, .targets_BS = batches[i].targets_BS, .loss_scale = scale});
+      if (tensor == 0) loss_sums[static_cast<size_t>(data)] = loss_sum;
       rank.collect_gradients(result.gradients);
     });
   }
   ranks.clear();
+  result.loss = std::accumulate(loss_sums.begin(), loss_sums.end(), 0.0) * scale;
   return result;
 }
 

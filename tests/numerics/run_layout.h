@@ -1,5 +1,5 @@
-// Runs one training step's forward and backward over the ranks of a layout, all in this process: tensor
-// parallel ranks are threads, pipeline stages run one after the other.
+// Runs one training step's forward and backward over the ranks of a layout, all in this process: tensor and
+// data parallel ranks are threads, pipeline stages run one after the other.
 #pragma once
 
 #include <vector>
@@ -11,6 +11,8 @@ namespace caravan::numerics {
 struct LayoutCase {
   const char* name;
   int tensor = 1;
+  int data = 1;  // each takes an equal share of the micro-batches
+  int zero_stage = 1;
   bool sequence_parallel = false;
   bool activation_checkpointing = false;
   std::vector<int> layers_per_stage{};  // empty: one stage
