@@ -26,6 +26,11 @@ def dependencies_by_object(build):
     return result
 
 
+def output_of(command):
+    words = command["command"].split()
+    return words[words.index("-o") + 1]
+
+
 def key_of(repository, build, command, dependencies):
     digest = hashlib.sha256((repository / ".clang-tidy").read_bytes())
     digest.update(command["command"].replace(str(repository), "").encode())
@@ -50,7 +55,7 @@ def main(repository, build, cache):
     for command in json.loads(pathlib.Path(build, "compile_commands.json").read_text()):
         if not command["file"].startswith(str(repository)) or "/generated/" in command["file"]:
             continue
-        stamp = cache / key_of(repository, build, command, dependencies.get(command["output"], [command["file"]]))
+        stamp = cache / key_of(repository, build, command, dependencies.get(output_of(command), [command["file"]]))
         if not stamp.exists():
             todo.append((command, stamp))
     failures = 0
