@@ -1,6 +1,8 @@
 #include "cli/run/work_directory.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/un.h>
 
 #include <cerrno>
@@ -48,17 +50,32 @@ Result<fs::path> create_temporary() {
   return fs::path(pattern);
 }
 
+Result<UniqueFd> lock(const fs::path& path) {
+  UniqueFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder && flock(folder.get(), LOCK_EX | LOCK_NB) == 0) return folder;
+  if (errno == EWOULDBLOCK) {
+    return bad_input(
+        fmt::format("--work-directory: another run uses '{}'; give each run its own", path.string()));
+  }
+  return bad_input(
+      fmt::format("--work-directory: cannot lock '{}': {}", path.string(), std::strerror(errno)));
+}
+
 }  // namespace
 
 Result<WorkDirectory> WorkDirectory::create(const std::string& path) {
   const bool temporary = path.empty();
   Result<fs::path> folder = temporary ? create_temporary() : create_given(path);
   if (!folder) return tl::unexpected(folder.error());
-  return WorkDirectory(std::move(*folder), temporary);
+  Result<UniqueFd> locked = lock(*folder);
+  if (!locked) return tl::unexpected(locked.error());
+  return WorkDirectory(std::move(*folder), std::move(*locked), temporary);
 }
 
 WorkDirectory::WorkDirectory(WorkDirectory&& other) noexcept
-    : path_(std::move(other.path_)), remove_(std::exchange(other.remove_, false)) {}
+    : path_(std::move(other.path_)),
+      lock_(std::move(other.lock_)),
+      remove_(std::exchange(other.remove_, false)) {}
 
 WorkDirectory::~WorkDirectory() {
   std::error_code ignored;

@@ -2,13 +2,16 @@
 // it.
 //
 // Without a path of the user's a fresh folder under the system's temporary one, which is removed with the
-// object unless it was kept. A folder of the user's is created when it is absent and never removed.
+// object unless it was kept. A folder of the user's is created when it is absent and never removed; it is
+// locked until the object ends, since two runs in one folder would take each other's sockets.
 #pragma once
 
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "common/result.h"
+#include "common/unique_fd.h"
 
 namespace caravan::cli {
 
@@ -27,9 +30,11 @@ class WorkDirectory {
   void keep() { remove_ = false; }
 
  private:
-  WorkDirectory(std::filesystem::path path, bool remove) : path_(std::move(path)), remove_(remove) {}
+  WorkDirectory(std::filesystem::path path, UniqueFd lock, bool remove)
+      : path_(std::move(path)), lock_(std::move(lock)), remove_(remove) {}
 
   std::filesystem::path path_;
+  UniqueFd lock_;
   bool remove_;
 };
 

@@ -48,6 +48,21 @@ TEST(WorkDirectory, OfTheUserIsCreatedAndStays) {
   EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all);
 }
 
+TEST(WorkDirectory, BelongsToOneRunAtATime) {
+  const Result<WorkDirectory> parent = temporary();
+  ASSERT_TRUE(parent);
+  const std::string path = parent->path() / "shared";
+  {
+    const Result<WorkDirectory> first = WorkDirectory::create(path);
+    ASSERT_TRUE(first);
+    const Result<WorkDirectory> second = WorkDirectory::create(path);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, ExitCode::kBadInput);
+    EXPECT_THAT(second.error().message, HasSubstr(path));
+  }
+  EXPECT_TRUE(WorkDirectory::create(path)) << "free again after the first";
+}
+
 TEST(WorkDirectory, ThatCannotBeUsedIsBadInput) {
   const Result<WorkDirectory> parent = temporary();
   ASSERT_TRUE(parent);
