@@ -62,6 +62,8 @@ AgentVerdict judge_agent_exit(const AgentExit& exit, const RunProgress& progress
       fmt::format("the agent of node {} ended with {}", exit.node, to_string(exit.status));
   if (exit.status.signal != 0) return judge_lost_node(exit, what, progress, policy);
   const bool tells_results = exit.node == 0;
+  const bool was_told_to_stop = exit.status.exit_code == static_cast<int>(ExitCode::kInterrupted);
+  if (was_told_to_stop && !tells_results) return judge_lost_node(exit, what, progress, policy);
   if (tells_results) return fail(reasons::kAgentFailed, what + " before the job was over", progress);
   // The end of the job may have reached this node before its result reached us.
   return {.action = Action::kAwaitResult,

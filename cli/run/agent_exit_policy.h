@@ -2,7 +2,8 @@
 //
 // A killed agent is a lost pod: it is started again, and its node joins the next attempt. The coordinator
 // counts the restart when another node is lost; when node 0 is, the coordinator went with it and this side
-// counts. An agent that ends by its own decision while the job runs had a reason that a restart would not
+// counts. One that somebody told to stop is lost in the same way, except node 0's, whose coordinator stops
+// the job. An agent that ends by its own decision while the job runs had a reason that a restart would not
 // mend. Pure.
 #pragma once
 

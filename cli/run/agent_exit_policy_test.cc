@@ -76,6 +76,14 @@ TEST(AgentExitPolicy, TheFirstRuleForLostPodsDecides) {
       Action::kFail);
 }
 
+TEST(AgentExitPolicy, AnotherNodeThatSomebodyToldToStopIsLost) {
+  const ExitStatus told_to_stop{.exit_code = 130, .signal = 0};
+  const AgentVerdict verdict = judge_agent_exit({.node = 1, .status = told_to_stop}, {}, at_most(3));
+  EXPECT_EQ(verdict.action, Action::kStartAgain);
+  EXPECT_THAT(verdict.message, HasSubstr("node 1 ended with exit code 130"));
+  EXPECT_EQ(judge_agent_exit({.node = 0, .status = told_to_stop}, {}, at_most(3)).action, Action::kFail);
+}
+
 TEST(AgentExitPolicy, AnAgentThatGivesUpByItselfIsNotStartedAgain) {
   const ExitStatus gave_up{.exit_code = 2, .signal = 0};
   EXPECT_EQ(judge_agent_exit({.node = 0, .status = gave_up}, {}, at_most(3)).action, Action::kFail);
