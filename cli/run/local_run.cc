@@ -28,10 +28,17 @@ Result<UniqueFd> open_log(const std::filesystem::path& path) {
   return log;
 }
 
+bool is_ignored(int signal) {
+  struct sigaction current {};
+  return sigaction(signal, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
 Result<UserSignals> UserSignals::catch_all() {
-  Result<UniqueFd> descriptor = signals_as_descriptor({SIGINT, SIGTERM, SIGHUP});
+  std::vector<int> signals = {SIGINT, SIGTERM};
+  if (!is_ignored(SIGHUP)) signals.push_back(SIGHUP);  // nohup: the run outlives its terminal
+  Result<UniqueFd> descriptor = signals_as_descriptor(signals);
   if (!descriptor) return tl::unexpected(descriptor.error());
   return UserSignals{std::move(*descriptor)};
 }
@@ -101,7 +108,10 @@ void LocalRun::handle_signals() {
     if (stopping_) at_once_ = true;
     stop();
   }
-  if (console_.is_broken() && !stopping_) stop();
+  if (console_.is_broken() && !stopping_) {
+    console_.notice("standard output takes no more lines");
+    stop();
+  }
   if (at_once_ && !result_)
     finish(reasons::kInterrupted, reasons::kStoppedByUser, "stopped at once by a second signal",
            ExitCode::kInterrupted);

@@ -63,6 +63,18 @@ TEST_F(InterruptTwice, BeforeTheFirstStepLeavesNothingBehindEither) {
   EXPECT_THAT(left_behind(run.work_directory()), IsEmpty());
 }
 
+TEST(HangUp, DoesNotEndARunUnderNohup) {
+  const JobFolder folder;
+  const auto before = std::signal(SIGHUP, SIG_IGN);  // inherited, as from nohup
+  RunProcess run(folder.arguments({.data = 2, .steps = 30}));
+  std::signal(SIGHUP, before);
+  ASSERT_TRUE(run.wait_for_step(1, 1));
+  run.signal(SIGHUP);
+  const Finished finished = run.finish();
+  EXPECT_EQ(finished.status.exit_code, 0) << finished.err;
+  EXPECT_EQ(text(last_of(finished, "summary"), "result"), "Complete");
+}
+
 TEST(Deadline, EndsAJobThatRunsTooLong) {
   const JobFolder folder;
   RunProcess run(folder.arguments({.data = 2, .steps = kManySteps, .more = {"activeDeadlineSeconds: 3"}}));
