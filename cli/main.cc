@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <string>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "common/version.h"
@@ -12,13 +14,29 @@ int exit_on_parse_error(const CLI::App& app, const CLI::ParseError& error) {
   return static_cast<int>(asked_for_help ? caravan::ExitCode::kDone : caravan::ExitCode::kBadInput);
 }
 
+bool output_is_written() {
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+}
+
+// An answer that did not arrive is no success.
+caravan::ExitCode run(const caravan::cli::Action& action) {
+  auto code = caravan::ExitCode::kJobFailed;
+  try {
+    code = action();
+    if (output_is_written()) return code;
+  } catch (const std::system_error&) {  // what fmt throws when a stream takes no more
+  }
+  std::fputs("standard output: not everything could be written; give it room and an open end\n", stderr);
+  return code == caravan::ExitCode::kDone ? caravan::ExitCode::kJobFailed : code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Trains Llama models: plans the parallel layout, predicts memory and speed, runs the job.",
                "caravan");
   app.set_version_flag("--version", "caravan " + std::string(caravan::version()));
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // CLI11 would ask for a command without naming the one it does not know
   app.get_formatter()->column_width(36);
 
   caravan::cli::Action action;
@@ -32,5 +50,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return exit_on_parse_error(app, error);
   }
-  return static_cast<int>(action());
+  if (!action) {
+    std::fputs("A command is required.\nRun with --help for more information.\n", stderr);
+    return static_cast<int>(caravan::ExitCode::kBadInput);
+  }
+  return static_cast<int>(run(action));
 }

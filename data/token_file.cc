@@ -94,10 +94,15 @@ Status TokenFile::read(int64_t begin, std::span<int64_t> output, int64_t vocabul
   const auto foreign = std::find_if(output.begin(), output.end(),
                                     [&](int64_t token) { return token < 0 || token >= vocabulary; });
   if (foreign == output.end()) return {};
+  const int64_t position = begin + (foreign - output.begin());
+  if (*foreign < 0) {
+    return bad_input(fmt::format("{}: token {} has id {}, which is no token; copy or tokenize the file again",
+                                 path(), position, *foreign));
+  }
   return bad_input(fmt::format(
       "{}: token {} has id {}, but the model's vocabulary has ids 0 to {}; tokenize the text with the "
       "model's tokenizer, or give the model the tokenizer's vocabSize",
-      path(), begin + (foreign - output.begin()), *foreign, vocabulary - 1));
+      path(), position, *foreign, vocabulary - 1));
 }
 
 }  // namespace caravan::data

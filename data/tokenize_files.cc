@@ -37,7 +37,8 @@ struct Outputs {
   std::optional<TokenWriter> validation;
 };
 
-Status check_validation(const TokenizeRequest& request) {
+Status check_outputs(const TokenizeRequest& request) {
+  if (request.output.empty()) return bad_input("the token file to write has an empty name; give it one");
   if (request.validation_output.empty()) return {};
   if (request.output == request.validation_output) {
     return bad_input(
@@ -90,7 +91,7 @@ Status commit(Outputs& outputs) {
 Result<TokenizeSummary> tokenize_files(const Tokenizer& tokenizer, const TokenizeRequest& request,
                                        int stop_fd,
                                        const std::function<void(const TokenizeProgress&)>& report) {
-  if (Status valid = check_validation(request); !valid) return tl::unexpected(valid.error());
+  if (Status valid = check_outputs(request); !valid) return tl::unexpected(valid.error());
   const Result<std::optional<int64_t>> total = total_bytes(request.texts);
   if (!total) return tl::unexpected(total.error());
   TokenizeSummary summary{.type = token_type_for(tokenizer.vocabulary())};

@@ -240,6 +240,12 @@ TEST(BadInputs, ArgumentsThatMakeNoSenseEndWithTheSameCode) {
   }
 }
 
+TEST(BadInputs, AnUnknownCommandIsNamed) {
+  for (const char* arguments : {"train job.yaml", "data train job.yaml", "--train"}) {
+    EXPECT_THAT(run_caravan(arguments, "/").stderr_text, HasSubstr("train")) << arguments;
+  }
+}
+
 TEST(GoodInput, IsValid) {
   const TemporaryFolder folder;
   std::ofstream(folder.path() / "job.yaml") << kGoodJob;

@@ -208,7 +208,8 @@ TEST_F(DataCommand, BadInputEndsWithCode2AndLeavesNothing) {
       {"inspect folder", "folder: no token files"},
       {"inspect", "PATH is required"},
       {"inspect -o yaml text.txt", "yaml"},
-      {"", "subcommand is required"},
+      {"", "command is required"},
+      {"tokenize --tokenizer byte a.txt -o ''", "empty name"},
   };
   const std::vector<std::string> before = entries();
   for (const auto& [arguments, message] : cases) {
@@ -308,7 +309,7 @@ TEST_F(DataCommand, InspectNamesANegativeToken) {
   folder_.write("b.idx", data::megatron_index(4, 4, {2}).bytes());
   const Outcome outcome = run("inspect b.bin");
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, StartsWith("b.bin: token 1 has id -5"));
+  EXPECT_EQ(outcome.err, "b.bin: token 1 has id -5, which is no token; copy or tokenize the file again\n");
 }
 
 }  // namespace

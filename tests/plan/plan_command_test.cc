@@ -58,6 +58,16 @@ class PlanCommand : public testing::Test {
   const data::TestFolder folder_;
 };
 
+TEST_F(PlanCommand, AnAnswerThatCannotBeWrittenIsAnError) {
+  for (const char* too_small : {">/dev/full", "-o json --all >/dev/full", "-o json --all >&-"}) {
+    const std::string command = fmt::format("'{}/caravan' plan '{}' 2>'{}' {}", CARAVAN_BIN_DIR,
+                                            folder_.write("job.yaml", kJob), folder_.path("err"), too_small);
+    const int status = std::system(command.c_str());
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << too_small;
+    EXPECT_THAT(contents(folder_.path("err")), HasSubstr("standard output")) << too_small;
+  }
+}
+
 TEST_F(PlanCommand, PrintsThePlanItsReasonItsMemoryAndTheAlternatives) {
   const Outcome outcome = plan("");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
