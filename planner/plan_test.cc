@@ -153,7 +153,7 @@ std::vector<BadJob> bad_jobs() {
       {"layers", manual(9, 1, 9, 1),
        "spec.parallelism.pipeline: there must be a layer for every pipeline stage"},
       {"layer sum", sum,
-       "spec.parallelism.layersPerStage: layersPerStage must add up to the model's layers; 3 + 4 is 7"},
+       "spec.parallelism.layersPerStage: layersPerStage must add up to the model's layers; its sum is 7"},
       {"batch", batch,
        "spec.training.globalBatchSequences: globalBatchSequences must be divisible by data x microBatchSize"},
       {"sequence", sequence, "spec.training.sequenceLength: sequenceLength must be divisible by tensor"},

@@ -1,7 +1,6 @@
 #include "planner/search/legality.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <numeric>
 
@@ -34,9 +33,10 @@ std::optional<Illegality> check_layers(const PlanRequest& request, const Layout&
   const int64_t sum =
       std::accumulate(layout.layers_per_stage.begin(), layout.layers_per_stage.end(), int64_t{0});
   if (sum != request.shape.layers) {
-    return Illegality{"spec.parallelism.layersPerStage",
-                      fmt::format("layersPerStage must add up to the model's layers; {} is {}, layers is {}",
-                                  fmt::join(layout.layers_per_stage, " + "), sum, request.shape.layers)};
+    return Illegality{
+        "spec.parallelism.layersPerStage",
+        fmt::format("layersPerStage must add up to the model's layers; its sum is {}, layers is {}", sum,
+                    request.shape.layers)};
   }
   return std::nullopt;
 }
