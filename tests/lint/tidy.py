@@ -1,4 +1,4 @@
-"""Runs clang-tidy over every file of the build, and remembers clean files by the hash of all that they read.
+"""Runs clang-tidy over every file of the build but tests, and remembers clean files by the hash of all that they read.
 
 Usage: tidy.py REPOSITORY BUILD CACHE
 """
@@ -31,6 +31,13 @@ def output_of(command):
     return words[words.index("-o") + 1]
 
 
+def is_product(file, repository):
+    path = pathlib.Path(file)
+    if not path.is_relative_to(repository) or path.name.endswith("_test.cc"):
+        return False
+    return path.relative_to(repository).parts[0] not in ("build", "tests")
+
+
 def key_of(repository, build, command, dependencies):
     digest = hashlib.sha256((repository / ".clang-tidy").read_bytes())
     digest.update(command["command"].replace(str(repository), "").encode())
@@ -53,7 +60,7 @@ def main(repository, build, cache):
     dependencies = dependencies_by_object(build)
     todo = []
     for command in json.loads(pathlib.Path(build, "compile_commands.json").read_text()):
-        if not command["file"].startswith(str(repository)) or "/generated/" in command["file"]:
+        if not is_product(command["file"], repository):
             continue
         stamp = cache / key_of(repository, build, command, dependencies.get(output_of(command), [command["file"]]))
         if not stamp.exists():
