@@ -164,6 +164,7 @@ Status LocalRun::handle_agent_exits() {
   for (int node = 0; node < config_.agents.nodes; ++node) {
     std::optional<Process>& agent = agents_[static_cast<std::size_t>(node)];
     if (!agent) continue;
+    if (agent->is_stopped()) agent->signal_group(SIGKILL);  // silent, and a stopped coordinator holds up all
     const std::optional<ExitStatus> status = agent->try_wait();
     if (!status) continue;
     agent.reset();

@@ -105,6 +105,17 @@ TEST_P(KillOfAnAgent, CostsOneAttemptAndItIsStartedAgain) {
   expect_recovery(run, loss);
 }
 
+TEST_P(KillOfAnAgent, ByAStopCostsOneAttemptToo) {
+  const std::vector<std::string> arguments = folder_.arguments(four_ranks(), {"--nodes", "2"});
+  const double loss = fault_free_loss(arguments);
+  RunProcess run(arguments);
+  ASSERT_TRUE(run.wait_for_step(1, random_step()));
+  const std::vector<RunningProcess> agents = agents_of(run);
+  ASSERT_EQ(agents.size(), 2U) << listing(agents);
+  kill(agents[static_cast<std::size_t>(GetParam())].pid, SIGSTOP);
+  expect_recovery(run, loss);
+}
+
 INSTANTIATE_TEST_SUITE_P(OfNode, KillOfAnAgent, testing::Values(0, 1));
 
 TEST_F(Kill, OfTheCommandLineEndsAgentsAndRanks) {
