@@ -1,5 +1,5 @@
 // The commands of the `caravan` program, one file each. A command declares its options on `app`; when the
-// user chose it, main runs the action it left.
+// user chose it, main runs the action it left and prints its error.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ class App;
 
 namespace caravan::cli {
 
-using Action = std::function<ExitCode()>;
+using Action = std::function<Result<ExitCode>()>;
 
 void add_validate_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);

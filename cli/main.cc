@@ -18,11 +18,17 @@ bool output_is_written() {
   return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
 }
 
+caravan::ExitCode code_of(const caravan::Result<caravan::ExitCode>& result) {
+  if (result) return *result;
+  std::fputs((result.error().message + "\n").c_str(), stderr);
+  return result.error().code;
+}
+
 // An answer that did not arrive is no success.
 caravan::ExitCode run(const caravan::cli::Action& action) {
   auto code = caravan::ExitCode::kJobFailed;
   try {
-    code = action();
+    code = code_of(action());
     if (output_is_written()) return code;
   } catch (const std::system_error&) {  // what fmt throws when a stream takes no more
   }

@@ -56,18 +56,13 @@ planner::DeviceFacts facts_for(const v1alpha1::Resources& resources) {
   return facts;
 }
 
-ExitCode fail(const Error& error) {
-  fmt::print(stderr, "{}\n", error.message);
-  return error.code;
-}
-
-ExitCode plan(const Options& options) {
+Result<ExitCode> plan(const Options& options) {
   const auto loaded = load_job(options.path, overrides(options));
-  if (!loaded) return fail(loaded.error());
+  if (!loaded) return tl::unexpected(loaded.error());
   for (const std::string& note : loaded->notes) fmt::print(stderr, "{}\n", note);
   const auto profile = options.engine_profile.empty() ? planner::default_engine_profile()
                                                       : load_profile(options.engine_profile);
-  if (!profile) return fail(profile.error());
+  if (!profile) return tl::unexpected(profile.error());
 
   const v1alpha1::JobSpec& spec = loaded->job.spec();
   const planner::PlanAnswer answer =
@@ -78,7 +73,8 @@ ExitCode plan(const Options& options) {
   } else if (has_layouts) {
     fmt::print("{}", planner::explain_plan(answer, options.all));
   }
-  return answer.error ? fail(*answer.error) : ExitCode::kDone;
+  if (answer.error) return tl::unexpected(*answer.error);
+  return ExitCode::kDone;
 }
 
 }  // namespace

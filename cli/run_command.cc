@@ -144,10 +144,7 @@ void add_run_command(CLI::App& app, Action& action) {
   command->callback([options, &action] {
     action = [options] {
       prepare_environment();
-      const Result<ExitCode> code = run_job(*options);
-      if (code) return *code;
-      fmt::print(stderr, "{}\n", code.error().message);
-      return code.error().code;
+      return run_job(*options);
     };
   });
 }

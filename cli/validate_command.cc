@@ -48,12 +48,9 @@ Result<LoadedJob> load_and_check(const Options& options) {
   });
 }
 
-ExitCode validate(const Options& options) {
+Result<ExitCode> validate(const Options& options) {
   const Result<LoadedJob> loaded = load_and_check(options);
-  if (!loaded) {
-    fmt::print(stderr, "{}\n", loaded.error().message);
-    return loaded.error().code;
-  }
+  if (!loaded) return tl::unexpected(loaded.error());
   print_notes(options, *loaded);
   if (options.output == "json") {
     fmt::print("{}\n", to_json(loaded->job, JsonLayout::kIndented));

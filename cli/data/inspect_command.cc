@@ -62,14 +62,11 @@ void print_json(const data::TokenDataset& dataset, const data::DatasetFacts& fac
       facts.largest_id + 1, fmt::join(facts.first_tokens, ","));
 }
 
-ExitCode run(const Options& options) {
+Result<ExitCode> run(const Options& options) {
   const Result<data::TokenDataset> dataset = data::TokenDataset::open(options.path);
-  const Result<data::DatasetFacts> facts =
-      dataset ? data::examine(*dataset) : Result<data::DatasetFacts>(tl::unexpected(dataset.error()));
-  if (!facts) {
-    fmt::print(stderr, "{}\n", facts.error().message);
-    return facts.error().code;
-  }
+  if (!dataset) return tl::unexpected(dataset.error());
+  const Result<data::DatasetFacts> facts = data::examine(*dataset);
+  if (!facts) return tl::unexpected(facts.error());
   options.output == "json" ? print_json(*dataset, *facts) : print_text(*dataset, *facts);
   return ExitCode::kDone;
 }

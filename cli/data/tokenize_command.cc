@@ -97,16 +97,11 @@ Result<data::TokenizeSummary> tokenize(const Options& options, const LoadedToken
                               [&bar](const data::TokenizeProgress& progress) { bar.show(progress); });
 }
 
-ExitCode exit_with(const Error& error) {
-  fmt::print(stderr, "{}\n", error.message);
-  return error.code;
-}
-
-ExitCode run(const Options& options) {
+Result<ExitCode> run(const Options& options) {
   const Result<LoadedTokenizer> loaded = load_tokenizer(options);
-  if (!loaded) return exit_with(loaded.error());
+  if (!loaded) return tl::unexpected(loaded.error());
   const Result<data::TokenizeSummary> summary = tokenize(options, *loaded);
-  if (!summary) return exit_with(summary.error());
+  if (!summary) return tl::unexpected(summary.error());
   print_summary(options, *summary, *loaded);
   return ExitCode::kDone;
 }

@@ -61,8 +61,7 @@ std::string type_of(const FieldDescriptor& field) {
   if (field.is_map()) return "map of names to strings";
   const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
   const std::string& name = is_message ? field.message_type()->name() : "";
-  const std::string single =
-      is_message ? fmt::format("[{}](#{})", name, anchor_of(name)) : expectation(field);
+  std::string single = is_message ? fmt::format("[{}](#{})", name, anchor_of(name)) : expectation(field);
   if (!field.is_repeated()) return single;
   return fmt::format("list of at most {}, each {}", rules_of(field).max_items(), single);
 }

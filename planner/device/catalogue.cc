@@ -67,6 +67,7 @@ std::optional<DeviceProduct> find_device(std::string_view product) {
 
 std::vector<std::string> device_names() {
   std::vector<std::string> names;
+  names.reserve(std::size(kProducts));
   for (const DeviceProduct& known : kProducts) names.emplace_back(known.name);
   return names;
 }

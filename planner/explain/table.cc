@@ -1,6 +1,7 @@
 #include "planner/explain/table.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace caravan::planner {
 namespace {
@@ -62,8 +63,7 @@ std::string format_table(const std::vector<Column>& columns, const std::vector<C
 
 std::string bar(int64_t value, int64_t full, int width) {
   if (full <= 0 || value <= 0) return "";
-  const auto length =
-      static_cast<int64_t>(static_cast<double>(value) / static_cast<double>(full) * width + 0.5);
+  const int64_t length = std::llround(static_cast<double>(value) / static_cast<double>(full) * width);
   std::string text;
   for (int64_t i = 0; i < std::clamp<int64_t>(length, 0, width); ++i) text += "█";
   return text;

@@ -64,8 +64,8 @@ class StageReplay {
 
  private:
   // As in worker/trainer: communicator.h and gradient_norm.h.
-  static constexpr int64_t kExchangeElements = 64 * 1024;
-  static constexpr int64_t kNormElements = 16 * 1024;
+  static constexpr int64_t kExchangeElements = int64_t{64} * 1024;
+  static constexpr int64_t kNormElements = int64_t{16} * 1024;
 
   void observe(bool receives, bool other_send_under_way, const MemoryUse& phase) {
     const int exchanged = (receives ? 1 : 0) + (other_send_under_way ? 1 : 0);
@@ -93,7 +93,7 @@ class StageReplay {
 // rounds are replayed; the others never count with 1F1B, and wait for their backward with GPipe.
 MemoryTerms moving_terms(const PlanRequest& request, const Layout& layout, int stage) {
   const int64_t count = micro_batches(request.training, layout);
-  const auto replayed = static_cast<int>(std::min<int64_t>(count, 2 * layout.pipeline));
+  const auto replayed = static_cast<int>(std::min(count, int64_t{2} * layout.pipeline));
   StageReplay replay(request, layout, stage);
   if (layout.schedule == ScheduleKind::GPipe) replay.hold(count - replayed);
   for (const Op& op : generate_stage(layout.schedule, layout.pipeline, replayed, stage)) replay.run(op);

@@ -61,6 +61,7 @@ std::optional<ModelShape> find_preset(std::string_view name) {
 
 std::vector<std::string> preset_names() {
   std::vector<std::string> names;
+  names.reserve(std::size(kRows));
   for (const Row& row : kRows) names.emplace_back(row.name);
   return names;
 }

@@ -111,7 +111,7 @@ double pipeline_seconds(const Layout& layout, const std::vector<StageTimes>& tim
     const double slowest = std::ranges::max(times, {}, &StageTimes::total).total();
     return static_cast<double>(count + layout.pipeline - 1) * (slowest + 2 * transfer);
   }
-  const int64_t full = 2 * layout.pipeline;
+  const int64_t full = int64_t{2} * layout.pipeline;
   const int64_t longer = full + layout.pipeline;
   if (count <= longer) return makespan(count);
   const double at_full = makespan(full);

@@ -49,6 +49,8 @@ std::string advice_for(const v1alpha1::RankExit& exit, const std::string& reason
   if (exit.failure().reason() == reasons::kRankCommunication) return "check the network between the nodes";
   if (exit.signal() == SIGKILL)
     return "somebody outside of the job sent it: look into the machine's kernel log";
+  if (exit.signal() == SIGTERM || exit.signal() == SIGINT || exit.signal() == SIGHUP)
+    return "somebody outside of the job sent it";
   if (exit.signal() != 0) return "the trainer crashed: keep its log for a bug report";
   return "look into its log";
 }
@@ -83,7 +85,7 @@ Failure describe_death(const Death& death) {
   const std::string reason = reason_of(exit);
   return {.reason = reason,
           .rank = exit.rank(),
-          .exit_code = exit.signal() == 0 ? std::optional(exit.exit_code()) : std::nullopt,
+          .exit_code = exit.signal() == 0 ? exit.exit_code() : 128 + exit.signal(),
           .bad_input = is_bad_input(exit),
           .what = cut(fmt::format("rank {} on node {} died first, after step {}, {}", exit.rank(), death.node,
                                   death.last_step, cause_of(exit, reason)),

@@ -20,9 +20,9 @@ struct Death {
 };
 
 struct Failure {
-  std::string reason;  // of reasons.h
-  int rank = -1;       // that died first; -1 when none did
-  std::optional<int> exit_code = std::nullopt;
+  std::string reason;                           // of reasons.h
+  int rank = -1;                                // that died first; -1 when none did
+  std::optional<int> exit_code = std::nullopt;  // 128 + signal, as a shell and a pod say it
   bool bad_input = false;
   std::string what;
   std::string advice;

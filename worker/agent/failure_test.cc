@@ -69,6 +69,7 @@ TEST(DescribeDeath, SaysOfWhatAndWhatToDo) {
   const std::vector<Case> cases = {
       {"exit code", exited(7), reasons::kRankFailed, "of exit code 7", "log"},
       {"killed", killed(SIGKILL), reasons::kRankFailed, "of signal 9 (SIGKILL)", "kernel log"},
+      {"told to end", killed(SIGTERM), reasons::kRankFailed, "of signal 15 (SIGTERM)", "outside of the job"},
       {"crash", killed(SIGABRT), reasons::kRankFailed, "of signal 6 (SIGABRT)", "bug report"},
       {"killed for memory", killed(SIGKILL, true), reasons::kOutOfMemory,
        "out of memory: the kernel killed it", "activationCheckpointing"},
@@ -92,9 +93,9 @@ TEST(DescribeDeath, SaysOfWhatAndWhatToDo) {
   }
 }
 
-TEST(DescribeDeath, AnExitCodeIsKnownOnlyWithoutASignal) {
+TEST(DescribeDeath, ASignalGivesTheExitCodeOfAShell) {
   EXPECT_EQ(describe_death({.exit = exited(7)}).exit_code, 7);
-  EXPECT_EQ(describe_death({.exit = killed(SIGKILL)}).exit_code, std::nullopt);
+  EXPECT_EQ(describe_death({.exit = killed(SIGKILL)}).exit_code, 137);
 }
 
 TEST(FailureMessage, EndsWithTheLastLinesOfTheLog) {

@@ -8,7 +8,7 @@
 namespace caravan::agent {
 namespace {
 
-constexpr std::streamoff kTailBytes = 16 * 1024;
+constexpr std::streamoff kTailBytes = 16'384;
 
 // Cut to the limit, with '?' for bytes that are not UTF-8 and for control characters.
 std::string clean(std::string_view line) {

