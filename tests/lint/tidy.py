@@ -39,7 +39,10 @@ def is_product(file, repository):
 
 
 def key_of(repository, build, command, dependencies):
-    digest = hashlib.sha256((repository / ".clang-tidy").read_bytes())
+    digest = hashlib.sha256()
+    for folder in pathlib.Path(command["file"]).relative_to(repository).parents:
+        settings = repository / folder / ".clang-tidy"
+        digest.update(settings.read_bytes() if settings.is_file() else b"")
     digest.update(command["command"].replace(str(repository), "").encode())
     for name in sorted(dependencies):
         path = pathlib.Path(build, name)

@@ -71,7 +71,7 @@ void add_from_peers(Communicator& group, at::Tensor& sum, at::ScalarType wire_ty
 
 // Adds the peers' values of this rank's part of `flat` to `own`, which holds this rank's values (and may be
 // that part).
-void reduce_own_part(Communicator& group, const Partition& partition, at::Tensor own,
+void reduce_own_part(Communicator& group, const Partition& partition, const at::Tensor& own,
                      const at::Tensor& flat) {
   const Range part = partition.part(group.rank());
   for (int64_t begin = 0; begin < partition.part_elements(); begin += kExchangeChunkElements) {
@@ -91,7 +91,7 @@ void reduce_own_part(Communicator& group, const Partition& partition, at::Tensor
 }
 
 // Every rank's part of `flat` reaches all others.
-void spread_parts(Communicator& group, const Partition& partition, at::Tensor flat) {
+void spread_parts(Communicator& group, const Partition& partition, const at::Tensor& flat) {
   Transfers transfers;
   const Range own = partition.part(group.rank());
   for (int distance = 1; distance < group.size(); ++distance) {
@@ -105,7 +105,7 @@ void spread_parts(Communicator& group, const Partition& partition, at::Tensor fl
   finish(transfers);
 }
 
-void copy_unless_same(at::Tensor target, const at::Tensor& source) {
+void copy_unless_same(const at::Tensor& target, const at::Tensor& source) {
   if (target.data_ptr() != source.data_ptr()) target.copy_(source);
 }
 

@@ -187,6 +187,7 @@ class FakeCommunicator final : public Communicator {
 std::vector<std::unique_ptr<Communicator>> make_fake_group(int size) {
   const auto group = std::make_shared<Group>(size);
   std::vector<std::unique_ptr<Communicator>> ranks;
+  ranks.reserve(static_cast<std::size_t>(size));
   for (int rank = 0; rank < size; ++rank) ranks.push_back(std::make_unique<FakeCommunicator>(group, rank));
   return ranks;
 }

@@ -18,7 +18,7 @@ int rank_at(const MeshPosition& position, const MeshShape& shape) {
 
 Mesh form_mesh(const MeshShape& shape, int rank, const GroupFactory& factory) {
   const MeshPosition at = position_of(rank, shape);
-  const auto form = [&](GroupRequest request) -> std::unique_ptr<Communicator> {
+  const auto form = [&](const GroupRequest& request) -> std::unique_ptr<Communicator> {
     if (request.size == 1) return std::make_unique<SoloCommunicator>();
     return factory(request);
   };

@@ -70,6 +70,7 @@ std::vector<Action> add_transfers(const planner::Schedule& schedule, int stage) 
 
 planner::Schedule forward_only(int stages, int micro_batches) {
   std::vector<Op> ops;
+  ops.reserve(static_cast<std::size_t>(micro_batches));
   for (int m = 0; m < micro_batches; ++m) ops.push_back({.type = OpType::Forward, .micro_batch = m});
   return {.stages = stages,
           .micro_batches = micro_batches,
