@@ -34,9 +34,11 @@ target_compile_options(caravan_flags INTERFACE -Wall -Wextra -Wconversion -Wno-s
 if(CARAVAN_SANITIZE)
   add_compile_options(-fsanitize=${CARAVAN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -O1 -g1)
   add_link_options(-fsanitize=${CARAVAN_SANITIZE})
-  # With this macro protobuf's map fields are larger than in Debian's library; libstdc++ needs its own half of it.
-  add_compile_options($<$<STREQUAL:${CARAVAN_SANITIZE},thread>:-U__SANITIZE_THREAD__>)
-  add_compile_definitions($<$<STREQUAL:${CARAVAN_SANITIZE},thread>:_GLIBCXX_TSAN=1>)
+  if(CARAVAN_SANITIZE STREQUAL thread)
+    # With this macro protobuf's map fields are larger than in Debian's library; libstdc++ needs its own half of it.
+    add_compile_options(-U__SANITIZE_THREAD__)
+    add_compile_definitions(_GLIBCXX_TSAN=1)
+  endif()
   # GCC's bug 105562: with a sanitizer, the standard library's own regex and function seem uninitialised.
   target_compile_options(caravan_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 else()
