@@ -1,0 +1,160 @@
+#include "common/certificates.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <openssl/bio.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/x509v3.h>
+
+#include <array>
+#include <memory>
+
+namespace caravan {
+namespace {
+
+constexpr long kBackdatedSeconds = 300;
+
+template <auto* Free>
+struct Deleter {
+  template <typename T>
+  void operator()(T* pointer) const {
+    Free(pointer);
+  }
+};
+using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
+using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
+using Bio = std::unique_ptr<BIO, Deleter<BIO_free_all>>;
+using Extension = std::unique_ptr<X509_EXTENSION, Deleter<X509_EXTENSION_free>>;
+
+tl::unexpected<Error> openssl_failure(std::string_view step) {
+  std::array<char, 256> reason{};
+  ERR_error_string_n(ERR_get_error(), reason.data(), reason.size());
+  return failure(fmt::format("cannot {}: {}", step, reason.data()));
+}
+
+std::string text_of(BIO* bio) {
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio, &data);
+  return {data, static_cast<std::size_t>(size)};
+}
+
+Bio reader_of(const std::string& pem) {
+  return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+}
+
+Result<KeyPair> print(X509* certificate, EVP_PKEY* key) {
+  const Bio certificate_pem(BIO_new(BIO_s_mem()));
+  const Bio key_pem(BIO_new(BIO_s_mem()));
+  if (PEM_write_bio_X509(certificate_pem.get(), certificate) != 1 ||
+      PEM_write_bio_PKCS8PrivateKey(key_pem.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1) {
+    return openssl_failure("write a certificate");
+  }
+  return KeyPair{.certificate_pem = text_of(certificate_pem.get()), .key_pem = text_of(key_pem.get())};
+}
+
+// RFC 5280, section 4.1.2.2: positive and at most 20 octets.
+bool set_random_serial(X509* certificate) {
+  std::array<unsigned char, 16> bytes{};
+  if (RAND_bytes(bytes.data(), bytes.size()) != 1) return false;
+  bytes[0] = static_cast<unsigned char>((bytes[0] & 0x7F) | 0x40);
+  BIGNUM* number = BN_bin2bn(bytes.data(), bytes.size(), nullptr);
+  const bool set = BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != nullptr;
+  BN_free(number);
+  return set;
+}
+
+bool set_name(X509* certificate, const std::string& common_name, const std::string& organization) {
+  X509_NAME* name = X509_get_subject_name(certificate);
+  const auto add = [&](const char* field, const std::string& value) {
+    return value.empty() ||
+           X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8,
+                                      reinterpret_cast<const unsigned char*>(value.c_str()), -1, -1, 0) == 1;
+  };
+  return add("O", organization) && add("CN", common_name);
+}
+
+bool add_extension(X509* certificate, X509* issuer, int kind, const std::string& value) {
+  if (value.empty()) return true;
+  X509V3_CTX context;
+  X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
+  const Extension extension(X509V3_EXT_conf_nid(nullptr, &context, kind, value.c_str()));
+  return extension != nullptr && X509_add_ext(certificate, extension.get(), -1) == 1;
+}
+
+struct Names {
+  std::string common_name;
+  std::string organization;
+};
+
+// A certificate with a new key, all but extensions and signature.
+Result<std::pair<Certificate, Key>> start(const Names& names, std::chrono::seconds lifetime) {
+  Key key(EVP_EC_gen("P-256"));
+  Certificate certificate(X509_new());
+  if (key == nullptr || certificate == nullptr) return openssl_failure("make a key");
+  const bool filled =
+      X509_set_version(certificate.get(), X509_VERSION_3) == 1 && set_random_serial(certificate.get()) &&
+      set_name(certificate.get(), names.common_name, names.organization) &&
+      X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -kBackdatedSeconds) != nullptr &&
+      X509_gmtime_adj(X509_getm_notAfter(certificate.get()), lifetime.count()) != nullptr &&
+      X509_set_pubkey(certificate.get(), key.get()) == 1;
+  if (!filled) return openssl_failure("fill a certificate");
+  return std::pair{std::move(certificate), std::move(key)};
+}
+
+std::string alternative_names(const CertificateRequest& request) {
+  std::vector<std::string> names;
+  for (const std::string& name : request.dns_names) names.push_back(fmt::format("DNS:{}", name));
+  for (const std::string& address : request.addresses) names.push_back(fmt::format("IP:{}", address));
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+std::string usages(const CertificateRequest& request) {
+  std::vector<std::string> uses;
+  if (request.for_server) uses.emplace_back("serverAuth");
+  if (request.for_client) uses.emplace_back("clientAuth");
+  return fmt::format("{}", fmt::join(uses, ","));
+}
+
+}  // namespace
+
+Result<KeyPair> make_authority(const std::string& common_name, std::chrono::seconds lifetime) {
+  auto started = start({.common_name = common_name, .organization = {}}, lifetime);
+  if (!started) return tl::unexpected(std::move(started.error()));
+  X509* certificate = started->first.get();
+  const bool signed_by_itself =
+      X509_set_issuer_name(certificate, X509_get_subject_name(certificate)) == 1 &&
+      add_extension(certificate, certificate, NID_basic_constraints, "critical,CA:TRUE") &&
+      add_extension(certificate, certificate, NID_key_usage, "critical,keyCertSign,cRLSign") &&
+      add_extension(certificate, certificate, NID_subject_key_identifier, "hash") &&
+      X509_sign(certificate, started->second.get(), EVP_sha256()) > 0;
+  if (!signed_by_itself) return openssl_failure("sign an authority");
+  return print(certificate, started->second.get());
+}
+
+Result<KeyPair> issue_certificate(const KeyPair& authority, const CertificateRequest& request) {
+  const Certificate issuer(
+      PEM_read_bio_X509(reader_of(authority.certificate_pem).get(), nullptr, nullptr, nullptr));
+  const Key issuer_key(
+      PEM_read_bio_PrivateKey(reader_of(authority.key_pem).get(), nullptr, nullptr, nullptr));
+  if (issuer == nullptr || issuer_key == nullptr) return openssl_failure("read the authority");
+  auto started =
+      start({.common_name = request.common_name, .organization = request.organization}, request.lifetime);
+  if (!started) return tl::unexpected(std::move(started.error()));
+  X509* certificate = started->first.get();
+  const bool issued =
+      X509_set_issuer_name(certificate, X509_get_subject_name(issuer.get())) == 1 &&
+      add_extension(certificate, issuer.get(), NID_basic_constraints, "critical,CA:FALSE") &&
+      add_extension(certificate, issuer.get(), NID_key_usage, "critical,digitalSignature") &&
+      add_extension(certificate, issuer.get(), NID_ext_key_usage, usages(request)) &&
+      add_extension(certificate, issuer.get(), NID_subject_alt_name, alternative_names(request)) &&
+      add_extension(certificate, issuer.get(), NID_authority_key_identifier, "keyid:always") &&
+      X509_sign(certificate, issuer_key.get(), EVP_sha256()) > 0;
+  if (!issued) return openssl_failure(fmt::format("issue a certificate for '{}'", request.common_name));
+  return print(certificate, started->second.get());
+}
+
+}  // namespace caravan

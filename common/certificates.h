@@ -1,0 +1,33 @@
+// Makes a certificate authority and certificates signed by it: for mutual TLS inside one job, and for tests.
+//
+// Keys are P-256. Validity starts five minutes in the past, for peers whose clocks are behind. Errors carry
+// OpenSSL's reason.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+
+namespace caravan {
+
+struct KeyPair {
+  std::string certificate_pem;
+  std::string key_pem;  // PKCS #8
+};
+
+struct CertificateRequest {
+  std::string common_name;
+  std::string organization = {};            // what Kubernetes takes for the group
+  std::vector<std::string> dns_names = {};  // what a client may call the server
+  std::vector<std::string> addresses = {};  // the same for IP addresses
+  bool for_server = true;
+  bool for_client = false;
+  std::chrono::seconds lifetime{std::chrono::hours(24)};
+};
+
+Result<KeyPair> make_authority(const std::string& common_name, std::chrono::seconds lifetime);
+Result<KeyPair> issue_certificate(const KeyPair& authority, const CertificateRequest& request);
+
+}  // namespace caravan
