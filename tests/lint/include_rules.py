@@ -12,13 +12,14 @@ ROOMS = {
     "common": {"proto", "rust"},
     "data": {"common"},
     "planner": {"proto", "common"},
-    "kube": {"common"},
-    "operator": {"planner", "kube", "proto", "common", "coordination"},
+    "kube": {"common", "kube/transport"},
+    "kube/transport": {"common", "kube"},
+    "operator": {"planner", "kube", "kube/transport", "proto", "common", "coordination"},
     "worker/agent": {"proto", "common", "coordination"},
     "worker/trainer": {"planner", "proto", "common", "data"},
-    "cli": {"planner", "kube", "proto", "common", "data", "coordination", "rust"},
+    "cli": {"planner", "kube", "kube/transport", "proto", "common", "data", "coordination", "rust"},
     "fuzz": {"cli", "common", "data", "proto"},
-    "tests": {"cli", "common", "data", "planner", "proto", "worker/trainer", "worker/agent", "coordination"},
+    "tests": {"cli", "common", "kube", "kube/transport", "data", "planner", "proto", "worker/trainer", "worker/agent", "coordination"},
 }
 
 # Libraries that only some rooms may see.
@@ -27,7 +28,7 @@ LIBRARIES = {
     r"grpcpp/": {"operator", "worker/agent", "cli"},
     r"yaml-cpp/": {"cli"},
     r"prometheus/": {"operator", "worker/agent"},
-    r"boost/(beast|asio)": {"kube", "worker/agent"},
+    r"boost/(beast|asio)": {"kube/transport", "tests", "worker/agent"},
     r"torch/csrc/distributed/": {"worker/trainer"},
 }
 

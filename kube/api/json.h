@@ -1,0 +1,32 @@
+// The document type of this room, and reading fields of documents that others wrote.
+//
+// Reading never fails: what is absent or of another type reads as nothing. Parsing accepts the nesting of
+// real Kubernetes objects (the library's default of 32 levels refuses schemas).
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/result.h"
+
+namespace caravan::kube {
+
+using Json = boost::json::value;
+using JsonObject = boost::json::object;
+using JsonArray = boost::json::array;
+using JsonPath = std::initializer_list<std::string_view>;
+
+// `what` names the text in the error.
+Result<Json> parse_json(std::string_view text, std::string_view what);
+
+// Null when a field of the path is absent.
+const Json* find(const Json& from, JsonPath path);
+std::string text_at(const Json& from, JsonPath path);
+bool flag_at(const Json& from, JsonPath path);
+std::optional<std::int64_t> integer_at(const Json& from, JsonPath path);
+
+}  // namespace caravan::kube

@@ -1,0 +1,31 @@
+#include "kube/api/timestamp.h"
+
+#include <gtest/gtest.h>
+
+namespace caravan::kube {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Clock::WallTime kTime{1'700'000'000s + 250ms};
+
+TEST(Timestamp, HasMicrosecondsAndComesBackTheSame) {
+  EXPECT_EQ(to_timestamp(kTime), "2023-11-14T22:13:20.250000Z");
+  EXPECT_EQ(parse_timestamp(to_timestamp(kTime)), kTime);
+}
+
+TEST(Timestamp, ReadsOffsetsAndAnyFraction) {
+  EXPECT_EQ(parse_timestamp("2023-11-15T00:13:20.25+02:00"), kTime);
+  EXPECT_EQ(parse_timestamp("2023-11-14T20:13:20.2500000000-02:00"), kTime);
+  EXPECT_EQ(parse_timestamp("2023-11-14T22:13:20Z"), kTime - 250ms);
+}
+
+TEST(Timestamp, RefusesWhatIsNone) {
+  for (const std::string_view text :
+       {"", "yesterday", "2023-11-14", "2023-11-14T22:13:20", "2023-11-14T22:13:20 UTC"}) {
+    EXPECT_FALSE(parse_timestamp(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace caravan::kube

@@ -1,0 +1,296 @@
+#include "kube/client/client.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/serialize.hpp>
+#include <iterator>
+
+#include "kube/api/object.h"
+
+namespace caravan::kube {
+namespace {
+
+constexpr std::chrono::seconds kWatchMargin{5};
+// Bodies of errors are short; what is longer is no Status.
+constexpr std::size_t kLongestError = std::size_t{64} << 10;
+
+std::string_view to_string(Propagation propagation) {
+  switch (propagation) {
+    case Propagation::kForeground:
+      return "Foreground";
+    case Propagation::kOrphan:
+      return "Orphan";
+    default:
+      return "Background";
+  }
+}
+
+std::string delete_body(const DeleteOptions& options) {
+  JsonObject body{{"apiVersion", "v1"},
+                  {"kind", "DeleteOptions"},
+                  {"propagationPolicy", std::string(to_string(options.propagation))}};
+  JsonObject preconditions;
+  if (!options.uid.empty()) preconditions["uid"] = options.uid;
+  if (!options.resource_version.empty()) preconditions["resourceVersion"] = options.resource_version;
+  if (!preconditions.empty()) body["preconditions"] = std::move(preconditions);
+  if (options.grace_period_seconds) body["gracePeriodSeconds"] = *options.grace_period_seconds;
+  return boost::json::serialize(body);
+}
+
+ApiResult<Page> page_of(Json list) {
+  JsonObject* fields = list.if_object();
+  Json* items = fields == nullptr ? nullptr : fields->if_contains("items");
+  Page page{.items = {},
+            .resource_version = text_at(list, {"metadata", "resourceVersion"}),
+            .continue_token = text_at(list, {"metadata", "continue"})};
+  // An empty list may be null.
+  if (items != nullptr && items->is_array()) page.items = std::move(items->get_array());
+  return page;
+}
+
+// An empty name would address the whole collection, and dots another path.
+bool is_object_name(std::string_view name) {
+  return !name.empty() && name != "." && name != "..";
+}
+
+bool is_success(int status) {
+  return status >= 200 && status < 300;
+}
+
+std::string read_error_body(const CallContext& context, HttpStream& stream) {
+  std::string body;
+  while (body.size() < kLongestError) {
+    auto chunk = stream.read(context);
+    if (!chunk || chunk->empty()) break;
+    body += *chunk;
+  }
+  return body;
+}
+
+}  // namespace
+
+struct Client::Call {
+  std::string method;
+  ResourcePath of;
+  std::optional<std::string> object = {};  // absent: the collection
+  std::string subresource = {};
+  Query query = {};
+  std::string body = {};
+  std::string content_type = "application/json";
+  Repeatable repeatable = Repeatable::kYes;
+  int tries = 0;  // at most; 0: as the options say
+
+  std::string path() const { return object ? object_path(of, *object, subresource) : collection_path(of); }
+  std::string name() const { return fmt::format("{} {}", method, path()); }
+};
+
+Client::Client(Transport& transport, Credentials& credentials, Clock& clock, Random random,
+               ClientOptions options, Observer& observer)
+    : transport_(transport),
+      credentials_(credentials),
+      clock_(clock),
+      random_(std::move(random)),
+      options_(std::move(options)),
+      observer_(observer) {}
+
+Client Client::with(ClientOptions options) const {
+  return {transport_, credentials_, clock_, random_, std::move(options), observer_};
+}
+
+ApiResult<Json> Client::get(const CallContext& context, const ResourcePath& path, std::string_view name) {
+  return call(context, {.method = "GET", .of = path, .object = std::string(name)});
+}
+
+ApiResult<Page> Client::list_page(const CallContext& context, const ResourcePath& path,
+                                  const ListOptions& options) {
+  return call(context, {.method = "GET",
+                        .of = path,
+                        .query = {{"labelSelector", options.label_selector},
+                                  {"fieldSelector", options.field_selector},
+                                  {"limit", options.limit > 0 ? std::to_string(options.limit) : ""},
+                                  {"continue", options.continue_token}}})
+      .and_then(page_of);
+}
+
+ApiResult<Page> Client::list(const CallContext& context, const ResourcePath& path,
+                             const ListOptions& options) {
+  Page whole;
+  ListOptions at = options;
+  bool started_over = false;
+  while (true) {
+    auto page = list_page(context, path, at);
+    if (!page && page.error().is_expired() && !std::exchange(started_over, true)) {
+      whole = {};
+      at = options;
+      continue;
+    }
+    if (!page) return page;
+    std::move(page->items.begin(), page->items.end(), std::back_inserter(whole.items));
+    whole.resource_version = page->resource_version;
+    at.continue_token = page->continue_token;
+    if (at.continue_token.empty()) return whole;
+  }
+}
+
+ApiResult<WatchStream> Client::watch(const CallContext& context, const ResourcePath& path,
+                                     const WatchOptions& options) {
+  const std::string at = collection_path(path);
+  const std::string name = fmt::format("WATCH {}", at);
+  const Query query{{"watch", "1"},
+                    {"allowWatchBookmarks", "true"},
+                    {"labelSelector", options.label_selector},
+                    {"fieldSelector", options.field_selector},
+                    {"resourceVersion", options.resource_version},
+                    {"timeoutSeconds", std::to_string(options.timeout.count())}};
+  auto request = authorized({.target = fmt::format("{}{}{}", options_.base_path, at, query_string(query))});
+  if (!request) return tl::unexpected(std::move(request.error()));
+  const CallContext opening = context.until(clock_.now() + options_.call_timeout);
+  auto stream = transport_.open(opening, *request);
+  observer_.on_request("WATCH", stream ? (*stream)->head().status : 0);
+  if (!stream) {
+    stream.error().message = fmt::format("{}: {}", name, stream.error().message);
+    return tl::unexpected(std::move(stream.error()));
+  }
+  const HttpHead& head = (*stream)->head();
+  if (!is_success(head.status)) {
+    if (head.status == 401) credentials_.forget();
+    return tl::unexpected(error_of_answer(name, head, read_error_body(opening, **stream)));
+  }
+  return WatchStream(std::move(*stream), clock_.now() + options.timeout + kWatchMargin, name);
+}
+
+ApiResult<Json> Client::create(const CallContext& context, const ResourcePath& path, const Json& object) {
+  return call(context, {.method = "POST",
+                        .of = path,
+                        .query = {{"fieldManager", options_.field_manager}},
+                        .body = boost::json::serialize(object),
+                        .repeatable = Repeatable::kOnlyWhenRefused});
+}
+
+ApiResult<Json> Client::replace(const CallContext& context, const ResourcePath& path, const Json& object) {
+  return call(context, {.method = "PUT",
+                        .of = path,
+                        .object = key_of(object).name,
+                        .query = {{"fieldManager", options_.field_manager}},
+                        .body = boost::json::serialize(object),
+                        .tries = 1});
+}
+
+ApiResult<Json> Client::apply(const CallContext& context, const ResourcePath& path, const Json& intent) {
+  return apply_to(context, path, intent, "", options_.field_manager);
+}
+
+ApiResult<Json> Client::apply_status(const CallContext& context, const ResourcePath& path,
+                                     const Json& intent) {
+  return apply_to(context, path, intent, "status", options_.status_field_manager);
+}
+
+ApiResult<Json> Client::apply_to(const CallContext& context, const ResourcePath& path, const Json& intent,
+                                 const std::string& subresource, const std::string& field_manager) {
+  if (find(intent, {"metadata", "managedFields"}) != nullptr) {
+    return api_failure(
+        ErrorKind::kRefusedHere,
+        fmt::format("apply {}: an object read from the server cannot be applied: it has managedFields",
+                    to_string(key_of(intent))));
+  }
+  return call(context, {.method = "PATCH",
+                        .of = path,
+                        .object = key_of(intent).name,
+                        .subresource = subresource,
+                        .query = {{"fieldManager", field_manager}, {"force", "true"}},
+                        .body = boost::json::serialize(intent),
+                        .content_type = "application/apply-patch+yaml"});
+}
+
+ApiResult<Json> Client::merge(const CallContext& context, const ResourcePath& path, std::string_view name,
+                              const Json& patch) {
+  return call(context, {.method = "PATCH",
+                        .of = path,
+                        .object = std::string(name),
+                        .query = {{"fieldManager", options_.field_manager}},
+                        .body = boost::json::serialize(patch),
+                        .content_type = "application/merge-patch+json"});
+}
+
+ApiResult<Json> Client::patch(const CallContext& context, const ResourcePath& path, std::string_view name,
+                              const JsonArray& operations) {
+  return call(context, {.method = "PATCH",
+                        .of = path,
+                        .object = std::string(name),
+                        .query = {{"fieldManager", options_.field_manager}},
+                        .body = boost::json::serialize(operations),
+                        .content_type = "application/json-patch+json",
+                        .tries = 1});
+}
+
+ApiStatus Client::remove(const CallContext& context, const ResourcePath& path, std::string_view name,
+                         const DeleteOptions& options) {
+  return call(context,
+              {.method = "DELETE", .of = path, .object = std::string(name), .body = delete_body(options)})
+      .map([](const Json&) {});
+}
+
+ApiResult<Json> Client::call(const CallContext& context, const Call& call) {
+  if (call.object && !is_object_name(*call.object)) {
+    return api_failure(ErrorKind::kRefusedHere,
+                       fmt::format("{}: '{}' is no name of an object", call.name(), *call.object));
+  }
+  const CallContext bounded = context.until(clock_.now() + options_.call_timeout);
+  bool credentials_renewed = false;
+  for (int tries = 1;; ++tries) {
+    auto response = attempt(bounded, call);
+    if (response) {
+      auto body = parse_json(response->body, fmt::format("{}: the answer", call.name()));
+      if (!body) return api_failure(ErrorKind::kMalformed, body.error().message);
+      return std::move(*body);
+    }
+    ApiError& error = response.error();
+    if (error.is_unauthorized() && !std::exchange(credentials_renewed, true)) {
+      credentials_.forget();
+    } else if (!wait_for_retry(bounded, error, call, tries)) {
+      return tl::unexpected(std::move(error));
+    }
+  }
+}
+
+ApiResult<HttpResponse> Client::attempt(const CallContext& context, const Call& call) {
+  HttpRequest plain{
+      .method = call.method,
+      .target = fmt::format("{}{}{}", options_.base_path, call.path(), query_string(call.query)),
+      .body = call.body};
+  if (!call.body.empty()) plain.headers.emplace_back("Content-Type", call.content_type);
+  if (call.method != "GET") plain.may_be_sent = options_.may_write;
+  auto request = authorized(std::move(plain));
+  if (!request) return tl::unexpected(std::move(request.error()));
+  auto response = transport_.call(context, *request);
+  observer_.on_request(call.method, response ? response->head.status : 0);
+  if (!response) {
+    response.error().message = fmt::format("{}: {}", call.name(), response.error().message);
+  } else if (!is_success(response->head.status)) {
+    return tl::unexpected(error_of_answer(call.name(), response->head, response->body));
+  }
+  return response;
+}
+
+ApiResult<HttpRequest> Client::authorized(HttpRequest request) {
+  auto token = credentials_.token();
+  if (!token) return tl::unexpected(std::move(token.error()));
+  if (!token->empty()) request.headers.emplace_back("Authorization", fmt::format("Bearer {}", *token));
+  request.headers.emplace_back("Accept", "application/json");
+  request.headers.emplace_back("User-Agent", options_.user_agent);
+  return request;
+}
+
+bool Client::wait_for_retry(const CallContext& context, const ApiError& error, const Call& call, int tries) {
+  RetryPolicy policy = options_.retry;
+  if (call.tries > 0) policy.tries = call.tries;
+  const auto wait = wait_before_retry(policy, error, call.repeatable, tries, random_());
+  if (!wait) return false;
+  const Clock::TimePoint again = clock_.now() + *wait;
+  // Better the server's own words now than a time-out later.
+  if (again >= context.deadline) return false;
+  observer_.on_retry(error, *wait);
+  return clock_.sleep_until(again, context.stop);
+}
+
+}  // namespace caravan::kube

@@ -1,0 +1,114 @@
+// Calls of the Kubernetes API on untyped JSON objects.
+//
+// Every call but watch ends within the call time-out of the options, retries included: throttling (429) and
+// 5xx are waited out as retry.h says, and after 401 the credentials are read again once. Errors name the
+// call. `may_write` is asked for each write right before its bytes leave, after any wait for a connection, so
+// that a leader that lost its lease cannot write. Safe to use from several threads.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/call_context.h"
+#include "kube/api/json.h"
+#include "kube/api/resource_path.h"
+#include "kube/client/backoff.h"
+#include "kube/client/observer.h"
+#include "kube/client/retry.h"
+#include "kube/config/credentials.h"
+#include "kube/transport/transport.h"
+#include "kube/watch/watch_machine.h"
+#include "kube/watch/watch_stream.h"
+
+namespace caravan::kube {
+
+struct ClientOptions {
+  std::string user_agent = "caravan";
+  std::string field_manager = "caravan";  // of server-side apply
+  std::string status_field_manager = "caravan-status";
+  std::string base_path = {};
+  std::chrono::milliseconds call_timeout{30'000};
+  RetryPolicy retry = {};
+  std::function<bool()> may_write = {};  // absent: always
+};
+
+struct ListOptions {
+  std::string label_selector = {};
+  std::string field_selector = {};
+  int limit = 500;
+  std::string continue_token = {};
+};
+
+struct WatchOptions {
+  std::string label_selector = {};
+  std::string field_selector = {};
+  std::string resource_version = {};
+  std::chrono::seconds timeout{300};  // asked of the server; the stream ends 5 s later in any case
+};
+
+enum class Propagation { kBackground, kForeground, kOrphan };
+
+struct DeleteOptions {
+  std::string uid = {};  // refused with 409 when the object is another one by now
+  std::string resource_version = {};
+  Propagation propagation = Propagation::kBackground;
+  std::optional<int> grace_period_seconds = {};
+};
+
+class Client {
+ public:
+  Client(Transport& transport, Credentials& credentials, Clock& clock, Random random, ClientOptions options,
+         Observer& observer);
+
+  // The same server and rights under other options: a lease has its own time-out and field manager.
+  Client with(ClientOptions options) const;
+  const ClientOptions& options() const { return options_; }
+
+  ApiResult<Json> get(const CallContext& context, const ResourcePath& path, std::string_view name);
+  // One page, with a quorum read.
+  ApiResult<Page> list_page(const CallContext& context, const ResourcePath& path, const ListOptions& options);
+  // Every page; starts over once when the token of a page has expired.
+  ApiResult<Page> list(const CallContext& context, const ResourcePath& path, const ListOptions& options);
+  ApiResult<WatchStream> watch(const CallContext& context, const ResourcePath& path,
+                               const WatchOptions& options);
+
+  ApiResult<Json> create(const CallContext& context, const ResourcePath& path, const Json& object);
+  // Replaces what was read before: the object must hold its resourceVersion. One try; a conflict is the
+  // caller's.
+  ApiResult<Json> replace(const CallContext& context, const ResourcePath& path, const Json& object);
+  // Server-side apply, forced. `intent` is all that we want of the object: a field that is left out is given
+  // up.
+  ApiResult<Json> apply(const CallContext& context, const ResourcePath& path, const Json& intent);
+  // The same for the status, which has a field manager of its own; everything but status is ignored by the
+  // server.
+  ApiResult<Json> apply_status(const CallContext& context, const ResourcePath& path, const Json& intent);
+  // JSON merge patch (RFC 7386).
+  ApiResult<Json> merge(const CallContext& context, const ResourcePath& path, std::string_view name,
+                        const Json& patch);
+  // JSON patch (RFC 6902), such as those of finalizer.h. One try; after a lost answer the object tells.
+  ApiResult<Json> patch(const CallContext& context, const ResourcePath& path, std::string_view name,
+                        const JsonArray& operations);
+  ApiStatus remove(const CallContext& context, const ResourcePath& path, std::string_view name,
+                   const DeleteOptions& options);
+
+ private:
+  struct Call;
+
+  ApiResult<Json> apply_to(const CallContext& context, const ResourcePath& path, const Json& intent,
+                           const std::string& subresource, const std::string& field_manager);
+  ApiResult<Json> call(const CallContext& context, const Call& call);
+  ApiResult<HttpResponse> attempt(const CallContext& context, const Call& call);
+  ApiResult<HttpRequest> authorized(HttpRequest request);
+  bool wait_for_retry(const CallContext& context, const ApiError& error, const Call& call, int tries);
+
+  Transport& transport_;
+  Credentials& credentials_;
+  Clock& clock_;
+  Random random_;
+  ClientOptions options_;
+  Observer& observer_;
+};
+
+}  // namespace caravan::kube

@@ -1,0 +1,31 @@
+// What a program may want to count or log of this room's work; every function does nothing by default.
+//
+// Called from any thread; must not block and must not call back.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "kube/api/api_error.h"
+
+namespace caravan::kube {
+
+// How one run of a reconciler ended.
+enum class ReconcileEnd { kDone, kRequeued, kError, kTerminalError, kException };
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  // Each try of a call; `code` is 0 when the server did not answer.
+  virtual void on_request(std::string_view /*verb*/, int /*code*/) {}
+  // A call is tried again after `wait`; the error names the call and tells who throttles it.
+  virtual void on_retry(const ApiError& /*error*/, std::chrono::milliseconds /*wait*/) {}
+  virtual void on_relist(std::string_view /*plural*/) {}
+  virtual void on_watch_opened(std::string_view /*plural*/) {}
+  virtual void on_reconciled(ReconcileEnd /*end*/, std::chrono::nanoseconds /*took*/) {}
+  virtual void on_warning(const std::string& /*message*/) {}
+};
+
+}  // namespace caravan::kube

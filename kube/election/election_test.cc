@@ -1,0 +1,201 @@
+#include "kube/election/election.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "kube/api/object.h"
+
+namespace caravan::kube {
+namespace {
+
+using namespace std::chrono_literals;
+
+ElectionConfig config(const std::string& identity) {
+  return {.identity = identity, .lease = {.name_space = "system", .name = "operator"}};
+}
+
+// The lease on the server, with its conflicts.
+class LeaseServer {
+ public:
+  ElectionInput answer(const ElectionAction& action) {
+    if (std::holds_alternative<ReadLease>(action)) {
+      if (lease_.is_null()) return LeaseCallFailed{{.message = "not found", .code = 404}};
+      return LeaseRead{lease_};
+    }
+    if (const auto* create = std::get_if<CreateLease>(&action)) return store(create->lease);
+    const Json& wanted = std::get<ReplaceLease>(action).lease;
+    if (version_of(wanted) != version_of(lease_))
+      return LeaseCallFailed{{.message = "conflict", .code = 409}};
+    return store(wanted);
+  }
+
+  std::string holder() const { return text_at(lease_, {"spec", "holderIdentity"}); }
+  std::int64_t transitions() const { return integer_at(lease_, {"spec", "leaseTransitions"}).value_or(-1); }
+  const Json& lease() const { return lease_; }
+
+  ElectionInput store(Json lease) {
+    lease_ = std::move(lease);
+    lease_.get_object()["metadata"].get_object()["resourceVersion"] = std::to_string(++version_);
+    return LeaseWritten{lease_};
+  }
+
+ private:
+  Json lease_ = nullptr;
+  int version_ = 0;
+};
+
+class Candidate {
+ public:
+  Candidate(const std::string& identity, LeaseServer& server) : state_(config(identity)), server_(server) {}
+
+  ElectionAction feed(ElectionInput input, Clock::TimePoint now) {
+    ElectionStep next = step(std::move(state_), std::move(input), {.now = now, .wall = {}, .random = 0.0});
+    state_ = std::move(next.state);
+    return next.action;
+  }
+
+  // Until it waits or steps down. `reachable` false: every call fails.
+  ElectionAction tick(Clock::TimePoint now, bool reachable = true) {
+    ElectionAction action = feed(ElectionTick{}, now);
+    while (!std::holds_alternative<ElectionWait>(action) && !std::holds_alternative<StepDown>(action)) {
+      ElectionInput outcome =
+          reachable ? server_.answer(action) : LeaseCallFailed{{.message = "unreachable"}};
+      action = feed(std::move(outcome), now);
+    }
+    return action;
+  }
+
+  bool may_write(Clock::TimePoint now) const { return state_.leading && now < state_.leader_until; }
+  const ElectionState& state() const { return state_; }
+
+ private:
+  ElectionState state_;
+  LeaseServer& server_;
+};
+
+class Election : public ::testing::Test {
+ protected:
+  static bool steps_down(const ElectionAction& action) { return std::holds_alternative<StepDown>(action); }
+
+  LeaseServer server_;
+  Candidate a_{"a", server_};
+  Candidate b_{"b", server_};
+  Clock::TimePoint now_{1h};
+};
+
+TEST_F(Election, TheFirstOneCreatesTheLeaseAndTheSecondWaits) {
+  a_.tick(now_);
+  b_.tick(now_);
+  EXPECT_TRUE(a_.may_write(now_));
+  EXPECT_FALSE(b_.may_write(now_));
+  EXPECT_EQ(server_.holder(), "a");
+}
+
+TEST_F(Election, ALeaderThatRenewsStaysOne) {
+  for (int i = 0; i < 100; ++i, now_ += 2s) {
+    a_.tick(now_);
+    b_.tick(now_);
+    EXPECT_TRUE(a_.may_write(now_));
+    EXPECT_FALSE(b_.may_write(now_));
+  }
+  EXPECT_EQ(server_.transitions(), 0);
+}
+
+TEST_F(Election, ALeaseExpiresByTheTimeThatWeWatchedItNotByTheTimesInIt) {
+  a_.tick(now_);
+  now_ += 1h;  // b sees a lease that was written long ago for the first time
+  b_.tick(now_);
+  EXPECT_FALSE(b_.may_write(now_));
+  now_ += 14s;
+  b_.tick(now_);
+  EXPECT_FALSE(b_.may_write(now_));
+  now_ += 1s;
+  b_.tick(now_);
+  EXPECT_TRUE(b_.may_write(now_));
+  EXPECT_EQ(server_.transitions(), 1);
+}
+
+TEST_F(Election, APausedLeaderAndItsSuccessorNeverMayWriteAtTheSameTime) {
+  a_.tick(now_);
+  const Clock::TimePoint paused_at = now_;
+  for (; now_ < paused_at + 60s; now_ += 500ms) {
+    b_.tick(now_);
+    EXPECT_FALSE(a_.may_write(now_) && b_.may_write(now_)) << (now_ - paused_at).count();
+  }
+  EXPECT_TRUE(b_.may_write(now_));
+  EXPECT_FALSE(a_.may_write(now_)) << "before a has looked at anything";
+  EXPECT_TRUE(steps_down(a_.tick(now_)));
+}
+
+TEST_F(Election, TheTimeToActCountsFromSendingTheRenewalNotFromItsAnswer) {
+  a_.tick(now_);
+  ElectionAction renewal = a_.feed(ElectionTick{}, now_ + 2s);
+  ElectionInput answer = server_.answer(renewal);
+  a_.feed(std::move(answer), now_ + 9s);
+  EXPECT_TRUE(a_.may_write(now_ + 11s));
+  EXPECT_FALSE(a_.may_write(now_ + 12s));
+}
+
+TEST_F(Election, ALeaderThatCannotRenewStepsDownAtTheDeadlineNotBefore) {
+  a_.tick(now_);
+  EXPECT_FALSE(steps_down(a_.tick(now_ + 2s, /*reachable=*/false)));
+  EXPECT_FALSE(steps_down(a_.tick(now_ + 9s, /*reachable=*/false)));
+  EXPECT_TRUE(steps_down(a_.tick(now_ + 10s, /*reachable=*/false)));
+}
+
+TEST_F(Election, ARenewalWhoseAnswerWasLostCostsNothing) {
+  a_.tick(now_);
+  const ElectionAction renewal = a_.feed(ElectionTick{}, now_ + 2s);
+  server_.answer(renewal);
+  a_.feed(LeaseCallFailed{{.kind = ErrorKind::kBroken, .message = "lost"}}, now_ + 3s);
+  a_.tick(now_ + 4s);  // conflict, read, renew
+  EXPECT_TRUE(a_.may_write(now_ + 13s));
+}
+
+TEST_F(Election, AConflictWithAnotherHolderIsTheEnd) {
+  a_.tick(now_);
+  Json stolen = server_.lease();
+  stolen.get_object()["spec"].get_object()["holderIdentity"] = "b";
+  server_.store(stolen);
+  const ElectionAction action = a_.tick(now_ + 2s);
+  ASSERT_TRUE(steps_down(action));
+  EXPECT_EQ(std::get<StepDown>(action).why, "the lease is held by 'b'");
+}
+
+TEST_F(Election, OnlyOneOfTwoWinsAnExpiredLease) {
+  Candidate dead("dead", server_);
+  dead.tick(now_);
+  a_.tick(now_);
+  b_.tick(now_);
+  now_ += 15s;
+  const ElectionAction read_a = a_.feed(ElectionTick{}, now_);
+  const ElectionAction read_b = b_.feed(ElectionTick{}, now_);
+  const ElectionAction write_a = a_.feed(server_.answer(read_a), now_);
+  const ElectionAction write_b = b_.feed(server_.answer(read_b), now_);
+  a_.feed(server_.answer(write_a), now_);
+  b_.feed(server_.answer(write_b), now_);
+  EXPECT_TRUE(a_.may_write(now_));
+  EXPECT_FALSE(b_.may_write(now_));
+}
+
+TEST_F(Election, AReleasedLeaseIsTakenAtOnce) {
+  a_.tick(now_);
+  server_.store(released(config("a"), server_.lease(), {}));
+  b_.tick(now_ + 1s);
+  EXPECT_TRUE(b_.may_write(now_ + 1s));
+}
+
+TEST(ElectionConfig, RefusesTimesThatCannotWork) {
+  EXPECT_TRUE(validate(config("a")));
+  EXPECT_FALSE(validate(config("")));
+  ElectionConfig too_short = config("a");
+  too_short.lease_duration = 10s;
+  EXPECT_FALSE(validate(too_short));
+  ElectionConfig too_slow = config("a");
+  too_slow.retry_period = 9s;
+  EXPECT_FALSE(validate(too_slow));
+}
+
+}  // namespace
+}  // namespace caravan::kube

@@ -1,0 +1,69 @@
+// The work queue as a value without threads: what is due, what runs, what waits.
+//
+// Guarantees: a key is never handed out while it runs; additions during a run come back once after it; of
+// several times for one key the earliest counts; a failing key waits 5 ms, doubling to 1000 s, while others
+// pass it. Fair: first come, first served, so that a job that changes all the time queues behind the others,
+// and after every four live changes one of the background class (start-up, resync) gets its turn.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "common/clock.h"
+#include "kube/api/object.h"
+
+namespace caravan::kube {
+
+enum class Urgency { kLive, kBackground };
+
+struct QueuePolicy {
+  std::chrono::milliseconds first_retry{5};
+  std::chrono::milliseconds longest_retry{1'000'000};
+  int live_per_background = 4;
+};
+
+class QueueCore {
+ public:
+  explicit QueueCore(QueuePolicy policy = {}) : policy_(policy) {}
+
+  void add(const ObjectKey& key, Urgency urgency, Clock::TimePoint now);
+  void add_at(const ObjectKey& key, Clock::TimePoint when);
+  // The next key that is due; it runs until done().
+  std::optional<ObjectKey> take(Clock::TimePoint now);
+  void done(const ObjectKey& key, Clock::TimePoint now);
+  // Comes again after its backoff.
+  void retry(const ObjectKey& key, Clock::TimePoint now);
+  // It succeeded: the next failure waits as the first.
+  void forget(const ObjectKey& key) { failures_.erase(key); }
+
+  // When a delayed key will be due; kNever when none waits.
+  Clock::TimePoint next_due() const;
+  std::size_t depth() const { return live_.size() + background_.size(); }
+  // How long ago the key that is next in line was queued.
+  Clock::Duration oldest_wait(Clock::TimePoint now) const;
+
+ private:
+  struct Queued {
+    ObjectKey key;
+    Clock::TimePoint since;
+  };
+
+  bool background_is_next() const;
+  void promote_due(Clock::TimePoint now);
+
+  QueuePolicy policy_;
+  std::deque<Queued> live_;
+  std::deque<Queued> background_;
+  std::map<ObjectKey, Urgency> queued_;
+  std::set<ObjectKey> running_;
+  std::map<ObjectKey, Urgency> again_;  // added while they run
+  std::map<ObjectKey, Clock::TimePoint> delayed_;
+  std::set<std::pair<Clock::TimePoint, ObjectKey>> delayed_by_time_;
+  std::map<ObjectKey, int> failures_;
+  int live_in_a_row_ = 0;
+};
+
+}  // namespace caravan::kube

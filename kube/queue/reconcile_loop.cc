@@ -1,0 +1,82 @@
+#include "kube/queue/reconcile_loop.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+
+namespace caravan::kube {
+
+ReconcileLoop::ReconcileLoop(WorkQueue& queue, Clock& clock, Random random, Observer& observer,
+                             ReconcileOptions options, Reconcile reconcile, AllKeys all_keys)
+    : queue_(queue),
+      clock_(clock),
+      random_(std::move(random)),
+      observer_(observer),
+      options_(options),
+      reconcile_(std::move(reconcile)),
+      all_keys_(std::move(all_keys)) {}
+
+void ReconcileLoop::start() {
+  for (int worker = 0; worker < options_.workers; ++worker) {
+    threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+  }
+  threads_.emplace_back([this](const std::stop_token& stop) { resync(stop); });
+}
+
+void ReconcileLoop::stop() {
+  for (std::jthread& thread : threads_) thread.request_stop();
+  threads_.clear();
+}
+
+void ReconcileLoop::work(const std::stop_token& stop) {
+  while (const auto key = queue_.take(stop)) {
+    run_once({.stop = stop, .deadline = clock_.now() + options_.timeout}, *key);
+  }
+}
+
+void ReconcileLoop::resync(const std::stop_token& stop) {
+  while (true) {
+    for (const ObjectKey& key : all_keys_()) queue_.add(key, Urgency::kBackground);
+    const auto jitter =
+        std::chrono::duration_cast<std::chrono::milliseconds>(options_.resync * random_() / 10.0);
+    if (!clock_.sleep_until(clock_.now() + options_.resync + jitter, stop)) return;
+  }
+}
+
+void ReconcileLoop::run_once(const CallContext& context, const ObjectKey& key) {
+  const Clock::TimePoint started = clock_.now();
+  ReconcileEnd end = ReconcileEnd::kException;
+  std::string thrown = "an exception of unknown type";
+  try {
+    end = settle(key, reconcile_(context, key));
+  } catch (const std::exception& error) {
+    thrown = error.what();
+  } catch (...) {
+  }
+  if (end == ReconcileEnd::kException) {
+    observer_.on_warning(fmt::format("{}: the reconcile threw: {}", to_string(key), thrown));
+    queue_.failed(key);
+  }
+  observer_.on_reconciled(end, clock_.now() - started);
+}
+
+ReconcileEnd ReconcileLoop::settle(const ObjectKey& key,
+                                   const tl::expected<Action, ReconcileError>& outcome) {
+  if (outcome && outcome->requeue_after) {
+    queue_.succeeded_and_again(key, *outcome->requeue_after);
+    return ReconcileEnd::kRequeued;
+  }
+  if (outcome) {
+    queue_.succeeded(key);
+    return ReconcileEnd::kDone;
+  }
+  observer_.on_warning(fmt::format("{}: {}", to_string(key), outcome.error().message));
+  if (outcome.error().terminal) {
+    queue_.succeeded(key);
+    return ReconcileEnd::kTerminalError;
+  }
+  queue_.failed(key);
+  return ReconcileEnd::kError;
+}
+
+}  // namespace caravan::kube

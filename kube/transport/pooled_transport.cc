@@ -1,0 +1,171 @@
+#include "kube/transport/pooled_transport.h"
+
+#include <utility>
+
+#include "kube/transport/pending.h"
+
+namespace caravan::kube {
+namespace {
+
+// Runs one asynchronous step of a connection; a connection whose step was given up is closed.
+template <typename T, typename Start>
+ApiResult<T> await(Clock& clock, const CallContext& context, Connection& connection, Start start) {
+  Pending<T> pending;
+  start(pending.completion());
+  ApiResult<T> outcome = pending.wait(clock, context);
+  if (!outcome) connection.close();
+  return outcome;
+}
+
+class ConnectionStream final : public HttpStream {
+ public:
+  ConnectionStream(Clock& clock, std::shared_ptr<Connection> connection, HttpHead head)
+      : clock_(clock), connection_(std::move(connection)), head_(std::move(head)) {}
+  ~ConnectionStream() override { connection_->close(); }
+
+  const HttpHead& head() const override { return head_; }
+
+  ApiResult<std::string> read(const CallContext& context) override {
+    return await<std::string>(clock_, context, *connection_,
+                              [&](Completion<std::string> done) { connection_->read_some(std::move(done)); });
+  }
+
+ private:
+  Clock& clock_;
+  std::shared_ptr<Connection> connection_;
+  HttpHead head_;
+};
+
+ApiResult<HttpHead> send(Clock& clock, const CallContext& context, Connection& connection,
+                         const HttpRequest& request) {
+  if (request.may_be_sent && !request.may_be_sent()) {
+    connection.close();
+    return api_failure(ErrorKind::kRefusedHere, "not the leader any more; the request was not sent");
+  }
+  return await<HttpHead>(clock, context, connection,
+                         [&](Completion<HttpHead> done) { connection.send(request, std::move(done)); });
+}
+
+}  // namespace
+
+// One of the calls that may run at once.
+class PooledTransport::Slot {
+ public:
+  static ApiResult<Slot> acquire(PooledTransport& of, const CallContext& context) {
+    std::unique_lock lock(of.mutex_);
+    const auto is_free = [&] { return of.calls_ < of.limits_.calls_at_once; };
+    if (!of.clock_.wait_until(lock, of.slot_freed_, context.deadline, context.stop, is_free)) {
+      return api_failure(context.stop.stop_requested() ? ErrorKind::kStopped : ErrorKind::kTimeout,
+                         "too many calls at once; this one was never sent");
+    }
+    ++of.calls_;
+    return Slot(of);
+  }
+  Slot(Slot&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  Slot& operator=(Slot&&) = delete;
+  ~Slot() {
+    if (of_ == nullptr) return;
+    const std::lock_guard guard(of_->mutex_);
+    --of_->calls_;
+    of_->slot_freed_.notify_one();
+  }
+
+ private:
+  explicit Slot(PooledTransport& of) : of_(&of) {}
+  PooledTransport* of_;
+};
+
+PooledTransport::PooledTransport(Peer peer, Credentials& credentials, Clock& clock, PoolLimits limits)
+    : peer_(std::move(peer)), credentials_(credentials), clock_(clock), limits_(limits) {}
+
+PooledTransport::~PooledTransport() {
+  for (const auto& connection : idle_) connection->close();
+}
+
+ApiResult<HttpResponse> PooledTransport::call(const CallContext& context, const HttpRequest& request) {
+  const auto slot = Slot::acquire(*this, context);
+  if (!slot) return tl::unexpected(slot.error());
+  const auto tls = current_tls();
+  if (!tls) return tl::unexpected(tls.error());
+  std::shared_ptr<Connection> connection = take_idle();
+  if (connection == nullptr) {
+    auto dialed = dial(context, *tls);
+    if (!dialed) return tl::unexpected(std::move(dialed.error()));
+    connection = std::move(*dialed);
+  }
+  auto response = exchange(context, *connection, request);
+  if (response) give_back(std::move(connection), *tls);
+  return response;
+}
+
+ApiResult<std::unique_ptr<HttpStream>> PooledTransport::open(const CallContext& context,
+                                                             const HttpRequest& request) {
+  auto tls = current_tls();
+  if (!tls) return tl::unexpected(std::move(tls.error()));
+  auto connection = dial(context, std::move(*tls));
+  if (!connection) return tl::unexpected(std::move(connection.error()));
+  auto head = send(clock_, context, **connection, request);
+  if (!head) return tl::unexpected(std::move(head.error()));
+  return std::make_unique<ConnectionStream>(clock_, std::move(*connection), std::move(*head));
+}
+
+ApiResult<HttpResponse> PooledTransport::exchange(const CallContext& context, Connection& connection,
+                                                  const HttpRequest& request) {
+  auto head = send(clock_, context, connection, request);
+  if (!head) return tl::unexpected(std::move(head.error()));
+  HttpResponse response{.head = std::move(*head), .body = {}};
+  while (true) {
+    auto chunk = await<std::string>(clock_, context, connection, [&](Completion<std::string> done) {
+      connection.read_some(std::move(done));
+    });
+    if (!chunk) return tl::unexpected(std::move(chunk.error()));
+    if (chunk->empty()) return response;
+    response.body += *chunk;
+  }
+}
+
+ApiResult<std::shared_ptr<TlsContext>> PooledTransport::current_tls() {
+  auto material = credentials_.tls();
+  if (!material) return tl::unexpected(std::move(material.error()));
+  const std::lock_guard guard(mutex_);
+  if (tls_ != nullptr && *material == material_) return tls_;
+  auto made = make_tls_context(*material);
+  if (!made) return made;
+  for (const auto& connection : idle_) connection->close();
+  idle_.clear();
+  material_ = std::move(*material);
+  tls_ = *made;
+  return tls_;
+}
+
+std::shared_ptr<Connection> PooledTransport::take_idle() {
+  const std::lock_guard guard(mutex_);
+  while (!idle_.empty()) {
+    std::shared_ptr<Connection> connection = std::move(idle_.back());
+    idle_.pop_back();
+    if (connection->reusable()) return connection;
+    connection->close();
+  }
+  return nullptr;
+}
+
+ApiResult<std::shared_ptr<Connection>> PooledTransport::dial(const CallContext& context,
+                                                             std::shared_ptr<TlsContext> tls) {
+  std::shared_ptr<Connection> connection = network_.make_connection(peer_, std::move(tls));
+  auto connected = await<bool>(clock_, context, *connection,
+                               [&](Completion<bool> done) { connection->connect(std::move(done)); });
+  if (!connected) return tl::unexpected(std::move(connected.error()));
+  return connection;
+}
+
+void PooledTransport::give_back(std::shared_ptr<Connection> connection,
+                                const std::shared_ptr<TlsContext>& tls) {
+  const std::lock_guard guard(mutex_);
+  if (tls == tls_ && idle_.size() < limits_.idle_connections && connection->reusable()) {
+    idle_.push_back(std::move(connection));
+  } else {
+    connection->close();
+  }
+}
+
+}  // namespace caravan::kube

@@ -1,0 +1,138 @@
+#include "kube/watch/store.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "kube/watch/own_writes.h"
+
+namespace caravan::kube {
+namespace {
+
+using namespace std::chrono_literals;
+
+Json pod(std::string_view name, std::string_view uid, std::string_view version,
+         std::string_view owner = "job") {
+  return JsonObject{{"metadata", JsonObject{{"namespace", "s"},
+                                            {"name", name},
+                                            {"uid", uid},
+                                            {"resourceVersion", version},
+                                            {"ownerReferences",
+                                             JsonArray{JsonObject{{"uid", owner}, {"controller", true}}}}}}};
+}
+
+// "+a" new, "~a" changed, "-a" gone, by UID.
+std::vector<std::string> story(const std::vector<Change>& changes) {
+  std::vector<std::string> words;
+  for (const Change& change : changes) {
+    const char* kind = change.before == nullptr ? "+" : change.after == nullptr ? "-" : "~";
+    words.push_back(
+        fmt::format("{}{}", kind, uid_of(change.after == nullptr ? *change.before : *change.after)));
+  }
+  return words;
+}
+
+using Story = std::vector<std::string>;
+
+TEST(Store, ADeletionThatNobodySawHappensAtTheNextList) {
+  Store store;
+  store.replace({pod("a", "1", "1"), pod("b", "2", "2")}, "5");
+  EXPECT_EQ(story(store.replace({pod("b", "2", "2")}, "9")), Story{"-1"});
+  EXPECT_EQ(store.get({"s", "a"}), nullptr);
+  EXPECT_EQ(store.resource_version(), "9");
+}
+
+TEST(Store, AnObjectOfTheSameNameAndAnotherUidIsGoneAndThenNew) {
+  Store store;
+  store.replace({pod("a", "1", "1", "job-1")}, "5");
+  EXPECT_EQ(story(store.replace({pod("a", "2", "7", "job-2")}, "9")), (Story{"-1", "+2"}));
+  EXPECT_EQ(story(store.upsert(pod("a", "3", "10", "job-3"))), (Story{"-2", "+3"}));
+  EXPECT_TRUE(store.owned_by("job-1").empty());
+  EXPECT_TRUE(store.owned_by("job-2").empty());
+  EXPECT_EQ(store.owned_by("job-3").size(), 1U);
+}
+
+TEST(Store, AListThatChangesNothingReportsNothing) {
+  Store store;
+  store.replace({pod("a", "1", "1")}, "5");
+  EXPECT_EQ(story(store.replace({pod("a", "1", "1")}, "9")), Story{});
+}
+
+TEST(Store, IndexesByControllerWhateverHappens) {
+  Store store;
+  store.replace({pod("a", "1", "1"), pod("b", "2", "2"), pod("c", "3", "3", "other")}, "5");
+  EXPECT_EQ(store.owned_by("job").size(), 2U);
+  EXPECT_EQ(story(store.upsert(pod("b", "2", "6", "other"))), Story{"~2"});
+  EXPECT_EQ(store.owned_by("job").size(), 1U);
+  EXPECT_EQ(store.owned_by("other").size(), 2U);
+  EXPECT_EQ(story(store.remove(pod("a", "1", "7"))), Story{"-1"});
+  EXPECT_TRUE(store.owned_by("job").empty());
+}
+
+TEST(Store, WhatAReaderHoldsDoesNotChange) {
+  Store store;
+  store.upsert(pod("a", "1", "1"));
+  const ObjectPtr held = store.get({"s", "a"});
+  store.upsert(pod("a", "1", "2"));
+  EXPECT_EQ(version_of(*held), "1");
+}
+
+class OwnWritesTest : public ::testing::Test {
+ protected:
+  bool seen() {
+    return writes_.seen("job",
+                        {.resource_version = [this](const std::string&) { return cache_version_; },
+                         .holds = [this](const std::string& uid) { return uid == cached_uid_; }},
+                        now_);
+  }
+
+  OwnWrites writes_;
+  std::string cache_version_ = "10";
+  std::string cached_uid_;
+  Clock::TimePoint now_{1h};
+};
+
+TEST_F(OwnWritesTest, AnOwnerWaitsUntilTheCacheHasReachedItsLatestWrite) {
+  writes_.wrote("job", "pods", "9", now_);
+  writes_.wrote("job", "pods", "101", now_);
+  writes_.wrote("job", "pods", "11", now_);
+  EXPECT_FALSE(seen());
+  cache_version_ = "100";
+  EXPECT_FALSE(seen());
+  cache_version_ = "101";
+  EXPECT_TRUE(seen());
+}
+
+TEST_F(OwnWritesTest, OtherOwnersDoNotWait) {
+  writes_.wrote("another job", "pods", "101", now_);
+  EXPECT_TRUE(seen());
+}
+
+TEST_F(OwnWritesTest, ADeletionIsSeenWhenTheUidIsGoneAndGivenUpInTheEnd) {
+  cached_uid_ = "pod";
+  writes_.deleted("job", "pod", now_);
+  EXPECT_FALSE(seen());
+  cached_uid_ = "";
+  EXPECT_TRUE(seen());
+
+  cached_uid_ = "pod";
+  writes_.deleted("job", "pod", now_);
+  now_ += OwnWrites::kGivenUp;
+  EXPECT_TRUE(seen());
+}
+
+TEST_F(OwnWritesTest, AWriteThatARestoredServerNeverHadIsGivenUpInTheEnd) {
+  writes_.wrote("job", "pods", "1000", now_);
+  now_ += OwnWrites::kGivenUp - 1s;
+  EXPECT_FALSE(seen());
+  now_ += 1s;
+  EXPECT_TRUE(seen());
+}
+
+TEST_F(OwnWritesTest, AnOwnerThatIsGoneIsForgotten) {
+  writes_.wrote("job", "pods", "101", now_);
+  writes_.forget("job");
+  EXPECT_TRUE(seen());
+}
+
+}  // namespace
+}  // namespace caravan::kube

@@ -1,0 +1,118 @@
+// The list-then-watch protocol of one resource as a pure state machine: input in, cache updates and one
+// action out.
+//
+// The shell (informer.h) does what `action` says and comes back with its outcome. Guarantees, whatever the
+// server does: resourceVersions are taken from lists as a whole, events and bookmarks, never from the items
+// of a list; a list reaches the cache as a whole or not at all; an expired version (410 in either form) or
+// one the server is behind of (504, or an older version in the stream) is dropped and never asked for again;
+// every failure waits with backoff, at least as long as the server asks for, and no number of failures ends
+// the loop.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "kube/api/api_error.h"
+#include "kube/api/json.h"
+#include "kube/client/backoff.h"
+
+namespace caravan::kube {
+
+struct Page {
+  JsonArray items;
+  std::string resource_version;
+  std::string continue_token;  // empty on the last page
+};
+
+// Inputs: what the last action came to.
+struct Started {};
+struct PageReceived {
+  Page page;
+};
+struct WatchOpened {};
+struct EventReceived {
+  Json event;
+};
+struct StreamClosed {};  // by the server, the network or the time-out
+struct CallFailed {
+  ApiError error;
+};
+struct WaitOver {};
+using WatchInput =
+    std::variant<Started, PageReceived, WatchOpened, EventReceived, StreamClosed, CallFailed, WaitOver>;
+
+// Actions: what to do next.
+struct ListPage {
+  std::string continue_token;
+  bool operator==(const ListPage&) const = default;
+};
+struct OpenWatch {
+  std::string resource_version;
+  std::chrono::seconds timeout;
+  bool operator==(const OpenWatch&) const = default;
+};
+struct ReadEvent {
+  bool operator==(const ReadEvent&) const = default;
+};
+struct Wait {
+  std::chrono::milliseconds duration;
+  bool operator==(const Wait&) const = default;
+};
+using WatchAction = std::variant<ListPage, OpenWatch, ReadEvent, Wait>;
+
+// Cache updates, in order.
+struct ReplaceAll {
+  JsonArray items;
+  std::string resource_version;
+};
+struct Upsert {
+  Json object;
+};
+struct Remove {
+  Json object;
+};
+struct Advance {  // a bookmark: nothing changed up to this version
+  std::string resource_version;
+};
+struct Warn {
+  std::string message;
+};
+using CacheUpdate = std::variant<ReplaceAll, Upsert, Remove, Advance, Warn>;
+
+struct WatchLimits {
+  BackoffPolicy backoff = {};
+  // The server is asked to end each watch at a random time between these.
+  std::chrono::seconds shortest_watch{300};
+  std::chrono::seconds longest_watch{600};
+  // A watch that ends sooner, without an event, counts as a failure: some servers and proxies close at once.
+  std::chrono::milliseconds too_short{1000};
+};
+
+struct WatchState {
+  explicit WatchState(WatchLimits with = {}) : limits(with), backoff(with.backoff) {}
+
+  WatchLimits limits;
+  Backoff backoff;
+  std::string resource_version;  // to watch from; empty: list first
+  JsonArray listed;              // the pages so far
+  Clock::TimePoint opened_at{};
+  bool event_since_opened = false;
+  std::string warned;  // the failure that was reported last and still lasts
+};
+
+struct Moment {
+  Clock::TimePoint now;
+  double random;  // uniform in [0, 1)
+};
+
+struct WatchStep {
+  WatchState state;
+  std::vector<CacheUpdate> updates;
+  WatchAction action;
+};
+
+WatchStep step(WatchState state, WatchInput input, const Moment& moment);
+
+}  // namespace caravan::kube

@@ -1,0 +1,202 @@
+#include "kube/watch/watch_machine.h"
+
+#include <gtest/gtest.h>
+
+namespace caravan::kube {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Drives the machine as the informer does and keeps what it said.
+class WatchMachine : public ::testing::Test {
+ protected:
+  template <typename Input>
+  WatchAction feed(Input input) {
+    WatchStep next = step(std::move(state_), std::move(input), {.now = now_, .random = 0.5});
+    state_ = std::move(next.state);
+    for (CacheUpdate& update : next.updates) {
+      if (const auto* warning = std::get_if<Warn>(&update)) warnings_.push_back(warning->message);
+      updates_.push_back(std::move(update));
+    }
+    return next.action;
+  }
+
+  WatchAction page(const std::string& version, const std::string& token = "") {
+    return feed(
+        PageReceived{{.items = {object("a", "1000")}, .resource_version = version, .continue_token = token}});
+  }
+  WatchAction event(const std::string& type, const std::string& version) {
+    return feed(EventReceived{JsonObject{{"type", type}, {"object", object("a", version)}}});
+  }
+  WatchAction error_event(int code, const std::string& message = "m") {
+    return feed(EventReceived{
+        JsonObject{{"type", "ERROR"},
+                   {"object", JsonObject{{"kind", "Status"}, {"code", code}, {"message", message}}}}});
+  }
+  WatchAction failed(int code, const std::string& message = "m") {
+    return feed(CallFailed{{.message = message, .code = code}});
+  }
+  void watch_from(const std::string& version) {
+    feed(Started{});
+    page(version);
+    feed(WatchOpened{});
+    updates_.clear();
+  }
+
+  static JsonObject object(const std::string& name, const std::string& version) {
+    JsonObject metadata{{"name", name}};
+    if (!version.empty()) metadata["resourceVersion"] = version;
+    return {{"metadata", std::move(metadata)}};
+  }
+
+  static bool waits(const WatchAction& action) { return std::holds_alternative<Wait>(action); }
+  static std::string watched_version(const WatchAction& action) {
+    const auto* open = std::get_if<OpenWatch>(&action);
+    return open == nullptr ? "no watch" : open->resource_version;
+  }
+  static bool lists_from_the_start(const WatchAction& action) { return action == WatchAction(ListPage{}); }
+
+  WatchState state_;
+  Clock::TimePoint now_{1h};
+  std::vector<CacheUpdate> updates_;
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(WatchMachine, ListsThenWatchesFromTheVersionOfTheListNotOfItsItems) {
+  EXPECT_TRUE(lists_from_the_start(feed(Started{})));
+  EXPECT_EQ(watched_version(page("42")), "42");
+}
+
+TEST_F(WatchMachine, AListReachesTheCacheOnlyWithItsLastPage) {
+  feed(Started{});
+  EXPECT_EQ(page("42", "token"), WatchAction(ListPage{"token"}));
+  EXPECT_TRUE(updates_.empty());
+  page("42");
+  ASSERT_EQ(updates_.size(), 1U);
+  EXPECT_EQ(std::get<ReplaceAll>(updates_[0]).items.size(), 2U);
+}
+
+TEST_F(WatchMachine, APageTokenThatExpiredStartsTheListOver) {
+  feed(Started{});
+  page("42", "token");
+  EXPECT_TRUE(waits(failed(410)));
+  EXPECT_TRUE(lists_from_the_start(feed(WaitOver{})));
+  page("50");
+  EXPECT_EQ(std::get<ReplaceAll>(updates_.back()).items.size(), 1U) << "items of the first try must not stay";
+}
+
+TEST_F(WatchMachine, AListWithoutAVersionIsNotBelieved) {
+  feed(Started{});
+  EXPECT_TRUE(waits(page("")));
+  EXPECT_TRUE(lists_from_the_start(feed(WaitOver{})));
+}
+
+TEST_F(WatchMachine, AServerCloseResumesFromTheLastEventWithoutAList) {
+  watch_from("42");
+  event("MODIFIED", "43");
+  EXPECT_EQ(watched_version(feed(StreamClosed{})), "43");
+}
+
+TEST_F(WatchMachine, ABookmarkMovesTheVersionAndNothingElse) {
+  watch_from("42");
+  EXPECT_EQ(event("BOOKMARK", "60"), WatchAction(ReadEvent{}));
+  ASSERT_EQ(updates_.size(), 1U);
+  EXPECT_EQ(std::get<Advance>(updates_[0]).resource_version, "60");
+  EXPECT_EQ(watched_version(feed(StreamClosed{})), "60");
+}
+
+TEST_F(WatchMachine, EventsBecomeCacheUpdates) {
+  watch_from("42");
+  event("ADDED", "43");
+  event("MODIFIED", "44");
+  event("DELETED", "45");
+  ASSERT_EQ(updates_.size(), 3U);
+  EXPECT_TRUE(std::holds_alternative<Upsert>(updates_[0]));
+  EXPECT_TRUE(std::holds_alternative<Upsert>(updates_[1]));
+  EXPECT_TRUE(std::holds_alternative<Remove>(updates_[2]));
+}
+
+TEST_F(WatchMachine, AnExpiredVersionIsDroppedInEitherFormOf410) {
+  watch_from("42");
+  EXPECT_TRUE(waits(error_event(410)));
+  EXPECT_TRUE(lists_from_the_start(feed(WaitOver{})));
+
+  page("50");
+  EXPECT_TRUE(waits(failed(410)));
+  EXPECT_TRUE(lists_from_the_start(feed(WaitOver{})));
+}
+
+TEST_F(WatchMachine, AVersionThatTheServerIsBehindOfIsDropped) {
+  watch_from("42");
+  EXPECT_TRUE(waits(failed(504, "Too large resource version: 42, current: 3")));
+  EXPECT_TRUE(lists_from_the_start(feed(WaitOver{})));
+}
+
+TEST_F(WatchMachine, AStreamThatGoesBackInTimeMeansAFullList) {
+  watch_from("42");
+  EXPECT_EQ(event("BOOKMARK", "42"), WatchAction(ReadEvent{}));
+  EXPECT_TRUE(waits(event("BOOKMARK", "9")));
+  EXPECT_TRUE(lists_from_the_start(feed(WaitOver{})));
+}
+
+TEST_F(WatchMachine, AnyOtherErrorInTheStreamBacksOffAndResumes) {
+  watch_from("42");
+  EXPECT_TRUE(waits(error_event(500)));
+  EXPECT_EQ(watched_version(feed(WaitOver{})), "42");
+}
+
+TEST_F(WatchMachine, AnEventWithoutAVersionMeansAFullList) {
+  watch_from("42");
+  EXPECT_TRUE(waits(event("ADDED", "")));
+  EXPECT_TRUE(lists_from_the_start(feed(WaitOver{})));
+}
+
+TEST_F(WatchMachine, UnknownEventTypesAreIgnored) {
+  watch_from("42");
+  EXPECT_EQ(event("FUTURE", "43"), WatchAction(ReadEvent{}));
+  EXPECT_TRUE(updates_.empty());
+  EXPECT_EQ(feed(EventReceived{Json(7)}), WatchAction(ReadEvent{}));
+}
+
+TEST_F(WatchMachine, AWatchThatIsClosedAtOnceBacksOff) {
+  watch_from("42");
+  EXPECT_TRUE(waits(feed(StreamClosed{})));
+  feed(WaitOver{});
+  feed(WatchOpened{});
+  now_ += 1s;
+  EXPECT_EQ(watched_version(feed(StreamClosed{})), "42") << "a quiet watch that lived a second is no failure";
+}
+
+TEST_F(WatchMachine, ForbiddenIsTriedForEverAndSaidOnce) {
+  feed(Started{});
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_TRUE(waits(failed(403, "pods is forbidden")));
+    EXPECT_TRUE(lists_from_the_start(feed(WaitOver{})));
+  }
+  EXPECT_EQ(warnings_, std::vector<std::string>{"pods is forbidden"});
+}
+
+TEST_F(WatchMachine, AFailureThatComesBackAfterAGoodWatchIsSaidAgain) {
+  feed(Started{});
+  failed(403, "pods is forbidden");
+  feed(WaitOver{});
+  page("42");
+  feed(WatchOpened{});
+  failed(403, "pods is forbidden");
+  EXPECT_EQ(warnings_.size(), 2U);
+}
+
+TEST_F(WatchMachine, WaitsAtLeastAsLongAsTheServerAsksFor) {
+  watch_from("42");
+  const WatchAction action = feed(CallFailed{{.message = "slow down", .code = 429, .retry_after = 17s}});
+  EXPECT_EQ(action, WatchAction(Wait{17s}));
+}
+
+TEST_F(WatchMachine, AsksTheServerToEndAWatchBetweenFiveAndTenMinutes) {
+  feed(Started{});
+  const WatchAction action = page("42");
+  EXPECT_EQ(std::get<OpenWatch>(action).timeout, 450s);  // random = 0.5
+}
+
+}  // namespace
+}  // namespace caravan::kube
