@@ -1,0 +1,100 @@
+// A client of a scripted server, on a clock that the test moves.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/testing/manual_clock.h"
+#include "kube/client/client.h"
+#include "kube/config/config_credentials.h"
+#include "kube/transport/pooled_transport.h"
+#include "tests/kube/fault_server.h"
+
+namespace caravan::kube::testing {
+
+// Keeps what it is told.
+class Recorder final : public Observer {
+ public:
+  void on_relist(std::string_view) override { ++relists; }
+  void on_watch_opened(std::string_view) override { ++watches; }
+  void on_warning(const std::string& message) override {
+    const std::lock_guard guard(mutex_);
+    warnings_.push_back(message);
+  }
+  void on_retry(const ApiError& error, std::chrono::milliseconds) override {
+    const std::lock_guard guard(mutex_);
+    retries_.push_back(error.flow_schema);
+  }
+  // The flow schemas of the calls that were tried again.
+  std::vector<std::string> retries() const {
+    const std::lock_guard guard(mutex_);
+    return retries_;
+  }
+  std::vector<std::string> warnings() const {
+    const std::lock_guard guard(mutex_);
+    return warnings_;
+  }
+
+  std::atomic<int> relists{0};
+  std::atomic<int> watches{0};
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> warnings_;
+  std::vector<std::string> retries_;
+};
+
+// The test's own time limit is the end of waiting.
+template <typename Condition>
+void await(Condition holds) {
+  while (!holds()) std::this_thread::yield();
+}
+
+class ScriptedClientTest : public ::testing::Test {
+ protected:
+  static constexpr double kRandom = 0.5;
+
+  void serve(Script script, const FaultServer::Options& options = {}) {
+    server_ = std::make_unique<FaultServer>(std::move(script), options);
+    connect({});
+  }
+
+  // As `config` says, with the server and its authority filled in.
+  void connect(ClientConfig config, ClientOptions options = {}, const PoolLimits& limits = {}) {
+    config.server = {.host = "127.0.0.1", .port = std::to_string(server_->port())};
+    if (config.authority.empty()) config.authority.text = server_->authority().certificate_pem;
+    client_.reset();
+    transport_.reset();
+    credentials_ = std::make_unique<ConfigCredentials>(config, clock_);
+    transport_ = std::make_unique<PooledTransport>(
+        Peer{.server = config.server, .proxy = config.proxy, .verified_name = config.tls_server_name},
+        *credentials_, clock_, limits);
+    client_ = std::make_unique<Client>(
+        *transport_, *credentials_, clock_, [] { return kRandom; }, std::move(options), recorder_);
+  }
+
+  int requests(const std::string& method, const std::string& query_part = "") const {
+    int count = 0;
+    for (const Received& request : server_->requests()) {
+      count += request.method == method && request.query.find(query_part) != std::string::npos;
+    }
+    return count;
+  }
+
+  caravan::testing::ManualClock clock_;
+  Recorder recorder_;
+  std::unique_ptr<FaultServer> server_;
+  std::unique_ptr<ConfigCredentials> credentials_;
+  std::unique_ptr<PooledTransport> transport_;
+  std::unique_ptr<Client> client_;
+  ResourcePath pods_{.resource = kPods, .name_space = "s"};
+};
+
+}  // namespace caravan::kube::testing

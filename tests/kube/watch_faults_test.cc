@@ -1,0 +1,291 @@
+// What a server or a network can do to an informer, and that the cache is right afterwards.
+
+#include <gmock/gmock.h>
+
+#include <future>
+#include <latch>
+#include <optional>
+
+#include "kube/watch/informer.h"
+#include "tests/kube/objects.h"
+#include "tests/kube/scripted_client_test.h"
+
+namespace caravan::kube::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+
+constexpr auto kFirstBackoff = 400ms;  // 800 ms · kRandom
+constexpr auto kWatchTimeout = 450s;   // between 300 s and 600 s
+
+class WatchFaults : public ScriptedClientTest {
+ protected:
+  // The n-th list gets the n-th of `lists`, and so do watches.
+  void watch(std::vector<Script> lists, std::vector<Script> watches) {
+    serve([on_list = in_turn(std::move(lists)), on_watch = in_turn(std::move(watches))](Exchange& exchange) {
+      const bool is_watch = exchange.request().query.find("watch=1") != std::string::npos;
+      (is_watch ? on_watch : on_list)(exchange);
+    });
+    informer_.emplace(
+        *client_, clock_, [] { return kRandom; }, recorder_, InformerOptions{.path = pods_},
+        [this](const Change& change) { remember(change); });
+    informer_->start();
+  }
+
+  void remember(const Change& change) {
+    const char* kind = change.before == nullptr ? "+" : change.after == nullptr ? "-" : "~";
+    const std::lock_guard guard(mutex_);
+    story_.push_back(
+        fmt::format("{}{}", kind, uid_of(change.after == nullptr ? *change.before : *change.after)));
+  }
+  std::vector<std::string> story() const {
+    const std::lock_guard guard(mutex_);
+    return story_;
+  }
+  void await_story(std::size_t length) const {
+    await([&] { return story().size() >= length; });
+  }
+  void pass_backoff(Clock::Duration wait = kFirstBackoff) {
+    clock_.await_sleeper(wait);
+    clock_.advance(wait);
+  }
+  std::vector<std::string> watched_versions() const {
+    std::vector<std::string> versions;
+    for (const Received& request : server_->requests()) {
+      const std::size_t at = request.query.find("resourceVersion=");
+      if (at != std::string::npos)
+        versions.push_back(request.query.substr(at + 16, request.query.find('&', at) - at - 16));
+    }
+    return versions;
+  }
+
+  static Script list(const std::vector<Json>& items, const std::string& version,
+                     const std::string& token = "") {
+    return reply_with(200, list_of(items, version, token));
+  }
+  // These events, and then silence.
+  static Script events(const std::string& lines) {
+    return [lines](Exchange& exchange) {
+      exchange.begin_stream();
+      if (!lines.empty()) exchange.chunk(lines);
+      exchange.hang();
+    };
+  }
+  static Script events_and_close(const std::string& lines) {
+    return [lines](Exchange& exchange) {
+      exchange.begin_stream();
+      exchange.chunk(lines);
+      exchange.end_stream();
+    };
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<std::string> story_;
+  std::optional<Informer> informer_;
+};
+
+TEST_F(WatchFaults, GoneInTheStreamLeadsToAFullList) {
+  watch({list({pod("a", "1", "1")}, "5"), list({pod("a", "1", "1"), pod("b", "2", "8")}, "9")},
+        {events(error_event(410, "too old resource version: 5 (8)")), events("")});
+  pass_backoff();
+  await_story(2);
+  EXPECT_THAT(story(), ElementsAre("+1", "+2"));
+  await([&] { return watched_versions().size() == 2; });
+  EXPECT_THAT(watched_versions(), ElementsAre("5", "9")) << "the expired version must not be asked for again";
+}
+
+TEST_F(WatchFaults, GoneAsAnHttpStatusLeadsToAFullList) {
+  watch({list({}, "5"), list({pod("b", "2", "8")}, "9")},
+        {reply_with(410, status_json(410, "Expired")), events("")});
+  pass_backoff();
+  await_story(1);
+  await([&] { return watched_versions().size() == 2; });
+  EXPECT_THAT(watched_versions(), ElementsAre("5", "9"));
+}
+
+TEST_F(WatchFaults, GoneOnTheSecondPageStartsTheListOver) {
+  watch({list({pod("a", "1", "1")}, "5", "token"), reply_with(410, status_json(410, "Expired")),
+         list({pod("b", "2", "8")}, "9")},
+        {events("")});
+  pass_backoff();
+  await_story(1);
+  EXPECT_THAT(story(), ElementsAre("+2")) << "half a list must not reach the cache";
+  EXPECT_EQ(requests("GET", "continue=token"), 1);
+}
+
+TEST_F(WatchFaults, AServerBehindOurVersionIsListedAnew) {
+  watch({list({pod("a", "1", "90")}, "100"), list({}, "7")},
+        {reply_with(504, status_json(504, "Timeout", "Too large resource version: 100, current: 7")),
+         events("")});
+  pass_backoff();
+  await_story(2);
+  EXPECT_THAT(story(), ElementsAre("+1", "-1"));
+  await([&] { return watched_versions().size() == 2; });
+  EXPECT_THAT(watched_versions(), ElementsAre("100", "7"));
+}
+
+TEST_F(WatchFaults, EventsMayBeSplitAnywhere) {
+  const std::string lines = event("ADDED", pod("a", "1", "6")) + event("ADDED", pod("b", "2", "7"));
+  watch({list({}, "5")}, {[lines](Exchange& exchange) {
+          exchange.begin_stream();
+          for (const char byte : lines) exchange.chunk({&byte, 1});
+          exchange.hang();
+        }});
+  await_story(2);
+  EXPECT_THAT(story(), ElementsAre("+1", "+2"));
+}
+
+TEST_F(WatchFaults, AWatchMayCarryMoreThanTheLibrarysEightMegabytes) {
+  constexpr int kEvents = 10;
+  watch({list({}, "5")}, {[](Exchange& exchange) {
+          exchange.begin_stream();
+          for (int i = 0; i < kEvents; ++i) {
+            Json big = pod(fmt::format("p{}", i), std::to_string(i), std::to_string(6 + i));
+            big.get_object()["data"] = std::string(std::size_t{1} << 20, 'x');
+            exchange.chunk(event("ADDED", big));
+          }
+          exchange.hang();
+        }});
+  await_story(kEvents);
+  EXPECT_EQ(informer_->store().size(), static_cast<std::size_t>(kEvents));
+  EXPECT_EQ(recorder_.watches, 1);
+}
+
+TEST_F(WatchFaults, ASilentHalfOpenConnectionEndsWithTheTimeout) {
+  watch({list({}, "5")}, {events(""), events(event("ADDED", pod("a", "1", "6")))});
+  clock_.await_sleeper(kWatchTimeout + 5s);
+  clock_.advance(kWatchTimeout + 5s);
+  await_story(1);
+  EXPECT_EQ(recorder_.relists, 1);
+  EXPECT_EQ(requests("GET", "timeoutSeconds=450"), 2);
+}
+
+TEST_F(WatchFaults, AServerCloseIsResumedWithoutAList) {
+  watch({list({}, "5")}, {events_and_close(event("ADDED", pod("a", "1", "6"))),
+                          events(event("MODIFIED", pod("a", "1", "7")))});
+  await_story(2);
+  EXPECT_THAT(story(), ElementsAre("+1", "~1"));
+  EXPECT_THAT(watched_versions(), ElementsAre("5", "6"));
+  EXPECT_EQ(recorder_.relists, 1);
+}
+
+TEST_F(WatchFaults, ALostConnectionIsResumedFromTheLastEvent) {
+  watch({list({}, "5")}, {[](Exchange& exchange) {
+                            exchange.begin_stream();
+                            exchange.chunk(event("ADDED", pod("a", "1", "6")) + R"({"type":"MODI)");
+                            exchange.drop();
+                          },
+                          events(event("MODIFIED", pod("a", "1", "7")))});
+  await_story(2);
+  EXPECT_THAT(watched_versions(), ElementsAre("5", "6"));
+  EXPECT_EQ(recorder_.relists, 1);
+}
+
+TEST_F(WatchFaults, BookmarksAloneKeepTheVersionFresh) {
+  watch({list({}, "5")}, {events_and_close(bookmark("50") + bookmark("60")), events("")});
+  await([&] { return watched_versions().size() == 2; });
+  EXPECT_THAT(watched_versions(), ElementsAre("5", "60"));
+  EXPECT_EQ(informer_->store().resource_version(), "60");
+  EXPECT_EQ(requests("GET", "allowWatchBookmarks=true"), 2);
+}
+
+TEST_F(WatchFaults, AnInternalErrorInTheStreamBacksOffAndResumes) {
+  watch({list({}, "5")},
+        {events(error_event(500, "etcd has no leader")), events(event("ADDED", pod("a", "1", "6")))});
+  pass_backoff();
+  await_story(1);
+  EXPECT_THAT(watched_versions(), ElementsAre("5", "5"));
+  EXPECT_EQ(recorder_.relists, 1);
+}
+
+TEST_F(WatchFaults, ForbiddenIsTriedAgainSaidOnceAndNeverSynced) {
+  watch({reply_with(403, status_json(403, "Forbidden")), reply_with(403, status_json(403, "Forbidden")),
+         list({pod("a", "1", "1")}, "5")},
+        {events("")});
+  pass_backoff();
+  clock_.await_sleeper(2 * kFirstBackoff);
+  EXPECT_FALSE(informer_->synced());
+  EXPECT_EQ(recorder_.warnings().size(), 1U);
+  clock_.advance(2 * kFirstBackoff);
+  EXPECT_TRUE(informer_->wait_until_synced({}));
+}
+
+TEST_F(WatchFaults, ThrottlingIsObeyedByWatchesToo) {
+  watch({list({}, "5")}, {reply_with(429, status_json(429, "TooManyRequests"), {{"Retry-After", "7"}}),
+                          events(event("ADDED", pod("a", "1", "6")))});
+  pass_backoff(7s);
+  await_story(1);
+}
+
+TEST_F(WatchFaults, WhoWaitsForTheFirstListWaitsNoLongerThanAllowed) {
+  watch({[](Exchange& exchange) { exchange.hang(); }}, {});
+  auto synced = std::async(std::launch::async,
+                           [this] { return informer_->wait_until_synced({.deadline = clock_.now() + 2s}); });
+  clock_.await_sleeper(2s);
+  clock_.advance(2s);
+  EXPECT_FALSE(synced.get());
+}
+
+TEST_F(WatchFaults, TheAgeOfTheCacheIsWhenTheServerLastSpoke) {
+  std::latch later(1);
+  watch({list({}, "5")}, {[&](Exchange& exchange) {
+          exchange.begin_stream();
+          later.wait();
+          exchange.chunk(bookmark("60"));
+          exchange.hang();
+        }});
+  ASSERT_TRUE(informer_->wait_until_synced({}));
+  const Clock::TimePoint listed_at = clock_.now();
+  EXPECT_EQ(informer_->heard_at(), listed_at);
+  clock_.await_sleeper(kWatchTimeout + 5s);
+  clock_.advance(60s);
+  EXPECT_EQ(informer_->heard_at(), listed_at);
+  later.count_down();
+  await([&] { return informer_->heard_at() == listed_at + 60s; });
+}
+
+TEST_F(WatchFaults, ADeletionMissedDuringADisconnectIsMadeUp) {
+  watch({list({pod("a", "1", "1"), pod("b", "2", "2")}, "5"), list({pod("b", "2", "2")}, "9")},
+        {[](Exchange& exchange) { exchange.drop(); }, reply_with(410, status_json(410, "Expired")),
+         events("")});
+  pass_backoff();
+  pass_backoff(2 * kFirstBackoff);
+  await_story(3);
+  EXPECT_THAT(story(), ElementsAre("+1", "+2", "-1"));
+}
+
+TEST_F(WatchFaults, AnObjectRecreatedDuringADisconnectIsAnotherObject) {
+  watch({list({pod("a", "1", "1", "old-job")}, "5"), list({pod("a", "2", "8", "new-job")}, "9")},
+        {events(error_event(410, "too old")), events("")});
+  pass_backoff();
+  await_story(3);
+  EXPECT_THAT(story(), ElementsAre("+1", "-1", "+2"));
+  EXPECT_TRUE(informer_->store().owned_by("old-job").empty());
+  EXPECT_EQ(informer_->store().owned_by("new-job").size(), 1U);
+}
+
+TEST_F(WatchFaults, StopsAtOnceWhereverItIs) {
+  watch({list({}, "5")}, {events("")});  // reading a silent stream
+  await([&] { return watched_versions().size() == 1; });
+  informer_.reset();
+
+  watch({[](Exchange& exchange) { exchange.hang(); }}, {});  // in a list
+  await([&] { return requests("GET") == 1; });
+  informer_.reset();
+
+  watch({reply_with(403, "")}, {});  // in its backoff
+  clock_.await_sleeper(kFirstBackoff);
+  informer_.reset();
+}
+
+TEST_F(WatchFaults, WhatNobodyReadsIsNotKept) {
+  Json managed = pod("a", "1", "1");
+  managed.get_object()["metadata"].get_object()["managedFields"] = JsonArray{};
+  watch({list({managed}, "5")}, {events("")});
+  ASSERT_TRUE(informer_->wait_until_synced({}));
+  EXPECT_EQ(find(*informer_->store().get({"s", "a"}), {"metadata", "managedFields"}), nullptr);
+}
+
+}  // namespace
+}  // namespace caravan::kube::testing
