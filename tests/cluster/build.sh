@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Builds programs of the test cluster from pinned Go modules.
+#   build.sh PROGRAM...     etcd, kubectl, or any kube-* program; prints the folder that holds them
+# A program of the pinned version that is there already is not built again. JOBS: packages compiled at once.
+# Needs Go; one that is too old fetches the pinned one, as a module.
+set -euo pipefail
+# shellcheck source=versions.env
+source "$(dirname "${BASH_SOURCE[0]}")/../../versions.env"
+
+ROOT="${CARAVAN_CACHE:-$HOME/.cache/caravan}/kubernetes"
+BIN="$ROOT/bin-$KUBERNETES_VERSION-$ETCD_VERSION"
+# -mod=mod: what is needed is looked up during the build, and nothing else is downloaded.
+export CGO_ENABLED=0 GOFLAGS="-mod=mod -modcacherw -p=${JOBS:-$(nproc)}"
+
+# k8s.io/kubernetes replaces these modules by folders of its own, which a module that requires it must do by version.
+STAGING=(api apiextensions-apiserver apimachinery apiserver cli-runtime client-go cloud-provider cluster-bootstrap
+  code-generator component-base component-helpers controller-manager cri-api cri-client csi-translation-lib
+  dynamic-resource-allocation endpointslice externaljwt kms kube-aggregator kube-controller-manager kube-proxy
+  kube-scheduler kubectl kubelet metrics mount-utils pod-security-admission sample-apiserver)
+
+is_new_enough() { [[ $(printf '%s\n' "$GO_VERSION" "$1" | sort -V | head -n1) == "$GO_VERSION" ]]; }
+
+use_go() {
+  local version module at="$ROOT/go-$GO_VERSION"
+  version=$(go env GOVERSION)
+  is_new_enough "${version#go}" && return
+  module="golang.org/toolchain@v0.0.1-go$GO_VERSION.linux-$(go env GOARCH)"
+  if [[ ! -d $at ]]; then
+    GOFLAGS=-modcacherw GOMODCACHE="$ROOT/toolchain" go mod download "$module"
+    # The archive of a module holds no permissions.
+    chmod -R u+x "$ROOT/toolchain/$module/bin" "$ROOT/toolchain/$module/pkg/tool"
+    mv "$ROOT/toolchain/$module" "$at"
+  fi
+  PATH="$at/bin:$PATH"
+}
+
+# module FOLDER LINE...: an empty module for the build to fill.
+module() {
+  mkdir -p "$1"
+  cd "$1"
+  shift
+  [[ -e go.mod ]] || printf '%s\n' "module caravan.dev/cluster" "go ${GO_VERSION%.*}" "$@" >go.mod
+}
+
+build_kubernetes() {
+  local name replacements=() stamp=k8s.io/component-base/version
+  for name in "${STAGING[@]}"; do
+    replacements+=("replace k8s.io/$name => k8s.io/$name v0.${KUBERNETES_VERSION#1.}")
+  done
+  module "$ROOT/src/kubernetes-$KUBERNETES_VERSION" "require k8s.io/kubernetes v$KUBERNETES_VERSION" "${replacements[@]}"
+  go build -trimpath -o "$BIN/$1" -ldflags "-s -w -X $stamp.gitVersion=v$KUBERNETES_VERSION
+    -X $stamp.gitMajor=1 -X $stamp.gitMinor=$(cut -d. -f2 <<<"$KUBERNETES_VERSION")" "k8s.io/kubernetes/cmd/$1"
+}
+
+build_etcd() {
+  module "$ROOT/src/etcd-$ETCD_VERSION" "require go.etcd.io/etcd/server/v3 v$ETCD_VERSION"
+  go build -trimpath -o "$BIN/etcd" -ldflags "-s -w" go.etcd.io/etcd/server/v3
+}
+
+mkdir -p "$BIN"
+exec 9>"$ROOT/.lock"
+flock 9
+for program; do
+  [[ -x $BIN/$program ]] && continue
+  use_go >&2
+  case $program in
+    etcd) (build_etcd) >&2 ;;
+    kubectl | kubelet | kube-*) (build_kubernetes "$program") >&2 ;;
+    *) echo "build.sh: unknown program '$program'" >&2; exit 2 ;;
+  esac
+done
+echo "$BIN"

@@ -1,0 +1,75 @@
+// A client of the API server that a kubeconfig names, with all that it is made of.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "kube/client/client.h"
+#include "kube/config/config_credentials.h"
+#include "kube/config/kubeconfig.h"
+#include "kube/election/elector.h"
+#include "kube/transport/pooled_transport.h"
+
+namespace caravan::kube::testing {
+
+inline const Resource kConfigMaps{.group = "", .version = "v1", .plural = "configmaps"};
+inline const Resource kNamespaces{.group = "", .version = "v1", .plural = "namespaces"};
+
+// The test's own time limit is the end of waiting.
+template <typename Condition>
+void await(Condition holds) {
+  while (!holds()) std::this_thread::yield();
+}
+
+class CountsWarnings final : public Observer {
+ public:
+  void on_warning(const std::string&) override { ++warnings; }
+  void on_relist(std::string_view) override { ++relists; }
+
+  std::atomic<int> warnings{0};
+  std::atomic<int> relists{0};
+};
+
+struct ServerClient {
+  explicit ServerClient(const std::vector<std::string>& files = kubeconfig_files(),
+                        const std::string& context = "")
+      : config(load(files, context)) {}
+
+  static ClientConfig load(const std::vector<std::string>& files, const std::string& context) {
+    auto config = load_kubeconfig(files, context, read_json_document);
+    if (!config) ADD_FAILURE() << config.error().message;
+    return config.value_or(ClientConfig{});
+  }
+
+  // A new namespace, so that tests do not see each other's objects.
+  std::string make_namespace() {
+    const std::string identity = process_identity();
+    const std::string name = "t-" + identity.substr(identity.size() - 16);
+    const auto created = client.create(
+        {}, {.resource = kNamespaces},
+        JsonObject{{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", JsonObject{{"name", name}}}});
+    if (!created) ADD_FAILURE() << created.error().message;
+    return name;
+  }
+
+  SystemClock clock;
+  CountsWarnings observer;
+  ClientConfig config;
+  ConfigCredentials credentials{config, clock};
+  PooledTransport transport{{.server = config.server}, credentials, clock};
+  Client client{transport, credentials, clock, system_random(), {}, observer};
+};
+
+inline Json config_map(const std::string& name_space, const std::string& name, const std::string& value) {
+  return JsonObject{
+      {"apiVersion", "v1"},
+      {"kind", "ConfigMap"},
+      {"metadata",
+       JsonObject{{"name", name}, {"namespace", name_space}, {"labels", JsonObject{{"app", "test"}}}}},
+      {"data", JsonObject{{"key", value}}}};
+}
+
+}  // namespace caravan::kube::testing
