@@ -73,17 +73,17 @@ class ElectionFaults : public ScriptedClientTest {
   }
 
   LeaseKeeper keeper_;
+  std::atomic<bool> hang_ = false;
 };
 
 TEST_F(ElectionFaults, ARenewalThatHangsCostsTheLeadershipAtTheDeadline) {
-  std::atomic<bool> hang = false;
-  keeper_.before_write = [&](Exchange& exchange) {
-    if (hang) exchange.hang();
+  keeper_.before_write = [this](Exchange& exchange) {
+    if (hang_) exchange.hang();
   };
   const auto leader = elector("a");
   auto outcome = std::async(std::launch::async, [&] { return leader->run({}, [] {}); });
   await([&] { return leader->may_write(); });
-  hang = true;
+  hang_ = true;
   clock_.await_sleeper(2s);  // the retry period
   clock_.advance(2s);
   clock_.await_sleeper(5s);  // the time-out of a lease call
