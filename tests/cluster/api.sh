@@ -12,13 +12,20 @@ folder=$(cd "$folder" && pwd)
 
 say() { printf 'api.sh: %s\n' "$*" >&2; }
 
+# The first thread is a zombie, without a command line, while others still hold the port.
+has_threads() { # PID
+  local state
+  state=$(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null) || return 1
+  [[ $state != Z || $(find "/proc/$1/task" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l) -gt 1 ]]
+}
+
 kill_program() { # NAME
   local pid
   [[ -e $folder/$1.pid ]] || return 0
   pid=$(<"$folder/$1.pid")
   # The pid may be somebody else's by now.
   if grep -qsF "$folder" "/proc/$pid/cmdline"; then kill -9 "$pid"; fi
-  while grep -qsF "$folder" "/proc/$pid/cmdline"; do sleep 0.05; done
+  while has_threads "$pid"; do sleep 0.05; done
   rm -f "$folder/$1.pid"
 }
 
