@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "common/schema/remarks.h"
 #include "common/schema/values.h"
 
 namespace caravan::schema {
@@ -22,9 +23,7 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
-using google::protobuf::SourceLocation;
 using v1alpha1::FieldRules;
-using v1alpha1::Mutability;
 
 constexpr const char* kHeader = R"(# API reference: LlamaTrainingJob, training.caravan.dev/v1alpha1
 
@@ -37,18 +36,6 @@ since the API server needs the quotes. Given strings are not empty. What the API
 `metadata.uid` and the like) is ignored with a note. `--set PATH=VALUE` overrules a field of the file by the same rules;
 a list is written as in YAML: `--set spec.parallelism.layersPerStage=[2,2]`.
 )";
-
-// Comments are wrapped lines; a table cell is one.
-template <typename D>
-std::string comment_of(const D& descriptor) {
-  SourceLocation location;
-  if (!descriptor.GetSourceLocation(&location)) return "";
-  std::string text = location.leading_comments;
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  while (text.starts_with(' ')) text.erase(0, 1);
-  while (text.ends_with(' ')) text.pop_back();
-  return text;
-}
 
 // As Markdown renderers name headings.
 std::string anchor_of(std::string name) {
@@ -64,25 +51,6 @@ std::string type_of(const FieldDescriptor& field) {
   std::string single = is_message ? fmt::format("[{}](#{})", name, anchor_of(name)) : expectation(field);
   if (!field.is_repeated()) return single;
   return fmt::format("list of at most {}, each {}", rules_of(field).max_items(), single);
-}
-
-std::string missing_feature(const FieldRules& rules) {
-  if (rules.unavailable().empty()) return "";
-  if (rules.has_unavailable_above()) {
-    return fmt::format("Above {} not available yet ({}).", rules.unavailable_above(), rules.unavailable());
-  }
-  if (rules.unavailable_values().empty()) return fmt::format("Not available yet ({}).", rules.unavailable());
-  return fmt::format("Not available yet: {}.", fmt::join(rules.unavailable_values(), ", "));
-}
-
-std::string remarks_on(const FieldDescriptor& field) {
-  const FieldRules& rules = rules_of(field);
-  std::vector<std::string> remarks = {comment_of(field), missing_feature(rules)};
-  if (rules.cluster_only()) remarks.emplace_back("Matters on a cluster only.");
-  if (rules.mutability() == Mutability::Always) remarks.emplace_back("May change at any time.");
-  if (rules.mutability() == Mutability::WhileSuspended) remarks.emplace_back("May change while suspended.");
-  std::erase(remarks, "");
-  return fmt::format("{}", fmt::join(remarks, " "));
 }
 
 std::string default_of(const FieldDescriptor& field) {

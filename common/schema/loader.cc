@@ -88,11 +88,7 @@ class Loader {
     }
     const FieldRules& rules = rules_of(*field);
     if (entry.kind == NodeKind::kNull) return mistake(entry, path, mismatch(expectation(*field), entry));
-    if (is_unavailable(rules)) {
-      return mistake(
-          entry, path,
-          fmt::format("not available yet in this version ({}); leave it out", rules.unavailable()));
-    }
+    if (is_unavailable(rules)) return mistake(entry, path, unavailability(*field));
     if (rules.cluster_only()) findings_.cluster_only.push_back(path);
     load_value(entry, path, *field, message);
   }
@@ -103,12 +99,6 @@ class Loader {
       return fmt::format("unknown field here; did you mean {}?", *place);
     if (const auto meant = nearest(key, names)) return fmt::format("unknown field; did you mean {}?", *meant);
     return fmt::format("unknown field; the fields here are {}", listed(names));
-  }
-
-  // Without a list of values or a limit, the whole field is what does not exist yet.
-  static bool is_unavailable(const FieldRules& rules) {
-    return !rules.unavailable().empty() && rules.unavailable_values().empty() &&
-           !rules.has_unavailable_above();
   }
 
   void load_value(const Node& node, const std::string& path, const FieldDescriptor& field, Message& message) {
@@ -167,7 +157,7 @@ class Loader {
       return false;
     }
     if (size < rules.min_items()) {
-      mistake(node, path, fmt::format("expected at least {} entry, got an empty list", rules.min_items()));
+      mistake(node, path, fmt::format("{}, got an empty list", expected_entries(rules)));
       return false;
     }
     return true;

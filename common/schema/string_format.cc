@@ -97,6 +97,23 @@ std::string describe_format(const FieldRules& rules) {
   }
 }
 
+std::string_view pattern_of(StringFormat::Value format) {
+  switch (format) {
+    case StringFormat::Decimal:
+      return "^[+-]?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,2})?$";
+    case StringFormat::Quantity:
+      return "^([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$";
+    case StringFormat::DnsLabel:
+      return "^[a-z]([-a-z0-9]*[a-z0-9])?$";
+    case StringFormat::Path:
+      return R"(^[^\x00-\x1F\x7F]+$)";
+    case StringFormat::EnvironmentName:
+      return "^[A-Z_][A-Z0-9_]*$";
+    default:
+      return "";
+  }
+}
+
 std::optional<std::string> broken_format(const FieldRules& rules, std::string_view text) {
   if (text.empty()) {
     if (rules.allow_empty()) return std::nullopt;

@@ -58,10 +58,6 @@ bool is_whole_number(std::string_view text) {
   return digits && (text.size() == 1 || text.front() != '0');
 }
 
-std::string unavailable(const std::string& feature, const std::string& value, const std::string& instead) {
-  return fmt::format("{} is not available yet in this version ({}); {}", value, feature, instead);
-}
-
 std::string one_of(const std::vector<std::string>& names) {
   return names.size() == 1 ? names.front() : fmt::format("one of {}", listed(names));
 }
@@ -74,28 +70,24 @@ std::vector<std::string> available(std::vector<std::string> names, const FieldRu
   return names;
 }
 
-// Text that must be one of `names`, all of them available.
-Value<std::string> read_choice(const FieldRules& rules, const std::vector<std::string>& names,
-                               const Node& node) {
+// Text that must be one of the field's choices, and an available one.
+Value<std::string> read_choice(const FieldDescriptor& field, const Node& node) {
+  const std::vector<std::string> names = choices_of(field);
   if (node.kind != NodeKind::kScalar) return wrong(mismatch(one_of(names), node));
   if (std::find(names.begin(), names.end(), node.text) == names.end()) {
     const auto meant = nearest(node.text, names);
     return wrong(fmt::format("expected {}, got {}{}", one_of(names), in_quotes(node.text),
                              meant ? fmt::format("; did you mean {}?", *meant) : ""));
   }
-  const std::vector<std::string> offered = available(names, rules);
-  if (std::find(offered.begin(), offered.end(), node.text) == offered.end()) {
-    return wrong(unavailable(rules.unavailable(), node.text, fmt::format("use {}", one_of(offered))));
+  const auto& missing = rules_of(field).unavailable_values();
+  if (std::find(missing.begin(), missing.end(), node.text) != missing.end()) {
+    return wrong(fmt::format("{} is {}", node.text, unavailability(field)));
   }
   return node.text;
 }
 
 bool is_numeric_format(const FieldRules& rules) {
   return rules.format() == StringFormat::Decimal || rules.format() == StringFormat::Quantity;
-}
-
-std::vector<std::string> choices(const FieldRules& rules) {
-  return {rules.one_of().begin(), rules.one_of().end()};
 }
 
 }  // namespace
@@ -126,15 +118,34 @@ std::vector<std::string> names_of(const google::protobuf::Descriptor& type) {
   return names;
 }
 
+std::vector<std::string> choices_of(const FieldDescriptor& field) {
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) return names_of(*field.enum_type());
+  return {rules_of(field).one_of().begin(), rules_of(field).one_of().end()};
+}
+
+bool is_unavailable(const FieldRules& rules) {
+  return !rules.unavailable().empty() && rules.unavailable_values().empty() && !rules.has_unavailable_above();
+}
+
+std::string unavailability(const FieldDescriptor& field) {
+  const FieldRules& rules = rules_of(field);
+  std::string instead = "leave it out";
+  if (rules.has_unavailable_above()) instead = fmt::format("use at most {}", rules.unavailable_above());
+  if (!rules.unavailable_values().empty()) {
+    instead = fmt::format("use {}", one_of(available(choices_of(field), rules)));
+  }
+  return fmt::format("not available yet in this version ({}); {}", rules.unavailable(), instead);
+}
+
 std::string expectation(const FieldDescriptor& field) {
   const FieldRules& rules = rules_of(field);
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_BOOL:
       return "true or false";
     case FieldDescriptor::CPPTYPE_ENUM:
-      return one_of(names_of(*field.enum_type()));
+      return one_of(choices_of(field));
     case FieldDescriptor::CPPTYPE_STRING:
-      return rules.one_of().empty() ? describe_format(rules) : one_of(choices(rules));
+      return rules.one_of().empty() ? describe_format(rules) : one_of(choices_of(field));
     case FieldDescriptor::CPPTYPE_MESSAGE:
       return field.is_map() ? "a map of names to strings"
                             : fmt::format("a map of the fields {}", listed(names_of(*field.message_type())));
@@ -142,6 +153,11 @@ std::string expectation(const FieldDescriptor& field) {
       const auto [minimum, maximum] = bounds_of(rules);
       return fmt::format("a whole number from {} to {}", minimum, maximum);
   }
+}
+
+std::string expected_entries(const FieldRules& rules) {
+  return fmt::format("expected at least {} {}", rules.min_items(),
+                     rules.min_items() == 1 ? "entry" : "entries");
 }
 
 std::string mismatch(const std::string& expected, const Node& node) {
@@ -172,8 +188,7 @@ Value<std::int32_t> read_integer(const FieldDescriptor& field, const Node& node)
     return wrong(fmt::format("expected {}, got {}", expectation(field), text.substr(0, 40)));
   }
   if (rules.has_unavailable_above() && number > rules.unavailable_above()) {
-    return wrong(
-        unavailable(rules.unavailable(), text, fmt::format("use at most {}", rules.unavailable_above())));
+    return wrong(fmt::format("{} is {}", text, unavailability(field)));
   }
   return static_cast<std::int32_t>(number);
 }
@@ -188,14 +203,14 @@ Value<bool> read_boolean(const FieldDescriptor& field, const Node& node) {
 }
 
 Value<int> read_enumeration(const FieldDescriptor& field, const Node& node) {
-  return read_choice(rules_of(field), names_of(*field.enum_type()), node).map([&](const std::string& name) {
+  return read_choice(field, node).map([&](const std::string& name) {
     return field.enum_type()->FindValueByName(name)->number();
   });
 }
 
 Value<std::string> read_string(const FieldDescriptor& field, const Node& node) {
   const FieldRules& rules = rules_of(field);
-  if (!rules.one_of().empty()) return read_choice(rules, choices(rules), node);
+  if (!rules.one_of().empty()) return read_choice(field, node);
   if (node.kind != NodeKind::kScalar) return wrong(mismatch(expectation(field), node));
   const std::string& text = node.text;
   if (!node.quoted && (looks_boolean(text) || (looks_numeric(text) && !is_numeric_format(rules)))) {

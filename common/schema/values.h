@@ -32,8 +32,20 @@ std::vector<std::string> names_of(const google::protobuf::EnumDescriptor& type);
 // JSON names of a message's fields.
 std::vector<std::string> names_of(const google::protobuf::Descriptor& type);
 
+// The only values that the field may have; none: it is no choice.
+std::vector<std::string> choices_of(const google::protobuf::FieldDescriptor& field);
+
+// Whether the whole field is what this version does not have yet, not only some of its values.
+bool is_unavailable(const v1alpha1::FieldRules& rules);
+
+// "not available yet in this version (ZeRO 3); use at most 1", of a field or of those of its values.
+std::string unavailability(const google::protobuf::FieldDescriptor& field);
+
 // What one value of the field must be: "a whole number from 1 to 16".
 std::string expectation(const google::protobuf::FieldDescriptor& field);
+
+// "expected at least 1 entry", of a list.
+std::string expected_entries(const v1alpha1::FieldRules& rules);
 
 // "expected X, got Y" for a node of the wrong kind.
 std::string mismatch(const std::string& expected, const Node& node);
