@@ -11,6 +11,7 @@
 
 #include "common/schema/cel_check.h"
 #include "common/schema/defaults.h"
+#include "common/schema/string_format.h"
 #include "common/schema/values.h"
 #include "common/schema/words.h"
 
@@ -140,14 +141,19 @@ class Loader {
       }
       Message& entry = *message.GetReflection()->AddMessage(&message, &field);
       entry.GetReflection()->SetString(&entry, entry_type.map_key(), child.key);
-      load_map_value(child, at, *entry_type.map_value(), entry);
+      load_map_value(child, at, field, entry);
     }
   }
 
-  void load_map_value(const Node& node, const std::string& path, const FieldDescriptor& field,
-                      Message& entry) {
+  // The rules of the map hold for each of its values.
+  void load_map_value(const Node& node, const std::string& path, const FieldDescriptor& map, Message& entry) {
     if (node.kind == NodeKind::kScalar && node.quoted && node.text.empty()) return;
-    load_scalar(node, path, field, entry);
+    const FieldDescriptor& field = *map.message_type()->map_value();
+    Value<std::string> value = read_string(field, node);
+    if (value) {
+      if (auto broken = broken_format(rules_of(map), *value)) value = tl::unexpected(*std::move(broken));
+    }
+    store_string(value, node, path, field, entry);
   }
 
   bool check_size(const Node& node, const std::string& path, const FieldRules& rules) {

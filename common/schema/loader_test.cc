@@ -67,6 +67,16 @@ TEST(Loader, ReadsMapsAndListsOfMessages) {
             R"({"env":[{"name":"A"}],"nodeSelector":{"a":"","b":"x"},"sharedMemory":"8Gi"})");
 }
 
+TEST(Loader, HoldsEachValueOfAMapToTheBoundsOfTheMap) {
+  v1alpha1::Worker worker;
+  const Findings findings = load_message(
+      map("", {map("nodeSelector", {scalar("a", std::string(63, 'x')), scalar("b", std::string(64, 'x'))})}),
+      worker);
+  ASSERT_THAT(findings.mistakes, SizeIs(1));
+  EXPECT_EQ(findings.mistakes[0].path, "nodeSelector.b");
+  EXPECT_THAT(findings.mistakes[0].text, HasSubstr("a string of at most 63 characters, got 64 characters"));
+}
+
 TEST(Loader, FindsAllMistakesInOneGo) {
   v1alpha1::Worker worker;
   const Findings findings = load_message(
