@@ -17,8 +17,8 @@
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
 #include "common/json.h"
+#include "common/listen.h"
 #include "common/process.h"
-#include "worker/agent/listen.h"
 #include "worker/agent/testing/scripted_job.h"
 
 namespace caravan::agent {

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/http_server.h"
 #include "common/process.h"
 #include "worker/agent/coordinator_server.h"
-#include "worker/agent/http_server.h"
 #include "worker/agent/job_file.h"
 #include "worker/agent/metrics.h"
 #include "worker/agent/node_agent.h"

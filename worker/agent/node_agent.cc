@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "common/listen.h"
 #include "common/process.h"
-#include "worker/agent/listen.h"
 
 namespace caravan::agent {
 namespace {

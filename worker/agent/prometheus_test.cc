@@ -12,8 +12,8 @@
 #include <sstream>
 
 #include "common/json.h"
+#include "common/listen.h"
 #include "common/process.h"
-#include "worker/agent/listen.h"
 #include "worker/agent/testing/scripted_job.h"
 
 namespace caravan::agent {

@@ -13,7 +13,7 @@
 #include "common/result.h"
 #include "common/unique_fd.h"
 
-namespace caravan::agent {
+namespace caravan {
 
 struct HttpReply {
   std::string content_type;
@@ -45,4 +45,4 @@ class HttpServer {
   std::jthread thread_;
 };
 
-}  // namespace caravan::agent
+}  // namespace caravan

@@ -1,12 +1,12 @@
-#include "worker/agent/http_server.h"
+#include "common/http_server.h"
 
 #include <gmock/gmock.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "worker/agent/listen.h"
+#include "common/listen.h"
 
-namespace caravan::agent {
+namespace caravan {
 namespace {
 
 using ::testing::AllOf;
@@ -116,4 +116,4 @@ TEST(Listen, AnIpv6HostMayStandInBrackets) {
 }
 
 }  // namespace
-}  // namespace caravan::agent
+}  // namespace caravan

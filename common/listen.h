@@ -8,7 +8,7 @@
 #include "common/result.h"
 #include "common/unique_fd.h"
 
-namespace caravan::agent {
+namespace caravan {
 
 struct ListeningSocket {
   UniqueFd fd;
@@ -18,4 +18,4 @@ struct ListeningSocket {
 // An IPv6 host may stand in brackets.
 Result<ListeningSocket> listen_on(const std::string& host, const std::string& port);
 
-}  // namespace caravan::agent
+}  // namespace caravan

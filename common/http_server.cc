@@ -1,4 +1,4 @@
-#include "worker/agent/http_server.h"
+#include "common/http_server.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -11,10 +11,10 @@
 #include <chrono>
 #include <cstdint>
 
+#include "common/listen.h"
 #include "common/process.h"
-#include "worker/agent/listen.h"
 
-namespace caravan::agent {
+namespace caravan {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -128,4 +128,4 @@ HttpServer::~HttpServer() {
   if (stop_event_) eventfd_write(stop_event_.get(), 1);
 }
 
-}  // namespace caravan::agent
+}  // namespace caravan

@@ -1,4 +1,4 @@
-#include "worker/agent/listen.h"
+#include "common/listen.h"
 
 #include <fmt/format.h>
 #include <netdb.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-namespace caravan::agent {
+namespace caravan {
 namespace {
 
 int port_of(int fd) {
@@ -44,4 +44,4 @@ Result<ListeningSocket> listen_on(const std::string& host, const std::string& po
   return ListeningSocket{std::move(fd), chosen};
 }
 
-}  // namespace caravan::agent
+}  // namespace caravan
