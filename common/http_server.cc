@@ -106,7 +106,7 @@ std::string answer_http(std::string_view head, const HttpHandler& handler) {
   const std::string_view target = line.substr(method_end + 1, target_end - method_end - 1);
   const auto answer = handler(target.substr(0, target.find('?')));
   if (!answer) return plain("404 Not Found");
-  return reply("200 OK", answer->content_type, answer->body, method == "GET");
+  return reply(answer->status, answer->content_type, answer->body, method == "GET");
 }
 
 Result<HttpServer> HttpServer::start(const std::string& host_port, HttpHandler handler) {

@@ -18,6 +18,7 @@ namespace caravan {
 struct HttpReply {
   std::string content_type;
   std::string body;
+  std::string status = "200 OK";
 };
 
 // The reply for a path, without its query; absent: not found. Called by the server's thread.

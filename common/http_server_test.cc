@@ -43,6 +43,14 @@ TEST(AnswerHttp, HeadHasTheLengthButNoBody) {
               EndsWith("Content-Length: 5\r\nConnection: close\r\n\r\n"));
 }
 
+TEST(AnswerHttp, AHandlerMaySayThatItIsNotReady) {
+  const auto not_ready = [](std::string_view) {
+    return HttpReply{"text/plain", "caches\n", "503 Service Unavailable"};
+  };
+  EXPECT_THAT(answer_http("GET /readyz HTTP/1.1\r\n\r\n", not_ready),
+              StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+}
+
 class HttpServerTest : public ::testing::Test {
  protected:
   void SetUp() override {
