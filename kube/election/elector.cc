@@ -84,9 +84,9 @@ ElectionInput Elector::perform(const CallContext& context, const ElectionAction&
 
 ApiStatus Elector::release(const CallContext& context) {
   leader_until_ = 0;
-  if (!std::exchange(state_.leading, false)) return {};
+  state_.leading = false;
   const ResourcePath path = path_of(state_.config);
-  // A renewal that the stop interrupted may have reached the server.
+  // A write that the stop interrupted, even the first one, may have reached the server.
   auto lease = client_.get(context, path, state_.config.lease.name);
   if (!lease) return tl::unexpected(std::move(lease.error()));
   if (text_at(*lease, {"spec", "holderIdentity"}) != state_.config.identity) return {};
