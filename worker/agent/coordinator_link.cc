@@ -14,12 +14,13 @@ class CoordinatorLink::AgentStream final
     : public Stream<grpc::ClientBidiReactor<AgentMessage, CoordinatorMessage>, AgentMessage,
                     CoordinatorMessage> {
  public:
-  AgentStream(const std::string& address, int connection, Mailbox<LinkEvent>& events)
+  AgentStream(const CoordinatorAddress& address, int connection, Mailbox<LinkEvent>& events)
       : connection_(connection), events_(events) {
     grpc::ChannelArguments arguments;
     // A pool of its own: no memory of earlier failures to connect.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    channel_ = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+    if (!address.verified_name.empty()) arguments.SetSslTargetNameOverride(address.verified_name);
+    channel_ = grpc::CreateCustomChannel(address.where, credentials_of(address), arguments);
     stub_ = v1alpha1::Coordinator::NewStub(channel_);
   }
   ~AgentStream() override {
@@ -35,6 +36,13 @@ class CoordinatorLink::AgentStream final
   }
 
  private:
+  static std::shared_ptr<grpc::ChannelCredentials> credentials_of(const CoordinatorAddress& address) {
+    if (!address.identity) return grpc::InsecureChannelCredentials();
+    return grpc::SslCredentials({.pem_root_certs = address.identity->authority,
+                                 .pem_private_key = address.identity->key,
+                                 .pem_cert_chain = address.identity->certificate});
+  }
+
   void received(CoordinatorMessage& message) override {
     events_.post(LinkMessage{connection_, std::move(message)});
   }
@@ -56,7 +64,7 @@ class CoordinatorLink::AgentStream final
   bool done_ = false;
 };
 
-CoordinatorLink::CoordinatorLink(std::string address, Mailbox<LinkEvent>& events)
+CoordinatorLink::CoordinatorLink(CoordinatorAddress address, Mailbox<LinkEvent>& events)
     : address_(std::move(address)), events_(events) {}
 
 CoordinatorLink::~CoordinatorLink() = default;

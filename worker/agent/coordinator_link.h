@@ -5,11 +5,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
 #include "caravan/v1alpha1/coordination.pb.h"
 #include "worker/agent/mailbox.h"
+#include "worker/agent/tls.h"
 
 namespace caravan::agent {
 
@@ -23,10 +25,16 @@ struct LinkBroken {
 };
 using LinkEvent = std::variant<LinkMessage, LinkBroken>;
 
+struct CoordinatorAddress {
+  std::string where;
+  std::optional<TlsIdentity> identity = {};  // absent: no TLS
+  std::string verified_name = {};            // of the certificate there; empty: the host of `where`
+};
+
 class CoordinatorLink {
  public:
   // `events` outlives the link.
-  CoordinatorLink(std::string address, Mailbox<LinkEvent>& events);
+  CoordinatorLink(CoordinatorAddress address, Mailbox<LinkEvent>& events);
   ~CoordinatorLink();
 
   // Starts a new connection, in place of the one before; returns its number.
@@ -37,7 +45,7 @@ class CoordinatorLink {
  private:
   class AgentStream;
 
-  std::string address_;
+  CoordinatorAddress address_;
   Mailbox<LinkEvent>& events_;
   int connection_ = 0;
   std::unique_ptr<AgentStream> stream_;

@@ -108,11 +108,12 @@ class Server final : public CoordinatorServer {
     if (server_) server_->Shutdown(std::chrono::system_clock::now());
   }
 
-  Status listen(const std::string& where) {
+  Status listen(const Endpoint& endpoint) {
+    const std::string& where = endpoint.listen;
     grpc::ServerBuilder builder;
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     int port = 0;
-    builder.AddListeningPort(where, grpc::InsecureServerCredentials(), &port);
+    builder.AddListeningPort(where, credentials_of(endpoint), &port);
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
     const bool is_unix = where.rfind("unix:", 0) == 0;
@@ -130,6 +131,14 @@ class Server final : public CoordinatorServer {
   void wait_for_agents(milliseconds patience) override { connections_.wait_until_empty(patience); }
 
  private:
+  static std::shared_ptr<grpc::ServerCredentials> credentials_of(const Endpoint& endpoint) {
+    if (!endpoint.identity) return grpc::InsecureServerCredentials();
+    grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+    options.pem_root_certs = endpoint.identity->authority;
+    options.pem_key_cert_pairs.push_back({endpoint.identity->key, endpoint.identity->certificate});
+    return grpc::SslServerCredentials(options);
+  }
+
   void run(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       pollfd ready{inputs_.fd(), POLLIN, 0};
@@ -170,10 +179,10 @@ class Server final : public CoordinatorServer {
 }  // namespace
 
 Result<std::unique_ptr<CoordinatorServer>> CoordinatorServer::start(const CoordinatorConfig& config,
-                                                                    const std::string& listen,
+                                                                    const Endpoint& endpoint,
                                                                     ReportSink& reports) {
   auto server = std::make_unique<Server>(config, reports);
-  if (Status listening = server->listen(listen); !listening) return tl::unexpected(listening.error());
+  if (Status listening = server->listen(endpoint); !listening) return tl::unexpected(listening.error());
   return server;
 }
 

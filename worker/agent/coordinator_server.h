@@ -5,19 +5,25 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/result.h"
 #include "worker/agent/coordinator_state.h"
 #include "worker/agent/report_sink.h"
+#include "worker/agent/tls.h"
 
 namespace caravan::agent {
 
 class CoordinatorServer {
  public:
-  // listen: HOST:PORT (port 0: any) or unix:PATH. `reports` outlives the server.
+  struct Endpoint {
+    std::string listen;                        // HOST:PORT (port 0: any) or unix:PATH
+    std::optional<TlsIdentity> identity = {};  // agents must show one of the same authority; absent: no TLS
+  };
+  // `reports` outlives the server.
   static Result<std::unique_ptr<CoordinatorServer>> start(const CoordinatorConfig& config,
-                                                          const std::string& listen, ReportSink& reports);
+                                                          const Endpoint& endpoint, ReportSink& reports);
   virtual ~CoordinatorServer() = default;
 
   // Where agents reach it.

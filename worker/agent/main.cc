@@ -17,7 +17,9 @@
 #include "worker/agent/options.h"
 #include "worker/agent/report_client.h"
 #include "worker/agent/report_log.h"
+#include "worker/agent/result_file.h"
 #include "worker/agent/supervisor.h"
+#include "worker/agent/tls.h"
 
 namespace caravan::agent {
 namespace {
@@ -32,12 +34,20 @@ constexpr milliseconds kAcknowledgement{5000};
 // Node 0's part: the coordinator and where it reports to.
 class Host {
  public:
-  Status start(const v1alpha1::JobPlan& job, const AgentOptions& options) {
+  explicit Host(const std::string& result_file) : result_(result_file) {}
+
+  Status start(const v1alpha1::JobPlan& job, const AgentOptions& options,
+               const std::optional<TlsIdentity>& identity) {
     if (!options.reports.empty()) {
-      client_ = ReportClient::connect(options.reports, [this] { stop_job(); });
-      log_.set_next(client_.get());
+      client_ = ReportClient::connect({.address = options.reports,
+                                       .authority_file = options.reports_authority_file,
+                                       .token_file = options.reports_token_file},
+                                      [this] { stop_job(); });
+      result_.set_next(client_.get());
     }
-    auto server = CoordinatorServer::start(coordinator_config(job, options), options.listen, log_);
+    log_.set_next(&result_);
+    auto server = CoordinatorServer::start(coordinator_config(job, options),
+                                           {.listen = options.listen, .identity = identity}, log_);
     if (!server) return tl::unexpected(server.error());
     {
       const std::scoped_lock lock(mutex_);
@@ -76,6 +86,7 @@ class Host {
   }
 
   ReportLog log_;
+  ResultFile result_;
   std::unique_ptr<ReportClient> client_;
   std::mutex mutex_;
   std::unique_ptr<CoordinatorServer> server_;
@@ -99,6 +110,15 @@ std::optional<HttpReply> serve_path(std::string_view path, const Metrics& metric
   return std::nullopt;
 }
 
+// Node 0 need not ask the name service for itself; the certificate is for the name that others use.
+CoordinatorAddress own_coordinator(const std::string& address, const AgentOptions& options,
+                                   const std::optional<TlsIdentity>& identity) {
+  if (!identity) return {.where = address};
+  const std::string name = options.coordinator.substr(0, options.coordinator.rfind(':'));
+  return {
+      .where = "localhost" + address.substr(address.rfind(':')), .identity = identity, .verified_name = name};
+}
+
 Status check_trainer(const std::string& path) {
   if (access(path.c_str(), X_OK) == 0) return {};
   return bad_input(fmt::format("--trainer: cannot execute {}: {}", path, std::strerror(errno)));
@@ -109,7 +129,16 @@ Result<int> run(const AgentOptions& options, int signal_fd) {
   if (!job) return tl::unexpected(job.error());
   if (Status usable = check_trainer(options.trainer); !usable) return tl::unexpected(usable.error());
 
-  Metrics metrics(*job, options.node, options.job_namespace.empty());
+  std::optional<TlsIdentity> identity;
+  if (!options.tls_folder.empty()) {
+    auto read = read_identity(options.tls_folder);
+    if (!read) return tl::unexpected(read.error());
+    identity = std::move(*read);
+  }
+
+  // There a signal ends a pod, which is replaced, and not the job.
+  const bool in_pod = !options.job_namespace.empty();
+  Metrics metrics(*job, options.node, !in_pod);
   std::optional<HttpServer> http;
   if (!options.metrics.empty()) {
     auto server = HttpServer::start(options.metrics,
@@ -122,21 +151,23 @@ Result<int> run(const AgentOptions& options, int signal_fd) {
   NodeAgentConfig config{.job_uid = job->job_uid(),
                          .node = options.node,
                          .host = options.host,
-                         .coordinator = options.coordinator,
+                         .coordinator = {.where = options.coordinator, .identity = identity},
                          .rejoin_timeout = options.rejoin_timeout,
                          .heartbeat = options.heartbeat,
                          .stop_job = nullptr};
   std::optional<Host> host;
   if (options.node == 0) {
-    host.emplace();
-    if (Status started = host->start(*job, options); !started) return tl::unexpected(started.error());
-    config.coordinator = host->address();
-    config.stop_job = [&host] { host->stop_job(); };
+    host.emplace(options.result_file);
+    if (Status started = host->start(*job, options, identity); !started)
+      return tl::unexpected(started.error());
+    config.coordinator = own_coordinator(host->address(), options, identity);
+    if (!in_pod) config.stop_job = [&host] { host->stop_job(); };
   }
 
   Supervisor supervisor(supervisor_config(*job, options));
   const int exit_code = NodeAgent(std::move(config), supervisor, metrics, signal_fd).run();
-  if (host) host->say_farewell();
+  const bool only_this_pod_ends = in_pod && exit_code == static_cast<int>(ExitCode::kInterrupted);
+  if (host && !only_this_pod_ends) host->say_farewell();
   return exit_code;
 }
 

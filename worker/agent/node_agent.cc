@@ -198,7 +198,8 @@ void NodeAgent::handle_clocks() {
   if (connection_ == 0) {
     if (exit_code_ || now < join_at_ || !supervisor_.idle()) return;
     if (now - lost_since_ > config_.rejoin_timeout) {
-      spdlog::error("no coordinator at {} for {} s", config_.coordinator, config_.rejoin_timeout.count());
+      spdlog::error("no coordinator at {} for {} s", config_.coordinator.where,
+                    config_.rejoin_timeout.count());
       exit_code_ = static_cast<int>(ExitCode::kClusterUnreachable);
       return;
     }
@@ -227,7 +228,7 @@ void NodeAgent::join() {
 void NodeAgent::lose_coordinator(const std::string& why) {
   if (exit_code_) return;
   if (join_delay_.count() == 0) {
-    spdlog::warn("the coordinator at {} is not there: {}", config_.coordinator, why);
+    spdlog::warn("the coordinator at {} is not there: {}", config_.coordinator.where, why);
     lost_since_ = Clock::now();
   }
   connection_ = 0;

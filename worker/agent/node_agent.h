@@ -22,7 +22,7 @@ struct NodeAgentConfig {
   std::string job_uid;
   int node = 0;
   std::string host;
-  std::string coordinator;
+  CoordinatorAddress coordinator;
   std::chrono::seconds rejoin_timeout{600};
   std::chrono::milliseconds heartbeat{1000};  // until the coordinator says otherwise
   // What a signal to end means: asks the job to stop. Absent: this node leaves the job at once.

@@ -62,6 +62,8 @@ void declare_job(CLI::App& app, AgentOptions& options) {
   app.add_option("--job-namespace", options.job_namespace,
                  "Namespace of the job; absent: metrics get a label job")
       ->envname("CARAVAN_JOB_NAMESPACE");
+  app.add_option("--result-file", options.result_file, "File that gets the job's result, JSON (node 0)")
+      ->type_name("FILE");
   app.add_option("--end-with-parent", options.end_with_parent,
                  "End at once when the process PID, which started this one, ends")
       ->type_name("PID")
@@ -85,6 +87,15 @@ void declare_network(CLI::App& app, AgentOptions& options) {
   app.add_option("--reports", options.reports,
                  "The JobReports service that gets progress and result (node 0)")
       ->check(address);
+  app.add_option("--reports-authority-file", options.reports_authority_file,
+                 "Authority of that service's certificate; absent: it is reached without TLS (node 0)")
+      ->type_name("FILE");
+  app.add_option("--reports-token-file", options.reports_token_file,
+                 "Token to show that service; read again for every connection (node 0)")
+      ->type_name("FILE");
+  app.add_option("--tls-folder", options.tls_folder,
+                 "ca.crt, tls.crt and tls.key with which agents know each other; absent: no TLS")
+      ->type_name("DIR");
   app.add_option("--metrics", options.metrics, "Where /metrics and /healthz are served; absent: nowhere")
       ->check(host_port);
   app.add_option("--host", options.host, "Address under which the ranks of other nodes reach this node")
@@ -108,6 +119,8 @@ std::string check_together(const AgentOptions& options) {
     return "--listen: node 0 needs --listen or --coordinator";
   }
   if (options.node > 0 && !options.listen.empty()) return "--listen: only node 0 hosts the coordinator";
+  if (!options.reports_token_file.empty() && options.reports_authority_file.empty())
+    return "--reports-token-file: a token is shown over TLS only; it needs --reports-authority-file";
   if (options.heartbeat < std::chrono::milliseconds{10})
     return "--heartbeat-milliseconds: must be at least 10";
   if (options.rejoin_timeout < std::chrono::seconds{1}) return "--rejoin-timeout-seconds: must be at least 1";

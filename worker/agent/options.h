@@ -18,7 +18,11 @@ struct AgentOptions {
   std::string coordinator;  // where every agent finds the coordinator
   std::string listen;       // where the coordinator listens, node 0 only
   std::string coordinator_address_file;
-  std::string reports;             // the JobReports service; empty: progress goes to the log only
+  std::string reports;                 // the JobReports service; empty: progress goes to the log only
+  std::string reports_authority_file;  // that signed the service's certificate; empty: no TLS
+  std::string reports_token_file;
+  std::string tls_folder;          // of the mutual TLS between agents; empty: none
+  std::string result_file;         // gets the job's result (node 0)
   std::string metrics;             // empty: no metrics
   std::string host = "127.0.0.1";  // under which the ranks of other nodes reach this one
   std::string trainer;

@@ -69,6 +69,11 @@ TEST(Options, TheEnvironmentOfAPodIsEnough) {
   EXPECT_EQ(options.job_namespace, "team");
 }
 
+TEST(Options, ATokenIsShownOverTlsOnly) {
+  EXPECT_THAT(refusal({"--node", "0", "--listen", "127.0.0.1:0", "--reports-token-file", "/t"}),
+              HasSubstr("--reports-authority-file"));
+}
+
 TEST(Options, AMistakeIsToldWithItsFlag) {
   EXPECT_THAT(refusal({}), HasSubstr("--node"));
   EXPECT_THAT(refusal({"--node", "-1"}), HasSubstr("--node"));

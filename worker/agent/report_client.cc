@@ -2,81 +2,180 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <condition_variable>
+#include <thread>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "worker/agent/report_picture.h"
 #include "worker/agent/report_queue.h"
 #include "worker/agent/stream.h"
+#include "worker/agent/tls.h"
 
 namespace caravan::agent {
 namespace {
 
+using std::chrono::milliseconds;
 using v1alpha1::JobReport;
 using v1alpha1::ReportCommand;
 
-class ReportStream final : public ReportClient,
-                           private Stream<grpc::ClientBidiReactor<JobReport, ReportCommand>, JobReport,
+constexpr milliseconds kLongestPause{30'000};
+
+// One connection to the reader.
+class ReportStream final : private Stream<grpc::ClientBidiReactor<JobReport, ReportCommand>, JobReport,
                                           ReportCommand, ReportQueue> {
  public:
-  ReportStream(const std::string& address, std::function<void()> on_stop)
-      : on_stop_(std::move(on_stop)),
-        channel_(grpc::CreateChannel(address, grpc::InsecureChannelCredentials())),
-        stub_(v1alpha1::JobReports::NewStub(channel_)) {
-    context_.set_wait_for_ready(true);
-  }
-  ~ReportStream() override {
-    context_.TryCancel();
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return done_; });
-  }
+  struct Events {
+    std::function<void(const ReportCommand&)> command;
+    std::function<void(const grpc::Status&)> done;
+  };
 
-  void start() {
+  ReportStream(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+               const std::string& token, bool wait_for_reader, Events events)
+      : events_(std::move(events)) {
+    grpc::ChannelArguments arguments;
+    // A pool of its own: no memory of earlier failures to connect.
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    channel_ = grpc::CreateCustomChannel(address, credentials, arguments);
+    stub_ = v1alpha1::JobReports::NewStub(channel_);
+    if (!token.empty()) context_.AddMetadata("authorization", "Bearer " + token);
+    context_.set_wait_for_ready(wait_for_reader);
     stub_->async()->Report(&context_, this);
     read_next();
     StartCall();
   }
-
-  void tell(JobReport report) override { send(std::move(report)); }
-
-  bool wait_for_acknowledgement(std::chrono::milliseconds patience) override {
+  ~ReportStream() override {
+    context_.TryCancel();
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, patience, [this] { return acknowledged_ || done_; });
-    return acknowledged_;
+    ended_.wait(lock, [this] { return done_; });
   }
+
+  void tell(JobReport report) { send(std::move(report)); }
 
  private:
-  void received(ReportCommand& command) override {
-    if (command.stop()) on_stop_();
-    if (!command.acknowledge_result()) return;
-    const std::scoped_lock lock(mutex_);
-    acknowledged_ = true;
-    changed_.notify_all();
-  }
+  void received(ReportCommand& command) override { events_.command(command); }
   void broken() override {}
   void OnDone(const grpc::Status& status) override {
-    if (!status.ok()) spdlog::warn("nobody reads the job's reports any more: {}", status.error_message());
+    events_.done(status);
     const std::scoped_lock lock(mutex_);
     done_ = true;
-    changed_.notify_all();
+    ended_.notify_all();
   }
 
-  std::function<void()> on_stop_;
+  Events events_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1alpha1::JobReports::Stub> stub_;
   grpc::ClientContext context_;
   std::mutex mutex_;
-  std::condition_variable changed_;
-  bool acknowledged_ = false;
+  std::condition_variable ended_;
   bool done_ = false;
+};
+
+class Client final : public ReportClient {
+ public:
+  Client(ReportTarget target, std::function<void()> on_stop)
+      : target_(std::move(target)), on_stop_(std::move(on_stop)) {
+    if (!over_tls()) {
+      stream_ = open(grpc::InsecureChannelCredentials(), "");
+    } else {
+      thread_ = std::jthread([this](const std::stop_token& stop) { keep_connected(stop); });
+    }
+  }
+  ~Client() override {
+    thread_ = {};
+    stream_.reset();
+  }
+
+  void tell(JobReport report) override {
+    const std::scoped_lock lock(mutex_);
+    if (over_tls()) picture_.add(report);
+    if (stream_) stream_->tell(std::move(report));
+  }
+
+  bool wait_for_acknowledgement(milliseconds patience) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, patience, [this] { return acknowledged_ || (lost_ && !over_tls()); });
+    return acknowledged_;
+  }
+
+ private:
+  bool over_tls() const { return !target_.authority_file.empty(); }
+
+  std::unique_ptr<ReportStream> open(const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                                     const std::string& token) {
+    return std::make_unique<ReportStream>(
+        target_.address, credentials, token, !over_tls(),
+        ReportStream::Events{.command = [this](const ReportCommand& command) { obey(command); },
+                             .done = [this](const grpc::Status& status) { lose(status); }});
+  }
+
+  void obey(const ReportCommand& command) {
+    if (command.stop()) on_stop_();
+    const std::scoped_lock lock(mutex_);
+    pause_ = target_.first_pause;
+    acknowledged_ = acknowledged_ || command.acknowledge_result();
+    changed_.notify_all();
+  }
+
+  void lose(const grpc::Status& status) {
+    if (!status.ok()) spdlog::warn("nobody reads the job's reports: {}", status.error_message());
+    const std::scoped_lock lock(mutex_);
+    lost_ = true;
+    changed_.notify_all();
+  }
+
+  void keep_connected(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    pause_ = target_.first_pause;
+    while (!stop.stop_requested()) {
+      lost_ = false;
+      lock.unlock();
+      auto stream = open_over_tls();
+      lock.lock();
+      for (JobReport& report : picture_.reports()) {
+        if (stream) stream->tell(std::move(report));
+      }
+      stream_ = std::move(stream);
+      if (stream_) changed_.wait(lock, stop, [this] { return lost_; });
+      auto old = std::move(stream_);
+      lock.unlock();
+      old.reset();  // waits for its last call back
+      lock.lock();
+      changed_.wait_for(lock, stop, pause_, [] { return false; });
+      pause_ = std::min(2 * pause_, kLongestPause);
+    }
+  }
+
+  // Null when a file cannot be read now.
+  std::unique_ptr<ReportStream> open_over_tls() {
+    const auto authority = read_text(target_.authority_file);
+    const auto token = target_.token_file.empty() ? Result<std::string>("") : read_text(target_.token_file);
+    if (!authority || !token) {
+      spdlog::warn("nobody is told of the job yet: {}", (authority ? token : authority).error().message);
+      return nullptr;
+    }
+    grpc::SslCredentialsOptions options;
+    options.pem_root_certs = *authority;
+    return open(grpc::SslCredentials(options), token->substr(0, token->find_last_not_of(" \r\n") + 1));
+  }
+
+  const ReportTarget target_;
+  const std::function<void()> on_stop_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  ReportPicture picture_;
+  milliseconds pause_{0};
+  bool acknowledged_ = false;
+  bool lost_ = false;
+  std::unique_ptr<ReportStream> stream_;
+  std::jthread thread_;
 };
 
 }  // namespace
 
-std::unique_ptr<ReportClient> ReportClient::connect(const std::string& address,
+std::unique_ptr<ReportClient> ReportClient::connect(const ReportTarget& target,
                                                     std::function<void()> on_stop) {
-  auto stream = std::make_unique<ReportStream>(address, std::move(on_stop));
-  stream->start();
-  return stream;
+  return std::make_unique<Client>(target, std::move(on_stop));
 }
 
 }  // namespace caravan::agent

@@ -1,7 +1,9 @@
 // Sends the job's story to a JobReports service, and brings back its command to stop.
 //
-// A slow reader never blocks the job (see report_queue.h). A reader that is not there yet is waited for; one
-// that goes away is not missed: the job goes on, and its story in the agent's log.
+// A slow reader never blocks the job (see report_queue.h). A reader that is not there yet is waited for. On
+// one machine, one that goes away is not missed: the job goes on, and its story in the agent's log. On a
+// cluster (over TLS) it is looked for again, with the token and the authority read anew since both change,
+// and told where the job stands.
 #pragma once
 
 #include <chrono>
@@ -13,10 +15,17 @@
 
 namespace caravan::agent {
 
+struct ReportTarget {
+  std::string address;
+  std::string authority_file = {};  // PEM; empty: no TLS
+  std::string token_file = {};
+  std::chrono::milliseconds first_pause{1000};  // before it is looked for again; doubles up to 30 s
+};
+
 class ReportClient : public ReportSink {
  public:
   // on_stop: called by another thread for each command to stop.
-  static std::unique_ptr<ReportClient> connect(const std::string& address, std::function<void()> on_stop);
+  static std::unique_ptr<ReportClient> connect(const ReportTarget& target, std::function<void()> on_stop);
   // Until the reader has acknowledged the result; false when it did not within `patience`.
   virtual bool wait_for_acknowledgement(std::chrono::milliseconds patience) = 0;
 };

@@ -1,0 +1,119 @@
+// Agents as they run in pods: mutual TLS between them, the result in a file, and a signal that ends a pod and
+// not the job.
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "caravan/v1alpha1/coordination.pb.h"
+#include "common/certificates.h"
+#include "common/json.h"
+#include "common/process.h"
+#include "worker/agent/testing/scripted_job.h"
+
+namespace caravan::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr std::chrono::seconds kPatience{60};
+
+std::string text_of(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+class PodTest : public ::testing::Test {
+ protected:
+  PodTest() {
+    job_ = testing::scripted_job(2, 2, 20);
+    write_certificates("tls", authority_);
+    write_certificates("foreign", make_authority("foreign", std::chrono::hours(1)).value());
+  }
+
+  void write_certificates(const std::string& name, const KeyPair& authority) {
+    const KeyPair agents = issue_certificate(authority, {.common_name = "agents",
+                                                         .dns_names = {"the-coordinator", "localhost"},
+                                                         .for_client = true})
+                               .value();
+    fs::create_directory(folder_.path() / name);
+    std::ofstream(folder_.path() / name / "ca.crt") << authority.certificate_pem;
+    std::ofstream(folder_.path() / name / "tls.crt") << agents.certificate_pem;
+    std::ofstream(folder_.path() / name / "tls.key") << agents.key_pem;
+  }
+
+  Process start_agent(int node, const std::string& tls, const std::vector<std::string>& more) {
+    std::ofstream(folder_.path() / "plan.json") << to_json(job_);
+    SpawnOptions options{.program = std::string(CARAVAN_BIN_DIR) + "/caravan-agent"};
+    options.arguments = {"--plan",
+                         folder_.path() / "plan.json",
+                         "--node",
+                         std::to_string(node),
+                         "--trainer",
+                         testing::scripted_rank(),
+                         "--work-directory",
+                         folder_.path() / "work",
+                         "--tls-folder",
+                         folder_.path() / tls,
+                         "--job-namespace",
+                         "team",
+                         "--heartbeat-milliseconds",
+                         "200"};
+    options.arguments.insert(options.arguments.end(), more.begin(), more.end());
+    options.environment = {{"CARAVAN_STEP_MILLISECONDS", "5"}};
+    return Process::spawn(options).value();
+  }
+  Process start_node_zero() {
+    return start_agent(0, "tls",
+                       {"--coordinator", "the-coordinator:7070", "--listen", "127.0.0.1:0",
+                        "--coordinator-address-file", address_file(), "--result-file", result_file()});
+  }
+  // Node 1, once node 0 listens.
+  Process start_node_one(const std::string& tls, const std::vector<std::string>& more = {}) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (!fs::exists(address_file()) && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    const std::string address = text_of(address_file());
+    std::vector<std::string> arguments{
+        "--coordinator",
+        "localhost" + address.substr(address.rfind(':'), address.find('\n') - address.rfind(':'))};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return start_agent(1, tls, arguments);
+  }
+  std::string address_file() const { return folder_.path() / "address"; }
+  std::string result_file() const { return folder_.path() / "result"; }
+
+  testing::TemporaryFolder folder_;
+  v1alpha1::JobPlan job_;
+  KeyPair authority_ = make_authority("job", std::chrono::hours(1)).value();
+};
+
+TEST_F(PodTest, AgentsThatShowTheJobsCertificateTrainAndLeaveTheResult) {
+  Process zero = start_node_zero();
+  Process one = start_node_one("tls");
+  EXPECT_EQ(zero.wait().exit_code, 0);
+  EXPECT_EQ(one.wait().exit_code, 0);
+  const auto result = from_json<v1alpha1::JobResult>(text_of(result_file()));
+  ASSERT_TRUE(result) << text_of(result_file());
+  EXPECT_EQ(result->result(), "Complete");
+}
+
+TEST_F(PodTest, AnAgentWithACertificateOfAnotherAuthorityIsNotLetIn) {
+  const Process zero = start_node_zero();
+  Process one = start_node_one("foreign", {"--rejoin-timeout-seconds", "1"});
+  EXPECT_EQ(one.wait().exit_code, static_cast<int>(ExitCode::kClusterUnreachable));
+}
+
+TEST_F(PodTest, ASignalEndsThePodOfNodeZeroAndNotTheJob) {
+  Process zero = start_node_zero();
+  const Process one = start_node_one("tls", {"--rejoin-timeout-seconds", "60"});
+  zero.signal_group(SIGTERM);
+  EXPECT_EQ(zero.wait().exit_code, static_cast<int>(ExitCode::kInterrupted));
+  EXPECT_FALSE(fs::exists(result_file())) << "the job goes on in another pod";
+}
+
+}  // namespace
+}  // namespace caravan::agent

@@ -1,0 +1,24 @@
+// Keeps the job's result in a file, such as the termination log of a pod: whoever missed the report finds it
+// there.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "worker/agent/report_sink.h"
+
+namespace caravan::agent {
+
+// Hands everything on to `next`, if there is one.
+class ResultFile : public ReportSink {
+ public:
+  explicit ResultFile(std::string path) : path_(std::move(path)) {}
+  void set_next(ReportSink* next) { next_ = next; }
+  void tell(v1alpha1::JobReport report) override;
+
+ private:
+  std::string path_;  // empty: nowhere
+  ReportSink* next_ = nullptr;
+};
+
+}  // namespace caravan::agent
