@@ -19,7 +19,7 @@ ROOMS = {
     "worker/trainer": {"planner", "proto", "common", "data"},
     "cli": {"planner", "kube", "kube/transport", "proto", "common", "data", "coordination", "rust"},
     "fuzz": {"cli", "common", "data", "proto"},
-    "tests": {"cli", "common", "kube", "kube/transport", "data", "planner", "proto", "worker/trainer", "worker/agent", "coordination"},
+    "tests": {"cli", "common", "kube", "kube/transport", "data", "operator", "planner", "proto", "worker/trainer", "worker/agent", "coordination"},
 }
 
 # Libraries that only some rooms may see.

@@ -1,0 +1,114 @@
+#include "operator/api/job_object.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <boost/json/serialize.hpp>
+
+#include "common/json.h"
+#include "common/schema/loader.h"
+#include "kube/api/timestamp.h"
+#include "operator/api/names.h"
+
+namespace caravan::controller {
+namespace {
+
+using schema::Node;
+using schema::NodeKind;
+
+Node to_node(const kube::Json& value, std::string key) {
+  Node node{.kind = NodeKind::kScalar, .text = {}, .quoted = false, .key = std::move(key), .children = {}};
+  switch (value.kind()) {
+    case boost::json::kind::null:
+      node.kind = NodeKind::kNull;
+      break;
+    case boost::json::kind::object:
+      node.kind = NodeKind::kMap;
+      for (const auto& entry : value.get_object())
+        node.children.push_back(to_node(entry.value(), std::string(entry.key())));
+      break;
+    case boost::json::kind::array:
+      node.kind = NodeKind::kList;
+      for (const kube::Json& item : value.get_array()) node.children.push_back(to_node(item, ""));
+      break;
+    case boost::json::kind::string:
+      node.quoted = true;
+      node.text = std::string(value.get_string());
+      break;
+    default:
+      node.text = boost::json::serialize(value);
+  }
+  return node;
+}
+
+// Fields of a newer version are dropped: the status is derived from the world again anyway.
+void read_status(const kube::Json& object, v1alpha1::JobStatus& status) {
+  const kube::Json* given = kube::find(object, {"status"});
+  if (given == nullptr) return;
+  google::protobuf::util::JsonParseOptions lenient;
+  lenient.ignore_unknown_fields = true;
+  const auto read =
+      google::protobuf::util::JsonStringToMessage(boost::json::serialize(*given), &status, lenient);
+  if (!read.ok()) status.Clear();
+}
+
+kube::JsonObject reference_of(const kube::Json& object) {
+  kube::JsonObject metadata;
+  for (const char* field : {"name", "namespace", "uid", "resourceVersion"}) {
+    if (const kube::Json* value = kube::find(object, {"metadata", field})) metadata[field] = *value;
+  }
+  return {{"apiVersion", kApiVersion}, {"kind", kKind}, {"metadata", std::move(metadata)}};
+}
+
+}  // namespace
+
+Job read_job_but_spec(const kube::Json& object) {
+  Job job;
+  job.key = kube::key_of(object);
+  job.uid = kube::uid_of(object);
+  job.generation = static_cast<int>(kube::integer_at(object, {"metadata", "generation"}).value_or(0));
+  job.created_at = to_time(kube::text_at(object, {"metadata", "creationTimestamp"})).value_or(TimePoint{});
+  job.being_deleted = kube::is_being_deleted(object);
+  job.reference = reference_of(object);
+  read_status(object, job.status);
+  return job;
+}
+
+void read_spec(const kube::Json& object, Job& job) {
+  v1alpha1::LlamaTrainingJob message;
+  for (const schema::Remark& mistake : schema::load_message(to_node(object, ""), message).mistakes) {
+    job.mistakes.push_back(mistake.path.empty() ? mistake.text
+                                                : fmt::format("{}: {}", mistake.path, mistake.text));
+  }
+  job.spec = message.spec();
+}
+
+Job read_job(const kube::Json& object) {
+  Job job = read_job_but_spec(object);
+  read_spec(object, job);
+  return job;
+}
+
+kube::Json status_intent(const Job& job, const v1alpha1::JobStatus& status) {
+  const kube::JsonObject metadata{
+      {"name", job.key.name}, {"namespace", job.key.name_space}, {"uid", job.uid}};
+  return kube::JsonObject{{"apiVersion", kApiVersion},
+                          {"kind", kKind},
+                          {"metadata", metadata},
+                          {"status", kube::parse_json(text_of(status), "status").value()}};
+}
+
+std::string text_of(const v1alpha1::JobStatus& status) {
+  return to_json(status);
+}
+
+std::string to_text(TimePoint time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+}
+
+std::optional<TimePoint> to_time(const std::string& text) {
+  return kube::parse_timestamp(text);
+}
+
+}  // namespace caravan::controller

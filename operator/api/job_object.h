@@ -1,0 +1,48 @@
+// A LlamaTrainingJob as the API server holds it, read into the schema's messages, and its status written
+// back.
+//
+// The spec is read with the rules of the schema, defaults and CEL included, so that what an older CRD let
+// through is refused with the same sentence as everywhere else. Reading never fails as a whole: mistakes
+// stand in the job.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "caravan/v1alpha1/job.pb.h"
+#include "kube/api/object.h"
+
+namespace caravan::controller {
+
+using TimePoint = std::chrono::system_clock::time_point;
+
+struct Job {
+  kube::ObjectKey key = {};
+  std::string uid = {};
+  int generation = 0;
+  TimePoint created_at{};
+  bool being_deleted = false;
+  kube::JsonObject reference = {};  // apiVersion, kind and metadata: what owner references and events need
+  v1alpha1::JobSpec spec = {};
+  v1alpha1::JobStatus status = {};
+  std::vector<std::string> mistakes = {};  // "spec.training.steps: must be ..."
+};
+
+Job read_job(const kube::Json& object);
+// Its two halves, for job_reader.h: the first leaves the spec empty, the second fills it in.
+Job read_job_but_spec(const kube::Json& object);
+void read_spec(const kube::Json& object, Job& job);
+
+// What is applied to the status subresource.
+kube::Json status_intent(const Job& job, const v1alpha1::JobStatus& status);
+
+// Two statuses that say the same are equal as texts.
+std::string text_of(const v1alpha1::JobStatus& status);
+
+// RFC 3339 in whole seconds, as metav1.Time.
+std::string to_text(TimePoint time);
+std::optional<TimePoint> to_time(const std::string& text);
+
+}  // namespace caravan::controller

@@ -1,0 +1,29 @@
+// Reads jobs, and each version of a spec once: checking it against the schema's rules costs milliseconds, a
+// reconcile that finds nothing to do should not. Safe for any thread.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "operator/api/job_object.h"
+
+namespace caravan::controller {
+
+class JobReader {
+ public:
+  Job read(const kube::Json& object);
+  void forget(const std::string& job_uid);
+
+ private:
+  struct Known {
+    int generation = 0;
+    v1alpha1::JobSpec spec;
+    std::vector<std::string> mistakes;
+  };
+
+  std::mutex mutex_;
+  std::map<std::string, Known> by_uid_;
+};
+
+}  // namespace caravan::controller

@@ -1,0 +1,95 @@
+// Every name that the operator writes into the cluster: labels, conditions, reasons, ports, paths. Part of
+// the API: users select and alert by them.
+#pragma once
+
+#include "kube/api/resource_path.h"
+
+namespace caravan::controller {
+
+inline constexpr char kGroup[] = "training.caravan.dev";
+inline constexpr char kApiVersion[] = "training.caravan.dev/v1alpha1";
+inline constexpr char kKind[] = "LlamaTrainingJob";
+inline constexpr char kController[] = "training.caravan.dev/operator";  // what managedBy and events name
+inline constexpr char kFieldManager[] = "caravan-operator";
+inline constexpr char kStatusFieldManager[] = "caravan-operator-status";
+inline constexpr char kReportAudience[] = "reports.training.caravan.dev";  // of the token an agent shows
+
+inline const kube::Resource kJobs{.group = kGroup, .version = "v1alpha1", .plural = "llamatrainingjobs"};
+inline const kube::Resource kServices{.group = "", .version = "v1", .plural = "services"};
+inline const kube::Resource kConfigMaps{.group = "", .version = "v1", .plural = "configmaps"};
+inline const kube::Resource kSecrets{.group = "", .version = "v1", .plural = "secrets"};
+inline const kube::Resource kServiceAccounts{.group = "", .version = "v1", .plural = "serviceaccounts"};
+inline const kube::Resource kNodes{.group = "", .version = "v1", .plural = "nodes"};
+inline const kube::Resource kNetworkPolicies{
+    .group = "networking.k8s.io", .version = "v1", .plural = "networkpolicies"};
+inline const kube::Resource kTokenReviews{
+    .group = "authentication.k8s.io", .version = "v1", .plural = "tokenreviews"};
+
+namespace labels {
+inline constexpr char kName[] = "app.kubernetes.io/name";
+inline constexpr char kInstance[] = "app.kubernetes.io/instance";
+inline constexpr char kComponent[] = "app.kubernetes.io/component";
+inline constexpr char kManagedBy[] = "app.kubernetes.io/managed-by";  // our caches select by it
+inline constexpr char kJobName[] = "training.caravan.dev/job-name";
+inline constexpr char kJobUid[] = "training.caravan.dev/job-uid";
+inline constexpr char kNodeIndex[] = "training.caravan.dev/node-index";
+inline constexpr char kAttempt[] = "training.caravan.dev/attempt";  // the one that the pod was made for
+inline constexpr char kGpuProduct[] = "nvidia.com/gpu.product";     // of nodes, by GPU feature discovery
+inline constexpr char kGpuMemory[] = "nvidia.com/gpu.memory";       // of one GPU, in MiB
+}  // namespace labels
+
+inline constexpr char kManager[] = "caravan-operator";  // value of kManagedBy
+
+namespace conditions {
+inline constexpr char kPlanned[] = "Planned";
+inline constexpr char kSuspended[] = "Suspended";
+inline constexpr char kScheduled[] = "Scheduled";
+inline constexpr char kRunning[] = "Running";
+inline constexpr char kStalled[] = "Stalled";
+inline constexpr char kRestarting[] = "Restarting";
+inline constexpr char kComplete[] = "Complete";
+inline constexpr char kFailed[] = "Failed";
+}  // namespace conditions
+
+namespace reasons {
+// Planned; the last two also of Failed, when no change of the cluster can help.
+inline constexpr char kHeuristicSelected[] = "HeuristicSelected";
+inline constexpr char kUserSpecified[] = "UserSpecified";
+inline constexpr char kDoesNotFit[] = "DoesNotFit";
+inline constexpr char kInvalidSpec[] = "InvalidSpec";
+// Suspended.
+inline constexpr char kByUser[] = "ByUser";
+inline constexpr char kResumed[] = "Resumed";
+// Scheduled.
+inline constexpr char kAllPodsBound[] = "AllPodsBound";
+inline constexpr char kWaitingForPods[] = "WaitingForPods";
+inline constexpr char kGangTimeout[] = "GangTimeout";
+// Running.
+inline constexpr char kRendezvous[] = "Rendezvous";
+inline constexpr char kStepsAdvancing[] = "StepsAdvancing";
+// Restarting and Stalled.
+inline constexpr char kRankFailed[] = "RankFailed";
+inline constexpr char kPodLost[] = "PodLost";
+inline constexpr char kPreempted[] = "Preempted";
+inline constexpr char kStalled[] = "Stalled";
+inline constexpr char kNoStepWithinTimeout[] = "NoStepWithinTimeout";
+inline constexpr char kAttemptStarted[] = "AttemptStarted";
+// Complete and Failed.
+inline constexpr char kStepsReached[] = "StepsReached";
+inline constexpr char kMaxRestartsReached[] = "MaxRestartsReached";
+inline constexpr char kDeadlineExceeded[] = "DeadlineExceeded";
+inline constexpr char kFailurePolicyMatched[] = "FailurePolicyMatched";
+}  // namespace reasons
+
+// Inside a worker pod.
+inline constexpr int kCoordinatorPort = 7070;
+inline constexpr int kMetricsPort = 9400;
+inline constexpr char kPlanFolder[] = "/etc/caravan";
+inline constexpr char kPlanKey[] = "plan.json";
+inline constexpr char kReportsAuthorityKey[] = "reports-ca.crt";
+inline constexpr char kTlsFolder[] = "/etc/caravan-tls";
+inline constexpr char kTokenFolder[] = "/var/run/secrets/caravan";
+inline constexpr char kDataFolder[] = "/data";
+inline constexpr char kCheckpointFolder[] = "/checkpoints";
+
+}  // namespace caravan::controller

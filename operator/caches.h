@@ -1,0 +1,51 @@
+// The operator's local copies of what it watches, and which jobs a change concerns.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "kube/watch/informer.h"
+#include "operator/controller/observe.h"
+
+namespace caravan::controller {
+
+class WatchedCaches {
+ public:
+  struct Options {
+    std::string name_space = {};  // empty: all
+    bool read_nodes = true;
+  };
+  using Enqueue = std::function<void(const kube::ObjectKey& job)>;
+
+  WatchedCaches(kube::Client& client, Clock& clock, kube::Observer& observer, const Options& options,
+                Enqueue enqueue);
+
+  void start();
+  bool synced() const;
+  // False when the time came or a stop was requested before.
+  bool wait_until_synced(const CallContext& context);
+  Caches stores() const;
+  std::vector<kube::ObjectKey> job_keys() const;
+
+ private:
+  std::unique_ptr<kube::Informer> children(const kube::Resource& resource);
+  void enqueue_unplanned() const;
+
+  kube::Client& client_;
+  Clock& clock_;
+  kube::Observer& observer_;
+  Options options_;
+  Enqueue enqueue_;
+  kube::Store no_nodes_;
+  std::unique_ptr<kube::Informer> jobs_;
+  std::unique_ptr<kube::Informer> pods_;
+  std::unique_ptr<kube::Informer> services_;
+  std::unique_ptr<kube::Informer> config_maps_;
+  std::unique_ptr<kube::Informer> accounts_;
+  std::unique_ptr<kube::Informer> network_policies_;
+  std::unique_ptr<kube::Informer> nodes_;  // null when nodes are not read
+  std::vector<kube::Informer*> all_;
+};
+
+}  // namespace caravan::controller

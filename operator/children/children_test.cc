@@ -1,0 +1,98 @@
+// The children of a job against golden files, and the certificates with OpenSSL.
+#include <gmock/gmock.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "operator/children/certificates.h"
+#include "operator/children/job_objects.h"
+#include "operator/children/worker_pod.h"
+#include "operator/controller/planning_policy.h"
+#include "operator/testing/jobs.h"
+#include "operator/testing/pretty_json.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+// CARAVAN_WRITE_GOLDEN=1 writes the files anew.
+void expect_golden(const std::string& name, const kube::Json& object) {
+  const std::string path = std::string(CARAVAN_SOURCE_DIR) + "/operator/children/testdata/" + name;
+  const std::string text = pretty(object) + "\n";
+  if (std::getenv("CARAVAN_WRITE_GOLDEN") != nullptr) std::ofstream(path) << text;
+  std::ostringstream golden;
+  golden << std::ifstream(path).rdbuf();
+  EXPECT_EQ(text, golden.str()) << path;
+}
+
+v1alpha1::JobPlan plan_of(const Job& job) {
+  const PlanVerdict verdict = judge_plan(job, {}, {});
+  EXPECT_TRUE(verdict.plan) << verdict.message;
+  return verdict.plan.value_or(v1alpha1::JobPlan());
+}
+
+TEST(Children, AreAsTheGoldenFilesShow) {
+  const Job plain = job();
+  expect_golden("service.json", service_intent(plain));
+  expect_golden("service_account.json", account_intent(plain));
+  expect_golden("network_policy.json", network_policy_intent(plain, settings()));
+  expect_golden("plan.json", plan_intent(plain, "{}", settings()));
+  expect_golden(
+      "pod_0.json",
+      pod_intent(plain, plan_of(plain),
+                 {.node = 0, .attempt = 3, .restarts = 2, .elapsed = std::chrono::seconds(90)}, settings()));
+  const Job rich = job(R"(, "worker": {"image": "registry.example/own:2", "imagePullPolicy": "Always",
+      "env": [{"name": "MY_FLAG", "value": "1"}, {"name": "CARAVAN_JOB_UID", "value": "forged"}],
+      "resources": {"cpu": "4", "memory": "16Gi"}, "nodeSelector": {"pool": "train"},
+      "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
+      "priorityClassName": "high", "serviceAccountName": "mine", "sharedMemory": "2Gi"},
+      "scheduling": {"topology": {"mode": "Required", "key": "rack"}})");
+  expect_golden(
+      "pod_1_rich.json",
+      pod_intent(rich, plan_of(rich), {.node = 1, .product_label = "NVIDIA-H100-80GB-HBM3"}, settings()));
+}
+
+TEST(Children, ThreadsOfARankComeFromTheJobAlone) {
+  EXPECT_EQ(threads_per_rank(job().spec, 2), 1);
+  EXPECT_EQ(threads_per_rank(job(R"(, "worker": {"resources": {"cpu": "8"}})").spec, 2), 4);
+  EXPECT_EQ(threads_per_rank(job(R"(, "worker": {"resources": {"cpu": "500m"}})").spec, 2), 1);
+}
+
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+
+Certificate read_certificate(const kube::Json& secret, const char* key) {
+  const std::string pem = kube::text_at(secret, {"stringData", key});
+  const std::unique_ptr<BIO, decltype(&BIO_free_all)> bio(
+      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free_all);
+  return {PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr), &X509_free};
+}
+
+bool is_signed_for(X509* certificate, X509* authority, int purpose) {
+  const std::unique_ptr<X509_STORE, decltype(&X509_STORE_free)> store(X509_STORE_new(), &X509_STORE_free);
+  X509_STORE_add_cert(store.get(), authority);
+  const std::unique_ptr<X509_STORE_CTX, decltype(&X509_STORE_CTX_free)> context(X509_STORE_CTX_new(),
+                                                                                &X509_STORE_CTX_free);
+  X509_STORE_CTX_init(context.get(), store.get(), certificate, nullptr);
+  X509_STORE_CTX_set_purpose(context.get(), purpose);
+  return X509_verify_cert(context.get()) == 1;
+}
+
+TEST(Certificates, AreSignedByTheJobsOwnAuthorityForBothEndsAndTheCoordinatorsName) {
+  const auto secret = certificates_intent(job());
+  const auto other = certificates_intent(job());
+  ASSERT_TRUE(secret && other);
+  const Certificate authority = read_certificate(*secret, "ca.crt");
+  const Certificate agents = read_certificate(*secret, "tls.crt");
+  ASSERT_TRUE(authority && agents);
+  EXPECT_TRUE(is_signed_for(agents.get(), authority.get(), X509_PURPOSE_SSL_SERVER));
+  EXPECT_TRUE(is_signed_for(agents.get(), authority.get(), X509_PURPOSE_SSL_CLIENT));
+  EXPECT_FALSE(
+      is_signed_for(read_certificate(*other, "tls.crt").get(), authority.get(), X509_PURPOSE_SSL_CLIENT));
+  EXPECT_EQ(X509_check_host(agents.get(), "train-0.train.team.svc", 0, 0, nullptr), 1);
+  EXPECT_NE(X509_check_host(agents.get(), "other-0.other.team.svc", 0, 0, nullptr), 1);
+  EXPECT_EQ(kube::text_at(*secret, {"metadata", "name"}), "train-tls-0a1b2c3d");
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing

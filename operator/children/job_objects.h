@@ -1,0 +1,32 @@
+// The objects of a job besides its pods, as JSON intents. Pure: golden files in testdata/ show them.
+//
+// All carry the job's labels and are owned by it, so that deleting the job deletes them.
+#pragma once
+
+#include <string>
+
+#include "operator/api/job_object.h"
+#include "operator/controller/settings.h"
+
+namespace caravan::controller {
+
+kube::JsonObject job_labels(const Job& job);
+// metadata of a child.
+kube::JsonObject child_metadata(const Job& job, const std::string& name);
+
+std::string plan_name(const Job& job);
+// With a part of the job's UID, since Secrets are never read back: the name alone says whose it is.
+std::string certificates_name(const Job& job);
+std::string account_name(const Job& job);
+// Where every agent finds the coordinator: the stable name of the pod of node 0.
+std::string coordinator_host(const Job& job);
+
+// Headless, and names pods before they are ready: agents meet while they start.
+kube::Json service_intent(const Job& job);
+// Without rights and without a mounted token.
+kube::Json account_intent(const Job& job);
+// Pods of the job reach each other; others reach metrics only; out go reports and name lookups.
+kube::Json network_policy_intent(const Job& job, const Settings& settings);
+kube::Json plan_intent(const Job& job, const std::string& plan, const Settings& settings);
+
+}  // namespace caravan::controller

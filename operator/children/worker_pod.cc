@@ -1,0 +1,259 @@
+#include "operator/children/worker_pod.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/quantity.h"
+#include "operator/api/names.h"
+#include "operator/children/job_objects.h"
+
+namespace caravan::controller {
+namespace {
+
+using kube::Json;
+using kube::JsonArray;
+using kube::JsonObject;
+
+constexpr int kUser = 65532;  // as the images' own; volumes are made writable for its group
+constexpr int kTokenSeconds = 3600;
+// Pods may wait for machines for long; the operator sees what becomes of them.
+constexpr int kRejoinSeconds = 30 * 24 * 3600;
+constexpr int kGraceSeconds = 60;
+constexpr int kGraceWithCheckpointSeconds = 300;  // for a last checkpoint
+
+int ranks_of(const v1alpha1::JobPlan& plan, int node) {
+  const int all = plan.plan().devices();
+  const int per_node = (all + plan.nodes() - 1) / plan.nodes();
+  return std::min(per_node, all - node * per_node);
+}
+
+bool reports_to_operator(const Settings& settings, int node) {
+  return node == 0 && !settings.reports_address.empty();
+}
+
+JsonObject variable(const std::string& name, const std::string& value) {
+  return {{"name", name}, {"value", value}};
+}
+
+JsonObject field_variable(const std::string& name, const std::string& path) {
+  return {{"name", name},
+          {"valueFrom", JsonObject{{"fieldRef", JsonObject{{"apiVersion", "v1"}, {"fieldPath", path}}}}}};
+}
+
+// Ours come first and win: a user's variable of the same name is left out.
+JsonArray environment(const Job& job, const v1alpha1::JobPlan& plan, int node) {
+  JsonArray all{
+      field_variable("CARAVAN_POD_IP", "status.podIP"),
+      variable("CARAVAN_JOB_NAME", job.key.name),
+      variable("CARAVAN_JOB_NAMESPACE", job.key.name_space),
+      variable("CARAVAN_JOB_UID", job.uid),
+      variable("CARAVAN_NODE_INDEX", std::to_string(node)),
+      variable("CARAVAN_NODES", std::to_string(plan.nodes())),
+      variable("CARAVAN_COORDINATOR", fmt::format("{}:{}", coordinator_host(job), kCoordinatorPort))};
+  const auto is_ours = [&](const std::string& name) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Json& v) { return kube::text_at(v, {"name"}) == name; });
+  };
+  for (const v1alpha1::EnvironmentVariable& given : job.spec.worker().env()) {
+    if (!is_ours(given.name())) all.push_back(variable(given.name(), given.value()));
+  }
+  return all;
+}
+
+JsonArray arguments(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest& request,
+                    const Settings& settings) {
+  JsonArray all;
+  const auto add = [&all](const char* flag, const std::string& value) {
+    all.push_back(Json(fmt::format("{}={}", flag, value)));
+  };
+  add("--plan", fmt::format("{}/{}", kPlanFolder, kPlanKey));
+  add("--tls-folder", kTlsFolder);
+  add("--host", "$(CARAVAN_POD_IP)");
+  add("--metrics", fmt::format("0.0.0.0:{}", kMetricsPort));
+  add("--work-directory", "/tmp/caravan");
+  add("--rejoin-timeout-seconds", std::to_string(kRejoinSeconds));
+  if (job.spec.resources().device().kind() == v1alpha1::Device::CPU) {
+    add("--threads", std::to_string(threads_per_rank(job.spec, ranks_of(plan, request.node))));
+  }
+  if (request.node != 0) return all;
+  add("--listen", fmt::format("[::]:{}", kCoordinatorPort));
+  add("--first-attempt", std::to_string(request.attempt));
+  add("--restarts", std::to_string(request.restarts));
+  add("--elapsed-seconds", std::to_string(request.elapsed.count()));
+  add("--result-file", "/dev/termination-log");
+  if (!reports_to_operator(settings, request.node)) return all;
+  add("--reports", settings.reports_address);
+  add("--reports-token-file", fmt::format("{}/token", kTokenFolder));
+  add("--reports-authority-file", fmt::format("{}/{}", kPlanFolder, kReportsAuthorityKey));
+  return all;
+}
+
+JsonObject resources(const Job& job, int ranks) {
+  JsonObject requests;
+  JsonObject limits;
+  const v1alpha1::WorkerResources& given = job.spec.worker().resources();
+  if (!given.cpu().empty()) requests["cpu"] = given.cpu();
+  if (!given.memory().empty()) requests["memory"] = limits["memory"] = given.memory();
+  const v1alpha1::Device& device = job.spec.resources().device();
+  if (device.kind() != v1alpha1::Device::CPU) {
+    requests[device.resource_name()] = limits[device.resource_name()] = std::to_string(ranks);
+  }
+  return {{"requests", std::move(requests)}, {"limits", std::move(limits)}};
+}
+
+JsonObject mount(const char* name, const char* path, bool read_only) {
+  return {{"name", name}, {"mountPath", path}, {"readOnly", read_only}};
+}
+
+JsonObject claim(const char* name, const std::string& claim_name, bool read_only) {
+  return {{"name", name},
+          {"persistentVolumeClaim", JsonObject{{"claimName", claim_name}, {"readOnly", read_only}}}};
+}
+
+JsonObject token_volume() {
+  const JsonObject token{
+      {"audience", kReportAudience}, {"expirationSeconds", kTokenSeconds}, {"path", "token"}};
+  return {{"name", "reports-token"},
+          {"projected", JsonObject{{"defaultMode", 0440},
+                                   {"sources", JsonArray{JsonObject{{"serviceAccountToken", token}}}}}}};
+}
+
+struct Storage {
+  JsonArray volumes;
+  JsonArray mounts;
+
+  void add(JsonObject volume, const char* path, bool read_only) {
+    mounts.push_back(mount(volume["name"].as_string().c_str(), path, read_only));
+    volumes.push_back(std::move(volume));
+  }
+};
+
+Storage storage(const Job& job, const PodRequest& request, const Settings& settings) {
+  Storage all;
+  all.add({{"name", "plan"}, {"configMap", JsonObject{{"name", plan_name(job)}, {"defaultMode", 0444}}}},
+          kPlanFolder, true);
+  all.add({{"name", "tls"},
+           {"secret", JsonObject{{"secretName", certificates_name(job)}, {"defaultMode", 0440}}}},
+          kTlsFolder, true);
+  all.add({{"name", "shared-memory"},
+           {"emptyDir", JsonObject{{"medium", "Memory"},
+                                   {"sizeLimit", job.spec.worker().shared_memory().empty()
+                                                     ? "8Gi"
+                                                     : job.spec.worker().shared_memory()}}}},
+          "/dev/shm", false);
+  all.add({{"name", "work"}, {"emptyDir", JsonObject{}}}, "/tmp", false);
+  if (reports_to_operator(settings, request.node)) all.add(token_volume(), kTokenFolder, true);
+  if (!job.spec.data().claim_name().empty())
+    all.add(claim("data", job.spec.data().claim_name(), true), kDataFolder, true);
+  if (job.spec.has_checkpoint() && !job.spec.checkpoint().claim_name().empty())
+    all.add(claim("checkpoints", job.spec.checkpoint().claim_name(), false), kCheckpointFolder, false);
+  return all;
+}
+
+JsonObject container(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest& request,
+                     const Settings& settings, JsonArray mounts) {
+  const v1alpha1::Worker& worker = job.spec.worker();
+  JsonObject result{
+      {"name", "worker"},
+      {"image", worker.image().empty() ? settings.worker_image : worker.image()},
+      {"args", arguments(job, plan, request, settings)},
+      {"env", environment(job, plan, request.node)},
+      {"ports", JsonArray{JsonObject{{"name", "metrics"}, {"containerPort", kMetricsPort}}}},
+      {"resources", resources(job, ranks_of(plan, request.node))},
+      {"volumeMounts", std::move(mounts)},
+      {"securityContext", JsonObject{{"allowPrivilegeEscalation", false},
+                                     {"readOnlyRootFilesystem", true},
+                                     {"capabilities", JsonObject{{"drop", JsonArray{"ALL"}}}}}}};
+  if (worker.image_pull_policy() != v1alpha1::Worker::ImagePullPolicyUnspecified) {
+    result["imagePullPolicy"] = v1alpha1::Worker::ImagePullPolicy_Name(worker.image_pull_policy());
+  }
+  return result;
+}
+
+JsonArray tolerations(const v1alpha1::Worker& worker) {
+  JsonArray all;
+  for (const v1alpha1::Toleration& given : worker.tolerations()) {
+    JsonObject toleration;
+    if (!given.key().empty()) toleration["key"] = given.key();
+    if (!given.operator_().empty()) toleration["operator"] = given.operator_();
+    if (!given.value().empty()) toleration["value"] = given.value();
+    if (!given.effect().empty()) toleration["effect"] = given.effect();
+    if (given.has_toleration_seconds()) toleration["tolerationSeconds"] = given.toleration_seconds();
+    all.push_back(std::move(toleration));
+  }
+  return all;
+}
+
+// Pods of one job in one domain of the topology, as far as possible or strictly.
+JsonObject affinity(const Job& job) {
+  const v1alpha1::Topology& topology = job.spec.scheduling().topology();
+  const JsonObject term{
+      {"labelSelector", JsonObject{{"matchLabels", JsonObject{{labels::kJobUid, job.uid}}}}},
+      {"topologyKey", topology.key()}};
+  if (topology.mode() == v1alpha1::Topology::Required) {
+    return {{"podAffinity", JsonObject{{"requiredDuringSchedulingIgnoredDuringExecution", JsonArray{term}}}}};
+  }
+  const JsonObject weighted{{"weight", 100}, {"podAffinityTerm", term}};
+  return {
+      {"podAffinity", JsonObject{{"preferredDuringSchedulingIgnoredDuringExecution", JsonArray{weighted}}}}};
+}
+
+void add_placement(const Job& job, const PodRequest& request, JsonObject& spec) {
+  JsonObject selector;
+  if (!request.product_label.empty()) selector[labels::kGpuProduct] = request.product_label;
+  std::map<std::string, std::string> wanted(job.spec.worker().node_selector().begin(),
+                                            job.spec.worker().node_selector().end());
+  for (const auto& [key, value] : wanted) selector[key] = value;
+  if (!selector.empty()) spec["nodeSelector"] = std::move(selector);
+  if (job.spec.worker().tolerations_size() > 0) spec["tolerations"] = tolerations(job.spec.worker());
+  if (!job.spec.worker().priority_class_name().empty())
+    spec["priorityClassName"] = job.spec.worker().priority_class_name();
+  const auto mode = job.spec.scheduling().topology().mode();
+  if (mode == v1alpha1::Topology::Preferred || mode == v1alpha1::Topology::Required)
+    spec["affinity"] = affinity(job);
+}
+
+}  // namespace
+
+std::string pod_name(const Job& job, int node, int attempt) {
+  return fmt::format("{}-{}-a{}", job.key.name, node, attempt);
+}
+
+int threads_per_rank(const v1alpha1::JobSpec& spec, int ranks_per_pod) {
+  const auto cores = parse_quantity(spec.worker().resources().cpu());
+  return cores ? std::max(1, static_cast<int>(*cores) / ranks_per_pod) : 1;
+}
+
+Json pod_intent(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest& request,
+                const Settings& settings) {
+  JsonObject metadata = child_metadata(job, pod_name(job, request.node, request.attempt));
+  JsonObject& own_labels = metadata["labels"].as_object();
+  own_labels[labels::kComponent] = "worker";
+  own_labels[labels::kNodeIndex] = std::to_string(request.node);
+  own_labels[labels::kAttempt] = std::to_string(request.attempt);
+
+  Storage stored = storage(job, request, settings);
+  JsonObject spec{
+      {"restartPolicy", "Never"},
+      {"hostname", fmt::format("{}-{}", job.key.name, request.node)},
+      {"subdomain", job.key.name},
+      {"serviceAccountName", account_name(job)},
+      {"automountServiceAccountToken", false},
+      {"enableServiceLinks", false},
+      {"terminationGracePeriodSeconds",
+       job.spec.has_checkpoint() ? kGraceWithCheckpointSeconds : kGraceSeconds},
+      {"securityContext", JsonObject{{"runAsNonRoot", true},
+                                     {"runAsUser", kUser},
+                                     {"runAsGroup", kUser},
+                                     {"fsGroup", kUser},
+                                     {"fsGroupChangePolicy", "OnRootMismatch"},
+                                     {"seccompProfile", JsonObject{{"type", "RuntimeDefault"}}}}},
+      {"containers", JsonArray{container(job, plan, request, settings, std::move(stored.mounts))}},
+      {"volumes", std::move(stored.volumes)}};
+  add_placement(job, request, spec);
+  return JsonObject{
+      {"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,154 @@
+#include "operator/controller/children_policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/json.h"
+#include "operator/api/names.h"
+#include "operator/children/job_objects.h"
+#include "operator/children/worker_pod.h"
+#include "operator/controller/conditions.h"
+
+namespace caravan::controller {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::chrono::minutes kLongestWait{5};
+
+class Children {
+ public:
+  Children(const Snapshot& snapshot, const v1alpha1::JobPlan& plan, const Settings& settings, TimePoint now)
+      : snapshot_(snapshot), job_(snapshot.job), plan_(plan), settings_(settings), now_(now) {
+    by_node_.resize(static_cast<std::size_t>(plan.nodes()));
+    for (const PodView& pod : snapshot.pods) {
+      if (pod.node >= 0 && pod.node < plan.nodes())
+        by_node_[static_cast<std::size_t>(pod.node)].push_back(&pod);
+    }
+  }
+
+  ChildrenVerdict take() { return std::move(verdict_); }
+
+  void add_objects() {
+    if (!snapshot_.plan) verdict_.effects.emplace_back(CreateCertificates{});
+    if (!snapshot_.has_account && job_.spec.worker().service_account_name().empty())
+      create(kServiceAccounts, account_intent(job_));
+    if (!snapshot_.has_network_policy) create(kNetworkPolicies, network_policy_intent(job_, settings_));
+    if (!snapshot_.has_service) create(kServices, service_intent(job_));
+    const std::string plan = to_json(plan_);
+    if (!snapshot_.plan) {
+      create(kConfigMaps, plan_intent(job_, plan, settings_));
+    } else if (snapshot_.plan->plan != plan ||
+               snapshot_.plan->reports_authority != settings_.reports_authority) {
+      kube::Json intent = plan_intent(job_, plan, settings_);
+      intent.as_object()["metadata"].as_object()["uid"] = snapshot_.plan->uid;
+      verdict_.effects.emplace_back(ApplyChild{kConfigMaps, std::move(intent)});
+    }
+  }
+
+  void add_pods() {
+    for (int node = 0; node < plan_.nodes(); ++node) add_pod(node);
+  }
+
+ private:
+  void create(const kube::Resource& resource, kube::Json object) {
+    verdict_.effects.emplace_back(CreateChild{resource, std::move(object)});
+  }
+  void remove(const PodView& pod) { verdict_.effects.emplace_back(DeletePod{pod.name, pod.uid}); }
+  void look_again_at(TimePoint time) {
+    const auto wait = std::max(std::chrono::ceil<milliseconds>(time - now_), milliseconds{1});
+    if (!verdict_.look_again || wait < *verdict_.look_again) verdict_.look_again = wait;
+  }
+
+  void add_pod(int node) {
+    const auto& pods = by_node_[static_cast<std::size_t>(node)];
+    const PodView* living = nullptr;
+    for (const PodView* pod : pods) {
+      if (!pod->alive()) continue;
+      if (living != nullptr) remove(*living);  // of an older attempt: pods are sorted
+      living = pod;
+    }
+    bool may_create = living == nullptr;
+    for (const PodView* pod : pods) {
+      if (pod != living && !pod->alive() && !is_out_of_the_way(*pod)) may_create = false;
+    }
+    if (may_create) create(kube::kPods, new_pod(node));
+  }
+
+  // Deletes it where that is due.
+  bool is_out_of_the_way(const PodView& pod) {
+    if (pod.gone_by) {
+      if (pod.ended() || now_ > *pod.gone_by) return pod.name != pod_name(job_, pod.node, attempt());
+      look_again_at(*pod.gone_by + std::chrono::seconds(1));
+      return false;
+    }
+    if (const TimePoint ready = replaced_at(pod); now_ < ready) {
+      look_again_at(ready);
+      return false;
+    }
+    remove(pod);
+    return true;
+  }
+
+  // The wait is as long as the gang has not run already, which doubles it from one death to the next.
+  TimePoint replaced_at(const PodView& pod) const {
+    const v1alpha1::Condition* restarting = find_condition(job_.status, conditions::kRestarting);
+    if (!pod.finished_at || restarting == nullptr || restarting->status() != "True") return now_;
+    const auto since = to_time(restarting->last_transition_time());
+    if (!since || *since >= *pod.finished_at) return now_;
+    return *pod.finished_at + std::min<TimePoint::duration>(*pod.finished_at - *since, kLongestWait);
+  }
+
+  kube::Json new_pod(int node) const {
+    const auto start = to_time(job_.status.start_time());
+    const bool product_was_read = job_.spec.resources().device().product().empty();
+    const PodRequest request{
+        .node = node,
+        .attempt = attempt(),
+        .restarts = job_.status.counted_restarts(),
+        .elapsed = start ? std::chrono::floor<std::chrono::seconds>(now_ - *start) : std::chrono::seconds(0),
+        .product_label = product_was_read ? plan_.spec().resources().device().product() : ""};
+    return pod_intent(job_, plan_, request, settings_);
+  }
+
+  int attempt() const { return job_.status.attempt(); }
+
+  const Snapshot& snapshot_;
+  const Job& job_;
+  const v1alpha1::JobPlan& plan_;
+  const Settings& settings_;
+  TimePoint now_;
+  std::vector<std::vector<const PodView*>> by_node_;
+  ChildrenVerdict verdict_;
+};
+
+}  // namespace
+
+ChildrenVerdict judge_children(const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
+                               const Settings& settings, TimePoint now) {
+  Children children(snapshot, plan, settings, now);
+  children.add_objects();
+  children.add_pods();
+  return children.take();
+}
+
+PodsVerdict judge_pods(const Snapshot& snapshot, int nodes) {
+  int bound = 0;
+  int living = 0;
+  std::string trouble = snapshot.trouble;
+  for (const PodView& pod : snapshot.pods) {
+    if (!pod.alive()) continue;
+    ++living;
+    if (pod.bound) ++bound;
+    if (trouble.empty() && !pod.trouble.empty()) trouble = fmt::format("pod {}: {}", pod.name, pod.trouble);
+  }
+  const bool all_bound = bound == nodes;
+  std::string message = all_bound
+                            ? fmt::format("all {} pods have a machine", nodes)
+                            : fmt::format("{} of {} pods have a machine, {} are there", bound, nodes, living);
+  if (!trouble.empty()) message += "; " + trouble;
+  return {.all_bound = all_bound, .message = message, .trouble = trouble};
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,37 @@
+// Decides which children of a job are to be made, replaced or brought up to date.
+//
+// Every node has one living pod: a dead one is deleted and replaced alone, under the name of the present
+// attempt. A pod that is being deleted is waited for until its grace is over; pods that die before the gang
+// ever runs are replaced after a wait that doubles up to five minutes. The certificates are made before the
+// plan is written, so a plan that is there says that they are, too. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "caravan/v1alpha1/plan.pb.h"
+#include "operator/controller/effects.h"
+#include "operator/controller/settings.h"
+#include "operator/controller/snapshot.h"
+
+namespace caravan::controller {
+
+struct ChildrenVerdict {
+  std::vector<Effect> effects = {};
+  std::optional<std::chrono::milliseconds> look_again = {};
+};
+
+// snapshot.job.status: with this decision's attempt and restarts.
+ChildrenVerdict judge_children(const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
+                               const Settings& settings, TimePoint now);
+
+// How far the pods are: for the condition Scheduled.
+struct PodsVerdict {
+  bool all_bound = false;
+  std::string message = {};
+  std::string trouble = {};  // the first thing that holds a pod up
+};
+PodsVerdict judge_pods(const Snapshot& snapshot, int nodes);
+
+}  // namespace caravan::controller

@@ -1,0 +1,66 @@
+#include "operator/controller/conditions.h"
+
+#include <algorithm>
+
+#include "common/utf8.h"
+#include "operator/api/names.h"
+
+namespace caravan::controller {
+namespace {
+
+constexpr std::size_t kLongestMessage = 1024;
+
+// Never in the middle of a character.
+std::string cut(const std::string& text) {
+  if (text.size() <= kLongestMessage) return text;
+  std::string head = text.substr(0, kLongestMessage - 3);
+  if (const auto broken = first_invalid_utf8(head)) head.resize(*broken);
+  return head + "...";
+}
+
+}  // namespace
+
+const v1alpha1::Condition* find_condition(const v1alpha1::JobStatus& status, const std::string& type) {
+  const auto& all = status.conditions();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& c) { return c.type() == type; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+bool is_true(const v1alpha1::JobStatus& status, const std::string& type) {
+  const v1alpha1::Condition* condition = find_condition(status, type);
+  return condition != nullptr && condition->status() == "True";
+}
+
+bool is_finished(const v1alpha1::JobStatus& status) {
+  return is_true(status, conditions::kComplete) || is_true(status, conditions::kFailed);
+}
+
+void Conditions::set(const std::string& type, bool value, const std::string& reason,
+                     const std::string& message) {
+  auto& all = *status_.mutable_conditions();
+  auto found = std::find_if(all.begin(), all.end(), [&](const auto& c) { return c.type() == type; });
+  v1alpha1::Condition& condition = found == all.end() ? *all.Add() : *found;
+  const std::string wanted = value ? "True" : "False";
+  if (condition.status() != wanted) condition.set_last_transition_time(to_text(now_));
+  condition.set_type(type);
+  condition.set_status(wanted);
+  condition.set_reason(reason);
+  condition.set_message(cut(message));
+  condition.set_observed_generation(generation_);
+}
+
+void Conditions::clear(const std::string& type, const std::string& reason, const std::string& message) {
+  if (find_condition(status_, type) != nullptr) set(type, false, reason, message);
+}
+
+std::string state_of(const v1alpha1::JobStatus& status) {
+  for (const char* type : {conditions::kComplete, conditions::kFailed, conditions::kSuspended,
+                           conditions::kStalled, conditions::kRestarting, conditions::kRunning}) {
+    if (is_true(status, type)) return type;
+  }
+  const v1alpha1::Condition* planned = find_condition(status, conditions::kPlanned);
+  if (planned != nullptr && planned->status() == "False") return planned->reason();
+  return is_true(status, conditions::kScheduled) ? "Starting" : "Pending";
+}
+
+}  // namespace caravan::controller

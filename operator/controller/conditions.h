@@ -1,0 +1,34 @@
+// Conditions of a job's status, as Kubernetes wants them: the time changes with the status only, messages
+// have at most 1 kB.
+#pragma once
+
+#include <string>
+
+#include "operator/api/job_object.h"
+
+namespace caravan::controller {
+
+const v1alpha1::Condition* find_condition(const v1alpha1::JobStatus& status, const std::string& type);
+bool is_true(const v1alpha1::JobStatus& status, const std::string& type);
+bool is_finished(const v1alpha1::JobStatus& status);
+
+// Writes conditions of one generation at one time.
+class Conditions {
+ public:
+  Conditions(v1alpha1::JobStatus& status, int generation, TimePoint now)
+      : status_(status), generation_(generation), now_(now) {}
+
+  void set(const std::string& type, bool value, const std::string& reason, const std::string& message);
+  // False, for a condition that is there already; one that never was stays absent.
+  void clear(const std::string& type, const std::string& reason, const std::string& message);
+
+ private:
+  v1alpha1::JobStatus& status_;
+  int generation_;
+  TimePoint now_;
+};
+
+// One word for the column State, from the conditions.
+std::string state_of(const v1alpha1::JobStatus& status);
+
+}  // namespace caravan::controller

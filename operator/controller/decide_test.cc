@@ -1,0 +1,200 @@
+// The decision as a whole: what each situation of a job leads to.
+#include "operator/controller/decide.h"
+
+#include <gmock/gmock.h>
+
+#include "common/json.h"
+#include "operator/controller/conditions.h"
+#include "operator/controller/planning_policy.h"
+#include "operator/testing/jobs.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// "create pods/train-0-a1", "delete train-0-a1", ...
+std::vector<std::string> effects_of(const Decision& decision) {
+  struct Name {
+    std::string operator()(const CreateChild& e) const {
+      return fmt::format("create {}/{}", e.resource.plural, kube::key_of(e.object).name);
+    }
+    std::string operator()(const ApplyChild& e) const {
+      return fmt::format("apply {}/{}", e.resource.plural, kube::key_of(e.object).name);
+    }
+    std::string operator()(const CreateCertificates&) const { return "create certificates"; }
+    std::string operator()(const DeletePod& e) const { return "delete " + e.name; }
+    std::string operator()(const DeleteJob&) const { return "delete the job"; }
+  };
+  std::vector<std::string> names;
+  for (const Effect& effect : decision.effects) names.push_back(std::visit(Name{}, effect));
+  return names;
+}
+
+Snapshot new_job(const std::string& spec_more = "") {
+  return {.job = job(spec_more)};
+}
+
+// With everything made, both pods running, in its first attempt.
+Snapshot running_job(const std::string& spec_more = "") {
+  Snapshot snapshot = new_job(spec_more);
+  Decision first = decide(snapshot, settings(), kStart);
+  const auto plan = judge_plan(snapshot.job, {}, {}).plan;
+  snapshot.plan = {.uid = "plan", .plan = to_json(*plan), .reports_authority = "authority"};
+  snapshot.has_service = snapshot.has_account = snapshot.has_network_policy = true;
+  snapshot.pods = {running_pod(0), running_pod(1)};
+  snapshot.progress = JobProgress{.attempt = 1};
+  snapshot.job.status = first.status;
+  snapshot.job.status = decide(snapshot, settings(), kStart).status;
+  return snapshot;
+}
+
+Decision decide_at(const Snapshot& snapshot, TimePoint now = kStart) {
+  return decide(snapshot, settings(), now);
+}
+
+const v1alpha1::Condition& condition(const Decision& decision, const char* type) {
+  static const v1alpha1::Condition kNone;
+  const auto* found = find_condition(decision.status, type);
+  return found == nullptr ? kNone : *found;
+}
+
+TEST(Decide, ANewJobGetsItsPlanThenItsChildrenCertificatesFirst) {
+  const Decision decision = decide_at(new_job());
+  EXPECT_THAT(effects_of(decision), ElementsAre("create certificates", "create serviceaccounts/train",
+                                                "create networkpolicies/train", "create services/train",
+                                                "create configmaps/train-plan", "create pods/train-0-a1",
+                                                "create pods/train-1-a1"));
+  EXPECT_EQ(condition(decision, conditions::kPlanned).status(), "True");
+  EXPECT_EQ(decision.status.layout(), "TP1 PP1 DP4");
+  EXPECT_EQ(decision.status.attempt(), 1);
+}
+
+TEST(Decide, ARunningJobIsLeftInPeace) {
+  const Snapshot snapshot = running_job();
+  EXPECT_EQ(snapshot.job.status.state(), "Running");
+  const Decision decision = decide_at(snapshot);
+  EXPECT_THAT(effects_of(decision), IsEmpty());
+  EXPECT_EQ(text_of(decision.status), text_of(snapshot.job.status));
+  EXPECT_THAT(decision.notes, IsEmpty());
+}
+
+TEST(Decide, ADeadPodIsReplacedAloneUnderTheNextAttempt) {
+  Snapshot snapshot = running_job();
+  snapshot.pods[1] = ended_pod(1, 137, kStart);
+  const Decision decision = decide_at(snapshot);
+  EXPECT_THAT(effects_of(decision), ElementsAre("delete train-1-a1", "create pods/train-1-a2"));
+  EXPECT_EQ(decision.status.restarts(), 1);
+  EXPECT_EQ(decision.status.state(), "Restarting");
+}
+
+TEST(Decide, ADeletedPodIsReplacedWhenItsGraceIsOver) {
+  Snapshot snapshot = running_job();
+  snapshot.pods[0].gone_by = kStart + 60s;
+  const Decision waiting = decide_at(snapshot);
+  EXPECT_THAT(effects_of(waiting), IsEmpty());
+  EXPECT_EQ(waiting.status.restarts(), 1);
+  snapshot.job.status = waiting.status;
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 61s)), ElementsAre("create pods/train-0-a2"));
+}
+
+TEST(Decide, APodThatDiesAgainAndAgainIsReplacedLaterEachTime) {
+  Snapshot snapshot = running_job();
+  snapshot.progress.reset();
+  snapshot.pods[1] = ended_pod(1, 137, kStart);
+  snapshot.job.status = decide_at(snapshot).status;
+  snapshot.pods[1] = ended_pod(1, 137, kStart + 10s, 2);
+  const Decision waiting = decide_at(snapshot, kStart + 10s);
+  EXPECT_THAT(effects_of(waiting), IsEmpty());
+  EXPECT_EQ(waiting.look_again, 10s);
+  EXPECT_EQ(waiting.status.restarts(), 2);
+  snapshot.job.status = waiting.status;
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 20s)),
+              ElementsAre("delete train-1-a2", "create pods/train-1-a3"));
+}
+
+TEST(Decide, ASuspendedJobLosesItsPodsAndGoesOnWithTheNextAttempt) {
+  Snapshot snapshot = running_job(R"(, "suspend": true)");
+  EXPECT_EQ(snapshot.job.status.state(), "Suspended");
+  snapshot = running_job();
+  snapshot.job.spec.set_suspend(true);
+  const Decision suspended = decide_at(snapshot);
+  EXPECT_THAT(effects_of(suspended), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+  EXPECT_EQ(suspended.status.attempt(), 1);
+  snapshot.job.status = suspended.status;
+  snapshot.job.spec.set_suspend(false);
+  snapshot.pods.clear();
+  const Decision resumed = decide_at(snapshot);
+  EXPECT_THAT(effects_of(resumed), ElementsAre("create pods/train-0-a2", "create pods/train-1-a2"));
+  EXPECT_EQ(resumed.status.restarts(), 0);
+}
+
+TEST(Decide, NothingIsMadeAgainAfterTheEnd) {
+  Snapshot snapshot = running_job();
+  snapshot.pods[0] = ended_pod(0, 0, kStart);
+  const Decision complete = decide_at(snapshot);
+  EXPECT_EQ(complete.status.state(), "Complete");
+  snapshot.job.status = complete.status;
+  snapshot.pods.clear();
+  snapshot.plan.reset();
+  snapshot.has_service = false;
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 1000s)), IsEmpty());
+}
+
+TEST(Decide, AJobOverItsDeadlineFailsAndItsPodsGo) {
+  Snapshot snapshot = running_job(R"(, "activeDeadlineSeconds": 60)");
+  const Decision decision = decide_at(snapshot, kStart + 60s);
+  EXPECT_EQ(condition(decision, conditions::kFailed).reason(), reasons::kDeadlineExceeded);
+  EXPECT_THAT(effects_of(decision), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+}
+
+TEST(Decide, AFinishedJobIsDeletedWhenItsTimeIsOver) {
+  Snapshot snapshot = running_job(R"(, "ttlSecondsAfterFinished": 100)");
+  snapshot.pods[0] = ended_pod(0, 0, kStart);
+  snapshot.job.status = decide_at(snapshot).status;
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 100s)), ElementsAre("delete the job"));
+}
+
+TEST(Decide, AJobOfAnotherControllerOrBeingDeletedIsNotTouched) {
+  Snapshot snapshot = new_job(R"(, "managedBy": "kueue.x-k8s.io/multikueue")");
+  EXPECT_THAT(effects_of(decide_at(snapshot)), IsEmpty());
+  EXPECT_EQ(text_of(decide_at(snapshot).status), text_of(v1alpha1::JobStatus()));
+  snapshot = running_job();
+  snapshot.job.being_deleted = true;
+  snapshot.pods.clear();
+  EXPECT_THAT(effects_of(decide_at(snapshot)), IsEmpty());
+}
+
+TEST(Decide, AJobThatDoesNotFitHasNoPods) {
+  kube::Json object = job_object();
+  object.as_object()["spec"].as_object()["model"] = kube::JsonObject{{"preset", "llama3-70b"}};
+  const Decision decision = decide_at({.job = read_job(object)});
+  EXPECT_THAT(effects_of(decision), IsEmpty());
+  EXPECT_EQ(condition(decision, conditions::kPlanned).reason(), reasons::kDoesNotFit);
+  EXPECT_EQ(condition(decision, conditions::kPlanned).status(), "False");
+}
+
+TEST(Decide, TroubleOfPodsStandsInTheConditions) {
+  Snapshot snapshot = running_job();
+  snapshot.progress.reset();
+  snapshot.job.status = decide_at(new_job()).status;
+  snapshot.pods[1].bound = false;
+  snapshot.pods[1].trouble = "0/1 nodes are available: 1 Insufficient cpu";
+  EXPECT_THAT(condition(decide_at(snapshot), conditions::kScheduled).message(),
+              ::testing::HasSubstr("pod train-1-a1: 0/1 nodes are available"));
+  snapshot.pods[1].bound = true;
+  snapshot.pods[1].trouble = "ErrImagePull: not found";
+  EXPECT_THAT(condition(decide_at(snapshot), conditions::kRunning).message(),
+              ::testing::HasSubstr("ErrImagePull"));
+}
+
+TEST(Decide, ANewAuthorityOfTheReportServiceReachesThePlan) {
+  Snapshot snapshot = running_job();
+  snapshot.plan->reports_authority = "of the operator before";
+  EXPECT_THAT(effects_of(decide_at(snapshot)), ElementsAre("apply configmaps/train-plan"));
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing

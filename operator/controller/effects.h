@@ -1,0 +1,56 @@
+// What a decision asks for, as values. execute.h carries it out in this order: the status, then the effects
+// one after another, then the events.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "caravan/v1alpha1/job.pb.h"
+#include "kube/api/json.h"
+#include "kube/api/resource_path.h"
+#include "kube/events/event_series.h"
+
+namespace caravan::controller {
+
+// Never adopts: a name that a foreign object has is an error.
+struct CreateChild {
+  kube::Resource resource;
+  kube::Json object;
+};
+// Brings a child that is ours back to the intent, which holds its UID.
+struct ApplyChild {
+  kube::Resource resource;
+  kube::Json object;
+};
+// Makes an authority and one certificate, and a Secret with both. Their bytes differ each time, so they are
+// no part of the decision.
+struct CreateCertificates {};
+struct DeletePod {
+  std::string name;
+  std::string uid;
+};
+struct DeleteJob {};
+using Effect = std::variant<CreateChild, ApplyChild, CreateCertificates, DeletePod, DeleteJob>;
+
+struct Note {
+  kube::EventType type = kube::EventType::kNormal;
+  std::string reason = {};
+  std::string action = {};
+  std::string text = {};
+};
+
+struct Decision {
+  v1alpha1::JobStatus status = {};
+  std::vector<Effect> effects = {};
+  std::vector<Note> notes = {};
+  std::optional<std::chrono::milliseconds> look_again = {};  // when the answer may change by time alone
+
+  void look_again_in(std::chrono::milliseconds wait) {
+    if (!look_again || wait < *look_again) look_again = wait;
+  }
+};
+
+}  // namespace caravan::controller

@@ -1,0 +1,140 @@
+#include "operator/controller/execute.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <thread>
+
+#include "operator/api/names.h"
+#include "operator/children/certificates.h"
+
+namespace caravan::controller {
+namespace {
+
+constexpr std::size_t kAtOnce = 32;
+
+kube::ResourcePath path_of(const Job& job, const kube::Resource& resource) {
+  return {.resource = resource, .name_space = job.key.name_space};
+}
+
+tl::unexpected<ExecuteError> failed(const kube::ApiError& error) {
+  constexpr int kTooManyRequests = 429;
+  const bool refused = error.kind == kube::ErrorKind::kStatus && error.code >= 400 && error.code < 500 &&
+                       error.code != kTooManyRequests && !error.is_conflict() && !error.is_unauthorized();
+  return tl::unexpected(ExecuteError{.message = error.message, .refused = refused});
+}
+
+bool is_about_pods(const Effect& effect) {
+  if (std::holds_alternative<DeletePod>(effect)) return true;
+  const auto* create = std::get_if<CreateChild>(&effect);
+  return create != nullptr && create->resource == kube::kPods;
+}
+
+// All of them, each on a thread of its own; the first error.
+template <typename Do>
+Executed at_once(std::span<const Effect> effects, Do carry_out) {
+  std::vector<Executed> outcomes(effects.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < effects.size(); ++i)
+      threads.emplace_back([&, i] { outcomes[i] = carry_out(effects[i]); });
+    outcomes[0] = carry_out(effects[0]);
+  }
+  const auto bad = std::find_if(outcomes.begin(), outcomes.end(), [](const Executed& o) { return !o; });
+  return bad == outcomes.end() ? Executed{} : *bad;
+}
+
+}  // namespace
+
+Executed Executor::run(const CallContext& context, const Job& job, const Decision& decision) {
+  if (text_of(job.status) != text_of(decision.status)) {
+    if (Executed written = write_status(context, job, decision.status); !written) return written;
+  }
+  std::span<const Effect> rest(decision.effects);
+  std::size_t width = 1;
+  while (!rest.empty()) {
+    const auto other = std::find_if_not(rest.begin(), rest.end(), is_about_pods);
+    const auto pods = static_cast<std::size_t>(other - rest.begin());
+    const std::size_t count = std::clamp<std::size_t>(pods, 1, width);
+    const auto done = at_once(rest.first(count), [&](const Effect& e) { return carry_out(context, job, e); });
+    if (!done) return done;
+    if (pods > 0) width = std::min(2 * width, kAtOnce);
+    rest = rest.subspan(count);
+  }
+  return {};
+}
+
+Executed Executor::write_status(const CallContext& context, const Job& job,
+                                const v1alpha1::JobStatus& status) {
+  const auto written = client_.apply_status(context, path_of(job, kJobs), status_intent(job, status));
+  if (!written) return failed(written.error());
+  remember(job, kJobs, *written);
+  return {};
+}
+
+Executed Executor::carry_out(const CallContext& context, const Job& job, const Effect& effect) {
+  return std::visit([&](const auto& e) { return carry_out(context, job, e); }, effect);
+}
+
+Executed Executor::carry_out(const CallContext& context, const Job& job, const CreateChild& effect) {
+  const auto created = client_.create(context, path_of(job, effect.resource), effect.object);
+  if (created) {
+    remember(job, effect.resource, *created);
+    return {};
+  }
+  if (created.error().is_already_exists()) return check_ownership(context, job, effect);
+  return failed(created.error());
+}
+
+Executed Executor::carry_out(const CallContext& context, const Job& job, const ApplyChild& effect) {
+  const auto applied = client_.apply(context, path_of(job, effect.resource), effect.object);
+  if (!applied) return failed(applied.error());
+  remember(job, effect.resource, *applied);
+  return {};
+}
+
+// Secrets are not watched. One that is there already has the job's UID in its name: it was made before a
+// crash.
+Executed Executor::carry_out(const CallContext& context, const Job& job, const CreateCertificates&) {
+  const auto secret = certificates_intent(job);
+  if (!secret) return tl::unexpected(ExecuteError{.message = secret.error().message});
+  const auto created = client_.create(context, path_of(job, kSecrets), *secret);
+  if (created || created.error().is_already_exists()) return {};
+  return failed(created.error());
+}
+
+Executed Executor::carry_out(const CallContext& context, const Job& job, const DeletePod& effect) {
+  const auto removed = client_.remove(context, path_of(job, kube::kPods), effect.name, {.uid = effect.uid});
+  if (!removed && !removed.error().is_not_found() && !removed.error().is_conflict())
+    return failed(removed.error());
+  return {};
+}
+
+Executed Executor::carry_out(const CallContext& context, const Job& job, const DeleteJob&) {
+  const auto removed = client_.remove(context, path_of(job, kJobs), job.key.name, {.uid = job.uid});
+  if (!removed && !removed.error().is_not_found() && !removed.error().is_conflict())
+    return failed(removed.error());
+  return {};
+}
+
+Executed Executor::check_ownership(const CallContext& context, const Job& job, const CreateChild& effect) {
+  const std::string name = kube::key_of(effect.object).name;
+  const auto existing = client_.get(context, path_of(job, effect.resource), name);
+  if (!existing) return failed(existing.error());
+  if (kube::ownership_of(*existing, job.uid) == kube::Ownership::kOurs) {
+    remember(job, effect.resource, *existing);
+    return {};
+  }
+  return tl::unexpected(
+      ExecuteError{.message = fmt::format("{}/{} is there already and does not belong to this job; it is "
+                                          "left alone, delete it or rename the job",
+                                          effect.resource.plural, name),
+                   .refused = true});
+}
+
+void Executor::remember(const Job& job, const kube::Resource& resource, const kube::Json& written) {
+  writes_.wrote(job.uid, resource.plural, kube::version_of(written), clock_.now());
+}
+
+}  // namespace caravan::controller

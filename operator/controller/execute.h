@@ -1,0 +1,47 @@
+// Carries a decision out: the status first, then the effects in order, pods several at once.
+//
+// Stops at the first write that fails; the rest is decided again. Creations begin with one and double, so
+// that a quota that is used up costs one refused call. A name that is taken already is fine when the object
+// is the job's, and an error when it is not. Every write is remembered until the caches have seen it.
+#pragma once
+
+#include <string>
+
+#include "kube/client/client.h"
+#include "kube/watch/own_writes.h"
+#include "operator/controller/effects.h"
+#include "operator/controller/snapshot.h"
+
+namespace caravan::controller {
+
+struct ExecuteError {
+  std::string message;
+  bool refused = false;  // the server understood and said no: users should know
+};
+using Executed = tl::expected<void, ExecuteError>;
+
+class Executor {
+ public:
+  Executor(kube::Client& client, kube::OwnWrites& writes, Clock& clock)
+      : client_(client), writes_(writes), clock_(clock) {}
+
+  // `job`: as it was observed.
+  Executed run(const CallContext& context, const Job& job, const Decision& decision);
+
+ private:
+  Executed write_status(const CallContext& context, const Job& job, const v1alpha1::JobStatus& status);
+  Executed carry_out(const CallContext& context, const Job& job, const Effect& effect);
+  Executed carry_out(const CallContext& context, const Job& job, const CreateChild& effect);
+  Executed carry_out(const CallContext& context, const Job& job, const ApplyChild& effect);
+  Executed carry_out(const CallContext& context, const Job& job, const CreateCertificates& effect);
+  Executed carry_out(const CallContext& context, const Job& job, const DeletePod& effect);
+  Executed carry_out(const CallContext& context, const Job& job, const DeleteJob& effect);
+  Executed check_ownership(const CallContext& context, const Job& job, const CreateChild& effect);
+  void remember(const Job& job, const kube::Resource& resource, const kube::Json& written);
+
+  kube::Client& client_;
+  kube::OwnWrites& writes_;
+  Clock& clock_;
+};
+
+}  // namespace caravan::controller

@@ -1,0 +1,141 @@
+#include "operator/controller/failure_policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "operator/api/names.h"
+#include "operator/controller/conditions.h"
+
+namespace caravan::controller {
+namespace {
+
+using std::chrono::seconds;
+using v1alpha1::FailureRule;
+using Action = LossVerdict::Action;
+
+// An agent that ends by its own decision may have heard of the job's end before we do.
+constexpr seconds kResultMayFollow{30};
+constexpr int kFirstSignalExitCode = 128;
+
+struct Loss {
+  const PodView* pod = nullptr;  // null: gone without a trace
+  int node = 0;
+};
+
+bool ended_by_itself(const PodView& pod) {
+  return pod.ended() && pod.exit_code && *pod.exit_code < kFirstSignalExitCode && !pod.disrupted;
+}
+
+// The newest pod of a node, living ones first.
+const PodView* pod_of(const std::vector<PodView>& pods, int node) {
+  const PodView* best = nullptr;
+  for (const PodView& pod : pods) {
+    if (pod.node != node) continue;
+    if (best == nullptr || std::pair(pod.alive(), pod.attempt) >= std::pair(best->alive(), best->attempt))
+      best = &pod;
+  }
+  return best;
+}
+
+std::string describe(const Loss& loss) {
+  if (loss.pod == nullptr) return fmt::format("the pod of node {} is gone", loss.node);
+  const PodView& pod = *loss.pod;
+  if (pod.disrupted) return fmt::format("pod {} was preempted or evicted", pod.name);
+  if (pod.exit_code) return fmt::format("pod {} ended with exit code {}", pod.name, *pod.exit_code);
+  if (pod.gone_by) return fmt::format("pod {} was deleted", pod.name);
+  return fmt::format("pod {} failed", pod.name);
+}
+
+std::optional<FailureRule::Action> action_of_rules(const v1alpha1::FailurePolicy& policy,
+                                                   const std::string& reason) {
+  for (const FailureRule& rule : policy.rules_list()) {
+    if (rule.on_exit_codes().empty() && rule.on_reason() == reason) return rule.action();
+  }
+  return std::nullopt;
+}
+
+LossVerdict within_budget(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
+                          const std::string& reason, const std::string& what, TimePoint now) {
+  const int used = used_restarts(policy, status, now);
+  const int limit = policy.max_restarts();
+  if (used >= limit) {
+    return {.action = Action::kFail,
+            .reason = reasons::kMaxRestartsReached,
+            .message = fmt::format("{}, and {} of {} restarts are used up (failurePolicy.maxRestarts)", what,
+                                   used, limit)};
+  }
+  return {.action = Action::kRestart,
+          .reason = reason,
+          .message = fmt::format("{}; it is replaced, and the gang starts again ({} of {} restarts)", what,
+                                 used + 1, limit)};
+}
+
+LossVerdict judge(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, const Loss& loss,
+                  TimePoint now) {
+  const bool preempted = loss.pod != nullptr && loss.pod->disrupted;
+  const std::string reason = preempted ? reasons::kPreempted : reasons::kPodLost;
+  const std::string what = describe(loss);
+  switch (action_of_rules(policy, reason).value_or(FailureRule::Restart)) {
+    case FailureRule::Fail:
+      return {.action = Action::kFail,
+              .reason = reasons::kFailurePolicyMatched,
+              .message = fmt::format("{}, and failurePolicy.rules say to fail on {}", what, reason)};
+    case FailureRule::RestartIgnoringLimit:
+      return {.action = Action::kRestart,
+              .counts = false,
+              .reason = reason,
+              .message = what + "; it is replaced, and the gang starts again (not counted, by a rule)"};
+    default:
+      return within_budget(policy, status, reason, what, now);
+  }
+}
+
+bool window_is_over(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, TimePoint now) {
+  const auto start = to_time(status.restart_window_start());
+  return policy.window_seconds() > 0 && start && now - *start > seconds(policy.window_seconds());
+}
+
+}  // namespace
+
+LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
+                         const std::vector<PodView>& pods, int nodes, TimePoint now) {
+  const bool running = is_true(status, conditions::kRunning);
+  LossVerdict verdict;
+  for (int node = 0; node < nodes; ++node) {
+    const PodView* pod = pod_of(pods, node);
+    if (pod != nullptr && pod->alive()) continue;
+    const bool of_this_attempt = pod != nullptr && pod->attempt == status.attempt();
+    if (!running && !of_this_attempt) continue;
+    if (pod != nullptr && ended_by_itself(*pod) && pod->finished_at) {
+      const TimePoint judged_at = *pod->finished_at + kResultMayFollow;
+      if (now < judged_at) {
+        verdict.look_again = std::chrono::ceil<std::chrono::milliseconds>(judged_at - now);
+        continue;
+      }
+    }
+    return judge(spec.failure_policy(), status, {.pod = pod, .node = node}, now);
+  }
+  return verdict;
+}
+
+int used_restarts(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, TimePoint now) {
+  return window_is_over(policy, status, now) ? 0 : status.counted_restarts();
+}
+
+void count_restarts(const v1alpha1::FailurePolicy& policy, int attempt, bool counts, TimePoint now,
+                    v1alpha1::JobStatus& status) {
+  const int more = attempt - status.attempt();
+  if (more <= 0) return;
+  status.set_attempt(attempt);
+  status.set_restarts(status.restarts() + more);
+  if (!counts) return;
+  const bool begins = status.restart_window_start().empty() || window_is_over(policy, status, now);
+  if (begins) {
+    status.set_restart_window_start(to_text(now));
+    status.set_counted_restarts(0);
+  }
+  status.set_counted_restarts(status.counted_restarts() + more);
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,38 @@
+// Decides what follows when pods of a job are lost: whether the gang starts again, at whose cost, or the job
+// fails.
+//
+// Every restart makes a new attempt, and a loss belongs to the attempt it happened in, so it is counted once,
+// whether the operator sees the pod go first or the coordinator tells of it. A pod of an older attempt that
+// goes while the gang is not running belongs to the restart that is under way and is not counted. Rules of
+// failurePolicy come first, then the budget. The budget's window begins with the first restart that counts
+// and begins anew with the first one after its end. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/controller/snapshot.h"
+
+namespace caravan::controller {
+
+struct LossVerdict {
+  enum class Action { kNone, kRestart, kFail };
+  Action action = Action::kNone;
+  bool counts = true;  // against maxRestarts
+  std::string reason = {};
+  std::string message = {};
+  std::optional<std::chrono::milliseconds> look_again = {};
+};
+
+LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
+                         const std::vector<PodView>& pods, int nodes, TimePoint now);
+
+// How much of the budget is used up now.
+int used_restarts(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, TimePoint now);
+
+// Attempts up to `attempt` are over or under way; the ones that were not known before are restarts.
+void count_restarts(const v1alpha1::FailurePolicy& policy, int attempt, bool counts, TimePoint now,
+                    v1alpha1::JobStatus& status);
+
+}  // namespace caravan::controller

@@ -1,0 +1,42 @@
+#include "operator/controller/observe.h"
+
+#include <algorithm>
+
+#include "operator/api/names.h"
+#include "operator/children/job_objects.h"
+#include "operator/controller/pod_view.h"
+
+namespace caravan::controller {
+namespace {
+
+// The child of that name, when it is this job's and not one of an earlier job of the same name.
+kube::ObjectPtr own_child(const kube::Store& store, const Job& job, const std::string& name) {
+  kube::ObjectPtr found = store.get({job.key.name_space, name});
+  if (found && kube::controller_uid_of(*found) == job.uid && !kube::is_being_deleted(*found)) return found;
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const kube::ObjectKey& key) {
+  const kube::ObjectPtr object = caches.jobs.get(key);
+  if (!object) return std::nullopt;
+  Snapshot snapshot{.job = reader.read(*object)};
+  const Job& job = snapshot.job;
+  for (const kube::ObjectPtr& pod : caches.pods.owned_by(job.uid)) snapshot.pods.push_back(read_pod(*pod));
+  std::sort(snapshot.pods.begin(), snapshot.pods.end(), [](const PodView& a, const PodView& b) {
+    return std::tie(a.node, a.attempt, a.name) < std::tie(b.node, b.attempt, b.name);
+  });
+  if (const kube::ObjectPtr plan = own_child(caches.config_maps, job, plan_name(job))) {
+    snapshot.plan = {.uid = kube::uid_of(*plan),
+                     .plan = kube::text_at(*plan, {"data", kPlanKey}),
+                     .reports_authority = kube::text_at(*plan, {"data", kReportsAuthorityKey})};
+  }
+  snapshot.has_service = own_child(caches.services, job, key.name) != nullptr;
+  snapshot.has_account = own_child(caches.accounts, job, key.name) != nullptr;
+  snapshot.has_network_policy = own_child(caches.network_policies, job, key.name) != nullptr;
+  for (const kube::ObjectPtr& node : caches.nodes.all()) snapshot.nodes.push_back(read_node(*node));
+  return snapshot;
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,26 @@
+// From the caches to one snapshot of a job.
+#pragma once
+
+#include <optional>
+
+#include "kube/watch/store.h"
+#include "operator/api/job_reader.h"
+#include "operator/controller/snapshot.h"
+
+namespace caravan::controller {
+
+// The local copies of what the operator watches. They outlive this.
+struct Caches {
+  const kube::Store& jobs;
+  const kube::Store& pods;
+  const kube::Store& services;
+  const kube::Store& config_maps;
+  const kube::Store& accounts;
+  const kube::Store& network_policies;
+  const kube::Store& nodes;
+};
+
+// Nothing when there is no such job. Without progress and trouble, which do not come from the API server.
+std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const kube::ObjectKey& key);
+
+}  // namespace caravan::controller

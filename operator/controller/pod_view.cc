@@ -1,0 +1,107 @@
+#include "operator/controller/pod_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "common/quantity.h"
+#include "operator/api/names.h"
+
+namespace caravan::controller {
+namespace {
+
+using kube::Json;
+using kube::JsonArray;
+
+const JsonArray& array_at(const Json& from, kube::JsonPath path) {
+  static const JsonArray kNothing;
+  const Json* found = kube::find(from, path);
+  return found != nullptr && found->is_array() ? found->get_array() : kNothing;
+}
+
+int number(const std::string& text, int otherwise) {
+  int value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+PodPhase phase_of(const std::string& phase) {
+  if (phase == "Pending") return PodPhase::kPending;
+  if (phase == "Running") return PodPhase::kRunning;
+  if (phase == "Succeeded") return PodPhase::kSucceeded;
+  if (phase == "Failed") return PodPhase::kFailed;
+  return PodPhase::kUnknown;
+}
+
+const Json* condition_of(const Json& object, std::string_view type) {
+  for (const Json& condition : array_at(object, {"status", "conditions"})) {
+    if (kube::text_at(condition, {"type"}) == type) return &condition;
+  }
+  return nullptr;
+}
+
+bool has_condition(const Json& object, std::string_view type, std::string_view status) {
+  const Json* condition = condition_of(object, type);
+  return condition != nullptr && kube::text_at(*condition, {"status"}) == status;
+}
+
+bool is_disrupted(const Json& pod) {
+  constexpr std::array<std::string_view, 4> kReasons{"Evicted", "Preempting", "NodeLost", "Terminated"};
+  const std::string reason = kube::text_at(pod, {"status", "reason"});
+  return has_condition(pod, "DisruptionTarget", "True") ||
+         std::find(kReasons.begin(), kReasons.end(), reason) != kReasons.end();
+}
+
+void read_container(const Json& status, PodView& view) {
+  if (const Json* ended = kube::find(status, {"state", "terminated"})) {
+    if (const auto code = kube::integer_at(*ended, {"exitCode"})) view.exit_code = static_cast<int>(*code);
+    view.finished_at = to_time(kube::text_at(*ended, {"finishedAt"}));
+    view.last_words = kube::text_at(*ended, {"message"});
+  }
+  const std::string waiting = kube::text_at(status, {"state", "waiting", "reason"});
+  if (waiting.empty() || waiting == "ContainerCreating" || waiting == "PodInitializing") return;
+  view.trouble = fmt::format("{}: {}", waiting, kube::text_at(status, {"state", "waiting", "message"}));
+}
+
+}  // namespace
+
+PodView read_pod(const Json& object) {
+  PodView view;
+  view.name = kube::key_of(object).name;
+  view.uid = kube::uid_of(object);
+  view.node = number(kube::text_at(object, {"metadata", "labels", labels::kNodeIndex}), -1);
+  view.attempt = number(kube::text_at(object, {"metadata", "labels", labels::kAttempt}), 0);
+  view.phase = phase_of(kube::text_at(object, {"status", "phase"}));
+  view.bound = !kube::text_at(object, {"spec", "nodeName"}).empty();
+  view.gone_by = to_time(kube::text_at(object, {"metadata", "deletionTimestamp"}));
+  view.disrupted = is_disrupted(object);
+  for (const Json& container : array_at(object, {"status", "containerStatuses"}))
+    read_container(container, view);
+  const Json* scheduled = condition_of(object, "PodScheduled");
+  if (scheduled != nullptr && kube::text_at(*scheduled, {"status"}) == "False")
+    view.trouble = kube::text_at(*scheduled, {"message"});
+  return view;
+}
+
+NodeView read_node(const Json& object) {
+  NodeView view;
+  view.name = kube::key_of(object).name;
+  if (const Json* all = kube::find(object, {"metadata", "labels"}); all != nullptr && all->is_object()) {
+    for (const auto& label : all->get_object()) {
+      if (label.value().is_string()) view.labels[label.key()] = std::string(label.value().get_string());
+    }
+  }
+  if (const Json* all = kube::find(object, {"status", "allocatable"}); all != nullptr && all->is_object()) {
+    for (const auto& resource : all->get_object()) {
+      if (!resource.value().is_string()) continue;
+      const auto amount = parse_quantity(std::string(resource.value().get_string()));
+      if (amount) view.allocatable[resource.key()] = *amount;
+    }
+  }
+  view.usable = has_condition(object, "Ready", "True") && !kube::flag_at(object, {"spec", "unschedulable"});
+  return view;
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,12 @@
+// Pods and nodes as decisions see them, read from the API server's objects. Absent or strange fields read as
+// nothing.
+#pragma once
+
+#include "operator/controller/snapshot.h"
+
+namespace caravan::controller {
+
+PodView read_pod(const kube::Json& object);
+NodeView read_node(const kube::Json& object);
+
+}  // namespace caravan::controller

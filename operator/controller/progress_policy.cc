@@ -1,0 +1,114 @@
+#include "operator/controller/progress_policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/json.h"
+#include "common/quantity.h"
+#include "operator/api/names.h"
+#include "operator/controller/conditions.h"
+#include "operator/controller/failure_policy.h"
+
+namespace caravan::controller {
+namespace {
+
+using End = EndVerdict::End;
+
+constexpr std::chrono::seconds kBetweenWrites{30};
+constexpr double kMostSeconds = 2e9;
+
+EndVerdict end_of(const v1alpha1::JobResult& result) {
+  if (result.result() == "Complete")
+    return {.end = End::kComplete, .reason = reasons::kStepsReached, .message = result.message()};
+  if (result.result() == "Failed")
+    return {.end = End::kFailed, .reason = result.reason(), .message = result.message()};
+  return {};  // interrupted: its pods end, which is a loss
+}
+
+// Reasons of the condition Restarting, of which the coordinator has more.
+std::string restart_reason(const std::string& told) {
+  for (const char* known : {reasons::kPodLost, reasons::kPreempted, reasons::kStalled}) {
+    if (told == known) return known;
+  }
+  return reasons::kRankFailed;
+}
+
+std::int64_t fullest(const v1alpha1::JobStep& step) {
+  const auto& peaks = step.peak_bytes_per_rank();
+  return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end());
+}
+
+void show_step(const v1alpha1::JobSpec& spec, const v1alpha1::JobStep& step, TimePoint now,
+               v1alpha1::ProgressStatus& shown) {
+  const int steps = spec.training().steps();
+  const double remaining = std::min(std::max(0, steps - step.step()) * step.seconds(), kMostSeconds);
+  shown.Clear();
+  shown.set_step(step.step());
+  shown.set_steps(steps);
+  shown.set_percent(static_cast<int>(std::int64_t{100} * step.step() / std::max(1, steps)));
+  shown.set_estimated_remaining_seconds(static_cast<int>(std::ceil(remaining)));
+  if (std::isfinite(step.loss())) shown.set_loss(json_number(step.loss()));
+  if (step.has_mfu()) shown.set_mfu_percent(fmt::format("{:.1f}", 100 * step.mfu()));
+  shown.set_tokens_per_second(fmt::format("{:.0f}", step.tokens_per_second()));
+  if (const std::int64_t peak = fullest(step); peak > 0)
+    shown.set_peak_memory_per_device(readable_quantity(peak));
+  shown.set_last_update_time(to_text(now));
+}
+
+}  // namespace
+
+EndVerdict judge_end(const std::optional<JobProgress>& progress, const std::vector<PodView>& pods) {
+  if (progress && progress->result) {
+    if (EndVerdict verdict = end_of(*progress->result); verdict.end != End::kNone) return verdict;
+  }
+  for (const PodView& pod : pods) {
+    if (pod.node != 0 || !pod.ended()) continue;
+    const auto result = from_json<v1alpha1::JobResult>(pod.last_words);
+    if (result) {
+      if (EndVerdict verdict = end_of(*result); verdict.end != End::kNone) return verdict;
+    }
+    if (pod.phase == PodPhase::kSucceeded)
+      return {.end = End::kComplete, .reason = reasons::kStepsReached, .message = "all steps are done"};
+  }
+  return {};
+}
+
+void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress, int generation,
+                     TimePoint now, v1alpha1::JobStatus& status) {
+  Conditions conditions(status, generation, now);
+  const auto& event = progress.event;
+  if (event && event->restarting() && event->attempt() >= status.attempt()) {
+    count_restarts(spec.failure_policy(), event->attempt() + 1, true, now, status);
+    conditions.set(conditions::kRestarting, true, restart_reason(event->reason()), event->message());
+    conditions.clear(conditions::kRunning, reasons::kRendezvous, "the ranks are being started again");
+    if (event->reason() == reasons::kStalled)
+      conditions.set(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event->message());
+  }
+  if (progress.attempt < status.attempt() || progress.attempt == 0) return;
+  count_restarts(spec.failure_policy(), progress.attempt, true, now, status);
+  conditions.clear(conditions::kRestarting, reasons::kAttemptStarted,
+                   fmt::format("attempt {} has started", progress.attempt));
+  if (!progress.step) {
+    conditions.set(conditions::kRunning, true, reasons::kRendezvous,
+                   fmt::format("attempt {}: the ranks start", progress.attempt));
+    return;
+  }
+  conditions.set(conditions::kRunning, true, reasons::kStepsAdvancing,
+                 fmt::format("attempt {} makes steps", progress.attempt));
+  conditions.clear(conditions::kStalled, reasons::kStepsAdvancing, "steps are made again");
+}
+
+ShownProgress show_progress(const v1alpha1::JobSpec& spec, const JobProgress& progress, bool urgent,
+                            TimePoint now, v1alpha1::JobStatus& status) {
+  if (!progress.step || progress.step->step() == status.progress().step()) return {};
+  const auto last = to_time(status.progress().last_update_time());
+  if (!urgent && last && now < *last + kBetweenWrites) {
+    return {.look_again = std::chrono::ceil<std::chrono::milliseconds>(*last + kBetweenWrites - now)};
+  }
+  show_step(spec, *progress.step, now, *status.mutable_progress());
+  return {};
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,36 @@
+// Decides what a job's status says of its run: attempts, steps, failures that its coordinator told of, and
+// the end.
+//
+// Reports may come twice, late or never: attempts only grow, and the last words of the pod of node 0 say how
+// the job ended when no report did. Steps are shown at most every 30 s, everything else at once. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/controller/snapshot.h"
+
+namespace caravan::controller {
+
+struct EndVerdict {
+  enum class End { kNone, kComplete, kFailed };
+  End end = End::kNone;
+  std::string reason = {};
+  std::string message = {};
+};
+
+EndVerdict judge_end(const std::optional<JobProgress>& progress, const std::vector<PodView>& pods);
+
+// Brings attempts and the conditions Running, Restarting and Stalled up to what was reported.
+void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress, int generation,
+                     TimePoint now, v1alpha1::JobStatus& status);
+
+struct ShownProgress {
+  std::optional<std::chrono::milliseconds> look_again = {};  // there is more to show by then
+};
+// urgent: something else of the status changes with it.
+ShownProgress show_progress(const v1alpha1::JobSpec& spec, const JobProgress& progress, bool urgent,
+                            TimePoint now, v1alpha1::JobStatus& status);
+
+}  // namespace caravan::controller

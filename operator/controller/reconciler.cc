@@ -1,0 +1,111 @@
+#include "operator/controller/reconciler.h"
+
+#include "operator/api/names.h"
+#include "operator/controller/decide.h"
+
+namespace caravan::controller {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How soon to look again when only the caches are behind; a change that arrives comes first.
+constexpr auto kCachesCatchUp = 100ms;
+
+}  // namespace
+
+Reconciler::Reconciler(Caches caches, kube::Client& client, Clock& clock, Settings settings, Outside outside)
+    : caches_(caches),
+      clock_(clock),
+      settings_(std::move(settings)),
+      outside_(std::move(outside)),
+      executor_(client, writes_, clock) {}
+
+tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const CallContext& context,
+                                                                       const kube::ObjectKey& key) {
+  const kube::ObjectPtr object = caches_.jobs.get(key);
+  if (!object) {
+    forget(key);
+    return kube::Action::done();
+  }
+  const std::string uid = kube::uid_of(*object);
+  if (!caches_are_current(uid)) return kube::Action::requeue(kCachesCatchUp);
+
+  std::optional<Snapshot> snapshot = observe(caches_, reader_, key);
+  if (!snapshot || snapshot->job.uid != uid) return kube::Action::requeue(kCachesCatchUp);
+  snapshot->progress = outside_.progress(uid);
+  snapshot->trouble = trouble_of(uid);
+  {
+    const std::scoped_lock lock(mutex_);
+    uids_[key] = uid;
+  }
+
+  const Decision decision = decide(*snapshot, settings_, clock_.wall_now());
+  const Executed executed = executor_.run(context, snapshot->job, decision);
+  if (executed || executed.error().refused) record(snapshot->job, decision.notes);
+  if (!executed) {
+    if (executed.error().refused) set_trouble(uid, executed.error().message);
+    return tl::unexpected(kube::ReconcileError{.message = executed.error().message});
+  }
+  if (!snapshot->trouble.empty()) {
+    set_trouble(uid, "");
+    return kube::Action::requeue(kCachesCatchUp);  // the condition still tells of it
+  }
+  return decision.look_again ? kube::Action::requeue(*decision.look_again) : kube::Action::done();
+}
+
+bool Reconciler::caches_are_current(const std::string& job_uid) {
+  const std::map<std::string, const kube::Store*> by_plural{
+      {kJobs.plural, &caches_.jobs},
+      {kube::kPods.plural, &caches_.pods},
+      {kServices.plural, &caches_.services},
+      {kConfigMaps.plural, &caches_.config_maps},
+      {kServiceAccounts.plural, &caches_.accounts},
+      {kNetworkPolicies.plural, &caches_.network_policies}};
+  return writes_.seen(
+      job_uid,
+      {.resource_version =
+           [&](const std::string& plural) { return by_plural.at(plural)->resource_version(); },
+       .holds = [](const std::string&) { return false; }},
+      clock_.now());
+}
+
+std::string Reconciler::trouble_of(const std::string& job_uid) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = trouble_.find(job_uid);
+  return found == trouble_.end() ? "" : found->second;
+}
+
+void Reconciler::set_trouble(const std::string& job_uid, const std::string& trouble) {
+  const std::scoped_lock lock(mutex_);
+  if (trouble.empty()) {
+    trouble_.erase(job_uid);
+  } else {
+    trouble_[job_uid] = trouble;
+  }
+}
+
+void Reconciler::record(const Job& job, const std::vector<Note>& notes) {
+  for (const Note& note : notes) {
+    outside_.record({.regarding = job.reference,
+                     .type = note.type,
+                     .reason = note.reason,
+                     .action = note.action,
+                     .note = note.text});
+  }
+}
+
+void Reconciler::forget(const kube::ObjectKey& key) {
+  std::string uid;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto known = uids_.extract(key);
+    if (known.empty()) return;
+    uid = known.mapped();
+    trouble_.erase(uid);
+  }
+  writes_.forget(uid);
+  reader_.forget(uid);
+  outside_.forget(uid);
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,52 @@
+// One run of the controller for one job: observe, decide, execute.
+//
+// A run is put off while the caches have not seen our own last writes, so that nobody decides on an older
+// picture. Events leave only after everything was carried out as far as it goes; a refusal of the server
+// becomes part of the next snapshot, and so of the job's conditions.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "kube/queue/reconcile_loop.h"
+#include "operator/controller/execute.h"
+#include "operator/controller/observe.h"
+#include "operator/controller/settings.h"
+
+namespace caravan::controller {
+
+class Reconciler {
+ public:
+  struct Outside {
+    std::function<std::optional<JobProgress>(const std::string& job_uid)> progress;
+    std::function<void(const std::string& job_uid)> forget;
+    std::function<void(kube::EventNote)> record;
+  };
+
+  Reconciler(Caches caches, kube::Client& client, Clock& clock, Settings settings, Outside outside);
+
+  tl::expected<kube::Action, kube::ReconcileError> reconcile(const CallContext& context,
+                                                             const kube::ObjectKey& key);
+
+ private:
+  bool caches_are_current(const std::string& job_uid);
+  std::string trouble_of(const std::string& job_uid);
+  void set_trouble(const std::string& job_uid, const std::string& trouble);
+  void record(const Job& job, const std::vector<Note>& notes);
+  void forget(const kube::ObjectKey& key);
+
+  Caches caches_;
+  Clock& clock_;
+  Settings settings_;
+  Outside outside_;
+  JobReader reader_;
+  kube::OwnWrites writes_;
+  Executor executor_;
+  std::mutex mutex_;
+  std::map<std::string, std::string> trouble_;   // by job UID
+  std::map<kube::ObjectKey, std::string> uids_;  // of jobs that were seen
+};
+
+}  // namespace caravan::controller

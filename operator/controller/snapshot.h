@@ -1,0 +1,62 @@
+// Everything that one decision about a job depends on, as values: the job, its children, the nodes of the
+// cluster, and what its coordinator reported. Made by observe.h.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/api/job_object.h"
+#include "operator/service/job_progress.h"
+
+namespace caravan::controller {
+
+enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
+
+struct PodView {
+  std::string name = {};
+  std::string uid = {};
+  int node = 0;     // index within the job
+  int attempt = 1;  // the one that it was made for
+  PodPhase phase = PodPhase::kPending;
+  bool bound = false;                     // to a machine
+  std::optional<TimePoint> gone_by = {};  // being deleted, and when its grace is over
+  bool disrupted = false;                 // by preemption, eviction or the loss of its machine
+  std::optional<int> exit_code = {};      // 128 + signal for a signal
+  std::optional<TimePoint> finished_at = {};
+  std::string last_words = {};  // termination message of its agent
+  std::string trouble = {};     // why it does not start, in the words of the cluster
+
+  bool ended() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }
+  bool alive() const { return !ended() && !gone_by; }
+};
+
+struct NodeView {
+  std::string name = {};
+  std::map<std::string, std::string> labels = {};
+  std::map<std::string, std::int64_t> allocatable = {};
+  bool usable = true;  // ready and open for new pods
+};
+
+// The ConfigMap with the plan.
+struct PlanView {
+  std::string uid = {};
+  std::string plan = {};               // JobPlan, JSON
+  std::string reports_authority = {};  // PEM
+};
+
+struct Snapshot {
+  Job job = {};
+  std::vector<PodView> pods = {};  // by node, then attempt
+  std::optional<PlanView> plan = {};
+  bool has_service = false;
+  bool has_account = false;
+  bool has_network_policy = false;
+  std::vector<NodeView> nodes = {};  // by name
+  std::optional<JobProgress> progress = {};
+  std::string trouble = {};  // why the last change to the cluster was refused; empty after one that was not
+};
+
+}  // namespace caravan::controller

@@ -1,0 +1,43 @@
+#include "operator/controller/story.h"
+
+#include "operator/api/names.h"
+#include "operator/controller/conditions.h"
+
+namespace caravan::controller {
+namespace {
+
+bool is_bad_news(const v1alpha1::Condition& condition) {
+  const bool is_true = condition.status() == "True";
+  if (condition.type() == conditions::kPlanned) return !is_true;
+  return is_true && (condition.type() == conditions::kFailed || condition.type() == conditions::kRestarting ||
+                     condition.type() == conditions::kStalled);
+}
+
+// That something is not so any more follows from what is so now.
+bool is_worth_telling(const v1alpha1::Condition& condition) {
+  return condition.status() == "True" || condition.type() == conditions::kPlanned ||
+         condition.type() == conditions::kScheduled;
+}
+
+bool is_new(const v1alpha1::Condition* before, const v1alpha1::Condition& after) {
+  if (before == nullptr || before->status() != after.status() || before->reason() != after.reason())
+    return true;
+  return after.type() == conditions::kRestarting && before->message() != after.message();
+}
+
+}  // namespace
+
+std::vector<Note> story_of(const v1alpha1::JobStatus& before, const v1alpha1::JobStatus& after) {
+  std::vector<Note> notes;
+  for (const v1alpha1::Condition& condition : after.conditions()) {
+    if (!is_worth_telling(condition) || !is_new(find_condition(before, condition.type()), condition))
+      continue;
+    notes.push_back({.type = is_bad_news(condition) ? kube::EventType::kWarning : kube::EventType::kNormal,
+                     .reason = condition.reason(),
+                     .action = condition.type(),
+                     .text = condition.message()});
+  }
+  return notes;
+}
+
+}  // namespace caravan::controller

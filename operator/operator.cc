@@ -1,0 +1,259 @@
+#include "operator/operator.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "common/certificates.h"
+#include "common/http_server.h"
+#include "common/process.h"
+#include "kube/client/client.h"
+#include "kube/config/config_credentials.h"
+#include "kube/config/in_cluster.h"
+#include "kube/config/kubeconfig.h"
+#include "kube/election/elector.h"
+#include "kube/events/event_recorder.h"
+#include "kube/queue/reconcile_loop.h"
+#include "kube/transport/pooled_transport.h"
+#include "operator/api/names.h"
+#include "operator/caches.h"
+#include "operator/controller/reconciler.h"
+#include "operator/metrics.h"
+#include "operator/service/report_server.h"
+#include "operator/service/token_check.h"
+
+namespace caravan::controller {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kFlushEvents = 2s;
+constexpr auto kReleaseLease = 5s;
+constexpr std::chrono::hours kAuthorityLifetime{24 * 365};
+
+Result<kube::ClientConfig> load_config(const OperatorOptions& options) {
+  if (options.kubeconfig.empty()) return kube::in_cluster_config();
+  return kube::load_kubeconfig({options.kubeconfig}, "", kube::read_json_document);
+}
+
+kube::ClientOptions client_options(const std::string& base_path) {
+  return {.user_agent = "caravan-operator",
+          .field_manager = kFieldManager,
+          .status_field_manager = kStatusFieldManager,
+          .base_path = base_path};
+}
+
+// Who signed the certificate of the report service. Made anew by each process: running jobs learn of it
+// through their plan, which agents read again.
+struct Identity {
+  KeyPair authority;
+  KeyPair server;
+};
+
+Result<Identity> make_identity(const std::string& reports_address) {
+  const std::string host = reports_address.substr(0, reports_address.rfind(':'));
+  auto authority = make_authority("caravan-operator authority", kAuthorityLifetime);
+  if (!authority) return tl::unexpected(authority.error());
+  const bool is_address = host.find_first_not_of("0123456789.") == std::string::npos || host.front() == '[';
+  CertificateRequest request{.common_name = "caravan-operator", .lifetime = kAuthorityLifetime};
+  (is_address ? request.addresses : request.dns_names).push_back(host);
+  auto server = issue_certificate(*authority, request);
+  if (!server) return tl::unexpected(server.error());
+  return Identity{.authority = std::move(*authority), .server = std::move(*server)};
+}
+
+HttpReply text_reply(bool good, const std::string& text) {
+  return {.content_type = "text/plain; charset=utf-8",
+          .body = text + "\n",
+          .status = good ? "200 OK" : "503 Service Unavailable"};
+}
+
+class Operator {
+ public:
+  Operator(const OperatorOptions& options, kube::ClientConfig config)
+      : options_(options),
+        config_(std::move(config)),
+        credentials_(config_, clock_),
+        transport_(
+            {.server = config_.server, .proxy = config_.proxy, .verified_name = config_.tls_server_name},
+            credentials_, clock_),
+        reader_(transport_, credentials_, clock_, kube::system_random(), client_options(config_.base_path),
+                metrics_),
+        elector_(reader_, clock_, kube::system_random(), metrics_, election_config()),
+        client_(reader_.with(gated_options())),
+        queue_(clock_, {.longest_retry = 30s}),
+        caches_(reader_, clock_, metrics_,
+                {.name_space = options.name_space, .read_nodes = options.read_nodes},
+                [this](const kube::ObjectKey& key) { queue_.add(key); }),
+        events_(client_, clock_, metrics_, {.controller = kController, .instance = identity_}),
+        board_(clock_, [this](const kube::ObjectKey& key) { queue_.add(key); }),
+        tokens_(client_, caches_.stores().pods) {
+    metrics_.set_sources({.jobs = &caches_.stores().jobs,
+                          .queue_depth = [this] { return queue_.depth(); },
+                          .queue_oldest_seconds =
+                              [this] { return std::chrono::duration<double>(queue_.oldest_wait()).count(); },
+                          .is_leader = [this] { return elector_.may_write(); }});
+  }
+
+  Result<ExitCode> run(int signal_fd) {
+    if (Status started = start_probes(); !started) return tl::unexpected(started.error());
+    caches_.start();
+    UniqueFd elected(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    std::jthread election([&](const std::stop_token& stop) { take_part(stop, elected.get()); });
+    if (wait_for(signal_fd, elected.get())) {
+      if (Status started = lead(signal_fd); !started) return tl::unexpected(started.error());
+    }
+    spdlog::info("stopping");
+    end_at_once_on_signal(signal_fd);
+    stop(election);
+    return ExitCode::kDone;
+  }
+
+ private:
+  kube::ElectionConfig election_config() const {
+    return {.identity = identity_,
+            .lease_duration = options_.lease_duration,
+            .renew_deadline = options_.renew_deadline,
+            .retry_period = options_.retry_period,
+            .lease = {options_.lease_namespace, options_.lease_name}};
+  }
+
+  kube::ClientOptions gated_options() {
+    kube::ClientOptions options = client_options(config_.base_path);
+    options.may_write = [this] { return elector_.may_write(); };
+    return options;
+  }
+
+  Status start_probes() {
+    auto server = HttpServer::start(options_.http, [this](std::string_view path) { return answer(path); });
+    if (!server) return bad_input("--http: " + server.error().message);
+    probes_.emplace(std::move(*server));
+    spdlog::info("probes and metrics at http://{}", probes_->address());
+    return {};
+  }
+
+  std::optional<HttpReply> answer(std::string_view path) const {
+    if (path == "/metrics") return HttpReply{"text/plain; version=0.0.4; charset=utf-8", metrics_.text()};
+    if (path == "/healthz")
+      return elector_.healthy() ? text_reply(true, "ok") : text_reply(false, "the election hangs");
+    if (path == "/readyz")
+      return caches_.synced() ? text_reply(true, "ok") : text_reply(false, "the caches are not filled yet");
+    return std::nullopt;
+  }
+
+  // Losing the lease is final: whoever has it now acts already.
+  void take_part(const std::stop_token& stop, int elected_fd) {
+    const auto outcome = elector_.run(stop, [elected_fd] { eventfd_write(elected_fd, 1); });
+    if (outcome != kube::Elector::Outcome::kLost) return;
+    spdlog::error("the lease {} is lost; ending at once", to_string(election_config().lease));
+    spdlog::shutdown();
+    std::_Exit(static_cast<int>(ExitCode::kJobFailed));
+  }
+
+  // True: elected. False: a signal came first.
+  static bool wait_for(int signal_fd, int elected_fd) {
+    std::array<pollfd, 2> events{pollfd{signal_fd, POLLIN, 0}, pollfd{elected_fd, POLLIN, 0}};
+    while (poll(events.data(), events.size(), -1) < 0) {
+    }
+    return !read_signal(signal_fd);
+  }
+
+  Status lead(int signal_fd) {
+    spdlog::info("leading as {}", identity_);
+    Settings settings{.worker_image = options_.worker_image, .reports_address = options_.reports_address};
+    if (!options_.reports_address.empty()) {
+      const auto identity = make_identity(options_.reports_address);
+      if (!identity) return tl::unexpected(identity.error());
+      settings.reports_authority = identity->authority.certificate_pem;
+      auto server = ReportServer::start(
+          options_.reports_listen, identity->server,
+          [this](const std::string& token) { return tokens_.check({.deadline = clock_.now() + 10s}, token); },
+          board_);
+      if (!server) return tl::unexpected(server.error());
+      reports_ = std::move(*server);
+    }
+    start_loop(settings);
+    pollfd signal{signal_fd, POLLIN, 0};
+    while (poll(&signal, 1, -1) < 0) {
+    }
+    read_signal(signal_fd);
+    return {};
+  }
+
+  void start_loop(const Settings& settings) {
+    reconciler_ = std::make_unique<Reconciler>(
+        caches_.stores(), client_, clock_, settings,
+        Reconciler::Outside{.progress = [this](const std::string& uid) { return board_.progress_of(uid); },
+                            .forget = [this](const std::string& uid) { board_.forget(uid); },
+                            .record = [this](kube::EventNote note) { events_.record(std::move(note)); }});
+    loop_ = std::make_unique<kube::ReconcileLoop>(
+        queue_, clock_, kube::system_random(), metrics_, kube::ReconcileOptions{.workers = options_.workers},
+        [this](const CallContext& context, const kube::ObjectKey& key) {
+          return reconciler_->reconcile(context, key);
+        },
+        [this] { return caches_.job_keys(); });
+    if (!caches_.synced()) spdlog::info("waiting for the caches");
+    starter_ = std::jthread([this](const std::stop_token& stop) {
+      if (!caches_.wait_until_synced({.stop = stop})) return;
+      for (const kube::ObjectKey& key : caches_.job_keys()) queue_.add(key, kube::Urgency::kBackground);
+      loop_->start();
+    });
+  }
+
+  void end_at_once_on_signal(int signal_fd) {
+    std::thread([signal_fd] {
+      pollfd signal{signal_fd, POLLIN, 0};
+      while (poll(&signal, 1, -1) < 0) {
+      }
+      std::_Exit(static_cast<int>(ExitCode::kInterrupted));
+    }).detach();
+  }
+
+  void stop(std::jthread& election) {
+    starter_ = {};
+    if (loop_) loop_->stop();
+    reports_.reset();
+    if (elector_.may_write()) events_.flush({.deadline = clock_.now() + kFlushEvents});
+    election.request_stop();
+    election.join();
+    const auto released = elector_.release({.deadline = clock_.now() + kReleaseLease});
+    if (!released) spdlog::warn("the lease could not be given back: {}", released.error().message);
+  }
+
+  OperatorOptions options_;
+  kube::ClientConfig config_;
+  const std::string identity_ = kube::process_identity();
+  SystemClock clock_;
+  Metrics metrics_;
+  kube::ConfigCredentials credentials_;
+  kube::PooledTransport transport_;
+  kube::Client reader_;  // for what a standby does, too
+  kube::Elector elector_;
+  kube::Client client_;  // writes with the lease only
+  kube::WorkQueue queue_;
+  WatchedCaches caches_;
+  kube::EventRecorder events_;
+  ProgressBoard board_;
+  TokenCheck tokens_;
+  std::unique_ptr<ReportServer> reports_;
+  std::unique_ptr<Reconciler> reconciler_;
+  std::unique_ptr<kube::ReconcileLoop> loop_;
+  std::jthread starter_;
+  std::optional<HttpServer> probes_;
+};
+
+}  // namespace
+
+Result<ExitCode> run_operator(const OperatorOptions& options, int signal_fd) {
+  auto config = load_config(options);
+  if (!config) return tl::unexpected(config.error());
+  for (const std::string& warning : config->warnings) spdlog::warn("{}", warning);
+  Operator process(options, std::move(*config));
+  return process.run(signal_fd);
+}
+
+}  // namespace caravan::controller

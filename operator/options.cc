@@ -1,0 +1,90 @@
+#include "operator/options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "common/version.h"
+
+namespace caravan::controller {
+namespace {
+
+constexpr char kDescription[] =
+    "Runs LlamaTrainingJobs on Kubernetes: plans them, makes and replaces their pods, and shows their "
+    "progress. "
+    "Of several of these, one leads and the others wait.";
+
+std::string check_host_port(const std::string& address) {
+  const auto colon = address.rfind(':');
+  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
+  const bool digits =
+      !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string::npos;
+  if (colon == 0 || !digits || std::stoi(port) > 65535) return "'" + address + "' is not HOST:PORT";
+  return "";
+}
+
+void declare_cluster(CLI::App& app, OperatorOptions& options) {
+  app.add_option("--kubeconfig", options.kubeconfig,
+                 "How to reach the API server, in JSON; absent: as the pod that this runs in")
+      ->type_name("FILE");
+  app.add_option("--namespace", options.name_space, "Serve the jobs of this namespace only")
+      ->envname("CARAVAN_NAMESPACE");
+  app.add_option(
+         "--read-nodes", options.read_nodes,
+         "Read devices from the nodes for jobs that do not describe them; needs rights on the cluster")
+      ->default_str("true");
+  app.add_option("--lease-namespace", options.lease_namespace, "Where the lease of the leader is")
+      ->envname("CARAVAN_POD_NAMESPACE")
+      ->capture_default_str();
+  app.add_option("--lease-name", options.lease_name, "Its name")->capture_default_str();
+  app.add_option("--lease-seconds", options.lease_duration,
+                 "How long others wait for a leader that is silent")
+      ->default_str("15")
+      ->type_name("SECONDS");
+  app.add_option("--renew-seconds", options.renew_deadline, "How long a leader that cannot renew goes on")
+      ->default_str("10")
+      ->type_name("SECONDS");
+  app.add_option("--retry-seconds", options.retry_period, "Pause between two tries")
+      ->default_str("2")
+      ->type_name("SECONDS");
+  app.add_option("--workers", options.workers, "Jobs that are looked after at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
+}
+
+void declare_serving(CLI::App& app, OperatorOptions& options) {
+  const CLI::Validator host_port(check_host_port, "HOST:PORT");
+  app.add_option("--worker-image", options.worker_image, "Image of worker pods whose job names none")
+      ->envname("CARAVAN_WORKER_IMAGE")
+      ->required();
+  app.add_option("--reports-listen", options.reports_listen, "Where reports of running jobs are taken")
+      ->capture_default_str()
+      ->check(host_port);
+  app.add_option("--reports-address", options.reports_address,
+                 "Where worker pods find that; absent: jobs report nothing")
+      ->envname("CARAVAN_REPORTS_ADDRESS")
+      ->check(host_port);
+  app.add_option("--http", options.http, "Where /healthz, /readyz and /metrics are served")
+      ->capture_default_str()
+      ->check(host_port);
+  app.add_option("--log-level", options.log_level, "Least level that is logged")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+}
+
+}  // namespace
+
+ParsedOptions parse_options(int argc, const char* const* argv) {
+  OperatorOptions options;
+  CLI::App app(kDescription, "caravan-operator");
+  app.set_version_flag("--version", "caravan-operator " + std::string(version()));
+  app.get_formatter()->column_width(42);
+  declare_cluster(app, options);
+  declare_serving(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? ExitCode::kDone : ExitCode::kBadInput;
+  }
+  return options;
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,36 @@
+// What the operator is told when it starts: flags, and the environment of its pod where a flag is absent.
+//
+// Errors: exit code 2, naming the flag.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <variant>
+
+#include "common/result.h"
+
+namespace caravan::controller {
+
+struct OperatorOptions {
+  std::string kubeconfig;  // JSON; empty: as the pod that this process runs in
+  std::string name_space;  // whose jobs are served; empty: all
+  bool read_nodes = true;
+  std::string lease_namespace = "caravan-system";
+  std::string lease_name = "caravan-operator";
+  std::chrono::seconds lease_duration{15};
+  std::chrono::seconds renew_deadline{10};
+  std::chrono::seconds retry_period{2};
+  std::string worker_image;
+  std::string reports_listen = "0.0.0.0:9443";
+  std::string reports_address;  // where agents find it; empty: they do not report
+  std::string http = "0.0.0.0:8080";
+  int workers = 4;
+  std::string log_level = "info";
+};
+
+// The options, or the exit code of a program that only printed its help or version.
+using ParsedOptions = std::variant<OperatorOptions, ExitCode>;
+
+ParsedOptions parse_options(int argc, const char* const* argv);
+
+}  // namespace caravan::controller

@@ -1,0 +1,18 @@
+// What the coordinator of a job reported last.
+#pragma once
+
+#include <optional>
+
+#include "caravan/v1alpha1/coordination.pb.h"
+
+namespace caravan::controller {
+
+// Attempts only grow, so reports that come twice or late change nothing.
+struct JobProgress {
+  int attempt = 0;                               // the highest that has started; 0: none yet
+  std::optional<v1alpha1::JobStep> step = {};    // the last one of that attempt
+  std::optional<v1alpha1::JobEvent> event = {};  // the last failure
+  std::optional<v1alpha1::JobResult> result = {};
+};
+
+}  // namespace caravan::controller

@@ -1,0 +1,68 @@
+#include "operator/service/progress_board.h"
+
+namespace caravan::controller {
+namespace {
+
+constexpr std::chrono::seconds kBetweenSteps{30};
+
+void begin_attempt(int attempt, JobProgress& progress) {
+  progress.attempt = attempt;
+  progress.step.reset();
+}
+
+}  // namespace
+
+bool add_report(const v1alpha1::JobReport& report, JobProgress& progress) {
+  using Report = v1alpha1::JobReport;
+  switch (report.report_case()) {
+    case Report::kAttemptStarted:
+      if (report.attempt_started().attempt() <= progress.attempt) return false;
+      begin_attempt(report.attempt_started().attempt(), progress);
+      return true;
+    case Report::kStep: {
+      const v1alpha1::JobStep& step = report.step();
+      if (step.attempt() < progress.attempt) return false;
+      if (step.attempt() > progress.attempt) begin_attempt(step.attempt(), progress);
+      const bool first = !progress.step;
+      progress.step = step;
+      return first;
+    }
+    case Report::kEvent:
+      if (progress.event && report.event().attempt() < progress.event->attempt()) return false;
+      progress.event = report.event();
+      return true;
+    case Report::kResult:
+      progress.result = report.result();
+      return true;
+    default:
+      return false;
+  }
+}
+
+void ProgressBoard::take(const Reporter& reporter, const v1alpha1::JobReport& report) {
+  bool news = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    Entry& entry = entries_[reporter.job_uid];
+    news = add_report(report, entry.progress);
+    const Clock::TimePoint now = clock_.now();
+    const bool step_is_due =
+        report.has_step() && (!entry.step_told_at || now - *entry.step_told_at >= kBetweenSteps);
+    if (step_is_due) entry.step_told_at = now;
+    news = news || step_is_due;
+  }
+  if (news) on_news_(reporter.job);
+}
+
+std::optional<JobProgress> ProgressBoard::progress_of(const std::string& job_uid) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = entries_.find(job_uid);
+  return found == entries_.end() ? std::nullopt : std::optional(found->second.progress);
+}
+
+void ProgressBoard::forget(const std::string& job_uid) {
+  const std::scoped_lock lock(mutex_);
+  entries_.erase(job_uid);
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,72 @@
+#include "operator/service/token_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "operator/api/names.h"
+
+namespace caravan::controller {
+namespace {
+
+using kube::Json;
+using kube::JsonArray;
+using kube::JsonObject;
+
+const JsonArray* list_at(const Json& from, kube::JsonPath path) {
+  const Json* found = kube::find(from, path);
+  return found != nullptr && found->is_array() ? &found->get_array() : nullptr;
+}
+
+std::string extra(const Json& review, std::string_view key) {
+  const JsonArray* values = list_at(review, {"status", "user", "extra", key});
+  if (values == nullptr || values->size() != 1 || !values->front().is_string()) return "";
+  return std::string(values->front().get_string());
+}
+
+bool is_for_us(const Json& review) {
+  const JsonArray* audiences = list_at(review, {"status", "audiences"});
+  return audiences != nullptr && std::any_of(audiences->begin(), audiences->end(), [](const Json& audience) {
+           return audience.is_string() && audience.get_string() == kReportAudience;
+         });
+}
+
+}  // namespace
+
+Result<TokenHolder> holder_of(const Json& review) {
+  if (!kube::flag_at(review, {"status", "authenticated"}))
+    return failure("the token is not valid: " + kube::text_at(review, {"status", "error"}));
+  if (!is_for_us(review))
+    return failure(fmt::format("the token is not for the audience {}", kReportAudience));
+  constexpr std::string_view kAccount = "system:serviceaccount:";
+  const std::string user = kube::text_at(review, {"status", "user", "username"});
+  const std::string name_space = user.substr(std::min(kAccount.size(), user.size()),
+                                             user.rfind(':') - std::min(kAccount.size(), user.size()));
+  TokenHolder holder{.pod = {name_space, extra(review, "authentication.kubernetes.io/pod-name")},
+                     .pod_uid = extra(review, "authentication.kubernetes.io/pod-uid")};
+  if (user.rfind(kAccount, 0) != 0 || holder.pod.name.empty() || holder.pod_uid.empty())
+    return failure(fmt::format("the token of {} was not given to a pod", user));
+  return holder;
+}
+
+Result<Reporter> TokenCheck::check(const CallContext& context, const std::string& token) {
+  const Json request =
+      JsonObject{{"apiVersion", "authentication.k8s.io/v1"},
+                 {"kind", "TokenReview"},
+                 {"spec", JsonObject{{"token", token}, {"audiences", JsonArray{kReportAudience}}}}};
+  const auto review = client_.create(context, {.resource = kTokenReviews}, request);
+  if (!review) return failure("the token cannot be reviewed: " + review.error().message);
+  const auto holder = holder_of(*review);
+  if (!holder) return tl::unexpected(holder.error());
+
+  const kube::ObjectPtr pod = pods_.get(holder->pod);
+  if (!pod || kube::uid_of(*pod) != holder->pod_uid)
+    return failure(fmt::format("{} is no pod of a job, or not known yet", to_string(holder->pod)));
+  const auto job = kube::controller_key_of(*pod, kKind);
+  if (!job) return failure(fmt::format("pod {} belongs to no job", to_string(holder->pod)));
+  if (kube::text_at(*pod, {"metadata", "labels", labels::kNodeIndex}) != "0")
+    return failure(fmt::format("pod {} is not the one of node 0, which reports", to_string(holder->pod)));
+  return Reporter{.job = *job, .job_uid = kube::controller_uid_of(*pod)};
+}
+
+}  // namespace caravan::controller

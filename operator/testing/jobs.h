@@ -1,0 +1,58 @@
+// Jobs, pods and snapshots for the operator's tests.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "operator/api/names.h"
+#include "operator/controller/settings.h"
+#include "operator/controller/snapshot.h"
+
+namespace caravan::controller::testing {
+
+inline const TimePoint kStart = to_time("2030-01-01T00:00:00Z").value();
+
+// The object as the API server holds it; two pods of two ranks on processors.
+inline kube::Json job_object(const std::string& spec_more = "", const std::string& name = "train",
+                             const std::string& uid = "0a1b2c3d-0000-4000-8000-000000000001") {
+  const std::string text = fmt::format(
+      R"({{"apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob",
+          "metadata": {{"name": "{}", "namespace": "team", "uid": "{}", "generation": 1, "resourceVersion": "1",
+                       "creationTimestamp": "2030-01-01T00:00:00Z"}},
+          "spec": {{"model": {{"preset": "llama-tiny"}}, "data": {{"claimName": "corpus", "path": "train.bin"}},
+                   "training": {{"steps": 100, "sequenceLength": 64, "globalBatchSequences": 8}},
+                   "resources": {{"devices": 4, "devicesPerNode": 2, "device": {{"kind": "CPU", "memory": "4Gi"}}}}
+                   {}}}}})",
+      name, uid, spec_more);
+  return kube::parse_json(text, "job").value();
+}
+
+inline Settings settings() {
+  return {.worker_image = "registry.example/caravan-worker:1",
+          .reports_address = "caravan-operator.caravan-system.svc:9443",
+          .reports_authority = "authority"};
+}
+
+inline Job job(const std::string& spec_more = "") {
+  return read_job(job_object(spec_more));
+}
+
+inline PodView running_pod(int node, int attempt = 1) {
+  return {.name = fmt::format("train-{}-a{}", node, attempt),
+          .uid = fmt::format("pod-{}-{}", node, attempt),
+          .node = node,
+          .attempt = attempt,
+          .phase = PodPhase::kRunning,
+          .bound = true};
+}
+
+inline PodView ended_pod(int node, int exit_code, TimePoint at, int attempt = 1) {
+  PodView pod = running_pod(node, attempt);
+  pod.phase = exit_code == 0 ? PodPhase::kSucceeded : PodPhase::kFailed;
+  pod.exit_code = exit_code;
+  pod.finished_at = at;
+  return pod;
+}
+
+}  // namespace caravan::controller::testing

@@ -1,0 +1,131 @@
+// An API server's objects in memory, behind the client's transport: enough of creation, apply, status and
+// deletion for the operator's own calls. Any write may be lost on its way there or back.
+#pragma once
+
+#include <boost/json/serialize.hpp>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kube/api/object.h"
+#include "kube/transport/transport.h"
+#include "kube/watch/store.h"
+
+namespace caravan::controller::testing {
+
+enum class Fate { kDone, kLostBefore, kReplyLost };
+
+class ModelApi final : public kube::Transport {
+ public:
+  using Objects = std::map<std::string, kube::Json>;  // by name
+
+  // What happens to the write of that number, from 1.
+  std::function<Fate(int)> fate = [](int) { return Fate::kDone; };
+
+  kube::ApiResult<kube::HttpResponse> call(const CallContext&, const kube::HttpRequest& request) override {
+    const std::scoped_lock lock(mutex_);
+    if (request.method == "GET") return answer(request);
+    const Fate this_one = fate(++writes_);
+    if (this_one == Fate::kLostBefore) return kube::api_failure(kube::ErrorKind::kBroken, "lost on the way");
+    auto response = answer(request);
+    if (this_one == Fate::kReplyLost)
+      return kube::api_failure(kube::ErrorKind::kBroken, "the answer was lost");
+    return response;
+  }
+  kube::ApiResult<std::unique_ptr<kube::HttpStream>> open(const CallContext&,
+                                                          const kube::HttpRequest&) override {
+    return kube::api_failure(kube::ErrorKind::kUnreachable, "there are no watches here");
+  }
+
+  int writes() const { return writes_; }
+  Objects& of(const std::string& plural) { return objects_[plural]; }
+  void put(const std::string& plural, kube::Json object) {
+    touch(object);
+    const std::string name = kube::key_of(object).name;
+    objects_[plural][name] = std::move(object);
+  }
+
+  // What a cache that is up to date holds.
+  void fill(kube::Store& store, const std::string& plural) {
+    kube::JsonArray items;
+    for (const auto& [name, object] : objects_[plural]) items.push_back(object);
+    store.replace(std::move(items), std::to_string(version_));
+  }
+
+ private:
+  struct Target {
+    std::string plural;
+    std::string name;
+    bool status = false;
+  };
+
+  static Target parse(const std::string& target) {
+    std::vector<std::string> parts;
+    std::string part;
+    for (const char c : target.substr(0, target.find('?')) + "/") {
+      if (c != '/') {
+        part += c;
+      } else if (!part.empty()) {
+        parts.push_back(std::exchange(part, ""));
+      }
+    }
+    const auto name_space = std::find(parts.begin(), parts.end(), "namespaces");
+    const auto rest = std::vector<std::string>(name_space + 2, parts.end());
+    return {.plural = rest[0],
+            .name = rest.size() > 1 ? rest[1] : "",
+            .status = rest.size() > 2 && rest[2] == "status"};
+  }
+
+  static kube::HttpResponse reply(int code, const kube::Json& body) {
+    return {.head = {.status = code}, .body = boost::json::serialize(body)};
+  }
+  static kube::HttpResponse refuse(int code, const char* reason) {
+    return reply(
+        code, kube::JsonObject{{"kind", "Status"}, {"code", code}, {"reason", reason}, {"message", reason}});
+  }
+
+  kube::HttpResponse answer(const kube::HttpRequest& request) {
+    const Target target = parse(request.target);
+    Objects& all = objects_[target.plural];
+    if (request.method == "POST") return create(all, kube::parse_json(request.body, "body").value());
+    const auto found = all.find(target.name);
+    if (found == all.end()) return refuse(404, "NotFound");
+    if (request.method == "GET") return reply(200, found->second);
+    const kube::Json body =
+        request.body.empty() ? kube::Json() : kube::parse_json(request.body, "body").value();
+    if (request.method == "DELETE") {
+      const std::string wanted = kube::text_at(body, {"preconditions", "uid"});
+      if (!wanted.empty() && wanted != kube::uid_of(found->second)) return refuse(409, "Conflict");
+      all.erase(found);
+      ++version_;
+      return reply(200, kube::JsonObject{{"kind", "Status"}});
+    }
+    auto& object = found->second.as_object();
+    const char* part = target.status ? "status" : "data";
+    if (const kube::Json* given = kube::find(body, {part})) object[part] = *given;
+    touch(found->second);
+    return reply(200, found->second);
+  }
+
+  kube::HttpResponse create(Objects& all, kube::Json object) {
+    const std::string name = kube::key_of(object).name;
+    if (all.contains(name)) return refuse(409, "AlreadyExists");
+    object.as_object()["metadata"].as_object()["uid"] = "uid-" + std::to_string(++uids_);
+    touch(object);
+    return reply(201, all[name] = std::move(object));
+  }
+
+  void touch(kube::Json& object) {
+    object.as_object()["metadata"].as_object()["resourceVersion"] = std::to_string(++version_);
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, Objects> objects_;  // by plural
+  int writes_ = 0;
+  int uids_ = 0;
+  int version_ = 1;
+};
+
+}  // namespace caravan::controller::testing

@@ -1,0 +1,155 @@
+// The report service over real TLS on loopback, with the agent's own client at the other end.
+#include <gmock/gmock.h>
+
+#include <condition_variable>
+#include <fstream>
+
+#include "operator/service/report_server.h"
+#include "operator/service/token_check.h"
+#include "operator/testing/jobs.h"
+#include "worker/agent/report_client.h"
+#include "worker/agent/testing/scripted_job.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kPatience = 60s;
+
+v1alpha1::JobReport started(int attempt) {
+  v1alpha1::JobReport report;
+  report.mutable_attempt_started()->set_attempt(attempt);
+  return report;
+}
+
+v1alpha1::JobReport completed() {
+  v1alpha1::JobReport report;
+  report.mutable_result()->set_result("Complete");
+  return report;
+}
+
+class ReportServerTest : public ::testing::Test {
+ protected:
+  ReportServerTest() { write("token", "secret\n"); }
+
+  static KeyPair authority() { return make_authority("test", std::chrono::hours(1)).value(); }
+  // listen_port 0: any.
+  void serve(const KeyPair& by, int listen_port = 0) {
+    const KeyPair identity =
+        issue_certificate(by, {.common_name = "reports", .dns_names = {"localhost"}}).value();
+    auto server = ReportServer::start(
+        fmt::format("127.0.0.1:{}", listen_port), identity,
+        [](const std::string& token) -> Result<Reporter> {
+          if (token != "secret") return failure("wrong token");
+          return Reporter{.job = {"team", "train"}, .job_uid = "uid"};
+        },
+        board_);
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = std::move(*server);
+    write("ca.crt", by.certificate_pem);
+  }
+  void write(const std::string& name, const std::string& text) { std::ofstream(path(name)) << text; }
+  std::string path(const std::string& name) const { return folder_.path() / name; }
+  std::unique_ptr<agent::ReportClient> connect() {
+    return agent::ReportClient::connect({.address = fmt::format("localhost:{}", server_->port()),
+                                         .authority_file = path("ca.crt"),
+                                         .token_file = path("token"),
+                                         .first_pause = 20ms},
+                                        [] {});
+  }
+  // The board, once it knows that attempt.
+  JobProgress wait_for_attempt(int attempt) {
+    std::unique_lock lock(mutex_);
+    JobProgress progress;
+    changed_.wait_for(lock, kPatience, [&] {
+      progress = board_.progress_of("uid").value_or(JobProgress{});
+      return progress.attempt >= attempt;
+    });
+    return progress;
+  }
+
+  SystemClock clock_;
+  agent::testing::TemporaryFolder folder_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  ProgressBoard board_{clock_, [this](const kube::ObjectKey&) {
+                         const std::scoped_lock lock(mutex_);
+                         changed_.notify_all();
+                       }};
+  std::unique_ptr<ReportServer> server_;
+};
+
+TEST_F(ReportServerTest, AResultIsOnTheBoardWhenItIsAcknowledged) {
+  serve(authority());
+  const auto client = connect();
+  client->tell(started(1));
+  client->tell(completed());
+  ASSERT_TRUE(client->wait_for_acknowledgement(kPatience));
+  const auto progress = board_.progress_of("uid");
+  ASSERT_TRUE(progress && progress->result);
+  EXPECT_EQ(progress->attempt, 1);
+}
+
+TEST_F(ReportServerTest, AReporterWithTheWrongTokenIsNotHeardUntilItHasTheRightOne) {
+  serve(authority());
+  write("token", "stolen");
+  const auto client = connect();
+  client->tell(completed());
+  EXPECT_FALSE(client->wait_for_acknowledgement(200ms));
+  EXPECT_FALSE(board_.progress_of("uid"));
+  write("token", "secret");
+  EXPECT_TRUE(client->wait_for_acknowledgement(kPatience)) << "the token is read again";
+}
+
+TEST_F(ReportServerTest, AnOperatorThatComesBackWithANewAuthorityIsToldWhereTheJobStands) {
+  serve(authority());
+  const int port = server_->port();
+  const auto client = connect();
+  client->tell(started(3));
+  ASSERT_EQ(wait_for_attempt(3).attempt, 3);
+  server_.reset();
+  board_.forget("uid");
+  serve(authority(), port);
+  EXPECT_EQ(wait_for_attempt(3).attempt, 3);
+}
+
+TEST(HolderOf, OnlyATokenForUsThatWasGivenToAPodIsGood) {
+  const auto review = [](const std::string& status) {
+    return kube::parse_json(R"({"status": )" + status + "}", "review").value();
+  };
+  const std::string user =
+      R"("user": {"username": "system:serviceaccount:team:train",
+          "extra": {"authentication.kubernetes.io/pod-name": ["train-0-a1"],
+                    "authentication.kubernetes.io/pod-uid": ["u1"]}})";
+  const auto good = holder_of(
+      review(R"({"authenticated": true, "audiences": ["reports.training.caravan.dev"], )" + user + "}"));
+  ASSERT_TRUE(good) << good.error().message;
+  EXPECT_EQ(good->pod, (kube::ObjectKey{"team", "train-0-a1"}));
+  EXPECT_EQ(good->pod_uid, "u1");
+  const std::string bad[] = {
+      R"({"authenticated": false, "error": "expired"})",
+      R"({"authenticated": true, "audiences": ["https://kubernetes.default.svc"], )" + user + "}",
+      R"({"authenticated": true, "audiences": ["reports.training.caravan.dev"],
+          "user": {"username": "system:serviceaccount:team:train"}})",
+      R"({"authenticated": true, "audiences": ["reports.training.caravan.dev"], "user": {"username": "admin"}})",
+      "{}"};
+  for (const std::string& status : bad) EXPECT_FALSE(holder_of(review(status))) << status;
+}
+
+TEST(AddReport, WhatIsOldChangesNothing) {
+  JobProgress progress;
+  EXPECT_TRUE(add_report(started(2), progress));
+  EXPECT_FALSE(add_report(started(1), progress));
+  EXPECT_FALSE(add_report(started(2), progress));
+  v1alpha1::JobReport step;
+  step.mutable_step()->set_attempt(1);
+  EXPECT_FALSE(add_report(step, progress));
+  EXPECT_FALSE(progress.step);
+  step.mutable_step()->set_attempt(2);
+  EXPECT_TRUE(add_report(step, progress)) << "the first step is news";
+  EXPECT_FALSE(add_report(step, progress));
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing
