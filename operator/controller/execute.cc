@@ -57,7 +57,7 @@ Executed Executor::run(const CallContext& context, const Job& job, const Decisio
     const auto other = std::find_if_not(rest.begin(), rest.end(), is_about_pods);
     const auto pods = static_cast<std::size_t>(other - rest.begin());
     const std::size_t count = std::clamp<std::size_t>(pods, 1, width);
-    const auto done = at_once(rest.first(count), [&](const Effect& e) { return carry_out(context, job, e); });
+    auto done = at_once(rest.first(count), [&](const Effect& e) { return carry_out(context, job, e); });
     if (!done) return done;
     if (pods > 0) width = std::min(2 * width, kAtOnce);
     rest = rest.subspan(count);
