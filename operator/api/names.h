@@ -72,6 +72,7 @@ inline constexpr char kRankFailed[] = "RankFailed";
 inline constexpr char kPodLost[] = "PodLost";
 inline constexpr char kPreempted[] = "Preempted";
 inline constexpr char kStalled[] = "Stalled";
+inline constexpr char kOutOfMemory[] = "OutOfMemory";  // of rules only
 inline constexpr char kNoStepWithinTimeout[] = "NoStepWithinTimeout";
 inline constexpr char kAttemptStarted[] = "AttemptStarted";
 // Complete and Failed.

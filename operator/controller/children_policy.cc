@@ -9,12 +9,14 @@
 #include "operator/children/job_objects.h"
 #include "operator/children/worker_pod.h"
 #include "operator/controller/conditions.h"
+#include "operator/controller/pod_trouble.h"
 
 namespace caravan::controller {
 namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::chrono::seconds kShortestWait{1};
 constexpr std::chrono::minutes kLongestWait{5};
 
 class Children {
@@ -91,13 +93,15 @@ class Children {
     return true;
   }
 
-  // The wait is as long as the gang has not run already, which doubles it from one death to the next.
+  // At once, unless it is a replacement itself. Then the wait is as long as the gang has not run already,
+  // which doubles it from one death to the next. A pod that its machine rejected has no end of its own.
   TimePoint replaced_at(const PodView& pod) const {
     const v1alpha1::Condition* restarting = find_condition(job_.status, conditions::kRestarting);
-    if (!pod.finished_at || restarting == nullptr || restarting->status() != "True") return now_;
+    if (restarting == nullptr || restarting->status() != "True") return now_;
     const auto since = to_time(restarting->last_transition_time());
-    if (!since || *since >= *pod.finished_at) return now_;
-    return *pod.finished_at + std::min<TimePoint::duration>(*pod.finished_at - *since, kLongestWait);
+    if (!since || pod.created_at < *since) return now_;
+    const TimePoint end = pod.finished_at.value_or(pod.created_at);
+    return end + std::clamp<TimePoint::duration>(end - *since, kShortestWait, kLongestWait);
   }
 
   kube::Json new_pod(int node) const {
@@ -133,22 +137,29 @@ ChildrenVerdict judge_children(const Snapshot& snapshot, const v1alpha1::JobPlan
   return children.take();
 }
 
-PodsVerdict judge_pods(const Snapshot& snapshot, int nodes) {
+PodsVerdict judge_pods(const Snapshot& snapshot, int nodes, TimePoint now) {
   int bound = 0;
   int living = 0;
-  std::string trouble = snapshot.trouble;
+  PodsVerdict verdict{.trouble = snapshot.trouble};
   for (const PodView& pod : snapshot.pods) {
     if (!pod.alive()) continue;
     ++living;
     if (pod.bound) ++bound;
-    if (trouble.empty() && !pod.trouble.empty()) trouble = fmt::format("pod {}: {}", pod.name, pod.trouble);
+    std::string trouble = pod.trouble;
+    if (pod.creating_since) {
+      const TimePoint slow_at = *pod.creating_since + kSlowCreation;
+      if (now >= slow_at) trouble = explain_slow_creation(pod.name);
+      if (now < slow_at) verdict.look_again = std::chrono::ceil<milliseconds>(slow_at - now);
+    }
+    if (verdict.trouble.empty() && !trouble.empty())
+      verdict.trouble = fmt::format("pod {}: {}", pod.name, trouble);
   }
-  const bool all_bound = bound == nodes;
-  std::string message = all_bound
-                            ? fmt::format("all {} pods have a machine", nodes)
-                            : fmt::format("{} of {} pods have a machine, {} are there", bound, nodes, living);
-  if (!trouble.empty()) message += "; " + trouble;
-  return {.all_bound = all_bound, .message = message, .trouble = trouble};
+  verdict.all_bound = bound == nodes;
+  verdict.message = verdict.all_bound
+                        ? fmt::format("all {} pods have a machine", nodes)
+                        : fmt::format("{} of {} pods have a machine, {} are there", bound, nodes, living);
+  if (!verdict.trouble.empty()) verdict.message += "; " + verdict.trouble;
+  return verdict;
 }
 
 }  // namespace caravan::controller

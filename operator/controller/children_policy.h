@@ -2,8 +2,8 @@
 //
 // Every node has one living pod: a dead one is deleted and replaced alone, under the name of the present
 // attempt. A pod that is being deleted is waited for until its grace is over; pods that die before the gang
-// ever runs are replaced after a wait that doubles up to five minutes. The certificates are made before the
-// plan is written, so a plan that is there says that they are, too. Pure.
+// runs again are replaced after a wait that doubles from a second up to five minutes. The certificates are
+// made before the plan is written, so a plan that is there says that they are, too. Pure.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,8 @@ struct PodsVerdict {
   bool all_bound = false;
   std::string message = {};
   std::string trouble = {};  // the first thing that holds a pod up
+  std::optional<std::chrono::milliseconds> look_again = {};
 };
-PodsVerdict judge_pods(const Snapshot& snapshot, int nodes);
+PodsVerdict judge_pods(const Snapshot& snapshot, int nodes, TimePoint now);
 
 }  // namespace caravan::controller

@@ -55,11 +55,10 @@ class Decider {
     if (is_left_alone()) return;
     if (is_finished(status())) return tidy_up();
     if (!plan()) return;
+    if (end_by_result()) return;
     if (suspend()) return;
-    if (end_by_result() || end_by_deadline()) return;
-    if (snapshot_.progress)
-      follow_attempts(job().spec, *snapshot_.progress, job().generation, now_, status());
-    if (replace_losses()) return;
+    if (end_by_deadline()) return;
+    if (restart_as_told() || replace_losses()) return;
     make_children();
     show_pods();
     show_steps(false);
@@ -128,24 +127,36 @@ class Decider {
     return true;
   }
 
+  bool restart_as_told() {
+    if (!snapshot_.progress) return false;
+    if (const auto& event = snapshot_.progress->event) {
+      const LossVerdict verdict = judge_report(job().spec, status(), *event, snapshot_.pods, now_);
+      if (carry_out(verdict, event->attempt() + 1)) return true;
+      if (verdict.reason == reasons::kStalled)
+        conditions_.set(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event->message());
+    }
+    follow_attempts(job().spec, *snapshot_.progress, job().generation, now_, status());
+    return false;
+  }
+
   bool replace_losses() {
     const LossVerdict verdict = judge_losses(job().spec, status(), snapshot_.pods, plan_.nodes(), now_);
     if (verdict.look_again) decision_.look_again_in(*verdict.look_again);
-    switch (verdict.action) {
-      case LossVerdict::Action::kNone:
-        waits_for_result_ = verdict.look_again.has_value();
-        return false;
-      case LossVerdict::Action::kFail:
-        show_steps(true);
-        fail(verdict.reason, verdict.message);
-        return true;
-      case LossVerdict::Action::kRestart:
-        break;
+    waits_for_result_ = verdict.action == LossVerdict::Action::kNone && verdict.look_again;
+    return carry_out(verdict, status().attempt() + 1);
+  }
+
+  // True: the job is over.
+  bool carry_out(const LossVerdict& verdict, int next_attempt) {
+    if (verdict.action == LossVerdict::Action::kNone) return false;
+    show_steps(true);
+    if (verdict.action == LossVerdict::Action::kFail) {
+      fail(verdict.reason, verdict.message);
+      return true;
     }
-    count_restarts(job().spec.failure_policy(), status().attempt() + 1, verdict.counts, now_, status());
+    count_restarts(job().spec.failure_policy(), next_attempt, verdict.counts, now_, status());
     conditions_.set(conditions::kRestarting, true, verdict.reason, verdict.message);
     conditions_.clear(conditions::kRunning, reasons::kRendezvous, "the gang is being started again");
-    show_steps(true);
     return false;
   }
 
@@ -160,7 +171,8 @@ class Decider {
   }
 
   void show_pods() {
-    const PodsVerdict pods = judge_pods(snapshot_, plan_.nodes());
+    const PodsVerdict pods = judge_pods(snapshot_, plan_.nodes(), now_);
+    if (pods.look_again) decision_.look_again_in(*pods.look_again);
     if (pods.all_bound) {
       conditions_.set(conditions::kScheduled, true, reasons::kAllPodsBound, pods.message);
       if (!is_true(status(), conditions::kRunning))
@@ -195,7 +207,8 @@ class Decider {
   }
 
   void finish(const std::string& reason) {
-    for (const char* type : {conditions::kRunning, conditions::kStalled, conditions::kRestarting})
+    for (const char* type :
+         {conditions::kSuspended, conditions::kRunning, conditions::kStalled, conditions::kRestarting})
       conditions_.clear(type, reason, "the job is over");
     status().set_completion_time(to_text(now_));
     tidy_up();

@@ -106,6 +106,7 @@ TEST(Decide, APodThatDiesAgainAndAgainIsReplacedLaterEachTime) {
   snapshot.pods[1] = ended_pod(1, 137, kStart);
   snapshot.job.status = decide_at(snapshot).status;
   snapshot.pods[1] = ended_pod(1, 137, kStart + 10s, 2);
+  snapshot.pods[1].created_at = kStart;
   const Decision waiting = decide_at(snapshot, kStart + 10s);
   EXPECT_THAT(effects_of(waiting), IsEmpty());
   EXPECT_EQ(waiting.look_again, 10s);
@@ -113,6 +114,51 @@ TEST(Decide, APodThatDiesAgainAndAgainIsReplacedLaterEachTime) {
   snapshot.job.status = waiting.status;
   EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 20s)),
               ElementsAre("delete train-1-a2", "create pods/train-1-a3"));
+}
+
+TEST(Decide, AFailureThatTheCoordinatorTellsOfBecomesTheNextAttemptOnce) {
+  Snapshot snapshot = running_job();
+  snapshot.progress->event.emplace();
+  snapshot.progress->event->set_attempt(1);
+  snapshot.progress->event->set_restarting(true);
+  snapshot.progress->event->set_counts(true);
+  snapshot.progress->event->set_reason("OutOfMemory");
+  for (int i = 0; i < 2; ++i) snapshot.job.status = decide_at(snapshot).status;
+  EXPECT_EQ(snapshot.job.status.attempt(), 2);
+  EXPECT_EQ(snapshot.job.status.restarts(), 1);
+  EXPECT_EQ(snapshot.job.status.counted_restarts(), 1);
+  EXPECT_EQ(condition(decide_at(snapshot), conditions::kRestarting).reason(), reasons::kRankFailed);
+  EXPECT_EQ(snapshot.job.status.state(), "Restarting");
+  snapshot.progress->attempt = 2;
+  snapshot.job.status = decide_at(snapshot).status;
+  EXPECT_EQ(snapshot.job.status.state(), "Running");
+  EXPECT_EQ(snapshot.job.status.restarts(), 1);
+}
+
+TEST(Decide, APodThatItsMachineRejectsAgainAndAgainDoesNotBurnTheBudgetAtOnce) {
+  Snapshot snapshot = running_job();
+  snapshot.progress.reset();
+  snapshot.pods[1] = ended_pod(1, 137, kStart);
+  snapshot.job.status = decide_at(snapshot).status;
+  PodView rejected = running_pod(1, 2);
+  rejected.phase = PodPhase::kFailed;
+  rejected.created_at = kStart;
+  rejected.last_words = "Pod was rejected: Node didn't have enough resource: cpu";
+  snapshot.pods[1] = rejected;
+  const Decision waiting = decide_at(snapshot);
+  EXPECT_THAT(effects_of(waiting), IsEmpty());
+  EXPECT_EQ(waiting.look_again, 1s);
+  EXPECT_THAT(condition(waiting, conditions::kRestarting).message(), ::testing::HasSubstr("enough resource"));
+}
+
+TEST(Decide, AResultThatCameBeforeTheSuspensionEndsTheJob) {
+  Snapshot snapshot = running_job();
+  snapshot.job.spec.set_suspend(true);
+  snapshot.progress->result.emplace();
+  snapshot.progress->result->set_result("Complete");
+  const Decision decision = decide_at(snapshot);
+  EXPECT_EQ(decision.status.state(), "Complete");
+  EXPECT_THAT(effects_of(decision), IsEmpty());
 }
 
 TEST(Decide, ASuspendedJobLosesItsPodsAndGoesOnWithTheNextAttempt) {
@@ -188,6 +234,19 @@ TEST(Decide, TroubleOfPodsStandsInTheConditions) {
   snapshot.pods[1].trouble = "ErrImagePull: not found";
   EXPECT_THAT(condition(decide_at(snapshot), conditions::kRunning).message(),
               ::testing::HasSubstr("ErrImagePull"));
+}
+
+TEST(Decide, AContainerThatIsNotCreatedInTimeIsToldOf) {
+  Snapshot snapshot = running_job();
+  snapshot.progress.reset();
+  snapshot.job.status = decide_at(new_job()).status;
+  snapshot.pods[1].phase = PodPhase::kPending;
+  snapshot.pods[1].creating_since = kStart;
+  const Decision soon = decide_at(snapshot, kStart + 15s);
+  EXPECT_EQ(soon.look_again, 5s);
+  EXPECT_EQ(condition(soon, conditions::kRunning).message(), "the agents meet");
+  EXPECT_THAT(condition(decide_at(snapshot, kStart + 20s), conditions::kRunning).message(),
+              ::testing::HasSubstr("kubectl describe pod train-1-a1"));
 }
 
 TEST(Decide, ANewAuthorityOfTheReportServiceReachesThePlan) {

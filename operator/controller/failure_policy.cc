@@ -21,6 +21,7 @@ constexpr int kFirstSignalExitCode = 128;
 struct Loss {
   const PodView* pod = nullptr;  // null: gone without a trace
   int node = 0;
+  std::string told = {};  // by the coordinator
 };
 
 bool ended_by_itself(const PodView& pod) {
@@ -39,12 +40,30 @@ const PodView* pod_of(const std::vector<PodView>& pods, int node) {
 }
 
 std::string describe(const Loss& loss) {
+  if (loss.pod == nullptr && !loss.told.empty()) return loss.told;
   if (loss.pod == nullptr) return fmt::format("the pod of node {} is gone", loss.node);
   const PodView& pod = *loss.pod;
   if (pod.disrupted) return fmt::format("pod {} was preempted or evicted", pod.name);
+  if (pod.out_of_memory)
+    return fmt::format("pod {} ran out of memory (worker.resources.memory limits it)", pod.name);
   if (pod.exit_code) return fmt::format("pod {} ended with exit code {}", pod.name, *pod.exit_code);
   if (pod.gone_by) return fmt::format("pod {} was deleted", pod.name);
-  return fmt::format("pod {} failed", pod.name);
+  return fmt::format("pod {} failed{}{}", pod.name, pod.last_words.empty() ? "" : ": ", pod.last_words);
+}
+
+// What rules call it.
+std::string reason_of(const Loss& loss) {
+  if (loss.pod != nullptr && loss.pod->disrupted) return reasons::kPreempted;
+  if (loss.pod != nullptr && loss.pod->out_of_memory) return reasons::kOutOfMemory;
+  return reasons::kPodLost;
+}
+
+// What the condition Restarting calls it: of all reasons, a few.
+std::string restart_reason(const std::string& reason) {
+  for (const char* known : {reasons::kPreempted, reasons::kStalled, reasons::kPodLost}) {
+    if (reason == known) return known;
+  }
+  return reasons::kRankFailed;
 }
 
 std::optional<FailureRule::Action> action_of_rules(const v1alpha1::FailurePolicy& policy,
@@ -73,14 +92,14 @@ LossVerdict within_budget(const v1alpha1::FailurePolicy& policy, const v1alpha1:
 
 LossVerdict judge(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, const Loss& loss,
                   TimePoint now) {
-  const bool preempted = loss.pod != nullptr && loss.pod->disrupted;
-  const std::string reason = preempted ? reasons::kPreempted : reasons::kPodLost;
+  const std::string rule_reason = reason_of(loss);
+  const std::string reason = rule_reason == reasons::kPreempted ? reasons::kPreempted : reasons::kPodLost;
   const std::string what = describe(loss);
-  switch (action_of_rules(policy, reason).value_or(FailureRule::Restart)) {
+  switch (action_of_rules(policy, rule_reason).value_or(FailureRule::Restart)) {
     case FailureRule::Fail:
       return {.action = Action::kFail,
               .reason = reasons::kFailurePolicyMatched,
-              .message = fmt::format("{}, and failurePolicy.rules say to fail on {}", what, reason)};
+              .message = fmt::format("{}, and failurePolicy.rules say to fail on {}", what, rule_reason)};
     case FailureRule::RestartIgnoringLimit:
       return {.action = Action::kRestart,
               .counts = false,
@@ -89,6 +108,16 @@ LossVerdict judge(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStat
     default:
       return within_budget(policy, status, reason, what, now);
   }
+}
+
+// The pod whose end explains that the coordinator lost a node; one that the cluster took away before others.
+const PodView* lost_pod(const std::vector<PodView>& pods, int attempt) {
+  const PodView* lost = nullptr;
+  for (const PodView& pod : pods) {
+    if (pod.alive() || pod.attempt > attempt || pod_of(pods, pod.node) != &pod) continue;
+    if (lost == nullptr || pod.disrupted) lost = &pod;
+  }
+  return lost;
 }
 
 bool window_is_over(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, TimePoint now) {
@@ -116,6 +145,21 @@ LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatu
     }
     return judge(spec.failure_policy(), status, {.pod = pod, .node = node}, now);
   }
+  return verdict;
+}
+
+LossVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
+                         const v1alpha1::JobEvent& event, const std::vector<PodView>& pods, TimePoint now) {
+  if (!event.restarting() || event.attempt() < status.attempt()) return {};
+  const v1alpha1::FailurePolicy& policy = spec.failure_policy();
+  if (event.reason() == reasons::kPodLost) {
+    const std::string told = event.message().substr(0, event.message().find(';'));
+    return judge(policy, status, {.pod = lost_pod(pods, event.attempt()), .told = told}, now);
+  }
+  LossVerdict verdict{
+      .action = Action::kRestart, .counts = event.counts(), .reason = restart_reason(event.reason())};
+  if (event.counts()) verdict = within_budget(policy, status, verdict.reason, event.message(), now);
+  if (verdict.action == Action::kRestart) verdict.message = event.message();
   return verdict;
 }
 

@@ -4,8 +4,9 @@
 // Every restart makes a new attempt, and a loss belongs to the attempt it happened in, so it is counted once,
 // whether the operator sees the pod go first or the coordinator tells of it. A pod of an older attempt that
 // goes while the gang is not running belongs to the restart that is under way and is not counted. Rules of
-// failurePolicy come first, then the budget. The budget's window begins with the first restart that counts
-// and begins anew with the first one after its end. Pure.
+// failurePolicy come first, then the budget. The coordinator applies rules to failures of ranks, which it
+// knows best; lost pods are judged here, where it is known why they went, and so is the budget of both. Its
+// window begins with the first restart that counts and begins anew with the first one after its end. Pure.
 #pragma once
 
 #include <optional>
@@ -27,6 +28,10 @@ struct LossVerdict {
 
 LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
                          const std::vector<PodView>& pods, int nodes, TimePoint now);
+
+// The same for what the coordinator told of last; nothing when that is known already.
+LossVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
+                         const v1alpha1::JobEvent& event, const std::vector<PodView>& pods, TimePoint now);
 
 // How much of the budget is used up now.
 int used_restarts(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, TimePoint now);

@@ -1,13 +1,12 @@
 #include "operator/controller/pod_view.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 
 #include "common/quantity.h"
 #include "operator/api/names.h"
+#include "operator/controller/pod_trouble.h"
 
 namespace caravan::controller {
 namespace {
@@ -59,10 +58,20 @@ void read_container(const Json& status, PodView& view) {
     if (const auto code = kube::integer_at(*ended, {"exitCode"})) view.exit_code = static_cast<int>(*code);
     view.finished_at = to_time(kube::text_at(*ended, {"finishedAt"}));
     view.last_words = kube::text_at(*ended, {"message"});
+    view.out_of_memory = kube::text_at(*ended, {"reason"}) == "OOMKilled";
   }
-  const std::string waiting = kube::text_at(status, {"state", "waiting", "reason"});
-  if (waiting.empty() || waiting == "ContainerCreating" || waiting == "PodInitializing") return;
-  view.trouble = fmt::format("{}: {}", waiting, kube::text_at(status, {"state", "waiting", "message"}));
+  if (const Json* waiting = kube::find(status, {"state", "waiting"}))
+    view.trouble = explain_waiting(kube::text_at(*waiting, {"reason"}), kube::text_at(*waiting, {"message"}));
+}
+
+// One that no machine takes, or that has a machine and no container yet.
+void read_placement(const Json& object, PodView& view) {
+  const Json* scheduled = condition_of(object, "PodScheduled");
+  if (scheduled == nullptr) return;
+  if (kube::text_at(*scheduled, {"status"}) == "False")
+    view.trouble = explain_unschedulable(kube::text_at(*scheduled, {"message"}));
+  if (view.bound && view.phase == PodPhase::kPending && view.trouble.empty())
+    view.creating_since = to_time(kube::text_at(*scheduled, {"lastTransitionTime"}));
 }
 
 }  // namespace
@@ -75,13 +84,14 @@ PodView read_pod(const Json& object) {
   view.attempt = number(kube::text_at(object, {"metadata", "labels", labels::kAttempt}), 0);
   view.phase = phase_of(kube::text_at(object, {"status", "phase"}));
   view.bound = !kube::text_at(object, {"spec", "nodeName"}).empty();
+  view.created_at = to_time(kube::text_at(object, {"metadata", "creationTimestamp"})).value_or(TimePoint{});
   view.gone_by = to_time(kube::text_at(object, {"metadata", "deletionTimestamp"}));
   view.disrupted = is_disrupted(object);
   for (const Json& container : array_at(object, {"status", "containerStatuses"}))
     read_container(container, view);
-  const Json* scheduled = condition_of(object, "PodScheduled");
-  if (scheduled != nullptr && kube::text_at(*scheduled, {"status"}) == "False")
-    view.trouble = kube::text_at(*scheduled, {"message"});
+  if (view.phase == PodPhase::kFailed && !view.exit_code)
+    view.last_words = kube::text_at(object, {"status", "message"});
+  read_placement(object, view);
   return view;
 }
 

@@ -4,7 +4,6 @@
 #include "operator/controller/conditions.h"
 #include "operator/controller/deadline_policy.h"
 #include "operator/controller/device_survey.h"
-#include "operator/controller/failure_policy.h"
 #include "operator/controller/planning_policy.h"
 #include "operator/controller/progress_policy.h"
 #include "operator/controller/suspension_policy.h"
@@ -16,104 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-using Action = LossVerdict::Action;
-
-v1alpha1::JobStatus running_status(int attempt = 1, bool running = true) {
-  v1alpha1::JobStatus status;
-  status.set_attempt(attempt);
-  Conditions(status, 1, kStart).set(conditions::kRunning, running, reasons::kStepsAdvancing, "");
-  return status;
-}
-
-PodView deleted_pod(int node) {
-  PodView pod = running_pod(node);
-  pod.gone_by = kStart + 60s;
-  return pod;
-}
-
-TEST(FailurePolicy, ALossCountsOnceForTheAttemptThatItEnds) {
-  const PodView killed = ended_pod(1, 137, kStart);
-  struct Case {
-    const char* what;
-    std::vector<PodView> pods;
-    v1alpha1::JobStatus status;
-    Action action;
-  };
-  const Case cases[] = {
-      {"all run", {running_pod(0), running_pod(1)}, running_status(), Action::kNone},
-      {"a pod was killed", {running_pod(0), killed}, running_status(), Action::kRestart},
-      {"a pod is being deleted", {running_pod(0), deleted_pod(1)}, running_status(), Action::kRestart},
-      {"a pod is gone", {running_pod(0)}, running_status(), Action::kRestart},
-      {"pods are still being made", {running_pod(0)}, running_status(1, false), Action::kNone},
-      {"a pod of this attempt dies before the gang runs",
-       {running_pod(0), killed},
-       running_status(1, false),
-       Action::kRestart},
-      {"a pod of the attempt before is still there",
-       {running_pod(0), killed},
-       running_status(2, false),
-       Action::kNone},
-      {"it was replaced already",
-       {running_pod(0), killed, running_pod(1, 2)},
-       running_status(2),
-       Action::kNone},
-      {"it ended by itself a moment ago",
-       {running_pod(0), ended_pod(1, 1, kStart)},
-       running_status(),
-       Action::kNone},
-      {"it ended by itself and no result followed",
-       {running_pod(0), ended_pod(1, 1, kStart - 31s)},
-       running_status(),
-       Action::kRestart},
-  };
-  for (const Case& c : cases)
-    EXPECT_EQ(judge_losses(job().spec, c.status, c.pods, 2, kStart).action, c.action) << c.what;
-}
-
-TEST(FailurePolicy, TheFirstRuleThatMatchesDecidesBeforeTheBudget) {
-  PodView preempted = running_pod(1);
-  preempted.phase = PodPhase::kFailed;
-  preempted.disrupted = true;
-  const auto judge = [&](const std::string& policy, const PodView& pod) {
-    auto status = running_status();
-    status.set_counted_restarts(2);
-    return judge_losses(job(R"(, "failurePolicy": )" + policy).spec, status, {running_pod(0), pod}, 2,
-                        kStart);
-  };
-  const PodView killed = ended_pod(1, 137, kStart);
-  EXPECT_EQ(judge(R"({"maxRestarts": 3})", killed).action, Action::kRestart);
-  const LossVerdict over = judge(R"({"maxRestarts": 2})", killed);
-  EXPECT_EQ(over.reason, reasons::kMaxRestartsReached);
-  EXPECT_THAT(over.message, HasSubstr("2 of 2 restarts"));
-  const LossVerdict free =
-      judge(R"({"maxRestarts": 2, "rules": [{"onReason": "Preempted", "action": "RestartIgnoringLimit"}]})",
-            preempted);
-  EXPECT_EQ(free.action, Action::kRestart);
-  EXPECT_FALSE(free.counts);
-  EXPECT_EQ(free.reason, reasons::kPreempted);
-  EXPECT_EQ(judge(R"({"rules": [{"onReason": "PodLost", "action": "Fail"}]})", killed).reason,
-            reasons::kFailurePolicyMatched);
-}
-
-TEST(FailurePolicy, OnlyRestartsOfTheWindowCount) {
-  const auto policy = job(R"(, "failurePolicy": {"windowSeconds": 100})").spec.failure_policy();
-  v1alpha1::JobStatus status;
-  status.set_attempt(1);
-  count_restarts(policy, 2, true, kStart, status);
-  count_restarts(policy, 3, true, kStart + 100s, status);
-  EXPECT_EQ(used_restarts(policy, status, kStart + 100s), 2);
-  EXPECT_EQ(used_restarts(policy, status, kStart + 101s), 0);
-  count_restarts(policy, 4, true, kStart + 101s, status);
-  EXPECT_EQ(used_restarts(policy, status, kStart + 101s), 1);
-  EXPECT_EQ(status.restarts(), 3) << "what users see is never set back";
-}
-
-TEST(FailurePolicy, AnAttemptThatIsKnownIsNotCountedAgain) {
-  v1alpha1::JobStatus status;
-  status.set_attempt(2);
-  count_restarts({}, 2, true, kStart, status);
-  EXPECT_EQ(status.restarts(), 0);
-}
 
 TEST(DeadlinePolicy, CountsFromTheStartAndSaysWhenToLookAgain) {
   const auto spec = job(R"(, "activeDeadlineSeconds": 60)").spec;
@@ -174,25 +75,6 @@ TEST(ProgressPolicy, StepsAreShownEveryHalfMinute) {
   show_progress(job().spec, progress, false, kStart + 30s, status);
   EXPECT_EQ(status.progress().step(), 2);
   EXPECT_EQ(status.progress().percent(), 2);
-}
-
-TEST(ProgressPolicy, AFailureThatTheCoordinatorTellsOfBecomesTheNextAttempt) {
-  v1alpha1::JobStatus status = running_status();
-  JobProgress progress{.attempt = 1};
-  progress.event.emplace();
-  progress.event->set_attempt(1);
-  progress.event->set_restarting(true);
-  progress.event->set_reason("OutOfMemory");
-  for (int i = 0; i < 2; ++i) follow_attempts(job().spec, progress, 1, kStart, status);
-  EXPECT_EQ(status.attempt(), 2);
-  EXPECT_EQ(status.restarts(), 1);
-  EXPECT_FALSE(is_true(status, conditions::kRunning));
-  EXPECT_EQ(find_condition(status, conditions::kRestarting)->reason(), reasons::kRankFailed);
-  progress.attempt = 2;
-  follow_attempts(job().spec, progress, 1, kStart, status);
-  EXPECT_TRUE(is_true(status, conditions::kRunning));
-  EXPECT_FALSE(is_true(status, conditions::kRestarting));
-  EXPECT_EQ(status.restarts(), 1);
 }
 
 NodeView gpu_node(const std::string& name, const std::string& product, int gpus) {

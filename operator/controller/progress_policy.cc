@@ -27,14 +27,6 @@ EndVerdict end_of(const v1alpha1::JobResult& result) {
   return {};  // interrupted: its pods end, which is a loss
 }
 
-// Reasons of the condition Restarting, of which the coordinator has more.
-std::string restart_reason(const std::string& told) {
-  for (const char* known : {reasons::kPodLost, reasons::kPreempted, reasons::kStalled}) {
-    if (told == known) return known;
-  }
-  return reasons::kRankFailed;
-}
-
 std::int64_t fullest(const v1alpha1::JobStep& step) {
   const auto& peaks = step.peak_bytes_per_rank();
   return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end());
@@ -77,16 +69,8 @@ EndVerdict judge_end(const std::optional<JobProgress>& progress, const std::vect
 
 void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress, int generation,
                      TimePoint now, v1alpha1::JobStatus& status) {
-  Conditions conditions(status, generation, now);
-  const auto& event = progress.event;
-  if (event && event->restarting() && event->attempt() >= status.attempt()) {
-    count_restarts(spec.failure_policy(), event->attempt() + 1, true, now, status);
-    conditions.set(conditions::kRestarting, true, restart_reason(event->reason()), event->message());
-    conditions.clear(conditions::kRunning, reasons::kRendezvous, "the ranks are being started again");
-    if (event->reason() == reasons::kStalled)
-      conditions.set(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event->message());
-  }
   if (progress.attempt < status.attempt() || progress.attempt == 0) return;
+  Conditions conditions(status, generation, now);
   count_restarts(spec.failure_policy(), progress.attempt, true, now, status);
   conditions.clear(conditions::kRestarting, reasons::kAttemptStarted,
                    fmt::format("attempt {} has started", progress.attempt));

@@ -1,5 +1,4 @@
-// Decides what a job's status says of its run: attempts, steps, failures that its coordinator told of, and
-// the end.
+// Decides what a job's status says of its run: attempts, steps, and the end.
 //
 // Reports may come twice, late or never: attempts only grow, and the last words of the pod of node 0 say how
 // the job ended when no report did. Steps are shown at most every 30 s, everything else at once. Pure.
@@ -22,7 +21,7 @@ struct EndVerdict {
 
 EndVerdict judge_end(const std::optional<JobProgress>& progress, const std::vector<PodView>& pods);
 
-// Brings attempts and the conditions Running, Restarting and Stalled up to what was reported.
+// Brings attempts and the conditions Running, Restarting and Stalled up to the attempt that was reported.
 void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress, int generation,
                      TimePoint now, v1alpha1::JobStatus& status);
 

@@ -24,9 +24,12 @@ struct PodView {
   bool bound = false;                     // to a machine
   std::optional<TimePoint> gone_by = {};  // being deleted, and when its grace is over
   bool disrupted = false;                 // by preemption, eviction or the loss of its machine
-  std::optional<int> exit_code = {};      // 128 + signal for a signal
+  bool out_of_memory = false;             // the kernel killed it for that
+  TimePoint created_at{};
+  std::optional<TimePoint> creating_since = {};  // its container, on the machine that it is bound to
+  std::optional<int> exit_code = {};             // 128 + signal for a signal
   std::optional<TimePoint> finished_at = {};
-  std::string last_words = {};  // termination message of its agent
+  std::string last_words = {};  // termination message of its agent, or why it was rejected
   std::string trouble = {};     // why it does not start, in the words of the cluster
 
   bool ended() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }

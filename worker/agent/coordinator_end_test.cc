@@ -38,6 +38,17 @@ TEST_F(CoordinatorEndTest, RestartsOfAnEarlierCoordinatorCount) {
   EXPECT_EQ(result().reason(), reasons::kMaxRestartsReached);
 }
 
+TEST_F(CoordinatorEndTest, LostNodesCostNothingWhereOthersJudgeThem) {
+  config_.failure_policy.set_max_restarts(0);
+  config_.losses_judged_elsewhere = true;
+  run_first_attempt();
+  lose(1);
+  stopped(0, 1);
+  EXPECT_FALSE(exit_code_);
+  EXPECT_TRUE(events().back().restarting());
+  EXPECT_FALSE(events().back().counts());
+}
+
 TEST_F(CoordinatorEndTest, InputThatARankRefusesIsNotTriedAgain) {
   run_first_attempt();
   fail(1, 1, reasons::kRankInvalidInput);

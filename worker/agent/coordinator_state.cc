@@ -293,14 +293,20 @@ Failure CoordinatorState::failure_of_attempt() const {
   return describe_death(deaths_[first_death(deaths_)]);
 }
 
+RestartDecision CoordinatorState::judge(const Failure& failure) const {
+  if (config_.losses_judged_elsewhere && failure.reason == reasons::kPodLost)
+    return {.restart = true, .counts = false, .next = "the gang starts again when it is back"};
+  return decide_restart(config_.failure_policy, failure, counted_restarts_, now_);
+}
+
 void CoordinatorState::conclude_attempt() {
   if (stop_requested_) {
     return end(reasons::kInterrupted, reasons::kStoppedByUser,
                fmt::format("stopped by the user after step {}", last_step()), ExitCode::kInterrupted);
   }
   const Failure failure = failure_of_attempt();
-  const RestartDecision decision = decide_restart(config_.failure_policy, failure, counted_restarts_, now_);
-  tell_event(failure, decision.next, decision.restart);
+  const RestartDecision decision = judge(failure);
+  tell_event(failure, decision);
   if (!decision.restart) {
     const ExitCode code = failure.bad_input ? ExitCode::kBadInput : ExitCode::kJobFailed;
     return end(reasons::kFailed, decision.failed_reason, failure_message(failure, decision.next), code);
@@ -351,14 +357,15 @@ void CoordinatorState::end(const char* result, const std::string& reason, const 
   effects_.push_back(EndOfJob{exit_code_});
 }
 
-void CoordinatorState::tell_event(const Failure& failure, const std::string& next, bool restarting) {
+void CoordinatorState::tell_event(const Failure& failure, const RestartDecision& decision) {
   v1alpha1::JobReport told;
   v1alpha1::JobEvent& event = *told.mutable_event();
   event.set_reason(failure.reason);
   event.set_attempt(attempt_);
   event.set_rank(failure.rank);
-  event.set_message(failure_message(failure, next));
-  event.set_restarting(restarting);
+  event.set_message(failure_message(failure, decision.next));
+  event.set_restarting(decision.restart);
+  event.set_counts(decision.restart && decision.counts);
   effects_.push_back(Tell{std::move(told)});
 }
 

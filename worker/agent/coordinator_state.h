@@ -39,6 +39,7 @@ struct CoordinatorConfig {
   std::chrono::seconds rejoin_timeout{600};
   int first_attempt = 1;
   int restarts = 0;  // already used up
+  bool losses_judged_elsewhere = false;  // failurePolicy holds for lost nodes, but others know why they went
 };
 
 // Inputs.
@@ -124,6 +125,7 @@ class CoordinatorState {
   void check_clocks();
   void forget_attempt();
   Failure failure_of_attempt() const;
+  RestartDecision judge(const Failure& failure) const;
 
   std::optional<int> node_of(ConnectionId connection) const;
   bool all_connected() const;
@@ -132,7 +134,7 @@ class CoordinatorState {
   std::string missing_nodes() const;
   void send(int node, v1alpha1::CoordinatorMessage message);
   void send_to_all(const v1alpha1::CoordinatorMessage& message);
-  void tell_event(const Failure& failure, const std::string& next, bool restarting);
+  void tell_event(const Failure& failure, const RestartDecision& decision);
 
   CoordinatorConfig config_;
   TimePoint now_;

@@ -66,6 +66,7 @@ TEST_F(CoordinatorTest, ADeadRankStopsTheOthersAndTheNextAttemptStartsInPlace) {
   EXPECT_EQ(events()[0].reason(), reasons::kRankFailed);
   EXPECT_EQ(events()[0].rank(), 2);
   EXPECT_TRUE(events()[0].restarting());
+  EXPECT_TRUE(events()[0].counts());
   EXPECT_THAT(events()[0].message(),
               AllOf(HasSubstr("rank 2 on node 1 died first, after step 1, of signal 9 (SIGKILL)"),
                     HasSubstr("restarting (1 of 10 restarts)")));

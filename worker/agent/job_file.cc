@@ -70,6 +70,7 @@ CoordinatorConfig coordinator_config(const v1alpha1::JobPlan& job, const AgentOp
   config.rejoin_timeout = options.rejoin_timeout;
   config.first_attempt = options.first_attempt;
   config.restarts = options.restarts;
+  config.losses_judged_elsewhere = options.losses_judged_elsewhere;
   return config;
 }
 

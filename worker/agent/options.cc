@@ -54,6 +54,9 @@ void declare_job(CLI::App& app, AgentOptions& options) {
   app.add_option("--restarts", options.restarts, "Restarts already used up (node 0)")
       ->capture_default_str()
       ->check(CLI::Range(0, 1000000000));
+  app.add_flag(
+      "--losses-judged-elsewhere", options.losses_judged_elsewhere,
+      "Start again after every lost node: whoever replaces it decides whether the job goes on (node 0)");
   app.add_option("--elapsed-seconds", options.elapsed, "How long the job has run already (node 0)")
       ->capture_default_str()
       ->type_name("SECONDS");

@@ -31,6 +31,7 @@ struct AgentOptions {
   std::string job_namespace;  // empty: local mode
   int first_attempt = 1;
   int restarts = 0;
+  bool losses_judged_elsewhere = false;
   int threads = 1;
   std::chrono::milliseconds heartbeat{1000};
   std::chrono::seconds rejoin_timeout{600};

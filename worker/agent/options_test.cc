@@ -152,6 +152,7 @@ TEST_F(JobFileTest, TheCoordinatorTakesItsLimitsFromTheSpec) {
   EXPECT_EQ(config.active_deadline, std::chrono::seconds(8));
   EXPECT_EQ(config.failure_policy.max_restarts(), 9);
   EXPECT_EQ(config.restarts, 1);
+  EXPECT_FALSE(config.losses_judged_elsewhere);
   EXPECT_EQ(config.steps, 10);
   EXPECT_FALSE(config.device_peak_flops);
 }

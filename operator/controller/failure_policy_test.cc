@@ -1,0 +1,175 @@
+// Whether a loss costs a restart, and whose: tables of cases.
+#include "operator/controller/failure_policy.h"
+
+#include <gmock/gmock.h>
+
+#include "operator/controller/conditions.h"
+#include "operator/testing/jobs.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using Action = LossVerdict::Action;
+
+v1alpha1::JobStatus running_status(int attempt = 1, bool running = true) {
+  v1alpha1::JobStatus status;
+  status.set_attempt(attempt);
+  Conditions(status, 1, kStart).set(conditions::kRunning, running, reasons::kStepsAdvancing, "");
+  return status;
+}
+
+PodView deleted_pod(int node) {
+  PodView pod = running_pod(node);
+  pod.gone_by = kStart + 60s;
+  return pod;
+}
+
+TEST(FailurePolicy, ALossCountsOnceForTheAttemptThatItEnds) {
+  const PodView killed = ended_pod(1, 137, kStart);
+  struct Case {
+    const char* what;
+    std::vector<PodView> pods;
+    v1alpha1::JobStatus status;
+    Action action;
+  };
+  const Case cases[] = {
+      {"all run", {running_pod(0), running_pod(1)}, running_status(), Action::kNone},
+      {"a pod was killed", {running_pod(0), killed}, running_status(), Action::kRestart},
+      {"a pod is being deleted", {running_pod(0), deleted_pod(1)}, running_status(), Action::kRestart},
+      {"a pod is gone", {running_pod(0)}, running_status(), Action::kRestart},
+      {"pods are still being made", {running_pod(0)}, running_status(1, false), Action::kNone},
+      {"a pod of this attempt dies before the gang runs",
+       {running_pod(0), killed},
+       running_status(1, false),
+       Action::kRestart},
+      {"a pod of the attempt before is still there",
+       {running_pod(0), killed},
+       running_status(2, false),
+       Action::kNone},
+      {"it was replaced already",
+       {running_pod(0), killed, running_pod(1, 2)},
+       running_status(2),
+       Action::kNone},
+      {"it ended by itself a moment ago",
+       {running_pod(0), ended_pod(1, 1, kStart)},
+       running_status(),
+       Action::kNone},
+      {"it ended by itself and no result followed",
+       {running_pod(0), ended_pod(1, 1, kStart - 31s)},
+       running_status(),
+       Action::kRestart},
+  };
+  for (const Case& c : cases)
+    EXPECT_EQ(judge_losses(job().spec, c.status, c.pods, 2, kStart).action, c.action) << c.what;
+}
+
+TEST(FailurePolicy, TheFirstRuleThatMatchesDecidesBeforeTheBudget) {
+  PodView preempted = running_pod(1);
+  preempted.phase = PodPhase::kFailed;
+  preempted.disrupted = true;
+  const auto judge = [&](const std::string& policy, const PodView& pod) {
+    auto status = running_status();
+    status.set_counted_restarts(2);
+    return judge_losses(job(R"(, "failurePolicy": )" + policy).spec, status, {running_pod(0), pod}, 2,
+                        kStart);
+  };
+  const PodView killed = ended_pod(1, 137, kStart);
+  EXPECT_EQ(judge(R"({"maxRestarts": 3})", killed).action, Action::kRestart);
+  const LossVerdict over = judge(R"({"maxRestarts": 2})", killed);
+  EXPECT_EQ(over.reason, reasons::kMaxRestartsReached);
+  EXPECT_THAT(over.message, HasSubstr("2 of 2 restarts"));
+  const LossVerdict free =
+      judge(R"({"maxRestarts": 2, "rules": [{"onReason": "Preempted", "action": "RestartIgnoringLimit"}]})",
+            preempted);
+  EXPECT_EQ(free.action, Action::kRestart);
+  EXPECT_FALSE(free.counts);
+  EXPECT_EQ(free.reason, reasons::kPreempted);
+  EXPECT_EQ(judge(R"({"rules": [{"onReason": "PodLost", "action": "Fail"}]})", killed).reason,
+            reasons::kFailurePolicyMatched);
+}
+
+TEST(FailurePolicy, OnlyRestartsOfTheWindowCount) {
+  const auto policy = job(R"(, "failurePolicy": {"windowSeconds": 100})").spec.failure_policy();
+  v1alpha1::JobStatus status;
+  status.set_attempt(1);
+  count_restarts(policy, 2, true, kStart, status);
+  count_restarts(policy, 3, true, kStart + 100s, status);
+  EXPECT_EQ(used_restarts(policy, status, kStart + 100s), 2);
+  EXPECT_EQ(used_restarts(policy, status, kStart + 101s), 0);
+  count_restarts(policy, 4, true, kStart + 101s, status);
+  EXPECT_EQ(used_restarts(policy, status, kStart + 101s), 1);
+  EXPECT_EQ(status.restarts(), 3) << "what users see is never set back";
+}
+
+// What the coordinator told of attempt 1.
+v1alpha1::JobEvent told(const std::string& reason, bool counts = true) {
+  v1alpha1::JobEvent event;
+  event.set_attempt(1);
+  event.set_restarting(true);
+  event.set_reason(reason);
+  event.set_counts(counts);
+  event.set_message("rank 3 died first; restarting (1 of 9 restarts)");
+  return event;
+}
+
+LossVerdict judge_told(const v1alpha1::JobEvent& event, const std::string& policy, int used = 0,
+                       const std::vector<PodView>& pods = {}) {
+  auto status = running_status();
+  status.set_counted_restarts(used);
+  return judge_report(job(R"(, "failurePolicy": )" + policy).spec, status, event, pods, kStart);
+}
+
+TEST(FailurePolicy, RulesForRanksAreTheCoordinatorsAndTheBudgetIsOurs) {
+  const std::string policy = R"({"maxRestarts": 2})";
+  const LossVerdict counted = judge_told(told("OutOfMemory"), policy, 1);
+  EXPECT_EQ(counted.action, Action::kRestart);
+  EXPECT_TRUE(counted.counts);
+  EXPECT_EQ(counted.reason, reasons::kRankFailed);
+  EXPECT_THAT(counted.message, HasSubstr("rank 3 died first"));
+  EXPECT_EQ(judge_told(told("RankFailed"), policy, 2).reason, reasons::kMaxRestartsReached)
+      << "it cannot know of all lost pods";
+  const LossVerdict free = judge_told(told("RankFailed", false), policy, 2);
+  EXPECT_EQ(free.action, Action::kRestart);
+  EXPECT_FALSE(free.counts);
+  EXPECT_EQ(judge_told(told("Stalled"), policy).reason, reasons::kStalled);
+}
+
+TEST(FailurePolicy, ALostNodeThatTheCoordinatorTellsOfIsJudgedByWhatBecameOfItsPod) {
+  const std::string policy =
+      R"({"maxRestarts": 0, "rules": [{"onReason": "Preempted", "action": "RestartIgnoringLimit"},
+                                      {"onReason": "OutOfMemory", "action": "Fail"}]})";
+  PodView preempted = deleted_pod(1);
+  preempted.disrupted = true;
+  const LossVerdict free = judge_told(told("PodLost"), policy, 0, {running_pod(0), preempted});
+  EXPECT_EQ(free.action, Action::kRestart);
+  EXPECT_FALSE(free.counts);
+  EXPECT_EQ(free.reason, reasons::kPreempted);
+  PodView starved = ended_pod(1, 137, kStart);
+  starved.out_of_memory = true;
+  EXPECT_EQ(judge_told(told("PodLost"), policy, 0, {running_pod(0), starved}).reason,
+            reasons::kFailurePolicyMatched);
+  const LossVerdict unknown = judge_told(told("PodLost"), policy, 0, {running_pod(0), running_pod(1)});
+  EXPECT_EQ(unknown.reason, reasons::kMaxRestartsReached) << "its agent is silent and its pod lives";
+  EXPECT_THAT(unknown.message, HasSubstr("rank 3 died first, and 0 of 0 restarts"));
+}
+
+TEST(FailurePolicy, WhatTheCoordinatorToldBeforeIsNotJudgedAgain) {
+  v1alpha1::JobEvent old = told("RankFailed");
+  old.set_attempt(0);
+  EXPECT_EQ(judge_told(old, "{}").action, Action::kNone);
+  v1alpha1::JobEvent last = told("RankFailed");
+  last.set_restarting(false);
+  EXPECT_EQ(judge_told(last, "{}").action, Action::kNone) << "a result follows";
+}
+
+TEST(FailurePolicy, AnAttemptThatIsKnownIsNotCountedAgain) {
+  v1alpha1::JobStatus status;
+  status.set_attempt(2);
+  count_restarts({}, 2, true, kStart, status);
+  EXPECT_EQ(status.restarts(), 0);
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing

@@ -1,0 +1,86 @@
+// Pods as the scheduler and the kubelet of Kubernetes 1.34 write them.
+#include "operator/controller/pod_view.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "operator/testing/jobs.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+PodView pod(const std::string& status, const std::string& node = R"("nodeName": "machine")") {
+  return read_pod(kube::parse_json(fmt::format(R"({{"metadata": {{"name": "train-1-a2", "uid": "u",
+      "creationTimestamp": "2030-01-01T00:00:00Z",
+      "labels": {{"training.caravan.dev/node-index": "1", "training.caravan.dev/attempt": "2"}}}},
+      "spec": {{{}}}, "status": {}}})",
+                                               node, status),
+                                   "pod")
+                      .value());
+}
+
+std::string waiting(const std::string& reason, const std::string& message) {
+  return fmt::format(R"({{"phase": "Pending", "containerStatuses": [{{"state": {{"waiting":
+      {{"reason": "{}", "message": "{}"}}}}}}]}})",
+                     reason, message);
+}
+
+std::string unschedulable(const std::string& message) {
+  return fmt::format(R"({{"phase": "Pending", "conditions": [{{"type": "PodScheduled", "status": "False",
+      "reason": "Unschedulable", "message": "{}"}}]}})",
+                     message);
+}
+
+TEST(PodView, SaysWhyAPodDoesNotStartAndWhatToDo) {
+  struct Case {
+    std::string status;
+    const char* cause;
+    const char* advice;
+  };
+  const Case cases[] = {
+      {waiting("ErrImagePull", "not found"), "image cannot be pulled (ErrImagePull: not found)",
+       "worker.image"},
+      {waiting("ImagePullBackOff", "Back-off"), "image cannot be pulled (ImagePullBackOff", "worker.image"},
+      {waiting("InvalidImageName", ""), "(InvalidImageName)", "worker.image"},
+      {waiting("CreateContainerConfigError", "secret not found"), "cannot be started", "secret not found"},
+      {unschedulable("0/1 nodes are available: persistentvolumeclaim \\\"corpus\\\" not found. not found"),
+       "persistentvolumeclaim \"corpus\" not found", "create that claim"},
+      {unschedulable("0/1 nodes are available: 1 Insufficient cpu. preemption: none."), "1 Insufficient cpu",
+       "ask for less (worker.resources"},
+      {unschedulable("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."),
+       "node affinity/selector", "worker.nodeSelector"},
+      {unschedulable("0/1 nodes are available: 1 node(s) had untolerated taint {a: b}."), "untolerated taint",
+       "worker.tolerations"},
+  };
+  for (const Case& c : cases) {
+    EXPECT_THAT(pod(c.status).trouble, AllOf(HasSubstr(c.cause), HasSubstr(c.advice)));
+  }
+}
+
+TEST(PodView, OneThatIsBeingPreparedHasNoTroubleYet) {
+  const PodView view = pod(R"({"phase": "Pending",
+      "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2030-01-01T00:00:05Z"}],
+      "containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]})");
+  EXPECT_EQ(view.trouble, "");
+  EXPECT_EQ(view.creating_since, kStart + std::chrono::seconds(5));
+  EXPECT_FALSE(pod(R"({"phase": "Pending"})", "").creating_since) << "it has no machine";
+}
+
+TEST(PodView, KnowsHowAPodEnded) {
+  const PodView killed = pod(R"({"phase": "Failed", "containerStatuses": [{"state": {"terminated":
+      {"exitCode": 137, "reason": "OOMKilled", "finishedAt": "2030-01-01T00:00:07Z", "message": "words"}}}]})");
+  EXPECT_TRUE(killed.out_of_memory);
+  EXPECT_EQ(killed.exit_code, 137);
+  EXPECT_EQ(killed.last_words, "words");
+  const PodView rejected = pod(R"({"phase": "Failed", "reason": "OutOfcpu",
+      "message": "Pod was rejected: Node didn't have enough resource: cpu"})");
+  EXPECT_FALSE(rejected.exit_code);
+  EXPECT_THAT(rejected.last_words, HasSubstr("enough resource"));
+  EXPECT_TRUE(pod(R"({"phase": "Failed", "reason": "Evicted"})").disrupted);
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing
