@@ -1,25 +1,25 @@
 #include "operator/metrics.h"
 
+#include <fmt/format.h>
 #include <prometheus/counter.h>
-#include <prometheus/family.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
-#include <spdlog/spdlog.h>
 
-#include <map>
 #include <mutex>
 
-#include "kube/api/object.h"
+#include "operator/job_series.h"
+#include "operator/log.h"
 
 namespace caravan::controller {
 namespace {
 
-using prometheus::ClientMetric;
 using prometheus::Counter;
 using prometheus::Family;
+using prometheus::Histogram;
+using prometheus::Labels;
 using prometheus::MetricFamily;
-using prometheus::MetricType;
+using Buckets = Histogram::BucketBoundaries;
 
 const std::string kControllerName = "llamatrainingjob";
 
@@ -38,83 +38,67 @@ const char* name_of(kube::ReconcileEnd end) {
   return "error";
 }
 
-const prometheus::Histogram::BucketBoundaries& reconcile_buckets() {
-  static const prometheus::Histogram::BucketBoundaries kBuckets = {0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03,
-                                                                   0.1,    0.3,    1,     3,     10,   30};
-  return kBuckets;
+bool is_error(kube::ReconcileEnd end) {
+  return end != kube::ReconcileEnd::kDone && end != kube::ReconcileEnd::kRequeued;
 }
 
-MetricFamily gauge(const std::string& name, const std::string& help) {
-  return {.name = name, .help = help, .type = MetricType::Gauge, .metric = {}};
+Buckets short_times() {
+  return {0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30};
+}
+// Streams of reports live as long as an attempt.
+Buckets long_times() {
+  return {0.01, 0.1, 1, 10, 60, 600, 3600, 21600, 86400, 604800};
 }
 
-void add(MetricFamily& family, double value, const std::vector<ClientMetric::Label>& labels = {}) {
-  ClientMetric metric;
-  metric.label = labels;
-  metric.gauge.value = value;
-  family.metric.push_back(std::move(metric));
-}
-
-std::vector<ClientMetric::Label> labels_of(const kube::Json& job) {
-  const kube::ObjectKey key = kube::key_of(job);
-  return {{"namespace", key.name_space}, {"job", key.name}};
-}
-
-// Those of the jobs, from the cache.
-std::vector<MetricFamily> job_series(const kube::Store& jobs) {
-  MetricFamily states = gauge("caravan_jobs", "Jobs by state");
-  MetricFamily info = gauge("caravan_job_info", "Always 1; what a job is");
-  MetricFamily restarts = gauge("caravan_job_restarts", "Restarts of a job so far");
-  MetricFamily progress = gauge("caravan_job_progress_ratio", "Steps done of all steps");
-  std::map<std::string, int> by_state;
-  for (const kube::ObjectPtr& job : jobs.all()) {
-    const std::string state = kube::text_at(*job, {"status", "state"});
-    ++by_state[state.empty() ? "Pending" : state];
-    auto labels = labels_of(*job);
-    add(restarts, static_cast<double>(kube::integer_at(*job, {"status", "restarts"}).value_or(0)), labels);
-    const auto step = kube::integer_at(*job, {"status", "progress", "step"});
-    const auto steps = kube::integer_at(*job, {"spec", "training", "steps"});
-    if (step && steps && *steps > 0)
-      add(progress, static_cast<double>(*step) / static_cast<double>(*steps), labels);
-    labels.push_back({"layout", kube::text_at(*job, {"status", "layout"})});
-    labels.push_back({"model", kube::text_at(*job, {"spec", "model", "preset"})});
-    labels.push_back({"precision", kube::text_at(*job, {"spec", "training", "precision"})});
-    labels.push_back({"queue", kube::text_at(*job, {"spec", "scheduling", "queue"})});
-    add(info, 1, labels);
-  }
-  for (const auto& [state, count] : by_state) add(states, count, {{"state", state}});
-  return {std::move(states), std::move(info), std::move(restarts), std::move(progress)};
+double seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
 }
 
 }  // namespace
 
 struct Metrics::Series {
+  Family<Counter>& counters(const char* name, const char* help) {
+    return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+  }
+  Histogram& histogram(const char* name, const char* help, const Labels& labels, Buckets buckets) {
+    return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add(labels,
+                                                                                     std::move(buckets));
+  }
+
   prometheus::Registry registry;
-  Family<Counter>& reconciles = prometheus::BuildCounter()
-                                    .Name("controller_runtime_reconcile_total")
-                                    .Help("Reconciles by result")
-                                    .Register(registry);
-  prometheus::Histogram& reconcile_seconds = prometheus::BuildHistogram()
-                                                 .Name("controller_runtime_reconcile_time_seconds")
-                                                 .Help("Time of a reconcile")
-                                                 .Register(registry)
-                                                 .Add({{"controller", kControllerName}}, reconcile_buckets());
-  Family<Counter>& requests = prometheus::BuildCounter()
-                                  .Name("rest_client_requests_total")
-                                  .Help("Calls of the API server by method and code; 0: it did not answer")
-                                  .Register(registry);
-  Family<Counter>& retries = prometheus::BuildCounter()
-                                 .Name("rest_client_request_retries_total")
-                                 .Help("Calls of the API server that were tried again, by code")
-                                 .Register(registry);
-  Family<Counter>& relists = prometheus::BuildCounter()
-                                 .Name("caravan_watch_relists_total")
-                                 .Help("Caches that were listed anew")
-                                 .Register(registry);
-  Family<Counter>& watches = prometheus::BuildCounter()
-                                 .Name("caravan_watch_opened_total")
-                                 .Help("Watches that were opened")
-                                 .Register(registry);
+  const Labels controller{{"controller", kControllerName}};
+  const Labels queue{{"name", kControllerName}};
+  const Labels report_method{{"grpc_type", "bidi_stream"},
+                             {"grpc_service", "caravan.v1alpha1.JobReports"},
+                             {"grpc_method", "Report"}};
+
+  Family<Counter>& reconciles = counters("controller_runtime_reconcile_total", "Reconciles by result");
+  Counter& reconcile_errors =
+      counters("controller_runtime_reconcile_errors_total", "Reconciles that failed").Add(controller);
+  Counter& reconcile_panics =
+      counters("controller_runtime_reconcile_panics_total", "Reconciles that threw").Add(controller);
+  Histogram& reconcile_seconds = histogram("controller_runtime_reconcile_time_seconds", "Time of a reconcile",
+                                           controller, short_times());
+  Counter& queue_retries = counters("workqueue_retries_total", "Jobs queued again after an error").Add(queue);
+  Histogram& queue_seconds =
+      histogram("workqueue_queue_duration_seconds", "How long a job was due before it was looked at", queue,
+                short_times());
+  Histogram& plan_seconds =
+      histogram("caravan_plan_seconds", "Time of a decision that planned a job", {}, short_times());
+  Counter& stale_caches =
+      counters("stale_sync_skips_total", "Reconciles put off until the caches had seen our own writes")
+          .Add(controller);
+  Family<Counter>& requests =
+      counters("rest_client_requests_total", "Calls of the API server by method and code; 0: no answer");
+  Family<Counter>& retries =
+      counters("rest_client_request_retries_total", "Calls of the API server that were tried again, by code");
+  Family<Counter>& relists = counters("caravan_watch_relists_total", "Caches that were listed anew");
+  Family<Counter>& watches = counters("caravan_watch_opened_total", "Watches that were opened");
+  Family<Counter>& calls =
+      counters("grpc_server_handled_total", "Calls of the report service that ended, by code");
+  Histogram& call_seconds =
+      histogram("grpc_server_handling_seconds", "How long calls of the report service took", report_method,
+                long_times());
   mutable std::mutex mutex;
   Sources sources;
 };
@@ -133,8 +117,8 @@ void Metrics::on_request(std::string_view verb, int code) {
 
 void Metrics::on_retry(const kube::ApiError& error, std::chrono::milliseconds wait) {
   series_->retries.Add({{"code", std::to_string(error.code)}}).Increment();
-  spdlog::info("{}; again in {} ms{}{}", error.message, wait.count(),
-               error.flow_schema.empty() ? "" : ", flow schema ", error.flow_schema);
+  log_line(spdlog::level::info, fmt::format("{}; again in {} ms", error.message, wait.count()),
+           {{"flowSchema", error.flow_schema}});
 }
 
 void Metrics::on_relist(std::string_view plural) {
@@ -145,13 +129,39 @@ void Metrics::on_watch_opened(std::string_view plural) {
   series_->watches.Add({{"resource", std::string(plural)}}).Increment();
 }
 
+void Metrics::on_taken(std::chrono::nanoseconds waited) {
+  series_->queue_seconds.Observe(seconds(waited));
+}
+
+void Metrics::on_reconcile_failed(const kube::ObjectKey& key, const std::string& message) {
+  log_job(spdlog::level::warn, key, message);
+}
+
 void Metrics::on_reconciled(kube::ReconcileEnd end, std::chrono::nanoseconds took) {
   series_->reconciles.Add({{"controller", kControllerName}, {"result", name_of(end)}}).Increment();
-  series_->reconcile_seconds.Observe(std::chrono::duration<double>(took).count());
+  series_->reconcile_seconds.Observe(seconds(took));
+  if (is_error(end)) series_->reconcile_errors.Increment();
+  if (is_error(end) && end != kube::ReconcileEnd::kTerminalError) series_->queue_retries.Increment();
+  if (end == kube::ReconcileEnd::kException) series_->reconcile_panics.Increment();
 }
 
 void Metrics::on_warning(const std::string& message) {
-  spdlog::warn("{}", message);
+  log_line(spdlog::level::warn, message);
+}
+
+void Metrics::on_planned(std::chrono::nanoseconds took) {
+  series_->plan_seconds.Observe(seconds(took));
+}
+
+void Metrics::on_stale_cache() {
+  series_->stale_caches.Increment();
+}
+
+void Metrics::on_reports_handled(const std::string& code, std::chrono::nanoseconds took) {
+  Labels labels = series_->report_method;
+  labels["grpc_code"] = code;
+  series_->calls.Add(labels).Increment();
+  series_->call_seconds.Observe(seconds(took));
 }
 
 std::string Metrics::text() const {
@@ -159,11 +169,12 @@ std::string Metrics::text() const {
   const std::scoped_lock lock(series_->mutex);
   const Sources& from = series_->sources;
   if (from.jobs != nullptr) {
-    for (MetricFamily& family : job_series(*from.jobs)) families.push_back(std::move(family));
+    for (MetricFamily& family : job_series(*from.jobs, from.accounts(), std::chrono::system_clock::now()))
+      families.push_back(std::move(family));
   }
   const auto add_value = [&](const char* name, const char* help, double value) {
-    families.push_back(gauge(name, help));
-    add(families.back(), value, {{"name", kControllerName}});
+    families.push_back(gauge_family(name, help));
+    add_gauge(families.back(), value, {{"name", kControllerName}});
   };
   if (from.queue_depth)
     add_value("workqueue_depth", "Jobs that wait to be looked at", static_cast<double>(from.queue_depth()));

@@ -1,6 +1,5 @@
-// The operator's series, under the names that stock dashboards of controllers know, and those of its jobs.
-//
-// Series of jobs are made from the cache when they are read, so a deleted job has none. Safe for any thread.
+// The operator's series, under the names that stock dashboards of controllers know, and those of its jobs
+// (job_series.h). Safe for any thread.
 #pragma once
 
 #include <functional>
@@ -9,6 +8,7 @@
 
 #include "kube/client/observer.h"
 #include "kube/watch/store.h"
+#include "operator/job_ledger.h"
 
 namespace caravan::controller {
 
@@ -20,6 +20,7 @@ class Metrics final : public kube::Observer {
   // Read when the text is made. What they refer to outlives this.
   struct Sources {
     const kube::Store* jobs = nullptr;
+    std::function<std::map<std::string, JobLedger::Account>()> accounts;
     std::function<std::size_t()> queue_depth;
     std::function<double()> queue_oldest_seconds;
     std::function<bool()> is_leader;
@@ -30,8 +31,16 @@ class Metrics final : public kube::Observer {
   void on_retry(const kube::ApiError& error, std::chrono::milliseconds wait) override;
   void on_relist(std::string_view plural) override;
   void on_watch_opened(std::string_view plural) override;
+  void on_taken(std::chrono::nanoseconds waited) override;
+  void on_reconcile_failed(const kube::ObjectKey& key, const std::string& message) override;
   void on_reconciled(kube::ReconcileEnd end, std::chrono::nanoseconds took) override;
   void on_warning(const std::string& message) override;
+  // A job was planned, and deciding on it took that long.
+  void on_planned(std::chrono::nanoseconds took);
+  // A reconcile was put off, since the caches had not seen our own last writes.
+  void on_stale_cache();
+  // A call of the report service ended; code: as gRPC names it, such as OK.
+  void on_reports_handled(const std::string& code, std::chrono::nanoseconds took);
 
   // The text format of Prometheus.
   std::string text() const;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 
 #include <array>
@@ -21,7 +20,10 @@
 #include "kube/transport/pooled_transport.h"
 #include "operator/api/names.h"
 #include "operator/caches.h"
+#include "operator/controller/conditions.h"
 #include "operator/controller/reconciler.h"
+#include "operator/job_ledger.h"
+#include "operator/log.h"
 #include "operator/metrics.h"
 #include "operator/service/report_server.h"
 #include "operator/service/token_check.h"
@@ -93,6 +95,7 @@ class Operator {
         board_(clock_, [this](const kube::ObjectKey& key) { queue_.add(key); }),
         tokens_(client_, caches_.stores().pods) {
     metrics_.set_sources({.jobs = &caches_.stores().jobs,
+                          .accounts = [this] { return ledger_.accounts(clock_.now()); },
                           .queue_depth = [this] { return queue_.depth(); },
                           .queue_oldest_seconds =
                               [this] { return std::chrono::duration<double>(queue_.oldest_wait()).count(); },
@@ -107,7 +110,7 @@ class Operator {
     if (wait_for(signal_fd, elected.get())) {
       if (Status started = lead(signal_fd); !started) return tl::unexpected(started.error());
     }
-    spdlog::info("stopping");
+    log_line(spdlog::level::info, "stopping");
     end_at_once_on_signal(signal_fd);
     stop(election);
     return ExitCode::kDone;
@@ -132,7 +135,7 @@ class Operator {
     auto server = HttpServer::start(options_.http, [this](std::string_view path) { return answer(path); });
     if (!server) return bad_input("--http: " + server.error().message);
     probes_.emplace(std::move(*server));
-    spdlog::info("probes and metrics at http://{}", probes_->address());
+    log_line(spdlog::level::info, "probes and metrics are served", {{"address", probes_->address()}});
     return {};
   }
 
@@ -149,7 +152,8 @@ class Operator {
   void take_part(const std::stop_token& stop, int elected_fd) {
     const auto outcome = elector_.run(stop, [elected_fd] { eventfd_write(elected_fd, 1); });
     if (outcome != kube::Elector::Outcome::kLost) return;
-    spdlog::error("the lease {} is lost; ending at once", to_string(election_config().lease));
+    log_line(spdlog::level::err, "the lease is lost; ending at once",
+             {{"lease", to_string(election_config().lease)}});
     spdlog::shutdown();
     std::_Exit(static_cast<int>(ExitCode::kJobFailed));
   }
@@ -163,7 +167,7 @@ class Operator {
   }
 
   Status lead(int signal_fd) {
-    spdlog::info("leading as {}", identity_);
+    log_line(spdlog::level::info, "leading", {{"identity", identity_}});
     Settings settings{.worker_image = options_.worker_image, .reports_address = options_.reports_address};
     if (!options_.reports_address.empty()) {
       const auto identity = make_identity(options_.reports_address);
@@ -172,7 +176,7 @@ class Operator {
       auto server = ReportServer::start(
           options_.reports_listen, identity->server,
           [this](const std::string& token) { return tokens_.check({.deadline = clock_.now() + 10s}, token); },
-          board_);
+          board_, [this](const std::string& code, auto took) { metrics_.on_reports_handled(code, took); });
       if (!server) return tl::unexpected(server.error());
       reports_ = std::move(*server);
     }
@@ -184,19 +188,45 @@ class Operator {
     return {};
   }
 
+  Reconciler::Outside outside_of_the_reconciler() {
+    return {.progress = [this](const std::string& uid) { return board_.progress_of(uid); },
+            .forget =
+                [this](const std::string& uid) {
+                  board_.forget(uid);
+                  ledger_.forget(uid);
+                },
+            .record = [this](const Job& job, const Note& note) { tell(job, note); },
+            .decided =
+                [this](const Snapshot& snapshot, const Decision& decision, Clock::Duration took) {
+                  ledger_.look(snapshot, decision.status, clock_.now());
+                  if (!is_true(snapshot.job.status, conditions::kPlanned) &&
+                      is_true(decision.status, conditions::kPlanned))
+                    metrics_.on_planned(took);
+                },
+            .put_off = [this] { metrics_.on_stale_cache(); }};
+  }
+
+  void tell(const Job& job, const Note& note) {
+    const bool is_bad = note.type == kube::EventType::kWarning;
+    log_job(is_bad ? spdlog::level::warn : spdlog::level::info, job.key, note.text,
+            {{"condition", note.action}, {"reason", note.reason}});
+    events_.record({.regarding = job.reference,
+                    .type = note.type,
+                    .reason = note.reason,
+                    .action = note.action,
+                    .note = note.text});
+  }
+
   void start_loop(const Settings& settings) {
-    reconciler_ = std::make_unique<Reconciler>(
-        caches_.stores(), client_, clock_, settings,
-        Reconciler::Outside{.progress = [this](const std::string& uid) { return board_.progress_of(uid); },
-                            .forget = [this](const std::string& uid) { board_.forget(uid); },
-                            .record = [this](kube::EventNote note) { events_.record(std::move(note)); }});
+    reconciler_ = std::make_unique<Reconciler>(caches_.stores(), client_, clock_, settings,
+                                               outside_of_the_reconciler());
     loop_ = std::make_unique<kube::ReconcileLoop>(
         queue_, clock_, kube::system_random(), metrics_, kube::ReconcileOptions{.workers = options_.workers},
         [this](const CallContext& context, const kube::ObjectKey& key) {
           return reconciler_->reconcile(context, key);
         },
         [this] { return caches_.job_keys(); });
-    if (!caches_.synced()) spdlog::info("waiting for the caches");
+    if (!caches_.synced()) log_line(spdlog::level::info, "waiting for the caches");
     starter_ = std::jthread([this](const std::stop_token& stop) {
       if (!caches_.wait_until_synced({.stop = stop})) return;
       for (const kube::ObjectKey& key : caches_.job_keys()) queue_.add(key, kube::Urgency::kBackground);
@@ -221,7 +251,8 @@ class Operator {
     election.request_stop();
     election.join();
     const auto released = elector_.release({.deadline = clock_.now() + kReleaseLease});
-    if (!released) spdlog::warn("the lease could not be given back: {}", released.error().message);
+    if (!released)
+      log_line(spdlog::level::warn, "the lease could not be given back: " + released.error().message);
   }
 
   OperatorOptions options_;
@@ -229,6 +260,7 @@ class Operator {
   const std::string identity_ = kube::process_identity();
   SystemClock clock_;
   Metrics metrics_;
+  JobLedger ledger_;
   kube::ConfigCredentials credentials_;
   kube::PooledTransport transport_;
   kube::Client reader_;  // for what a standby does, too
@@ -251,7 +283,7 @@ class Operator {
 Result<ExitCode> run_operator(const OperatorOptions& options, int signal_fd) {
   auto config = load_config(options);
   if (!config) return tl::unexpected(config.error());
-  for (const std::string& warning : config->warnings) spdlog::warn("{}", warning);
+  for (const std::string& warning : config->warnings) log_line(spdlog::level::warn, warning);
   Operator process(options, std::move(*config));
   return process.run(signal_fd);
 }

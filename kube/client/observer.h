@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "kube/api/api_error.h"
+#include "kube/api/object.h"
 
 namespace caravan::kube {
 
@@ -24,6 +25,9 @@ class Observer {
   virtual void on_retry(const ApiError& /*error*/, std::chrono::milliseconds /*wait*/) {}
   virtual void on_relist(std::string_view /*plural*/) {}
   virtual void on_watch_opened(std::string_view /*plural*/) {}
+  // A key left the work queue, where it had been due for that long.
+  virtual void on_taken(std::chrono::nanoseconds /*waited*/) {}
+  virtual void on_reconcile_failed(const ObjectKey& /*key*/, const std::string& /*message*/) {}
   virtual void on_reconciled(ReconcileEnd /*end*/, std::chrono::nanoseconds /*took*/) {}
   virtual void on_warning(const std::string& /*message*/) {}
 };

@@ -38,9 +38,9 @@ std::optional<ObjectKey> QueueCore::take(Clock::TimePoint now) {
   auto& from = background ? background_ : live_;
   live_in_a_row_ = background ? 0 : live_in_a_row_ + 1;
   ObjectKey key = std::move(from.front().key);
+  running_[key] = now - from.front().since;
   from.pop_front();
   queued_.erase(key);
-  running_.insert(key);
   return key;
 }
 

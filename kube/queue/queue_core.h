@@ -34,6 +34,8 @@ class QueueCore {
   // The next key that is due; it runs until done().
   std::optional<ObjectKey> take(Clock::TimePoint now);
   void done(const ObjectKey& key, Clock::TimePoint now);
+  // How long a key that runs had been due before.
+  Clock::Duration waited(const ObjectKey& key) const { return running_.at(key); }
   // Comes again after its backoff.
   void retry(const ObjectKey& key, Clock::TimePoint now);
   // It succeeded: the next failure waits as the first.
@@ -58,8 +60,8 @@ class QueueCore {
   std::deque<Queued> live_;
   std::deque<Queued> background_;
   std::map<ObjectKey, Urgency> queued_;
-  std::set<ObjectKey> running_;
-  std::map<ObjectKey, Urgency> again_;  // added while they run
+  std::map<ObjectKey, Clock::Duration> running_;  // and how long they waited
+  std::map<ObjectKey, Urgency> again_;            // added while they run
   std::map<ObjectKey, Clock::TimePoint> delayed_;
   std::set<std::pair<Clock::TimePoint, ObjectKey>> delayed_by_time_;
   std::map<ObjectKey, int> failures_;

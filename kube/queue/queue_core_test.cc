@@ -92,6 +92,8 @@ TEST(WorkQueue, TellsHowLongTheOldestWaits) {
   queue.add(kA, Urgency::kBackground, kNow);
   queue.add(kB, Urgency::kLive, kNow + 2s);
   EXPECT_EQ(queue.oldest_wait(kNow + 3s), 3s);
+  EXPECT_EQ(queue.take(kNow + 4s), kB);
+  EXPECT_EQ(queue.waited(kB), 2s);
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ void ReconcileLoop::stop() {
 
 void ReconcileLoop::work(const std::stop_token& stop) {
   while (const auto key = queue_.take(stop)) {
+    observer_.on_taken(queue_.waited(*key));
     run_once({.stop = stop, .deadline = clock_.now() + options_.timeout}, *key);
   }
 }
@@ -54,7 +55,7 @@ void ReconcileLoop::run_once(const CallContext& context, const ObjectKey& key) {
   } catch (...) {
   }
   if (end == ReconcileEnd::kException) {
-    observer_.on_warning(fmt::format("{}: the reconcile threw: {}", to_string(key), thrown));
+    observer_.on_reconcile_failed(key, fmt::format("the reconcile threw: {}", thrown));
     queue_.failed(key);
   }
   observer_.on_reconciled(end, clock_.now() - started);
@@ -70,7 +71,7 @@ ReconcileEnd ReconcileLoop::settle(const ObjectKey& key,
     queue_.succeeded(key);
     return ReconcileEnd::kDone;
   }
-  observer_.on_warning(fmt::format("{}: {}", to_string(key), outcome.error().message));
+  observer_.on_reconcile_failed(key, outcome.error().message);
   if (outcome.error().terminal) {
     queue_.succeeded(key);
     return ReconcileEnd::kTerminalError;

@@ -49,6 +49,11 @@ void WorkQueue::failed(const ObjectKey& key) {
   changed_.notify_all();
 }
 
+Clock::Duration WorkQueue::waited(const ObjectKey& key) const {
+  const std::lock_guard guard(mutex_);
+  return core_.waited(key);
+}
+
 std::size_t WorkQueue::depth() const {
   const std::lock_guard guard(mutex_);
   return core_.depth();

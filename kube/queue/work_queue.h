@@ -23,6 +23,8 @@ class WorkQueue {
   void succeeded_and_again(const ObjectKey& key, std::chrono::milliseconds delay);
   void failed(const ObjectKey& key);
 
+  // Of a taken key: how long it had been due.
+  Clock::Duration waited(const ObjectKey& key) const;
   std::size_t depth() const;
   Clock::Duration oldest_wait() const;
 

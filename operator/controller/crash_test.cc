@@ -54,7 +54,9 @@ class World {
         settings(),
         Reconciler::Outside{.progress = [this](const std::string&) { return progress_; },
                             .forget = [](const std::string&) {},
-                            .record = [](const kube::EventNote&) {}});
+                            .record = [](const Job&, const Note&) {},
+                            .decided = [](const Snapshot&, const Decision&, Clock::Duration) {},
+                            .put_off = [] {}});
   }
 
   void reconcile() {

@@ -28,20 +28,24 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
     return kube::Action::done();
   }
   const std::string uid = kube::uid_of(*object);
-  if (!caches_are_current(uid)) return kube::Action::requeue(kCachesCatchUp);
+  know(key, uid);
+  if (!caches_are_current(uid)) {
+    outside_.put_off();
+    return kube::Action::requeue(kCachesCatchUp);
+  }
 
   std::optional<Snapshot> snapshot = observe(caches_, reader_, key);
   if (!snapshot || snapshot->job.uid != uid) return kube::Action::requeue(kCachesCatchUp);
   snapshot->progress = outside_.progress(uid);
   snapshot->trouble = trouble_of(uid);
-  {
-    const std::scoped_lock lock(mutex_);
-    uids_[key] = uid;
-  }
 
+  const Clock::TimePoint began = clock_.now();
   const Decision decision = decide(*snapshot, settings_, clock_.wall_now());
+  outside_.decided(*snapshot, decision, clock_.now() - began);
   const Executed executed = executor_.run(context, snapshot->job, decision);
-  if (executed || executed.error().refused) record(snapshot->job, decision.notes);
+  if (executed || executed.error().refused) {
+    for (const Note& note : decision.notes) outside_.record(snapshot->job, note);
+  }
   if (!executed) {
     if (executed.error().refused) set_trouble(uid, executed.error().message);
     return tl::unexpected(kube::ReconcileError{.message = executed.error().message});
@@ -84,14 +88,16 @@ void Reconciler::set_trouble(const std::string& job_uid, const std::string& trou
   }
 }
 
-void Reconciler::record(const Job& job, const std::vector<Note>& notes) {
-  for (const Note& note : notes) {
-    outside_.record({.regarding = job.reference,
-                     .type = note.type,
-                     .reason = note.reason,
-                     .action = note.action,
-                     .note = note.text});
+// A job that was made anew under the same name is another one.
+void Reconciler::know(const kube::ObjectKey& key, const std::string& job_uid) {
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto [known, is_new] = uids_.try_emplace(key, job_uid);
+    if (is_new || known->second == job_uid) return;
   }
+  forget(key);
+  const std::scoped_lock lock(mutex_);
+  uids_[key] = job_uid;
 }
 
 void Reconciler::forget(const kube::ObjectKey& key) {

@@ -22,7 +22,10 @@ class Reconciler {
   struct Outside {
     std::function<std::optional<JobProgress>(const std::string& job_uid)> progress;
     std::function<void(const std::string& job_uid)> forget;
-    std::function<void(kube::EventNote)> record;
+    std::function<void(const Job&, const Note&)> record;
+    // Each decision before it is carried out, and how long it took.
+    std::function<void(const Snapshot&, const Decision&, Clock::Duration)> decided;
+    std::function<void()> put_off;
   };
 
   Reconciler(Caches caches, kube::Client& client, Clock& clock, Settings settings, Outside outside);
@@ -34,7 +37,7 @@ class Reconciler {
   bool caches_are_current(const std::string& job_uid);
   std::string trouble_of(const std::string& job_uid);
   void set_trouble(const std::string& job_uid, const std::string& trouble);
-  void record(const Job& job, const std::vector<Note>& notes);
+  void know(const kube::ObjectKey& key, const std::string& job_uid);
   void forget(const kube::ObjectKey& key);
 
   Caches caches_;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
-#include <spdlog/spdlog.h>
 
 #include <condition_variable>
 #include <deque>
@@ -10,6 +9,7 @@
 #include <thread>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "operator/log.h"
 
 namespace caravan::controller {
 namespace {
@@ -57,15 +57,17 @@ std::string token_of(const grpc::CallbackServerContext& context) {
 // One coordinator's stream; deletes itself when gRPC is done with it, which is never before finish().
 class Stream final : public grpc::ServerBidiReactor<JobReport, ReportCommand> {
  public:
-  explicit Stream(ProgressBoard& board) : board_(board) {}
+  Stream(ProgressBoard& board, const ReportServer::OnHandled& on_handled)
+      : board_(board), on_handled_(on_handled) {}
 
   void admit(Result<Reporter> reporter) {
     if (!reporter) {
-      spdlog::warn("a reporter was refused: {}", reporter.error().message);
+      log_line(spdlog::level::warn, "a reporter was refused: " + reporter.error().message);
+      code_ = "UNAUTHENTICATED";
       return Finish({grpc::StatusCode::UNAUTHENTICATED, reporter.error().message});
     }
     reporter_ = std::move(*reporter);
-    spdlog::info("the coordinator of job {} reports", to_string(reporter_.job));
+    log_job(spdlog::level::info, reporter_.job, "the coordinator reports");
     StartRead(&report_);
   }
 
@@ -80,9 +82,15 @@ class Stream final : public grpc::ServerBidiReactor<JobReport, ReportCommand> {
     }
     StartRead(&report_);
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    on_handled_(code_, std::chrono::steady_clock::now() - began_);
+    delete this;
+  }
 
   ProgressBoard& board_;
+  const ReportServer::OnHandled& on_handled_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::string code_ = "OK";
   Reporter reporter_;
   JobReport report_;
   ReportCommand command_;
@@ -91,8 +99,8 @@ class Stream final : public grpc::ServerBidiReactor<JobReport, ReportCommand> {
 
 class Server final : public ReportServer, private v1alpha1::JobReports::CallbackService {
  public:
-  Server(Authenticate authenticate, ProgressBoard& board)
-      : authenticate_(std::move(authenticate)), board_(board) {}
+  Server(Authenticate authenticate, ProgressBoard& board, OnHandled on_handled)
+      : authenticate_(std::move(authenticate)), board_(board), on_handled_(std::move(on_handled)) {}
 
   // Ends every stream; those that are being authenticated need the worker for that.
   ~Server() override {
@@ -116,7 +124,7 @@ class Server final : public ReportServer, private v1alpha1::JobReports::Callback
 
  private:
   grpc::ServerBidiReactor<JobReport, ReportCommand>* Report(grpc::CallbackServerContext* context) override {
-    auto* stream = new Stream(board_);
+    auto* stream = new Stream(board_, on_handled_);
     worker_.post([this, stream, token = token_of(*context)] {
       stream->admit(token.empty() ? Result<Reporter>(failure("it showed no token")) : authenticate_(token));
     });
@@ -125,6 +133,7 @@ class Server final : public ReportServer, private v1alpha1::JobReports::Callback
 
   Authenticate authenticate_;
   ProgressBoard& board_;
+  OnHandled on_handled_;
   Worker worker_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
@@ -133,8 +142,9 @@ class Server final : public ReportServer, private v1alpha1::JobReports::Callback
 }  // namespace
 
 Result<std::unique_ptr<ReportServer>> ReportServer::start(const std::string& listen, const KeyPair& identity,
-                                                          Authenticate authenticate, ProgressBoard& board) {
-  auto server = std::make_unique<Server>(std::move(authenticate), board);
+                                                          Authenticate authenticate, ProgressBoard& board,
+                                                          OnHandled on_handled) {
+  auto server = std::make_unique<Server>(std::move(authenticate), board, std::move(on_handled));
   if (Status listening = server->listen(listen, identity); !listening)
     return tl::unexpected(listening.error());
   return server;

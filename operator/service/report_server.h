@@ -18,10 +18,13 @@ namespace caravan::controller {
 class ReportServer {
  public:
   using Authenticate = std::function<Result<Reporter>(const std::string& token)>;
+  // A call ended with that status (as gRPC names it) after that time.
+  using OnHandled = std::function<void(const std::string& code, std::chrono::nanoseconds took)>;
 
   // listen: HOST:PORT, port 0: any. `board` outlives the server.
   static Result<std::unique_ptr<ReportServer>> start(const std::string& listen, const KeyPair& identity,
-                                                     Authenticate authenticate, ProgressBoard& board);
+                                                     Authenticate authenticate, ProgressBoard& board,
+                                                     OnHandled on_handled);
   virtual ~ReportServer() = default;
   virtual int port() const = 0;
 };

@@ -44,7 +44,12 @@ class ReportServerTest : public ::testing::Test {
           if (token != "secret") return failure("wrong token");
           return Reporter{.job = {"team", "train"}, .job_uid = "uid"};
         },
-        board_);
+        board_,
+        [this](const std::string& code, std::chrono::nanoseconds) {
+          const std::scoped_lock lock(mutex_);
+          ends_.push_back(code);
+          changed_.notify_all();
+        });
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
     write("ca.crt", by.certificate_pem);
@@ -73,6 +78,7 @@ class ReportServerTest : public ::testing::Test {
   agent::testing::TemporaryFolder folder_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::vector<std::string> ends_;  // of streams
   ProgressBoard board_{clock_, [this](const kube::ObjectKey&) {
                          const std::scoped_lock lock(mutex_);
                          changed_.notify_all();
@@ -98,6 +104,11 @@ TEST_F(ReportServerTest, AReporterWithTheWrongTokenIsNotHeardUntilItHasTheRightO
   client->tell(completed());
   EXPECT_FALSE(client->wait_for_acknowledgement(200ms));
   EXPECT_FALSE(board_.progress_of("uid"));
+  {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, kPatience, [&] { return !ends_.empty(); }));
+    EXPECT_EQ(ends_.front(), "UNAUTHENTICATED");
+  }
   write("token", "secret");
   EXPECT_TRUE(client->wait_for_acknowledgement(kPatience)) << "the token is read again";
 }

@@ -1,0 +1,102 @@
+#include "operator/job_ledger.h"
+
+#include <algorithm>
+
+#include "operator/api/names.h"
+#include "operator/controller/conditions.h"
+
+namespace caravan::controller {
+namespace {
+
+double seconds_between(Clock::TimePoint from, Clock::TimePoint to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+bool has_reason(const v1alpha1::JobStatus& status, const char* type, const char* reason) {
+  const v1alpha1::Condition* condition = find_condition(status, type);
+  return condition != nullptr && condition->status() == "True" && condition->reason() == reason;
+}
+
+}  // namespace
+
+const char* name_of(TimeCategory category) {
+  switch (category) {
+    case TimeCategory::kQueue:
+      return "queue";
+    case TimeCategory::kStartup:
+      return "startup";
+    case TimeCategory::kProductive:
+      return "productive";
+    case TimeCategory::kRework:
+      return "rework";
+    case TimeCategory::kStalled:
+      return "stalled";
+    case TimeCategory::kTeardown:
+      break;
+  }
+  return "teardown";
+}
+
+std::optional<TimeCategory> category_of(const v1alpha1::JobStatus& status, bool has_pods, bool redone) {
+  if (is_finished(status) || is_true(status, conditions::kSuspended))
+    return has_pods ? std::optional(TimeCategory::kTeardown) : std::nullopt;
+  if (is_true(status, conditions::kStalled)) return TimeCategory::kStalled;
+  if (has_reason(status, conditions::kRunning, reasons::kStepsAdvancing))
+    return redone ? TimeCategory::kRework : TimeCategory::kProductive;
+  for (const char* type : {conditions::kRunning, conditions::kRestarting, conditions::kScheduled}) {
+    if (is_true(status, type)) return TimeCategory::kStartup;
+  }
+  return TimeCategory::kQueue;
+}
+
+void JobLedger::look(const Snapshot& snapshot, const v1alpha1::JobStatus& status, Clock::TimePoint now) {
+  const std::scoped_lock lock(mutex_);
+  const v1alpha1::JobStatus& before = snapshot.job.status;
+  const auto [known, is_new] = entries_.try_emplace(snapshot.job.uid);
+  Entry& entry = known->second;
+  if (is_new) {
+    entry = {.account = {.job = snapshot.job.key},
+             .since = now,
+             .restarts = before.restarts(),
+             .attempt = before.attempt(),
+             .highest = before.progress().step()};
+  }
+  if (entry.category) entry.account.seconds[*entry.category] += seconds_between(entry.since, now);
+  const bool has_pods = std::any_of(snapshot.pods.begin(), snapshot.pods.end(),
+                                    [](const PodView& pod) { return !pod.ended(); });
+  entry.category = category_of(status, has_pods, is_redone(snapshot, entry));
+  entry.since = now;
+  if (status.restarts() <= entry.restarts) return;
+  const v1alpha1::Condition* restarting = find_condition(status, conditions::kRestarting);
+  entry.account.restarts[restarting == nullptr ? reasons::kRankFailed : restarting->reason()] +=
+      status.restarts() - entry.restarts;
+  entry.restarts = status.restarts();
+}
+
+bool JobLedger::is_redone(const Snapshot& snapshot, Entry& entry) {
+  if (!snapshot.progress || !snapshot.progress->step) return false;
+  const v1alpha1::JobStep& step = *snapshot.progress->step;
+  if (step.attempt() > entry.attempt) {
+    entry.attempt = step.attempt();
+    entry.made_before = entry.highest;
+  }
+  entry.highest = std::max(entry.highest, step.step());
+  return step.step() <= entry.made_before;
+}
+
+void JobLedger::forget(const std::string& job_uid) {
+  const std::scoped_lock lock(mutex_);
+  entries_.erase(job_uid);
+}
+
+std::map<std::string, JobLedger::Account> JobLedger::accounts(Clock::TimePoint now) const {
+  const std::scoped_lock lock(mutex_);
+  std::map<std::string, Account> all;
+  for (const auto& [uid, entry] : entries_) {
+    Account& account = all[uid] = entry.account;
+    if (entry.category) account.seconds[*entry.category] += seconds_between(entry.since, now);
+  }
+  return all;
+}
+
+}  // namespace caravan::controller

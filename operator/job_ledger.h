@@ -1,0 +1,54 @@
+// What the operator counted of each job while it looked after it: where the time went, and why it restarted.
+//
+// Time belongs to one category at any moment, so a job's seconds add up; none passes while a job is suspended
+// or over and has no pods. rework: steps that an earlier attempt had made already. Counted from when this
+// process first saw the job, as counters of Prometheus may begin anew. Safe for any thread.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "common/clock.h"
+#include "operator/controller/snapshot.h"
+
+namespace caravan::controller {
+
+enum class TimeCategory { kQueue, kStartup, kProductive, kRework, kStalled, kTeardown };
+const char* name_of(TimeCategory category);
+
+// redone: the last step is one that an earlier attempt had made. Pure.
+std::optional<TimeCategory> category_of(const v1alpha1::JobStatus& status, bool has_pods, bool redone);
+
+class JobLedger {
+ public:
+  struct Account {
+    kube::ObjectKey job = {};
+    std::map<TimeCategory, double> seconds = {};
+    std::map<std::string, int> restarts = {};  // by reason
+  };
+
+  // snapshot: what was decided on; status: the decision's. From `now` on the job is what they say.
+  void look(const Snapshot& snapshot, const v1alpha1::JobStatus& status, Clock::TimePoint now);
+  void forget(const std::string& job_uid);
+  std::map<std::string, Account> accounts(Clock::TimePoint now) const;  // by UID
+
+ private:
+  struct Entry {
+    Account account;
+    std::optional<TimeCategory> category = {};
+    Clock::TimePoint since{};
+    int restarts = 0;  // of these the account knows
+    int attempt = 0;
+    int made_before = 0;  // the highest step of earlier attempts
+    int highest = 0;
+  };
+
+  static bool is_redone(const Snapshot& snapshot, Entry& entry);
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace caravan::controller

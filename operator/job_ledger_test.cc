@@ -1,0 +1,80 @@
+// Where a job's time goes, through a life with a restart.
+#include "operator/job_ledger.h"
+
+#include <gmock/gmock.h>
+
+#include "operator/controller/conditions.h"
+#include "operator/testing/jobs.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+constexpr Clock::TimePoint kBegin{1h};
+
+v1alpha1::JobStatus status_with(const char* type, const std::string& reason, int restarts = 0) {
+  v1alpha1::JobStatus status;
+  status.set_restarts(restarts);
+  Conditions(status, 1, kStart).set(type, true, reason, "");
+  return status;
+}
+
+Snapshot at_step(int attempt, int step) {
+  Snapshot snapshot{.job = job(), .pods = {running_pod(0)}};
+  snapshot.progress = JobProgress{.attempt = attempt};
+  snapshot.progress->step.emplace();
+  snapshot.progress->step->set_attempt(attempt);
+  snapshot.progress->step->set_step(step);
+  return snapshot;
+}
+
+TEST(JobLedger, EachSecondBelongsToWhatTheJobDidThen) {
+  JobLedger ledger;
+  const Snapshot waiting{.job = job()};
+  const auto steps = status_with(conditions::kRunning, reasons::kStepsAdvancing);
+  const auto restarting = status_with(conditions::kRestarting, reasons::kPodLost, 1);
+  ledger.look(waiting, {}, kBegin);
+  ledger.look(waiting, status_with(conditions::kScheduled, reasons::kAllPodsBound), kBegin + 2s);
+  ledger.look(at_step(1, 1), steps, kBegin + 5s);
+  ledger.look(at_step(1, 40), steps, kBegin + 20s);
+  ledger.look(at_step(1, 40), restarting, kBegin + 25s);
+  ledger.look(at_step(1, 40), restarting, kBegin + 26s);
+  ledger.look(at_step(2, 1), steps, kBegin + 29s);
+  ledger.look(at_step(2, 41), steps, kBegin + 40s);
+  ledger.look(at_step(2, 100), status_with(conditions::kComplete, reasons::kStepsReached), kBegin + 50s);
+  ledger.look(waiting, status_with(conditions::kComplete, reasons::kStepsReached), kBegin + 51s);
+  const auto accounts = ledger.accounts(kBegin + 1000s);
+  ASSERT_EQ(accounts.size(), 1U);
+  const JobLedger::Account& account = accounts.begin()->second;
+  EXPECT_THAT(account.seconds,
+              ElementsAre(Pair(TimeCategory::kQueue, 2), Pair(TimeCategory::kStartup, 3 + 4),
+                          Pair(TimeCategory::kProductive, 20 + 10), Pair(TimeCategory::kRework, 11),
+                          Pair(TimeCategory::kTeardown, 1)));
+  EXPECT_THAT(account.restarts, ElementsAre(Pair("PodLost", 1)));
+}
+
+TEST(JobLedger, TimeThatRunsIsCountedUpToNowAndASuspendedJobCostsNone) {
+  JobLedger ledger;
+  ledger.look({.job = job()}, {}, kBegin);
+  EXPECT_THAT(ledger.accounts(kBegin + 7s).begin()->second.seconds,
+              ElementsAre(Pair(TimeCategory::kQueue, 7)));
+  ledger.look({.job = job()}, status_with(conditions::kSuspended, reasons::kByUser), kBegin + 8s);
+  EXPECT_THAT(ledger.accounts(kBegin + 99s).begin()->second.seconds,
+              ElementsAre(Pair(TimeCategory::kQueue, 8)));
+  ledger.forget(job().uid);
+  EXPECT_TRUE(ledger.accounts(kBegin + 99s).empty());
+}
+
+TEST(JobLedger, RestartsBeforeThisProcessAreNotCountedByIt) {
+  JobLedger ledger;
+  Snapshot snapshot{.job = job()};
+  snapshot.job.status.set_restarts(3);
+  ledger.look(snapshot, snapshot.job.status, kBegin);
+  EXPECT_TRUE(ledger.accounts(kBegin).begin()->second.restarts.empty());
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing

@@ -1,0 +1,103 @@
+#include "operator/job_series.h"
+
+namespace caravan::controller {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using Labels = std::vector<ClientMetric::Label>;
+
+constexpr std::chrono::minutes kShownAfterTheEnd{15};
+
+MetricFamily counter_family(const std::string& name, const std::string& help) {
+  return {.name = name, .help = help, .type = MetricType::Counter, .metric = {}};
+}
+
+void add_counter(MetricFamily& family, double value, Labels labels) {
+  ClientMetric metric;
+  metric.label = std::move(labels);
+  metric.counter.value = value;
+  family.metric.push_back(std::move(metric));
+}
+
+bool ended_long_ago(const kube::Json& job, TimePoint now) {
+  const auto end = to_time(kube::text_at(job, {"status", "completionTime"}));
+  return end && now - *end > kShownAfterTheEnd;
+}
+
+Labels with(Labels labels, const std::string& name, const std::string& value) {
+  labels.push_back({name, value});
+  return labels;
+}
+
+class JobSeries {
+ public:
+  void add(const kube::Json& job, const JobLedger::Account* account) {
+    const kube::ObjectKey key = kube::key_of(job);
+    const Labels labels{{"namespace", key.name_space}, {"job", key.name}};
+    add_info(job, labels);
+    const auto step = kube::integer_at(job, {"status", "progress", "step"});
+    const auto steps = kube::integer_at(job, {"spec", "training", "steps"});
+    if (step && steps && *steps > 0)
+      add_gauge(progress_, static_cast<double>(*step) / static_cast<double>(*steps), labels);
+    if (account == nullptr) return;
+    for (const auto& [category, seconds] : account->seconds)
+      add_counter(time_, seconds, with(labels, "category", name_of(category)));
+    for (const auto& [reason, count] : account->restarts)
+      add_counter(restarts_, count, with(labels, "reason", reason));
+  }
+
+  std::vector<MetricFamily> take() {
+    return {std::move(info_), std::move(progress_), std::move(time_), std::move(restarts_)};
+  }
+
+ private:
+  void add_info(const kube::Json& job, Labels labels) {
+    labels.push_back({"layout", kube::text_at(job, {"status", "layout"})});
+    labels.push_back({"model", kube::text_at(job, {"spec", "model", "preset"})});
+    labels.push_back({"precision", kube::text_at(job, {"spec", "training", "precision"})});
+    labels.push_back({"queue", kube::text_at(job, {"spec", "scheduling", "queue"})});
+    add_gauge(info_, 1, std::move(labels));
+  }
+
+  MetricFamily info_ = gauge_family("caravan_job_info", "Always 1; what a job is");
+  MetricFamily progress_ = gauge_family("caravan_job_progress_ratio", "Steps done of all steps");
+  MetricFamily time_ = counter_family("caravan_job_time_seconds_total",
+                                      "Where a job's time went; productive time of all time is its goodput");
+  MetricFamily restarts_ = counter_family("caravan_job_restarts_total", "Restarts of a job by reason");
+};
+
+}  // namespace
+
+MetricFamily gauge_family(const std::string& name, const std::string& help) {
+  return {.name = name, .help = help, .type = MetricType::Gauge, .metric = {}};
+}
+
+void add_gauge(MetricFamily& family, double value, Labels labels) {
+  ClientMetric metric;
+  metric.label = std::move(labels);
+  metric.gauge.value = value;
+  family.metric.push_back(std::move(metric));
+}
+
+std::vector<MetricFamily> job_series(const kube::Store& jobs,
+                                     const std::map<std::string, JobLedger::Account>& accounts,
+                                     TimePoint now) {
+  MetricFamily states = gauge_family("caravan_jobs", "Jobs by state");
+  std::map<std::string, int> by_state;
+  JobSeries series;
+  for (const kube::ObjectPtr& job : jobs.all()) {
+    const std::string state = kube::text_at(*job, {"status", "state"});
+    ++by_state[state.empty() ? "Pending" : state];
+    if (ended_long_ago(*job, now)) continue;
+    const auto account = accounts.find(kube::uid_of(*job));
+    series.add(*job, account == accounts.end() ? nullptr : &account->second);
+  }
+  for (const auto& [state, count] : by_state) add_gauge(states, count, {{"state", state}});
+  std::vector<MetricFamily> all = series.take();
+  all.insert(all.begin(), std::move(states));
+  return all;
+}
+
+}  // namespace caravan::controller

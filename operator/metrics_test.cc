@@ -1,0 +1,87 @@
+// The series that the operator shows, as text, and the lines of its log.
+#include "operator/metrics.h"
+
+#include <gmock/gmock.h>
+
+#include "operator/job_series.h"
+#include "operator/log.h"
+#include "operator/testing/jobs.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+kube::Json job_with_status(const std::string& name, const std::string& uid, const std::string& status) {
+  kube::Json job = job_object("", name, uid);
+  job.as_object()["status"] = kube::parse_json(status, "status").value();
+  return job;
+}
+
+// "caravan_jobs", ... with the number of their series.
+std::map<std::string, std::size_t> sizes(const std::vector<prometheus::MetricFamily>& families) {
+  std::map<std::string, std::size_t> all;
+  for (const auto& family : families) all[family.name] = family.metric.size();
+  return all;
+}
+
+TEST(JobSeries, OfAJobThatEndedGoAQuarterOfAnHourLater) {
+  kube::Store jobs;
+  jobs.replace(
+      {job_with_status("a", "1", R"({"state": "Running", "progress": {"step": 25}})"),
+       job_with_status("b", "2", R"({"state": "Complete", "completionTime": "2030-01-01T00:00:00Z"})")},
+      "7");
+  const std::map<std::string, JobLedger::Account> accounts{
+      {"1", {.seconds = {{TimeCategory::kProductive, 5}}, .restarts = {{"PodLost", 2}}}},
+      {"2", {.seconds = {{TimeCategory::kProductive, 6}}}},
+      {"gone", {.seconds = {{TimeCategory::kQueue, 7}}}}};
+  const auto soon = sizes(job_series(jobs, accounts, kStart + 15min));
+  EXPECT_EQ(soon.at("caravan_jobs"), 2U);
+  EXPECT_EQ(soon.at("caravan_job_info"), 2U);
+  EXPECT_EQ(soon.at("caravan_job_progress_ratio"), 1U);
+  EXPECT_EQ(soon.at("caravan_job_time_seconds_total"), 2U) << "a deleted job has none";
+  EXPECT_EQ(soon.at("caravan_job_restarts_total"), 1U);
+  const auto later = sizes(job_series(jobs, accounts, kStart + 15min + 1s));
+  EXPECT_EQ(later.at("caravan_jobs"), 2U) << "it still is a job";
+  EXPECT_EQ(later.at("caravan_job_info"), 1U);
+  EXPECT_EQ(later.at("caravan_job_time_seconds_total"), 1U);
+}
+
+TEST(Metrics, HaveTheNamesThatDashboardsKnow) {
+  Metrics metrics;
+  kube::Store jobs;
+  metrics.set_sources({.jobs = &jobs,
+                       .accounts = [] { return std::map<std::string, JobLedger::Account>(); },
+                       .queue_depth = [] { return 3U; },
+                       .queue_oldest_seconds = [] { return 0.5; },
+                       .is_leader = [] { return true; }});
+  metrics.on_request("GET", 200);
+  metrics.on_taken(20ms);
+  metrics.on_reconciled(kube::ReconcileEnd::kException, 1ms);
+  metrics.on_planned(50ms);
+  metrics.on_reports_handled("UNAUTHENTICATED", 5ms);
+  const std::string text = metrics.text();
+  for (const char* line :
+       {R"(rest_client_requests_total{code="200",method="GET"} 1)",
+        R"(workqueue_depth{name="llamatrainingjob"} 3)",
+        R"(workqueue_queue_duration_seconds_bucket{name="llamatrainingjob",le="0.03"} 1)",
+        R"(workqueue_retries_total{name="llamatrainingjob"} 1)",
+        R"(controller_runtime_reconcile_total{controller="llamatrainingjob",result="error"} 1)",
+        R"(controller_runtime_reconcile_errors_total{controller="llamatrainingjob"} 1)",
+        R"(controller_runtime_reconcile_panics_total{controller="llamatrainingjob"} 1)",
+        R"(controller_runtime_reconcile_time_seconds_count{controller="llamatrainingjob"} 1)",
+        R"(caravan_plan_seconds_count 1)", R"(grpc_code="UNAUTHENTICATED")",
+        R"(grpc_service="caravan.v1alpha1.JobReports")", R"(grpc_server_handling_seconds_count)",
+        R"(leader_election_master_status{name="llamatrainingjob"} 1)"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
+TEST(Log, MembersAreJsonAndEmptyFieldsAreLeftOut) {
+  EXPECT_EQ(log_members("two\nlines", {{"namespace", "team"}, {"job", "a\"b"}, {"reason", ""}}),
+            R"("message":"two\nlines","namespace":"team","job":"a\"b")");
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing
