@@ -1,5 +1,6 @@
-// The operator dies at each of its writes, before the write, after it but before the answer, or not at all: a
-// job that is created, loses a pod, is suspended and resumed and completes always ends the same.
+// The operator dies at each of its writes, before the write leaves or once it has the answer, or the write or
+// its answer is lost: a job that is created, loses a pod, is suspended and resumed, loses the pod of the
+// coordinator, starts again after a failed rank and completes always ends the same.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -49,6 +50,7 @@ class World {
   bool is_over() { return is_finished(status()); }
 
   void start_operator() {
+    api_.start_sender();
     reconciler_ = std::make_unique<Reconciler>(
         Caches{jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_}, client_, clock_,
         settings(),
@@ -69,7 +71,7 @@ class World {
     const int before = api_.writes();
     const auto outcome = reconciler_->reconcile({}, {"team", "train"});
     quiet_ = api_.writes() == before ? quiet_ + 1 : 0;
-    if (!outcome) start_operator();  // it crashed, and all that it remembered is gone
+    if (!outcome || api_.sender_died()) start_operator();  // all that it remembered is gone
   }
 
   // Pods start in the round after their creation; then the user and fate do their part, once each.
@@ -83,14 +85,36 @@ class World {
       if (is_true(now, conditions::kSuspended) && api_.of("pods").empty()) suspend(false);
       return;
     }
-    if (now.attempt() == 1) return end_pod("train-1-a1", "Failed", 137);
-    if (now.attempt() == 2) return suspend(true);
+    switch (now.attempt()) {
+      case 1:
+        return end_pod("train-1-a1", "Failed", 137);
+      case 2:
+        return suspend(true);
+      case 3:
+        return end_pod("train-0-a3", "Failed", 137);
+      case 4:
+        return fail_rank(4);
+      default:
+        return make_last_step(now.attempt());
+    }
+  }
+
+  void fail_rank(int attempt) {
+    progress_.event.emplace();
+    progress_.event->set_attempt(attempt);
+    progress_.event->set_reason("RankFailed");
+    progress_.event->set_message("rank 1 died first");
+    progress_.event->set_restarting(true);
+    progress_.event->set_counts(true);
+  }
+
+  void make_last_step(int attempt) {
     v1alpha1::JobStep step;
-    step.set_attempt(now.attempt());
+    step.set_attempt(attempt);
     step.set_step(100);
     step.set_loss(2.5);
     progress_.step = step;
-    for (const std::string name : {"train-0-a3", "train-1-a3"}) end_pod(name, "Succeeded", 0);
+    for (const std::string name : {"train-0-a4", "train-1-a3"}) end_pod(name, "Succeeded", 0);
   }
 
   int start_pods() {
@@ -158,23 +182,26 @@ class World {
   int quiet_ = 0;
 };
 
-TEST(Crashes, AnUndisturbedJobCompletesInItsThirdAttempt) {
+TEST(Crashes, AnUndisturbedJobCompletesInItsFifthAttempt) {
   World world([](int) { return Fate::kDone; });
   const std::string end = world.run();
   EXPECT_THAT(end, ::testing::HasSubstr(R"("state":"Complete")"));
-  EXPECT_THAT(end, ::testing::HasSubstr(R"("attempt":3,"restarts":1)"));
-  EXPECT_THAT(end, ::testing::HasSubstr("pods/train-0-a3\npods/train-1-a3\nservices/train"));
+  EXPECT_THAT(end, ::testing::HasSubstr(R"("attempt":5,"restarts":3)"));
+  EXPECT_THAT(end, ::testing::HasSubstr("pods/train-0-a4\npods/train-1-a3\nservices/train"));
 }
 
 TEST(Crashes, AtAnyWriteChangeNothingInTheEnd) {
   World undisturbed([](int) { return Fate::kDone; });
   const std::string wanted = undisturbed.run();
   ASSERT_GT(undisturbed.writes(), 20);
+  const std::pair<Fate, const char*> fates[] = {{Fate::kLostBefore, "was lost"},
+                                                {Fate::kReplyLost, "lost its answer"},
+                                                {Fate::kDiesBefore, "never left"},
+                                                {Fate::kDiesAfter, "was the last one"}};
   for (int victim = 1; victim <= undisturbed.writes(); ++victim) {
-    for (const Fate fate : {Fate::kLostBefore, Fate::kReplyLost}) {
-      World world([&](int write) { return write == victim ? fate : Fate::kDone; });
-      EXPECT_EQ(world.run(), wanted) << "write " << victim
-                                     << (fate == Fate::kLostBefore ? " was lost" : " lost its answer");
+    for (const auto& [fate, what] : fates) {
+      World world([&, fate = fate](int write) { return write == victim ? fate : Fate::kDone; });
+      EXPECT_EQ(world.run(), wanted) << "write " << victim << " " << what;
     }
   }
 }
@@ -190,6 +217,8 @@ TEST(Crashes, InHalfOfAllWritesChangeNothingEither) {
   for (unsigned seed = 0; seed < 10; ++seed) {
     World world([seed](int write) {
       if (!is_unlucky(write, seed)) return Fate::kDone;
+      if (is_unlucky(write, seed + 200))
+        return is_unlucky(write, seed + 300) ? Fate::kDiesBefore : Fate::kDiesAfter;
       return is_unlucky(write, seed + 100) ? Fate::kLostBefore : Fate::kReplyLost;
     });
     EXPECT_EQ(world.run(), wanted) << "seed " << seed;

@@ -1,5 +1,6 @@
 // An API server's objects in memory, behind the client's transport: enough of creation, apply, status and
-// deletion for the operator's own calls. Any write may be lost on its way there or back.
+// deletion for the operator's own calls. Any write may be lost on its way there or back, or be the last one
+// that its sender lives to make.
 #pragma once
 
 #include <boost/json/serialize.hpp>
@@ -15,7 +16,8 @@
 
 namespace caravan::controller::testing {
 
-enum class Fate { kDone, kLostBefore, kReplyLost };
+// kDiesBefore, kDiesAfter: the sender is gone before the write leaves, or once it has the answer.
+enum class Fate { kDone, kLostBefore, kReplyLost, kDiesBefore, kDiesAfter };
 
 class ModelApi final : public kube::Transport {
  public:
@@ -26,9 +28,12 @@ class ModelApi final : public kube::Transport {
 
   kube::ApiResult<kube::HttpResponse> call(const CallContext&, const kube::HttpRequest& request) override {
     const std::scoped_lock lock(mutex_);
+    if (sender_died_) return kube::api_failure(kube::ErrorKind::kBroken, "nobody is there to send it");
     if (request.method == "GET") return answer(request);
     const Fate this_one = fate(++writes_);
-    if (this_one == Fate::kLostBefore) return kube::api_failure(kube::ErrorKind::kBroken, "lost on the way");
+    sender_died_ = this_one == Fate::kDiesBefore || this_one == Fate::kDiesAfter;
+    if (this_one == Fate::kLostBefore || this_one == Fate::kDiesBefore)
+      return kube::api_failure(kube::ErrorKind::kBroken, "lost on the way");
     auto response = answer(request);
     if (this_one == Fate::kReplyLost)
       return kube::api_failure(kube::ErrorKind::kBroken, "the answer was lost");
@@ -40,6 +45,8 @@ class ModelApi final : public kube::Transport {
   }
 
   int writes() const { return writes_; }
+  bool sender_died() const { return sender_died_; }
+  void start_sender() { sender_died_ = false; }
   Objects& of(const std::string& plural) { return objects_[plural]; }
   void put(const std::string& plural, kube::Json object) {
     touch(object);
@@ -124,6 +131,7 @@ class ModelApi final : public kube::Transport {
   std::mutex mutex_;
   std::map<std::string, Objects> objects_;  // by plural
   int writes_ = 0;
+  bool sender_died_ = false;
   int uids_ = 0;
   int version_ = 1;
 };
