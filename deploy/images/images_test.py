@@ -1,0 +1,66 @@
+"""How an image is put together, shown on small programs of this machine."""
+
+import contextlib
+import io
+import tempfile
+import unittest
+from pathlib import Path
+
+import images
+import shared_libraries
+from layer import Entry
+from oci_image import Image
+
+PROGRAM = Path("/bin/ls")
+
+
+class Images(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def write(self, image: Image) -> int:
+        """The time of the archive, which only a new one changes."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            images.write_if_changed(image, self.folder / "image.tar")
+        return (self.folder / "image.tar").stat().st_mtime_ns
+
+    def image(self, content: bytes) -> Image:
+        return Image("localhost/demo:1", "/demo", [[Entry("/demo", content, 0o755)]])
+
+    def test_an_archive_of_the_same_inputs_is_left_as_it_is(self):
+        self.assertEqual(self.write(self.image(b"text")), self.write(self.image(b"text")))
+
+    def test_an_archive_of_other_inputs_is_written_anew(self):
+        first = self.write(self.image(b"text"))
+        self.assertNotEqual(first, self.write(self.image(b"test")))
+
+    def test_the_closure_has_the_loader_where_the_program_wants_it(self):
+        files = shared_libraries.closure([PROGRAM])
+        self.assertIn("/usr/lib/libc.so.6", files)
+        loaders = [place for place in files if "/ld-linux" in place]
+        self.assertEqual(1, len(loaders))
+        self.assertIn(loaders[0].encode(), PROGRAM.read_bytes())
+
+    def test_the_closure_is_complete(self):
+        files = shared_libraries.closure([PROGRAM])
+        of_the_libraries = shared_libraries.closure(files.values())
+        self.assertEqual({}, {place: path for place, path in of_the_libraries.items() if place not in files})
+
+    def test_the_licences_of_the_libraries_come_along(self):
+        texts = shared_libraries.licence_texts(shared_libraries.closure([PROGRAM]).values())
+        self.assertIn("/usr/share/doc/libc6/copyright", texts)
+
+    def test_cuda_without_the_code_for_it_says_what_is_missing(self):
+        with self.assertRaisesRegex(ValueError, r"caravan-worker-cuda needs .*/lib/libcaravan_cuda\.so"):
+            images.layers_of(images.CUDA_WORKER, self.folder, self.folder)
+
+    def test_programs_that_are_not_built_are_told(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(1, images.main([str(self.folder), str(self.folder / "out")]))
+        self.assertIn("the programs are not built in", said.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()
