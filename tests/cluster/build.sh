@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Builds programs of the test cluster from pinned Go modules.
-#   build.sh PROGRAM...     etcd, kubectl, or any kube-* program; prints the folder that holds them
+#   build.sh [PROGRAM...]   of the list below, or all; prints the folder that holds them
 # A program of the pinned version that is there already is not built again. JOBS: packages compiled at once.
 # Needs Go; one that is too old fetches the pinned one, as a module.
 set -euo pipefail
 # shellcheck source=versions.env
 source "$(dirname "${BASH_SOURCE[0]}")/../../versions.env"
+PROGRAMS=(etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns)
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 ROOT="${CARAVAN_CACHE:-$HOME/.cache/caravan}/kubernetes"
-BIN="$ROOT/bin-$KUBERNETES_VERSION-$ETCD_VERSION"
+BIN="$ROOT/bin-$KUBERNETES_VERSION-$ETCD_VERSION-$COREDNS_VERSION"
 # -mod=mod: what is needed is looked up during the build, and nothing else is downloaded.
 export CGO_ENABLED=0 GOFLAGS="-mod=mod -modcacherw -p=${JOBS:-$(nproc)}"
 
@@ -48,25 +50,42 @@ build_kubernetes() {
     replacements+=("replace k8s.io/$name => k8s.io/$name v0.${KUBERNETES_VERSION#1.}")
   done
   module "$ROOT/src/kubernetes-$KUBERNETES_VERSION" "require k8s.io/kubernetes v$KUBERNETES_VERSION" "${replacements[@]}"
-  go build -trimpath -o "$BIN/$1" -ldflags "-s -w -X $stamp.gitVersion=v$KUBERNETES_VERSION
+  go build -o "$BIN/$1" -ldflags "-s -w -X $stamp.gitVersion=v$KUBERNETES_VERSION
     -X $stamp.gitMajor=1 -X $stamp.gitMinor=$(cut -d. -f2 <<<"$KUBERNETES_VERSION")" "k8s.io/kubernetes/cmd/$1"
 }
 
 build_etcd() {
   module "$ROOT/src/etcd-$ETCD_VERSION" "require go.etcd.io/etcd/server/v3 v$ETCD_VERSION"
-  go build -trimpath -o "$BIN/etcd" -ldflags "-s -w" go.etcd.io/etcd/server/v3
+  go build -o "$BIN/etcd" -ldflags "-s -w" go.etcd.io/etcd/server/v3
 }
 
+# Where it uses the versions of the API server, most of it is compiled already. (With -trimpath it would not be: a
+# replaced module's code would then hold the version that was replaced.)
+build_coredns() {
+  local replacements
+  mapfile -t replacements < <(go version -m "$BIN/kube-apiserver" |
+    awk '$1 ~ /^(dep|=>)$/ && $3 != "v0.0.0" { print "replace", $2, "=>", $2, $3 }')
+  module "$ROOT/src/coredns-$COREDNS_VERSION-$KUBERNETES_VERSION" "require github.com/coredns/coredns v$COREDNS_VERSION" \
+    "${replacements[@]}"
+  cp "$here/coredns/main.go" .
+  go build -o "$BIN/coredns" -ldflags "-s -w" .
+}
+
+# build PROGRAM: unless it is there.
+build() {
+  [[ -x $BIN/$1 ]] && return
+  use_go
+  case $1 in
+    etcd) (build_etcd) ;;
+    coredns) build kube-apiserver; (build_coredns) ;;
+    kubectl | kubelet | kube-*) (build_kubernetes "$1") ;;
+    *) echo "build.sh: unknown program '$1'" >&2; exit 2 ;;
+  esac
+}
+
+[[ ${1:-} == all ]] && set -- "${PROGRAMS[@]}"
 mkdir -p "$BIN"
 exec 9>"$ROOT/.lock"
 flock 9
-for program; do
-  [[ -x $BIN/$program ]] && continue
-  use_go >&2
-  case $program in
-    etcd) (build_etcd) >&2 ;;
-    kubectl | kubelet | kube-*) (build_kubernetes "$program") >&2 ;;
-    *) echo "build.sh: unknown program '$program'" >&2; exit 2 ;;
-  esac
-done
+for program; do build "$program" >&2; done
 echo "$BIN"

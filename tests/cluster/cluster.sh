@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# A Kubernetes cluster of one node on this machine: etcd, the control plane, kubelet, containerd, kube-proxy, CoreDNS.
+#   cluster.sh up FOLDER [MANIFEST...]     starts it, and applies the manifests before its controllers start
+#   cluster.sh down FOLDER                 ends it, with everything that it made on this machine, and removes the folder
+#   cluster.sh import FOLDER IMAGE.tar...  gives OCI image archives to its containerd
+#   cluster.sh env FOLDER                  prints the exports with which kubectl, of the pinned version, finds it
+#   cluster.sh sh FOLDER [COMMAND...]      runs a command inside: all its processes, mounts and addresses are visible
+#   cluster.sh restart FOLDER PROGRAM      kills a program and starts it again, such as apiserver or kubelet
+#   cluster.sh status FOLDER               which programs run, their memory, and the pods; fails when it is not up
+# FOLDER/kubeconfig (JSON) has the contexts admin and user, who may do nothing; FOLDER/NAME.log is each program's log and
+# FOLDER/audit.log what others than the cluster's own programs and administrators asked of the API server. From this
+# machine the API server, pods and services are reached at their addresses; nothing leads out of the cluster.
+# Several clusters, in folders of their own, may be up at once. What is up stays up; what is not is not taken down.
+# Volumes are made by hand (hostPath), and network policies are not enforced. Needs root and what `./dev setup` installs.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=tests/cluster/programs.sh
+source "$here/programs.sh"
+# shellcheck source=tests/cluster/machine.sh
+source "$here/machine.sh"
+# shellcheck source=tests/cluster/node.sh
+source "$here/node.sh"
+pause_image=caravan.local/pause:1
+
+kubectl() { KUBECACHEDIR="$folder/cache" "$bin/kubectl" --kubeconfig "$folder/kubeconfig" "$@"; }
+
+is_up() { [[ -e $folder/up && -n $(holder) ]]; }
+
+require_up() {
+  is_up || { say "no cluster is up in $folder"; exit 1; }
+  enter_machine
+}
+
+build_pause() {
+  gcc -Os -static -s -o "$folder/pause" "$here/pause.c"
+}
+
+import_images() {
+  local image
+  for image; do "${inside[@]}" ctr --namespace k8s.io images import "$(realpath "$image")" >/dev/null; done
+}
+
+verb_up() {
+  local manifest
+  is_up && { say "is up: $folder"; return; }
+  verb_down
+  make_folder
+  build_pause
+  make_machine
+  write_settings
+  start_containerd
+  start_etcd http://127.0.0.1:2379
+  wait_until 30 "containerd answered" "${inside[@]}" ctr version
+  "$here/../../deploy/images/oci_image.py" "$folder/pause.tar" --name "$pause_image" --entrypoint /pause --file "$folder/pause=/pause"
+  import_images "$folder/pause.tar"
+  start_apiserver
+  for manifest; do kubectl apply --server-side -f "$manifest" >/dev/null; done
+  start_controllers
+  start_scheduler
+  start_kubelet
+  start_proxy
+  start_dns
+  apply_dns_service >/dev/null
+  wait_until 60 "the node was ready" kubectl wait --for=condition=Ready "node/$node" --timeout=1s
+  wait_until 60 "names were resolved" "${inside[@]}" bash -c ": </dev/tcp/$gateway/53"
+  wait_until 60 "there was a service account" kubectl get serviceaccount default
+  touch "$folder/up"
+  say "ready: export KUBECONFIG=$folder/kubeconfig"
+}
+
+verb_down() {
+  remove_machine
+  rm -rf "$folder"
+}
+
+verb_import() {
+  require_up
+  import_images "$@"
+}
+
+verb_env() {
+  require_up
+  print_environment
+}
+
+verb_sh() {
+  require_up
+  exec "${inside[@]}" "${@:-bash}"
+}
+
+verb_restart() {
+  require_up
+  [[ " ${programs[*]} " == *" ${1:-} "* ]] || { say "no program '${1:-}'; there are ${programs[*]}"; exit 2; }
+  kill_program "$1"
+  if [[ $1 == etcd ]]; then start_etcd http://127.0.0.1:2379; else "start_$1"; fi
+}
+
+verb_status() {
+  local program pid
+  require_up
+  for program in "${programs[@]}"; do
+    pid=$(program_pid "$program")
+    printf '%-12s %s\n' "$program" "$([[ -n $pid ]] && awk '/VmRSS/ { print int($2 / 1024), "MiB" }' "/proc/$pid/status" || echo 'does not run')"
+  done
+  kubectl get pods --all-namespaces
+}
+
+case ${1:-} in up | down | import | env | sh | restart | status) ;; *) sed -n 2,9p "${BASH_SOURCE[0]}" >&2; exit 2 ;; esac
+[[ $# -ge 2 ]] || { say "$1: name the cluster's folder"; exit 2; }
+[[ $(id -u) == 0 ]] || { say "only root can make namespaces: run it as root"; exit 1; }
+verb=$1
+use_folder "$2"
+shift 2
+name_machine
+[[ $verb == down ]] || bin=$("$here/build.sh" all)
+"verb_$verb" "$@"
