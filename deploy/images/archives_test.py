@@ -93,6 +93,12 @@ class Archives(unittest.TestCase):
         self.assertLessEqual({"title", "description", "version", "licenses"}, told)
 
     @of_each_image
+    def test_the_manifest_asks_for_the_name_that_the_image_has(self, name: str, archive: Archive):
+        manifest = (Path(__file__).parents[1] / "install.yaml").read_text()
+        image = archive.index["manifests"][0]["annotations"]["io.containerd.image.name"]
+        self.assertIn(f": {image}\n", manifest)
+
+    @of_each_image
     def test_no_program_looks_for_libraries_of_the_machine_that_built_it(self, name: str, archive: Archive):
         for program in PROGRAMS[name]:
             with tempfile.TemporaryDirectory() as root:

@@ -37,24 +37,31 @@ class Description:
     title: str
     description: str
     programs: tuple[str, ...]
+    ports: tuple[int, ...]
     plugin: Optional[str] = None  # in BUILD/lib; a program opens it by name
     opened: tuple[str, ...] = ()  # libraries that others open by name: patterns beside those they load
 
 
 OPERATOR = Description(
-    "caravan-operator", "Caravan operator", "Runs LlamaTrainingJobs on Kubernetes", ("caravan-operator",)
+    "caravan-operator",
+    "Caravan operator",
+    "Runs LlamaTrainingJobs on Kubernetes",
+    programs=("caravan-operator",),
+    ports=(8080, 9443),
 )
 WORKER = Description(
     "caravan-worker",
     "Caravan worker",
     "Trains Llama models on CPUs: the agent of a node and its trainer",
-    ("caravan-agent", "caravan-trainer"),
+    programs=("caravan-agent", "caravan-trainer"),
+    ports=(7070, 9400),
 )
 CUDA_WORKER = Description(
     "caravan-worker-cuda",
     "Caravan worker for NVIDIA GPUs",
     "Trains Llama models on GPUs: the agent of a node, its trainer and CUDA's libraries without the driver",
-    ("caravan-agent", "caravan-trainer"),
+    programs=("caravan-agent", "caravan-trainer"),
+    ports=(7070, 9400),
     plugin="libcaravan_cuda.so",
     opened=("libcudnn_*.so.9", "libnvrtc.so.13", "libnvrtc-builtins.so.13.*"),
 )
@@ -143,7 +150,7 @@ def labels_of(description: Description, version: str) -> dict[str, str]:
 
 def fingerprint(image: Image) -> str:
     """Of everything that the archive depends on, and of what writes it."""
-    digest = hashlib.sha256(json.dumps([image.name, image.entrypoint, image.labels]).encode())
+    digest = hashlib.sha256(json.dumps([image.name, image.entrypoint, image.labels, image.ports]).encode())
     for module in (layer, oci_image):
         digest.update(Path(module.__file__).read_bytes())
     for entries in image.layers:
@@ -177,7 +184,7 @@ def write_all(descriptions: Iterable[Description], build: Path, out: Path, regis
         entrypoint = f"/usr/bin/{description.programs[0]}"
         layers = layers_of(description, build, programs)
         name = f"{registry}/{description.name}:{version}"
-        image = Image(name, entrypoint, layers, labels_of(description, version))
+        image = Image(name, entrypoint, layers, labels_of(description, version), description.ports)
         write_if_changed(image, out / f"{description.name}.tar")
 
 

@@ -2,6 +2,8 @@
 
 import contextlib
 import io
+import itertools
+import shutil
 import tempfile
 import unittest
 from pathlib import Path
@@ -51,6 +53,13 @@ class Images(unittest.TestCase):
     def test_the_licences_of_the_libraries_come_along(self):
         texts = shared_libraries.licence_texts(shared_libraries.closure([PROGRAM]).values())
         self.assertIn("/usr/share/doc/libc6/copyright", texts)
+
+    def test_cuda_comes_with_its_code_and_the_libraries_of_that(self):
+        for file in ("bin/caravan-agent", "bin/caravan-trainer", "lib/libcaravan_cuda.so"):
+            (self.folder / file).parent.mkdir(exist_ok=True)
+            shutil.copy(PROGRAM, self.folder / file)
+        entries = itertools.chain(*images.layers_of(images.CUDA_WORKER, self.folder, self.folder / "bin"))
+        self.assertLessEqual({"/usr/lib/libcaravan_cuda.so", "/usr/lib/libc.so.6"}, {entry.path for entry in entries})
 
     def test_cuda_without_the_code_for_it_says_what_is_missing(self):
         with self.assertRaisesRegex(ValueError, r"caravan-worker-cuda needs .*/lib/libcaravan_cuda\.so"):

@@ -36,6 +36,7 @@ class Image:
     entrypoint: str
     layers: Sequence[Sequence[Entry]]
     labels: dict[str, str] = field(default_factory=dict)
+    ports: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ def _config(image: Image, layers: Sequence[Blob]) -> dict:
             "Env": ["PATH=/usr/bin"],
             "WorkingDir": "/",
             "Labels": image.labels,
+            "ExposedPorts": {f"{port}/tcp": {} for port in image.ports},
         },
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer.digest}" for layer in layers]},
     }

@@ -1,0 +1,41 @@
+"""Calls to the API server of a test, as the administrator whom its kubeconfig (in JSON) names."""
+
+import http.client
+import json
+import ssl
+import urllib.parse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+APPLY = "application/apply-patch+yaml"
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: dict
+
+    def message(self) -> str:
+        return self.body.get("message", "")
+
+
+class ApiServer:
+    def __init__(self, kubeconfig: Path):
+        config = json.loads(kubeconfig.read_text())
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        files = kubeconfig.parent
+        trust = ssl.create_default_context(cafile=files / cluster["certificate-authority"])
+        trust.load_cert_chain(files / user["client-certificate"], files / user["client-key"])
+        self._connection = http.client.HTTPSConnection(urllib.parse.urlsplit(cluster["server"]).netloc, context=trust)
+
+    def call(self, method: str, path: str, body: Optional[str] = None, media: str = "application/json") -> Answer:
+        self._connection.request(method, path, body, {"Content-Type": media, "Accept": "application/json"})
+        response = self._connection.getresponse()
+        return Answer(response.status, json.loads(response.read()))
+
+    def post(self, path: str, body: dict) -> Answer:
+        return self.call("POST", path, json.dumps(body))
+
+    def close(self) -> None:
+        self._connection.close()
