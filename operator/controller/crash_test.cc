@@ -44,6 +44,8 @@ class World {
   }
 
   int writes() const { return api_.writes(); }
+  // The events, in order.
+  const std::vector<std::string>& told() const { return told_; }
 
  private:
   v1alpha1::JobStatus status() { return read_job_but_spec(api_.of("llamatrainingjobs").at("train")).status; }
@@ -54,11 +56,13 @@ class World {
     reconciler_ = std::make_unique<Reconciler>(
         Caches{jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_}, client_, clock_,
         settings(),
-        Reconciler::Outside{.progress = [this](const std::string&) { return progress_; },
-                            .forget = [](const std::string&) {},
-                            .record = [](const Job&, const Note&) {},
-                            .decided = [](const Snapshot&, const Decision&, Clock::Duration) {},
-                            .put_off = [] {}});
+        Reconciler::Outside{
+            .progress = [this](const std::string&) { return progress_; },
+            .forget = [](const std::string&) {},
+            .record = [this](const Job&,
+                             const Note& note) { told_.push_back(note.action + " " + note.reason); },
+            .decided = [](const Snapshot&, const Decision&, Clock::Duration) {},
+            .put_off = [] {}});
   }
 
   void reconcile() {
@@ -178,6 +182,7 @@ class World {
   kube::Client client_{api_, credentials_, clock_, [] { return 0.0; }, {.retry = {.tries = 1}}, observer_};
   kube::Store jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_;
   JobProgress progress_;
+  std::vector<std::string> told_;
   std::unique_ptr<Reconciler> reconciler_;
   int quiet_ = 0;
 };
@@ -202,6 +207,8 @@ TEST(Crashes, AtAnyWriteChangeNothingInTheEnd) {
     for (const auto& [fate, what] : fates) {
       World world([&, fate = fate](int write) { return write == victim ? fate : Fate::kDone; });
       EXPECT_EQ(world.run(), wanted) << "write " << victim << " " << what;
+      if (fate != Fate::kLostBefore) continue;
+      EXPECT_EQ(world.told(), undisturbed.told()) << "write " << victim << " " << what;
     }
   }
 }

@@ -58,7 +58,10 @@ Executed Executor::run(const CallContext& context, const Job& job, const Decisio
     const auto pods = static_cast<std::size_t>(other - rest.begin());
     const std::size_t count = std::clamp<std::size_t>(pods, 1, width);
     auto done = at_once(rest.first(count), [&](const Effect& e) { return carry_out(context, job, e); });
-    if (!done) return done;
+    if (!done) {
+      done.error().status_written = true;
+      return done;
+    }
     if (pods > 0) width = std::min(2 * width, kAtOnce);
     rest = rest.subspan(count);
   }
@@ -126,11 +129,14 @@ Executed Executor::check_ownership(const CallContext& context, const Job& job, c
     remember(job, effect.resource, *existing);
     return {};
   }
-  return tl::unexpected(
-      ExecuteError{.message = fmt::format("{}/{} is there already and does not belong to this job; it is "
-                                          "left alone, delete it or rename the job",
-                                          effect.resource.plural, name),
-                   .refused = true});
+  const bool of_an_earlier_job = kube::controller_key_of(*existing, kKind) == job.key;
+  return tl::unexpected(ExecuteError{
+      .message = fmt::format(
+          "{}/{} {}", effect.resource.plural, name,
+          of_an_earlier_job ? "belongs to an earlier job of this name; this one waits for it to be gone"
+                            : "is there already and does not belong to this job; it is left alone, delete "
+                              "it or rename the job"),
+      .refused = true});
 }
 
 void Executor::remember(const Job& job, const kube::Resource& resource, const kube::Json& written) {

@@ -16,7 +16,8 @@ namespace caravan::controller {
 
 struct ExecuteError {
   std::string message;
-  bool refused = false;  // the server understood and said no: users should know
+  bool refused = false;         // the server understood and said no: users should know
+  bool status_written = false;  // or had nothing new to say; what followed failed
 };
 using Executed = tl::expected<void, ExecuteError>;
 

@@ -43,7 +43,7 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
   const Decision decision = decide(*snapshot, settings_, clock_.wall_now());
   outside_.decided(*snapshot, decision, clock_.now() - began);
   const Executed executed = executor_.run(context, snapshot->job, decision);
-  if (executed || executed.error().refused) {
+  if (executed || executed.error().status_written) {
     for (const Note& note : decision.notes) outside_.record(snapshot->job, note);
   }
   if (!executed) {
