@@ -1,5 +1,7 @@
 #include "operator/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "common/version.h"
@@ -35,15 +37,19 @@ void declare_cluster(CLI::App& app, OperatorOptions& options) {
       ->envname("CARAVAN_POD_NAMESPACE")
       ->capture_default_str();
   app.add_option("--lease-name", options.lease_name, "Its name")->capture_default_str();
+  const CLI::Range seconds(1, 86400);
   app.add_option("--lease-seconds", options.lease_duration,
                  "How long others wait for a leader that is silent")
       ->default_str("15")
+      ->check(seconds)
       ->type_name("SECONDS");
   app.add_option("--renew-seconds", options.renew_deadline, "How long a leader that cannot renew goes on")
       ->default_str("10")
+      ->check(seconds)
       ->type_name("SECONDS");
   app.add_option("--retry-seconds", options.retry_period, "Pause between two tries")
       ->default_str("2")
+      ->check(seconds)
       ->type_name("SECONDS");
   app.add_option("--workers", options.workers, "Jobs that are looked after at once")
       ->capture_default_str()
@@ -70,6 +76,18 @@ void declare_serving(CLI::App& app, OperatorOptions& options) {
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
 }
 
+// As kube/election/election.h wants them.
+void check_election(const OperatorOptions& options) {
+  if (options.renew_deadline >= options.lease_duration)
+    throw CLI::ValidationError("--renew-seconds",
+                               fmt::format("{} s must be less than --lease-seconds, {} s",
+                                           options.renew_deadline.count(), options.lease_duration.count()));
+  if (5 * options.renew_deadline <= 6 * options.retry_period)
+    throw CLI::ValidationError("--retry-seconds",
+                               fmt::format("1.2 times {} s must be less than --renew-seconds, {} s",
+                                           options.retry_period.count(), options.renew_deadline.count()));
+}
+
 }  // namespace
 
 ParsedOptions parse_options(int argc, const char* const* argv) {
@@ -81,6 +99,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   declare_serving(app, options);
   try {
     app.parse(argc, argv);
+    check_election(options);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? ExitCode::kDone : ExitCode::kBadInput;
   }

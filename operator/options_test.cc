@@ -1,0 +1,50 @@
+// What the operator's flags accept, and how they refuse.
+#include "operator/options.h"
+
+#include <gmock/gmock.h>
+
+namespace caravan::controller {
+namespace {
+
+using ::testing::HasSubstr;
+
+ParsedOptions parse(std::vector<const char*> flags) {
+  flags.insert(flags.begin(), "caravan-operator");
+  return parse_options(static_cast<int>(flags.size()), flags.data());
+}
+
+TEST(Options, AreTheUsualOnesOfControllersUnlessSaidOtherwise) {
+  const ParsedOptions parsed = parse({"--worker-image", "w:1"});
+  const auto& options = std::get<OperatorOptions>(parsed);
+  EXPECT_EQ(options.lease_duration, std::chrono::seconds(15));
+  EXPECT_EQ(options.renew_deadline, std::chrono::seconds(10));
+  EXPECT_EQ(options.retry_period, std::chrono::seconds(2));
+  EXPECT_TRUE(options.read_nodes);
+  EXPECT_EQ(options.name_space, "");
+}
+
+TEST(Options, BadOnesNameTheirFlagAndEndWithTwo) {
+  struct Case {
+    std::vector<const char*> flags;
+    const char* named;
+  };
+  const Case cases[] = {{{}, "--worker-image"},
+                        {{"--worker-image", "w", "--workers", "0"}, "--workers"},
+                        {{"--worker-image", "w", "--http", "8080"}, "--http"},
+                        {{"--worker-image", "w", "--reports-address", "host"}, "--reports-address"},
+                        {{"--worker-image", "w", "--log-level", "loud"}, "--log-level"},
+                        {{"--worker-image", "w", "--lease-seconds", "-3"}, "--lease-seconds"},
+                        {{"--worker-image", "w", "--lease-seconds", "10"}, "--renew-seconds"},
+                        {{"--worker-image", "w", "--retry-seconds", "9"}, "--retry-seconds"},
+                        {{"--worker-image", "w", "--no-such-flag"}, "--no-such-flag"}};
+  for (const Case& c : cases) {
+    ::testing::internal::CaptureStderr();
+    const ParsedOptions parsed = parse(c.flags);
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr(c.named));
+    ASSERT_TRUE(std::holds_alternative<ExitCode>(parsed)) << c.named;
+    EXPECT_EQ(std::get<ExitCode>(parsed), ExitCode::kBadInput);
+  }
+}
+
+}  // namespace
+}  // namespace caravan::controller
