@@ -10,6 +10,7 @@
 #include "common/certificates.h"
 #include "common/http_server.h"
 #include "common/process.h"
+#include "common/version.h"
 #include "kube/client/client.h"
 #include "kube/config/config_credentials.h"
 #include "kube/config/in_cluster.h"
@@ -39,11 +40,14 @@ constexpr std::chrono::hours kAuthorityLifetime{24 * 365};
 
 Result<kube::ClientConfig> load_config(const OperatorOptions& options) {
   if (options.kubeconfig.empty()) return kube::in_cluster_config();
-  return kube::load_kubeconfig({options.kubeconfig}, "", kube::read_json_document);
+  auto config = kube::load_kubeconfig({options.kubeconfig}, "", kube::read_json_document);
+  if (!config) config.error().message = "--kubeconfig: " + config.error().message;
+  return config;
 }
 
-kube::ClientOptions client_options(const std::string& base_path) {
-  return {.user_agent = "caravan-operator",
+// The identity, so that an audit log tells which of several wrote.
+kube::ClientOptions client_options(const std::string& base_path, const std::string& identity) {
+  return {.user_agent = fmt::format("caravan-operator/{} ({})", version(), identity),
           .field_manager = kFieldManager,
           .status_field_manager = kStatusFieldManager,
           .base_path = base_path};
@@ -83,8 +87,8 @@ class Operator {
         transport_(
             {.server = config_.server, .proxy = config_.proxy, .verified_name = config_.tls_server_name},
             credentials_, clock_),
-        reader_(transport_, credentials_, clock_, kube::system_random(), client_options(config_.base_path),
-                metrics_),
+        reader_(transport_, credentials_, clock_, kube::system_random(),
+                client_options(config_.base_path, identity_), metrics_),
         elector_(reader_, clock_, kube::system_random(), metrics_, election_config()),
         client_(reader_.with(gated_options())),
         queue_(clock_, {.longest_retry = 30s}),
@@ -126,7 +130,7 @@ class Operator {
   }
 
   kube::ClientOptions gated_options() {
-    kube::ClientOptions options = client_options(config_.base_path);
+    kube::ClientOptions options = client_options(config_.base_path, identity_);
     options.may_write = [this] { return elector_.may_write(); };
     return options;
   }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # An API server with its etcd on loopback, without nodes or controllers: what tests of the client need.
-#   api.sh up FOLDER        starts both; FOLDER/kubeconfig (JSON) has the contexts admin and user, who may do nothing
+#   api.sh up FOLDER        starts both; FOLDER/kubeconfig (JSON) has the contexts admin and user, who may do nothing,
+#                           FOLDER/audit.log tells who wrote what
 #   api.sh restart FOLDER   kills the API server and starts it again, with the same port and data
 #   api.sh env FOLDER       prints the exports with which kubectl, of the pinned version, finds it
 #   api.sh down FOLDER      kills both and removes the folder
@@ -18,13 +19,21 @@ free_port() {
   done
 }
 
+write_audit_policy() {
+  cat >"$folder/audit-policy" <<'JSON'
+{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+ "rules": [{"level": "Metadata", "verbs": ["create", "update", "patch", "delete"]}, {"level": "None"}]}
+JSON
+}
+
 start() {
   local port
   port=$(<"$folder/port")
   server="https://127.0.0.1:$port"
   start_api_server "$(<"$folder/etcd-url")" --bind-address=127.0.0.1 --secure-port="$port" \
     --service-cluster-ip-range=10.0.0.0/24 --endpoint-reconciler-type=none --authorization-mode=RBAC \
-    --disable-admission-plugins=ServiceAccount
+    --disable-admission-plugins=ServiceAccount --audit-policy-file="$folder/audit-policy" \
+    --audit-log-path="$folder/audit.log"
 }
 
 up() {
@@ -35,6 +44,7 @@ up() {
   echo "http://127.0.0.1:$(free_port)" >"$folder/etcd-url"
   server="https://127.0.0.1:$(<"$folder/port")" write_kubeconfig "$folder/kubeconfig" admin user
   start_etcd "$(<"$folder/etcd-url")"
+  write_audit_policy
   start
   say "ready: export KUBECONFIG=$folder/kubeconfig"
 }
@@ -50,11 +60,11 @@ down() {
   rm -rf "$folder"
 }
 
-[[ $# == 2 ]] || { sed -n 2,7p "${BASH_SOURCE[0]}" >&2; exit 2; }
+[[ $# == 2 ]] || { sed -n 2,8p "${BASH_SOURCE[0]}" >&2; exit 2; }
 use_folder "$2"
 case $1 in
   up | restart) bin=$("$here/build.sh" etcd kube-apiserver) && "$1" ;;
   env) bin=$("$here/build.sh" kubectl) && print_environment ;;
   down) down ;;
-  *) sed -n 2,7p "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+  *) sed -n 2,8p "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac

@@ -38,6 +38,7 @@ class JobServer {
  public:
   JobServer();
 
+  const std::string& name_space() const { return name_space_; }
   ResourcePath jobs() const { return {.resource = kJobs, .name_space = name_space_}; }
   Client& client() { return server_.client; }
 
@@ -50,13 +51,14 @@ class JobServer {
   // target: what follows the collection's path, such as "/demo/status".
   Answer merge(const std::string& target, const Json& patch);
   Answer apply(const std::string& target, const Json& intent, const std::string& manager);
+  // Anything else.
+  Answer call(const HttpRequest& request);
   // The object as `kubectl get` shows it.
   Answer table();
 
  private:
   Answer send(const std::string& method, const std::string& target, const std::string& type,
               const std::string& body, Query query = {});
-  Answer call(const HttpRequest& request);
   void install();
 
   ServerClient server_;

@@ -1,0 +1,178 @@
+// Several operators, operators that are killed or paused, and an API server that is: one leads, nothing is
+// made twice, nothing is left out. Who wrote what stands in the API server's audit log.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include "tests/kube/operator_program.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::vector<std::string> names_of_pods(int count) {
+  std::vector<std::string> names;
+  for (int node = 0; node < count; ++node) names.push_back(fmt::format("train-{}-a1", node));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Two may try to be the first to write a lease; one of them is refused.
+bool is_lost_election(const Json& entry) {
+  return kube::text_at(entry, {"objectRef", "resource"}) == "leases" &&
+         kube::integer_at(entry, {"responseStatus", "code"}) == 409;
+}
+
+class Leaders : public OperatorProgram {
+ protected:
+  // Writes in this namespace, by the user agent of their operator.
+  std::map<std::string, int> writes() const {
+    std::map<std::string, int> all;
+    std::ifstream log(API_FOLDER "/audit.log");
+    for (std::string line; std::getline(log, line);) {
+      const Json entry = kube::parse_json(line, "audit").value_or(Json());
+      const std::string agent = kube::text_at(entry, {"userAgent"});
+      if (agent.rfind("caravan-operator/", 0) != 0 || is_lost_election(entry)) continue;
+      if (kube::text_at(entry, {"objectRef", "namespace"}) == server_.name_space()) ++all[agent];
+    }
+    return all;
+  }
+  int writes_of(const std::string& identity) const {
+    int count = 0;
+    for (const auto& [agent, writes] : writes()) {
+      if (agent.find(identity) != std::string::npos) count += writes;
+    }
+    return count;
+  }
+  std::string await_leader(const std::string& other_than = "") {
+    await("a leader", [&] { return !holder_of_the_lease().empty() && holder_of_the_lease() != other_than; });
+    return holder_of_the_lease();
+  }
+};
+
+TEST_F(Leaders, OfTwoOneWrites) {
+  const Process first = start_operator();
+  const Process second = start_operator();
+  const std::string leader = await_leader();
+  create_job(job_yaml());
+  await_pods(names_of_pods(2));
+  EXPECT_EQ(writes().size(), 1U);
+  EXPECT_GE(writes_of(leader), 8);
+}
+
+TEST_F(Leaders, OneThatWakesUpAfterItsLeaseEndsWithoutAWrite) {
+  Process first = start_operator(Lease::kShort);
+  const std::string old_leader = await_leader();
+  create_job(job_yaml());
+  await_pods(names_of_pods(2));
+  const Process second = start_operator(Lease::kShort);
+  first.signal_group(SIGSTOP);
+  await("it stops", [&] { return first.is_stopped(); });
+  const std::string new_leader = await_leader(old_leader);
+  // What it missed is work that it would do now.
+  create_job(job_yaml(1, "", "next"));
+  await_pods({"next-0-a1", "train-0-a1", "train-1-a1"});
+  const int writes_before = writes_of(old_leader);
+  EXPECT_GT(writes_before, 0);
+  first.signal_group(SIGCONT);
+  EXPECT_EQ(first.wait(), (ExitStatus{.exit_code = 1}));
+  EXPECT_EQ(writes_of(old_leader), writes_before);
+  EXPECT_EQ(holder_of_the_lease(), new_leader);
+}
+
+TEST_F(Leaders, AnotherOneGoesOnWhereAKilledOneWas) {
+  Process first = start_operator(Lease::kShort);
+  create_job(job_yaml());
+  await_pods(names_of_pods(2));
+  for (const char* pod : {"train-0-a1", "train-1-a1"}) run(pod);
+  first.signal_group(SIGKILL);
+  first.wait();
+  end("train-0-a1", "Failed", 137);
+  const Process second = start_operator(Lease::kShort);
+  await_pods({"train-0-a2", "train-1-a1"});
+}
+
+TEST_F(Leaders, OneThatIsKilledWhileItMakesPodsLeavesNoneOutAndNoneTwice) {
+  Process first = start_operator(Lease::kShort);
+  create_job(job_yaml(150));
+  await("the first pods", [&] { return pods().size() > 4; });
+  first.signal_group(SIGKILL);
+  first.wait();
+  const Process second = start_operator(Lease::kShort);
+  await_pods(names_of_pods(150));
+  await_condition("Scheduled", "0 of 150 pods have a machine, 150 are there");
+  for (const Json& pod : all(kube::kPods)) EXPECT_EQ(kube::controller_uid_of(pod), kube::uid_of(job()));
+}
+
+TEST_F(Leaders, ATermSignalEndsOneInOrderAndGivesTheLeaseBack) {
+  Process program = start_operator();
+  await_leader();
+  program.signal_group(SIGTERM);
+  EXPECT_EQ(program.wait(), (ExitStatus{.exit_code = 0}));
+  EXPECT_EQ(holder_of_the_lease(), "");
+}
+
+TEST_F(Leaders, LogsLinesOfJsonThatNameTheJob) {
+  Process program = start_operator();
+  create_job(job_yaml());
+  await_pods(names_of_pods(2));
+  program.signal_group(SIGTERM);
+  program.wait();
+  std::ifstream log(log_);
+  bool planned = false;
+  for (std::string line; std::getline(log, line);) {
+    const auto entry = kube::parse_json(line, "log");
+    ASSERT_TRUE(entry) << line;
+    EXPECT_THAT(line, AllOf(HasSubstr("\"time\":"), HasSubstr("\"level\":"), HasSubstr("\"message\":")));
+    planned = planned || (kube::text_at(*entry, {"job"}) == "train" &&
+                          kube::text_at(*entry, {"namespace"}) == server_.name_space() &&
+                          kube::text_at(*entry, {"condition"}) == "Planned");
+  }
+  EXPECT_TRUE(planned);
+}
+
+// A server that may be killed, which is this test's own.
+class OwnServer {
+ protected:
+  OwnServer() {
+    script("up");
+    setenv("KUBECONFIG", fmt::format("{}/kubeconfig", kFolder).c_str(), 1);
+  }
+  ~OwnServer() { script("down"); }
+
+  static void script(const std::string& verb) {
+    // The servers outlive the script.
+    auto run =
+        Process::spawn({.program = CARAVAN_SOURCE_DIR "/tests/cluster/api.sh", .arguments = {verb, kFolder}});
+    ASSERT_TRUE(run) << run.error().message;
+    ASSERT_EQ(run->wait(), ExitStatus{.exit_code = 0}) << "api.sh " << verb;
+  }
+
+  static constexpr const char* kFolder = API_FOLDER "-of-the-operator";
+};
+
+class ServerThatIsKilled : private OwnServer, public OperatorProgram {
+ protected:
+  using OwnServer::script;
+};
+
+TEST_F(ServerThatIsKilled, WhilePodsAreMadeCostsNoPodAndMakesNoneTwice) {
+  Process program = start_operator();
+  create_job(job_yaml(150));
+  await("the first pods", [&] { return pods().size() > 4; });
+  script("restart");
+  // One that could not renew its lease meanwhile has ended, and a Deployment starts it again.
+  await("all pods", [&] {
+    if (program.try_wait()) program = start_operator();
+    return pods() == names_of_pods(150);
+  });
+  await_condition("Scheduled", "0 of 150 pods have a machine, 150 are there");
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing

@@ -1,0 +1,181 @@
+#include "tests/kube/operator_program.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/serialize.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+namespace caravan::controller::testing {
+
+std::string job_yaml(int pods, const std::string& more, const std::string& name) {
+  return fmt::format(R"(
+apiVersion: training.caravan.dev/v1alpha1
+kind: LlamaTrainingJob
+metadata: {{name: {}}}
+spec:
+  model: {{preset: llama-tiny}}
+  data: {{claimName: corpus, path: train.bin}}
+  training: {{steps: 100, sequenceLength: 64, globalBatchSequences: {}}}
+  resources: {{devices: {}, devicesPerNode: 2, device: {{kind: CPU, memory: 4Gi}}}}
+{})",
+                     name, 4 * pods, 2 * pods, more);
+}
+
+OperatorProgram::OperatorProgram()
+    : log_(std::filesystem::temp_directory_path() / (server_.name_space() + ".log")) {}
+
+OperatorProgram::~OperatorProgram() {
+  if (HasFailure()) std::cerr << "log of the operators:\n" << std::ifstream(log_).rdbuf();
+  std::filesystem::remove(log_);
+}
+
+Process OperatorProgram::start_operator(Lease lease) {
+  const std::string& name_space = server_.name_space();
+  std::vector<std::string> arguments{"--kubeconfig",
+                                     std::getenv("KUBECONFIG"),
+                                     "--namespace",
+                                     name_space,
+                                     "--lease-namespace",
+                                     name_space,
+                                     "--worker-image",
+                                     "worker:test",
+                                     "--reports-address",
+                                     "127.0.0.1:9443",
+                                     "--reports-listen",
+                                     "127.0.0.1:0",
+                                     "--http",
+                                     "127.0.0.1:0"};
+  if (lease == Lease::kShort)
+    arguments.insert(arguments.end(),
+                     {"--lease-seconds", "4", "--renew-seconds", "3", "--retry-seconds", "1"});
+  const UniqueFd log(open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  return Process::spawn({.program = std::string(CARAVAN_BIN_DIR) + "/caravan-operator",
+                         .arguments = std::move(arguments),
+                         .stderr_fd = log.get()})
+      .value();
+}
+
+void OperatorProgram::create_job(const std::string& yaml) {
+  const auto created = server_.create(yaml);
+  ASSERT_TRUE(created.is_success()) << created.message();
+}
+
+void OperatorProgram::set_suspended(bool suspended) {
+  const auto merged = server_.merge("/train", JsonObject{{"spec", JsonObject{{"suspend", suspended}}}});
+  ASSERT_TRUE(merged.is_success()) << merged.message();
+}
+
+Json OperatorProgram::job(const std::string& name) {
+  return client().get({}, at(kJobs), name).value_or(Json());
+}
+
+std::string OperatorProgram::condition(const std::string& type) {
+  const Json read = job();
+  const Json* conditions = kube::find(read, {"status", "conditions"});
+  if (conditions == nullptr) return "";
+  for (const Json& one : conditions->as_array()) {
+    if (kube::text_at(one, {"type"}) == type)
+      return fmt::format("{} {}: {}", kube::text_at(one, {"status"}), kube::text_at(one, {"reason"}),
+                         kube::text_at(one, {"message"}));
+  }
+  return "";
+}
+
+JsonArray OperatorProgram::all(const kube::Resource& resource) {
+  auto page =
+      client().list({}, at(resource), {.label_selector = fmt::format("{}={}", labels::kManagedBy, kManager)});
+  return page ? std::move(page->items) : JsonArray();
+}
+
+std::vector<std::string> OperatorProgram::pods() {
+  std::vector<std::string> names;
+  for (const Json& pod : all(kube::kPods)) names.push_back(kube::key_of(pod).name);
+  return names;
+}
+
+std::vector<std::string> OperatorProgram::children() {
+  std::vector<std::string> names;
+  for (const kube::Resource& resource :
+       {kube::kPods, kServices, kConfigMaps, kServiceAccounts, kNetworkPolicies, kSecrets}) {
+    for (const Json& child : all(resource)) names.push_back(resource.plural + "/" + kube::key_of(child).name);
+  }
+  return names;
+}
+
+void OperatorProgram::bind(const std::string& pod) {
+  const kube::Resource bindings{.group = "", .version = "v1", .plural = "bindings"};
+  const auto bound = client().create(
+      {}, at(bindings),
+      JsonObject{{"apiVersion", "v1"},
+                 {"kind", "Binding"},
+                 {"metadata", JsonObject{{"name", pod}}},
+                 {"target", JsonObject{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", "machine"}}}});
+  ASSERT_TRUE(bound) << bound.error().message;
+}
+
+void OperatorProgram::mark(const std::string& pod, JsonObject status) {
+  const Json intent = JsonObject{{"apiVersion", "v1"},
+                                 {"kind", "Pod"},
+                                 {"metadata", JsonObject{{"name", pod}, {"namespace", server_.name_space()}}},
+                                 {"status", std::move(status)}};
+  const auto marked = client().apply_status({}, at(kube::kPods), intent);
+  ASSERT_TRUE(marked) << marked.error().message;
+}
+
+void OperatorProgram::run(const std::string& pod) {
+  bind(pod);
+  mark(pod, {{"phase", "Running"}});
+}
+
+void OperatorProgram::end(const std::string& pod, const char* phase, int exit_code) {
+  const JsonObject state{{"terminated", JsonObject{{"exitCode", exit_code}}}};
+  mark(pod, {{"phase", phase},
+             {"containerStatuses", JsonArray{JsonObject{{"name", "worker"},
+                                                        {"image", "worker:test"},
+                                                        {"imageID", ""},
+                                                        {"ready", false},
+                                                        {"restartCount", 0},
+                                                        {"state", state}}}}});
+}
+
+void OperatorProgram::let_go(const std::string& pod) {
+  const auto gone = client().remove({}, at(kube::kPods), pod, {.grace_period_seconds = 0});
+  ASSERT_TRUE(gone) << gone.error().message;
+}
+
+void OperatorProgram::remove_if_of(const std::string& owner_uid, const kube::Resource& resource,
+                                   const Json& child) {
+  if (kube::controller_uid_of(child) != owner_uid) return;
+  const auto removed = client().remove({}, at(resource), kube::key_of(child).name, {});
+  ASSERT_TRUE(removed) << removed.error().message;
+}
+
+void OperatorProgram::await_pods(const std::vector<std::string>& wanted) {
+  await(::testing::PrintToString(wanted), [&] { return pods() == wanted; });
+}
+
+void OperatorProgram::await_state(const std::string& wanted) {
+  await("state " + wanted, [&] { return job_text({"status", "state"}) == wanted; });
+}
+
+void OperatorProgram::await_condition(const std::string& type, const std::string& part) {
+  await(type + " with '" + part + "'", [&] { return condition(type).find(part) != std::string::npos; });
+}
+
+std::string OperatorProgram::holder_of_the_lease() {
+  const auto lease = client().get({}, at(kube::kLeases), "caravan-operator");
+  return lease ? kube::text_at(*lease, {"spec", "holderIdentity"}) : "";
+}
+
+std::string OperatorProgram::describe() {
+  const Json read = job();
+  const Json* status = kube::find(read, {"status"});
+  return fmt::format("children {}, status {}", ::testing::PrintToString(children()),
+                     status == nullptr ? "none" : boost::json::serialize(*status));
+}
+
+}  // namespace caravan::controller::testing

@@ -1,0 +1,84 @@
+// The operator's program against the API server that KUBECONFIG names. There is no scheduler, kubelet or
+// garbage collector: the test plays their parts, on pods that never run. Each test has a namespace of its
+// own, which is the only one that its operators serve.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/process.h"
+#include "operator/api/names.h"
+#include "tests/crd/job_server.h"
+
+namespace caravan::controller::testing {
+
+using kube::Json;
+using kube::JsonArray;
+using kube::JsonObject;
+
+// What is waited for should come at once; a busy machine gets this long before the test fails.
+inline constexpr std::chrono::seconds kPatience{60};
+
+// A job of `pods` pods with two ranks each on processors. more: further fields of the spec, in flow style.
+std::string job_yaml(int pods = 2, const std::string& more = "", const std::string& name = "train");
+
+class OperatorProgram : public ::testing::Test {
+ protected:
+  OperatorProgram();
+  ~OperatorProgram() override;
+
+  // kShort: a test need not wait long for the next leader, but a busy machine may cost one its lease.
+  enum class Lease { kUsual, kShort };
+  Process start_operator(Lease lease = Lease::kUsual);
+
+  void create_job(const std::string& yaml);
+  void set_suspended(bool suspended);
+  Json job(const std::string& name = "train");
+  std::string job_text(kube::JsonPath path) { return kube::text_at(job(), path); }
+  // "Scheduled" -> "False WaitingForPods: 0 of 2 pods ..."; empty when there is no such condition.
+  std::string condition(const std::string& type);
+
+  kube::ResourcePath at(const kube::Resource& resource) const {
+    return {.resource = resource, .name_space = server_.name_space()};
+  }
+  kube::Client& client() { return server_.client(); }
+  JsonArray all(const kube::Resource& resource);
+  std::vector<std::string> pods();
+  // Every object that the operator made for jobs, as "pods/train-0-a1".
+  std::vector<std::string> children();
+
+  // The scheduler.
+  void bind(const std::string& pod);
+  // The kubelet.
+  void mark(const std::string& pod, JsonObject status);
+  void run(const std::string& pod);
+  void end(const std::string& pod, const char* phase, int exit_code);
+  void let_go(const std::string& pod);
+  // The garbage collector.
+  void remove_if_of(const std::string& owner_uid, const kube::Resource& resource, const Json& child);
+
+  template <typename Condition>
+  void await(const std::string& what, Condition holds) {
+    const auto end = clock_.now() + kPatience;
+    while (!holds()) {
+      ASSERT_LT(clock_.now(), end) << "waited in vain: " << what << "; " << describe();
+      std::this_thread::yield();
+    }
+  }
+  void await_pods(const std::vector<std::string>& wanted);
+  void await_state(const std::string& wanted);
+  // Until the condition reads like that, in part.
+  void await_condition(const std::string& type, const std::string& part);
+  std::string holder_of_the_lease();
+  std::string describe();
+
+  SystemClock clock_;
+  kube::testing::JobServer server_;
+  std::filesystem::path log_;  // of all operators of the test
+};
+
+}  // namespace caravan::controller::testing

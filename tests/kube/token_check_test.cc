@@ -1,0 +1,124 @@
+// Tokens that a real API server issued, and what their holders may speak for.
+#include "operator/service/token_check.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <boost/json/serialize.hpp>
+
+#include "operator/api/names.h"
+#include "tests/crd/job_server.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using kube::Json;
+using kube::JsonArray;
+using kube::JsonObject;
+using ::testing::HasSubstr;
+
+class TokenCheckTest : public ::testing::Test {
+ protected:
+  TokenCheckTest() {
+    create(kServiceAccounts,
+           {{"apiVersion", "v1"}, {"kind", "ServiceAccount"}, {"metadata", JsonObject{{"name", "train"}}}});
+  }
+
+  kube::ResourcePath at(const kube::Resource& resource) const {
+    return {.resource = resource, .name_space = server_.name_space()};
+  }
+  Json create(const kube::Resource& resource, JsonObject object) {
+    auto created = server_.client().create({}, at(resource), Json(std::move(object)));
+    if (!created) ADD_FAILURE() << created.error().message;
+    return created.value_or(Json());
+  }
+  // As the operator makes it, for a job of that name, whose UID is its name too.
+  Json make_pod(const std::string& job, int node) {
+    const JsonObject owner{
+        {"apiVersion", kApiVersion}, {"kind", kKind}, {"name", job}, {"uid", job}, {"controller", true}};
+    return create(kube::kPods,
+                  {{"apiVersion", "v1"},
+                   {"kind", "Pod"},
+                   {"metadata", JsonObject{{"name", fmt::format("{}-{}-a1", job, node)},
+                                           {"labels", JsonObject{{labels::kNodeIndex, std::to_string(node)}}},
+                                           {"ownerReferences", JsonArray{owner}}}},
+                   {"spec", JsonObject{{"serviceAccountName", "train"},
+                                       {"containers",
+                                        JsonArray{JsonObject{{"name", "worker"}, {"image", "worker"}}}}}}});
+  }
+  // What the kubelet would put into the pod; without a pod: what anybody with the account can get.
+  std::string token(const std::string& audience, const Json* pod) {
+    JsonObject spec{{"audiences", JsonArray{Json(audience)}}, {"expirationSeconds", 600}};
+    if (pod != nullptr)
+      spec["boundObjectRef"] = JsonObject{{"apiVersion", "v1"},
+                                          {"kind", "Pod"},
+                                          {"name", kube::key_of(*pod).name},
+                                          {"uid", kube::uid_of(*pod)}};
+    const Json request = JsonObject{
+        {"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenRequest"}, {"spec", std::move(spec)}};
+    const auto answer = server_.call({.method = "POST",
+                                      .target = kube::object_path(at(kServiceAccounts), "train", "token"),
+                                      .headers = {{"Content-Type", "application/json"}},
+                                      .body = boost::json::serialize(request)});
+    EXPECT_TRUE(answer.is_success()) << answer.message();
+    return kube::text_at(answer.body, {"status", "token"});
+  }
+  Result<Reporter> check(const std::string& token) {
+    return TokenCheck(server_.client(), pods_).check({}, token);
+  }
+  std::string why_refused(const std::string& token) {
+    const auto reporter = check(token);
+    return reporter ? fmt::format("accepted for {}", to_string(reporter->job)) : reporter.error().message;
+  }
+  // The cache, as of now.
+  void look() {
+    auto page = server_.client().list({}, at(kube::kPods), {});
+    ASSERT_TRUE(page) << page.error().message;
+    pods_.replace(std::move(page->items), page->resource_version);
+  }
+
+  kube::testing::JobServer server_;
+  kube::Store pods_;
+};
+
+TEST_F(TokenCheckTest, OneOfAPodOfNodeZeroSpeaksForThePodsOwnJob) {
+  const Json pod = make_pod("train", 0);
+  const Json other = make_pod("other", 0);
+  look();
+  const auto reporter = check(token(kReportAudience, &pod));
+  ASSERT_TRUE(reporter) << reporter.error().message;
+  EXPECT_EQ(reporter->job, (kube::ObjectKey{server_.name_space(), "train"}));
+  EXPECT_EQ(reporter->job_uid, "train");
+  const auto of_another_job = check(token(kReportAudience, &other));
+  ASSERT_TRUE(of_another_job) << of_another_job.error().message;
+  EXPECT_EQ(of_another_job->job_uid, "other") << "whatever it may say";
+}
+
+TEST_F(TokenCheckTest, AnythingElseIsRefused) {
+  const Json pod = make_pod("train", 0);
+  const Json worker = make_pod("train", 1);
+  look();
+  EXPECT_THAT(why_refused(token("https://kubernetes.default.svc", &pod)),
+              HasSubstr("the token is not valid"));
+  EXPECT_THAT(why_refused(token(kReportAudience, nullptr)), HasSubstr("was not given to a pod"));
+  EXPECT_THAT(why_refused(token(kReportAudience, &worker)), HasSubstr("is not the one of node 0"));
+  EXPECT_THAT(why_refused("garbage"), HasSubstr("the token is not valid"));
+  EXPECT_THAT(why_refused("e30.e30.e30"), HasSubstr("the token is not valid"));
+}
+
+TEST_F(TokenCheckTest, APodThatIsGoneSpeaksForNothingEvenWhereTheCacheStillHasIt) {
+  const Json pod = make_pod("train", 0);
+  look();
+  const std::string of_the_dead = token(kReportAudience, &pod);
+  ASSERT_TRUE(server_.client().remove({}, at(kube::kPods), "train-0-a1", {.grace_period_seconds = 0}));
+  EXPECT_THAT(why_refused(of_the_dead), HasSubstr("the token is not valid"));
+  const Json successor = make_pod("train", 0);
+  EXPECT_THAT(why_refused(token(kReportAudience, &successor)), HasSubstr("not known yet"))
+      << "the cache is older";
+  look();
+  EXPECT_TRUE(check(token(kReportAudience, &successor)));
+  EXPECT_THAT(why_refused(of_the_dead), HasSubstr("the token is not valid"));
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing
