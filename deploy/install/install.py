@@ -34,7 +34,7 @@ def parts(namespaced: bool) -> list[str]:
 
 def values(options: argparse.Namespace) -> dict[str, str]:
     version = project_version()
-    scope = [f"--namespace={options.namespace}", "--read-nodes=false"] if options.namespaced else []
+    scope = [f"--namespace={options.namespace}", "--read-nodes=false"] if options.namespaced else ["--read-nodes=true"]
     return {
         "ARGUMENTS": json.dumps(scope),
         "JOB_RULES": (PARTS / "job_rules.yaml").read_text().rstrip(),

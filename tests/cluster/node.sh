@@ -106,10 +106,11 @@ start_containerd() { start_program containerd containerd --config "$folder/conta
 start_apiserver() {
   local pki="$folder/pki"
   start_api_server http://127.0.0.1:2379 --bind-address=0.0.0.0 --advertise-address="$node_address" \
-    --service-cluster-ip-range="$services" --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction \
-    --allow-privileged=true --kubelet-preferred-address-types=InternalIP \
-    --kubelet-client-certificate="$pki/kubelet-client.crt" --kubelet-client-key="$pki/kubelet-client.key" \
-    --kubelet-certificate-authority="$pki/ca.crt" --requestheader-client-ca-file="$pki/ca.crt" \
+    --service-cluster-ip-range="$services" --authorization-mode=Node,RBAC \
+    --enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement --allow-privileged=true \
+    --kubelet-preferred-address-types=InternalIP --kubelet-client-certificate="$pki/kubelet-client.crt" \
+    --kubelet-client-key="$pki/kubelet-client.key" --kubelet-certificate-authority="$pki/ca.crt" \
+    --requestheader-client-ca-file="$pki/ca.crt" \
     --requestheader-allowed-names=front-proxy --requestheader-username-headers=X-Remote-User \
     --requestheader-group-headers=X-Remote-Group --requestheader-extra-headers-prefix=X-Remote-Extra- \
     --proxy-client-cert-file="$pki/front-proxy.crt" --proxy-client-key-file="$pki/front-proxy.key" \
