@@ -20,20 +20,20 @@ free_port() {
 }
 
 write_audit_policy() {
-  cat >"$folder/audit-policy" <<'JSON'
+  cat >"$folder/audit-policy.json" <<'JSON'
 {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
  "rules": [{"level": "Metadata", "verbs": ["create", "update", "patch", "delete"]}, {"level": "None"}]}
 JSON
 }
 
+use_ports() {
+  server="https://127.0.0.1:$(<"$folder/port")"
+  etcd="http://127.0.0.1:$(<"$folder/etcd-port")"
+}
+
 start() {
-  local port
-  port=$(<"$folder/port")
-  server="https://127.0.0.1:$port"
-  start_api_server "$(<"$folder/etcd-url")" --bind-address=127.0.0.1 --secure-port="$port" \
-    --service-cluster-ip-range=10.0.0.0/24 --endpoint-reconciler-type=none --authorization-mode=RBAC \
-    --disable-admission-plugins=ServiceAccount --audit-policy-file="$folder/audit-policy" \
-    --audit-log-path="$folder/audit.log"
+  start_api_server --bind-address=127.0.0.1 --secure-port="${server##*:}" --service-cluster-ip-range=10.0.0.0/24 \
+    --endpoint-reconciler-type=none --authorization-mode=RBAC --disable-admission-plugins=ServiceAccount
 }
 
 up() {
@@ -41,15 +41,17 @@ up() {
   make_folder
   make_certificates IP:127.0.0.1,DNS:localhost
   free_port >"$folder/port"
-  echo "http://127.0.0.1:$(free_port)" >"$folder/etcd-url"
-  server="https://127.0.0.1:$(<"$folder/port")" write_kubeconfig "$folder/kubeconfig" admin user
-  start_etcd "$(<"$folder/etcd-url")"
+  free_port >"$folder/etcd-port"
+  use_ports
+  write_kubeconfig "$folder/kubeconfig" admin user
   write_audit_policy
+  start_etcd
   start
   say "ready: export KUBECONFIG=$folder/kubeconfig"
 }
 
 restart() {
+  use_ports
   kill_program apiserver
   start
 }

@@ -31,28 +31,23 @@ require_up() {
   enter_machine
 }
 
-build_pause() {
-  gcc -Os -static -s -o "$folder/pause" "$here/pause.c"
-}
-
-import_images() {
+import_images() { # IMAGE.tar...
   local image
   for image; do "${inside[@]}" ctr --namespace k8s.io images import "$(realpath "$image")" >/dev/null; done
 }
 
-verb_up() {
-  local manifest
-  is_up && { say "is up: $folder"; return; }
-  verb_down
-  make_folder
-  build_pause
-  make_machine
-  write_settings
-  start_containerd
-  start_etcd http://127.0.0.1:2379
-  wait_until 30 "containerd answered" "${inside[@]}" ctr version
-  "$here/../../deploy/images/oci_image.py" "$folder/pause.tar" --name "$pause_image" --entrypoint /pause --file "$folder/pause=/pause"
+import_pause() {
+  "$here/../../deploy/images/oci_image.py" "$folder/pause.tar" --name "$pause_image" --entrypoint /pause \
+    --file "$folder/pause=/pause" >/dev/null
   import_images "$folder/pause.tar"
+}
+
+start_programs() { # MANIFEST...
+  local manifest
+  start_containerd
+  start_etcd
+  wait_until 30 "containerd answered" "${inside[@]}" ctr version
+  import_pause
   start_apiserver
   for manifest; do kubectl apply --server-side -f "$manifest" >/dev/null; done
   start_controllers
@@ -60,10 +55,24 @@ verb_up() {
   start_kubelet
   start_proxy
   start_dns
-  apply_dns_service >/dev/null
+}
+
+await_cluster() {
   wait_until 60 "the node was ready" kubectl wait --for=condition=Ready "node/$node" --timeout=1s
   wait_until 60 "names were resolved" "${inside[@]}" bash -c ": </dev/tcp/$gateway/53"
   wait_until 60 "there was a service account" kubectl get serviceaccount default
+}
+
+verb_up() {
+  is_up && { say "is up: $folder"; return; }
+  verb_down
+  make_folder
+  gcc -Os -static -s -o "$folder/pause" "$here/pause.c"
+  make_machine
+  write_settings
+  start_programs "$@"
+  apply_dns_service
+  await_cluster
   touch "$folder/up"
   say "ready: export KUBECONFIG=$folder/kubeconfig"
 }
@@ -92,25 +101,36 @@ verb_restart() {
   require_up
   [[ " ${programs[*]} " == *" ${1:-} "* ]] || { say "no program '${1:-}'; there are ${programs[*]}"; exit 2; }
   kill_program "$1"
-  if [[ $1 == etcd ]]; then start_etcd http://127.0.0.1:2379; else "start_$1"; fi
+  "start_$1"
+}
+
+print_memory() { # PROGRAM
+  local pid memory="does not run"
+  pid=$(program_pid "$1")
+  [[ -z $pid ]] || memory=$(awk '/VmRSS/ { print int($2 / 1024), "MiB" }' "/proc/$pid/status")
+  printf '%-12s %s\n' "$1" "$memory"
 }
 
 verb_status() {
-  local program pid
+  local program
   require_up
-  for program in "${programs[@]}"; do
-    pid=$(program_pid "$program")
-    printf '%-12s %s\n' "$program" "$([[ -n $pid ]] && awk '/VmRSS/ { print int($2 / 1024), "MiB" }' "/proc/$pid/status" || echo 'does not run')"
-  done
+  for program in "${programs[@]}"; do print_memory "$program"; done
   kubectl get pods --all-namespaces
 }
 
-case ${1:-} in up | down | import | env | sh | restart | status) ;; *) sed -n 2,9p "${BASH_SOURCE[0]}" >&2; exit 2 ;; esac
-[[ $# -ge 2 ]] || { say "$1: name the cluster's folder"; exit 2; }
-[[ $(id -u) == 0 ]] || { say "only root can make namespaces: run it as root"; exit 1; }
+usage() {
+  sed -n 2,9p "${BASH_SOURCE[0]}" >&2
+  exit 2
+}
+
+[[ $# -ge 2 ]] || usage
 verb=$1
+case $verb in
+  up | down | import | sh | restart | status) [[ $(id -u) == 0 ]] || { say "$verb needs root"; exit 1; } ;;
+  env) ;;
+  *) usage ;;
+esac
 use_folder "$2"
-shift 2
 name_machine
 [[ $verb == down ]] || bin=$("$here/build.sh" all)
-"verb_$verb" "$@"
+"verb_$verb" "${@:3}"

@@ -23,7 +23,7 @@ enter_machine() {
   local network
   network=$(<"$folder/network")
   pods=$network.0.0/24 gateway=$network.0.1 services=$network.128.0/20 dns=$network.128.10
-  node_address=$network.255.2 server=https://$network.255.2:6443
+  node_address=$network.255.2 server=https://$network.255.2:6443 etcd=http://127.0.0.1:2379
   # Not this machine's environment: a proxy or a token has no business there.
   inside=(nsenter --target "$(holder)" --net --mount --pid --uts -- env -i HOME="$folder"
     PATH="$bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -8,7 +8,7 @@ node=caravan-node
 programs=(containerd etcd apiserver controllers scheduler kubelet proxy dns)
 
 make_node_certificates() {
-  make_certificates "DNS:kubernetes.default.svc,DNS:localhost,IP:127.0.0.1,IP:$node_address,IP:${services%.0/*}.1"
+  make_certificates "DNS:kubernetes.default.svc,IP:127.0.0.1,IP:$node_address,IP:${services%.0/*}.1"
   server_certificate kubelet "DNS:$node,IP:$node_address"
   client_certificate node "/O=system:nodes/CN=system:node:$node"
   client_certificate kubelet-client /O=system:masters/CN=kube-apiserver-kubelet-client
@@ -22,6 +22,7 @@ write_kubeconfigs() {
   local user
   write_kubeconfig "$folder/kubeconfig" admin user
   for user in node controllers scheduler proxy; do write_kubeconfig "$folder/pki/$user.kubeconfig" "$user"; done
+  [[ -z ${SUDO_UID:-} ]] || chown -R "$SUDO_UID" "$folder/pki" "$folder/kubeconfig"
 }
 
 # The kernel grants no CAP_SYS_RESOURCE to root in some virtual machines: without restrict_oom_score_adj, no pod starts.
@@ -105,7 +106,7 @@ start_containerd() { start_program containerd containerd --config "$folder/conta
 
 start_apiserver() {
   local pki="$folder/pki"
-  start_api_server http://127.0.0.1:2379 --bind-address=0.0.0.0 --advertise-address="$node_address" \
+  start_api_server --bind-address=0.0.0.0 --advertise-address="$node_address" \
     --service-cluster-ip-range="$services" --authorization-mode=Node,RBAC \
     --enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement --allow-privileged=true \
     --kubelet-preferred-address-types=InternalIP --kubelet-client-certificate="$pki/kubelet-client.crt" \
@@ -113,8 +114,7 @@ start_apiserver() {
     --requestheader-client-ca-file="$pki/ca.crt" \
     --requestheader-allowed-names=front-proxy --requestheader-username-headers=X-Remote-User \
     --requestheader-group-headers=X-Remote-Group --requestheader-extra-headers-prefix=X-Remote-Extra- \
-    --proxy-client-cert-file="$pki/front-proxy.crt" --proxy-client-key-file="$pki/front-proxy.key" \
-    --audit-policy-file="$folder/audit-policy.json" --audit-log-path="$folder/audit.log"
+    --proxy-client-cert-file="$pki/front-proxy.crt" --proxy-client-key-file="$pki/front-proxy.key"
 }
 
 # The limits on requests are raised because tests wait for what comes late otherwise: the first service account, the
@@ -153,7 +153,7 @@ start_dns() { start_program dns "$bin/coredns" -conf "$folder/Corefile"; }
 
 # CoreDNS is a process of the node instead of a pod, so its service has no selector.
 apply_dns_service() {
-  kubectl apply -f - <<JSON
+  kubectl apply -f - >/dev/null <<JSON
 {"apiVersion": "v1", "kind": "List", "items": [
   {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kube-dns", "namespace": "kube-system"},
    "spec": {"clusterIP": "$dns", "ports": [{"name": "dns", "port": 53, "protocol": "UDP"},

@@ -1,6 +1,6 @@
 # Sourced by api.sh and cluster.sh: what an API server needs, alone or in a cluster. Everything is in $folder:
 # NAME.pid and NAME.log of each program, keys and certificates in pki/, kubeconfig (JSON, contexts admin and user).
-# Uses $bin, the programs' folder; ${inside[@]}, words before each command, such as nsenter; $server, the API server's URL.
+# Uses $bin, the programs' folder; $server and $etcd, their URLs; ${inside[@]}, words before each command, as nsenter.
 # Needs curl and openssl.
 # shellcheck shell=bash
 
@@ -55,7 +55,7 @@ program_pid() {
   pid=$(cat "$folder/$1.pid" 2>/dev/null) || return 0
   grep -qsF "$folder" "/proc/$pid/cmdline" || return 0
   # What nsenter started is its child.
-  if [[ $(<"/proc/$pid/comm") == nsenter ]]; then pid=$(<"/proc/$pid/task/$pid/children"); fi
+  if grep -qsx nsenter "/proc/$pid/comm"; then pid=$(cat "/proc/$pid/task/$pid/children" 2>/dev/null) || return 0; fi
   echo "${pid% }"
 }
 
@@ -100,11 +100,12 @@ make_certificates() {
 }
 
 write_kubeconfig() { # FILE USER...
-  local file=$1 user contexts=() users=() pki="$folder/pki" IFS=,
+  local file=$1 user keys contexts=() users=() pki="$folder/pki" IFS=,
   shift
   for user; do
+    keys="{\"client-certificate\": \"$pki/$user.crt\", \"client-key\": \"$pki/$user.key\"}"
     contexts+=("{\"name\": \"$user\", \"context\": {\"cluster\": \"test\", \"user\": \"$user\"}}")
-    users+=("{\"name\": \"$user\", \"user\": {\"client-certificate\": \"$pki/$user.crt\", \"client-key\": \"$pki/$user.key\"}}")
+    users+=("{\"name\": \"$user\", \"user\": $keys}")
   done
   cat >"$file" <<JSON
 {"apiVersion": "v1", "kind": "Config", "current-context": "$1",
@@ -114,9 +115,9 @@ write_kubeconfig() { # FILE USER...
 JSON
 }
 
-start_etcd() { # URL
+start_etcd() {
   start_program etcd "$bin/etcd" --data-dir "$folder/etcd" --unsafe-no-fsync --listen-peer-urls http://127.0.0.1:0 \
-    --listen-client-urls "$1" --advertise-client-urls "$1"
+    --listen-client-urls "$etcd" --advertise-client-urls "$etcd"
 }
 
 is_ready() {
@@ -124,13 +125,14 @@ is_ready() {
   curl -fs --noproxy '*' --cacert "$pki/ca.crt" --cert "$pki/admin.crt" --key "$pki/admin.key" "$server/readyz"
 }
 
-start_api_server() { # ETCD-URL FLAG...
-  local pki="$folder/pki" etcd=$1
-  shift
+# start_api_server FLAG...: with the policy in $folder/audit-policy.json; waits until it is ready.
+start_api_server() {
+  local pki="$folder/pki"
   start_program apiserver "$bin/kube-apiserver" --etcd-servers="$etcd" --profiling=false \
     --client-ca-file="$pki/ca.crt" --tls-cert-file="$pki/apiserver.crt" --tls-private-key-file="$pki/apiserver.key" \
     --service-account-issuer=https://kubernetes.default.svc --service-account-key-file="$pki/accounts.key" \
-    --service-account-signing-key-file="$pki/accounts.key" "$@"
+    --service-account-signing-key-file="$pki/accounts.key" --audit-policy-file="$folder/audit-policy.json" \
+    --audit-log-path="$folder/audit.log" "$@"
   wait_until 120 "the API server was ready" is_ready
 }
 
