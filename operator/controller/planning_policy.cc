@@ -86,8 +86,29 @@ v1alpha1::JobPlan job_plan(const Job& job, const v1alpha1::JobSpec& spec, const 
   return result;
 }
 
+// Empty when this version can do what the job wants of the cluster.
+std::string missing_feature(const v1alpha1::JobSpec& spec) {
+  const auto provider = spec.scheduling().gang().provider();
+  if (provider == v1alpha1::Gang::ProviderUnspecified || provider == v1alpha1::Gang::None) return "";
+  return fmt::format(
+      "spec.scheduling.gang.provider: {} is not available yet in this version (gang scheduling); use None, "
+      "which "
+      "may be set while the job is suspended",
+      v1alpha1::Gang::Provider_Name(provider));
+}
+
+// What users should know of a job that is planned.
+std::string remarks_on(const v1alpha1::JobSpec& spec) {
+  std::string remarks;
+  if (!spec.has_checkpoint()) remarks += " Without spec.checkpoint a restart begins at the first step.";
+  if (!spec.scheduling().queue().empty())
+    remarks += " spec.scheduling.queue is not used: this version knows no queueing system.";
+  return remarks;
+}
+
 PlanVerdict accept(v1alpha1::JobPlan plan) {
-  PlanVerdict verdict{.reason = plan.plan().source(), .message = plan.plan().reason()};
+  PlanVerdict verdict{.reason = plan.plan().source(),
+                      .message = plan.plan().reason() + remarks_on(plan.spec())};
   verdict.plan = std::move(plan);
   return verdict;
 }
@@ -107,6 +128,8 @@ PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes,
                        const std::optional<PlanView>& made) {
   if (!job.mistakes.empty())
     return refuse(reasons::kInvalidSpec, fmt::format("{}", fmt::join(job.mistakes, "; ")), true);
+  if (const std::string missing = missing_feature(job.spec); !missing.empty())
+    return refuse(reasons::kInvalidSpec, missing, false);
   if (made) {
     if (auto plan = carried_over(job, *made)) return accept(std::move(*plan));
   }

@@ -77,6 +77,19 @@ TEST(ProgressPolicy, StepsAreShownEveryHalfMinute) {
   EXPECT_EQ(status.progress().percent(), 2);
 }
 
+TEST(PlanningPolicy, WhatThisVersionCannotDoIsSaidAndNotIgnored) {
+  const PlanVerdict gang = judge_plan(job(R"(, "scheduling": {"gang": {"provider": "Volcano"}})"), {}, {});
+  EXPECT_FALSE(gang.plan);
+  EXPECT_FALSE(gang.final) << "it may be changed while suspended";
+  EXPECT_EQ(gang.reason, reasons::kInvalidSpec);
+  EXPECT_THAT(gang.message, HasSubstr("Volcano is not available yet"));
+  const PlanVerdict queued = judge_plan(job(R"(, "scheduling": {"queue": "gold"})"), {}, {});
+  EXPECT_TRUE(queued.plan);
+  EXPECT_THAT(queued.message, HasSubstr("spec.scheduling.queue is not used"));
+  EXPECT_THAT(queued.message, HasSubstr("a restart begins at the first step"));
+  EXPECT_TRUE(judge_plan(job(R"(, "scheduling": {"gang": {}})"), {}, {}).plan) << "None is the default";
+}
+
 NodeView gpu_node(const std::string& name, const std::string& product, int gpus) {
   return {.name = name,
           .labels = {{labels::kGpuProduct, product}, {labels::kGpuMemory, "81559"}},
