@@ -183,6 +183,7 @@ class Operator {
           board_, [this](const std::string& code, auto took) { metrics_.on_reports_handled(code, took); });
       if (!server) return tl::unexpected(server.error());
       reports_ = std::move(*server);
+      log_line(spdlog::level::info, "reports are taken", {{"port", std::to_string(reports_->port())}});
     }
     start_loop(settings);
     pollfd signal{signal_fd, POLLIN, 0};

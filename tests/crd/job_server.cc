@@ -108,6 +108,23 @@ Answer JobServer::apply(const std::string& target, const Json& intent, const std
   return send("PATCH", target, kApplyType, boost::json::serialize(intent), {{"fieldManager", manager}});
 }
 
+std::string JobServer::token(const std::string& account, const std::string& audience, const Json* pod) {
+  const Resource accounts{.group = "", .version = "v1", .plural = "serviceaccounts"};
+  JsonObject spec{{"audiences", JsonArray{Json(audience)}}, {"expirationSeconds", 600}};
+  if (pod != nullptr)
+    spec["boundObjectRef"] =
+        JsonObject{{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", key_of(*pod).name}, {"uid", uid_of(*pod)}};
+  const Json request = JsonObject{
+      {"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenRequest"}, {"spec", std::move(spec)}};
+  const Answer answer =
+      call({.method = "POST",
+            .target = object_path({.resource = accounts, .name_space = name_space_}, account, "token"),
+            .headers = {{"Content-Type", "application/json"}},
+            .body = boost::json::serialize(request)});
+  if (!answer.is_success()) ADD_FAILURE() << answer.message();
+  return text_at(answer.body, {"status", "token"});
+}
+
 Answer JobServer::table() {
   return call({.target = collection_path(jobs()),
                .headers = {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}}});

@@ -53,6 +53,8 @@ class JobServer {
   Answer apply(const std::string& target, const Json& intent, const std::string& manager);
   // Anything else.
   Answer call(const HttpRequest& request);
+  // What the kubelet would put into that pod; without a pod: what anybody with the account can get.
+  std::string token(const std::string& account, const std::string& audience, const Json* pod);
   // The object as `kubectl get` shows it.
   Answer table();
 

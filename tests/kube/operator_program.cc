@@ -91,6 +91,14 @@ JsonArray OperatorProgram::all(const kube::Resource& resource) {
   return page ? std::move(page->items) : JsonArray();
 }
 
+bool OperatorProgram::has_event(const std::string& reason) {
+  const auto events = client().list({}, at(kube::kEvents), {});
+  return events && std::any_of(events->items.begin(), events->items.end(), [&](const Json& event) {
+           return kube::text_at(event, {"reason"}) == reason &&
+                  kube::text_at(event, {"regarding", "name"}) == "train";
+         });
+}
+
 std::vector<std::string> OperatorProgram::pods() {
   std::vector<std::string> names;
   for (const Json& pod : all(kube::kPods)) names.push_back(kube::key_of(pod).name);
@@ -169,6 +177,20 @@ void OperatorProgram::await_condition(const std::string& type, const std::string
 std::string OperatorProgram::holder_of_the_lease() {
   const auto lease = client().get({}, at(kube::kLeases), "caravan-operator");
   return lease ? kube::text_at(*lease, {"spec", "holderIdentity"}) : "";
+}
+
+std::string OperatorProgram::await_log(const std::string& message, const std::string& field) {
+  std::string value;
+  await("the log says " + message, [&] {
+    std::ifstream log(log_);
+    for (std::string line; value.empty() && std::getline(log, line);) {
+      const Json entry = kube::parse_json(line, "log").value_or(Json());
+      if (kube::text_at(entry, {"message"}).find(message) != std::string::npos)
+        value = kube::text_at(entry, {field});
+    }
+    return !value.empty();
+  });
+  return value;
 }
 
 std::string OperatorProgram::describe() {

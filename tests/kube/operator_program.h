@@ -46,7 +46,8 @@ class OperatorProgram : public ::testing::Test {
     return {.resource = resource, .name_space = server_.name_space()};
   }
   kube::Client& client() { return server_.client(); }
-  JsonArray all(const kube::Resource& resource);
+  JsonArray all(const kube::Resource& resource);  // that the operator made
+  bool has_event(const std::string& reason);
   std::vector<std::string> pods();
   // Every object that the operator made for jobs, as "pods/train-0-a1".
   std::vector<std::string> children();
@@ -74,6 +75,8 @@ class OperatorProgram : public ::testing::Test {
   // Until the condition reads like that, in part.
   void await_condition(const std::string& type, const std::string& part);
   std::string holder_of_the_lease();
+  // Of a field of the operators' log, once there is a line with that message.
+  std::string await_log(const std::string& message, const std::string& field);
   std::string describe();
 
   SystemClock clock_;

@@ -24,6 +24,8 @@ TEST_F(OperatorProgram, AJobBecomesPodsLosesOneAndCompletes) {
   await_pods({"train-0-a1", "train-1-a2"});
   end("train-0-a1", "Succeeded", 0);
   await_state("Complete");
+  for (const char* reason : {"HeuristicSelected", "AllPodsBound", "PodLost", "StepsReached"})
+    await(std::string("event ") + reason, [&] { return has_event(reason); });
 }
 
 TEST_F(OperatorProgram, ASuspendedJobKeepsItsAttemptAndResumesWhenItsOldPodsAreGone) {

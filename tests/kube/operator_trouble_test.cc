@@ -94,6 +94,39 @@ TEST_F(OperatorProgram, AJobThatDoesNotFitNamesTheSmallestChangeThatFitsAndHasNo
   EXPECT_THAT(children(), IsEmpty());
 }
 
+// Nodes belong to the whole server, so this one's GPUs have a name of their own.
+class GpuNode : public OperatorProgram {
+ protected:
+  ~GpuNode() override { client().remove({}, {.resource = kNodes}, name_, {}).has_value(); }
+
+  std::string gpu() const { return "example.com/" + server_.name_space(); }
+  void add() {
+    const JsonObject metadata{{"name", name_}, {"labels", JsonObject{{labels::kGpuMemory, "81559"}}}};
+    JsonObject node{{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", metadata}};
+    client().create({}, {.resource = kNodes}, Json(node)).value();
+    node["status"] = JsonObject{
+        {"allocatable", JsonObject{{gpu(), "8"}}},
+        {"conditions",
+         JsonArray{JsonObject{{"type", "Ready"}, {"status", "True"}, {"reason", "KubeletReady"}}}}};
+    const auto marked = client().apply_status({}, {.resource = kNodes}, Json(node));
+    ASSERT_TRUE(marked) << marked.error().message;
+  }
+
+  const std::string name_ = server_.name_space();
+};
+
+TEST_F(GpuNode, ThatComesLetsAJobBePlannedThatFittedNowhere) {
+  const Process program = start_operator();
+  std::string yaml = job_yaml();
+  const std::string cpu = "devicesPerNode: 2, device: {kind: CPU, memory: 4Gi}";
+  create_job(yaml.replace(yaml.find(cpu), cpu.size(), "device: {resourceName: " + gpu() + "}"));
+  await_condition("Planned", "False DoesNotFit: no node that is ready offers " + gpu());
+  EXPECT_THAT(children(), IsEmpty());
+  add();
+  await_condition("Planned", "True HeuristicSelected");
+  await_pods({"train-0-a1"});
+}
+
 TEST_F(OperatorProgram, AnImageThatCannotBePulledIsToldOfUntilItCan) {
   const Process program = start_operator();
   create_job(job_yaml(1));
