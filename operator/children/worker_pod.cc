@@ -72,13 +72,13 @@ JsonArray arguments(const Job& job, const v1alpha1::JobPlan& plan, const PodRequ
   add("--host", "$(CARAVAN_POD_IP)");
   add("--metrics", fmt::format("0.0.0.0:{}", kMetricsPort));
   add("--work-directory", "/tmp/caravan");
+  add("--first-attempt", std::to_string(request.attempt));
   add("--rejoin-timeout-seconds", std::to_string(kRejoinSeconds));
   if (job.spec.resources().device().kind() == v1alpha1::Device::CPU) {
     add("--threads", std::to_string(threads_per_rank(job.spec, ranks_of(plan, request.node))));
   }
   if (request.node != 0) return all;
   add("--listen", fmt::format("[::]:{}", kCoordinatorPort));
-  add("--first-attempt", std::to_string(request.attempt));
   add("--restarts", std::to_string(request.restarts));
   all.push_back("--losses-judged-elsewhere");
   add("--elapsed-seconds", std::to_string(request.elapsed.count()));

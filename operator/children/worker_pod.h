@@ -1,7 +1,7 @@
 // The pod of one node: an agent with its ranks. Pure; golden files in testdata/ show it.
 //
-// Keeps the Pod Security Standard "restricted". What the agent of node 0 must know of earlier attempts stands
-// in its arguments, so that a pod never changes after its creation.
+// Keeps the Pod Security Standard "restricted". What agents must know of earlier attempts stands in their
+// arguments, so that a pod never changes after its creation.
 #pragma once
 
 #include <chrono>

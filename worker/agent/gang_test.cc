@@ -276,6 +276,18 @@ TEST_F(GangTest, TheAgentOfNodeZeroComesBackAndAttemptsGoOn) {
   EXPECT_EQ(last_attempt, 2) << "the other agent has seen attempt 1";
 }
 
+// Its predecessor was lost before the gang ran, so nobody else has seen the attempts before.
+TEST_F(GangTest, AnAgentThatIsMadeForALaterAttemptTakesTheOthersThere) {
+  plan(2, 4, 5);
+  start_agent(0);
+  start_agent(1, {"--first-attempt", "3"});
+  EXPECT_EQ(exit_code(0), 0);
+  EXPECT_EQ(exit_code(1), 0);
+  const auto first = reports_.wait_for([](const JobReport& r) { return r.has_attempt_started(); });
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->attempt_started().attempt(), 3);
+}
+
 TEST_F(GangTest, AStoppedAgentIsSilentAndLost) {
   script_ = "attempt=1 step=10 hang";
   plan(2, 4, 20);

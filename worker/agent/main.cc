@@ -152,6 +152,7 @@ Result<int> run(const AgentOptions& options, int signal_fd) {
                          .node = options.node,
                          .host = options.host,
                          .coordinator = {.where = options.coordinator, .identity = identity},
+                         .first_attempt = options.first_attempt,
                          .rejoin_timeout = options.rejoin_timeout,
                          .heartbeat = options.heartbeat,
                          .stop_job = nullptr};

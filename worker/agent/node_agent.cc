@@ -38,6 +38,7 @@ NodeAgent::NodeAgent(NodeAgentConfig config, Supervisor& supervisor, Metrics& me
       metrics_(metrics),
       signal_fd_(signal_fd),
       link_(config_.coordinator, events_),
+      last_attempt_(config_.first_attempt - 1),
       heard_(Clock::now()),
       beat_at_(heard_),
       join_at_(heard_),

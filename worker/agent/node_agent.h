@@ -23,6 +23,7 @@ struct NodeAgentConfig {
   int node = 0;
   std::string host;
   CoordinatorAddress coordinator;
+  int first_attempt = 1;  // that this node may take part in
   std::chrono::seconds rejoin_timeout{600};
   std::chrono::milliseconds heartbeat{1000};  // until the coordinator says otherwise
   // What a signal to end means: asks the job to stop. Absent: this node leaves the job at once.
@@ -64,7 +65,7 @@ class NodeAgent {
   CoordinatorLink link_;
 
   int connection_ = 0;  // the current one; 0: none
-  int last_attempt_ = 0;
+  int last_attempt_;  // the highest that has been here, or was over before
   std::optional<int> stopping_;  // attempt whose ranks are ending, to be told
   UniqueFd listener_;            // node 0: where the ranks of the next attempt meet
   int listening_for_ = 0;        // that attempt
