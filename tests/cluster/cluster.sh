@@ -11,7 +11,7 @@
 # FOLDER/audit.log what others than the cluster's own programs and administrators asked of the API server. From this
 # machine the API server, pods and services are reached at their addresses; nothing leads out of the cluster.
 # Several clusters, in folders of their own, may be up at once. What is up stays up; what is not is not taken down.
-# Volumes are made by hand (hostPath), and network policies are not enforced. Needs root and what `./dev setup` installs.
+# Network policies are enforced (network_policies.py); volumes are made by hand (hostPath). Needs root and what `./dev setup` installs.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/cluster/programs.sh
@@ -46,7 +46,7 @@ start_programs() { # MANIFEST...
   local manifest
   start_containerd
   start_etcd
-  wait_until 30 "containerd answered" "${inside[@]}" ctr version
+  wait_until 180 "containerd answered" "${inside[@]}" ctr version
   import_pause
   start_apiserver
   for manifest; do kubectl apply --server-side -f "$manifest" >/dev/null; done
@@ -55,12 +55,13 @@ start_programs() { # MANIFEST...
   start_kubelet
   start_proxy
   start_dns
+  start_policies
 }
 
 await_cluster() {
-  wait_until 60 "the node was ready" kubectl wait --for=condition=Ready "node/$node" --timeout=1s
-  wait_until 60 "names were resolved" "${inside[@]}" bash -c ": </dev/tcp/$gateway/53"
-  wait_until 60 "there was a service account" kubectl get serviceaccount default
+  wait_until 180 "the node was ready" kubectl wait --for=condition=Ready "node/$node" --timeout=1s
+  wait_until 180 "names were resolved" "${inside[@]}" bash -c ": </dev/tcp/$gateway/53"
+  wait_until 180 "there was a service account" kubectl get serviceaccount default
 }
 
 verb_up() {

@@ -7,12 +7,14 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import machine_state
 
@@ -94,6 +96,9 @@ NAMESPACE = {"apiVersion": "v1", "kind": "Namespace",
              "metadata": {"name": "test", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
 SERVICE = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "probes", "namespace": "test"},
            "spec": {"clusterIP": "None", "selector": {"app": "probe"}, "publishNotReadyAddresses": True}}
+CLOSED = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+          "metadata": {"name": "closed", "namespace": "test"},
+          "spec": {"podSelector": {}, "ingress": [{"from": [{"podSelector": {}}]}]}}
 NOBODY = "nobody.probes"
 
 
@@ -114,6 +119,25 @@ def run_pod(cluster: Cluster, name: str, *, asks_for: str, until: str) -> None:
     cluster.apply(pod(name, asks_for=asks_for))
     condition = f"--for=jsonpath={{.status.phase}}={until}"
     cluster.kubectl("--namespace=test", "wait", condition, f"pod/{name}", "--timeout=60s")
+
+
+def answers(address: str) -> bool:
+    """Whether a packet reaches the pod: nobody listens on the port, which its kernel says at once."""
+    try:
+        socket.create_connection((address, 1), timeout=0.5)
+    except ConnectionRefusedError:
+        return True
+    except TimeoutError:
+        return False
+    raise AssertionError("who listens there?")
+
+
+def eventually(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited in vain for {what}")
+        time.sleep(0.1)
 
 
 class LifetimeTest(unittest.TestCase):
@@ -180,6 +204,15 @@ class RunningTest(unittest.TestCase):
         run_pod(self.cluster, "asker", asks_for="asked.probes", until="Succeeded")
         address = self.cluster.kubectl("--namespace=test", "get", "pod/asked", "--output=jsonpath={.status.podIP}")
         self.assertEqual((self.folder / "answers/asker").read_text(), address)
+
+    def test_a_network_policy_closes_a_pod_to_all_but_those_that_it_names(self) -> None:
+        run_pod(self.cluster, "guarded", asks_for=NOBODY, until="Running")
+        address = self.cluster.kubectl("--namespace=test", "get", "pod/guarded", "--output=jsonpath={.status.podIP}")
+        self.assertTrue(answers(address))
+        self.cluster.apply(CLOSED)
+        eventually(lambda: not answers(address), "the policy to close the pod")
+        self.cluster.kubectl("--namespace=test", "delete", "networkpolicy/closed")
+        eventually(lambda: answers(address), "the pod to be open again")
 
     def test_what_is_up_stays_up(self) -> None:
         holder = self.cluster.holder()

@@ -35,7 +35,7 @@ has_holder() { [[ -n $(holder) ]]; }
 start_holder() {
   setsid unshare --net --mount --pid --uts --mount-proc --propagation private --kill-child \
     "$here/holder.sh" "$folder" >"$folder/holder.log" 2>&1 </dev/null &
-  wait_until 10 "the namespaces were there" has_holder
+  wait_until 60 "the namespaces were there" has_holder
 }
 
 # The route is the claim: of two clusters that want the same network, one gets it.
@@ -112,6 +112,6 @@ remove_machine() {
     kill -9 "$pid"
     while has_threads "$pid"; do sleep 0.05; done
   fi
-  wait_until 30 "the link $link was gone" is_link_gone
-  wait_until 30 "the cgroups $cgroup were gone" are_cgroups_gone
+  wait_until 60 "the link $link was gone" is_link_gone
+  wait_until 60 "the cgroups $cgroup were gone" are_cgroups_gone
 }

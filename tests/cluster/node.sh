@@ -5,7 +5,7 @@
 
 node=caravan-node
 # Of the order in which they start.
-programs=(containerd etcd apiserver controllers scheduler kubelet proxy dns)
+programs=(containerd etcd apiserver controllers scheduler kubelet proxy dns policies)
 
 make_node_certificates() {
   make_certificates "DNS:kubernetes.default.svc,IP:127.0.0.1,IP:$node_address,IP:${services%.0/*}.1"
@@ -150,6 +150,8 @@ start_proxy() {
 }
 
 start_dns() { start_program dns "$bin/coredns" -conf "$folder/Corefile"; }
+
+start_policies() { start_program policies "$here/network_policies.py" "$folder/kubeconfig"; }
 
 # CoreDNS is a process of the node instead of a pod, so its service has no selector.
 apply_dns_service() {

@@ -133,7 +133,7 @@ start_api_server() {
     --service-account-issuer=https://kubernetes.default.svc --service-account-key-file="$pki/accounts.key" \
     --service-account-signing-key-file="$pki/accounts.key" --audit-policy-file="$folder/audit-policy.json" \
     --audit-log-path="$folder/audit.log" "$@"
-  wait_until 120 "the API server was ready" is_ready
+  wait_until 180 "the API server was ready" is_ready
 }
 
 # What `eval` needs to use the API server from outside.
