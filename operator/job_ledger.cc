@@ -37,8 +37,10 @@ const char* name_of(TimeCategory category) {
   return "teardown";
 }
 
-std::optional<TimeCategory> category_of(const v1alpha1::JobStatus& status, bool has_pods, bool redone) {
-  if (is_finished(status) || is_true(status, conditions::kSuspended))
+std::optional<TimeCategory> category_of(const Job& job, const v1alpha1::JobStatus& status, bool has_pods,
+                                        bool redone) {
+  if (find_condition(status, conditions::kPlanned) == nullptr) return std::nullopt;
+  if (job.being_deleted || is_finished(status) || is_true(status, conditions::kSuspended))
     return has_pods ? std::optional(TimeCategory::kTeardown) : std::nullopt;
   if (is_true(status, conditions::kStalled)) return TimeCategory::kStalled;
   if (has_reason(status, conditions::kRunning, reasons::kStepsAdvancing))
@@ -64,7 +66,7 @@ void JobLedger::look(const Snapshot& snapshot, const v1alpha1::JobStatus& status
   if (entry.category) entry.account.seconds[*entry.category] += seconds_between(entry.since, now);
   const bool has_pods = std::any_of(snapshot.pods.begin(), snapshot.pods.end(),
                                     [](const PodView& pod) { return !pod.ended(); });
-  entry.category = category_of(status, has_pods, is_redone(snapshot, entry));
+  entry.category = category_of(snapshot.job, status, has_pods, is_redone(snapshot, entry));
   entry.since = now;
   if (status.restarts() <= entry.restarts) return;
   const v1alpha1::Condition* restarting = find_condition(status, conditions::kRestarting);

@@ -18,8 +18,10 @@ namespace caravan::controller {
 enum class TimeCategory { kQueue, kStartup, kProductive, kRework, kStalled, kTeardown };
 const char* name_of(TimeCategory category);
 
-// redone: the last step is one that an earlier attempt had made. Pure.
-std::optional<TimeCategory> category_of(const v1alpha1::JobStatus& status, bool has_pods, bool redone);
+// redone: the last step is one that an earlier attempt had made. Nothing for a job of another controller.
+// Pure.
+std::optional<TimeCategory> category_of(const Job& job, const v1alpha1::JobStatus& status, bool has_pods,
+                                        bool redone);
 
 class JobLedger {
  public:

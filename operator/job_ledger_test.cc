@@ -18,8 +18,13 @@ constexpr Clock::TimePoint kBegin{1h};
 v1alpha1::JobStatus status_with(const char* type, const std::string& reason, int restarts = 0) {
   v1alpha1::JobStatus status;
   status.set_restarts(restarts);
+  Conditions(status, 1, kStart).set(conditions::kPlanned, true, reasons::kHeuristicSelected, "");
   Conditions(status, 1, kStart).set(type, true, reason, "");
   return status;
+}
+
+v1alpha1::JobStatus planned() {
+  return status_with(conditions::kPlanned, reasons::kHeuristicSelected);
 }
 
 Snapshot at_step(int attempt, int step) {
@@ -36,7 +41,7 @@ TEST(JobLedger, EachSecondBelongsToWhatTheJobDidThen) {
   const Snapshot waiting{.job = job()};
   const auto steps = status_with(conditions::kRunning, reasons::kStepsAdvancing);
   const auto restarting = status_with(conditions::kRestarting, reasons::kPodLost, 1);
-  ledger.look(waiting, {}, kBegin);
+  ledger.look(waiting, planned(), kBegin);
   ledger.look(waiting, status_with(conditions::kScheduled, reasons::kAllPodsBound), kBegin + 2s);
   ledger.look(at_step(1, 1), steps, kBegin + 5s);
   ledger.look(at_step(1, 40), steps, kBegin + 20s);
@@ -58,7 +63,7 @@ TEST(JobLedger, EachSecondBelongsToWhatTheJobDidThen) {
 
 TEST(JobLedger, TimeThatRunsIsCountedUpToNowAndASuspendedJobCostsNone) {
   JobLedger ledger;
-  ledger.look({.job = job()}, {}, kBegin);
+  ledger.look({.job = job()}, planned(), kBegin);
   EXPECT_THAT(ledger.accounts(kBegin + 7s).begin()->second.seconds,
               ElementsAre(Pair(TimeCategory::kQueue, 7)));
   ledger.look({.job = job()}, status_with(conditions::kSuspended, reasons::kByUser), kBegin + 8s);
@@ -66,6 +71,17 @@ TEST(JobLedger, TimeThatRunsIsCountedUpToNowAndASuspendedJobCostsNone) {
               ElementsAre(Pair(TimeCategory::kQueue, 8)));
   ledger.forget(job().uid);
   EXPECT_TRUE(ledger.accounts(kBegin + 99s).empty());
+}
+
+TEST(JobLedger, AJobThatIsDeletedIsTornDownAndOneOfAnotherControllerIsNotOurs) {
+  JobLedger ledger;
+  Snapshot snapshot{.job = job(), .pods = {running_pod(0)}};
+  ledger.look(snapshot, {}, kBegin);
+  EXPECT_TRUE(ledger.accounts(kBegin + 7s).begin()->second.seconds.empty());
+  snapshot.job.being_deleted = true;
+  ledger.look(snapshot, planned(), kBegin + 7s);
+  EXPECT_THAT(ledger.accounts(kBegin + 9s).begin()->second.seconds,
+              ElementsAre(Pair(TimeCategory::kTeardown, 2)));
 }
 
 TEST(JobLedger, RestartsBeforeThisProcessAreNotCountedByIt) {

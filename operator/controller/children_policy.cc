@@ -149,7 +149,8 @@ PodsVerdict judge_pods(const Snapshot& snapshot, int nodes, TimePoint now) {
     if (pod.creating_since) {
       const TimePoint slow_at = *pod.creating_since + kSlowCreation;
       if (now >= slow_at) trouble = explain_slow_creation(pod.name);
-      if (now < slow_at) verdict.look_again = std::chrono::ceil<milliseconds>(slow_at - now);
+      const auto wait = std::chrono::ceil<milliseconds>(slow_at - now);
+      if (now < slow_at) verdict.look_again = std::min(wait, verdict.look_again.value_or(wait));
     }
     if (verdict.trouble.empty() && !trouble.empty())
       verdict.trouble = fmt::format("pod {}: {}", pod.name, trouble);
