@@ -17,6 +17,8 @@ namespace {
 using v1alpha1::JobReport;
 using v1alpha1::ReportCommand;
 
+constexpr int kFastestPings = 500;  // milliseconds; agents ping to learn that a leader is gone
+
 // Runs what may block, one after another.
 class Worker {
  public:
@@ -112,6 +114,7 @@ class Server final : public ReportServer, private v1alpha1::JobReports::Callback
     tls.pem_key_cert_pairs.push_back({identity.key_pem, identity.certificate_pem});
     grpc::ServerBuilder builder;
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kFastestPings);
     builder.AddListeningPort(where, grpc::SslServerCredentials(tls), &port_);
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();

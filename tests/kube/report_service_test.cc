@@ -7,6 +7,7 @@
 #include "operator/service/report_server.h"
 #include "operator/service/token_check.h"
 #include "operator/testing/jobs.h"
+#include "tests/kube/relay.h"
 #include "worker/agent/report_client.h"
 #include "worker/agent/testing/scripted_job.h"
 
@@ -56,11 +57,13 @@ class ReportServerTest : public ::testing::Test {
   }
   void write(const std::string& name, const std::string& text) { std::ofstream(path(name)) << text; }
   std::string path(const std::string& name) const { return folder_.path() / name; }
-  std::unique_ptr<agent::ReportClient> connect() {
-    return agent::ReportClient::connect({.address = fmt::format("localhost:{}", server_->port()),
+  std::unique_ptr<agent::ReportClient> connect() { return connect(server_->port()); }
+  std::unique_ptr<agent::ReportClient> connect(int port) {
+    return agent::ReportClient::connect({.address = fmt::format("localhost:{}", port),
                                          .authority_file = path("ca.crt"),
                                          .token_file = path("token"),
-                                         .first_pause = 20ms},
+                                         .first_pause = 20ms,
+                                         .ping_period = 1s},
                                         [] {});
   }
   // The board, once it knows that attempt.
@@ -123,6 +126,17 @@ TEST_F(ReportServerTest, AnOperatorThatComesBackWithANewAuthorityIsToldWhereTheJ
   board_.forget("uid");
   serve(authority(), port);
   EXPECT_EQ(wait_for_attempt(3).attempt, 3);
+}
+
+TEST_F(ReportServerTest, AnOperatorThatIsGoneWithoutAWordIsLeftForTheOneThatAnswers) {
+  serve(authority());
+  kube::testing::Relay relay(server_->port());
+  const auto client = connect(relay.port());
+  client->tell(started(1));
+  ASSERT_EQ(wait_for_attempt(1).attempt, 1);
+  relay.swallow();
+  client->tell(started(2));
+  EXPECT_EQ(wait_for_attempt(2).attempt, 2);
 }
 
 TEST(HolderOf, OnlyATokenForUsThatWasGivenToAPodIsGood) {

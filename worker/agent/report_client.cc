@@ -21,6 +21,17 @@ using v1alpha1::ReportCommand;
 
 constexpr milliseconds kLongestPause{30'000};
 
+grpc::ChannelArguments channel_arguments(const ReportTarget& target) {
+  grpc::ChannelArguments arguments;
+  // A pool of its own: no memory of earlier failures to connect.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  if (target.authority_file.empty()) return arguments;  // a reader on this machine cannot vanish
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(target.ping_period.count()));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(target.ping_period.count()));
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // any number of them
+  return arguments;
+}
+
 // One connection to the reader.
 class ReportStream final : private Stream<grpc::ClientBidiReactor<JobReport, ReportCommand>, JobReport,
                                           ReportCommand, ReportQueue> {
@@ -30,13 +41,10 @@ class ReportStream final : private Stream<grpc::ClientBidiReactor<JobReport, Rep
     std::function<void(const grpc::Status&)> done;
   };
 
-  ReportStream(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+  ReportStream(const ReportTarget& target, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
                const std::string& token, bool wait_for_reader, Events events)
       : events_(std::move(events)) {
-    grpc::ChannelArguments arguments;
-    // A pool of its own: no memory of earlier failures to connect.
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    channel_ = grpc::CreateCustomChannel(address, credentials, arguments);
+    channel_ = grpc::CreateCustomChannel(target.address, credentials, channel_arguments(target));
     stub_ = v1alpha1::JobReports::NewStub(channel_);
     if (!token.empty()) context_.AddMetadata("authorization", "Bearer " + token);
     context_.set_wait_for_ready(wait_for_reader);
@@ -104,7 +112,7 @@ class Client final : public ReportClient {
   std::unique_ptr<ReportStream> open(const std::shared_ptr<grpc::ChannelCredentials>& credentials,
                                      const std::string& token) {
     return std::make_unique<ReportStream>(
-        target_.address, credentials, token, !over_tls(),
+        target_, credentials, token, !over_tls(),
         ReportStream::Events{.command = [this](const ReportCommand& command) { obey(command); },
                              .done = [this](const grpc::Status& status) { lose(status); }});
   }

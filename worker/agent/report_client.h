@@ -2,8 +2,8 @@
 //
 // A slow reader never blocks the job (see report_queue.h). A reader that is not there yet is waited for. On
 // one machine, one that goes away is not missed: the job goes on, and its story in the agent's log. On a
-// cluster (over TLS) it is looked for again, with the token and the authority read anew since both change,
-// and told where the job stands.
+// cluster (over TLS) it is looked for again, also when it is gone without a word, with the token and the
+// authority read anew since both change, and told where the job stands.
 #pragma once
 
 #include <chrono>
@@ -20,6 +20,8 @@ struct ReportTarget {
   std::string authority_file = {};  // PEM; empty: no TLS
   std::string token_file = {};
   std::chrono::milliseconds first_pause{1000};  // before it is looked for again; doubles up to 30 s
+  std::chrono::milliseconds ping_period{
+      10'000};  // it is left when it does not answer within another of these
 };
 
 class ReportClient : public ReportSink {
