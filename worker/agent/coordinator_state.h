@@ -38,7 +38,7 @@ struct CoordinatorConfig {
   std::chrono::milliseconds heartbeat{1000};
   std::chrono::seconds rejoin_timeout{600};
   int first_attempt = 1;
-  int restarts = 0;  // already used up
+  int restarts = 0;                      // already used up
   bool losses_judged_elsewhere = false;  // failurePolicy holds for lost nodes, but others know why they went
 };
 

@@ -64,8 +64,8 @@ class NodeAgent {
   Mailbox<LinkEvent> events_;
   CoordinatorLink link_;
 
-  int connection_ = 0;  // the current one; 0: none
-  int last_attempt_;  // the highest that has been here, or was over before
+  int connection_ = 0;           // the current one; 0: none
+  int last_attempt_;             // the highest that has been here, or was over before
   std::optional<int> stopping_;  // attempt whose ranks are ending, to be told
   UniqueFd listener_;            // node 0: where the ranks of the next attempt meet
   int listening_for_ = 0;        // that attempt

@@ -48,7 +48,8 @@ void declare_job(CLI::App& app, AgentOptions& options) {
                  "Threads of one rank for tensor operations; results depend on it")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
-  app.add_option("--first-attempt", options.first_attempt, "Number of the first attempt that it takes part in")
+  app.add_option("--first-attempt", options.first_attempt,
+                 "Number of the first attempt that it takes part in")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000000));
   app.add_option("--restarts", options.restarts, "Restarts already used up (node 0)")
