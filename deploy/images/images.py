@@ -17,7 +17,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterable, Optional, Sequence
+from typing import Iterable, Sequence
 
 import layer
 import oci_image
@@ -38,7 +38,7 @@ class Description:
     description: str
     programs: tuple[str, ...]
     ports: tuple[int, ...]
-    plugin: Optional[str] = None  # in BUILD/lib; a program opens it by name
+    plugin: str | None = None  # in BUILD/lib; a program opens it by name
     opened: tuple[str, ...] = ()  # libraries that others open by name: patterns beside those they load
 
 

@@ -9,7 +9,7 @@ import io
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Iterable, Optional, Union
+from typing import BinaryIO, Iterable
 
 FOLDER_MODE = 0o755
 
@@ -19,7 +19,7 @@ class Entry:
     """A file of the image. content: a file of this machine or the bytes themselves; None makes a folder."""
 
     path: str
-    content: Union[Path, bytes, None]
+    content: Path | bytes | None
     mode: int
 
 

@@ -6,7 +6,6 @@ import ssl
 import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
 
 APPLY = "application/apply-patch+yaml"
 
@@ -29,7 +28,7 @@ class ApiServer:
         trust.load_cert_chain(files / user["client-certificate"], files / user["client-key"])
         self._connection = http.client.HTTPSConnection(urllib.parse.urlsplit(cluster["server"]).netloc, context=trust)
 
-    def call(self, method: str, path: str, body: Optional[str] = None, media: str = "application/json") -> Answer:
+    def call(self, method: str, path: str, body: str | None = None, media: str = "application/json") -> Answer:
         self._connection.request(method, path, body, {"Content-Type": media, "Accept": "application/json"})
         response = self._connection.getresponse()
         return Answer(response.status, json.loads(response.read()))
