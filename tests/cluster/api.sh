@@ -62,11 +62,17 @@ down() {
   rm -rf "$folder"
 }
 
+environment() {
+  [[ -e $folder/kubeconfig ]] || { say "no API server is up in $folder"; exit 1; }
+  bin=$("$here/build.sh" kubectl)
+  print_environment
+}
+
 [[ $# == 2 ]] || { sed -n 2,8p "${BASH_SOURCE[0]}" >&2; exit 2; }
 use_folder "$2"
 case $1 in
   up | restart) bin=$("$here/build.sh" etcd kube-apiserver) && "$1" ;;
-  env) bin=$("$here/build.sh" kubectl) && print_environment ;;
+  env) environment ;;
   down) down ;;
   *) sed -n 2,8p "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac
