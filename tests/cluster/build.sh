@@ -44,14 +44,15 @@ module() {
   [[ -e go.mod ]] || printf '%s\n' "module caravan.dev/cluster" "go ${GO_VERSION%.*}" "$@" >go.mod
 }
 
+# build_kubernetes PROGRAM...: together, so that one is linked while another compiles.
 build_kubernetes() {
   local name replacements=() stamp=k8s.io/component-base/version
   for name in "${STAGING[@]}"; do
     replacements+=("replace k8s.io/$name => k8s.io/$name v0.${KUBERNETES_VERSION#1.}")
   done
   module "$ROOT/src/kubernetes-$KUBERNETES_VERSION" "require k8s.io/kubernetes v$KUBERNETES_VERSION" "${replacements[@]}"
-  go build -o "$BIN/$1" -ldflags "-s -w -X $stamp.gitVersion=v$KUBERNETES_VERSION
-    -X $stamp.gitMajor=1 -X $stamp.gitMinor=$(cut -d. -f2 <<<"$KUBERNETES_VERSION")" "k8s.io/kubernetes/cmd/$1"
+  go build -o "$BIN/" -ldflags "-s -w -X $stamp.gitVersion=v$KUBERNETES_VERSION
+    -X $stamp.gitMajor=1 -X $stamp.gitMinor=$(cut -d. -f2 <<<"$KUBERNETES_VERSION")" "${@/#/k8s.io/kubernetes/cmd/}"
 }
 
 build_etcd() {
@@ -71,21 +72,25 @@ build_coredns() {
   go build -o "$BIN/coredns" -ldflags "-s -w" .
 }
 
-# build PROGRAM: unless it is there.
+# build PROGRAM...: those that are not there.
 build() {
-  [[ -x $BIN/$1 ]] && return
-  use_go
-  case $1 in
-    etcd) (build_etcd) ;;
-    coredns) build kube-apiserver; (build_coredns) ;;
-    kubectl | kubelet | kube-*) (build_kubernetes "$1") ;;
-    *) echo "build.sh: unknown program '$1'" >&2; exit 2 ;;
-  esac
+  local program kubernetes=()
+  for program; do [[ $program != kube* || -x $BIN/$program ]] || kubernetes+=("$program"); done
+  for program; do
+    [[ -x $BIN/$program ]] && continue
+    use_go
+    case $program in
+      etcd) (build_etcd) ;;
+      coredns) build kube-apiserver; (build_coredns) ;;
+      kube*) (build_kubernetes "${kubernetes[@]}") ;;
+      *) echo "build.sh: no program '$program'; there are ${PROGRAMS[*]}" >&2; exit 2 ;;
+    esac
+  done
 }
 
 [[ ${1:-} == all ]] && set -- "${PROGRAMS[@]}"
 mkdir -p "$BIN"
 exec 9>"$ROOT/.lock"
 flock 9
-for program; do build "$program" >&2; done
+build "$@" >&2
 echo "$BIN"
