@@ -18,11 +18,12 @@ constexpr std::array<std::string_view, 5> kImageReasons{
     "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"};
 
 // The first one whose sign is found.
-constexpr std::array<Advice, 5> kPlacementAdvice{
+constexpr std::array<Advice, 6> kPlacementAdvice{
     Advice{"persistentvolumeclaim",
            "create that claim in the job's namespace (data.claimName, checkpoint.claimName)"},
     Advice{"unbound immediate PersistentVolumeClaims",
            "give the claim a volume or a storage class that makes one"},
+    Advice{"available persistent volumes", "give the claim a volume or a storage class that makes one"},
     Advice{"Insufficient",
            "free or add machines, or ask for less (worker.resources, resources.devicesPerNode)"},
     Advice{"untolerated taint", "add worker.tolerations, or remove the taint"},
