@@ -1,5 +1,6 @@
 #include "operator/operator.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -240,8 +241,9 @@ class Operator {
   }
 
   void end_at_once_on_signal(int signal_fd) {
-    std::thread([signal_fd] {
-      pollfd signal{signal_fd, POLLIN, 0};
+    // A descriptor of its own: the thread may begin when the caller's is closed already.
+    std::thread([own = UniqueFd(fcntl(signal_fd, F_DUPFD_CLOEXEC, 0))] {
+      pollfd signal{own.get(), POLLIN, 0};
       while (poll(&signal, 1, -1) < 0) {
       }
       std::_Exit(static_cast<int>(ExitCode::kInterrupted));
