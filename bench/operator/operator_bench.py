@@ -1,0 +1,173 @@
+"""How fast the operator makes pods, against a real API server without nodes.
+
+Usage: operator_bench.py PROGRAMS [--pods 2000] [--jobs 250]     PROGRAMS: folder of caravan-operator
+
+Prints one JSON object: pods made per second for one large job and for many jobs of 8 pods, time from the creation of a
+job to the plan in its status, quantiles of the time of a reconcile, and resident memory.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(REPOSITORY / "tests/cluster"))
+from api import Api, wait_until  # noqa: E402
+
+JOBS = "apis/training.caravan.dev/v1alpha1/namespaces/default/llamatrainingjobs"
+PODS = "api/v1/namespaces/default/pods"
+DEFINITION = REPOSITORY / "deploy/crds/llamatrainingjobs.training.caravan.dev.yaml"
+DEFINITIONS = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+PODS_OF_SMALL_JOB = 8
+DEVICES_PER_POD = 8
+TOUCHES = 4
+
+
+def job(name, pods):
+    devices = pods * DEVICES_PER_POD
+    return {"apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob", "metadata": {"name": name},
+            "spec": {"model": {"preset": "llama3-8b"}, "data": {"claimName": "corpus", "path": "train"},
+                     "training": {"steps": 1000, "sequenceLength": 8192, "globalBatchSequences": 2 * devices},
+                     "resources": {"devices": devices, "devicesPerNode": DEVICES_PER_POD,
+                                   "device": {"product": "H100-80GB"}}}}
+
+
+class Operator:
+    """The program as a child of ours, leader from its first second."""
+
+    def __init__(self, program, kubeconfig):
+        self.process = subprocess.Popen(
+            [program, "--kubeconfig", kubeconfig, "--lease-namespace", "default", "--worker-image", "worker:bench",
+             "--reports-listen", "127.0.0.1:0", "--http", "127.0.0.1:18080", "--log-level", "warning"])
+        wait_until("full caches", lambda: self.read("readyz"))
+        wait_until("the operator leads", lambda: self.value("leader_election_master_status") == 1)
+
+    @staticmethod
+    def read(page):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:18080/{page}", timeout=10) as answer:
+                return answer.read().decode()
+        except OSError:
+            return ""
+
+    def value(self, name):
+        found = re.search(rf"^{name}(?:{{[^}}]*}})? (\S+)$", self.read("metrics"), re.MULTILINE)
+        return float(found.group(1)) if found else None
+
+    def reconciles(self):
+        """Upper bound in seconds -> how many reconciles took at most that."""
+        pattern = r'^controller_runtime_reconcile_time_seconds_bucket{.*le="([^"]+)"} (\S+)$'
+        return {float(bound): float(count) for bound, count in re.findall(pattern, self.read("metrics"), re.MULTILINE)}
+
+    def memory_mib(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return round(int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) / 1024, 1)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def quantile(before, after, share):
+    """Seconds, interpolated within its bucket as Prometheus does."""
+    counts = {bound: after[bound] - before.get(bound, 0) for bound in sorted(after)}
+    wanted = share * max(counts.values())
+    low, below = 0.0, 0.0
+    for bound, count in counts.items():
+        if count >= wanted:
+            return low if bound == float("inf") else low + (bound - low) * (wanted - below) / max(count - below, 1)
+        low, below = bound, count
+    return low
+
+
+def quantiles(before, after):
+    return {"count": int(max(after.values()) - max(before.values(), default=0)),
+            "p50Milliseconds": round(1000 * quantile(before, after, 0.5), 3),
+            "p99Milliseconds": round(1000 * quantile(before, after, 0.99), 3)}
+
+
+def count_pods(api):
+    page = api.get(f"{PODS}?limit=1&resourceVersion=")
+    return len(page["items"]) + page["metadata"].get("remainingItemCount", 0)
+
+
+def create(api, body):
+    status, answer = api.request("POST", JOBS, body)
+    assert status == 201, answer
+
+
+def time_to_plan(api, name):
+    """Milliseconds from the creation of a job to the plan in its status."""
+    start = time.monotonic()
+    create(api, job(name, 1))
+    wait_until("the plan", lambda: api.get(f"{JOBS}/{name}").get("status", {}).get("plan"), pause=0.002)
+    return 1000 * (time.monotonic() - start)
+
+
+def make_pods(api, operator, jobs):
+    before, reconciles = count_pods(api), operator.reconciles()
+    wanted = before + sum(body["spec"]["resources"]["devices"] // DEVICES_PER_POD for body in jobs)
+    start = time.monotonic()
+    for body in jobs:
+        create(api, body)
+    wait_until("all pods", lambda: count_pods(api) >= wanted, seconds=600, pause=0.05)
+    seconds = time.monotonic() - start
+    return {"pods": wanted - before, "seconds": round(seconds, 2), "podsPerSecond": round((wanted - before) / seconds),
+            "reconcile": quantiles(reconciles, operator.reconciles())}
+
+
+def touch(api, operator, names):
+    """Reconciles that find nothing to do, since only an annotation has changed."""
+    wait_until("an empty queue", lambda: operator.value("workqueue_depth") == 0)
+    before = operator.reconciles()
+    for number in range(TOUCHES):
+        for name in names:
+            api.request("PATCH", f"{JOBS}/{name}", {"metadata": {"annotations": {"touched": str(number)}}},
+                        "application/merge-patch+json")
+    wait_until("an empty queue", lambda: operator.value("workqueue_depth") == 0)
+    return quantiles(before, operator.reconciles())
+
+
+def measure(api, operator, pods, jobs):
+    idle = operator.memory_mib()
+    plans = sorted(time_to_plan(api, f"plan-{number}") for number in range(20))
+    large = make_pods(api, operator, [job("large", pods)])
+    many = make_pods(api, operator, [job(f"small-{number}", PODS_OF_SMALL_JOB) for number in range(jobs)])
+    nothing_to_do = touch(api, operator, [f"small-{number}" for number in range(jobs)])
+    return {"memoryIdleMiB": idle, "memoryAtEndMiB": operator.memory_mib(),
+            "createToPlanMilliseconds": {"median": round(plans[len(plans) // 2], 1), "worst": round(plans[-1], 1)},
+            "oneLargeJob": large, "manySmallJobs": many, "reconcileWithNothingToDo": nothing_to_do}
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("programs", type=pathlib.Path)
+    arguments.add_argument("--pods", type=int, default=2000)
+    arguments.add_argument("--jobs", type=int, default=250)
+    given = arguments.parse_args()
+    script = REPOSITORY / "tests/cluster/api.sh"
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([script, "up", folder], check=True)
+        try:
+            kubeconfig = pathlib.Path(folder, "kubeconfig")
+            subprocess.run(["kubectl", "--kubeconfig", kubeconfig, "apply", "--server-side", "-f", DEFINITION],
+                           check=True, stdout=sys.stderr)
+            api = Api(kubeconfig)
+            wait_until("the definition is served", lambda: api.get(JOBS))
+            operator = Operator(given.programs / "caravan-operator", kubeconfig)
+            try:
+                print(json.dumps(measure(api, operator, given.pods, given.jobs), indent=2))
+            finally:
+                operator.stop()
+        finally:
+            subprocess.run([script, "down", folder], check=True)
+
+
+if __name__ == "__main__":
+    main()

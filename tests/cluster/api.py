@@ -1,0 +1,67 @@
+"""The API server as tests and benchmarks read it, with a kubeconfig's first user; much cheaper than kubectl for polling."""
+
+import base64
+import http.client
+import json
+import pathlib
+import ssl
+import tempfile
+import time
+import urllib.parse
+
+
+class Api:
+    """One connection, opened again when it broke."""
+
+    def __init__(self, kubeconfig):
+        self.folder = pathlib.Path(kubeconfig).parent
+        config = json.loads(pathlib.Path(kubeconfig).read_text())
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        self.server = urllib.parse.urlsplit(cluster["server"])
+        with tempfile.TemporaryDirectory() as scratch:
+            self.tls = ssl.create_default_context(cafile=self._file(cluster, "certificate-authority", scratch))
+            self.tls.load_cert_chain(self._file(user, "client-certificate", scratch),
+                                     self._file(user, "client-key", scratch))
+        self.connection = None
+
+    def _file(self, holder, key, scratch):
+        if f"{key}-data" not in holder:
+            return self.folder / holder[key]
+        path = pathlib.Path(scratch, key)
+        path.write_bytes(base64.b64decode(holder[f"{key}-data"]))
+        return path
+
+    def request(self, method, path, body=None, content_type="application/json"):
+        """(status, object). Raises OSError or HTTPException when there is no answer."""
+        if self.connection is None:
+            self.connection = http.client.HTTPSConnection(self.server.netloc, context=self.tls, timeout=30)
+        try:
+            self.connection.request(method, f"/{path}", body=None if body is None else json.dumps(body),
+                                    headers={"Content-Type": content_type})
+            answer = self.connection.getresponse()
+            return answer.status, json.load(answer)
+        except (OSError, http.client.HTTPException):
+            self.connection.close()
+            self.connection = None
+            raise
+
+    def get(self, path):
+        """The object or list; None when there is none, or the server does not answer just now."""
+        try:
+            status, found = self.request("GET", path)
+        except (OSError, http.client.HTTPException):
+            return None
+        return found if status == 200 else None
+
+    def items(self, path):
+        return (self.get(path) or {"items": []})["items"]
+
+
+def wait_until(what, ask, seconds=240, pause=0.2):
+    """The first answer that is true; an AssertionError naming `what` when none comes."""
+    end = time.monotonic() + seconds
+    while not (answer := ask()):
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {seconds} s in vain: {what}")
+        time.sleep(pause)
+    return answer

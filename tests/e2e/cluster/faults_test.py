@@ -1,0 +1,106 @@
+"""Whatever dies while a job trains on the cluster, the job ends as if nothing had happened."""
+
+import unittest
+
+from cluster import (NAMESPACE, OPERATOR_NAMESPACE, ClusterTest, apply, kill, kubectl, processes_of, run_locally,
+                     script, small_job, wait_until)
+
+STEPS = 200
+
+
+class Faults(ClusterTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.loss = run_locally(small_job("undisturbed", STEPS))["lastLoss"]
+
+    def start(self, name, steps=STEPS):
+        apply(small_job(name, steps))
+
+    def start_and_wait(self, name):
+        self.start(name)
+        self.wait_for_steps(name)
+
+    def ends_as_if_nothing_had_happened(self, name, restarts):
+        status = self.wait_for_end(name)
+        self.assertEqual(float(status["progress"]["loss"]), self.loss)
+        self.assertEqual(status["progress"]["step"], STEPS)
+        self.assertEqual(status["restarts"], restarts)
+        kubectl("delete", "ltj", name, "--namespace", NAMESPACE)
+        self.leaves_nothing(name)
+
+    def kill_operators(self):
+        pods = self.api.items(f"api/v1/namespaces/{OPERATOR_NAMESPACE}/pods")
+        running = [pod for pod in pods if processes_of(pod["metadata"]["uid"], "caravan-operator")]
+        self.assertTrue(running)
+        for pod in running:
+            kill(pod, "caravan-operator")
+
+    def test_a_killed_rank_costs_an_attempt_and_no_pod(self):
+        self.start_and_wait("rank")
+        before = {pod["metadata"]["uid"] for pod in self.children("rank")}
+        kill(self.pod("rank", 1), "caravan-trainer")
+        wait_until("the restart in the status", lambda: self.status("rank").get("restarts") == 1)
+        self.assertEqual(before, {pod["metadata"]["uid"] for pod in self.children("rank")})
+        self.ends_as_if_nothing_had_happened("rank", restarts=1)
+
+    def test_a_killed_agent_costs_its_pod_alone(self):
+        self.start_and_wait("agent")
+        first = self.pod("agent", 0)
+        kill(self.pod("agent", 1), "caravan-agent")
+        wait_until("the restart in the status", lambda: self.status("agent").get("restarts") == 1)
+        self.assertEqual(self.pod("agent", 1)["metadata"]["name"], "agent-1-a2")
+        self.assertEqual(self.pod("agent", 0)["metadata"]["uid"], first["metadata"]["uid"])
+        self.ends_as_if_nothing_had_happened("agent", restarts=1)
+
+    def test_a_deleted_pod_is_replaced_alone(self):
+        self.start_and_wait("pod")
+        first = self.pod("pod", 0)
+        kubectl("delete", "pod", "pod-1-a1", "--namespace", NAMESPACE, "--wait=false")
+        wait_until("the restart in the status", lambda: self.status("pod").get("restarts") == 1)
+        self.assertEqual(self.pod("pod", 0)["metadata"]["uid"], first["metadata"]["uid"])
+        self.ends_as_if_nothing_had_happened("pod", restarts=1)
+
+    def test_the_pod_of_the_coordinator_is_replaced_alone(self):
+        self.start_and_wait("first")
+        second = self.pod("first", 1)
+        kubectl("delete", "pod", "first-0-a1", "--namespace", NAMESPACE, "--wait=false")
+        wait_until("the restart in the status", lambda: self.status("first").get("restarts") == 1)
+        self.assertEqual(self.pod("first", 1)["metadata"]["uid"], second["metadata"]["uid"])
+        self.ends_as_if_nothing_had_happened("first", restarts=1)
+
+    def test_operators_killed_while_they_create_and_while_the_job_runs(self):
+        self.start("operator")
+        wait_until("a first child", lambda: self.children("operator", "services"))
+        self.kill_operators()
+        self.wait_for_steps("operator")
+        self.kill_operators()
+        self.ends_as_if_nothing_had_happened("operator", restarts=0)
+
+    def test_a_restart_of_the_api_server(self):
+        self.start_and_wait("server")
+        script("restart", "apiserver")
+        self.ends_as_if_nothing_had_happened("server", restarts=0)
+
+    def test_suspension_deletes_the_pods_and_keeps_the_attempts(self):
+        self.start_and_wait("pause")
+        self.suspend("pause", True)
+        wait_until("no pods", lambda: not self.children("pause"))
+        self.assertEqual(self.condition("pause", "Suspended")["reason"], "ByUser")
+        self.assertEqual(self.status("pause")["attempt"], 1)
+        self.suspend("pause", False)
+        self.ends_as_if_nothing_had_happened("pause", restarts=0)
+
+    def suspend(self, name, value):
+        kubectl("patch", "ltj", name, "--namespace", NAMESPACE, "--type=merge",
+                "--patch", f'{{"spec":{{"suspend":{str(value).lower()}}}}}')
+
+    def test_a_job_deleted_while_it_runs_leaves_nothing_and_its_name_is_free(self):
+        self.start_and_wait("again")
+        kubectl("delete", "ltj", "again", "--namespace", NAMESPACE)
+        self.start("again")
+        self.ends_as_if_nothing_had_happened("again", restarts=0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,73 @@
+"""A real Prometheus on this machine. Debian's cannot ask an API server, so tests tell it which pods there are."""
+
+import json
+import pathlib
+import socket
+import subprocess
+import tempfile
+import urllib.parse
+import urllib.request
+
+from cluster import wait_until
+
+METRICS_PORT = 9400
+
+
+def targets_of(pods):
+    """What service discovery and a PodMonitor's relabelling make of them."""
+    return [{"targets": [f"{pod['status']['podIP']}:{METRICS_PORT}"],
+             "labels": {"job": pod["metadata"]["labels"]["training.caravan.dev/job-name"],
+                        "namespace": pod["metadata"]["namespace"], "pod": pod["metadata"]["name"]}}
+            for pod in pods if pod["status"].get("podIP")]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Prometheus:
+    """Lives as long as its `with` block."""
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(self.folder.name)
+        self.targets = folder / "targets.json"
+        self.scrape([])
+        (folder / "prometheus.yml").write_text(json.dumps({"scrape_configs": [
+            {"job_name": "caravan", "scrape_interval": "1s", "file_sd_configs": [{"files": [str(self.targets)]}]}]}))
+        self.address = f"127.0.0.1:{free_port()}"
+        with open(folder / "log", "w") as log:
+            self.process = subprocess.Popen(
+                ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+                 f"--web.listen-address={self.address}"], stdout=log, stderr=log)
+        try:
+            wait_until("Prometheus answers", self.is_ready, seconds=60)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {(folder / 'log').read_text()}") from None
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.folder.cleanup()
+
+    def is_ready(self):
+        try:
+            return self.query("vector(1)")
+        except OSError:
+            return False
+
+    def scrape(self, pods):
+        """From now on, these. A file that is renamed is never read half written."""
+        scratch = self.targets.with_suffix(".new")
+        scratch.write_text(json.dumps(targets_of(pods)))
+        scratch.rename(self.targets)
+
+    def query(self, expression):
+        """Instant vector: a list of (labels, value)."""
+        url = f"http://{self.address}/api/v1/query?{urllib.parse.urlencode({'query': expression})}"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            result = json.load(answer)["data"]["result"]
+        return [(sample["metric"], float(sample["value"][1])) for sample in result]
