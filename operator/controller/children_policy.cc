@@ -142,7 +142,8 @@ PodsVerdict judge_pods(const Snapshot& snapshot, int nodes, TimePoint now) {
   int living = 0;
   PodsVerdict verdict{.trouble = snapshot.trouble};
   for (const PodView& pod : snapshot.pods) {
-    if (!pod.alive()) continue;
+    const bool is_done = pod.phase == PodPhase::kSucceeded && !pod.gone_by;  // agents do not end all at once
+    if (!pod.alive() && !is_done) continue;
     ++living;
     if (pod.bound) ++bound;
     std::string trouble = pod.trouble;

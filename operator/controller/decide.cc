@@ -54,6 +54,7 @@ class Decider {
   void advance() {
     if (is_left_alone()) return;
     if (is_finished(status())) return tidy_up();
+    announce_steps(job().spec, status());
     if (!plan()) return;
     if (end_by_result()) return;
     if (suspend()) return;
@@ -102,6 +103,10 @@ class Decider {
 
   bool end_by_result() {
     const EndVerdict verdict = judge_end(snapshot_.progress, snapshot_.pods);
+    if (verdict.last_step) {
+      if (!snapshot_.progress) snapshot_.progress.emplace();
+      snapshot_.progress->step = verdict.last_step;
+    }
     switch (verdict.end) {
       case EndVerdict::End::kNone:
         return false;

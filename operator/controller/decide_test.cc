@@ -161,6 +161,23 @@ TEST(Decide, AResultThatCameBeforeTheSuspensionEndsTheJob) {
   EXPECT_THAT(effects_of(decision), IsEmpty());
 }
 
+TEST(Decide, AnEndWithoutAReportShowsTheLastStepFromThePodsLastWords) {
+  Snapshot snapshot = running_job();
+  snapshot.progress.reset();
+  snapshot.pods[0] = ended_pod(0, 0, kStart);
+  snapshot.pods[0].last_words = R"({"result": "Complete", "lastStep": {"step": 100, "loss": 2.5}})";
+  const Decision decision = decide_at(snapshot);
+  EXPECT_EQ(decision.status.state(), "Complete");
+  EXPECT_EQ(decision.status.progress().percent(), 100);
+  EXPECT_EQ(decision.status.progress().loss(), "2.5");
+}
+
+TEST(Decide, APodThatIsDoneBeforeTheOthersStillCountsAsPlaced) {
+  Snapshot snapshot = running_job();
+  snapshot.pods[1] = ended_pod(1, 0, kStart);
+  EXPECT_EQ(condition(decide_at(snapshot), conditions::kScheduled).reason(), reasons::kAllPodsBound);
+}
+
 TEST(Decide, ASuspendedJobLosesItsPodsAndGoesOnWithTheNextAttempt) {
   Snapshot snapshot = running_job(R"(, "suspend": true)");
   EXPECT_EQ(snapshot.job.status.state(), "Suspended");

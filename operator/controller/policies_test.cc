@@ -63,6 +63,28 @@ TEST(ProgressPolicy, TheEndIsKnownFromTheReportOrFromTheLastWordsOfNodeZero) {
   EXPECT_EQ(judge_end(JobProgress{.result = result("Interrupted", "StoppedByUser")}, {}).end, End::kNone);
 }
 
+TEST(ProgressPolicy, TheLastWordsTellOfTheLastStep) {
+  PodView done = ended_pod(0, 0, kStart);
+  done.last_words = R"({"result": "Complete", "lastStep": {"step": 7, "loss": 2.5, "peakBytesPerRank": ["64"]}})";
+  const EndVerdict verdict = judge_end({}, {done});
+  ASSERT_TRUE(verdict.last_step);
+  EXPECT_EQ(verdict.last_step->step(), 7);
+  EXPECT_EQ(verdict.last_step->loss(), 2.5);
+}
+
+TEST(ProgressPolicy, BeforeTheFirstStepNoColumnIsBlank) {
+  v1alpha1::JobStatus status;
+  announce_steps(job().spec, status);
+  EXPECT_TRUE(status.progress().has_percent());
+  EXPECT_EQ(status.progress().mfu_percent(), "-");
+  JobProgress progress{.attempt = 1};
+  progress.step.emplace();
+  progress.step->set_step(1);
+  show_progress(job().spec, progress, false, kStart, status);
+  EXPECT_EQ(status.progress().step(), 1);
+  EXPECT_EQ(status.progress().mfu_percent(), "-") << "the peak of the device is not known";
+}
+
 TEST(ProgressPolicy, StepsAreShownEveryHalfMinute) {
   v1alpha1::JobStatus status;
   JobProgress progress{.attempt = 1};

@@ -18,13 +18,16 @@ using End = EndVerdict::End;
 
 constexpr std::chrono::seconds kBetweenWrites{30};
 constexpr double kMostSeconds = 2e9;
+constexpr const char* kNoMfu = "-";  // no peak of the device is known; a column without a value would be blank
 
 EndVerdict end_of(const v1alpha1::JobResult& result) {
+  EndVerdict verdict;
   if (result.result() == "Complete")
-    return {.end = End::kComplete, .reason = reasons::kStepsReached, .message = result.message()};
+    verdict = {.end = End::kComplete, .reason = reasons::kStepsReached, .message = result.message()};
   if (result.result() == "Failed")
-    return {.end = End::kFailed, .reason = result.reason(), .message = result.message()};
-  return {};  // interrupted: its pods end, which is a loss
+    verdict = {.end = End::kFailed, .reason = result.reason(), .message = result.message()};
+  if (result.has_last_step()) verdict.last_step = result.last_step();
+  return verdict;  // interrupted: its pods end, which is a loss
 }
 
 std::int64_t fullest(const v1alpha1::JobStep& step) {
@@ -42,7 +45,7 @@ void show_step(const v1alpha1::JobSpec& spec, const v1alpha1::JobStep& step, Tim
   shown.set_percent(static_cast<int>(std::int64_t{100} * step.step() / std::max(1, steps)));
   shown.set_estimated_remaining_seconds(static_cast<int>(std::ceil(remaining)));
   if (std::isfinite(step.loss())) shown.set_loss(json_number(step.loss()));
-  if (step.has_mfu()) shown.set_mfu_percent(fmt::format("{:.1f}", 100 * step.mfu()));
+  shown.set_mfu_percent(step.has_mfu() ? fmt::format("{:.1f}", 100 * step.mfu()) : kNoMfu);
   shown.set_tokens_per_second(fmt::format("{:.0f}", step.tokens_per_second()));
   if (const std::int64_t peak = fullest(step); peak > 0)
     shown.set_peak_memory_per_device(readable_quantity(peak));
@@ -82,6 +85,15 @@ void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress,
   conditions.set(conditions::kRunning, true, reasons::kStepsAdvancing,
                  fmt::format("attempt {} makes steps", progress.attempt));
   conditions.clear(conditions::kStalled, reasons::kStepsAdvancing, "steps are made again");
+}
+
+void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status) {
+  if (status.has_progress()) return;
+  v1alpha1::ProgressStatus& shown = *status.mutable_progress();
+  shown.set_step(0);
+  shown.set_steps(spec.training().steps());
+  shown.set_percent(0);
+  shown.set_mfu_percent(kNoMfu);
 }
 
 ShownProgress show_progress(const v1alpha1::JobSpec& spec, const JobProgress& progress, bool urgent,

@@ -17,6 +17,7 @@ struct EndVerdict {
   End end = End::kNone;
   std::string reason = {};
   std::string message = {};
+  std::optional<v1alpha1::JobStep> last_step = {};  // when the last words of a pod tell of it
 };
 
 EndVerdict judge_end(const std::optional<JobProgress>& progress, const std::vector<PodView>& pods);
@@ -24,6 +25,9 @@ EndVerdict judge_end(const std::optional<JobProgress>& progress, const std::vect
 // Brings attempts and the conditions Running, Restarting and Stalled up to the attempt that was reported.
 void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress, int generation,
                      TimePoint now, v1alpha1::JobStatus& status);
+
+// Of a job that has made no step yet.
+void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status);
 
 struct ShownProgress {
   std::optional<std::chrono::milliseconds> look_again = {};  // there is more to show by then

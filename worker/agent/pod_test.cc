@@ -99,6 +99,8 @@ TEST_F(PodTest, AgentsThatShowTheJobsCertificateTrainAndLeaveTheResult) {
   const auto result = from_json<v1alpha1::JobResult>(text_of(result_file()));
   ASSERT_TRUE(result) << text_of(result_file());
   EXPECT_EQ(result->result(), "Complete");
+  EXPECT_GT(result->last_step().step(), 0);
+  EXPECT_EQ(result->last_step().peak_bytes_per_rank_size(), 1) << "of the fullest rank";
 }
 
 TEST_F(PodTest, AnAgentWithACertificateOfAnotherAuthorityIsNotLetIn) {

@@ -1,7 +1,8 @@
-// Keeps the job's result in a file, such as the termination log of a pod: whoever missed the report finds it
-// there.
+// Keeps the job's result, with its last step, in a file, such as the termination log of a pod: whoever missed
+// the reports finds it there. At most 4 KiB, however many ranks there are.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,7 @@ class ResultFile : public ReportSink {
 
  private:
   std::string path_;  // empty: nowhere
+  std::optional<v1alpha1::JobStep> last_step_;
   ReportSink* next_ = nullptr;
 };
 

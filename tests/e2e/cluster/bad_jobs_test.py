@@ -82,6 +82,36 @@ class BadJobs(ClusterTest):
         self.heals("quota", "narrow")
         kubectl("delete", "namespace", "narrow")
 
+    def test_objects_of_others_under_the_names_of_the_job_are_left_alone(self):
+        names = {"serviceaccount": "foreign", "networkpolicy": "foreign", "service": "foreign",
+                 "configmap": "foreign-plan", "pod": "foreign-0-a1"}
+        apply(*(self.foreign(kind, name) for kind, name in names.items()))
+        apply(small_job("foreign", STEPS))
+        for kind, name in names.items():
+            self.is_told("foreign", "Scheduled", name)
+            kubectl("delete", kind, name, "--namespace", NAMESPACE, "--grace-period=0", "--force")
+        self.heals("foreign")
+
+    @staticmethod
+    def foreign(kind, name):
+        """The least that the API server takes."""
+        api, spec = {"serviceaccount": ("v1/ServiceAccount", None),
+                     "networkpolicy": ("networking.k8s.io/v1/NetworkPolicy", {"podSelector": {}}),
+                     "service": ("v1/Service", {"ports": [{"port": 1}]}),
+                     "configmap": ("v1/ConfigMap", None),
+                     "pod": ("v1/Pod", {"nodeSelector": {"no": "node"}, "containers": [{
+                         "name": "c", "image": "caravan.local/pause:1", "securityContext": {
+                             "runAsNonRoot": True, "runAsUser": 65532, "allowPrivilegeEscalation": False,
+                             "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}}}]})}[kind]
+        version, _, name_of_kind = api.rpartition("/")
+        made = {"apiVersion": version, "kind": name_of_kind, "metadata": {"name": name, "namespace": NAMESPACE}}
+        return made if spec is None else {**made, "spec": spec}
+
+    def test_a_finished_job_goes_when_its_time_is_over(self):
+        apply(small_job("brief", STEPS, ttlSecondsAfterFinished=1))
+        wait_until("the job is gone", lambda: self.job("brief") == {})
+        self.leaves_nothing("brief")
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

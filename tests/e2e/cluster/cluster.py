@@ -21,6 +21,7 @@ PROGRAMS = pathlib.Path(os.environ["CARAVAN_BIN"])
 SCRIPT = REPOSITORY / "tests/cluster/cluster.sh"
 NAMESPACE = "train"
 OPERATOR_NAMESPACE = "caravan-system"
+NETWORKING = "apis/networking.k8s.io/v1"
 JOBS = "apis/training.caravan.dev/v1alpha1/namespaces/{}/llamatrainingjobs"
 
 
@@ -114,7 +115,7 @@ class ClusterTest(unittest.TestCase):
     def leaves_nothing(self, name, namespace=NAMESPACE):
         """After its job is deleted."""
         kinds = {"pods": "api/v1", "services": "api/v1", "configmaps": "api/v1", "secrets": "api/v1",
-                 "serviceaccounts": "api/v1", "networkpolicies": "apis/networking.k8s.io/v1"}
+                 "serviceaccounts": "api/v1", "networkpolicies": NETWORKING}
         wait_until(f"nothing of {name} is left", lambda: not any(
             self.children(name, kind, namespace, group) for kind, group in kinds.items()))
 

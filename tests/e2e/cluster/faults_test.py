@@ -2,10 +2,10 @@
 
 import unittest
 
-from cluster import (NAMESPACE, OPERATOR_NAMESPACE, ClusterTest, apply, kill, kubectl, processes_of, run_locally,
-                     script, small_job, wait_until)
+from cluster import (NAMESPACE, NETWORKING, OPERATOR_NAMESPACE, ClusterTest, apply, kill, kubectl, processes_of,
+                     run_locally, script, small_job, wait_until)
 
-STEPS = 200
+STEPS = 100
 
 
 class Faults(ClusterTest):
@@ -49,7 +49,8 @@ class Faults(ClusterTest):
         first = self.pod("agent", 0)
         kill(self.pod("agent", 1), "caravan-agent")
         wait_until("the restart in the status", lambda: self.status("agent").get("restarts") == 1)
-        self.assertEqual(self.pod("agent", 1)["metadata"]["name"], "agent-1-a2")
+        wait_until("its pod of the next attempt",
+                   lambda: self.pod("agent", 1)["metadata"]["name"] == "agent-1-a2")
         self.assertEqual(self.pod("agent", 0)["metadata"]["uid"], first["metadata"]["uid"])
         self.ends_as_if_nothing_had_happened("agent", restarts=1)
 
@@ -71,9 +72,10 @@ class Faults(ClusterTest):
 
     def test_operators_killed_while_they_create_and_while_the_job_runs(self):
         self.start("operator")
-        wait_until("a first child", lambda: self.children("operator", "services"))
+        wait_until("a first child", lambda: self.children("operator", "networkpolicies", group=NETWORKING))
         self.kill_operators()
-        self.wait_for_steps("operator")
+        wait_until("a pod that runs", lambda: any(
+            processes_of(pod["metadata"]["uid"], "caravan-trainer") for pod in self.children("operator")))
         self.kill_operators()
         self.ends_as_if_nothing_had_happened("operator", restarts=0)
 

@@ -51,11 +51,12 @@ class Story(ClusterTest):
 
     def test_the_description_tells_the_story(self):
         text = kubectl("describe", "ltj", "kjv", "--namespace", NAMESPACE)
-        for word in ("HeuristicSelected", "AllPodsBound", "StepsReached"):
-            self.assertIn(word, text)
+        for condition in ("Planned", "Scheduled", "Running", "Complete"):
+            self.assertRegex(text, rf"Type: +{condition}\n")
         events = text[text.index("Events:"):]
-        for word in ("Planned", "Scheduled", "Running", "Complete"):
-            self.assertIn(word, events)
+        story = ("HeuristicSelected", "AllPodsBound", "Rendezvous", "StepsAdvancing", "StepsReached")
+        places = [events.find(word) for word in story]
+        self.assertNotIn(-1, places, events)
 
     def test_prometheus_has_the_tokens_and_the_memory_of_every_rank(self):
         training = self.spec["training"]
