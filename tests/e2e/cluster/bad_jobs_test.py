@@ -83,23 +83,23 @@ class BadJobs(ClusterTest):
         kubectl("delete", "namespace", "narrow")
 
     def test_objects_of_others_under_the_names_of_the_job_are_left_alone(self):
-        names = {"serviceaccount": "foreign", "networkpolicy": "foreign", "service": "foreign",
-                 "configmap": "foreign-plan", "pod": "foreign-0-a1"}
+        names = {"serviceaccounts": "foreign", "networkpolicies": "foreign", "services": "foreign",
+                 "configmaps": "foreign-plan", "pods": "foreign-0-a1"}
         apply(*(self.foreign(kind, name) for kind, name in names.items()))
         apply(small_job("foreign", STEPS))
         for kind, name in names.items():
-            self.is_told("foreign", "Scheduled", name)
+            self.is_told("foreign", "Scheduled", f"{kind}/{name}")
             kubectl("delete", kind, name, "--namespace", NAMESPACE, "--grace-period=0", "--force")
         self.heals("foreign")
 
     @staticmethod
     def foreign(kind, name):
         """The least that the API server takes."""
-        api, spec = {"serviceaccount": ("v1/ServiceAccount", None),
-                     "networkpolicy": ("networking.k8s.io/v1/NetworkPolicy", {"podSelector": {}}),
-                     "service": ("v1/Service", {"ports": [{"port": 1}]}),
-                     "configmap": ("v1/ConfigMap", None),
-                     "pod": ("v1/Pod", {"nodeSelector": {"no": "node"}, "containers": [{
+        api, spec = {"serviceaccounts": ("v1/ServiceAccount", None),
+                     "networkpolicies": ("networking.k8s.io/v1/NetworkPolicy", {"podSelector": {}}),
+                     "services": ("v1/Service", {"ports": [{"port": 1}]}),
+                     "configmaps": ("v1/ConfigMap", None),
+                     "pods": ("v1/Pod", {"nodeSelector": {"no": "node"}, "containers": [{
                          "name": "c", "image": "caravan.local/pause:1", "securityContext": {
                              "runAsNonRoot": True, "runAsUser": 65532, "allowPrivilegeEscalation": False,
                              "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}}}]})}[kind]

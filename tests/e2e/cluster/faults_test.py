@@ -1,5 +1,7 @@
 """Whatever dies while a job trains on the cluster, the job ends as if nothing had happened."""
 
+import os
+import signal
 import unittest
 
 from cluster import (NAMESPACE, NETWORKING, OPERATOR_NAMESPACE, ClusterTest, apply, kill, kubectl, processes_of,
@@ -74,10 +76,20 @@ class Faults(ClusterTest):
         self.start("operator")
         wait_until("a first child", lambda: self.children("operator", "networkpolicies", group=NETWORKING))
         self.kill_operators()
-        wait_until("a pod that runs", lambda: any(
-            processes_of(pod["metadata"]["uid"], "caravan-trainer") for pod in self.children("operator")))
+        pod = self.pod("operator", 1)
+        rank = wait_until("a rank", lambda: processes_of(pod["metadata"]["uid"], "caravan-trainer"))[0]
+        os.kill(rank, signal.SIGSTOP)
         self.kill_operators()
+        self.wait_for_the_next_leader("operator")
+        os.kill(rank, signal.SIGCONT)
         self.ends_as_if_nothing_had_happened("operator", restarts=0)
+
+    def wait_for_the_next_leader(self, name):
+        """It tells the job's agents whom to trust from now on."""
+        def authority():
+            return next((c["data"] for c in self.children(name, "configmaps")), None)
+        before = wait_until("the plan", authority)
+        wait_until("another authority", lambda: authority() not in (None, before))
 
     def test_a_restart_of_the_api_server(self):
         self.start_and_wait("server")
