@@ -37,7 +37,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kFlushEvents = 2s;
 constexpr auto kReleaseLease = 5s;
-constexpr std::chrono::hours kAuthorityLifetime{24 * 365};
+constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 10};  // a leader never renews it
 
 Result<kube::ClientConfig> load_config(const OperatorOptions& options) {
   if (options.kubeconfig.empty()) return kube::in_cluster_config();

@@ -42,15 +42,16 @@ Node to_node(const kube::Json& value, std::string key) {
   return node;
 }
 
-// Fields of a newer version are dropped: the status is derived from the world again anyway.
-void read_status(const kube::Json& object, v1alpha1::JobStatus& status) {
+// Fields that this version does not know are dropped. The reason when it cannot be read: then nobody may act
+// on the job, because what must be remembered of it stands there.
+std::string read_status(const kube::Json& object, v1alpha1::JobStatus& status) {
   const kube::Json* given = kube::find(object, {"status"});
-  if (given == nullptr) return;
+  if (given == nullptr) return "";
   google::protobuf::util::JsonParseOptions lenient;
   lenient.ignore_unknown_fields = true;
   const auto read =
       google::protobuf::util::JsonStringToMessage(boost::json::serialize(*given), &status, lenient);
-  if (!read.ok()) status.Clear();
+  return read.ok() ? "" : "its status cannot be read: " + std::string(read.message());
 }
 
 kube::JsonObject reference_of(const kube::Json& object) {
@@ -71,7 +72,7 @@ Job read_job_but_spec(const kube::Json& object) {
   job.created_at = to_time(kube::text_at(object, {"metadata", "creationTimestamp"})).value_or(TimePoint{});
   job.being_deleted = kube::is_being_deleted(object);
   job.reference = reference_of(object);
-  read_status(object, job.status);
+  job.unreadable_status = read_status(object, job.status);
   return job;
 }
 

@@ -27,6 +27,7 @@ struct Job {
   kube::JsonObject reference = {};  // apiVersion, kind and metadata: what owner references and events need
   v1alpha1::JobSpec spec = {};
   v1alpha1::JobStatus status = {};
+  std::string unreadable_status = {};      // why; empty when it can be read
   std::vector<std::string> mistakes = {};  // "spec.training.steps: must be ..."
 };
 

@@ -9,6 +9,7 @@
 #include "operator/children/job_objects.h"
 #include "operator/children/worker_pod.h"
 #include "operator/controller/conditions.h"
+#include "operator/controller/failure_policy.h"
 #include "operator/controller/pod_trouble.h"
 
 namespace caravan::controller {
@@ -110,7 +111,7 @@ class Children {
     const PodRequest request{
         .node = node,
         .attempt = attempt(),
-        .restarts = job_.status.counted_restarts(),
+        .restarts = used_restarts(job_.spec.failure_policy(), job_.status, now_),
         .elapsed = start ? std::chrono::floor<std::chrono::seconds>(now_ - *start) : std::chrono::seconds(0),
         .product_label = product_was_read ? plan_.spec().resources().device().product() : ""};
     return pod_intent(job_, plan_, request, settings_);

@@ -55,9 +55,9 @@ class Decider {
     if (is_left_alone()) return;
     if (is_finished(status())) return tidy_up();
     announce_steps(job().spec, status());
-    if (!plan()) return;
-    if (end_by_result()) return;
-    if (suspend()) return;
+    const bool planned = plan();
+    if (is_finished(status()) || end_by_result()) return;
+    if (suspend() || !planned) return;
     if (end_by_deadline()) return;
     if (restart_as_told() || replace_losses()) return;
     make_children();

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <boost/json/serialize.hpp>
+
 #include "common/json.h"
 #include "operator/controller/conditions.h"
 #include "operator/controller/planning_policy.h"
@@ -114,6 +116,30 @@ TEST(Decide, APodThatDiesAgainAndAgainIsReplacedLaterEachTime) {
   snapshot.job.status = waiting.status;
   EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 20s)),
               ElementsAre("delete train-1-a2", "create pods/train-1-a3"));
+}
+
+TEST(Decide, ARestartWindowThatIsOverIsOverForANewPodToo) {
+  Snapshot snapshot = running_job(R"(, "failurePolicy": {"maxRestarts": 3, "windowSeconds": 60})");
+  snapshot.job.status.set_counted_restarts(2);
+  snapshot.job.status.set_restart_window_start(to_text(kStart));
+  snapshot.pods[0].gone_by = kStart;
+  const Decision late = decide_at(snapshot, kStart + 100s);
+  ASSERT_THAT(effects_of(late), ElementsAre("create pods/train-0-a2"));
+  const auto& created = std::get<CreateChild>(late.effects.at(0));
+  EXPECT_THAT(boost::json::serialize(created.object), ::testing::HasSubstr("--restarts=1"));
+}
+
+TEST(Decide, AJobThatCannotBePlannedNowCanStillBeSuspendedAndStillEnds) {
+  Snapshot snapshot = running_job();
+  snapshot.job.spec.mutable_scheduling()->mutable_gang()->set_provider(v1alpha1::Gang::Kueue);
+  snapshot.job.spec.set_suspend(true);
+  const Decision suspended = decide_at(snapshot);
+  EXPECT_EQ(condition(suspended, conditions::kPlanned).status(), "False");
+  EXPECT_THAT(effects_of(suspended), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+  EXPECT_EQ(suspended.status.state(), "Suspended");
+  snapshot.progress->result.emplace();
+  snapshot.progress->result->set_result("Complete");
+  EXPECT_EQ(decide_at(snapshot).status.state(), "Complete");
 }
 
 TEST(Decide, AFailureThatTheCoordinatorTellsOfBecomesTheNextAttemptOnce) {

@@ -35,6 +35,7 @@ std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const k
   snapshot.has_service = own_child(caches.services, job, key.name) != nullptr;
   snapshot.has_account = own_child(caches.accounts, job, key.name) != nullptr;
   snapshot.has_network_policy = own_child(caches.network_policies, job, key.name) != nullptr;
+  if (snapshot.plan) return snapshot;  // nothing else reads nodes, of which there may be thousands
   for (const kube::ObjectPtr& node : caches.nodes.all()) snapshot.nodes.push_back(read_node(*node));
   return snapshot;
 }

@@ -9,6 +9,7 @@
 #include "common/json.h"
 #include "common/quantity.h"
 #include "operator/api/names.h"
+#include "operator/children/job_objects.h"
 #include "operator/children/worker_pod.h"
 #include "operator/controller/device_survey.h"
 #include "planner/engine_profile.h"
@@ -132,6 +133,10 @@ PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes,
     return refuse(reasons::kInvalidSpec, missing, false);
   if (made) {
     if (auto plan = carried_over(job, *made)) return accept(std::move(*plan));
+    return refuse(
+        reasons::kInvalidSpec,
+        fmt::format("configmap {} holds no plan of this job; delete it, and it is made anew", plan_name(job)),
+        false);
   }
   const Surveyed surveyed = survey(job, nodes);
   if (!surveyed.problem.empty()) return refuse(reasons::kDoesNotFit, surveyed.problem, false);

@@ -65,7 +65,8 @@ TEST(ProgressPolicy, TheEndIsKnownFromTheReportOrFromTheLastWordsOfNodeZero) {
 
 TEST(ProgressPolicy, TheLastWordsTellOfTheLastStep) {
   PodView done = ended_pod(0, 0, kStart);
-  done.last_words = R"({"result": "Complete", "lastStep": {"step": 7, "loss": 2.5, "peakBytesPerRank": ["64"]}})";
+  done.last_words =
+      R"({"result": "Complete", "lastStep": {"step": 7, "loss": 2.5, "peakBytesPerRank": ["64"]}})";
   const EndVerdict verdict = judge_end({}, {done});
   ASSERT_TRUE(verdict.last_step);
   EXPECT_EQ(verdict.last_step->step(), 7);
@@ -97,6 +98,23 @@ TEST(ProgressPolicy, StepsAreShownEveryHalfMinute) {
   show_progress(job().spec, progress, false, kStart + 30s, status);
   EXPECT_EQ(status.progress().step(), 2);
   EXPECT_EQ(status.progress().percent(), 2);
+}
+
+TEST(PlanningPolicy, APlanThatCannotBeReadIsNamedAndNotGuessed) {
+  const PlanVerdict verdict =
+      judge_plan(job(), {}, PlanView{.uid = "u", .plan = "{", .reports_authority = ""});
+  EXPECT_FALSE(verdict.plan);
+  EXPECT_FALSE(verdict.final);
+  EXPECT_THAT(verdict.message, HasSubstr("configmap train-plan holds no plan of this job; delete it"));
+}
+
+TEST(JobObject, AStatusThatCannotBeReadIsNoEmptyStatus) {
+  kube::Json object = job_object();
+  EXPECT_EQ(read_job(object).unreadable_status, "");
+  object.as_object()["status"] = kube::JsonObject{{"attempt", "many"}};
+  EXPECT_THAT(read_job(object).unreadable_status, HasSubstr("its status cannot be read"));
+  object.as_object()["status"] = kube::JsonObject{{"fieldOfALaterVersion", 1}};
+  EXPECT_EQ(read_job(object).unreadable_status, "");
 }
 
 TEST(PlanningPolicy, WhatThisVersionCannotDoIsSaidAndNotIgnored) {

@@ -18,7 +18,8 @@ using End = EndVerdict::End;
 
 constexpr std::chrono::seconds kBetweenWrites{30};
 constexpr double kMostSeconds = 2e9;
-constexpr const char* kNoMfu = "-";  // no peak of the device is known; a column without a value would be blank
+constexpr const char* kNoMfu =
+    "-";  // no peak of the device is known; a column without a value would be blank
 
 EndVerdict end_of(const v1alpha1::JobResult& result) {
   EndVerdict verdict;

@@ -36,6 +36,8 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
 
   std::optional<Snapshot> snapshot = observe(caches_, reader_, key);
   if (!snapshot || snapshot->job.uid != uid) return kube::Action::requeue(kCachesCatchUp);
+  if (!snapshot->job.unreadable_status.empty())
+    return tl::unexpected(kube::ReconcileError{.message = snapshot->job.unreadable_status, .terminal = true});
   snapshot->progress = outside_.progress(uid);
   snapshot->trouble = trouble_of(uid);
 

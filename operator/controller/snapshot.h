@@ -57,7 +57,7 @@ struct Snapshot {
   bool has_service = false;
   bool has_account = false;
   bool has_network_policy = false;
-  std::vector<NodeView> nodes = {};  // by name
+  std::vector<NodeView> nodes = {};  // by name; none when there is a plan
   std::optional<JobProgress> progress = {};
   std::string trouble = {};  // why the last change to the cluster was refused; empty after one that was not
 };

@@ -57,7 +57,10 @@ class Api:
         return (self.get(path) or {"items": []})["items"]
 
 
-def wait_until(what, ask, seconds=240, pause=0.2):
+PATIENCE_SECONDS = 240  # what is waited for comes in seconds; a busy machine gets this long before a test fails
+
+
+def wait_until(what, ask, seconds=PATIENCE_SECONDS, pause=0.2):
     """The first answer that is true; an AssertionError naming `what` when none comes."""
     end = time.monotonic() + seconds
     while not (answer := ask()):

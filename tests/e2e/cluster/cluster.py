@@ -14,7 +14,7 @@ import unittest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 sys.path.append(str(REPOSITORY / "tests/cluster"))
-from api import Api, wait_until  # noqa: E402
+from api import PATIENCE_SECONDS, Api, wait_until  # noqa: E402
 
 FOLDER = pathlib.Path(os.environ["CARAVAN_CLUSTER"])
 PROGRAMS = pathlib.Path(os.environ["CARAVAN_BIN"])
