@@ -168,7 +168,8 @@ std::string Metrics::text() const {
   std::vector<MetricFamily> families = series_->registry.Collect();
   const std::scoped_lock lock(series_->mutex);
   const Sources& from = series_->sources;
-  if (from.jobs != nullptr) {
+  const bool leads = from.is_leader && from.is_leader();  // of the others, the same series would count twice
+  if (from.jobs != nullptr && leads) {
     for (MetricFamily& family : job_series(*from.jobs, from.accounts(), std::chrono::system_clock::now()))
       families.push_back(std::move(family));
   }
@@ -181,8 +182,7 @@ std::string Metrics::text() const {
   if (from.queue_oldest_seconds)
     add_value("workqueue_longest_wait_seconds", "How long the first of them waits",
               from.queue_oldest_seconds());
-  if (from.is_leader)
-    add_value("leader_election_master_status", "1: this one leads", from.is_leader() ? 1 : 0);
+  add_value("leader_election_master_status", "1: this one leads", leads ? 1 : 0);
   return prometheus::TextSerializer().Serialize(families);
 }
 

@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <regex>
+#include <sstream>
+
 #include "operator/job_series.h"
 #include "operator/log.h"
 #include "operator/testing/jobs.h"
@@ -76,6 +80,38 @@ TEST(Metrics, HaveTheNamesThatDashboardsKnow) {
         R"(leader_election_master_status{name="llamatrainingjob"} 1)"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
+}
+
+std::string page_of_metrics() {
+  std::stringstream page;
+  page << std::ifstream(CARAVAN_SOURCE_DIR "/docs/reference/operator-metrics.md").rdbuf();
+  return page.str();
+}
+
+TEST(Metrics, EachStandsInTheReferencePage) {
+  const std::string page = page_of_metrics();
+  Metrics metrics;
+  kube::Store jobs;
+  bool leads = true;
+  metrics.set_sources({.jobs = &jobs,
+                       .accounts = [] { return std::map<std::string, JobLedger::Account>(); },
+                       .queue_depth = [] { return 3U; },
+                       .queue_oldest_seconds = [] { return 0.5; },
+                       .is_leader = [&] { return leads; }});
+  metrics.on_request("GET", 200);
+  metrics.on_retry({.code = 429}, 1ms);
+  metrics.on_relist("pods");
+  metrics.on_watch_opened("pods");
+  metrics.on_reports_handled("OK", 5ms);
+  metrics.on_reconciled(kube::ReconcileEnd::kDone, 1ms);
+  const std::string text = metrics.text();
+  const std::regex described("# HELP (\\S+) (.*)\n# TYPE \\S+ (\\S+)");
+  for (std::sregex_iterator match(text.begin(), text.end(), described), none; match != none; ++match)
+    EXPECT_THAT(page,
+                HasSubstr("| `" + match->str(1) + "` | " + match->str(3) + " | " + match->str(2) + " |"));
+  EXPECT_THAT(text, HasSubstr("caravan_jobs"));
+  leads = false;
+  EXPECT_THAT(metrics.text(), ::testing::Not(HasSubstr("caravan_jobs"))) << "the leader shows them";
 }
 
 TEST(Log, MembersAreJsonAndEmptyFieldsAreLeftOut) {
