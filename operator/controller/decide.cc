@@ -135,7 +135,9 @@ class Decider {
   bool restart_as_told() {
     if (!snapshot_.progress) return false;
     if (const auto& event = snapshot_.progress->event) {
-      const LossVerdict verdict = judge_report(job().spec, status(), *event, snapshot_.pods, now_);
+      const LossVerdict verdict =
+          judge_report(job().spec, status(), *snapshot_.progress, snapshot_.pods, now_);
+      if (verdict.look_again) decision_.look_again_in(*verdict.look_again);
       if (carry_out(verdict, event->attempt() + 1)) return true;
       if (verdict.reason == reasons::kStalled)
         conditions_.set(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event->message());

@@ -161,6 +161,25 @@ TEST(Decide, AFailureThatTheCoordinatorTellsOfBecomesTheNextAttemptOnce) {
   EXPECT_EQ(snapshot.job.status.restarts(), 1);
 }
 
+TEST(Decide, ALostNodeIsJudgedByTheEndOfItsPodThatIsKnownLater) {
+  Snapshot snapshot = running_job();
+  snapshot.job.spec.mutable_failure_policy()->add_rules_list()->set_on_reason(reasons::kOutOfMemory);
+  snapshot.job.spec.mutable_failure_policy()->mutable_rules_list(0)->set_action(v1alpha1::FailureRule::Fail);
+  snapshot.progress->event.emplace();
+  snapshot.progress->event->set_attempt(1);
+  snapshot.progress->event->set_restarting(true);
+  snapshot.progress->event->set_reason(reasons::kPodLost);
+  snapshot.progress->event_at = kStart;
+  const Decision waiting = decide_at(snapshot, kStart);
+  EXPECT_EQ(waiting.look_again, 10s);
+  EXPECT_EQ(waiting.status.attempt(), 1);
+  snapshot.job.status = waiting.status;
+  snapshot.pods[1] = ended_pod(1, 137, kStart + 2s);
+  snapshot.pods[1].out_of_memory = true;
+  EXPECT_EQ(condition(decide_at(snapshot, kStart + 2s), conditions::kFailed).reason(),
+            reasons::kFailurePolicyMatched);
+}
+
 TEST(Decide, APodThatItsMachineRejectsAgainAndAgainDoesNotBurnTheBudgetAtOnce) {
   Snapshot snapshot = running_job();
   snapshot.progress.reset();

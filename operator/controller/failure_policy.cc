@@ -16,6 +16,8 @@ using Action = LossVerdict::Action;
 
 // An agent that ends by its own decision may have heard of the job's end before we do.
 constexpr seconds kResultMayFollow{30};
+// The kubelet tells of a pod's end later than the coordinator loses its agent.
+constexpr seconds kEndMayFollow{10};
 constexpr int kFirstSignalExitCode = 128;
 
 struct Loss {
@@ -120,6 +122,28 @@ const PodView* lost_pod(const std::vector<PodView>& pods, int attempt) {
   return lost;
 }
 
+// How long the pod's end is still waited for; nothing when it is known or nobody waits for it.
+std::optional<std::chrono::milliseconds> wait_for_end(const JobProgress& progress, const PodView* lost,
+                                                      TimePoint now) {
+  const bool goes_on = progress.attempt > progress.event->attempt();
+  if (lost != nullptr || goes_on || !progress.event_at) return std::nullopt;
+  const TimePoint judged_at = *progress.event_at + kEndMayFollow;
+  if (now >= judged_at) return std::nullopt;
+  return std::chrono::ceil<std::chrono::milliseconds>(judged_at - now);
+}
+
+LossVerdict judge_rank_failure(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
+                               const v1alpha1::JobEvent& event, TimePoint now) {
+  LossVerdict verdict{
+      .action = Action::kRestart, .counts = event.counts(), .reason = restart_reason(event.reason())};
+  if (event.counts()) verdict = within_budget(policy, status, verdict.reason, event.message(), now);
+  verdict.message = verdict.action == Action::kRestart
+                        ? event.message()
+                        : fmt::format("all {} restarts are used up (failurePolicy.maxRestarts): {}",
+                                      policy.max_restarts(), event.message());
+  return verdict;
+}
+
 bool window_is_over(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, TimePoint now) {
   const auto start = to_time(status.restart_window_start());
   return policy.window_seconds() > 0 && start && now - *start > seconds(policy.window_seconds());
@@ -149,18 +173,15 @@ LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatu
 }
 
 LossVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
-                         const v1alpha1::JobEvent& event, const std::vector<PodView>& pods, TimePoint now) {
+                         const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now) {
+  const v1alpha1::JobEvent& event = *progress.event;
   if (!event.restarting() || event.attempt() < status.attempt()) return {};
   const v1alpha1::FailurePolicy& policy = spec.failure_policy();
-  if (event.reason() == reasons::kPodLost) {
-    const std::string told = event.message().substr(0, event.message().find(';'));
-    return judge(policy, status, {.pod = lost_pod(pods, event.attempt()), .told = told}, now);
-  }
-  LossVerdict verdict{
-      .action = Action::kRestart, .counts = event.counts(), .reason = restart_reason(event.reason())};
-  if (event.counts()) verdict = within_budget(policy, status, verdict.reason, event.message(), now);
-  if (verdict.action == Action::kRestart) verdict.message = event.message();
-  return verdict;
+  if (event.reason() != reasons::kPodLost) return judge_rank_failure(policy, status, event, now);
+  const PodView* pod = lost_pod(pods, event.attempt());
+  if (const auto wait = wait_for_end(progress, pod, now)) return {.look_again = wait};
+  const std::string told = event.message().substr(0, event.message().find(';'));
+  return judge(policy, status, {.pod = pod, .told = told}, now);
 }
 
 int used_restarts(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, TimePoint now) {

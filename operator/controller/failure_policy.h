@@ -29,9 +29,11 @@ struct LossVerdict {
 LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
                          const std::vector<PodView>& pods, int nodes, TimePoint now);
 
-// The same for what the coordinator told of last; nothing when that is known already.
+// The same for what the coordinator told of last; nothing when that is known already. A node can be lost
+// before the cluster says what became of its pod: for that the verdict waits a while, unless a new attempt
+// has begun.
 LossVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
-                         const v1alpha1::JobEvent& event, const std::vector<PodView>& pods, TimePoint now);
+                         const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now);
 
 // How much of the budget is used up now.
 int used_restarts(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, TimePoint now);

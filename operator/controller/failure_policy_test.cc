@@ -118,7 +118,8 @@ LossVerdict judge_told(const v1alpha1::JobEvent& event, const std::string& polic
                        const std::vector<PodView>& pods = {}) {
   auto status = running_status();
   status.set_counted_restarts(used);
-  return judge_report(job(R"(, "failurePolicy": )" + policy).spec, status, event, pods, kStart);
+  const JobProgress progress{.attempt = 1, .event = event, .event_at = kStart};
+  return judge_report(job(R"(, "failurePolicy": )" + policy).spec, status, progress, pods, kStart);
 }
 
 TEST(FailurePolicy, RulesForRanksAreTheCoordinatorsAndTheBudgetIsOurs) {
@@ -128,8 +129,9 @@ TEST(FailurePolicy, RulesForRanksAreTheCoordinatorsAndTheBudgetIsOurs) {
   EXPECT_TRUE(counted.counts);
   EXPECT_EQ(counted.reason, reasons::kRankFailed);
   EXPECT_THAT(counted.message, HasSubstr("rank 3 died first"));
-  EXPECT_EQ(judge_told(told("RankFailed"), policy, 2).reason, reasons::kMaxRestartsReached)
-      << "it cannot know of all lost pods";
+  const LossVerdict over = judge_told(told("RankFailed"), policy, 2);
+  EXPECT_EQ(over.reason, reasons::kMaxRestartsReached) << "it does not keep the budget";
+  EXPECT_THAT(over.message, HasSubstr("all 2 restarts are used up (failurePolicy.maxRestarts): rank 3 died"));
   const LossVerdict free = judge_told(told("RankFailed", false), policy, 2);
   EXPECT_EQ(free.action, Action::kRestart);
   EXPECT_FALSE(free.counts);
@@ -150,9 +152,26 @@ TEST(FailurePolicy, ALostNodeThatTheCoordinatorTellsOfIsJudgedByWhatBecameOfItsP
   starved.out_of_memory = true;
   EXPECT_EQ(judge_told(told("PodLost"), policy, 0, {running_pod(0), starved}).reason,
             reasons::kFailurePolicyMatched);
-  const LossVerdict unknown = judge_told(told("PodLost"), policy, 0, {running_pod(0), running_pod(1)});
-  EXPECT_EQ(unknown.reason, reasons::kMaxRestartsReached) << "its agent is silent and its pod lives";
-  EXPECT_THAT(unknown.message, HasSubstr("rank 3 died first, and 0 of 0 restarts"));
+}
+
+TEST(FailurePolicy, ANodeIsLostBeforeTheClusterSaysWhatBecameOfItsPod) {
+  const auto spec = job(R"(, "failurePolicy": {"maxRestarts": 0})").spec;
+  JobProgress progress{.attempt = 1, .event = told("PodLost"), .event_at = kStart};
+  std::vector<PodView> pods{running_pod(0), running_pod(1)};
+  const auto judge_at = [&](TimePoint now) {
+    return judge_report(spec, running_status(), progress, pods, now);
+  };
+  const LossVerdict waiting = judge_at(kStart + 4s);
+  EXPECT_EQ(waiting.action, Action::kNone);
+  EXPECT_EQ(waiting.look_again, 6s);
+  const LossVerdict silent = judge_at(kStart + 10s);
+  EXPECT_EQ(silent.reason, reasons::kMaxRestartsReached) << "its agent is silent and its pod lives";
+  EXPECT_THAT(silent.message, HasSubstr("rank 3 died first, and 0 of 0 restarts"));
+  pods[1] = deleted_pod(1);
+  EXPECT_EQ(judge_at(kStart).action, Action::kFail) << "its end is known";
+  pods[1] = running_pod(1);
+  progress.attempt = 2;
+  EXPECT_EQ(judge_at(kStart).action, Action::kFail) << "its agent is back";
 }
 
 TEST(FailurePolicy, WhatTheCoordinatorToldBeforeIsNotJudgedAgain) {

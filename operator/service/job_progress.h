@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "caravan/v1alpha1/coordination.pb.h"
+#include "operator/api/job_object.h"
 
 namespace caravan::controller {
 
@@ -12,6 +13,7 @@ struct JobProgress {
   int attempt = 0;                               // the highest that has started; 0: none yet
   std::optional<v1alpha1::JobStep> step = {};    // the last one of that attempt
   std::optional<v1alpha1::JobEvent> event = {};  // the last failure
+  std::optional<TimePoint> event_at = {};        // when its report arrived first
   std::optional<v1alpha1::JobResult> result = {};
 };
 

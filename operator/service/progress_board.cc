@@ -12,7 +12,7 @@ void begin_attempt(int attempt, JobProgress& progress) {
 
 }  // namespace
 
-bool add_report(const v1alpha1::JobReport& report, JobProgress& progress) {
+bool add_report(const v1alpha1::JobReport& report, TimePoint now, JobProgress& progress) {
   using Report = v1alpha1::JobReport;
   switch (report.report_case()) {
     case Report::kAttemptStarted:
@@ -29,6 +29,7 @@ bool add_report(const v1alpha1::JobReport& report, JobProgress& progress) {
     }
     case Report::kEvent:
       if (progress.event && report.event().attempt() < progress.event->attempt()) return false;
+      if (!progress.event || report.event().attempt() > progress.event->attempt()) progress.event_at = now;
       progress.event = report.event();
       return true;
     case Report::kResult:
@@ -44,7 +45,7 @@ void ProgressBoard::take(const Reporter& reporter, const v1alpha1::JobReport& re
   {
     const std::scoped_lock lock(mutex_);
     Entry& entry = entries_[reporter.job_uid];
-    news = add_report(report, entry.progress);
+    news = add_report(report, clock_.wall_now(), entry.progress);
     const Clock::TimePoint now = clock_.now();
     const bool step_is_due =
         report.has_step() && (!entry.step_told_at || now - *entry.step_told_at >= kBetweenSteps);

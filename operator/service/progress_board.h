@@ -42,6 +42,6 @@ class ProgressBoard {
 };
 
 // Reports that are old or come twice change nothing. True when anything but a step changed.
-bool add_report(const v1alpha1::JobReport& report, JobProgress& progress);
+bool add_report(const v1alpha1::JobReport& report, TimePoint now, JobProgress& progress);
 
 }  // namespace caravan::controller
