@@ -49,6 +49,32 @@ TEST_F(CoordinatorEndTest, LostNodesCostNothingWhereOthersJudgeThem) {
   EXPECT_FALSE(events().back().counts());
 }
 
+TEST_F(CoordinatorEndTest, TheBudgetIsNotOursWhereOthersKeepIt) {
+  config_.failure_policy.set_max_restarts(0);
+  config_.losses_judged_elsewhere = true;
+  run_first_attempt();
+  die(0, 1, 1);
+  stop_everywhere(1);
+  EXPECT_TRUE(events().back().restarting());
+  EXPECT_TRUE(events().back().counts());
+  run_attempt(2);
+}
+
+TEST_F(CoordinatorEndTest, LimitsThatChangeHoldForTheAttemptThatRuns) {
+  config_.stall_timeout = seconds(60);
+  run_first_attempt();
+  Limits limits;
+  limits.stall_timeout = seconds(100);
+  limits.failure_policy.set_max_restarts(0);
+  give(limits);
+  pass_alive(seconds(99));
+  EXPECT_EQ(state().phase(), Phase::kRunning);
+  pass_alive(seconds(2));
+  stopped(0, 1);
+  stopped(1, 1);
+  EXPECT_EQ(result().reason(), reasons::kMaxRestartsReached);
+}
+
 TEST_F(CoordinatorEndTest, InputThatARankRefusesIsNotTriedAgain) {
   run_first_attempt();
   fail(1, 1, reasons::kRankInvalidInput);

@@ -20,6 +20,8 @@ using std::chrono::milliseconds;
 using v1alpha1::AgentMessage;
 using v1alpha1::CoordinatorMessage;
 
+constexpr std::chrono::seconds kBetweenLimits{2};
+
 class Connection;
 
 // Every open stream by its number; streams come and go on gRPC's threads.
@@ -98,8 +100,11 @@ class Service final : public v1alpha1::Coordinator::CallbackService {
 
 class Server final : public CoordinatorServer {
  public:
-  Server(const CoordinatorConfig& config, ReportSink& reports)
-      : state_(config, std::chrono::steady_clock::now()), tick_(config.heartbeat / 4), reports_(reports) {}
+  Server(const CoordinatorConfig& config, ReportSink& reports, ReadLimits read_limits)
+      : state_(config, std::chrono::steady_clock::now()),
+        tick_(config.heartbeat / 4),
+        reports_(reports),
+        read_limits_(std::move(read_limits)) {}
 
   ~Server() override {
     thread_.request_stop();
@@ -143,10 +148,18 @@ class Server final : public CoordinatorServer {
     while (!stop.stop_requested()) {
       pollfd ready{inputs_.fd(), POLLIN, 0};
       poll(&ready, 1, static_cast<int>(std::max<std::int64_t>(1, tick_.count())));
+      follow_limits();
       for (const Input& input : inputs_.take()) take(input);
       take(Tick{});
     }
     spdlog::debug("the coordinator refused {} messages", state_.refused_messages());
+  }
+
+  void follow_limits() {
+    const TimePoint now = std::chrono::steady_clock::now();
+    if (!read_limits_ || now < limits_due_) return;
+    limits_due_ = now + kBetweenLimits;
+    if (const Result<Limits> limits = read_limits_()) take(*limits);
   }
 
   void take(const Input& input) {
@@ -168,6 +181,8 @@ class Server final : public CoordinatorServer {
   CoordinatorState state_;
   const milliseconds tick_;
   ReportSink& reports_;
+  const ReadLimits read_limits_;
+  TimePoint limits_due_;
   Mailbox<Input> inputs_;
   Connections connections_{inputs_};
   Service service_{connections_};
@@ -180,8 +195,9 @@ class Server final : public CoordinatorServer {
 
 Result<std::unique_ptr<CoordinatorServer>> CoordinatorServer::start(const CoordinatorConfig& config,
                                                                     const Endpoint& endpoint,
-                                                                    ReportSink& reports) {
-  auto server = std::make_unique<Server>(config, reports);
+                                                                    ReportSink& reports,
+                                                                    ReadLimits read_limits) {
+  auto server = std::make_unique<Server>(config, reports, std::move(read_limits));
   if (Status listening = server->listen(endpoint); !listening) return tl::unexpected(listening.error());
   return server;
 }

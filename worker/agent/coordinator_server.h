@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,9 +22,12 @@ class CoordinatorServer {
     std::string listen;                        // HOST:PORT (port 0: any) or unix:PATH
     std::optional<TlsIdentity> identity = {};  // agents must show one of the same authority; absent: no TLS
   };
-  // `reports` outlives the server.
+  // `reports` outlives the server. `read_limits`, where there is one, is asked every few seconds on the
+  // server's thread; an error leaves the limits as they are.
+  using ReadLimits = std::function<Result<Limits>()>;
   static Result<std::unique_ptr<CoordinatorServer>> start(const CoordinatorConfig& config,
-                                                          const Endpoint& endpoint, ReportSink& reports);
+                                                          const Endpoint& endpoint, ReportSink& reports,
+                                                          ReadLimits read_limits = nullptr);
   virtual ~CoordinatorServer() = default;
 
   // Where agents reach it.

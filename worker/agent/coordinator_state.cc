@@ -83,6 +83,11 @@ void CoordinatorState::handle(const StopRequested&) {
   ask_ranks_to_stop();
 }
 
+void CoordinatorState::handle(const Limits& limits) {
+  config_.failure_policy = limits.failure_policy;
+  config_.stall_timeout = limits.stall_timeout;
+}
+
 void CoordinatorState::handle(const Tick&) {
   if (now_ - heartbeat_sent_ < config_.heartbeat) return;
   heartbeat_sent_ = now_;
@@ -296,7 +301,10 @@ Failure CoordinatorState::failure_of_attempt() const {
 RestartDecision CoordinatorState::judge(const Failure& failure) const {
   if (config_.losses_judged_elsewhere && failure.reason == reasons::kPodLost)
     return {.restart = true, .counts = false, .next = "the gang starts again when it is back"};
-  return decide_restart(config_.failure_policy, failure, counted_restarts_, now_);
+  const RestartDecision decision = decide_restart(config_.failure_policy, failure, counted_restarts_, now_);
+  if (config_.losses_judged_elsewhere && decision.failed_reason == reasons::kMaxRestartsReached)
+    return {.restart = true, .next = "it counts against failurePolicy.maxRestarts"};
+  return decision;
 }
 
 void CoordinatorState::conclude_attempt() {

@@ -39,7 +39,7 @@ struct CoordinatorConfig {
   std::chrono::seconds rejoin_timeout{600};
   int first_attempt = 1;
   int restarts = 0;                      // already used up
-  bool losses_judged_elsewhere = false;  // failurePolicy holds for lost nodes, but others know why they went
+  bool losses_judged_elsewhere = false;  // others know why nodes went, and keep the budget and the deadline
 };
 
 // Inputs.
@@ -51,8 +51,13 @@ struct ConnectionLost {
   ConnectionId connection = 0;
 };
 struct StopRequested {};
+// What users may change while the job runs.
+struct Limits {
+  v1alpha1::FailurePolicy failure_policy;
+  std::chrono::seconds stall_timeout{600};
+};
 struct Tick {};
-using Input = std::variant<FromAgent, ConnectionLost, StopRequested, Tick>;
+using Input = std::variant<FromAgent, ConnectionLost, StopRequested, Limits, Tick>;
 
 // Effects.
 struct SendTo {
@@ -103,6 +108,7 @@ class CoordinatorState {
   void handle(const FromAgent& input);
   void handle(const ConnectionLost& input);
   void handle(const StopRequested&);
+  void handle(const Limits& limits);
   void handle(const Tick&);
   void join(ConnectionId connection, const v1alpha1::AgentHello& hello);
   void on_master_ready(const v1alpha1::MasterReady& ready);

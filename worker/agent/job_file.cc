@@ -44,6 +44,13 @@ std::string problem_of(const v1alpha1::JobPlan& job, const AgentOptions& options
   return "";
 }
 
+Limits limits_of(const v1alpha1::JobSpec& spec) {
+  Limits limits{.failure_policy = spec.failure_policy()};
+  if (spec.has_stall_timeout_seconds())
+    limits.stall_timeout = std::chrono::seconds(spec.stall_timeout_seconds());
+  return limits;
+}
+
 }  // namespace
 
 Result<v1alpha1::JobPlan> read_job(const AgentOptions& options) {
@@ -60,10 +67,10 @@ CoordinatorConfig coordinator_config(const v1alpha1::JobPlan& job, const AgentOp
   CoordinatorConfig config{
       .shape = shape_of(job), .job_uid = job.job_uid(), .steps = spec.training().steps()};
   if (job.plan().has_device_peak_flops()) config.device_peak_flops = job.plan().device_peak_flops();
-  config.failure_policy = spec.failure_policy();
-  if (spec.has_stall_timeout_seconds())
-    config.stall_timeout = std::chrono::seconds(spec.stall_timeout_seconds());
-  if (spec.has_active_deadline_seconds())
+  const Limits limits = limits_of(spec);
+  config.failure_policy = limits.failure_policy;
+  config.stall_timeout = limits.stall_timeout;
+  if (spec.has_active_deadline_seconds() && !options.losses_judged_elsewhere)
     config.active_deadline = std::chrono::seconds(spec.active_deadline_seconds());
   config.elapsed = options.elapsed;
   config.heartbeat = options.heartbeat;
@@ -72,6 +79,10 @@ CoordinatorConfig coordinator_config(const v1alpha1::JobPlan& job, const AgentOp
   config.restarts = options.restarts;
   config.losses_judged_elsewhere = options.losses_judged_elsewhere;
   return config;
+}
+
+Result<Limits> read_limits(const AgentOptions& options) {
+  return read_job(options).map([](const v1alpha1::JobPlan& job) { return limits_of(job.spec()); });
 }
 
 }  // namespace caravan::agent

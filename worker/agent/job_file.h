@@ -14,5 +14,7 @@ namespace caravan::agent {
 
 Result<v1alpha1::JobPlan> read_job(const AgentOptions& options);
 CoordinatorConfig coordinator_config(const v1alpha1::JobPlan& job, const AgentOptions& options);
+// As they stand in the plan's file now.
+Result<Limits> read_limits(const AgentOptions& options);
 
 }  // namespace caravan::agent

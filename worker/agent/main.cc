@@ -46,8 +46,11 @@ class Host {
       result_.set_next(client_.get());
     }
     log_.set_next(&result_);
-    auto server = CoordinatorServer::start(coordinator_config(job, options),
-                                           {.listen = options.listen, .identity = identity}, log_);
+    CoordinatorServer::ReadLimits limits;
+    if (options.losses_judged_elsewhere) limits = [options] { return read_limits(options); };
+    auto server =
+        CoordinatorServer::start(coordinator_config(job, options),
+                                 {.listen = options.listen, .identity = identity}, log_, std::move(limits));
     if (!server) return tl::unexpected(server.error());
     {
       const std::scoped_lock lock(mutex_);

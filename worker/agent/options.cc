@@ -57,7 +57,8 @@ void declare_job(CLI::App& app, AgentOptions& options) {
       ->check(CLI::Range(0, 1000000000));
   app.add_flag(
       "--losses-judged-elsewhere", options.losses_judged_elsewhere,
-      "Start again after every lost node: whoever replaces it decides whether the job goes on (node 0)");
+      "Start again after every lost node, without a budget of restarts or a deadline: whoever replaces nodes "
+      "decides whether the job goes on, and may change the limits in the plan (node 0)");
   app.add_option("--elapsed-seconds", options.elapsed, "How long the job has run already (node 0)")
       ->capture_default_str()
       ->type_name("SECONDS");

@@ -155,6 +155,21 @@ TEST_F(JobFileTest, TheCoordinatorTakesItsLimitsFromTheSpec) {
   EXPECT_FALSE(config.losses_judged_elsewhere);
   EXPECT_EQ(config.steps, 10);
   EXPECT_FALSE(config.device_peak_flops);
+  options_.losses_judged_elsewhere = true;
+  EXPECT_FALSE(coordinator_config(job, options_).active_deadline);
+}
+
+TEST_F(JobFileTest, LimitsAreReadAsTheyStandInTheFileNow) {
+  v1alpha1::JobPlan job = testing::scripted_job(2, 4, 10);
+  for (const int timeout : {7, 9}) {
+    job.mutable_spec()->set_stall_timeout_seconds(timeout);
+    job.mutable_spec()->mutable_failure_policy()->set_max_restarts(timeout);
+    ASSERT_TRUE(read(to_json(job)));
+    const auto limits = read_limits(options_);
+    ASSERT_TRUE(limits) << limits.error().message;
+    EXPECT_EQ(limits->stall_timeout, std::chrono::seconds(timeout));
+    EXPECT_EQ(limits->failure_policy.max_restarts(), timeout);
+  }
 }
 
 }  // namespace
