@@ -28,6 +28,7 @@ bool describes_its_devices(const v1alpha1::JobSpec& spec) {
 struct Surveyed {
   v1alpha1::JobSpec spec;  // with what the nodes say filled in
   planner::DeviceFacts facts;
+  std::string gpu_product = {};  // label value; empty: pods may go to any node
   std::string problem = {};
 };
 
@@ -57,6 +58,7 @@ Surveyed survey(const Job& job, const std::vector<NodeView>& nodes) {
         "(product, memory)",
         device.resource_name());
   }
+  if (!said || !device.product().empty()) result.gpu_product = found.product;
   if (!said) device.set_product(found.product);
   return result;
 }
@@ -75,7 +77,8 @@ PlanVerdict refuse(const std::string& reason, const std::string& message, bool f
   return {.reason = reason, .message = message, .final = final};
 }
 
-v1alpha1::JobPlan job_plan(const Job& job, const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan) {
+v1alpha1::JobPlan job_plan(const Job& job, const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan,
+                           const std::string& gpu_product) {
   v1alpha1::JobPlan result;
   result.set_job_name(job.key.name);
   result.set_job_uid(job.uid);
@@ -84,6 +87,7 @@ v1alpha1::JobPlan job_plan(const Job& job, const v1alpha1::JobSpec& spec, const 
   *result.mutable_plan() = plan;
   const int per_node = std::max(1, std::min(plan.devices_per_node(), plan.devices()));
   result.set_nodes((plan.devices() + per_node - 1) / per_node);
+  result.set_gpu_product(gpu_product);
   return result;
 }
 
@@ -120,7 +124,7 @@ std::optional<v1alpha1::JobPlan> carried_over(const Job& job, const PlanView& ma
   if (!plan || plan->job_uid() != job.uid) return std::nullopt;
   v1alpha1::JobSpec spec = job.spec;
   spec.mutable_resources()->CopyFrom(plan->spec().resources());
-  return job_plan(job, spec, plan->plan());
+  return job_plan(job, spec, plan->plan(), plan->gpu_product());
 }
 
 }  // namespace
@@ -141,7 +145,7 @@ PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes,
   const Surveyed surveyed = survey(job, nodes);
   if (!surveyed.problem.empty()) return refuse(reasons::kDoesNotFit, surveyed.problem, false);
   const auto answer = planner::plan_job(surveyed.spec, surveyed.facts, planner::default_engine_profile());
-  if (answer) return accept(job_plan(job, surveyed.spec, answer->plan()));
+  if (answer) return accept(job_plan(job, surveyed.spec, answer->plan(), surveyed.gpu_product));
   const bool final = describes_its_devices(job.spec);
   const bool does_not_fit = answer.error().code == ExitCode::kDoesNotFit;
   return refuse(does_not_fit ? reasons::kDoesNotFit : reasons::kInvalidSpec, answer.error().message, final);

@@ -1,7 +1,8 @@
 // Decides the plan of a job: the layout, the number of pods, and everything its agents are told.
 //
-// Devices that the job does not describe are read from the nodes. A plan that was made stands: the layout
-// never changes under a running job, only what users may change meanwhile (time-outs, the failure policy) is
+// Devices that the job does not describe are read from the nodes. Pods are bound to the nodes whose label
+// says the product, whether the job named it or a node did. A plan that was made stands: the layout never
+// changes under a running job, only what users may change meanwhile (time-outs, the failure policy) is
 // carried over. Pure.
 #pragma once
 

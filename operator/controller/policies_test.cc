@@ -1,6 +1,8 @@
 // Tables of cases for the policies that decide alone.
 #include <gmock/gmock.h>
 
+#include "common/json.h"
+#include "operator/controller/children_policy.h"
 #include "operator/controller/conditions.h"
 #include "operator/controller/deadline_policy.h"
 #include "operator/controller/device_survey.h"
@@ -159,6 +161,47 @@ TEST(PlanningPolicy, DevicesComeFromTheNodesThatHaveMost) {
   EXPECT_EQ(verdict.plan->spec().data().path(), "/data/train.bin");
   nodes[1].usable = nodes[2].usable = false;
   EXPECT_EQ(survey_gpus(gpu_job("{}").spec, nodes).product, "NVIDIA-A100-SXM4-40GB");
+}
+
+TEST(PlanningPolicy, TheProductThatANodeSaysIsInThePlanWhoeverNamedIt) {
+  const std::vector<NodeView> nodes{gpu_node("a", "NVIDIA-A100-SXM4-40GB", 8),
+                                    gpu_node("b", "NVIDIA-A100-SXM4-40GB", 8),
+                                    gpu_node("c", "NVIDIA-H100-80GB-HBM3", 8)};
+  const auto bound_to = [](const std::string& device, const std::vector<NodeView>& by) {
+    const PlanVerdict verdict = judge_plan(gpu_job(device), by, {});
+    return verdict.plan ? verdict.plan->gpu_product() : verdict.message;
+  };
+  EXPECT_EQ(bound_to("{}", nodes), "NVIDIA-A100-SXM4-40GB");
+  EXPECT_EQ(bound_to(R"({"product": "H100-80GB"})", nodes), "NVIDIA-H100-80GB-HBM3");
+  EXPECT_EQ(bound_to(R"({"product": "H100-80GB"})", {}), "") << "no node says what it has";
+  EXPECT_EQ(bound_to(R"({"memory": "80Gi"})", nodes), "") << "any product will do";
+}
+
+TEST(PlanningPolicy, TheProductOfAPlanThatWasMadeStands) {
+  const Job named = gpu_job(R"({"product": "H100-80GB"})");
+  const PlanVerdict first = judge_plan(named, {gpu_node("a", "NVIDIA-H100-80GB-HBM3", 8)}, {});
+  ASSERT_TRUE(first.plan) << first.message;
+  const PlanVerdict later = judge_plan(named, {}, PlanView{.plan = to_json(*first.plan)});
+  ASSERT_TRUE(later.plan);
+  EXPECT_EQ(later.plan->gpu_product(), "NVIDIA-H100-80GB-HBM3");
+}
+
+TEST(ChildrenPolicy, PodsGoToTheProductOfThePlanUnlessTheJobSelectsAnother) {
+  const std::vector<NodeView> nodes{gpu_node("a", "NVIDIA-H100-80GB-HBM3", 8)};
+  const auto selected = [&](Job job) {
+    const Snapshot snapshot{.job = job};
+    const auto plan = judge_plan(gpu_job(R"({"product": "H100-80GB"})"), nodes, {}).plan.value();
+    for (const Effect& effect : judge_children(snapshot, plan, settings(), kStart).effects) {
+      const auto* made = std::get_if<CreateChild>(&effect);
+      if (made != nullptr && made->resource.plural == kube::kPods.plural)
+        return kube::text_at(made->object, {"spec", "nodeSelector", labels::kGpuProduct});
+    }
+    return std::string("no pod");
+  };
+  Job job = gpu_job(R"({"product": "H100-80GB"})");
+  EXPECT_EQ(selected(job), "NVIDIA-H100-80GB-HBM3");
+  (*job.spec.mutable_worker()->mutable_node_selector())[labels::kGpuProduct] = "mine";
+  EXPECT_EQ(selected(job), "mine");
 }
 
 TEST(PlanningPolicy, WhatDoesNotFitSaysWhyAndWhetherTheClusterCanHelp) {
