@@ -89,6 +89,14 @@ bool WatchedCaches::wait_until_synced(const CallContext& context) {
                      [&](kube::Informer* i) { return i->wait_until_synced(context); });
 }
 
+std::vector<std::string> WatchedCaches::unsynced() const {
+  std::vector<std::string> plurals;
+  for (const kube::Informer* informer : all_) {
+    if (!informer->synced()) plurals.push_back(informer->path().resource.plural);
+  }
+  return plurals;
+}
+
 Caches WatchedCaches::stores() const {
   return {.jobs = jobs_->store(),
           .pods = pods_->store(),

@@ -25,6 +25,7 @@ class WatchedCaches {
   bool synced() const;
   // False when the time came or a stop was requested before.
   bool wait_until_synced(const CallContext& context);
+  std::vector<std::string> unsynced() const;  // by the plural of their resource
   Caches stores() const;
   std::vector<kube::ObjectKey> job_keys() const;
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 
@@ -37,6 +38,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kFlushEvents = 2s;
 constexpr auto kReleaseLease = 5s;
+constexpr auto kHungReconcile = 5min;  // their calls end long before, see ReconcileOptions::timeout
 constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 10};  // a leader never renews it
 
 Result<kube::ClientConfig> load_config(const OperatorOptions& options) {
@@ -112,12 +114,11 @@ class Operator {
     caches_.start();
     UniqueFd elected(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     std::jthread election([&](const std::stop_token& stop) { take_part(stop, elected.get()); });
-    if (wait_for(signal_fd, elected.get())) {
-      if (Status started = lead(signal_fd); !started) return tl::unexpected(started.error());
-    }
+    const Status led = wait_for(signal_fd, elected.get()) ? lead(signal_fd) : Status();
     log_line(spdlog::level::info, "stopping");
     end_at_once_on_signal(signal_fd);
     stop(election);
+    if (!led) return tl::unexpected(led.error());
     return ExitCode::kDone;
   }
 
@@ -146,11 +147,16 @@ class Operator {
 
   std::optional<HttpReply> answer(std::string_view path) const {
     if (path == "/metrics") return HttpReply{"text/plain; version=0.0.4; charset=utf-8", metrics_.text()};
-    if (path == "/healthz")
-      return elector_.healthy() ? text_reply(true, "ok") : text_reply(false, "the election hangs");
+    if (path == "/healthz") return health();
     if (path == "/readyz")
       return caches_.synced() ? text_reply(true, "ok") : text_reply(false, "the caches are not filled yet");
     return std::nullopt;
+  }
+
+  HttpReply health() const {
+    if (!elector_.healthy()) return text_reply(false, "the election hangs");
+    if (queue_.longest_run() > kHungReconcile) return text_reply(false, "a reconcile hangs");
+    return text_reply(true, "ok");
   }
 
   // Losing the lease is final: whoever has it now acts already.
@@ -163,9 +169,9 @@ class Operator {
     std::_Exit(static_cast<int>(ExitCode::kJobFailed));
   }
 
-  // True: elected. False: a signal came first.
-  static bool wait_for(int signal_fd, int elected_fd) {
-    std::array<pollfd, 2> events{pollfd{signal_fd, POLLIN, 0}, pollfd{elected_fd, POLLIN, 0}};
+  // True: the event came. False: a signal came first.
+  static bool wait_for(int signal_fd, int event_fd) {
+    std::array<pollfd, 2> events{pollfd{signal_fd, POLLIN, 0}, pollfd{event_fd, POLLIN, 0}};
     while (poll(events.data(), events.size(), -1) < 0) {
     }
     return !read_signal(signal_fd);
@@ -187,11 +193,15 @@ class Operator {
       log_line(spdlog::level::info, "reports are taken", {{"port", std::to_string(reports_->port())}});
     }
     start_loop(settings);
-    pollfd signal{signal_fd, POLLIN, 0};
-    while (poll(&signal, 1, -1) < 0) {
-    }
-    read_signal(signal_fd);
-    return {};
+    return wait_for(signal_fd, gave_up_.get()) ? caches_missing() : Status();
+  }
+
+  Status caches_missing() const {
+    return failure(fmt::format(
+        "the caches of {} were not filled within {} s: without them a leader can do nothing; see the "
+        "warnings "
+        "above, and whether this operator may list and watch them (deploy/install.yaml has the rules)",
+        fmt::join(caches_.unsynced(), ", "), options_.cache_sync.count()));
   }
 
   Reconciler::Outside outside_of_the_reconciler() {
@@ -234,7 +244,10 @@ class Operator {
         [this] { return caches_.job_keys(); });
     if (!caches_.synced()) log_line(spdlog::level::info, "waiting for the caches");
     starter_ = std::jthread([this](const std::stop_token& stop) {
-      if (!caches_.wait_until_synced({.stop = stop})) return;
+      if (!caches_.wait_until_synced({.stop = stop, .deadline = clock_.now() + options_.cache_sync})) {
+        if (!stop.stop_requested()) eventfd_write(gave_up_.get(), 1);
+        return;
+      }
       for (const kube::ObjectKey& key : caches_.job_keys()) queue_.add(key, kube::Urgency::kBackground);
       loop_->start();
     });
@@ -281,6 +294,7 @@ class Operator {
   std::unique_ptr<ReportServer> reports_;
   std::unique_ptr<Reconciler> reconciler_;
   std::unique_ptr<kube::ReconcileLoop> loop_;
+  UniqueFd gave_up_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};  // readable: the caches do not fill
   std::jthread starter_;
   std::optional<HttpServer> probes_;
 };

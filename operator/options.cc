@@ -51,6 +51,11 @@ void declare_cluster(CLI::App& app, OperatorOptions& options) {
       ->default_str("2")
       ->check(seconds)
       ->type_name("SECONDS");
+  app.add_option("--cache-sync-seconds", options.cache_sync,
+                 "How long a leader waits for what it watches before it gives up")
+      ->default_str("120")
+      ->check(seconds)
+      ->type_name("SECONDS");
   app.add_option("--workers", options.workers, "Jobs that are looked after at once")
       ->capture_default_str()
       ->check(CLI::Range(1, 64));

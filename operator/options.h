@@ -20,6 +20,7 @@ struct OperatorOptions {
   std::chrono::seconds lease_duration{15};
   std::chrono::seconds renew_deadline{10};
   std::chrono::seconds retry_period{2};
+  std::chrono::seconds cache_sync{120};  // a leader whose caches are not filled by then ends
   std::string worker_image;
   std::string reports_listen = "0.0.0.0:9443";
   std::string reports_address;  // where agents find it; empty: they do not report

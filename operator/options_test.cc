@@ -19,6 +19,7 @@ TEST(Options, AreTheUsualOnesOfControllersUnlessSaidOtherwise) {
   EXPECT_EQ(options.lease_duration, std::chrono::seconds(15));
   EXPECT_EQ(options.renew_deadline, std::chrono::seconds(10));
   EXPECT_EQ(options.retry_period, std::chrono::seconds(2));
+  EXPECT_EQ(options.cache_sync, std::chrono::minutes(2));
   EXPECT_TRUE(options.read_nodes);
   EXPECT_EQ(options.name_space, "");
 }

@@ -38,7 +38,7 @@ std::optional<ObjectKey> QueueCore::take(Clock::TimePoint now) {
   auto& from = background ? background_ : live_;
   live_in_a_row_ = background ? 0 : live_in_a_row_ + 1;
   ObjectKey key = std::move(from.front().key);
-  running_[key] = now - from.front().since;
+  running_[key] = {.since = now, .waited = now - from.front().since};
   from.pop_front();
   queued_.erase(key);
   return key;
@@ -62,6 +62,12 @@ Clock::Duration QueueCore::oldest_wait(Clock::TimePoint now) const {
   Clock::TimePoint oldest = now;
   if (!live_.empty()) oldest = std::min(oldest, live_.front().since);
   if (!background_.empty()) oldest = std::min(oldest, background_.front().since);
+  return now - oldest;
+}
+
+Clock::Duration QueueCore::longest_run(Clock::TimePoint now) const {
+  Clock::TimePoint oldest = now;
+  for (const auto& [key, run] : running_) oldest = std::min(oldest, run.since);
   return now - oldest;
 }
 

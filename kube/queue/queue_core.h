@@ -35,7 +35,9 @@ class QueueCore {
   std::optional<ObjectKey> take(Clock::TimePoint now);
   void done(const ObjectKey& key, Clock::TimePoint now);
   // How long a key that runs had been due before.
-  Clock::Duration waited(const ObjectKey& key) const { return running_.at(key); }
+  Clock::Duration waited(const ObjectKey& key) const { return running_.at(key).waited; }
+  // Of the key that runs longest; zero when none runs.
+  Clock::Duration longest_run(Clock::TimePoint now) const;
   // Comes again after its backoff.
   void retry(const ObjectKey& key, Clock::TimePoint now);
   // It succeeded: the next failure waits as the first.
@@ -53,6 +55,11 @@ class QueueCore {
     Clock::TimePoint since;
   };
 
+  struct Running {
+    Clock::TimePoint since;
+    Clock::Duration waited;  // before
+  };
+
   bool background_is_next() const;
   void promote_due(Clock::TimePoint now);
 
@@ -60,8 +67,8 @@ class QueueCore {
   std::deque<Queued> live_;
   std::deque<Queued> background_;
   std::map<ObjectKey, Urgency> queued_;
-  std::map<ObjectKey, Clock::Duration> running_;  // and how long they waited
-  std::map<ObjectKey, Urgency> again_;            // added while they run
+  std::map<ObjectKey, Running> running_;
+  std::map<ObjectKey, Urgency> again_;  // added while they run
   std::map<ObjectKey, Clock::TimePoint> delayed_;
   std::set<std::pair<Clock::TimePoint, ObjectKey>> delayed_by_time_;
   std::map<ObjectKey, int> failures_;

@@ -96,5 +96,17 @@ TEST(WorkQueue, TellsHowLongTheOldestWaits) {
   EXPECT_EQ(queue.waited(kB), 2s);
 }
 
+TEST(WorkQueue, TellsHowLongTheSlowestRuns) {
+  QueueCore queue;
+  queue.add(kA, Urgency::kLive, kNow);
+  queue.add(kB, Urgency::kLive, kNow);
+  EXPECT_EQ(queue.longest_run(kNow + 1h), 0s) << "none runs";
+  EXPECT_EQ(queue.take(kNow + 1s), kA);
+  EXPECT_EQ(queue.take(kNow + 2s), kB);
+  EXPECT_EQ(queue.longest_run(kNow + 9s), 8s);
+  queue.done(kA, kNow + 9s);
+  EXPECT_EQ(queue.longest_run(kNow + 9s), 7s);
+}
+
 }  // namespace
 }  // namespace caravan::kube

@@ -54,6 +54,11 @@ Clock::Duration WorkQueue::waited(const ObjectKey& key) const {
   return core_.waited(key);
 }
 
+Clock::Duration WorkQueue::longest_run() const {
+  const std::lock_guard guard(mutex_);
+  return core_.longest_run(clock_.now());
+}
+
 std::size_t WorkQueue::depth() const {
   const std::lock_guard guard(mutex_);
   return core_.depth();

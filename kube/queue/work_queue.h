@@ -25,6 +25,8 @@ class WorkQueue {
 
   // Of a taken key: how long it had been due.
   Clock::Duration waited(const ObjectKey& key) const;
+  // Of all taken keys: how long ago the first was.
+  Clock::Duration longest_run() const;
   std::size_t depth() const;
   Clock::Duration oldest_wait() const;
 

@@ -38,6 +38,7 @@ class Informer {
   bool synced() const { return synced_; }
   // False when the time came or a stop was requested before.
   bool wait_until_synced(const CallContext& context);
+  const ResourcePath& path() const { return options_.path; }
   const Store& store() const { return store_; }
   // When the server last told anything, a bookmark included: the age of the cache. For metrics; a quiet
   // server is no fault.

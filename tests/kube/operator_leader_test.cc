@@ -2,10 +2,12 @@
 // made twice, nothing is left out. Who wrote what stands in the API server's audit log.
 #include <fmt/format.h>
 
+#include <boost/json/serialize.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <set>
+#include <sstream>
 
 #include "tests/kube/operator_program.h"
 
@@ -134,6 +136,56 @@ TEST_F(Leaders, LogsLinesOfJsonThatNameTheJob) {
                           kube::text_at(*entry, {"condition"}) == "Planned");
   }
   EXPECT_TRUE(planned);
+}
+
+// An operator of a user who may do all that one must, but for network policies.
+class WithoutARight : public Leaders {
+ protected:
+  WithoutARight() {
+    std::ostringstream text;
+    text << std::ifstream(administrator_).rdbuf();
+    Json config = kube::parse_json(text.str(), administrator_).value();
+    config.as_object()["current-context"] = "user";
+    std::ofstream(kubeconfig_) << boost::json::serialize(config);
+    setenv("KUBECONFIG", kubeconfig_.c_str(), 1);  // of operators: the test's client is there already
+    const auto rule = [](const char* group, JsonArray resources) {
+      return JsonObject{
+          {"apiGroups", JsonArray{group}}, {"resources", std::move(resources)}, {"verbs", JsonArray{"*"}}};
+    };
+    apply("roles", "Role",
+          {{"rules", JsonArray{rule("", {"pods", "services", "configmaps", "serviceaccounts"}),
+                               rule("coordination.k8s.io", {"leases"}), rule(kJobs.group.c_str(), {"*"})}}});
+    const JsonObject role{{"apiGroup", kRbac}, {"kind", "Role"}, {"name", "almost"}};
+    const JsonObject user{{"apiGroup", kRbac}, {"kind", "User"}, {"name", "user"}};
+    apply("rolebindings", "RoleBinding", {{"roleRef", role}, {"subjects", JsonArray{user}}});
+  }
+  ~WithoutARight() override {
+    setenv("KUBECONFIG", administrator_.c_str(), 1);
+    std::filesystem::remove(kubeconfig_);
+  }
+
+ private:
+  static constexpr const char* kRbac = "rbac.authorization.k8s.io";
+
+  void apply(const char* plural, const char* kind, JsonObject fields) {
+    fields["apiVersion"] = std::string(kRbac) + "/v1";
+    fields["kind"] = kind;
+    fields["metadata"] = JsonObject{{"name", "almost"}, {"namespace", server_.name_space()}};
+    const auto applied =
+        client().apply({}, at({.group = kRbac, .version = "v1", .plural = plural}), Json(std::move(fields)));
+    EXPECT_TRUE(applied) << applied.error().message;
+  }
+
+  const std::string administrator_ = std::getenv("KUBECONFIG");
+  const std::filesystem::path kubeconfig_ =
+      std::filesystem::temp_directory_path() / (server_.name_space() + ".kubeconfig");
+};
+
+TEST_F(WithoutARight, ALeaderThatCannotReadWhatItNeedsSaysSoAndGivesTheLeaseBack) {
+  Process program = start_operator(Lease::kUsual, {"--read-nodes", "false", "--cache-sync-seconds", "1"});
+  EXPECT_EQ(program.wait(), (ExitStatus{.exit_code = 1}));
+  EXPECT_THAT(await_log("the caches of networkpolicies were not filled within 1 s", "level"), "error");
+  EXPECT_EQ(holder_of_the_lease(), "");
 }
 
 // A server that may be killed, which is this test's own.

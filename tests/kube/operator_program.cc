@@ -33,7 +33,7 @@ OperatorProgram::~OperatorProgram() {
   std::filesystem::remove(log_);
 }
 
-Process OperatorProgram::start_operator(Lease lease) {
+Process OperatorProgram::start_operator(Lease lease, const std::vector<std::string>& more) {
   const std::string& name_space = server_.name_space();
   std::vector<std::string> arguments{"--kubeconfig",
                                      std::getenv("KUBECONFIG"),
@@ -52,6 +52,7 @@ Process OperatorProgram::start_operator(Lease lease) {
   if (lease == Lease::kShort)
     arguments.insert(arguments.end(),
                      {"--lease-seconds", "4", "--renew-seconds", "3", "--retry-seconds", "1"});
+  arguments.insert(arguments.end(), more.begin(), more.end());
   const UniqueFd log(open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   return Process::spawn({.program = std::string(CARAVAN_BIN_DIR) + "/caravan-operator",
                          .arguments = std::move(arguments),

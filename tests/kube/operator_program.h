@@ -33,7 +33,7 @@ class OperatorProgram : public ::testing::Test {
 
   // kShort: a test need not wait long for the next leader, but a busy machine may cost one its lease.
   enum class Lease { kUsual, kShort };
-  Process start_operator(Lease lease = Lease::kUsual);
+  Process start_operator(Lease lease = Lease::kUsual, const std::vector<std::string>& more = {});
 
   void create_job(const std::string& yaml);
   void set_suspended(bool suspended);
