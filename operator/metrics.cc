@@ -60,9 +60,8 @@ struct Metrics::Series {
   Family<Counter>& counters(const char* name, const char* help) {
     return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
   }
-  Histogram& histogram(const char* name, const char* help, const Labels& labels, Buckets buckets) {
-    return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add(labels,
-                                                                                     std::move(buckets));
+  Histogram& histogram(const char* name, const char* help, const Labels& labels, const Buckets& buckets) {
+    return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add(labels, buckets);
   }
 
   prometheus::Registry registry;

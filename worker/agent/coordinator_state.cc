@@ -301,7 +301,7 @@ Failure CoordinatorState::failure_of_attempt() const {
 RestartDecision CoordinatorState::judge(const Failure& failure) const {
   if (config_.losses_judged_elsewhere && failure.reason == reasons::kPodLost)
     return {.restart = true, .counts = false, .next = "the gang starts again when it is back"};
-  const RestartDecision decision = decide_restart(config_.failure_policy, failure, counted_restarts_, now_);
+  RestartDecision decision = decide_restart(config_.failure_policy, failure, counted_restarts_, now_);
   if (config_.losses_judged_elsewhere && decision.failed_reason == reasons::kMaxRestartsReached)
     return {.restart = true, .next = "it counts against failurePolicy.maxRestarts"};
   return decision;
