@@ -1,20 +1,14 @@
 // The operator dies at each of its writes, before the write leaves or once it has the answer, or the write or
-// its answer is lost: a job that is created, loses a pod, is suspended and resumed, loses the pod of the
-// coordinator, starts again after a failed rank and completes always ends the same.
+// its answer is lost: the job of the scenario always ends the same. tests/kube shows it with a real API
+// server.
 #include <gmock/gmock.h>
 
-#include <set>
-
-#include "common/testing/manual_clock.h"
-#include "operator/controller/conditions.h"
-#include "operator/controller/reconciler.h"
+#include "operator/testing/crash_scenario.h"
 #include "operator/testing/jobs.h"
 #include "operator/testing/model_api.h"
 
 namespace caravan::controller::testing {
 namespace {
-
-using namespace std::chrono_literals;
 
 class NoCredentials final : public kube::Credentials {
  public:
@@ -23,171 +17,65 @@ class NoCredentials final : public kube::Credentials {
   void forget() override {}
 };
 
-// Rounds without a write, after which none comes any more: more than a minute, in which agents say farewell.
-constexpr int kLongQuiet = 5;
-
-// The cluster, its kubelet and its user, in rounds of a second, or longer ones when nothing happens.
-class World {
+class ModelCluster final : public CrashCluster {
  public:
-  explicit World(std::function<Fate(int)> fate) {
-    api_.put("llamatrainingjobs", job_object());
-    api_.fate = std::move(fate);
-    start_operator();
+  ModelCluster() { api_.put(kJobs.plural, job_object()); }
+
+  Clock::WallTime begins_at() override { return kStart; }
+  kube::Transport& transport() override { return api_; }
+  kube::Client client(kube::Transport& through) override {
+    return {through, credentials_, clock_, [] { return 0.0; }, {.retry = {.tries = 1}}, observer_};
+  }
+  Caches new_caches() override {
+    settle();
+    return {jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_};
+  }
+  void settle() override {
+    api_.fill(jobs_, kJobs.plural);
+    api_.fill(pods_, kube::kPods.plural);
+    api_.fill(services_, kServices.plural);
+    api_.fill(config_maps_, kConfigMaps.plural);
+    api_.fill(accounts_, kServiceAccounts.plural);
+    api_.fill(network_policies_, kNetworkPolicies.plural);
   }
 
-  // Until nothing is left to do; what the cluster looks like then.
-  std::string run() {
-    for (int round = 0; round < 200 && !(is_over() && quiet_ > kLongQuiet); ++round) {
-      play();
-      reconcile();
-      check_pods();
-      clock_.advance(quiet_ > 0 ? 20s : 1s);
-    }
-    return describe();
+  kube::Json job() override { return api_.of(kJobs.plural).at("train"); }
+  Objects pods() override { return children(kube::kPods); }
+  Objects children(const kube::Resource& resource) override { return api_.of(resource.plural); }
+  void bind(const std::string& name) override {
+    kube::Json pod = pods().at(name);
+    pod.as_object()["spec"].as_object()["nodeName"] = "machine";
+    api_.put(kube::kPods.plural, pod);
   }
-
-  int writes() const { return api_.writes(); }
-  // The events, in order.
-  const std::vector<std::string>& told() const { return told_; }
+  void mark(const std::string& name, kube::JsonObject status) override {
+    kube::Json pod = pods().at(name);
+    pod.as_object()["status"] = std::move(status);
+    api_.put(kube::kPods.plural, pod);
+  }
+  void set_suspended(bool suspended) override {
+    kube::Json job = this->job();
+    job.as_object()["spec"].as_object()["suspend"] = suspended;
+    job.as_object()["metadata"].as_object()["generation"] = suspended ? 2 : 3;
+    api_.put(kJobs.plural, job);
+  }
 
  private:
-  v1alpha1::JobStatus status() { return read_job_but_spec(api_.of("llamatrainingjobs").at("train")).status; }
-  bool is_over() { return is_finished(status()); }
-
-  void start_operator() {
-    api_.start_sender();
-    reconciler_ = std::make_unique<Reconciler>(
-        Caches{jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_}, client_, clock_,
-        settings(),
-        Reconciler::Outside{
-            .progress = [this](const std::string&) { return progress_; },
-            .forget = [](const std::string&) {},
-            .record = [this](const Job&,
-                             const Note& note) { told_.push_back(note.action + " " + note.reason); },
-            .decided = [](const Snapshot&, const Decision&, Clock::Duration) {},
-            .put_off = [] {}});
-  }
-
-  void reconcile() {
-    api_.fill(jobs_, "llamatrainingjobs");
-    api_.fill(pods_, "pods");
-    api_.fill(services_, "services");
-    api_.fill(config_maps_, "configmaps");
-    api_.fill(accounts_, "serviceaccounts");
-    api_.fill(network_policies_, "networkpolicies");
-    const int before = api_.writes();
-    const auto outcome = reconciler_->reconcile({}, {"team", "train"});
-    quiet_ = api_.writes() == before ? quiet_ + 1 : 0;
-    if (!outcome || api_.sender_died()) start_operator();  // all that it remembered is gone
-  }
-
-  // Pods start in the round after their creation; then the user and fate do their part, once each.
-  void play() {
-    const v1alpha1::JobStatus now = status();
-    const bool all_run = start_pods() == 2;
-    if (is_finished(now)) return;
-    if (all_run && now.attempt() > 0 && progress_.attempt < now.attempt())
-      progress_ = {.attempt = now.attempt()};
-    if (!is_true(now, conditions::kRunning) || !all_run) {
-      if (is_true(now, conditions::kSuspended) && api_.of("pods").empty()) suspend(false);
-      return;
-    }
-    switch (now.attempt()) {
-      case 1:
-        return end_pod("train-1-a1", "Failed", 137);
-      case 2:
-        return suspend(true);
-      case 3:
-        return end_pod("train-0-a3", "Failed", 137);
-      case 4:
-        return fail_rank(4);
-      default:
-        return make_last_step(now.attempt());
-    }
-  }
-
-  void fail_rank(int attempt) {
-    progress_.event.emplace();
-    progress_.event->set_attempt(attempt);
-    progress_.event->set_reason("RankFailed");
-    progress_.event->set_message("rank 1 died first");
-    progress_.event->set_restarting(true);
-    progress_.event->set_counts(true);
-  }
-
-  void make_last_step(int attempt) {
-    v1alpha1::JobStep step;
-    step.set_attempt(attempt);
-    step.set_step(100);
-    step.set_loss(2.5);
-    progress_.step = step;
-    for (const std::string name : {"train-0-a4", "train-1-a3"}) end_pod(name, "Succeeded", 0);
-  }
-
-  int start_pods() {
-    int running = 0;
-    for (auto [name, pod] : ModelApi::Objects(api_.of("pods"))) {
-      if (kube::find(pod, {"status"}) == nullptr) {
-        pod.as_object()["spec"].as_object()["nodeName"] = "machine";
-        pod.as_object()["status"] = kube::JsonObject{{"phase", "Running"}};
-        api_.put("pods", pod);
-      }
-      if (kube::text_at(pod, {"status", "phase"}) == "Running") ++running;
-    }
-    return running;
-  }
-
-  void end_pod(const std::string& name, const char* phase, int code) {
-    const kube::JsonObject ended{{"exitCode", code}, {"finishedAt", to_text(clock_.wall_now())}};
-    kube::Json pod = api_.of("pods").at(name);
-    pod.as_object()["status"] = kube::JsonObject{
-        {"phase", phase},
-        {"containerStatuses",
-         kube::JsonArray{kube::JsonObject{{"state", kube::JsonObject{{"terminated", ended}}}}}}};
-    api_.put("pods", pod);
-  }
-
-  void suspend(bool value) {
-    kube::Json job = api_.of("llamatrainingjobs").at("train");
-    job.as_object()["spec"].as_object()["suspend"] = value;
-    job.as_object()["metadata"].as_object()["generation"] = value ? 2 : 3;
-    api_.put("llamatrainingjobs", job);
-  }
-
-  void check_pods() {
-    std::set<std::string> nodes;
-    for (const auto& [name, pod] : api_.of("pods")) {
-      if (kube::text_at(pod, {"status", "phase"}) == "Failed") continue;
-      const std::string node = kube::text_at(pod, {"metadata", "labels", labels::kNodeIndex});
-      EXPECT_TRUE(nodes.insert(node).second) << "two living pods of node " << node;
-    }
-  }
-
-  std::string describe() {
-    v1alpha1::JobStatus end = status();
-    end.clear_start_time();
-    end.clear_completion_time();
-    end.clear_restart_window_start();
-    end.mutable_progress()->clear_last_update_time();
-    for (auto& condition : *end.mutable_conditions()) condition.clear_last_transition_time();
-    std::string text = text_of(end);
-    for (const char* plural :
-         {"pods", "services", "configmaps", "serviceaccounts", "networkpolicies", "secrets"}) {
-      for (const auto& [name, object] : api_.of(plural)) text += fmt::format("\n{}/{}", plural, name);
-    }
-    return text;
-  }
-
-  caravan::testing::ManualClock clock_;
+  SystemClock clock_;
   NoCredentials credentials_;
   kube::Observer observer_;
   ModelApi api_;
-  kube::Client client_{api_, credentials_, clock_, [] { return 0.0; }, {.retry = {.tries = 1}}, observer_};
   kube::Store jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_;
-  JobProgress progress_;
-  std::vector<std::string> told_;
-  std::unique_ptr<Reconciler> reconciler_;
-  int quiet_ = 0;
+};
+
+struct World {
+  explicit World(std::function<Fate(int)> fate) : scenario(cluster, std::move(fate)) {}
+
+  std::string run() { return scenario.run(); }
+  int writes() const { return scenario.writes(); }
+  const std::vector<std::string>& told() const { return scenario.told(); }
+
+  ModelCluster cluster;
+  CrashScenario scenario;
 };
 
 TEST(Crashes, AnUndisturbedJobCompletesInItsFifthAttempt) {

@@ -1,10 +1,8 @@
 // An API server's objects in memory, behind the client's transport: enough of creation, apply, status and
-// deletion for the operator's own calls. Any write may be lost on its way there or back, or be the last one
-// that its sender lives to make.
+// deletion for the operator's own calls.
 #pragma once
 
 #include <boost/json/serialize.hpp>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -16,37 +14,19 @@
 
 namespace caravan::controller::testing {
 
-// kDiesBefore, kDiesAfter: the sender is gone before the write leaves, or once it has the answer.
-enum class Fate { kDone, kLostBefore, kReplyLost, kDiesBefore, kDiesAfter };
-
 class ModelApi final : public kube::Transport {
  public:
   using Objects = std::map<std::string, kube::Json>;  // by name
 
-  // What happens to the write of that number, from 1.
-  std::function<Fate(int)> fate = [](int) { return Fate::kDone; };
-
   kube::ApiResult<kube::HttpResponse> call(const CallContext&, const kube::HttpRequest& request) override {
     const std::scoped_lock lock(mutex_);
-    if (sender_died_) return kube::api_failure(kube::ErrorKind::kBroken, "nobody is there to send it");
-    if (request.method == "GET") return answer(request);
-    const Fate this_one = fate(++writes_);
-    sender_died_ = this_one == Fate::kDiesBefore || this_one == Fate::kDiesAfter;
-    if (this_one == Fate::kLostBefore || this_one == Fate::kDiesBefore)
-      return kube::api_failure(kube::ErrorKind::kBroken, "lost on the way");
-    auto response = answer(request);
-    if (this_one == Fate::kReplyLost)
-      return kube::api_failure(kube::ErrorKind::kBroken, "the answer was lost");
-    return response;
+    return answer(request);
   }
   kube::ApiResult<std::unique_ptr<kube::HttpStream>> open(const CallContext&,
                                                           const kube::HttpRequest&) override {
     return kube::api_failure(kube::ErrorKind::kUnreachable, "there are no watches here");
   }
 
-  int writes() const { return writes_; }
-  bool sender_died() const { return sender_died_; }
-  void start_sender() { sender_died_ = false; }
   Objects& of(const std::string& plural) { return objects_[plural]; }
   void put(const std::string& plural, kube::Json object) {
     touch(object);
@@ -130,8 +110,6 @@ class ModelApi final : public kube::Transport {
 
   std::mutex mutex_;
   std::map<std::string, Objects> objects_;  // by plural
-  int writes_ = 0;
-  bool sender_died_ = false;
   int uids_ = 0;
   int version_ = 1;
 };

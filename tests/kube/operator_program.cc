@@ -115,26 +115,6 @@ std::vector<std::string> OperatorProgram::children() {
   return names;
 }
 
-void OperatorProgram::bind(const std::string& pod) {
-  const kube::Resource bindings{.group = "", .version = "v1", .plural = "bindings"};
-  const auto bound = client().create(
-      {}, at(bindings),
-      JsonObject{{"apiVersion", "v1"},
-                 {"kind", "Binding"},
-                 {"metadata", JsonObject{{"name", pod}}},
-                 {"target", JsonObject{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", "machine"}}}});
-  ASSERT_TRUE(bound) << bound.error().message;
-}
-
-void OperatorProgram::mark(const std::string& pod, JsonObject status) {
-  const Json intent = JsonObject{{"apiVersion", "v1"},
-                                 {"kind", "Pod"},
-                                 {"metadata", JsonObject{{"name", pod}, {"namespace", server_.name_space()}}},
-                                 {"status", std::move(status)}};
-  const auto marked = client().apply_status({}, at(kube::kPods), intent);
-  ASSERT_TRUE(marked) << marked.error().message;
-}
-
 void OperatorProgram::run(const std::string& pod) {
   bind(pod);
   mark(pod, {{"phase", "Running"}});
@@ -149,11 +129,6 @@ void OperatorProgram::end(const std::string& pod, const char* phase, int exit_co
                                                         {"ready", false},
                                                         {"restartCount", 0},
                                                         {"state", state}}}}});
-}
-
-void OperatorProgram::let_go(const std::string& pod) {
-  const auto gone = client().remove({}, at(kube::kPods), pod, {.grace_period_seconds = 0});
-  ASSERT_TRUE(gone) << gone.error().message;
 }
 
 void OperatorProgram::remove_if_of(const std::string& owner_uid, const kube::Resource& resource,

@@ -13,6 +13,7 @@
 #include "common/process.h"
 #include "operator/api/names.h"
 #include "tests/crd/job_server.h"
+#include "tests/kube/kubelet.h"
 
 namespace caravan::controller::testing {
 
@@ -53,12 +54,12 @@ class OperatorProgram : public ::testing::Test {
   std::vector<std::string> children();
 
   // The scheduler.
-  void bind(const std::string& pod);
+  void bind(const std::string& pod) { kubelet_.bind(pod); }
   // The kubelet.
-  void mark(const std::string& pod, JsonObject status);
+  void mark(const std::string& pod, JsonObject status) { kubelet_.mark(pod, std::move(status)); }
   void run(const std::string& pod);
   void end(const std::string& pod, const char* phase, int exit_code);
-  void let_go(const std::string& pod);
+  void let_go(const std::string& pod) { kubelet_.let_go(pod); }
   // The garbage collector.
   void remove_if_of(const std::string& owner_uid, const kube::Resource& resource, const Json& child);
 
@@ -81,6 +82,7 @@ class OperatorProgram : public ::testing::Test {
 
   SystemClock clock_;
   kube::testing::JobServer server_;
+  kube::testing::Kubelet kubelet_{server_.client(), server_.name_space()};
   std::filesystem::path log_;  // of all operators of the test
 };
 
