@@ -97,6 +97,11 @@ std::vector<std::string> WatchedCaches::unsynced() const {
   return plurals;
 }
 
+bool WatchedCaches::holds_job(const kube::ObjectKey& key, const std::string& uid) const {
+  const kube::ObjectPtr job = jobs_->store().get(key);
+  return job && kube::uid_of(*job) == uid;
+}
+
 Caches WatchedCaches::stores() const {
   return {.jobs = jobs_->store(),
           .pods = pods_->store(),

@@ -27,6 +27,7 @@ class WatchedCaches {
   bool wait_until_synced(const CallContext& context);
   std::vector<std::string> unsynced() const;  // by the plural of their resource
   Caches stores() const;
+  bool holds_job(const kube::ObjectKey& key, const std::string& uid) const;
   std::vector<kube::ObjectKey> job_keys() const;
 
  private:

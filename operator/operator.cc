@@ -99,7 +99,10 @@ class Operator {
                 {.name_space = options.name_space, .read_nodes = options.read_nodes},
                 [this](const kube::ObjectKey& key) { queue_.add(key); }),
         events_(client_, clock_, metrics_, {.controller = kController, .instance = identity_}),
-        board_(clock_, [this](const kube::ObjectKey& key) { queue_.add(key); }),
+        board_(
+            clock_,
+            [this](const Reporter& reporter) { return caches_.holds_job(reporter.job, reporter.job_uid); },
+            [this](const kube::ObjectKey& key) { queue_.add(key); }),
         tokens_(client_, caches_.stores().pods) {
     metrics_.set_sources({.jobs = &caches_.stores().jobs,
                           .accounts = [this] { return ledger_.accounts(clock_.now()); },

@@ -40,10 +40,11 @@ bool add_report(const v1alpha1::JobReport& report, TimePoint now, JobProgress& p
   }
 }
 
-void ProgressBoard::take(const Reporter& reporter, const v1alpha1::JobReport& report) {
+bool ProgressBoard::take(const Reporter& reporter, const v1alpha1::JobReport& report) {
   bool news = false;
   {
     const std::scoped_lock lock(mutex_);
+    if (!is_known_(reporter)) return false;  // asked under the lock: forget() comes after this or before it
     Entry& entry = entries_[reporter.job_uid];
     news = add_report(report, clock_.wall_now(), entry.progress);
     const Clock::TimePoint now = clock_.now();
@@ -53,6 +54,7 @@ void ProgressBoard::take(const Reporter& reporter, const v1alpha1::JobReport& re
     news = news || step_is_due;
   }
   if (news) on_news_(reporter.job);
+  return true;
 }
 
 std::optional<JobProgress> ProgressBoard::progress_of(const std::string& job_uid) const {

@@ -1,4 +1,6 @@
 // What the coordinators of all jobs reported last, by the UID of the job. Safe for any thread.
+//
+// Only jobs that are known are kept, so that a coordinator that outlives its job leaves nothing behind.
 #pragma once
 
 #include <chrono>
@@ -21,11 +23,14 @@ struct Reporter {
 
 class ProgressBoard {
  public:
+  // is_known: false, at the latest, when forget() is called for the job; must not call the board.
   // on_news: a job should be looked at. Steps are news once in 30 s, everything else at once.
-  ProgressBoard(Clock& clock, std::function<void(const kube::ObjectKey&)> on_news)
-      : clock_(clock), on_news_(std::move(on_news)) {}
+  ProgressBoard(Clock& clock, std::function<bool(const Reporter&)> is_known,
+                std::function<void(const kube::ObjectKey&)> on_news)
+      : clock_(clock), is_known_(std::move(is_known)), on_news_(std::move(on_news)) {}
 
-  void take(const Reporter& reporter, const v1alpha1::JobReport& report);
+  // False: refused, since the job is not known.
+  bool take(const Reporter& reporter, const v1alpha1::JobReport& report);
   std::optional<JobProgress> progress_of(const std::string& job_uid) const;
   void forget(const std::string& job_uid);
 
@@ -36,6 +41,7 @@ class ProgressBoard {
   };
 
   Clock& clock_;
+  std::function<bool(const Reporter&)> is_known_;
   std::function<void(const kube::ObjectKey&)> on_news_;
   mutable std::mutex mutex_;
   std::map<std::string, Entry> entries_;

@@ -76,13 +76,21 @@ class Stream final : public grpc::ServerBidiReactor<JobReport, ReportCommand> {
  private:
   void OnReadDone(bool ok) override {
     if (!ok) return Finish(grpc::Status::OK);
-    board_.take(reporter_, report_);
+    const bool is_known = board_.take(reporter_, report_);
+    if (!is_known && !was_known_) return refuse();
+    was_known_ = true;  // one that is gone since never comes back: let its pod have its last words
     if (report_.has_result() && !acknowledged_) {
       acknowledged_ = true;
       command_.set_acknowledge_result(true);
       StartWrite(&command_);
     }
     StartRead(&report_);
+  }
+  // The coordinator comes again and tells all that it told.
+  void refuse() {
+    code_ = "NOT_FOUND";
+    Finish({grpc::StatusCode::NOT_FOUND,
+            fmt::format("job {} is gone, or not known yet", to_string(reporter_.job))});
   }
   void OnDone() override {
     on_handled_(code_, std::chrono::steady_clock::now() - began_);
@@ -97,6 +105,7 @@ class Stream final : public grpc::ServerBidiReactor<JobReport, ReportCommand> {
   JobReport report_;
   ReportCommand command_;
   bool acknowledged_ = false;
+  bool was_known_ = false;
 };
 
 class Server final : public ReportServer, private v1alpha1::JobReports::CallbackService {

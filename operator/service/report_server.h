@@ -2,7 +2,8 @@
 //
 // A stream is authenticated before its first report is read, by a thread of its own so that gRPC's never
 // wait. A result is acknowledged when it is on the board; if this process then dies, the last words of the
-// pod say the same. Errors of start: an address in use or not ours, or bad PEM.
+// pod say the same. A stream for a job that the board does not know ends with NOT_FOUND; when the job goes
+// meanwhile, reports are dropped. Errors of start: an address in use or not ours, or bad PEM.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,7 @@
 // The report service over real TLS on loopback, with the agent's own client at the other end.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <fstream>
 
@@ -82,7 +83,9 @@ class ReportServerTest : public ::testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> ends_;  // of streams
-  ProgressBoard board_{clock_, [this](const kube::ObjectKey&) {
+  std::atomic<bool> job_is_there_ = true;
+  ProgressBoard board_{clock_, [this](const Reporter&) { return job_is_there_.load(); },
+                       [this](const kube::ObjectKey&) {
                          const std::scoped_lock lock(mutex_);
                          changed_.notify_all();
                        }};
@@ -114,6 +117,34 @@ TEST_F(ReportServerTest, AReporterWithTheWrongTokenIsNotHeardUntilItHasTheRightO
   }
   write("token", "secret");
   EXPECT_TRUE(client->wait_for_acknowledgement(kPatience)) << "the token is read again";
+}
+
+TEST_F(ReportServerTest, AJobThatIsDeletedWhileItRunsLeavesNothingOnTheBoard) {
+  serve(authority());
+  const auto client = connect();
+  client->tell(started(1));
+  ASSERT_EQ(wait_for_attempt(1).attempt, 1);
+  job_is_there_ = false;
+  board_.forget("uid");
+  client->tell(started(2));
+  client->tell(completed());
+  EXPECT_TRUE(client->wait_for_acknowledgement(kPatience)) << "its pod ends without waiting for anybody";
+  EXPECT_FALSE(board_.progress_of("uid"));
+}
+
+TEST_F(ReportServerTest, AJobThatIsNotKnownYetIsToldOfAgain) {
+  job_is_there_ = false;
+  serve(authority());
+  const auto client = connect();
+  client->tell(started(1));
+  {
+    std::unique_lock lock(mutex_);
+    ASSERT_TRUE(changed_.wait_for(lock, kPatience, [&] { return !ends_.empty(); }));
+    EXPECT_EQ(ends_.front(), "NOT_FOUND");
+  }
+  EXPECT_FALSE(board_.progress_of("uid"));
+  job_is_there_ = true;
+  EXPECT_EQ(wait_for_attempt(1).attempt, 1);
 }
 
 TEST_F(ReportServerTest, AnOperatorThatComesBackWithANewAuthorityIsToldWhereTheJobStands) {
