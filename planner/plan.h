@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "caravan/v1alpha1/job.pb.h"
 #include "caravan/v1alpha1/plan.pb.h"
 #include "common/result.h"
+#include "planner/device/catalogue.h"
 #include "planner/model/shape.h"
 
 namespace caravan::planner {
@@ -27,6 +29,8 @@ struct DeviceFacts {
   std::optional<int> devices_per_node = {};
   // Of a rank on a CPU: each needs working memory of its own.
   int threads_per_rank = 1;
+  // Of the user's catalogue file; they come before the built-in ones.
+  std::vector<DeviceProduct> own_products = {};
 };
 
 struct PlanOptions {

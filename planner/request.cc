@@ -17,7 +17,7 @@ Result<DevicePool> read_devices(const v1alpha1::Resources& resources, const Devi
   pool.count = resources.devices();
   pool.gpu = resources.device().kind() != v1alpha1::Device::CPU;
   pool.product = resources.device().product();
-  if (pool.gpu) pool.known = find_device(pool.product);
+  if (pool.gpu) pool.known = find_device(pool.product, facts.own_products);
 
   const int usual = pool.gpu ? (pool.known ? pool.known->devices_per_node : 8) : kCpuDevicesPerNode;
   pool.node_size = resources.has_devices_per_node() ? resources.devices_per_node()
@@ -37,7 +37,8 @@ Result<DevicePool> read_devices(const v1alpha1::Resources& resources, const Devi
   if (pool.gpu && !pool.memory_bytes) {
     return bad_input(fmt::format(
         "spec.resources.device: the memory of {} is not known; set product to one of {}, or set memory",
-        pool.product.empty() ? "the GPU" : '"' + pool.product + '"', fmt::join(device_names(), ", ")));
+        pool.product.empty() ? "the GPU" : '"' + pool.product + '"',
+        fmt::join(device_names(facts.own_products), ", ")));
   }
   return pool;
 }

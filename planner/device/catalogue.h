@@ -1,5 +1,7 @@
-// GPU products that the planner knows: memory, dense bf16 peak, links. Vendors' numbers; memory is what CUDA
-// reports.
+// GPU products that the planner knows: memory, speed, links, and how their vendor builds nodes of them.
+//
+// Products of a user's own file (own_devices.h) come before the built-in ones. Nothing is guessed: a product
+// that neither names is not found.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +13,24 @@
 namespace caravan::planner {
 
 struct DeviceProduct {
-  std::string_view name;        // as jobs write it, such as H100-80GB
-  int64_t memory_bytes = 0;     // all that CUDA reports
-  double peak_flops = 0;        // dense bf16, FLOP/s
-  double memory_bandwidth = 0;  // bytes/s
-  double node_bandwidth = 0;    // bytes/s to other devices of the node, one direction
-  double network_bandwidth =
-      0;  // bytes/s of one device to other nodes, one direction, as its vendor builds nodes
+  std::string name;              // as jobs write it, such as H100-80GB
+  int64_t memory_bytes = 0;      // all that the runtime reports
+  double peak_flops = 0;         // dense bf16, FLOP/s: what MFU is a part of
+  double matrix_flops = 0;       // what large bf16 matrix products reach
+  double memory_bandwidth = 0;   // bytes/s
+  double node_bandwidth = 0;     // bytes/s to other devices of the link domain, one direction
+  double network_bandwidth = 0;  // bytes/s of one device to other nodes, one direction
   int devices_per_node = 8;
+  int link_domain = 8;  // devices joined by node_bandwidth; more than a node where racks have a switch
+  std::vector<std::string> labels = {};  // other spellings, such as those of node labels
 };
 
-// By name, or by the value of the node label nvidia.com/gpu.product, such as NVIDIA-H100-80GB-HBM3; case does
-// not matter.
-std::optional<DeviceProduct> find_device(std::string_view product);
+// By name, or by the value of the node labels nvidia.com/gpu.product and amd.com/gpu.product-name, such as
+// NVIDIA-H100-80GB-HBM3; case does not matter.
+std::optional<DeviceProduct> find_device(std::string_view product,
+                                         const std::vector<DeviceProduct>& own = {});
 
-std::vector<std::string> device_names();
+// Each once, the user's own first.
+std::vector<std::string> device_names(const std::vector<DeviceProduct>& own = {});
 
 }  // namespace caravan::planner
