@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/load_devices.h"
 #include "cli/load_job.h"
 #include "cli/load_profile.h"
 #include "common/json.h"
@@ -29,6 +30,7 @@ struct Options {
   std::optional<int> devices;
   std::optional<int> devices_per_node;
   std::string device_product;
+  std::string device_catalogue;
   std::string engine_profile;
   bool all = false;
   std::string output = "table";
@@ -47,12 +49,21 @@ std::vector<std::string> overrides(const Options& options) {
 
 // Ranks on CPUs share this machine evenly. All of its memory counts, not what is free now, so that the answer
 // stays the same.
-planner::DeviceFacts facts_for(const v1alpha1::Resources& resources) {
+planner::DeviceFacts facts_of_machine(const v1alpha1::Resources& resources) {
   planner::DeviceFacts facts;
   if (resources.device().kind() != v1alpha1::Device::CPU) return facts;
   const int ranks = std::max(1, resources.devices());
   facts.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE) / ranks;
   facts.threads_per_rank = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks);
+  return facts;
+}
+
+Result<planner::DeviceFacts> read_facts(const v1alpha1::Resources& resources, const Options& options) {
+  planner::DeviceFacts facts = facts_of_machine(resources);
+  if (options.device_catalogue.empty()) return facts;
+  auto own = load_devices(options.device_catalogue);
+  if (!own) return tl::unexpected(own.error());
+  facts.own_products = *std::move(own);
   return facts;
 }
 
@@ -63,10 +74,12 @@ Result<ExitCode> plan(const Options& options) {
   const auto profile = options.engine_profile.empty() ? planner::default_engine_profile()
                                                       : load_profile(options.engine_profile);
   if (!profile) return tl::unexpected(profile.error());
-
   const v1alpha1::JobSpec& spec = loaded->job.spec();
+  const auto facts = read_facts(spec.resources(), options);
+  if (!facts) return tl::unexpected(facts.error());
+
   const planner::PlanAnswer answer =
-      planner::answer_job(spec, facts_for(spec.resources()), *profile, {.all_candidates = options.all});
+      planner::answer_job(spec, *facts, *profile, {.all_candidates = options.all});
   const bool has_layouts = answer.report.candidates_size() > 0;
   if (options.output == "json" && has_layouts) {
     fmt::print("{}\n", to_json(answer.report, JsonLayout::kIndented));
@@ -91,6 +104,9 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_option("--device-product", options->device_product,
                       fmt::format("Overrule spec.resources.device.product; known are {}",
                                   fmt::join(planner::device_names(), ", ")));
+  command->add_option(
+      "--device-catalogue", options->device_catalogue,
+      "Your own hardware, a YAML file: products that Caravan does not know, or other numbers");
   command->add_option("--engine-profile", options->engine_profile,
                       "Constants of another engine, a YAML file");
   command

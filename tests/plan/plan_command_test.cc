@@ -139,5 +139,37 @@ TEST_F(PlanCommand, AMistakeInAProfileIsNamedWithItsLine) {
   EXPECT_EQ(plan("--engine-profile /nowhere.yaml").exit_code, 2);
 }
 
+TEST_F(PlanCommand, ACatalogueFileBringsHardwareThatNobodyElseKnows) {
+  const std::string catalogue = folder_.write("devices.yaml", R"(devices:
+- name: Z900
+  memory: 96Gi
+  peakTeraflops: "500"
+  memoryGigabytesPerSecond: "4000"
+  nodeGigabytesPerSecond: "200"
+  networkGigabytesPerSecond: "12.5"
+- name: H100-80GB
+  memory: 60Gi
+)");
+  const Outcome own = plan(fmt::format("--device-catalogue '{}' --device-product z900", catalogue));
+  EXPECT_EQ(own.exit_code, 0) << own.err;
+  EXPECT_THAT(own.out, HasSubstr("on 64 Z900 devices"));
+  const Outcome smaller = plan(fmt::format("--device-catalogue '{}' -o json", catalogue));
+  const auto report = from_json<v1alpha1::PlanReport>(smaller.out);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_LT(report->plan().usable_bytes(), int64_t{60} << 30);
+}
+
+TEST_F(PlanCommand, AMistakeInACatalogueIsNamedWithItsLine) {
+  const std::string out_of_bounds =
+      folder_.write("bad.yaml", "devices:\n- name: H100-80GB\n  peakTeraflops: \"-1\"\n");
+  const Outcome outcome = plan(fmt::format("--device-catalogue '{}'", out_of_bounds));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("bad.yaml:3: devices[0].peakTeraflops: "));
+  const std::string lacking = folder_.write("lacking.yaml", "devices:\n- name: Z900\n  memory: 96Gi\n");
+  const Outcome incomplete = plan(fmt::format("--device-catalogue '{}'", lacking));
+  EXPECT_EQ(incomplete.exit_code, 2);
+  EXPECT_THAT(incomplete.err, HasSubstr("lacking.yaml:2: devices[0].peakTeraflops: is needed"));
+}
+
 }  // namespace
 }  // namespace caravan

@@ -1,0 +1,23 @@
+#include "cli/load_message.h"
+
+#include <fmt/format.h>
+
+#include "cli/yaml_reader.h"
+#include "common/schema/loader.h"
+
+namespace caravan::cli {
+
+Result<schema::Node> load_yaml_message(const std::string& path, google::protobuf::Message& message) {
+  auto root = read_yaml_file(path);
+  if (!root) return root;
+  const schema::Findings findings = schema::load_message(*root, message);
+  std::string mistakes;
+  for (const schema::Remark& mistake : findings.mistakes) {
+    mistakes += fmt::format("{}{}:{}: {}: {}", mistakes.empty() ? "" : "\n", path, mistake.line, mistake.path,
+                            mistake.text);
+  }
+  if (!mistakes.empty()) return bad_input(mistakes);
+  return root;
+}
+
+}  // namespace caravan::cli
