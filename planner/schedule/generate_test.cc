@@ -7,8 +7,17 @@
 namespace caravan::planner {
 namespace {
 
+void expect_valid(ScheduleKind kind, int stages, int micro_batches, int chunks) {
+  std::vector<double> promised;
+  for (int stage = 0; stage < stages; ++stage)
+    promised.push_back(promised_peak(kind, stages, micro_batches, stage, chunks));
+  const Status status = validate_schedule(generate_schedule(kind, stages, micro_batches, chunks), promised);
+  EXPECT_TRUE(status) << schedule_name(kind) << " p=" << stages << " m=" << micro_batches << " v=" << chunks
+                      << ": " << status.error().message;
+}
+
 TEST(GenerateSchedule, OneFOneBEqualsTheGoldenList) {
-  const GoldenList golden = golden_lists().front();
+  const GoldenList golden = golden_list("1F1B");
   EXPECT_EQ(generate_schedule(ScheduleKind::OneFOneB, 3, 4), parse_op_lists(golden.stages, golden.shape));
 }
 
@@ -17,22 +26,34 @@ TEST(GenerateSchedule, GPipeRunsAllForwardsFirst) {
   EXPECT_EQ(generate_schedule(ScheduleKind::GPipe, 2, 3), golden);
 }
 
+TEST(GenerateSchedule, InterleavedEqualsTheGoldenList) {
+  const GoldenList golden = golden_list("Interleaved");
+  EXPECT_EQ(generate_schedule(ScheduleKind::Interleaved, 2, 4, 2),
+            parse_op_lists(golden.stages, golden.shape));
+}
+
+TEST(GenerateSchedule, InterleavedStagesAreValidAndHoldNoMoreThanTheyPromise) {
+  for (int stages = 1; stages <= 8; ++stages) {
+    for (int rounds = 1; rounds <= 4; ++rounds) {
+      for (int chunks = 2; chunks <= 4; ++chunks) {
+        expect_valid(ScheduleKind::Interleaved, stages, rounds * stages, chunks);
+      }
+    }
+  }
+}
+
 TEST(GenerateSchedule, EveryScheduleIsValidAndHoldsNoMoreThanItPromises) {
   for (const ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {
     for (int stages = 1; stages <= 9; ++stages) {
       for (int micro_batches = 1; micro_batches <= 20; ++micro_batches) {
-        std::vector<double> promised;
-        for (int s = 0; s < stages; ++s) promised.push_back(promised_peak(kind, stages, micro_batches, s));
-        const Status status = validate_schedule(generate_schedule(kind, stages, micro_batches), promised);
-        EXPECT_TRUE(status) << schedule_name(kind) << " p=" << stages << " m=" << micro_batches << ": "
-                            << status.error().message;
+        expect_valid(kind, stages, micro_batches, 1);
       }
     }
   }
 }
 
 TEST(ScheduleName, IsReadBack) {
-  for (const ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {
+  for (const ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::OneFOneB, ScheduleKind::Interleaved}) {
     EXPECT_EQ(schedule_from_name(schedule_name(kind)), kind);
   }
   EXPECT_EQ(schedule_from_name("1f1b"), std::nullopt);

@@ -1,6 +1,7 @@
 // Op lists that published schedulers produce, as oracles of validator and simulator.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,11 @@ inline std::vector<GoldenList> golden_lists() {
        {"F0a F1a F2a F0b B0b W0b F1b B0a B1b W1b F2b W0a F3a B1a B2b W2b F3b B3b B2a W3b B3a W1a W2a W3a",
         "F0a F0b F1a F1b B0b W0b B0a W0a F2a F2b B1b B1a W1b F3a W1a F3b B2b B2a B3b B3a W2b W3b W2a W3a"}},
   };
+}
+
+inline GoldenList golden_list(const std::string& name) {
+  const auto lists = golden_lists();
+  return *std::ranges::find(lists, name, &GoldenList::name);
 }
 
 }  // namespace caravan::planner

@@ -8,8 +8,10 @@
 namespace caravan::planner {
 namespace {
 
-constexpr std::array<std::pair<ScheduleKind, std::string_view>, 2> kNames = {
-    {{ScheduleKind::GPipe, "GPipe"}, {ScheduleKind::OneFOneB, "1F1B"}}};
+constexpr std::array<std::pair<ScheduleKind, std::string_view>, 3> kNames = {
+    {{ScheduleKind::GPipe, "GPipe"},
+     {ScheduleKind::OneFOneB, "1F1B"},
+     {ScheduleKind::Interleaved, "Interleaved"}}};
 
 char letter(OpType type) {
   switch (type) {

@@ -13,9 +13,9 @@
 
 namespace caravan::planner {
 
-enum class ScheduleKind { GPipe, OneFOneB };
+enum class ScheduleKind { GPipe, OneFOneB, Interleaved };
 
-// "GPipe", "1F1B": the names of the API.
+// "GPipe", "1F1B", "Interleaved": the names of the API.
 std::string_view schedule_name(ScheduleKind kind);
 std::optional<ScheduleKind> schedule_from_name(std::string_view name);
 
@@ -47,14 +47,16 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-// 1 ≤ stages, 1 ≤ micro_batches.
-Schedule generate_schedule(ScheduleKind kind, int stages, int micro_batches);
+// chunks: of a stage; 1 unless the kind is Interleaved, which also needs micro_batches to be a multiple of
+// stages. 1 ≤ stages, 1 ≤ micro_batches.
+Schedule generate_schedule(ScheduleKind kind, int stages, int micro_batches, int chunks = 1);
 
 // The ops of one stage of that schedule.
-std::vector<Op> generate_stage(ScheduleKind kind, int stages, int micro_batches, int stage);
+std::vector<Op> generate_stage(ScheduleKind kind, int stages, int micro_batches, int stage, int chunks = 1);
 
-// Micro-batches of activations that a stage of that schedule promises to hold at most.
-int promised_peak(ScheduleKind kind, int stages, int micro_batches, int stage);
+// Micro-batches of activations that a stage of that schedule promises to hold at most; one of a stage's
+// chunks counts as its share of the stage.
+double promised_peak(ScheduleKind kind, int stages, int micro_batches, int stage, int chunks = 1);
 
 // "F3.1b": type, micro-batch, segment where sequences are cut, letter of the chunk where stages are virtual.
 // A backward of both gradients is "B", as is that of the input alone: the latter has a "W" of its own.

@@ -7,12 +7,10 @@
 #include "planner/memory/stage_shape.h"
 #include "planner/model/flops.h"
 #include "planner/model/parameters.h"
-#include "planner/schedule/simulate.h"
+#include "planner/schedule/makespan.h"
 
 namespace caravan::planner {
 namespace {
-
-constexpr int kSimulatedStages = 128;  // longer pipelines are timed by the closed form
 
 // Work of one micro-batch, forward, on one device.
 struct ForwardWork {
@@ -99,26 +97,6 @@ double transfer_seconds(const PlanRequest& request, const Layout& layout, const 
   return bytes / bandwidth(request, profile, layout.tensor * layout.data, 2);
 }
 
-// The pipeline's time is linear in the micro-batches once it is full, so long steps are extrapolated.
-double pipeline_seconds(const Layout& layout, const std::vector<StageTimes>& times, double transfer,
-                        int64_t count) {
-  const auto makespan = [&](int64_t simulated) {
-    const Schedule schedule =
-        generate_schedule(layout.schedule, layout.pipeline, static_cast<int>(simulated));
-    return simulate(schedule, times, transfer).makespan;
-  };
-  if (layout.pipeline > kSimulatedStages) {
-    const double slowest = std::ranges::max(times, {}, &StageTimes::total).total();
-    return static_cast<double>(count + layout.pipeline - 1) * (slowest + 2 * transfer);
-  }
-  const int64_t full = int64_t{2} * layout.pipeline;
-  const int64_t longer = full + layout.pipeline;
-  if (count <= longer) return makespan(count);
-  const double at_full = makespan(full);
-  const double each = (makespan(longer) - at_full) / static_cast<double>(longer - full);
-  return at_full + each * static_cast<double>(count - full);
-}
-
 double data_traffic_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   if (layout.data == 1) return 0;
   int64_t parameters = 0;
@@ -150,7 +128,8 @@ StepTime predict_step_time(const PlanRequest& request, const Layout& layout, con
     busiest = std::max(busiest, times.back().total());
   }
   const int64_t count = micro_batches(request.training, layout);
-  const double pipeline = pipeline_seconds(layout, times, transfer_seconds(request, layout, profile), count);
+  const double pipeline = makespan(layout.schedule, layout.virtual_stages, times,
+                                   transfer_seconds(request, layout, profile), count);
 
   StepTime result;
   result.bubble_fraction = std::max(0.0, 1 - busiest * static_cast<double>(count) / pipeline);

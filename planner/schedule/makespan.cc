@@ -1,0 +1,148 @@
+#include "planner/schedule/makespan.h"
+
+#include <algorithm>
+#include <array>
+
+namespace caravan::planner {
+namespace {
+
+constexpr int kTimedStages = 256;
+
+double backward(const StageTimes& times) {
+  return times.backward_input + times.backward_weight;
+}
+
+double slowest(const std::vector<StageTimes>& times) {
+  return std::ranges::max(times, {}, &StageTimes::total).total();
+}
+
+// Of one micro-batch that has the pipeline to itself.
+double pass(const std::vector<StageTimes>& times, double transfer) {
+  double seconds = 2 * transfer * static_cast<double>(times.size() - 1);
+  for (const StageTimes& stage : times) seconds += stage.total();
+  return seconds;
+}
+
+// Every stage runs all forwards in the same order: the first micro-batch passes every stage, the others
+// follow at the pace of the slowest one. Backwards likewise.
+double gpipe(const std::vector<StageTimes>& times, double transfer, int64_t micro_batches) {
+  double forward_pace = 0;
+  double backward_pace = 0;
+  for (const StageTimes& stage : times) {
+    forward_pace = std::max(forward_pace, stage.forward);
+    backward_pace = std::max(backward_pace, backward(stage));
+  }
+  return pass(times, transfer) + static_cast<double>(micro_batches - 1) * (forward_pace + backward_pace);
+}
+
+// A number for each stage, those of even and of odd stages next to each other; the ends of the pipeline have
+// neighbours that never keep anybody waiting.
+class ByStage {
+ public:
+  explicit ByStage(int stages) {
+    for (auto& half : halves_) half.assign(static_cast<size_t>(stages) / 2 + 3, 0);
+  }
+
+  // stage: -1 to stages.
+  double* at(int stage) { return &halves_[(stage + 2) % 2][(stage + 2) / 2]; }
+
+ private:
+  std::array<std::vector<double>, 2> halves_;
+};
+
+// 1F1B in waves, as a systolic array: in wave s + 2m stage s runs the forward of micro-batch m, in wave
+// 2m + 2p - 1 - s the backward. What an op waits for was made by its neighbour in the wave before, or
+// earlier by its own stage, so the ops of a wave, all on stages of one parity, do not wait for each other.
+class OneFOneBWaves {
+ public:
+  OneFOneBWaves(const std::vector<StageTimes>& times, double transfer)
+      : stages_(static_cast<int>(times.size())),
+        transfer_(transfer),
+        forward_(stages_),
+        backward_(stages_),
+        forward_end_(stages_),
+        backward_end_(stages_) {
+    for (int stage = 0; stage < stages_; ++stage) {
+      *forward_.at(stage) = times[stage].forward;
+      *backward_.at(stage) = backward(times[stage]);
+    }
+    *forward_end_.at(-1) = *backward_end_.at(stages_) = -transfer;
+  }
+
+  double run(int micro_batches) {
+    const int others = 2 * (micro_batches - 1);
+    for (int wave = 0; wave <= others + 2 * stages_ - 1; ++wave) {
+      // Stages whose micro-batch exists.
+      const int first = std::max(wave % 2, wave - others);
+      advance(first, std::min(wave, stages_ - 1), forward_, forward_end_, backward_end_, -1);
+      const int turn = 2 * stages_ - 1 - wave;
+      const int first_back = std::max((wave + 1) % 2, turn);
+      advance(first_back, std::min(turn + others, stages_ - 1), backward_, backward_end_, forward_end_, +1);
+    }
+    return *backward_end_.at(0);
+  }
+
+ private:
+  // The op of every second stage from first to last: after its neighbour's and its stage's earlier ops.
+  void advance(int first, int last, ByStage& work, ByStage& end, ByStage& end_of_others,
+               int towards_neighbour) {
+    if (first > last) return;
+    const int count = (last - first) / 2 + 1;
+    const double* seconds = work.at(first);
+    const double* other = end_of_others.at(first);
+    const double* neighbour = end.at(first + towards_neighbour);
+    double* own = end.at(first);
+    for (int i = 0; i < count; ++i)
+      own[i] = std::max(std::max(own[i], other[i]), neighbour[i] + transfer_) + seconds[i];
+  }
+
+  int stages_;
+  double transfer_;
+  ByStage forward_;
+  ByStage backward_;
+  ByStage forward_end_;
+  ByStage backward_end_;
+};
+
+double timed(ScheduleKind kind, int chunks, const std::vector<StageTimes>& times, double transfer,
+             int64_t micro_batches) {
+  const auto count = static_cast<int>(micro_batches);
+  if (kind == ScheduleKind::OneFOneB) return OneFOneBWaves(times, transfer).run(count);
+  const auto stages = static_cast<int>(times.size());
+  return simulate(generate_schedule(kind, stages, count, chunks), times, transfer).makespan;
+}
+
+// No stage ends before its own work is done, what fills the pipeline up to it and what empties it again.
+double least(int chunks, const std::vector<StageTimes>& times, double transfer, int64_t micro_batches) {
+  double bound = 0;
+  double around = 0;
+  for (const StageTimes& stage : times) {
+    bound = std::max(bound, around + static_cast<double>(micro_batches) * stage.total());
+    around += stage.total() / chunks + 2 * transfer;
+  }
+  return bound;
+}
+
+double extrapolated(ScheduleKind kind, int chunks, const std::vector<StageTimes>& times, double transfer,
+                    int64_t micro_batches) {
+  const auto round = static_cast<int64_t>(times.size());
+  const double at_two = timed(kind, chunks, times, transfer, 2 * round);
+  const double at_three = timed(kind, chunks, times, transfer, 3 * round);
+  const double rounds = static_cast<double>(micro_batches - 3 * round) / static_cast<double>(round);
+  return at_three + rounds * (at_three - at_two);
+}
+
+}  // namespace
+
+double makespan(ScheduleKind kind, int chunks, const std::vector<StageTimes>& times, double transfer,
+                int64_t micro_batches) {
+  if (kind == ScheduleKind::GPipe) return gpipe(times, transfer, micro_batches);
+  const auto stages = static_cast<int64_t>(times.size());
+  if (stages > kTimedStages)
+    return static_cast<double>(micro_batches + stages - 1) * (slowest(times) + 2 * transfer);
+  if (micro_batches <= 3 * stages) return timed(kind, chunks, times, transfer, micro_batches);
+  return std::max(extrapolated(kind, chunks, times, transfer, micro_batches),
+                  least(chunks, times, transfer, micro_batches));
+}
+
+}  // namespace caravan::planner
