@@ -34,7 +34,7 @@ class Timeline {
         ready_{std::vector<double>(unit_count(schedule), kNotYet),
                std::vector<double>(unit_count(schedule), kNotYet)},
         next_(schedule.stages, 0),
-        first_start_(schedule.stages, kNotYet),
+        ops_(schedule.stages),
         last_end_(schedule.stages, 0) {}
 
   void run() {
@@ -47,7 +47,8 @@ class Timeline {
     }
   }
 
-  double span(int stage) const { return last_end_[stage] - first_start_[stage]; }
+  double span(int stage) const { return last_end_[stage] - ops_[stage].front().start; }
+  std::vector<std::vector<TimedOp>> ops() && { return std::move(ops_); }
   double makespan() const { return *std::ranges::max_element(last_end_); }
 
  private:
@@ -69,7 +70,7 @@ class Timeline {
     const auto start = start_of(stage, op);
     if (!start) return false;
     const double end = *start + share_ * duration(times_[stage], op.type);
-    if (first_start_[stage] == kNotYet) first_start_[stage] = *start;
+    ops_[stage].push_back({.op = op, .start = *start, .end = end});
     last_end_[stage] = end;
     if (op.type != OpType::BackwardWeight) {
       const Product product = op.type == OpType::Forward ? Product::Activation : Product::Gradient;
@@ -86,7 +87,7 @@ class Timeline {
   double share_;
   std::array<std::vector<double>, 2> ready_;  // by Product
   std::vector<size_t> next_;
-  std::vector<double> first_start_;
+  std::vector<std::vector<TimedOp>> ops_;
   std::vector<double> last_end_;
 };
 
@@ -113,6 +114,13 @@ double peak_in_flight(const Schedule& schedule, int stage, double weight_share) 
     peak = std::max(peak, held);
   }
   return peak / (schedule.chunks * schedule.segments);
+}
+
+std::vector<std::vector<TimedOp>> time_ops(const Schedule& schedule, const std::vector<StageTimes>& times,
+                                           double transfer) {
+  Timeline timeline(schedule, times, transfer);
+  timeline.run();
+  return std::move(timeline).ops();
 }
 
 Simulation simulate(const Schedule& schedule, const std::vector<StageTimes>& times, double transfer) {

@@ -29,6 +29,16 @@ struct Simulation {
 // times: one per stage. transfer: from the end of an op to its arrival at a neighbour.
 Simulation simulate(const Schedule& schedule, const std::vector<StageTimes>& times, double transfer = 0);
 
+struct TimedOp {
+  Op op;
+  double start = 0;
+  double end = 0;
+};
+
+// What every stage does when, first op first; the times as above.
+std::vector<std::vector<TimedOp>> time_ops(const Schedule& schedule, const std::vector<StageTimes>& times,
+                                           double transfer = 0);
+
 // Micro-batches of activations that a stage holds at most. weight_share: part of a unit's activations that
 // the weight gradients need, and that stays until they are done.
 double peak_in_flight(const Schedule& schedule, int stage, double weight_share = 1);

@@ -139,5 +139,17 @@ TEST(Simulate, NoOrderOfCostsMakesAScheduleFasterThanItsWork) {
   }
 }
 
+TEST(TimeOps, TellWhenEveryStageDoesWhat) {
+  const auto ops = time_ops(generate_schedule(ScheduleKind::OneFOneB, 2, 1), {{1, 1, 1}, {2, 1, 1}}, 0.5);
+  ASSERT_EQ(ops.size(), 2U);
+  ASSERT_EQ(ops[0].size(), 2U);
+  EXPECT_EQ(ops[0][0].end, 1);
+  EXPECT_EQ(ops[1][0].start, 1.5);
+  EXPECT_EQ(ops[1][1].op.type, OpType::Backward);
+  EXPECT_EQ(ops[1][1].end, 5.5);
+  EXPECT_EQ(ops[0][1].start, 6);
+  EXPECT_EQ(ops[0][1].end, 8);
+}
+
 }  // namespace
 }  // namespace caravan::planner

@@ -84,10 +84,11 @@ StageTimes stage_times(const ForwardSeconds& forward, const Layout& layout, int 
 
 // Bytes/s of one device to the members of a group whose neighbours stand `stride` ranks apart.
 double bandwidth(const PlanRequest& request, const EngineProfile& profile, int stride, int size) {
-  const bool within_node = stride * size <= request.devices.per_node;
   const DeviceProduct& device = *request.devices.known;
-  return within_node ? device.node_bandwidth * profile.node_bandwidth_fraction
-                     : device.network_bandwidth * profile.network_bandwidth_fraction;
+  const bool rack_switch = device.link_domain > device.devices_per_node;
+  const int joined = rack_switch ? device.link_domain : request.devices.per_node;
+  return stride * size <= joined ? device.node_bandwidth * profile.node_bandwidth_fraction
+                                 : device.network_bandwidth * profile.network_bandwidth_fraction;
 }
 
 double transfer_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
@@ -119,17 +120,21 @@ double optimizer_seconds(const PlanRequest& request, const Layout& layout, const
 
 }  // namespace
 
-StepTime predict_step_time(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+PipelineTimes predict_pipeline_times(const PlanRequest& request, const Layout& layout,
+                                     const EngineProfile& profile) {
   const ForwardSeconds forward = forward_seconds(request, layout, profile);
-  std::vector<StageTimes> times;
-  double busiest = 0;
-  for (int stage = 0; stage < layout.pipeline; ++stage) {
-    times.push_back(stage_times(forward, layout, stage));
-    busiest = std::max(busiest, times.back().total());
-  }
+  PipelineTimes times{.stages = {}, .transfer = transfer_seconds(request, layout, profile)};
+  for (int stage = 0; stage < layout.pipeline; ++stage)
+    times.stages.push_back(stage_times(forward, layout, stage));
+  return times;
+}
+
+StepTime predict_step_time(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+  const PipelineTimes times = predict_pipeline_times(request, layout, profile);
+  const double busiest = std::ranges::max(times.stages, {}, &StageTimes::total).total();
   const int64_t count = micro_batches(request.training, layout);
-  const double pipeline = makespan(layout.schedule, layout.virtual_stages, times,
-                                   transfer_seconds(request, layout, profile), count);
+  const double pipeline =
+      makespan(layout.schedule, layout.virtual_stages, times.stages, times.transfer, count);
 
   StepTime result;
   result.bubble_fraction = std::max(0.0, 1 - busiest * static_cast<double>(count) / pipeline);

@@ -7,10 +7,12 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "planner/engine_profile.h"
 #include "planner/layout.h"
 #include "planner/request.h"
+#include "planner/schedule/simulate.h"
 
 namespace caravan::planner {
 
@@ -22,6 +24,15 @@ struct StepTime {
   std::optional<double> mfu_causal;
   std::optional<double> hfu;
 };
+
+struct PipelineTimes {
+  std::vector<StageTimes> stages;  // of one micro-batch
+  double transfer = 0;             // of one micro-batch's activations between neighbours
+};
+
+// Seconds; where the device's speed is unknown, proportions.
+PipelineTimes predict_pipeline_times(const PlanRequest& request, const Layout& layout,
+                                     const EngineProfile& profile);
 
 StepTime predict_step_time(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
 
