@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "common/decimal.h"
 #include "common/json.h"
 #include "common/quantity.h"
@@ -18,6 +21,15 @@ class FieldReader {
     return take(field, parse_quantity(text), int64_t{0});
   }
 
+  std::optional<double> decimal_if_given(const char* field, const std::string& text) {
+    if (text.empty()) return std::nullopt;
+    return decimal(field, text);
+  }
+
+  void refuse(std::string message) {
+    if (status_) status_ = bad_input(std::move(message));
+  }
+
   Status status() const { return status_; }
 
  private:
@@ -31,12 +43,39 @@ class FieldReader {
   Status status_;
 };
 
+std::optional<ActivationCoefficients> read_activations(const v1alpha1::EngineProfile& message,
+                                                       FieldReader& read) {
+  const std::pair<const char*, const std::string&> fields[] = {
+      {"layerReplicatedBytes", message.layer_replicated_bytes()},
+      {"layerHiddenBytes", message.layer_hidden_bytes()},
+      {"layerFfnBytes", message.layer_ffn_bytes()},
+      {"logitsBytes", message.logits_bytes()}};
+  const auto missing = [](const auto& field) { return field.second.empty(); };
+  if (std::ranges::all_of(fields, missing)) return std::nullopt;
+  for (const auto& field : fields) {
+    if (missing(field))
+      read.refuse(fmt::format("{}: needed where another coefficient of activations is given", field.first));
+  }
+  return ActivationCoefficients{
+      .replicated = read.decimal("layerReplicatedBytes", message.layer_replicated_bytes()),
+      .hidden = read.decimal("layerHiddenBytes", message.layer_hidden_bytes()),
+      .ffn = read.decimal("layerFfnBytes", message.layer_ffn_bytes()),
+      .logits = read.decimal("logitsBytes", message.logits_bytes()),
+      .gathered_logits =
+          read.decimal_if_given("gatheredLogitsBytes", message.gathered_logits_bytes()).value_or(0),
+      .logits_sharded = !message.has_logits_sharded() || message.logits_sharded()};
+}
+
 }  // namespace
 
 Result<EngineProfile> read_engine_profile(const v1alpha1::EngineProfile& message) {
   FieldReader read;
   const EngineProfile profile{
       .name = message.name(),
+      .uneven_stages = !message.has_uneven_stages() || message.uneven_stages(),
+      .max_virtual_stages = message.has_max_virtual_stages() ? message.max_virtual_stages() : 1,
+      .max_zero_stage = message.has_max_zero_stage() ? message.max_zero_stage() : 1,
+      .activations = read_activations(message, read),
       .gradient_bytes = message.gradient_bytes(),
       .master_bytes = message.master_bytes(),
       .moment_bytes = message.moment_bytes(),
@@ -54,6 +93,8 @@ Result<EngineProfile> read_engine_profile(const v1alpha1::EngineProfile& message
           read.decimal("networkBandwidthFraction", message.network_bandwidth_fraction()),
       .data_overlap = read.decimal("dataOverlap", message.data_overlap()),
       .overrule_gain = read.decimal("overruleGain", message.overrule_gain()),
+      .step_time_error = read.decimal_if_given("stepTimeError", message.step_time_error()),
+      .memory_error = read.decimal_if_given("memoryError", message.memory_error()),
   };
   if (Status status = read.status(); !status) return tl::unexpected(status.error());
   return profile;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "caravan/v1alpha1/profile.pb.h"
@@ -13,8 +14,23 @@
 
 namespace caravan::planner {
 
+// Bytes that an engine keeps of one token; see profile.proto.
+struct ActivationCoefficients {
+  double replicated = 0;       // of a layer, by hidden element; divided by tensor with sequence parallelism
+  double hidden = 0;           // of a layer, by hidden element; divided by tensor
+  double ffn = 0;              // of a layer, by element of the feed-forward layer; divided by tensor
+  double logits = 0;           // by entry of the vocabulary
+  double gathered_logits = 0;  // with tensor parallelism; divided by tensor
+  bool logits_sharded = true;
+};
+
 struct EngineProfile {
   std::string name;
+  bool uneven_stages = true;  // layers may be spread over stages other than evenly
+  int max_virtual_stages = 1;
+  int max_zero_stage = 1;
+  // Absent: what our own trainer allocates (planner/memory/block_table.h).
+  std::optional<ActivationCoefficients> activations;
   int gradient_bytes = 0;
   int master_bytes = 0;  // of the copy that stands beside bf16 storage
   int moment_bytes = 0;  // of both moments
@@ -22,7 +38,7 @@ struct EngineProfile {
   int64_t gpu_communication_group_bytes = 0;
   double gpu_fragmentation = 0;
   double memory_margin = 0;
-  double gemm_efficiency = 1;
+  double gemm_efficiency = 1;  // of what the device's large products reach
   double gemm_half_size = 0;
   double attention_efficiency = 1;
   double layer_memory_passes = 0;
@@ -31,6 +47,8 @@ struct EngineProfile {
   double network_bandwidth_fraction = 1;
   double data_overlap = 0;
   double overrule_gain = 0;
+  std::optional<double> step_time_error;  // mean absolute, as a part; absent where nobody measured it
+  std::optional<double> memory_error;
 };
 
 Result<EngineProfile> read_engine_profile(const v1alpha1::EngineProfile& message);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/json.h"
+
 namespace caravan::planner {
 namespace {
 
@@ -24,6 +26,21 @@ TEST(EngineProfile, NamesTheFieldThatCannotBeRead) {
   ASSERT_FALSE(profile);
   EXPECT_EQ(profile.error().code, ExitCode::kBadInput);
   EXPECT_EQ(profile.error().message.rfind("gpuCommunicationGroup: ", 0), 0U) << profile.error().message;
+}
+
+TEST(EngineProfile, OurTrainerHasATableInsteadOfCoefficients) {
+  const EngineProfile profile = default_engine_profile();
+  EXPECT_FALSE(profile.activations);
+  EXPECT_EQ(profile.max_virtual_stages, 1);
+  EXPECT_EQ(profile.max_zero_stage, 1);
+  EXPECT_TRUE(profile.uneven_stages);
+}
+
+TEST(EngineProfile, CoefficientsComeTogether) {
+  auto message = from_json<v1alpha1::EngineProfile>(R"({"name": "half", "layerHiddenBytes": "12"})").value();
+  const auto profile = read_engine_profile(message);
+  ASSERT_FALSE(profile);
+  EXPECT_EQ(profile.error().message.rfind("layerReplicatedBytes: ", 0), 0U) << profile.error().message;
 }
 
 }  // namespace

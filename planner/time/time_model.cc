@@ -64,12 +64,12 @@ ForwardSeconds forward_seconds(const PlanRequest& request, const Layout& layout,
   const double share = static_cast<double>(layout.tensor - 1) / layout.tensor;
   // Two all-reduces, or as many bytes in all-gathers and reduce-scatters.
   const double traffic_bytes = 2 * 2 * share * work.activation_bytes;
-  return {.layer = work.layer_flops / (device->peak_flops * efficiency) +
+  return {.layer = work.layer_flops / (device->matrix_flops * efficiency) +
                    work.attention_flops / (device->peak_flops * profile.attention_efficiency) +
                    profile.layer_memory_passes * work.layer_bytes / device->memory_bandwidth +
                    profile.layer_overhead_seconds,
           .layer_traffic = traffic_bytes / (device->node_bandwidth * profile.node_bandwidth_fraction),
-          .head = work.head_flops / (device->peak_flops * efficiency)};
+          .head = work.head_flops / (device->matrix_flops * efficiency)};
 }
 
 StageTimes stage_times(const ForwardSeconds& forward, const Layout& layout, int stage) {
