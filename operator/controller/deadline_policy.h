@@ -1,4 +1,5 @@
-// Decides whether a job has run longer than activeDeadlineSeconds, restarts included. Pure.
+// Decides whether a job has run longer than activeDeadlineSeconds since its startTime, restarts included; a
+// job that waits for its first plan or is suspended does not run. Pure.
 #pragma once
 
 #include <optional>

@@ -57,8 +57,7 @@ class Decider {
     announce_steps(job().spec, status());
     const bool planned = plan();
     if (is_finished(status()) || end_by_result()) return;
-    if (suspend() || !planned) return;
-    if (end_by_deadline()) return;
+    if (suspend() || end_by_deadline() || !planned) return;
     if (restart_as_told() || replace_losses()) return;
     make_children();
     show_pods();

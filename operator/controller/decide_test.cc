@@ -258,6 +258,24 @@ TEST(Decide, AJobOverItsDeadlineFailsAndItsPodsGo) {
   EXPECT_THAT(effects_of(decision), ElementsAre("delete train-0-a1", "delete train-1-a1"));
 }
 
+TEST(Decide, AJobThatRanAndCannotBePlannedNowMeetsItsDeadlineToo) {
+  Snapshot snapshot = running_job(R"(, "activeDeadlineSeconds": 60)");
+  snapshot.job.spec.mutable_scheduling()->mutable_gang()->set_provider(v1alpha1::Gang::Kueue);
+  const Decision before = decide_at(snapshot, kStart + 20s);
+  EXPECT_EQ(condition(before, conditions::kPlanned).status(), "False");
+  EXPECT_EQ(before.look_again, 40s);
+  const Decision over = decide_at(snapshot, kStart + 60s);
+  EXPECT_EQ(condition(over, conditions::kFailed).reason(), reasons::kDeadlineExceeded);
+  EXPECT_THAT(effects_of(over), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+}
+
+TEST(Decide, AJobThatWaitsToBePlannedHasNotRun) {
+  Snapshot snapshot = new_job(R"(, "activeDeadlineSeconds": 60)");
+  snapshot.job.spec.mutable_scheduling()->mutable_gang()->set_provider(v1alpha1::Gang::Kueue);
+  snapshot.job.status = decide_at(snapshot).status;
+  EXPECT_FALSE(is_finished(decide_at(snapshot, kStart + 1000s).status));
+}
+
 TEST(Decide, AFinishedJobIsDeletedWhenItsTimeIsOver) {
   Snapshot snapshot = running_job(R"(, "ttlSecondsAfterFinished": 100)");
   snapshot.pods[0] = ended_pod(0, 0, kStart);
