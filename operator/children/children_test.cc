@@ -38,10 +38,8 @@ TEST(Children, AreAsTheGoldenFilesShow) {
   expect_golden("service_account.json", account_intent(plain));
   expect_golden("network_policy.json", network_policy_intent(plain, settings()));
   expect_golden("plan.json", plan_intent(plain, "{}", settings()));
-  expect_golden(
-      "pod_0.json",
-      pod_intent(plain, plan_of(plain),
-                 {.node = 0, .attempt = 3, .restarts = 2, .elapsed = std::chrono::seconds(90)}, settings()));
+  expect_golden("pod_0.json",
+                pod_intent(plain, plan_of(plain), {.node = 0, .attempt = 3, .restarts = 2}, settings()));
   const Job rich = job(R"(, "worker": {"image": "registry.example/own:2", "imagePullPolicy": "Always",
       "env": [{"name": "MY_FLAG", "value": "1"}, {"name": "CARAVAN_JOB_UID", "value": "forged"}],
       "resources": {"cpu": "4", "memory": "16Gi"}, "nodeSelector": {"pool": "train"},

@@ -81,7 +81,6 @@ JsonArray arguments(const Job& job, const v1alpha1::JobPlan& plan, const PodRequ
   add("--listen", fmt::format("[::]:{}", kCoordinatorPort));
   add("--restarts", std::to_string(request.restarts));
   all.push_back("--losses-judged-elsewhere");
-  add("--elapsed-seconds", std::to_string(request.elapsed.count()));
   add("--result-file", "/dev/termination-log");
   if (!reports_to_operator(settings, request.node)) return all;
   add("--reports", settings.reports_address);

@@ -4,7 +4,6 @@
 // arguments, so that a pod never changes after its creation.
 #pragma once
 
-#include <chrono>
 #include <string>
 
 #include "caravan/v1alpha1/plan.pb.h"
@@ -16,8 +15,7 @@ namespace caravan::controller {
 struct PodRequest {
   int node = 0;
   int attempt = 1;
-  int restarts = 0;  // that count, so far
-  std::chrono::seconds elapsed{0};
+  int restarts = 0;                // that count, so far
   std::string product_label = {};  // the GPUs that the plan was made for; empty: any node
 };
 

@@ -106,13 +106,10 @@ class Children {
   }
 
   kube::Json new_pod(int node) const {
-    const auto start = to_time(job_.status.start_time());
-    const PodRequest request{
-        .node = node,
-        .attempt = attempt(),
-        .restarts = used_restarts(job_.spec.failure_policy(), job_.status, now_),
-        .elapsed = start ? std::chrono::floor<std::chrono::seconds>(now_ - *start) : std::chrono::seconds(0),
-        .product_label = plan_.gpu_product()};
+    const PodRequest request{.node = node,
+                             .attempt = attempt(),
+                             .restarts = used_restarts(job_.spec.failure_policy(), job_.status, now_),
+                             .product_label = plan_.gpu_product()};
     return pod_intent(job_, plan_, request, settings_);
   }
 
