@@ -106,6 +106,7 @@ class Decider {
       if (!snapshot_.progress) snapshot_.progress.emplace();
       snapshot_.progress->step = verdict.last_step;
     }
+    if (verdict.restarts > status().restarts()) status().set_restarts(verdict.restarts);
     switch (verdict.end) {
       case EndVerdict::End::kNone:
         return false;

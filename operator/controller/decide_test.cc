@@ -217,6 +217,16 @@ TEST(Decide, AnEndWithoutAReportShowsTheLastStepFromThePodsLastWords) {
   EXPECT_EQ(decision.status.progress().loss(), "2.5");
 }
 
+TEST(Decide, RestartsThatNobodyToldOfStandInTheResult) {
+  Snapshot snapshot = running_job();
+  snapshot.progress.reset();
+  snapshot.pods[0] = ended_pod(0, 0, kStart);
+  snapshot.pods[0].last_words = R"({"result": "Complete", "restarts": 2})";
+  EXPECT_EQ(decide_at(snapshot).status.restarts(), 2);
+  snapshot.job.status.set_restarts(3);
+  EXPECT_EQ(decide_at(snapshot).status.restarts(), 3) << "some were before this coordinator, and not counted";
+}
+
 TEST(Decide, APodThatIsDoneBeforeTheOthersStillCountsAsPlaced) {
   Snapshot snapshot = running_job();
   snapshot.pods[1] = ended_pod(1, 0, kStart);

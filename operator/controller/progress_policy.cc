@@ -28,6 +28,7 @@ EndVerdict end_of(const v1alpha1::JobResult& result) {
   if (result.result() == "Failed")
     verdict = {.end = End::kFailed, .reason = result.reason(), .message = result.message()};
   if (result.has_last_step()) verdict.last_step = result.last_step();
+  verdict.restarts = result.restarts();
   return verdict;  // interrupted: its pods end, which is a loss
 }
 

@@ -18,6 +18,7 @@ struct EndVerdict {
   std::string reason = {};
   std::string message = {};
   std::optional<v1alpha1::JobStep> last_step = {};  // when the last words of a pod tell of it
+  int restarts = 0;                                 // at least so many, of which not all may have been told
 };
 
 EndVerdict judge_end(const std::optional<JobProgress>& progress, const std::vector<PodView>& pods);
