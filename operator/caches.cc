@@ -33,12 +33,18 @@ bool is_unplanned(const kube::Json& job) {
 }  // namespace
 
 WatchedCaches::WatchedCaches(kube::Client& client, Clock& clock, kube::Observer& observer,
-                             const Options& options, Enqueue enqueue)
-    : client_(client), clock_(clock), observer_(observer), options_(options), enqueue_(std::move(enqueue)) {
+                             const Options& options, Enqueue enqueue, Forget forget)
+    : client_(client),
+      clock_(clock),
+      observer_(observer),
+      options_(options),
+      enqueue_(std::move(enqueue)),
+      forget_(std::move(forget)) {
   jobs_ = std::make_unique<kube::Informer>(
       client_, clock_, kube::system_random(), observer_,
       kube::InformerOptions{.path = {.resource = kJobs, .name_space = options_.name_space}},
       [this](const kube::Change& change) {
+        if (!change.after) forget_(kube::uid_of(*change.before));
         if (is_more_than_status(change))
           enqueue_(kube::key_of(change.after ? *change.after : *change.before));
       });

@@ -17,9 +17,11 @@ class WatchedCaches {
     bool read_nodes = true;
   };
   using Enqueue = std::function<void(const kube::ObjectKey& job)>;
+  using Forget = std::function<void(const std::string& job_uid)>;
 
+  // forget: called for each job that is gone, also for one that nobody has looked at yet.
   WatchedCaches(kube::Client& client, Clock& clock, kube::Observer& observer, const Options& options,
-                Enqueue enqueue);
+                Enqueue enqueue, Forget forget);
 
   void start();
   bool synced() const;
@@ -39,6 +41,7 @@ class WatchedCaches {
   kube::Observer& observer_;
   Options options_;
   Enqueue enqueue_;
+  Forget forget_;
   kube::Store no_nodes_;
   std::unique_ptr<kube::Informer> jobs_;
   std::unique_ptr<kube::Informer> pods_;

@@ -103,6 +103,11 @@ class Operator {
             clock_,
             [this](const Reporter& reporter) { return caches_.holds_job(reporter.job, reporter.job_uid); },
             [this](const kube::ObjectKey& key) { queue_.add(key); }),
+        caches_(
+            reader_, clock_, metrics_, {.name_space = options.name_space, .read_nodes = options.read_nodes},
+            [this](const kube::ObjectKey& key) { queue_.add(key); },
+            [this](const std::string& uid) { board_.forget(uid); }),
+        events_(client_, clock_, metrics_, {.controller = kController, .instance = identity_}),
         tokens_(client_, caches_.stores().pods) {
     metrics_.set_sources({.jobs = &caches_.stores().jobs,
                           .accounts = [this] { return ledger_.accounts(clock_.now()); },
@@ -209,11 +214,7 @@ class Operator {
 
   Reconciler::Outside outside_of_the_reconciler() {
     return {.progress = [this](const std::string& uid) { return board_.progress_of(uid); },
-            .forget =
-                [this](const std::string& uid) {
-                  board_.forget(uid);
-                  ledger_.forget(uid);
-                },
+            .forget = [this](const std::string& uid) { ledger_.forget(uid); },
             .record = [this](const Job& job, const Note& note) { tell(job, note); },
             .decided =
                 [this](const Snapshot& snapshot, const Decision& decision, Clock::Duration took) {
@@ -290,9 +291,9 @@ class Operator {
   kube::Elector elector_;
   kube::Client client_;  // writes with the lease only
   kube::WorkQueue queue_;
+  ProgressBoard board_;
   WatchedCaches caches_;
   kube::EventRecorder events_;
-  ProgressBoard board_;
   TokenCheck tokens_;
   std::unique_ptr<ReportServer> reports_;
   std::unique_ptr<Reconciler> reconciler_;

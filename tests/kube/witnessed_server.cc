@@ -93,9 +93,10 @@ kube::Client WitnessedServer::client(kube::Transport& through) {
 
 Caches WitnessedServer::new_caches() {
   caches_.reset();
-  caches_.emplace(client_, server_.clock, server_.observer,
-                  WatchedCaches::Options{.name_space = name_space_, .read_nodes = false},
-                  [](const kube::ObjectKey&) {});
+  caches_.emplace(
+      client_, server_.clock, server_.observer,
+      WatchedCaches::Options{.name_space = name_space_, .read_nodes = false}, [](const kube::ObjectKey&) {},
+      [](const std::string&) {});
   caches_->start();
   EXPECT_TRUE(caches_->wait_until_synced({.deadline = server_.clock.now() + kPatience}));
   return caches_->stores();

@@ -1,0 +1,69 @@
+// The operator's caches of a real API server.
+#include "operator/caches.h"
+
+#include <gmock/gmock.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "operator/testing/jobs.h"
+#include "tests/crd/job_server.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kPatience = 60s;
+
+class WatchedCachesTest : public ::testing::Test {
+ protected:
+  kube::Json create_job() {
+    kube::Json job = job_object();
+    job.as_object()["metadata"] = kube::JsonObject{{"name", "train"}};
+    auto created = server_.client().create({}, server_.jobs(), job);
+    if (!created) ADD_FAILURE() << created.error().message;
+    return created.value_or(kube::Json());
+  }
+  void delete_job(const std::string& uid) {
+    EXPECT_TRUE(server_.client().remove({}, server_.jobs(), "train", {.uid = uid}));
+  }
+  void fill_caches() {
+    caches_.start();
+    ASSERT_TRUE(caches_.wait_until_synced({.deadline = clock_.now() + kPatience}));
+  }
+  std::string forgotten() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kPatience, [this] { return !forgotten_.empty(); });
+    return forgotten_;
+  }
+
+  SystemClock clock_;
+  kube::Observer observer_;
+  kube::testing::JobServer server_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string forgotten_;
+  WatchedCaches caches_{server_.client(),
+                        clock_,
+                        observer_,
+                        {.name_space = server_.name_space(), .read_nodes = false},
+                        [](const kube::ObjectKey&) {},
+                        [this](const std::string& uid) {
+                          const std::scoped_lock lock(mutex_);
+                          forgotten_ = uid;
+                          changed_.notify_all();
+                        }};
+};
+
+TEST_F(WatchedCachesTest, ForgetAJobThatIsDeletedBeforeAnybodyLooksAtIt) {
+  const std::string uid = kube::uid_of(create_job());
+  fill_caches();
+  EXPECT_TRUE(caches_.holds_job({server_.name_space(), "train"}, uid));
+  delete_job(uid);
+  EXPECT_EQ(forgotten(), uid);
+  EXPECT_FALSE(caches_.holds_job({server_.name_space(), "train"}, uid));
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing
