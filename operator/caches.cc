@@ -103,6 +103,17 @@ std::vector<std::string> WatchedCaches::unsynced() const {
   return plurals;
 }
 
+std::vector<CacheState> WatchedCaches::states() const {
+  std::vector<CacheState> states;
+  for (const kube::Informer* informer : all_) {
+    if (!informer->synced()) continue;
+    states.push_back({.plural = informer->path().resource.plural,
+                      .resource_version = informer->store().resource_version(),
+                      .age = clock_.now() - informer->heard_at()});
+  }
+  return states;
+}
+
 bool WatchedCaches::holds_job(const kube::ObjectKey& key, const std::string& uid) const {
   const kube::ObjectPtr job = jobs_->store().get(key);
   return job && kube::uid_of(*job) == uid;

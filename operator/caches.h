@@ -10,6 +10,13 @@
 
 namespace caravan::controller {
 
+// How far the copy of one resource is.
+struct CacheState {
+  std::string plural;
+  std::string resource_version;
+  Clock::Duration age;  // since the server last told anything of it
+};
+
 class WatchedCaches {
  public:
   struct Options {
@@ -28,6 +35,7 @@ class WatchedCaches {
   // False when the time came or a stop was requested before.
   bool wait_until_synced(const CallContext& context);
   std::vector<std::string> unsynced() const;  // by the plural of their resource
+  std::vector<CacheState> states() const;     // of those that are filled
   Caches stores() const;
   bool holds_job(const kube::ObjectKey& key, const std::string& uid) const;
   std::vector<kube::ObjectKey> job_keys() const;

@@ -6,6 +6,7 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <cstdlib>
 #include <mutex>
 
 #include "operator/job_series.h"
@@ -52,6 +53,19 @@ Buckets long_times() {
 
 double seconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();
+}
+
+void add_cache_families(const std::vector<CacheState>& caches, std::vector<MetricFamily>& families) {
+  MetricFamily versions =
+      gauge_family("caravan_cache_resource_version", "Changes up to this resourceVersion are seen");
+  MetricFamily ages =
+      gauge_family("caravan_cache_age_seconds", "Since the API server last told a cache anything");
+  for (const CacheState& cache : caches) {
+    add_gauge(versions, std::strtod(cache.resource_version.c_str(), nullptr), {{"resource", cache.plural}});
+    add_gauge(ages, seconds(cache.age), {{"resource", cache.plural}});
+  }
+  families.push_back(std::move(versions));
+  families.push_back(std::move(ages));
 }
 
 }  // namespace
@@ -181,6 +195,7 @@ std::string Metrics::text() const {
   if (from.queue_oldest_seconds)
     add_value("workqueue_longest_wait_seconds", "How long the first of them waits",
               from.queue_oldest_seconds());
+  if (from.caches) add_cache_families(from.caches(), families);
   add_value("leader_election_master_status", "1: this one leads", leads ? 1 : 0);
   return prometheus::TextSerializer().Serialize(families);
 }

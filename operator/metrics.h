@@ -8,6 +8,7 @@
 
 #include "kube/client/observer.h"
 #include "kube/watch/store.h"
+#include "operator/caches.h"
 #include "operator/job_ledger.h"
 
 namespace caravan::controller {
@@ -24,6 +25,7 @@ class Metrics final : public kube::Observer {
     std::function<std::size_t()> queue_depth;
     std::function<double()> queue_oldest_seconds;
     std::function<bool()> is_leader;
+    std::function<std::vector<CacheState>()> caches;
   };
   void set_sources(Sources sources);
 

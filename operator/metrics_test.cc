@@ -59,7 +59,11 @@ TEST(Metrics, HaveTheNamesThatDashboardsKnow) {
                        .accounts = [] { return std::map<std::string, JobLedger::Account>(); },
                        .queue_depth = [] { return 3U; },
                        .queue_oldest_seconds = [] { return 0.5; },
-                       .is_leader = [] { return true; }});
+                       .is_leader = [] { return true; },
+                       .caches =
+                           [] {
+                             return std::vector<CacheState>{{"pods", "1234", 5s}};
+                           }});
   metrics.on_request("GET", 200);
   metrics.on_taken(20ms);
   metrics.on_reconciled(kube::ReconcileEnd::kException, 1ms);
@@ -77,6 +81,8 @@ TEST(Metrics, HaveTheNamesThatDashboardsKnow) {
         R"(controller_runtime_reconcile_time_seconds_count{controller="llamatrainingjob"} 1)",
         R"(caravan_plan_seconds_count 1)", R"(grpc_code="UNAUTHENTICATED")",
         R"(grpc_service="caravan.v1alpha1.JobReports")", R"(grpc_server_handling_seconds_count)",
+        R"(caravan_cache_resource_version{resource="pods"} 1234)",
+        R"(caravan_cache_age_seconds{resource="pods"} 5)",
         R"(leader_election_master_status{name="llamatrainingjob"} 1)"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
@@ -97,7 +103,11 @@ TEST(Metrics, EachStandsInTheReferencePage) {
                        .accounts = [] { return std::map<std::string, JobLedger::Account>(); },
                        .queue_depth = [] { return 3U; },
                        .queue_oldest_seconds = [] { return 0.5; },
-                       .is_leader = [&] { return leads; }});
+                       .is_leader = [&] { return leads; },
+                       .caches =
+                           [] {
+                             return std::vector<CacheState>{{"pods", "1234", 5s}};
+                           }});
   metrics.on_request("GET", 200);
   metrics.on_retry({.code = 429}, 1ms);
   metrics.on_relist("pods");

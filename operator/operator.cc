@@ -95,10 +95,6 @@ class Operator {
         elector_(reader_, clock_, kube::system_random(), metrics_, election_config()),
         client_(reader_.with(gated_options())),
         queue_(clock_, {.longest_retry = 30s}),
-        caches_(reader_, clock_, metrics_,
-                {.name_space = options.name_space, .read_nodes = options.read_nodes},
-                [this](const kube::ObjectKey& key) { queue_.add(key); }),
-        events_(client_, clock_, metrics_, {.controller = kController, .instance = identity_}),
         board_(
             clock_,
             [this](const Reporter& reporter) { return caches_.holds_job(reporter.job, reporter.job_uid); },
@@ -114,7 +110,8 @@ class Operator {
                           .queue_depth = [this] { return queue_.depth(); },
                           .queue_oldest_seconds =
                               [this] { return std::chrono::duration<double>(queue_.oldest_wait()).count(); },
-                          .is_leader = [this] { return elector_.may_write(); }});
+                          .is_leader = [this] { return elector_.may_write(); },
+                          .caches = [this] { return caches_.states(); }});
   }
 
   Result<ExitCode> run(int signal_fd) {

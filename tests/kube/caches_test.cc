@@ -65,5 +65,18 @@ TEST_F(WatchedCachesTest, ForgetAJobThatIsDeletedBeforeAnybodyLooksAtIt) {
   EXPECT_FALSE(caches_.holds_job({server_.name_space(), "train"}, uid));
 }
 
+TEST_F(WatchedCachesTest, TellWhatTheyHaveSeenAndWhen) {
+  const auto before = clock_.now();
+  EXPECT_THAT(caches_.states(), ::testing::IsEmpty()) << "nothing is seen yet";
+  fill_caches();
+  const std::vector<CacheState> states = caches_.states();
+  ASSERT_EQ(states.size(), 6U);
+  EXPECT_EQ(states.front().plural, kJobs.plural);
+  for (const CacheState& state : states) {
+    EXPECT_FALSE(state.resource_version.empty()) << state.plural;
+    EXPECT_LE(state.age, clock_.now() - before) << state.plural;
+  }
+}
+
 }  // namespace
 }  // namespace caravan::controller::testing
