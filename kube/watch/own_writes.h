@@ -2,9 +2,10 @@
 // picture and creates a pod twice.
 //
 // A write counts as seen when the cache of its resource has reached the resourceVersion that the server
-// answered with; a deletion, whose answer has no final version, when the object with that UID is gone from
-// the cache. What is not seen within a time-out is given up: the object may have left the cache's selector,
-// or the server was restored to a time before the write. Safe from several threads.
+// answered with; a deletion, whose answer has no final version, when the cache no longer holds the object
+// with that UID, or marks it as being deleted. What is not seen within a time-out is given up: the object may
+// have left the cache's selector, or the server was restored to a time before the write. Safe from several
+// threads.
 #pragma once
 
 #include <functional>

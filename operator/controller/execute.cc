@@ -111,6 +111,7 @@ Executed Executor::carry_out(const CallContext& context, const Job& job, const D
   const auto removed = client_.remove(context, path_of(job, kube::kPods), effect.name, {.uid = effect.uid});
   if (!removed && !removed.error().is_not_found() && !removed.error().is_conflict())
     return failed(removed.error());
+  if (removed) writes_.deleted(job.uid, effect.uid, clock_.now());
   return {};
 }
 

@@ -1,5 +1,8 @@
 #include "operator/controller/reconciler.h"
 
+#include <optional>
+#include <set>
+
 #include "operator/api/names.h"
 #include "operator/controller/decide.h"
 
@@ -10,6 +13,15 @@ using namespace std::chrono_literals;
 
 // How soon to look again when only the caches are behind; a change that arrives comes first.
 constexpr auto kCachesCatchUp = 100ms;
+
+// UIDs of a job's pods that nobody has deleted, as far as the cache knows.
+std::set<std::string> kept_pods(const kube::Store& pods, const std::string& job_uid) {
+  std::set<std::string> uids;
+  for (const kube::ObjectPtr& pod : pods.owned_by(job_uid)) {
+    if (!kube::is_being_deleted(*pod)) uids.insert(kube::uid_of(*pod));
+  }
+  return uids;
+}
 
 }  // namespace
 
@@ -67,11 +79,16 @@ bool Reconciler::caches_are_current(const std::string& job_uid) {
       {kConfigMaps.plural, &caches_.config_maps},
       {kServiceAccounts.plural, &caches_.accounts},
       {kNetworkPolicies.plural, &caches_.network_policies}};
+  std::optional<std::set<std::string>> kept;  // found out when a deletion is outstanding
+  const auto is_kept = [&](const std::string& pod_uid) {
+    if (!kept) kept = kept_pods(caches_.pods, job_uid);
+    return kept->contains(pod_uid);
+  };
   return writes_.seen(
       job_uid,
       {.resource_version =
            [&](const std::string& plural) { return by_plural.at(plural)->resource_version(); },
-       .holds = [](const std::string&) { return false; }},
+       .holds = is_kept},
       clock_.now());
 }
 

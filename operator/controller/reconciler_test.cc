@@ -1,0 +1,61 @@
+// The reconciler while its caches are behind what it wrote itself.
+#include "operator/controller/reconciler.h"
+
+#include <gtest/gtest.h>
+
+#include "operator/testing/model_cluster.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+class ReconcilerTest : public ::testing::Test {
+ protected:
+  ReconcilerTest() { transport_.start_sender(); }
+
+  // How many writes it made.
+  int reconcile() {
+    const int before = transport_.writes();
+    EXPECT_TRUE(reconciler_.reconcile({}, kube::key_of(cluster_.job())));
+    return transport_.writes() - before;
+  }
+
+  ModelCluster cluster_;
+  FatefulTransport transport_{cluster_.transport(), [](int) { return Fate::kDone; }};
+  kube::Client client_ = cluster_.client(transport_);
+  caravan::testing::ManualClock clock_;
+  int put_off_ = 0;
+  Reconciler reconciler_{
+      cluster_.new_caches(), client_, clock_, settings(),
+      Reconciler::Outside{.progress = [](const std::string&) { return std::nullopt; },
+                          .forget = [](const std::string&) {},
+                          .record = [](const Job&, const Note&) {},
+                          .decided = [](const Snapshot&, const Decision&, Clock::Duration) {},
+                          .put_off = [this] { ++put_off_; }}};
+};
+
+TEST_F(ReconcilerTest, MakesNothingTwiceWhileACacheHasNotSeenIt) {
+  EXPECT_GT(reconcile(), 2);
+  cluster_.settle_all_but_pods();
+  EXPECT_EQ(reconcile(), 0);
+  EXPECT_EQ(put_off_, 1);
+  cluster_.settle();
+  reconcile();
+  EXPECT_EQ(put_off_, 1);
+  EXPECT_EQ(cluster_.pods().size(), 2U);
+}
+
+TEST_F(ReconcilerTest, DeletesNoPodTwiceWhileTheCacheStillHasIt) {
+  reconcile();
+  cluster_.set_suspended(true);
+  cluster_.settle();
+  EXPECT_EQ(reconcile(), 3) << "the status and two pods";
+  cluster_.settle_all_but_pods();
+  EXPECT_EQ(reconcile(), 0);
+  EXPECT_EQ(put_off_, 1);
+  cluster_.settle();
+  EXPECT_EQ(reconcile(), 0);
+  EXPECT_EQ(put_off_, 1);
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing

@@ -1,0 +1,73 @@
+// A cluster whose API server is a model in memory; its caches know what settle() has shown them.
+#pragma once
+
+#include <string>
+
+#include "operator/testing/crash_scenario.h"
+#include "operator/testing/jobs.h"
+#include "operator/testing/model_api.h"
+
+namespace caravan::controller::testing {
+
+class NoCredentials final : public kube::Credentials {
+ public:
+  kube::ApiResult<std::string> token() override { return std::string("token"); }
+  kube::ApiResult<kube::TlsMaterial> tls() override { return kube::TlsMaterial{}; }
+  void forget() override {}
+};
+
+class ModelCluster final : public CrashCluster {
+ public:
+  ModelCluster() { api_.put(kJobs.plural, job_object()); }
+
+  Clock::WallTime begins_at() override { return kStart; }
+  kube::Transport& transport() override { return api_; }
+  kube::Client client(kube::Transport& through) override {
+    return {through, credentials_, clock_, [] { return 0.0; }, {.retry = {.tries = 1}}, observer_};
+  }
+  Caches new_caches() override {
+    settle();
+    return {jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_};
+  }
+  void settle() override {
+    settle_all_but_pods();
+    api_.fill(pods_, kube::kPods.plural);
+  }
+  // The cache of pods stays behind.
+  void settle_all_but_pods() {
+    api_.fill(jobs_, kJobs.plural);
+    api_.fill(services_, kServices.plural);
+    api_.fill(config_maps_, kConfigMaps.plural);
+    api_.fill(accounts_, kServiceAccounts.plural);
+    api_.fill(network_policies_, kNetworkPolicies.plural);
+  }
+
+  kube::Json job() override { return api_.of(kJobs.plural).at("train"); }
+  Objects pods() override { return children(kube::kPods); }
+  Objects children(const kube::Resource& resource) override { return api_.of(resource.plural); }
+  void bind(const std::string& name) override {
+    kube::Json pod = pods().at(name);
+    pod.as_object()["spec"].as_object()["nodeName"] = "machine";
+    api_.put(kube::kPods.plural, pod);
+  }
+  void mark(const std::string& name, kube::JsonObject status) override {
+    kube::Json pod = pods().at(name);
+    pod.as_object()["status"] = std::move(status);
+    api_.put(kube::kPods.plural, pod);
+  }
+  void set_suspended(bool suspended) override {
+    kube::Json job = this->job();
+    job.as_object()["spec"].as_object()["suspend"] = suspended;
+    job.as_object()["metadata"].as_object()["generation"] = suspended ? 2 : 3;
+    api_.put(kJobs.plural, job);
+  }
+
+ private:
+  SystemClock clock_;
+  NoCredentials credentials_;
+  kube::Observer observer_;
+  ModelApi api_;
+  kube::Store jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_;
+};
+
+}  // namespace caravan::controller::testing
