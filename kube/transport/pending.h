@@ -18,8 +18,10 @@ class Pending {
  public:
   Completion<T> completion() {
     return [state = state_](ApiResult<T> outcome) {
-      const std::lock_guard guard(state->mutex);
-      state->outcome = std::move(outcome);
+      {
+        const std::lock_guard guard(state->mutex);
+        state->outcome = std::move(outcome);
+      }
       state->changed.notify_all();
     };
   }

@@ -36,14 +36,35 @@ class ConnectionStream final : public HttpStream {
   HttpHead head_;
 };
 
-ApiResult<HttpHead> send(Clock& clock, const CallContext& context, Connection& connection,
-                         const HttpRequest& request) {
+// Starts what sends the request, unless it may not be sent any more.
+template <typename T, typename Start>
+ApiResult<T> send(Clock& clock, const CallContext& context, Connection& connection,
+                  const HttpRequest& request, Start start) {
   if (request.may_be_sent && !request.may_be_sent()) {
     connection.close();
     return api_failure(ErrorKind::kRefusedHere, "not the leader any more; the request was not sent");
   }
-  return await<HttpHead>(clock, context, connection,
-                         [&](Completion<HttpHead> done) { connection.send(request, std::move(done)); });
+  return await<T>(clock, context, connection, start);
+}
+
+void read_rest(const std::shared_ptr<Connection>& connection, HttpResponse response,
+               Completion<HttpResponse> done) {
+  connection->read_some([connection, response = std::move(response),
+                         done = std::move(done)](ApiResult<std::string> chunk) mutable {
+    if (!chunk) return done(tl::unexpected(std::move(chunk.error())));
+    if (chunk->empty()) return done(std::move(response));
+    response.body += *chunk;
+    read_rest(connection, std::move(response), std::move(done));
+  });
+}
+
+// The whole answer, without a waiting thread in between.
+void exchange(const std::shared_ptr<Connection>& connection, const HttpRequest& request,
+              Completion<HttpResponse> done) {
+  connection->send(request, [connection, done = std::move(done)](ApiResult<HttpHead> head) mutable {
+    if (!head) return done(tl::unexpected(std::move(head.error())));
+    read_rest(connection, {.head = std::move(*head), .body = {}}, std::move(done));
+  });
 }
 
 }  // namespace
@@ -93,7 +114,9 @@ ApiResult<HttpResponse> PooledTransport::call(const CallContext& context, const 
     if (!dialed) return tl::unexpected(std::move(dialed.error()));
     connection = std::move(*dialed);
   }
-  auto response = exchange(context, *connection, request);
+  auto response = send<HttpResponse>(
+      clock_, context, *connection, request,
+      [&](Completion<HttpResponse> done) { exchange(connection, request, std::move(done)); });
   if (response) give_back(std::move(connection), *tls);
   return response;
 }
@@ -104,24 +127,11 @@ ApiResult<std::unique_ptr<HttpStream>> PooledTransport::open(const CallContext& 
   if (!tls) return tl::unexpected(std::move(tls.error()));
   auto connection = dial(context, std::move(*tls));
   if (!connection) return tl::unexpected(std::move(connection.error()));
-  auto head = send(clock_, context, **connection, request);
+  auto head = send<HttpHead>(clock_, context, **connection, request, [&](Completion<HttpHead> done) {
+    (*connection)->send(request, std::move(done));
+  });
   if (!head) return tl::unexpected(std::move(head.error()));
   return std::make_unique<ConnectionStream>(clock_, std::move(*connection), std::move(*head));
-}
-
-ApiResult<HttpResponse> PooledTransport::exchange(const CallContext& context, Connection& connection,
-                                                  const HttpRequest& request) {
-  auto head = send(clock_, context, connection, request);
-  if (!head) return tl::unexpected(std::move(head.error()));
-  HttpResponse response{.head = std::move(*head), .body = {}};
-  while (true) {
-    auto chunk = await<std::string>(clock_, context, connection, [&](Completion<std::string> done) {
-      connection.read_some(std::move(done));
-    });
-    if (!chunk) return tl::unexpected(std::move(chunk.error()));
-    if (chunk->empty()) return response;
-    response.body += *chunk;
-  }
 }
 
 ApiResult<std::shared_ptr<TlsContext>> PooledTransport::current_tls() {
@@ -161,7 +171,7 @@ ApiResult<std::shared_ptr<Connection>> PooledTransport::dial(const CallContext& 
 void PooledTransport::give_back(std::shared_ptr<Connection> connection,
                                 const std::shared_ptr<TlsContext>& tls) {
   const std::lock_guard guard(mutex_);
-  if (tls == tls_ && idle_.size() < limits_.idle_connections && connection->reusable()) {
+  if (tls == tls_ && connection->reusable()) {
     idle_.push_back(std::move(connection));
   } else {
     connection->close();

@@ -15,7 +15,6 @@ namespace caravan::kube {
 
 struct PoolLimits {
   int calls_at_once = 64;
-  std::size_t idle_connections = 16;
 };
 
 class PooledTransport final : public Transport {
@@ -34,8 +33,6 @@ class PooledTransport final : public Transport {
   ApiResult<std::shared_ptr<TlsContext>> current_tls();
   std::shared_ptr<Connection> take_idle();
   ApiResult<std::shared_ptr<Connection>> dial(const CallContext& context, std::shared_ptr<TlsContext> tls);
-  ApiResult<HttpResponse> exchange(const CallContext& context, Connection& connection,
-                                   const HttpRequest& request);
   // `tls` is what the connection was made with.
   void give_back(std::shared_ptr<Connection> connection, const std::shared_ptr<TlsContext>& tls);
 

@@ -59,6 +59,24 @@ TEST_F(TransportFaults, AConnectionServesManyCalls) {
   EXPECT_EQ(server_->connections(), 1);
 }
 
+TEST_F(TransportFaults, ManyCallsAtOnceUseTheirConnectionsAgain) {
+  constexpr int kCalls = 40;
+  std::atomic<int> arrived = 0;
+  // None is answered before all of a round are there.
+  serve([&](Exchange& exchange) {
+    const int round = arrived++ / kCalls;
+    await([&] { return arrived >= (round + 1) * kCalls; });
+    exchange.reply(200, "{}");
+  });
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::future<bool>> calls;
+    for (int i = 0; i < kCalls; ++i)
+      calls.push_back(std::async(std::launch::async, [this] { return get().has_value(); }));
+    for (auto& call : calls) EXPECT_TRUE(call.get());
+  }
+  EXPECT_EQ(server_->connections(), kCalls);
+}
+
 TEST_F(TransportFaults, AConnectionThatTheServerClosedMeanwhileIsNotUsed) {
   std::latch closed(1);
   serve([&](Exchange& exchange) {
