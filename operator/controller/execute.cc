@@ -31,18 +31,28 @@ bool is_about_pods(const Effect& effect) {
   return create != nullptr && create->resource == kube::kPods;
 }
 
-// All of them, each on a thread of its own; the first error.
+// All of them, `width` at a time, until one fails; the first error.
 template <typename Do>
-Executed at_once(std::span<const Effect> effects, Do carry_out) {
-  std::vector<Executed> outcomes(effects.size());
+Executed at_once(std::span<const Effect> effects, std::size_t width, Do carry_out) {
+  std::mutex mutex;
+  std::size_t next = 0;
+  Executed outcome;
+  const auto work = [&] {
+    std::unique_lock lock(mutex);
+    while (outcome && next < effects.size()) {
+      const Effect& mine = effects[next++];
+      lock.unlock();
+      const Executed done = carry_out(mine);
+      lock.lock();
+      if (outcome) outcome = done;
+    }
+  };
   {
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < effects.size(); ++i)
-      threads.emplace_back([&, i] { outcomes[i] = carry_out(effects[i]); });
-    outcomes[0] = carry_out(effects[0]);
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < std::min(width, effects.size()); ++i) others.emplace_back(work);
+    work();
   }
-  const auto bad = std::find_if(outcomes.begin(), outcomes.end(), [](const Executed& o) { return !o; });
-  return bad == outcomes.end() ? Executed{} : *bad;
+  return outcome;
 }
 
 }  // namespace
@@ -56,8 +66,9 @@ Executed Executor::run(const CallContext& context, const Job& job, const Decisio
   while (!rest.empty()) {
     const auto other = std::find_if_not(rest.begin(), rest.end(), is_about_pods);
     const auto pods = static_cast<std::size_t>(other - rest.begin());
-    const std::size_t count = std::clamp<std::size_t>(pods, 1, width);
-    auto done = at_once(rest.first(count), [&](const Effect& e) { return carry_out(context, job, e); });
+    const std::size_t count = std::clamp<std::size_t>(pods, 1, width < kAtOnce ? width : rest.size());
+    auto done =
+        at_once(rest.first(count), width, [&](const Effect& e) { return carry_out(context, job, e); });
     if (!done) {
       done.error().status_written = true;
       return done;
