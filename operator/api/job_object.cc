@@ -2,7 +2,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <google/protobuf/util/json_util.h>
 
 #include <boost/json/serialize.hpp>
 
@@ -10,6 +9,7 @@
 #include "common/schema/loader.h"
 #include "kube/api/timestamp.h"
 #include "operator/api/names.h"
+#include "operator/api/read_message.h"
 
 namespace caravan::controller {
 namespace {
@@ -47,11 +47,8 @@ Node to_node(const kube::Json& value, std::string key) {
 std::string read_status(const kube::Json& object, v1alpha1::JobStatus& status) {
   const kube::Json* given = kube::find(object, {"status"});
   if (given == nullptr) return "";
-  google::protobuf::util::JsonParseOptions lenient;
-  lenient.ignore_unknown_fields = true;
-  const auto read =
-      google::protobuf::util::JsonStringToMessage(boost::json::serialize(*given), &status, lenient);
-  return read.ok() ? "" : "its status cannot be read: " + std::string(read.message());
+  const Status read = read_message(*given, status, UnknownFields::kDropped);
+  return read ? "" : "its status cannot be read: " + read.error().message;
 }
 
 kube::JsonObject reference_of(const kube::Json& object) {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/json.h"
 #include "common/quantity.h"
 #include "operator/api/names.h"
+#include "operator/api/read_message.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/worker_pod.h"
 #include "operator/controller/device_survey.h"
@@ -120,11 +120,13 @@ PlanVerdict accept(v1alpha1::JobPlan plan) {
 
 // The plan that was made, with what users may change since.
 std::optional<v1alpha1::JobPlan> carried_over(const Job& job, const PlanView& made) {
-  auto plan = from_json<v1alpha1::JobPlan>(made.plan);
-  if (!plan || plan->job_uid() != job.uid) return std::nullopt;
+  const auto document = kube::parse_json(made.plan, kPlanKey);
+  v1alpha1::JobPlan plan;
+  if (!document || !read_message(*document, plan, UnknownFields::kRefused) || plan.job_uid() != job.uid)
+    return std::nullopt;
   v1alpha1::JobSpec spec = job.spec;
-  spec.mutable_resources()->CopyFrom(plan->spec().resources());
-  return job_plan(job, spec, plan->plan(), plan->gpu_product());
+  spec.mutable_resources()->CopyFrom(plan.spec().resources());
+  return job_plan(job, spec, plan.plan(), plan.gpu_product());
 }
 
 }  // namespace

@@ -1,0 +1,19 @@
+// Messages from documents that are parsed already: the status of a job, the plan in its ConfigMap.
+//
+// Takes what common/json.h writes; null reads as absent. Every reconcile reads both, and going through text
+// and protobuf's own parser would be most of its work. A value of the wrong type is an error that names the
+// field; so is a field that this version does not know, unless those are to be dropped.
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include "common/result.h"
+#include "kube/api/json.h"
+
+namespace caravan::controller {
+
+enum class UnknownFields { kRefused, kDropped };
+
+Status read_message(const kube::Json& from, google::protobuf::Message& into, UnknownFields unknown);
+
+}  // namespace caravan::controller
