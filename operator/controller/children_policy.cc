@@ -136,12 +136,10 @@ ChildrenVerdict judge_children(const Snapshot& snapshot, const v1alpha1::JobPlan
 
 PodsVerdict judge_pods(const Snapshot& snapshot, int nodes, TimePoint now) {
   int bound = 0;
-  int living = 0;
   PodsVerdict verdict{.trouble = snapshot.trouble};
   for (const PodView& pod : snapshot.pods) {
     const bool is_done = pod.phase == PodPhase::kSucceeded && !pod.gone_by;  // agents do not end all at once
     if (!pod.alive() && !is_done) continue;
-    ++living;
     if (pod.bound) ++bound;
     std::string trouble = pod.trouble;
     if (pod.creating_since) {
@@ -154,9 +152,8 @@ PodsVerdict judge_pods(const Snapshot& snapshot, int nodes, TimePoint now) {
       verdict.trouble = fmt::format("pod {}: {}", pod.name, trouble);
   }
   verdict.all_bound = bound == nodes;
-  verdict.message = verdict.all_bound
-                        ? fmt::format("all {} pods have a machine", nodes)
-                        : fmt::format("{} of {} pods have a machine, {} are there", bound, nodes, living);
+  verdict.message = verdict.all_bound ? fmt::format("all {} pods have a machine", nodes)
+                                      : fmt::format("{} of {} pods have a machine", bound, nodes);
   if (!verdict.trouble.empty()) verdict.message += "; " + verdict.trouble;
   return verdict;
 }

@@ -83,6 +83,16 @@ TEST(Decide, ARunningJobIsLeftInPeace) {
   EXPECT_THAT(decision.notes, IsEmpty());
 }
 
+TEST(Decide, PodsThatAreMadeChangeTheStatusOnlyWhenTheyHaveAMachine) {
+  Snapshot snapshot = running_job();
+  snapshot.progress.reset();
+  snapshot.job.status = decide_at(new_job()).status;
+  for (PodView& pod : snapshot.pods) pod.bound = false;
+  EXPECT_EQ(text_of(decide_at(snapshot).status), text_of(snapshot.job.status)) << "a write per job saved";
+  snapshot.pods[0].bound = true;
+  EXPECT_EQ(condition(decide_at(snapshot), conditions::kScheduled).message(), "1 of 2 pods have a machine");
+}
+
 TEST(Decide, ADeadPodIsReplacedAloneUnderTheNextAttempt) {
   Snapshot snapshot = running_job();
   snapshot.pods[1] = ended_pod(1, 137, kStart);

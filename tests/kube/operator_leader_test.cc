@@ -107,7 +107,8 @@ TEST_F(Leaders, OneThatIsKilledWhileItMakesPodsLeavesNoneOutAndNoneTwice) {
   first.wait();
   const Process second = start_operator(Lease::kShort);
   await_pods(names_of_pods(150));
-  await_condition("Scheduled", "0 of 150 pods have a machine, 150 are there");
+  for (const std::string& pod : names_of_pods(150)) bind(pod);
+  await_condition("Scheduled", "all 150 pods have a machine");
   for (const Json& pod : all(kube::kPods)) EXPECT_EQ(kube::controller_uid_of(pod), kube::uid_of(job()));
 }
 
@@ -223,7 +224,8 @@ TEST_F(ServerThatIsKilled, WhilePodsAreMadeCostsNoPodAndMakesNoneTwice) {
     if (program.try_wait()) program = start_operator();
     return pods() == names_of_pods(150);
   });
-  await_condition("Scheduled", "0 of 150 pods have a machine, 150 are there");
+  for (const std::string& pod : names_of_pods(150)) bind(pod);
+  await_condition("Scheduled", "all 150 pods have a machine");
 }
 
 }  // namespace

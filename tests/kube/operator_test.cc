@@ -20,6 +20,7 @@ TEST_F(OperatorProgram, AJobBecomesPodsLosesOneAndCompletes) {
   await_pods({"train-0-a1", "train-1-a1"});
   EXPECT_EQ(job_text({"status", "layout"}), "TP1 PP1 DP4");
   for (const char* pod : {"train-0-a1", "train-1-a1"}) run(pod);
+  await_condition("Scheduled", "all 2 pods have a machine");
   end("train-1-a1", "Failed", 137);
   await_pods({"train-0-a1", "train-1-a2"});
   end("train-0-a1", "Succeeded", 0);
@@ -102,7 +103,8 @@ TEST_F(OperatorProgram, AJobMadeAnewWaitsForTheChildrenOfTheOneBeforeAndAdoptsNo
              return kube::controller_uid_of(pod) == second;
            });
   });
-  await_condition("Scheduled", "0 of 2 pods have a machine, 2 are there");
+  for (const char* pod : {"train-0-a1", "train-1-a1"}) bind(pod);
+  await_condition("Scheduled", "all 2 pods have a machine");
   EXPECT_EQ(kube::integer_at(job(), {"status", "restarts"}), 0);
 }
 
