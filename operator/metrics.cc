@@ -44,7 +44,7 @@ bool is_error(kube::ReconcileEnd end) {
 }
 
 Buckets short_times() {
-  return {0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30};
+  return {0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60};
 }
 // Streams of reports live as long as an attempt.
 Buckets long_times() {
@@ -92,6 +92,9 @@ struct Metrics::Series {
       counters("controller_runtime_reconcile_panics_total", "Reconciles that threw").Add(controller);
   Histogram& reconcile_seconds = histogram("controller_runtime_reconcile_time_seconds", "Time of a reconcile",
                                            controller, short_times());
+  Histogram& reconcile_cpu_seconds =
+      histogram("caravan_reconcile_cpu_seconds",
+                "Processor time of a reconcile; the rest of its time is waiting", controller, short_times());
   Counter& queue_retries = counters("workqueue_retries_total", "Jobs queued again after an error").Add(queue);
   Histogram& queue_seconds =
       histogram("workqueue_queue_duration_seconds", "How long a job was due before it was looked at", queue,
@@ -150,9 +153,11 @@ void Metrics::on_reconcile_failed(const kube::ObjectKey& key, const std::string&
   log_job(spdlog::level::warn, key, message);
 }
 
-void Metrics::on_reconciled(kube::ReconcileEnd end, std::chrono::nanoseconds took) {
+void Metrics::on_reconciled(kube::ReconcileEnd end, std::chrono::nanoseconds took,
+                            std::chrono::nanoseconds cpu) {
   series_->reconciles.Add({{"controller", kControllerName}, {"result", name_of(end)}}).Increment();
   series_->reconcile_seconds.Observe(seconds(took));
+  series_->reconcile_cpu_seconds.Observe(seconds(cpu));
   if (is_error(end)) series_->reconcile_errors.Increment();
   if (is_error(end) && end != kube::ReconcileEnd::kTerminalError) series_->queue_retries.Increment();
   if (end == kube::ReconcileEnd::kException) series_->reconcile_panics.Increment();

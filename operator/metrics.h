@@ -35,7 +35,8 @@ class Metrics final : public kube::Observer {
   void on_watch_opened(std::string_view plural) override;
   void on_taken(std::chrono::nanoseconds waited) override;
   void on_reconcile_failed(const kube::ObjectKey& key, const std::string& message) override;
-  void on_reconciled(kube::ReconcileEnd end, std::chrono::nanoseconds took) override;
+  void on_reconciled(kube::ReconcileEnd end, std::chrono::nanoseconds took,
+                     std::chrono::nanoseconds cpu) override;
   void on_warning(const std::string& message) override;
   // A job was planned, and deciding on it took that long.
   void on_planned(std::chrono::nanoseconds took);

@@ -66,19 +66,20 @@ TEST(Metrics, HaveTheNamesThatDashboardsKnow) {
                            }});
   metrics.on_request("GET", 200);
   metrics.on_taken(20ms);
-  metrics.on_reconciled(kube::ReconcileEnd::kException, 1ms);
+  metrics.on_reconciled(kube::ReconcileEnd::kException, 1ms, 100us);
   metrics.on_planned(50ms);
   metrics.on_reports_handled("UNAUTHENTICATED", 5ms);
   const std::string text = metrics.text();
   for (const char* line :
        {R"(rest_client_requests_total{code="200",method="GET"} 1)",
         R"(workqueue_depth{name="llamatrainingjob"} 3)",
-        R"(workqueue_queue_duration_seconds_bucket{name="llamatrainingjob",le="0.03"} 1)",
+        R"(workqueue_queue_duration_seconds_bucket{name="llamatrainingjob",le="0.02"} 1)",
         R"(workqueue_retries_total{name="llamatrainingjob"} 1)",
         R"(controller_runtime_reconcile_total{controller="llamatrainingjob",result="error"} 1)",
         R"(controller_runtime_reconcile_errors_total{controller="llamatrainingjob"} 1)",
         R"(controller_runtime_reconcile_panics_total{controller="llamatrainingjob"} 1)",
         R"(controller_runtime_reconcile_time_seconds_count{controller="llamatrainingjob"} 1)",
+        R"(caravan_reconcile_cpu_seconds_bucket{controller="llamatrainingjob",le="0.0001"} 1)",
         R"(caravan_plan_seconds_count 1)", R"(grpc_code="UNAUTHENTICATED")",
         R"(grpc_service="caravan.v1alpha1.JobReports")", R"(grpc_server_handling_seconds_count)",
         R"(caravan_cache_resource_version{resource="pods"} 1234)",
@@ -113,7 +114,7 @@ TEST(Metrics, EachStandsInTheReferencePage) {
   metrics.on_relist("pods");
   metrics.on_watch_opened("pods");
   metrics.on_reports_handled("OK", 5ms);
-  metrics.on_reconciled(kube::ReconcileEnd::kDone, 1ms);
+  metrics.on_reconciled(kube::ReconcileEnd::kDone, 1ms, 100us);
   const std::string text = metrics.text();
   const std::regex described("# HELP (\\S+) (.*)\n# TYPE \\S+ (\\S+)");
   for (std::sregex_iterator match(text.begin(), text.end(), described), none; match != none; ++match)

@@ -28,7 +28,9 @@ class Observer {
   // A key left the work queue, where it had been due for that long.
   virtual void on_taken(std::chrono::nanoseconds /*waited*/) {}
   virtual void on_reconcile_failed(const ObjectKey& /*key*/, const std::string& /*message*/) {}
-  virtual void on_reconciled(ReconcileEnd /*end*/, std::chrono::nanoseconds /*took*/) {}
+  // `cpu`: of its thread; the rest of `took` is waiting, for the server or for a processor.
+  virtual void on_reconciled(ReconcileEnd /*end*/, std::chrono::nanoseconds /*took*/,
+                             std::chrono::nanoseconds /*cpu*/) {}
   virtual void on_warning(const std::string& /*message*/) {}
 };
 

@@ -2,9 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <ctime>
 #include <exception>
 
 namespace caravan::kube {
+namespace {
+
+std::chrono::nanoseconds cpu_time_of_this_thread() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace
 
 ReconcileLoop::ReconcileLoop(WorkQueue& queue, Clock& clock, Random random, Observer& observer,
                              ReconcileOptions options, Reconcile reconcile, AllKeys all_keys)
@@ -46,6 +56,7 @@ void ReconcileLoop::resync(const std::stop_token& stop) {
 
 void ReconcileLoop::run_once(const CallContext& context, const ObjectKey& key) {
   const Clock::TimePoint started = clock_.now();
+  const auto cpu_before = cpu_time_of_this_thread();
   ReconcileEnd end = ReconcileEnd::kException;
   std::string thrown = "an exception of unknown type";
   try {
@@ -58,7 +69,7 @@ void ReconcileLoop::run_once(const CallContext& context, const ObjectKey& key) {
     observer_.on_reconcile_failed(key, fmt::format("the reconcile threw: {}", thrown));
     queue_.failed(key);
   }
-  observer_.on_reconciled(end, clock_.now() - started);
+  observer_.on_reconciled(end, clock_.now() - started, cpu_time_of_this_thread() - cpu_before);
 }
 
 ReconcileEnd ReconcileLoop::settle(const ObjectKey& key,

@@ -19,7 +19,7 @@ using Outcome = tl::expected<Action, ReconcileError>;
 
 class CountingObserver final : public Observer {
  public:
-  void on_reconciled(ReconcileEnd end, std::chrono::nanoseconds) override {
+  void on_reconciled(ReconcileEnd end, std::chrono::nanoseconds, std::chrono::nanoseconds) override {
     ++ends[static_cast<std::size_t>(end)];
   }
   int count(ReconcileEnd end) const { return ends[static_cast<std::size_t>(end)]; }
