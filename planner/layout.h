@@ -18,7 +18,7 @@ struct Layout {
   int virtual_stages = 1;
   std::vector<int> layers_per_stage;  // size = pipeline, sum = layers of the model
   ScheduleKind schedule = ScheduleKind::OneFOneB;
-  int zero_stage = 1;  // 0 or 1
+  int zero_stage = 1;  // 0 to 3
   bool operator==(const Layout&) const = default;
 
   int devices() const { return tensor * pipeline * data; }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "planner/memory/block_table.h"
@@ -156,6 +157,38 @@ TEST(MemoryModel, MasterWeightsStandBesideBf16Only) {
   EXPECT_EQ(predict_memory(request, layout, default_profile()).terms.parameters, 2 * elements);
   EXPECT_EQ(predict_memory(request, layout, default_profile()).terms.optimizer, 12 * elements);
   EXPECT_EQ(predict_memory(request, layout, default_profile()).terms.gradients, 4 * elements);
+}
+
+// Rajbhandari et al., arXiv 1910.02054, figure 1, for fp32 gradients, master copy and moments.
+TEST(MemoryModel, ZeroStagesCutMoreAndMoreOverTheReplicas) {
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 8));
+  Layout layout = layout_of(request, 1, 1, 8);
+  const auto standing = [&](int zero_stage) {
+    layout.zero_stage = zero_stage;
+    const MemoryTerms terms = predict_stage_memory(request, layout, 0, default_profile());
+    return std::array{terms.parameters, terms.gradients, terms.optimizer};
+  };
+  const auto [values, gradients, states] = standing(0);
+  EXPECT_EQ(gradients, 2 * values);
+  EXPECT_EQ(states, 6 * values);
+  EXPECT_EQ(standing(1), (std::array{values, gradients, states / 8}));
+  EXPECT_EQ(standing(2), (std::array{values, gradients / 8, states / 8}));
+  EXPECT_EQ(standing(3), (std::array{values / 8, gradients / 8, states / 8}));
+}
+
+// Narayanan et al., arXiv 2104.04473, section 2.2.
+TEST(MemoryModel, InterleavedStagesHoldMoreMicroBatches) {
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 4));
+  EngineProfile profile = default_profile();
+  profile.activations = ActivationCoefficients{.replicated = 8, .hidden = 12, .ffn = 8};
+  Layout layout = layout_of(request, 1, 4, 1);
+  const auto kept = [&] {
+    return static_cast<double>(predict_stage_memory(request, layout, 1, profile).activations);
+  };
+  const double plain = kept();
+  layout.schedule = ScheduleKind::Interleaved;
+  layout.virtual_stages = 2;
+  EXPECT_NEAR(kept() / plain, 4.5 / 3, 1e-6);  // peaks of 3 and (2 · 2 + 4 + 1)/2 micro-batches
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ bool rule_is_weak(const PlanRequest& request, const EvaluatedLayout& pick) {
   const Layout& layout = pick.layout;
   const bool few_micro_batches =
       layout.pipeline > 1 && micro_batches(request.training, layout) < int64_t{4} * layout.pipeline;
-  const bool exposed_traffic = pick.time.data_seconds > kExposedTraffic * *pick.time.seconds;
+  const bool exposed_traffic = pick.time.parts->data_traffic > kExposedTraffic * *pick.time.seconds;
   return few_micro_batches || exposed_traffic || layout.tensor * layout.pipeline == 1;
 }
 

@@ -4,98 +4,50 @@
 
 #include "planner/memory/memory_model.h"
 #include "planner/memory/stage_parameters.h"
-#include "planner/memory/stage_shape.h"
 #include "planner/model/flops.h"
-#include "planner/model/parameters.h"
 #include "planner/schedule/makespan.h"
+#include "planner/time/forward_time.h"
+#include "planner/time/links.h"
 
 namespace caravan::planner {
 namespace {
 
-// Work of one micro-batch, forward, on one device.
-struct ForwardWork {
-  double layer_flops = 0;      // matrix products
-  double attention_flops = 0;  // causal
-  double head_flops = 0;
-  double tokens_hidden = 0;     // size that decides how well products run
-  double layer_bytes = 0;       // of the tensors that the kernels of a layer write
-  double activation_bytes = 0;  // of one micro-batch between layers, all tokens
-};
+// Attention computes its scores again in its backward: five products for two (Dao, arXiv 2307.08691).
+constexpr double kAttentionBackward = 2.5;
 
-// Whatever is kept or made again, a forward writes every row of the table.
-double layer_bytes(const PlanRequest& request, const Layout& layout) {
-  double bytes = 0;
-  for (const SavedTensor& row : layer_table(stage_shape(request, layout, 0)))
-    bytes += static_cast<double>(row.bytes);
-  return bytes;
-}
-
-ForwardWork forward_work(const PlanRequest& request, const Layout& layout) {
-  const ModelShape& shape = request.shape;
-  const auto tokens = static_cast<double>(request.training.sequence_length * layout.micro_batch_size);
-  const auto tensor = static_cast<double>(layout.tensor);
-  const auto hidden = static_cast<double>(shape.hidden);
-  const auto attended =
-      static_cast<double>(2 * shape.heads * shape.head_dim * request.training.sequence_length);
-  return {.layer_flops = 2 * static_cast<double>(layer_parameters(shape)) * tokens / tensor,
-          .attention_flops = attended * tokens / tensor,
-          .head_flops = 2 * static_cast<double>(embedding_parameters(shape)) * tokens / tensor,
-          .tokens_hidden = tokens * hidden / tensor,
-          .layer_bytes = layer_bytes(request, layout),
-          .activation_bytes = tokens * hidden * static_cast<double>(request.training.storage_bytes())};
-}
-
-struct ForwardSeconds {
-  double layer = 0;
-  double layer_traffic = 0;
-  double head = 0;
-};
-
-// Without a known product a FLOP takes one second and traffic nothing: good for proportions.
-ForwardSeconds forward_seconds(const PlanRequest& request, const Layout& layout,
-                               const EngineProfile& profile) {
-  const ForwardWork work = forward_work(request, layout);
-  const auto& device = request.devices.known;
-  if (!device)
-    return {.layer = work.layer_flops + work.attention_flops, .layer_traffic = 0, .head = work.head_flops};
-
-  const double efficiency =
-      profile.gemm_efficiency * work.tokens_hidden / (work.tokens_hidden + profile.gemm_half_size);
-  const double share = static_cast<double>(layout.tensor - 1) / layout.tensor;
-  // Two all-reduces, or as many bytes in all-gathers and reduce-scatters.
-  const double traffic_bytes = 2 * 2 * share * work.activation_bytes;
-  return {.layer = work.layer_flops / (device->matrix_flops * efficiency) +
-                   work.attention_flops / (device->peak_flops * profile.attention_efficiency) +
-                   profile.layer_memory_passes * work.layer_bytes / device->memory_bandwidth +
-                   profile.layer_overhead_seconds,
-          .layer_traffic = traffic_bytes / (device->node_bandwidth * profile.node_bandwidth_fraction),
-          .head = work.head_flops / (device->matrix_flops * efficiency)};
-}
-
-StageTimes stage_times(const ForwardSeconds& forward, const Layout& layout, int stage) {
+StageTimes stage_times(const ForwardTime& forward, const Layout& layout, int stage) {
   const double layers = layout.layers_per_stage[stage];
   const double head = stage == layout.pipeline - 1 ? forward.head : 0;
-  const double pass = layers * (forward.layer + forward.layer_traffic);
+  const double pass = layers * (forward.layer + forward.attention + forward.traffic);
   const double again = layout.activation_checkpointing ? pass : 0;
+  const double attention_backward = kAttentionBackward * forward.attention;
   return {.forward = pass + head,
-          .backward_input = layers * (forward.layer + forward.layer_traffic) + head + again,
+          .backward_input = layers * (forward.layer + attention_backward + forward.traffic) + head + again,
           .backward_weight = layers * forward.layer + head};
-}
-
-// Bytes/s of one device to the members of a group whose neighbours stand `stride` ranks apart.
-double bandwidth(const PlanRequest& request, const EngineProfile& profile, int stride, int size) {
-  const DeviceProduct& device = *request.devices.known;
-  const bool rack_switch = device.link_domain > device.devices_per_node;
-  const int joined = rack_switch ? device.link_domain : request.devices.per_node;
-  return stride * size <= joined ? device.node_bandwidth * profile.node_bandwidth_fraction
-                                 : device.network_bandwidth * profile.network_bandwidth_fraction;
 }
 
 double transfer_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   if (!request.devices.known || layout.pipeline == 1) return 0;
-  const double bytes =
-      forward_work(request, layout).activation_bytes / (layout.sequence_parallel ? layout.tensor : 1);
-  return bytes / bandwidth(request, profile, layout.tensor * layout.data, 2);
+  const double bytes = boundary_bytes(request, layout) / (layout.sequence_parallel ? layout.tensor : 1);
+  return bytes / group_bandwidth(request.devices, profile, layout.tensor * layout.data, 2);
+}
+
+// Bytes that a rank moves in a step for each parameter: gradients are summed and values gathered, by ZeRO
+// stages 2 and 3 once for each micro-batch (Rajbhandari et al., arXiv 1910.02054, section 7).
+double data_traffic_bytes(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+  const auto gradient = static_cast<double>(profile.gradient_bytes);
+  const auto value = static_cast<double>(request.training.storage_bytes());
+  const auto count = static_cast<double>(micro_batches(request.training, layout));
+  switch (layout.zero_stage) {
+    case 0:
+      return 2 * gradient;
+    case 1:
+      return gradient + value;
+    case 2:
+      return count * gradient + value;
+    default:
+      return count * (gradient + 2 * value);
+  }
 }
 
 double data_traffic_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
@@ -104,10 +56,10 @@ double data_traffic_seconds(const PlanRequest& request, const Layout& layout, co
   for (const int stage : {0, layout.pipeline - 1}) {
     parameters = std::max(parameters, stage_elements(request.shape, layout, stage).values);
   }
-  const double share = static_cast<double>(layout.data - 1) / layout.data;
-  const auto bytes_each = static_cast<double>(profile.gradient_bytes + request.training.storage_bytes());
-  const double seconds = share * static_cast<double>(parameters) * bytes_each /
-                         bandwidth(request, profile, layout.tensor, layout.data);
+  const double others = static_cast<double>(layout.data - 1) / layout.data;
+  const double seconds = others * static_cast<double>(parameters) *
+                         data_traffic_bytes(request, layout, profile) /
+                         group_bandwidth(request.devices, profile, layout.tensor, layout.data);
   return seconds * (1 - profile.data_overlap);
 }
 
@@ -118,11 +70,31 @@ double optimizer_seconds(const PlanRequest& request, const Layout& layout, const
   return updated * bytes_each / request.devices.known->memory_bandwidth;
 }
 
+// Of all micro-batches on the stage that works longest.
+double tensor_traffic_seconds(const ForwardTime& forward, const Layout& layout, int busiest, int64_t count) {
+  const int passes = layout.activation_checkpointing ? 3 : 2;
+  return static_cast<double>(count * passes * layout.layers_per_stage[busiest]) * forward.traffic;
+}
+
+void set_utilisation(StepTime& time, const PlanRequest& request, const Layout& layout) {
+  const TrainingNumbers& training = request.training;
+  const auto tokens = static_cast<double>(training.global_batch_sequences * training.sequence_length);
+  const FlopsPerToken flops =
+      flops_per_token(request.shape, training.sequence_length, layout.activation_checkpointing);
+  const auto of_peak = [&](double flops_each) {
+    return utilisation(flops_each, tokens / *time.seconds, layout.devices(),
+                       request.devices.known->peak_flops);
+  };
+  time.mfu = of_peak(flops.model);
+  time.mfu_causal = of_peak(flops.model_causal);
+  time.hfu = of_peak(flops.hardware);
+}
+
 }  // namespace
 
 PipelineTimes predict_pipeline_times(const PlanRequest& request, const Layout& layout,
                                      const EngineProfile& profile) {
-  const ForwardSeconds forward = forward_seconds(request, layout, profile);
+  const ForwardTime forward = forward_time(request, layout, profile);
   PipelineTimes times{.stages = {}, .transfer = transfer_seconds(request, layout, profile)};
   for (int stage = 0; stage < layout.pipeline; ++stage)
     times.stages.push_back(stage_times(forward, layout, stage));
@@ -131,27 +103,25 @@ PipelineTimes predict_pipeline_times(const PlanRequest& request, const Layout& l
 
 StepTime predict_step_time(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   const PipelineTimes times = predict_pipeline_times(request, layout, profile);
-  const double busiest = std::ranges::max(times.stages, {}, &StageTimes::total).total();
+  const auto busiest = std::ranges::max_element(times.stages, {}, &StageTimes::total);
   const int64_t count = micro_batches(request.training, layout);
   const double pipeline =
       makespan(layout.schedule, layout.virtual_stages, times.stages, times.transfer, count);
+  const double busy = static_cast<double>(count) * busiest->total();
 
   StepTime result;
-  result.bubble_fraction = std::max(0.0, 1 - busiest * static_cast<double>(count) / pipeline);
+  result.bubble_fraction = std::max(0.0, 1 - busy / pipeline);
   if (!request.devices.known) return result;
-  result.data_seconds = data_traffic_seconds(request, layout, profile);
-  result.seconds = pipeline + *result.data_seconds + optimizer_seconds(request, layout, profile);
-  const auto tokens =
-      static_cast<double>(request.training.global_batch_sequences * request.training.sequence_length);
-  const FlopsPerToken flops =
-      flops_per_token(request.shape, request.training.sequence_length, layout.activation_checkpointing);
-  const auto of_peak = [&](double flops_each) {
-    return utilisation(flops_each, tokens / *result.seconds, layout.devices(),
-                       request.devices.known->peak_flops);
-  };
-  result.mfu = of_peak(flops.model);
-  result.mfu_causal = of_peak(flops.model_causal);
-  result.hfu = of_peak(flops.hardware);
+  StepParts parts;
+  parts.tensor_traffic = tensor_traffic_seconds(forward_time(request, layout, profile), layout,
+                                                static_cast<int>(busiest - times.stages.begin()), count);
+  parts.compute = busy - parts.tensor_traffic;
+  parts.idle = pipeline - busy;
+  parts.data_traffic = data_traffic_seconds(request, layout, profile);
+  parts.optimizer = optimizer_seconds(request, layout, profile);
+  result.seconds = parts.total();
+  result.parts = parts;
+  set_utilisation(result, request, layout);
   return result;
 }
 

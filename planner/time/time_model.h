@@ -1,9 +1,8 @@
-// Predicts how long a step takes, and how much of it the pipeline idles.
+// Predicts how long a step takes, what of it goes where, and how much of it the pipeline idles.
 //
-// Seconds need a GPU whose product is known; for other devices only the bubble is predicted, from the work of
-// each stage. Matrix products run at a part of the peak that grows with their size, tensor parallel traffic
-// is not hidden, stages are timed by the schedule's simulator, data parallel traffic follows the last
-// backward.
+// Seconds need a device whose product is known; for others only the bubble is predicted, from the work of
+// each stage. Stages are timed by the schedule's simulator; data parallel traffic follows the last backward,
+// but for the part that hides behind it.
 #pragma once
 
 #include <optional>
@@ -16,11 +15,22 @@
 
 namespace caravan::planner {
 
+// Seconds of a step, as the busiest stage spends them. The sum is the step.
+struct StepParts {
+  double compute = 0;
+  double tensor_traffic = 0;
+  double idle = 0;          // the pipeline's bubble, transfers between stages included
+  double data_traffic = 0;  // what nothing hides
+  double optimizer = 0;
+
+  double total() const { return compute + tensor_traffic + idle + data_traffic + optimizer; }
+};
+
 struct StepTime {
   double bubble_fraction = 0;
-  std::optional<double> seconds;       // of one optimizer step
-  std::optional<double> data_seconds;  // of these, data parallel traffic that nothing hides
-  std::optional<double> mfu;           // the three of planner/model/flops.h
+  std::optional<double> seconds;  // of one optimizer step
+  std::optional<StepParts> parts;
+  std::optional<double> mfu;  // the three of planner/model/flops.h
   std::optional<double> mfu_causal;
   std::optional<double> hfu;
 };

@@ -1,0 +1,123 @@
+#include "planner/memory/stage_replay.h"
+
+#include <algorithm>
+
+#include "planner/memory/activation_coefficients.h"
+#include "planner/memory/block_table.h"
+#include "planner/memory/stage_parameters.h"
+#include "planner/memory/stage_shape.h"
+#include "planner/schedule/schedule.h"
+
+namespace caravan::planner {
+namespace {
+
+// Token ids of a rank's share of the global batch: inputs on the first stage, targets on the last.
+int64_t token_bytes(const PlanRequest& request, const Layout& layout, int stage) {
+  const TrainingNumbers& training = request.training;
+  const int64_t tokens = training.global_batch_sequences / layout.data * training.sequence_length;
+  const int kinds = (stage == 0) + (stage == layout.pipeline - 1);
+  return kinds * tokens * bytes_of(ElementType::INT64);
+}
+
+// A chunk of a stage's layers, and its neighbours.
+struct Chunk {
+  StageMemory memory;
+  bool has_previous = false;
+  bool has_next = false;
+};
+
+Chunk make_chunk(const PlanRequest& request, const Layout& layout, int stage, int chunk,
+                 const EngineProfile& profile) {
+  StageShape shape = stage_shape(request, layout, stage);
+  const int64_t layers = shape.layers;
+  const int chunks = layout.virtual_stages;
+  shape.layers = layers * (chunk + 1) / chunks - layers * chunk / chunks;
+  shape.has_embedding = stage == 0 && chunk == 0;
+  shape.has_head = stage == layout.pipeline - 1 && chunk == chunks - 1;
+  return {.memory = profile.activations ? stage_memory(shape, *profile.activations) : stage_memory(shape),
+          .has_previous = !shape.has_embedding,
+          .has_next = !shape.has_head};
+}
+
+class StageReplay {
+ public:
+  StageReplay(const PlanRequest& request, const Layout& layout, int stage, const EngineProfile& profile)
+      : tokens_(token_bytes(request, layout, stage)) {
+    for (int chunk = 0; chunk < layout.virtual_stages; ++chunk) {
+      chunks_.push_back(make_chunk(request, layout, stage, chunk, profile));
+      constants_ = std::max(constants_, chunks_.back().memory.constants);
+    }
+  }
+
+  // Micro-batches whose forward is done and whose backward comes after all that is replayed.
+  void hold(int64_t count) {
+    for (const Chunk& chunk : chunks_) held_ += count * chunk.memory.kept;
+  }
+
+  void run(const Op& op) {
+    const Chunk& chunk = chunks_[op.chunk];
+    const StageMemory& unit = chunk.memory;
+    const bool forward = op.type == OpType::Forward;
+    const bool receives = forward ? chunk.has_previous : chunk.has_next;
+    const bool other_send_under_way = forward ? gradient_under_way_ : activations_under_way_;
+    const int64_t exchanged = (receives ? 1 : 0) + (other_send_under_way ? 1 : 0);
+    observe(exchanged * unit.boundary, forward ? unit.forward.peak : unit.backward.peak);
+    held_ += forward ? unit.kept : -unit.kept;
+    (forward ? activations_under_way_ : gradient_under_way_) = forward ? chunk.has_next : chunk.has_previous;
+  }
+
+  // Between the last op and the update: the sum over data parallel ranks, then the gradient norm.
+  void end_step(const Layout& layout, const StageElements& elements) {
+    const int64_t exchange =
+        layout.data > 1 ? std::min(elements.largest_slice, kExchangeElements) * bytes_of(ElementType::FP32)
+                        : 0;
+    const int64_t squared = std::min(elements.largest_parameter, kNormElements);
+    consider({.workspace = constants_, .communication = exchange});
+    consider({.workspace = constants_ + squared * bytes_of(ElementType::FP64)});
+  }
+
+  const MemoryTerms& peak() const { return peak_; }
+
+ private:
+  // As in worker/trainer: communicator.h and gradient_norm.h.
+  static constexpr int64_t kExchangeElements = int64_t{64} * 1024;
+  static constexpr int64_t kNormElements = int64_t{16} * 1024;
+
+  void observe(int64_t exchanged, const MemoryUse& phase) {
+    consider({.activations = tokens_ + held_ + phase.activations,
+              .logits = phase.logits,
+              .workspace = constants_ + phase.workspace,
+              .communication = exchanged + phase.communication});
+  }
+
+  void consider(const MemoryTerms& now) {
+    if (now.total() > peak_.total()) peak_ = now;
+  }
+
+  const int64_t tokens_;
+  std::vector<Chunk> chunks_;
+  int64_t constants_ = 0;
+  int64_t held_ = 0;
+  bool activations_under_way_ = false;
+  bool gradient_under_way_ = false;
+  MemoryTerms peak_;
+};
+
+}  // namespace
+
+// Once a pipeline is full every micro-batch repeats the one before, so two rounds are replayed; the others
+// never count with 1F1B, and wait for their backward with GPipe.
+MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, int stage,
+                         const EngineProfile& profile) {
+  const int64_t count = micro_batches(request.training, layout);
+  const auto replayed = static_cast<int>(std::min(count, int64_t{2} * layout.pipeline));
+  StageReplay replay(request, layout, stage, profile);
+  if (layout.schedule == ScheduleKind::GPipe) replay.hold(count - replayed);
+  for (const Op& op :
+       generate_stage(layout.schedule, layout.pipeline, replayed, stage, layout.virtual_stages))
+    replay.run(op);
+  replay.end_step(layout, stage_elements(request.shape, layout, stage));
+  return replay.peak();
+}
+
+}  // namespace caravan::planner

@@ -1,0 +1,19 @@
+// Replays the ops of one pipeline stage on paper, transfers included, and notes the moment at which most is
+// alive.
+//
+// An op's input is received right before it; what it made is held until the next op of its direction is about
+// to run. Pure.
+#pragma once
+
+#include "planner/engine_profile.h"
+#include "planner/layout.h"
+#include "planner/memory/memory_model.h"
+#include "planner/request.h"
+
+namespace caravan::planner {
+
+// Activations, logits, workspace and communication at the peak of a step; the other terms are zero.
+MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, int stage,
+                         const EngineProfile& profile);
+
+}  // namespace caravan::planner

@@ -1,0 +1,17 @@
+#include "planner/time/links.h"
+
+#include <algorithm>
+
+namespace caravan::planner {
+
+double group_bandwidth(const DevicePool& devices, const EngineProfile& profile, int stride, int size) {
+  const DeviceProduct& device = *devices.known;
+  const bool rack_switch = device.link_domain > device.devices_per_node;
+  const int joined = rack_switch ? device.link_domain : devices.per_node;
+  const double inside = device.node_bandwidth * profile.node_bandwidth_fraction;
+  if (int64_t{stride} * size <= joined) return inside;
+  const int members = std::clamp(joined / stride, 1, size);
+  return std::min(inside, members * device.network_bandwidth * profile.network_bandwidth_fraction);
+}
+
+}  // namespace caravan::planner

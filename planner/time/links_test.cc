@@ -1,0 +1,38 @@
+#include "planner/time/links.h"
+
+#include <gtest/gtest.h>
+
+#include "planner/testing/jobs.h"
+
+namespace caravan::planner {
+namespace {
+
+double bandwidth(const std::string& product, int stride, int size) {
+  EngineProfile profile = default_profile();
+  profile.node_bandwidth_fraction = 1;
+  profile.network_bandwidth_fraction = 1;
+  return group_bandwidth(request_of(gpu_job("llama3-8b", 256, product)).devices, profile, stride, size);
+}
+
+TEST(Links, AGroupWithinANodeUsesItsLinks) {
+  EXPECT_EQ(bandwidth("H100-80GB", 1, 8), 450e9);
+  EXPECT_EQ(bandwidth("H100-80GB", 2, 4), 450e9);
+}
+
+TEST(Links, AGroupBetweenNodesDrivesTheCardsOfItsMembers) {
+  EXPECT_EQ(bandwidth("H100-80GB", 8, 4), 50e9);
+  EXPECT_EQ(bandwidth("H100-80GB", 4, 16), 100e9);
+  EXPECT_EQ(bandwidth("H100-80GB", 16, 2), 50e9);
+}
+
+TEST(Links, ManyCardsAreNoFasterThanTheNodesLinks) {
+  EXPECT_EQ(bandwidth("H100-80GB", 1, 64), 400e9);
+  EXPECT_EQ(bandwidth("L40S", 1, 64), bandwidth("L40S", 1, 8));
+}
+
+TEST(Links, ARackWithASwitchIsOneNode) {
+  EXPECT_EQ(bandwidth("GB200", 8, 8), bandwidth("GB200", 1, 4));
+}
+
+}  // namespace
+}  // namespace caravan::planner
