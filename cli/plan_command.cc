@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "cli/load_devices.h"
 #include "cli/load_job.h"
 #include "cli/load_profile.h"
+#include "cli/run/console_style.h"
 #include "common/json.h"
 #include "planner/device/catalogue.h"
 #include "planner/engine_profile.h"
@@ -67,6 +69,17 @@ Result<planner::DeviceFacts> read_facts(const v1alpha1::Resources& resources, co
   return facts;
 }
 
+// What COLUMNS says, else the terminal, within what can be read.
+int output_width() {
+  constexpr int kUsual = 120;
+  constexpr int kNarrowest = 60;
+  constexpr int kWidest = 160;
+  const char* said = std::getenv("COLUMNS");
+  int width = said ? std::atoi(said) : 0;
+  if (width <= 0) width = static_cast<int>(terminal_facts(STDOUT_FILENO).columns);
+  return width <= 0 ? kUsual : std::clamp(width, kNarrowest, kWidest);
+}
+
 Result<ExitCode> plan(const Options& options) {
   const auto loaded = load_job(options.path, overrides(options));
   if (!loaded) return tl::unexpected(loaded.error());
@@ -84,7 +97,7 @@ Result<ExitCode> plan(const Options& options) {
   if (options.output == "json" && has_layouts) {
     fmt::print("{}\n", to_json(answer.report, JsonLayout::kIndented));
   } else if (has_layouts) {
-    fmt::print("{}", planner::explain_plan(answer, options.all));
+    fmt::print("{}", planner::explain_plan(answer, {.all = options.all, .width = output_width()}));
   }
   if (answer.error) return tl::unexpected(*answer.error);
   return ExitCode::kDone;

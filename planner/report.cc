@@ -60,6 +60,19 @@ void set_prediction(Message& message, const EvaluatedLayout& evaluated) {
   if (evaluated.time.mfu) message.set_mfu(*evaluated.time.mfu);
 }
 
+void set_speed(v1alpha1::Plan& message, const PlanRequest& request, const StepTime& time) {
+  constexpr double kHour = 3600;
+  const TrainingNumbers& training = request.training;
+  const int64_t tokens = training.global_batch_sequences * training.sequence_length;
+  message.set_tokens_per_second(static_cast<double>(tokens) / *time.seconds);
+  message.set_mfu_causal(*time.mfu_causal);
+  message.set_hfu(*time.hfu);
+  if (training.steps == 0) return;
+  const double hours = static_cast<double>(training.steps) * *time.seconds / kHour;
+  message.set_training_days(hours / 24);
+  message.set_gpu_hours(hours * request.devices.count);
+}
+
 }  // namespace
 
 v1alpha1::Candidate candidate_message(const EvaluatedLayout& evaluated) {
@@ -70,6 +83,20 @@ v1alpha1::Candidate candidate_message(const EvaluatedLayout& evaluated) {
   message.set_verdict(verdict_message(evaluated.verdict));
   message.set_reason(evaluated.reason);
   return message;
+}
+
+Layout layout_value(const v1alpha1::Candidate& message) {
+  return {.tensor = message.tensor(),
+          .pipeline = message.pipeline(),
+          .data = message.data(),
+          .micro_batch_size = message.micro_batch_size(),
+          .sequence_parallel = message.sequence_parallel(),
+          .activation_checkpointing =
+              message.activation_checkpointing() == v1alpha1::ActivationCheckpointing::Always,
+          .virtual_stages = message.virtual_stages(),
+          .layers_per_stage = {message.layers_per_stage().begin(), message.layers_per_stage().end()},
+          .schedule = schedule_from_name(message.schedule()).value_or(ScheduleKind::OneFOneB),
+          .zero_stage = message.zero_stage()};
 }
 
 v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& chosen,
@@ -88,12 +115,9 @@ v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& c
     *message.add_memory_per_stage() = terms_message(terms);
   }
   message.set_usable_bytes(usable_bytes(request.devices, profile).value_or(0));
-  if (chosen.time.seconds) {
-    const int64_t tokens = request.training.global_batch_sequences * request.training.sequence_length;
-    message.set_tokens_per_second(static_cast<double>(tokens) / *chosen.time.seconds);
-    message.set_mfu_causal(*chosen.time.mfu_causal);
-    message.set_hfu(*chosen.time.hfu);
-  }
+  if (chosen.time.seconds) set_speed(message, request, chosen.time);
+  if (profile.step_time_error) message.set_step_time_error(*profile.step_time_error);
+  if (profile.memory_error) message.set_memory_error(*profile.memory_error);
   message.set_devices(request.devices.count);
   message.set_devices_per_node(request.devices.per_node);
   const auto& known = request.devices.known;

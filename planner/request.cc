@@ -99,6 +99,7 @@ Result<PlanRequest> read_request(const v1alpha1::JobSpec& spec, const DeviceFact
   request.shape = *std::move(shape);
   request.training = {.sequence_length = spec.training().sequence_length(),
                       .global_batch_sequences = spec.training().global_batch_sequences(),
+                      .steps = spec.training().steps(),
                       .bf16 = spec.training().precision() != v1alpha1::Precision::FP32};
   request.devices = *std::move(devices);
   request.fixed = *std::move(fixed);

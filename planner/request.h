@@ -18,6 +18,7 @@ namespace caravan::planner {
 struct TrainingNumbers {
   int64_t sequence_length = 0;
   int64_t global_batch_sequences = 0;
+  int64_t steps = 0;
   bool bf16 = true;
 
   int64_t storage_bytes() const { return bf16 ? 2 : 4; }

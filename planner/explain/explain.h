@@ -8,7 +8,12 @@
 
 namespace caravan::planner {
 
-// all: every candidate, not only the best alternatives. Ends with a newline.
-std::string explain_plan(const PlanAnswer& answer, bool all);
+struct ExplainOptions {
+  bool all = false;  // every candidate and stage, not only the telling ones
+  int width = 100;   // of a line, in characters
+};
+
+// Ends with a newline.
+std::string explain_plan(const PlanAnswer& answer, const ExplainOptions& options = {});
 
 }  // namespace caravan::planner

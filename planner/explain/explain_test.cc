@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "planner/engine_profile.h"
 #include "planner/explain/figures.h"
-#include "planner/explain/summary.h"
+#include "planner/explain/memory_bars.h"
 #include "planner/explain/table.h"
 
 namespace caravan::planner {
@@ -25,7 +27,14 @@ v1alpha1::JobSpec job(const std::string& preset, int devices) {
 }
 
 std::string explain(const v1alpha1::JobSpec& spec, bool all = false) {
-  return explain_plan(answer_job(spec, {}, default_engine_profile(), {.all_candidates = all}), all);
+  return explain_plan(answer_job(spec, {}, default_engine_profile(), {.all_candidates = all}), {.all = all});
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
 }
 
 TEST(Figures, AreShort) {
@@ -45,27 +54,187 @@ TEST(Table, LeavesOutColumnsWithoutText) {
   EXPECT_EQ(format_table({{"a"}, {"b"}, {"c"}}, {{"1", "", "3"}, {"4"}}), "  a  c\n  1  3\n  4\n");
 }
 
-TEST(Table, ABarIsAsLongAsItsShare) {
-  EXPECT_EQ(bar(50, 100, 4), "██");
-  EXPECT_EQ(bar(0, 100, 4), "");
-  EXPECT_EQ(bar(200, 100, 4), "████");
+TEST(Table, WrapsTheLastColumnBetweenWordsAndKeepsUnitsWithTheirNumbers) {
+  EXPECT_EQ(format_table({{}, {}}, {{"TP1", "stage 0 needs 531.7 GiB: gradients"}, {"TP2", "short"}}, 26),
+            "  TP1  stage 0 needs\n       531.7 GiB: gradients\n  TP2  short\n");
+}
+
+TEST(Figures, CountDaysChangesAndErrors) {
+  EXPECT_EQ(readable_duration(1237000), "14.3 days");
+  EXPECT_EQ(readable_duration(7300), "2.0 hours");
+  EXPECT_EQ(readable_duration(150), "2.5 minutes");
+  EXPECT_EQ(readable_integer(1234567), "1,234,567");
+  EXPECT_EQ(readable_integer(999), "999");
+  EXPECT_EQ(readable_percent(0.12), "12 %");
+  EXPECT_EQ(readable_percent(0.0058), "0.6 %");
+  EXPECT_EQ(readable_change(1.05, 1), "+5 %");
+  EXPECT_EQ(readable_change(69, 100), "-31 %");
+}
+
+v1alpha1::MemoryTerms terms(int64_t parameters, int64_t gradients, int64_t activations) {
+  v1alpha1::MemoryTerms message;
+  message.set_parameters(parameters);
+  message.set_gradients(gradients);
+  message.set_activations(activations);
+  return message;
+}
+
+TEST(MemoryBars, StackTheTermsAndMarkTheLimit) {
+  EXPECT_EQ(stacked_bar(terms(10, 20, 30), 80, 80, 8), "PGGAAA  |");
+  EXPECT_EQ(stacked_bar(terms(10, 20, 70), 80, 100, 10), "PGGAAAAA|AA");
+}
+
+TEST(MemoryBars, ALittleOverTheLimitStandsBehindTheMarkAndALittleUnderBeforeIt) {
+  EXPECT_EQ(stacked_bar(terms(40, 0, 41), 80, 81, 8), "PPPPAAAA|A");
+  EXPECT_EQ(stacked_bar(terms(40, 0, 39), 80, 80, 8), "PPPPAAAA|");
+}
+
+TEST(MemoryBars, PutLikeStagesOnOneLineAndLeaveOutTheMiddleOfLongPipelines) {
+  const StageMemory same{.layers = 2, .terms = terms(10, 20, 30)};
+  EXPECT_EQ(memory_bars({.stages = {same, same, same}, .usable_bytes = 80}, 53, false),
+            "  stage  layers  peak  (| is the limit, 80 B)\n"
+            "    0-2       2  60 B  PPPGGGGGAAAAAAA     |\n");
+  MemoryChart chart{.stages = {}, .binding_stage = 9, .usable_bytes = 1000};
+  for (int stage = 0; stage < 20; ++stage) chart.stages.push_back({2, terms(100 + stage, 200, 300)});
+  const std::string shown = memory_bars(chart, 80, false);
+  EXPECT_THAT(shown, HasSubstr("\n    ...\n      9 "));
+  EXPECT_THAT(shown, HasSubstr("\n     19 "));
+  EXPECT_THAT(shown, Not(HasSubstr("\n     10 ")));
+  EXPECT_THAT(memory_bars(chart, 80, true), HasSubstr("\n     10 "));
+}
+
+TEST(MemoryBars, ALimitThatIsFarOffLeavesTheBarsTheirLength) {
+  const MemoryChart chart{.stages = {{2, terms(10, 20, 30)}}, .binding_stage = 0, .usable_bytes = 1 << 20};
+  EXPECT_THAT(memory_bars(chart, 53, false), HasSubstr("(the limit, 1.0 MiB, is far off)"));
+  EXPECT_THAT(memory_bars(chart, 53, false), HasSubstr("PPPGGGGGGGAAAAAAAAAA"));
+}
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+v1alpha1::Candidate candidate(int tensor, int pipeline, v1alpha1::Verdict::Value verdict,
+                              const std::string& reason) {
+  v1alpha1::Candidate message;
+  message.set_tensor(tensor);
+  message.set_pipeline(pipeline);
+  message.set_data(8 / (tensor * pipeline));
+  message.set_micro_batch_size(1);
+  message.set_sequence_parallel(tensor > 1);
+  message.set_schedule("1F1B");
+  message.set_verdict(verdict);
+  message.set_reason(reason);
+  return message;
+}
+
+// Nothing here comes from a model, so that the text alone is tested.
+v1alpha1::PlanReport made_up_report() {
+  v1alpha1::PlanReport report;
+  v1alpha1::Plan& plan = *report.mutable_plan();
+  plan.set_tensor(1);
+  plan.set_pipeline(2);
+  plan.set_data(4);
+  plan.set_micro_batch_size(1);
+  plan.set_gradient_accumulation(128);
+  plan.set_schedule("1F1B");
+  plan.set_devices(8);
+  plan.set_device_product("H100-80GB");
+  plan.set_reason("The model is split. It fits.");
+  plan.set_usable_bytes(74 * kGiB);
+  plan.set_peak_bytes(60 * kGiB);
+  plan.add_layers_per_stage(16);
+  plan.add_layers_per_stage(15);
+  *plan.add_memory_per_stage() = terms(8 * kGiB, 16 * kGiB, 36 * kGiB);
+  *plan.add_memory_per_stage() = terms(8 * kGiB, 16 * kGiB, 18 * kGiB);
+  plan.set_step_seconds(50.8);
+  plan.set_tokens_per_second(82600);
+  plan.set_mfu(0.605);
+  plan.set_mfu_causal(0.538);
+  plan.set_hfu(0.605);
+  plan.set_bubble_fraction(0.007);
+  plan.set_training_days(50.8 * 20000 / 86400);
+  plan.set_gpu_hours(50.8 * 20000 / 3600 * 8);
+  plan.set_step_time_error(0.12);
+  plan.set_memory_error(0.08);
+  *report.add_candidates() = candidate(1, 2, v1alpha1::Verdict::Chosen, "The model is split. It fits.");
+  v1alpha1::Candidate& slower = *report.add_candidates();
+  slower = candidate(2, 2, v1alpha1::Verdict::Slower, "a step takes 1.10 times as long");
+  slower.set_step_seconds(55.9);
+  slower.set_peak_bytes(40 * kGiB);
+  slower.set_mfu(0.55);
+  v1alpha1::Candidate& faster = *report.add_candidates();
+  faster = candidate(2, 4, v1alpha1::Verdict::Slower, "splits the model over 8 devices where 2 would do");
+  faster.set_step_seconds(50);
+  faster.set_peak_bytes(30 * kGiB);
+  faster.set_mfu(0.61);
+  *report.add_candidates() = candidate(1, 1, v1alpha1::Verdict::DoesNotFit,
+                                       "stage 0 needs 82.5 GiB of 74.0 GiB usable: gradients 29.9 GiB");
+  return report;
+}
+
+TEST(ExplainPlan, ReadsWellInEightyColumns) {
+  EXPECT_EQ(explain_plan({.report = made_up_report(), .error = {}}, {.width = 80}),
+            R"(Plan: TP1 PP2 DP4, micro-batch size 1, 128 micro-batches per step, 1F1B on 8
+H100-80GB devices
+The model is split. It fits.
+
+Memory per device at its peak, on stage 0: 60.0 GiB ± 8 % of 74.0 GiB usable
+  P parameters      8.0 GiB  G gradients      16.0 GiB
+  A activations    36.0 GiB
+  stage  layers      peak  (| is the limit, 74.0 GiB)
+      0      16  60.0 GiB  PPPPPGGGGGGGGGGAAAAAAAAAAAAAAAAAAAAAAA         |
+      1      15  42.0 GiB  PPPPPGGGGGGGGGGAAAAAAAAAAAA                    |
+
+Predicted speed
+  step       50.8 s ± 12 %
+  tokens/s   82.6k ± 12 %
+  MFU        60.5 % (causal 53.8 %, HFU 60.5 %), pipeline idle 0.7 % of a step
+  whole run  11.8 days ± 12 % for 20,000 steps, 2,258 GPU-hours ± 12 %
+
+Alternatives that fit, and their price
+  layout         step           memory            MFU  why not
+  TP2 PP4 DP1  50.0 s   -2 %  30.0 GiB  -50 %  61.0 %  splits the model over 8
+                                                       devices where 2 would do
+  TP2 PP2 DP2  55.9 s  +10 %  40.0 GiB  -33 %  55.0 %
+
+Rejected
+  TP1 PP1 DP8  stage 0 needs 82.5 GiB of 74.0 GiB usable: gradients 29.9 GiB
+)");
 }
 
 TEST(ExplainPlan, SaysWhatWhyAndWhatItCosts) {
   const std::string text = explain(job("llama3-70b", 64));
-  EXPECT_THAT(
-      text,
-      HasSubstr(
-          "Plan: TP4 PP4 DP4, micro-batch size 1, 128 micro-batches per step, 1F1B, sequence parallelism on "
-          "64 H100-80GB devices"));
-  EXPECT_THAT(text, HasSubstr("the least splitting of the model that fits"));
   EXPECT_THAT(text, HasSubstr("Memory per device at its peak, on stage 0: "));
-  EXPECT_THAT(text, HasSubstr(" % (causal "));
-  EXPECT_THAT(text, HasSubstr("Memory of each stage"));
-  EXPECT_THAT(text, HasSubstr("Alternatives that fit"));
-  EXPECT_THAT(text, HasSubstr("times as long"));
+  EXPECT_THAT(text, HasSubstr("P parameters"));
+  EXPECT_THAT(text, HasSubstr("(| is the limit, "));
+  EXPECT_THAT(text, HasSubstr("Alternatives that fit, and their price"));
   EXPECT_THAT(text, HasSubstr("usable: gradients "));
   EXPECT_THAT(text, HasSubstr("(--all shows them)"));
+}
+
+TEST(ExplainPlan, TellsTimeAndDevicesOfTheWholeRunAndHowWellTheyAreKnown) {
+  v1alpha1::JobSpec spec = job("llama3-70b", 64);
+  spec.mutable_training()->set_steps(1000);
+  EngineProfile profile = default_engine_profile();
+  profile.step_time_error = 0.12;
+  profile.memory_error = 0.08;
+  const std::string text = explain_plan(answer_job(spec, {}, profile));
+  EXPECT_THAT(text, testing::ContainsRegex(
+                        "whole run  [0-9.]+ hours ± 12 % for 1,000 steps, [0-9,]+ GPU-hours ± 12 %"));
+  EXPECT_THAT(text, testing::ContainsRegex("on stage 0: [0-9.]+ GiB ± 8 % of "));
+  EXPECT_THAT(text, Not(HasSubstr("not validated")));
+  profile.step_time_error.reset();
+  EXPECT_THAT(explain_plan(answer_job(spec, {}, profile)),
+              HasSubstr("Predicted speed, not validated on this hardware"));
+}
+
+TEST(ExplainPlan, FitsIntoTheLinesOfATerminal) {
+  for (const int width : {80, 120}) {
+    for (const int devices : {8, 64}) {
+      const std::string text = explain_plan(
+          answer_job(job("llama3-70b", devices), {}, default_engine_profile(), {.all_candidates = true}),
+          {.all = true, .width = width});
+      for (const std::string& line : lines_of(text)) EXPECT_LE(characters(line), width) << line;
+    }
+  }
 }
 
 TEST(ExplainPlan, AllLeavesNothingOut) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace caravan::planner {
 
 std::string readable_bytes(int64_t bytes) {
@@ -24,9 +26,39 @@ std::string readable_count(double count) {
 }
 
 std::string readable_seconds(double seconds) {
-  if (seconds < 1) return fmt::format("{:.3g} ms", 1000 * seconds);
-  if (seconds < 100) return fmt::format("{:.3g} s", seconds);
-  return fmt::format("{:.0f} s", seconds);
+  const bool small = seconds < 1;
+  const double value = small ? 1000 * seconds : seconds;
+  const int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return fmt::format("{:.{}f} {}", value, digits, small ? "ms" : "s");
+}
+
+std::string readable_duration(double seconds) {
+  constexpr double kMinute = 60;
+  constexpr double kHour = 60 * kMinute;
+  constexpr double kDay = 24 * kHour;
+  if (seconds < 2 * kMinute) return readable_seconds(seconds);
+  if (seconds < 2 * kHour) return fmt::format("{:.1f} minutes", seconds / kMinute);
+  if (seconds < 2 * kDay) return fmt::format("{:.1f} hours", seconds / kHour);
+  return fmt::format("{:.1f} days", seconds / kDay);
+}
+
+std::string readable_integer(int64_t number) {
+  const std::string digits = std::to_string(number);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::string readable_percent(double fraction) {
+  return fmt::format("{:.{}f} %", 100 * fraction, fraction < 0.00995 && fraction > 0 ? 1 : 0);
+}
+
+std::string readable_change(double value, double base) {
+  const auto percent = std::lround(100 * (value / base - 1));
+  return fmt::format("{:+} %", percent);
 }
 
 }  // namespace caravan::planner

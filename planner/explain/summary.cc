@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "planner/explain/estimate.h"
 #include "planner/explain/figures.h"
+#include "planner/explain/memory_bars.h"
 #include "planner/explain/table.h"
 
 namespace caravan::planner {
 namespace {
-
-constexpr int kBarWidth = 30;
 
 std::string devices_summary(const v1alpha1::Plan& plan) {
   const std::string product = plan.device_product().empty() ? "" : " " + plan.device_product();
@@ -19,36 +19,13 @@ std::string memory_headline(const v1alpha1::Plan& plan) {
   const std::string usable =
       plan.usable_bytes() > 0 ? fmt::format(" of {} usable", readable_bytes(plan.usable_bytes())) : "";
   const std::string where = plan.pipeline() > 1 ? fmt::format(", on stage {}", plan.binding_stage()) : "";
-  return fmt::format("Memory per device at its peak{}: {}{}\n", where, readable_bytes(plan.peak_bytes()),
-                     usable);
+  return fmt::format("Memory per device at its peak{}: {}{}{}\n", where, readable_bytes(plan.peak_bytes()),
+                     error_text(plan.memory_error()), usable);
 }
 
-std::string memory_terms(const v1alpha1::Plan& plan) {
-  const v1alpha1::MemoryTerms& memory = plan.memory();
-  const std::pair<const char*, int64_t> terms[] = {{"parameters", memory.parameters()},
-                                                   {"gradients", memory.gradients()},
-                                                   {"optimizer", memory.optimizer()},
-                                                   {"activations", memory.activations()},
-                                                   {"logits", memory.logits()},
-                                                   {"workspace", memory.workspace()},
-                                                   {"communication", memory.communication()},
-                                                   {"overhead", memory.overhead()}};
-  std::vector<std::vector<std::string>> rows;
-  for (const auto& [name, bytes] : terms) {
-    if (bytes > 0) rows.push_back({name, readable_bytes(bytes), bar(bytes, plan.peak_bytes(), kBarWidth)});
-  }
-  return format_table({{}, {.align = Align::Right}, {}}, rows);
-}
-
-std::string speed_line(const v1alpha1::Plan& plan) {
-  const std::string bubble =
-      plan.pipeline() > 1 ? fmt::format("pipeline idle {:.1f} % of a step", 100 * plan.bubble_fraction())
-                          : "";
-  if (!plan.has_step_seconds()) return bubble.empty() ? "" : fmt::format("Speed: {}\n", bubble);
-  return fmt::format("Speed: {} per step, {} tokens/s, MFU {:.1f} % (causal {:.1f} %, HFU {:.1f} %){}{}\n",
-                     readable_seconds(plan.step_seconds()), readable_count(plan.tokens_per_second()),
-                     100 * plan.mfu(), 100 * plan.mfu_causal(), 100 * plan.hfu(), bubble.empty() ? "" : ", ",
-                     bubble);
+std::string memory_text(const v1alpha1::Plan& plan, int width, bool all) {
+  const MemoryChart chart = memory_chart(plan);
+  return memory_headline(plan) + memory_legend(chart, width) + memory_bars(chart, width, all);
 }
 
 }  // namespace
@@ -64,10 +41,12 @@ std::string layout_summary(const v1alpha1::Plan& plan) {
   return text;
 }
 
-std::string plan_summary(const v1alpha1::PlanReport& report) {
+std::string plan_summary(const v1alpha1::PlanReport& report, int width, bool all) {
   const v1alpha1::Plan& plan = report.plan();
-  return fmt::format("Plan: {} on {}\n{}\n{}{}{}", layout_summary(plan), devices_summary(plan), plan.reason(),
-                     memory_headline(plan), memory_terms(plan), speed_line(plan));
+  const std::string title = fmt::format("Plan: {} on {}", layout_summary(plan), devices_summary(plan));
+  const std::string speed = estimate_text(plan);
+  return fmt::format("{}{}\n{}{}{}", paragraph(title, width), paragraph(plan.reason(), width),
+                     memory_text(plan, width, all), speed.empty() ? "" : "\n", speed);
 }
 
 }  // namespace caravan::planner

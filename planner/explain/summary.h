@@ -1,5 +1,5 @@
-// A plan in a few lines: what, why, and the memory that it predicts. `caravan run` prints it before the
-// start.
+// A plan in a few lines: what, why, the memory and the speed that it predicts. `caravan run` prints it before
+// the start.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace caravan::planner {
 
-// Ends with a newline. Needs a report with a plan.
-std::string plan_summary(const v1alpha1::PlanReport& report);
+// Ends with a newline. Needs a report with a plan. width: of a line, in characters.
+std::string plan_summary(const v1alpha1::PlanReport& report, int width = 100, bool all = false);
 
 // "TP2 PP4 DP8, micro-batch size 1, 32 micro-batches, 1F1B, sequence parallel"
 std::string layout_summary(const v1alpha1::Plan& plan);

@@ -1,54 +1,116 @@
 #include "planner/explain/table.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 
 namespace caravan::planner {
 namespace {
 
 using Cells = std::vector<std::string>;
 
-size_t characters(const std::string& text) {
-  return static_cast<size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
+constexpr int kNarrowest = 20;  // of a wrapped column
+constexpr std::array<std::string_view, 8> kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "%", "s"};
+
+struct Table {
+  std::vector<Column> columns;
+  std::vector<size_t> widths;
+  size_t last_width = 0;  // of the last column's lines; 0: not wrapped
+};
 
 std::string aligned(const std::string& text, size_t width, Align align) {
-  const std::string padding(width - characters(text), ' ');
+  const std::string padding(width - std::min(width, characters(text)), ' ');
   return align == Align::Right ? padding + text : text + padding;
 }
 
-std::string format_line(const Cells& cells, const std::vector<Column>& columns,
-                        const std::vector<size_t>& widths) {
+std::string format_line(const Cells& cells, const Table& table) {
   std::string line = "  ";
   for (size_t i = 0; i < cells.size(); ++i) {
     if (i > 0) line += "  ";
-    line += aligned(cells[i], widths[i], columns[i].align);
+    line += aligned(cells[i], table.widths[i], table.columns[i].align);
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
 }
 
-std::string format_lines(const std::vector<Column>& columns, const std::vector<Cells>& rows) {
+// What does not fit into the last column goes on below it.
+std::string format_row(Cells cells, const Table& table) {
+  if (table.last_width == 0 || cells.empty()) return format_line(cells, table);
+  std::string text;
+  for (const std::string& part : wrap(cells.back(), static_cast<int>(table.last_width))) {
+    cells.back() = part;
+    text += format_line(cells, table);
+    std::fill(cells.begin(), cells.end(), "");
+  }
+  return text.empty() ? format_line(cells, table) : text;
+}
+
+void keep_within(int width, Table& table) {
+  int before = 2;
+  for (size_t i = 0; i + 1 < table.widths.size(); ++i) before += static_cast<int>(table.widths[i]) + 2;
+  table.last_width = static_cast<size_t>(std::max(width - before, kNarrowest));
+  table.widths.back() = std::min(table.widths.back(), table.last_width);
+}
+
+std::string format_lines(const std::vector<Column>& columns, const std::vector<Cells>& rows, int width) {
+  Table table{.columns = columns, .widths = {}};
   Cells titles;
-  std::vector<size_t> widths;
   for (const Column& column : columns) {
     titles.push_back(column.title);
-    widths.push_back(characters(column.title));
+    table.widths.push_back(characters(column.title));
   }
   for (const Cells& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], characters(row[i]));
+    for (size_t i = 0; i < row.size(); ++i) table.widths[i] = std::max(table.widths[i], characters(row[i]));
   }
+  if (width > 0 && !columns.empty()) keep_within(width, table);
   const bool has_titles =
       std::ranges::any_of(titles, [](const std::string& title) { return !title.empty(); });
-  std::string text = has_titles ? format_line(titles, columns, widths) : "";
-  for (const Cells& row : rows) text += format_line(row, columns, widths);
+  std::string text = has_titles ? format_line(titles, table) : "";
+  for (const Cells& row : rows) text += format_row(row, table);
   return text;
+}
+
+// Where the first word ends; a number keeps its unit.
+size_t end_of_word(std::string_view text) {
+  const size_t end = std::min(text.find(' '), text.size());
+  const std::string_view rest = text.substr(std::min(end + 1, text.size()));
+  const bool number = end > 0 && end < text.size() && text[0] >= '0' && text[0] <= '9';
+  const std::string_view next = rest.substr(0, rest.find_first_of(" ,.;:)"));
+  const bool unit = std::ranges::find(kUnits, next) != kUnits.end();
+  return number && unit ? end + 1 + std::min(rest.find(' '), rest.size()) : end;
 }
 
 }  // namespace
 
-std::string format_table(const std::vector<Column>& columns, const std::vector<Cells>& rows) {
+size_t characters(std::string_view text) {
+  return static_cast<size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::vector<std::string> wrap(std::string_view text, int width) {
+  std::vector<std::string> lines;
+  std::string line;
+  while (!text.empty()) {
+    const size_t end = end_of_word(text);
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!line.empty() && characters(line) + 1 + characters(word) > static_cast<size_t>(width)) {
+      lines.push_back(std::move(line));
+      line.clear();
+    }
+    if (!line.empty()) line += ' ';
+    line += word;
+  }
+  if (!line.empty()) lines.push_back(std::move(line));
+  return lines;
+}
+
+std::string paragraph(std::string_view text, int width) {
+  std::string result;
+  for (const std::string& line : wrap(text, width)) result += line + "\n";
+  return result;
+}
+
+std::string format_table(const std::vector<Column>& columns, const std::vector<Cells>& rows, int width) {
   std::vector<Column> shown;
   std::vector<Cells> kept(rows.size());
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -58,15 +120,7 @@ std::string format_table(const std::vector<Column>& columns, const std::vector<C
     shown.push_back(columns[i]);
     for (size_t r = 0; r < rows.size(); ++r) kept[r].push_back(i < rows[r].size() ? rows[r][i] : "");
   }
-  return format_lines(shown, kept);
-}
-
-std::string bar(int64_t value, int64_t full, int width) {
-  if (full <= 0 || value <= 0) return "";
-  const int64_t length = std::llround(static_cast<double>(value) / static_cast<double>(full) * width);
-  std::string text;
-  for (int64_t i = 0; i < std::clamp<int64_t>(length, 0, width); ++i) text += "█";
-  return text;
+  return format_lines(shown, kept, width);
 }
 
 }  // namespace caravan::planner

@@ -1,8 +1,9 @@
-// Text tables and bars for a terminal of any kind.
+// Text tables and paragraphs for a terminal of any kind.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace caravan::planner {
@@ -14,12 +15,19 @@ struct Column {
   Align align = Align::Left;
 };
 
-// Columns as wide as their widest cell (UTF-8 characters), two spaces between them, lines indented by two.
-// Rows may be short.
+// Columns as wide as their widest cell (UTF-8 characters), two spaces between them, lines indented by two;
+// columns without text are left out. Rows may be short. width: lines are kept to that many characters by
+// wrapping the last column between words; 0: as long as they are.
 std::string format_table(const std::vector<Column>& columns,
-                         const std::vector<std::vector<std::string>>& rows);
+                         const std::vector<std::vector<std::string>>& rows, int width = 0);
 
-// A bar whose full length is `width` characters at `full`.
-std::string bar(int64_t value, int64_t full, int width);
+// Lines of at most `width` characters, broken between words; longer words stand alone.
+std::vector<std::string> wrap(std::string_view text, int width);
+
+// The same as one text, each line ended.
+std::string paragraph(std::string_view text, int width);
+
+// UTF-8 characters.
+size_t characters(std::string_view text);
 
 }  // namespace caravan::planner

@@ -20,21 +20,23 @@ std::string need(const PlanRequest& request, const EngineProfile& profile, const
   return fmt::format("{}{}", readable_bytes(memory.peak_bytes()), of);
 }
 
-std::string sizes_in_words(const PlanRequest& request, const Layout& layout) {
-  std::vector<std::string> parts;
-  if (layout.tensor > 1) parts.push_back(fmt::format("tensor parallelism over {} devices", layout.tensor));
-  if (layout.pipeline > 1) parts.push_back(fmt::format("a pipeline of {} stages", layout.pipeline));
-  if (layout.data > 1) parts.push_back(fmt::format("{} data parallel replicas", layout.data));
-  if (parts.empty()) return request.devices.gpu ? "one GPU" : "one process";
-  std::string text = parts.front();
-  for (size_t i = 1; i < parts.size(); ++i) text += (i + 1 == parts.size() ? " and " : ", ") + parts[i];
-  return text;
+std::string splitting_in_words(const Layout& layout) {
+  const std::string tensor = fmt::format("tensor parallelism over {}", layout.tensor);
+  const std::string pipeline = fmt::format("a pipeline of {} stages", layout.pipeline);
+  if (layout.tensor == 1) return pipeline;
+  return layout.pipeline == 1 ? "tensor parallelism" : tensor + " and " + pipeline;
 }
 
-std::string capitalised(std::string text) {
-  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z')
-    text.front() = static_cast<char>(text.front() - 'a' + 'A');
-  return text;
+std::string sizes_in_words(const PlanRequest& request, const Layout& layout) {
+  const int split = layout.tensor * layout.pipeline;
+  const std::string replicas =
+      layout.data > 1 ? fmt::format(", in {} data parallel replicas", layout.data) : "";
+  if (split > 1) {
+    return fmt::format("The model is split over {} devices by {}{}", split, splitting_in_words(layout),
+                       replicas);
+  }
+  if (layout.data > 1) return "Every device holds the whole model" + replicas;
+  return request.devices.gpu ? "One GPU holds the whole model" : "One process holds the whole model";
 }
 
 // The last one that the rule tried before, and that was too large.
@@ -62,15 +64,15 @@ std::string why_this_size(const PlanRequest& request, const EngineProfile& profi
                           const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen) {
   const Layout& layout = chosen.layout;
   const std::string checkpointing = why_checkpointing(request, layout);
+  const std::string need_text = need(request, profile, chosen.memory);
   if (layout.tensor * layout.pipeline == 1) {
-    return fmt::format("A device holds the whole model{} ({}), so nothing is gained by splitting it.",
-                       checkpointing, need(request, profile, chosen.memory));
+    return fmt::format("That fits{} ({}), so nothing is gained by splitting it.", checkpointing, need_text);
   }
-  const std::string fit = fmt::format("It is the least splitting of the model that fits{} ({})",
-                                      checkpointing, need(request, profile, chosen.memory));
+  const std::string fit =
+      fmt::format("That is the least splitting that fits{}: a device needs {}", checkpointing, need_text);
   const EvaluatedLayout* smaller = nearest_too_large(candidates, chosen);
   if (!smaller) return fit + ".";
-  return fmt::format("{}; {} would need {}.", fit, layout_label(smaller->layout),
+  return fmt::format("{}, and {} would need {}.", fit, layout_label(smaller->layout),
                      readable_bytes(smaller->memory.peak_bytes()));
 }
 
@@ -114,7 +116,7 @@ std::string slower_reason(const EvaluatedLayout& candidate, const EvaluatedLayou
 std::string chosen_reason(const PlanRequest& request, const EngineProfile& profile,
                           const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen,
                           const EvaluatedLayout* overruled) {
-  const std::string sizes = capitalised(sizes_in_words(request, chosen.layout));
+  const std::string sizes = sizes_in_words(request, chosen.layout);
   if (request.fixed.leaves_no_size_open()) {
     return fmt::format("{}, as the job says. A device needs {} at its peak{}.", sizes,
                        need(request, profile, chosen.memory), why_checkpointing(request, chosen.layout));
@@ -122,8 +124,7 @@ std::string chosen_reason(const PlanRequest& request, const EngineProfile& profi
   if (overruled) {
     return fmt::format(
         "{}. It fits ({}) and a step is predicted to take {:.0f} % less time than with {}, which the rule of "
-        "least splitting "
-        "would pick.",
+        "least splitting would pick.",
         sizes, need(request, profile, chosen.memory),
         100 * (1 - *chosen.time.seconds / *overruled->time.seconds), layout_label(overruled->layout));
   }

@@ -74,7 +74,7 @@ TEST_F(PlanCommand, PrintsThePlanItsReasonItsMemoryAndTheAlternatives) {
   EXPECT_THAT(outcome.err, IsEmpty());
   EXPECT_THAT(outcome.out, StartsWith("Plan: TP4 PP4 DP4"));
   EXPECT_THAT(outcome.out, HasSubstr("on 64 H100-80GB devices"));
-  EXPECT_THAT(outcome.out, HasSubstr("Memory of each stage"));
+  EXPECT_THAT(outcome.out, HasSubstr("(| is the limit, "));
   EXPECT_THAT(outcome.out, HasSubstr("Alternatives that fit"));
   EXPECT_THAT(outcome.out, HasSubstr("stage 0 needs "));
 }

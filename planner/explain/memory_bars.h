@@ -1,0 +1,39 @@
+// The memory of a layout's stages as text: a bar per stage, stacked by term, with the limit marked. Letters
+// tell the terms apart, so that it reads without colour, in a log, and in any font.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "caravan/v1alpha1/plan.pb.h"
+
+namespace caravan::planner {
+
+struct StageMemory {
+  int layers = 0;
+  v1alpha1::MemoryTerms terms;
+};
+
+struct MemoryChart {
+  std::vector<StageMemory> stages;
+  int binding_stage = 0;
+  int64_t usable_bytes = 0;  // 0: not known, and then no limit is drawn
+};
+
+MemoryChart memory_chart(const v1alpha1::Plan& plan);
+
+int64_t total_bytes(const v1alpha1::MemoryTerms& terms);
+
+// The terms of the binding stage, each with its letter.
+std::string memory_legend(const MemoryChart& chart, int width);
+
+// A line per stage, neighbours that need the same on one; of long pipelines the first, the last and the
+// binding ones, unless `all`.
+std::string memory_bars(const MemoryChart& chart, int width, bool all);
+
+// "PPGGGOOAAAA   |": terms in proportion, `width` characters at `full` bytes. limit: where the mark stands, 0
+// for none.
+std::string stacked_bar(const v1alpha1::MemoryTerms& terms, int64_t limit, int64_t full, int width);
+
+}  // namespace caravan::planner
