@@ -74,6 +74,18 @@ TEST(Decide, ANewJobGetsItsPlanThenItsChildrenCertificatesFirst) {
   EXPECT_EQ(decision.status.attempt(), 1);
 }
 
+TEST(Decide, OnlyWhatIsNewsBecomesAnEvent) {
+  const auto told = [](const Decision& decision) {
+    std::vector<std::string> reasons;
+    for (const Note& note : decision.notes) reasons.push_back(note.reason);
+    return reasons;
+  };
+  EXPECT_THAT(told(decide_at(new_job())), ElementsAre(reasons::kHeuristicSelected)) << "pods wait at first";
+  Snapshot snapshot = running_job();
+  snapshot.pods[0].gone_by = kStart;
+  EXPECT_THAT(told(decide_at(snapshot)), ElementsAre(reasons::kWaitingForPods, reasons::kPodLost));
+}
+
 TEST(Decide, ARunningJobIsLeftInPeace) {
   const Snapshot snapshot = running_job();
   EXPECT_EQ(snapshot.job.status.state(), "Running");

@@ -13,10 +13,11 @@ bool is_bad_news(const v1alpha1::Condition& condition) {
                      condition.type() == conditions::kStalled);
 }
 
-// That something is not so any more follows from what is so now.
-bool is_worth_telling(const v1alpha1::Condition& condition) {
-  return condition.status() == "True" || condition.type() == conditions::kPlanned ||
-         condition.type() == conditions::kScheduled;
+// That something is not so any more follows from what is so now, and that a new job waits for its pods goes
+// without saying.
+bool is_worth_telling(const v1alpha1::Condition* before, const v1alpha1::Condition& after) {
+  if (after.status() == "True" || after.type() == conditions::kPlanned) return true;
+  return after.type() == conditions::kScheduled && before != nullptr;
 }
 
 bool is_new(const v1alpha1::Condition* before, const v1alpha1::Condition& after) {
@@ -30,8 +31,8 @@ bool is_new(const v1alpha1::Condition* before, const v1alpha1::Condition& after)
 std::vector<Note> story_of(const v1alpha1::JobStatus& before, const v1alpha1::JobStatus& after) {
   std::vector<Note> notes;
   for (const v1alpha1::Condition& condition : after.conditions()) {
-    if (!is_worth_telling(condition) || !is_new(find_condition(before, condition.type()), condition))
-      continue;
+    const v1alpha1::Condition* known = find_condition(before, condition.type());
+    if (!is_worth_telling(known, condition) || !is_new(known, condition)) continue;
     notes.push_back({.type = is_bad_news(condition) ? kube::EventType::kWarning : kube::EventType::kNormal,
                      .reason = condition.reason(),
                      .action = condition.type(),
