@@ -2,12 +2,15 @@
 
 Usage: operator_bench.py PROGRAMS [--pods 2000] [--jobs 250]     PROGRAMS: folder of caravan-operator
 
-Prints one JSON object: pods made per second for one large job and for many jobs of 8 pods, time from the creation of a
-job to the plan in its status, quantiles of the time of a reconcile, and resident memory.
+Prints one JSON object: pods made per second for one large job and for many jobs of 8 pods, what the API server takes of
+the same requests from a client that only sends them (bareLoad), time from the creation of a job to the plan in its
+status, quantiles of the time of a reconcile and of its processor time, resident memory. Programs share the processors of
+this machine, so each figure tells who used them.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -18,15 +21,17 @@ import urllib.request
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(REPOSITORY / "tests/cluster"))
+import bare_load  # noqa: E402
+import processors  # noqa: E402
 from api import Api, wait_until  # noqa: E402
+from bare_load import JOBS, PODS  # noqa: E402
 
-JOBS = "apis/training.caravan.dev/v1alpha1/namespaces/default/llamatrainingjobs"
-PODS = "api/v1/namespaces/default/pods"
 DEFINITION = REPOSITORY / "deploy/crds/llamatrainingjobs.training.caravan.dev.yaml"
 DEFINITIONS = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PODS_OF_SMALL_JOB = 8
 DEVICES_PER_POD = 8
 TOUCHES = 4
+CALM_PAUSE_SECONDS = 0.02  # longer than the API server is busy with a change
 
 
 def job(name, pods):
@@ -60,10 +65,14 @@ class Operator:
         found = re.search(rf"^{name}(?:{{[^}}]*}})? (\S+)$", self.read("metrics"), re.MULTILINE)
         return float(found.group(1)) if found else None
 
-    def reconciles(self):
+    def histogram(self, name):
         """Upper bound in seconds -> how many reconciles took at most that."""
-        pattern = r'^controller_runtime_reconcile_time_seconds_bucket{.*le="([^"]+)"} (\S+)$'
+        pattern = rf'^{name}_bucket{{.*le="([^"]+)"}} (\S+)$'
         return {float(bound): float(count) for bound, count in re.findall(pattern, self.read("metrics"), re.MULTILINE)}
+
+    def reconciles(self):
+        return {"time": self.histogram("controller_runtime_reconcile_time_seconds"),
+                "processor": self.histogram("caravan_reconcile_cpu_seconds")}
 
     def memory_mib(self):
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
@@ -87,9 +96,12 @@ def quantile(before, after, share):
 
 
 def quantiles(before, after):
-    return {"count": int(max(after.values()) - max(before.values(), default=0)),
-            "p50Milliseconds": round(1000 * quantile(before, after, 0.5), 3),
-            "p99Milliseconds": round(1000 * quantile(before, after, 0.99), 3)}
+    figures = {"count": int(max(after["time"].values()) - max(before["time"].values()))}
+    for kind, prefix in {"time": "p", "processor": "processorP"}.items():
+        for percent in (50, 99):
+            value = quantile(before[kind], after[kind], percent / 100)
+            figures[f"{prefix}{percent}Milliseconds"] = round(1000 * value, 3)
+    return figures
 
 
 def count_pods(api):
@@ -110,39 +122,89 @@ def time_to_plan(api, name):
     return 1000 * (time.monotonic() - start)
 
 
-def make_pods(api, operator, jobs):
-    before, reconciles = count_pods(api), operator.reconciles()
-    wanted = before + sum(body["spec"]["resources"]["devices"] // DEVICES_PER_POD for body in jobs)
-    start = time.monotonic()
-    for body in jobs:
-        create(api, body)
-    wait_until("all pods", lambda: count_pods(api) >= wanted, seconds=600, pause=0.05)
-    seconds = time.monotonic() - start
-    return {"pods": wanted - before, "seconds": round(seconds, 2), "podsPerSecond": round((wanted - before) / seconds),
-            "reconcile": quantiles(reconciles, operator.reconciles())}
+def pods_per_second(pods, pids, work):
+    before = processors.read(pids)
+    work()
+    after = processors.read(pids)
+    seconds = after.moment - before.moment
+    return {"pods": pods, "seconds": round(seconds, 2), "podsPerSecond": round(pods / seconds),
+            **processors.used(before, after)}
 
 
-def touch(api, operator, names):
+def make_pods(api, operator, pids, jobs):
+    there, reconciles = count_pods(api), operator.reconciles()
+    pods = sum(body["spec"]["resources"]["devices"] // DEVICES_PER_POD for body in jobs)
+
+    def work():
+        for body in jobs:
+            create(api, body)
+        wait_until("all pods", lambda: count_pods(api) >= there + pods, seconds=600, pause=0.05)
+
+    return {**pods_per_second(pods, pids, work), "reconcile": quantiles(reconciles, operator.reconciles())}
+
+
+def touch(api, operator, names, pause):
     """Reconciles that find nothing to do, since only an annotation has changed."""
     wait_until("an empty queue", lambda: operator.value("workqueue_depth") == 0)
     before = operator.reconciles()
     for number in range(TOUCHES):
         for name in names:
-            api.request("PATCH", f"{JOBS}/{name}", {"metadata": {"annotations": {"touched": str(number)}}},
+            api.request("PATCH", f"{JOBS}/{name}", {"metadata": {"annotations": {"touched": f"{number}-{pause}"}}},
                         "application/merge-patch+json")
+            time.sleep(pause)
     wait_until("an empty queue", lambda: operator.value("workqueue_depth") == 0)
     return quantiles(before, operator.reconciles())
 
 
-def measure(api, operator, pods, jobs):
+def measure(api, operator, pids, pods, jobs):
     idle = operator.memory_mib()
     plans = sorted(time_to_plan(api, f"plan-{number}") for number in range(20))
-    large = make_pods(api, operator, [job("large", pods)])
-    many = make_pods(api, operator, [job(f"small-{number}", PODS_OF_SMALL_JOB) for number in range(jobs)])
-    nothing_to_do = touch(api, operator, [f"small-{number}" for number in range(jobs)])
+    large = make_pods(api, operator, pids, [job("large", pods)])
+    names = [f"small-{number}" for number in range(jobs)]
+    many = make_pods(api, operator, pids, [job(name, PODS_OF_SMALL_JOB) for name in names])
+    nothing_to_do = {"oneAtATime": touch(api, operator, names, CALM_PAUSE_SECONDS),
+                     "withoutPause": touch(api, operator, names, 0)}
     return {"memoryIdleMiB": idle, "memoryAtEndMiB": operator.memory_mib(),
             "createToPlanMilliseconds": {"median": round(plans[len(plans) // 2], 1), "worst": round(plans[-1], 1)},
             "oneLargeJob": large, "manySmallJobs": many, "reconcileWithNothingToDo": nothing_to_do}
+
+
+def measure_bare_load(api, kubeconfig, pids, pods, jobs):
+    """For the pods of the large job alone, and for everything that the small jobs consist of."""
+    requests = bare_load.requests_for(api, job("small-0", PODS_OF_SMALL_JOB))
+    single = bare_load.copies(bare_load.only_pods(requests), "small-0", "pods", pods // PODS_OF_SMALL_JOB)
+    whole = bare_load.copies(requests, "small-0", "bare", jobs)
+    pids = {**pids, "client": os.getpid()}
+    return {name: pods_per_second(sum(len(bare_load.only_pods(one)) for one in load), pids,
+                                  lambda load=load: bare_load.send(kubeconfig, load))
+            for name, load in {"podsAlone": single, "manySmallJobs": whole}.items()}
+
+
+def with_shares(result, bare):
+    for name, bound in {"oneLargeJob": "podsAlone", "manySmallJobs": "manySmallJobs"}.items():
+        share = result[name]["podsPerSecond"] / bare[bound]["podsPerSecond"]
+        result[name]["shareOfBareLoad"] = round(share, 2)
+    return {**result, "bareLoad": bare}
+
+
+def wait_out_the_first_creation(api):
+    """The API server itself holds up what is created in the first two seconds of a definition, for two more."""
+    create(api, job("first", 1))
+    api.request("DELETE", f"{JOBS}/first")
+
+
+def run(kubeconfig, given):
+    api = Api(kubeconfig)
+    wait_until("the definition is served", lambda: api.get(JOBS))
+    wait_out_the_first_creation(api)
+    pids = {name: int((kubeconfig.parent / file).read_text())
+            for name, file in {"apiServer": "apiserver.pid", "etcd": "etcd.pid"}.items()}
+    operator = Operator(given.programs / "caravan-operator", kubeconfig)
+    try:
+        result = measure(api, operator, {**pids, "operator": operator.process.pid}, given.pods, given.jobs)
+    finally:
+        operator.stop()
+    return with_shares(result, measure_bare_load(api, kubeconfig, pids, given.pods, given.jobs))
 
 
 def main():
@@ -158,13 +220,7 @@ def main():
             kubeconfig = pathlib.Path(folder, "kubeconfig")
             subprocess.run(["kubectl", "--kubeconfig", kubeconfig, "apply", "--server-side", "-f", DEFINITION],
                            check=True, stdout=sys.stderr)
-            api = Api(kubeconfig)
-            wait_until("the definition is served", lambda: api.get(JOBS))
-            operator = Operator(given.programs / "caravan-operator", kubeconfig)
-            try:
-                print(json.dumps(measure(api, operator, given.pods, given.jobs), indent=2))
-            finally:
-                operator.stop()
+            print(json.dumps(run(kubeconfig, given), indent=2))
         finally:
             subprocess.run([script, "down", folder], check=True)
 

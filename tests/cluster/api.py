@@ -10,6 +10,10 @@ import time
 import urllib.parse
 
 
+def is_json(answer):
+    return answer.headers.get_content_type() == "application/json"
+
+
 class Api:
     """One connection, opened again when it broke."""
 
@@ -32,14 +36,16 @@ class Api:
         return path
 
     def request(self, method, path, body=None, content_type="application/json"):
-        """(status, object). Raises OSError or HTTPException when there is no answer."""
+        """(status, object), or the text of an answer that is none, as for a path that is not served. Raises OSError or
+        HTTPException when there is no answer."""
         if self.connection is None:
             self.connection = http.client.HTTPSConnection(self.server.netloc, context=self.tls, timeout=30)
         try:
             self.connection.request(method, f"/{path}", body=None if body is None else json.dumps(body),
                                     headers={"Content-Type": content_type})
             answer = self.connection.getresponse()
-            return answer.status, json.load(answer)
+            body = answer.read()
+            return answer.status, json.loads(body) if is_json(answer) else body.decode()
         except (OSError, http.client.HTTPException):
             self.connection.close()
             self.connection = None
