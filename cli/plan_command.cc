@@ -21,6 +21,7 @@
 #include "planner/device/catalogue.h"
 #include "planner/engine_profile.h"
 #include "planner/explain/explain.h"
+#include "planner/explain/why.h"
 #include "planner/plan.h"
 
 namespace caravan::cli {
@@ -34,6 +35,7 @@ struct Options {
   std::string device_product;
   std::string device_catalogue;
   std::string engine_profile;
+  std::string why;
   bool all = false;
   std::string output = "table";
 };
@@ -80,6 +82,18 @@ int output_width() {
   return width <= 0 ? kUsual : std::clamp(width, kNarrowest, kWidest);
 }
 
+Result<ExitCode> print_why(const v1alpha1::JobSpec& spec, const planner::DeviceFacts& facts,
+                           const planner::EngineProfile& profile, const Options& options) {
+  const auto answer = planner::explain_layout(spec, facts, profile, options.why, output_width());
+  if (!answer) return tl::unexpected(answer.error());
+  if (options.output == "json") {
+    fmt::print("{}\n", to_json(answer->candidate, JsonLayout::kIndented));
+  } else {
+    fmt::print("{}", answer->text);
+  }
+  return ExitCode::kDone;
+}
+
 Result<ExitCode> plan(const Options& options) {
   const auto loaded = load_job(options.path, overrides(options));
   if (!loaded) return tl::unexpected(loaded.error());
@@ -91,6 +105,7 @@ Result<ExitCode> plan(const Options& options) {
   const auto facts = read_facts(spec.resources(), options);
   if (!facts) return tl::unexpected(facts.error());
 
+  if (!options.why.empty()) return print_why(spec, *facts, *profile, options);
   const planner::PlanAnswer answer =
       planner::answer_job(spec, *facts, *profile, {.all_candidates = options.all});
   const bool has_layouts = answer.report.candidates_size() > 0;
@@ -126,6 +141,9 @@ void add_plan_command(CLI::App& app, Action& action) {
       ->add_option("--set", options->sets,
                    "Overrule a field: PATH=VALUE, such as spec.training.sequenceLength=4096")
       ->allow_extra_args(false);
+  command->add_option(
+      "--why", options->why,
+      "Explain one layout instead, such as tensor=4,pipeline=2: its memory, its time, its price");
   command->add_flag("--all", options->all, "List every layout, also those that the rule would never pick");
   command->add_option("-o,--output", options->output, "table, or json")
       ->check(CLI::IsMember({"table", "json"}));

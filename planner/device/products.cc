@@ -93,6 +93,7 @@ DeviceProduct product_of(const Row& row) {
 const std::vector<DeviceProduct>& built_in_products() {
   static const std::vector<DeviceProduct> products = [] {
     std::vector<DeviceProduct> all;
+    all.reserve(kNvidia.size() + kAmd.size());
     for (const Row& row : kNvidia) all.push_back(product_of(row));
     for (const Row& row : kAmd) all.push_back(product_of(row));
     return all;

@@ -7,7 +7,7 @@ namespace caravan::planner {
 
 std::string explain_plan(const PlanAnswer& answer, const ExplainOptions& options) {
   const v1alpha1::PlanReport& report = answer.report;
-  const std::string rejected = rejected_table(report, options.width, options.all);
+  std::string rejected = rejected_table(report, options.width, options.all);
   if (!report.has_plan()) return rejected;
   return plan_summary(report, options.width, options.all) +
          alternatives_table(report, options.width, options.all) + rejected;

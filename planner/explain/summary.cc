@@ -15,6 +15,13 @@ std::string devices_summary(const v1alpha1::Plan& plan) {
   return fmt::format("{}{} device{}", plan.devices(), product, plan.devices() == 1 ? "" : "s");
 }
 
+std::string memory_text(const v1alpha1::Plan& plan, int width, bool all) {
+  const MemoryChart chart = memory_chart(plan);
+  return memory_headline(plan) + memory_legend(chart, width) + memory_bars(chart, width, all);
+}
+
+}  // namespace
+
 std::string memory_headline(const v1alpha1::Plan& plan) {
   const std::string usable =
       plan.usable_bytes() > 0 ? fmt::format(" of {} usable", readable_bytes(plan.usable_bytes())) : "";
@@ -22,13 +29,6 @@ std::string memory_headline(const v1alpha1::Plan& plan) {
   return fmt::format("Memory per device at its peak{}: {}{}{}\n", where, readable_bytes(plan.peak_bytes()),
                      error_text(plan.memory_error()), usable);
 }
-
-std::string memory_text(const v1alpha1::Plan& plan, int width, bool all) {
-  const MemoryChart chart = memory_chart(plan);
-  return memory_headline(plan) + memory_legend(chart, width) + memory_bars(chart, width, all);
-}
-
-}  // namespace
 
 std::string layout_summary(const v1alpha1::Plan& plan) {
   std::string text = fmt::format("TP{} PP{} DP{}, micro-batch size {}, {} micro-batch{} per step",

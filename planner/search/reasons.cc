@@ -22,7 +22,7 @@ std::string need(const PlanRequest& request, const EngineProfile& profile, const
 
 std::string splitting_in_words(const Layout& layout) {
   const std::string tensor = fmt::format("tensor parallelism over {}", layout.tensor);
-  const std::string pipeline = fmt::format("a pipeline of {} stages", layout.pipeline);
+  std::string pipeline = fmt::format("a pipeline of {} stages", layout.pipeline);
   if (layout.tensor == 1) return pipeline;
   return layout.pipeline == 1 ? "tensor parallelism" : tensor + " and " + pipeline;
 }

@@ -171,5 +171,20 @@ TEST_F(PlanCommand, AMistakeInACatalogueIsNamedWithItsLine) {
   EXPECT_THAT(incomplete.err, HasSubstr("lacking.yaml:2: devices[0].peakTeraflops: is needed"));
 }
 
+TEST_F(PlanCommand, WhyExplainsOneLayout) {
+  const Outcome outcome = plan("--why tensor=8,pipeline=8");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("TP8 PP8 DP1"));
+  const auto candidate = from_json<v1alpha1::Candidate>(plan("--why tensor=8,pipeline=8 -o json").out);
+  ASSERT_TRUE(candidate) << candidate.error().message;
+  EXPECT_EQ(candidate->pipeline(), 8);
+}
+
+TEST_F(PlanCommand, WhyRefusesAQuestionThatItDoesNotUnderstand) {
+  const Outcome outcome = plan("--why tensr=8");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--why: \"tensr\" is none of tensor, pipeline"));
+}
+
 }  // namespace
 }  // namespace caravan
