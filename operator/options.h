@@ -25,7 +25,7 @@ struct OperatorOptions {
   std::string reports_listen = "0.0.0.0:9443";
   std::string reports_address;  // where agents find it; empty: they do not report
   std::string http = "0.0.0.0:8080";
-  int workers = 4;
+  int workers = 16;  // they mostly wait for the API server
   std::string log_level = "info";
 };
 
