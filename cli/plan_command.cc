@@ -4,8 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +24,7 @@
 #include "planner/device/catalogue.h"
 #include "planner/engine_profile.h"
 #include "planner/explain/explain.h"
+#include "planner/explain/picture.h"
 #include "planner/explain/why.h"
 #include "planner/plan.h"
 
@@ -36,6 +40,7 @@ struct Options {
   std::string device_catalogue;
   std::string engine_profile;
   std::string why;
+  std::string svg;
   bool all = false;
   std::string output = "table";
 };
@@ -94,6 +99,16 @@ Result<ExitCode> print_why(const v1alpha1::JobSpec& spec, const planner::DeviceF
   return ExitCode::kDone;
 }
 
+Result<ExitCode> write_picture(const v1alpha1::JobSpec& spec, const planner::DeviceFacts& facts,
+                               const planner::EngineProfile& profile, const std::string& path) {
+  const auto picture = planner::draw_plan(spec, facts, profile);
+  if (!picture) return tl::unexpected(picture.error());
+  std::ofstream file(path, std::ios::binary);
+  file << *picture << std::flush;
+  if (!file) return bad_input(fmt::format("--svg: cannot write {}: {}", path, std::strerror(errno)));
+  return ExitCode::kDone;
+}
+
 Result<ExitCode> plan(const Options& options) {
   const auto loaded = load_job(options.path, overrides(options));
   if (!loaded) return tl::unexpected(loaded.error());
@@ -115,6 +130,7 @@ Result<ExitCode> plan(const Options& options) {
     fmt::print("{}", planner::explain_plan(answer, {.all = options.all, .width = output_width()}));
   }
   if (answer.error) return tl::unexpected(*answer.error);
+  if (!options.svg.empty()) return write_picture(spec, *facts, *profile, options.svg);
   return ExitCode::kDone;
 }
 
@@ -144,6 +160,10 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_option(
       "--why", options->why,
       "Explain one layout instead, such as tensor=4,pipeline=2: its memory, its time, its price");
+  command
+      ->add_option("--svg", options->svg,
+                   "Draw the plan into this file: what every stage does when, and what it holds")
+      ->excludes("--why");
   command->add_flag("--all", options->all, "List every layout, also those that the rule would never pick");
   command->add_option("-o,--output", options->output, "table, or json")
       ->check(CLI::IsMember({"table", "json"}));

@@ -12,23 +12,6 @@
 namespace caravan::planner {
 namespace {
 
-struct Term {
-  char letter;
-  const char* name;
-  int64_t bytes;
-};
-
-std::vector<Term> letters_of(const v1alpha1::MemoryTerms& terms) {
-  return {{'P', "parameters", terms.parameters()},
-          {'G', "gradients", terms.gradients()},
-          {'O', "optimizer", terms.optimizer()},
-          {'A', "activations", terms.activations()},
-          {'L', "logits", terms.logits()},
-          {'W', "workspace", terms.workspace()},
-          {'C', "communication", terms.communication()},
-          {'X', "overhead", terms.overhead()}};
-}
-
 // Stages first to last that look the same.
 struct Line {
   int first = 0;
@@ -70,14 +53,12 @@ std::string stages_text(const Line& line) {
                                  : fmt::format("{}-{}", line.first, line.last);
 }
 
-// What the bars are drawn against. A limit that is far off would leave nothing of them.
+// What the bars are drawn against.
 struct Scale {
   int64_t full = 0;
   int64_t limit = 0;  // 0: not drawn
   std::string note;
 };
-
-constexpr int kFarOff = 5;
 
 Scale scale_of(const MemoryChart& chart) {
   int64_t largest = 0;
@@ -98,9 +79,20 @@ constexpr int kNarrowestBar = 20;
 
 }  // namespace
 
+std::vector<LetteredTerm> letters_of(const v1alpha1::MemoryTerms& terms) {
+  return {{'P', "parameters", terms.parameters()},
+          {'G', "gradients", terms.gradients()},
+          {'O', "optimizer", terms.optimizer()},
+          {'A', "activations", terms.activations()},
+          {'L', "logits", terms.logits()},
+          {'W', "workspace", terms.workspace()},
+          {'C', "communication", terms.communication()},
+          {'X', "overhead", terms.overhead()}};
+}
+
 int64_t total_bytes(const v1alpha1::MemoryTerms& terms) {
   int64_t total = 0;
-  for (const Term& term : letters_of(terms)) total += term.bytes;
+  for (const LetteredTerm& term : letters_of(terms)) total += term.bytes;
   return total;
 }
 
@@ -117,7 +109,7 @@ std::string stacked_bar(const v1alpha1::MemoryTerms& terms, int64_t limit, int64
   };
   std::string text;
   int64_t so_far = 0;
-  for (const Term& term : letters_of(terms)) {
+  for (const LetteredTerm& term : letters_of(terms)) {
     so_far += term.bytes;
     const size_t end = cells(so_far);
     text.append(end - std::min(end, text.size()), term.letter);
@@ -132,7 +124,7 @@ std::string stacked_bar(const v1alpha1::MemoryTerms& terms, int64_t limit, int64
 
 std::string memory_legend(const MemoryChart& chart, int width) {
   std::vector<std::string> cells;
-  for (const Term& term : letters_of(chart.stages[chart.binding_stage].terms)) {
+  for (const LetteredTerm& term : letters_of(chart.stages[chart.binding_stage].terms)) {
     if (term.bytes > 0)
       cells.push_back(fmt::format("{} {:<13} {:>9}", term.letter, term.name, readable_bytes(term.bytes)));
   }

@@ -10,6 +10,19 @@
 
 namespace caravan::planner {
 
+struct LetteredTerm {
+  char letter = ' ';
+  const char* name = "";
+  int64_t bytes = 0;
+};
+
+// All terms, in the order in which they are drawn.
+std::vector<LetteredTerm> letters_of(const v1alpha1::MemoryTerms& terms);
+
+// A limit more than so many times as far as the largest stage is not drawn: nothing would be left of the
+// bars.
+inline constexpr int kFarOff = 5;
+
 struct StageMemory {
   int layers = 0;
   v1alpha1::MemoryTerms terms;

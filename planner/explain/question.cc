@@ -66,6 +66,7 @@ constexpr std::array kKeys = {
 
 std::string key_names() {
   std::vector<std::string> names;
+  names.reserve(kKeys.size());
   for (const Key& key : kKeys) names.emplace_back(key.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }

@@ -10,17 +10,17 @@
 namespace caravan::planner {
 namespace {
 
-std::string devices_summary(const v1alpha1::Plan& plan) {
-  const std::string product = plan.device_product().empty() ? "" : " " + plan.device_product();
-  return fmt::format("{}{} device{}", plan.devices(), product, plan.devices() == 1 ? "" : "s");
-}
-
 std::string memory_text(const v1alpha1::Plan& plan, int width, bool all) {
   const MemoryChart chart = memory_chart(plan);
   return memory_headline(plan) + memory_legend(chart, width) + memory_bars(chart, width, all);
 }
 
 }  // namespace
+
+std::string devices_summary(const v1alpha1::Plan& plan) {
+  const std::string product = plan.device_product().empty() ? "" : " " + plan.device_product();
+  return fmt::format("{}{} device{}", plan.devices(), product, plan.devices() == 1 ? "" : "s");
+}
 
 std::string memory_headline(const v1alpha1::Plan& plan) {
   const std::string usable =

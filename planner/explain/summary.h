@@ -14,6 +14,9 @@ std::string plan_summary(const v1alpha1::PlanReport& report, int width = 100, bo
 // "TP2 PP4 DP8, micro-batch size 1, 32 micro-batches, 1F1B, sequence parallel"
 std::string layout_summary(const v1alpha1::Plan& plan);
 
+// "64 H100-80GB devices"
+std::string devices_summary(const v1alpha1::Plan& plan);
+
 // "Memory per device at its peak, on stage 0: 69.9 GiB of 74.4 GiB usable", with a newline.
 std::string memory_headline(const v1alpha1::Plan& plan);
 

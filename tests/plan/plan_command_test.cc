@@ -180,6 +180,17 @@ TEST_F(PlanCommand, WhyExplainsOneLayout) {
   EXPECT_EQ(candidate->pipeline(), 8);
 }
 
+TEST_F(PlanCommand, SvgDrawsThePlanBesideTheText) {
+  const std::string path = folder_.path("plan.svg");
+  const Outcome outcome = plan(fmt::format("--svg '{}'", path));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, plan("").out);
+  EXPECT_THAT(contents(path), StartsWith("<svg "));
+  const Outcome nowhere = plan("--svg /nowhere/plan.svg");
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_THAT(nowhere.err, HasSubstr("--svg: cannot write /nowhere/plan.svg: "));
+}
+
 TEST_F(PlanCommand, WhyRefusesAQuestionThatItDoesNotUnderstand) {
   const Outcome outcome = plan("--why tensr=8");
   EXPECT_EQ(outcome.exit_code, 2);
