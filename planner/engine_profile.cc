@@ -60,6 +60,7 @@ std::optional<ActivationCoefficients> read_activations(const v1alpha1::EnginePro
       .replicated = read.decimal("layerReplicatedBytes", message.layer_replicated_bytes()),
       .hidden = read.decimal("layerHiddenBytes", message.layer_hidden_bytes()),
       .ffn = read.decimal("layerFfnBytes", message.layer_ffn_bytes()),
+      .scores = read.decimal_if_given("layerScoreBytes", message.layer_score_bytes()).value_or(0),
       .logits = read.decimal("logitsBytes", message.logits_bytes()),
       .gathered_logits =
           read.decimal_if_given("gatheredLogitsBytes", message.gathered_logits_bytes()).value_or(0),
@@ -91,6 +92,7 @@ Result<EngineProfile> read_engine_profile(const v1alpha1::EngineProfile& message
       .node_bandwidth_fraction = read.decimal("nodeBandwidthFraction", message.node_bandwidth_fraction()),
       .network_bandwidth_fraction =
           read.decimal("networkBandwidthFraction", message.network_bandwidth_fraction()),
+      .split_transfers = message.split_transfers(),
       .data_overlap = read.decimal("dataOverlap", message.data_overlap()),
       .overrule_gain = read.decimal("overruleGain", message.overrule_gain()),
       .step_time_error = read.decimal_if_given("stepTimeError", message.step_time_error()),

@@ -19,6 +19,7 @@ struct ActivationCoefficients {
   double replicated = 0;       // of a layer, by hidden element; divided by tensor with sequence parallelism
   double hidden = 0;           // of a layer, by hidden element; divided by tensor
   double ffn = 0;              // of a layer, by element of the feed-forward layer; divided by tensor
+  double scores = 0;           // of a layer, by head and token of the sequence; divided by tensor
   double logits = 0;           // by entry of the vocabulary
   double gathered_logits = 0;  // with tensor parallelism; divided by tensor
   bool logits_sharded = true;
@@ -45,6 +46,7 @@ struct EngineProfile {
   double layer_overhead_seconds = 0;
   double node_bandwidth_fraction = 1;
   double network_bandwidth_fraction = 1;
+  bool split_transfers = false;  // a stage sends its activations in parts, one from each tensor rank
   double data_overlap = 0;
   double overrule_gain = 0;
   std::optional<double> step_time_error;  // mean absolute, as a part; absent where nobody measured it

@@ -25,8 +25,9 @@ double layer_bytes(const StageShape& stage, const ActivationCoefficients& coeffi
   // Half of what attention keeps belongs to queries and the output, half to keys and values.
   const double grouped = (1 + static_cast<double>(model.kv_heads) / static_cast<double>(model.heads)) / 2;
   const double replicated = coefficients.replicated * hidden / residual_parts(stage);
+  const double scores = coefficients.scores * static_cast<double>(model.heads * stage.sequence_length);
   const double split =
-      coefficients.hidden * grouped * hidden + coefficients.ffn * static_cast<double>(model.ffn);
+      coefficients.hidden * grouped * hidden + coefficients.ffn * static_cast<double>(model.ffn) + scores;
   return tokens(stage) * (replicated + split / static_cast<double>(stage.tensor));
 }
 

@@ -28,9 +28,11 @@ MemoryTerms standing_terms(const PlanRequest& request, const Layout& layout, int
   return terms;
 }
 
-void add_gpu_overhead(MemoryTerms& terms, const Layout& layout, const EngineProfile& profile) {
+// Holes in the allocator's memory come from what comes and goes; what stands all the time leaves none.
+void add_gpu_overhead(MemoryTerms& terms, const MemoryTerms& moving, const Layout& layout,
+                      const EngineProfile& profile) {
   const int groups = (layout.tensor > 1) + (layout.pipeline > 1) + (layout.data > 1);
-  const auto holes = static_cast<int64_t>(profile.gpu_fragmentation * static_cast<double>(terms.total()));
+  const auto holes = static_cast<int64_t>(profile.gpu_fragmentation * static_cast<double>(moving.total()));
   terms.communication += groups * profile.gpu_communication_group_bytes;
   terms.overhead = profile.gpu_context_bytes + holes;
 }
@@ -67,7 +69,7 @@ MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layou
   terms.logits = moving.logits;
   terms.workspace = moving.workspace;
   terms.communication += moving.communication;
-  if (request.devices.gpu) add_gpu_overhead(terms, layout, profile);
+  if (request.devices.gpu) add_gpu_overhead(terms, moving, layout, profile);
   return terms;
 }
 

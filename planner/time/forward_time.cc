@@ -41,8 +41,9 @@ WrittenBytes written_bytes(const StageShape& stage, const EngineProfile& profile
   WrittenBytes written;
   for (const SavedTensor& row : layer_table(stage)) written.layer += static_cast<double>(row.bytes);
   const auto logits =
-      static_cast<double>(stage.micro_batch_size * stage.sequence_length * stage.model.vocab / stage.tensor);
-  written.logits = logits * static_cast<double>(bytes_of(stage.storage) + bytes_of(ElementType::FP32));
+      static_cast<double>(stage.micro_batch_size * stage.sequence_length * stage.model.vocab);
+  const auto forms = static_cast<double>(bytes_of(stage.storage) + bytes_of(ElementType::FP32));
+  written.logits = logits * forms / static_cast<double>(stage.tensor);
   return written;
 }
 
@@ -75,7 +76,7 @@ ForwardTime forward_time(const PlanRequest& request, const Layout& layout, const
   return {.layer = flops.layer / rate + pass * written.layer + profile.layer_overhead_seconds,
           .attention = flops.attention / (device.peak_flops * profile.attention_efficiency),
           .traffic = traffic / group_bandwidth(request.devices, profile, 1, layout.tensor),
-          .head = flops.head / rate + pass * written.logits};
+          .head = flops.head / rate + written.logits / device.memory_bandwidth};
 }
 
 }  // namespace caravan::planner

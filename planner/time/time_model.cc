@@ -28,7 +28,8 @@ StageTimes stage_times(const ForwardTime& forward, const Layout& layout, int sta
 
 double transfer_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   if (!request.devices.known || layout.pipeline == 1) return 0;
-  const double bytes = boundary_bytes(request, layout) / (layout.sequence_parallel ? layout.tensor : 1);
+  const bool in_parts = layout.sequence_parallel || profile.split_transfers;
+  const double bytes = boundary_bytes(request, layout) / (in_parts ? layout.tensor : 1);
   return bytes / group_bandwidth(request.devices, profile, layout.tensor * layout.data, 2);
 }
 

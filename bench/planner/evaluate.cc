@@ -1,0 +1,113 @@
+// planner_evaluate CASES: what the planner predicts for measured layouts, for programs that fit a profile.
+//
+// CASES holds a JobPlan in JSON on each line, of which spec and the layout of plan count. Every line of
+// standard input is an engine profile in JSON and is answered by one line, {"peakBytes": [...],
+// "stepSeconds": [...]}, in the order of the cases. Layouts are taken as they are, legal or not. What cannot
+// be read ends the program with exit code 2 and the number of its line.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "caravan/v1alpha1/plan.pb.h"
+#include "common/json.h"
+#include "planner/engine_profile.h"
+#include "planner/memory/memory_model.h"
+#include "planner/request.h"
+#include "planner/time/time_model.h"
+
+namespace caravan::planner {
+namespace {
+
+struct Case {
+  PlanRequest request;
+  Layout layout;
+};
+
+Result<Layout> read_layout(const v1alpha1::Plan& plan) {
+  const auto schedule = schedule_from_name(plan.schedule());
+  if (!schedule) return bad_input("schedule: " + plan.schedule() + " is not known");
+  return Layout{
+      .tensor = plan.tensor(),
+      .pipeline = plan.pipeline(),
+      .data = plan.data(),
+      .micro_batch_size = plan.micro_batch_size(),
+      .sequence_parallel = plan.sequence_parallel(),
+      .activation_checkpointing = plan.activation_checkpointing() == v1alpha1::ActivationCheckpointing::Always,
+      .virtual_stages = plan.virtual_stages(),
+      .layers_per_stage = {plan.layers_per_stage().begin(), plan.layers_per_stage().end()},
+      .schedule = *schedule,
+      .zero_stage = plan.zero_stage()};
+}
+
+Result<Case> read_case(const std::string& line) {
+  const auto job = from_json<v1alpha1::JobPlan>(line);
+  if (!job) return tl::unexpected(job.error());
+  auto request = read_request(job->spec(), {});
+  if (!request) return tl::unexpected(request.error());
+  auto layout = read_layout(job->plan());
+  if (!layout) return tl::unexpected(layout.error());
+  return Case{.request = *std::move(request), .layout = *std::move(layout)};
+}
+
+Result<std::vector<Case>> read_cases(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<Case> cases;
+  for (std::string line; std::getline(file, line);) {
+    auto read = read_case(line);
+    if (!read) return bad_input(fmt::format("{}:{}: {}", path, cases.size() + 1, read.error().message));
+    cases.push_back(*std::move(read));
+  }
+  if (cases.empty()) return bad_input(path + ": no cases");
+  return cases;
+}
+
+Result<EngineProfile> read_profile(const std::string& line) {
+  const auto message = from_json<v1alpha1::EngineProfile>(line);
+  if (!message) return tl::unexpected(message.error());
+  return read_engine_profile(*message);
+}
+
+void answer(const std::vector<Case>& cases, const EngineProfile& profile) {
+  std::vector<int64_t> peaks;
+  std::vector<std::string> seconds;
+  for (const Case& one : cases) {
+    peaks.push_back(predict_memory(one.request, one.layout, profile).peak_bytes());
+    const StepTime time = predict_step_time(one.request, one.layout, profile);
+    seconds.push_back(time.seconds ? json_number(*time.seconds) : "null");
+  }
+  fmt::print("{{\"peakBytes\": [{}], \"stepSeconds\": [{}]}}\n", fmt::join(peaks, ", "),
+             fmt::join(seconds, ", "));
+  std::fflush(stdout);
+}
+
+Status evaluate(const std::string& path) {
+  const auto cases = read_cases(path);
+  if (!cases) return tl::unexpected(cases.error());
+  int number = 0;
+  for (std::string line; std::getline(std::cin, line);) {
+    ++number;
+    const auto profile = read_profile(line);
+    if (!profile) return bad_input(fmt::format("profile {}: {}", number, profile.error().message));
+    answer(*cases, *profile);
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace caravan::planner
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    fmt::print(stderr, "usage: planner_evaluate CASES < PROFILES\n");
+    return 2;
+  }
+  const caravan::Status status = caravan::planner::evaluate(argv[1]);
+  if (!status) fmt::print(stderr, "planner_evaluate: {}\n", status.error().message);
+  return status ? 0 : static_cast<int>(status.error().code);
+}

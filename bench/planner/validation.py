@@ -1,0 +1,99 @@
+"""Everything that docs/planner-validation.md states, computed from the measured data."""
+
+import dataclasses
+import pathlib
+
+import numpy
+
+import hagemann
+import picks
+import published
+import vtrain
+
+# Bars that a validation must pass.
+BARS = {"meanShareOfBest": 0.97, "worstShareOfBest": 0.90, "classifierRight": 0.95, "wronglySaidToFit": 0.01,
+        "heldOutStepTimeError": 0.12}
+
+
+@dataclasses.dataclass(frozen=True)
+class Constants:
+    memory: hagemann.Fit
+    time: hagemann.Fit
+
+
+def fit_constants(program: pathlib.Path, data: list[hagemann.Row]) -> Constants:
+    memory = hagemann.fit_memory(program, data)
+    return Constants(memory, hagemann.fit_time(program, data, memory.values))
+
+
+def constants_table(constants: Constants) -> dict:
+    return {name: {"value": fit.values[name], "relativeError": fit.relative_errors[name]}
+            for fit in (constants.memory, constants.time) for name in fit.values}
+
+
+def mean_error(log_ratios: numpy.ndarray) -> float:
+    return float(numpy.mean(numpy.abs(numpy.exp(log_ratios) - 1)))
+
+
+def pick_table(caravan: pathlib.Path, data: list[hagemann.Row], constants: Constants) -> list[dict]:
+    profile = hagemann.profile(constants.memory.values, constants.time.values)
+    return [dataclasses.asdict(picks.pick_of(caravan, sweep, rows, profile))
+            for sweep, rows in picks.sweeps(hagemann.fastest(data)).items()]
+
+
+def held_out(caravan: pathlib.Path, program: pathlib.Path, data: list[hagemann.Row]) -> dict:
+    """Each sweep predicted with constants fitted to the other sweeps."""
+    table, errors = [], []
+    for sweep, rows in picks.sweeps(data).items():
+        constants = fit_constants(program, [row for row in data if row.sweep != sweep])
+        table += pick_table(caravan, rows, constants)
+        errors += hagemann.time_errors(program, rows, constants.memory.values, constants.time.values)
+    return {"picks": table, "stepTimeError": float(numpy.mean(errors))}
+
+
+def validate(bin_folder: pathlib.Path, folder: pathlib.Path) -> dict:
+    caravan, program = bin_folder / "caravan", bin_folder / "planner_evaluate"
+    data = hagemann.read(folder)
+    constants = fit_constants(program, data)
+    by_size = vtrain.held_out_errors(program, vtrain.read(folder))
+    every = [error for errors in by_size.values() for error in errors]
+    return {
+        "constants": constants_table(constants),
+        "stepTimeError": mean_error(constants.time.residuals),
+        "picks": pick_table(caravan, data, constants),
+        "heldOut": held_out(caravan, program, data),
+        "classifier": {"nominal": hagemann.classify(program, data, constants.memory.values, shipped=False),
+                       "shipped": hagemann.classify(program, data, constants.memory.values, shipped=True)},
+        "vtrain": {"rows": len(every), "error": float(numpy.mean(every)),
+                   "errorBySize": {size: float(numpy.mean(errors)) for size, errors in by_size.items()}},
+        "published": [dataclasses.asdict(verdict) for verdict in published.verdicts(caravan, folder)],
+        "refusesTensorBeyondANode": published.refuses_tensor_beyond_a_node(caravan),
+    }
+
+
+def profile_of(result: dict) -> dict:
+    """The profile that goes with the constants of a result."""
+    values = {name: round_to(constant["value"], 4) for name, constant in result["constants"].items()}
+    profile = hagemann.profile(values, values)
+    return profile | {"stepTimeError": f"{result['heldOut']['stepTimeError']:.2f}"}
+
+
+def round_to(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")
+
+
+def missed_bars(result: dict) -> list[str]:
+    shares = [pick["share_of_best"] for pick in result["picks"]]
+    shipped = result["classifier"]["shipped"]
+    checks = {
+        "a pick ran out of memory": not any(pick["ran_out_of_memory"] for pick in result["picks"]),
+        "mean share of the best MFU": numpy.mean(shares) >= BARS["meanShareOfBest"],
+        "worst share of the best MFU": min(shares) >= BARS["worstShareOfBest"],
+        "runs told apart at the limit": result["classifier"]["nominal"]["right"] >= BARS["classifierRight"],
+        "runs out of memory said to fit":
+            shipped["wronglySaidToFit"] <= BARS["wronglySaidToFit"] * shipped["outOfMemory"],
+        "step times of held-out sizes": result["vtrain"]["error"] <= BARS["heldOutStepTimeError"],
+        "published layouts": all(verdict["exit_code"] == 0 for verdict in result["published"]),
+        "tensor parallelism beyond a node": result["refusesTensorBeyondANode"],
+    }
+    return [name for name, passed in checks.items() if not passed]
