@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cli/run/reasons.h"
+#include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::cli {
 namespace {

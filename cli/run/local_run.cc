@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "cli/run/orphans.h"
-#include "cli/run/reasons.h"
+#include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "cli/run/figures.h"
 #include "cli/run/json_lines.h"
-#include "cli/run/reasons.h"
+#include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::cli {
 namespace {

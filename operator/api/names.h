@@ -1,8 +1,9 @@
-// Every name that the operator writes into the cluster: labels, conditions, reasons, ports, paths. Part of
-// the API: users select and alert by them.
+// Every name that the operator writes into the cluster: labels, conditions, ports, paths. Part of the API:
+// users select and alert by them. Reasons, which agents give too, stand with the schema.
 #pragma once
 
 #include "kube/api/resource_path.h"
+#include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::controller {
 
@@ -50,37 +51,6 @@ inline constexpr char kRestarting[] = "Restarting";
 inline constexpr char kComplete[] = "Complete";
 inline constexpr char kFailed[] = "Failed";
 }  // namespace conditions
-
-namespace reasons {
-// Planned; the last two also of Failed, when no change of the cluster can help.
-inline constexpr char kHeuristicSelected[] = "HeuristicSelected";
-inline constexpr char kUserSpecified[] = "UserSpecified";
-inline constexpr char kDoesNotFit[] = "DoesNotFit";
-inline constexpr char kInvalidSpec[] = "InvalidSpec";
-// Suspended.
-inline constexpr char kByUser[] = "ByUser";
-inline constexpr char kResumed[] = "Resumed";
-// Scheduled.
-inline constexpr char kAllPodsBound[] = "AllPodsBound";
-inline constexpr char kWaitingForPods[] = "WaitingForPods";
-inline constexpr char kGangTimeout[] = "GangTimeout";
-// Running.
-inline constexpr char kRendezvous[] = "Rendezvous";
-inline constexpr char kStepsAdvancing[] = "StepsAdvancing";
-// Restarting and Stalled.
-inline constexpr char kRankFailed[] = "RankFailed";
-inline constexpr char kPodLost[] = "PodLost";
-inline constexpr char kPreempted[] = "Preempted";
-inline constexpr char kStalled[] = "Stalled";
-inline constexpr char kOutOfMemory[] = "OutOfMemory";  // of rules only
-inline constexpr char kNoStepWithinTimeout[] = "NoStepWithinTimeout";
-inline constexpr char kAttemptStarted[] = "AttemptStarted";
-// Complete and Failed.
-inline constexpr char kStepsReached[] = "StepsReached";
-inline constexpr char kMaxRestartsReached[] = "MaxRestartsReached";
-inline constexpr char kDeadlineExceeded[] = "DeadlineExceeded";
-inline constexpr char kFailurePolicyMatched[] = "FailurePolicyMatched";
-}  // namespace reasons
 
 // Inside a worker pod.
 inline constexpr int kCoordinatorPort = 7070;

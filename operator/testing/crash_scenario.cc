@@ -144,7 +144,7 @@ void CrashScenario::end_pod(const std::string& name, const char* phase, int exit
 void CrashScenario::fail_rank(int attempt) {
   progress_.event.emplace();
   progress_.event->set_attempt(attempt);
-  progress_.event->set_reason("RankFailed");
+  progress_.event->set_reason(reasons::kRankFailed);
   progress_.event->set_message("rank 1 died first");
   progress_.event->set_restarting(true);
   progress_.event->set_counts(true);

@@ -46,8 +46,8 @@ def room_of(path):
 def target_room(include):
     if include.startswith("caravan/"):
         return "coordination" if "coordination" in include or ".grpc." in include else "proto"
-    if include.startswith("rust/"):
-        return "rust"
+    if include.startswith(("rust/", "proto/")):
+        return include.split("/")[0]
     return room_of(include)
 
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "worker/agent/reasons.h"
+#include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::agent {
 namespace {

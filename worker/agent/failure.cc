@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "common/process.h"
-#include "worker/agent/reasons.h"
+#include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::agent {
 namespace {

@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "common/utf8.h"
-#include "worker/agent/reasons.h"
+#include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::agent {
 namespace {

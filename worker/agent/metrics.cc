@@ -10,8 +10,8 @@
 #include <chrono>
 #include <map>
 
+#include "proto/caravan/v1alpha1/reasons.h"
 #include "worker/agent/metric_names.h"
-#include "worker/agent/reasons.h"
 
 namespace caravan::agent {
 namespace {

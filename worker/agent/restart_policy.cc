@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "worker/agent/reasons.h"
+#include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::agent {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "worker/agent/reasons.h"
+#include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::agent {
 namespace {

@@ -5,9 +5,9 @@
 #include <chrono>
 #include <csignal>
 
+#include "proto/caravan/v1alpha1/reasons.h"
 #include "worker/agent/log_tail.h"
 #include "worker/agent/out_of_memory.h"
-#include "worker/agent/reasons.h"
 
 namespace caravan::agent {
 namespace {
@@ -23,7 +23,7 @@ v1alpha1::RankExit failed_start(int attempt, int rank, const std::string& why) {
   exit.set_rank(rank);
   exit.set_exit_code(-1);
   exit.set_unix_microseconds(unix_microseconds());
-  exit.mutable_failure()->set_reason("Internal");
+  exit.mutable_failure()->set_reason(reasons::kRankInternal);
   exit.mutable_failure()->set_message(why);
   return exit;
 }

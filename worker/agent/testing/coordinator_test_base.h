@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "proto/caravan/v1alpha1/reasons.h"
 #include "worker/agent/coordinator_state.h"
-#include "worker/agent/reasons.h"
 
 namespace caravan::agent::testing {
 

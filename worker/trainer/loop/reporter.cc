@@ -7,6 +7,7 @@
 
 #include "caravan/v1alpha1/rank.pb.h"
 #include "common/json.h"
+#include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::trainer {
 namespace {
@@ -64,17 +65,17 @@ void write(const StepRecord& record, v1alpha1::StepReport& step) {
 std::string_view failure_reason_name(FailureReason reason) {
   switch (reason) {
     case FailureReason::InvalidInput:
-      return "InvalidInput";
+      return reasons::kRankInvalidInput;
     case FailureReason::NonFiniteLoss:
-      return "NonFiniteLoss";
+      return reasons::kNonFiniteLoss;
     case FailureReason::OutOfMemory:
-      return "OutOfMemory";
+      return reasons::kOutOfMemory;
     case FailureReason::Communication:
-      return "Communication";
+      return reasons::kRankCommunication;
     case FailureReason::Internal:
-      return "Internal";
+      return reasons::kRankInternal;
   }
-  return "Internal";
+  return reasons::kRankInternal;
 }
 
 Reporter::Reporter(int fd) : fd_(fd >= 0 ? fd : STDOUT_FILENO) {}

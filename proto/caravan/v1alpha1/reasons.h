@@ -1,0 +1,56 @@
+// Reasons that conditions, events, reports and results of a job carry. Part of the API: users match them in
+// failurePolicy.rules[].onReason and in alerts.
+#pragma once
+
+namespace caravan::reasons {
+
+// Planned; the last two also of Failed, when no change of the cluster can help.
+inline constexpr char kHeuristicSelected[] = "HeuristicSelected";
+inline constexpr char kUserSpecified[] = "UserSpecified";
+inline constexpr char kDoesNotFit[] = "DoesNotFit";
+inline constexpr char kInvalidSpec[] = "InvalidSpec";  // also: a rank refused its input
+
+// Suspended.
+inline constexpr char kByUser[] = "ByUser";
+inline constexpr char kResumed[] = "Resumed";
+
+// Scheduled.
+inline constexpr char kAllPodsBound[] = "AllPodsBound";
+inline constexpr char kWaitingForPods[] = "WaitingForPods";
+inline constexpr char kGangTimeout[] = "GangTimeout";
+
+// Running.
+inline constexpr char kRendezvous[] = "Rendezvous";
+inline constexpr char kStepsAdvancing[] = "StepsAdvancing";
+
+// Why a gang stopped; also what failurePolicy.rules[].onReason matches.
+inline constexpr char kRankFailed[] = "RankFailed";        // a rank ended by itself or by a signal
+inline constexpr char kOutOfMemory[] = "OutOfMemory";      // a rank or the kernel ran out of memory
+inline constexpr char kNonFiniteLoss[] = "NonFiniteLoss";  // too many steps in a row were not finite
+inline constexpr char kPodLost[] = "PodLost";              // the agent of a node was lost
+inline constexpr char kPreempted[] = "Preempted";  // a pod gave way to another, or its machine was lost
+inline constexpr char kStalled[] = "Stalled";      // no step within stallTimeoutSeconds, or a rank is silent
+
+// Stalled and Restarting.
+inline constexpr char kNoStepWithinTimeout[] = "NoStepWithinTimeout";
+inline constexpr char kAttemptStarted[] = "AttemptStarted";
+
+// Why a job ended.
+inline constexpr char kStepsReached[] = "StepsReached";
+inline constexpr char kMaxRestartsReached[] = "MaxRestartsReached";  // failurePolicy.maxRestarts is used up
+inline constexpr char kFailurePolicyMatched[] = "FailurePolicyMatched";  // a rule says Fail
+inline constexpr char kDeadlineExceeded[] = "DeadlineExceeded";          // activeDeadlineSeconds is over
+inline constexpr char kAgentFailed[] = "AgentFailed";  // in a local run, an agent gave up; its log says why
+inline constexpr char kStoppedByUser[] = "StoppedByUser";
+
+// What a rank says of its own end (RankFailure.reason).
+inline constexpr char kRankInvalidInput[] = "InvalidInput";
+inline constexpr char kRankCommunication[] = "Communication";  // usually another rank's fault
+inline constexpr char kRankInternal[] = "Internal";
+
+// JobResult.result.
+inline constexpr char kComplete[] = "Complete";
+inline constexpr char kFailed[] = "Failed";
+inline constexpr char kInterrupted[] = "Interrupted";
+
+}  // namespace caravan::reasons
