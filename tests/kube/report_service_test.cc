@@ -1,9 +1,12 @@
 // The report service over real TLS on loopback, with the agent's own client at the other end.
 #include <gmock/gmock.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <fstream>
+#include <sstream>
 
 #include "operator/service/report_server.h"
 #include "operator/service/token_check.h"
@@ -101,6 +104,20 @@ TEST_F(ReportServerTest, AResultIsOnTheBoardWhenItIsAcknowledged) {
   const auto progress = board_.progress_of("uid");
   ASSERT_TRUE(progress && progress->result);
   EXPECT_EQ(progress->attempt, 1);
+}
+
+TEST_F(ReportServerTest, AnEndAfterTheResultIsNothingToWarnOf) {
+  serve(authority());
+  auto client = connect();
+  client->tell(completed());
+  ASSERT_TRUE(client->wait_for_acknowledgement(kPatience));
+  std::ostringstream log;
+  const auto usual = spdlog::default_logger();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  client.reset();
+  spdlog::set_default_logger(usual);
+  EXPECT_EQ(log.str(), "");
 }
 
 TEST_F(ReportServerTest, AReporterWithTheWrongTokenIsNotHeardUntilItHasTheRightOne) {

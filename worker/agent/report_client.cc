@@ -126,8 +126,9 @@ class Client final : public ReportClient {
   }
 
   void lose(const grpc::Status& status) {
-    if (!status.ok()) spdlog::warn("nobody reads the job's reports: {}", status.error_message());
     const std::scoped_lock lock(mutex_);
+    if (!status.ok() && !acknowledged_)
+      spdlog::warn("nobody reads the job's reports: {}", status.error_message());
     lost_ = true;
     changed_.notify_all();
   }
