@@ -123,6 +123,7 @@ Result<ExitCode> plan(const Options& options) {
   if (!options.why.empty()) return print_why(spec, *facts, *profile, options);
   const planner::PlanAnswer answer =
       planner::answer_job(spec, *facts, *profile, {.all_candidates = options.all});
+  for (const std::string& warning : answer.warnings) fmt::print(stderr, "warning: {}\n", warning);
   const bool has_layouts = answer.report.candidates_size() > 0;
   if (options.output == "json" && has_layouts) {
     fmt::print("{}\n", to_json(answer.report, JsonLayout::kIndented));

@@ -24,6 +24,13 @@ Error no_legal_layout(const PlanRequest& request, const SearchResult& result) {
   return {std::move(message), ExitCode::kBadInput};
 }
 
+std::vector<std::string> warnings_for(const PlanRequest& request) {
+  const auto& positions = request.shape.positions;
+  if (!positions || request.training.sequence_length <= *positions) return {};
+  return {fmt::format("spec.training.sequenceLength: {} is longer than the {} positions that {} was made for",
+                      request.training.sequence_length, *positions, request.shape.name)};
+}
+
 }  // namespace
 
 PlanAnswer answer_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts, const EngineProfile& profile,
@@ -34,6 +41,7 @@ PlanAnswer answer_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts, c
     answer.error = request.error();
     return answer;
   }
+  answer.warnings = warnings_for(*request);
   const SearchResult result = search_layouts(*request, profile, options);
   for (const EvaluatedLayout& candidate : result.candidates) {
     *answer.report.add_candidates() = candidate_message(candidate);

@@ -44,6 +44,7 @@ Result<ModelShape> resolve_model_shape(const v1alpha1::Model& model);
 struct PlanAnswer {
   v1alpha1::PlanReport report;  // without a plan, but with candidates, when none fits
   std::optional<Error> error;
+  std::vector<std::string> warnings = {};  // whole sentences that begin with the field
 };
 
 PlanAnswer answer_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts, const EngineProfile& profile,

@@ -106,6 +106,18 @@ TEST(PlanJob, TheSameJobGivesTheSameBytes) {
   EXPECT_EQ(first->SerializeAsString(), second->SerializeAsString());
 }
 
+TEST(PlanJob, WarnsOfSequencesThatTheModelWasNotMadeFor) {
+  v1alpha1::JobSpec spec = gpu_job("llama3-8b", 64);
+  EXPECT_TRUE(answer_job(spec, {}, default_profile()).warnings.empty());
+  spec.mutable_training()->set_sequence_length(16384);
+  EXPECT_THAT(
+      answer_job(spec, {}, default_profile()).warnings,
+      testing::ElementsAre("spec.training.sequenceLength: 16384 is longer than the 8192 positions that "
+                           "llama3-8b was made for"));
+  spec.mutable_model()->set_preset("llama3.1-8b");
+  EXPECT_TRUE(answer_job(spec, {}, default_profile()).warnings.empty());
+}
+
 struct BadJob {
   std::string what;
   v1alpha1::JobSpec spec;
@@ -141,7 +153,31 @@ std::vector<BadJob> bad_jobs() {
   half_manual.mutable_parallelism()->set_mode(v1alpha1::Parallelism::Manual);
   v1alpha1::JobSpec tensor_only = cpu_job("llama-mini", 8);
   tensor_only.mutable_parallelism()->set_tensor(3);
+  v1alpha1::JobSpec no_node = cpu_job("llama-mini", 8);
+  no_node.mutable_resources()->set_devices_per_node(0);
+  v1alpha1::JobSpec empty_stage = manual(2, 1, 2, 1);
+  empty_stage.mutable_parallelism()->add_layers_per_stage(8);
+  empty_stage.mutable_parallelism()->add_layers_per_stage(0);
+  v1alpha1::JobSpec no_memory = gpu_job("llama3-8b", 8);
+  no_memory.mutable_resources()->mutable_device()->set_memory("0");
+  v1alpha1::JobSpec chunks = manual(2, 1, 2, 1);
+  chunks.mutable_parallelism()->set_virtual_stages(2);
+  v1alpha1::JobSpec interleaved = manual(2, 1, 2, 1);
+  interleaved.mutable_parallelism()->set_schedule("Interleaved");
+  v1alpha1::JobSpec sharded = manual(2, 1, 1, 2);
+  sharded.mutable_parallelism()->set_zero_stage(3);
   return {
+      {"no devices", cpu_job("llama-mini", 0), "spec.resources.devices: must be at least 1; it is 0"},
+      {"nodes without devices", no_node, "spec.resources.devicesPerNode: must be at least 1; it is 0"},
+      {"no tensor size", manual(2, 0, 1, 2), "spec.parallelism.tensor: must be at least 1; it is 0"},
+      {"a stage without layers", empty_stage, "spec.parallelism.layersPerStage: must be at least 1; it is 0"},
+      {"devices without memory", no_memory, "spec.resources.device.memory: must be more than 0"},
+      {"virtual stages", chunks,
+       "spec.parallelism.virtualStages: engine caravan runs at most 1; virtualStages is 2"},
+      {"a schedule of virtual stages", interleaved,
+       "spec.parallelism.schedule: engine caravan has no virtual stages, which Interleaved needs"},
+      {"sharded parameters", sharded,
+       "spec.parallelism.zeroStage: engine caravan shards up to ZeRO stage 1; zeroStage is 3"},
       {"wrong product", manual(8, 2, 2, 1),
        "spec.parallelism: tensor x pipeline x data must equal spec.resources.devices; 2 x 2 x 1 is not 8"},
       {"heads", manual(3, 3, 1, 1),

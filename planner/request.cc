@@ -28,6 +28,7 @@ Result<DevicePool> read_devices(const v1alpha1::Resources& resources, const Devi
   if (!resources.device().memory().empty()) {
     const auto bytes = parse_quantity(resources.device().memory());
     if (!bytes) return bad_input("spec.resources.device.memory: " + bytes.error().message);
+    if (*bytes < 1) return bad_input("spec.resources.device.memory: must be more than 0");
     pool.memory_bytes = *bytes;
   } else if (pool.known) {
     pool.memory_bytes = pool.known->memory_bytes;
@@ -55,6 +56,7 @@ Result<FixedChoices> read_choices(const v1alpha1::Parallelism& given) {
   if (given.has_pipeline()) fixed.pipeline = given.pipeline();
   if (given.has_data()) fixed.data = given.data();
   if (given.has_micro_batch_size()) fixed.micro_batch_size = given.micro_batch_size();
+  if (given.has_virtual_stages()) fixed.virtual_stages = given.virtual_stages();
   if (given.has_sequence_parallel()) fixed.sequence_parallel = given.sequence_parallel();
   fixed.layers_per_stage.assign(given.layers_per_stage().begin(), given.layers_per_stage().end());
   fixed.checkpointing = policy_of(given.activation_checkpointing());
@@ -73,13 +75,23 @@ Result<FixedChoices> read_choices(const v1alpha1::Parallelism& given) {
 }
 
 Status check_positive(const v1alpha1::JobSpec& spec) {
+  const v1alpha1::Resources& resources = spec.resources();
+  const v1alpha1::Parallelism& given = spec.parallelism();
   const std::pair<const char*, int> numbers[] = {
-      {"spec.training.sequenceLength", spec.training().sequence_length()},
-      {"spec.training.globalBatchSequences", spec.training().global_batch_sequences()},
-      {"spec.resources.devices", spec.resources().devices()},
+      {"training.sequenceLength", spec.training().sequence_length()},
+      {"training.globalBatchSequences", spec.training().global_batch_sequences()},
+      {"resources.devices", resources.devices()},
+      {"resources.devicesPerNode", resources.has_devices_per_node() ? resources.devices_per_node() : 1},
+      {"parallelism.tensor", given.has_tensor() ? given.tensor() : 1},
+      {"parallelism.pipeline", given.has_pipeline() ? given.pipeline() : 1},
+      {"parallelism.data", given.has_data() ? given.data() : 1},
+      {"parallelism.microBatchSize", given.has_micro_batch_size() ? given.micro_batch_size() : 1},
+      {"parallelism.virtualStages", given.has_virtual_stages() ? given.virtual_stages() : 1},
+      {"parallelism.layersPerStage",
+       given.layers_per_stage().empty() ? 1 : std::ranges::min(given.layers_per_stage())},
   };
   for (const auto& [path, value] : numbers) {
-    if (value < 1) return bad_input(fmt::format("{}: must be at least 1; it is {}", path, value));
+    if (value < 1) return bad_input(fmt::format("spec.{}: must be at least 1; it is {}", path, value));
   }
   return {};
 }

@@ -43,6 +43,7 @@ struct FixedChoices {
   std::optional<int> pipeline;
   std::optional<int> data;
   std::optional<int> micro_batch_size;
+  std::optional<int> virtual_stages;
   std::optional<bool> sequence_parallel;
   std::optional<ScheduleKind> schedule;
   std::vector<int> layers_per_stage;

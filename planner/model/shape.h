@@ -33,6 +33,7 @@ struct ModelShape {
   double rope_theta = 500000;
   std::optional<RopeScaling> rope_scaling;
   double norm_eps = 1e-5;
+  std::optional<int64_t> positions;  // longest sequence that the published model was made for
   bool operator==(const ModelShape&) const = default;
 };
 

@@ -41,6 +41,26 @@ TEST(Makespan, IsWhatTheSimulatorFindsForAnyTimesOfTheStages) {
   }
 }
 
+// Played backwards, every backward is a forward.
+TEST(Makespan, IsTheSameForAPipelinePlayedBackwards) {
+  std::mt19937 dice(4);
+  for (int stages = 1; stages <= 8; ++stages) {
+    const Pipeline pipeline = random_pipeline(dice, stages);
+    Pipeline played_back = pipeline;
+    for (StageTimes& stage : played_back.times)
+      stage = {.forward = stage.backward_input + stage.backward_weight,
+               .backward_input = stage.forward,
+               .backward_weight = 0};
+    for (const ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {
+      for (const int micro_batches : {1, stages, 2 * stages + 1}) {
+        EXPECT_NEAR(makespan(kind, 1, played_back.times, pipeline.transfer, micro_batches),
+                    makespan(kind, 1, pipeline.times, pipeline.transfer, micro_batches), 1e-9)
+            << schedule_name(kind) << " p=" << stages << " m=" << micro_batches;
+      }
+    }
+  }
+}
+
 TEST(Makespan, OfGPipeIsExactForLongSteps) {
   std::mt19937 dice(2);
   const Pipeline pipeline = random_pipeline(dice, 5);

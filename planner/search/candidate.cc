@@ -14,16 +14,17 @@ EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout
                                 const EngineProfile& profile) {
   EvaluatedLayout result;
   result.layout = layout;
-  result.illegality = find_illegality(request, layout);
+  result.illegality = find_illegality(request, layout, profile);
   if (result.illegality) return result;
   result.memory = predict_memory(request, layout, profile);
   result.time = predict_step_time(request, layout, profile);
+  result.preference = preference_of(request, layout, result.time, profile);
   result.fits = fits_in(request, profile, result.memory);
   return result;
 }
 
 bool layout_fits(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
-  return !find_illegality(request, layout) &&
+  return !find_illegality(request, layout, profile) &&
          fits_in(request, profile, predict_memory(request, layout, profile));
 }
 

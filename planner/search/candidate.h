@@ -9,6 +9,7 @@
 #include "planner/memory/memory_model.h"
 #include "planner/request.h"
 #include "planner/search/legality.h"
+#include "planner/search/preference.h"
 #include "planner/time/time_model.h"
 
 namespace caravan::planner {
@@ -20,12 +21,13 @@ struct EvaluatedLayout {
   std::optional<Illegality> illegality;  // then nothing below is known
   LayoutMemory memory;
   StepTime time;
+  Preference preference;
   bool fits = false;
   Verdict verdict = Verdict::Slower;
   std::string reason;
 };
 
-// Legality, memory and time; verdict and reason are the search's.
+// Legality, memory, time and preference; verdict and reason are the search's.
 EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout,
                                 const EngineProfile& profile);
 

@@ -1,9 +1,12 @@
 #include "planner/search/enumerate.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
+#include "planner/memory/memory_model.h"
 #include "planner/search/legality.h"
+#include "planner/search/preference.h"
 #include "planner/search/split_layers.h"
 
 namespace caravan::planner {
@@ -33,54 +36,112 @@ std::vector<int> pipeline_sizes(const PlanRequest& request, int tensor) {
   return sizes;
 }
 
-std::vector<int> micro_batch_sizes(const PlanRequest& request, Breadth breadth, int model_parallel) {
+std::vector<int> micro_batch_sizes(const PlanRequest& request, int data) {
   if (request.fixed.micro_batch_size) return {*request.fixed.micro_batch_size};
-  // With nothing left to give up, larger micro-batches may pay; whether they do, only a known device tells.
-  const bool may_pay = model_parallel == 1 && request.devices.known.has_value();
-  if (breadth == Breadth::All || may_pay) return {1, 2, 4, 8};
-  return {1};
+  std::vector<int> sizes = {1};
+  for (int size = 2; size <= kMaximumMicroBatch; ++size) {
+    if (request.training.global_batch_sequences % (int64_t{data} * size) == 0) sizes.push_back(size);
+  }
+  return sizes;
 }
 
-std::vector<bool> sequence_parallel_choices(const PlanRequest& request, Breadth breadth, int tensor) {
+std::vector<bool> sequence_parallel_choices(const PlanRequest& request, int tensor) {
   if (request.fixed.sequence_parallel) return {*request.fixed.sequence_parallel};
   if (tensor == 1 || request.training.sequence_length % tensor != 0) return {false};
-  if (breadth == Breadth::All && !check_tensor(request, tensor)) return {true, false};
-  return {true};
+  if (check_tensor(request, tensor)) return {true};
+  return {true, false};
 }
 
-std::vector<int> layers_of(const PlanRequest& request, int pipeline) {
+std::vector<bool> checkpointing_choices(const PlanRequest& request) {
+  if (request.fixed.checkpointing == CheckpointingPolicy::Always) return {true};
+  if (request.fixed.checkpointing == CheckpointingPolicy::Never) return {false};
+  return {false, true};
+}
+
+// Stage 1 is what a job has that says nothing, so an engine that shards more may do so.
+std::vector<int> zero_stages(const PlanRequest& request, const EngineProfile& profile) {
+  std::vector<int> stages = {request.fixed.zero_stage};
+  for (int stage = 2; request.fixed.zero_stage == 1 && stage <= profile.max_zero_stage; ++stage)
+    stages.push_back(stage);
+  return stages;
+}
+
+std::vector<int> virtual_stages(const PlanRequest& request, const EngineProfile& profile,
+                                const Layout& layout) {
+  if (request.fixed.virtual_stages) return {*request.fixed.virtual_stages};
+  std::vector<int> counts = {1};
+  const bool open = !request.fixed.schedule || *request.fixed.schedule == ScheduleKind::Interleaved;
+  const bool whole_rounds = micro_batches(request.training, layout) % layout.pipeline == 0;
+  if (layout.pipeline == 1 || !open || !whole_rounds) return counts;
+  for (int count = 2; count <= profile.max_virtual_stages; ++count) {
+    const auto uneven = [&](int layers) { return layers % count != 0; };
+    const bool even = request.fixed.layers_per_stage.empty()
+                          ? request.shape.layers % (int64_t{layout.pipeline} * count) == 0
+                          : std::ranges::none_of(request.fixed.layers_per_stage, uneven);
+    if (even) counts.push_back(count);
+  }
+  return counts;
+}
+
+std::vector<int> layers_of(const PlanRequest& request, const EngineProfile& profile, int pipeline,
+                           int virtual_stages) {
   if (!request.fixed.layers_per_stage.empty()) return request.fixed.layers_per_stage;
   if (pipeline > request.shape.layers) return std::vector<int>(pipeline, 0);
-  return split_layers(request.shape.layers, pipeline);
+  const bool balanced = profile.uneven_stages && virtual_stages == 1;
+  return split_layers(request.shape.layers, pipeline, balanced ? head_in_layers(request.shape) : 0);
+}
+
+ScheduleKind schedule_of(const PlanRequest& request, int virtual_stages) {
+  const auto open = virtual_stages > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneFOneB;
+  return request.fixed.schedule.value_or(open);
+}
+
+void append_memory_choices(const PlanRequest& request, const EngineProfile& profile, Layout layout,
+                           std::vector<Layout>& layouts) {
+  for (const bool checkpointing : checkpointing_choices(request)) {
+    layout.activation_checkpointing = checkpointing;
+    for (const int zero_stage : zero_stages(request, profile)) {
+      layout.zero_stage = zero_stage;
+      layouts.push_back(layout);
+    }
+  }
 }
 
 auto rule_order(const Layout& layout) {
-  return std::make_tuple(layout.tensor * layout.pipeline, layout.tensor, layout.micro_batch_size,
-                         !layout.sequence_parallel);
+  return std::make_tuple(layout.tensor * layout.pipeline, layout.tensor, layout.virtual_stages,
+                         layout.micro_batch_size, !layout.sequence_parallel, layout.activation_checkpointing,
+                         layout.zero_stage);
 }
 
 }  // namespace
 
-std::vector<Layout> enumerate_layouts(const PlanRequest& request, bool activation_checkpointing,
-                                      Breadth breadth) {
+std::vector<Layout> layouts_of_sizes(const PlanRequest& request, const EngineProfile& profile, int tensor,
+                                     int pipeline, int data) {
+  std::vector<Layout> layouts;
+  Layout layout{.tensor = tensor, .pipeline = pipeline, .data = data, .layers_per_stage = {}};
+  for (const int micro_batch_size : micro_batch_sizes(request, data)) {
+    layout.micro_batch_size = micro_batch_size;
+    for (const int chunks : virtual_stages(request, profile, layout)) {
+      layout.virtual_stages = chunks;
+      layout.schedule = schedule_of(request, chunks);
+      layout.layers_per_stage = layers_of(request, profile, pipeline, chunks);
+      for (const bool sequence_parallel : sequence_parallel_choices(request, tensor)) {
+        layout.sequence_parallel = sequence_parallel;
+        append_memory_choices(request, profile, layout, layouts);
+      }
+    }
+  }
+  return layouts;
+}
+
+std::vector<Layout> enumerate_layouts(const PlanRequest& request, const EngineProfile& profile) {
   std::vector<Layout> layouts;
   for (const int tensor : tensor_sizes(request)) {
     for (const int pipeline : pipeline_sizes(request, tensor)) {
-      Layout layout;
-      layout.tensor = tensor;
-      layout.pipeline = pipeline;
-      layout.data = request.fixed.data.value_or(std::max(1, request.devices.count / (tensor * pipeline)));
-      layout.activation_checkpointing = activation_checkpointing;
-      layout.layers_per_stage = layers_of(request, pipeline);
-      layout.schedule = request.fixed.schedule.value_or(ScheduleKind::OneFOneB);
-      layout.zero_stage = request.fixed.zero_stage;
-      for (const int micro_batch_size : micro_batch_sizes(request, breadth, tensor * pipeline)) {
-        for (const bool sequence_parallel : sequence_parallel_choices(request, breadth, tensor)) {
-          layout.micro_batch_size = micro_batch_size;
-          layout.sequence_parallel = sequence_parallel;
-          layouts.push_back(layout);
-        }
-      }
+      const int data = request.fixed.data.value_or(std::max(1, request.devices.count / (tensor * pipeline)));
+      auto more = layouts_of_sizes(request, profile, tensor, pipeline, data);
+      layouts.insert(layouts.end(), std::make_move_iterator(more.begin()),
+                     std::make_move_iterator(more.end()));
     }
   }
   std::ranges::stable_sort(layouts, {}, rule_order);

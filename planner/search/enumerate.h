@@ -1,22 +1,25 @@
 // Lists the layouts that a request leaves open, in the order in which the rule tries them: least model
 // parallelism first, at an equal product pipeline before tensor parallelism, small micro-batches first.
+//
+// The whole grid: with and without sequence parallelism and activation checkpointing, micro-batch sizes 1 to
+// 8, virtual stages and ZeRO stages up to what the engine runs; the user's choices are kept. Of each pipeline
+// size the best split of layers alone. GPipe only where the user asks for it: 1F1B is as fast and never holds
+// more.
 #pragma once
 
 #include <vector>
 
+#include "planner/engine_profile.h"
 #include "planner/layout.h"
 #include "planner/request.h"
 
 namespace caravan::planner {
 
-enum class Breadth {
-  Rule,  // what the rule may pick: sequence parallelism with every tensor parallelism, micro-batch size 1
-  All,   // also without it, and micro-batch sizes up to 8
-};
+// Also one illegal layout for each size that the user or the devices suggest, so that it can be explained.
+std::vector<Layout> enumerate_layouts(const PlanRequest& request, const EngineProfile& profile);
 
-// Illegal layouts too, so that they can be explained. The user's choices are kept, the checkpointing policy
-// aside.
-std::vector<Layout> enumerate_layouts(const PlanRequest& request, bool activation_checkpointing,
-                                      Breadth breadth);
+// Those of these sizes, which need not fill the devices.
+std::vector<Layout> layouts_of_sizes(const PlanRequest& request, const EngineProfile& profile, int tensor,
+                                     int pipeline, int data);
 
 }  // namespace caravan::planner

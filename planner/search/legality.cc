@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <numeric>
+
+#include "planner/memory/memory_model.h"
 
 namespace caravan::planner {
 namespace {
@@ -61,6 +65,63 @@ std::optional<Illegality> check_batch(const PlanRequest& request, const Layout& 
   return std::nullopt;
 }
 
+bool same_on_all_stages(const Layout& layout) {
+  return std::ranges::adjacent_find(layout.layers_per_stage, std::ranges::not_equal_to{}) ==
+         layout.layers_per_stage.end();
+}
+
+std::optional<Illegality> check_engine(const PlanRequest& request, const Layout& layout,
+                                       const EngineProfile& profile) {
+  if (layout.virtual_stages > profile.max_virtual_stages) {
+    return Illegality{"spec.parallelism.virtualStages",
+                      fmt::format("engine {} runs at most {}; virtualStages is {}", profile.name,
+                                  profile.max_virtual_stages, layout.virtual_stages)};
+  }
+  if (layout.schedule == ScheduleKind::Interleaved && profile.max_virtual_stages < 2) {
+    return Illegality{"spec.parallelism.schedule",
+                      fmt::format("engine {} has no virtual stages, which Interleaved needs", profile.name)};
+  }
+  if (layout.zero_stage > profile.max_zero_stage) {
+    return Illegality{"spec.parallelism.zeroStage",
+                      fmt::format("engine {} shards up to ZeRO stage {}; zeroStage is {}", profile.name,
+                                  profile.max_zero_stage, layout.zero_stage)};
+  }
+  if (!profile.uneven_stages && !same_on_all_stages(layout)) {
+    const bool given = !request.fixed.layers_per_stage.empty();
+    return Illegality{
+        given ? "spec.parallelism.layersPerStage" : "spec.parallelism.pipeline",
+        fmt::format("engine {} has the same number of layers on each stage; layers is {}, pipeline is {}",
+                    profile.name, request.shape.layers, layout.pipeline)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Illegality> check_virtual_stages(const PlanRequest& request, const Layout& layout) {
+  const std::string path = "spec.parallelism.virtualStages";
+  const bool interleaved = layout.schedule == ScheduleKind::Interleaved;
+  if (interleaved != (layout.virtual_stages > 1)) {
+    return Illegality{path,
+                      fmt::format("schedule Interleaved, and no other, needs virtualStages > 1; schedule "
+                                  "is {}, virtualStages is {}",
+                                  schedule_name(layout.schedule), layout.virtual_stages)};
+  }
+  if (!interleaved) return std::nullopt;
+  if (layout.pipeline == 1) return Illegality{path, "virtual stages need pipeline > 1"};
+  const auto indivisible = [&](int layers) { return layers % layout.virtual_stages != 0; };
+  if (std::ranges::any_of(layout.layers_per_stage, indivisible)) {
+    return Illegality{path,
+                      fmt::format("the layers of each stage must be divisible by virtualStages; layers is "
+                                  "{}, pipeline is {}, virtualStages is {}",
+                                  request.shape.layers, layout.pipeline, layout.virtual_stages)};
+  }
+  const int64_t count = micro_batches(request.training, layout);
+  if (count % layout.pipeline == 0) return std::nullopt;
+  return Illegality{path,
+                    fmt::format("schedule Interleaved needs a number of micro-batches that is divisible by "
+                                "pipeline; a step has {} micro-batches, pipeline is {}",
+                                count, layout.pipeline)};
+}
+
 }  // namespace
 
 std::optional<Illegality> check_tensor(const PlanRequest& request, int tensor) {
@@ -91,11 +152,14 @@ std::optional<Illegality> check_tensor(const PlanRequest& request, int tensor) {
   return std::nullopt;
 }
 
-std::optional<Illegality> find_illegality(const PlanRequest& request, const Layout& layout) {
+std::optional<Illegality> find_illegality(const PlanRequest& request, const Layout& layout,
+                                          const EngineProfile& profile) {
   if (auto broken = check_sizes(request, layout)) return broken;
   if (auto broken = check_tensor(request, layout.tensor)) return broken;
   if (auto broken = check_layers(request, layout)) return broken;
-  return check_batch(request, layout);
+  if (auto broken = check_batch(request, layout)) return broken;
+  if (auto broken = check_engine(request, layout, profile)) return broken;
+  return check_virtual_stages(request, layout);
 }
 
 }  // namespace caravan::planner

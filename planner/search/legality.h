@@ -1,4 +1,4 @@
-// Which layouts a model, a batch and a set of devices allow, whatever their memory and speed.
+// Which layouts a model, a batch, a set of devices and an engine allow, whatever their memory and speed.
 //
 // Sentences equal those of the job schema's own rules where both check the same thing.
 #pragma once
@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "planner/engine_profile.h"
 #include "planner/layout.h"
 #include "planner/request.h"
 
@@ -19,7 +20,8 @@ struct Illegality {
 };
 
 // The first rule that the layout breaks.
-std::optional<Illegality> find_illegality(const PlanRequest& request, const Layout& layout);
+std::optional<Illegality> find_illegality(const PlanRequest& request, const Layout& layout,
+                                          const EngineProfile& profile);
 
 // Rules of the tensor size alone.
 std::optional<Illegality> check_tensor(const PlanRequest& request, int tensor);

@@ -2,33 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "planner/explain/figures.h"
-#include "planner/search/enumerate.h"
+#include "planner/search/device_count.h"
 #include "planner/search/reasons.h"
 
 namespace caravan::planner {
 namespace {
-
-constexpr int kMaximumNodes = 1 << 16;
-constexpr int kEveryNode = 1024;  // beyond, powers of two
-
-bool any_layout_fits(const PlanRequest& request, const EngineProfile& profile, bool checkpointing) {
-  auto layouts = enumerate_layouts(request, checkpointing, Breadth::Rule);
-  // The most split ones need the least memory.
-  std::ranges::reverse(layouts);
-  return std::ranges::any_of(layouts,
-                             [&](const Layout& layout) { return layout_fits(request, layout, profile); });
-}
-
-PlanRequest with_devices(PlanRequest request, int count) {
-  request.devices.count = count;
-  request.devices.per_node = std::min(request.devices.node_size, count);
-  // A layout of all sizes grows by replicas.
-  if (request.fixed.all_sizes()) request.fixed.data.reset();
-  return request;
-}
 
 PlanRequest without_sizes(PlanRequest request) {
   request.fixed.tensor.reset();
@@ -100,23 +79,6 @@ std::string devices_in_words(const DevicePool& devices) {
 
 }  // namespace
 
-bool anything_fits(const PlanRequest& request, const EngineProfile& profile) {
-  const CheckpointingPolicy policy = request.fixed.checkpointing;
-  return (policy != CheckpointingPolicy::Never && any_layout_fits(request, profile, true)) ||
-         (policy != CheckpointingPolicy::Always && any_layout_fits(request, profile, false));
-}
-
-std::optional<int> smallest_device_count(const PlanRequest& request, const EngineProfile& profile) {
-  const int node = request.devices.node_size;
-  for (int count = 1; count < node; ++count) {
-    if (anything_fits(with_devices(request, count), profile)) return count;
-  }
-  for (int nodes = 1; nodes <= kMaximumNodes; nodes = nodes < kEveryNode ? nodes + 1 : 2 * nodes) {
-    if (anything_fits(with_devices(request, nodes * node), profile)) return nodes * node;
-  }
-  return std::nullopt;
-}
-
 std::string describe_shortage(const PlanRequest& request, const EngineProfile& profile,
                               const SearchResult& result) {
   const EvaluatedLayout& best = leanest(result);
@@ -129,7 +91,7 @@ std::string describe_shortage(const PlanRequest& request, const EngineProfile& p
   if (const auto count = smallest_device_count(request, profile)) {
     text += fmt::format(" The smallest number of devices that fits is {}.", *count);
   } else {
-    text += " No number of devices fits.";
+    text += fmt::format(" No number of devices up to {} fits.", kMaximumDevices);
   }
   if (const auto change = smallest_change(request, profile)) {
     text += fmt::format(" The smallest change that fits these devices is {}.", *change);

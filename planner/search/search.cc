@@ -8,69 +8,59 @@
 namespace caravan::planner {
 namespace {
 
-constexpr double kExposedTraffic = 0.1;  // part of a step from which data parallel traffic questions the rule
-
 // A larger micro-batch than the rule's shows only where it works, unless everything is asked for; what is
 // illegal shows once.
-bool worth_a_line(const PlanRequest& request, const EvaluatedLayout& candidate, Breadth breadth) {
+bool worth_a_line(const PlanRequest& request, const EvaluatedLayout& candidate, bool all) {
   const bool larger = !request.fixed.micro_batch_size && candidate.layout.micro_batch_size > 1;
-  const bool repeated =
-      candidate.layout.activation_checkpointing && request.fixed.checkpointing != CheckpointingPolicy::Always;
-  if (candidate.illegality) return !larger && !repeated;
-  return !larger || candidate.fits || breadth == Breadth::All;
+  if (candidate.illegality) return !larger && tier_of(request, candidate.layout) == Tier::Rule;
+  return !larger || candidate.fits || all;
 }
 
-std::vector<EvaluatedLayout> evaluate_all(const PlanRequest& request, const EngineProfile& profile,
-                                          bool checkpointing, Breadth breadth) {
-  std::vector<EvaluatedLayout> evaluated;
-  for (const Layout& layout : enumerate_layouts(request, checkpointing, breadth)) {
-    EvaluatedLayout candidate = evaluate_layout(request, layout, profile);
-    if (worth_a_line(request, candidate, breadth)) evaluated.push_back(std::move(candidate));
+class Search {
+ public:
+  Search(const PlanRequest& request, const EngineProfile& profile)
+      : request_(request), profile_(profile), layouts_(enumerate_layouts(request, profile)) {}
+
+  // In the order in which the rule tries them.
+  void evaluate(Tier tier, bool all) {
+    for (const Layout& layout : layouts_) {
+      if (tier_of(request_, layout) != tier) continue;
+      EvaluatedLayout candidate = evaluate_layout(request_, layout, profile_);
+      if (worth_a_line(request_, candidate, all)) candidates_.push_back(std::move(candidate));
+    }
   }
-  return evaluated;
+
+  bool anything_fits() const { return std::ranges::any_of(candidates_, &EvaluatedLayout::fits); }
+  std::vector<EvaluatedLayout> take() { return std::move(candidates_); }
+
+ private:
+  const PlanRequest& request_;
+  const EngineProfile& profile_;
+  const std::vector<Layout> layouts_;
+  std::vector<EvaluatedLayout> candidates_;
+};
+
+// Tiers that cannot win any more are left out, unless everything is asked for.
+std::vector<EvaluatedLayout> evaluate_tiers(const PlanRequest& request, const EngineProfile& profile,
+                                            bool all) {
+  Search search(request, profile);
+  for (const Tier tier : {Tier::Rule, Tier::MoreSharding, Tier::Checkpointing,
+                          Tier::CheckpointingAndMoreSharding, Tier::Manual}) {
+    if (!all && (tier == Tier::Manual || search.anything_fits())) break;
+    search.evaluate(tier, all);
+  }
+  return search.take();
 }
 
-bool keeps_to_rule(const PlanRequest& request, const Layout& layout) {
-  return request.fixed.sequence_parallel || layout.sequence_parallel || layout.tensor == 1 ||
-         request.training.sequence_length % layout.tensor != 0;
-}
-
-bool rule_may_pick(const PlanRequest& request, const EvaluatedLayout& candidate) {
-  const bool smallest_batch = request.fixed.micro_batch_size || candidate.layout.micro_batch_size == 1;
-  return candidate.fits && smallest_batch && keeps_to_rule(request, candidate.layout);
-}
-
-// Does not depend on how many candidates were asked for.
-bool time_model_may_pick(const PlanRequest& request, const EvaluatedLayout& candidate) {
-  const Layout& layout = candidate.layout;
-  const bool batch =
-      request.fixed.micro_batch_size || layout.micro_batch_size == 1 || layout.tensor * layout.pipeline == 1;
-  return candidate.fits && batch && keeps_to_rule(request, layout);
-}
-
-EvaluatedLayout* pick_by_rule(const PlanRequest& request, std::vector<EvaluatedLayout>& candidates) {
-  const auto pick = std::ranges::find_if(
-      candidates, [&](const auto& candidate) { return rule_may_pick(request, candidate); });
-  return pick == candidates.end() ? nullptr : &*pick;
-}
-
-bool rule_is_weak(const PlanRequest& request, const EvaluatedLayout& pick) {
-  const Layout& layout = pick.layout;
-  const bool few_micro_batches =
-      layout.pipeline > 1 && micro_batches(request.training, layout) < int64_t{4} * layout.pipeline;
-  const bool exposed_traffic = pick.time.parts->data_traffic > kExposedTraffic * *pick.time.seconds;
-  return few_micro_batches || exposed_traffic || layout.tensor * layout.pipeline == 1;
-}
-
-EvaluatedLayout* fastest_of(const PlanRequest& request, std::vector<EvaluatedLayout>& candidates,
-                            const Layout& like) {
-  EvaluatedLayout* fastest = nullptr;
+// The best of those that fit, or null.
+template <typename Order>
+EvaluatedLayout* best_by(std::vector<EvaluatedLayout>& candidates, Order order) {
+  EvaluatedLayout* best = nullptr;
   for (EvaluatedLayout& candidate : candidates) {
-    if (!time_model_may_pick(request, candidate)) continue;
-    if (candidate.layout.activation_checkpointing != like.activation_checkpointing) continue;
-    if (!fastest || *candidate.time.seconds < *fastest->time.seconds) fastest = &candidate;
+    if (!candidate.fits) continue;
+    if (!best || order(candidate) < order(*best)) best = &candidate;
   }
-  return fastest;
+  return best;
 }
 
 struct Pick {
@@ -78,14 +68,13 @@ struct Pick {
   EvaluatedLayout* overruled = nullptr;  // what the rule would have taken
 };
 
-Pick pick_layout(const PlanRequest& request, const EngineProfile& profile,
-                 std::vector<EvaluatedLayout>& candidates) {
-  EvaluatedLayout* rule = pick_by_rule(request, candidates);
-  if (!rule || !rule->time.seconds || !rule_is_weak(request, *rule)) return {.layout = rule};
-  EvaluatedLayout* fastest = fastest_of(request, candidates, rule->layout);
-  const bool clearly_better = *fastest->time.seconds < *rule->time.seconds * (1 - profile.overrule_gain);
-  if (!clearly_better) return {.layout = rule};
-  return {.layout = fastest, .overruled = rule};
+Pick pick_layout(std::vector<EvaluatedLayout>& candidates) {
+  Pick pick;
+  pick.layout = best_by(candidates, [](const auto& candidate) { return candidate.preference; });
+  EvaluatedLayout* rule =
+      best_by(candidates, [](const auto& candidate) { return candidate.preference.without_time(); });
+  if (rule != pick.layout) pick.overruled = rule;
+  return pick;
 }
 
 void judge(const PlanRequest& request, const EngineProfile& profile, const Pick& pick,
@@ -104,8 +93,12 @@ void judge(const PlanRequest& request, const EngineProfile& profile, const Pick&
   }
 }
 
-void append(std::vector<EvaluatedLayout>& all, std::vector<EvaluatedLayout> more) {
-  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+// What fits stands by preference, the rest as the rule tries it.
+void sort_candidates(std::vector<EvaluatedLayout>& candidates) {
+  std::ranges::stable_sort(candidates, [](const EvaluatedLayout& a, const EvaluatedLayout& b) {
+    if (a.verdict != b.verdict) return a.verdict < b.verdict;
+    return a.fits && a.preference < b.preference;
+  });
 }
 
 }  // namespace
@@ -120,20 +113,12 @@ bool SearchResult::anything_legal() const {
 
 SearchResult search_layouts(const PlanRequest& request, const EngineProfile& profile,
                             const PlanOptions& options) {
-  const Breadth breadth = options.all_candidates ? Breadth::All : Breadth::Rule;
-  const CheckpointingPolicy policy = request.fixed.checkpointing;
-  std::vector<EvaluatedLayout> candidates;
-  if (policy != CheckpointingPolicy::Always) candidates = evaluate_all(request, profile, false, breadth);
-  const bool enough = pick_by_rule(request, candidates) != nullptr && !options.all_candidates;
-  if (policy != CheckpointingPolicy::Never && !enough)
-    append(candidates, evaluate_all(request, profile, true, breadth));
-
-  const Pick pick = pick_layout(request, profile, candidates);
+  std::vector<EvaluatedLayout> candidates = evaluate_tiers(request, profile, options.all_candidates);
+  const Pick pick = pick_layout(candidates);
   for (EvaluatedLayout& candidate : candidates) judge(request, profile, pick, candidate);
   if (pick.layout)
     pick.layout->reason = chosen_reason(request, profile, candidates, *pick.layout, pick.overruled);
-
-  std::ranges::stable_sort(candidates, {}, &EvaluatedLayout::verdict);
+  sort_candidates(candidates);
   return {.candidates = std::move(candidates)};
 }
 

@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "planner/search/device_count.h"
 #include "planner/search/reasons.h"
 #include "planner/search/remedy.h"
 #include "planner/search/split_layers.h"
@@ -25,16 +26,34 @@ PlanRequest with_memory(PlanRequest request, int64_t bytes) {
   return request;
 }
 
-TEST(SplitLayers, IsEvenAndSparesTheFirstAndLastStage) {
-  EXPECT_EQ(split_layers(8, 4), (std::vector<int>{2, 2, 2, 2}));
-  EXPECT_EQ(split_layers(10, 4), (std::vector<int>{2, 3, 3, 2}));
-  EXPECT_EQ(split_layers(11, 4), (std::vector<int>{3, 3, 3, 2}));
-  EXPECT_EQ(split_layers(5, 2), (std::vector<int>{3, 2}));
+TEST(SplitLayers, SparesTheFirstStageAndTheOneWithTheHead) {
+  EXPECT_EQ(split_layers(8, 4, 0.2), (std::vector<int>{2, 2, 2, 2}));
+  EXPECT_EQ(split_layers(10, 4, 0.2), (std::vector<int>{2, 3, 3, 2}));
+  EXPECT_EQ(split_layers(5, 2, 0.2), (std::vector<int>{3, 2}));
+  EXPECT_EQ(split_layers(32, 2, 2.4), (std::vector<int>{17, 15}));
+  EXPECT_EQ(split_layers(32, 4, 2.4), (std::vector<int>{8, 9, 9, 6}));
+  EXPECT_EQ(split_layers(4, 4, 9), (std::vector<int>{1, 1, 1, 1}));
+}
+
+double slowest_stage(std::vector<int> split, double head_layers) {
+  const double last = split.back() + head_layers;
+  split.pop_back();
+  return split.empty() ? last : std::max<double>(last, std::ranges::max(split));
+}
+
+TEST(SplitLayers, NoOtherSplitHasAFasterSlowestStage) {
   for (int layers = 1; layers <= 40; ++layers) {
     for (int stages = 1; stages <= layers; ++stages) {
-      const auto split = split_layers(layers, stages);
-      EXPECT_EQ(std::accumulate(split.begin(), split.end(), 0), layers);
-      EXPECT_LE(std::ranges::max(split) - std::ranges::min(split), 1);
+      for (const double head : {0.0, 0.4, 1.0, 2.1, 7.5}) {
+        const auto split = split_layers(layers, stages, head);
+        EXPECT_EQ(std::accumulate(split.begin(), split.end(), 0), layers);
+        EXPECT_GE(std::ranges::min(split), 1);
+        for (int last = 1; stages > 1 && last <= layers - stages + 1; ++last) {
+          const int fullest = (layers - last + stages - 2) / (stages - 1);
+          EXPECT_LE(slowest_stage(split, head), std::max<double>(fullest, last + head))
+              << layers << " layers, " << stages << " stages, head " << head;
+        }
+      }
     }
   }
 }
@@ -102,36 +121,11 @@ TEST(SearchLayouts, WhatIsChosenIsLegalAndFits) {
     const SearchResult result = search_layouts(request, default_profile(), {});
     if (!result.chosen()) continue;
     ++chosen;
-    EXPECT_FALSE(find_illegality(request, result.chosen()->layout));
+    EXPECT_FALSE(find_illegality(request, result.chosen()->layout, default_profile()));
     EXPECT_LE(result.chosen()->memory.peak_bytes(), *usable_bytes(request.devices, default_profile()));
     EXPECT_EQ(result.chosen()->layout.devices(), request.devices.count);
   }
   EXPECT_GT(chosen, 50);
-}
-
-TEST(SearchLayouts, AskingForAllCandidatesDoesNotChangeThePick) {
-  for (const v1alpha1::JobSpec& job : many_jobs()) {
-    const PlanRequest request = request_of(job);
-    const SearchResult few = search_layouts(request, default_profile(), {});
-    const SearchResult all = search_layouts(request, default_profile(), {.all_candidates = true});
-    ASSERT_EQ(few.chosen() != nullptr, all.chosen() != nullptr);
-    EXPECT_GE(all.candidates.size(), few.candidates.size());
-    if (!few.chosen()) continue;
-    EXPECT_EQ(few.chosen()->layout, all.chosen()->layout);
-  }
-}
-
-TEST(SearchLayouts, MoreMemoryNeverMakesAFittingJobUnfit) {
-  for (const v1alpha1::JobSpec& job : many_jobs()) {
-    PlanRequest request = request_of(job);
-    bool fitted = false;
-    for (int64_t gibibytes = 16; gibibytes <= 1024; gibibytes *= 2) {
-      request.devices.memory_bytes = gibibytes << 30;
-      const bool fits = search_layouts(request, default_profile(), {}).chosen() != nullptr;
-      EXPECT_TRUE(fits || !fitted) << gibibytes << " GiB";
-      fitted = fits;
-    }
-  }
 }
 
 TEST(SearchLayouts, EveryRejectedLayoutNamesStageTermAndBytes) {
@@ -148,9 +142,73 @@ TEST(SearchLayouts, EveryRejectedLayoutNamesStageTermAndBytes) {
 }
 
 TEST(SearchLayouts, CandidatesStandInOrderOfPreference) {
-  for (const v1alpha1::JobSpec& job : many_jobs()) {
+  for (const v1alpha1::JobSpec& job : few_jobs()) {
     const SearchResult result = search_layouts(request_of(job), default_profile(), {.all_candidates = true});
     EXPECT_TRUE(std::ranges::is_sorted(result.candidates, {}, &EvaluatedLayout::verdict));
+    std::vector<Preference> preferences;
+    for (const EvaluatedLayout& candidate : result.candidates) {
+      if (candidate.fits) preferences.push_back(candidate.preference);
+    }
+    EXPECT_TRUE(std::ranges::is_sorted(preferences));
+  }
+}
+
+int count_candidates(const SearchResult& result, auto matches) {
+  return static_cast<int>(std::ranges::count_if(result.candidates, matches,
+                                                [](const auto& candidate) { return candidate.layout; }));
+}
+
+TEST(SearchLayouts, AllListsTheWholeGrid) {
+  const SearchResult result =
+      search_layouts(request_of(gpu_job("llama3-8b", 64)), default_profile(), {.all_candidates = true});
+  for (int size = 1; size <= 8; ++size) {
+    const bool divides = 2048 % size == 0;
+    for (const bool checkpointing : {false, true}) {
+      for (const bool sequence_parallel : {false, true}) {
+        const int found = count_candidates(result, [&](const Layout& layout) {
+          return layout.tensor == 2 && layout.pipeline == 4 && layout.micro_batch_size == size &&
+                 layout.activation_checkpointing == checkpointing &&
+                 layout.sequence_parallel == sequence_parallel;
+        });
+        EXPECT_EQ(found, divides ? 1 : 0) << "micro-batch size " << size;
+      }
+    }
+  }
+}
+
+EngineProfile able_engine() {
+  EngineProfile profile = default_profile();
+  profile.max_virtual_stages = 4;
+  profile.max_zero_stage = 3;
+  return profile;
+}
+
+TEST(SearchLayouts, ProposesVirtualStagesAndMoreShardingWhereTheEngineHasThem) {
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 64));
+  const auto interleaved = [](const Layout& layout) {
+    return layout.virtual_stages == 4 && layout.pipeline == 8 && layout.schedule == ScheduleKind::Interleaved;
+  };
+  const auto sharded = [](const Layout& layout) { return layout.zero_stage == 3; };
+  const SearchResult ours = search_layouts(request, default_profile(), {.all_candidates = true});
+  EXPECT_EQ(count_candidates(ours, interleaved), 0);
+  EXPECT_EQ(count_candidates(ours, sharded), 0);
+  const SearchResult able = search_layouts(request, able_engine(), {.all_candidates = true});
+  EXPECT_GT(count_candidates(able, interleaved), 0);
+  EXPECT_GT(count_candidates(able, sharded), 0);
+  EXPECT_EQ(able.chosen()->layout.zero_stage, 1);
+}
+
+TEST(SearchLayouts, SplitsEvenlyForEnginesThatCanDoNothingElse) {
+  EngineProfile even = default_profile();
+  even.uneven_stages = false;
+  PlanRequest request = request_of(gpu_job("llama3-8b", 24));
+  request.training.global_batch_sequences = 1536;
+  for (const EvaluatedLayout& candidate :
+       search_layouts(request, even, {.all_candidates = true}).candidates) {
+    if (candidate.layout.pipeline % 3 != 0) continue;
+    EXPECT_THAT(candidate.reason,
+                HasSubstr("spec.parallelism.pipeline: engine caravan has the same number of "
+                          "layers on each stage; layers is 32, pipeline is"));
   }
 }
 
@@ -162,13 +220,34 @@ TEST(SearchLayouts, TheTimeModelOverrulesAPipelineWithFewMicroBatches) {
   EXPECT_THAT(result.chosen()->reason, HasSubstr("less time than with TP2 PP8 DP4, which the rule"));
 }
 
+// Against a search that tries every number.
 TEST(Shortage, NamesTheSmallestNumberOfDevicesThatFits) {
-  const PlanRequest request = request_of(gpu_job("llama3-70b", 8));
-  const auto count = smallest_device_count(request, default_profile());
-  ASSERT_TRUE(count);
-  PlanRequest enough = request_of(gpu_job("llama3-70b", *count));
-  EXPECT_TRUE(anything_fits(enough, default_profile()));
-  EXPECT_FALSE(anything_fits(request_of(gpu_job("llama3-70b", *count - 8)), default_profile()));
+  struct Case {
+    std::string preset;
+    int sequences, sequence_length;
+  };
+  for (const Case& shape : {Case{"llama3-70b", 2048, 8192}, Case{"llama3-70b", 96, 32768},
+                            Case{"llama2-13b", 30, 4096}, Case{"llama3-8b", 7, 8192}}) {
+    v1alpha1::JobSpec job = gpu_job(shape.preset, 1, "A100-40GB");
+    job.mutable_training()->set_global_batch_sequences(shape.sequences);
+    job.mutable_training()->set_sequence_length(shape.sequence_length);
+    const auto fits_on = [&](int devices) {
+      job.mutable_resources()->set_devices(devices);
+      return anything_fits(request_of(job), default_profile());
+    };
+    int smallest = 1;
+    while (!fits_on(smallest)) smallest += smallest < 8 ? 1 : 8;
+    job.mutable_resources()->set_devices(1);
+    EXPECT_EQ(smallest_device_count(request_of(job), default_profile()), smallest) << shape.preset;
+  }
+}
+
+TEST(Shortage, SaysWhenNoNumberOfDevicesFits) {
+  PlanRequest request = request_of(gpu_job("llama3.1-405b", 1 << 20));
+  request.training.sequence_length = 1 << 24;
+  const SearchResult result = search_layouts(request, default_profile(), {});
+  EXPECT_THAT(describe_shortage(request, default_profile(), result),
+              HasSubstr("No number of devices up to 1048576 fits."));
 }
 
 std::string reason_of_pick(const PlanRequest& request) {

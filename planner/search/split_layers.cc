@@ -1,13 +1,42 @@
 #include "planner/search/split_layers.h"
 
+#include <algorithm>
 #include <cstddef>
 
-namespace caravan::planner {
+#include "planner/model/parameters.h"
 
-std::vector<int> split_layers(int64_t layers, int stages) {
-  std::vector<int> split(static_cast<std::size_t>(stages), static_cast<int>(layers / stages));
-  auto left = static_cast<int>(layers % stages);
-  for (int stage = stages - 2; stage >= 0 && left > 0; --stage, --left) ++split[stage];
+namespace caravan::planner {
+namespace {
+
+// Of as many layers as the fullest of the stages before has, the last one gets what makes the pipeline's
+// slowest stage fastest; of equals the most, which spares the first stage.
+int layers_of_last(int layers, int stages, double head_layers) {
+  int best = 1;
+  double least = layers + head_layers;
+  for (int last = 1; last <= (layers + stages - 1) / stages; ++last) {
+    const int fullest = (layers - last + stages - 2) / (stages - 1);
+    const double slowest = std::max<double>(fullest, last + head_layers);
+    if (slowest > least) continue;
+    least = slowest;
+    best = last;
+  }
+  return best;
+}
+
+}  // namespace
+
+double head_in_layers(const ModelShape& shape) {
+  return static_cast<double>(embedding_parameters(shape)) / static_cast<double>(layer_parameters(shape));
+}
+
+std::vector<int> split_layers(int64_t layers, int stages, double head_layers) {
+  const auto count = static_cast<int>(layers);
+  if (stages == 1) return {count};
+  const int last = layers_of_last(count, stages, head_layers);
+  std::vector<int> split(static_cast<std::size_t>(stages), (count - last) / (stages - 1));
+  split.back() = last;
+  int left = (count - last) % (stages - 1);
+  for (int stage = stages - 2; left > 0; --stage, --left) ++split[stage];
   return split;
 }
 

@@ -4,10 +4,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/model/shape.h"
+
 namespace caravan::planner {
 
-// As even as possible; what does not divide goes to the middle stages, the later ones first: the first stage
-// also holds the embedding and the most micro-batches, the last one the head. Needs 1 ≤ stages ≤ layers.
-std::vector<int> split_layers(int64_t layers, int stages);
+// How many layers take as much time as the head.
+double head_in_layers(const ModelShape& shape);
+
+// So that the slowest stage has the least to do, where the last one also has the head. What does not divide
+// goes to the later stages: the first one also holds the embedding and the most micro-batches. Needs 1 ≤
+// stages ≤ layers.
+std::vector<int> split_layers(int64_t layers, int stages, double head_layers);
 
 }  // namespace caravan::planner

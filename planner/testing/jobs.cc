@@ -59,7 +59,7 @@ Layout layout_of(const PlanRequest& request, int tensor, int pipeline, int data)
   layout.pipeline = pipeline;
   layout.data = data;
   layout.sequence_parallel = tensor > 1;
-  layout.layers_per_stage = split_layers(request.shape.layers, pipeline);
+  layout.layers_per_stage = split_layers(request.shape.layers, pipeline, 0);
   return layout;
 }
 
@@ -84,6 +84,12 @@ std::vector<v1alpha1::JobSpec> many_jobs() {
         static_cast<v1alpha1::ActivationCheckpointing::Value>(dice.pick({1, 1, 2, 3})));
     jobs.push_back(spec);
   }
+  return jobs;
+}
+
+std::vector<v1alpha1::JobSpec> few_jobs() {
+  std::vector<v1alpha1::JobSpec> jobs = many_jobs();
+  jobs.resize(60);
   return jobs;
 }
 

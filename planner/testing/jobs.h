@@ -30,4 +30,7 @@ Layout layout_of(const PlanRequest& request, int tensor, int pipeline, int data)
 // fixed choices.
 std::vector<v1alpha1::JobSpec> many_jobs();
 
+// Some of these.
+std::vector<v1alpha1::JobSpec> few_jobs();
+
 }  // namespace caravan::planner

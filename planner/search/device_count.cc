@@ -1,0 +1,111 @@
+#include "planner/search/device_count.h"
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "planner/search/candidate.h"
+#include "planner/search/enumerate.h"
+
+namespace caravan::planner {
+namespace {
+
+// What the search would not pick is not looked at: it needs more memory than what it would.
+bool any_fits(const PlanRequest& request, const EngineProfile& profile, const std::vector<Layout>& layouts) {
+  return std::ranges::any_of(layouts, [&](const Layout& layout) {
+    return tier_of(request, layout) != Tier::Manual && layout_fits(request, layout, profile);
+  });
+}
+
+PlanRequest with_devices(PlanRequest request, int count) {
+  request.devices.count = count;
+  request.devices.per_node = std::min(request.devices.node_size, count);
+  return request;
+}
+
+std::vector<int64_t> sizes_up_to(std::optional<int> fixed, int64_t maximum) {
+  if (fixed) return {*fixed};
+  std::vector<int64_t> sizes;
+  for (int64_t size = 1; size <= maximum; ++size) sizes.push_back(size);
+  return sizes;
+}
+
+// Data parallel sizes among which the global batch can be divided, ascending.
+std::vector<int64_t> replica_counts(const PlanRequest& request) {
+  if (request.fixed.data) return {*request.fixed.data};
+  const int64_t sequences =
+      request.training.global_batch_sequences / request.fixed.micro_batch_size.value_or(1);
+  std::vector<int64_t> counts;
+  for (int64_t count = 1; count <= std::min<int64_t>(sequences, kMaximumDevices); ++count) {
+    if (sequences % count == 0) counts.push_back(count);
+  }
+  return counts;
+}
+
+class DeviceCountSearch {
+ public:
+  DeviceCountSearch(const PlanRequest& request, const EngineProfile& profile)
+      : request_(request), profile_(profile), replica_counts_(replica_counts(request)) {}
+
+  std::optional<int> run() {
+    for (const int64_t tensor : sizes_up_to(request_.fixed.tensor, request_.devices.node_size)) {
+      for (const int64_t pipeline : sizes_up_to(request_.fixed.pipeline, request_.shape.layers))
+        try_sizes(tensor, pipeline);
+    }
+    return best_;
+  }
+
+ private:
+  bool is_whole(int64_t count) const {
+    const int64_t node = request_.devices.node_size;
+    return count < node || count % node == 0;
+  }
+
+  bool fits(int64_t tensor, int64_t pipeline, int64_t data) const {
+    const PlanRequest request = with_devices(request_, static_cast<int>(tensor * pipeline * data));
+    return any_fits(request, profile_,
+                    layouts_of_sizes(request, profile_, static_cast<int>(tensor), static_cast<int>(pipeline),
+                                     static_cast<int>(data)));
+  }
+
+  void try_sizes(int64_t tensor, int64_t pipeline) {
+    const int64_t each = tensor * pipeline;
+    const auto fits_with = [&](int64_t data) { return fits(tensor, pipeline, data); };
+    std::vector<int64_t> counts;
+    for (const int64_t count : replica_counts_) {
+      if (each * count < limit() && is_whole(each * count)) counts.push_back(count);
+    }
+    if (counts.empty()) return;
+    // One replica has no buffers for the sum over replicas.
+    if (counts.front() == 1 && fits_with(1)) {
+      best_ = static_cast<int>(each);
+    } else if (fits_with(counts.back())) {
+      best_ = static_cast<int>(each * *std::ranges::partition_point(counts, std::not_fn(fits_with)));
+    }
+  }
+
+  int64_t limit() const { return best_.value_or(kMaximumDevices + 1); }
+
+  const PlanRequest request_;
+  const EngineProfile& profile_;
+  const std::vector<int64_t> replica_counts_;
+  std::optional<int> best_;
+};
+
+}  // namespace
+
+bool anything_fits(const PlanRequest& request, const EngineProfile& profile) {
+  auto layouts = enumerate_layouts(request, profile);
+  // The most split ones need the least memory.
+  std::ranges::reverse(layouts);
+  return any_fits(request, profile, layouts);
+}
+
+std::optional<int> smallest_device_count(const PlanRequest& request, const EngineProfile& profile) {
+  PlanRequest open = request;
+  // A layout of all sizes grows by replicas.
+  if (open.fixed.all_sizes()) open.fixed.data.reset();
+  return DeviceCountSearch(open, profile).run();
+}
+
+}  // namespace caravan::planner

@@ -1,0 +1,23 @@
+// Whether a job fits, and the smallest number of devices on which it does.
+//
+// Looks at memory and legality alone. Exact as far as data parallel replicas, from two on, never need more
+// memory than fewer of them do: the properties' test holds the memory model to that.
+#pragma once
+
+#include <optional>
+
+#include "planner/engine_profile.h"
+#include "planner/request.h"
+
+namespace caravan::planner {
+
+// The most that a job may ask for.
+constexpr int kMaximumDevices = 1 << 20;
+
+// Any layout that the request leaves open, checkpointing policy included.
+bool anything_fits(const PlanRequest& request, const EngineProfile& profile);
+
+// Fewer than one node has, or whole nodes. Nothing when no number up to the maximum fits.
+std::optional<int> smallest_device_count(const PlanRequest& request, const EngineProfile& profile);
+
+}  // namespace caravan::planner

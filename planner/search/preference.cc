@@ -1,0 +1,62 @@
+#include "planner/search/preference.h"
+
+#include <cmath>
+
+namespace caravan::planner {
+namespace {
+
+bool leaves_out_sequence_parallelism(const PlanRequest& request, const Layout& layout) {
+  return !request.fixed.sequence_parallel && layout.tensor > 1 && !layout.sequence_parallel &&
+         request.training.sequence_length % layout.tensor == 0;
+}
+
+// Larger micro-batches may pay where nothing is left to give up; whether they do, only a known device tells.
+bool enlarges_micro_batches(const PlanRequest& request, const Layout& layout) {
+  const bool may_pay = layout.tensor * layout.pipeline == 1 && request.devices.known &&
+                       layout.micro_batch_size <= kMaximumMicroBatch;
+  return !request.fixed.micro_batch_size && layout.micro_batch_size > 1 && !may_pay;
+}
+
+// Holds more than 1F1B, in no less time.
+bool runs_all_forwards_first(const PlanRequest& request, const Layout& layout) {
+  return !request.fixed.schedule && layout.schedule == ScheduleKind::GPipe && layout.pipeline > 1;
+}
+
+bool is_manual(const PlanRequest& request, const Layout& layout) {
+  return leaves_out_sequence_parallelism(request, layout) || enlarges_micro_batches(request, layout) ||
+         runs_all_forwards_first(request, layout) || layout.zero_stage < request.fixed.zero_stage;
+}
+
+}  // namespace
+
+Tier tier_of(const PlanRequest& request, const Layout& layout) {
+  if (is_manual(request, layout)) return Tier::Manual;
+  const bool more_sharding = layout.zero_stage > request.fixed.zero_stage;
+  const bool checkpointing =
+      layout.activation_checkpointing && request.fixed.checkpointing != CheckpointingPolicy::Always;
+  if (checkpointing) return more_sharding ? Tier::CheckpointingAndMoreSharding : Tier::Checkpointing;
+  return more_sharding ? Tier::MoreSharding : Tier::Rule;
+}
+
+Preference Preference::without_time() const {
+  Preference rule = *this;
+  rule.handicapped_seconds = 0;
+  return rule;
+}
+
+Preference preference_of(const PlanRequest& request, const Layout& layout, const StepTime& time,
+                         const EngineProfile& profile) {
+  const int model_parallel = layout.tensor * layout.pipeline;
+  const double doublings = std::log2(model_parallel) + std::log2(layout.micro_batch_size);
+  const double handicap = std::pow(1 + profile.overrule_gain, doublings);
+  return {.tier = tier_of(request, layout),
+          .handicapped_seconds = handicap * time.seconds.value_or(0),
+          .model_parallel = model_parallel,
+          .tensor = layout.tensor,
+          .virtual_stages = layout.virtual_stages,
+          .micro_batch_size = layout.micro_batch_size,
+          .without_sequence_parallel = !layout.sequence_parallel,
+          .zero_stage = layout.zero_stage};
+}
+
+}  // namespace caravan::planner

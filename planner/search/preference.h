@@ -1,0 +1,55 @@
+// Which of two layouts the search would rather have: the one order behind the pick and behind the list of
+// candidates.
+//
+// A total order that depends on job, devices and engine alone, not on what else is in the list, so that
+// leaving a field open never gives a worse plan than fixing it. Tiers come first, and a layout's tier is
+// known before it is evaluated: once a layout of one tier fits, none of a later tier can win. Within a tier
+// predicted time decides, with a handicap for every doubling of model parallelism and of the micro-batch;
+// where nothing is known about time, and between equals, the rule of planner/search/search.h.
+#pragma once
+
+#include <compare>
+
+#include "planner/engine_profile.h"
+#include "planner/layout.h"
+#include "planner/request.h"
+#include "planner/time/time_model.h"
+
+namespace caravan::planner {
+
+// The largest that is ever proposed.
+constexpr int kMaximumMicroBatch = 8;
+
+enum class Tier {
+  Rule,
+  MoreSharding,  // gradients or parameters too
+  Checkpointing,
+  CheckpointingAndMoreSharding,
+  // Needs more memory than one of the tiers before and is no faster by the rule: not picked, listed on
+  // demand.
+  Manual,
+};
+
+// A choice that the user made is none of the search's, so it does not lower the tier.
+Tier tier_of(const PlanRequest& request, const Layout& layout);
+
+// Smaller is better.
+struct Preference {
+  Tier tier = Tier::Rule;
+  double handicapped_seconds = 0;  // 0 where no time is known
+  int model_parallel = 1;
+  int tensor = 1;
+  int virtual_stages = 1;
+  int micro_batch_size = 1;
+  bool without_sequence_parallel = false;
+  int zero_stage = 1;
+  auto operator<=>(const Preference&) const = default;
+
+  // What the rule alone would say.
+  Preference without_time() const;
+};
+
+Preference preference_of(const PlanRequest& request, const Layout& layout, const StepTime& time,
+                         const EngineProfile& profile);
+
+}  // namespace caravan::planner

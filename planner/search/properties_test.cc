@@ -1,0 +1,123 @@
+// What must hold for every job.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "planner/memory/memory_model.h"
+#include "planner/search/reasons.h"
+#include "planner/search/search.h"
+#include "planner/testing/jobs.h"
+
+namespace caravan::planner {
+namespace {
+
+SearchResult search(const PlanRequest& request, bool all = false) {
+  return search_layouts(request, default_profile(), {.all_candidates = all});
+}
+
+std::string picked(const SearchResult& result) {
+  return result.chosen() ? layout_label(result.chosen()->layout) : "nothing";
+}
+
+TEST(Properties, MoreMemoryNeverMakesAFittingJobUnfit) {
+  for (const v1alpha1::JobSpec& job : many_jobs()) {
+    PlanRequest request = request_of(job);
+    bool fitted = false;
+    for (const int64_t gibibytes : {24, 80, 192}) {
+      request.devices.memory_bytes = gibibytes << 30;
+      const bool fits = search(request).chosen() != nullptr;
+      EXPECT_TRUE(fits || !fitted) << gibibytes << " GiB";
+      fitted = fits;
+    }
+  }
+}
+
+// The best of a number of devices is what needs the least of each; the pick may need more, since it splits
+// the model no further than it must. Twice the devices can run twice the replicas of everything.
+int64_t leanest_peak(const PlanRequest& request) {
+  int64_t least = INT64_MAX;
+  for (const EvaluatedLayout& candidate : search(request, true).candidates) {
+    if (!candidate.illegality) least = std::min(least, candidate.memory.peak_bytes());
+  }
+  return least;
+}
+
+TEST(Properties, MoreDevicesWithTheSameBatchNeverNeedMoreMemoryEach) {
+  for (v1alpha1::JobSpec job : few_jobs()) {
+    if (job.resources().devices() > 32) continue;
+    job.mutable_parallelism()->clear_pipeline();
+    int64_t least = INT64_MAX;
+    // From a whole node on, so that tensor parallelism may grow no less than before.
+    for (const int devices : {8, 16, 32, 64}) {
+      job.mutable_resources()->set_devices(devices);
+      const int64_t needs = leanest_peak(request_of(job));
+      EXPECT_LE(needs, least) << devices << " devices\n" << job.ShortDebugString();
+      least = needs;
+    }
+  }
+}
+
+TEST(Properties, FixingAFieldNeverGivesABetterPlan) {
+  int compared = 0;
+  for (const v1alpha1::JobSpec& job : many_jobs()) {
+    const PlanRequest fixed = request_of(job);
+    PlanRequest open = fixed;
+    open.fixed = {};
+    const SearchResult best = search(open);
+    const SearchResult restricted = search(fixed);
+    if (!restricted.chosen()) continue;
+    ASSERT_NE(best.chosen(), nullptr) << picked(restricted);
+    const EvaluatedLayout& other = *restricted.chosen();
+    EXPECT_LE(best.chosen()->preference, preference_of(open, other.layout, other.time, default_profile()))
+        << picked(best) << " against " << picked(restricted);
+    ++compared;
+  }
+  EXPECT_GT(compared, 50);
+}
+
+TEST(Properties, TheOrderInWhichStagesAreLookedAtChangesNothing) {
+  for (const v1alpha1::JobSpec& job : few_jobs()) {
+    const PlanRequest request = request_of(job);
+    const SearchResult result = search(request);
+    if (!result.chosen()) continue;
+    const Layout& layout = result.chosen()->layout;
+    int64_t peak = 0;
+    for (int stage = layout.pipeline - 1; stage >= 0; --stage)
+      peak = std::max(peak, predict_stage_memory(request, layout, stage, default_profile()).total());
+    EXPECT_EQ(peak, result.chosen()->memory.peak_bytes()) << picked(result);
+  }
+}
+
+TEST(Properties, TheTermsOfEveryCandidateAddUpToItsPeak) {
+  for (const v1alpha1::JobSpec& job : few_jobs()) {
+    const PlanAnswer answer = answer_job(job, {}, default_profile(), {.all_candidates = true});
+    for (const v1alpha1::Candidate& candidate : answer.report.candidates()) {
+      const v1alpha1::MemoryTerms& terms = candidate.memory();
+      EXPECT_EQ(terms.parameters() + terms.gradients() + terms.optimizer() + terms.activations() +
+                    terms.logits() + terms.workspace() + terms.communication() + terms.overhead(),
+                candidate.peak_bytes());
+    }
+  }
+}
+
+TEST(Properties, TheSameJobGivesTheSameBytes) {
+  for (const v1alpha1::JobSpec& job : few_jobs()) {
+    const auto bytes = [&] {
+      return answer_job(job, {}, default_profile(), {.all_candidates = true}).report.SerializeAsString();
+    };
+    EXPECT_EQ(bytes(), bytes());
+  }
+}
+
+TEST(Properties, WhatTheSearchLeavesOutWouldNotHaveWon) {
+  for (const v1alpha1::JobSpec& job : many_jobs()) {
+    const PlanRequest request = request_of(job);
+    const SearchResult pruned = search(request);
+    const SearchResult all = search(request, true);
+    EXPECT_EQ(picked(pruned), picked(all));
+    EXPECT_GE(all.candidates.size(), pruned.candidates.size());
+  }
+}
+
+}  // namespace
+}  // namespace caravan::planner
