@@ -42,6 +42,7 @@ PlanAnswer answer_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts, c
     return answer;
   }
   answer.warnings = warnings_for(*request);
+  answer.report.set_usable_bytes(usable_bytes(request->devices, profile).value_or(0));
   const SearchResult result = search_layouts(*request, profile, options);
   for (const EvaluatedLayout& candidate : result.candidates) {
     *answer.report.add_candidates() = candidate_message(candidate);

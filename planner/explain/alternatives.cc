@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "planner/explain/figures.h"
@@ -35,6 +36,7 @@ std::string short_label(const Layout& layout) {
   std::string label = fmt::format("TP{} PP{} DP{}", layout.tensor, layout.pipeline, layout.data);
   if (layout.virtual_stages > 1) label += fmt::format(" v{}", layout.virtual_stages);
   if (layout.micro_batch_size > 1) label += fmt::format(" MBS{}", layout.micro_batch_size);
+  if (layout.zero_stage != Layout{}.zero_stage) label += fmt::format(" Z{}", layout.zero_stage);
   if (layout.tensor > 1 && !layout.sequence_parallel) label += " no-SP";
   if (layout.activation_checkpointing) label += " ckpt";
   return label;
@@ -74,16 +76,25 @@ std::string alternatives_table(const v1alpha1::PlanReport& report, int width, bo
 }
 
 std::string rejected_table(const v1alpha1::PlanReport& report, int width, bool all) {
-  Rows rows;
+  std::vector<const Candidate*> candidates;
   for (const Candidate& candidate : report.candidates()) {
     if (candidate.verdict() == v1alpha1::Verdict::DoesNotFit ||
         candidate.verdict() == v1alpha1::Verdict::Illegal)
-      rows.push_back({short_label(layout_value(candidate)), candidate.reason()});
+      candidates.push_back(&candidate);
   }
-  if (rows.empty()) return "";
-  const size_t count = rows.size();
-  if (!all) rows.resize(std::min(count, kShownRejected));
-  return fmt::format("\nRejected\n{}{}", format_table({{}, {}}, rows, width), more_text(count, rows.size()));
+  if (candidates.empty()) return "";
+  const size_t count = candidates.size();
+  if (!all) {
+    std::ranges::stable_sort(candidates, {}, [](const Candidate* candidate) {
+      return std::make_pair(candidate->verdict(), candidate->peak_bytes());
+    });
+    candidates.resize(std::min(count, kShownRejected));
+  }
+  Rows rows;
+  for (const Candidate* candidate : candidates)
+    rows.push_back({short_label(layout_value(*candidate)), candidate->reason()});
+  return fmt::format("\nRejected{}\n{}{}", all ? "" : ", those that lack least first",
+                     format_table({{}, {}}, rows, width), more_text(count, rows.size()));
 }
 
 }  // namespace caravan::planner

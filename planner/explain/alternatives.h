@@ -12,7 +12,7 @@ namespace caravan::planner {
 std::string alternatives_table(const v1alpha1::PlanReport& report, int width, bool all);
 
 // Layouts that do not fit, each with the binding stage, its largest term and the bytes, and illegal ones with
-// the rule; the first few unless `all`.
+// the rule. The few that lack least first; `all`: every one, in order of preference.
 std::string rejected_table(const v1alpha1::PlanReport& report, int width, bool all);
 
 }  // namespace caravan::planner

@@ -48,9 +48,10 @@ std::set<size_t> worth_showing(const std::vector<Line>& lines, int binding_stage
   return kept;
 }
 
-std::string stages_text(const Line& line) {
-  return line.first == line.last ? fmt::format("{}", line.first)
-                                 : fmt::format("{}-{}", line.first, line.last);
+std::string stages_text(const Line& line, int first_stage) {
+  const int first = first_stage + line.first;
+  return line.first == line.last ? fmt::format("{}", first)
+                                 : fmt::format("{}-{}", first, first_stage + line.last);
 }
 
 // What the bars are drawn against.
@@ -103,6 +104,14 @@ MemoryChart memory_chart(const v1alpha1::Plan& plan) {
   return chart;
 }
 
+MemoryChart memory_chart(const v1alpha1::Candidate& candidate, int64_t usable_bytes) {
+  const int stage = candidate.binding_stage();
+  return {.stages = {{candidate.layers_per_stage(stage), candidate.memory()}},
+          .first_stage = stage,
+          .binding_stage = 0,
+          .usable_bytes = usable_bytes};
+}
+
 std::string stacked_bar(const v1alpha1::MemoryTerms& terms, int64_t limit, int64_t full, int width) {
   const auto cells = [&](int64_t bytes) {
     return static_cast<size_t>(std::llround(static_cast<double>(bytes) / static_cast<double>(full) * width));
@@ -147,7 +156,7 @@ std::string memory_bars(const MemoryChart& chart, int width, bool all) {
     if (index != next) rows.push_back({"...", "", "", ""});
     next = index + 1;
     const StageMemory& stage = chart.stages[lines[index].first];
-    rows.push_back({stages_text(lines[index]), fmt::format("{}", stage.layers),
+    rows.push_back({stages_text(lines[index], chart.first_stage), fmt::format("{}", stage.layers),
                     readable_bytes(total_bytes(stage.terms)),
                     stacked_bar(stage.terms, scale.limit, scale.full, bar_width)});
   }

@@ -30,11 +30,15 @@ struct StageMemory {
 
 struct MemoryChart {
   std::vector<StageMemory> stages;
-  int binding_stage = 0;
+  int first_stage = 0;       // the number of the first of them
+  int binding_stage = 0;     // index into them
   int64_t usable_bytes = 0;  // 0: not known, and then no limit is drawn
 };
 
 MemoryChart memory_chart(const v1alpha1::Plan& plan);
+
+// Of its binding stage alone.
+MemoryChart memory_chart(const v1alpha1::Candidate& candidate, int64_t usable_bytes);
 
 int64_t total_bytes(const v1alpha1::MemoryTerms& terms);
 

@@ -54,6 +54,8 @@ constexpr std::array kKeys = {
     Key{"data", kCount, [](auto& fixed, const auto& text) { return put(read_number(text, 1), fixed.data); }},
     Key{"microBatchSize", kCount,
         [](auto& fixed, const auto& text) { return put(read_number(text, 1), fixed.micro_batch_size); }},
+    Key{"virtualStages", kCount,
+        [](auto& fixed, const auto& text) { return put(read_number(text, 1), fixed.virtual_stages); }},
     Key{"zeroStage", "0, 1, 2 or 3",
         [](auto& fixed, const auto& text) { return put(read_number(text, 0), fixed.zero_stage); }},
     Key{"sequenceParallel", "true or false",

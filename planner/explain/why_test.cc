@@ -25,7 +25,7 @@ WhyAnswer why(const v1alpha1::JobSpec& spec, const std::string& question) {
 TEST(AskAbout, TakesEveryChoiceOfALayout) {
   const auto asked = ask_about(request_of(gpu_job("llama3-8b", 8)),
                                "tensor=4,pipeline=2,data=1,microBatchSize=2,sequenceParallel=false,"
-                               "activationCheckpointing=Always,schedule=GPipe,zeroStage=0");
+                               "activationCheckpointing=Always,schedule=GPipe,zeroStage=0,virtualStages=2");
   ASSERT_TRUE(asked) << asked.error().message;
   EXPECT_EQ(asked->fixed.tensor, 4);
   EXPECT_EQ(asked->fixed.pipeline, 2);
@@ -35,6 +35,7 @@ TEST(AskAbout, TakesEveryChoiceOfALayout) {
   EXPECT_EQ(asked->fixed.checkpointing, CheckpointingPolicy::Always);
   EXPECT_EQ(asked->fixed.schedule, ScheduleKind::GPipe);
   EXPECT_EQ(asked->fixed.zero_stage, 0);
+  EXPECT_EQ(asked->fixed.virtual_stages, 2);
 }
 
 TEST(AskAbout, ASizeReplacesAllSizesOfTheJobAndNothingElse) {

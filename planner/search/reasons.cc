@@ -80,7 +80,9 @@ std::string why_this_size(const PlanRequest& request, const EngineProfile& profi
 
 std::string layout_label(const Layout& layout) {
   std::string label = fmt::format("TP{} PP{} DP{}", layout.tensor, layout.pipeline, layout.data);
+  if (layout.virtual_stages > 1) label += fmt::format(" v{}", layout.virtual_stages);
   if (layout.micro_batch_size > 1) label += fmt::format(" MBS{}", layout.micro_batch_size);
+  if (layout.zero_stage != Layout{}.zero_stage) label += fmt::format(" ZeRO-{}", layout.zero_stage);
   if (layout.tensor > 1 && !layout.sequence_parallel) label += " without SP";
   if (layout.activation_checkpointing) label += " with checkpointing";
   return label;
