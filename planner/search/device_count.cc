@@ -13,7 +13,7 @@ namespace {
 // What the search would not pick is not looked at: it needs more memory than what it would.
 bool any_fits(const PlanRequest& request, const EngineProfile& profile, const std::vector<Layout>& layouts) {
   return std::ranges::any_of(layouts, [&](const Layout& layout) {
-    return tier_of(request, layout) != Tier::Manual && layout_fits(request, layout, profile);
+    return may_be_picked(tier_of(request, layout)) && layout_fits(request, layout, profile);
   });
 }
 

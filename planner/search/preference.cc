@@ -29,11 +29,16 @@ bool is_manual(const PlanRequest& request, const Layout& layout) {
 
 }  // namespace
 
+bool may_be_picked(Tier tier) {
+  return tier != Tier::Manual && tier != Tier::ManualCheckpointing;
+}
+
 Tier tier_of(const PlanRequest& request, const Layout& layout) {
-  if (is_manual(request, layout)) return Tier::Manual;
   const bool more_sharding = layout.zero_stage > request.fixed.zero_stage;
   const bool checkpointing =
       layout.activation_checkpointing && request.fixed.checkpointing != CheckpointingPolicy::Always;
+  if (is_manual(request, layout))
+    return checkpointing || more_sharding ? Tier::ManualCheckpointing : Tier::Manual;
   if (checkpointing) return more_sharding ? Tier::CheckpointingAndMoreSharding : Tier::Checkpointing;
   return more_sharding ? Tier::MoreSharding : Tier::Rule;
 }

@@ -20,15 +20,18 @@ namespace caravan::planner {
 // The largest that is ever proposed.
 constexpr int kMaximumMicroBatch = 8;
 
+// Manual layouts need more memory than one of the tier before and are no faster by the rule: they are listed
+// on demand, and never picked.
 enum class Tier {
   Rule,
+  Manual,
   MoreSharding,  // gradients or parameters too
   Checkpointing,
   CheckpointingAndMoreSharding,
-  // Needs more memory than one of the tiers before and is no faster by the rule: not picked, listed on
-  // demand.
-  Manual,
+  ManualCheckpointing,  // or more sharding
 };
+
+bool may_be_picked(Tier tier);
 
 // A choice that the user made is none of the search's, so it does not lower the tier.
 Tier tier_of(const PlanRequest& request, const Layout& layout);

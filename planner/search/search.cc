@@ -1,6 +1,7 @@
 #include "planner/search/search.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "planner/search/enumerate.h"
 #include "planner/search/reasons.h"
@@ -44,21 +45,27 @@ class Search {
 std::vector<EvaluatedLayout> evaluate_tiers(const PlanRequest& request, const EngineProfile& profile,
                                             bool all) {
   Search search(request, profile);
-  for (const Tier tier : {Tier::Rule, Tier::MoreSharding, Tier::Checkpointing,
-                          Tier::CheckpointingAndMoreSharding, Tier::Manual}) {
-    if (!all && (tier == Tier::Manual || search.anything_fits())) break;
+  for (const Tier tier :
+       {Tier::Rule, Tier::MoreSharding, Tier::Checkpointing, Tier::CheckpointingAndMoreSharding}) {
+    if (!all && search.anything_fits()) break;
     search.evaluate(tier, all);
+  }
+  if (all) {
+    for (const Tier tier : {Tier::Manual, Tier::ManualCheckpointing}) search.evaluate(tier, all);
   }
   return search.take();
 }
 
-// The best of those that fit, or null.
+// The best of those that fit, or null. What is only listed stands behind all that may be picked.
 template <typename Order>
 EvaluatedLayout* best_by(std::vector<EvaluatedLayout>& candidates, Order order) {
+  const auto place = [&](const EvaluatedLayout& candidate) {
+    return std::make_pair(!may_be_picked(candidate.preference.tier), order(candidate));
+  };
   EvaluatedLayout* best = nullptr;
   for (EvaluatedLayout& candidate : candidates) {
     if (!candidate.fits) continue;
-    if (!best || order(candidate) < order(*best)) best = &candidate;
+    if (!best || place(candidate) < place(*best)) best = &candidate;
   }
   return best;
 }

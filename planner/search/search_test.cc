@@ -306,5 +306,21 @@ TEST(Shortage, NamesTheSmallestChangeThatFits) {
   }
 }
 
+TEST(Search, ListsWhatOnlyTakesMemoryBeforeWhatComputesTwice) {
+  const PlanRequest request = request_of(gpu_job("llama2-13b", 64, "A100-80GB"));
+  const SearchResult result = search_layouts(request, default_profile(), {.all_candidates = true});
+  bool checkpointing = false;
+  int without_sequence_parallelism = 0;
+  for (const EvaluatedLayout& candidate : result.candidates) {
+    if (!candidate.fits) break;
+    checkpointing |= candidate.layout.activation_checkpointing;
+    EXPECT_EQ(candidate.layout.activation_checkpointing, checkpointing) << layout_label(candidate.layout);
+    if (!checkpointing && candidate.layout.tensor > 1)
+      without_sequence_parallelism += !candidate.layout.sequence_parallel;
+  }
+  EXPECT_TRUE(checkpointing);
+  EXPECT_GT(without_sequence_parallelism, 0);
+}
+
 }  // namespace
 }  // namespace caravan::planner
