@@ -89,7 +89,7 @@ std::vector<v1alpha1::JobSpec> many_jobs() {
 
 std::vector<v1alpha1::JobSpec> few_jobs() {
   std::vector<v1alpha1::JobSpec> jobs = many_jobs();
-  jobs.resize(60);
+  jobs.resize(100);
   return jobs;
 }
 
