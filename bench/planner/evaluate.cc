@@ -32,17 +32,17 @@ struct Case {
 Result<Layout> read_layout(const v1alpha1::Plan& plan) {
   const auto schedule = schedule_from_name(plan.schedule());
   if (!schedule) return bad_input("schedule: " + plan.schedule() + " is not known");
-  return Layout{
-      .tensor = plan.tensor(),
-      .pipeline = plan.pipeline(),
-      .data = plan.data(),
-      .micro_batch_size = plan.micro_batch_size(),
-      .sequence_parallel = plan.sequence_parallel(),
-      .activation_checkpointing = plan.activation_checkpointing() == v1alpha1::ActivationCheckpointing::Always,
-      .virtual_stages = plan.virtual_stages(),
-      .layers_per_stage = {plan.layers_per_stage().begin(), plan.layers_per_stage().end()},
-      .schedule = *schedule,
-      .zero_stage = plan.zero_stage()};
+  return Layout{.tensor = plan.tensor(),
+                .pipeline = plan.pipeline(),
+                .data = plan.data(),
+                .micro_batch_size = plan.micro_batch_size(),
+                .sequence_parallel = plan.sequence_parallel(),
+                .activation_checkpointing =
+                    plan.activation_checkpointing() == v1alpha1::ActivationCheckpointing::Always,
+                .virtual_stages = plan.virtual_stages(),
+                .layers_per_stage = {plan.layers_per_stage().begin(), plan.layers_per_stage().end()},
+                .schedule = *schedule,
+                .zero_stage = plan.zero_stage()};
 }
 
 Result<Case> read_case(const std::string& line) {

@@ -40,8 +40,7 @@ WrittenBytes written_bytes(const StageShape& stage, const EngineProfile& profile
   }
   WrittenBytes written;
   for (const SavedTensor& row : layer_table(stage)) written.layer += static_cast<double>(row.bytes);
-  const auto logits =
-      static_cast<double>(stage.micro_batch_size * stage.sequence_length * stage.model.vocab);
+  const auto logits = static_cast<double>(stage.micro_batch_size * stage.sequence_length * stage.model.vocab);
   const auto forms = static_cast<double>(bytes_of(stage.storage) + bytes_of(ElementType::FP32));
   written.logits = logits * forms / static_cast<double>(stage.tensor);
   return written;
