@@ -36,7 +36,7 @@ TEST(LoadProfile, TheBuiltInProfileIsItsFile) {
   EXPECT_EQ(file->name, built_in.name);
   EXPECT_EQ(file->gemm_efficiency, built_in.gemm_efficiency);
   EXPECT_EQ(file->gpu_context_bytes, built_in.gpu_context_bytes);
-  EXPECT_EQ(file->uneven_stages, built_in.uneven_stages);
+  EXPECT_EQ(file->stage_split, built_in.stage_split);
 }
 
 TEST(LoadProfile, NamesFileLineAndFieldOfAMistake) {

@@ -43,6 +43,12 @@ class FieldReader {
   Status status_;
 };
 
+// The schema lets nothing else through.
+StageSplit read_stage_split(const std::string& text) {
+  if (text == "Even") return StageSplit::Even;
+  return text == "Filled" ? StageSplit::Filled : StageSplit::Balanced;
+}
+
 std::optional<ActivationCoefficients> read_activations(const v1alpha1::EngineProfile& message,
                                                        FieldReader& read) {
   const std::pair<const char*, const std::string&> fields[] = {
@@ -73,7 +79,7 @@ Result<EngineProfile> read_engine_profile(const v1alpha1::EngineProfile& message
   FieldReader read;
   const EngineProfile profile{
       .name = message.name(),
-      .uneven_stages = !message.has_uneven_stages() || message.uneven_stages(),
+      .stage_split = read_stage_split(message.stage_split()),
       .max_virtual_stages = message.has_max_virtual_stages() ? message.max_virtual_stages() : 1,
       .max_zero_stage = message.has_max_zero_stage() ? message.max_zero_stage() : 1,
       .activations = read_activations(message, read),

@@ -25,9 +25,11 @@ struct ActivationCoefficients {
   bool logits_sharded = true;
 };
 
+enum class StageSplit { Even, Balanced, Filled };
+
 struct EngineProfile {
   std::string name;
-  bool uneven_stages = true;  // layers may be spread over stages other than evenly
+  StageSplit stage_split = StageSplit::Balanced;
   int max_virtual_stages = 1;
   int max_zero_stage = 1;
   // Absent: what our own trainer allocates (planner/memory/block_table.h).

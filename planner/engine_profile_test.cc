@@ -33,7 +33,7 @@ TEST(EngineProfile, OurTrainerHasATableInsteadOfCoefficients) {
   EXPECT_FALSE(profile.activations);
   EXPECT_EQ(profile.max_virtual_stages, 1);
   EXPECT_EQ(profile.max_zero_stage, 1);
-  EXPECT_TRUE(profile.uneven_stages);
+  EXPECT_EQ(profile.stage_split, StageSplit::Balanced);
 }
 
 TEST(EngineProfile, CoefficientsComeTogether) {

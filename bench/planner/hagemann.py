@@ -20,7 +20,7 @@ LIMIT_BYTES = 81050 * 2**20  # what CUDA reports of an A100-80GB
 
 # What the engine is known to do; what is fitted comes on top. 12 and 8 bytes are Korthikanti's count (arXiv
 # 2205.05198, table 2) for a gated feed-forward layer with FlashAttention.
-ENGINE = {"name": "hagemann", "unevenStages": False, "maxVirtualStages": 1, "maxZeroStage": 1, "gradientBytes": 2, "masterBytes": 4,
+ENGINE = {"name": "hagemann", "stageSplit": "Even", "maxVirtualStages": 1, "maxZeroStage": 1, "gradientBytes": 2, "masterBytes": 4,
           "momentBytes": 8, "gpuCommunicationGroup": "0", "gpuContext": "1536Mi", "memoryMargin": "0.005",
           "layerHiddenBytes": "12", "layerFfnBytes": "8", "logitsSharded": False, "attentionEfficiency": "0.5",
           "layerMemoryPasses": "3", "layerOverheadSeconds": "3e-5", "networkBandwidthFraction": "0.5",

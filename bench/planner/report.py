@@ -69,7 +69,7 @@ def profile_text(profile: dict) -> str:
              "# Written by `./dev bench planner`; docs/planner-validation.md has the standard errors. One level of keys;",
              "# proto/caravan/v1alpha1/profile.proto explains them."]
     for name, value in profile.items():
-        plain = isinstance(value, (bool, int)) or name == "name"
+        plain = isinstance(value, (bool, int)) or name in ("name", "stageSplit")
         lines.append(f"{name}: {str(value).lower() if isinstance(value, bool) else value}" if plain else f'{name}: "{value}"')
     return "\n".join(lines) + "\n"
 

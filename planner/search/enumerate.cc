@@ -87,8 +87,11 @@ std::vector<int> layers_of(const PlanRequest& request, const EngineProfile& prof
                            int virtual_stages) {
   if (!request.fixed.layers_per_stage.empty()) return request.fixed.layers_per_stage;
   if (pipeline > request.shape.layers) return std::vector<int>(pipeline, 0);
-  const bool balanced = profile.uneven_stages && virtual_stages == 1;
-  return split_layers(request.shape.layers, pipeline, balanced ? head_in_layers(request.shape) : 0);
+  const int64_t layers = request.shape.layers;
+  if (profile.stage_split == StageSplit::Even || virtual_stages > 1) return split_layers(layers, pipeline, 0);
+  const double head = head_in_layers(request.shape);
+  return profile.stage_split == StageSplit::Filled ? fill_stages(layers, pipeline, head)
+                                                   : split_layers(layers, pipeline, head);
 }
 
 ScheduleKind schedule_of(const PlanRequest& request, int virtual_stages) {

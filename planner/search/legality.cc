@@ -86,7 +86,7 @@ std::optional<Illegality> check_engine(const PlanRequest& request, const Layout&
                       fmt::format("engine {} shards up to ZeRO stage {}; zeroStage is {}", profile.name,
                                   profile.max_zero_stage, layout.zero_stage)};
   }
-  if (!profile.uneven_stages && !same_on_all_stages(layout)) {
+  if (profile.stage_split == StageSplit::Even && !same_on_all_stages(layout)) {
     const bool given = !request.fixed.layers_per_stage.empty();
     return Illegality{
         given ? "spec.parallelism.layersPerStage" : "spec.parallelism.pipeline",

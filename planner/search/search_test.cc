@@ -35,6 +35,14 @@ TEST(SplitLayers, SparesTheFirstStageAndTheOneWithTheHead) {
   EXPECT_EQ(split_layers(4, 4, 9), (std::vector<int>{1, 1, 1, 1}));
 }
 
+// nanotron's assignment of 32 layers and a head that costs 2.2 of them.
+TEST(SplitLayers, FilledStagesTakeLayersUntilTheyHaveMoreThanTheirShare) {
+  EXPECT_EQ(fill_stages(32, 8, 2.2), (std::vector<int>{5, 4, 4, 5, 4, 4, 4, 2}));
+  EXPECT_EQ(fill_stages(32, 1, 2.2), (std::vector<int>{32}));
+  EXPECT_EQ(fill_stages(4, 4, 9), (std::vector<int>{1, 1, 1, 1}));
+  EXPECT_EQ(fill_stages(8, 4, 4), (std::vector<int>{4, 2, 1, 1}));
+}
+
 double slowest_stage(std::vector<int> split, double head_layers) {
   const double last = split.back() + head_layers;
   split.pop_back();
@@ -200,7 +208,7 @@ TEST(SearchLayouts, ProposesVirtualStagesAndMoreShardingWhereTheEngineHasThem) {
 
 TEST(SearchLayouts, SplitsEvenlyForEnginesThatCanDoNothingElse) {
   EngineProfile even = default_profile();
-  even.uneven_stages = false;
+  even.stage_split = StageSplit::Even;
   PlanRequest request = request_of(gpu_job("llama3-8b", 24));
   request.training.global_batch_sequences = 1536;
   for (const EvaluatedLayout& candidate :

@@ -40,4 +40,19 @@ std::vector<int> split_layers(int64_t layers, int stages, double head_layers) {
   return split;
 }
 
+std::vector<int> fill_stages(int64_t layers, int stages, double head_layers) {
+  const auto count = static_cast<int>(layers);
+  const double share = (count + head_layers) / stages;
+  std::vector<int> split;
+  int assigned = 0;
+  for (int stage = 1; stage < stages; ++stage) {
+    const int until = static_cast<int>(share * stage) + 1;
+    const int end = std::min(std::max(until, assigned + 1), count - (stages - stage));
+    split.push_back(end - assigned);
+    assigned = end;
+  }
+  split.push_back(count - assigned);
+  return split;
+}
+
 }  // namespace caravan::planner

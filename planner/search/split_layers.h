@@ -16,4 +16,8 @@ double head_in_layers(const ModelShape& shape);
 // stages ≤ layers.
 std::vector<int> split_layers(int64_t layers, int stages, double head_layers);
 
+// Stage after stage takes layers until the work so far, of layers and head, is more than its part; the last
+// ones get at least one. What engines do that assign blocks in order. Needs 1 ≤ stages ≤ layers.
+std::vector<int> fill_stages(int64_t layers, int stages, double head_layers);
+
 }  // namespace caravan::planner
