@@ -1,10 +1,5 @@
 #include "data/test_files.h"
 
-#include <cstdlib>
-#include <fstream>
-#include <stdexcept>
-#include <system_error>
-
 namespace caravan::data {
 namespace {
 
@@ -16,26 +11,6 @@ LlmCFile with_payload(LlmCFile file, const std::vector<Token>& tokens) {
 }
 
 }  // namespace
-
-TestFolder::TestFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "caravan-data-XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make " + pattern);
-  folder_ = pattern;
-}
-
-TestFolder::~TestFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
-
-std::string TestFolder::write(std::string_view name, std::string_view bytes) const {
-  const std::filesystem::path file = folder_ / name;
-  std::filesystem::create_directories(file.parent_path());
-  std::ofstream stream(file, std::ios::binary);
-  stream << bytes;
-  if (!stream.flush()) throw std::runtime_error("cannot write " + file.string());
-  return file.string();
-}
 
 std::string LlmCFile::bytes() const {
   std::vector<uint32_t> header(256);

@@ -1,28 +1,11 @@
-// Token files for tests: bytes in a folder that goes away with the test.
+// Token files for tests.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace caravan::data {
-
-class TestFolder {
- public:
-  TestFolder();
-  ~TestFolder();
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-
-  std::string path(std::string_view name) const { return (folder_ / name).string(); }
-  // Writes the file, with its folders, and gives its path.
-  std::string write(std::string_view name, std::string_view bytes) const;
-
- private:
-  std::filesystem::path folder_;
-};
 
 // The little-endian bytes of numbers.
 template <typename T>

@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 
+#include "common/testing/temporary_folder.h"
 #include "data/test_files.h"
 
 namespace caravan::data {
@@ -39,7 +40,7 @@ Error error_of(const std::string& path) {
 }
 
 TEST(TokenDataset, ReadsLlmCFilesOfBothWidths) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   EXPECT_EQ(tokens_at(folder.write("a.bin", llm_c_file(std::vector<uint16_t>{7, 65535, 0}).bytes())),
             (std::vector<int64_t>{7, 65535, 0}));
   EXPECT_EQ(
@@ -49,7 +50,7 @@ TEST(TokenDataset, ReadsLlmCFilesOfBothWidths) {
 
 template <typename T>
 void expect_megatron_round_trip(uint8_t type, const std::vector<T>& tokens) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   const std::string bin = folder.write("c.bin", bytes_of(tokens));
   folder.write("c.idx",
                megatron_index(type, sizeof(T), {1, 0, static_cast<int32_t>(tokens.size()) - 1}).bytes());
@@ -70,7 +71,7 @@ TEST(TokenDataset, ReadsMegatronFilesOfEveryIntegerType) {
 }
 
 TEST(TokenDataset, AnIndexLongerThanOnePieceIsReadToItsEnd) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   std::vector<uint16_t> tokens(20'000);
   std::iota(tokens.begin(), tokens.end(), uint16_t{0});
   const std::string bin = folder.write("c.bin", bytes_of(tokens));
@@ -84,7 +85,7 @@ TEST(TokenDataset, AnIndexLongerThanOnePieceIsReadToItsEnd) {
 }
 
 TEST(TokenDataset, AFolderIsItsFilesInNameOrder) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   folder.write("d/b.bin", llm_c_file(std::vector<uint16_t>{3, 4, 5}).bytes());
   folder.write("d/a.bin", llm_c_file(std::vector<uint16_t>{1, 2}).bytes());
   folder.write("d/c.bin", bytes_of(std::vector<int32_t>{6}));
@@ -97,14 +98,14 @@ TEST(TokenDataset, AFolderIsItsFilesInNameOrder) {
 }
 
 TEST(TokenDataset, AFileWhoseNameLooksLikeAGlobIsThatFile) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   folder.write("[ab].bin", llm_c_file(std::vector<uint16_t>{9}).bytes());
   folder.write("a.bin", llm_c_file(std::vector<uint16_t>{1}).bytes());
   EXPECT_EQ(tokens_at(folder.path("[ab].bin")), (std::vector<int64_t>{9}));
 }
 
 TEST(TokenDataset, ReadsAnySpanAcrossFiles) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   folder.write("a.bin", llm_c_file(std::vector<uint16_t>{0, 1, 2}).bytes());
   folder.write("b.bin", llm_c_file(std::vector<uint16_t>{3}).bytes());
   folder.write("c.bin", llm_c_file(std::vector<uint32_t>{4, 5}).bytes());
@@ -122,7 +123,7 @@ TEST(TokenDataset, ReadsAnySpanAcrossFiles) {
 }
 
 TEST(TokenDataset, ReadsASpanLargerThanItsBuffer) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   std::vector<uint32_t> tokens(100'000);
   std::iota(tokens.begin(), tokens.end(), 0U);
   EXPECT_EQ(tokens_at(folder.write("a.bin", llm_c_file(tokens).bytes())),
@@ -130,7 +131,7 @@ TEST(TokenDataset, ReadsASpanLargerThanItsBuffer) {
 }
 
 TEST(TokenDataset, ASpanOutsideTheDatasetIsRefused) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   const auto dataset =
       TokenDataset::open(folder.write("a.bin", llm_c_file(std::vector<uint16_t>{1, 2}).bytes()));
   ASSERT_TRUE(dataset);
@@ -141,7 +142,7 @@ TEST(TokenDataset, ASpanOutsideTheDatasetIsRefused) {
 }
 
 TEST(TokenDataset, ATokenOutsideTheVocabularyNamesFilePositionAndValue) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   folder.write("a.bin", llm_c_file(std::vector<uint16_t>{1, 2, 3}).bytes());
   folder.write("b.bin", llm_c_file(std::vector<uint16_t>{1, 2, 256}).bytes());
   const auto dataset = TokenDataset::open(folder.path(""));
@@ -156,7 +157,7 @@ TEST(TokenDataset, ATokenOutsideTheVocabularyNamesFilePositionAndValue) {
 }
 
 TEST(TokenDataset, ANegativeTokenIsRefused) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   const std::string bin = folder.write("a.bin", bytes_of(std::vector<int32_t>{5, -1}));
   folder.write("a.idx", megatron_index(4, 4, {2}).bytes());
   std::vector<int64_t> output(2);
@@ -166,7 +167,7 @@ TEST(TokenDataset, ANegativeTokenIsRefused) {
 }
 
 TEST(TokenDataset, AFileThatShrinksWhileItIsReadIsAnErrorNotACrash) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   const std::string path = folder.write("a.bin", llm_c_file(std::vector<uint16_t>(5000)).bytes());
   const auto dataset = TokenDataset::open(path);
   ASSERT_TRUE(dataset);
@@ -196,7 +197,7 @@ TEST(TokenDataset, EveryLieOfAnLlmCHeaderIsRefused) {
       {"half a token", [](LlmCFile& f) { f.payload.pop_back(); }, "truncated"},
       {"half a token more", [](LlmCFile& f) { f.payload += 'x'; }, "longer than its header says"},
   };
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   for (const CorruptLlmC& c : cases) {
     LlmCFile file = llm_c_file(std::vector<uint16_t>{1, 2, 3});
     c.corrupt(file);
@@ -207,7 +208,7 @@ TEST(TokenDataset, EveryLieOfAnLlmCHeaderIsRefused) {
 }
 
 TEST(TokenDataset, AnLlmCFileCutAnywhereIsRefused) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   const std::string whole = llm_c_file(std::vector<uint16_t>{1, 2, 3}).bytes();
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_EQ(error_of(folder.write("cut.bin", whole.substr(0, size))).code, ExitCode::kBadInput) << size;
@@ -250,7 +251,7 @@ TEST(TokenDataset, EveryLieOfAMegatronIndexIsRefused) {
       {"negative document", [](MegatronIndex& i) { i.documents[0] = -1; },
        "document entry 0 is -1, expected 0 to 2"},
   };
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   for (const CorruptIndex& c : cases) {
     const std::string bin = folder.write("lie.bin", bytes_of(std::vector<uint16_t>{1, 2, 3, 4, 5}));
     MegatronIndex index = megatron_index(8, 2, {2, 3});
@@ -263,7 +264,7 @@ TEST(TokenDataset, EveryLieOfAMegatronIndexIsRefused) {
 }
 
 TEST(TokenDataset, AMegatronIndexCutAnywhereIsRefused) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   const std::string bin = folder.write("cut.bin", bytes_of(std::vector<uint16_t>{1, 2, 3, 4, 5}));
   const std::string whole = megatron_index(8, 2, {2, 3}).bytes();
   for (size_t size = 0; size < whole.size(); ++size) {
@@ -273,7 +274,7 @@ TEST(TokenDataset, AMegatronIndexCutAnywhereIsRefused) {
 }
 
 TEST(TokenDataset, AMegatronPairOfTwoDatasetsIsRefused) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   const std::string bin = folder.write("pair.bin", bytes_of(std::vector<uint16_t>{1, 2, 3}));
   folder.write("pair.idx", megatron_index(8, 2, {2}).bytes());
   EXPECT_THAT(error_of(bin).message,
@@ -281,7 +282,7 @@ TEST(TokenDataset, AMegatronPairOfTwoDatasetsIsRefused) {
 }
 
 TEST(TokenDataset, WhatIsNoTokenFileIsRefusedByName) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   folder.write("text.bin", "In the beginning God created the heaven and the earth.");
   folder.write("empty.bin", "");
   folder.write("lonely.idx", megatron_index(8, 2, {2}).bytes());
@@ -323,7 +324,7 @@ class WithoutRoot {
 };
 
 TEST(TokenDataset, AFileWithoutReadPermissionIsRefusedByName) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   const std::string path = folder.write("secret.bin", llm_c_file(std::vector<uint16_t>{1}).bytes());
   std::filesystem::permissions(folder.path(""), std::filesystem::perms{0755});
   std::filesystem::permissions(path, std::filesystem::perms::none);

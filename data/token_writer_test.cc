@@ -9,7 +9,7 @@
 #include <numeric>
 #include <optional>
 
-#include "data/test_files.h"
+#include "common/testing/temporary_folder.h"
 #include "data/token_dataset.h"
 
 namespace caravan::data {
@@ -18,7 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-size_t entries_of(const TestFolder& folder) {
+size_t entries_of(const test::TemporaryFolder& folder) {
   const std::filesystem::directory_iterator entries(folder.path(""));
   return static_cast<size_t>(std::distance(begin(entries), end(entries)));
 }
@@ -43,7 +43,7 @@ std::vector<int64_t> tokens_at(const std::string& path) {
 
 TEST(TokenWriter, WhatItWritesIsRead) {
   for (const auto& [vocabulary, count] : {std::pair{65'536, 65'536U}, std::pair{65'537, 700'000U}}) {
-    const TestFolder folder;
+    const test::TemporaryFolder folder;
     auto writer = TokenWriter::create(folder.path("t.bin"), token_type_for(vocabulary), false);
     ASSERT_TRUE(writer) << writer.error().message;
     write_numbers(*writer, count);
@@ -60,7 +60,7 @@ TEST(TokenWriter, TheNarrowestTypeIsTaken) {
 }
 
 TEST(TokenWriter, TheTailMovesToAnotherFile) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   auto train = TokenWriter::create(folder.path("train.bin"), TokenType::kUint32, false);
   auto validation = TokenWriter::create(folder.path("val.bin"), TokenType::kUint32, false);
   ASSERT_TRUE(train && validation);
@@ -73,7 +73,7 @@ TEST(TokenWriter, TheTailMovesToAnotherFile) {
 }
 
 TEST(TokenWriter, NothingIsLeftOfAFileThatIsNotCommitted) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   {
     auto writer = TokenWriter::create(folder.path("t.bin"), TokenType::kUint16, false);
     ASSERT_TRUE(writer);
@@ -84,7 +84,7 @@ TEST(TokenWriter, NothingIsLeftOfAFileThatIsNotCommitted) {
 }
 
 TEST(TokenWriter, AnExistingFileIsReplacedOnlyOnDemand) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   folder.write("t.bin", "precious");
   const auto refused = TokenWriter::create(folder.path("t.bin"), TokenType::kUint16, false);
   ASSERT_FALSE(refused);
@@ -99,7 +99,7 @@ TEST(TokenWriter, AnExistingFileIsReplacedOnlyOnDemand) {
 }
 
 TEST(TokenWriter, APlaceThatCannotBeWrittenIsRefusedByName) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   for (const std::string& path : {folder.path("missing/t.bin"), folder.path("")}) {
     const auto writer = TokenWriter::create(path, TokenType::kUint16, false);
     ASSERT_FALSE(writer) << path;
@@ -129,7 +129,7 @@ class FileSizeLimit {
 };
 
 TEST(TokenWriter, NothingIsLeftWhenTheDiskIsFull) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   const FileSizeLimit limit(100'000);
   {
     auto writer = TokenWriter::create(folder.path("t.bin"), TokenType::kUint16, false);

@@ -5,11 +5,10 @@
 #include <sys/eventfd.h>
 
 #include <cctype>
-#include <filesystem>
 #include <random>
 
+#include "common/testing/temporary_folder.h"
 #include "common/unique_fd.h"
-#include "data/test_files.h"
 
 namespace caravan::data {
 namespace {
@@ -46,7 +45,7 @@ std::string random_words(size_t bytes, const std::vector<std::string>& letters) 
 
 Result<std::vector<Token>> tokenize(const Tokenizer& tokenizer, const std::string& text,
                                     const WindowSizes& sizes) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   auto source = TextSource::open(folder.write("text", text));
   std::vector<Token> tokens;
   const auto bytes = tokenize_text(
@@ -115,7 +114,7 @@ TEST(TokenizeText, WhatIsNotUtf8IsRefusedWithItsPlace) {
 }
 
 TEST(TokenizeText, AStopEndsItBetweenReads) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   const UniqueFd stop(::eventfd(1, EFD_CLOEXEC));
   auto source = TextSource::open(folder.write("text", "words"), stop.get());
   ASSERT_TRUE(source);
@@ -125,7 +124,7 @@ TEST(TokenizeText, AStopEndsItBetweenReads) {
 }
 
 TEST(TokenizeText, AnErrorOfTheSinkEndsIt) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   auto source = TextSource::open(folder.write("text", "words"));
   const auto bytes =
       tokenize_text(ByteTokenizer(), *source, [](auto, auto) -> Status { return failure("full"); });
@@ -134,7 +133,7 @@ TEST(TokenizeText, AnErrorOfTheSinkEndsIt) {
 }
 
 TEST(TextSource, WhatCannotBeReadIsRefusedByName) {
-  const TestFolder folder;
+  const test::TemporaryFolder folder;
   for (const std::string& path : {folder.path("missing.txt"), folder.path("")}) {
     const auto source = TextSource::open(path);
     ASSERT_FALSE(source);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/testing/temporary_folder.h"
 #include "data/dataset_facts.h"
 #include "data/token_dataset.h"
 
@@ -19,7 +20,7 @@ void require(bool condition, const char* what) {
   std::abort();
 }
 
-void check_error(const Error& error, const data::TestFolder& folder) {
+void check_error(const Error& error, const test::TemporaryFolder& folder) {
   require(error.code == ExitCode::kBadInput, "the error is not bad input");
   require(error.message.starts_with(folder.path("tokens.")), "the message names no file");
 }
@@ -29,7 +30,7 @@ bool any_below_zero_or_from(int64_t vocabulary, const std::vector<int64_t>& toke
                      [=](int64_t token) { return token < 0 || token >= vocabulary; });
 }
 
-void check_reads(const data::TokenDataset& dataset, const data::TestFolder& folder) {
+void check_reads(const data::TokenDataset& dataset, const test::TemporaryFolder& folder) {
   require(dataset.tokens() > 0, "a dataset without tokens");
   std::vector<int64_t> whole(static_cast<std::size_t>(dataset.tokens()));
   for (const int64_t vocabulary : {int64_t{100}, std::numeric_limits<int64_t>::max()}) {
@@ -51,7 +52,7 @@ std::string_view as_text(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-void check_dataset(const data::TestFolder& folder) {
+void check_dataset(const test::TemporaryFolder& folder) {
   const auto dataset = data::TokenDataset::open(folder.path("tokens.bin"));
   if (!dataset) return check_error(dataset.error(), folder);
   check_reads(*dataset, folder);

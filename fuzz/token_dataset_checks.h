@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "data/test_files.h"
+#include "common/testing/temporary_folder.h"
 
 namespace caravan::fuzz {
 
@@ -13,6 +13,6 @@ std::string_view as_text(std::span<const std::uint8_t> bytes);
 
 // Opens tokens.bin of the folder: an error is bad input and names a file of the folder; a dataset gives every
 // token, however it is read.
-void check_dataset(const data::TestFolder& folder);
+void check_dataset(const test::TemporaryFolder& folder);
 
 }  // namespace caravan::fuzz

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/testing/temporary_folder.h"
 #include "common/unique_fd.h"
 #include "data/test_files.h"
 
@@ -13,7 +14,7 @@ namespace caravan::cli {
 namespace {
 
 using data::llm_c_file;
-using data::TestFolder;
+using test::TemporaryFolder;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -31,7 +32,7 @@ std::vector<uint16_t> tokens_up_to(uint16_t count) {
 }
 
 TEST(Preflight, TokenFilesThatHoldASampleAreAccepted) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   v1alpha1::JobSpec spec = spec_for(folder.write("a.bin", llm_c_file(tokens_up_to(5)).bytes()));
   EXPECT_TRUE(check_token_files(spec, 5));
   spec.mutable_data()->set_validation_path(spec.data().path());
@@ -39,7 +40,7 @@ TEST(Preflight, TokenFilesThatHoldASampleAreAccepted) {
 }
 
 TEST(Preflight, AMistakeNamesTheFieldAndTheFile) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   const std::string good = folder.write("good.bin", llm_c_file(tokens_up_to(5)).bytes());
   const std::string bytes = llm_c_file(tokens_up_to(500)).bytes();
   const std::vector<std::string> wrong = {
@@ -63,7 +64,7 @@ TEST(Preflight, AMistakeNamesTheFieldAndTheFile) {
 }
 
 TEST(Preflight, ATokenOutsideTheVocabularyIsFoundBeforeTheStart) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   std::vector<uint16_t> tokens(100'000, 3);
   tokens[90'000] = 256;
   const std::string path = folder.write("a.bin", llm_c_file(tokens).bytes());

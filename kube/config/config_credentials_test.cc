@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "common/testing/manual_clock.h"
+#include "common/testing/temporary_folder.h"
 
 namespace caravan::kube {
 namespace {
@@ -15,18 +15,10 @@ using namespace std::chrono_literals;
 
 class ConfigCredentialsTest : public ::testing::Test {
  protected:
-  ConfigCredentialsTest() {
-    std::string name = (fs::temp_directory_path() / "credentials.XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~ConfigCredentialsTest() override { fs::remove_all(folder_); }
+  std::string path(const std::string& name) const { return folder_.path(name); }
+  void write(const std::string& name, const std::string& content) const { folder_.write(name, content); }
 
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  void write(const std::string& name, const std::string& content) const {
-    std::ofstream(path(name)) << content;
-  }
-
-  fs::path folder_;
+  test::TemporaryFolder folder_;
   caravan::testing::ManualClock clock_;
 };
 

@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
+#include "common/testing/temporary_folder.h"
 #include "kube/config/exec_plugin.h"
 #include "kube/config/in_cluster.h"
 
@@ -16,17 +16,8 @@ namespace fs = std::filesystem;
 
 class Kubeconfig : public ::testing::Test {
  protected:
-  Kubeconfig() {
-    std::string name = (fs::temp_directory_path() / "kubeconfig.XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~Kubeconfig() override { fs::remove_all(folder_); }
-
   std::string write(const std::string& name, const std::string& content) {
-    const fs::path path = folder_ / name;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path) << content;
-    return path.string();
+    return folder_.write(name, content);
   }
   std::string write_with_user(const std::string& user, const std::string& cluster = "") {
     return write("config",
@@ -40,7 +31,7 @@ class Kubeconfig : public ::testing::Test {
     return load_kubeconfig(files, context, read_json_document);
   }
 
-  fs::path folder_;
+  test::TemporaryFolder folder_;
 };
 
 TEST_F(Kubeconfig, DataWinsOverFilesAndPathsAreRelativeToTheFile) {
@@ -50,8 +41,8 @@ TEST_F(Kubeconfig, DataWinsOverFilesAndPathsAreRelativeToTheFile) {
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->server, (Endpoint{"api.example", "6443"}));
   EXPECT_EQ(config->certificate.text, "cert");
-  EXPECT_EQ(config->key.file, (folder_ / "pki/key.pem").string());
-  EXPECT_EQ(config->authority.file, (folder_ / "ca.crt").string());
+  EXPECT_EQ(config->key.file, folder_.path("pki/key.pem"));
+  EXPECT_EQ(config->authority.file, folder_.path("ca.crt"));
   EXPECT_EQ(config->tls_server_name, "kubernetes");
   EXPECT_EQ(config->name_space, "default");
 }
@@ -61,11 +52,11 @@ TEST_F(Kubeconfig, TheFirstFileToSaySomethingWins) {
     "contexts":[{"name":"c","context":{"cluster":"k","user":"u","namespace":"team"}}]})");
   const std::string second = write("two/config", R"({"current-context":"other","clusters":
     [{"name":"k","cluster":{"server":"https://[::1]/prefix/"}}],"users":[{"name":"u","user":{"tokenFile":"token"}}]})");
-  const auto config = load({first, (folder_ / "absent").string(), second});
+  const auto config = load({first, folder_.path("absent"), second});
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->server, (Endpoint{"::1", "443"}));
   EXPECT_EQ(config->base_path, "/prefix");
-  EXPECT_EQ(config->token_file, (folder_ / "two/token").string());
+  EXPECT_EQ(config->token_file, folder_.path("two/token"));
   EXPECT_EQ(config->name_space, "team");
 }
 
@@ -117,7 +108,7 @@ TEST_F(Kubeconfig, AnExecCommandWithASlashIsRelativeToTheFile) {
   const auto config = load({write_with_user(
       R"({"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"./login","args":["-x"],"env":[{"name":"A","value":"b"}]}})")});
   ASSERT_TRUE(config) << config.error().message;
-  EXPECT_EQ(config->exec->command, (folder_ / "login").string());
+  EXPECT_EQ(config->exec->command, folder_.path("login"));
   EXPECT_EQ(config->exec->arguments, std::vector<std::string>{"-x"});
   EXPECT_EQ(config->exec->environment.front(), (std::pair<std::string, std::string>{"A", "b"}));
 }
@@ -172,17 +163,17 @@ TEST_F(Kubeconfig, AStopEndsAnExecPluginThatHangs) {
 
 TEST_F(Kubeconfig, InAPodTheEnvironmentAndTheServiceAccountSayAll) {
   write("sa/namespace", "team\n");
-  EXPECT_FALSE(in_cluster_config((folder_ / "sa").string())) << "not in a pod";
+  EXPECT_FALSE(in_cluster_config(folder_.path("sa"))) << "not in a pod";
   ::setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);
   ::setenv("KUBERNETES_SERVICE_PORT", "443", 1);
-  const auto config = in_cluster_config((folder_ / "sa").string());
-  const auto unmounted = in_cluster_config((folder_ / "absent").string());
+  const auto config = in_cluster_config(folder_.path("sa"));
+  const auto unmounted = in_cluster_config(folder_.path("absent"));
   ::unsetenv("KUBERNETES_SERVICE_HOST");
   ::unsetenv("KUBERNETES_SERVICE_PORT");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(to_string(config->server), "[fd00::1]:443");
   EXPECT_EQ(config->name_space, "team");
-  EXPECT_EQ(config->token_file, (folder_ / "sa/token").string());
+  EXPECT_EQ(config->token_file, folder_.path("sa/token"));
   EXPECT_FALSE(unmounted);
 }
 

@@ -2,7 +2,6 @@
 // Inputs that no text file can hold, or that are too large to keep, are made here.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,66 +9,40 @@
 #include <filesystem>
 #include <fstream>
 #include <ostream>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "common/testing/shell.h"
 
 namespace caravan {
 namespace {
 
 namespace fs = std::filesystem;
+using test::contents;
+using test::Outcome;
+using test::run_shell;
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr int kBadInput = 2;
 const fs::path kCases = fs::path(CARAVAN_SOURCE_DIR) / "tests/bad_inputs/cases";
 
-struct Outcome {
-  int exit_code = -1;  // 128 + the signal's number when one ended the program
-  std::string stdout_text;
-  std::string stderr_text;
-
-  std::string first_error() const { return stderr_text.substr(0, stderr_text.find('\n')); }
-};
-
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "caravan-bad-inputs-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = pattern;
-  }
-  ~TemporaryFolder() { fs::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 // arguments: as a shell reads them.
 Outcome run_caravan(const std::string& arguments, const fs::path& working_folder) {
-  const TemporaryFolder output;
-  const std::string command = fmt::format("cd '{}' && '{}/caravan' {} >'{}' 2>'{}' </dev/null",
-                                          working_folder.string(), CARAVAN_BIN_DIR, arguments,
-                                          (output.path() / "out").string(), (output.path() / "err").string());
-  const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(output.path() / "out"),
-          contents(output.path() / "err")};
+  return run_shell(
+      fmt::format("cd '{}' && '{}/caravan' {}", working_folder.string(), CARAVAN_BIN_DIR, arguments));
+}
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
 }
 
 void expect_refused(const Outcome& outcome, const std::string& message) {
-  EXPECT_EQ(outcome.exit_code, kBadInput) << outcome.stderr_text;
-  EXPECT_EQ(outcome.stdout_text, "");
-  EXPECT_THAT(outcome.first_error(), HasSubstr(message));
+  EXPECT_EQ(outcome.exit_code, kBadInput) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(first_line(outcome.err), HasSubstr(message));
 }
 
 std::vector<std::string> case_files() {
@@ -86,9 +59,9 @@ TEST_P(BadJobFile, IsRefusedWithTheExpectedSentence) {
   ASSERT_THAT(text, StartsWith("# ")) << "the first line is the expected sentence";
   const std::string expected = text.substr(2, text.find('\n') - 2);
   const Outcome outcome = run_caravan("validate " + GetParam(), kCases);
-  EXPECT_EQ(outcome.exit_code, kBadInput) << outcome.stderr_text;
-  EXPECT_EQ(outcome.stdout_text, "");
-  EXPECT_EQ(outcome.first_error(), expected);
+  EXPECT_EQ(outcome.exit_code, kBadInput) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(first_line(outcome.err), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BadJobFile, testing::ValuesIn(case_files()),
@@ -236,13 +209,13 @@ TEST(BadInputs, ArgumentsThatMakeNoSenseEndWithTheSameCode) {
                                 "validate a.yaml --sset x=1", "validate a.yaml -o xml"}) {
     const Outcome outcome = run_caravan(arguments, "/");
     EXPECT_EQ(outcome.exit_code, kBadInput) << arguments;
-    EXPECT_THAT(outcome.stderr_text, HasSubstr("--help")) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr("--help")) << arguments;
   }
 }
 
 TEST(BadInputs, AnUnknownCommandIsNamed) {
   for (const char* arguments : {"train job.yaml", "data train job.yaml", "--train"}) {
-    EXPECT_THAT(run_caravan(arguments, "/").stderr_text, HasSubstr("train")) << arguments;
+    EXPECT_THAT(run_caravan(arguments, "/").err, HasSubstr("train")) << arguments;
   }
 }
 
@@ -251,8 +224,8 @@ TEST(GoodInput, IsValid) {
   std::ofstream(folder.path() / "job.yaml") << kGoodJob;
   const Outcome outcome = run_caravan("validate job.yaml", folder.path());
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_EQ(outcome.stdout_text, "job.yaml: valid\n");
-  EXPECT_EQ(outcome.stderr_text, "");
+  EXPECT_EQ(outcome.out, "job.yaml: valid\n");
+  EXPECT_EQ(outcome.err, "");
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/inotify.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,12 +9,13 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <random>
 #include <sstream>
 
 #include "common/process.h"
+#include "common/testing/shell.h"
+#include "common/testing/temporary_folder.h"
 #include "data/test_files.h"
 #include "data/token_dataset.h"
 
@@ -23,6 +23,9 @@ namespace caravan {
 namespace {
 
 namespace fs = std::filesystem;
+using test::contents;
+using test::Outcome;
+using test::run_shell;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -32,29 +35,12 @@ using ::testing::StartsWith;
 const std::string kCaravan = std::string(CARAVAN_BIN_DIR) + "/caravan";
 const std::string kTokenizer = std::string(CARAVAN_SOURCE_DIR) + "/tests/data/tiny_tokenizer.json";
 
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-struct Outcome {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-};
-
 class DataCommand : public testing::Test {
  protected:
   // arguments: as a shell reads them, in the folder of the test. before: what the shell does first.
   Outcome run(const std::string& arguments, const std::string& before = "") const {
-    const data::TestFolder streams;
-    const std::string command = fmt::format("cd '{}' && {} '{}' data {} >'{}' 2>'{}'", folder_.path(""),
-                                            before.empty() ? "true &&" : before, kCaravan, arguments,
-                                            streams.path("out"), streams.path("err"));
-    const int status = std::system(command.c_str());
-    return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-            .out = contents(streams.path("out")),
-            .err = contents(streams.path("err"))};
+    return run_shell(fmt::format("cd '{}' && {} '{}' data {}", folder_.path(""),
+                                 before.empty() ? "true &&" : before, kCaravan, arguments));
   }
 
   std::vector<int64_t> tokens(const std::string& name) const {
@@ -75,7 +61,7 @@ class DataCommand : public testing::Test {
     return names;
   }
 
-  const data::TestFolder folder_;
+  const test::TemporaryFolder folder_;
 };
 
 TEST_F(DataCommand, BytesBecomeTokens) {

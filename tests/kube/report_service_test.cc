@@ -8,12 +8,12 @@
 #include <fstream>
 #include <sstream>
 
+#include "common/testing/temporary_folder.h"
 #include "operator/service/report_server.h"
 #include "operator/service/token_check.h"
 #include "operator/testing/jobs.h"
 #include "tests/kube/relay.h"
 #include "worker/agent/report_client.h"
-#include "worker/agent/testing/scripted_job.h"
 
 namespace caravan::controller::testing {
 namespace {
@@ -82,7 +82,7 @@ class ReportServerTest : public ::testing::Test {
   }
 
   SystemClock clock_;
-  agent::testing::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> ends_;  // of streams

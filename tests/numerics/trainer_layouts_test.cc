@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "common/testing/temporary_folder.h"
 #include "tests/numerics/trainer_world.h"
 #include "tests/support/tiny_job.h"
 
@@ -66,7 +67,7 @@ class TrainerLayouts : public testing::TestWithParam<Case> {
   static Training run(const Case& wanted) {
     v1alpha1::JobSpec spec = tiny_spec(corpus_->files().path("corpus/genesis.bin"));
     spec.mutable_model()->mutable_architecture()->set_tied_embeddings(wanted.tied);
-    const data::TestFolder folder;
+    const test::TemporaryFolder folder;
     Training training;
     training.losses = losses(train(spec, wanted.layout, {.gradient_folder = folder.path("gradients")}));
     training.gradients = read_gradients(folder.path("gradients"));

@@ -11,9 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
-#include <sstream>
 #include <stdexcept>
 
 #include "common/json.h"
@@ -57,15 +55,10 @@ void write_plan(const planner::Layout& layout, int64_t global_batch, v1alpha1::P
   plan.set_zero_stage(layout.zero_stage);
 }
 
-std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // A line that is still being written is left out.
 std::vector<v1alpha1::RankReport> read_reports(const std::string& path) {
   std::vector<v1alpha1::RankReport> reports;
-  const std::string text = contents(path);
+  const std::string text = test::contents(path);
   std::size_t begin = 0;
   for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
     reports.push_back(from_json<v1alpha1::RankReport>(text.substr(begin, end - begin)).value());
@@ -186,7 +179,7 @@ std::vector<RankResult> TrainerWorld::wait() {
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     if (!results[r].status) ranks_[r].process.signal_group(SIGKILL);
     results[r].reports = read_reports(ranks_[r].report_path);
-    results[r].log = contents(ranks_[r].log_path);
+    results[r].log = test::contents(ranks_[r].log_path);
   }
   return results;
 }
@@ -212,7 +205,7 @@ std::vector<double> losses(const std::vector<RankResult>& ranks) {
 NamedGradients read_gradients(const std::string& folder) {
   NamedGradients gradients;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
-    const std::string bytes = contents(file.path());
+    const std::string bytes = test::contents(file.path());
     constexpr std::size_t kPrefix = 10;
     const std::size_t header =
         kPrefix + static_cast<uint8_t>(bytes[8]) + 256 * static_cast<uint8_t>(bytes[9]);

@@ -11,7 +11,7 @@
 
 #include "caravan/v1alpha1/rank.pb.h"
 #include "common/process.h"
-#include "data/test_files.h"
+#include "common/testing/temporary_folder.h"
 #include "planner/layout.h"
 
 namespace caravan::numerics {
@@ -55,7 +55,7 @@ class TrainerWorld {
     std::string log_path;
   };
 
-  data::TestFolder folder_;
+  test::TemporaryFolder folder_;
   std::vector<Rank> ranks_;
 };
 

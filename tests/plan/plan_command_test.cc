@@ -1,19 +1,20 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <string>
 
 #include "caravan/v1alpha1/plan.pb.h"
 #include "common/json.h"
-#include "data/test_files.h"
+#include "common/testing/shell.h"
+#include "common/testing/temporary_folder.h"
 
 namespace caravan {
 namespace {
 
+using test::contents;
+using test::Outcome;
+using test::run_shell;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -31,40 +32,22 @@ spec:
 
 const std::string kProfile = std::string(CARAVAN_SOURCE_DIR) + "/planner/profiles/caravan.yaml";
 
-std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-struct Outcome {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-};
-
 class PlanCommand : public testing::Test {
  protected:
   // arguments: after `caravan plan job.yaml`, as a shell reads them.
   Outcome plan(const std::string& arguments) const {
-    const std::string command =
-        fmt::format("'{}/caravan' plan '{}' {} >'{}' 2>'{}'", CARAVAN_BIN_DIR,
-                    folder_.write("job.yaml", kJob), arguments, folder_.path("out"), folder_.path("err"));
-    const int status = std::system(command.c_str());
-    return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-            .out = contents(folder_.path("out")),
-            .err = contents(folder_.path("err"))};
+    return run_shell(fmt::format("'{}/caravan' plan '{}' {}", CARAVAN_BIN_DIR,
+                                 folder_.write("job.yaml", kJob), arguments));
   }
 
-  const data::TestFolder folder_;
+  const test::TemporaryFolder folder_;
 };
 
 TEST_F(PlanCommand, AnAnswerThatCannotBeWrittenIsAnError) {
   for (const char* too_small : {">/dev/full", "-o json --all >/dev/full", "-o json --all >&-"}) {
-    const std::string command = fmt::format("'{}/caravan' plan '{}' 2>'{}' {}", CARAVAN_BIN_DIR,
-                                            folder_.write("job.yaml", kJob), folder_.path("err"), too_small);
-    const int status = std::system(command.c_str());
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << too_small;
-    EXPECT_THAT(contents(folder_.path("err")), HasSubstr("standard output")) << too_small;
+    const Outcome outcome = plan(too_small);
+    EXPECT_EQ(outcome.exit_code, 1) << too_small;
+    EXPECT_THAT(outcome.err, HasSubstr("standard output")) << too_small;
   }
 }
 

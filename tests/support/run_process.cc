@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <fstream>
 #include <iterator>
 
 #include "common/json.h"
@@ -16,11 +15,6 @@ namespace caravan::test {
 namespace {
 
 constexpr const char* kProgram = CARAVAN_BIN_DIR "/caravan";
-
-std::string contents(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 }  // namespace
 

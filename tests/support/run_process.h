@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/process.h"
-#include "data/test_files.h"
+#include "common/testing/temporary_folder.h"
 
 namespace caravan::test {
 
@@ -45,7 +45,7 @@ class RunProcess {
  private:
   std::optional<std::string> read_line();
 
-  data::TestFolder folder_;
+  test::TemporaryFolder folder_;
   std::string work_directory_;
   UniqueFd out_;
   std::string unread_;

@@ -7,6 +7,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "data/test_files.h"
+
 namespace caravan::test {
 namespace {
 

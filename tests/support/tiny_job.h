@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/test_files.h"
+#include "common/testing/temporary_folder.h"
 
 namespace caravan::test {
 
@@ -29,12 +29,12 @@ class JobFolder {
   std::vector<std::string> arguments(const TinyJob& job, const std::vector<std::string>& more = {}) const;
   // Path of the written file.
   std::string write(const TinyJob& job) const;
-  const data::TestFolder& files() const { return files_; }
+  const test::TemporaryFolder& files() const { return files_; }
   // "--volume" with the folder of the token file.
   std::vector<std::string> volume() const;
 
  private:
-  data::TestFolder files_;
+  test::TemporaryFolder files_;
 };
 
 }  // namespace caravan::test

@@ -12,13 +12,13 @@
 #include <fstream>
 #include <functional>
 #include <mutex>
-#include <sstream>
 #include <thread>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
 #include "common/json.h"
 #include "common/listen.h"
 #include "common/process.h"
+#include "common/testing/temporary_folder.h"
 #include "worker/agent/testing/scripted_job.h"
 
 namespace caravan::agent {
@@ -191,7 +191,7 @@ class GangTest : public ::testing::Test {
     return true;
   }
 
-  testing::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   std::string marker_;
   std::string script_;
   v1alpha1::JobPlan job_;

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "common/process.h"
+#include "common/testing/temporary_folder.h"
 #include "worker/agent/testing/scripted_job.h"
 
 namespace caravan::agent {
@@ -179,7 +180,7 @@ TEST(Metrics, ANodeShowsItsOwnRanksOnly) {
 TEST_F(MetricsTest, PromtoolHasNoObjection) {
   if (std::system("promtool --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "promtool is not installed";
   two_steps_of_both_ranks();
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const std::string path = folder.path() / "metrics";
   std::ofstream(path) << metrics_.text();
   EXPECT_EQ(std::system(("promtool check metrics < " + path).c_str()), 0);

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "common/json.h"
+#include "common/testing/temporary_folder.h"
 #include "worker/agent/job_file.h"
 #include "worker/agent/testing/scripted_job.h"
 
@@ -106,7 +107,7 @@ class JobFileTest : public ::testing::Test {
     EXPECT_THAT(read_back.error().message, HasSubstr(options_.plan_file));
     return read_back.error().message;
   }
-  testing::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   AgentOptions options_;
 };
 

@@ -11,6 +11,7 @@
 #include "common/certificates.h"
 #include "common/json.h"
 #include "common/process.h"
+#include "common/testing/temporary_folder.h"
 #include "worker/agent/testing/scripted_job.h"
 
 namespace caravan::agent {
@@ -86,7 +87,7 @@ class PodTest : public ::testing::Test {
   std::string address_file() const { return folder_.path() / "address"; }
   std::string result_file() const { return folder_.path() / "result"; }
 
-  testing::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   v1alpha1::JobPlan job_;
   KeyPair authority_ = make_authority("job", std::chrono::hours(1)).value();
 };

@@ -9,11 +9,11 @@
 #include <cstdlib>
 #include <fstream>
 #include <regex>
-#include <sstream>
 
 #include "common/json.h"
 #include "common/listen.h"
 #include "common/process.h"
+#include "common/testing/temporary_folder.h"
 #include "worker/agent/testing/scripted_job.h"
 
 namespace caravan::agent {
@@ -92,7 +92,7 @@ class PrometheusTest : public ::testing::Test {
     return answer;
   }
 
-  testing::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   const std::string metrics_port_ = free_port();
   const std::string prometheus_port_ = free_port();
 };

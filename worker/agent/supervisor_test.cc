@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "common/json.h"
+#include "common/testing/temporary_folder.h"
 #include "worker/agent/log_tail.h"
 #include "worker/agent/out_of_memory.h"
 #include "worker/agent/testing/scripted_job.h"
@@ -60,7 +61,7 @@ class SupervisorTest : public ::testing::Test {
     }
   }
 
-  testing::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   std::optional<Supervisor> supervisor_;
 };
 
@@ -182,7 +183,7 @@ class LogTailTest : public ::testing::Test {
     std::ofstream(path, std::ios::binary) << text;
     return last_log_lines(path);
   }
-  testing::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
 };
 
 TEST_F(LogTailTest, TheLastLinesWithoutEmptyOnes) {

@@ -1,5 +1,4 @@
-// For tests: a job whose ranks are the scripted rank (testing/scripted_rank.cc), and a folder that goes away
-// with the test.
+// For tests: a job whose ranks are the scripted rank (testing/scripted_rank.cc).
 #pragma once
 
 #include <filesystem>
@@ -27,23 +26,5 @@ inline v1alpha1::JobPlan scripted_job(int nodes, int ranks, int steps) {
 inline std::string scripted_rank() {
   return (std::filesystem::path(CARAVAN_BIN_DIR).parent_path() / "tests" / "caravan-scripted-rank").string();
 }
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = std::filesystem::temp_directory_path() / "caravan-test-XXXXXX";
-    path_ = mkdtemp(name.data());
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace caravan::agent::testing

@@ -1,0 +1,31 @@
+// For tests: what a shell's command wrote, and how it ended.
+#pragma once
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "common/testing/temporary_folder.h"
+
+namespace caravan::test {
+
+struct Outcome {
+  int exit_code = -1;  // 128 + the signal's number when one ended the command
+  std::string out;
+  std::string err;
+};
+
+// Its input is empty. A stream that the command sends elsewhere is empty here.
+inline Outcome run_shell(const std::string& command) {
+  const TemporaryFolder streams;
+  const std::string captured =
+      fmt::format("{{ {}; }} >'{}' 2>'{}' </dev/null", command, streams.path("out"), streams.path("err"));
+  const int status = std::system(captured.c_str());
+  return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+          .out = contents(streams.path("out")),
+          .err = contents(streams.path("err"))};
+}
+
+}  // namespace caravan::test
