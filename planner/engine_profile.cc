@@ -95,6 +95,8 @@ Result<EngineProfile> read_engine_profile(const v1alpha1::EngineProfile& message
       .attention_efficiency = read.decimal("attentionEfficiency", message.attention_efficiency()),
       .layer_memory_passes = read.decimal("layerMemoryPasses", message.layer_memory_passes()),
       .layer_overhead_seconds = read.decimal("layerOverheadSeconds", message.layer_overhead_seconds()),
+      .collective_latency_seconds =
+          read.decimal_if_given("collectiveLatencySeconds", message.collective_latency_seconds()).value_or(0),
       .node_bandwidth_fraction = read.decimal("nodeBandwidthFraction", message.node_bandwidth_fraction()),
       .network_bandwidth_fraction =
           read.decimal("networkBandwidthFraction", message.network_bandwidth_fraction()),

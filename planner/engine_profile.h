@@ -46,6 +46,7 @@ struct EngineProfile {
   double attention_efficiency = 1;
   double layer_memory_passes = 0;
   double layer_overhead_seconds = 0;
+  double collective_latency_seconds = 0;
   double node_bandwidth_fraction = 1;
   double network_bandwidth_fraction = 1;
   bool split_transfers = false;  // a stage sends its activations in parts, one from each tensor rank

@@ -17,7 +17,8 @@ Result<DevicePool> read_devices(const v1alpha1::Resources& resources, const Devi
   pool.count = resources.devices();
   pool.gpu = resources.device().kind() != v1alpha1::Device::CPU;
   pool.product = resources.device().product();
-  if (pool.gpu) pool.known = find_device(pool.product, facts.own_products);
+  pool.known =
+      pool.gpu ? find_device(pool.product, facts.own_products) : find_among(facts.own_products, pool.product);
 
   const int usual = pool.gpu ? (pool.known ? pool.known->devices_per_node : 8) : kCpuDevicesPerNode;
   pool.node_size = resources.has_devices_per_node() ? resources.devices_per_node()

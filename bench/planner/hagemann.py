@@ -23,8 +23,8 @@ LIMIT_BYTES = 81050 * 2**20  # what CUDA reports of an A100-80GB
 ENGINE = {"name": "hagemann", "stageSplit": "Even", "maxVirtualStages": 1, "maxZeroStage": 1, "gradientBytes": 2, "masterBytes": 4,
           "momentBytes": 8, "gpuCommunicationGroup": "0", "gpuContext": "1536Mi", "memoryMargin": "0.005",
           "layerHiddenBytes": "12", "layerFfnBytes": "8", "logitsSharded": False, "attentionEfficiency": "0.5",
-          "layerMemoryPasses": "3", "layerOverheadSeconds": "3e-5", "networkBandwidthFraction": "0.5",
-          "dataOverlap": "0", "splitTransfers": True, "overruleGain": "0.05"}
+          "layerMemoryPasses": "3", "layerOverheadSeconds": "3e-5", "collectiveLatencySeconds": "5e-5",
+          "networkBandwidthFraction": "0.5", "dataOverlap": "0", "splitTransfers": True, "overruleGain": "0.05"}
 
 MEMORY_PRIORS = {"replicated": Prior(8, 0.4), "replicated_unfused": Prior(24, 0.3), "logits": Prior(16, 0.3),
                  "gathered": Prior(4, 1.0)}

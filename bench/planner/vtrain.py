@@ -13,7 +13,8 @@ from measurements import Run, gpt, rows
 ENGINE = {"name": "megatron-deepspeed", "gradientBytes": 4, "masterBytes": 4, "momentBytes": 8, "gpuContext": "2Gi",
           "gpuCommunicationGroup": "0", "gpuFragmentation": "0", "memoryMargin": "0", "layerReplicatedBytes": "10",
           "layerHiddenBytes": "12", "layerFfnBytes": "4.5", "layerScoreBytes": "5", "logitsBytes": "10", "attentionEfficiency": "0.5",
-          "layerMemoryPasses": "3", "layerOverheadSeconds": "3e-5", "dataOverlap": "0", "splitTransfers": True, "overruleGain": "0.05"}
+          "layerMemoryPasses": "3", "layerOverheadSeconds": "3e-5", "collectiveLatencySeconds": "5e-5",
+          "dataOverlap": "0", "splitTransfers": True, "overruleGain": "0.05"}
 PRIORS = {"efficiency": Prior(0.9, 0.15), "half_size": Prior(4e5, 1.0), "node_bandwidth": Prior(0.4, 0.5),
           "network_bandwidth": Prior(0.5, 0.5)}
 NOISE = 0.1

@@ -34,14 +34,17 @@ bool goes_by(const DeviceProduct& product, const std::string& wanted) {
 
 }  // namespace
 
-std::optional<DeviceProduct> find_device(std::string_view product, const std::vector<DeviceProduct>& own) {
+std::optional<DeviceProduct> find_among(const std::vector<DeviceProduct>& products,
+                                        std::string_view product) {
   const std::string wanted = normalised(product);
-  for (const auto* products : {&own, &built_in_products()}) {
-    for (const DeviceProduct& known : *products) {
-      if (goes_by(known, wanted)) return known;
-    }
-  }
-  return std::nullopt;
+  const auto found =
+      std::ranges::find_if(products, [&](const DeviceProduct& known) { return goes_by(known, wanted); });
+  return found == products.end() ? std::nullopt : std::optional(*found);
+}
+
+std::optional<DeviceProduct> find_device(std::string_view product, const std::vector<DeviceProduct>& own) {
+  if (auto known = find_among(own, product)) return known;
+  return find_among(built_in_products(), product);
 }
 
 std::vector<std::string> device_names(const std::vector<DeviceProduct>& own) {

@@ -30,6 +30,9 @@ struct DeviceProduct {
 std::optional<DeviceProduct> find_device(std::string_view product,
                                          const std::vector<DeviceProduct>& own = {});
 
+// The built-in products left out: for CPUs, of which none is built in.
+std::optional<DeviceProduct> find_among(const std::vector<DeviceProduct>& products, std::string_view product);
+
 // Each once, the user's own first.
 std::vector<std::string> device_names(const std::vector<DeviceProduct>& own = {});
 

@@ -2,7 +2,7 @@
 //
 // GPipe has a closed form. The others are timed op by op for up to three micro-batches a stage; from there
 // on each micro-batch adds what those of the last round added, or the slowest stage's time where that is
-// more. Pipelines of more than 256 stages are bounded from below by their slowest stage.
+// more. Pipelines of more than 256 stages are estimated as if every stage were as slow as the slowest.
 //
 // Pure. Assumes one entry of times a stage, 1 ≤ micro_batches, and a multiple of the stages with Interleaved.
 #pragma once

@@ -53,6 +53,17 @@ double product_rate(const PlanRequest& request, const Layout& layout, const Engi
   return request.devices.known->matrix_flops * reached;
 }
 
+// Two all-reduces a layer, or as many bytes in two all-gathers and two reduce-scatters.
+double tensor_traffic_seconds(const PlanRequest& request, const Layout& layout,
+                              const EngineProfile& profile) {
+  if (layout.tensor == 1) return 0;
+  const int collectives = layout.sequence_parallel ? 4 : 2;
+  const double others = static_cast<double>(layout.tensor - 1) / layout.tensor;
+  const double bytes = 2 * 2 * others * boundary_bytes(request, layout);
+  return collectives * profile.collective_latency_seconds +
+         bytes / group_bandwidth(request.devices, profile, 1, layout.tensor);
+}
+
 }  // namespace
 
 double boundary_bytes(const PlanRequest& request, const Layout& layout) {
@@ -69,12 +80,9 @@ ForwardTime forward_time(const PlanRequest& request, const Layout& layout, const
   const double rate = product_rate(request, layout, profile);
   const WrittenBytes written = written_bytes(stage_shape(request, layout, 0), profile);
   const double pass = profile.layer_memory_passes / device.memory_bandwidth;
-  // Two all-reduces, or as many bytes in all-gathers and reduce-scatters.
-  const double others = static_cast<double>(layout.tensor - 1) / layout.tensor;
-  const double traffic = 2 * 2 * others * boundary_bytes(request, layout);
   return {.layer = flops.layer / rate + pass * written.layer + profile.layer_overhead_seconds,
           .attention = flops.attention / (device.peak_flops * profile.attention_efficiency),
-          .traffic = traffic / group_bandwidth(request.devices, profile, 1, layout.tensor),
+          .traffic = tensor_traffic_seconds(request, layout, profile),
           .head = flops.head / rate + written.logits / device.memory_bandwidth};
 }
 

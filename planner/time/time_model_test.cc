@@ -97,5 +97,26 @@ TEST(TimeModel, NothingRunsFasterThanThePeak) {
   }
 }
 
+TEST(TimeModel, EveryCollectiveTakesItsLatency) {
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 8));
+  const Layout layout = layout_of(request, 8, 1, 1);
+  EngineProfile profile = default_profile();
+  const auto traffic = [&](double latency) {
+    profile.collective_latency_seconds = latency;
+    return predict_step_time(request, layout, profile).parts->tensor_traffic;
+  };
+  // Two all-gathers and two reduce-scatters a layer, forward and backward, for each of 2048 micro-batches.
+  EXPECT_NEAR(traffic(1e-3) - traffic(0), 1e-3 * 4 * 2 * 32 * 2048, 1e-6);
+}
+
+TEST(TimeModel, PredictsSecondsOfCpusThatTheUserDescribes) {
+  DeviceProduct cpu{.name = "my-cpu", .memory_bytes = 1LL << 34, .peak_flops = 1e11, .matrix_flops = 8e10};
+  cpu.memory_bandwidth = cpu.node_bandwidth = cpu.network_bandwidth = 1e10;
+  v1alpha1::JobSpec job = cpu_job("llama-mini", 4);
+  job.mutable_resources()->mutable_device()->set_product("my-cpu");
+  const PlanRequest request = read_request(job, {.own_products = {cpu}}).value();
+  EXPECT_TRUE(predict_step_time(request, layout_of(request, 1, 4, 1), default_profile()).seconds);
+}
+
 }  // namespace
 }  // namespace caravan::planner
