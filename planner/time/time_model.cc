@@ -72,9 +72,9 @@ double optimizer_seconds(const PlanRequest& request, const Layout& layout, const
 }
 
 // Of all micro-batches on the stage that works longest.
-double tensor_traffic_seconds(const ForwardTime& forward, const Layout& layout, int busiest, int64_t count) {
+double tensor_traffic_seconds(double layer_traffic, const Layout& layout, int busiest, int64_t count) {
   const int passes = layout.activation_checkpointing ? 3 : 2;
-  return static_cast<double>(count * passes * layout.layers_per_stage[busiest]) * forward.traffic;
+  return static_cast<double>(count * passes * layout.layers_per_stage[busiest]) * layer_traffic;
 }
 
 void set_utilisation(StepTime& time, const PlanRequest& request, const Layout& layout) {
@@ -96,7 +96,8 @@ void set_utilisation(StepTime& time, const PlanRequest& request, const Layout& l
 PipelineTimes predict_pipeline_times(const PlanRequest& request, const Layout& layout,
                                      const EngineProfile& profile) {
   const ForwardTime forward = forward_time(request, layout, profile);
-  PipelineTimes times{.stages = {}, .transfer = transfer_seconds(request, layout, profile)};
+  PipelineTimes times{
+      .stages = {}, .transfer = transfer_seconds(request, layout, profile), .layer_traffic = forward.traffic};
   for (int stage = 0; stage < layout.pipeline; ++stage)
     times.stages.push_back(stage_times(forward, layout, stage));
   return times;
@@ -114,7 +115,7 @@ StepTime predict_step_time(const PlanRequest& request, const Layout& layout, con
   result.bubble_fraction = std::max(0.0, 1 - busy / pipeline);
   if (!request.devices.known) return result;
   StepParts parts;
-  parts.tensor_traffic = tensor_traffic_seconds(forward_time(request, layout, profile), layout,
+  parts.tensor_traffic = tensor_traffic_seconds(times.layer_traffic, layout,
                                                 static_cast<int>(busiest - times.stages.begin()), count);
   parts.compute = busy - parts.tensor_traffic;
   parts.idle = pipeline - busy;

@@ -38,6 +38,7 @@ struct StepTime {
 struct PipelineTimes {
   std::vector<StageTimes> stages;  // of one micro-batch
   double transfer = 0;             // of one micro-batch's activations between neighbours
+  double layer_traffic = 0;        // part of stages: collectives of the tensor group, of a layer and pass
 };
 
 // Seconds; where the device's speed is unknown, proportions.
