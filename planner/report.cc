@@ -36,6 +36,21 @@ void set_layout(Message& message, const Layout& layout) {
   message.set_zero_stage(layout.zero_stage);
 }
 
+template <typename Message>
+Layout read_layout(const Message& message) {
+  return {.tensor = message.tensor(),
+          .pipeline = message.pipeline(),
+          .data = message.data(),
+          .micro_batch_size = message.micro_batch_size(),
+          .sequence_parallel = message.sequence_parallel(),
+          .activation_checkpointing =
+              message.activation_checkpointing() == v1alpha1::ActivationCheckpointing::Always,
+          .virtual_stages = message.virtual_stages(),
+          .layers_per_stage = {message.layers_per_stage().begin(), message.layers_per_stage().end()},
+          .schedule = schedule_from_name(message.schedule()).value_or(ScheduleKind::OneFOneB),
+          .zero_stage = message.zero_stage()};
+}
+
 v1alpha1::MemoryTerms terms_message(const MemoryTerms& terms) {
   v1alpha1::MemoryTerms message;
   message.set_parameters(terms.parameters);
@@ -86,17 +101,11 @@ v1alpha1::Candidate candidate_message(const EvaluatedLayout& evaluated) {
 }
 
 Layout layout_value(const v1alpha1::Candidate& message) {
-  return {.tensor = message.tensor(),
-          .pipeline = message.pipeline(),
-          .data = message.data(),
-          .micro_batch_size = message.micro_batch_size(),
-          .sequence_parallel = message.sequence_parallel(),
-          .activation_checkpointing =
-              message.activation_checkpointing() == v1alpha1::ActivationCheckpointing::Always,
-          .virtual_stages = message.virtual_stages(),
-          .layers_per_stage = {message.layers_per_stage().begin(), message.layers_per_stage().end()},
-          .schedule = schedule_from_name(message.schedule()).value_or(ScheduleKind::OneFOneB),
-          .zero_stage = message.zero_stage()};
+  return read_layout(message);
+}
+
+Layout layout_value(const v1alpha1::Plan& message) {
+  return read_layout(message);
 }
 
 v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& chosen,

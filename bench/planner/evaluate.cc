@@ -18,6 +18,7 @@
 #include "common/json.h"
 #include "planner/engine_profile.h"
 #include "planner/memory/memory_model.h"
+#include "planner/report.h"
 #include "planner/request.h"
 #include "planner/time/time_model.h"
 
@@ -29,30 +30,14 @@ struct Case {
   Layout layout;
 };
 
-Result<Layout> read_layout(const v1alpha1::Plan& plan) {
-  const auto schedule = schedule_from_name(plan.schedule());
-  if (!schedule) return bad_input("schedule: " + plan.schedule() + " is not known");
-  return Layout{.tensor = plan.tensor(),
-                .pipeline = plan.pipeline(),
-                .data = plan.data(),
-                .micro_batch_size = plan.micro_batch_size(),
-                .sequence_parallel = plan.sequence_parallel(),
-                .activation_checkpointing =
-                    plan.activation_checkpointing() == v1alpha1::ActivationCheckpointing::Always,
-                .virtual_stages = plan.virtual_stages(),
-                .layers_per_stage = {plan.layers_per_stage().begin(), plan.layers_per_stage().end()},
-                .schedule = *schedule,
-                .zero_stage = plan.zero_stage()};
-}
-
 Result<Case> read_case(const std::string& line) {
   const auto job = from_json<v1alpha1::JobPlan>(line);
   if (!job) return tl::unexpected(job.error());
   auto request = read_request(job->spec(), {});
   if (!request) return tl::unexpected(request.error());
-  auto layout = read_layout(job->plan());
-  if (!layout) return tl::unexpected(layout.error());
-  return Case{.request = *std::move(request), .layout = *std::move(layout)};
+  if (!schedule_from_name(job->plan().schedule()))
+    return bad_input("schedule: " + job->plan().schedule() + " is not known");
+  return Case{.request = *std::move(request), .layout = layout_value(job->plan())};
 }
 
 Result<std::vector<Case>> read_cases(const std::string& path) {

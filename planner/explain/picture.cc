@@ -94,7 +94,7 @@ Result<std::string> draw_plan(const v1alpha1::JobSpec& spec, const DeviceFacts& 
     return bad_input(fmt::format("a pipeline of {} stages is too long to draw; {} are the most",
                                  report->plan().pipeline(), kMostStages));
   }
-  return draw(*request, layout_value(report->candidates(0)), profile, report->plan());
+  return draw(*request, layout_value(report->plan()), profile, report->plan());
 }
 
 }  // namespace caravan::planner
