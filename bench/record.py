@@ -34,7 +34,10 @@ def commit():
 
 
 def main(name, *command):
-    result = json.loads(subprocess.run(command, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    done = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:  # it has said why
+        sys.exit(done.returncode)
+    result = json.loads(done.stdout)
     date = datetime.date.today().isoformat()
     text = json.dumps({"benchmark": name, "date": date, "machine": machine(), "commit": commit(),
                        "command": f"./dev bench {name}", "result": result}, indent=2)

@@ -17,7 +17,7 @@ bool enlarges_micro_batches(const PlanRequest& request, const Layout& layout) {
   return !request.fixed.micro_batch_size && layout.micro_batch_size > 1 && !may_pay;
 }
 
-// Holds more than 1F1B, in no less time.
+// Holds more than 1F1B, and saves no more than transfers.
 bool runs_all_forwards_first(const PlanRequest& request, const Layout& layout) {
   return !request.fixed.schedule && layout.schedule == ScheduleKind::GPipe && layout.pipeline > 1;
 }

@@ -1,10 +1,10 @@
 // Picks a layout by the rule of two studies (Hagemann et al., arXiv 2311.05610; Dash et al., arXiv
-// 2312.12705).
+// 2312.12705) and by predicted time.
 //
-// No activation checkpointing unless nothing fits without it; the smallest product of tensor and pipeline
-// parallelism that fits, pipeline preferred at an equal product; micro-batch size 1; sequence parallelism
-// with tensor parallelism. Where the rule is known to be weak (few micro-batches per pipeline, exposed data
-// parallel traffic, small products on one device) a clearly better prediction of the time model overrules it.
+// The rule: no activation checkpointing unless nothing fits without it; the smallest product of tensor and
+// pipeline parallelism that fits, pipeline preferred at an equal product; micro-batch size 1 unless a device
+// holds the whole model; sequence parallelism with tensor parallelism. Predicted time, where the device's
+// speed is known, overrules the product when it outweighs a handicap (preference.h).
 #pragma once
 
 #include <vector>
