@@ -10,6 +10,7 @@
 
 #include "common/json.h"
 #include "common/schema/values.h"
+#include "common/testing/checkout.h"
 #include "planner/model/presets.h"
 
 namespace caravan::cli {
@@ -44,7 +45,7 @@ std::string mistakes_of(const std::string& text, const std::vector<std::string>&
 }
 
 std::string corpus_file(const std::string& name) {
-  std::ifstream file(std::filesystem::path(CARAVAN_SOURCE_DIR) / "tests/corpus/job_loader" / name);
+  std::ifstream file(std::filesystem::path(test::source_folder()) / "tests/corpus/job_loader" / name);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

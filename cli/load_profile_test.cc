@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/testing/checkout.h"
+
 namespace caravan::cli {
 namespace {
 
@@ -20,7 +22,7 @@ TEST(LoadProfile, EveryProfileThatIsCheckedInCanBeRead) {
   int read = 0;
   for (const char* folder : {"planner/profiles", "bench/planner/profiles"}) {
     for (const auto& entry :
-         std::filesystem::directory_iterator(std::filesystem::path(CARAVAN_SOURCE_DIR) / folder)) {
+         std::filesystem::directory_iterator(std::filesystem::path(test::source_folder()) / folder)) {
       const auto profile = load_profile(entry.path());
       ASSERT_TRUE(profile) << profile.error().message;
       EXPECT_EQ(profile->name, entry.path().stem());
@@ -31,7 +33,7 @@ TEST(LoadProfile, EveryProfileThatIsCheckedInCanBeRead) {
 }
 
 TEST(LoadProfile, TheBuiltInProfileIsItsFile) {
-  const auto file = load_profile(std::string(CARAVAN_SOURCE_DIR) + "/planner/profiles/caravan.yaml");
+  const auto file = load_profile(test::source_folder() + "/planner/profiles/caravan.yaml");
   const planner::EngineProfile built_in = planner::default_engine_profile();
   EXPECT_EQ(file->name, built_in.name);
   EXPECT_EQ(file->gemm_efficiency, built_in.gemm_efficiency);

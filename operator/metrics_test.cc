@@ -7,6 +7,7 @@
 #include <regex>
 #include <sstream>
 
+#include "common/testing/checkout.h"
 #include "operator/job_series.h"
 #include "operator/log.h"
 #include "operator/testing/jobs.h"
@@ -91,7 +92,7 @@ TEST(Metrics, HaveTheNamesThatDashboardsKnow) {
 
 std::string page_of_metrics() {
   std::stringstream page;
-  page << std::ifstream(CARAVAN_SOURCE_DIR "/docs/reference/operator-metrics.md").rdbuf();
+  page << std::ifstream(test::source_folder() + "/docs/reference/operator-metrics.md").rdbuf();
   return page.str();
 }
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "common/testing/checkout.h"
 #include "operator/children/certificates.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/worker_pod.h"
@@ -18,7 +19,7 @@ namespace {
 
 // CARAVAN_WRITE_GOLDEN=1 writes the files anew.
 void expect_golden(const std::string& name, const kube::Json& object) {
-  const std::string path = std::string(CARAVAN_SOURCE_DIR) + "/operator/children/testdata/" + name;
+  const std::string path = test::source_folder() + "/operator/children/testdata/" + name;
   const std::string text = pretty(object) + "\n";
   if (std::getenv("CARAVAN_WRITE_GOLDEN") != nullptr) std::ofstream(path) << text;
   std::ostringstream golden;

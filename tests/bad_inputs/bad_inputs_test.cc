@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/testing/checkout.h"
 #include "common/testing/shell.h"
 
 namespace caravan {
@@ -27,12 +28,12 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr int kBadInput = 2;
-const fs::path kCases = fs::path(CARAVAN_SOURCE_DIR) / "tests/bad_inputs/cases";
+const fs::path kCases = fs::path(test::source_folder()) / "tests/bad_inputs/cases";
 
 // arguments: as a shell reads them.
 Outcome run_caravan(const std::string& arguments, const fs::path& working_folder) {
   return run_shell(
-      fmt::format("cd '{}' && '{}/caravan' {}", working_folder.string(), CARAVAN_BIN_DIR, arguments));
+      fmt::format("cd '{}' && '{}/caravan' {}", working_folder.string(), test::program_folder(), arguments));
 }
 
 std::string first_line(const std::string& text) {

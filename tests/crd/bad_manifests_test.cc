@@ -10,6 +10,7 @@
 #include <regex>
 #include <set>
 
+#include "common/testing/checkout.h"
 #include "tests/crd/job_server.h"
 #include "tests/crd/refusal.h"
 
@@ -49,7 +50,7 @@ const Names kForThePlanner = {
 
 std::vector<std::string> case_names() {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(fs::path(CARAVAN_SOURCE_DIR) / kCases)) {
+  for (const auto& entry : fs::directory_iterator(fs::path(test::source_folder()) / kCases)) {
     names.push_back(entry.path().stem().string());
   }
   std::sort(names.begin(), names.end());

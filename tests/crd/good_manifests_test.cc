@@ -8,6 +8,7 @@
 
 #include "cli/load_job.h"
 #include "common/json.h"
+#include "common/testing/checkout.h"
 #include "tests/crd/job_server.h"
 
 namespace caravan::kube::testing {
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> good_files() {
   std::vector<std::string> files = {"tests/crd/jobs/everything.yaml"};
-  for (const auto& entry : fs::directory_iterator(fs::path(CARAVAN_SOURCE_DIR) / "examples")) {
+  for (const auto& entry : fs::directory_iterator(fs::path(test::source_folder()) / "examples")) {
     if (entry.path().extension() == ".yaml") files.push_back("examples/" + entry.path().filename().string());
   }
   return files;

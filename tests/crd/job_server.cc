@@ -6,6 +6,8 @@
 #include <regex>
 #include <utility>
 
+#include "common/testing/checkout.h"
+
 namespace caravan::kube::testing {
 namespace {
 
@@ -28,7 +30,7 @@ bool is_established(const Json& definition) {
 }  // namespace
 
 std::string contents_of(const std::string& path) {
-  std::ifstream file(std::string(CARAVAN_SOURCE_DIR) + "/" + path, std::ios::binary);
+  std::ifstream file(test::source_folder() + "/" + path, std::ios::binary);
   if (!file) ADD_FAILURE() << path << " cannot be read";
   return {std::istreambuf_iterator<char>(file), {}};
 }

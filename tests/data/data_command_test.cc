@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "common/process.h"
+#include "common/testing/checkout.h"
 #include "common/testing/shell.h"
 #include "common/testing/temporary_folder.h"
 #include "data/test_files.h"
@@ -32,8 +33,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-const std::string kCaravan = std::string(CARAVAN_BIN_DIR) + "/caravan";
-const std::string kTokenizer = std::string(CARAVAN_SOURCE_DIR) + "/tests/data/tiny_tokenizer.json";
+const std::string kCaravan = test::program_folder() + "/caravan";
+const std::string kTokenizer = test::source_folder() + "/tests/data/tiny_tokenizer.json";
 
 class DataCommand : public testing::Test {
  protected:
@@ -112,7 +113,7 @@ std::string long_text() {
 TEST_F(DataCommand, ALongTextGivesTheIdsOfTheTokenizersLibrary) {
   if (!fs::exists(CARAVAN_PYTHON)) GTEST_SKIP() << "needs " << CARAVAN_PYTHON << " with tokenizers";
   const std::string text = folder_.write("long.txt", long_text());
-  const std::string script = std::string(CARAVAN_SOURCE_DIR) + "/tests/data/reference_ids.py";
+  const std::string script = test::source_folder() + "/tests/data/reference_ids.py";
   const std::string oracle =
       fmt::format("'{}' '{}' '{}' '{}' >'{}'", CARAVAN_PYTHON, script, kTokenizer, text, folder_.path("ids"));
   ASSERT_EQ(std::system(oracle.c_str()), 0);

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "common/testing/checkout.h"
 #include "tests/support/process_table.h"
 #include "tests/support/run_process.h"
 #include "tests/support/tiny_job.h"
@@ -99,7 +100,7 @@ TEST(Output, NothingIsLeftOfARunThatSucceeds) {
   std::filesystem::create_directory(temporary);
   std::vector<std::string> arguments = folder.arguments({.data = 2});
   arguments.insert(arguments.begin(), "run");
-  Result<Process> process = Process::spawn({.program = CARAVAN_BIN_DIR "/caravan",
+  Result<Process> process = Process::spawn({.program = test::program_folder() + "/caravan",
                                             .arguments = arguments,
                                             .environment = {{"TMPDIR", temporary}}});
   ASSERT_TRUE(process) << process.error().message;

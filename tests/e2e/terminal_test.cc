@@ -8,6 +8,7 @@
 #include <array>
 
 #include "common/process.h"
+#include "common/testing/checkout.h"
 #include "tests/support/tiny_job.h"
 
 namespace caravan::test {
@@ -29,7 +30,7 @@ std::string output_on_terminal(unsigned short columns, const Environment& enviro
   UniqueFd terminal(slave);
   std::vector<std::string> arguments = folder.arguments({.steps = 3});
   arguments.insert(arguments.begin(), "run");
-  Result<Process> process = Process::spawn({.program = CARAVAN_BIN_DIR "/caravan",
+  Result<Process> process = Process::spawn({.program = test::program_folder() + "/caravan",
                                             .arguments = arguments,
                                             .environment = environment,
                                             .stdout_fd = terminal.get()});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "common/testing/checkout.h"
 #include "tests/numerics/trainer_world.h"
 #include "tests/support/tiny_job.h"
 
@@ -172,7 +173,7 @@ TEST_F(TrainerProgram, EveryRankReportsItsShareOfTheWork) {
 
 TEST(TrainerCommandLine, HasHelpAndVersionAndRefusesTheRest) {
   const auto exit_code = [](const std::vector<std::string>& arguments) {
-    return Process::spawn({.program = CARAVAN_BIN_DIR "/caravan-trainer", .arguments = arguments})
+    return Process::spawn({.program = test::program_folder() + "/caravan-trainer", .arguments = arguments})
         ->wait()
         .exit_code;
   };

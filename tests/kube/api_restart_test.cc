@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/process.h"
+#include "common/testing/checkout.h"
 #include "kube/watch/informer.h"
 #include "tests/kube/server_client.h"
 
@@ -18,7 +19,7 @@ class RestartedServer : public ::testing::Test {
   static void run(const std::string& verb) {
     // The servers outlive the script.
     auto script = Process::spawn(
-        {.program = CARAVAN_SOURCE_DIR "/tests/cluster/api.sh", .arguments = {verb, API_FOLDER}});
+        {.program = test::source_folder() + "/tests/cluster/api.sh", .arguments = {verb, API_FOLDER}});
     ASSERT_TRUE(script) << script.error().message;
     ASSERT_EQ(script->wait(), ExitStatus{.exit_code = 0}) << "api.sh " << verb;
   }

@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "common/testing/checkout.h"
 #include "tests/kube/operator_program.h"
 
 namespace caravan::controller::testing {
@@ -204,8 +205,8 @@ class OwnServer {
 
   static void script(const std::string& verb) {
     // The servers outlive the script.
-    auto run =
-        Process::spawn({.program = CARAVAN_SOURCE_DIR "/tests/cluster/api.sh", .arguments = {verb, kFolder}});
+    auto run = Process::spawn(
+        {.program = test::source_folder() + "/tests/cluster/api.sh", .arguments = {verb, kFolder}});
     ASSERT_TRUE(run) << run.error().message;
     ASSERT_EQ(run->wait(), ExitStatus{.exit_code = 0}) << "api.sh " << verb;
   }

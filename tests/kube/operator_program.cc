@@ -9,6 +9,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "common/testing/checkout.h"
+
 namespace caravan::controller::testing {
 
 std::string job_yaml(int pods, const std::string& more, const std::string& name) {
@@ -54,7 +56,7 @@ Process OperatorProgram::start_operator(Lease lease, const std::vector<std::stri
                      {"--lease-seconds", "4", "--renew-seconds", "3", "--retry-seconds", "1"});
   arguments.insert(arguments.end(), more.begin(), more.end());
   const UniqueFd log(open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  return Process::spawn({.program = std::string(CARAVAN_BIN_DIR) + "/caravan-operator",
+  return Process::spawn({.program = test::program_folder() + "/caravan-operator",
                          .arguments = std::move(arguments),
                          .stderr_fd = log.get()})
       .value();

@@ -15,11 +15,12 @@
 #include <stdexcept>
 
 #include "common/json.h"
+#include "common/testing/checkout.h"
 
 namespace caravan::numerics {
 namespace {
 
-constexpr const char* kProgram = CARAVAN_BIN_DIR "/caravan-trainer";
+const std::string kProgram = test::program_folder() + "/caravan-trainer";
 
 struct Listener {
   UniqueFd fd;

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <ostream>
 
+#include "common/testing/checkout.h"
 #include "tests/numerics/run_layout.h"
 
 namespace caravan::numerics {
@@ -102,7 +103,7 @@ class Oracle {
 
   int run() const {
     const std::string command = fmt::format("'{}' '{}/tests/numerics/transformers_oracle.py' '{}'",
-                                            CARAVAN_PYTHON, CARAVAN_SOURCE_DIR, folder_.string());
+                                            CARAVAN_PYTHON, test::source_folder(), folder_.string());
     return WEXITSTATUS(std::system(command.c_str()));
   }
 

@@ -6,6 +6,7 @@
 
 #include "caravan/v1alpha1/plan.pb.h"
 #include "common/json.h"
+#include "common/testing/checkout.h"
 #include "common/testing/shell.h"
 #include "common/testing/temporary_folder.h"
 
@@ -30,13 +31,13 @@ spec:
   resources: {devices: 64, device: {product: H100-80GB}}
 )";
 
-const std::string kProfile = std::string(CARAVAN_SOURCE_DIR) + "/planner/profiles/caravan.yaml";
+const std::string kProfile = test::source_folder() + "/planner/profiles/caravan.yaml";
 
 class PlanCommand : public testing::Test {
  protected:
   // arguments: after `caravan plan job.yaml`, as a shell reads them.
   Outcome plan(const std::string& arguments) const {
-    return run_shell(fmt::format("'{}/caravan' plan '{}' {}", CARAVAN_BIN_DIR,
+    return run_shell(fmt::format("'{}/caravan' plan '{}' {}", test::program_folder(),
                                  folder_.write("job.yaml", kJob), arguments));
   }
 

@@ -10,11 +10,12 @@
 #include <iterator>
 
 #include "common/json.h"
+#include "common/testing/checkout.h"
 
 namespace caravan::test {
 namespace {
 
-constexpr const char* kProgram = CARAVAN_BIN_DIR "/caravan";
+const std::string kProgram = test::program_folder() + "/caravan";
 
 }  // namespace
 

@@ -18,6 +18,7 @@
 #include "common/json.h"
 #include "common/listen.h"
 #include "common/process.h"
+#include "common/testing/checkout.h"
 #include "common/testing/temporary_folder.h"
 #include "worker/agent/testing/scripted_job.h"
 
@@ -139,7 +140,7 @@ class GangTest : public ::testing::Test {
   }
   SpawnOptions agent_options(int node, const std::vector<std::string>& more = {}) {
     std::ofstream(folder_.path() / "plan.json") << to_json(job_);
-    SpawnOptions options{.program = std::string(CARAVAN_BIN_DIR) + "/caravan-agent"};
+    SpawnOptions options{.program = test::program_folder() + "/caravan-agent"};
     options.arguments = {"--plan",
                          folder_.path() / "plan.json",
                          "--node",

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "common/process.h"
+#include "common/testing/checkout.h"
 #include "common/testing/temporary_folder.h"
 #include "worker/agent/testing/scripted_job.h"
 
@@ -106,7 +107,7 @@ TEST_F(MetricsTest, OneRankSpeaksForTheLossOfTheJob) {
 TEST_F(MetricsTest, EveryMetricStandsInTheReferencePage) {
   two_steps_of_both_ranks();
   std::stringstream page;
-  page << std::ifstream(CARAVAN_SOURCE_DIR "/docs/reference/metrics.md").rdbuf();
+  page << std::ifstream(test::source_folder() + "/docs/reference/metrics.md").rdbuf();
   std::istringstream text(metrics_.text());
   std::string help;
   int metrics = 0;

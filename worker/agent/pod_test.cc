@@ -11,6 +11,7 @@
 #include "common/certificates.h"
 #include "common/json.h"
 #include "common/process.h"
+#include "common/testing/checkout.h"
 #include "common/testing/temporary_folder.h"
 #include "worker/agent/testing/scripted_job.h"
 
@@ -49,7 +50,7 @@ class PodTest : public ::testing::Test {
 
   Process start_agent(int node, const std::string& tls, const std::vector<std::string>& more) {
     std::ofstream(folder_.path() / "plan.json") << to_json(job_);
-    SpawnOptions options{.program = std::string(CARAVAN_BIN_DIR) + "/caravan-agent"};
+    SpawnOptions options{.program = test::program_folder() + "/caravan-agent"};
     options.arguments = {"--plan",
                          folder_.path() / "plan.json",
                          "--node",

@@ -13,6 +13,7 @@
 #include "common/json.h"
 #include "common/listen.h"
 #include "common/process.h"
+#include "common/testing/checkout.h"
 #include "common/testing/temporary_folder.h"
 #include "worker/agent/testing/scripted_job.h"
 
@@ -57,7 +58,7 @@ class PrometheusTest : public ::testing::Test {
 
   Process start_agent() {
     std::ofstream(folder_.path() / "plan.json") << to_json(testing::scripted_job(1, 2, 20));
-    SpawnOptions options{.program = std::string(CARAVAN_BIN_DIR) + "/caravan-agent"};
+    SpawnOptions options{.program = test::program_folder() + "/caravan-agent"};
     options.arguments = {"--plan",           folder_.path() / "plan.json",
                          "--node",           "0",
                          "--listen",         "127.0.0.1:0",

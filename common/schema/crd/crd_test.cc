@@ -11,6 +11,7 @@
 #include "common/schema/crd/yaml_writer.h"
 #include "common/schema/string_format.h"
 #include "common/schema/values.h"
+#include "common/testing/checkout.h"
 
 namespace caravan::schema {
 namespace {
@@ -24,8 +25,8 @@ using v1alpha1::StringFormat;
 constexpr std::uintmax_t kMaximumBytes = 64 << 10;
 
 TEST(CustomResource, IsAtMost64KiB) {
-  const auto file =
-      std::filesystem::path(CARAVAN_SOURCE_DIR) / "deploy/crds/llamatrainingjobs.training.caravan.dev.yaml";
+  const auto file = std::filesystem::path(test::source_folder()) /
+                    "deploy/crds/llamatrainingjobs.training.caravan.dev.yaml";
   EXPECT_LE(std::filesystem::file_size(file), kMaximumBytes);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "caravan/v1alpha1/plan.pb.h"
+#include "common/testing/checkout.h"
 
 namespace caravan::agent::testing {
 
@@ -24,7 +25,8 @@ inline v1alpha1::JobPlan scripted_job(int nodes, int ranks, int steps) {
 }
 
 inline std::string scripted_rank() {
-  return (std::filesystem::path(CARAVAN_BIN_DIR).parent_path() / "tests" / "caravan-scripted-rank").string();
+  return (std::filesystem::path(test::program_folder()).parent_path() / "tests" / "caravan-scripted-rank")
+      .string();
 }
 
 }  // namespace caravan::agent::testing
