@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "operator/api/names.h"
 #include "operator/controller/conditions.h"
@@ -30,15 +31,15 @@ bool ended_by_itself(const PodView& pod) {
   return pod.ended() && pod.exit_code && *pod.exit_code < kFirstSignalExitCode && !pod.disrupted;
 }
 
-// The newest pod of a node, living ones first.
-const PodView* pod_of(const std::vector<PodView>& pods, int node) {
-  const PodView* best = nullptr;
+// Of each node the newest pod, living ones first.
+std::unordered_map<int, const PodView*> newest_by_node(const std::vector<PodView>& pods) {
+  std::unordered_map<int, const PodView*> newest;
   for (const PodView& pod : pods) {
-    if (pod.node != node) continue;
+    const PodView*& best = newest[pod.node];
     if (best == nullptr || std::pair(pod.alive(), pod.attempt) >= std::pair(best->alive(), best->attempt))
       best = &pod;
   }
-  return best;
+  return newest;
 }
 
 std::string describe(const Loss& loss) {
@@ -114,9 +115,10 @@ LossVerdict judge(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStat
 
 // The pod whose end explains that the coordinator lost a node; one that the cluster took away before others.
 const PodView* lost_pod(const std::vector<PodView>& pods, int attempt) {
+  const auto newest = newest_by_node(pods);
   const PodView* lost = nullptr;
   for (const PodView& pod : pods) {
-    if (pod.alive() || pod.attempt > attempt || pod_of(pods, pod.node) != &pod) continue;
+    if (pod.alive() || pod.attempt > attempt || newest.at(pod.node) != &pod) continue;
     if (lost == nullptr || pod.disrupted) lost = &pod;
   }
   return lost;
@@ -154,9 +156,11 @@ bool window_is_over(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobSt
 LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
                          const std::vector<PodView>& pods, int nodes, TimePoint now) {
   const bool running = is_true(status, conditions::kRunning);
+  const auto newest = newest_by_node(pods);
   LossVerdict verdict;
   for (int node = 0; node < nodes; ++node) {
-    const PodView* pod = pod_of(pods, node);
+    const auto found = newest.find(node);
+    const PodView* pod = found == newest.end() ? nullptr : found->second;
     if (pod != nullptr && pod->alive()) continue;
     const bool of_this_attempt = pod != nullptr && pod->attempt == status.attempt();
     if (!running && !of_this_attempt) continue;
