@@ -9,6 +9,7 @@
 #include "cli/overrides.h"
 #include "cli/yaml_reader.h"
 #include "common/schema/loader.h"
+#include "common/schema/node.h"
 
 namespace caravan::cli {
 namespace {
@@ -40,6 +41,19 @@ std::string report(std::vector<Remark> mistakes, const std::string& name) {
   return text;
 }
 
+// The API server would add five characters; here nothing else has that name.
+void make_name(const Node& root, const std::string& file, LoadedJob& loaded) {
+  v1alpha1::ObjectMeta& metadata = *loaded.job.mutable_metadata();
+  if (!metadata.name().empty()) return;
+  const std::string& start = metadata.generate_name();
+  metadata.set_name(start.substr(0, start.find_last_not_of('-') + 1));
+  const Node* given = schema::find_entry(*schema::find_entry(root, "metadata"), "generateName");
+  loaded.notes.push_back(
+      line_of({given->line, "metadata.generateName",
+               fmt::format("the job is named {}; the API server would add five characters", metadata.name())},
+              file));
+}
+
 Result<LoadedJob> load_tree(Node root, const std::string& name, const std::vector<std::string>& sets) {
   for (const std::string& set : sets) {
     if (Status applied = apply_override(set, root); !applied) return tl::unexpected(applied.error());
@@ -49,6 +63,7 @@ Result<LoadedJob> load_tree(Node root, const std::string& name, const std::vecto
   if (!findings.mistakes.empty()) return bad_input(report(std::move(findings.mistakes), name));
   loaded.cluster_only = std::move(findings.cluster_only);
   for (const Remark& note : findings.notes) loaded.notes.push_back(line_of(note, name));
+  make_name(root, name, loaded);
   return loaded;
 }
 

@@ -132,6 +132,52 @@ TEST(LoadJob, TakesWhatKubectlGetPrints) {
                           "job.yaml:31: status: written by the API server; ignored"));
 }
 
+// ObjectMeta of k8s.io/apimachinery, all of it.
+TEST(LoadJob, TakesEveryStandardFieldOfMetadata) {
+  const LoadedJob loaded = load(R"(apiVersion: training.caravan.dev/v1alpha1
+kind: LlamaTrainingJob
+metadata:
+  name: demo
+  generateName: demo-
+  namespace: 7-team
+  labels: {a: b}
+  annotations: {a: b}
+  selfLink: /apis
+  uid: u
+  resourceVersion: "1"
+  generation: 1
+  creationTimestamp: null
+  deletionTimestamp: null
+  deletionGracePeriodSeconds: 30
+  ownerReferences: [{apiVersion: v1, kind: Pod, name: p, uid: u}]
+  finalizers: [example.com/f]
+  managedFields: []
+spec:
+  model: {preset: llama-tiny}
+  data: {path: tokens.bin}
+  training: {steps: 100, sequenceLength: 128, globalBatchSequences: 8}
+  resources: {devices: 4}
+)");
+  EXPECT_EQ(loaded.job.metadata().name(), "demo");
+  EXPECT_EQ(loaded.notes.size(), 10U) << "each that the API server writes";
+}
+
+TEST(LoadJob, MakesANameFromItsBeginning) {
+  const auto begins_with = [](const std::string& start) {
+    std::string job = kJob;
+    return job.replace(job.find("name: demo"), 10, "generateName: " + start);
+  };
+  const LoadedJob loaded = load(begins_with("demo-"));
+  EXPECT_EQ(loaded.job.metadata().name(), "demo");
+  EXPECT_THAT(loaded.notes,
+              ElementsAre("job.yaml:3: metadata.generateName: the job is named demo; the API server would "
+                          "add five characters"));
+  EXPECT_EQ(mistakes_of(begins_with("Demo-")),
+            "job.yaml:3: metadata.generateName: generateName must be the beginning of a name: lower case "
+            "letters, digits and '-', a letter first; generateName is \"Demo-\"");
+  EXPECT_THAT(mistakes_of(begins_with(std::string(47, 'a'))), HasSubstr("at most 46"));
+}
+
 TEST(LoadJob, ItsOwnJsonLoadsToTheSameJob) {
   for (const char* name : {"everything.yaml", "job.json"}) {
     const std::string json = to_json(load(corpus_file(name)).job, JsonLayout::kIndented);

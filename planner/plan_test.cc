@@ -44,6 +44,18 @@ TEST(PlanJob, GivesTheLargeModelsALegalLayoutWithoutCheckpointing) {
   }
 }
 
+TEST(PlanJob, RefusesMoreNodesThanAJobMayHave) {
+  const auto error_on = [](int devices, int devices_per_node) {
+    const auto report =
+        plan_job(gpu_job("llama3-8b", devices), {.devices_per_node = devices_per_node}, default_profile());
+    return report ? "" : report.error().message;
+  };
+  EXPECT_EQ(error_on(16384, 4), "");
+  EXPECT_EQ(error_on(65540, 4),
+            "spec.resources.devices: devices must be at most 16384 x devicesPerNode: a job may have at most "
+            "16384 nodes; devices is 65540, devicesPerNode is 4");
+}
+
 TEST(PlanJob, SaysWhenNothingFitsAndStillListsTheCandidates) {
   const PlanAnswer answer = answer_job(gpu_job("llama3-70b", 8), {}, default_profile());
   ASSERT_TRUE(answer.error);

@@ -25,6 +25,12 @@ Result<DevicePool> read_devices(const v1alpha1::Resources& resources, const Devi
                                                     : facts.devices_per_node.value_or(usual);
   if (!pool.gpu) pool.threads = facts.threads_per_rank;
   pool.per_node = std::min(pool.node_size, pool.count);
+  if (pool.count > pool.maximum()) {
+    return bad_input(
+        fmt::format("spec.resources.devices: devices must be at most {0} x devicesPerNode: a job may have at "
+                    "most {0} nodes; devices is {1}, devicesPerNode is {2}",
+                    kMaximumNodes, pool.count, pool.node_size));
+  }
 
   if (!resources.device().memory().empty()) {
     const auto bytes = parse_quantity(resources.device().memory());

@@ -15,6 +15,9 @@
 
 namespace caravan::planner {
 
+// The schema's bound; each is a pod.
+constexpr int kMaximumNodes = 16384;
+
 struct TrainingNumbers {
   int64_t sequence_length = 0;
   int64_t global_batch_sequences = 0;
@@ -33,6 +36,8 @@ struct DevicePool {
   int threads = 1;                      // of one rank; kernels on a CPU have a buffer for each
   std::string product;
   std::optional<DeviceProduct> known;  // absent: no speed, no MFU
+
+  int maximum() const { return kMaximumNodes * node_size; }
 };
 
 enum class CheckpointingPolicy { WhenNeeded, Always, Never };

@@ -36,7 +36,7 @@ std::vector<int64_t> replica_counts(const PlanRequest& request) {
   const int64_t sequences =
       request.training.global_batch_sequences / request.fixed.micro_batch_size.value_or(1);
   std::vector<int64_t> counts;
-  for (int64_t count = 1; count <= std::min<int64_t>(sequences, kMaximumDevices); ++count) {
+  for (int64_t count = 1; count <= std::min<int64_t>(sequences, request.devices.maximum()); ++count) {
     if (sequences % count == 0) counts.push_back(count);
   }
   return counts;
@@ -84,7 +84,7 @@ class DeviceCountSearch {
     }
   }
 
-  int64_t limit() const { return best_.value_or(kMaximumDevices + 1); }
+  int64_t limit() const { return best_.value_or(request_.devices.maximum() + 1); }
 
   const PlanRequest request_;
   const EngineProfile& profile_;

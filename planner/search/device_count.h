@@ -11,13 +11,10 @@
 
 namespace caravan::planner {
 
-// The most that a job may ask for.
-constexpr int kMaximumDevices = 1 << 20;
-
 // Any layout that the request leaves open, checkpointing policy included.
 bool anything_fits(const PlanRequest& request, const EngineProfile& profile);
 
-// Fewer than one node has, or whole nodes. Nothing when no number up to the maximum fits.
+// Fewer than one node has, or whole nodes. Nothing when no number up to the devices' maximum fits.
 std::optional<int> smallest_device_count(const PlanRequest& request, const EngineProfile& profile);
 
 }  // namespace caravan::planner

@@ -91,7 +91,7 @@ std::string describe_shortage(const PlanRequest& request, const EngineProfile& p
   if (const auto count = smallest_device_count(request, profile)) {
     text += fmt::format(" The smallest number of devices that fits is {}.", *count);
   } else {
-    text += fmt::format(" No number of devices up to {} fits.", kMaximumDevices);
+    text += fmt::format(" No number of devices up to {} fits.", request.devices.maximum());
   }
   if (const auto change = smallest_change(request, profile)) {
     text += fmt::format(" The smallest change that fits these devices is {}.", *change);

@@ -251,11 +251,11 @@ TEST(Shortage, NamesTheSmallestNumberOfDevicesThatFits) {
 }
 
 TEST(Shortage, SaysWhenNoNumberOfDevicesFits) {
-  PlanRequest request = request_of(gpu_job("llama3.1-405b", 1 << 20));
+  PlanRequest request = request_of(gpu_job("llama3.1-405b", 1 << 17));
   request.training.sequence_length = 1 << 24;
   const SearchResult result = search_layouts(request, default_profile(), {});
   EXPECT_THAT(describe_shortage(request, default_profile(), result),
-              HasSubstr("No number of devices up to 1048576 fits."));
+              HasSubstr("No number of devices up to 131072 fits."));
 }
 
 std::string reason_of_pick(const PlanRequest& request) {
