@@ -12,10 +12,14 @@ namespace caravan::testing {
 
 class ManualClock final : public Clock {
  public:
-  TimePoint now() const override { return TimePoint(Duration(since_start_.load())); }
+  // Farther than any machine has been up: where this clock's deadlines meet another clock, they never come or
+  // have passed on every machine, and not only on one that was started a short while ago.
+  static constexpr TimePoint kStart{std::chrono::years(100)};
+
+  TimePoint now() const override { return kStart + Duration(since_start_.load()); }
   WallTime wall_now() const override {
     return WallTime(std::chrono::seconds(1'700'000'000)) +
-           std::chrono::duration_cast<WallTime::duration>(now() - TimePoint{});
+           std::chrono::duration_cast<WallTime::duration>(now() - kStart);
   }
 
   bool wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable_any& changed, TimePoint until,
@@ -56,8 +60,7 @@ class ManualClock final : public Clock {
     return waits_.count(time);
   }
 
-  std::atomic<Duration::rep> since_start_{
-      std::chrono::duration_cast<Duration>(std::chrono::hours(1)).count()};
+  std::atomic<Duration::rep> since_start_{0};
   mutable std::mutex mutex_;
   std::multiset<TimePoint> waits_;
 };

@@ -72,12 +72,11 @@ TEST_F(ConfigCredentialsTest, ARotatedAuthorityIsReadAgain) {
 TEST_F(ConfigCredentialsTest, APluginRunsAgainWhenItsTokenExpires) {
   write("count", "");
   const std::string program = fs::absolute(path("login")).string();
-  // ManualClock starts an hour after its own epoch; the token of each run lives until the first minute of
-  // that.
+  // The token of each run lives for the first minute of ManualClock.
   write(
       "login",
       "#!/bin/sh\nprintf x >> " + path("count") +
-          R"(; printf '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"%s","expirationTimestamp":"2023-11-14T23:14:20Z"}}' )" +
+          R"(; printf '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"%s","expirationTimestamp":"2023-11-14T22:14:20Z"}}' )" +
           "$(cat " + path("count") + ")\n");
   fs::permissions(program, fs::perms::owner_all);
   ConfigCredentials credentials({.exec = ExecPlugin{.command = program}}, clock_);

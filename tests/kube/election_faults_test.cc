@@ -144,7 +144,8 @@ TEST_F(ElectionFaults, ALostLeaseIsNotReleasedForItsNewHolder) {
   EXPECT_EQ(keeper_.holder(), "b");
 }
 
-// With real clocks and a real process, since what is tested is that a stopped process notices the time.
+// With the system's clock and a real process, since what is tested is that a stopped process notices the
+// time.
 class PausedLeader : public ElectionFaults {
  protected:
   PausedLeader() {
@@ -188,7 +189,10 @@ TEST_F(PausedLeader, WakesUpAfterItsLeaseAndEndsWithoutAWrite) {
   await([&] { return paused->is_stopped(); });
 
   SystemClock clock;
-  Client client(*transport_, *credentials_, clock, system_random(), {}, recorder_);
+  ConfigCredentials credentials({.authority = {.file = authority_.string()}}, clock);
+  PooledTransport transport({.server = {.host = "127.0.0.1", .port = std::to_string(server_->port())}},
+                            credentials, clock);
+  Client client(transport, credentials, clock, system_random(), {}, recorder_);
   Elector successor(client, clock, system_random(), recorder_, leader_config("successor"));
   std::stop_source stop;
   auto outcome = std::async(std::launch::async, [&] { return successor.run(stop.get_token(), [] {}); });
