@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 
+#include <regex>
+#include <set>
+
 #include "caravan/v1alpha1/job.pb.h"
+#include "caravan/v1alpha1/options.pb.h"
 #include "common/schema/defaults.h"
 
 namespace caravan::schema {
@@ -99,6 +103,50 @@ TEST(CelRules, EveryRuleOfTheJobCanBeEvaluated) {
       EXPECT_THAT(remark.text, Not(HasSubstr("cannot be evaluated"))) << remark.path;
     }
   }
+}
+
+std::vector<Remark> broken_by_variables(const std::vector<std::pair<std::string, std::string>>& variables) {
+  v1alpha1::Worker worker;
+  for (const auto& [name, value] : variables) {
+    worker.add_env()->set_name(name);
+    worker.mutable_env()->rbegin()->set_value(value);
+  }
+  return broken_cel_rules(Node{}, worker, Doubts{});
+}
+
+TEST(CelRules, NamesOfTheLoaderTheCollectivesAndOfOursAreRefused) {
+  for (const char* name : {"LD_PRELOAD", "LD_", "DYLD_INSERT_LIBRARIES", "GCONV_PATH", "GLIBC_TUNABLES",
+                           "OPENSSL_CONF", "CARAVAN_NODE_INDEX", "NCCL_NET_PLUGIN", "NCCL_DEBUG_FILE",
+                           "TORCH_NCCL_BLOCKING_WAIT", "GLOO_DEVICE"}) {
+    EXPECT_EQ(broken_by_variables({{name, "x"}}).size(), 1U) << name;
+  }
+  for (const char* name : {"PATH", "LDFLAGS", "MY_LD_PRELOAD", "OMP_NUM_THREADS", "HTTP_PROXY"}) {
+    EXPECT_THAT(broken_by_variables({{name, "x"}}), IsEmpty()) << name;
+  }
+}
+
+std::set<std::string> found(const std::string& text, const char* pattern) {
+  const std::regex wanted(pattern);
+  std::set<std::string> names;
+  for (std::sregex_iterator at(text.begin(), text.end(), wanted), end; at != end; ++at)
+    names.insert(at->str(1));
+  return names;
+}
+
+TEST(CelRules, TheSentenceNamesTheVariablesOfTheCollectivesThatTheRuleAllows) {
+  const auto& options = v1alpha1::EnvironmentVariable::descriptor()->options();
+  const auto& rule = options.GetExtension(v1alpha1::cel, options.ExtensionSize(v1alpha1::cel) - 1);
+  const auto allowed = found(rule.rule(), "'([A-Z0-9_]+)'");
+  EXPECT_GT(allowed.size(), 20U);
+  EXPECT_EQ(allowed, found(rule.message(), "([A-Z]+_[A-Z0-9_]*[A-Z])"));
+}
+
+TEST(CelRules, VariablesAreCountedInBytesOfNamesAndValues) {
+  const std::string two_bytes = "\xC3\xA9";
+  std::string value;
+  for (int i = 0; i < 4095; ++i) value += two_bytes;
+  EXPECT_THAT(broken_by_variables({{"A", value}, {"B", value + "ab"}}), IsEmpty());
+  EXPECT_EQ(broken_by_variables({{"A", value}, {"B", value + "abc"}}).size(), 1U);
 }
 
 }  // namespace

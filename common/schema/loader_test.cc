@@ -64,7 +64,7 @@ TEST(Loader, ReadsMapsAndListsOfMessages) {
                    worker);
   EXPECT_THAT(findings.mistakes, IsEmpty());
   EXPECT_EQ(to_json(worker),
-            R"({"env":[{"name":"A"}],"nodeSelector":{"a":"","b":"x"},"sharedMemory":"8Gi"})");
+            R"({"env":[{"name":"A"}],"nodeSelector":{"a":"","b":"x"},"sharedMemory":"8Gi","scratch":"2Gi"})");
 }
 
 TEST(Loader, HoldsEachValueOfAMapToTheBoundsOfTheMap) {

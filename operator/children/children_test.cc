@@ -41,12 +41,16 @@ TEST(Children, AreAsTheGoldenFilesShow) {
   expect_golden("plan.json", plan_intent(plain, "{}", settings()));
   expect_golden("pod_0.json",
                 pod_intent(plain, plan_of(plain), {.node = 0, .attempt = 3, .restarts = 2}, settings()));
-  const Job rich = job(R"(, "worker": {"image": "registry.example/own:2", "imagePullPolicy": "Always",
-      "env": [{"name": "MY_FLAG", "value": "1"}, {"name": "CARAVAN_JOB_UID", "value": "forged"}],
+  Job rich = job(R"(, "worker": {"image": "registry.example/own:2", "imagePullPolicy": "Always",
+      "env": [{"name": "MY_FLAG", "value": "1"}],
       "resources": {"cpu": "4", "memory": "16Gi"}, "nodeSelector": {"pool": "train"},
       "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
       "priorityClassName": "high", "serviceAccountName": "mine", "sharedMemory": "2Gi"},
       "scheduling": {"topology": {"mode": "Required", "key": "rack"}})");
+  v1alpha1::EnvironmentVariable& forged =
+      *rich.spec.mutable_worker()->add_env();  // from before it was refused
+  forged.set_name("CARAVAN_JOB_UID");
+  forged.set_value("forged");
   expect_golden(
       "pod_1_rich.json",
       pod_intent(rich, plan_of(rich), {.node = 1, .product_label = "NVIDIA-H100-80GB-HBM3"}, settings()));

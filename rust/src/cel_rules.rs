@@ -2,8 +2,9 @@
 
 use std::ffi::c_char;
 
+use cel::extractors::This;
 use cel::objects::{Key, Map};
-use cel::{Context, Program, Value};
+use cel::{Context, ExecutionError, Program, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -32,12 +33,22 @@ fn to_cel(json: serde_json::Value) -> Value {
     }
 }
 
+// As in the API server's list library; here of ints alone.
+fn sum(This(list): This<Arc<Vec<Value>>>) -> Result<Value, ExecutionError> {
+    let total = list.iter().try_fold(0i64, |total, item| match item {
+        Value::Int(number) => total.checked_add(*number),
+        _ => None,
+    });
+    total.map(Value::Int).ok_or_else(|| ExecutionError::function_error("sum", "not a list of ints, or too large"))
+}
+
 fn check(rule: &[u8], json: &[u8]) -> Result<bool, String> {
     let rule = std::str::from_utf8(rule).map_err(|error| error.to_string())?;
     let json: serde_json::Value = serde_json::from_slice(json).map_err(|error| error.to_string())?;
     let program = Program::compile(rule).map_err(|error| error.to_string())?;
     let mut context = Context::default();
     context.add_variable_from_value("self", to_cel(json));
+    context.add_function("sum", sum).map_err(|error| format!("{error:?}"))?;
     match program.execute(&context) {
         Ok(Value::Bool(holds)) => Ok(holds),
         Ok(other) => Err(format!("the rule gives {:?} instead of a boolean", other.type_of())),
