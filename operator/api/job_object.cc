@@ -6,7 +6,10 @@
 #include <boost/json/serialize.hpp>
 
 #include "common/json.h"
+#include "common/schema/defaults.h"
 #include "common/schema/loader.h"
+#include "common/schema/values.h"
+#include "common/schema/words.h"
 #include "kube/api/timestamp.h"
 #include "operator/api/names.h"
 #include "operator/api/read_message.h"
@@ -14,6 +17,8 @@
 namespace caravan::controller {
 namespace {
 
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
 using schema::Node;
 using schema::NodeKind;
 
@@ -40,6 +45,45 @@ Node to_node(const kube::Json& value, std::string key) {
       node.text = boost::json::serialize(value);
   }
   return node;
+}
+
+// Metadata belongs to the API server, but for what names follow from.
+Node judged_part(const kube::Json& object) {
+  kube::JsonObject part;
+  for (const char* field : {"apiVersion", "kind", "spec"}) {
+    if (const kube::Json* value = kube::find(object, {field})) part[field] = *value;
+  }
+  part["metadata"] = kube::JsonObject{{"name", kube::key_of(object).name}};
+  return to_node(part, "");
+}
+
+void drop_unknown(Node& node, const Descriptor& type, const std::string& path,
+                  std::vector<std::string>& dropped) {
+  std::erase_if(node.children, [&](const Node& entry) {
+    const bool is_unknown = schema::find_field(type, entry.key) == nullptr;
+    if (is_unknown) dropped.push_back(schema::child_path(path, entry.key));
+    return is_unknown;
+  });
+  for (Node& entry : node.children) {
+    const FieldDescriptor& field = *schema::find_field(type, entry.key);
+    if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field.is_map()) continue;
+    const std::string inner = schema::child_path(path, entry.key);
+    if (entry.kind == NodeKind::kMap) drop_unknown(entry, *field.message_type(), inner, dropped);
+    if (entry.kind != NodeKind::kList) continue;
+    for (std::size_t i = 0; i < entry.children.size(); ++i)
+      drop_unknown(entry.children[i], *field.message_type(), fmt::format("{}[{}]", inner, i), dropped);
+  }
+}
+
+// Whatever our rules say of its values.
+v1alpha1::JobSpec spec_as_it_stands(const kube::Json& object, std::string& unreadable) {
+  v1alpha1::JobSpec spec;
+  const kube::Json* given = kube::find(object, {"spec"});
+  const Status read =
+      given == nullptr ? bad_input("it is missing") : read_message(*given, spec, UnknownFields::kDropped);
+  if (!read) unreadable = "its spec cannot be read: " + read.error().message;
+  schema::apply_defaults(spec);
+  return spec;
 }
 
 // Fields that this version does not know are dropped. The reason when it cannot be read: then nobody may act
@@ -74,12 +118,14 @@ Job read_job_but_spec(const kube::Json& object) {
 }
 
 void read_spec(const kube::Json& object, Job& job) {
+  Node tree = judged_part(object);
+  drop_unknown(tree, *v1alpha1::LlamaTrainingJob::descriptor(), "", job.unknown_fields);
   v1alpha1::LlamaTrainingJob message;
-  for (const schema::Remark& mistake : schema::load_message(to_node(object, ""), message).mistakes) {
+  for (const schema::Remark& mistake : schema::load_message(tree, message).mistakes) {
     job.mistakes.push_back(mistake.path.empty() ? mistake.text
                                                 : fmt::format("{}: {}", mistake.path, mistake.text));
   }
-  job.spec = message.spec();
+  job.spec = job.mistakes.empty() ? message.spec() : spec_as_it_stands(object, job.unreadable_spec);
 }
 
 Job read_job(const kube::Json& object) {

@@ -1,9 +1,10 @@
 // A LlamaTrainingJob as the API server holds it, read into the schema's messages, and its status written
 // back.
 //
-// The spec is read with the rules of the schema, defaults and CEL included, so that what an older CRD let
-// through is refused with the same sentence as everywhere else. Reading never fails as a whole: mistakes
-// stand in the job.
+// Reading never fails as a whole. The API server may serve a definition older or newer than this schema: what
+// its rules let through and ours do not is told in the sentences of the loader, and fields that we do not
+// know are named; the spec holds what stands there all the same. Of the metadata only the name is ours to
+// judge.
 #pragma once
 
 #include <chrono>
@@ -27,8 +28,10 @@ struct Job {
   kube::JsonObject reference = {};  // apiVersion, kind and metadata: what owner references and events need
   v1alpha1::JobSpec spec = {};
   v1alpha1::JobStatus status = {};
-  std::string unreadable_status = {};      // why; empty when it can be read
-  std::vector<std::string> mistakes = {};  // "spec.training.steps: must be ..."
+  std::string unreadable_status = {};            // why; empty when it can be read
+  std::string unreadable_spec = {};              // the same; then the spec holds a part of it
+  std::vector<std::string> mistakes = {};        // "spec.training.steps: must be ..."
+  std::vector<std::string> unknown_fields = {};  // "spec.training.rate"
 };
 
 Job read_job(const kube::Json& object);

@@ -1,21 +1,41 @@
 #include "operator/api/job_reader.h"
 
+#include <boost/json/value.hpp>
+#include <functional>
+
 namespace caravan::controller {
+namespace {
+
+std::size_t hash_of_spec(const kube::Json& object) {
+  const kube::Json* spec = kube::find(object, {"spec"});
+  return spec == nullptr ? 0 : std::hash<kube::Json>()(*spec);
+}
+
+void copy_spec(const Job& from, Job& to) {
+  to.spec = from.spec;
+  to.unreadable_spec = from.unreadable_spec;
+  to.mistakes = from.mistakes;
+  to.unknown_fields = from.unknown_fields;
+}
+
+}  // namespace
 
 Job JobReader::read(const kube::Json& object) {
   Job job = read_job_but_spec(object);
+  const std::size_t hash = hash_of_spec(object);
   {
     const std::scoped_lock lock(mutex_);
     const auto known = by_uid_.find(job.uid);
-    if (known != by_uid_.end() && known->second.generation == job.generation) {
-      job.spec = known->second.spec;
-      job.mistakes = known->second.mistakes;
+    if (known != by_uid_.end() && known->second.hash == hash) {
+      copy_spec(known->second.job, job);
       return job;
     }
   }
   read_spec(object, job);
   const std::scoped_lock lock(mutex_);
-  by_uid_[job.uid] = {.generation = job.generation, .spec = job.spec, .mistakes = job.mistakes};
+  Known& known = by_uid_[job.uid];
+  known.hash = hash;
+  copy_spec(job, known.job);
   return job;
 }
 

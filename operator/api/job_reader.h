@@ -1,4 +1,4 @@
-// Reads jobs, and each version of a spec once: checking it against the schema's rules costs milliseconds, a
+// Reads jobs, and each content of a spec once: checking it against the schema's rules costs milliseconds, a
 // reconcile that finds nothing to do should not. Safe for any thread.
 #pragma once
 
@@ -17,9 +17,8 @@ class JobReader {
 
  private:
   struct Known {
-    int generation = 0;
-    v1alpha1::JobSpec spec;
-    std::vector<std::string> mistakes;
+    std::size_t hash = 0;  // a new definition adds defaults without a new generation
+    Job job;               // what read_spec fills in
   };
 
   std::mutex mutex_;

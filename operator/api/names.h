@@ -39,6 +39,10 @@ inline constexpr char kGpuProduct[] = "nvidia.com/gpu.product";     // of nodes,
 inline constexpr char kGpuMemory[] = "nvidia.com/gpu.memory";       // of one GPU, in MiB
 }  // namespace labels
 
+namespace annotations {
+inline constexpr char kContent[] = "training.caravan.dev/content";  // fingerprint of what was written
+}  // namespace annotations
+
 inline constexpr char kManager[] = "caravan-operator";  // value of kManagedBy
 
 namespace conditions {

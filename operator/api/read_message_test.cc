@@ -28,7 +28,7 @@ std::string refusal(std::string_view status) {
 
 TEST(ReadMessage, APlanReadsBackAsItWasWritten) {
   const Job job = read_job(job_object(R"(, "worker": {"nodeSelector": {"b": "2", "a": "1"}})"));
-  const std::string written = to_json(judge_plan(job, {}, {}).plan.value());
+  const std::string written = to_json(judge_plan(job, {}).plan.value());
   EXPECT_EQ(to_json(read<v1alpha1::JobPlan>(written).value()), written);
   EXPECT_THAT(written, HasSubstr(R"("nodeSelector":{"a":"1","b":"2"})"));
 }

@@ -3,12 +3,14 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include <boost/json/serialize.hpp>
 #include <fstream>
 #include <sstream>
 
 #include "common/testing/checkout.h"
 #include "operator/children/certificates.h"
 #include "operator/children/job_objects.h"
+#include "operator/children/plan_object.h"
 #include "operator/children/worker_pod.h"
 #include "operator/controller/planning_policy.h"
 #include "operator/testing/jobs.h"
@@ -28,7 +30,7 @@ void expect_golden(const std::string& name, const kube::Json& object) {
 }
 
 v1alpha1::JobPlan plan_of(const Job& job) {
-  const PlanVerdict verdict = judge_plan(job, {}, {});
+  const PlanVerdict verdict = judge_plan(job, {});
   EXPECT_TRUE(verdict.plan) << verdict.message;
   return verdict.plan.value_or(v1alpha1::JobPlan());
 }
@@ -54,6 +56,42 @@ TEST(Children, AreAsTheGoldenFilesShow) {
   expect_golden(
       "pod_1_rich.json",
       pod_intent(rich, plan_of(rich), {.node = 1, .product_label = "NVIDIA-H100-80GB-HBM3"}, settings()));
+}
+
+TEST(Children, PodsGoToTheProductOfThePlanUnlessTheJobSelectsAnother) {
+  const auto selected = [](const Job& job) {
+    const PodRequest request{.product_label = "NVIDIA-H100-80GB-HBM3"};
+    return kube::text_at(pod_intent(job, plan_of(job), request, settings()),
+                         {"spec", "nodeSelector", labels::kGpuProduct});
+  };
+  EXPECT_EQ(selected(job()), "NVIDIA-H100-80GB-HBM3");
+  EXPECT_EQ(selected(job(R"(, "worker": {"nodeSelector": {"nvidia.com/gpu.product": "mine"}})")), "mine");
+}
+
+TEST(PlanObject, TheFingerprintIsOfTheContentThatIsOurs) {
+  const kube::Json intent = plan_intent(job(), "{}", settings());
+  const std::string written = fingerprint_of(intent);
+  EXPECT_EQ(kube::text_at(intent, {"metadata", "annotations", annotations::kContent}), written);
+  kube::Json changed = intent;
+  changed.as_object()["data"].as_object()["notes"] = "of a user";
+  changed.as_object()["metadata"].as_object()["resourceVersion"] = "7";
+  EXPECT_EQ(fingerprint_of(changed), written);
+  changed.as_object()["data"].as_object()[kPlanKey] = "{} ";
+  EXPECT_NE(fingerprint_of(changed), written);
+  EXPECT_NE(fingerprint_of(plan_intent(job(), "other", settings())), written);
+}
+
+TEST(PlanObject, TrimmedItHasItsOwnerAndFingerprintsAndNoContent) {
+  kube::Json intent = plan_intent(job(), std::string(100'000, '1'), settings());
+  intent.as_object()["metadata"].as_object()["annotations"].as_object()["long"] = std::string(100'000, 'a');
+  const kube::Json trimmed = trim_plan_object(intent);
+  EXPECT_EQ(fingerprint_of(trimmed), fingerprint_of(intent));
+  EXPECT_EQ(trim_plan_object(trimmed), trimmed);
+  EXPECT_EQ(kube::controller_uid_of(trimmed), job().uid);
+  EXPECT_EQ(kube::key_of(trimmed), kube::key_of(intent));
+  EXPECT_EQ(kube::text_at(trimmed, {"metadata", "annotations", annotations::kContent}),
+            fingerprint_of(intent));
+  EXPECT_LT(boost::json::serialize(trimmed).size(), 1500U);
 }
 
 TEST(Children, ThreadsOfARankComeFromTheJobAlone) {

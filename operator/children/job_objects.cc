@@ -95,12 +95,4 @@ Json network_policy_intent(const Job& job, const Settings& settings) {
                            JsonArray{JsonObject{{"to", pods_of_the_job}}, JsonObject{{"ports", outside}}}}}}};
 }
 
-Json plan_intent(const Job& job, const std::string& plan, const Settings& settings) {
-  return JsonObject{
-      {"apiVersion", "v1"},
-      {"kind", "ConfigMap"},
-      {"metadata", child_metadata(job, plan_name(job))},
-      {"data", JsonObject{{kPlanKey, plan}, {kReportsAuthorityKey, settings.reports_authority}}}};
-}
-
 }  // namespace caravan::controller

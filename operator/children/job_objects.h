@@ -1,4 +1,5 @@
-// The objects of a job besides its pods, as JSON intents. Pure: golden files in testdata/ show them.
+// The objects of a job besides its pods and its plan, as JSON intents. Pure: golden files in testdata/ show
+// them.
 //
 // All carry the job's labels and are owned by it, so that deleting the job deletes them.
 #pragma once
@@ -27,6 +28,5 @@ kube::Json service_intent(const Job& job);
 kube::Json account_intent(const Job& job);
 // Pods of the job reach each other; others reach metrics only; out go reports and name lookups.
 kube::Json network_policy_intent(const Job& job, const Settings& settings);
-kube::Json plan_intent(const Job& job, const std::string& plan, const Settings& settings);
 
 }  // namespace caravan::controller

@@ -7,9 +7,9 @@
 #include "common/json.h"
 #include "operator/api/names.h"
 #include "operator/children/job_objects.h"
+#include "operator/children/plan_object.h"
 #include "operator/children/worker_pod.h"
 #include "operator/controller/conditions.h"
-#include "operator/controller/failure_policy.h"
 #include "operator/controller/pod_trouble.h"
 
 namespace caravan::controller {
@@ -39,15 +39,7 @@ class Children {
       create(kServiceAccounts, account_intent(job_));
     if (!snapshot_.has_network_policy) create(kNetworkPolicies, network_policy_intent(job_, settings_));
     if (!snapshot_.has_service) create(kServices, service_intent(job_));
-    const std::string plan = to_json(plan_);
-    if (!snapshot_.plan) {
-      create(kConfigMaps, plan_intent(job_, plan, settings_));
-    } else if (snapshot_.plan->plan != plan ||
-               snapshot_.plan->reports_authority != settings_.reports_authority) {
-      kube::Json intent = plan_intent(job_, plan, settings_);
-      intent.as_object()["metadata"].as_object()["uid"] = snapshot_.plan->uid;
-      verdict_.effects.emplace_back(ApplyChild{kConfigMaps, std::move(intent)});
-    }
+    add_plan();
   }
 
   void add_pods() {
@@ -58,6 +50,28 @@ class Children {
   void create(const kube::Resource& resource, kube::Json object) {
     verdict_.effects.emplace_back(CreateChild{resource, std::move(object)});
   }
+
+  void add_plan() {
+    kube::Json intent = plan_intent(job_, to_json(plan_), settings_);
+    if (!snapshot_.plan) {
+      verdict_.effects.emplace_back(
+          CreateChild{.resource = kConfigMaps, .object = std::move(intent), .restore = true});
+      return;
+    }
+    const PlanView& there = *snapshot_.plan;
+    if (there.fingerprint == fingerprint_of(intent)) return;
+    intent.as_object()["metadata"].as_object()["uid"] = there.uid;
+    verdict_.effects.emplace_back(ApplyChild{kConfigMaps, std::move(intent)});
+    if (there.fingerprint == there.written) return;  // it is the job or the operator that changed
+    verdict_.notes.push_back(
+        {.type = kube::EventType::kWarning,
+         .reason = reasons::kPlanRepaired,
+         .action = conditions::kPlanned,
+         .text = fmt::format("configmap {} did not hold what the operator had written; it is written anew "
+                             "from status.plan",
+                             plan_name(job_))});
+  }
+
   void remove(const PodView& pod) { verdict_.effects.emplace_back(DeletePod{pod.name, pod.uid}); }
   void look_again_at(TimePoint time) {
     const auto wait = std::max(std::chrono::ceil<milliseconds>(time - now_), milliseconds{1});
@@ -76,7 +90,7 @@ class Children {
     for (const PodView* pod : pods) {
       if (pod != living && !pod->alive() && !is_out_of_the_way(*pod)) may_create = false;
     }
-    if (may_create) create(kube::kPods, new_pod(node));
+    if (may_create) verdict_.effects.emplace_back(CreatePod{node});
   }
 
   // Deletes it where that is due.
@@ -103,14 +117,6 @@ class Children {
     if (!since || pod.created_at < *since) return now_;
     const TimePoint end = pod.finished_at.value_or(pod.created_at);
     return end + std::clamp<TimePoint::duration>(end - *since, kShortestWait, kLongestWait);
-  }
-
-  kube::Json new_pod(int node) const {
-    const PodRequest request{.node = node,
-                             .attempt = attempt(),
-                             .restarts = used_restarts(job_.spec.failure_policy(), job_.status, now_),
-                             .product_label = plan_.gpu_product()};
-    return pod_intent(job_, plan_, request, settings_);
   }
 
   int attempt() const { return job_.status.attempt(); }

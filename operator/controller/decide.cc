@@ -36,7 +36,8 @@ class Decider {
       status().set_observed_generation(job().generation);
       status().set_state(state_of(status()));
     }
-    decision_.notes = story_of(before, status());
+    std::vector<Note> story = story_of(before, status());
+    decision_.notes.insert(decision_.notes.begin(), story.begin(), story.end());
     decision_.status = status();
     return std::move(decision_);
   }
@@ -65,11 +66,12 @@ class Decider {
   }
 
   bool plan() {
-    PlanVerdict verdict = judge_plan(job(), snapshot_.nodes, snapshot_.plan);
+    PlanVerdict verdict = judge_plan(job(), snapshot_.nodes);
     conditions_.set(conditions::kPlanned, verdict.plan.has_value(), verdict.reason, verdict.message);
     if (verdict.plan) {
-      plan_ = std::move(*verdict.plan);
-      show_plan(plan_.plan(), status());
+      decision_.plan = std::move(*verdict.plan);
+      show_plan(decision_.plan.plan(), status());
+      status().mutable_plan()->set_document(verdict.document);
       return true;
     }
     if (verdict.final) fail(verdict.reason, verdict.message);
@@ -147,7 +149,8 @@ class Decider {
   }
 
   bool replace_losses() {
-    const LossVerdict verdict = judge_losses(job().spec, status(), snapshot_.pods, plan_.nodes(), now_);
+    const LossVerdict verdict =
+        judge_losses(job().spec, status(), snapshot_.pods, decision_.plan.nodes(), now_);
     if (verdict.look_again) decision_.look_again_in(*verdict.look_again);
     waits_for_result_ = verdict.action == LossVerdict::Action::kNone && verdict.look_again;
     return carry_out(verdict, status().attempt() + 1);
@@ -172,13 +175,15 @@ class Decider {
     if (!status().has_restarts()) status().set_restarts(0);
     if (status().start_time().empty()) status().set_start_time(to_text(now_));
     if (waits_for_result_) return;
-    ChildrenVerdict verdict = judge_children(snapshot_, plan_, settings_, now_);
+    decision_.used_restarts = used_restarts(job().spec.failure_policy(), status(), now_);
+    ChildrenVerdict verdict = judge_children(snapshot_, decision_.plan, settings_, now_);
     decision_.effects = std::move(verdict.effects);
+    decision_.notes = std::move(verdict.notes);
     if (verdict.look_again) decision_.look_again_in(*verdict.look_again);
   }
 
   void show_pods() {
-    const PodsVerdict pods = judge_pods(snapshot_, plan_.nodes(), now_);
+    const PodsVerdict pods = judge_pods(snapshot_, decision_.plan.nodes(), now_);
     if (pods.look_again) decision_.look_again_in(*pods.look_again);
     if (pods.all_bound) {
       conditions_.set(conditions::kScheduled, true, reasons::kAllPodsBound, pods.message);
@@ -249,7 +254,6 @@ class Decider {
   TimePoint now_;
   Conditions conditions_;
   Decision decision_;
-  v1alpha1::JobPlan plan_;
   bool waits_for_result_ = false;
 };
 

@@ -3,11 +3,10 @@
 
 #include <gmock/gmock.h>
 
-#include <boost/json/serialize.hpp>
+#include <algorithm>
 
-#include "common/json.h"
+#include "operator/children/plan_object.h"
 #include "operator/controller/conditions.h"
-#include "operator/controller/planning_policy.h"
 #include "operator/testing/jobs.h"
 
 namespace caravan::controller::testing {
@@ -20,6 +19,7 @@ using ::testing::IsEmpty;
 // "create pods/train-0-a1", "delete train-0-a1", ...
 std::vector<std::string> effects_of(const Decision& decision) {
   struct Name {
+    int attempt;
     std::string operator()(const CreateChild& e) const {
       return fmt::format("create {}/{}", e.resource.plural, kube::key_of(e.object).name);
     }
@@ -27,11 +27,15 @@ std::vector<std::string> effects_of(const Decision& decision) {
       return fmt::format("apply {}/{}", e.resource.plural, kube::key_of(e.object).name);
     }
     std::string operator()(const CreateCertificates&) const { return "create certificates"; }
+    std::string operator()(const CreatePod& e) const {
+      return fmt::format("create pods/train-{}-a{}", e.node, attempt);
+    }
     std::string operator()(const DeletePod& e) const { return "delete " + e.name; }
     std::string operator()(const DeleteJob&) const { return "delete the job"; }
   };
   std::vector<std::string> names;
-  for (const Effect& effect : decision.effects) names.push_back(std::visit(Name{}, effect));
+  for (const Effect& effect : decision.effects)
+    names.push_back(std::visit(Name{decision.status.attempt()}, effect));
   return names;
 }
 
@@ -39,12 +43,22 @@ Snapshot new_job(const std::string& spec_more = "") {
   return {.job = job(spec_more)};
 }
 
+// What the decision writes into the plan's ConfigMap.
+const kube::Json* written_plan(const Decision& decision) {
+  for (const Effect& effect : decision.effects) {
+    if (const auto* made = std::get_if<CreateChild>(&effect); made && made->resource == kConfigMaps)
+      return &made->object;
+    if (const auto* made = std::get_if<ApplyChild>(&effect)) return &made->object;
+  }
+  return nullptr;
+}
+
 // With everything made, both pods running, in its first attempt.
 Snapshot running_job(const std::string& spec_more = "") {
   Snapshot snapshot = new_job(spec_more);
   Decision first = decide(snapshot, settings(), kStart);
-  const auto plan = judge_plan(snapshot.job, {}, {}).plan;
-  snapshot.plan = {.uid = "plan", .plan = to_json(*plan), .reports_authority = "authority"};
+  if (const kube::Json* plan = written_plan(first))
+    snapshot.plan = {.uid = "plan", .fingerprint = fingerprint_of(*plan), .written = fingerprint_of(*plan)};
   snapshot.has_service = snapshot.has_account = snapshot.has_network_policy = true;
   snapshot.pods = {running_pod(0), running_pod(1)};
   snapshot.progress = JobProgress{.attempt = 1};
@@ -147,8 +161,7 @@ TEST(Decide, ARestartWindowThatIsOverIsOverForANewPodToo) {
   snapshot.pods[0].gone_by = kStart;
   const Decision late = decide_at(snapshot, kStart + 100s);
   ASSERT_THAT(effects_of(late), ElementsAre("create pods/train-0-a2"));
-  const auto& created = std::get<CreateChild>(late.effects.at(0));
-  EXPECT_THAT(boost::json::serialize(created.object), ::testing::HasSubstr("--restarts=1"));
+  EXPECT_EQ(late.used_restarts, 1) << "that of the pod's own loss";
 }
 
 TEST(Decide, AJobThatCannotBePlannedNowCanStillBeSuspendedAndStillEnds) {
@@ -362,9 +375,53 @@ TEST(Decide, AContainerThatIsNotCreatedInTimeIsToldOf) {
 }
 
 TEST(Decide, ANewAuthorityOfTheReportServiceReachesThePlan) {
+  const Snapshot snapshot = running_job();
+  Settings of_a_new_leader = settings();
+  of_a_new_leader.reports_authority = "another authority";
+  const Decision decision = decide(snapshot, of_a_new_leader, kStart);
+  EXPECT_THAT(effects_of(decision), ElementsAre("apply configmaps/train-plan"));
+  EXPECT_THAT(decision.notes, IsEmpty());
+}
+
+TEST(Decide, APlanThatSomebodyChangedIsWrittenAgainAndToldOf) {
   Snapshot snapshot = running_job();
-  snapshot.plan->reports_authority = "of the operator before";
-  EXPECT_THAT(effects_of(decide_at(snapshot)), ElementsAre("apply configmaps/train-plan"));
+  snapshot.plan->fingerprint = "of something else";
+  const Decision decision = decide_at(snapshot);
+  EXPECT_THAT(effects_of(decision), ElementsAre("apply configmaps/train-plan"));
+  EXPECT_EQ(kube::text_at(*written_plan(decision), {"metadata", "uid"}), "plan");
+  ASSERT_EQ(decision.notes.size(), 1U);
+  EXPECT_EQ(decision.notes[0].reason, reasons::kPlanRepaired);
+  EXPECT_EQ(decision.notes[0].type, kube::EventType::kWarning);
+}
+
+TEST(Decide, APlanThatIsGoneIsMadeAgainFromTheStatusAsItWas) {
+  Snapshot snapshot = running_job();
+  const std::string before = snapshot.plan->fingerprint;
+  snapshot.plan.reset();
+  snapshot.nodes = {{.name = "new", .allocatable = {{"memory", 1}}}};  // on which nothing would fit
+  const Decision decision = decide_at(snapshot);
+  EXPECT_THAT(effects_of(decision), ElementsAre("create certificates", "create configmaps/train-plan"));
+  EXPECT_EQ(fingerprint_of(*written_plan(decision)), before);
+}
+
+TEST(Decide, TheLargestJobIsDecidedInLittleMemory) {
+  kube::Json object = job_object();
+  kube::JsonObject& spec = object.as_object()["spec"].as_object();
+  constexpr int kNodes = 16384;
+  spec["resources"] = kube::JsonObject{{"devices", kNodes},
+                                       {"devicesPerNode", 1},
+                                       {"device", kube::JsonObject{{"kind", "CPU"}, {"memory", "4Gi"}}}};
+  spec["training"] = kube::JsonObject{{"steps", 1}, {"sequenceLength", 64}, {"globalBatchSequences", kNodes}};
+  const Decision decision = decide_at({.job = read_job(object)});
+  ASSERT_EQ(condition(decision, conditions::kPlanned).status(), "True")
+      << condition(decision, conditions::kPlanned).message();
+  const auto pods = std::count_if(decision.effects.begin(), decision.effects.end(), [](const Effect& effect) {
+    return std::holds_alternative<CreatePod>(effect);
+  });
+  EXPECT_EQ(pods, kNodes);
+  EXPECT_LE(decision.effects.size() - static_cast<std::size_t>(pods), 5U);
+  EXPECT_LE(sizeof(Effect) * kNodes, std::size_t{4} << 20U) << "an effect for a pod holds nothing else";
+  EXPECT_LE(decision.status.ByteSizeLong(), 4096U);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "caravan/v1alpha1/job.pb.h"
+#include "caravan/v1alpha1/plan.pb.h"
 #include "kube/api/json.h"
 #include "kube/api/resource_path.h"
 #include "kube/events/event_series.h"
@@ -19,6 +20,7 @@ namespace caravan::controller {
 struct CreateChild {
   kube::Resource resource;
   kube::Json object;
+  bool restore = false;  // one that is ours, but hidden from the caches, is brought back to the intent
 };
 // Brings a child that is ours back to the intent, which holds its UID.
 struct ApplyChild {
@@ -28,12 +30,16 @@ struct ApplyChild {
 // Makes an authority and one certificate, and a Secret with both. Their bytes differ each time, so they are
 // no part of the decision.
 struct CreateCertificates {};
+// The node alone: a gang may have thousands, and each is written out when it is sent.
+struct CreatePod {
+  int node = 0;
+};
 struct DeletePod {
   std::string name;
   std::string uid;
 };
 struct DeleteJob {};
-using Effect = std::variant<CreateChild, ApplyChild, CreateCertificates, DeletePod, DeleteJob>;
+using Effect = std::variant<CreateChild, ApplyChild, CreateCertificates, CreatePod, DeletePod, DeleteJob>;
 
 struct Note {
   kube::EventType type = kube::EventType::kNormal;
@@ -45,6 +51,8 @@ struct Note {
 struct Decision {
   v1alpha1::JobStatus status = {};
   std::vector<Effect> effects = {};
+  v1alpha1::JobPlan plan = {};  // of the pods that are made
+  int used_restarts = 0;        // as their agents are told
   std::vector<Note> notes = {};
   std::optional<std::chrono::milliseconds> look_again = {};  // when the answer may change by time alone
 

@@ -8,6 +8,7 @@
 
 #include "operator/api/names.h"
 #include "operator/children/certificates.h"
+#include "operator/children/worker_pod.h"
 
 namespace caravan::controller {
 namespace {
@@ -26,9 +27,7 @@ tl::unexpected<ExecuteError> failed(const kube::ApiError& error) {
 }
 
 bool is_about_pods(const Effect& effect) {
-  if (std::holds_alternative<DeletePod>(effect)) return true;
-  const auto* create = std::get_if<CreateChild>(&effect);
-  return create != nullptr && create->resource == kube::kPods;
+  return std::holds_alternative<CreatePod>(effect) || std::holds_alternative<DeletePod>(effect);
 }
 
 // All of them, `width` at a time, until one fails; the first error.
@@ -61,14 +60,14 @@ Executed Executor::run(const CallContext& context, const Job& job, const Decisio
   if (text_of(job.status) != text_of(decision.status)) {
     if (Executed written = write_status(context, job, decision.status); !written) return written;
   }
+  const Task task{context, job, decision};
   std::span<const Effect> rest(decision.effects);
   std::size_t width = 1;
   while (!rest.empty()) {
     const auto other = std::find_if_not(rest.begin(), rest.end(), is_about_pods);
     const auto pods = static_cast<std::size_t>(other - rest.begin());
     const std::size_t count = std::clamp<std::size_t>(pods, 1, width < kAtOnce ? width : rest.size());
-    auto done =
-        at_once(rest.first(count), width, [&](const Effect& e) { return carry_out(context, job, e); });
+    auto done = at_once(rest.first(count), width, [&](const Effect& e) { return carry_out(task, e); });
     if (!done) {
       done.error().status_written = true;
       return done;
@@ -87,61 +86,73 @@ Executed Executor::write_status(const CallContext& context, const Job& job,
   return {};
 }
 
-Executed Executor::carry_out(const CallContext& context, const Job& job, const Effect& effect) {
-  return std::visit([&](const auto& e) { return carry_out(context, job, e); }, effect);
+Executed Executor::carry_out(const Task& task, const Effect& effect) {
+  return std::visit([&](const auto& e) { return carry_out(task, e); }, effect);
 }
 
-Executed Executor::carry_out(const CallContext& context, const Job& job, const CreateChild& effect) {
-  const auto created = client_.create(context, path_of(job, effect.resource), effect.object);
+Executed Executor::carry_out(const Task& task, const CreateChild& effect) {
+  const auto created = client_.create(task.context, path_of(task.job, effect.resource), effect.object);
   if (created) {
-    remember(job, effect.resource, *created);
+    remember(task.job, effect.resource, *created);
     return {};
   }
-  if (created.error().is_already_exists()) return check_ownership(context, job, effect);
+  if (created.error().is_already_exists()) return check_ownership(task, effect);
   return failed(created.error());
 }
 
-Executed Executor::carry_out(const CallContext& context, const Job& job, const ApplyChild& effect) {
-  const auto applied = client_.apply(context, path_of(job, effect.resource), effect.object);
+Executed Executor::carry_out(const Task& task, const ApplyChild& effect) {
+  const auto applied = client_.apply(task.context, path_of(task.job, effect.resource), effect.object);
   if (!applied) return failed(applied.error());
-  remember(job, effect.resource, *applied);
+  remember(task.job, effect.resource, *applied);
   return {};
 }
 
 // Secrets are not watched. One that is there already has the job's UID in its name: it was made before a
 // crash.
-Executed Executor::carry_out(const CallContext& context, const Job& job, const CreateCertificates&) {
-  const auto secret = certificates_intent(job);
+Executed Executor::carry_out(const Task& task, const CreateCertificates&) {
+  const auto secret = certificates_intent(task.job);
   if (!secret) return tl::unexpected(ExecuteError{.message = secret.error().message});
-  const auto created = client_.create(context, path_of(job, kSecrets), *secret);
+  const auto created = client_.create(task.context, path_of(task.job, kSecrets), *secret);
   if (created || created.error().is_already_exists()) return {};
   return failed(created.error());
 }
 
-Executed Executor::carry_out(const CallContext& context, const Job& job, const DeletePod& effect) {
-  const auto removed = client_.remove(context, path_of(job, kube::kPods), effect.name, {.uid = effect.uid});
+Executed Executor::carry_out(const Task& task, const CreatePod& effect) {
+  const Decision& decision = task.decision;
+  const PodRequest request{.node = effect.node,
+                           .attempt = decision.status.attempt(),
+                           .restarts = decision.used_restarts,
+                           .product_label = decision.plan.gpu_product()};
+  return carry_out(task, CreateChild{kube::kPods, pod_intent(task.job, decision.plan, request, settings_)});
+}
+
+Executed Executor::carry_out(const Task& task, const DeletePod& effect) {
+  const auto removed =
+      client_.remove(task.context, path_of(task.job, kube::kPods), effect.name, {.uid = effect.uid});
   if (!removed && !removed.error().is_not_found() && !removed.error().is_conflict())
     return failed(removed.error());
-  if (removed) writes_.deleted(job.uid, effect.uid, clock_.now());
+  if (removed) writes_.deleted(task.job.uid, effect.uid, clock_.now());
   return {};
 }
 
-Executed Executor::carry_out(const CallContext& context, const Job& job, const DeleteJob&) {
-  const auto removed = client_.remove(context, path_of(job, kJobs), job.key.name, {.uid = job.uid});
+Executed Executor::carry_out(const Task& task, const DeleteJob&) {
+  const auto removed =
+      client_.remove(task.context, path_of(task.job, kJobs), task.job.key.name, {.uid = task.job.uid});
   if (!removed && !removed.error().is_not_found() && !removed.error().is_conflict())
     return failed(removed.error());
   return {};
 }
 
-Executed Executor::check_ownership(const CallContext& context, const Job& job, const CreateChild& effect) {
+Executed Executor::check_ownership(const Task& task, const CreateChild& effect) {
   const std::string name = kube::key_of(effect.object).name;
-  const auto existing = client_.get(context, path_of(job, effect.resource), name);
+  const auto existing = client_.get(task.context, path_of(task.job, effect.resource), name);
   if (!existing) return failed(existing.error());
-  if (kube::ownership_of(*existing, job.uid) == kube::Ownership::kOurs) {
-    remember(job, effect.resource, *existing);
+  if (kube::ownership_of(*existing, task.job.uid) == kube::Ownership::kOurs) {
+    if (effect.restore) return restore(task, effect, kube::uid_of(*existing));
+    remember(task.job, effect.resource, *existing);
     return {};
   }
-  const bool of_an_earlier_job = kube::controller_key_of(*existing, kKind) == job.key;
+  const bool of_an_earlier_job = kube::controller_key_of(*existing, kKind) == task.job.key;
   return tl::unexpected(ExecuteError{
       .message = fmt::format(
           "{}/{} {}", effect.resource.plural, name,
@@ -149,6 +160,12 @@ Executed Executor::check_ownership(const CallContext& context, const Job& job, c
                             : "is there already and does not belong to this job; it is left alone, delete "
                               "it or rename the job"),
       .refused = true});
+}
+
+Executed Executor::restore(const Task& task, const CreateChild& effect, const std::string& uid) {
+  ApplyChild intent{effect.resource, effect.object};
+  intent.object.as_object()["metadata"].as_object()["uid"] = uid;
+  return carry_out(task, intent);
 }
 
 void Executor::remember(const Job& job, const kube::Resource& resource, const kube::Json& written) {

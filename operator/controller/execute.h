@@ -1,7 +1,8 @@
 // Carries a decision out: the status first, then the effects in order, pods several at once.
 //
 // Stops at the first write that fails; the rest is decided again. Creations begin with one and double, so
-// that a quota that is used up costs one refused call. A name that is taken already is fine when the object
+// that a quota that is used up costs one refused call; a pod is written out when it is sent, so that no more
+// than are on their way take memory. A name that is taken already is fine when the object
 // is the job's, and an error when it is not. Every write is remembered until the caches have seen it.
 #pragma once
 
@@ -10,6 +11,7 @@
 #include "kube/client/client.h"
 #include "kube/watch/own_writes.h"
 #include "operator/controller/effects.h"
+#include "operator/controller/settings.h"
 #include "operator/controller/snapshot.h"
 
 namespace caravan::controller {
@@ -23,26 +25,34 @@ using Executed = tl::expected<void, ExecuteError>;
 
 class Executor {
  public:
-  Executor(kube::Client& client, kube::OwnWrites& writes, Clock& clock)
-      : client_(client), writes_(writes), clock_(clock) {}
+  Executor(kube::Client& client, kube::OwnWrites& writes, Clock& clock, Settings settings)
+      : client_(client), writes_(writes), clock_(clock), settings_(std::move(settings)) {}
 
   // `job`: as it was observed.
   Executed run(const CallContext& context, const Job& job, const Decision& decision);
 
  private:
   Executed write_status(const CallContext& context, const Job& job, const v1alpha1::JobStatus& status);
-  Executed carry_out(const CallContext& context, const Job& job, const Effect& effect);
-  Executed carry_out(const CallContext& context, const Job& job, const CreateChild& effect);
-  Executed carry_out(const CallContext& context, const Job& job, const ApplyChild& effect);
-  Executed carry_out(const CallContext& context, const Job& job, const CreateCertificates& effect);
-  Executed carry_out(const CallContext& context, const Job& job, const DeletePod& effect);
-  Executed carry_out(const CallContext& context, const Job& job, const DeleteJob& effect);
-  Executed check_ownership(const CallContext& context, const Job& job, const CreateChild& effect);
+  struct Task {
+    const CallContext& context;
+    const Job& job;
+    const Decision& decision;
+  };
+  Executed carry_out(const Task& task, const Effect& effect);
+  Executed carry_out(const Task& task, const CreateChild& effect);
+  Executed carry_out(const Task& task, const ApplyChild& effect);
+  Executed carry_out(const Task& task, const CreateCertificates& effect);
+  Executed carry_out(const Task& task, const CreatePod& effect);
+  Executed carry_out(const Task& task, const DeletePod& effect);
+  Executed carry_out(const Task& task, const DeleteJob& effect);
+  Executed check_ownership(const Task& task, const CreateChild& effect);
+  Executed restore(const Task& task, const CreateChild& effect, const std::string& uid);
   void remember(const Job& job, const kube::Resource& resource, const kube::Json& written);
 
   kube::Client& client_;
   kube::OwnWrites& writes_;
   Clock& clock_;
+  Settings settings_;
 };
 
 }  // namespace caravan::controller

@@ -4,6 +4,8 @@
 
 #include "operator/api/names.h"
 #include "operator/children/job_objects.h"
+#include "operator/children/plan_object.h"
+#include "operator/controller/plan_record.h"
 #include "operator/controller/pod_view.h"
 
 namespace caravan::controller {
@@ -29,13 +31,13 @@ std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const k
   });
   if (const kube::ObjectPtr plan = own_child(caches.config_maps, job, plan_name(job))) {
     snapshot.plan = {.uid = kube::uid_of(*plan),
-                     .plan = kube::text_at(*plan, {"data", kPlanKey}),
-                     .reports_authority = kube::text_at(*plan, {"data", kReportsAuthorityKey})};
+                     .fingerprint = fingerprint_of(*plan),
+                     .written = kube::text_at(*plan, {"metadata", "annotations", annotations::kContent})};
   }
   snapshot.has_service = own_child(caches.services, job, key.name) != nullptr;
   snapshot.has_account = own_child(caches.accounts, job, key.name) != nullptr;
   snapshot.has_network_policy = own_child(caches.network_policies, job, key.name) != nullptr;
-  if (snapshot.plan) return snapshot;  // nothing else reads nodes, of which there may be thousands
+  if (remembers_plan(job.status)) return snapshot;  // only planning reads nodes: there may be thousands
   for (const kube::ObjectPtr& node : caches.nodes.all()) snapshot.nodes.push_back(read_node(*node));
   return snapshot;
 }

@@ -8,10 +8,9 @@
 
 #include "common/quantity.h"
 #include "operator/api/names.h"
-#include "operator/api/read_message.h"
-#include "operator/children/job_objects.h"
 #include "operator/children/worker_pod.h"
 #include "operator/controller/device_survey.h"
+#include "operator/controller/plan_record.h"
 #include "planner/engine_profile.h"
 #include "planner/plan.h"
 
@@ -63,32 +62,8 @@ Surveyed survey(const Job& job, const std::vector<NodeView>& nodes) {
   return result;
 }
 
-// Claims become the folders that they are mounted at.
-void resolve_claims(v1alpha1::JobSpec& spec) {
-  v1alpha1::Data& data = *spec.mutable_data();
-  if (data.claim_name().empty()) return;
-  data.clear_claim_name();
-  data.set_path(fmt::format("{}/{}", kDataFolder, data.path()));
-  if (!data.validation_path().empty())
-    data.set_validation_path(fmt::format("{}/{}", kDataFolder, data.validation_path()));
-}
-
 PlanVerdict refuse(const std::string& reason, const std::string& message, bool final) {
   return {.reason = reason, .message = message, .final = final};
-}
-
-v1alpha1::JobPlan job_plan(const Job& job, const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan,
-                           const std::string& gpu_product) {
-  v1alpha1::JobPlan result;
-  result.set_job_name(job.key.name);
-  result.set_job_uid(job.uid);
-  *result.mutable_spec() = spec;
-  resolve_claims(*result.mutable_spec());
-  *result.mutable_plan() = plan;
-  const int per_node = std::max(1, std::min(plan.devices_per_node(), plan.devices()));
-  result.set_nodes((plan.devices() + per_node - 1) / per_node);
-  result.set_gpu_product(gpu_product);
-  return result;
 }
 
 // Empty when this version can do what the job wants of the cluster.
@@ -111,46 +86,99 @@ std::string remarks_on(const v1alpha1::JobSpec& spec) {
   return remarks;
 }
 
-PlanVerdict accept(v1alpha1::JobPlan plan) {
-  PlanVerdict verdict{.reason = plan.plan().source(),
-                      .message = plan.plan().reason() + remarks_on(plan.spec())};
-  verdict.plan = std::move(plan);
+// Of a job that has a plan: what this operator would have said to it, had it been asked first.
+std::string remarks_on_versions(const Job& job, const std::string& unknown_of_plan) {
+  std::string remarks;
+  if (!job.unknown_fields.empty())
+    remarks += fmt::format(" Not known to this operator, and left out of account: {}.",
+                           fmt::join(job.unknown_fields, ", "));
+  if (!unknown_of_plan.empty())
+    remarks += fmt::format(" Left out of account in status.plan.document: {}.", unknown_of_plan);
+  if (!job.mistakes.empty())
+    remarks += fmt::format(" This operator would refuse the job today ({}); it goes on as it was planned.",
+                           fmt::join(job.mistakes, "; "));
+  return remarks;
+}
+
+PlanVerdict accept(const Job& job, std::string document) {
+  auto remembered = read_document(job, document);
+  if (!remembered) {
+    return refuse(
+        reasons::kDamagedPlan,
+        fmt::format("status.plan.document holds no plan of this job ({}); what runs goes on, but no "
+                    "pod is made; remove that field from the status, and the job is planned again "
+                    "around the sizes in status.plan",
+                    remembered.error().message),
+        false);
+  }
+  const v1alpha1::Plan& plan = remembered->plan.plan();
+  PlanVerdict verdict{
+      .document = std::move(document),
+      .reason = plan.source(),
+      .message = plan.reason() + remarks_on(job.spec) + remarks_on_versions(job, remembered->unknown)};
+  verdict.plan = std::move(remembered->plan);
   return verdict;
 }
 
-// The plan that was made, with what users may change since.
-std::optional<v1alpha1::JobPlan> carried_over(const Job& job, const PlanView& made) {
-  const auto document = kube::parse_json(made.plan, kPlanKey);
-  v1alpha1::JobPlan plan;
-  if (!document || !read_message(*document, plan, UnknownFields::kRefused) || plan.job_uid() != job.uid)
-    return std::nullopt;
-  v1alpha1::JobSpec spec = job.spec;
-  spec.mutable_resources()->CopyFrom(plan.spec().resources());
-  return job_plan(job, spec, plan.plan(), plan.gpu_product());
+// What an operator before this one showed of its plan.
+void fix_layout(const v1alpha1::PlanStatus& shown, v1alpha1::Parallelism& parallelism) {
+  parallelism.set_tensor(shown.tensor());
+  parallelism.set_pipeline(shown.pipeline());
+  parallelism.set_data(shown.data());
+  parallelism.set_micro_batch_size(shown.micro_batch_size());
+  parallelism.set_schedule(shown.schedule());
+  parallelism.set_activation_checkpointing(shown.checkpointing());
+}
+
+// The API server took what this operator refuses: one of them is of another version, and a later operator may
+// know better.
+std::optional<PlanVerdict> refuse_spec(const Job& job) {
+  if (!job.unknown_fields.empty()) {
+    return refuse(reasons::kNewerSpec,
+                  fmt::format("{}: not known to this operator, which cannot tell whether that matters; the "
+                              "job waits for a newer one, or create it again without",
+                              fmt::join(job.unknown_fields, ", ")),
+                  false);
+  }
+  if (!job.mistakes.empty())
+    return refuse(reasons::kInvalidSpec, fmt::format("{}", fmt::join(job.mistakes, "; ")), false);
+  return std::nullopt;
+}
+
+PlanVerdict make_plan(const Job& job, const std::vector<NodeView>& nodes) {
+  const bool again = has_plan(job.status);
+  const v1alpha1::PlanStatus& shown = job.status.plan();
+  if (again) {
+    const LayoutSizes sizes{shown.tensor(), shown.pipeline(), shown.data(), shown.micro_batch_size()};
+    const std::string problem = problem_of(sizes, job.spec.resources());
+    if (!problem.empty()) return refuse(reasons::kDamagedPlan, "status.plan: " + problem, false);
+  }
+  Surveyed surveyed = survey(job, nodes);
+  if (!surveyed.problem.empty()) return refuse(reasons::kDoesNotFit, surveyed.problem, false);
+  if (again) fix_layout(shown, *surveyed.spec.mutable_parallelism());
+  auto answer = planner::plan_job(surveyed.spec, surveyed.facts, planner::default_engine_profile());
+  if (!answer) {
+    const bool does_not_fit = answer.error().code == ExitCode::kDoesNotFit;
+    return refuse(does_not_fit ? reasons::kDoesNotFit : reasons::kInvalidSpec, answer.error().message,
+                  !again && describes_its_devices(job.spec));
+  }
+  v1alpha1::Plan& plan = *answer->mutable_plan();
+  if (again) {
+    plan.set_source(shown.source());
+    plan.set_reason(shown.reason());
+  }
+  return accept(job, document_of(plan, surveyed.gpu_product));
 }
 
 }  // namespace
 
-PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes,
-                       const std::optional<PlanView>& made) {
-  if (!job.mistakes.empty())
-    return refuse(reasons::kInvalidSpec, fmt::format("{}", fmt::join(job.mistakes, "; ")), true);
+PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes) {
+  if (!has_plan(job.status)) {
+    if (auto refused = refuse_spec(job)) return *std::move(refused);
+  }
   if (const std::string missing = missing_feature(job.spec); !missing.empty())
     return refuse(reasons::kInvalidSpec, missing, false);
-  if (made) {
-    if (auto plan = carried_over(job, *made)) return accept(std::move(*plan));
-    return refuse(
-        reasons::kInvalidSpec,
-        fmt::format("configmap {} holds no plan of this job; delete it, and it is made anew", plan_name(job)),
-        false);
-  }
-  const Surveyed surveyed = survey(job, nodes);
-  if (!surveyed.problem.empty()) return refuse(reasons::kDoesNotFit, surveyed.problem, false);
-  const auto answer = planner::plan_job(surveyed.spec, surveyed.facts, planner::default_engine_profile());
-  if (answer) return accept(job_plan(job, surveyed.spec, answer->plan(), surveyed.gpu_product));
-  const bool final = describes_its_devices(job.spec);
-  const bool does_not_fit = answer.error().code == ExitCode::kDoesNotFit;
-  return refuse(does_not_fit ? reasons::kDoesNotFit : reasons::kInvalidSpec, answer.error().message, final);
+  return remembers_plan(job.status) ? accept(job, job.status.plan().document()) : make_plan(job, nodes);
 }
 
 void show_plan(const v1alpha1::Plan& plan, v1alpha1::JobStatus& status) {

@@ -1,9 +1,10 @@
 // Decides the plan of a job: the layout, the number of pods, and everything its agents are told.
 //
 // Devices that the job does not describe are read from the nodes. Pods are bound to the nodes whose label
-// says the product, whether the job named it or a node did. A plan that was made stands: the layout never
-// changes under a running job, only what users may change meanwhile (time-outs, the failure policy) is
-// carried over. Pure.
+// says the product, whether the job named it or a node did. A plan that was made stands, whatever this
+// version would plan or refuse today: it is read from the status (plan_record.h), and what this version does
+// not know of it, or would not allow, is told in the condition. Of a plan that an operator before this one
+// made, the status has the layout's sizes only; the rest is planned again around them. Pure.
 #pragma once
 
 #include <optional>
@@ -17,13 +18,13 @@ namespace caravan::controller {
 
 struct PlanVerdict {
   std::optional<v1alpha1::JobPlan> plan = {};
-  std::string reason = {};  // of the condition Planned
+  std::string document = {};  // what is to be remembered of it
+  std::string reason = {};    // of the condition Planned
   std::string message = {};
   bool final = false;  // without a plan: no change of the cluster can help
 };
 
-PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes,
-                       const std::optional<PlanView>& made);
+PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes);
 
 void show_plan(const v1alpha1::Plan& plan, v1alpha1::JobStatus& status);
 

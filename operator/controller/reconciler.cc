@@ -1,10 +1,13 @@
 #include "operator/controller/reconciler.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <set>
 
 #include "operator/api/names.h"
 #include "operator/controller/decide.h"
+#include "operator/controller/plan_record.h"
 
 namespace caravan::controller {
 namespace {
@@ -23,6 +26,15 @@ std::set<std::string> kept_pods(const kube::Store& pods, const std::string& job_
   return uids;
 }
 
+// Why nobody may act: what must be remembered stands in the status, and the pods of a job that is planned
+// follow from its spec. Nothing could be written into such a status without losing the rest of it.
+std::string obstacle_of(const Job& job) {
+  constexpr const char* kAdvice = "what runs goes on, and nothing is changed until it can be read";
+  const std::string& what =
+      job.unreadable_status.empty() && has_plan(job.status) ? job.unreadable_spec : job.unreadable_status;
+  return what.empty() ? "" : fmt::format("{}; {}", what, kAdvice);
+}
+
 }  // namespace
 
 Reconciler::Reconciler(Caches caches, kube::Client& client, Clock& clock, Settings settings, Outside outside)
@@ -30,7 +42,7 @@ Reconciler::Reconciler(Caches caches, kube::Client& client, Clock& clock, Settin
       clock_(clock),
       settings_(std::move(settings)),
       outside_(std::move(outside)),
-      executor_(client, writes_, clock) {}
+      executor_(client, writes_, clock, settings_) {}
 
 tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const CallContext& context,
                                                                        const kube::ObjectKey& key) {
@@ -48,8 +60,13 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
 
   std::optional<Snapshot> snapshot = observe(caches_, reader_, key);
   if (!snapshot || snapshot->job.uid != uid) return kube::Action::requeue(kCachesCatchUp);
-  if (!snapshot->job.unreadable_status.empty())
-    return tl::unexpected(kube::ReconcileError{.message = snapshot->job.unreadable_status, .terminal = true});
+  if (const std::string obstacle = obstacle_of(snapshot->job); !obstacle.empty()) {
+    outside_.record(snapshot->job, {.type = kube::EventType::kWarning,
+                                    .reason = reasons::kUnreadable,
+                                    .action = "Reconcile",
+                                    .text = obstacle});
+    return tl::unexpected(kube::ReconcileError{.message = obstacle, .terminal = true});
+  }
   snapshot->progress = outside_.progress(uid);
   snapshot->trouble = trouble_of(uid);
 

@@ -24,11 +24,12 @@ class ReconcilerTest : public ::testing::Test {
   kube::Client client_ = cluster_.client(transport_);
   caravan::testing::ManualClock clock_;
   int put_off_ = 0;
+  std::vector<std::string> told_;
   Reconciler reconciler_{
       cluster_.new_caches(), client_, clock_, settings(),
       Reconciler::Outside{.progress = [](const std::string&) { return std::nullopt; },
                           .forget = [](const std::string&) {},
-                          .record = [](const Job&, const Note&) {},
+                          .record = [this](const Job&, const Note& note) { told_.push_back(note.reason); },
                           .decided = [](const Snapshot&, const Decision&, Clock::Duration) {},
                           .put_off = [this] { ++put_off_; }}};
 };
@@ -55,6 +56,22 @@ TEST_F(ReconcilerTest, DeletesNoPodTwiceWhileTheCacheStillHasIt) {
   cluster_.settle();
   EXPECT_EQ(reconcile(), 0);
   EXPECT_EQ(put_off_, 1);
+}
+
+TEST_F(ReconcilerTest, TouchesNothingOfAJobThatItCannotReadAndSaysSo) {
+  reconcile();
+  cluster_.set_status({{"attempt", "many"}});
+  cluster_.settle();
+  told_.clear();
+  const int before = transport_.writes();
+  const auto outcome = reconciler_.reconcile({}, kube::key_of(cluster_.job()));
+  ASSERT_FALSE(outcome);
+  EXPECT_TRUE(outcome.error().terminal) << "the next change of the job comes first";
+  EXPECT_EQ(outcome.error().message,
+            "its status cannot be read: attempt: expected a whole number of 32 bits; what runs goes on, and "
+            "nothing is changed until it can be read");
+  EXPECT_EQ(transport_.writes(), before);
+  EXPECT_EQ(told_, std::vector<std::string>{reasons::kUnreadable});
 }
 
 }  // namespace

@@ -43,11 +43,11 @@ struct NodeView {
   bool usable = true;  // ready and open for new pods
 };
 
-// The ConfigMap with the plan.
+// The ConfigMap with the plan: not what it holds, but whether that is what was written.
 struct PlanView {
   std::string uid = {};
-  std::string plan = {};               // JobPlan, JSON
-  std::string reports_authority = {};  // PEM
+  std::string fingerprint = {};  // of its content
+  std::string written = {};      // the fingerprint that it was last written with
 };
 
 struct Snapshot {
@@ -57,7 +57,7 @@ struct Snapshot {
   bool has_service = false;
   bool has_account = false;
   bool has_network_policy = false;
-  std::vector<NodeView> nodes = {};  // by name; none when there is a plan
+  std::vector<NodeView> nodes = {};  // by name; none when the status remembers a plan
   std::optional<JobProgress> progress = {};
   std::string trouble = {};  // why the last change to the cluster was refused; empty after one that was not
 };

@@ -92,6 +92,8 @@ class ModelApi final : public kube::Transport {
     auto& object = found->second.as_object();
     const char* part = target.status ? "status" : "data";
     if (const kube::Json* given = kube::find(body, {part})) object[part] = *given;
+    if (const kube::Json* given = kube::find(body, {"metadata", "annotations"}))
+      object["metadata"].as_object()["annotations"] = *given;
     touch(found->second);
     return reply(200, found->second);
   }

@@ -61,6 +61,11 @@ class ModelCluster final : public CrashCluster {
     job.as_object()["metadata"].as_object()["generation"] = suspended ? 2 : 3;
     api_.put(kJobs.plural, job);
   }
+  void set_status(kube::JsonObject status) {
+    kube::Json job = this->job();
+    job.as_object()["status"] = std::move(status);
+    api_.put(kJobs.plural, job);
+  }
 
  private:
   SystemClock clock_;

@@ -4,11 +4,17 @@
 
 namespace caravan::reasons {
 
-// Planned; the last two also of Failed, when no change of the cluster can help.
+// Planned; DoesNotFit and InvalidSpec also of Failed, when no change of the cluster can help.
 inline constexpr char kHeuristicSelected[] = "HeuristicSelected";
 inline constexpr char kUserSpecified[] = "UserSpecified";
 inline constexpr char kDoesNotFit[] = "DoesNotFit";
 inline constexpr char kInvalidSpec[] = "InvalidSpec";  // also: a rank refused its input
+inline constexpr char kNewerSpec[] = "NewerSpec";      // fields that this operator does not know
+inline constexpr char kDamagedPlan[] = "DamagedPlan";  // status.plan.document is no plan of the job
+
+// Of events alone.
+inline constexpr char kPlanRepaired[] = "PlanRepaired";  // the plan's ConfigMap was changed by somebody else
+inline constexpr char kUnreadable[] = "Unreadable";      // status or spec have values of another type
 
 // Suspended.
 inline constexpr char kByUser[] = "ByUser";

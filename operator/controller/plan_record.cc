@@ -1,0 +1,116 @@
+#include "operator/controller/plan_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/json.h"
+#include "operator/api/names.h"
+#include "operator/api/read_message.h"
+#include "planner/request.h"
+
+namespace caravan::controller {
+namespace {
+
+// The schema's bounds.
+constexpr int kMostDevicesPerNode = 16;
+constexpr int kLargestMicroBatch = 65536;
+constexpr std::size_t kLongestName = 63;
+
+int nodes_of(const v1alpha1::Plan& plan) {
+  return (plan.devices() + plan.devices_per_node() - 1) / plan.devices_per_node();
+}
+
+// Empty when the plan is one of a job with these resources.
+std::string problem_of(const v1alpha1::Plan& plan, const v1alpha1::Resources& resources) {
+  const std::string problem = problem_of(
+      LayoutSizes{plan.tensor(), plan.pipeline(), plan.data(), plan.micro_batch_size()}, resources);
+  if (!problem.empty()) return problem;
+  if (plan.devices() != resources.devices()) return fmt::format("devices is {}", plan.devices());
+  const int per_node = plan.devices_per_node();
+  if (per_node < 1 || per_node > std::min(kMostDevicesPerNode, plan.devices()) ||
+      (resources.has_devices_per_node() && per_node > resources.devices_per_node()))
+    return fmt::format("devicesPerNode is {}", per_node);
+  if (nodes_of(plan) > planner::kMaximumNodes)
+    return fmt::format("it has {} nodes, and a job may have {}", nodes_of(plan), planner::kMaximumNodes);
+  if (plan.layers_per_stage_size() != plan.pipeline())
+    return fmt::format("layersPerStage has {} entries for {} stages", plan.layers_per_stage_size(),
+                       plan.pipeline());
+  if (std::max(plan.source().size(), plan.schedule().size()) > kLongestName)
+    return "source and schedule must be short names";
+  if (plan.peak_bytes() < 0 || plan.step_seconds() < 0 || plan.mfu() < 0 || plan.mfu() > 1)
+    return "peakBytes and stepSeconds must be at least 0, and mfu from 0 to 1";
+  return "";
+}
+
+// Claims become the folders that they are mounted at.
+void resolve_claims(v1alpha1::JobSpec& spec) {
+  v1alpha1::Data& data = *spec.mutable_data();
+  if (data.claim_name().empty()) return;
+  data.clear_claim_name();
+  data.set_path(fmt::format("{}/{}", kDataFolder, data.path()));
+  if (!data.validation_path().empty())
+    data.set_validation_path(fmt::format("{}/{}", kDataFolder, data.validation_path()));
+}
+
+v1alpha1::JobPlan job_plan(const Job& job, v1alpha1::PlanRecord record) {
+  v1alpha1::JobPlan result;
+  result.set_job_name(job.key.name);
+  result.set_job_uid(job.uid);
+  *result.mutable_spec() = job.spec;
+  resolve_claims(*result.mutable_spec());
+  v1alpha1::Device& device = *result.mutable_spec()->mutable_resources()->mutable_device();
+  if (device.product().empty() && device.memory().empty()) device.set_product(record.gpu_product());
+  result.set_nodes(nodes_of(record.plan()));
+  result.set_gpu_product(record.gpu_product());
+  *result.mutable_plan() = std::move(*record.mutable_plan());
+  return result;
+}
+
+}  // namespace
+
+bool has_plan(const v1alpha1::JobStatus& status) {
+  return remembers_plan(status) || status.plan().tensor() > 0;
+}
+
+bool remembers_plan(const v1alpha1::JobStatus& status) {
+  return !status.plan().document().empty();
+}
+
+std::string problem_of(const LayoutSizes& sizes, const v1alpha1::Resources& resources) {
+  if (std::min({sizes.tensor, sizes.pipeline, sizes.data, sizes.micro_batch_size}) < 1)
+    return "tensor, pipeline, data and microBatchSize must be at least 1";
+  const double devices = static_cast<double>(sizes.tensor) * sizes.pipeline * sizes.data;
+  if (devices != resources.devices())
+    return fmt::format("its layout is not one of the {} devices of the job", resources.devices());
+  if (sizes.micro_batch_size > kLargestMicroBatch)
+    return fmt::format("microBatchSize is {}", sizes.micro_batch_size);
+  return "";
+}
+
+std::string document_of(const v1alpha1::Plan& plan, const std::string& gpu_product) {
+  v1alpha1::PlanRecord record;
+  *record.mutable_plan() = plan;
+  record.mutable_plan()->clear_memory_per_stage();
+  record.set_gpu_product(gpu_product);
+  return to_json(record);
+}
+
+Result<RememberedPlan> read_document(const Job& job, const std::string& document) {
+  const auto parsed = kube::parse_json(document, "it");
+  if (!parsed) return tl::unexpected(parsed.error());
+  RememberedPlan remembered;
+  v1alpha1::PlanRecord record;
+  if (const Status strict = read_message(*parsed, record, UnknownFields::kRefused); !strict) {
+    record.Clear();
+    if (const Status read = read_message(*parsed, record, UnknownFields::kDropped); !read)
+      return tl::unexpected(read.error());
+    remembered.unknown = strict.error().message;
+  }
+  if (const std::string problem = problem_of(record.plan(), job.spec.resources()); !problem.empty())
+    return bad_input(problem);
+  remembered.plan = job_plan(job, std::move(record));
+  return remembered;
+}
+
+}  // namespace caravan::controller
