@@ -45,6 +45,7 @@ JsonObject field_variable(const std::string& name, const std::string& path) {
 JsonArray environment(const Job& job, const v1alpha1::JobPlan& plan, int node) {
   JsonArray all{
       field_variable("CARAVAN_POD_IP", "status.podIP"),
+      field_variable("CARAVAN_POD_UID", "metadata.uid"),
       variable("CARAVAN_JOB_NAME", job.key.name),
       variable("CARAVAN_JOB_NAMESPACE", job.key.name_space),
       variable("CARAVAN_JOB_UID", job.uid),

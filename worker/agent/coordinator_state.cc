@@ -20,6 +20,8 @@ using v1alpha1::CoordinatorMessage;
 constexpr double kHeartbeatsUntilLost = 3.5;
 // An agent that cannot end its ranks for so long is given up.
 constexpr seconds kStopTimeout{60};
+// What an attempt must last, and make a step, to be no part of a row of short ones.
+constexpr std::chrono::minutes kHealthyAttempt{10};
 // A clean stop waits for the step that runs, at least so long.
 constexpr seconds kCleanStopTimeout{30};
 // How far ahead the last step of a clean stop lies, so that no rank has passed it when it hears of it.
@@ -67,6 +69,8 @@ void CoordinatorState::handle(const FromAgent& input) {
       return on_rank_exit(*node, message.rank_exit());
     case AgentMessage::kAttemptStopped:
       return on_attempt_stopped(*node, message.attempt_stopped());
+    case AgentMessage::kAttemptRefused:
+      return on_attempt_refused(*node, message.attempt_refused());
     default:
       return;
   }
@@ -107,11 +111,8 @@ void CoordinatorState::join(ConnectionId connection, const v1alpha1::AgentHello&
         connection, fmt::format("there is no node {}: the job has {}", hello.node(), config_.shape.nodes)});
     return;
   }
-  Node& node = nodes_[static_cast<std::size_t>(hello.node())];
-  if (node.connection && *node.connection != connection) lose(hello.node(), "it joined anew");
-  node = {.connection = connection, .heard = now_, .stopped = true};
-  highest_attempt_ = std::max(highest_attempt_, hello.last_attempt());
-
+  if (phase_ != Phase::kEnded && is_superseded(hello)) return supersede(connection);
+  if (!hello.only_asks()) take_place(connection, hello);
   CoordinatorMessage message;
   if (phase_ == Phase::kEnded) {
     message.mutable_job_end()->set_exit_code(exit_code_);
@@ -119,7 +120,39 @@ void CoordinatorState::join(ConnectionId connection, const v1alpha1::AgentHello&
   } else {
     message.mutable_welcome()->set_heartbeat_milliseconds(static_cast<int>(config_.heartbeat.count()));
   }
-  send(hello.node(), message);
+  effects_.push_back(SendTo{connection, std::move(message)});
+}
+
+bool CoordinatorState::is_superseded(const v1alpha1::AgentHello& hello) const {
+  const Node& node = nodes_[static_cast<std::size_t>(hello.node())];
+  if (hello.incarnation() == node.incarnation) return false;
+  return hello.first_attempt() < node.made_for || superseded_.count(hello.incarnation()) > 0;
+}
+
+void CoordinatorState::supersede(ConnectionId connection) {
+  CoordinatorMessage message;
+  message.mutable_superseded();
+  effects_.push_back(SendTo{connection, std::move(message)});
+}
+
+void CoordinatorState::take_place(ConnectionId connection, const v1alpha1::AgentHello& hello) {
+  Node& node = nodes_[static_cast<std::size_t>(hello.node())];
+  const bool is_new = hello.incarnation() != node.incarnation;
+  if (is_new && !node.incarnation.empty()) superseded_.insert(node.incarnation);
+  if (node.connection && *node.connection != connection) {
+    if (is_new) {
+      supersede(*node.connection);
+      leave(hello.node(), "a newer one took its place");
+    } else {
+      lose(hello.node(), "it joined anew");
+    }
+  }
+  node = {.connection = connection,
+          .incarnation = hello.incarnation(),
+          .made_for = hello.first_attempt(),
+          .heard = now_,
+          .stopped = true};
+  highest_attempt_ = std::max(highest_attempt_, hello.last_attempt());
 }
 
 bool CoordinatorState::is_current(int attempt) {
@@ -160,7 +193,7 @@ void CoordinatorState::on_rank_update(int node, const v1alpha1::RankUpdate& upda
     if (!step) return;
     last_progress_ = now_;
     step_seconds_ = step->seconds();
-    fruitless_ = 0;
+    made_step_ = true;
     v1alpha1::JobReport told;
     *told.mutable_step() = std::move(*step);
     effects_.push_back(Tell{std::move(told)});
@@ -175,7 +208,9 @@ void CoordinatorState::on_rank_exit(int node, const v1alpha1::RankExit& exit) {
     rank.ended_well = true;
     return;
   }
-  deaths_.push_back({.node = node, .last_step = rank.last_step, .exit = exit});
+  Node& home = nodes_[static_cast<std::size_t>(node)];
+  home.last_death = time_of_death(exit, home.last_death, now_);
+  deaths_.push_back({.node = node, .last_step = rank.last_step, .died_at = *home.last_death, .exit = exit});
   if (phase_ == Phase::kRunning) begin_stop(fmt::format("rank {} died", exit.rank()));
 }
 
@@ -183,10 +218,25 @@ void CoordinatorState::on_attempt_stopped(int node, const v1alpha1::AttemptStopp
   if (is_current(stopped.attempt())) nodes_[static_cast<std::size_t>(node)].stopped = true;
 }
 
+// Without the node the attempt cannot go on, and another one may find it able again.
+void CoordinatorState::on_attempt_refused(int index, const v1alpha1::AttemptRefused& refused) {
+  highest_attempt_ = std::max(highest_attempt_, refused.last_attempt());
+  if (!is_current(refused.attempt())) return;
+  nodes_[static_cast<std::size_t>(index)].stopped = true;
+  if (phase_ == Phase::kStopping) return;
+  cause_ = describe_refusal(index, refused.reason());
+  begin_stop(fmt::format("node {} cannot take part", index));
+}
+
+void CoordinatorState::lose(int node, const std::string& how) {
+  if (phase_ != Phase::kEnded)
+    effects_.push_back(Disconnect{*nodes_[static_cast<std::size_t>(node)].connection, how});
+  leave(node, how);
+}
+
 // A node without its agent has no ranks either: they end with it.
-void CoordinatorState::lose(int index, const std::string& how) {
+void CoordinatorState::leave(int index, const std::string& how) {
   Node& node = nodes_[static_cast<std::size_t>(index)];
-  if (phase_ != Phase::kEnded) effects_.push_back(Disconnect{*node.connection, how});
   node.connection.reset();
   node.stopped = true;
   const bool only_symptoms = std::all_of(deaths_.begin(), deaths_.end(), is_symptom);
@@ -249,6 +299,7 @@ void CoordinatorState::check_clocks() {
 
 void CoordinatorState::open_master() {
   attempt_ = ++highest_attempt_;
+  made_step_ = false;
   phase_ = Phase::kOpeningMaster;
   phase_since_ = now_;
   CoordinatorMessage message;
@@ -258,11 +309,10 @@ void CoordinatorState::open_master() {
 
 void CoordinatorState::begin_attempt(const std::string& address, int port) {
   phase_ = Phase::kRunning;
-  phase_since_ = last_progress_ = now_;
+  phase_since_ = attempt_since_ = last_progress_ = now_;
   ranks_.assign(static_cast<std::size_t>(config_.shape.world_size), Rank{});
   steps_.reset();
   step_seconds_ = 0;
-  ++fruitless_;  // until a step ends
   for (Node& node : nodes_) node.stopped = false;
   CoordinatorMessage message;
   message.mutable_start_attempt()->set_attempt(attempt_);
@@ -321,7 +371,9 @@ void CoordinatorState::conclude_attempt() {
   }
   ++restarts_;
   if (decision.counts) counted_restarts_.push_back(now_);
-  resume_at_ = now_ + restart_delay(fruitless_);
+  const bool was_healthy = made_step_ && now_ - attempt_since_ >= kHealthyAttempt;
+  short_attempts_ = was_healthy ? 0 : short_attempts_ + 1;
+  resume_at_ = now_ + restart_delay(short_attempts_ - (made_step_ ? 1 : 0));
   phase_ = Phase::kBackingOff;
 }
 

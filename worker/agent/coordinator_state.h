@@ -4,13 +4,16 @@
 //
 // Guarantees: attempt numbers only grow, also over a restart of the coordinator; a message of another attempt
 // than the one that runs changes nothing; no attempt starts before every connected node has stopped the one
-// before; after the job's end every agent that joins is told its exit code.
+// before; after the job's end every agent that joins is told its exit code. Of two living agents of one node
+// one stays: the one made for the later attempt, of equals the one that came last; the other is told to end,
+// as often as it comes, so that they never evict each other in turn.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -94,8 +97,11 @@ class CoordinatorState {
  private:
   struct Node {
     std::optional<ConnectionId> connection;
+    std::string incarnation = {};  // of the agent that speaks for it, also while that is away
+    int made_for = 0;              // attempt
     TimePoint heard;
     bool stopped = true;  // runs no rank of this attempt
+    std::optional<TimePoint> last_death = {};
   };
   struct Rank {
     bool started = false;
@@ -111,11 +117,16 @@ class CoordinatorState {
   void handle(const Limits& limits);
   void handle(const Tick&);
   void join(ConnectionId connection, const v1alpha1::AgentHello& hello);
+  bool is_superseded(const v1alpha1::AgentHello& hello) const;
+  void supersede(ConnectionId connection);
+  void take_place(ConnectionId connection, const v1alpha1::AgentHello& hello);
   void on_master_ready(const v1alpha1::MasterReady& ready);
   void on_rank_update(int node, const v1alpha1::RankUpdate& update);
   void on_rank_exit(int node, const v1alpha1::RankExit& exit);
   void on_attempt_stopped(int node, const v1alpha1::AttemptStopped& stopped);
+  void on_attempt_refused(int node, const v1alpha1::AttemptRefused& refused);
   void lose(int node, const std::string& how);
+  void leave(int node, const std::string& how);
   bool is_current(int attempt);
   bool is_current(int node, int attempt, int rank);
 
@@ -151,13 +162,16 @@ class CoordinatorState {
   TimePoint job_since_;
   TimePoint heartbeat_sent_;
   std::vector<Node> nodes_;
-  int highest_attempt_;  // any agent has seen
+  std::set<std::string> superseded_;  // incarnations
+  int highest_attempt_;               // any agent has seen
   std::int64_t refused_messages_ = 0;
   int exit_code_ = 0;
   std::string end_reason_;
 
   // Of the attempt.
   int attempt_ = 0;
+  TimePoint attempt_since_;  // its start
+  bool made_step_ = false;
   std::vector<Rank> ranks_;
   StepAggregator steps_;
   TimePoint last_progress_;
@@ -170,7 +184,7 @@ class CoordinatorState {
   bool stop_requested_ = false;
   int restarts_;
   std::vector<TimePoint> counted_restarts_;
-  int fruitless_ = 0;  // attempts in a row without a step
+  int short_attempts_ = 0;  // in a row
   TimePoint resume_at_;
 };
 

@@ -97,10 +97,50 @@ TEST_F(CoordinatorTest, AttemptsThatMakeNoStepAreFurtherAndFurtherApart) {
   EXPECT_EQ(state().phase(), Phase::kOpeningMaster);
 }
 
+TEST_F(CoordinatorTest, AttemptsThatEndSoonAfterAStepAreFurtherAndFurtherApart) {
+  join(0);
+  join(1);
+  for (const milliseconds pause :
+       {milliseconds(0), milliseconds(500), milliseconds(1000), milliseconds(2000)}) {
+    const int attempt = state().attempt();
+    run_attempt(attempt);
+    step_of_all(attempt, 1);
+    die(0, attempt, 1);
+    stopped(0, attempt);
+    stopped(1, attempt);
+    if (pause.count() > 0) {
+      pass(pause - milliseconds(1));
+      give(Tick{});
+      EXPECT_EQ(state().phase(), Phase::kBackingOff) << "attempt " << attempt;
+      pass(milliseconds(1));
+    }
+    give(Tick{});
+    EXPECT_EQ(state().phase(), Phase::kOpeningMaster) << "attempt " << attempt;
+  }
+}
+
+TEST_F(CoordinatorTest, AHealthyAttemptIsStartedAgainAtOnce) {
+  config_.stall_timeout = std::chrono::hours(1);
+  run_first_attempt();
+  for (int attempt = 1; attempt < 4; ++attempt) {
+    if (attempt == 3) pass_alive(std::chrono::minutes(10));
+    step_of_all(attempt, 1);
+    die(0, attempt, 1);
+    if (attempt < 3) {
+      stop_everywhere(attempt);
+      run_attempt(attempt + 1);
+    }
+  }
+  stopped(0, 3);
+  stopped(1, 3);
+  give(Tick{});
+  EXPECT_EQ(state().phase(), Phase::kOpeningMaster);
+}
+
 TEST_F(CoordinatorTest, OfTwoDeathsTheEarlierOneIsToBlame) {
   run_first_attempt();
-  die(3, 1, 5, 0, 2000);
-  die(1, 1, -1, SIGSEGV, 1000);
+  die(3, 1, 5, 0, 1000);
+  die(1, 1, -1, SIGSEGV, 2000);
   stopped(0, 1);
   stopped(1, 1);
   EXPECT_EQ(events()[0].rank(), 1);
@@ -109,8 +149,8 @@ TEST_F(CoordinatorTest, OfTwoDeathsTheEarlierOneIsToBlame) {
 
 TEST_F(CoordinatorTest, ARankThatLostItsConnectionIsNotToBlame) {
   run_first_attempt();
-  fail(0, 1, reasons::kRankCommunication, 1000);
-  die(2, 1, -1, SIGKILL, 1500);
+  fail(0, 1, reasons::kRankCommunication);
+  die(2, 1, -1, SIGKILL);
   stopped(0, 1);
   stopped(1, 1);
   EXPECT_EQ(events()[0].rank(), 2);
@@ -200,6 +240,86 @@ TEST_F(CoordinatorTest, AnAgentThatJoinsAnewTakesThePlaceOfItsOldConnection) {
   stopped(0, 1);
   pass_alive(seconds(1));
   EXPECT_THAT(take_sent(), ElementsAre("0 open 2"));
+}
+
+TEST_F(CoordinatorTest, OfTwoAgentsOfANodeTheOneForTheLaterAttemptStays) {
+  run_first_attempt();
+  join_as(1, "newer", 2);
+  EXPECT_THAT(take_sent(), ElementsAre("101 superseded", "0 stop 1"));
+  EXPECT_THAT(cut_, IsEmpty()) << "the older one would miss why it is to end";
+  stopped(0, 1);
+  pass_alive(seconds(1));
+  EXPECT_THAT(take_sent(), ElementsAre("0 open 2"));
+  run_attempt(2);
+  join(1);
+  EXPECT_THAT(take_sent(), ElementsAre("301 superseded"));
+  lose(1);
+  EXPECT_EQ(state().phase(), Phase::kRunning) << "the newer one is not disturbed";
+}
+
+TEST_F(CoordinatorTest, ANewCoordinatorComesToTheSameDecision) {
+  join_as(1, "newer", 2);
+  join_as(1, "older", 1);
+  EXPECT_THAT(take_sent(), ElementsAre("201 superseded"));
+  join_as(1, "newer", 2);
+  EXPECT_THAT(take_sent(), IsEmpty());
+}
+
+TEST_F(CoordinatorTest, OfTwoAgentsForOneAttemptTheLaterOneStaysForGood) {
+  join_as(1, "first", 1);
+  join_as(1, "second", 1);
+  EXPECT_THAT(take_sent(), ElementsAre("101 superseded"));
+  join_as(1, "first", 1);
+  EXPECT_THAT(take_sent(), ElementsAre("301 superseded"));
+  lose(1);
+  join_as(1, "second", 1);
+  EXPECT_THAT(take_sent(), IsEmpty()) << "it comes back";
+}
+
+TEST_F(CoordinatorTest, WhoOnlyAsksIsToldOfANewerAgentAndDisturbsNobody) {
+  run_first_attempt();
+  const auto ask = [&](const std::string& incarnation, int first_attempt) {
+    AgentMessage message;
+    message.mutable_hello()->set_job_uid("uid");
+    message.mutable_hello()->set_incarnation(incarnation);
+    message.mutable_hello()->set_first_attempt(first_attempt);
+    message.mutable_hello()->set_only_asks(true);
+    give(FromAgent{777, message});
+    return take_sent();
+  };
+  EXPECT_THAT(ask("older", 0), ElementsAre("777 superseded"));
+  EXPECT_THAT(ask("newer", 2), IsEmpty());
+  EXPECT_THAT(ask("agent of 0", 1), IsEmpty()) << "itself";
+  give(ConnectionLost{777});
+  EXPECT_EQ(state().phase(), Phase::kRunning);
+}
+
+TEST_F(CoordinatorTest, AnAttemptThatANodeRefusesFailsAtOnceAndSaysWhy) {
+  run_first_attempt();
+  refuse(1, 1, "no memory");
+  EXPECT_THAT(take_sent(), ElementsAre("0 stop 1", "1 stop 1"));
+  stopped(0, 1);
+  ASSERT_EQ(events().size(), 1U);
+  EXPECT_EQ(events()[0].reason(), reasons::kRankFailed);
+  EXPECT_TRUE(events()[0].counts());
+  EXPECT_THAT(events()[0].message(), HasSubstr("node 1 cannot start its ranks: no memory; restarting"));
+}
+
+TEST_F(CoordinatorTest, AMeetingPointThatCannotBeOpenedIsToldAndTriedAgainAfterAPause) {
+  join(0);
+  join(1);
+  refuse(0, 1, "no place for the ranks to meet", 6);
+  EXPECT_THAT(events().back().message(), HasSubstr("no place for the ranks to meet"));
+  EXPECT_EQ(state().phase(), Phase::kBackingOff);
+  take_sent();
+  pass_alive(seconds(1));
+  EXPECT_THAT(take_sent(), ElementsAre("0 open 7")) << "after the highest attempt that it has seen";
+}
+
+TEST_F(CoordinatorTest, ARefusalOfAnOldAttemptChangesNothing) {
+  run_first_attempt();
+  refuse(1, 0, "late");
+  EXPECT_EQ(state().phase(), Phase::kRunning);
 }
 
 TEST_F(CoordinatorTest, ALostAgentWhileTheGangFormsCostsNoRestart) {

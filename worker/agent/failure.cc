@@ -46,6 +46,8 @@ std::string advice_for(const v1alpha1::RankExit& exit, const std::string& reason
   }
   if (reason == reasons::kStalled) return "see who stops processes on this machine";
   if (is_bad_input(exit)) return "correct what it names; the same input would fail again";
+  if (exit.failure().reason() == reasons::kRankDataUnavailable)
+    return "see whether that machine reaches the volume with the data";
   if (exit.failure().reason() == reasons::kRankCommunication) return "check the network between the nodes";
   if (exit.signal() == SIGKILL)
     return "somebody outside of the job sent it: look into the machine's kernel log";
@@ -66,15 +68,21 @@ std::string cause_of(const v1alpha1::RankExit& exit, const std::string& reason) 
 
 }  // namespace
 
+std::chrono::steady_clock::time_point time_of_death(
+    const v1alpha1::RankExit& exit, std::optional<std::chrono::steady_clock::time_point> before,
+    std::chrono::steady_clock::time_point now) {
+  using std::chrono::microseconds;
+  const auto died_at = now - microseconds(std::max<std::int64_t>(exit.dead_microseconds(), 0));
+  return before ? std::max(died_at, *before + microseconds(1)) : died_at;
+}
+
 bool is_symptom(const Death& death) {
   return death.exit.failure().reason() == reasons::kRankCommunication;
 }
 
 std::size_t first_death(const std::vector<Death>& deaths) {
   const auto earlier = [](const Death& a, const Death& b) {
-    const auto key = [](const Death& d) {
-      return std::tuple(is_symptom(d), d.exit.unix_microseconds(), d.exit.rank());
-    };
+    const auto key = [](const Death& d) { return std::tuple(is_symptom(d), d.died_at, d.exit.rank()); };
     return key(a) < key(b);
   };
   return static_cast<std::size_t>(std::min_element(deaths.begin(), deaths.end(), earlier) - deaths.begin());
@@ -98,6 +106,12 @@ Failure describe_lost_node(int node, const std::string& how) {
   return {.reason = reasons::kPodLost,
           .what = fmt::format("the agent of node {} was lost: {}", node, how),
           .advice = "if it happens again, see whether that machine was drained or ran out of memory"};
+}
+
+Failure describe_refusal(int node, const std::string& why) {
+  return {.reason = reasons::kRankFailed,
+          .what = cut(fmt::format("node {} cannot start its ranks: {}", node, why), kMaxMessageBytes / 2),
+          .advice = "look into the log of its agent"};
 }
 
 Failure describe_stall(std::chrono::seconds timeout, int last_step) {

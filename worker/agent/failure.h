@@ -1,7 +1,8 @@
 // What ended an attempt, in words a user can act on.
 //
 // Of all ranks that died, the one that died first is to blame, and among those a rank that only lost its
-// connection to another one never is when there is any other. Pure.
+// connection to another one never is when there is any other. When a rank died is known by the coordinator's
+// own clock alone: when it heard of it, less how long ago that was by then. Pure.
 #pragma once
 
 #include <chrono>
@@ -16,6 +17,7 @@ namespace caravan::agent {
 struct Death {
   int node = 0;
   int last_step = 0;  // that the rank had finished
+  std::chrono::steady_clock::time_point died_at{};
   v1alpha1::RankExit exit;
 };
 
@@ -29,6 +31,11 @@ struct Failure {
   std::vector<std::string> log = {};  // last lines of that rank's log
 };
 
+// When the rank died whose end is heard of now. Deaths of one node are told in their order, so it lies after
+// the one before on its node, however long the messages took.
+std::chrono::steady_clock::time_point time_of_death(
+    const v1alpha1::RankExit& exit, std::optional<std::chrono::steady_clock::time_point> before,
+    std::chrono::steady_clock::time_point now);
 // True for a rank that ended because others did.
 bool is_symptom(const Death& death);
 // Index into `deaths`; they must not be empty.
@@ -36,6 +43,7 @@ std::size_t first_death(const std::vector<Death>& deaths);
 
 Failure describe_death(const Death& death);
 Failure describe_lost_node(int node, const std::string& how);
+Failure describe_refusal(int node, const std::string& why);
 Failure describe_stall(std::chrono::seconds timeout, int last_step);
 Failure describe_deadline(std::chrono::seconds deadline);
 

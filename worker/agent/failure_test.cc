@@ -15,11 +15,11 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Death death(int rank, int64_t when, const std::string& reason = "") {
+Death death(int rank, int milliseconds, const std::string& reason = "") {
   Death death;
   death.exit.set_rank(rank);
   death.exit.set_exit_code(1);
-  death.exit.set_unix_microseconds(when);
+  death.died_at += std::chrono::milliseconds(milliseconds);
   if (!reason.empty()) death.exit.mutable_failure()->set_reason(reason);
   return death;
 }
@@ -37,6 +37,23 @@ TEST(FirstDeath, IsNoLostConnectionWhenThereIsAnythingElse) {
   EXPECT_EQ(
       first_death({death(0, 20, reasons::kRankCommunication), death(1, 10, reasons::kRankCommunication)}),
       1U);
+}
+
+TEST(TimeOfDeath, IsWhenItWasHeardOfLessItsAge) {
+  const std::chrono::steady_clock::time_point now{std::chrono::hours(1)};
+  v1alpha1::RankExit exit;
+  exit.set_dead_microseconds(300);
+  EXPECT_EQ(time_of_death(exit, std::nullopt, now), now - std::chrono::microseconds(300));
+  exit.set_dead_microseconds(-5);
+  EXPECT_EQ(time_of_death(exit, std::nullopt, now), now) << "nobody dies in the future";
+}
+
+TEST(TimeOfDeath, KeepsTheOrderWithinANode) {
+  const std::chrono::steady_clock::time_point now{std::chrono::hours(1)};
+  v1alpha1::RankExit exit;
+  exit.set_dead_microseconds(500);
+  const auto before = now - std::chrono::microseconds(10);
+  EXPECT_GT(time_of_death(exit, before, now), before);
 }
 
 struct Case {
@@ -80,6 +97,8 @@ TEST(DescribeDeath, SaysOfWhatAndWhatToDo) {
       {"silent", exited(1, "Stalled"), reasons::kStalled, "of Stalled: own words", "who stops processes"},
       {"bad input", exited(2, "InvalidInput"), reasons::kRankFailed,
        "of InvalidInput: own words (exit code 2)", "correct what it names"},
+      {"volume", exited(1, "DataUnavailable"), reasons::kRankFailed, "of DataUnavailable: own words",
+       "reaches the volume"},
       {"network", exited(1, "Communication"), reasons::kRankFailed, "of Communication: own words", "network"},
   };
   for (const Case& c : cases) {

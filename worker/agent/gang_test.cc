@@ -289,6 +289,32 @@ TEST_F(GangTest, AnAgentThatIsMadeForALaterAttemptTakesTheOthersThere) {
   EXPECT_EQ(first->attempt_started().attempt(), 3);
 }
 
+TEST_F(GangTest, OfTwoAgentsOfANodeTheNewerStaysAndTheOlderEnds) {
+  script_ = "attempt=1 step=10 hang; attempt=2 step=10 hang";
+  plan(2, 4, 20);
+  start_agent(0);
+  start_agent(1);
+  process_of(3, 1);
+  auto newer = Process::spawn(agent_options(1, {"--first-attempt", "2"}));
+  ASSERT_TRUE(newer) << newer.error().message;
+  EXPECT_EQ(exit_code(1), static_cast<int>(ExitCode::kInterrupted)) << "the older one";
+  process_of(3, 2);
+  start_agent(1);
+  EXPECT_EQ(exit_code(1), static_cast<int>(ExitCode::kInterrupted)) << "it came back";
+  kill(process_of(0, 2), SIGKILL);
+  EXPECT_EQ(exit_code(0), 0);
+  EXPECT_EQ(newer->wait().exit_code, 0);
+  EXPECT_EQ(result().restarts(), 2) << "the newer one's coming cost one, the killed rank another";
+}
+
+TEST_F(GangTest, AMeetingPlaceThatCannotBeBoundIsToldAtOnce) {
+  plan(1, 1, 5, 1);
+  start_agent(0, {"--host", "192.0.2.1"});  // of no machine: RFC 5737
+  EXPECT_EQ(exit_code(0), 1);
+  EXPECT_EQ(result().reason(), "MaxRestartsReached");
+  EXPECT_THAT(result().message(), HasSubstr("no place for the ranks to meet"));
+}
+
 TEST_F(GangTest, AStoppedAgentIsSilentAndLost) {
   script_ = "attempt=1 step=10 hang";
   plan(2, 4, 20);

@@ -6,18 +6,15 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "common/http_server.h"
 #include "common/process.h"
-#include "worker/agent/coordinator_server.h"
+#include "worker/agent/host.h"
 #include "worker/agent/job_file.h"
 #include "worker/agent/metrics.h"
 #include "worker/agent/node_agent.h"
 #include "worker/agent/options.h"
-#include "worker/agent/report_client.h"
-#include "worker/agent/report_log.h"
-#include "worker/agent/result_file.h"
+#include "worker/agent/succession.h"
 #include "worker/agent/supervisor.h"
 #include "worker/agent/tls.h"
 
@@ -25,75 +22,6 @@ namespace caravan::agent {
 namespace {
 
 namespace fs = std::filesystem;
-using std::chrono::milliseconds;
-
-// How long the end of the job is held up for others to hear of it.
-constexpr milliseconds kFarewell{2000};
-constexpr milliseconds kAcknowledgement{5000};
-
-// Node 0's part: the coordinator and where it reports to.
-class Host {
- public:
-  explicit Host(const std::string& result_file) : result_(result_file) {}
-
-  Status start(const v1alpha1::JobPlan& job, const AgentOptions& options,
-               const std::optional<TlsIdentity>& identity) {
-    if (!options.reports.empty()) {
-      client_ = ReportClient::connect({.address = options.reports,
-                                       .authority_file = options.reports_authority_file,
-                                       .token_file = options.reports_token_file},
-                                      [this] { stop_job(); });
-      result_.set_next(client_.get());
-    }
-    log_.set_next(&result_);
-    CoordinatorServer::ReadLimits limits;
-    if (options.losses_judged_elsewhere) limits = [options] { return read_limits(options); };
-    auto server =
-        CoordinatorServer::start(coordinator_config(job, options),
-                                 {.listen = options.listen, .identity = identity}, log_, std::move(limits));
-    if (!server) return tl::unexpected(server.error());
-    {
-      const std::scoped_lock lock(mutex_);
-      server_ = std::move(*server);
-    }
-    spdlog::info("the coordinator listens on {}", server_->address());
-    return options.coordinator_address_file.empty() ? Status()
-                                                    : write_address(options.coordinator_address_file);
-  }
-
-  const std::string& address() const { return server_->address(); }
-
-  // Also called by the thread that reads commands, which may be early.
-  void stop_job() {
-    const std::scoped_lock lock(mutex_);
-    if (server_) server_->request_stop();
-  }
-
-  void say_farewell() {
-    server_->wait_for_agents(kFarewell);
-    if (client_ && !client_->wait_for_acknowledgement(kAcknowledgement))
-      spdlog::warn("nobody took the job's result");
-  }
-
- private:
-  // Whole or not at all, since somebody waits for it.
-  Status write_address(const std::string& path) {
-    const std::string partial = path + ".partial";
-    std::ofstream(partial) << address() << '\n';
-    std::error_code problem;
-    fs::rename(partial, path, problem);
-    if (problem)
-      return bad_input(
-          fmt::format("--coordinator-address-file: cannot write {}: {}", path, problem.message()));
-    return {};
-  }
-
-  ReportLog log_;
-  ResultFile result_;
-  std::unique_ptr<ReportClient> client_;
-  std::mutex mutex_;
-  std::unique_ptr<CoordinatorServer> server_;
-};
 
 SupervisorConfig supervisor_config(const v1alpha1::JobPlan& job, const AgentOptions& options) {
   const fs::path base = options.work_directory.empty()
@@ -120,6 +48,20 @@ CoordinatorAddress own_coordinator(const std::string& address, const AgentOption
   const std::string name = options.coordinator.substr(0, options.coordinator.rfind(':'));
   return {
       .where = "localhost" + address.substr(address.rfind(':')), .identity = identity, .verified_name = name};
+}
+
+Succession::Config succession_config(const v1alpha1::JobPlan& job, const AgentOptions& options,
+                                     const std::optional<TlsIdentity>& identity) {
+  return {.coordinator = options.coordinator,
+          .identity = identity,
+          .job_uid = job.job_uid(),
+          .incarnation = options.incarnation,
+          .first_attempt = options.first_attempt};
+}
+
+// As the kubelet would that cannot be told to.
+void end_this_pod() {
+  kill(getpid(), SIGTERM);
 }
 
 Status check_trainer(const std::string& path) {
@@ -156,16 +98,19 @@ Result<int> run(const AgentOptions& options, int signal_fd) {
                          .host = options.host,
                          .coordinator = {.where = options.coordinator, .identity = identity},
                          .first_attempt = options.first_attempt,
+                         .incarnation = options.incarnation,
                          .rejoin_timeout = options.rejoin_timeout,
                          .heartbeat = options.heartbeat,
                          .stop_job = nullptr};
   std::optional<Host> host;
+  std::optional<Succession> succession;
   if (options.node == 0) {
     host.emplace(options.result_file);
     if (Status started = host->start(*job, options, identity); !started)
       return tl::unexpected(started.error());
     config.coordinator = own_coordinator(host->address(), options, identity);
     if (!in_pod) config.stop_job = [&host] { host->stop_job(); };
+    if (in_pod) succession.emplace(succession_config(*job, options, identity), addresses_of, end_this_pod);
   }
 
   Supervisor supervisor(supervisor_config(*job, options));

@@ -121,6 +121,11 @@ void NodeAgent::handle(const CoordinatorMessage& message) {
       supervisor_.stop();
       exit_code_ = message.job_end().exit_code();
       return;
+    case CoordinatorMessage::kSuperseded:
+      spdlog::warn("a newer agent speaks for node {}: this one ends", config_.node);
+      supervisor_.stop();
+      exit_code_ = static_cast<int>(ExitCode::kInterrupted);
+      return;
     default:
       return;
   }
@@ -128,10 +133,11 @@ void NodeAgent::handle(const CoordinatorMessage& message) {
 
 void NodeAgent::open_master(int attempt) {
   if (attempt <= last_attempt_)
-    return spdlog::warn("refused attempt {}: {} has been here", attempt, last_attempt_);
+    return refuse_attempt(attempt, fmt::format("attempt {} has been here", last_attempt_));
   auto socket = listen_on(config_.host, "0");
   if (!socket)
-    return spdlog::error("no place for the ranks to meet: {}; check --host", socket.error().message);
+    return refuse_attempt(
+        attempt, fmt::format("no place for the ranks to meet: {}; check --host", socket.error().message));
   listener_ = std::move(socket->fd);
   listening_for_ = attempt;
   AgentMessage message;
@@ -142,15 +148,25 @@ void NodeAgent::open_master(int attempt) {
 }
 
 void NodeAgent::start_attempt(const v1alpha1::StartAttempt& start) {
-  if (start.attempt() <= last_attempt_ || !supervisor_.idle()) {
-    return spdlog::warn("refused attempt {}: {} has been here", start.attempt(), last_attempt_);
-  }
+  if (start.attempt() <= last_attempt_)
+    return refuse_attempt(start.attempt(), fmt::format("attempt {} has been here", last_attempt_));
+  if (!supervisor_.idle())
+    return refuse_attempt(start.attempt(), fmt::format("ranks of attempt {} are still here", last_attempt_));
   last_attempt_ = start.attempt();
   spdlog::info("attempt {} starts", last_attempt_);
   UniqueFd listener = listening_for_ == last_attempt_ ? std::move(listener_) : UniqueFd();
   supervisor_.start(
       {.attempt = last_attempt_, .address = start.master_address(), .port = start.master_port()},
       std::move(listener));
+}
+
+void NodeAgent::refuse_attempt(int attempt, const std::string& why) {
+  spdlog::error("refused attempt {}: {}", attempt, why);
+  AgentMessage message;
+  message.mutable_attempt_refused()->set_attempt(attempt);
+  message.mutable_attempt_refused()->set_reason(why);
+  message.mutable_attempt_refused()->set_last_attempt(last_attempt_);
+  link_.send(message);
 }
 
 void NodeAgent::stop_attempt(const v1alpha1::StopAttempt& stop) {
@@ -222,6 +238,8 @@ void NodeAgent::join() {
   hello.set_node(config_.node);
   hello.set_address(config_.host);
   hello.set_last_attempt(last_attempt_);
+  hello.set_incarnation(config_.incarnation);
+  hello.set_first_attempt(config_.first_attempt);
   connection_ = link_.connect(hello);
   heard_ = beat_at_ = Clock::now();
 }

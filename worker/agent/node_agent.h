@@ -1,7 +1,8 @@
 // The life of an agent: joins the gang, does what the coordinator says, tells it what the ranks do.
 //
 // One thread, one loop; nothing in it blocks but the wait for the next event. When the coordinator is lost
-// the ranks end, since their gang does, and the agent joins again for as long as `rejoin_timeout`.
+// the ranks end, since their gang does, and the agent joins again for as long as `rejoin_timeout`. It ends
+// when a newer agent of its node is there. What it cannot do, it says.
 // Guarantees: attempts only go up; no rank outlives the loop.
 #pragma once
 
@@ -24,6 +25,7 @@ struct NodeAgentConfig {
   std::string host;
   CoordinatorAddress coordinator;
   int first_attempt = 1;  // that this node may take part in
+  std::string incarnation;
   std::chrono::seconds rejoin_timeout{600};
   std::chrono::milliseconds heartbeat{1000};  // until the coordinator says otherwise
   // What a signal to end means: asks the job to stop. Absent: this node leaves the job at once.
@@ -52,6 +54,7 @@ class NodeAgent {
   void open_master(int attempt);
   void start_attempt(const v1alpha1::StartAttempt& start);
   void stop_attempt(const v1alpha1::StopAttempt& stop);
+  void refuse_attempt(int attempt, const std::string& why);
   void forward(const v1alpha1::RankUpdate& update);
   void lose_coordinator(const std::string& why);
   void join();

@@ -1,7 +1,10 @@
 #include "worker/agent/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <random>
 
 #include "common/version.h"
 
@@ -48,6 +51,9 @@ void declare_job(CLI::App& app, AgentOptions& options) {
                  "Threads of one rank for tensor operations; results depend on it")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
+  app.add_option("--incarnation", options.incarnation,
+                 "Tells this process from others of the same node; default: a random one")
+      ->envname("CARAVAN_POD_UID");
   app.add_option("--first-attempt", options.first_attempt,
                  "Number of the first attempt that it takes part in")
       ->capture_default_str()
@@ -132,8 +138,14 @@ std::string check_together(const AgentOptions& options) {
   return "";
 }
 
+std::string random_name() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+}
+
 void fill_defaults(AgentOptions& options) {
   namespace fs = std::filesystem;
+  if (options.incarnation.empty()) options.incarnation = random_name();
   if (options.node == 0 && options.listen.empty()) options.listen = options.coordinator;
   if (!options.trainer.empty()) return;
   std::error_code ignored;

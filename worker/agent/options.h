@@ -29,6 +29,7 @@ struct AgentOptions {
   std::string work_directory;
   std::string job_uid;        // of the environment; the plan's must be the same
   std::string job_namespace;  // empty: local mode
+  std::string incarnation;    // tells two agents of one node apart
   int first_attempt = 1;
   int restarts = 0;
   bool losses_judged_elsewhere = false;

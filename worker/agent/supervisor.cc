@@ -12,17 +12,11 @@
 namespace caravan::agent {
 namespace {
 
-std::int64_t unix_microseconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
-}
-
 v1alpha1::RankExit failed_start(int attempt, int rank, const std::string& why) {
   v1alpha1::RankExit exit;
   exit.set_attempt(attempt);
   exit.set_rank(rank);
   exit.set_exit_code(-1);
-  exit.set_unix_microseconds(unix_microseconds());
   exit.mutable_failure()->set_reason(reasons::kRankInternal);
   exit.mutable_failure()->set_message(why);
   return exit;
@@ -83,6 +77,7 @@ void Supervisor::watch(std::vector<pollfd>& descriptors) const {
 }
 
 RankNews Supervisor::collect() {
+  const auto found_at = std::chrono::steady_clock::now();
   RankNews news{.updates = {}, .exits = std::exchange(failed_starts_, {})};
   std::erase_if(ranks_, [&](RankProcess& rank) {
     // The end first: what a dead rank has written is complete.
@@ -99,6 +94,10 @@ RankNews Supervisor::collect() {
     if (!by_us) news.exits.push_back(describe_exit(rank, *status));
     return true;
   });
+  // Reading the logs of many ranks takes its time.
+  const auto dead_for = std::chrono::steady_clock::now() - found_at;
+  for (v1alpha1::RankExit& exit : news.exits)
+    exit.set_dead_microseconds(std::chrono::duration_cast<std::chrono::microseconds>(dead_for).count());
   return news;
 }
 
@@ -108,7 +107,6 @@ v1alpha1::RankExit Supervisor::describe_exit(RankProcess& rank, const ExitStatus
   exit.set_rank(rank.rank());
   exit.set_exit_code(status.exit_code);
   exit.set_signal(status.signal);
-  exit.set_unix_microseconds(unix_microseconds());
   exit.set_out_of_memory(status.signal == SIGKILL && read_oom_kills().value_or(0) > oom_kills_);
   for (std::string& line : last_log_lines(rank.log_path())) exit.add_last_log_lines(std::move(line));
   if (const auto words = last_words_.find(rank.rank()); words != last_words_.end()) {

@@ -48,6 +48,7 @@ class CoordinatorTestBase : public ::testing::Test {
     if (m.has_stop_attempt()) sent_.push_back(fmt::format("{} stop {}", node, m.stop_attempt().attempt()));
     if (m.has_stop_after_step())
       sent_.push_back(fmt::format("{} until {}", node, m.stop_after_step().step()));
+    if (m.has_superseded()) sent_.push_back(fmt::format("{} superseded", send.connection));
     if (m.has_job_end()) sent_.push_back(fmt::format("{} end {}", node, m.job_end().exit_code()));
   }
   std::vector<std::string> take_sent() { return std::exchange(sent_, {}); }
@@ -65,11 +66,23 @@ class CoordinatorTestBase : public ::testing::Test {
   ConnectionId connection(int node) { return node + 100 * joins_[node]; }
   void from(int node, const AgentMessage& message) { give(FromAgent{connection(node), message}); }
   void join(int node, int last_attempt = 0) {
+    join_as(node, fmt::format("agent of {}", node), 1, last_attempt);
+  }
+  void join_as(int node, const std::string& incarnation, int first_attempt, int last_attempt = 0) {
     ++joins_[node];
     AgentMessage message;
     message.mutable_hello()->set_job_uid("uid");
     message.mutable_hello()->set_node(node);
     message.mutable_hello()->set_last_attempt(last_attempt);
+    message.mutable_hello()->set_incarnation(incarnation);
+    message.mutable_hello()->set_first_attempt(first_attempt);
+    from(node, message);
+  }
+  void refuse(int node, int attempt, const std::string& why, int last_attempt = 0) {
+    AgentMessage message;
+    message.mutable_attempt_refused()->set_attempt(attempt);
+    message.mutable_attempt_refused()->set_reason(why);
+    message.mutable_attempt_refused()->set_last_attempt(last_attempt);
     from(node, message);
   }
   void lose(int node) { give(ConnectionLost{connection(node)}); }
@@ -106,21 +119,22 @@ class CoordinatorTestBase : public ::testing::Test {
   void step_of_all(int attempt, int step) {
     for (int rank = 0; rank < 4; ++rank) step_of(rank, attempt, step);
   }
-  static AgentMessage exit_of(int rank, int attempt, int code, int signal = 0, int64_t when = 0) {
+  static AgentMessage exit_of(int rank, int attempt, int code, int signal = 0,
+                              int64_t dead_microseconds = 0) {
     AgentMessage message;
     v1alpha1::RankExit& exit = *message.mutable_rank_exit();
     exit.set_attempt(attempt);
     exit.set_rank(rank);
     exit.set_exit_code(signal == 0 ? code : -1);
     exit.set_signal(signal);
-    exit.set_unix_microseconds(when);
+    exit.set_dead_microseconds(dead_microseconds);
     return message;
   }
-  void die(int rank, int attempt, int code, int signal = 0, int64_t when = 0) {
-    from(rank / 2, exit_of(rank, attempt, code, signal, when));
+  void die(int rank, int attempt, int code, int signal = 0, int64_t dead_microseconds = 0) {
+    from(rank / 2, exit_of(rank, attempt, code, signal, dead_microseconds));
   }
-  void fail(int rank, int attempt, const std::string& reason, int64_t when = 0) {
-    AgentMessage message = exit_of(rank, attempt, 1, 0, when);
+  void fail(int rank, int attempt, const std::string& reason, int64_t dead_microseconds = 0) {
+    AgentMessage message = exit_of(rank, attempt, 1, 0, dead_microseconds);
     message.mutable_rank_exit()->mutable_failure()->set_reason(reason);
     message.mutable_rank_exit()->mutable_failure()->set_message("it says why");
     from(rank / 2, message);

@@ -1,0 +1,78 @@
+#include "worker/agent/host.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "worker/agent/job_file.h"
+
+namespace caravan::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kFarewell{2000};
+constexpr milliseconds kAcknowledgement{5000};
+
+// Whole or not at all, since somebody waits for it.
+Status write_address(const std::string& address, const std::string& path) {
+  const std::string partial = path + ".partial";
+  std::ofstream(partial) << address << '\n';
+  std::error_code problem;
+  fs::rename(partial, path, problem);
+  if (problem)
+    return bad_input(fmt::format("--coordinator-address-file: cannot write {}: {}", path, problem.message()));
+  return {};
+}
+
+}  // namespace
+
+Status Host::start(const v1alpha1::JobPlan& job, const AgentOptions& options,
+                   const std::optional<TlsIdentity>& identity) {
+  if (!options.reports.empty()) {
+    client_ = ReportClient::connect({.address = options.reports,
+                                     .authority_file = options.reports_authority_file,
+                                     .token_file = options.reports_token_file},
+                                    [this] { stop_job(); });
+    result_.set_next(client_.get());
+  }
+  log_.set_next(&result_);
+  CoordinatorServer::ReadLimits limits;
+  if (options.losses_judged_elsewhere) limits = [options] { return read_limits(options); };
+  auto server =
+      CoordinatorServer::start(coordinator_config(job, options),
+                               {.listen = options.listen, .identity = identity}, log_, std::move(limits));
+  if (!server) return tl::unexpected(server.error());
+  {
+    const std::scoped_lock lock(mutex_);
+    server_ = std::move(*server);
+  }
+  spdlog::info("the coordinator listens on {}", address());
+  return options.coordinator_address_file.empty()
+             ? Status()
+             : write_address(address(), options.coordinator_address_file);
+}
+
+// The server goes first, since it tells the client, which may call back meanwhile.
+Host::~Host() {
+  std::unique_ptr<CoordinatorServer> server;
+  const std::scoped_lock lock(mutex_);
+  server = std::move(server_);
+}
+
+void Host::stop_job() {
+  const std::scoped_lock lock(mutex_);
+  if (server_) server_->request_stop();
+}
+
+void Host::say_farewell() {
+  server_->wait_for_agents(kFarewell);
+  if (client_ && !client_->wait_for_acknowledgement(kAcknowledgement))
+    spdlog::warn("nobody took the job's result");
+}
+
+}  // namespace caravan::agent

@@ -1,0 +1,42 @@
+// Node 0's part of a job: the coordinator and where it reports to.
+//
+// A command to stop may arrive at any time, before the coordinator is there and while it goes. Errors of
+// start: what the coordinator's are, and a file for its address that cannot be written.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "caravan/v1alpha1/plan.pb.h"
+#include "worker/agent/coordinator_server.h"
+#include "worker/agent/options.h"
+#include "worker/agent/report_client.h"
+#include "worker/agent/report_log.h"
+#include "worker/agent/result_file.h"
+
+namespace caravan::agent {
+
+class Host {
+ public:
+  explicit Host(const std::string& result_file) : result_(result_file) {}
+  ~Host();
+
+  Status start(const v1alpha1::JobPlan& job, const AgentOptions& options,
+               const std::optional<TlsIdentity>& identity);
+  const std::string& address() const { return server_->address(); }
+  // Safe for any thread.
+  void stop_job();
+  // After the end of the job: until the others have heard of it, but not for long.
+  void say_farewell();
+
+ private:
+  ReportLog log_;
+  ResultFile result_;
+  std::mutex mutex_;
+  std::unique_ptr<CoordinatorServer> server_;
+  std::unique_ptr<ReportClient> client_;  // calls stop_job until it is gone
+};
+
+}  // namespace caravan::agent

@@ -1,0 +1,55 @@
+// Commands to stop that arrive while node 0's part comes and goes; sanitizers judge.
+#include "worker/agent/host.h"
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "common/testing/temporary_folder.h"
+#include "worker/agent/testing/scripted_job.h"
+
+namespace caravan::agent {
+namespace {
+
+using v1alpha1::JobReport;
+using v1alpha1::ReportCommand;
+
+// Says stop without end.
+class Stopper final : public v1alpha1::JobReports::Service {
+ public:
+  grpc::Status Report(grpc::ServerContext*,
+                      grpc::ServerReaderWriter<ReportCommand, JobReport>* stream) override {
+    ReportCommand command;
+    command.set_stop(true);
+    while (stream->Write(command)) ++told_;
+    return grpc::Status::OK;
+  }
+  int told() const { return told_; }
+
+ private:
+  std::atomic<int> told_{0};
+};
+
+TEST(Host, MayGoWhileItIsToldToStop) {
+  const test::TemporaryFolder folder;
+  AgentOptions options;
+  options.node = 0;
+  options.reports = "unix:" + (folder.path() / "reports").string();
+  options.listen = "unix:" + (folder.path() / "coordinator").string();
+  Stopper stopper;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(options.reports, grpc::InsecureServerCredentials());
+  builder.RegisterService(&stopper);
+  const auto server = builder.BuildAndStart();
+  for (int round = 0; round < 20; ++round) {
+    const int before = stopper.told();
+    Host host("");
+    ASSERT_TRUE(host.start(testing::scripted_job(1, 1, 5), options, std::nullopt));
+    while (stopper.told() < before + 100) std::this_thread::yield();
+  }
+}
+
+}  // namespace
+}  // namespace caravan::agent
