@@ -135,8 +135,10 @@ Job read_job(const kube::Json& object) {
 }
 
 kube::Json status_intent(const Job& job, const v1alpha1::JobStatus& status) {
-  const kube::JsonObject metadata{
-      {"name", job.key.name}, {"namespace", job.key.name_space}, {"uid", job.uid}};
+  const kube::JsonObject metadata{{"name", job.key.name},
+                                  {"namespace", job.key.name_space},
+                                  {"uid", job.uid},
+                                  {"resourceVersion", kube::version_of(job.reference)}};
   return kube::JsonObject{{"apiVersion", kApiVersion},
                           {"kind", kKind},
                           {"metadata", metadata},

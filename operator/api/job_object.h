@@ -39,7 +39,10 @@ Job read_job(const kube::Json& object);
 Job read_job_but_spec(const kube::Json& object);
 void read_spec(const kube::Json& object, Job& job);
 
-// What is applied to the status subresource.
+// What is applied to the status subresource. It names the job's UID and the version that was read, so the
+// server refuses it with a conflict when the job has changed since, or another one has its name: whoever
+// decided on an older picture, such as a leader that does not know of the job's end, writes nothing. (It is
+// the version that the server compares; it looks at the UID in writes of the whole object only.)
 kube::Json status_intent(const Job& job, const v1alpha1::JobStatus& status);
 
 // Two statuses that say the same are equal as texts.

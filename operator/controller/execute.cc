@@ -81,9 +81,14 @@ Executed Executor::run(const CallContext& context, const Job& job, const Decisio
 Executed Executor::write_status(const CallContext& context, const Job& job,
                                 const v1alpha1::JobStatus& status) {
   const auto written = client_.apply_status(context, path_of(job, kJobs), status_intent(job, status));
-  if (!written) return failed(written.error());
-  remember(job, kJobs, *written);
-  return {};
+  if (written) {
+    remember(job, kJobs, *written);
+    return {};
+  }
+  const kube::ApiError& error = written.error();
+  if (error.is_conflict() || error.is_not_found())
+    return tl::unexpected(ExecuteError{.message = error.message, .overtaken = true});
+  return failed(error);
 }
 
 Executed Executor::carry_out(const Task& task, const Effect& effect) {

@@ -1,9 +1,10 @@
 // Carries a decision out: the status first, then the effects in order, pods several at once.
 //
-// Stops at the first write that fails; the rest is decided again. Creations begin with one and double, so
-// that a quota that is used up costs one refused call; a pod is written out when it is sent, so that no more
-// than are on their way take memory. A name that is taken already is fine when the object
-// is the job's, and an error when it is not. Every write is remembered until the caches have seen it.
+// Stops at the first write that fails; the rest is decided again. A status is written only to the version of
+// the job that was observed. Creations begin with one and double, so that a quota that is used up costs one
+// refused call; a pod is written out when it is sent, so that no more than are on their way take memory. A
+// name that is taken already is fine when the object is the job's, and an error when it is not. Every write
+// is remembered until the caches have seen it.
 #pragma once
 
 #include <string>
@@ -20,6 +21,7 @@ struct ExecuteError {
   std::string message;
   bool refused = false;         // the server understood and said no: users should know
   bool status_written = false;  // or had nothing new to say; what followed failed
+  bool overtaken = false;       // the job has changed since it was observed, so that nothing was written
 };
 using Executed = tl::expected<void, ExecuteError>;
 

@@ -78,6 +78,10 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
     for (const Note& note : decision.notes) outside_.record(snapshot->job, note);
   }
   if (!executed) {
+    if (executed.error().overtaken) {
+      outside_.put_off();
+      return kube::Action::requeue(kCachesCatchUp);
+    }
     if (executed.error().refused) set_trouble(uid, executed.error().message);
     return tl::unexpected(kube::ReconcileError{.message = executed.error().message});
   }

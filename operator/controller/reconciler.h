@@ -1,8 +1,9 @@
 // One run of the controller for one job: observe, decide, execute.
 //
 // A run is put off while the caches have not seen our own last writes, so that nobody decides on an older
-// picture. Events leave once the status that they tell of is written, whatever becomes of the rest; a refusal
-// of the server becomes part of the next snapshot, and so of the job's conditions.
+// picture; when others changed the job meanwhile, its status is left alone and decided again. Events leave
+// once the status that they tell of is written, whatever becomes of the rest; a refusal of the server becomes
+// part of the next snapshot, and so of the job's conditions.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The reconciler while its caches are behind what it wrote itself.
+// The reconciler while its caches are behind what it or another leader wrote.
 #include "operator/controller/reconciler.h"
 
 #include <gtest/gtest.h>
@@ -72,6 +72,32 @@ TEST_F(ReconcilerTest, TouchesNothingOfAJobThatItCannotReadAndSaysSo) {
             "nothing is changed until it can be read");
   EXPECT_EQ(transport_.writes(), before);
   EXPECT_EQ(told_, std::vector<std::string>{reasons::kUnreadable});
+}
+
+TEST_F(ReconcilerTest, WithAnOlderPictureNeitherErasesAnEndNorLowersAnAttempt) {
+  reconcile();
+  cluster_.settle();
+  const kube::JsonObject end{{"state", "Complete"}, {"attempt", 3}, {"restarts", 2}};
+  cluster_.set_status(end);  // by another leader
+  for (const auto& [name, pod] : cluster_.pods()) cluster_.bind(name);
+  cluster_.settle_pods();
+  EXPECT_EQ(reconcile(), 1) << "the status, which is refused, and nothing that follows from it";
+  EXPECT_EQ(*kube::find(cluster_.job(), {"status"}), kube::Json(end));
+  EXPECT_EQ(put_off_, 1) << "no error: it is decided again";
+  cluster_.settle();
+  reconcile();
+  EXPECT_EQ(kube::integer_at(cluster_.job(), {"status", "attempt"}), 3);
+}
+
+TEST_F(ReconcilerTest, LeavesAJobThatWasMadeAnewAlone) {
+  reconcile();
+  cluster_.settle();
+  cluster_.make_anew();
+  for (const auto& [name, pod] : cluster_.pods()) cluster_.bind(name);
+  cluster_.settle_pods();
+  reconcile();
+  EXPECT_EQ(kube::find(cluster_.job(), {"status"}), nullptr);
+  EXPECT_EQ(put_off_, 1);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // An API server's objects in memory, behind the client's transport: enough of creation, apply, status and
-// deletion for the operator's own calls.
+// deletion for the operator's own calls. A write that names a resourceVersion or a UID must name the
+// object's, as far as a real server asks: in a write of the status it takes any UID.
 #pragma once
 
 #include <boost/json/serialize.hpp>
@@ -73,6 +74,12 @@ class ModelApi final : public kube::Transport {
         code, kube::JsonObject{{"kind", "Status"}, {"code", code}, {"reason", reason}, {"message", reason}});
   }
 
+  // Or says nothing of that field.
+  static bool names(const kube::Json& object, const kube::Json& body, const char* in, const char* field) {
+    const std::string wanted = kube::text_at(body, {in, field});
+    return wanted.empty() || wanted == kube::text_at(object, {"metadata", field});
+  }
+
   kube::HttpResponse answer(const kube::HttpRequest& request) {
     const Target target = parse(request.target);
     Objects& all = objects_[target.plural];
@@ -83,12 +90,15 @@ class ModelApi final : public kube::Transport {
     const kube::Json body =
         request.body.empty() ? kube::Json() : kube::parse_json(request.body, "body").value();
     if (request.method == "DELETE") {
-      const std::string wanted = kube::text_at(body, {"preconditions", "uid"});
-      if (!wanted.empty() && wanted != kube::uid_of(found->second)) return refuse(409, "Conflict");
+      if (!names(found->second, body, "preconditions", "uid") ||
+          !names(found->second, body, "preconditions", "resourceVersion"))
+        return refuse(409, "Conflict");
       all.erase(found);
       ++version_;
       return reply(200, kube::JsonObject{{"kind", "Status"}});
     }
+    if (!target.status && !names(found->second, body, "metadata", "uid")) return refuse(422, "Invalid");
+    if (!names(found->second, body, "metadata", "resourceVersion")) return refuse(409, "Conflict");
     auto& object = found->second.as_object();
     const char* part = target.status ? "status" : "data";
     if (const kube::Json* given = kube::find(body, {part})) object[part] = *given;

@@ -31,8 +31,9 @@ class ModelCluster final : public CrashCluster {
   }
   void settle() override {
     settle_all_but_pods();
-    api_.fill(pods_, kube::kPods.plural);
+    settle_pods();
   }
+  void settle_pods() { api_.fill(pods_, kube::kPods.plural); }
   // The cache of pods stays behind.
   void settle_all_but_pods() {
     api_.fill(jobs_, kJobs.plural);
@@ -55,6 +56,8 @@ class ModelCluster final : public CrashCluster {
     pod.as_object()["status"] = std::move(status);
     api_.put(kube::kPods.plural, pod);
   }
+  // The job is deleted, and another one has its name.
+  void make_anew() { api_.put(kJobs.plural, job_object("", "train", "another")); }
   void set_suspended(bool suspended) override {
     kube::Json job = this->job();
     job.as_object()["spec"].as_object()["suspend"] = suspended;

@@ -141,6 +141,28 @@ TEST_F(JobChanges, OfOneConditionLeaveTheOthers) {
   EXPECT_EQ(find(answer.body, {"status", "conditions"})->as_array().size(), 2U);
 }
 
+// As the operator writes: what it decided on is not what is there any more.
+TEST_F(JobChanges, OfTheStatusThatNameAnOlderVersionAreRefused) {
+  const auto read = [&] { return server_.client().get({}, server_.jobs(), "running").value(); };
+  const auto write_to = [&](const Json& job) {
+    Json intent = status_intent(condition("Running", "True"));
+    intent.get_object()["metadata"] = JsonObject{{"name", "running"},
+                                                 {"namespace", server_.name_space()},
+                                                 {"uid", uid_of(job)},
+                                                 {"resourceVersion", version_of(job)}};
+    return server_.client().apply_status({}, server_.jobs(), intent);
+  };
+  const Json first = read();
+  EXPECT_TRUE(write_to(first));
+  EXPECT_TRUE(write_to(first).error().is_conflict());
+  suspend();
+  const Json suspended = read();
+  EXPECT_TRUE(write_to(suspended));
+  ASSERT_TRUE(server_.client().remove({}, server_.jobs(), "running", {}));
+  ASSERT_TRUE(server_.create(contents_of("tests/crd/jobs/running.yaml")).is_success());
+  EXPECT_TRUE(write_to(suspended).error().is_conflict()) << "the job was made anew";
+}
+
 TEST_F(JobChanges, ThatGiveAConditionTwiceAreRefused) {
   const Json twice = JsonArray{condition("Running", "True"), condition("Running", "False")};
   const Answer answer = server_.merge("/running/status", at("status.conditions", twice));

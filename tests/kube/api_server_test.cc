@@ -133,6 +133,20 @@ TEST_F(ApiServer, TheStatusHasARequestAndAManagerOfItsOwn) {
   EXPECT_NE(find(*read, {"spec", "containers"}), nullptr);
 }
 
+TEST_F(ApiServer, AnApplyThatNamesUidAndVersionChangesThatVersionOnly) {
+  const Json first = client_.create({}, in_namespace(kConfigMaps), config_map("a", "1")).value();
+  const auto apply = [&](const std::string& uid, const std::string& version) {
+    Json intent = config_map("a", "2");
+    intent.get_object()["metadata"].get_object()["uid"] = uid;
+    intent.get_object()["metadata"].get_object()["resourceVersion"] = version;
+    return client_.apply({}, in_namespace(kConfigMaps), intent);
+  };
+  EXPECT_EQ(apply("another", version_of(first)).error().code, 422);
+  const auto changed = apply(uid_of(first), version_of(first));
+  ASSERT_TRUE(changed) << changed.error().message;
+  EXPECT_TRUE(apply(uid_of(first), version_of(first)).error().is_conflict());
+}
+
 TEST_F(ApiServer, WhatIsForbiddenTodayMayBeAllowedTomorrow) {
   ServerClient user(kubeconfig_files(), "user");
   ASSERT_TRUE(client_.create({}, in_namespace(kConfigMaps), config_map("a", "1")));
