@@ -87,12 +87,11 @@ class Operator {
       : options_(options),
         config_(std::move(config)),
         credentials_(config_, clock_),
-        transport_(
-            {.server = config_.server, .proxy = config_.proxy, .verified_name = config_.tls_server_name},
-            credentials_, clock_),
+        transport_(kube::peer_of(config_), credentials_, clock_),
         reader_(transport_, credentials_, clock_, kube::system_random(),
                 client_options(config_.base_path, identity_), metrics_),
-        elector_(reader_, clock_, kube::system_random(), metrics_, election_config()),
+        elector_(config_, clock_, kube::system_random(), metrics_,
+                 client_options(config_.base_path, identity_), election_config()),
         client_(reader_.with(gated_options())),
         queue_(clock_, {.longest_retry = 30s}),
         board_(

@@ -62,9 +62,8 @@ class Client {
   Client(Transport& transport, Credentials& credentials, Clock& clock, Random random, ClientOptions options,
          Observer& observer);
 
-  // The same server and rights under other options: a lease has its own time-out and field manager.
+  // The same server and rights under other options: a leader writes with its lease only.
   Client with(ClientOptions options) const;
-  const ClientOptions& options() const { return options_; }
 
   ApiResult<Json> get(const CallContext& context, const ResourcePath& path, std::string_view name);
   // One page, with a quorum read.

@@ -14,8 +14,7 @@ namespace {
 constexpr std::chrono::seconds kShortestCall{1};
 
 // A hung call must leave time for another one before the renew deadline.
-ClientOptions lease_options(const Client& client, const ElectionConfig& config) {
-  ClientOptions options = client.options();
+ClientOptions lease_options(ClientOptions options, const ElectionConfig& config) {
   options.call_timeout = std::max<std::chrono::milliseconds>(kShortestCall, config.renew_deadline / 2);
   options.retry.tries = 1;
   options.may_write = {};
@@ -41,8 +40,11 @@ std::string process_identity() {
   return fmt::format("{}_{:08x}{:08x}", host.data(), random(), random());
 }
 
-Elector::Elector(const Client& client, Clock& clock, Random random, Observer& observer, ElectionConfig config)
-    : client_(client.with(lease_options(client, config))),
+Elector::Elector(const ClientConfig& server, Clock& clock, Random random, Observer& observer,
+                 const ClientOptions& options, ElectionConfig config)
+    : credentials_(server, clock),
+      transport_(peer_of(server), credentials_, clock, {.calls_at_once = 1}),
+      client_(transport_, credentials_, clock, random, lease_options(options, config), observer),
       clock_(clock),
       random_(std::move(random)),
       observer_(observer),

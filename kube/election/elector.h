@@ -1,7 +1,9 @@
 // Takes part in a leader election and says, at any moment, whether this process may write.
 //
-// The shell around election.h. run() returns when leadership is lost or a stop is requested; the caller exits
-// the process at once in the first case, and in the second stops its workers and then calls release().
+// The shell around election.h. Calls of the lease have credentials and a connection of their own: they wait
+// for nothing that the process does besides, however much it writes. run() returns when leadership is lost or
+// a stop is requested; the caller exits the process at once in the first case, and in the second stops its
+// workers and then calls release().
 #pragma once
 
 #include <atomic>
@@ -9,7 +11,9 @@
 #include <string>
 
 #include "kube/client/client.h"
+#include "kube/config/config_credentials.h"
 #include "kube/election/election.h"
+#include "kube/transport/pooled_transport.h"
 
 namespace caravan::kube {
 
@@ -20,8 +24,9 @@ class Elector {
  public:
   enum class Outcome { kStopped, kLost };
 
-  // Calls have a time-out of their own, so that one that hangs does not cost the leadership.
-  Elector(const Client& client, Clock& clock, Random random, Observer& observer, ElectionConfig config);
+  // Of `options`, time-out and retries are the election's: a call that hangs does not cost the leadership.
+  Elector(const ClientConfig& server, Clock& clock, Random random, Observer& observer,
+          const ClientOptions& options, ElectionConfig config);
 
   // `on_elected` is called once, from this thread, and must not block.
   Outcome run(const std::stop_token& stop, const std::function<void()>& on_elected);
@@ -36,6 +41,8 @@ class Elector {
  private:
   ElectionInput perform(const CallContext& context, const ElectionAction& action);
 
+  ConfigCredentials credentials_;
+  PooledTransport transport_;
   Client client_;
   Clock& clock_;
   Random random_;

@@ -25,6 +25,10 @@ struct Peer {
   std::string verified_name = {};      // empty: the host of the server
 };
 
+inline Peer peer_of(const ClientConfig& config) {
+  return {.server = config.server, .proxy = config.proxy, .verified_name = config.tls_server_name};
+}
+
 class Connection {
  public:
   virtual ~Connection() = default;

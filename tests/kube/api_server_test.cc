@@ -218,8 +218,9 @@ TEST_F(ApiServer, OneOfTwoElectorsLeadsAndTheOtherFollowsItsRelease) {
   const auto config = [&](const std::string& identity) {
     return ElectionConfig{.identity = identity, .lease = {name_space_, "operator"}};
   };
-  Elector first(client_, clock_, system_random(), observer_, config("first"));
-  Elector second(client_, clock_, system_random(), observer_, config("second"));
+  make_lease(client_, {name_space_, "operator"});
+  Elector first(server_.config, clock_, system_random(), observer_, {}, config("first"));
+  Elector second(server_.config, clock_, system_random(), observer_, {}, config("second"));
   std::stop_source stop_first;
   std::stop_source stop_second;
   auto first_runs = std::async(std::launch::async, [&] { return first.run(stop_first.get_token(), [] {}); });

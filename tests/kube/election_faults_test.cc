@@ -68,7 +68,7 @@ class ElectionFaults : public ScriptedClientTest {
 
   std::unique_ptr<Elector> elector(const std::string& identity) {
     return std::make_unique<Elector>(
-        *client_, clock_, [] { return 0.0; }, recorder_,
+        config_, clock_, [] { return 0.0; }, recorder_, ClientOptions{},
         ElectionConfig{.identity = identity, .lease = {"s", "operator"}});
   }
 
@@ -90,6 +90,30 @@ TEST_F(ElectionFaults, ARenewalThatHangsCostsTheLeadershipAtTheDeadline) {
   clock_.advance(8s);
   EXPECT_FALSE(leader->may_write()) << "by the clock, before the loop has noticed";
   EXPECT_EQ(outcome.get(), Elector::Outcome::kLost);
+}
+
+TEST_F(ElectionFaults, ARenewalDoesNotWaitBehindWritesThatHang) {
+  serve([this](Exchange& exchange) {
+    if (exchange.request().method == "PATCH") exchange.hang();
+    keeper_(exchange);
+  });
+  const auto leader = elector("a");
+  std::stop_source stop;
+  auto outcome = std::async(std::launch::async, [&] { return leader->run(stop.get_token(), [] {}); });
+  await([&] { return leader->may_write(); });
+  std::vector<std::jthread> writes;
+  for (int i = 0; i < PoolLimits{}.calls_at_once; ++i) {
+    writes.emplace_back(
+        [&] { EXPECT_FALSE(client_->merge({.stop = stop.get_token()}, pods_, "a", JsonObject{})); });
+  }
+  await([&] { return requests("PATCH") == PoolLimits{}.calls_at_once; });
+  const int before = requests("PUT");
+  clock_.await_sleeper(2s);  // the retry period
+  clock_.advance(2s);
+  await([&] { return requests("PUT") > before || !leader->may_write(); });
+  EXPECT_EQ(requests("PUT"), before + 1);
+  stop.request_stop();
+  EXPECT_EQ(outcome.get(), Elector::Outcome::kStopped);
 }
 
 TEST_F(ElectionFaults, ARenewalThatConflictsWithAnotherHolderIsTheEnd) {
@@ -189,11 +213,12 @@ TEST_F(PausedLeader, WakesUpAfterItsLeaseAndEndsWithoutAWrite) {
   await([&] { return paused->is_stopped(); });
 
   SystemClock clock;
-  ConfigCredentials credentials({.authority = {.file = authority_.string()}}, clock);
-  PooledTransport transport({.server = {.host = "127.0.0.1", .port = std::to_string(server_->port())}},
-                            credentials, clock);
+  const ClientConfig config{.server = {.host = "127.0.0.1", .port = std::to_string(server_->port())},
+                            .authority = {.file = authority_.string()}};
+  ConfigCredentials credentials(config, clock);
+  PooledTransport transport(peer_of(config), credentials, clock);
   Client client(transport, credentials, clock, system_random(), {}, recorder_);
-  Elector successor(client, clock, system_random(), recorder_, leader_config("successor"));
+  Elector successor(config, clock, system_random(), recorder_, {}, leader_config("successor"));
   std::stop_source stop;
   auto outcome = std::async(std::launch::async, [&] { return successor.run(stop.get_token(), [] {}); });
   await([&] { return successor.may_write(); });

@@ -22,7 +22,7 @@ namespace {
   ConfigCredentials credentials(config, clock);
   PooledTransport transport({.server = config.server}, credentials, clock);
   Client client(transport, credentials, clock, system_random(), {}, observer);
-  Elector elector(client, clock, system_random(), observer, leader_config(identity));
+  Elector elector(config, clock, system_random(), observer, {}, leader_config(identity));
   const std::jthread election([&] {
     if (elector.run({}, [] {}) == Elector::Outcome::kLost) std::_Exit(kLostTheLease);
   });

@@ -73,9 +73,8 @@ class ScriptedClientTest : public ::testing::Test {
     client_.reset();
     transport_.reset();
     credentials_ = std::make_unique<ConfigCredentials>(config, clock_);
-    transport_ = std::make_unique<PooledTransport>(
-        Peer{.server = config.server, .proxy = config.proxy, .verified_name = config.tls_server_name},
-        *credentials_, clock_, limits);
+    transport_ = std::make_unique<PooledTransport>(peer_of(config), *credentials_, clock_, limits);
+    config_ = std::move(config);
     client_ = std::make_unique<Client>(
         *transport_, *credentials_, clock_, [] { return kRandom; }, std::move(options), recorder_);
   }
@@ -91,6 +90,7 @@ class ScriptedClientTest : public ::testing::Test {
   caravan::testing::ManualClock clock_;
   Recorder recorder_;
   std::unique_ptr<FaultServer> server_;
+  ClientConfig config_;
   std::unique_ptr<ConfigCredentials> credentials_;
   std::unique_ptr<PooledTransport> transport_;
   std::unique_ptr<Client> client_;

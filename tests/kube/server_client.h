@@ -63,6 +63,15 @@ struct ServerClient {
   Client client{transport, credentials, clock, system_random(), {}, observer};
 };
 
+// As an installation brings it: without a holder.
+inline void make_lease(Client& client, const ObjectKey& key) {
+  const JsonObject lease{{"apiVersion", "coordination.k8s.io/v1"},
+                         {"kind", "Lease"},
+                         {"metadata", JsonObject{{"namespace", key.name_space}, {"name", key.name}}}};
+  const auto created = client.create({}, {.resource = kLeases, .name_space = key.name_space}, lease);
+  if (!created) ADD_FAILURE() << created.error().message;
+}
+
 inline Json config_map(const std::string& name_space, const std::string& name, const std::string& value) {
   return JsonObject{
       {"apiVersion", "v1"},
