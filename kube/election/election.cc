@@ -58,7 +58,7 @@ class Step {
     if (changed) state_.changed_at = moment_.now;
     const std::string holder = holder_of(state_.lease);
     if (state_.leading) {
-      if (holder != state_.config.identity)
+      if (holder != state_.config.identity && holder != kUnknownHolder)
         return step_down(fmt::format("the lease is held by '{}'", holder));
       return too_late() ? step_down("the lease could not be renewed in time") : write();
     }
@@ -68,6 +68,7 @@ class Step {
   ElectionAction on(LeaseWritten& written) {
     state_.lease = std::move(written.lease);
     state_.changed_at = moment_.now;
+    if (holder_of(state_.lease) != state_.config.identity) return wait();
     state_.leading = true;
     state_.leader_until = state_.sent_at + state_.config.renew_deadline;
     return too_late() ? step_down("the renewal of the lease was answered too late") : wait();
@@ -75,13 +76,10 @@ class Step {
 
   ElectionAction on(const LeaseCallFailed& failed) {
     if (state_.leading && too_late()) return step_down(failed.error.message);
-    if (failed.error.is_not_found() && !state_.leading) {
-      state_.sent_at = moment_.now;
-      return CreateLease{record(state_.config, nullptr, state_.config.identity, moment_.wall)};
-    }
-    // Our own renewal whose answer was lost, or another holder: the lease says which.
-    if (failed.error.is_conflict() && state_.leading) return ReadLease{};
-    return wait();
+    if (failed.error.is_not_found()) return create();
+    // Our own renewal whose answer was lost, another holder, or a lease that was deleted: a look says which.
+    const bool changed = failed.error.is_conflict() || failed.error.is_already_exists();
+    return changed && state_.leading ? ElectionAction(ReadLease{}) : wait();
   }
 
  private:
@@ -96,6 +94,12 @@ class Step {
   ElectionAction write() {
     state_.sent_at = moment_.now;
     return ReplaceLease{record(state_.config, state_.lease, state_.config.identity, moment_.wall)};
+  }
+
+  ElectionAction create() {
+    state_.sent_at = moment_.now;
+    const std::string holder = state_.leading ? state_.config.identity : kUnknownHolder;
+    return CreateLease{record(state_.config, nullptr, holder, moment_.wall)};
   }
 
   ElectionAction wait() const {
@@ -122,6 +126,8 @@ class Step {
 
 Status validate(const ElectionConfig& config) {
   if (config.identity.empty()) return bad_input("leader election: the identity is empty");
+  if (config.identity == kUnknownHolder)
+    return bad_input(fmt::format("leader election: no identity may be '{}'", kUnknownHolder));
   if (config.lease_duration <= config.renew_deadline) {
     return bad_input(fmt::format(
         "leader election: the lease duration ({} s) must be longer than the renew deadline ({} s)",

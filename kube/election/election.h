@@ -3,6 +3,11 @@
 // A lease has expired when its record did not change for its duration by our own monotonic clock; the times
 // written in it are for people. A leader may act until `leader_until`, the renew deadline after it *sent* its
 // last successful renewal; others cannot take over before the lease duration after that, which is longer.
+// Whoever takes a lease has watched one and the same record for that long, or its holder gave it back. So a
+// lease that is missing is made with an unknown holder, and waited for like any other: its leader may be
+// alive, and takes it back or makes it anew while its own time lasts. An installation that brings its lease,
+// without a holder, has its first leader at once.
+//
 // This is not fencing: writes are protected besides by resourceVersions and deterministic names. Losing is
 // final: the process is to exit.
 #pragma once
@@ -25,6 +30,9 @@ struct ElectionConfig {
   std::chrono::seconds retry_period{2};
   ObjectKey lease = {};
 };
+
+// Of a lease that was missing.
+inline constexpr char kUnknownHolder[] = "unknown";
 
 // lease duration > renew deadline > 1.2 · retry period, and an identity.
 Status validate(const ElectionConfig& config);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <random>
 
 #include "kube/api/object.h"
 
@@ -15,15 +15,24 @@ ElectionConfig config(const std::string& identity) {
   return {.identity = identity, .lease = {.name_space = "system", .name = "operator"}};
 }
 
-// The lease on the server, with its conflicts.
+// The lease on the server, with its conflicts. An installation brings it, without a holder.
 class LeaseServer {
  public:
+  LeaseServer() {
+    store(JsonObject{{"metadata", JsonObject{{"namespace", "system"}, {"name", "operator"}}}});
+  }
+
+  void remove() { lease_ = nullptr; }
+
   ElectionInput answer(const ElectionAction& action) {
     if (std::holds_alternative<ReadLease>(action)) {
       if (lease_.is_null()) return LeaseCallFailed{{.message = "not found", .code = 404}};
       return LeaseRead{lease_};
     }
-    if (const auto* create = std::get_if<CreateLease>(&action)) return store(create->lease);
+    if (const auto* create = std::get_if<CreateLease>(&action)) {
+      if (lease_.is_null()) return store(create->lease);
+      return LeaseCallFailed{{.message = "exists", .code = 409, .reason = "AlreadyExists"}};
+    }
     const Json& wanted = std::get<ReplaceLease>(action).lease;
     if (version_of(wanted) != version_of(lease_))
       return LeaseCallFailed{{.message = "conflict", .code = 409}};
@@ -47,7 +56,7 @@ class LeaseServer {
 
 class Candidate {
  public:
-  Candidate(const std::string& identity, LeaseServer& server) : state_(config(identity)), server_(server) {}
+  Candidate(const std::string& identity, LeaseServer& server) : state_(config(identity)), server_(&server) {}
 
   ElectionAction feed(ElectionInput input, Clock::TimePoint now) {
     ElectionStep next = step(std::move(state_), std::move(input), {.now = now, .wall = {}, .random = 0.0});
@@ -60,7 +69,7 @@ class Candidate {
     ElectionAction action = feed(ElectionTick{}, now);
     while (!std::holds_alternative<ElectionWait>(action) && !std::holds_alternative<StepDown>(action)) {
       ElectionInput outcome =
-          reachable ? server_.answer(action) : LeaseCallFailed{{.message = "unreachable"}};
+          reachable ? server_->answer(action) : LeaseCallFailed{{.message = "unreachable"}};
       action = feed(std::move(outcome), now);
     }
     return action;
@@ -71,7 +80,7 @@ class Candidate {
 
  private:
   ElectionState state_;
-  LeaseServer& server_;
+  LeaseServer* server_;
 };
 
 class Election : public ::testing::Test {
@@ -84,7 +93,7 @@ class Election : public ::testing::Test {
   Clock::TimePoint now_{1h};
 };
 
-TEST_F(Election, TheFirstOneCreatesTheLeaseAndTheSecondWaits) {
+TEST_F(Election, TheFirstOneTakesTheLeaseAndTheSecondWaits) {
   a_.tick(now_);
   b_.tick(now_);
   EXPECT_TRUE(a_.may_write(now_));
@@ -99,7 +108,7 @@ TEST_F(Election, ALeaderThatRenewsStaysOne) {
     EXPECT_TRUE(a_.may_write(now_));
     EXPECT_FALSE(b_.may_write(now_));
   }
-  EXPECT_EQ(server_.transitions(), 0);
+  EXPECT_EQ(server_.transitions(), 1);
 }
 
 TEST_F(Election, ALeaseExpiresByTheTimeThatWeWatchedItNotByTheTimesInIt) {
@@ -113,7 +122,7 @@ TEST_F(Election, ALeaseExpiresByTheTimeThatWeWatchedItNotByTheTimesInIt) {
   now_ += 1s;
   b_.tick(now_);
   EXPECT_TRUE(b_.may_write(now_));
-  EXPECT_EQ(server_.transitions(), 1);
+  EXPECT_EQ(server_.transitions(), 2);
 }
 
 TEST_F(Election, APausedLeaderAndItsSuccessorNeverMayWriteAtTheSameTime) {
@@ -186,9 +195,72 @@ TEST_F(Election, AReleasedLeaseIsTakenAtOnce) {
   EXPECT_TRUE(b_.may_write(now_ + 1s));
 }
 
+TEST_F(Election, ALeaseThatIsMissingFromTheStartIsWaitedForLikeOneThatIsHeld) {
+  server_.remove();
+  a_.tick(now_);
+  EXPECT_EQ(server_.holder(), kUnknownHolder);
+  b_.tick(now_);
+  a_.tick(now_ + 14s);
+  b_.tick(now_ + 14s);
+  EXPECT_FALSE(a_.may_write(now_ + 14s) || b_.may_write(now_ + 14s));
+  a_.tick(now_ + 15s);
+  b_.tick(now_ + 15s);
+  EXPECT_TRUE(a_.may_write(now_ + 15s));
+  EXPECT_FALSE(b_.may_write(now_ + 15s));
+}
+
+TEST_F(Election, ALeaderMakesADeletedLeaseAnew) {
+  a_.tick(now_);
+  server_.remove();
+  a_.tick(now_ + 2s);
+  EXPECT_EQ(server_.holder(), "a");
+  EXPECT_TRUE(a_.may_write(now_ + 11s));
+}
+
+TEST_F(Election, ALeaderTakesBackALeaseThatACandidateMadeAfterItsDeletion) {
+  a_.tick(now_);
+  server_.remove();
+  b_.tick(now_ + 1s);
+  EXPECT_EQ(server_.holder(), kUnknownHolder);
+  a_.tick(now_ + 2s);
+  EXPECT_EQ(server_.holder(), "a");
+  b_.tick(now_ + 16s);
+  EXPECT_FALSE(b_.may_write(now_ + 16s)) << "the record has changed since b made it";
+}
+
+TEST_F(Election, ALeaderWhoseLeaseWasDeletedAndThatIsPausedHasNoSuccessorInItsTime) {
+  a_.tick(now_);
+  server_.remove();
+  for (const Clock::TimePoint end = now_ + 60s; now_ < end; now_ += 500ms) {
+    b_.tick(now_);
+    EXPECT_FALSE(a_.may_write(now_) && b_.may_write(now_));
+  }
+  EXPECT_TRUE(b_.may_write(now_));
+  EXPECT_TRUE(steps_down(a_.tick(now_)));
+}
+
+// Each of the three acts, or does not, in every half second.
+TEST_F(Election, HoweverOftenALeaseIsDeletedThereAreNeverTwoLeaders) {
+  std::minstd_rand random(1);
+  int led = 0;
+  for (int i = 0; i < 200'000; ++i, now_ += 500ms) {
+    if (random() % 8 == 0) server_.remove();
+    for (Candidate* candidate : {&a_, &b_}) {
+      const bool is_paused = random() % 16 == 0;
+      if (is_paused || random() % 4 != 0) continue;
+      if (steps_down(candidate->tick(now_, random() % 16 != 0)))
+        *candidate = Candidate(candidate == &a_ ? "a" : "b", server_);
+    }
+    ASSERT_FALSE(a_.may_write(now_) && b_.may_write(now_)) << "after " << i << " half seconds";
+    led += a_.may_write(now_) || b_.may_write(now_);
+  }
+  EXPECT_GT(led, 10'000);
+}
+
 TEST(ElectionConfig, RefusesTimesThatCannotWork) {
   EXPECT_TRUE(validate(config("a")));
   EXPECT_FALSE(validate(config("")));
+  EXPECT_FALSE(validate(config(kUnknownHolder)));
   ElectionConfig too_short = config("a");
   too_short.lease_duration = 10s;
   EXPECT_FALSE(validate(too_short));

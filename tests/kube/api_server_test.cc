@@ -237,6 +237,30 @@ TEST_F(ApiServer, OneOfTwoElectorsLeadsAndTheOtherFollowsItsRelease) {
   EXPECT_EQ(second_runs.get(), Elector::Outcome::kStopped);
 }
 
+TEST_F(ApiServer, ADeletedLeaseIsMadeAnewByItsLeaderAndGivenToNobodyElse) {
+  const auto config = [&](const std::string& identity) {
+    return ElectionConfig{.identity = identity, .lease = {name_space_, "operator"}};
+  };
+  make_lease(client_, {name_space_, "operator"});
+  Elector leader(server_.config, clock_, system_random(), observer_, {}, config("leader"));
+  Elector other(server_.config, clock_, system_random(), observer_, {}, config("other"));
+  std::stop_source stop;
+  auto leader_runs = std::async(std::launch::async, [&] { return leader.run(stop.get_token(), [] {}); });
+  await([&] { return leader.may_write(); });
+  auto other_runs = std::async(std::launch::async, [&] { return other.run(stop.get_token(), [] {}); });
+  const std::string old = uid_of(client_.get({}, in_namespace(kLeases), "operator").value());
+  ASSERT_TRUE(client_.remove({}, in_namespace(kLeases), "operator", {}));
+  await([&] {
+    const auto lease = client_.get({}, in_namespace(kLeases), "operator");
+    return lease && uid_of(*lease) != old && text_at(*lease, {"spec", "holderIdentity"}) == "leader";
+  });
+  EXPECT_TRUE(leader.may_write());
+  EXPECT_FALSE(other.may_write());
+  stop.request_stop();
+  EXPECT_EQ(leader_runs.get(), Elector::Outcome::kStopped);
+  EXPECT_EQ(other_runs.get(), Elector::Outcome::kStopped);
+}
+
 TEST_F(ApiServer, ManyThreadsShareTheClient) {
   std::vector<std::future<bool>> creates;
   for (int i = 0; i < 40; ++i) {

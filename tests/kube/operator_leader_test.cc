@@ -60,7 +60,8 @@ class Leaders : public OperatorProgram {
   void kill_leader(Process& program) {
     program.signal_group(SIGKILL);
     program.wait();
-    EXPECT_TRUE(client().remove({}, at(kube::kLeases), "caravan-operator", {}));
+    const JsonObject free{{"spec", JsonObject{{"holderIdentity", ""}}}};
+    EXPECT_TRUE(client().merge({}, at(kube::kLeases), "caravan-operator", free));
   }
 };
 
@@ -123,6 +124,17 @@ TEST_F(Leaders, ATermSignalEndsOneInOrderAndGivesTheLeaseBack) {
   program.signal_group(SIGTERM);
   EXPECT_EQ(program.wait(), (ExitStatus{.exit_code = 0}));
   EXPECT_EQ(holder_of_the_lease(), "");
+}
+
+TEST_F(Leaders, ADeletedLeaseStaysWithItsLeader) {
+  const Process first = start_operator();
+  const std::string leader = await_leader();
+  const Process second = start_operator();
+  EXPECT_TRUE(client().remove({}, at(kube::kLeases), "caravan-operator", {}));
+  await("the leader makes it anew", [&] { return holder_of_the_lease() == leader; });
+  create_job(job_yaml());
+  await_pods(names_of_pods(2));
+  EXPECT_GE(writes_of(leader), 8);
 }
 
 TEST_F(Leaders, LogsLinesOfJsonThatNameTheJob) {

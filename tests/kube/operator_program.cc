@@ -28,7 +28,9 @@ spec:
 }
 
 OperatorProgram::OperatorProgram()
-    : log_(std::filesystem::temp_directory_path() / (server_.name_space() + ".log")) {}
+    : log_(std::filesystem::temp_directory_path() / (server_.name_space() + ".log")) {
+  kube::testing::make_lease(client(), {server_.name_space(), "caravan-operator"});
+}
 
 OperatorProgram::~OperatorProgram() {
   if (HasFailure()) std::cerr << "log of the operators:\n" << std::ifstream(log_).rdbuf();

@@ -7,6 +7,7 @@ from cluster import (NAMESPACE, NETWORKING, OPERATOR_NAMESPACE, ClusterTest, app
                      run_locally, script, small_job, wait_until)
 
 STEPS = 100
+LEASE = f"apis/coordination.k8s.io/v1/namespaces/{OPERATOR_NAMESPACE}/leases/caravan-operator"
 
 
 class Faults(ClusterTest):
@@ -79,6 +80,20 @@ class Faults(ClusterTest):
         wait_until("a rank", lambda: processes_of(pod["metadata"]["uid"], "caravan-trainer"))
         self.kill_operators()
         self.ends_as_if_nothing_had_happened("operator", restarts=0)
+
+    def leader(self):
+        """The holder of a lease that is being renewed."""
+        first = self.api.get(LEASE)["spec"].get("renewTime")
+        wait_until("a renewal", lambda: self.api.get(LEASE)["spec"].get("renewTime") != first)
+        return self.api.get(LEASE)["spec"]["holderIdentity"]
+
+    def test_a_deleted_lease_stays_with_its_leader(self):
+        self.start_and_wait("lease")
+        leader = self.leader()
+        kubectl("delete", "lease", "caravan-operator", "--namespace", OPERATOR_NAMESPACE)
+        wait_until("the leader makes it anew",
+                   lambda: (self.api.get(LEASE) or {"spec": {}})["spec"].get("holderIdentity") == leader)
+        self.ends_as_if_nothing_had_happened("lease", restarts=0)
 
     def test_a_restart_of_the_api_server(self):
         self.start_and_wait("server")
