@@ -1,4 +1,4 @@
-"""Calls to the API server of a test, as the administrator whom its kubeconfig (in JSON) names."""
+"""Calls to the API server of a test, as the administrator whom its kubeconfig (in JSON) names, or as anybody."""
 
 import http.client
 import json
@@ -28,13 +28,17 @@ class ApiServer:
         trust.load_cert_chain(files / user["client-certificate"], files / user["client-key"])
         self._connection = http.client.HTTPSConnection(urllib.parse.urlsplit(cluster["server"]).netloc, context=trust)
 
-    def call(self, method: str, path: str, body: str | None = None, media: str = "application/json") -> Answer:
-        self._connection.request(method, path, body, {"Content-Type": media, "Accept": "application/json"})
+    def call(self, method: str, path: str, body: str | None = None, media: str = "application/json",
+             user: str = "") -> Answer:
+        headers = {"Content-Type": media, "Accept": "application/json"}
+        if user:
+            headers["Impersonate-User"] = user
+        self._connection.request(method, path, body, headers)
         response = self._connection.getresponse()
         return Answer(response.status, json.loads(response.read()))
 
-    def post(self, path: str, body: dict) -> Answer:
-        return self.call("POST", path, json.dumps(body))
+    def post(self, path: str, body: dict, user: str = "") -> Answer:
+        return self.call("POST", path, json.dumps(body), user=user)
 
     def close(self) -> None:
         self._connection.close()

@@ -2,10 +2,12 @@
 """Prints the manifest that installs Caravan, for `kubectl apply -f`, from the files in parts/.
 
     install.py [--namespaced] [--namespace NAME] [--registry PREFIX]
+               [--without-admission-policies]
 
 By default the operator lives in caravan-system and serves the jobs of every namespace. With --namespaced it lives
 in a namespace that is there already and serves the jobs in it, has a Role there instead of a ClusterRole, and reads
 no nodes. PREFIX is where the images of ./dev image were pushed to; by default they were loaded into the nodes.
+Admission policies need Kubernetes 1.30.
 """
 
 import argparse
@@ -26,10 +28,12 @@ def project_version() -> str:
     return re.search(r"project\(caravan VERSION (\S+)", (SOURCES / "CMakeLists.txt").read_text())[1]
 
 
-def parts(namespaced: bool) -> list[str]:
-    """In the order in which the server can take them."""
-    own = ["account", "rights_namespaced"] if namespaced else ["namespace", "account", "rights_cluster"]
-    return own + ["leader_election", "user_roles", "service", "network_policy", "disruption_budget", "deployment"]
+def parts(options: argparse.Namespace) -> list[str]:
+    """In the order in which the server can take them. Policies come before the operator whom they bind."""
+    own = ["account", "rights_namespaced"] if options.namespaced else ["namespace", "account", "rights_cluster"]
+    admission = ["job_admission", "operator_admission"] if options.admission_policies else []
+    return own + admission + ["leader_election", "lease", "user_roles", "service", "network_policy",
+                                             "disruption_budget", "deployment"]
 
 
 def values(options: argparse.Namespace) -> dict[str, str]:
@@ -37,6 +41,7 @@ def values(options: argparse.Namespace) -> dict[str, str]:
     scope = [f"--namespace={options.namespace}", "--read-nodes=false"] if options.namespaced else ["--read-nodes=true"]
     return {
         "ARGUMENTS": json.dumps(scope),
+        "CLUSTER_NAME": f"caravan-operator-{options.namespace}" if options.namespaced else "caravan-operator",
         "JOB_RULES": (PARTS / "job_rules.yaml").read_text().rstrip(),
         "NAMESPACE": options.namespace,
         "OPERATOR_IMAGE": f"{options.registry}/caravan-operator:{version}",
@@ -48,7 +53,7 @@ def values(options: argparse.Namespace) -> dict[str, str]:
 def manifest(options: argparse.Namespace) -> str:
     filled_in = values(options)
     texts = [path.read_text() for path in sorted(CRDS.glob("*.yaml"))]
-    for part in parts(options.namespaced):
+    for part in parts(options):
         texts.append(string.Template((PARTS / f"{part}.yaml").read_text()).substitute(filled_in))
     return HEADER + "---\n".join(texts)
 
@@ -58,6 +63,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--namespaced", action="store_true", help="serve the jobs of the operator's namespace only")
     parser.add_argument("--namespace", metavar="NAME", help="where the operator lives; default: caravan-system")
     parser.add_argument("--registry", default="localhost", metavar="PREFIX", help="what the images' names begin with")
+    for what in ("admission-policies",):
+        name = what.replace("-", "_")
+        parser.add_argument(f"--without-{what}", dest=name, action="store_false", help=f"leave {what} out")
     options = parser.parse_args(arguments)
     options.namespace = options.namespace or ("caravan-jobs" if options.namespaced else "caravan-system")
     return options

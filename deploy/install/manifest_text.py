@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-PLURALS = {"NetworkPolicy": "networkpolicies"}
+PLURALS = {"NetworkPolicy": "networkpolicies", "ValidatingAdmissionPolicy": "validatingadmissionpolicies"}
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,9 @@ import os
 import unittest
 from pathlib import Path
 
-import install
-from api_server import APPLY, Answer, ApiServer
-from manifest_text import Document, documents_of
+from api_server import Answer, ApiServer
+from installed import apply_all
 
-CONFLICT = 409
 CLUSTER, NAMESPACE = "caravan-system", "caravan-jobs"  # where the operators of the two variants live
 
 JOBS = ("training.caravan.dev", "llamatrainingjobs", "")
@@ -19,22 +17,6 @@ SECRETS = ("", "secrets", "")
 NODES = ("", "nodes", "")
 REVIEWS = ("authentication.k8s.io", "tokenreviews", "")
 LEASES = ("coordination.k8s.io", "leases", "")
-
-
-def apply(server: ApiServer, document: Document) -> dict:
-    """As kubectl does it with --validate=strict. Another test may apply the same object at the same time."""
-    path = f"{document.path()}?fieldManager=test&force=true&fieldValidation=Strict"
-    answer = server.call("PATCH", path, document.text, APPLY)
-    while answer.status == CONFLICT:
-        answer = server.call("PATCH", path, document.text, APPLY)
-    if answer.status not in (200, 201):
-        raise AssertionError(f"{document.kind} {document.name}: {answer.message()}")
-    return answer.body
-
-
-def apply_all(server: ApiServer, *arguments: str) -> list[dict]:
-    manifest = install.manifest(install.parse(arguments))
-    return [apply(server, document) for document in documents_of(manifest)]
 
 
 class Manifests(unittest.TestCase):

@@ -33,7 +33,8 @@ use_ports() {
 
 start() {
   start_api_server --bind-address=127.0.0.1 --secure-port="${server##*:}" --service-cluster-ip-range=10.0.0.0/24 \
-    --endpoint-reconciler-type=none --authorization-mode=RBAC --disable-admission-plugins=ServiceAccount
+    --endpoint-reconciler-type=none --authorization-mode=RBAC --disable-admission-plugins=ServiceAccount \
+    --allow-privileged=true
 }
 
 up() {

@@ -1,0 +1,274 @@
+"""Whom the admission policies of the manifests let do what.
+
+KUBECONFIG: the administrator of a real API server. Users are impersonated; what passes is tried out, not kept.
+"""
+
+import json
+import os
+import unittest
+import uuid
+from pathlib import Path
+
+from api_server import Answer, ApiServer
+from installed import apply_all, wait_until
+
+CHILDREN = Path(__file__).resolve().parents[2] / "operator/children/testdata"
+OPERATOR = "system:serviceaccount:caravan-system:caravan-operator"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+FORBIDDEN = 403
+MERGE = "application/merge-patch+json"
+JOBS = ("training.caravan.dev", "llamatrainingjobs", ("create", "update", "patch"))
+MAKE_PODS = ("", "pods", ("create",))
+
+
+def job(name: str, **worker: str) -> dict:
+    return {
+        "apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob", "metadata": {"name": name},
+        "spec": {
+            "model": {"preset": "llama-tiny"}, "data": {"path": "train.bin"},
+            "training": {"steps": 10, "sequenceLength": 64, "globalBatchSequences": 8},
+            "resources": {"devices": 2, "devicesPerNode": 2, "device": {"kind": "CPU", "memory": "4Gi"}},
+            "worker": worker,
+        },
+    }  # fmt: skip
+
+
+class OnAServer(unittest.TestCase):
+    """Each test has a namespace and a user of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = ApiServer(Path(os.environ["KUBECONFIG"]))
+        cls.addClassCleanup(cls.server.close)
+        apply_all(cls.server)
+
+    def setUp(self):
+        self.namespace = self.user = f"admission-{uuid.uuid4().hex[:8]}"
+        self.server.post("/api/v1/namespaces", {"metadata": {"name": self.namespace}})
+        self.jobs = f"/apis/training.caravan.dev/v1alpha1/namespaces/{self.namespace}/llamatrainingjobs"
+
+    def passes(self, answer: Answer) -> None:
+        self.assertIn(answer.status, (200, 201), answer.message())
+
+    def is_refused(self, answer: Answer, why: str) -> None:
+        self.assertEqual(FORBIDDEN, answer.status, answer.message())
+        self.assertIn(why, answer.message())
+
+
+class JobAdmission(OnAServer):
+    def setUp(self):
+        super().setUp()
+        self.grant(JOBS)
+        wait_until("role and policy act", lambda: "may not create pods" in self.create(job("a")).message())
+
+    def grant(self, *rules: tuple, name: str = "", in_cluster: bool = False) -> None:
+        kind, at = ("ClusterRole", RBAC) if in_cluster else ("Role", f"{RBAC}/namespaces/{self.namespace}")
+        metadata = {"name": f"{self.user}-{uuid.uuid4().hex[:8]}"}
+        role = {"metadata": metadata, "rules": [
+            {"apiGroups": [group], "resources": [resource], "verbs": verbs} | ({"resourceNames": [name]} if name else {})
+            for group, resource, verbs in rules
+        ]}  # fmt: skip
+        binding = {
+            "metadata": metadata,
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": metadata["name"]},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": self.user}],
+        }
+        for plural, body in ((f"{kind.lower()}s", role), (f"{kind.lower()}bindings", binding)):
+            answer = self.server.post(f"{at}/{plural}", body)
+            self.passes(answer)
+
+    def create(self, what: dict) -> Answer:
+        return self.server.post(f"{self.jobs}?dryRun=All", what, self.user)
+
+    def change(self, name: str, spec: dict) -> Answer:
+        return self.server.call("PATCH", f"{self.jobs}/{name}?dryRun=All", json.dumps({"spec": spec}), MERGE, self.user)
+
+    def waits_for(self, answer_of) -> None:
+        """Authorisation hears of new roles a moment later."""
+        wait_until("the role is known", lambda: answer_of().status in (200, 201))
+
+    def test_who_may_not_create_pods_may_not_create_a_job(self):
+        self.is_refused(self.create(job("a")),
+                        f"{self.user} may not create pods in the namespace {self.namespace}, which a job does in their name")
+        self.grant(MAKE_PODS)
+        self.waits_for(lambda: self.create(job("a")))
+
+    def test_the_account_that_a_job_names_must_be_visible_to_its_creator(self):
+        self.grant(MAKE_PODS)
+        self.waits_for(lambda: self.create(job("a")))
+        named = job("a", serviceAccountName="trainer")
+        self.is_refused(self.create(named), f"{self.user} may not get the ServiceAccount trainer")
+        self.grant(("", "serviceaccounts", ("get",)), name="another")
+        self.is_refused(self.create(named), f"{self.user} may not get the ServiceAccount trainer")
+        self.grant(("", "serviceaccounts", ("get",)), name="trainer")
+        self.waits_for(lambda: self.create(named))
+
+    def test_the_claims_that_a_job_names_must_be_visible_to_its_creator(self):
+        self.grant(MAKE_PODS)
+        self.grant(("", "persistentvolumeclaims", ("get",)), name="corpus")
+        named = job("a")
+        named["spec"]["data"]["claimName"] = "corpus"
+        self.waits_for(lambda: self.create(named))
+        named["spec"]["data"]["claimName"] = "states"
+        self.is_refused(self.create(named), f"{self.user} may not get each PersistentVolumeClaim that the job names, states")
+
+    def test_a_priority_class_needs_the_right_to_use_it_here_or_everywhere(self):
+        self.grant(MAKE_PODS, ("scheduling.k8s.io", "priorityclasses", ("get", "list")))
+        self.waits_for(lambda: self.create(job("a")))
+        for in_cluster, name in ((False, "high"), (True, "higher")):
+            named = job("a", priorityClassName=name)
+            self.is_refused(self.create(named), f"{self.user} may not use the PriorityClass {name}")
+            self.grant(("scheduling.k8s.io", "priorityclasses", ("use",)), name=name, in_cluster=in_cluster)
+            self.waits_for(lambda named=named: self.create(named))
+
+    def test_a_queueing_system_may_suspend_resume_and_place_a_job_and_nothing_else(self):
+        named = job("a", serviceAccountName="trainer", priorityClassName="high")
+        named["spec"] |= {"suspend": True, "data": {"path": "train.bin", "claimName": "corpus"}}
+        self.passes(self.server.post(self.jobs, named))
+        place = {"nodeSelector": {"rack": "r1"}, "tolerations": [{"key": "gpu", "operator": "Exists"}]}
+        self.waits_for(lambda: self.change("a", {"suspend": False, "worker": place}))
+        self.passes(self.change("a", {"suspend": True}))
+        for spec in ({"worker": {"image": "mine"}}, {"worker": {"env": [{"name": "A", "value": "b"}]}},
+                     {"activeDeadlineSeconds": 1}, {"failurePolicy": {"maxRestarts": 0}}):
+            self.is_refused(self.change("a", spec), f"{self.user} may not create pods")
+
+    def test_a_change_is_judged_by_what_is_named_newly(self):
+        named = job("a", serviceAccountName="trainer", priorityClassName="high")
+        named["spec"] |= {"suspend": True, "data": {"path": "train.bin", "claimName": "corpus"}}
+        self.passes(self.server.post(self.jobs, named))
+        self.grant(MAKE_PODS)
+        self.waits_for(lambda: self.change("a", {"worker": {"image": "mine"}}))
+        self.is_refused(self.change("a", {"worker": {"serviceAccountName": "admin"}}),
+                        f"{self.user} may not get the ServiceAccount admin")
+        self.is_refused(self.change("a", {"worker": {"priorityClassName": "higher"}}),
+                        f"{self.user} may not use the PriorityClass higher")
+
+    def test_labels_finalizers_and_the_status_are_no_change_of_the_job(self):
+        self.passes(self.server.post(self.jobs, job("a")))
+        self.grant(("training.caravan.dev", "llamatrainingjobs/status", ("patch",)))
+        metadata = json.dumps({"metadata": {"labels": {"a": "b"}, "finalizers": ["example.org/x"]}})
+        path = f"{self.jobs}/a?dryRun=All"
+        self.waits_for(lambda: self.server.call("PATCH", path, metadata, MERGE, self.user))
+        status = json.dumps({"status": {"attempt": 1}})
+        self.passes(self.server.call("PATCH", f"{self.jobs}/a/status?dryRun=All", status, MERGE, self.user))
+
+
+class OperatorAdmission(OnAServer):
+    def setUp(self):
+        super().setUp()
+        stray = {"metadata": {"name": "stray"}}
+        wait_until("the policy acts", lambda: self.try_out("configmaps", stray).status == FORBIDDEN)
+
+    def at(self, plural: str) -> str:
+        root = "/apis/networking.k8s.io/v1" if plural == "networkpolicies" else "/api/v1"
+        return f"{root}/namespaces/{self.namespace}/{plural}"
+
+    def child(self, file: str) -> dict:
+        """What the operator makes, as its tests say."""
+        made = json.loads((CHILDREN / f"{file}.json").read_text())
+        made["metadata"]["namespace"] = self.namespace
+        return made
+
+    def secret(self, kind: str) -> dict:
+        data = {"tls.crt": "", "tls.key": ""}
+        return {"metadata": self.child("plan")["metadata"], "type": kind, "data": data}
+
+    def try_out(self, plural: str, what: dict) -> Answer:
+        return self.server.post(f"{self.at(plural)}?dryRun=All", what, OPERATOR)
+
+    def test_it_may_make_the_children_of_jobs(self):
+        self.server.post("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "high"}, "value": 1})
+        for plural, file in (("pods", "pod_0"), ("pods", "pod_1_rich"), ("configmaps", "plan"), ("services", "service"),
+                             ("serviceaccounts", "service_account"), ("networkpolicies", "network_policy")):
+            self.passes(self.try_out(plural, self.child(file)))
+        self.passes(self.try_out("secrets", self.secret("kubernetes.io/tls")))
+
+    def test_it_may_make_nothing_that_no_job_controls(self):
+        owner = self.child("plan")["metadata"]["ownerReferences"][0]
+        for owners in ([], [owner | {"kind": "Job", "apiVersion": "batch/v1"}], [owner | {"controller": False}]):
+            for plural, file in (("pods", "pod_0"), ("configmaps", "plan"), ("services", "service"),
+                                 ("serviceaccounts", "service_account"), ("networkpolicies", "network_policy")):
+                stray = self.child(file)
+                stray["metadata"]["ownerReferences"] = owners
+                self.is_refused(self.try_out(plural, stray), "with the job as its controller, and nothing else")
+        unlabelled = self.child("plan")
+        unlabelled["metadata"]["labels"] = {}
+        self.is_refused(self.try_out("configmaps", unlabelled), "with the job as its controller, and nothing else")
+
+    def test_it_may_neither_change_nor_delete_what_is_not_a_jobs(self):
+        foreign = {"metadata": {"name": "foreign"}, "data": {"a": "b"}}
+        self.passes(self.server.post(self.at("configmaps"), foreign))
+        mine = self.child("plan") | {"apiVersion": "v1", "kind": "ConfigMap"}
+        mine["metadata"]["name"] = "foreign"
+        taken = self.server.call("PATCH", f"{self.at('configmaps')}/foreign?dryRun=All", json.dumps(mine), MERGE, OPERATOR)
+        self.is_refused(taken, "and nothing else")
+        pod = {"metadata": {"name": "foreign"}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+        self.passes(self.server.post(self.at("pods"), pod))
+        deleted = self.server.call("DELETE", f"{self.at('pods')}/foreign?dryRun=All", user=OPERATOR)
+        self.is_refused(deleted, "and nothing else")
+
+    def test_it_may_change_and_delete_what_is_a_jobs(self):
+        self.passes(self.server.post(self.at("configmaps"), self.child("plan")))
+        self.passes(self.server.post(self.at("pods"), self.child("pod_0")))
+        plan, pod = (self.child(file)["metadata"]["name"] for file in ("plan", "pod_0"))
+        data = json.dumps({"data": {"a": "b"}})
+        self.passes(self.server.call("PATCH", f"{self.at('configmaps')}/{plan}?dryRun=All", data, MERGE, OPERATOR))
+        self.passes(self.server.call("DELETE", f"{self.at('pods')}/{pod}?dryRun=All", user=OPERATOR))
+
+    def test_its_pods_have_nothing_of_their_node(self):
+        volume = {"name": "node", "hostPath": {"path": "/"}}
+        for change in ({"hostNetwork": True}, {"hostPID": True}, {"hostIPC": True}, {"volumes": [volume]}):
+            pod = self.child("pod_0")
+            pod["spec"] = {"containers": [{"name": "a", "image": "a"}]} | change
+            self.is_refused(self.try_out("pods", pod), "no pod that is privileged or has the namespaces or the folders")
+        for kind in ("containers", "initContainers"):
+            pod = self.child("pod_0")
+            privileged = {"name": "a", "image": "a", "securityContext": {"privileged": True}}
+            pod["spec"] = {"containers": [{"name": "b", "image": "b"}]} | {kind: [privileged]}
+            self.is_refused(self.try_out("pods", pod), "no pod that is privileged")
+
+    def test_its_secrets_bring_nobodys_token(self):
+        secret = self.secret("kubernetes.io/service-account-token")
+        secret["metadata"]["annotations"] = {"kubernetes.io/service-account.name": "default"}
+        self.is_refused(self.try_out("secrets", secret), "of the type kubernetes.io/tls, and no other")
+
+    def test_its_services_and_network_policies_open_nothing_else(self):
+        service = self.child("service")
+        service["spec"] = {"ports": [{"port": 443}], "externalIPs": ["192.0.2.1"]}
+        self.is_refused(self.try_out("services", service), "Services without an address of their own")
+        policy = self.child("network_policy")
+        policy["spec"]["podSelector"] = {}
+        self.is_refused(self.try_out("networkpolicies", policy), "for the pods of one job, and no other")
+
+    def test_it_may_make_nothing_in_the_clusters_own_namespaces(self):
+        self.namespace = "kube-system"
+        self.is_refused(self.try_out("pods", self.child("pod_0")), "the cluster's own namespaces")
+
+    def test_it_may_take_its_own_lease_and_no_other(self):
+        leases = "/apis/coordination.k8s.io/v1/namespaces/caravan-system/leases"
+        answer = self.server.post(f"{leases}?dryRun=All", {"metadata": {"name": "another"}}, OPERATOR)
+        self.is_refused(answer, "its own Lease, and no other")
+        mine = self.server.call("GET", f"{leases}/caravan-operator", user=OPERATOR)
+        self.passes(mine)
+        put = f"{leases}/caravan-operator?dryRun=All"
+        self.passes(self.server.call("PUT", put, json.dumps(mine.body), user=OPERATOR))
+
+    def test_it_may_delete_a_job_only_after_its_end_and_on_its_word(self):
+        for name, ttl in (("kept", {}), ("brief", {"ttlSecondsAfterFinished": 0})):
+            made = job(name)
+            made["spec"] |= ttl
+            self.passes(self.server.post(self.jobs, made))
+        remove = lambda name: self.server.call("DELETE", f"{self.jobs}/{name}?dryRun=All", user=OPERATOR)  # noqa: E731
+        for name in ("kept", "brief"):
+            self.is_refused(remove(name), "may delete a job that has ended and has ttlSecondsAfterFinished")
+            end = json.dumps({"status": {"completionTime": "2030-01-01T00:00:00Z"}})
+            self.passes(self.server.call("PATCH", f"{self.jobs}/{name}/status", end, MERGE, OPERATOR))
+        self.is_refused(remove("kept"), "may delete a job that has ended and has ttlSecondsAfterFinished")
+        self.passes(remove("brief"))
+
+    def test_others_are_not_bound(self):
+        self.passes(self.server.post(f"{self.at('configmaps')}?dryRun=All", {"metadata": {"name": "stray"}}))
+
+
+if __name__ == "__main__":
+    unittest.main()
