@@ -1,4 +1,4 @@
-"""Whom the admission policies of the manifests let do what.
+"""Whom the admission policies of the manifests let do what, and how the API server sorts the operator's calls.
 
 KUBECONFIG: the administrator of a real API server. Users are impersonated; what passes is tried out, not kept.
 """
@@ -268,6 +268,32 @@ class OperatorAdmission(OnAServer):
 
     def test_others_are_not_bound(self):
         self.passes(self.server.post(f"{self.at('configmaps')}?dryRun=All", {"metadata": {"name": "stray"}}))
+
+
+class FlowControl(OnAServer):
+    def schema_of(self, path: str) -> str:
+        """The name of the one that a call of the operator went into."""
+        schemas = self.server.call("GET", "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas").body["items"]
+        names = {schema["metadata"]["uid"]: schema["metadata"]["name"] for schema in schemas}
+        return names[self.server.call("GET", path, user=OPERATOR).flow_schema]
+
+    def goes_into(self, path: str, schema: str) -> None:
+        wait_until(f"{path} goes into {schema}", lambda: self.schema_of(path) == schema)
+
+    def test_its_lease_goes_with_those_of_other_leaders_and_all_else_into_a_level_of_its_own(self):
+        lease = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/caravan-operator"
+        self.goes_into(lease.format("caravan-system"), "caravan-operator-leader-election")
+        self.goes_into(lease.format("default"), "caravan-operator")
+        self.goes_into(f"/api/v1/namespaces/{self.namespace}/pods", "caravan-operator")
+        self.goes_into("/api/v1/nodes", "caravan-operator")
+
+    def test_both_schemas_have_their_level(self):
+        for name in ("caravan-operator", "caravan-operator-leader-election"):
+            at = f"/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/{name}"
+            def dangles(at: str = at) -> str:
+                conditions = self.server.call("GET", at).body.get("status", {}).get("conditions", [])
+                return next((each["status"] for each in conditions if each["type"] == "Dangling"), "")
+            wait_until(f"{name} has its level", lambda dangles=dangles: dangles() == "False")
 
 
 if __name__ == "__main__":

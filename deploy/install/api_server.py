@@ -14,6 +14,7 @@ APPLY = "application/apply-patch+yaml"
 class Answer:
     status: int
     body: dict
+    flow_schema: str  # UID of the one that the server put the call into
 
     def message(self) -> str:
         return self.body.get("message", "")
@@ -35,7 +36,8 @@ class ApiServer:
             headers["Impersonate-User"] = user
         self._connection.request(method, path, body, headers)
         response = self._connection.getresponse()
-        return Answer(response.status, json.loads(response.read()))
+        flow_schema = response.headers.get("X-Kubernetes-PF-FlowSchema-UID", "")
+        return Answer(response.status, json.loads(response.read()), flow_schema)
 
     def post(self, path: str, body: dict, user: str = "") -> Answer:
         return self.call("POST", path, json.dumps(body), user=user)

@@ -2,12 +2,12 @@
 """Prints the manifest that installs Caravan, for `kubectl apply -f`, from the files in parts/.
 
     install.py [--namespaced] [--namespace NAME] [--registry PREFIX]
-               [--without-admission-policies]
+               [--without-admission-policies] [--without-flow-control]
 
 By default the operator lives in caravan-system and serves the jobs of every namespace. With --namespaced it lives
 in a namespace that is there already and serves the jobs in it, has a Role there instead of a ClusterRole, and reads
 no nodes. PREFIX is where the images of ./dev image were pushed to; by default they were loaded into the nodes.
-Admission policies need Kubernetes 1.30.
+Admission policies need Kubernetes 1.30, flow control needs 1.29; an API server that is older takes neither.
 """
 
 import argparse
@@ -32,7 +32,8 @@ def parts(options: argparse.Namespace) -> list[str]:
     """In the order in which the server can take them. Policies come before the operator whom they bind."""
     own = ["account", "rights_namespaced"] if options.namespaced else ["namespace", "account", "rights_cluster"]
     admission = ["job_admission", "operator_admission"] if options.admission_policies else []
-    return own + admission + ["leader_election", "lease", "user_roles", "service", "network_policy",
+    flow_control = ["flow_control"] if options.flow_control else []
+    return own + admission + flow_control + ["leader_election", "lease", "user_roles", "service", "network_policy",
                                              "disruption_budget", "deployment"]
 
 
@@ -63,7 +64,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--namespaced", action="store_true", help="serve the jobs of the operator's namespace only")
     parser.add_argument("--namespace", metavar="NAME", help="where the operator lives; default: caravan-system")
     parser.add_argument("--registry", default="localhost", metavar="PREFIX", help="what the images' names begin with")
-    for what in ("admission-policies",):
+    for what in ("admission-policies", "flow-control"):
         name = what.replace("-", "_")
         parser.add_argument(f"--without-{what}", dest=name, action="store_false", help=f"leave {what} out")
     options = parser.parse_args(arguments)
