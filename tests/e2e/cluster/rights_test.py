@@ -1,16 +1,44 @@
-"""The rights that install.yaml gives are those that the operator needed for all that the other tests did, and no more."""
+"""What the operator may do, and reach, is what it needed for all that the other tests did, and no more."""
 
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from cluster import FOLDER, OPERATOR_NAMESPACE, kubectl
+from cluster import FOLDER, OPERATOR_NAMESPACE, ClusterTest, apply, kubectl, processes_of, wait_until
 
 KINDS = "clusterroles,clusterrolebindings,roles,rolebindings"
+CONNECT = """
+import socket, sys
+try:
+    socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=2)
+except TimeoutError:
+    sys.exit("no answer")
+except ConnectionRefusedError:
+    pass
+"""
 
 
-class Rights(unittest.TestCase):
+def reaches(pid, address, port):
+    """From the network of that process; a port that nobody listens on is reached, too."""
+    command = ["nsenter", "-t", str(pid), "-n", sys.executable, "-c", CONNECT, address, str(port)]
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+class Rights(ClusterTest):
+    def test_the_operator_reaches_the_api_server_and_no_pod(self):
+        apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "target", "namespace": "default"},
+               "spec": {"containers": [{"name": "pause", "image": "caravan.local/pause:1"}]}})
+        target = "api/v1/namespaces/default/pods/target"
+        address = wait_until("its address", lambda: self.api.get(target)["status"].get("podIP"))
+        operators = self.api.items(f"api/v1/namespaces/{OPERATOR_NAMESPACE}/pods")
+        pids = [pid for pod in operators for pid in processes_of(pod["metadata"]["uid"], "caravan-operator")]
+        self.assertTrue(pids)
+        for pid in pids:
+            self.assertTrue(reaches(pid, self.api.server.hostname, self.api.server.port))
+            self.assertFalse(reaches(pid, address, 8080))
+        kubectl("delete", "pod", "target", "--namespace", "default", "--grace-period=1")
+
     def test_every_right_was_used_and_none_was_missing(self):
         with tempfile.NamedTemporaryFile("w") as rights:
             rights.write(kubectl("get", KINDS, "--all-namespaces", "-o", "json"))
