@@ -21,6 +21,23 @@ int port_of(int fd) {
                      : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
 }
 
+// Errors: errno.
+tl::expected<UniqueFd, int> listen_at(const addrinfo& at) {
+  UniqueFd fd(socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return tl::unexpected(errno);
+  const int yes = 1;
+  const int no = 0;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (at.ai_family == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+  if (bind(fd.get(), at.ai_addr, at.ai_addrlen) != 0 || listen(fd.get(), SOMAXCONN) != 0)
+    return tl::unexpected(errno);
+  return fd;
+}
+
+bool is_without_ipv6(int error) {
+  return error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
+}
+
 }  // namespace
 
 Result<ListeningSocket> listen_on(const std::string& host, const std::string& port) {
@@ -34,14 +51,11 @@ Result<ListeningSocket> listen_on(const std::string& host, const std::string& po
     return bad_input(fmt::format("cannot listen on {}:{}: {}", host, port, gai_strerror(code)));
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> address(found, freeaddrinfo);
-  UniqueFd fd(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int yes = 1;
-  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (!fd || bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || listen(fd.get(), SOMAXCONN) != 0) {
-    return bad_input(fmt::format("cannot listen on {}:{}: {}", host, port, std::strerror(errno)));
-  }
-  const int chosen = port_of(fd.get());
-  return ListeningSocket{std::move(fd), chosen};
+  auto fd = listen_at(*address);
+  if (!fd && name == "::" && is_without_ipv6(fd.error())) return listen_on("0.0.0.0", port);
+  if (!fd) return bad_input(fmt::format("cannot listen on {}:{}: {}", host, port, std::strerror(fd.error())));
+  const int chosen = port_of(fd->get());
+  return ListeningSocket{std::move(*fd), chosen};
 }
 
 }  // namespace caravan

@@ -22,7 +22,7 @@ struct OperatorOptions {
   std::chrono::seconds retry_period{2};
   std::chrono::seconds cache_sync{120};  // a leader whose caches are not filled by then ends
   std::string worker_image;
-  std::string reports_listen = "0.0.0.0:9443";
+  std::string reports_listen = "[::]:9443";  // every address, of IPv4 too
   std::string reports_address;  // where agents find it; empty: they do not report
   std::string http = "0.0.0.0:8080";
   int workers = 16;  // they mostly wait for the API server

@@ -71,7 +71,7 @@ JsonArray arguments(const Job& job, const v1alpha1::JobPlan& plan, const PodRequ
   add("--plan", fmt::format("{}/{}", kPlanFolder, kPlanKey));
   add("--tls-folder", kTlsFolder);
   add("--host", "$(CARAVAN_POD_IP)");
-  add("--metrics", fmt::format("0.0.0.0:{}", kMetricsPort));
+  add("--metrics", fmt::format("[::]:{}", kMetricsPort));
   add("--work-directory", "/tmp/caravan");
   add("--first-attempt", std::to_string(request.attempt));
   add("--rejoin-timeout-seconds", std::to_string(kRejoinSeconds));
