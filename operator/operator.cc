@@ -10,9 +10,9 @@
 #include <cstdlib>
 
 #include "common/certificates.h"
-#include "common/http_server.h"
 #include "common/process.h"
 #include "common/version.h"
+#include "http/server.h"
 #include "kube/client/client.h"
 #include "kube/config/config_credentials.h"
 #include "kube/config/in_cluster.h"
@@ -38,7 +38,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kFlushEvents = 2s;
 constexpr auto kReleaseLease = 5s;
-constexpr auto kHungReconcile = 5min;  // their calls end long before, see ReconcileOptions::timeout
+constexpr auto kHungReconcile = 5min;        // their calls end long before, see ReconcileOptions::timeout
+constexpr std::size_t kScrapersAtOnce = 16;  // each may hold the text of ten thousand jobs
 constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 10};  // a leader never renews it
 
 Result<kube::ClientConfig> load_config(const OperatorOptions& options) {
@@ -75,7 +76,7 @@ Result<Identity> make_identity(const std::string& reports_address) {
   return Identity{.authority = std::move(*authority), .server = std::move(*server)};
 }
 
-HttpReply text_reply(bool good, const std::string& text) {
+http::Reply text_reply(bool good, const std::string& text) {
   return {.content_type = "text/plain; charset=utf-8",
           .body = text + "\n",
           .status = good ? "200 OK" : "503 Service Unavailable"};
@@ -114,7 +115,7 @@ class Operator {
   }
 
   Result<ExitCode> run(int signal_fd) {
-    if (Status started = start_probes(); !started) return tl::unexpected(started.error());
+    if (Status serving = serve(); !serving) return tl::unexpected(serving.error());
     caches_.start();
     UniqueFd elected(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     std::jthread election([&](const std::stop_token& stop) { take_part(stop, elected.get()); });
@@ -141,23 +142,34 @@ class Operator {
     return options;
   }
 
-  Status start_probes() {
-    auto server = HttpServer::start(options_.http, [this](std::string_view path) { return answer(path); });
-    if (!server) return bad_input("--http: " + server.error().message);
-    probes_.emplace(std::move(*server));
-    log_line(spdlog::level::info, "probes and metrics are served", {{"address", probes_->address()}});
+  // Probes are answered by a thread of their own, however long the text of the metrics takes.
+  Status serve() {
+    auto probes = http::Server::start(options_.probes, [this](std::string_view path) { return probe(path); });
+    if (!probes) return bad_input("--probes: " + probes.error().message);
+    auto metrics =
+        http::Server::start(options_.metrics, [this](std::string_view path) { return metrics_page(path); },
+                            {.connections = kScrapersAtOnce});
+    if (!metrics) return bad_input("--metrics: " + metrics.error().message);
+    probes_server_.emplace(std::move(*probes));
+    metrics_server_.emplace(std::move(*metrics));
+    log_line(spdlog::level::info, "probes and metrics are served",
+             {{"probes", probes_server_->address()}, {"metrics", metrics_server_->address()}});
     return {};
   }
 
-  std::optional<HttpReply> answer(std::string_view path) const {
-    if (path == "/metrics") return HttpReply{"text/plain; version=0.0.4; charset=utf-8", metrics_.text()};
+  std::optional<http::Reply> metrics_page(std::string_view path) const {
+    if (path != "/metrics") return std::nullopt;
+    return http::Reply{"text/plain; version=0.0.4; charset=utf-8", metrics_.text()};
+  }
+
+  std::optional<http::Reply> probe(std::string_view path) const {
     if (path == "/healthz") return health();
     if (path == "/readyz")
       return caches_.synced() ? text_reply(true, "ok") : text_reply(false, "the caches are not filled yet");
     return std::nullopt;
   }
 
-  HttpReply health() const {
+  http::Reply health() const {
     if (!elector_.healthy()) return text_reply(false, "the election hangs");
     if (queue_.longest_run() > kHungReconcile) return text_reply(false, "a reconcile hangs");
     return text_reply(true, "ok");
@@ -296,7 +308,9 @@ class Operator {
   std::unique_ptr<kube::ReconcileLoop> loop_;
   UniqueFd gave_up_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};  // readable: the caches do not fill
   std::jthread starter_;
-  std::optional<HttpServer> probes_;
+  // Ask all of the above.
+  std::optional<http::Server> probes_server_;
+  std::optional<http::Server> metrics_server_;
 };
 
 }  // namespace

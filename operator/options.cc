@@ -73,7 +73,10 @@ void declare_serving(CLI::App& app, OperatorOptions& options) {
                  "Where worker pods find that; absent: jobs report nothing")
       ->envname("CARAVAN_REPORTS_ADDRESS")
       ->check(host_port);
-  app.add_option("--http", options.http, "Where /healthz, /readyz and /metrics are served")
+  app.add_option("--probes", options.probes, "Where /healthz and /readyz are served")
+      ->capture_default_str()
+      ->check(host_port);
+  app.add_option("--metrics", options.metrics, "Where /metrics is served")
       ->capture_default_str()
       ->check(host_port);
   app.add_option("--log-level", options.log_level, "Least level that is logged")

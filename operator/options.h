@@ -22,9 +22,11 @@ struct OperatorOptions {
   std::chrono::seconds retry_period{2};
   std::chrono::seconds cache_sync{120};  // a leader whose caches are not filled by then ends
   std::string worker_image;
-  std::string reports_listen = "[::]:9443";  // every address, of IPv4 too
+  // [::] is every address, of IPv4 too.
+  std::string reports_listen = "[::]:9443";
   std::string reports_address;  // where agents find it; empty: they do not report
-  std::string http = "0.0.0.0:8080";
+  std::string probes = "[::]:8081";
+  std::string metrics = "[::]:8080";
   int workers = 16;  // they mostly wait for the API server
   std::string log_level = "info";
 };

@@ -31,7 +31,8 @@ TEST(Options, BadOnesNameTheirFlagAndEndWithTwo) {
   };
   const Case cases[] = {{{}, "--worker-image"},
                         {{"--worker-image", "w", "--workers", "0"}, "--workers"},
-                        {{"--worker-image", "w", "--http", "8080"}, "--http"},
+                        {{"--worker-image", "w", "--probes", "8081"}, "--probes"},
+                        {{"--worker-image", "w", "--metrics", "8080"}, "--metrics"},
                         {{"--worker-image", "w", "--reports-address", "host"}, "--reports-address"},
                         {{"--worker-image", "w", "--log-level", "loud"}, "--log-level"},
                         {{"--worker-image", "w", "--lease-seconds", "-3"}, "--lease-seconds"},

@@ -30,6 +30,7 @@ DEFINITION = REPOSITORY / "deploy/crds/llamatrainingjobs.training.caravan.dev.ya
 DEFINITIONS = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PODS_OF_SMALL_JOB = 8
 DEVICES_PER_POD = 8
+PROBES, METRICS = 18081, 18080  # ports
 TOUCHES = 4
 CALM_PAUSE_SECONDS = 0.02  # longer than the API server is busy with a change
 
@@ -49,26 +50,27 @@ class Operator:
     def __init__(self, program, kubeconfig):
         self.process = subprocess.Popen(
             [program, "--kubeconfig", kubeconfig, "--lease-namespace", "default", "--worker-image", "worker:bench",
-             "--reports-listen", "127.0.0.1:0", "--http", "127.0.0.1:18080", "--log-level", "warning"])
-        wait_until("full caches", lambda: self.read("readyz"))
+             "--reports-listen", "127.0.0.1:0", "--probes", f"127.0.0.1:{PROBES}", "--metrics", f"127.0.0.1:{METRICS}",
+             "--log-level", "warning"])
+        wait_until("full caches", lambda: self.read(PROBES, "readyz"))
         wait_until("the operator leads", lambda: self.value("leader_election_master_status") == 1)
 
     @staticmethod
-    def read(page):
+    def read(port, page):
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:18080/{page}", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=10) as answer:
                 return answer.read().decode()
         except OSError:
             return ""
 
     def value(self, name):
-        found = re.search(rf"^{name}(?:{{[^}}]*}})? (\S+)$", self.read("metrics"), re.MULTILINE)
+        found = re.search(rf"^{name}(?:{{[^}}]*}})? (\S+)$", self.read(METRICS, "metrics"), re.MULTILINE)
         return float(found.group(1)) if found else None
 
     def histogram(self, name):
         """Upper bound in seconds -> how many reconciles took at most that."""
         pattern = rf'^{name}_bucket{{.*le="([^"]+)"}} (\S+)$'
-        return {float(bound): float(count) for bound, count in re.findall(pattern, self.read("metrics"), re.MULTILINE)}
+        return {float(bound): float(count) for bound, count in re.findall(pattern, self.read(METRICS, "metrics"), re.MULTILINE)}
 
     def reconciles(self):
         return {"time": self.histogram("controller_runtime_reconcile_time_seconds"),

@@ -47,7 +47,7 @@ OPERATOR = Description(
     "Caravan operator",
     "Runs LlamaTrainingJobs on Kubernetes",
     programs=("caravan-operator",),
-    ports=(8080, 9443),
+    ports=(8080, 8081, 9443),
 )
 WORKER = Description(
     "caravan-worker",

@@ -39,20 +39,14 @@ OperatorProgram::~OperatorProgram() {
 
 Process OperatorProgram::start_operator(Lease lease, const std::vector<std::string>& more) {
   const std::string& name_space = server_.name_space();
-  std::vector<std::string> arguments{"--kubeconfig",
-                                     std::getenv("KUBECONFIG"),
-                                     "--namespace",
-                                     name_space,
-                                     "--lease-namespace",
-                                     name_space,
-                                     "--worker-image",
-                                     "worker:test",
-                                     "--reports-address",
-                                     "127.0.0.1:9443",
-                                     "--reports-listen",
-                                     "127.0.0.1:0",
-                                     "--http",
-                                     "127.0.0.1:0"};
+  std::vector<std::string> arguments{"--kubeconfig",      std::getenv("KUBECONFIG"),
+                                     "--namespace",       name_space,
+                                     "--lease-namespace", name_space,
+                                     "--worker-image",    "worker:test",
+                                     "--reports-address", "127.0.0.1:9443",
+                                     "--reports-listen",  "127.0.0.1:0",
+                                     "--probes",          "127.0.0.1:0",
+                                     "--metrics",         "127.0.0.1:0"};
   if (lease == Lease::kShort)
     arguments.insert(arguments.end(),
                      {"--lease-seconds", "4", "--renew-seconds", "3", "--retry-seconds", "1"});

@@ -12,14 +12,15 @@ ROOMS = {
     "common": {"proto", "rust"},
     "data": {"common"},
     "planner": {"proto", "common"},
+    "http": {"common"},
     "kube": {"common", "kube/transport"},
     "kube/transport": {"common", "kube"},
-    "operator": {"planner", "kube", "kube/transport", "proto", "common", "coordination"},
-    "worker/agent": {"proto", "common", "coordination"},
+    "operator": {"planner", "http", "kube", "kube/transport", "proto", "common", "coordination"},
+    "worker/agent": {"http", "proto", "common", "coordination"},
     "worker/trainer": {"planner", "proto", "common", "data"},
     "cli": {"planner", "kube", "kube/transport", "proto", "common", "data", "coordination", "rust"},
-    "fuzz": {"cli", "common", "data", "proto"},
-    "tests": {"cli", "common", "kube", "kube/transport", "data", "operator", "planner", "proto", "worker/trainer", "worker/agent", "coordination"},
+    "fuzz": {"cli", "http", "common", "data", "proto"},
+    "tests": {"cli", "common", "http", "kube", "kube/transport", "data", "operator", "planner", "proto", "worker/trainer", "worker/agent", "coordination"},
 }
 
 # Libraries that only some rooms may see.
@@ -28,7 +29,7 @@ LIBRARIES = {
     r"grpcpp/": {"operator", "worker/agent", "cli"},
     r"yaml-cpp/": {"cli"},
     r"prometheus/": {"operator", "worker/agent"},
-    r"boost/(beast|asio)": {"kube/transport", "tests", "worker/agent"},
+    r"boost/(beast|asio)": {"http", "kube/transport", "tests"},
     r"torch/csrc/distributed/": {"worker/trainer"},
 }
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "common/http_server.h"
 #include "common/process.h"
+#include "http/server.h"
 #include "worker/agent/host.h"
 #include "worker/agent/job_file.h"
 #include "worker/agent/metrics.h"
@@ -35,9 +35,9 @@ SupervisorConfig supervisor_config(const v1alpha1::JobPlan& job, const AgentOpti
           .threads = options.threads};
 }
 
-std::optional<HttpReply> serve_path(std::string_view path, const Metrics& metrics) {
-  if (path == "/metrics") return HttpReply{"text/plain; version=0.0.4; charset=utf-8", metrics.text()};
-  if (path == "/healthz") return HttpReply{"text/plain; charset=utf-8", "ok\n"};
+std::optional<http::Reply> serve_path(std::string_view path, const Metrics& metrics) {
+  if (path == "/metrics") return http::Reply{"text/plain; version=0.0.4; charset=utf-8", metrics.text()};
+  if (path == "/healthz") return http::Reply{"text/plain; charset=utf-8", "ok\n"};
   return std::nullopt;
 }
 
@@ -84,13 +84,13 @@ Result<int> run(const AgentOptions& options, int signal_fd) {
   // There a signal ends a pod, which is replaced, and not the job.
   const bool in_pod = !options.job_namespace.empty();
   Metrics metrics(*job, options.node, !in_pod);
-  std::optional<HttpServer> http;
+  std::optional<http::Server> served;
   if (!options.metrics.empty()) {
-    auto server = HttpServer::start(options.metrics,
-                                    [&metrics](std::string_view path) { return serve_path(path, metrics); });
+    auto server = http::Server::start(
+        options.metrics, [&metrics](std::string_view path) { return serve_path(path, metrics); });
     if (!server) return bad_input("--metrics: " + server.error().message);
-    http = std::move(*server);
-    spdlog::info("metrics at http://{}/metrics", http->address());
+    served = std::move(*server);
+    spdlog::info("metrics at http://{}/metrics", served->address());
   }
 
   NodeAgentConfig config{.job_uid = job->job_uid(),
