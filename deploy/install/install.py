@@ -39,10 +39,12 @@ def parts(options: argparse.Namespace) -> list[str]:
 
 def values(options: argparse.Namespace) -> dict[str, str]:
     version = project_version()
+    own = {"matchLabels": {"kubernetes.io/metadata.name": options.namespace}}
     scope = [f"--namespace={options.namespace}", "--read-nodes=false"] if options.namespaced else ["--read-nodes=true"]
     return {
         "ARGUMENTS": json.dumps(scope),
         "CLUSTER_NAME": f"caravan-operator-{options.namespace}" if options.namespaced else "caravan-operator",
+        "JOB_NAMESPACES": json.dumps(own if options.namespaced else {}),
         "JOB_RULES": (PARTS / "job_rules.yaml").read_text().rstrip(),
         "NAMESPACE": options.namespace,
         "OPERATOR_IMAGE": f"{options.registry}/caravan-operator:{version}",

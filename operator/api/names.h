@@ -35,6 +35,7 @@ inline constexpr char kJobName[] = "training.caravan.dev/job-name";
 inline constexpr char kJobUid[] = "training.caravan.dev/job-uid";
 inline constexpr char kNodeIndex[] = "training.caravan.dev/node-index";
 inline constexpr char kAttempt[] = "training.caravan.dev/attempt";  // the one that the pod was made for
+inline constexpr char kMetrics[] = "training.caravan.dev/metrics";  // of namespaces, see kMetricsEnabled
 inline constexpr char kGpuProduct[] = "nvidia.com/gpu.product";     // of nodes, by GPU feature discovery
 inline constexpr char kGpuMemory[] = "nvidia.com/gpu.memory";       // of one GPU, in MiB
 }  // namespace labels
@@ -43,6 +44,8 @@ namespace annotations {
 inline constexpr char kContent[] = "training.caravan.dev/content";  // fingerprint of what was written
 }  // namespace annotations
 
+// Value of labels::kMetrics: pods of this namespace may read the metrics of every job.
+inline constexpr char kMetricsEnabled[] = "enabled";
 inline constexpr char kManager[] = "caravan-operator";  // value of kManagedBy
 
 namespace conditions {

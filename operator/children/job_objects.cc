@@ -81,6 +81,8 @@ Json account_intent(const Job& job) {
 
 Json network_policy_intent(const Job& job, const Settings& settings) {
   const JsonArray pods_of_the_job{JsonObject{{"podSelector", select_pods(job)}}};
+  const JsonArray who_reads_metrics{JsonObject{
+      {"namespaceSelector", JsonObject{{"matchLabels", JsonObject{{labels::kMetrics, kMetricsEnabled}}}}}}};
   JsonArray outside{port("UDP", kDnsPort), port("TCP", kDnsPort)};
   if (!settings.reports_address.empty()) outside.push_back(port("TCP", reports_port(settings)));
   return JsonObject{
@@ -90,7 +92,8 @@ Json network_policy_intent(const Job& job, const Settings& settings) {
       {"spec", JsonObject{{"podSelector", select_pods(job)},
                           {"policyTypes", JsonArray{"Ingress", "Egress"}},
                           {"ingress", JsonArray{JsonObject{{"from", pods_of_the_job}},
-                                                JsonObject{{"ports", JsonArray{port("TCP", kMetricsPort)}}}}},
+                                                JsonObject{{"from", who_reads_metrics},
+                                                           {"ports", JsonArray{port("TCP", kMetricsPort)}}}}},
                           {"egress",
                            JsonArray{JsonObject{{"to", pods_of_the_job}}, JsonObject{{"ports", outside}}}}}}};
 }

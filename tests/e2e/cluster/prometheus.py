@@ -1,14 +1,14 @@
-"""A real Prometheus on this machine. Debian's cannot ask an API server, so tests tell it which pods there are."""
+"""A real Prometheus on the node of the cluster, whose packets pass every network policy. Debian's cannot ask an API
+server, so tests tell it which pods there are."""
 
 import json
 import pathlib
-import socket
 import subprocess
 import tempfile
 import urllib.parse
 import urllib.request
 
-from cluster import wait_until
+from cluster import FOLDER, SCRIPT, wait_until
 
 METRICS_PORT = 9400
 
@@ -21,10 +21,8 @@ def targets_of(pods):
             for pod in pods if pod["status"].get("podIP")]
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def node_address():
+    return f"{(FOLDER / 'network').read_text().strip()}.255.2"
 
 
 class Prometheus:
@@ -37,10 +35,11 @@ class Prometheus:
         self.scrape([])
         (folder / "prometheus.yml").write_text(json.dumps({"scrape_configs": [
             {"job_name": "caravan", "scrape_interval": "1s", "file_sd_configs": [{"files": [str(self.targets)]}]}]}))
-        self.address = f"127.0.0.1:{free_port()}"
+        self.address = f"{node_address()}:9090"
         with open(folder / "log", "w") as log:
             self.process = subprocess.Popen(
-                ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+                [SCRIPT, "sh", FOLDER, "setpriv", "--pdeathsig", "KILL", "prometheus",
+                 f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
                  f"--web.listen-address={self.address}"], stdout=log, stderr=log)
         try:
             wait_until("Prometheus answers", self.is_ready, seconds=60)
