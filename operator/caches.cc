@@ -114,6 +114,12 @@ std::vector<CacheState> WatchedCaches::states() const {
   return states;
 }
 
+Clock::Duration WatchedCaches::stuck_for() const {
+  Clock::Duration longest = Clock::Duration::zero();
+  for (const kube::Informer* informer : all_) longest = std::max(longest, informer->stuck_for());
+  return longest;
+}
+
 bool WatchedCaches::holds_job(const kube::ObjectKey& key, const std::string& uid) const {
   const kube::ObjectPtr job = jobs_->store().get(key);
   return job && kube::uid_of(*job) == uid;

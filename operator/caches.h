@@ -36,6 +36,7 @@ class WatchedCaches {
   bool wait_until_synced(const CallContext& context);
   std::vector<std::string> unsynced() const;  // by the plural of their resource
   std::vector<CacheState> states() const;     // of those that are filled
+  Clock::Duration stuck_for() const;          // of the one that is so for longest, see Informer
   Caches stores() const;
   bool holds_job(const kube::ObjectKey& key, const std::string& uid) const;
   std::vector<kube::ObjectKey> job_keys() const;

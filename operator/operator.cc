@@ -25,6 +25,7 @@
 #include "operator/caches.h"
 #include "operator/controller/conditions.h"
 #include "operator/controller/reconciler.h"
+#include "operator/health.h"
 #include "operator/job_ledger.h"
 #include "operator/log.h"
 #include "operator/metrics.h"
@@ -38,7 +39,6 @@ using namespace std::chrono_literals;
 
 constexpr auto kFlushEvents = 2s;
 constexpr auto kReleaseLease = 5s;
-constexpr auto kHungReconcile = 5min;        // their calls end long before, see ReconcileOptions::timeout
 constexpr std::size_t kScrapersAtOnce = 16;  // each may hold the text of ten thousand jobs
 constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 10};  // a leader never renews it
 
@@ -170,9 +170,11 @@ class Operator {
   }
 
   http::Reply health() const {
-    if (!elector_.healthy()) return text_reply(false, "the election hangs");
-    if (queue_.longest_run() > kHungReconcile) return text_reply(false, "a reconcile hangs");
-    return text_reply(true, "ok");
+    const auto hung = what_hangs({.election_gets_on = elector_.healthy(),
+                                  .reconcile = queue_.longest_run(),
+                                  .cache = caches_.stuck_for(),
+                                  .event = events_.longest_run()});
+    return text_reply(!hung, hung.value_or("ok"));
   }
 
   // Losing the lease is final: whoever has it now acts already.

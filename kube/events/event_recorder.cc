@@ -33,7 +33,12 @@ void EventRecorder::record(EventNote note) {
 bool EventRecorder::flush(const CallContext& context) {
   std::unique_lock lock(mutex_);
   return clock_.wait_until(lock, changed_, context.deadline, context.stop,
-                           [this] { return queue_.empty() && !writing_; });
+                           [this] { return queue_.empty() && !writing_since_; });
+}
+
+Clock::Duration EventRecorder::longest_run() const {
+  const std::lock_guard guard(mutex_);
+  return writing_since_ ? clock_.now() - *writing_since_ : Clock::Duration::zero();
 }
 
 void EventRecorder::run(const std::stop_token& stop) {
@@ -42,11 +47,11 @@ void EventRecorder::run(const std::stop_token& stop) {
     if (stop.stop_requested()) return;
     const EventNote note = std::move(queue_.front());
     queue_.pop_front();
-    writing_ = true;
+    writing_since_ = clock_.now();
     lock.unlock();
     write({.stop = stop}, note);
     lock.lock();
-    writing_ = false;
+    writing_since_.reset();
     changed_.notify_all();
   }
 }

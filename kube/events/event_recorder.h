@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "kube/client/client.h"
@@ -25,6 +26,8 @@ class EventRecorder {
   void record(EventNote note);
   // True when everything recorded so far is written or dropped, false when the time came first.
   bool flush(const CallContext& context);
+  // How long one event is being written by now. Calls have time-outs: a long time means a thread that hangs.
+  Clock::Duration longest_run() const;
 
  private:
   void run(const std::stop_token& stop);
@@ -35,10 +38,10 @@ class EventRecorder {
   Clock& clock_;
   Observer& observer_;
   EventSeries series_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<EventNote> queue_;
-  bool writing_ = false;
+  std::optional<Clock::TimePoint> writing_since_;
   std::jthread thread_;
 };
 

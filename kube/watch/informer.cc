@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace caravan::kube {
 namespace {
 
@@ -11,6 +13,13 @@ struct Overloaded : Cases... {
 };
 template <typename... Cases>
 Overloaded(Cases...) -> Overloaded<Cases...>;
+
+// How long an action may take, beside the time-out of a call.
+Clock::Duration longest(const WatchAction& action, const WatchLimits& limits) {
+  if (const auto* wait = std::get_if<Wait>(&action)) return wait->duration;
+  if (std::holds_alternative<ReadEvent>(action)) return limits.longest_watch;
+  return Clock::Duration::zero();
+}
 
 }  // namespace
 
@@ -35,14 +44,20 @@ bool Informer::wait_until_synced(const CallContext& context) {
                            [this] { return synced(); });
 }
 
+Clock::Duration Informer::stuck_for() const {
+  return std::max(clock_.now() - Clock::TimePoint(Clock::Duration(due_)), Clock::Duration::zero());
+}
+
 void Informer::run(const std::stop_token& stop) {
   const CallContext context{.stop = stop};
   WatchState state(options_.limits);
   WatchInput input = Started{};
   while (true) {
+    expect_progress_within(Clock::Duration::zero());
     WatchStep next = step(std::move(state), std::move(input), {.now = clock_.now(), .random = random_()});
     for (CacheUpdate& changed : next.updates) update(changed);
     state = std::move(next.state);
+    expect_progress_within(longest(next.action, options_.limits));
     input = perform(context, next.action);
     if (stop.stop_requested()) return;
   }

@@ -43,9 +43,15 @@ class Informer {
   // When the server last told anything, a bookmark included: the age of the cache. For metrics; a quiet
   // server is no fault.
   Clock::TimePoint heard_at() const { return Clock::TimePoint(Clock::Duration(heard_at_.load())); }
+  // For how long its thread should have done something and has not. Calls and watches have time-outs, so a
+  // server that is away, silent or unwilling makes none of this: a long time means a thread that hangs.
+  Clock::Duration stuck_for() const;
 
  private:
   void run(const std::stop_token& stop);
+  void expect_progress_within(Clock::Duration time) {
+    due_ = (clock_.now() + time).time_since_epoch().count();
+  }
   WatchInput perform(const CallContext& context, const WatchAction& action);
   WatchInput perform(const CallContext& context, const ListPage& action);
   WatchInput perform(const CallContext& context, const OpenWatch& action);
@@ -64,6 +70,8 @@ class Informer {
   std::optional<WatchStream> stream_;
   std::atomic<bool> synced_{false};
   std::atomic<Clock::Duration::rep> heard_at_{0};
+  std::atomic<Clock::Duration::rep> due_{
+      Clock::kNever.time_since_epoch().count()};  // of the thread's next step
   std::mutex synced_mutex_;
   std::condition_variable_any synced_changed_;
   std::jthread thread_;

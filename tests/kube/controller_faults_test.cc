@@ -1,5 +1,7 @@
 // Events and reconciling against a server that misbehaves.
 
+#include <latch>
+
 #include "kube/events/event_recorder.h"
 #include "kube/queue/reconcile_loop.h"
 #include "kube/watch/own_writes.h"
@@ -45,6 +47,35 @@ TEST_F(EventFaults, AHangingServerDoesNotHoldUpWhoReports) {
   EventRecorder events(*client_, clock_, recorder_, {.controller = "c", .instance = "i"});
   for (std::size_t i = 0; i < 2 * EventRecorder::kLongestQueue; ++i) events.record(note());
   EXPECT_FALSE(recorder_.warnings().empty()) << "what does not fit is dropped, and said so";
+}
+
+TEST_F(EventFaults, AServerThatIsAwayDoesNotMakeTheWriterHang) {
+  serve([](Exchange& exchange) { exchange.drop(); });
+  connect({}, {.retry = {.tries = 1}});
+  EventRecorder events(*client_, clock_, recorder_, {.controller = "c", .instance = "i"});
+  events.record(note());
+  ASSERT_TRUE(events.flush({}));
+  clock_.advance(10min);
+  EXPECT_EQ(events.longest_run(), 0s);
+}
+
+TEST_F(EventFaults, AWriterThatHangsIsNoticed) {
+  struct HangingObserver final : Observer {
+    void on_warning(const std::string&) override {
+      hangs.count_down();
+      goes_on.wait();
+    }
+    std::latch hangs{1};
+    std::latch goes_on{1};
+  };
+  serve(reply_with(403, status_json(403, "Forbidden")));
+  HangingObserver observer;
+  EventRecorder events(*client_, clock_, observer, {.controller = "c", .instance = "i"});
+  events.record(note());
+  observer.hangs.wait();
+  clock_.advance(10min);
+  EXPECT_EQ(events.longest_run(), 10min);
+  observer.goes_on.count_down();
 }
 
 // One pod for each job: creates it when the cache has none, after the cache has seen our own writes.

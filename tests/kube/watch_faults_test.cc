@@ -16,8 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 
-constexpr auto kFirstBackoff = 400ms;  // 800 ms · kRandom
-constexpr auto kWatchTimeout = 450s;   // between 300 s and 600 s
+constexpr auto kFirstBackoff = 400ms;                       // 800 ms · kRandom
+constexpr std::chrono::milliseconds kLongestBackoff = 15s;  // 30 s · kRandom
+constexpr auto kWatchTimeout = 450s;                        // between 300 s and 600 s
 
 class WatchFaults : public ScriptedClientTest {
  protected:
@@ -27,9 +28,12 @@ class WatchFaults : public ScriptedClientTest {
       const bool is_watch = exchange.request().query.find("watch=1") != std::string::npos;
       (is_watch ? on_watch : on_list)(exchange);
     });
+    inform([this](const Change& change) { remember(change); });
+  }
+  void inform(Informer::Handler on_change) {
     informer_.emplace(
         *client_, clock_, [] { return kRandom; }, recorder_, InformerOptions{.path = pods_},
-        [this](const Change& change) { remember(change); });
+        std::move(on_change));
     informer_->start();
   }
 
@@ -188,6 +192,41 @@ TEST_F(WatchFaults, BookmarksAloneKeepTheVersionFresh) {
   EXPECT_THAT(watched_versions(), ElementsAre("5", "60"));
   EXPECT_EQ(informer_->store().resource_version(), "60");
   EXPECT_EQ(requests("GET", "allowWatchBookmarks=true"), 2);
+}
+
+TEST_F(WatchFaults, AServerThatIsAwayMakesNoThreadStuck) {
+  serve([](Exchange& exchange) { exchange.drop(); });
+  connect({}, {.retry = {.tries = 1}});
+  inform([](const Change&) {});
+  std::chrono::milliseconds backoff = kFirstBackoff;
+  for (auto away = 0ms; away < 10min; away += backoff) {
+    pass_backoff(backoff);
+    EXPECT_EQ(informer_->stuck_for(), 0s) << away.count() << " ms";
+    backoff = std::min(2 * backoff, kLongestBackoff);
+  }
+}
+
+TEST_F(WatchFaults, AServerThatSaysNothingMakesNoThreadStuck) {
+  watch({list({}, "5")}, {events("")});
+  for (int i = 0; i < 3; ++i) {
+    pass_backoff(kWatchTimeout + 5s);
+    EXPECT_EQ(informer_->stuck_for(), 0s);
+  }
+}
+
+TEST_F(WatchFaults, AThreadThatHangsIsStuck) {
+  serve(list({pod("a", "1", "1")}, "5"));
+  std::latch hangs(1);
+  std::latch goes_on(1);
+  inform([&](const Change&) {
+    hangs.count_down();
+    goes_on.wait();
+  });
+  hangs.wait();
+  EXPECT_EQ(informer_->stuck_for(), 0s);
+  clock_.advance(10min);
+  EXPECT_EQ(informer_->stuck_for(), 10min);
+  goes_on.count_down();
 }
 
 TEST_F(WatchFaults, AnInternalErrorInTheStreamBacksOffAndResumes) {
