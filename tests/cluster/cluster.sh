@@ -60,7 +60,7 @@ start_programs() { # MANIFEST...
 
 await_cluster() {
   wait_until 180 "the node was ready" kubectl wait --for=condition=Ready "node/$node" --timeout=1s
-  wait_until 180 "names were resolved" "${inside[@]}" bash -c ": </dev/tcp/$gateway/53"
+  wait_until 180 "names were resolved" "${inside[@]}" bash -c ": </dev/tcp/$dns/53"
   wait_until 180 "there was a service account" kubectl get serviceaccount default
 }
 
@@ -72,7 +72,6 @@ verb_up() {
   make_machine
   write_settings
   start_programs "$@"
-  apply_dns_service
   await_cluster
   touch "$folder/up"
   say "ready: export KUBECONFIG=$folder/kubeconfig"

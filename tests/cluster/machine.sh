@@ -22,7 +22,7 @@ holder() {
 enter_machine() {
   local network
   network=$(<"$folder/network")
-  pods=$network.0.0/24 gateway=$network.0.1 services=$network.128.0/20 dns=$network.128.10
+  pods=$network.0.0/24 gateway=$network.0.1 services=$network.128.0/20 dns=169.254.20.10
   node_address=$network.255.2 server=https://$network.255.2:6443 etcd=http://127.0.0.1:2379
   # Not this machine's environment: a proxy or a token has no business there.
   inside=(nsenter --target "$(holder)" --net --mount --pid --uts -- env -i HOME="$folder"
@@ -63,6 +63,7 @@ configure_network() {
     ip link set eth0 up
     ip link add cni0 type bridge
     ip address add $gateway/24 dev cni0
+    ip address add $dns/32 dev cni0
     ip link set cni0 up
     ip route add $services dev cni0
     for switch in ipv4/ip_forward ipv4/conf/all/route_localnet bridge/bridge-nf-call-iptables; do

@@ -4,9 +4,10 @@
     network_policies.py KUBECONFIG
 
 Every half second it reads namespaces, pods and policies, and replaces one nftables table. It knows selectors by labels
-(matchLabels) and ports by number; a policy with anything else is refused in the log, and then no rule changes. What the
-node itself sends (probes, DNS) always passes. A new pod is open for that half second. Runs until it is killed; while the
-API server does not answer, the last rules hold. KUBECONFIG is in JSON, as cluster.sh writes it.
+(matchLabels), blocks of addresses and ports by number; a policy with anything else is refused in the log, and then no
+rule changes. What the node itself sends (probes) always passes; what pods send to it (API server, DNS) is theirs to be
+allowed. A new pod is open for that half second. Runs until it is killed; while the API server does not answer, the last
+rules hold. KUBECONFIG is in JSON, as cluster.sh writes it.
 """
 
 import http.client
@@ -57,8 +58,10 @@ class Cluster:
         self.pods = [pod for pod in pods if has_address(pod)]
 
     def addresses(self, peer: Object, own_namespace: str) -> list[str]:
-        """Of the pods that a peer means; without a selector of namespaces, in the policy's own."""
-        known(peer, "podSelector", "namespaceSelector")
+        """The block, or those of the pods that a peer means; without a selector of namespaces, in the policy's own."""
+        known(peer, "podSelector", "namespaceSelector", "ipBlock")
+        if "ipBlock" in peer:
+            return [known(peer["ipBlock"], "cidr")["cidr"]]
         found = []
         for pod in self.pods:
             namespace = pod["metadata"]["namespace"]
@@ -107,10 +110,10 @@ def chain(cluster: Cluster, policies: Iterable[Object], direction: str) -> list[
 
 
 def table(cluster: Cluster, policies: Sequence[Object]) -> str:
-    """A packet must pass both chains: its sender's and its receiver's."""
+    """A packet between pods must pass both chains, its sender's and its receiver's; one to the node its sender's."""
     lines = ["table ip policies", "delete table ip policies", "table ip policies {"]
-    for priority, direction in enumerate(["egress", "ingress"]):
-        lines += [f"chain {direction} {{", f"type filter hook forward priority {priority}; policy accept;"]
+    for hook, priority, direction in [("forward", 0, "egress"), ("forward", 1, "ingress"), ("input", 0, "egress")]:
+        lines += [f"chain {hook}_{direction} {{", f"type filter hook {hook} priority {priority}; policy accept;"]
         lines += ["ct state established,related accept", *chain(cluster, policies, direction), "}"]
     return "\n".join([*lines, "}", ""])
 

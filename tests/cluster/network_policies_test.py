@@ -51,13 +51,18 @@ class NetworkPolicies(unittest.TestCase):
         chained = chain(CLUSTER, [policy(ingress=[{"from": [WORKERS]}])], "ingress")
         self.assertEqual(chained, ["ip daddr 10.0.0.1 ip saddr 10.0.0.1 accept", "ip daddr 10.0.0.1 drop"])
 
+    def test_a_block_of_addresses_needs_no_pods(self) -> None:
+        rule = {"to": [{"ipBlock": {"cidr": "169.254.20.10/32"}}], "ports": [{"port": 53}]}
+        expected = ["ip saddr 10.0.0.1 ip daddr 169.254.20.10/32 tcp dport 53 accept", "ip saddr 10.0.0.1 drop"]
+        self.assertEqual(chain(CLUSTER, [policy(egress=[rule])], "egress"), expected)
+
     def test_a_pod_that_ended_has_no_address(self) -> None:
         ended = Cluster(NAMESPACES, [pod("jobs", "10.0.0.1", phase="Succeeded", job="a")])
         self.assertEqual(chain(ended, [policy(ingress=[])], "ingress"), [])
 
     def test_what_is_not_understood_is_refused(self) -> None:
-        block = {"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}
-        for rule in [block, {"ports": [{"port": "metrics"}]}, {"ports": [{"protocol": "UDP"}]}]:
+        hole = {"from": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.0.0.0/16"]}}]}
+        for rule in [hole, {"ports": [{"port": "metrics"}]}, {"ports": [{"protocol": "UDP"}]}]:
             with self.assertRaisesRegex(ValueError, "not enforced here"):
                 chain(CLUSTER, [policy(ingress=[rule])], "ingress")
 

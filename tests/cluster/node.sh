@@ -149,20 +149,7 @@ start_proxy() {
     --conntrack-tcp-timeout-established=0 --conntrack-tcp-timeout-close-wait=0
 }
 
+# A process of the node at the address of NodeLocal DNSCache, which pods ask directly.
 start_dns() { start_program dns "$bin/coredns" -conf "$folder/Corefile"; }
 
 start_policies() { start_program policies "$here/network_policies.py" "$folder/kubeconfig"; }
-
-# CoreDNS is a process of the node instead of a pod, so its service has no selector.
-apply_dns_service() {
-  kubectl apply -f - >/dev/null <<JSON
-{"apiVersion": "v1", "kind": "List", "items": [
-  {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kube-dns", "namespace": "kube-system"},
-   "spec": {"clusterIP": "$dns", "ports": [{"name": "dns", "port": 53, "protocol": "UDP"},
-                                           {"name": "dns-tcp", "port": 53, "protocol": "TCP"}]}},
-  {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
-   "metadata": {"name": "kube-dns", "namespace": "kube-system", "labels": {"kubernetes.io/service-name": "kube-dns"}},
-   "endpoints": [{"addresses": ["$gateway"]}],
-   "ports": [{"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "dns-tcp", "port": 53, "protocol": "TCP"}]}]}
-JSON
-}
