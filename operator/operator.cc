@@ -197,7 +197,11 @@ class Operator {
 
   Status lead(int signal_fd) {
     log_line(spdlog::level::info, "leading", {{"identity", identity_}});
-    Settings settings{.worker_image = options_.worker_image, .reports_address = options_.reports_address};
+    Settings settings{.worker_image = options_.worker_image,
+                      .reports_address = options_.reports_address,
+                      .own_namespace = options_.lease_namespace,
+                      .name_servers = options_.name_servers,
+                      .platform_assigns_users = options_.platform_assigns_users};
     if (!options_.reports_address.empty()) {
       const auto identity = make_identity(options_.reports_address);
       if (!identity) return tl::unexpected(identity.error());

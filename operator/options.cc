@@ -23,6 +23,32 @@ std::string check_host_port(const std::string& address) {
   return "";
 }
 
+// "10.0.0.10/32" or "kube-system/k8s-app=kube-dns".
+NameServers read_name_servers(const std::string& text) {
+  const auto slash = text.find('/');
+  const auto equals = text.find('=', slash);
+  if (slash == 0 || slash == std::string::npos || slash + 1 == text.size() || equals == slash + 1)
+    throw CLI::ValidationError("--dns", "'" + text + "' is neither ADDRESS/BITS nor NAMESPACE/LABEL=VALUE");
+  if (equals == std::string::npos) return {.addresses = text};
+  return {.name_space = text.substr(0, slash),
+          .label = text.substr(slash + 1, equals - slash - 1),
+          .value = text.substr(equals + 1)};
+}
+
+void declare_worker_pods(CLI::App& app, OperatorOptions& options) {
+  app.add_option_function<std::vector<std::string>>(
+         "--dns",
+         [&options](const std::vector<std::string>& all) {
+           options.name_servers.clear();
+           for (const std::string& each : all) options.name_servers.push_back(read_name_servers(each));
+         },
+         "Who resolves names for worker pods, which reach nobody else outside their job; may be repeated")
+      ->type_name("ADDRESS/BITS|NAMESPACE/LABEL=VALUE")
+      ->default_str("those of kubeadm and most clouds, of OpenShift, and NodeLocal DNSCache");
+  app.add_flag("--assigned-users", options.platform_assigns_users,
+               "The platform assigns worker pods their users and groups, as OpenShift does");
+}
+
 void declare_cluster(CLI::App& app, OperatorOptions& options) {
   app.add_option("--kubeconfig", options.kubeconfig,
                  "How to reach the API server, in JSON; absent: as the pod that this runs in")
@@ -105,6 +131,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   app.get_formatter()->column_width(42);
   declare_cluster(app, options);
   declare_serving(app, options);
+  declare_worker_pods(app, options);
   try {
     app.parse(argc, argv);
     check_election(options);

@@ -6,8 +6,10 @@
 #include <chrono>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "common/result.h"
+#include "operator/controller/settings.h"
 
 namespace caravan::controller {
 
@@ -25,6 +27,11 @@ struct OperatorOptions {
   // [::] is every address, of IPv4 too.
   std::string reports_listen = "[::]:9443";
   std::string reports_address;  // where agents find it; empty: they do not report
+  std::vector<NameServers> name_servers = {
+      {.name_space = "kube-system", .label = "k8s-app", .value = "kube-dns"},
+      {.name_space = "openshift-dns", .label = "dns.operator.openshift.io/daemonset-dns", .value = "default"},
+      {.addresses = "169.254.20.10/32"}};  // NodeLocal DNSCache
+  bool platform_assigns_users = false;
   std::string probes = "[::]:8081";
   std::string metrics = "[::]:8080";
   int workers = 16;  // they mostly wait for the API server

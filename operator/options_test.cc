@@ -24,6 +24,20 @@ TEST(Options, AreTheUsualOnesOfControllersUnlessSaidOtherwise) {
   EXPECT_EQ(options.name_space, "");
 }
 
+TEST(Options, NameServersThatAreGivenReplaceTheUsualOnes) {
+  const ParsedOptions usual = parse({"--worker-image", "w:1"});
+  EXPECT_EQ(std::get<OperatorOptions>(usual).name_servers.size(), 3U);
+  const ParsedOptions parsed =
+      parse({"--worker-image", "w:1", "--dns", "10.0.0.10/32", "--dns", "names/a.b/c=d"});
+  const auto& given = std::get<OperatorOptions>(parsed).name_servers;
+  ASSERT_EQ(given.size(), 2U);
+  EXPECT_EQ(given[0].addresses, "10.0.0.10/32");
+  EXPECT_EQ(given[0].name_space, "");
+  EXPECT_EQ(given[1].name_space, "names");
+  EXPECT_EQ(given[1].label, "a.b/c");
+  EXPECT_EQ(given[1].value, "d");
+}
+
 TEST(Options, BadOnesNameTheirFlagAndEndWithTwo) {
   struct Case {
     std::vector<const char*> flags;
@@ -35,6 +49,8 @@ TEST(Options, BadOnesNameTheirFlagAndEndWithTwo) {
                         {{"--worker-image", "w", "--metrics", "8080"}, "--metrics"},
                         {{"--worker-image", "w", "--reports-address", "host"}, "--reports-address"},
                         {{"--worker-image", "w", "--log-level", "loud"}, "--log-level"},
+                        {{"--worker-image", "w", "--dns", "10.0.0.10"}, "--dns"},
+                        {{"--worker-image", "w", "--dns", "kube-system/=kube-dns"}, "--dns"},
                         {{"--worker-image", "w", "--lease-seconds", "-3"}, "--lease-seconds"},
                         {{"--worker-image", "w", "--lease-seconds", "10"}, "--renew-seconds"},
                         {{"--worker-image", "w", "--retry-seconds", "9"}, "--retry-seconds"},

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Prints the manifest that installs Caravan, for `kubectl apply -f`, from the files in parts/.
 
-    install.py [--namespaced] [--namespace NAME] [--registry PREFIX]
+    install.py [--namespaced] [--namespace NAME] [--registry PREFIX] [--dns PEER]... [--assigned-users]
                [--without-admission-policies] [--without-flow-control]
 
 By default the operator lives in caravan-system and serves the jobs of every namespace. With --namespaced it lives
 in a namespace that is there already and serves the jobs in it, has a Role there instead of a ClusterRole, and reads
 no nodes. PREFIX is where the images of ./dev image were pushed to; by default they were loaded into the nodes.
+PEER is who resolves names for worker pods, ADDRESS/BITS or NAMESPACE/LABEL=VALUE, where that is not one of the usual.
+With --assigned-users the platform gives pods their users, as OpenShift does.
 Admission policies need Kubernetes 1.30, flow control needs 1.29; an API server that is older takes neither.
 """
 
@@ -40,14 +42,16 @@ def parts(options: argparse.Namespace) -> list[str]:
 def values(options: argparse.Namespace) -> dict[str, str]:
     version = project_version()
     own = {"matchLabels": {"kubernetes.io/metadata.name": options.namespace}}
-    scope = [f"--namespace={options.namespace}", "--read-nodes=false"] if options.namespaced else ["--read-nodes=true"]
+    arguments = [f"--namespace={options.namespace}", "--read-nodes=false"] if options.namespaced else ["--read-nodes=true"]
+    arguments += [f"--dns={peer}" for peer in options.dns] + ["--assigned-users"] * options.assigned_users
     return {
-        "ARGUMENTS": json.dumps(scope),
+        "ARGUMENTS": json.dumps(arguments),
         "CLUSTER_NAME": f"caravan-operator-{options.namespace}" if options.namespaced else "caravan-operator",
         "JOB_NAMESPACES": json.dumps(own if options.namespaced else {}),
         "JOB_RULES": (PARTS / "job_rules.yaml").read_text().rstrip(),
         "NAMESPACE": options.namespace,
         "OPERATOR_IMAGE": f"{options.registry}/caravan-operator:{version}",
+        "USER": "" if options.assigned_users else "runAsUser: 65532\n        runAsGroup: 65532\n        ",
         "VERSION": version,
         "WORKER_IMAGE": f"{options.registry}/caravan-worker:{version}",
     }
@@ -66,6 +70,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--namespaced", action="store_true", help="serve the jobs of the operator's namespace only")
     parser.add_argument("--namespace", metavar="NAME", help="where the operator lives; default: caravan-system")
     parser.add_argument("--registry", default="localhost", metavar="PREFIX", help="what the images' names begin with")
+    parser.add_argument("--dns", action="append", default=[], metavar="PEER", help="who resolves names for worker pods")
+    parser.add_argument("--assigned-users", action="store_true", help="the platform gives pods their users")
     for what in ("admission-policies", "flow-control"):
         name = what.replace("-", "_")
         parser.add_argument(f"--without-{what}", dest=name, action="store_false", help=f"leave {what} out")

@@ -5,8 +5,10 @@ import os
 import unittest
 from pathlib import Path
 
-from api_server import Answer, ApiServer
+import install
+from api_server import APPLY, Answer, ApiServer
 from installed import apply_all
+from manifest_text import documents_of
 
 CLUSTER, NAMESPACE = "caravan-system", "caravan-jobs"  # where the operators of the two variants live
 
@@ -66,6 +68,15 @@ class Manifests(unittest.TestCase):
     def test_the_operator_passes_the_restricted_standard(self):
         answer = self.try_pod(self.one("Deployment")["spec"]["template"])
         self.assertEqual(201, answer.status, answer.message())
+
+    def test_a_platform_that_assigns_users_is_asked_for_none(self):
+        manifest = install.manifest(install.parse(["--assigned-users", "--dns=10.0.0.10/32"]))
+        deployment = next(document for document in documents_of(manifest) if document.kind == "Deployment")
+        answer = self.server.call("PATCH", f"{deployment.path()}?fieldManager=test&dryRun=All", deployment.text, APPLY)
+        self.assertEqual(200, answer.status, answer.message())
+        pod = answer.body["spec"]["template"]["spec"]
+        self.assertEqual({"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}, pod["securityContext"])
+        self.assertLessEqual({"--assigned-users", "--dns=10.0.0.10/32"}, set(pod["containers"][0]["args"]))
 
     def test_its_namespace_refuses_what_does_not_pass_that(self):
         template = json.loads(json.dumps(self.one("Deployment")["spec"]["template"]))

@@ -47,7 +47,7 @@ TEST(Children, AreAsTheGoldenFilesShow) {
       "env": [{"name": "MY_FLAG", "value": "1"}],
       "resources": {"cpu": "4", "memory": "16Gi"}, "nodeSelector": {"pool": "train"},
       "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
-      "priorityClassName": "high", "serviceAccountName": "mine", "sharedMemory": "2Gi"},
+      "priorityClassName": "high", "serviceAccountName": "mine", "sharedMemory": "2Gi", "scratch": "50Gi"},
       "scheduling": {"topology": {"mode": "Required", "key": "rack"}})");
   v1alpha1::EnvironmentVariable& forged =
       *rich.spec.mutable_worker()->add_env();  // from before it was refused
@@ -56,6 +56,15 @@ TEST(Children, AreAsTheGoldenFilesShow) {
   expect_golden(
       "pod_1_rich.json",
       pod_intent(rich, plan_of(rich), {.node = 1, .product_label = "NVIDIA-H100-80GB-HBM3"}, settings()));
+}
+
+TEST(Children, ThePlatformIsAskedForNoUserWhereItAssignsThem) {
+  Settings assigned = settings();
+  assigned.platform_assigns_users = true;
+  const kube::Json pod = pod_intent(job(), plan_of(job()), {.node = 0}, assigned);
+  const kube::JsonObject expected{{"runAsNonRoot", true},
+                                  {"seccompProfile", kube::JsonObject{{"type", "RuntimeDefault"}}}};
+  EXPECT_EQ(*kube::find(pod, {"spec", "securityContext"}), kube::Json(expected));
 }
 
 TEST(Children, PodsGoToTheProductOfThePlanUnlessTheJobSelectsAnother) {

@@ -11,7 +11,9 @@ using kube::Json;
 using kube::JsonArray;
 using kube::JsonObject;
 
-constexpr int kDnsPort = 53;
+constexpr int kDnsPorts[] = {53, 5353};                           // the second is that of OpenShift's pods
+constexpr char kNamespaceName[] = "kubernetes.io/metadata.name";  // every namespace has it
+constexpr char kOperator[] = "caravan-operator";                  // app.kubernetes.io/name of its pods
 
 JsonObject select_pods(const Job& job) {
   return {{"matchLabels", JsonObject{{labels::kJobUid, job.uid}}}};
@@ -24,6 +26,29 @@ JsonObject port(const char* protocol, int number) {
 int reports_port(const Settings& settings) {
   const auto colon = settings.reports_address.rfind(':');
   return std::stoi(settings.reports_address.substr(colon + 1));
+}
+
+JsonObject pods_of(const std::string& name_space, const std::string& label, const std::string& value) {
+  return {{"namespaceSelector", JsonObject{{"matchLabels", JsonObject{{kNamespaceName, name_space}}}}},
+          {"podSelector", JsonObject{{"matchLabels", JsonObject{{label, value}}}}}};
+}
+
+JsonObject names_egress(const Settings& settings) {
+  JsonArray servers;
+  for (const NameServers& each : settings.name_servers) {
+    servers.push_back(each.name_space.empty() ? JsonObject{{"ipBlock", JsonObject{{"cidr", each.addresses}}}}
+                                              : pods_of(each.name_space, each.label, each.value));
+  }
+  JsonArray ports;
+  for (const int number : kDnsPorts) {
+    for (const char* protocol : {"UDP", "TCP"}) ports.push_back(port(protocol, number));
+  }
+  return {{"to", std::move(servers)}, {"ports", std::move(ports)}};
+}
+
+JsonObject reports_egress(const Settings& settings) {
+  return {{"to", JsonArray{pods_of(settings.own_namespace, labels::kName, kOperator)}},
+          {"ports", JsonArray{port("TCP", reports_port(settings))}}};
 }
 
 }  // namespace
@@ -83,8 +108,9 @@ Json network_policy_intent(const Job& job, const Settings& settings) {
   const JsonArray pods_of_the_job{JsonObject{{"podSelector", select_pods(job)}}};
   const JsonArray who_reads_metrics{JsonObject{
       {"namespaceSelector", JsonObject{{"matchLabels", JsonObject{{labels::kMetrics, kMetricsEnabled}}}}}}};
-  JsonArray outside{port("UDP", kDnsPort), port("TCP", kDnsPort)};
-  if (!settings.reports_address.empty()) outside.push_back(port("TCP", reports_port(settings)));
+  JsonArray egress{JsonObject{{"to", pods_of_the_job}}};
+  if (!settings.name_servers.empty()) egress.push_back(names_egress(settings));
+  if (!settings.reports_address.empty()) egress.push_back(reports_egress(settings));
   return JsonObject{
       {"apiVersion", "networking.k8s.io/v1"},
       {"kind", "NetworkPolicy"},
@@ -94,8 +120,7 @@ Json network_policy_intent(const Job& job, const Settings& settings) {
                           {"ingress", JsonArray{JsonObject{{"from", pods_of_the_job}},
                                                 JsonObject{{"from", who_reads_metrics},
                                                            {"ports", JsonArray{port("TCP", kMetricsPort)}}}}},
-                          {"egress",
-                           JsonArray{JsonObject{{"to", pods_of_the_job}}, JsonObject{{"ports", outside}}}}}}};
+                          {"egress", std::move(egress)}}}};
 }
 
 }  // namespace caravan::controller

@@ -26,7 +26,8 @@ std::string coordinator_host(const Job& job);
 kube::Json service_intent(const Job& job);
 // Without rights and without a mounted token.
 kube::Json account_intent(const Job& job);
-// Pods of the job reach each other; others reach metrics only; out go reports and name lookups.
+// Pods of the job reach each other, the cluster's name servers and the operator, and nothing else; others
+// reach metrics only.
 kube::Json network_policy_intent(const Job& job, const Settings& settings);
 
 }  // namespace caravan::controller

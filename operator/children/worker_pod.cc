@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/quantity.h"
+#include "common/schema/defaults.h"
 #include "operator/api/names.h"
 #include "operator/children/job_objects.h"
 
@@ -15,7 +16,8 @@ using kube::Json;
 using kube::JsonArray;
 using kube::JsonObject;
 
-constexpr int kUser = 65532;  // as the images' own; volumes are made writable for its group
+constexpr int kUser = 65532;     // as the images' own; volumes are made writable for its group
+constexpr int kReadable = 0444;  // within the pod, whose only user may not be in the volumes' group
 constexpr int kTokenSeconds = 3600;
 // Pods may wait for machines for long; the operator sees what becomes of them.
 constexpr int kRejoinSeconds = 30 * 24 * 3600;
@@ -90,10 +92,17 @@ JsonArray arguments(const Job& job, const v1alpha1::JobPlan& plan, const PodRequ
   return all;
 }
 
-JsonObject resources(const Job& job, int ranks) {
-  JsonObject requests;
-  JsonObject limits;
-  const v1alpha1::WorkerResources& given = job.spec.worker().resources();
+// With the defaults that stand in the object only where it has the section.
+v1alpha1::Worker worker_of(const Job& job) {
+  v1alpha1::Worker worker = job.spec.worker();
+  schema::apply_defaults(worker);
+  return worker;
+}
+
+JsonObject resources(const Job& job, const v1alpha1::Worker& worker, int ranks) {
+  JsonObject requests{{"ephemeral-storage", worker.scratch()}};
+  JsonObject limits = requests;
+  const v1alpha1::WorkerResources& given = worker.resources();
   if (!given.cpu().empty()) requests["cpu"] = given.cpu();
   if (!given.memory().empty()) requests["memory"] = limits["memory"] = given.memory();
   const v1alpha1::Device& device = job.spec.resources().device();
@@ -101,6 +110,15 @@ JsonObject resources(const Job& job, int ranks) {
     requests[device.resource_name()] = limits[device.resource_name()] = std::to_string(ranks);
   }
   return {{"requests", std::move(requests)}, {"limits", std::move(limits)}};
+}
+
+// Pod Security Standard "restricted". Where the platform assigns users, a pod that asks for one is refused.
+JsonObject security(const Settings& settings) {
+  JsonObject context{{"runAsNonRoot", true}, {"seccompProfile", JsonObject{{"type", "RuntimeDefault"}}}};
+  if (settings.platform_assigns_users) return context;
+  for (const char* kind : {"runAsUser", "runAsGroup", "fsGroup"}) context[kind] = kUser;
+  context["fsGroupChangePolicy"] = "OnRootMismatch";
+  return context;
 }
 
 JsonObject mount(const char* name, const char* path, bool read_only) {
@@ -116,7 +134,7 @@ JsonObject token_volume() {
   const JsonObject token{
       {"audience", kReportAudience}, {"expirationSeconds", kTokenSeconds}, {"path", "token"}};
   return {{"name", "reports-token"},
-          {"projected", JsonObject{{"defaultMode", 0440},
+          {"projected", JsonObject{{"defaultMode", kReadable},
                                    {"sources", JsonArray{JsonObject{{"serviceAccountToken", token}}}}}}};
 }
 
@@ -130,20 +148,18 @@ struct Storage {
   }
 };
 
-Storage storage(const Job& job, const PodRequest& request, const Settings& settings) {
+Storage storage(const Job& job, const v1alpha1::Worker& worker, const PodRequest& request,
+                const Settings& settings) {
   Storage all;
-  all.add({{"name", "plan"}, {"configMap", JsonObject{{"name", plan_name(job)}, {"defaultMode", 0444}}}},
+  all.add({{"name", "plan"}, {"configMap", JsonObject{{"name", plan_name(job)}, {"defaultMode", kReadable}}}},
           kPlanFolder, true);
   all.add({{"name", "tls"},
-           {"secret", JsonObject{{"secretName", certificates_name(job)}, {"defaultMode", 0440}}}},
+           {"secret", JsonObject{{"secretName", certificates_name(job)}, {"defaultMode", kReadable}}}},
           kTlsFolder, true);
   all.add({{"name", "shared-memory"},
-           {"emptyDir", JsonObject{{"medium", "Memory"},
-                                   {"sizeLimit", job.spec.worker().shared_memory().empty()
-                                                     ? "8Gi"
-                                                     : job.spec.worker().shared_memory()}}}},
+           {"emptyDir", JsonObject{{"medium", "Memory"}, {"sizeLimit", worker.shared_memory()}}}},
           "/dev/shm", false);
-  all.add({{"name", "work"}, {"emptyDir", JsonObject{}}}, "/tmp", false);
+  all.add({{"name", "work"}, {"emptyDir", JsonObject{{"sizeLimit", worker.scratch()}}}}, "/tmp", false);
   if (reports_to_operator(settings, request.node)) all.add(token_volume(), kTokenFolder, true);
   if (!job.spec.data().claim_name().empty())
     all.add(claim("data", job.spec.data().claim_name(), true), kDataFolder, true);
@@ -152,16 +168,15 @@ Storage storage(const Job& job, const PodRequest& request, const Settings& setti
   return all;
 }
 
-JsonObject container(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest& request,
-                     const Settings& settings, JsonArray mounts) {
-  const v1alpha1::Worker& worker = job.spec.worker();
+JsonObject container(const Job& job, const v1alpha1::Worker& worker, const v1alpha1::JobPlan& plan,
+                     const PodRequest& request, const Settings& settings, JsonArray mounts) {
   JsonObject result{
       {"name", "worker"},
       {"image", worker.image().empty() ? settings.worker_image : worker.image()},
       {"args", arguments(job, plan, request, settings)},
       {"env", environment(job, plan, request.node)},
       {"ports", JsonArray{JsonObject{{"name", "metrics"}, {"containerPort", kMetricsPort}}}},
-      {"resources", resources(job, ranks_of(plan, request.node))},
+      {"resources", resources(job, worker, ranks_of(plan, request.node))},
       {"volumeMounts", std::move(mounts)},
       {"securityContext", JsonObject{{"allowPrivilegeEscalation", false},
                                      {"readOnlyRootFilesystem", true},
@@ -234,7 +249,8 @@ Json pod_intent(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest&
   own_labels[labels::kNodeIndex] = std::to_string(request.node);
   own_labels[labels::kAttempt] = std::to_string(request.attempt);
 
-  Storage stored = storage(job, request, settings);
+  const v1alpha1::Worker worker = worker_of(job);
+  Storage stored = storage(job, worker, request, settings);
   JsonObject spec{
       {"restartPolicy", "Never"},
       {"hostname", fmt::format("{}-{}", job.key.name, request.node)},
@@ -244,13 +260,8 @@ Json pod_intent(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest&
       {"enableServiceLinks", false},
       {"terminationGracePeriodSeconds",
        job.spec.has_checkpoint() ? kGraceWithCheckpointSeconds : kGraceSeconds},
-      {"securityContext", JsonObject{{"runAsNonRoot", true},
-                                     {"runAsUser", kUser},
-                                     {"runAsGroup", kUser},
-                                     {"fsGroup", kUser},
-                                     {"fsGroupChangePolicy", "OnRootMismatch"},
-                                     {"seccompProfile", JsonObject{{"type", "RuntimeDefault"}}}}},
-      {"containers", JsonArray{container(job, plan, request, settings, std::move(stored.mounts))}},
+      {"securityContext", security(settings)},
+      {"containers", JsonArray{container(job, worker, plan, request, settings, std::move(stored.mounts))}},
       {"volumes", std::move(stored.volumes)}};
   add_placement(job, request, spec);
   return JsonObject{

@@ -2,13 +2,25 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace caravan::controller {
+
+// Who resolves names for worker pods: pods of a namespace, or addresses.
+struct NameServers {
+  std::string name_space = {};  // empty: addresses
+  std::string label = {};
+  std::string value = {};
+  std::string addresses = {};  // in CIDR notation
+};
 
 struct Settings {
   std::string worker_image = {};       // for jobs that name none
   std::string reports_address = {};    // HOST:PORT that agents report to; empty: they do not
   std::string reports_authority = {};  // PEM of whoever signed the certificate there
+  std::string own_namespace = {};      // where the operator's pods are
+  std::vector<NameServers> name_servers = {};
+  bool platform_assigns_users = false;  // as OpenShift does: pods ask for no user and no group
 };
 
 }  // namespace caravan::controller

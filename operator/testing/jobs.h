@@ -31,7 +31,10 @@ inline kube::Json job_object(const std::string& spec_more = "", const std::strin
 inline Settings settings() {
   return {.worker_image = "registry.example/caravan-worker:1",
           .reports_address = "caravan-operator.caravan-system.svc:9443",
-          .reports_authority = "authority"};
+          .reports_authority = "authority",
+          .own_namespace = "caravan-system",
+          .name_servers = {{.name_space = "kube-system", .label = "k8s-app", .value = "kube-dns"},
+                           {.addresses = "169.254.20.10/32"}}};
 }
 
 inline Job job(const std::string& spec_more = "") {
