@@ -109,6 +109,7 @@ std::string alternative_names(const CertificateRequest& request) {
   std::vector<std::string> names;
   for (const std::string& name : request.dns_names) names.push_back(fmt::format("DNS:{}", name));
   for (const std::string& address : request.addresses) names.push_back(fmt::format("IP:{}", address));
+  for (const std::string& uri : request.uris) names.push_back(fmt::format("URI:{}", uri));
   return fmt::format("{}", fmt::join(names, ","));
 }
 

@@ -22,6 +22,7 @@ struct CertificateRequest {
   std::string organization = {};            // what Kubernetes takes for the group
   std::vector<std::string> dns_names = {};  // what a client may call the server
   std::vector<std::string> addresses = {};  // the same for IP addresses
+  std::vector<std::string> uris = {};       // whom it stands for
   bool for_server = true;
   bool for_client = false;
   std::chrono::seconds lifetime{std::chrono::hours(24)};

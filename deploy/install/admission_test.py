@@ -181,7 +181,7 @@ class OperatorAdmission(OnAServer):
         for plural, file in (("pods", "pod_0"), ("pods", "pod_1_rich"), ("configmaps", "plan"), ("services", "service"),
                              ("serviceaccounts", "service_account"), ("networkpolicies", "network_policy")):
             self.passes(self.try_out(plural, self.child(file)))
-        self.passes(self.try_out("secrets", self.secret("kubernetes.io/tls")))
+        self.passes(self.try_out("secrets", self.secret("training.caravan.dev/certificates")))
 
     def test_it_may_make_nothing_that_no_job_controls(self):
         owner = self.child("plan")["metadata"]["ownerReferences"][0]
@@ -230,7 +230,7 @@ class OperatorAdmission(OnAServer):
     def test_its_secrets_bring_nobodys_token(self):
         secret = self.secret("kubernetes.io/service-account-token")
         secret["metadata"]["annotations"] = {"kubernetes.io/service-account.name": "default"}
-        self.is_refused(self.try_out("secrets", secret), "of the type kubernetes.io/tls, and no other")
+        self.is_refused(self.try_out("secrets", secret), "of the type training.caravan.dev/certificates, and no other")
 
     def test_its_services_and_network_policies_open_nothing_else(self):
         service = self.child("service")

@@ -38,6 +38,7 @@ inline constexpr char kAttempt[] = "training.caravan.dev/attempt";  // the one t
 inline constexpr char kMetrics[] = "training.caravan.dev/metrics";  // of namespaces, see kMetricsEnabled
 inline constexpr char kGpuProduct[] = "nvidia.com/gpu.product";     // of nodes, by GPU feature discovery
 inline constexpr char kGpuMemory[] = "nvidia.com/gpu.memory";       // of one GPU, in MiB
+inline constexpr char kCertificates[] = "training.caravan.dev/certificates";  // the set that the pod has
 }  // namespace labels
 
 namespace annotations {
@@ -58,6 +59,8 @@ inline constexpr char kRestarting[] = "Restarting";
 inline constexpr char kComplete[] = "Complete";
 inline constexpr char kFailed[] = "Failed";
 }  // namespace conditions
+
+inline constexpr char kCertificatesType[] = "training.caravan.dev/certificates";  // of a Secret
 
 // Inside a worker pod.
 inline constexpr int kCoordinatorPort = 7070;

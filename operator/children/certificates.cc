@@ -2,37 +2,85 @@
 
 #include <fmt/format.h>
 
-#include "common/certificates.h"
+#include <algorithm>
+#include <random>
+
+#include "operator/api/names.h"
 #include "operator/children/job_objects.h"
+#include "proto/caravan/v1alpha1/identity.h"
 
 namespace caravan::controller {
 namespace {
 
-// Jobs may be suspended for long, and nothing renews it.
+// As long as any chain of attempts: pods keep theirs, and new ones need the same set.
 constexpr std::chrono::hours kLifetime{24 * 365 * 10};
+
+// A Secret may have 1 MiB, and each kubelet reads the whole that its pod mounts a part of.
+constexpr int kNodesPerSecret = 64;
+
+constexpr char kAuthorityKey[] = "ca.crt";
+std::string certificate_key(int node) {
+  return fmt::format("{}.crt", node);
+}
+std::string private_key_key(int node) {
+  return fmt::format("{}.key", node);
+}
+
+std::string secret_name(const Job& job, const std::string& set, int index) {
+  return fmt::format("{}-tls-{}-{}", job.key.name, set, index);
+}
+
+kube::JsonObject item(const std::string& key, const char* file) {
+  return {{"key", key}, {"path", file}};
+}
+
+Result<KeyPair> issue(const Job& job, const CertificateSet& set, int node) {
+  // Not the authority's name: a certificate that bears its issuer's is taken for self-signed.
+  CertificateRequest request{.common_name = fmt::format("caravan agent {}", node),
+                             .uris = {agent_identity(job.uid, node)},
+                             .for_server = node == 0,
+                             .for_client = true,
+                             .lifetime = kLifetime};
+  if (node == 0) request.dns_names = {coordinator_host(job)};
+  return issue_certificate(set.authority, request);
+}
 
 }  // namespace
 
-Result<kube::Json> certificates_intent(const Job& job) {
-  // Two names: a certificate that bears its issuer's is taken for self-signed.
-  const auto authority = make_authority(fmt::format("caravan job {}", job.uid), kLifetime);
-  if (!authority) return tl::unexpected(authority.error());
-  const auto agents = issue_certificate(
-      *authority,
-      {.common_name = fmt::format("caravan agents {}", job.uid),
-       .dns_names = {coordinator_host(job), fmt::format("*.{}.{}.svc", job.key.name, job.key.name_space)},
-       .for_server = true,
-       .for_client = true,
-       .lifetime = kLifetime});
-  if (!agents) return tl::unexpected(agents.error());
+Result<CertificateSet> new_certificate_set(const Job& job) {
+  auto authority = make_authority(fmt::format("caravan job {}", job.uid), kLifetime);
+  if (!authority) return tl::unexpected(std::move(authority.error()));
+  return CertificateSet{.name = fmt::format("{:08x}", std::random_device()()),
+                        .authority = std::move(*authority)};
+}
+
+int secrets_of(int nodes) {
+  return (nodes + kNodesPerSecret - 1) / kNodesPerSecret;
+}
+
+kube::JsonObject certificate_volume(const Job& job, const std::string& set, int node) {
+  constexpr int kReadable = 0444;  // within the pod, whose only user may not be in the volume's group
+  return {{"secretName", secret_name(job, set, node / kNodesPerSecret)},
+          {"items", kube::JsonArray{item(kAuthorityKey, "ca.crt"), item(certificate_key(node), "tls.crt"),
+                                    item(private_key_key(node), "tls.key")}},
+          {"defaultMode", kReadable}};
+}
+
+Result<kube::Json> certificates_intent(const Job& job, const CertificateSet& set, int index, int nodes) {
+  kube::JsonObject files{{kAuthorityKey, set.authority.certificate_pem}};
+  const int first = index * kNodesPerSecret;
+  for (int node = first; node < std::min(first + kNodesPerSecret, nodes); ++node) {
+    const auto issued = issue(job, set, node);
+    if (!issued) return tl::unexpected(issued.error());
+    files[certificate_key(node)] = issued->certificate_pem;
+    files[private_key_key(node)] = issued->key_pem;
+  }
   return kube::JsonObject{{"apiVersion", "v1"},
                           {"kind", "Secret"},
-                          {"metadata", child_metadata(job, certificates_name(job))},
-                          {"type", "kubernetes.io/tls"},
+                          {"metadata", child_metadata(job, secret_name(job, set.name, index))},
+                          {"type", kCertificatesType},
                           {"immutable", true},
-                          {"stringData", kube::JsonObject{{"ca.crt", authority->certificate_pem},
-                                                          {"tls.crt", agents->certificate_pem},
-                                                          {"tls.key", agents->key_pem}}}};
+                          {"stringData", std::move(files)}};
 }
 
 }  // namespace caravan::controller

@@ -41,8 +41,10 @@ TEST(Children, AreAsTheGoldenFilesShow) {
   expect_golden("service_account.json", account_intent(plain));
   expect_golden("network_policy.json", network_policy_intent(plain, settings()));
   expect_golden("plan.json", plan_intent(plain, "{}", settings()));
-  expect_golden("pod_0.json",
-                pod_intent(plain, plan_of(plain), {.node = 0, .attempt = 3, .restarts = 2}, settings()));
+  expect_golden(
+      "pod_0.json",
+      pod_intent(plain, plan_of(plain),
+                 {.node = 0, .attempt = 3, .restarts = 2, .certificates = kCertificates}, settings()));
   Job rich = job(R"(, "worker": {"image": "registry.example/own:2", "imagePullPolicy": "Always",
       "env": [{"name": "MY_FLAG", "value": "1"}],
       "resources": {"cpu": "4", "memory": "16Gi"}, "nodeSelector": {"pool": "train"},
@@ -55,7 +57,9 @@ TEST(Children, AreAsTheGoldenFilesShow) {
   forged.set_value("forged");
   expect_golden(
       "pod_1_rich.json",
-      pod_intent(rich, plan_of(rich), {.node = 1, .product_label = "NVIDIA-H100-80GB-HBM3"}, settings()));
+      pod_intent(rich, plan_of(rich),
+                 {.node = 1, .certificates = kCertificates, .product_label = "NVIDIA-H100-80GB-HBM3"},
+                 settings()));
 }
 
 TEST(Children, ThePlatformIsAskedForNoUserWhereItAssignsThem) {
@@ -111,7 +115,7 @@ TEST(Children, ThreadsOfARankComeFromTheJobAlone) {
 
 using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 
-Certificate read_certificate(const kube::Json& secret, const char* key) {
+Certificate read_certificate(const kube::Json& secret, const std::string& key) {
   const std::string pem = kube::text_at(secret, {"stringData", key});
   const std::unique_ptr<BIO, decltype(&BIO_free_all)> bio(
       BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free_all);
@@ -128,20 +132,69 @@ bool is_signed_for(X509* certificate, X509* authority, int purpose) {
   return X509_verify_cert(context.get()) == 1;
 }
 
-TEST(Certificates, AreSignedByTheJobsOwnAuthorityForBothEndsAndTheCoordinatorsName) {
-  const auto secret = certificates_intent(job());
-  const auto other = certificates_intent(job());
-  ASSERT_TRUE(secret && other);
+// The URI and DNS names that a certificate bears.
+std::vector<std::string> names_of(X509* certificate) {
+  std::vector<std::string> found;
+  auto* all =
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(all); ++i) {
+    const ASN1_IA5STRING* name = sk_GENERAL_NAME_value(all, i)->d.ia5;  // of both kinds
+    found.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(name)));
+  }
+  GENERAL_NAMES_free(all);
+  return found;
+}
+
+TEST(Certificates, NameTheirJobAndNodeAndOnlyThatOfTheCoordinatorMayServe) {
+  const auto set = new_certificate_set(job());
+  ASSERT_TRUE(set);
+  const auto secret = certificates_intent(job(), *set, 0, 2);
+  ASSERT_TRUE(secret);
   const Certificate authority = read_certificate(*secret, "ca.crt");
-  const Certificate agents = read_certificate(*secret, "tls.crt");
-  ASSERT_TRUE(authority && agents);
-  EXPECT_TRUE(is_signed_for(agents.get(), authority.get(), X509_PURPOSE_SSL_SERVER));
-  EXPECT_TRUE(is_signed_for(agents.get(), authority.get(), X509_PURPOSE_SSL_CLIENT));
-  EXPECT_FALSE(
-      is_signed_for(read_certificate(*other, "tls.crt").get(), authority.get(), X509_PURPOSE_SSL_CLIENT));
-  EXPECT_EQ(X509_check_host(agents.get(), "train-0.train.team.svc", 0, 0, nullptr), 1);
-  EXPECT_NE(X509_check_host(agents.get(), "other-0.other.team.svc", 0, 0, nullptr), 1);
-  EXPECT_EQ(kube::text_at(*secret, {"metadata", "name"}), "train-tls-0a1b2c3d");
+  const Certificate first = read_certificate(*secret, "0.crt");
+  const Certificate second = read_certificate(*secret, "1.crt");
+  EXPECT_THAT(names_of(first.get()), ::testing::UnorderedElementsAre(
+                                         "train-0.train.team.svc", "caravan://job/" + job().uid + "/node/0"));
+  EXPECT_THAT(names_of(second.get()), ::testing::ElementsAre("caravan://job/" + job().uid + "/node/1"));
+  EXPECT_TRUE(is_signed_for(first.get(), authority.get(), X509_PURPOSE_SSL_SERVER));
+  EXPECT_TRUE(is_signed_for(first.get(), authority.get(), X509_PURPOSE_SSL_CLIENT));
+  EXPECT_FALSE(is_signed_for(second.get(), authority.get(), X509_PURPOSE_SSL_SERVER));
+  EXPECT_TRUE(is_signed_for(second.get(), authority.get(), X509_PURPOSE_SSL_CLIENT));
+}
+
+TEST(Certificates, OfOneSetHaveAnAuthorityThatNoOtherHas) {
+  const auto set = new_certificate_set(job());
+  const auto other = new_certificate_set(job());
+  ASSERT_TRUE(set && other);
+  EXPECT_NE(set->name, other->name);
+  const auto secret = certificates_intent(job(), *set, 1, 100);
+  const Certificate authority = read_certificate(certificates_intent(job(), *set, 0, 100).value(), "ca.crt");
+  const Certificate foreign = read_certificate(certificates_intent(job(), *other, 0, 100).value(), "ca.crt");
+  const Certificate last = read_certificate(*secret, "99.crt");
+  EXPECT_TRUE(is_signed_for(last.get(), authority.get(), X509_PURPOSE_SSL_CLIENT));
+  EXPECT_FALSE(is_signed_for(last.get(), foreign.get(), X509_PURPOSE_SSL_CLIENT));
+}
+
+// An object may have 1 MiB.
+TEST(Certificates, OfTheLargestJobFitIntoSecretsInWhichEachPodFindsItsOwn) {
+  constexpr int kNodes = 16384;
+  const auto set = new_certificate_set(job());
+  ASSERT_TRUE(set);
+  const int last = secrets_of(kNodes) - 1;
+  const auto secret = certificates_intent(job(), *set, last, kNodes);
+  ASSERT_TRUE(secret);
+  EXPECT_LT(pretty(*secret).size(), 200'000U);
+  const kube::Json volume = certificate_volume(job(), set->name, kNodes - 1);
+  EXPECT_EQ(kube::text_at(volume, {"secretName"}), kube::text_at(*secret, {"metadata", "name"}));
+  std::vector<std::string> files;
+  for (const kube::Json& item : volume.at("items").get_array()) {
+    EXPECT_NE(kube::text_at(*secret, {"stringData", kube::text_at(item, {"key"})}), "");
+    files.push_back(kube::text_at(item, {"path"}));
+  }
+  EXPECT_THAT(files, ::testing::ElementsAre("ca.crt", "tls.crt", "tls.key")) << "its own alone";
+  EXPECT_EQ(secrets_of(1), 1);
+  EXPECT_EQ(secrets_of(64), 1);
+  EXPECT_EQ(secrets_of(65), 2);
 }
 
 }  // namespace

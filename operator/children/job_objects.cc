@@ -72,10 +72,6 @@ std::string plan_name(const Job& job) {
   return job.key.name + "-plan";
 }
 
-std::string certificates_name(const Job& job) {
-  return fmt::format("{}-tls-{}", job.key.name, job.uid.substr(0, 8));
-}
-
 std::string account_name(const Job& job) {
   const std::string& wanted = job.spec.worker().service_account_name();
   return wanted.empty() ? job.key.name : wanted;

@@ -16,8 +16,6 @@ kube::JsonObject job_labels(const Job& job);
 kube::JsonObject child_metadata(const Job& job, const std::string& name);
 
 std::string plan_name(const Job& job);
-// With a part of the job's UID, since Secrets are never read back: the name alone says whose it is.
-std::string certificates_name(const Job& job);
 std::string account_name(const Job& job);
 // Where every agent finds the coordinator: the stable name of the pod of node 0.
 std::string coordinator_host(const Job& job);

@@ -7,6 +7,7 @@
 #include "common/quantity.h"
 #include "common/schema/defaults.h"
 #include "operator/api/names.h"
+#include "operator/children/certificates.h"
 #include "operator/children/job_objects.h"
 
 namespace caravan::controller {
@@ -153,8 +154,7 @@ Storage storage(const Job& job, const v1alpha1::Worker& worker, const PodRequest
   Storage all;
   all.add({{"name", "plan"}, {"configMap", JsonObject{{"name", plan_name(job)}, {"defaultMode", kReadable}}}},
           kPlanFolder, true);
-  all.add({{"name", "tls"},
-           {"secret", JsonObject{{"secretName", certificates_name(job)}, {"defaultMode", kReadable}}}},
+  all.add({{"name", "tls"}, {"secret", certificate_volume(job, request.certificates, request.node)}},
           kTlsFolder, true);
   all.add({{"name", "shared-memory"},
            {"emptyDir", JsonObject{{"medium", "Memory"}, {"sizeLimit", worker.shared_memory()}}}},
@@ -248,6 +248,7 @@ Json pod_intent(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest&
   own_labels[labels::kComponent] = "worker";
   own_labels[labels::kNodeIndex] = std::to_string(request.node);
   own_labels[labels::kAttempt] = std::to_string(request.attempt);
+  own_labels[labels::kCertificates] = request.certificates;
 
   const v1alpha1::Worker worker = worker_of(job);
   Storage stored = storage(job, worker, request, settings);

@@ -19,6 +19,8 @@ using std::chrono::milliseconds;
 
 constexpr std::chrono::seconds kShortestWait{1};
 constexpr std::chrono::minutes kLongestWait{5};
+// Far less than they are valid: those of a gang that runs are as old as it is.
+constexpr std::chrono::hours kRenewedAfter{24 * 365};
 
 class Children {
  public:
@@ -34,7 +36,6 @@ class Children {
   ChildrenVerdict take() { return std::move(verdict_); }
 
   void add_objects() {
-    if (!snapshot_.plan) verdict_.effects.emplace_back(CreateCertificates{});
     if (!snapshot_.has_account && job_.spec.worker().service_account_name().empty())
       create(kServiceAccounts, account_intent(job_));
     if (!snapshot_.has_network_policy) create(kNetworkPolicies, network_policy_intent(job_, settings_));
@@ -43,7 +44,18 @@ class Children {
   }
 
   void add_pods() {
-    for (int node = 0; node < plan_.nodes(); ++node) add_pod(node);
+    std::vector<int> missing;
+    for (int node = 0; node < plan_.nodes(); ++node) {
+      if (needs_pod(node)) missing.push_back(node);
+    }
+    if (missing.empty()) return;
+    const bool new_set = needs_certificates();
+    verdict_.new_certificates = new_set;
+    for (const PodView& pod : snapshot_.pods) {
+      const bool has_others = new_set || pod.certificates != job_.status.certificates().set();
+      if (pod.alive() && has_others) remove(pod);
+    }
+    for (const int node : missing) verdict_.effects.emplace_back(CreatePod{node});
   }
 
  private:
@@ -78,7 +90,12 @@ class Children {
     if (!verdict_.look_again || wait < *verdict_.look_again) verdict_.look_again = wait;
   }
 
-  void add_pod(int node) {
+  bool needs_certificates() const {
+    const auto issued = to_time(job_.status.certificates().issue_time());
+    return !issued || now_ - *issued > kRenewedAfter;
+  }
+
+  bool needs_pod(int node) {
     const auto& pods = by_node_[static_cast<std::size_t>(node)];
     const PodView* living = nullptr;
     for (const PodView* pod : pods) {
@@ -86,11 +103,11 @@ class Children {
       if (living != nullptr) remove(*living);  // of an older attempt: pods are sorted
       living = pod;
     }
-    bool may_create = living == nullptr;
+    bool needed = living == nullptr;
     for (const PodView* pod : pods) {
-      if (pod != living && !pod->alive() && !is_out_of_the_way(*pod)) may_create = false;
+      if (pod != living && !pod->alive() && !is_out_of_the_way(*pod)) needed = false;
     }
-    if (may_create) verdict_.effects.emplace_back(CreatePod{node});
+    return needed;
   }
 
   // Deletes it where that is due.

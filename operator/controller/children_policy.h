@@ -2,9 +2,10 @@
 //
 // Every node has one living pod: a dead one is deleted and replaced alone, under the name of the present
 // attempt. A pod that is being deleted is waited for until its grace is over; pods that die before the gang
-// runs again are replaced after a wait that doubles from a second up to five minutes. The certificates are
-// made before the plan is written, so a plan that is there says that they are, too. A plan that somebody
-// else has changed is written anew, and an event tells of it. Pure.
+// runs again are replaced after a wait that doubles from a second up to five minutes. Pods of one job have
+// certificates of one set: a pod that is made when that is missing or old brings a new one, and those that
+// have another are replaced with it. A plan that somebody else has changed is written anew, and an event
+// tells of it. Pure.
 #pragma once
 
 #include <optional>
@@ -20,6 +21,7 @@ namespace caravan::controller {
 
 struct ChildrenVerdict {
   std::vector<Effect> effects = {};
+  bool new_certificates = false;  // for the pods that are made
   std::vector<Note> notes = {};
   std::optional<std::chrono::milliseconds> look_again = {};
 };

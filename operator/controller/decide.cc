@@ -178,6 +178,7 @@ class Decider {
     decision_.used_restarts = used_restarts(job().spec.failure_policy(), status(), now_);
     ChildrenVerdict verdict = judge_children(snapshot_, decision_.plan, settings_, now_);
     decision_.effects = std::move(verdict.effects);
+    decision_.new_certificates = verdict.new_certificates;
     decision_.notes = std::move(verdict.notes);
     if (verdict.look_again) decision_.look_again_in(*verdict.look_again);
   }

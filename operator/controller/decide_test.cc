@@ -26,7 +26,6 @@ std::vector<std::string> effects_of(const Decision& decision) {
     std::string operator()(const ApplyChild& e) const {
       return fmt::format("apply {}/{}", e.resource.plural, kube::key_of(e.object).name);
     }
-    std::string operator()(const CreateCertificates&) const { return "create certificates"; }
     std::string operator()(const CreatePod& e) const {
       return fmt::format("create pods/train-{}-a{}", e.node, attempt);
     }
@@ -34,6 +33,7 @@ std::vector<std::string> effects_of(const Decision& decision) {
     std::string operator()(const DeleteJob&) const { return "delete the job"; }
   };
   std::vector<std::string> names;
+  if (decision.new_certificates) names.emplace_back("create certificates");
   for (const Effect& effect : decision.effects)
     names.push_back(std::visit(Name{decision.status.attempt()}, effect));
   return names;
@@ -63,6 +63,8 @@ Snapshot running_job(const std::string& spec_more = "") {
   snapshot.pods = {running_pod(0), running_pod(1)};
   snapshot.progress = JobProgress{.attempt = 1};
   snapshot.job.status = first.status;
+  snapshot.job.status.mutable_certificates()->set_set(kCertificates);
+  snapshot.job.status.mutable_certificates()->set_issue_time(to_text(kStart));
   snapshot.job.status = decide(snapshot, settings(), kStart).status;
   return snapshot;
 }
@@ -126,6 +128,27 @@ TEST(Decide, ADeadPodIsReplacedAloneUnderTheNextAttempt) {
   EXPECT_THAT(effects_of(decision), ElementsAre("delete train-1-a1", "create pods/train-1-a2"));
   EXPECT_EQ(decision.status.restarts(), 1);
   EXPECT_EQ(decision.status.state(), "Restarting");
+}
+
+// A year later, or made by an operator that issued one certificate for all.
+TEST(Decide, APodThatNeedsNewCertificatesBringsThemToTheWholeGang) {
+  Snapshot old = running_job();
+  old.pods[1] = ended_pod(1, 137, kStart);
+  Snapshot foreign = old;
+  foreign.job.status.clear_certificates();
+  const auto whole_gang =
+      ElementsAre("create certificates", "delete train-1-a1", "delete train-0-a1", "create pods/train-1-a2");
+  EXPECT_THAT(effects_of(decide_at(old, kStart + 366 * 24h)), whole_gang);
+  EXPECT_THAT(effects_of(decide_at(foreign)), whole_gang);
+}
+
+TEST(Decide, PodsWithOtherCertificatesThanNewOnesAreReplacedWithThem) {
+  Snapshot snapshot = running_job();
+  snapshot.pods[0].certificates = "of before";
+  EXPECT_THAT(effects_of(decide_at(snapshot)), IsEmpty()) << "those that run know each other";
+  snapshot.pods[1] = ended_pod(1, 137, kStart);
+  EXPECT_THAT(effects_of(decide_at(snapshot)),
+              ElementsAre("delete train-1-a1", "delete train-0-a1", "create pods/train-1-a2"));
 }
 
 TEST(Decide, ADeletedPodIsReplacedWhenItsGraceIsOver) {
@@ -400,7 +423,7 @@ TEST(Decide, APlanThatIsGoneIsMadeAgainFromTheStatusAsItWas) {
   snapshot.plan.reset();
   snapshot.nodes = {{.name = "new", .allocatable = {{"memory", 1}}}};  // on which nothing would fit
   const Decision decision = decide_at(snapshot);
-  EXPECT_THAT(effects_of(decision), ElementsAre("create certificates", "create configmaps/train-plan"));
+  EXPECT_THAT(effects_of(decision), ElementsAre("create configmaps/train-plan"));
   EXPECT_EQ(fingerprint_of(*written_plan(decision)), before);
 }
 

@@ -1,5 +1,5 @@
-// What a decision asks for, as values. execute.h carries it out in this order: the status, then the effects
-// one after another, then the events.
+// What a decision asks for, as values. execute.h carries it out in this order: new certificates, the status,
+// which names them, then the effects one after another, then the events.
 #pragma once
 
 #include <chrono>
@@ -27,9 +27,6 @@ struct ApplyChild {
   kube::Resource resource;
   kube::Json object;
 };
-// Makes an authority and one certificate, and a Secret with both. Their bytes differ each time, so they are
-// no part of the decision.
-struct CreateCertificates {};
 // The node alone: a gang may have thousands, and each is written out when it is sent.
 struct CreatePod {
   int node = 0;
@@ -39,7 +36,7 @@ struct DeletePod {
   std::string uid;
 };
 struct DeleteJob {};
-using Effect = std::variant<CreateChild, ApplyChild, CreateCertificates, CreatePod, DeletePod, DeleteJob>;
+using Effect = std::variant<CreateChild, ApplyChild, CreatePod, DeletePod, DeleteJob>;
 
 struct Note {
   kube::EventType type = kube::EventType::kNormal;
@@ -50,6 +47,9 @@ struct Note {
 
 struct Decision {
   v1alpha1::JobStatus status = {};
+  // A set of certificates for the pods that are made. Its name and bytes differ each time, so they are no
+  // part of this.
+  bool new_certificates = false;
   std::vector<Effect> effects = {};
   v1alpha1::JobPlan plan = {};  // of the pods that are made
   int used_restarts = 0;        // as their agents are told

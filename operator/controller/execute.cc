@@ -57,10 +57,17 @@ Executed at_once(std::span<const Effect> effects, std::size_t width, Do carry_ou
 }  // namespace
 
 Executed Executor::run(const CallContext& context, const Job& job, const Decision& decision) {
-  if (text_of(job.status) != text_of(decision.status)) {
-    if (Executed written = write_status(context, job, decision.status); !written) return written;
+  v1alpha1::JobStatus status = decision.status;
+  Executed certified;
+  if (decision.new_certificates) certified = make_certificates(context, job, decision.plan.nodes(), status);
+  if (text_of(job.status) != text_of(status)) {
+    if (Executed written = write_status(context, job, status); !written) return written;
   }
-  const Task task{context, job, decision};
+  if (!certified) {
+    certified.error().status_written = true;
+    return certified;
+  }
+  const Task task{context, job, decision, status};
   std::span<const Effect> rest(decision.effects);
   std::size_t width = 1;
   while (!rest.empty()) {
@@ -75,6 +82,22 @@ Executed Executor::run(const CallContext& context, const Job& job, const Decisio
     if (pods > 0) width = std::min(2 * width, kAtOnce);
     rest = rest.subspan(count);
   }
+  return {};
+}
+
+// What a crash, or a write that fails, leaves of a set is never used and goes with the job.
+Executed Executor::make_certificates(const CallContext& context, const Job& job, int nodes,
+                                     v1alpha1::JobStatus& status) {
+  const auto set = new_certificate_set(job);
+  if (!set) return tl::unexpected(ExecuteError{.message = set.error().message});
+  for (int i = 0; i < secrets_of(nodes); ++i) {
+    const auto secret = certificates_intent(job, *set, i, nodes);
+    if (!secret) return tl::unexpected(ExecuteError{.message = secret.error().message});
+    const auto created = client_.create(context, path_of(job, kSecrets), *secret);
+    if (!created) return failed(created.error());
+  }
+  status.mutable_certificates()->set_set(set->name);
+  status.mutable_certificates()->set_issue_time(to_text(clock_.wall_now()));
   return {};
 }
 
@@ -112,21 +135,12 @@ Executed Executor::carry_out(const Task& task, const ApplyChild& effect) {
   return {};
 }
 
-// Secrets are not watched. One that is there already has the job's UID in its name: it was made before a
-// crash.
-Executed Executor::carry_out(const Task& task, const CreateCertificates&) {
-  const auto secret = certificates_intent(task.job);
-  if (!secret) return tl::unexpected(ExecuteError{.message = secret.error().message});
-  const auto created = client_.create(task.context, path_of(task.job, kSecrets), *secret);
-  if (created || created.error().is_already_exists()) return {};
-  return failed(created.error());
-}
-
 Executed Executor::carry_out(const Task& task, const CreatePod& effect) {
   const Decision& decision = task.decision;
   const PodRequest request{.node = effect.node,
                            .attempt = decision.status.attempt(),
                            .restarts = decision.used_restarts,
+                           .certificates = task.status.certificates().set(),
                            .product_label = decision.plan.gpu_product()};
   return carry_out(task, CreateChild{kube::kPods, pod_intent(task.job, decision.plan, request, settings_)});
 }

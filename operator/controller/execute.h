@@ -1,4 +1,5 @@
-// Carries a decision out: the status first, then the effects in order, pods several at once.
+// Carries a decision out: certificates, the status that names them, then the effects in order, pods several
+// at once.
 //
 // Stops at the first write that fails; the rest is decided again. A status is written only to the version of
 // the job that was observed. Creations begin with one and double, so that a quota that is used up costs one
@@ -34,16 +35,19 @@ class Executor {
   Executed run(const CallContext& context, const Job& job, const Decision& decision);
 
  private:
+  // Adds them to the status when all are there.
+  Executed make_certificates(const CallContext& context, const Job& job, int nodes,
+                             v1alpha1::JobStatus& status);
   Executed write_status(const CallContext& context, const Job& job, const v1alpha1::JobStatus& status);
   struct Task {
     const CallContext& context;
     const Job& job;
     const Decision& decision;
+    const v1alpha1::JobStatus& status;  // as it was written
   };
   Executed carry_out(const Task& task, const Effect& effect);
   Executed carry_out(const Task& task, const CreateChild& effect);
   Executed carry_out(const Task& task, const ApplyChild& effect);
-  Executed carry_out(const Task& task, const CreateCertificates& effect);
   Executed carry_out(const Task& task, const CreatePod& effect);
   Executed carry_out(const Task& task, const DeletePod& effect);
   Executed carry_out(const Task& task, const DeleteJob& effect);

@@ -82,6 +82,7 @@ PodView read_pod(const Json& object) {
   view.uid = kube::uid_of(object);
   view.node = number(kube::text_at(object, {"metadata", "labels", labels::kNodeIndex}), -1);
   view.attempt = number(kube::text_at(object, {"metadata", "labels", labels::kAttempt}), 0);
+  view.certificates = kube::text_at(object, {"metadata", "labels", labels::kCertificates});
   view.phase = phase_of(kube::text_at(object, {"status", "phase"}));
   view.bound = !kube::text_at(object, {"spec", "nodeName"}).empty();
   view.created_at = to_time(kube::text_at(object, {"metadata", "creationTimestamp"})).value_or(TimePoint{});

@@ -18,8 +18,9 @@ enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 struct PodView {
   std::string name = {};
   std::string uid = {};
-  int node = 0;     // index within the job
-  int attempt = 1;  // the one that it was made for
+  int node = 0;                   // index within the job
+  int attempt = 1;                // the one that it was made for
+  std::string certificates = {};  // the set that it has
   PodPhase phase = PodPhase::kPending;
   bool bound = false;                     // to a machine
   std::optional<TimePoint> gone_by = {};  // being deleted, and when its grace is over

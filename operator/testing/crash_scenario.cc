@@ -17,14 +17,8 @@ using namespace std::chrono_literals;
 constexpr int kLongQuiet = 5;
 constexpr int kMostRounds = 200;
 
-// What depends on the run.
-std::string without_uid(std::string name, const std::string& job_uid) {
-  const std::string part = job_uid.substr(0, 8);  // in the names of Secrets
-  const std::size_t at = name.find(part);
-  return at == std::string::npos ? name : name.replace(at, part.size(), "UID");
-}
-
-v1alpha1::JobStatus without_times(v1alpha1::JobStatus status) {
+v1alpha1::JobStatus without_what_depends_on_the_run(v1alpha1::JobStatus status) {
+  status.clear_certificates();
   status.clear_start_time();
   status.clear_completion_time();
   status.clear_restart_window_start();
@@ -162,13 +156,17 @@ void CrashScenario::make_last_step(int attempt) {
 std::string CrashScenario::describe() {
   const kube::Json job = cluster_.job();
   const std::string uid = kube::uid_of(job);
-  std::string text = text_of(without_times(read_job_but_spec(job).status));
+  const v1alpha1::JobStatus status = read_job_but_spec(job).status;
+  const std::string complete_set = "train-tls-" + status.certificates().set() + "-";
+  std::string text = text_of(without_what_depends_on_the_run(status));
   for (const kube::Resource& resource :
        {kube::kPods, kServices, kConfigMaps, kServiceAccounts, kNetworkPolicies, kSecrets}) {
     for (const auto& [name, child] : cluster_.children(resource)) {
-      const std::string shown = without_uid(name, uid);
-      EXPECT_EQ(kube::controller_uid_of(child), uid) << resource.plural << "/" << shown << " is an orphan";
-      text += fmt::format("\n{}/{}", resource.plural, shown);
+      EXPECT_EQ(kube::controller_uid_of(child), uid) << resource.plural << "/" << name << " is an orphan";
+      const bool of_a_set = resource == kSecrets;
+      if (of_a_set && name.rfind(complete_set, 0) != 0) continue;  // that a crash cut off
+      text += fmt::format("\n{}/{}", resource.plural,
+                          of_a_set ? "train-tls-SET-" + name.substr(complete_set.size()) : name);
     }
   }
   return text;

@@ -41,11 +41,15 @@ inline Job job(const std::string& spec_more = "") {
   return read_job(job_object(spec_more));
 }
 
+// The set that running pods have.
+inline constexpr char kCertificates[] = "c0ffee00";
+
 inline PodView running_pod(int node, int attempt = 1) {
   return {.name = fmt::format("train-{}-a{}", node, attempt),
           .uid = fmt::format("pod-{}-{}", node, attempt),
           .node = node,
           .attempt = attempt,
+          .certificates = kCertificates,
           .phase = PodPhase::kRunning,
           .bound = true};
 }

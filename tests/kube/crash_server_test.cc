@@ -53,9 +53,9 @@ TEST_F(ServerCrashes, AnUndisturbedJobCompletesInItsFifthAttempt) {
   const std::string end = run([](int) { return Fate::kDone; }).looks;
   EXPECT_THAT(end, ::testing::HasSubstr(R"("state":"Complete")"));
   EXPECT_THAT(end, ::testing::HasSubstr(R"("attempt":5,"restarts":3)"));
-  EXPECT_THAT(end,
-              ::testing::HasSubstr("\npods/train-0-a4\npods/train-1-a3\nservices/train\nconfigmaps/train-plan"
-                                   "\nserviceaccounts/train\nnetworkpolicies/train\nsecrets/train-tls-UID"));
+  EXPECT_THAT(
+      end, ::testing::HasSubstr("\npods/train-0-a4\npods/train-1-a3\nservices/train\nconfigmaps/train-plan"
+                                "\nserviceaccounts/train\nnetworkpolicies/train\nsecrets/train-tls-SET-0"));
 }
 
 TEST_F(ServerCrashes, BeforeAWriteChangeNothingInTheEnd) {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "proto/caravan/v1alpha1/identity.h"
 #include "worker/agent/mailbox.h"
 #include "worker/agent/stream.h"
 
@@ -58,19 +59,35 @@ class Connections {
   ConnectionId last_id_ = 0;
 };
 
+// Whether the caller's certificate is that of the node that it says it is.
+bool is_of_node(const grpc::CallbackServerContext& context, const std::string& job_uid, int node) {
+  const auto identities = context.auth_context()->FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME);
+  const std::string wanted = agent_identity(job_uid, node);
+  return std::any_of(identities.begin(), identities.end(), [&](const auto& one) { return one == wanted; });
+}
+
 // The server's end of one agent's stream; deletes itself when gRPC is done with it.
 class Connection final : public Stream<grpc::ServerBidiReactor<AgentMessage, CoordinatorMessage>,
                                        CoordinatorMessage, AgentMessage> {
  public:
-  Connection(Connections& all, grpc::CallbackServerContext& context)
-      : all_(all), context_(context), id_(all.add(*this)) {
+  // verified_uid: of the job whose certificates agents show; empty: they show none.
+  Connection(Connections& all, grpc::CallbackServerContext& context, const std::string& verified_uid)
+      : all_(all), context_(context), verified_uid_(verified_uid), id_(all.add(*this)) {
     read_next();
   }
 
   void cancel() { context_.TryCancel(); }
 
  private:
-  void received(AgentMessage& message) override { all_.post(FromAgent{id_, std::move(message)}); }
+  void received(AgentMessage& message) override {
+    if (message.has_hello() && !verified_uid_.empty() &&
+        !is_of_node(context_, verified_uid_, message.hello().node())) {
+      spdlog::warn("an agent says that it is node {}, but its certificate does not; it is not let in",
+                   message.hello().node());
+      return cancel();
+    }
+    all_.post(FromAgent{id_, std::move(message)});
+  }
   void broken() override {
     all_.post(ConnectionLost{id_});
     Finish(grpc::Status::OK);
@@ -82,6 +99,7 @@ class Connection final : public Stream<grpc::ServerBidiReactor<AgentMessage, Coo
 
   Connections& all_;
   grpc::CallbackServerContext& context_;
+  const std::string& verified_uid_;
   const ConnectionId id_;
 };
 
@@ -89,13 +107,16 @@ class Service final : public v1alpha1::Coordinator::CallbackService {
  public:
   explicit Service(Connections& connections) : connections_(connections) {}
 
+  void verify_agents_of(const std::string& job_uid) { verified_uid_ = job_uid; }
+
   grpc::ServerBidiReactor<AgentMessage, CoordinatorMessage>* Join(
       grpc::CallbackServerContext* context) override {
-    return new Connection(connections_, *context);
+    return new Connection(connections_, *context, verified_uid_);
   }
 
  private:
   Connections& connections_;
+  std::string verified_uid_;
 };
 
 class Server final : public CoordinatorServer {
@@ -103,6 +124,7 @@ class Server final : public CoordinatorServer {
   Server(const CoordinatorConfig& config, ReportSink& reports, ReadLimits read_limits)
       : state_(config, std::chrono::steady_clock::now()),
         tick_(config.heartbeat / 4),
+        job_uid_(config.job_uid),
         reports_(reports),
         read_limits_(std::move(read_limits)) {}
 
@@ -119,6 +141,7 @@ class Server final : public CoordinatorServer {
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     int port = 0;
     builder.AddListeningPort(where, credentials_of(endpoint), &port);
+    if (endpoint.identity) service_.verify_agents_of(job_uid_);
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
     const bool is_unix = where.rfind("unix:", 0) == 0;
@@ -180,6 +203,7 @@ class Server final : public CoordinatorServer {
 
   CoordinatorState state_;
   const milliseconds tick_;
+  const std::string job_uid_;
   ReportSink& reports_;
   const ReadLimits read_limits_;
   TimePoint limits_due_;

@@ -19,8 +19,9 @@ namespace caravan::agent {
 class CoordinatorServer {
  public:
   struct Endpoint {
-    std::string listen;                        // HOST:PORT (port 0: any) or unix:PATH
-    std::optional<TlsIdentity> identity = {};  // agents must show one of the same authority; absent: no TLS
+    std::string listen;  // HOST:PORT (port 0: any) or unix:PATH
+    // Agents must show one of the same authority for the node that they say they are; absent: no TLS.
+    std::optional<TlsIdentity> identity = {};
   };
   // `reports` outlives the server. `read_limits`, where there is one, is asked every few seconds on the
   // server's thread; an error leaves the limits as they are.

@@ -13,6 +13,7 @@
 #include "common/process.h"
 #include "common/testing/checkout.h"
 #include "common/testing/temporary_folder.h"
+#include "proto/caravan/v1alpha1/identity.h"
 #include "worker/agent/testing/scripted_job.h"
 
 namespace caravan::agent {
@@ -33,15 +34,21 @@ class PodTest : public ::testing::Test {
  protected:
   PodTest() {
     job_ = testing::scripted_job(2, 2, 20);
-    write_certificates("tls", authority_);
-    write_certificates("foreign", make_authority("foreign", std::chrono::hours(1)).value());
+    write_certificates("tls-0", authority_, 0);
+    write_certificates("tls-1", authority_, 1);
+    write_certificates("tls-2", authority_, 2);
+    write_certificates("foreign", make_authority("foreign", std::chrono::hours(1)).value(), 1);
   }
 
-  void write_certificates(const std::string& name, const KeyPair& authority) {
-    const KeyPair agents = issue_certificate(authority, {.common_name = "agents",
-                                                         .dns_names = {"the-coordinator", "localhost"},
-                                                         .for_client = true})
-                               .value();
+  // As the operator issues them.
+  void write_certificates(const std::string& name, const KeyPair& authority, int node) {
+    const bool coordinates = node == 0;
+    CertificateRequest request{.common_name = name,
+                               .uris = {agent_identity(job_.job_uid(), node)},
+                               .for_server = coordinates,
+                               .for_client = true};
+    if (coordinates) request.dns_names = {"the-coordinator", "localhost"};
+    const KeyPair agents = issue_certificate(authority, request).value();
     fs::create_directory(folder_.path() / name);
     std::ofstream(folder_.path() / name / "ca.crt") << authority.certificate_pem;
     std::ofstream(folder_.path() / name / "tls.crt") << agents.certificate_pem;
@@ -69,8 +76,8 @@ class PodTest : public ::testing::Test {
     options.environment = {{"CARAVAN_STEP_MILLISECONDS", "5"}};
     return Process::spawn(options).value();
   }
-  Process start_node_zero() {
-    return start_agent(0, "tls",
+  Process start_node_zero(const std::string& tls = "tls-0") {
+    return start_agent(0, tls,
                        {"--coordinator", "the-coordinator:7070", "--listen", "127.0.0.1:0",
                         "--coordinator-address-file", address_file(), "--result-file", result_file()});
   }
@@ -95,7 +102,7 @@ class PodTest : public ::testing::Test {
 
 TEST_F(PodTest, AgentsThatShowTheJobsCertificateTrainAndLeaveTheResult) {
   Process zero = start_node_zero();
-  Process one = start_node_one("tls");
+  Process one = start_node_one("tls-1");
   EXPECT_EQ(zero.wait().exit_code, 0);
   EXPECT_EQ(one.wait().exit_code, 0);
   const auto result = from_json<v1alpha1::JobResult>(text_of(result_file()));
@@ -111,9 +118,24 @@ TEST_F(PodTest, AnAgentWithACertificateOfAnotherAuthorityIsNotLetIn) {
   EXPECT_EQ(one.wait().exit_code, static_cast<int>(ExitCode::kClusterUnreachable));
 }
 
+TEST_F(PodTest, AnAgentWithTheCertificateOfAnotherNodeIsNotLetIn) {
+  Process zero = start_node_zero();
+  Process other = start_node_one("tls-2", {"--rejoin-timeout-seconds", "1"});
+  EXPECT_EQ(other.wait().exit_code, static_cast<int>(ExitCode::kClusterUnreachable));
+  Process one = start_node_one("tls-1");
+  EXPECT_EQ(zero.wait().exit_code, 0);
+  EXPECT_EQ(one.wait().exit_code, 0);
+}
+
+TEST_F(PodTest, AnAgentWithTheCertificateOfAnotherNodeIsNotTakenForTheCoordinator) {
+  const Process zero = start_node_zero("tls-2");
+  Process one = start_node_one("tls-1", {"--rejoin-timeout-seconds", "1"});
+  EXPECT_EQ(one.wait().exit_code, static_cast<int>(ExitCode::kClusterUnreachable));
+}
+
 TEST_F(PodTest, ASignalEndsThePodOfNodeZeroAndNotTheJob) {
   Process zero = start_node_zero();
-  const Process one = start_node_one("tls", {"--rejoin-timeout-seconds", "60"});
+  const Process one = start_node_one("tls-1", {"--rejoin-timeout-seconds", "60"});
   zero.signal_group(SIGTERM);
   EXPECT_EQ(zero.wait().exit_code, static_cast<int>(ExitCode::kInterrupted));
   EXPECT_FALSE(fs::exists(result_file())) << "the job goes on in another pod";

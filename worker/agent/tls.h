@@ -1,6 +1,8 @@
-// What the agents of one job show each other (mutual TLS), and how a report's reader is known.
+// What an agent shows the others of its job (mutual TLS), and how a report's reader is known.
 //
-// Files are read whole. Errors: exit code 2, naming the file.
+// Each node has a certificate of its own: agents know the coordinator by the name of node 0, which only that
+// one has, and the coordinator knows them by proto/caravan/v1alpha1/identity.h. Files are read whole. Errors:
+// exit code 2, naming the file.
 #pragma once
 
 #include <string>
@@ -18,7 +20,7 @@ struct TlsIdentity {
   std::string key;
 };
 
-// ca.crt, tls.crt and tls.key of a folder, as a Secret of type kubernetes.io/tls holds them.
+// ca.crt, tls.crt and tls.key of a folder.
 Result<TlsIdentity> read_identity(const std::string& folder);
 
 }  // namespace caravan::agent
