@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "worker/agent/backoff.h"
+#include "worker/agent/one_peak.h"
 #include "worker/agent/report_picture.h"
 #include "worker/agent/report_queue.h"
 #include "worker/agent/stream.h"
@@ -20,12 +22,18 @@ using v1alpha1::JobReport;
 using v1alpha1::ReportCommand;
 
 constexpr milliseconds kLongestPause{30'000};
+// The reader on a cluster shows where the job stands: of steps that it has not read, the last ones will do.
+constexpr std::size_t kStepsForAStatus = 2;
+
+bool over_tls(const ReportTarget& target) {
+  return !target.authority_file.empty();
+}
 
 grpc::ChannelArguments channel_arguments(const ReportTarget& target) {
   grpc::ChannelArguments arguments;
   // A pool of its own: no memory of earlier failures to connect.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  if (target.authority_file.empty()) return arguments;  // a reader on this machine cannot vanish
+  if (!over_tls(target)) return arguments;  // a reader on this machine cannot vanish
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(target.ping_period.count()));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(target.ping_period.count()));
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // any number of them
@@ -42,12 +50,13 @@ class ReportStream final : private Stream<grpc::ClientBidiReactor<JobReport, Rep
   };
 
   ReportStream(const ReportTarget& target, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
-               const std::string& token, bool wait_for_reader, Events events)
-      : events_(std::move(events)) {
+               const std::string& token, Events events)
+      : Stream(ReportQueue(over_tls(target) ? kStepsForAStatus : ReportQueue::kMaxSteps)),
+        events_(std::move(events)) {
     channel_ = grpc::CreateCustomChannel(target.address, credentials, channel_arguments(target));
     stub_ = v1alpha1::JobReports::NewStub(channel_);
     if (!token.empty()) context_.AddMetadata("authorization", "Bearer " + token);
-    context_.set_wait_for_ready(wait_for_reader);
+    context_.set_wait_for_ready(!over_tls(target));
     stub_->async()->Report(&context_, this);
     read_next();
     StartCall();
@@ -83,7 +92,7 @@ class Client final : public ReportClient {
  public:
   Client(ReportTarget target, std::function<void()> on_stop)
       : target_(std::move(target)), on_stop_(std::move(on_stop)) {
-    if (!over_tls()) {
+    if (!over_tls(target_)) {
       stream_ = open(grpc::InsecureChannelCredentials(), "");
     } else {
       thread_ = std::jthread([this](const std::stop_token& stop) { keep_connected(stop); });
@@ -96,23 +105,24 @@ class Client final : public ReportClient {
 
   void tell(JobReport report) override {
     const std::scoped_lock lock(mutex_);
-    if (over_tls()) picture_.add(report);
+    if (over_tls(target_)) {
+      if (report.has_step()) keep_one_peak(*report.mutable_step());
+      picture_.add(report);
+    }
     if (stream_) stream_->tell(std::move(report));
   }
 
   bool wait_for_acknowledgement(milliseconds patience) override {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, patience, [this] { return acknowledged_ || (lost_ && !over_tls()); });
+    changed_.wait_for(lock, patience, [this] { return acknowledged_ || (lost_ && !over_tls(target_)); });
     return acknowledged_;
   }
 
  private:
-  bool over_tls() const { return !target_.authority_file.empty(); }
-
   std::unique_ptr<ReportStream> open(const std::shared_ptr<grpc::ChannelCredentials>& credentials,
                                      const std::string& token) {
     return std::make_unique<ReportStream>(
-        target_, credentials, token, !over_tls(),
+        target_, credentials, token,
         ReportStream::Events{.command = [this](const ReportCommand& command) { obey(command); },
                              .done = [this](const grpc::Status& status) { lose(status); }});
   }
@@ -120,7 +130,6 @@ class Client final : public ReportClient {
   void obey(const ReportCommand& command) {
     if (command.stop()) on_stop_();
     const std::scoped_lock lock(mutex_);
-    pause_ = target_.first_pause;
     acknowledged_ = acknowledged_ || command.acknowledge_result();
     changed_.notify_all();
   }
@@ -135,7 +144,7 @@ class Client final : public ReportClient {
 
   void keep_connected(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    pause_ = target_.first_pause;
+    Backoff pauses(target_.first_pause, kLongestPause);
     while (!stop.stop_requested()) {
       lost_ = false;
       lock.unlock();
@@ -145,13 +154,14 @@ class Client final : public ReportClient {
         if (stream) stream->tell(std::move(report));
       }
       stream_ = std::move(stream);
+      const auto since = std::chrono::steady_clock::now();
       if (stream_) changed_.wait(lock, stop, [this] { return lost_; });
+      if (std::chrono::steady_clock::now() - since > kLongestPause) pauses.reset();  // it was heard
       auto old = std::move(stream_);
       lock.unlock();
       old.reset();  // waits for its last call back
       lock.lock();
-      changed_.wait_for(lock, stop, pause_, [] { return false; });
-      pause_ = std::min(2 * pause_, kLongestPause);
+      changed_.wait_for(lock, stop, pauses.next(), [] { return false; });
     }
   }
 
@@ -173,7 +183,6 @@ class Client final : public ReportClient {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   ReportPicture picture_;
-  milliseconds pause_{0};
   bool acknowledged_ = false;
   bool lost_ = false;
   std::unique_ptr<ReportStream> stream_;

@@ -1,7 +1,7 @@
 // What waits for a slow reader of the job's story: never more than a bounded number of steps, and every event
 // and result.
 //
-// When it is full, the oldest step goes, except the first report, which may be on its way already.
+// When it is full, the oldest step goes. What is being sent is not in it.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,10 @@ class ReportQueue {
  public:
   static constexpr std::size_t kMaxSteps = 4096;
 
+  explicit ReportQueue(std::size_t max_steps = kMaxSteps) : max_steps_(max_steps) {}
+
   void push_back(v1alpha1::JobReport report) {
-    if (report.has_step() && ++steps_ > kMaxSteps) drop_oldest_step();
+    if (report.has_step() && ++steps_ > max_steps_) drop_oldest_step();
     reports_.push_back(std::move(report));
   }
   void pop_front() {
@@ -29,7 +31,7 @@ class ReportQueue {
 
  private:
   void drop_oldest_step() {
-    for (auto report = reports_.begin() + 1; report != reports_.end(); ++report) {
+    for (auto report = reports_.begin(); report != reports_.end(); ++report) {
       if (!report->has_step()) continue;
       reports_.erase(report);
       --steps_;
@@ -38,6 +40,7 @@ class ReportQueue {
     }
   }
 
+  std::size_t max_steps_;
   std::deque<v1alpha1::JobReport> reports_;
   std::size_t steps_ = 0;
   std::int64_t dropped_steps_ = 0;

@@ -17,6 +17,8 @@ namespace caravan::agent {
 template <typename Base, typename Out, typename In, typename Queue = std::deque<Out>>
 class Stream : public Base {
  public:
+  explicit Stream(Queue queue = Queue()) : queue_(std::move(queue)) {}
+
   void send(Out message) {
     const std::scoped_lock lock(mutex_);
     if (closed_) return;
@@ -52,7 +54,6 @@ class Stream : public Base {
     {
       const std::scoped_lock lock(mutex_);
       writing_ = false;
-      queue_.pop_front();
       if (ok) write_next();
       last = closed_;
     }
@@ -62,12 +63,15 @@ class Stream : public Base {
   void write_next() {
     if (writing_ || closed_ || queue_.empty()) return;
     writing_ = true;
-    this->StartWrite(&queue_.front());
+    outgoing_ = queue_.front();  // out of the queue, which may drop or move what it holds
+    queue_.pop_front();
+    this->StartWrite(&outgoing_);
   }
 
   std::mutex mutex_;
   In incoming_;
   Queue queue_;
+  Out outgoing_;
   bool writing_ = false;
   bool closed_ = false;
 };
