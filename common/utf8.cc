@@ -1,5 +1,7 @@
 #include "common/utf8.h"
 
+#include <algorithm>
+
 namespace caravan {
 namespace {
 
@@ -20,6 +22,14 @@ Lead classify(unsigned char byte) {
   if (byte >= 0xF1 && byte <= 0xF3) return {4, 0x80, 0xBF};
   if (byte == 0xF4) return {4, 0x80, 0x8F};
   return {0, 0, 0};
+}
+
+// Of the sets C0 and C1.
+bool is_control_character(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;
+  if (character.size() > 1 || character == "\n" || character == "\t") return false;
+  return byte(0) < 0x20 || byte(0) == 0x7F;
 }
 
 }  // namespace
@@ -44,6 +54,22 @@ std::optional<std::size_t> first_invalid_utf8(std::string_view text) {
     at += length;
   }
   return std::nullopt;
+}
+
+std::string readable(std::string_view text, std::size_t most_bytes) {
+  constexpr std::string_view kMore = "...";
+  std::string shown;
+  std::size_t cut = 0;  // where "..." still has room
+  while (!text.empty()) {
+    const std::size_t length = utf8_sequence_length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(1, length));
+    text.remove_prefix(character.size());
+    if (length == 0 || is_control_character(character)) continue;
+    if (shown.size() + length > most_bytes) return shown.substr(0, cut).append(kMore);
+    shown += character;
+    if (shown.size() + kMore.size() <= most_bytes) cut = shown.size();
+  }
+  return shown;
 }
 
 }  // namespace caravan

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace caravan {
@@ -12,5 +13,10 @@ std::size_t utf8_sequence_length(std::string_view text);
 
 // Offset of the first byte that is not UTF-8.
 std::optional<std::size_t> first_invalid_utf8(std::string_view text);
+
+// What of a stranger's text may be shown: UTF-8 without control characters, which move the cursor of who
+// reads them, but for ends of lines and tabs. At most so many bytes, with "..." at the end when there was
+// more.
+std::string readable(std::string_view text, std::size_t most_bytes);
 
 }  // namespace caravan

@@ -33,5 +33,23 @@ TEST(Utf8, TheFirstBadByteIsFound) {
   for (const auto& [what, bytes] : cases) EXPECT_EQ(first_invalid_utf8(bytes), 2U) << what;
 }
 
+TEST(Readable, KeepsLinesAndDropsWhatMovesTheCursor) {
+  EXPECT_EQ(readable("a\n\tb", 100), "a\n\tb");
+  EXPECT_EQ(readable("\x1B[2Jgone\r\x07\x7F", 100), "[2Jgone");
+  EXPECT_EQ(readable("\xC2\x9B"
+                     "31m\xC2\xA0\xC3\xA9",
+                     100),
+            "31m\xC2\xA0\xC3\xA9")
+      << "C1 goes, Latin-1 stays";
+  EXPECT_EQ(readable("a\xFFz", 100), "az");
+  EXPECT_EQ(readable("a\0b"s, 100), "ab");
+}
+
+TEST(Readable, IsCutBetweenCharacters) {
+  EXPECT_EQ(readable("12345678", 8), "12345678");
+  EXPECT_EQ(readable("123456789", 8), "12345...");
+  EXPECT_EQ(readable("1234\xE2\x82\xAC\xE2\x82\xAC", 8), "1234...");
+}
+
 }  // namespace
 }  // namespace caravan

@@ -120,9 +120,12 @@ Clock::Duration WatchedCaches::stuck_for() const {
   return longest;
 }
 
-bool WatchedCaches::holds_job(const kube::ObjectKey& key, const std::string& uid) const {
+std::optional<JobFacts> WatchedCaches::facts_of(const kube::ObjectKey& key, const std::string& uid) const {
   const kube::ObjectPtr job = jobs_->store().get(key);
-  return job && kube::uid_of(*job) == uid;
+  if (!job || kube::uid_of(*job) != uid) return std::nullopt;
+  return JobFacts{
+      .steps = static_cast<int>(kube::integer_at(*job, {"spec", "training", "steps"}).value_or(0)),
+      .created_at = to_time(kube::text_at(*job, {"metadata", "creationTimestamp"})).value_or(TimePoint())};
 }
 
 Caches WatchedCaches::stores() const {

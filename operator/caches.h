@@ -7,6 +7,7 @@
 
 #include "kube/watch/informer.h"
 #include "operator/controller/observe.h"
+#include "operator/service/report_check.h"
 
 namespace caravan::controller {
 
@@ -38,7 +39,8 @@ class WatchedCaches {
   std::vector<CacheState> states() const;     // of those that are filled
   Clock::Duration stuck_for() const;          // of the one that is so for longest, see Informer
   Caches stores() const;
-  bool holds_job(const kube::ObjectKey& key, const std::string& uid) const;
+  // Nothing when no job of that UID is known.
+  std::optional<JobFacts> facts_of(const kube::ObjectKey& key, const std::string& uid) const;
   std::vector<kube::ObjectKey> job_keys() const;
 
  private:

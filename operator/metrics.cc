@@ -115,6 +115,11 @@ struct Metrics::Series {
   Histogram& call_seconds =
       histogram("grpc_server_handling_seconds", "How long calls of the report service took", report_method,
                 long_times());
+  Counter& refused_reports =
+      counters("caravan_reports_refused_total", "Reports of coordinators that cannot be true").Add({});
+  Counter& held_up_reports =
+      counters("caravan_reports_held_up_total", "Reports that came faster than a coordinator is read")
+          .Add({});
   mutable std::mutex mutex;
   Sources sources;
 };
@@ -180,6 +185,14 @@ void Metrics::on_reports_handled(const std::string& code, std::chrono::nanosecon
   labels["grpc_code"] = code;
   series_->calls.Add(labels).Increment();
   series_->call_seconds.Observe(seconds(took));
+}
+
+void Metrics::on_report_refused() {
+  series_->refused_reports.Increment();
+}
+
+void Metrics::on_reports_held_up() {
+  series_->held_up_reports.Increment();
 }
 
 std::string Metrics::text() const {

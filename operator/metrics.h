@@ -44,6 +44,10 @@ class Metrics final : public kube::Observer {
   void on_stale_cache();
   // A call of the report service ended; code: as gRPC names it, such as OK.
   void on_reports_handled(const std::string& code, std::chrono::nanoseconds took);
+  // A report that cannot be true was not taken.
+  void on_report_refused();
+  // A stream of reports told faster than it is read.
+  void on_reports_held_up();
 
   // The text format of Prometheus.
   std::string text() const;

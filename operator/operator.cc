@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <mutex>
 
 #include "common/certificates.h"
 #include "common/process.h"
@@ -29,7 +30,7 @@
 #include "operator/job_ledger.h"
 #include "operator/log.h"
 #include "operator/metrics.h"
-#include "operator/service/report_server.h"
+#include "operator/report_witness.h"
 #include "operator/service/token_check.h"
 
 namespace caravan::controller {
@@ -97,14 +98,14 @@ class Operator {
         queue_(clock_, {.longest_retry = 30s}),
         board_(
             clock_,
-            [this](const Reporter& reporter) { return caches_.holds_job(reporter.job, reporter.job_uid); },
-            [this](const kube::ObjectKey& key) { queue_.add(key); }),
+            [this](const Reporter& reporter) { return caches_.facts_of(reporter.job, reporter.job_uid); },
+            [this](const kube::ObjectKey& key, auto after) { queue_.add_after(key, after); }),
         caches_(
             reader_, clock_, metrics_, {.name_space = options.name_space, .read_nodes = options.read_nodes},
             [this](const kube::ObjectKey& key) { queue_.add(key); },
             [this](const std::string& uid) { board_.forget(uid); }),
         events_(client_, clock_, metrics_, {.controller = kController, .instance = identity_}),
-        tokens_(client_, caches_.stores().pods) {
+        tokens_(client_, clock_, caches_.stores().pods) {
     metrics_.set_sources({.jobs = &caches_.stores().jobs,
                           .accounts = [this] { return ledger_.accounts(clock_.now()); },
                           .queue_depth = [this] { return queue_.depth(); },
@@ -173,8 +174,14 @@ class Operator {
     const auto hung = what_hangs({.election_gets_on = elector_.healthy(),
                                   .reconcile = queue_.longest_run(),
                                   .cache = caches_.stuck_for(),
-                                  .event = events_.longest_run()});
+                                  .event = events_.longest_run(),
+                                  .review = longest_review()});
     return text_reply(!hung, hung.value_or("ok"));
+  }
+
+  Clock::Duration longest_review() const {
+    const std::scoped_lock lock(reports_mutex_);
+    return reports_ ? reports_->longest_review() : Clock::Duration::zero();
   }
 
   // Losing the lease is final: whoever has it now acts already.
@@ -206,16 +213,31 @@ class Operator {
       const auto identity = make_identity(options_.reports_address);
       if (!identity) return tl::unexpected(identity.error());
       settings.reports_authority = identity->authority.certificate_pem;
-      auto server = ReportServer::start(
-          options_.reports_listen, identity->server,
-          [this](const std::string& token) { return tokens_.check({.deadline = clock_.now() + 10s}, token); },
-          board_, [this](const std::string& code, auto took) { metrics_.on_reports_handled(code, took); });
-      if (!server) return tl::unexpected(server.error());
-      reports_ = std::move(*server);
-      log_line(spdlog::level::info, "reports are taken", {{"port", std::to_string(reports_->port())}});
+      if (Status taken = take_reports(*identity); !taken) return taken;
     }
     start_loop(settings);
     return wait_for(signal_fd, gave_up_.get()) ? caches_missing() : Status();
+  }
+
+  Status take_reports(const Identity& identity) {
+    auto server = ReportServer::start(
+        {.listen = options_.reports_listen,
+         .identity = identity.server,
+         .authenticate = [this](const CallContext& context,
+                                const std::string& token) { return tokens_.check(context, token); }},
+        clock_, board_, witness_);
+    if (!server) return tl::unexpected(server.error());
+    log_line(spdlog::level::info, "reports are taken", {{"port", std::to_string((*server)->port())}});
+    const std::scoped_lock lock(reports_mutex_);
+    reports_ = std::move(*server);
+    return {};
+  }
+  // Nobody waits for the streams' end while holding the mutex that a probe needs.
+  void take_no_more_reports() {
+    const auto ending = [this] {
+      const std::scoped_lock lock(reports_mutex_);
+      return std::move(reports_);
+    }();
   }
 
   Status caches_missing() const {
@@ -281,16 +303,17 @@ class Operator {
     }).detach();
   }
 
+  // The lease before the streams: whoever is at their other end cannot keep the next leader waiting.
   void stop(std::jthread& election) {
     starter_ = {};
     if (loop_) loop_->stop();
-    reports_.reset();
     if (elector_.may_write()) events_.flush({.deadline = clock_.now() + kFlushEvents});
     election.request_stop();
     election.join();
     const auto released = elector_.release({.deadline = clock_.now() + kReleaseLease});
     if (!released)
       log_line(spdlog::level::warn, "the lease could not be given back: " + released.error().message);
+    take_no_more_reports();
   }
 
   OperatorOptions options_;
@@ -309,6 +332,8 @@ class Operator {
   WatchedCaches caches_;
   kube::EventRecorder events_;
   TokenCheck tokens_;
+  ReportWitness witness_{clock_, metrics_};
+  mutable std::mutex reports_mutex_;
   std::unique_ptr<ReportServer> reports_;
   std::unique_ptr<Reconciler> reconciler_;
   std::unique_ptr<kube::ReconcileLoop> loop_;

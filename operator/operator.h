@@ -2,9 +2,9 @@
 //
 // Caches fill before the election is won, so that a standby takes over at once. Guarantees: nothing is
 // written without the lease; when it is lost the process ends at once, with exit code 1. A signal ends it in
-// order: no new work, running reconciles, events, the lease, the caches; a second signal ends it at once. A
-// leader whose caches do not fill in time ends in order too, with an error that names them: another may do
-// better.
+// order: no new work, running reconciles, events, the lease, the reports, the caches; a second signal ends it
+// at once. A leader whose caches do not fill in time ends in order too, with an error that names them:
+// another may do better.
 #pragma once
 
 #include "common/result.h"

@@ -10,14 +10,6 @@ namespace {
 
 constexpr std::size_t kLongestMessage = 1024;
 
-// Never in the middle of a character.
-std::string cut(const std::string& text) {
-  if (text.size() <= kLongestMessage) return text;
-  std::string head = text.substr(0, kLongestMessage - 3);
-  if (const auto broken = first_invalid_utf8(head)) head.resize(*broken);
-  return head + "...";
-}
-
 }  // namespace
 
 const v1alpha1::Condition* find_condition(const v1alpha1::JobStatus& status, const std::string& type) {
@@ -45,7 +37,7 @@ void Conditions::set(const std::string& type, bool value, const std::string& rea
   condition.set_type(type);
   condition.set_status(wanted);
   condition.set_reason(reason);
-  condition.set_message(cut(message));
+  condition.set_message(readable(message, kLongestMessage));
   condition.set_observed_generation(generation_);
 }
 

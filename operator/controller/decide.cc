@@ -103,7 +103,7 @@ class Decider {
   }
 
   bool end_by_result() {
-    const EndVerdict verdict = judge_end(snapshot_.progress, snapshot_.pods);
+    const EndVerdict verdict = judge_end(facts_of(job()), snapshot_.progress, snapshot_.pods, now_);
     if (verdict.last_step) {
       if (!snapshot_.progress) snapshot_.progress.emplace();
       snapshot_.progress->step = verdict.last_step;

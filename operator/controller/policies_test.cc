@@ -1,6 +1,8 @@
 // Tables of cases for the policies that decide alone.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "common/json.h"
 #include "operator/controller/children_policy.h"
 #include "operator/controller/conditions.h"
@@ -17,6 +19,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
+
+const JobFacts kFacts{.steps = 100, .created_at = kStart};
 
 TEST(DeadlinePolicy, CountsFromTheStartAndSaysWhenToLookAgain) {
   const auto spec = job(R"(, "activeDeadlineSeconds": 60)").spec;
@@ -56,23 +60,47 @@ TEST(ProgressPolicy, TheEndIsKnownFromTheReportOrFromTheLastWordsOfNodeZero) {
     return told;
   };
   PodView failed = ended_pod(0, 1, kStart);
-  EXPECT_EQ(judge_end({}, {failed}).end, End::kNone);
+  EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).end, End::kNone);
   failed.last_words = R"({"result": "Failed", "reason": "NonFiniteLoss", "message": "m", "exitCode": 1})";
-  EXPECT_EQ(judge_end({}, {failed}).reason, "NonFiniteLoss");
-  EXPECT_EQ(judge_end({}, {ended_pod(0, 0, kStart)}).end, End::kComplete);
-  EXPECT_EQ(judge_end({}, {running_pod(0), ended_pod(1, 0, kStart)}).end, End::kNone);
-  EXPECT_EQ(judge_end(JobProgress{.result = result("Complete", "StepsReached")}, {}).end, End::kComplete);
-  EXPECT_EQ(judge_end(JobProgress{.result = result("Interrupted", "StoppedByUser")}, {}).end, End::kNone);
+  EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).reason, "NonFiniteLoss");
+  EXPECT_EQ(judge_end(kFacts, {}, {ended_pod(0, 0, kStart)}, kStart).end, End::kComplete);
+  EXPECT_EQ(judge_end(kFacts, {}, {running_pod(0), ended_pod(1, 0, kStart)}, kStart).end, End::kNone);
+  EXPECT_EQ(judge_end(kFacts, JobProgress{.result = result("Complete", "StepsReached")}, {}, kStart).end,
+            End::kComplete);
+  EXPECT_EQ(judge_end(kFacts, JobProgress{.result = result("Interrupted", "StoppedByUser")}, {}, kStart).end,
+            End::kNone);
 }
 
 TEST(ProgressPolicy, TheLastWordsTellOfTheLastStep) {
   PodView done = ended_pod(0, 0, kStart);
   done.last_words =
       R"({"result": "Complete", "lastStep": {"step": 7, "loss": 2.5, "peakBytesPerRank": ["64"]}})";
-  const EndVerdict verdict = judge_end({}, {done});
+  const EndVerdict verdict = judge_end(kFacts, {}, {done}, kStart);
   ASSERT_TRUE(verdict.last_step);
   EXPECT_EQ(verdict.last_step->step(), 7);
   EXPECT_EQ(verdict.last_step->loss(), 2.5);
+}
+
+TEST(ProgressPolicy, LastWordsThatCannotBeTrueAreNotHeard) {
+  PodView done = ended_pod(0, 1, kStart);
+  done.last_words = R"({"result": "Complete", "restarts": 2147483647})";
+  EXPECT_EQ(judge_end(kFacts, {}, {done}, kStart).end, EndVerdict::End::kNone);
+  done.last_words = R"({"result": "Complete", "lastStep": {"step": 7, "tokensPerSecond": 1e300}})";
+  EXPECT_EQ(judge_end(kFacts, {}, {done}, kStart).end, EndVerdict::End::kNone);
+  done.last_words = R"({"result": "Failed", "reason": ")" + std::string(3000, 'r') + "\"}";
+  EXPECT_EQ(judge_end(kFacts, {}, {done}, kStart).reason, reasons::kRankFailed);
+}
+
+TEST(ProgressPolicy, ALossThatIsNoNumberIsShownAsSuch) {
+  for (const auto& [loss, shown] :
+       {std::pair(std::nan(""), "NaN"), {-HUGE_VAL, "-Infinity"}, {HUGE_VAL, "Infinity"}}) {
+    v1alpha1::JobStatus status;
+    JobProgress progress{.attempt = 1};
+    progress.step.emplace().set_step(1);
+    progress.step->set_loss(loss);
+    show_progress(job().spec, progress, false, kStart, status);
+    EXPECT_EQ(status.progress().loss(), shown);
+  }
 }
 
 TEST(ProgressPolicy, BeforeTheFirstStepNoColumnIsBlank) {

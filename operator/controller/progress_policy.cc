@@ -37,6 +37,12 @@ std::int64_t fullest(const v1alpha1::JobStep& step) {
   return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end());
 }
 
+std::string shown_loss(double loss) {
+  if (std::isnan(loss)) return "NaN";
+  if (std::isinf(loss)) return loss > 0 ? "Infinity" : "-Infinity";
+  return json_number(loss);
+}
+
 void show_step(const v1alpha1::JobSpec& spec, const v1alpha1::JobStep& step, TimePoint now,
                v1alpha1::ProgressStatus& shown) {
   const int steps = spec.training().steps();
@@ -46,7 +52,7 @@ void show_step(const v1alpha1::JobSpec& spec, const v1alpha1::JobStep& step, Tim
   shown.set_steps(steps);
   shown.set_percent(static_cast<int>(std::int64_t{100} * step.step() / std::max(1, steps)));
   shown.set_estimated_remaining_seconds(static_cast<int>(std::ceil(remaining)));
-  if (std::isfinite(step.loss())) shown.set_loss(json_number(step.loss()));
+  shown.set_loss(shown_loss(step.loss()));
   shown.set_mfu_percent(step.has_mfu() ? fmt::format("{:.1f}", 100 * step.mfu()) : kNoMfu);
   shown.set_tokens_per_second(fmt::format("{:.0f}", step.tokens_per_second()));
   if (const std::int64_t peak = fullest(step); peak > 0)
@@ -56,14 +62,15 @@ void show_step(const v1alpha1::JobSpec& spec, const v1alpha1::JobStep& step, Tim
 
 }  // namespace
 
-EndVerdict judge_end(const std::optional<JobProgress>& progress, const std::vector<PodView>& pods) {
+EndVerdict judge_end(const JobFacts& job, const std::optional<JobProgress>& progress,
+                     const std::vector<PodView>& pods, TimePoint now) {
   if (progress && progress->result) {
     if (EndVerdict verdict = end_of(*progress->result); verdict.end != End::kNone) return verdict;
   }
   for (const PodView& pod : pods) {
     if (pod.node != 0 || !pod.ended()) continue;
-    const auto result = from_json<v1alpha1::JobResult>(pod.last_words);
-    if (result) {
+    const auto told = from_json<v1alpha1::JobResult>(pod.last_words);
+    if (const auto result = told ? check_result(*told, job, now) : told) {
       if (EndVerdict verdict = end_of(*result); verdict.end != End::kNone) return verdict;
     }
     if (pod.phase == PodPhase::kSucceeded)

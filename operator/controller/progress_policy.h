@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "operator/controller/snapshot.h"
+#include "operator/service/report_check.h"
 
 namespace caravan::controller {
 
@@ -21,7 +22,9 @@ struct EndVerdict {
   int restarts = 0;                                 // at least so many, of which not all may have been told
 };
 
-EndVerdict judge_end(const std::optional<JobProgress>& progress, const std::vector<PodView>& pods);
+// Last words that cannot be true (see report_check.h) are not heard.
+EndVerdict judge_end(const JobFacts& job, const std::optional<JobProgress>& progress,
+                     const std::vector<PodView>& pods, TimePoint now);
 
 // Brings attempts and the conditions Running, Restarting and Stalled up to the attempt that was reported.
 void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress, int generation,

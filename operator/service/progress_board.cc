@@ -1,9 +1,12 @@
 #include "operator/service/progress_board.h"
 
+#include <algorithm>
+
 namespace caravan::controller {
 namespace {
 
 constexpr std::chrono::seconds kBetweenSteps{30};
+constexpr std::chrono::milliseconds kBetweenLooks{500};
 
 void begin_attempt(int attempt, JobProgress& progress) {
   progress.attempt = attempt;
@@ -40,21 +43,34 @@ bool add_report(const v1alpha1::JobReport& report, TimePoint now, JobProgress& p
   }
 }
 
-bool ProgressBoard::take(const Reporter& reporter, const v1alpha1::JobReport& report) {
-  bool news = false;
+std::optional<std::chrono::milliseconds> ProgressBoard::next_look(Entry& entry, Clock::TimePoint now) {
+  if (entry.look_at && *entry.look_at > now) return std::nullopt;
+  entry.look_at = entry.look_at ? std::max(now, *entry.look_at + kBetweenLooks) : now;
+  return std::chrono::ceil<std::chrono::milliseconds>(*entry.look_at - now);
+}
+
+ProgressBoard::Answer ProgressBoard::take(const Reporter& reporter, const v1alpha1::JobReport& report,
+                                          std::string& why) {
+  std::optional<std::chrono::milliseconds> look;
   {
     const std::scoped_lock lock(mutex_);
-    if (!is_known_(reporter)) return false;  // asked under the lock: forget() comes after this or before it
+    const auto facts = facts_of_(reporter);  // asked under the lock: forget() comes after this or before it
+    if (!facts) return Answer::kUnknownJob;
+    const auto checked = check_report(report, *facts, clock_.wall_now());
+    if (!checked) {
+      why = checked.error().message;
+      return Answer::kImpossible;
+    }
     Entry& entry = entries_[reporter.job_uid];
-    news = add_report(report, clock_.wall_now(), entry.progress);
+    const bool news = add_report(*checked, clock_.wall_now(), entry.progress);
     const Clock::TimePoint now = clock_.now();
     const bool step_is_due =
         report.has_step() && (!entry.step_told_at || now - *entry.step_told_at >= kBetweenSteps);
     if (step_is_due) entry.step_told_at = now;
-    news = news || step_is_due;
+    if (news || step_is_due) look = next_look(entry, now);
   }
-  if (news) on_news_(reporter.job);
-  return true;
+  if (look) on_news_(reporter.job, *look);
+  return Answer::kTaken;
 }
 
 std::optional<JobProgress> ProgressBoard::progress_of(const std::string& job_uid) const {

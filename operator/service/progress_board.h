@@ -1,6 +1,8 @@
 // What the coordinators of all jobs reported last, by the UID of the job. Safe for any thread.
 //
-// Only jobs that are known are kept, so that a coordinator that outlives its job leaves nothing behind.
+// Only jobs that are known are kept, so that a coordinator that outlives its job leaves nothing behind, and
+// only reports that can be true (report_check.h). A job has a look twice a second at most, however much its
+// coordinator tells, so that no job takes the time of others.
 #pragma once
 
 #include <chrono>
@@ -13,24 +15,29 @@
 #include "common/clock.h"
 #include "kube/api/object.h"
 #include "operator/service/job_progress.h"
+#include "operator/service/report_check.h"
 
 namespace caravan::controller {
 
 struct Reporter {
   kube::ObjectKey job;
   std::string job_uid;
+  std::string pod_uid = {};
 };
 
 class ProgressBoard {
  public:
-  // is_known: false, at the latest, when forget() is called for the job; must not call the board.
-  // on_news: a job should be looked at. Steps are news once in 30 s, everything else at once.
-  ProgressBoard(Clock& clock, std::function<bool(const Reporter&)> is_known,
-                std::function<void(const kube::ObjectKey&)> on_news)
-      : clock_(clock), is_known_(std::move(is_known)), on_news_(std::move(on_news)) {}
+  // Nothing, at the latest, when forget() is called for the job; must not call the board.
+  using FactsOf = std::function<std::optional<JobFacts>(const Reporter&)>;
+  // A job should be looked at after that time. Steps are news once in 30 s, everything else at once.
+  using OnNews = std::function<void(const kube::ObjectKey&, std::chrono::milliseconds)>;
+  enum class Answer { kTaken, kUnknownJob, kImpossible };
 
-  // False: refused, since the job is not known.
-  bool take(const Reporter& reporter, const v1alpha1::JobReport& report);
+  ProgressBoard(Clock& clock, FactsOf facts_of, OnNews on_news)
+      : clock_(clock), facts_of_(std::move(facts_of)), on_news_(std::move(on_news)) {}
+
+  // why: set when the report is impossible.
+  Answer take(const Reporter& reporter, const v1alpha1::JobReport& report, std::string& why);
   std::optional<JobProgress> progress_of(const std::string& job_uid) const;
   void forget(const std::string& job_uid);
 
@@ -38,11 +45,15 @@ class ProgressBoard {
   struct Entry {
     JobProgress progress;
     std::optional<Clock::TimePoint> step_told_at = {};
+    std::optional<Clock::TimePoint> look_at = {};  // the last that was asked for
   };
 
+  // How long until the job should be looked at; nothing when a look that was asked for is still to come.
+  static std::optional<std::chrono::milliseconds> next_look(Entry& entry, Clock::TimePoint now);
+
   Clock& clock_;
-  std::function<bool(const Reporter&)> is_known_;
-  std::function<void(const kube::ObjectKey&)> on_news_;
+  FactsOf facts_of_;
+  OnNews on_news_;
   mutable std::mutex mutex_;
   std::map<std::string, Entry> entries_;
 };

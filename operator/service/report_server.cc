@@ -2,14 +2,9 @@
 
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/resource_quota.h>
 
-#include <condition_variable>
-#include <deque>
-#include <mutex>
-#include <thread>
-
-#include "caravan/v1alpha1/coordination.grpc.pb.h"
-#include "operator/log.h"
+#include "operator/service/report_stream.h"
 
 namespace caravan::controller {
 namespace {
@@ -18,35 +13,12 @@ using v1alpha1::JobReport;
 using v1alpha1::ReportCommand;
 
 constexpr int kFastestPings = 500;  // milliseconds; agents ping to learn that a leader is gone
-
-// Runs what may block, one after another.
-class Worker {
- public:
-  Worker() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
-
-  void post(std::function<void()> task) {
-    const std::scoped_lock lock(mutex_);
-    tasks_.push_back(std::move(task));
-    changed_.notify_one();
-  }
-
- private:
-  void run(const std::stop_token& stop) {
-    std::unique_lock lock(mutex_);
-    while (changed_.wait(lock, stop, [this] { return !tasks_.empty(); })) {
-      const auto task = std::move(tasks_.front());
-      tasks_.pop_front();
-      lock.unlock();
-      task();
-      lock.lock();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::deque<std::function<void()>> tasks_;
-  std::jthread thread_;
-};
+constexpr int kSilentPeer = 60'000;
+constexpr int kIdleConnection = 30'000;    // one without a stream
+constexpr int kStreamsOfAConnection = 4;   // an agent has one
+constexpr int kMetadataBytes = 32 * 1024;  // tokens have 1 to 2 kB, with many groups more
+constexpr std::size_t kLongestToken = 16 * 1024;
+constexpr int kLookaheadBytes = 8 * 1024;  // what a peer may send before it is read
 
 std::string token_of(const grpc::CallbackServerContext& context) {
   constexpr std::string_view kBearer = "Bearer ";
@@ -56,109 +28,93 @@ std::string token_of(const grpc::CallbackServerContext& context) {
   return value.rfind(kBearer, 0) == 0 ? std::string(value.substr(kBearer.size())) : "";
 }
 
-// One coordinator's stream; deletes itself when gRPC is done with it, which is never before finish().
-class Stream final : public grpc::ServerBidiReactor<JobReport, ReportCommand> {
- public:
-  Stream(ProgressBoard& board, const ReportServer::OnHandled& on_handled)
-      : board_(board), on_handled_(on_handled) {}
-
-  void admit(Result<Reporter> reporter) {
-    if (!reporter) {
-      log_line(spdlog::level::warn, "a reporter was refused: " + reporter.error().message);
-      code_ = "UNAUTHENTICATED";
-      return Finish({grpc::StatusCode::UNAUTHENTICATED, reporter.error().message});
-    }
-    reporter_ = std::move(*reporter);
-    log_job(spdlog::level::info, reporter_.job, "the coordinator reports");
-    StartRead(&report_);
-  }
-
- private:
-  void OnReadDone(bool ok) override {
-    if (!ok) return Finish(grpc::Status::OK);
-    const bool is_known = board_.take(reporter_, report_);
-    if (!is_known && !was_known_) return refuse();
-    was_known_ = true;  // one that is gone since never comes back: let its pod have its last words
-    if (report_.has_result() && !acknowledged_) {
-      acknowledged_ = true;
-      command_.set_acknowledge_result(true);
-      StartWrite(&command_);
-    }
-    StartRead(&report_);
-  }
-  // The coordinator comes again and tells all that it told.
-  void refuse() {
-    code_ = "NOT_FOUND";
-    Finish({grpc::StatusCode::NOT_FOUND,
-            fmt::format("job {} is gone, or not known yet", to_string(reporter_.job))});
-  }
-  void OnDone() override {
-    on_handled_(code_, std::chrono::steady_clock::now() - began_);
-    delete this;
-  }
-
-  ProgressBoard& board_;
-  const ReportServer::OnHandled& on_handled_;
-  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-  std::string code_ = "OK";
-  Reporter reporter_;
-  JobReport report_;
-  ReportCommand command_;
-  bool acknowledged_ = false;
-  bool was_known_ = false;
-};
+// "ipv4:10.0.0.7:51234" without the port.
+std::string host_of(const std::string& peer) {
+  return peer.substr(0, peer.rfind(':'));
+}
 
 class Server final : public ReportServer, private v1alpha1::JobReports::CallbackService {
  public:
-  Server(Authenticate authenticate, ProgressBoard& board, OnHandled on_handled)
-      : authenticate_(std::move(authenticate)), board_(board), on_handled_(std::move(on_handled)) {}
+  Server(Config config, Clock& clock, ProgressBoard& board, Observer& observer)
+      : config_(std::move(config)),
+        clock_(clock),
+        open_(config_.limits.streams),
+        around_{clock, board, observer, open_, config_.limits},
+        reviews_(clock, config_.limits.reviews) {}
 
-  // Ends every stream; those that are being authenticated need the worker for that.
+  // Every call is cancelled, which ends its stream.
   ~Server() override {
     if (server_) server_->Shutdown(std::chrono::system_clock::now());
   }
 
-  Status listen(const std::string& where, const KeyPair& identity) {
+  Status listen() {
     grpc::SslServerCredentialsOptions tls(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
-    tls.pem_key_cert_pairs.push_back({identity.key_pem, identity.certificate_pem});
+    tls.pem_key_cert_pairs.push_back({config_.identity.key_pem, config_.identity.certificate_pem});
     grpc::ServerBuilder builder;
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kFastestPings);
-    builder.AddListeningPort(where, grpc::SslServerCredentials(tls), &port_);
+    limit(builder);
+    builder.AddListeningPort(config_.listen, grpc::SslServerCredentials(tls), &port_);
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
     if (server_ && port_ != 0) return {};
-    return bad_input(fmt::format(
-        "--reports-listen: cannot listen on {}: the address is in use or not this machine's", where));
+    return bad_input(
+        fmt::format("--reports-listen: cannot listen on {}: the address is in use or not this machine's",
+                    config_.listen));
   }
 
   int port() const override { return port_; }
+  Clock::Duration longest_review() const override { return reviews_.longest_run(); }
 
  private:
-  grpc::ServerBidiReactor<JobReport, ReportCommand>* Report(grpc::CallbackServerContext* context) override {
-    auto* stream = new Stream(board_, on_handled_);
-    worker_.post([this, stream, token = token_of(*context)] {
-      stream->admit(token.empty() ? Result<Reporter>(failure("it showed no token")) : authenticate_(token));
-    });
-    return stream;
+  void limit(grpc::ServerBuilder& builder) const {
+    const Limits& limits = config_.limits;
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kFastestPings);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kSilentPeer);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kSilentPeer);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnection);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                               static_cast<int>(limits.handshake.count()));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsOfAConnection);
+    builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytes);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookaheadBytes);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // would look further ahead
+    builder.SetMaxReceiveMessageSize(limits.message_bytes);
+    builder.SetResourceQuota(grpc::ResourceQuota("reports").Resize(limits.memory_bytes));
   }
 
-  Authenticate authenticate_;
-  ProgressBoard& board_;
-  OnHandled on_handled_;
-  Worker worker_;
+  grpc::ServerBidiReactor<JobReport, ReportCommand>* Report(grpc::CallbackServerContext* context) override {
+    const std::shared_ptr<ReportStream> stream = ReportStream::make(around_);
+    if (stream->has_ended()) return stream.get();
+    std::string token = token_of(*context);
+    if (token.empty() || token.size() > kLongestToken) {
+      stream->admit(failure("it showed no token"));
+      return stream.get();
+    }
+    const bool waits = reviews_.post(
+        host_of(context->peer()), [this, stream, token = std::move(token)](const std::stop_token& stop) {
+          if (stream->has_ended()) return;
+          const CallContext review{.stop = stop, .deadline = clock_.now() + config_.limits.review};
+          stream->admit(config_.authenticate(review, token));
+        });
+    if (!waits) stream->end(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many wait to be authenticated");
+    return stream.get();
+  }
+
+  const Config config_;
+  Clock& clock_;
+  OpenStreams open_;
+  StreamSurroundings around_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
+  ReviewPool reviews_;  // ends before the server, and after its destructor has ended all streams
 };
 
 }  // namespace
 
-Result<std::unique_ptr<ReportServer>> ReportServer::start(const std::string& listen, const KeyPair& identity,
-                                                          Authenticate authenticate, ProgressBoard& board,
-                                                          OnHandled on_handled) {
-  auto server = std::make_unique<Server>(std::move(authenticate), board, std::move(on_handled));
-  if (Status listening = server->listen(listen, identity); !listening)
-    return tl::unexpected(listening.error());
+Result<std::unique_ptr<ReportServer>> ReportServer::start(Config config, Clock& clock, ProgressBoard& board,
+                                                          Observer& observer) {
+  auto server = std::make_unique<Server>(std::move(config), clock, board, observer);
+  if (Status listening = server->listen(); !listening) return tl::unexpected(listening.error());
   return server;
 }
 

@@ -1,6 +1,7 @@
 #include "operator/service/token_check.h"
 
 #include <fmt/format.h>
+#include <openssl/sha.h>
 
 #include <algorithm>
 
@@ -12,6 +13,9 @@ namespace {
 using kube::Json;
 using kube::JsonArray;
 using kube::JsonObject;
+
+constexpr std::chrono::seconds kRemembered{60};
+constexpr std::chrono::seconds kRefusalRemembered{10};
 
 const JsonArray* list_at(const Json& from, kube::JsonPath path) {
   const Json* found = kube::find(from, path);
@@ -29,6 +33,12 @@ bool is_for_us(const Json& review) {
   return audiences != nullptr && std::any_of(audiences->begin(), audiences->end(), [](const Json& audience) {
            return audience.is_string() && audience.get_string() == kReportAudience;
          });
+}
+
+std::array<unsigned char, 32> digest_of(const std::string& token) {
+  std::array<unsigned char, 32> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
+  return digest;
 }
 
 }  // namespace
@@ -49,14 +59,41 @@ Result<TokenHolder> holder_of(const Json& review) {
   return holder;
 }
 
-Result<Reporter> TokenCheck::check(const CallContext& context, const std::string& token) {
+Result<TokenHolder> TokenCheck::review(const CallContext& context, const std::string& token) {
+  const Digest digest = digest_of(token);
+  if (auto known = recall(digest)) return *known;
   const Json request =
       JsonObject{{"apiVersion", "authentication.k8s.io/v1"},
                  {"kind", "TokenReview"},
                  {"spec", JsonObject{{"token", token}, {"audiences", JsonArray{kReportAudience}}}}};
   const auto review = client_.create(context, {.resource = kTokenReviews}, request);
   if (!review) return failure("the token cannot be reviewed: " + review.error().message);
-  const auto holder = holder_of(*review);
+  auto holder = holder_of(*review);
+  remember(digest, holder);
+  return holder;
+}
+
+std::optional<Result<TokenHolder>> TokenCheck::recall(const Digest& digest) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = remembered_.find(digest);
+  if (found == remembered_.end() || found->second.until <= clock_.now()) return std::nullopt;
+  return found->second.holder;
+}
+
+// When there is no room, what would be forgotten next goes: refusals before tokens that are good.
+void TokenCheck::remember(const Digest& digest, const Result<TokenHolder>& holder) {
+  const std::scoped_lock lock(mutex_);
+  if (remembered_.size() >= kMostRemembered) {
+    remembered_.erase(
+        std::min_element(remembered_.begin(), remembered_.end(),
+                         [](const auto& a, const auto& b) { return a.second.until < b.second.until; }));
+  }
+  const auto until = clock_.now() + (holder ? kRemembered : kRefusalRemembered);
+  remembered_.insert_or_assign(digest, Remembered{holder, until});
+}
+
+Result<Reporter> TokenCheck::check(const CallContext& context, const std::string& token) {
+  const auto holder = review(context, token);
   if (!holder) return tl::unexpected(holder.error());
 
   const kube::ObjectPtr pod = pods_.get(holder->pod);
@@ -66,7 +103,7 @@ Result<Reporter> TokenCheck::check(const CallContext& context, const std::string
   if (!job) return failure(fmt::format("pod {} belongs to no job", to_string(holder->pod)));
   if (kube::text_at(*pod, {"metadata", "labels", labels::kNodeIndex}) != "0")
     return failure(fmt::format("pod {} is not the one of node 0, which reports", to_string(holder->pod)));
-  return Reporter{.job = *job, .job_uid = kube::controller_uid_of(*pod)};
+  return Reporter{.job = *job, .job_uid = kube::controller_uid_of(*pod), .pod_uid = holder->pod_uid};
 }
 
 }  // namespace caravan::controller

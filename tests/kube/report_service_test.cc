@@ -1,14 +1,21 @@
 // The report service over real TLS on loopback, with the agent's own client at the other end.
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
+#include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "common/testing/manual_clock.h"
 #include "common/testing/temporary_folder.h"
+#include "operator/service/pace.h"
 #include "operator/service/report_server.h"
 #include "operator/service/token_check.h"
 #include "operator/testing/jobs.h"
@@ -34,30 +41,76 @@ v1alpha1::JobReport completed() {
   return report;
 }
 
-class ReportServerTest : public ::testing::Test {
+v1alpha1::JobReport garbage() {
+  v1alpha1::JobReport report;
+  report.mutable_step()->set_attempt(2147483647);
+  report.mutable_step()->set_seconds(std::nan(""));
+  return report;
+}
+
+// One who speaks gRPC, but is no agent: it sends what it likes as fast as it can, and reads what comes.
+class Stranger {
+ public:
+  Stranger(int port, const std::string& authority, const std::string& token) {
+    grpc::SslCredentialsOptions tls;
+    tls.pem_root_certs = authority;
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    channel_ =
+        grpc::CreateCustomChannel(fmt::format("localhost:{}", port), grpc::SslCredentials(tls), arguments);
+    stub_ = v1alpha1::JobReports::NewStub(channel_);
+    context_.AddMetadata("authorization", "Bearer " + token);
+    stream_ = stub_->Report(&context_);
+  }
+  ~Stranger() {
+    context_.TryCancel();
+    if (!ended_) end();
+  }
+
+  bool tell(const v1alpha1::JobReport& report) { return stream_->Write(report); }
+  void hang_up() { context_.TryCancel(); }
+  // Until the other end ends the stream.
+  grpc::Status end() {
+    ended_ = true;
+    for (v1alpha1::ReportCommand command; stream_->Read(&command);) {
+    }
+    return stream_->Finish();
+  }
+
+ private:
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1alpha1::JobReports::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1alpha1::JobReport, v1alpha1::ReportCommand>> stream_;
+  bool ended_ = false;
+};
+
+class ReportServerTest : public ::testing::Test, private ReportServer::Observer {
  protected:
   ReportServerTest() { write("token", "secret\n"); }
+  ~ReportServerTest() override { server_.reset(); }
 
   static KeyPair authority() { return make_authority("test", std::chrono::hours(1)).value(); }
+  // "secret" and "other" are tokens of two pods, "slow" is reviewed for ever.
+  static Result<Reporter> review(const CallContext& context, const std::string& token) {
+    if (token == "secret") return Reporter{.job = {"team", "train"}, .job_uid = "uid", .pod_uid = "pod"};
+    if (token == "other") return Reporter{.job = {"team", "other"}, .job_uid = "other", .pod_uid = "other"};
+    if (token == "slow") SystemClock().sleep_until(Clock::kNever, context.stop);
+    return failure("wrong token");
+  }
   // listen_port 0: any.
-  void serve(const KeyPair& by, int listen_port = 0) {
+  void serve(const KeyPair& by, int listen_port = 0, const ReportServer::Limits& limits = {}) {
     const KeyPair identity =
         issue_certificate(by, {.common_name = "reports", .dns_names = {"localhost"}}).value();
-    auto server = ReportServer::start(
-        fmt::format("127.0.0.1:{}", listen_port), identity,
-        [](const std::string& token) -> Result<Reporter> {
-          if (token != "secret") return failure("wrong token");
-          return Reporter{.job = {"team", "train"}, .job_uid = "uid"};
-        },
-        board_,
-        [this](const std::string& code, std::chrono::nanoseconds) {
-          const std::scoped_lock lock(mutex_);
-          ends_.push_back(code);
-          changed_.notify_all();
-        });
+    auto server = ReportServer::start({.listen = fmt::format("127.0.0.1:{}", listen_port),
+                                       .identity = identity,
+                                       .authenticate = review,
+                                       .limits = limits},
+                                      clock_, board_, *this);
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
-    write("ca.crt", by.certificate_pem);
+    authority_ = by.certificate_pem;
+    write("ca.crt", authority_);
   }
   void write(const std::string& name, const std::string& text) { std::ofstream(path(name)) << text; }
   std::string path(const std::string& name) const { return folder_.path() / name; }
@@ -81,14 +134,62 @@ class ReportServerTest : public ::testing::Test {
     return progress;
   }
 
+  std::unique_ptr<Stranger> stranger(const std::string& token) {
+    return std::make_unique<Stranger>(server_->port(), authority_, token);
+  }
+  void wait_for_a_review() const {
+    while (server_->longest_review() == Clock::Duration::zero()) std::this_thread::yield();
+  }
+  bool wait_for_end(const std::string& code) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kPatience,
+                             [&] { return std::count(ends_.begin(), ends_.end(), code) > 0; });
+  }
+  template <typename Condition>
+  bool wait_until(Condition holds) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kPatience, holds);
+  }
+
+ private:
+  void on_handled(const std::string& code, std::chrono::nanoseconds) override {
+    note([&] { ends_.push_back(code); });
+  }
+  void on_admitted(const Reporter& reporter) override {
+    note([&] { admitted_.push_back(reporter.job.name); });
+  }
+  void on_refused(const Reporter&, const std::string&) override {
+    note([this] { ++refused_; });
+  }
+  void on_held_up() override {
+    note([this] { ++held_up_; });
+  }
+  void on_warning(const std::string&) override {}
+  template <typename Change>
+  void note(Change change) {
+    const std::scoped_lock lock(mutex_);
+    change();
+    changed_.notify_all();
+  }
+
+ protected:
   SystemClock clock_;
+  std::string authority_;
   test::TemporaryFolder folder_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> ends_;  // of streams
+  std::vector<std::string> admitted_;
+  int refused_ = 0;
+  int held_up_ = 0;
   std::atomic<bool> job_is_there_ = true;
-  ProgressBoard board_{clock_, [this](const Reporter&) { return job_is_there_.load(); },
-                       [this](const kube::ObjectKey&) {
+  ProgressBoard board_{clock_,
+                       [this](const Reporter&) {
+                         return job_is_there_ ? std::optional(JobFacts{.steps = 1'000'000'000,
+                                                                       .created_at = clock_.wall_now()})
+                                              : std::nullopt;
+                       },
+                       [this](const kube::ObjectKey&, std::chrono::milliseconds) {
                          const std::scoped_lock lock(mutex_);
                          changed_.notify_all();
                        }};
@@ -185,6 +286,128 @@ TEST_F(ReportServerTest, AnOperatorThatIsGoneWithoutAWordIsLeftForTheOneThatAnsw
   relay.swallow();
   client->tell(started(2));
   EXPECT_EQ(wait_for_attempt(2).attempt, 2);
+}
+
+TEST_F(ReportServerTest, APodHasOneStreamItsNewest) {
+  serve(authority());
+  const auto first = stranger("secret");
+  first->tell(started(1));
+  ASSERT_EQ(wait_for_attempt(1).attempt, 1);
+  const auto second = stranger("secret");
+  EXPECT_EQ(first->end().error_code(), grpc::StatusCode::ABORTED);
+  second->tell(started(2));
+  EXPECT_EQ(wait_for_attempt(2).attempt, 2);
+  EXPECT_TRUE(wait_for_end("ABORTED"));
+}
+
+TEST_F(ReportServerTest, BeyondTheMostStreamsOneMoreIsRefusedUntilAnotherEnds) {
+  serve(authority(), 0, {.streams = 1});
+  auto first = stranger("other");
+  ASSERT_TRUE(wait_until([this] { return admitted_.size() == 1; }));
+  EXPECT_EQ(stranger("secret")->end().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  first.reset();
+  const auto client = connect();
+  client->tell(started(1));
+  EXPECT_EQ(wait_for_attempt(1).attempt, 1) << "an agent comes again";
+}
+
+TEST_F(ReportServerTest, WhoeverWaitsForAReviewHoldsUpNobody) {
+  serve(authority());
+  const auto slow = stranger("slow");
+  wait_for_a_review();
+  const auto client = connect();
+  client->tell(completed());
+  EXPECT_TRUE(client->wait_for_acknowledgement(kPatience));
+}
+
+TEST_F(ReportServerTest, OfOnePeerOnlySomeWaitForAReview) {
+  serve(authority(), 0, {.reviews = {.threads = 1, .waiting = 100, .waiting_of_one_peer = 2}});
+  const auto runs = stranger("slow");
+  wait_for_a_review();
+  const std::unique_ptr<Stranger> more[] = {stranger("slow"), stranger("slow"), stranger("slow")};
+  EXPECT_TRUE(wait_for_end("RESOURCE_EXHAUSTED")) << "the third has no place to wait";
+}
+
+TEST_F(ReportServerTest, WhatCannotBeTrueIsCountedAndNotTaken) {
+  serve(authority());
+  const auto evil = stranger("secret");
+  evil->tell(garbage());
+  evil->tell(started(1));
+  EXPECT_EQ(wait_for_attempt(1).attempt, 1) << "one bad report does not cost the good ones";
+  EXPECT_EQ(refused_, 1);
+}
+
+TEST_F(ReportServerTest, AMessageThatIsTooLargeEndsItsStream) {
+  serve(authority());
+  const auto evil = stranger("secret");
+  v1alpha1::JobReport large;
+  large.mutable_event()->set_message(std::string(1'000'000, 'm'));
+  evil->tell(large);
+  EXPECT_FALSE(evil->end().ok());
+  EXPECT_EQ(refused_, 0) << "it was not even read";
+}
+
+TEST_F(ReportServerTest, AFloodIsReadAtItsPaceAndHoldsUpNobody) {
+  serve(authority(), 0, {.reports_per_second = 1000, .burst = 10});
+  const auto evil = stranger("other");
+  std::jthread flood([&](const std::stop_token& stop) {
+    while (!stop.stop_requested() && evil->tell(garbage())) {
+    }
+  });
+  ASSERT_TRUE(wait_until([this] { return held_up_ > 10; }));
+  const auto client = connect();
+  client->tell(started(1));
+  client->tell(completed());
+  EXPECT_TRUE(client->wait_for_acknowledgement(kPatience));
+  evil->hang_up();
+}
+
+TEST_F(ReportServerTest, EndsWithStreamsInEveryState) {
+  serve(authority(), 0, {.reports_per_second = 0.001, .burst = 1, .reviews = {.threads = 2}});
+  const auto held_up = stranger("secret");
+  for (int i = 0; i < 3; ++i) held_up->tell(started(i + 1));
+  ASSERT_TRUE(wait_until([this] { return held_up_ > 0; }));
+  const auto silent = stranger("other");
+  ASSERT_TRUE(wait_until([this] { return admitted_.size() == 2; }));
+  std::vector<std::unique_ptr<Stranger>> slow;
+  for (int i = 0; i < 6; ++i) slow.push_back(stranger("slow"));
+  wait_for_a_review();
+  server_.reset();
+  EXPECT_FALSE(held_up->end().ok());
+  EXPECT_FALSE(silent->end().ok());
+  for (const auto& one : slow) EXPECT_FALSE(one->end().ok());
+}
+
+TEST(Pace, HoldsOnTheLongRunAfterABurst) {
+  const Clock::TimePoint start{};
+  Pace pace(10, 2);
+  EXPECT_EQ(pace.reserve(start), 0ms);
+  EXPECT_EQ(pace.reserve(start), 0ms);
+  EXPECT_EQ(pace.reserve(start), 100ms);
+  EXPECT_EQ(pace.reserve(start), 200ms);
+  EXPECT_EQ(pace.reserve(start + 1h), 0ms) << "two again, and not more";
+  EXPECT_TRUE(pace.try_take(start + 1h));
+  EXPECT_FALSE(pace.try_take(start + 1h));
+}
+
+TEST(ProgressBoard, AJobHasALookTwiceASecondAtMost) {
+  ::caravan::testing::ManualClock clock;
+  std::vector<std::chrono::milliseconds> looks;
+  ProgressBoard board(
+      clock, [](const Reporter&) { return JobFacts{.steps = 100, .created_at = kStart}; },
+      [&](const kube::ObjectKey&, std::chrono::milliseconds after) { looks.push_back(after); });
+  std::string why;
+  const auto tell = [&](int attempt) {
+    return board.take({.job = {"team", "train"}, .job_uid = "uid"}, started(attempt), why);
+  };
+  for (int attempt = 1; attempt <= 50; ++attempt) EXPECT_EQ(tell(attempt), ProgressBoard::Answer::kTaken);
+  EXPECT_THAT(looks, ::testing::ElementsAre(0ms, 500ms)) << "what the first does not see, the second does";
+  clock.advance(500ms);
+  tell(51);
+  EXPECT_THAT(looks, ::testing::ElementsAre(0ms, 500ms, 500ms));
+  clock.advance(1h);
+  tell(52);
+  EXPECT_EQ(looks.back(), 0ms);
 }
 
 TEST(HolderOf, OnlyATokenForUsThatWasGivenToAPodIsGood) {

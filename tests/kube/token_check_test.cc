@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "common/testing/manual_clock.h"
 #include "operator/api/names.h"
 #include "tests/crd/job_server.h"
 
@@ -47,9 +48,7 @@ class TokenCheckTest : public ::testing::Test {
   std::string token(const std::string& audience, const Json* pod) {
     return server_.token("train", audience, pod);
   }
-  Result<Reporter> check(const std::string& token) {
-    return TokenCheck(server_.client(), pods_).check({}, token);
-  }
+  Result<Reporter> check(const std::string& token) { return tokens_.check({}, token); }
   std::string why_refused(const std::string& token) {
     const auto reporter = check(token);
     return reporter ? fmt::format("accepted for {}", to_string(reporter->job)) : reporter.error().message;
@@ -62,7 +61,9 @@ class TokenCheckTest : public ::testing::Test {
   }
 
   kube::testing::JobServer server_;
+  ::caravan::testing::ManualClock clock_;
   kube::Store pods_;
+  TokenCheck tokens_{server_.client(), clock_, pods_};
 };
 
 TEST_F(TokenCheckTest, OneOfAPodOfNodeZeroSpeaksForThePodsOwnJob) {
@@ -102,6 +103,25 @@ TEST_F(TokenCheckTest, APodThatIsGoneSpeaksForNothingNotEvenAsItsSuccessor) {
   look();
   EXPECT_TRUE(check(token(kReportAudience, &successor)));
   EXPECT_FALSE(check(of_the_dead));
+}
+
+TEST_F(TokenCheckTest, AnAnswerIsRememberedAMinuteAndARefusalTenSeconds) {
+  const Json pod = make_pod("train", 0);
+  look();
+  const std::string good = token(kReportAudience, &pod);
+  EXPECT_TRUE(check(good));
+  ASSERT_TRUE(server_.client().remove({}, at(kServiceAccounts), "train", {}));
+  EXPECT_TRUE(check(good)) << "the API server was not asked again";
+  clock_.advance(std::chrono::seconds(60));
+  const std::string bad = why_refused(good);
+  EXPECT_THAT(bad, HasSubstr("the token is not valid"));
+  create(kServiceAccounts,
+         {{"apiVersion", "v1"}, {"kind", "ServiceAccount"}, {"metadata", JsonObject{{"name", "train"}}}});
+  const std::string renewed = token(kReportAudience, &pod);
+  EXPECT_EQ(why_refused(good), bad);
+  clock_.advance(std::chrono::seconds(10));
+  EXPECT_THAT(why_refused(good), HasSubstr("the token is not valid")) << "of an account that is gone";
+  EXPECT_TRUE(check(renewed));
 }
 
 }  // namespace

@@ -1,0 +1,164 @@
+#include "operator/service/report_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "common/utf8.h"
+#include "proto/caravan/v1alpha1/reasons.h"
+
+namespace caravan::controller {
+namespace {
+
+using v1alpha1::AttemptStarted;
+using v1alpha1::EndedAttempt;
+using v1alpha1::JobEvent;
+using v1alpha1::JobReport;
+using v1alpha1::JobResult;
+using v1alpha1::JobStep;
+
+constexpr std::size_t kLongestText = 1024;  // bytes, as of a condition's message
+// The gang needs more than a second to start, so a job cannot have made more attempts than it is old.
+constexpr std::int64_t kSpareAttempts = 1000;  // clocks differ
+constexpr int kMostEnded = 100;                // as a coordinator tells
+constexpr double kMostSeconds = 1e9;
+constexpr double kMostTokensPerSecond = 1e15;
+constexpr double kMostMfu = 1000;  // above 1 where the peak that the user gave is wrong
+
+// What an attempt or a job can end with.
+constexpr std::array kReasonsOfAnEnd{
+    reasons::kRankFailed,   reasons::kOutOfMemory,        reasons::kNonFiniteLoss,
+    reasons::kPodLost,      reasons::kPreempted,          reasons::kStalled,
+    reasons::kStepsReached, reasons::kMaxRestartsReached, reasons::kFailurePolicyMatched,
+    reasons::kDoesNotFit,   reasons::kInvalidSpec,        reasons::kDeadlineExceeded,
+    reasons::kAgentFailed,  reasons::kStoppedByUser};
+
+std::string known_reason(const std::string& reason) {
+  const auto known = std::find(kReasonsOfAnEnd.begin(), kReasonsOfAnEnd.end(), reason);
+  return known == kReasonsOfAnEnd.end() ? reasons::kRankFailed : *known;
+}
+
+std::int64_t most_attempts(const JobFacts& job, TimePoint now) {
+  const auto age = std::chrono::duration_cast<std::chrono::seconds>(now - job.created_at).count();
+  return std::min<std::int64_t>(std::max<std::int64_t>(0, age) + kSpareAttempts, 1'000'000'000);
+}
+
+Status check_attempt(int attempt, int least, const JobFacts& job, TimePoint now) {
+  const std::int64_t most = most_attempts(job, now);
+  if (attempt >= least && attempt <= most) return {};
+  return failure(
+      fmt::format("attempt {} cannot be: a job of this age has between {} and {}", attempt, least, most));
+}
+
+Status check_number(const char* name, double value, double most) {
+  if (value >= 0 && value <= most) return {};
+  return failure(fmt::format("{} is {}, not between 0 and {}", name, value, most));
+}
+
+Result<AttemptStarted> check_start(const AttemptStarted& started, const JobFacts& job, TimePoint now) {
+  AttemptStarted kept;
+  if (Status known = check_attempt(started.attempt(), 1, job, now); !known)
+    return tl::unexpected(known.error());
+  kept.set_attempt(started.attempt());
+  for (int i = 0; i < std::min(started.ended_size(), kMostEnded); ++i) {
+    const EndedAttempt& told = started.ended(i);
+    if (Status known = check_attempt(told.attempt(), 0, job, now); !known)
+      return tl::unexpected(known.error());
+    EndedAttempt& ended = *kept.add_ended();
+    ended.set_attempt(told.attempt());
+    ended.set_reason(known_reason(told.reason()));
+    ended.set_counts(told.counts());
+  }
+  return kept;
+}
+
+Result<JobStep> check_step(const JobStep& step, const JobFacts& job) {
+  if (step.step() < 0 || (job.steps > 0 && step.step() > job.steps))
+    return failure(fmt::format("step {} is none of a job of {} steps", step.step(), job.steps));
+  for (const Status& number :
+       {check_number("seconds", step.seconds(), kMostSeconds),
+        check_number("tokensPerSecond", step.tokens_per_second(), kMostTokensPerSecond),
+        check_number("mfu", step.mfu(), kMostMfu)}) {
+    if (!number) return tl::unexpected(number.error());
+  }
+  JobStep kept;
+  kept.set_attempt(step.attempt());
+  kept.set_step(step.step());
+  kept.set_loss(step.loss());
+  kept.set_seconds(step.seconds());
+  kept.set_tokens_per_second(step.tokens_per_second());
+  if (step.has_mfu()) kept.set_mfu(step.mfu());
+  const auto& peaks = step.peak_bytes_per_rank();
+  if (!peaks.empty())
+    kept.add_peak_bytes_per_rank(std::max<std::int64_t>(0, *std::max_element(peaks.begin(), peaks.end())));
+  return kept;
+}
+
+JobEvent keep(const JobEvent& event) {
+  JobEvent kept;
+  kept.set_reason(known_reason(event.reason()));
+  kept.set_attempt(event.attempt());
+  kept.set_message(readable(event.message(), kLongestText));
+  kept.set_restarting(event.restarting());
+  kept.set_counts(event.counts());
+  return kept;
+}
+
+}  // namespace
+
+Result<JobResult> check_result(const JobResult& result, const JobFacts& job, TimePoint now) {
+  const std::string& how = result.result();
+  if (how != reasons::kComplete && how != reasons::kFailed && how != reasons::kInterrupted)
+    return failure("a job ends Complete, Failed or Interrupted, not otherwise");
+  if (Status restarts = check_attempt(result.restarts(), 0, job, now); !restarts)
+    return tl::unexpected(restarts.error());
+  JobResult kept;
+  kept.set_result(how);
+  kept.set_reason(known_reason(result.reason()));
+  kept.set_message(readable(result.message(), kLongestText));
+  kept.set_restarts(result.restarts());
+  if (!result.has_last_step()) return kept;
+  auto step = check_step(result.last_step(), job);
+  if (!step) return tl::unexpected(step.error());
+  *kept.mutable_last_step() = std::move(*step);
+  return kept;
+}
+
+Result<JobReport> check_report(const JobReport& report, const JobFacts& job, TimePoint now) {
+  JobReport kept;
+  switch (report.report_case()) {
+    case JobReport::kAttemptStarted: {
+      auto started = check_start(report.attempt_started(), job, now);
+      if (!started) return tl::unexpected(started.error());
+      *kept.mutable_attempt_started() = std::move(*started);
+      return kept;
+    }
+    case JobReport::kStep: {
+      if (Status known = check_attempt(report.step().attempt(), 1, job, now); !known)
+        return tl::unexpected(known.error());
+      auto step = check_step(report.step(), job);
+      if (!step) return tl::unexpected(step.error());
+      *kept.mutable_step() = std::move(*step);
+      return kept;
+    }
+    case JobReport::kEvent:
+      if (Status known = check_attempt(report.event().attempt(), 1, job, now); !known)
+        return tl::unexpected(known.error());
+      *kept.mutable_event() = keep(report.event());
+      return kept;
+    case JobReport::kResult: {
+      auto result = check_result(report.result(), job, now);
+      if (!result) return tl::unexpected(result.error());
+      *kept.mutable_result() = std::move(*result);
+      return kept;
+    }
+    case JobReport::kRankStarted:  // read on one machine only
+    case JobReport::REPORT_NOT_SET:
+      return kept;
+  }
+  return kept;
+}
+
+}  // namespace caravan::controller

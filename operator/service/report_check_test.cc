@@ -1,0 +1,121 @@
+// What reports and last words may say, case by case.
+#include "operator/service/report_check.h"
+
+#include <gmock/gmock.h>
+
+#include "common/json.h"
+#include "operator/testing/jobs.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+const JobFacts kJob{.steps = 100, .created_at = kStart};
+const TimePoint kNow = kStart + 60s;
+
+v1alpha1::JobReport read(const std::string& json) {
+  auto report = from_json<v1alpha1::JobReport>(json);
+  EXPECT_TRUE(report) << json;
+  return report.value_or(v1alpha1::JobReport());
+}
+
+// As JSON, or why it is refused.
+std::string checked(const v1alpha1::JobReport& report) {
+  const auto kept = check_report(report, kJob, kNow);
+  return kept ? to_json(*kept) : "refused: " + kept.error().message;
+}
+
+TEST(CheckReport, WhatCannotBeIsRefusedWithWhatIsWrong) {
+  struct Case {
+    const char* report;
+    const char* why;
+  };
+  const Case cases[] = {
+      {R"({"attemptStarted": {}})", "attempt 0 cannot be"},
+      {R"({"attemptStarted": {"attempt": -1}})", "attempt -1 cannot be"},
+      {R"({"attemptStarted": {"attempt": 1061}})",
+       "attempt 1061 cannot be: a job of this age has between 1 and 1060"},
+      {R"({"attemptStarted": {"attempt": 2147483647}})", "attempt 2147483647 cannot be"},
+      {R"({"attemptStarted": {"attempt": 2, "ended": [{"attempt": 2147483647}]}})",
+       "attempt 2147483647 cannot be"},
+      {R"({"step": {"attempt": 2147483647, "step": 1}})", "attempt 2147483647 cannot be"},
+      {R"({"event": {"attempt": 2147483647, "restarting": true}})", "attempt 2147483647 cannot be"},
+      {R"({"step": {"attempt": 1, "step": -1}})", "step -1 is none of a job of 100 steps"},
+      {R"({"step": {"attempt": 1, "step": 101}})", "step 101 is none"},
+      {R"({"step": {"attempt": 1, "step": 1, "seconds": "NaN"}})", "seconds is nan"},
+      {R"({"step": {"attempt": 1, "step": 1, "seconds": -1}})", "seconds is -1"},
+      {R"({"step": {"attempt": 1, "step": 1, "seconds": 1e300}})", "seconds is 1e+300"},
+      {R"({"step": {"attempt": 1, "step": 1, "tokensPerSecond": 1e300}})", "tokensPerSecond is 1e+300"},
+      {R"({"step": {"attempt": 1, "step": 1, "tokensPerSecond": "Infinity"}})", "tokensPerSecond is inf"},
+      {R"({"step": {"attempt": 1, "step": 1, "mfu": "-Infinity"}})", "mfu is -inf"},
+      {R"({"step": {"attempt": 1, "step": 1, "mfu": "NaN"}})", "mfu is nan"},
+      {R"({"result": {"result": "Won"}})", "Complete, Failed or Interrupted"},
+      {R"({"result": {"result": "Complete", "restarts": -1}})", "attempt -1 cannot be"},
+      {R"({"result": {"result": "Complete", "restarts": 2147483647}})", "attempt 2147483647 cannot be"},
+      {R"({"result": {"result": "Complete", "lastStep": {"step": 101}}})", "step 101 is none"},
+  };
+  for (const Case& one : cases) {
+    EXPECT_THAT(checked(read(one.report)), HasSubstr(one.why)) << one.report;
+    EXPECT_THAT(checked(read(one.report)), HasSubstr("refused")) << one.report;
+  }
+}
+
+TEST(CheckReport, WhatTheOperatorDoesNotReadIsNotKept) {
+  EXPECT_EQ(checked(read(R"({"step": {"attempt": 1, "step": 100, "loss": 2.5, "validationLoss": "NaN",
+                                      "gradientNorm": "Infinity", "modelFlops": -1, "tokens": "-7",
+                                      "seconds": 0.5, "tokensPerSecond": 64, "mfu": 0.25,
+                                      "peakBytesPerRank": ["3", "9", "-5"]}})")),
+            checked(read(R"({"step": {"attempt": 1, "step": 100, "loss": 2.5, "seconds": 0.5,
+                                      "tokensPerSecond": 64, "mfu": 0.25, "peakBytesPerRank": ["9"]}})")));
+  EXPECT_EQ(checked(read(R"({"step": {"attempt": 1, "peakBytesPerRank": ["-5"]}})")),
+            checked(read(R"({"step": {"attempt": 1, "peakBytesPerRank": ["0"]}})")));
+  EXPECT_EQ(checked(read(R"({"rankStarted": {"rank": 7}})")), checked({}));
+}
+
+TEST(CheckReport, ALossThatIsNoNumberIsInformation) {
+  for (const char* loss : {"\"NaN\"", "\"-Infinity\"", "1e308", "-3"}) {
+    const auto report = read(fmt::format(R"({{"step": {{"attempt": 1, "loss": {}}}}})", loss));
+    EXPECT_THAT(checked(report), ::testing::Not(HasSubstr("refused"))) << loss;
+  }
+}
+
+TEST(CheckReport, TextsAreCutAndCleanedAndReasonsAreOurs) {
+  v1alpha1::JobReport report;
+  report.mutable_event()->set_attempt(1);
+  report.mutable_event()->set_reason(std::string(10'000, 'r'));
+  report.mutable_event()->set_message("\x1B[31m" + std::string(10'000, 'm'));
+  const auto event = check_report(report, kJob, kNow);
+  ASSERT_TRUE(event) << event.error().message;
+  EXPECT_EQ(event->event().reason(), "RankFailed");
+  EXPECT_EQ(event->event().message().size(), 1024U);
+  EXPECT_EQ(event->event().message().substr(0, 5), "[31mm");
+  report.mutable_result()->set_result("Failed");
+  report.mutable_result()->set_reason("ReasonOfALaterVersion");
+  report.mutable_result()->set_message(std::string(10'000, 'm'));
+  const auto result = check_report(report, kJob, kNow);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->result().reason(), "RankFailed");
+  EXPECT_EQ(result->result().message().size(), 1024U);
+  report.mutable_result()->set_reason("NonFiniteLoss");
+  EXPECT_EQ(check_report(report, kJob, kNow)->result().reason(), "NonFiniteLoss");
+}
+
+TEST(CheckReport, TheAttemptsBeforeAreKeptButNotAnyNumberOfThem) {
+  auto report = read(R"({"attemptStarted": {"attempt": 3, "ended": [{"attempt": 2, "reason": "PodLost"}]}})");
+  EXPECT_EQ(checked(report), to_json(report));
+  for (int i = 0; i < 1000; ++i) report.mutable_attempt_started()->add_ended();
+  EXPECT_EQ(check_report(report, kJob, kNow)->attempt_started().ended_size(), 100);
+}
+
+TEST(CheckReport, AJobWhoseOperatorWasAwayMayHaveMadeManyAttempts) {
+  const auto report = read(R"({"attemptStarted": {"attempt": 80000}})");
+  EXPECT_FALSE(check_report(report, kJob, kNow));
+  EXPECT_TRUE(check_report(report, kJob, kNow + 24h));
+  EXPECT_FALSE(check_report(read(R"({"attemptStarted": {"attempt": 2147483647}})"), {}, kNow))
+      << "whose age is not known";
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing

@@ -1,0 +1,161 @@
+#include "operator/service/report_stream.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace caravan::controller {
+namespace {
+
+using grpc::StatusCode;
+
+// As gRPC's other servers name them in grpc_server_handled_total.
+const char* name_of(StatusCode code) {
+  switch (code) {
+    case StatusCode::OK:
+      return "OK";
+    case StatusCode::CANCELLED:
+      return "CANCELLED";
+    case StatusCode::UNAUTHENTICATED:
+      return "UNAUTHENTICATED";
+    case StatusCode::NOT_FOUND:
+      return "NOT_FOUND";
+    case StatusCode::ABORTED:
+      return "ABORTED";
+    case StatusCode::RESOURCE_EXHAUSTED:
+      return "RESOURCE_EXHAUSTED";
+    default:
+      return "UNKNOWN";
+  }
+}
+
+}  // namespace
+
+bool OpenStreams::enter() {
+  const std::scoped_lock lock(mutex_);
+  if (open_ >= most_) return false;
+  ++open_;
+  return true;
+}
+
+void OpenStreams::leave() {
+  const std::scoped_lock lock(mutex_);
+  --open_;
+}
+
+std::shared_ptr<ReportStream> OpenStreams::take_over(const std::string& pod_uid,
+                                                     const std::shared_ptr<ReportStream>& by) {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(of_pod_[pod_uid], by);
+}
+
+void OpenStreams::remove(const std::string& pod_uid, const ReportStream& stream) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = of_pod_.find(pod_uid);
+  if (found != of_pod_.end() && found->second.get() == &stream) of_pod_.erase(found);
+}
+
+std::shared_ptr<ReportStream> ReportStream::make(StreamSurroundings& around) {
+  std::shared_ptr<ReportStream> stream(new ReportStream(around));
+  stream->self_ = stream;
+  if (!stream->entered_) stream->end(StatusCode::RESOURCE_EXHAUSTED, "too many coordinators report");
+  return stream;
+}
+
+ReportStream::ReportStream(StreamSurroundings& around)
+    : around_(around),
+      began_(around.clock.now()),
+      entered_(around.open.enter()),
+      pace_(around.limits.reports_per_second, around.limits.burst) {}
+
+void ReportStream::admit(Result<Reporter> reporter) {
+  if (!reporter) {
+    around_.observer.on_warning("a reporter was refused: " + reporter.error().message);
+    return end(StatusCode::UNAUTHENTICATED, reporter.error().message);
+  }
+  const auto self = shared_from_this();
+  {
+    const std::scoped_lock lock(mutex_);
+    if (ended_) return;
+    reporter_ = std::move(*reporter);
+  }
+  const auto former = around_.open.take_over(reporter_.pod_uid, self);
+  if (former) former->end(StatusCode::ABORTED, "a newer stream of this pod takes its place");
+  if (has_ended()) return around_.open.remove(reporter_.pod_uid, *this);
+  around_.observer.on_admitted(reporter_);
+  resume();
+}
+
+// Whoever is first. What is under way ends with the call.
+void ReportStream::end(StatusCode code, const std::string& message) {
+  const auto self = shared_from_this();
+  {
+    const std::scoped_lock lock(mutex_);
+    if (std::exchange(ended_, true)) return;
+    last_ = grpc::Status(code, message);
+    if (pausing_) return alarm_.Cancel();  // resume() follows
+  }
+  Finish(last_);
+}
+
+bool ReportStream::has_ended() const {
+  const std::scoped_lock lock(mutex_);
+  return ended_;
+}
+
+void ReportStream::OnReadDone(bool ok) {
+  if (!ok) return end(StatusCode::OK, "");
+  if (take()) read_at_its_pace();
+}
+
+bool ReportStream::take() {
+  std::string why;
+  const auto answer = around_.board.take(reporter_, report_, why);
+  if (answer == ProgressBoard::Answer::kImpossible) around_.observer.on_refused(reporter_, why);
+  if (answer == ProgressBoard::Answer::kUnknownJob && !was_known_) {
+    // The coordinator comes again and tells all that it told.
+    end(StatusCode::NOT_FOUND, fmt::format("job {} is gone, or not known yet", to_string(reporter_.job)));
+    return false;
+  }
+  was_known_ = true;  // one that is gone since never comes back: let its pod have its last words
+  if (report_.has_result() && answer != ProgressBoard::Answer::kImpossible) acknowledge();
+  return true;
+}
+
+void ReportStream::acknowledge() {
+  const std::scoped_lock lock(mutex_);
+  if (ended_ || std::exchange(acknowledged_, true)) return;
+  command_.set_acknowledge_result(true);
+  StartWrite(&command_);
+}
+
+void ReportStream::read_at_its_pace() {
+  const auto wait = pace_.reserve(around_.clock.now());
+  if (wait <= Clock::Duration::zero()) return resume();
+  around_.observer.on_held_up();
+  const std::scoped_lock lock(mutex_);
+  if (ended_) return;
+  pausing_ = true;
+  alarm_.Set(std::chrono::system_clock::now() + wait, [this](bool) { resume(); });
+}
+
+// Reads the next report, unless the stream was ended while it paused.
+void ReportStream::resume() {
+  const auto self = shared_from_this();
+  {
+    const std::scoped_lock lock(mutex_);
+    const bool paused = std::exchange(pausing_, false);
+    if (!ended_) return StartRead(&report_);
+    if (!paused) return;
+  }
+  Finish(last_);
+}
+
+void ReportStream::OnDone() {
+  const auto self = std::move(self_);
+  around_.open.remove(reporter_.pod_uid, *this);
+  if (entered_) around_.open.leave();
+  around_.observer.on_handled(name_of(last_.error_code()), around_.clock.now() - began_);
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,57 @@
+// The threads that find out who a reporter is, which may block: a few at a time, and a bounded number waits.
+//
+// Of one peer only some may wait, so whoever floods the queue waits behind himself. The destructor asks what
+// runs to stop, waits for that, and drops the rest.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/clock.h"
+
+namespace caravan::controller {
+
+class ReviewPool {
+ public:
+  struct Limits {
+    std::size_t threads = 4;
+    std::size_t waiting = 1024;
+    std::size_t waiting_of_one_peer = 16;
+  };
+  using Task = std::function<void(const std::stop_token&)>;
+
+  ReviewPool(Clock& clock, const Limits& limits);
+  ~ReviewPool();
+  ReviewPool(const ReviewPool&) = delete;
+  ReviewPool& operator=(const ReviewPool&) = delete;
+
+  // False: there is no place for it.
+  bool post(const std::string& peer, Task task);
+  // Of all tasks that run: how long ago the first began.
+  Clock::Duration longest_run() const;
+
+ private:
+  struct Waiting {
+    std::string peer;
+    Task task;
+  };
+  void run(const std::stop_token& stop, std::size_t thread);
+
+  Clock& clock_;
+  const Limits limits_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<Waiting> waiting_;
+  std::map<std::string, std::size_t> waiting_of_;         // by peer
+  std::vector<std::optional<Clock::TimePoint>> running_;  // since when, by thread
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace caravan::controller
