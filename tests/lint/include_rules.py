@@ -26,7 +26,7 @@ ROOMS = {
 # Libraries that only some rooms may see.
 LIBRARIES = {
     r"(ATen|c10|torch|caffe2)/": {"worker/trainer", "tests"},
-    r"grpcpp/": {"operator", "worker/agent", "cli"},
+    r"grpcpp/": {"operator", "worker/agent", "cli", "tests"},
     r"yaml-cpp/": {"cli"},
     r"prometheus/": {"operator", "worker/agent"},
     r"boost/(beast|asio)": {"http", "kube/transport", "tests"},
