@@ -6,26 +6,16 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+
+#include "data/read_error.h"
 
 namespace caravan::data {
-namespace {
-
-tl::unexpected<Error> cannot_open(const std::string& path, int error) {
-  const char* advice = error == ENOENT   ? "check the path"
-                       : error == EACCES ? "give this user the right to read it"
-                       : error == EMFILE ? "raise the limit of open files (ulimit -n)"
-                                         : "check the file and its disk";
-  return bad_input(fmt::format("{}: cannot open: {}; {}", path, std::strerror(error), advice));
-}
-
-}  // namespace
-
 Result<InputFile> InputFile::open(const std::string& path) {
   // O_NONBLOCK: opening a named pipe must not wait for its writer before it is refused below.
   UniqueFd descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
-  if (!descriptor || ::fstat(descriptor.get(), &status) != 0) return cannot_open(path, errno);
+  if (!descriptor || ::fstat(descriptor.get(), &status) != 0)
+    return read_error(fmt::format("{}: cannot open", path), errno);
   if (!S_ISREG(status.st_mode))
     return bad_input(fmt::format("{}: not a regular file; give a token file", path));
   return InputFile(path, std::move(descriptor), status.st_size);
@@ -35,10 +25,7 @@ Status InputFile::read(int64_t offset, std::span<std::byte> output) const {
   while (!output.empty()) {
     const ssize_t count = ::pread(descriptor_.get(), output.data(), output.size(), offset);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      return bad_input(fmt::format("{}: cannot read at byte {}: {}; check the file and its disk", path_,
-                                   offset, std::strerror(errno)));
-    }
+    if (count < 0) return read_error(fmt::format("{}: cannot read at byte {}", path_, offset), errno);
     if (count == 0) {
       return bad_input(
           fmt::format("{}: ends at byte {}, but had {} bytes when it was opened; it must not change while a "

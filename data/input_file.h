@@ -2,7 +2,8 @@
 //
 // Token files are read with pread rather than mapped: a file that shrinks or a disk that fails while a job
 // runs is then an error that names the file, where a mapping would kill the process with SIGBUS. Callers copy
-// tokens into wider integers anyhow, and the pages come from the same cache. Errors have exit code 2.
+// tokens into wider integers anyhow, and the pages come from the same cache. Errors: what is wrong with the
+// file has exit code 2, a machine or disk that fails another (read_error.h).
 #pragma once
 
 #include <cstddef>

@@ -9,6 +9,7 @@
 
 #include "data/llm_c_format.h"
 #include "data/megatron_index.h"
+#include "data/read_error.h"
 
 namespace caravan::data {
 namespace {
@@ -38,7 +39,10 @@ Result<TokenLayout> read_layout(const InputFile& file) {
   if (!llm_c) return tl::unexpected(llm_c.error());
   if (*llm_c) return read_llm_c_header(file);
   const fs::path index = with_ending(file.path(), ".idx");
-  if (index != file.path() && is_there(index)) return read_megatron_index(index, file);
+  std::error_code error;
+  const bool has_index = fs::exists(index, error);
+  if (error) return read_error(fmt::format("{}: cannot be looked for", index.string()), error.value());
+  if (index != file.path() && has_index) return read_megatron_index(index, file);
   return bad_input(fmt::format(
       "{}: not a token file: it has no llm.c header, and no Megatron index {} stands beside it; make "
       "one with `caravan data tokenize`",

@@ -1,8 +1,8 @@
 // One token file, its format recognised by its header: llm.c `.bin`, or Megatron `.bin` with an `.idx` beside
 // it.
 //
-// Every header field is checked against the file's size when it is opened. Errors have exit code 2 and name
-// the file.
+// Every header field is checked against the file's size when it is opened. Errors name the file; those of its
+// content have exit code 2, for others see read_error.h.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,11 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
+
+#include "data/read_error.h"
 
 namespace caravan::data {
 namespace {
@@ -19,7 +22,7 @@ Result<std::vector<std::string>> files_of_folder(const std::string& folder) {
     const fs::path& path = entry->path();
     if (path.extension() == ".bin" && path.filename().string().front() != '.') files.push_back(path);
   }
-  if (error) return bad_input(fmt::format("{}: cannot list the folder: {}", folder, error.message()));
+  if (error) return read_error(fmt::format("{}: cannot list the folder", folder), error.value());
   if (files.empty()) {
     return bad_input(fmt::format(
         "{}: no token files (*.bin) in this folder; make one with `caravan data tokenize`", folder));
@@ -30,10 +33,11 @@ Result<std::vector<std::string>> files_of_folder(const std::string& folder) {
 Result<std::vector<std::string>> files_of_glob(const std::string& pattern) {
   glob_t matches{};
   const int code = ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_ERR, nullptr, &matches);
+  const int error = errno;
   std::vector<std::string> files(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
   ::globfree(&matches);
   if (code != 0 && code != GLOB_NOMATCH)
-    return bad_input(fmt::format("{}: cannot read the folders of this pattern", pattern));
+    return read_error(fmt::format("{}: cannot read the folders of this pattern", pattern), error);
   // A Megatron pair counts once, by its tokens.
   std::erase_if(files, [](const std::string& file) {
     std::error_code ignored;

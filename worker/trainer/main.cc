@@ -73,7 +73,7 @@ void train(const TrainerOptions& options, const Reporter& reporter) {
   std::optional<Rank> rank;
   const Outcome outcome = guarded([&]() -> Outcome {
     Result<RankData> data = open_data(options);
-    if (!data) return invalid_input(data.error().message);
+    if (!data) return input_failure(data.error());
     rank.emplace(options, ledger);
     return Trainer(*rank, *std::move(data), reporter, commands).train();
   });

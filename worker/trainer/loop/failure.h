@@ -4,6 +4,7 @@
 #include <string>
 #include <tl/expected.hpp>
 
+#include "common/result.h"
 #include "worker/trainer/loop/reporter.h"
 
 namespace caravan::trainer {
@@ -15,9 +16,11 @@ struct TrainingFailure {
 
 using Outcome = tl::expected<void, TrainingFailure>;
 
-// What input files cause.
-inline tl::unexpected<TrainingFailure> invalid_input(std::string message) {
-  return tl::unexpected(TrainingFailure{FailureReason::InvalidInput, std::move(message)});
+// What reading input causes: wrong input, or a machine that cannot read it now.
+inline tl::unexpected<TrainingFailure> input_failure(const Error& error) {
+  const bool is_wrong = error.code == ExitCode::kBadInput;
+  return tl::unexpected(TrainingFailure{
+      is_wrong ? FailureReason::InvalidInput : FailureReason::DataUnavailable, error.message});
 }
 
 }  // namespace caravan::trainer

@@ -66,6 +66,8 @@ std::string_view failure_reason_name(FailureReason reason) {
   switch (reason) {
     case FailureReason::InvalidInput:
       return reasons::kRankInvalidInput;
+    case FailureReason::DataUnavailable:
+      return reasons::kRankDataUnavailable;
     case FailureReason::NonFiniteLoss:
       return reasons::kNonFiniteLoss;
     case FailureReason::OutOfMemory:

@@ -61,7 +61,14 @@ struct FinishRecord {
 };
 
 // Why a rank ends by its own decision: RankFailure.reason.
-enum class FailureReason { InvalidInput, NonFiniteLoss, OutOfMemory, Communication, Internal };
+enum class FailureReason {
+  InvalidInput,
+  DataUnavailable,
+  NonFiniteLoss,
+  OutOfMemory,
+  Communication,
+  Internal
+};
 std::string_view failure_reason_name(FailureReason reason);
 
 class Reporter {

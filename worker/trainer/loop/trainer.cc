@@ -108,7 +108,7 @@ Outcome Trainer::run(Step& step) {
 Outcome Trainer::read_tokens(Step& step) {
   const PhaseClock::Scope scope(rank_.clock, Phase::kData);
   Result<StepTokens> tokens = data_.training.read(step.number - 1);
-  if (!tokens) return invalid_input(tokens.error().message);
+  if (!tokens) return input_failure(tokens.error());
   step.tokens = *std::move(tokens);
   return {};
 }
@@ -132,7 +132,7 @@ Outcome Trainer::dump_gradients_if_asked(const Step& step) {
   if (step.number != 1 || options_.gradient_dump_directory.empty()) return {};
   gather_slices(rank_.parameters.layout, rank_.parameters.gradients, *rank_.mesh.data);
   const Status dumped = dump_gradients(rank_.parameters, rank_.mesh, options_.gradient_dump_directory);
-  if (!dumped) return invalid_input(dumped.error().message);
+  if (!dumped) return tl::unexpected(TrainingFailure{FailureReason::Internal, dumped.error().message});
   return {};
 }
 
@@ -165,7 +165,7 @@ Outcome Trainer::evaluate_if_due(Step& step) {
   StepShare share;
   for (int batch = 0; batch < options_.evaluation.batches; ++batch) {
     Result<StepTokens> tokens = data_.validation->read(batch);
-    if (!tokens) return invalid_input(tokens.error().message);
+    if (!tokens) return input_failure(tokens.error());
     EvaluationWork work(place_, *tokens);
     execute(evaluation_actions_, work, *rank_.mesh.pipeline);
     if (rank_.last_stage() && rank_.mesh.position.tensor == 0) share.loss_sum += work.loss_sum();
