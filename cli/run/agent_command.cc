@@ -53,6 +53,8 @@ std::vector<std::string> agent_arguments(const AgentSettings& settings, const Ag
   add("--reports", reports_address(settings));
   add("--first-attempt", fmt::format("{}", start.first_attempt));
   add("--restarts", fmt::format("{}", start.restarts));
+  add("--counted-restarts", fmt::format("{}", start.counted_restarts));
+  add("--restart-window-age-seconds", fmt::format("{}", start.window_age_seconds));
   add("--elapsed-seconds", fmt::format("{}", start.elapsed_seconds));
   return arguments;
 }

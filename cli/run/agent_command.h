@@ -22,6 +22,8 @@ struct AgentStart {
   int node = 0;
   int first_attempt = 1;
   int restarts = 0;
+  int counted_restarts = 0;  // in the window of the failure policy
+  int window_age_seconds = 0;
   int elapsed_seconds = 0;
 };
 

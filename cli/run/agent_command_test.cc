@@ -14,13 +14,18 @@ const AgentSettings kSettings{
     .work_directory = "/tmp/w", .nodes = 2, .threads_per_rank = 3, .metrics_port = 9400, .launcher = 77};
 
 TEST(AgentCommand, NodeZeroHostsTheCoordinatorAndTellsTheStory) {
-  EXPECT_THAT(
-      agent_arguments(kSettings, {.node = 0, .first_attempt = 4, .restarts = 2, .elapsed_seconds = 60}),
-      testing::ElementsAre("--plan", "/tmp/w/plan.json", "--node", "0", "--coordinator",
-                           "unix:/tmp/w/coordinator.sock", "--work-directory", "/tmp/w", "--threads", "3",
-                           "--end-with-parent", "77", "--metrics", "127.0.0.1:9400", "--listen",
-                           "unix:/tmp/w/coordinator.sock", "--reports", "unix:/tmp/w/reports.sock",
-                           "--first-attempt", "4", "--restarts", "2", "--elapsed-seconds", "60"));
+  EXPECT_THAT(agent_arguments(kSettings, {.node = 0,
+                                          .first_attempt = 4,
+                                          .restarts = 2,
+                                          .counted_restarts = 1,
+                                          .window_age_seconds = 30,
+                                          .elapsed_seconds = 60}),
+              testing::ElementsAre("--plan", "/tmp/w/plan.json", "--node", "0", "--coordinator",
+                                   "unix:/tmp/w/coordinator.sock", "--work-directory", "/tmp/w", "--threads",
+                                   "3", "--end-with-parent", "77", "--metrics", "127.0.0.1:9400", "--listen",
+                                   "unix:/tmp/w/coordinator.sock", "--reports", "unix:/tmp/w/reports.sock",
+                                   "--first-attempt", "4", "--restarts", "2", "--counted-restarts", "1",
+                                   "--restart-window-age-seconds", "30", "--elapsed-seconds", "60"));
 }
 
 TEST(AgentCommand, OtherNodesOnlyJoin) {

@@ -82,7 +82,9 @@ Status LocalRun::start_agent(int node) {
   if (!log) return tl::unexpected(log.error());
   const AgentStart start{.node = node,
                          .first_attempt = progress_.last_attempt + 1,
-                         .restarts = progress_.restarts,
+                         .restarts = restarts_,
+                         .counted_restarts = progress_.budget.used,
+                         .window_age_seconds = window_age_seconds(),
                          .elapsed_seconds = elapsed_seconds()};
   Result<Process> agent = Process::spawn({.program = config_.agent_program,
                                           .arguments = agent_arguments(config_.agents, start),
@@ -144,7 +146,7 @@ void LocalRun::handle(const v1alpha1::JobReport& report) {
       console_.step(report.step(), config_.figures, tally_);
       break;
     case Report::kEvent:
-      if (report.event().restarting()) ++progress_.restarts;
+      if (report.event().restarting()) count_restart(report.event().counts());
       console_.event(report.event());
       break;
     case Report::kResult: {
@@ -177,8 +179,8 @@ Status LocalRun::handle_agent_exits() {
 Status LocalRun::handle_agent_exit(const AgentExit& exit) {
   using Action = AgentVerdict::Action;
   progress_.job_over = stopping_ || result_.has_value();
-  const AgentVerdict verdict = judge_agent_exit(exit, progress_, config_.failure_policy);
-  progress_.restarts = verdict.restarts;
+  const AgentVerdict verdict = judge_agent_exit(exit, progress_, config_.failure_policy, since_epoch());
+  if (verdict.restarts) count_restart(verdict.counts);
   switch (verdict.action) {
     case Action::kExpected:
       if (exit.node == 0 && !result_)
@@ -207,6 +209,7 @@ void LocalRun::tell_lost_agent(int node, const AgentVerdict& verdict) {
   event.set_rank(-1);
   event.set_message(verdict.message);
   event.set_restarting(true);
+  event.set_counts(verdict.counts);
   console_.event(event);
 }
 
@@ -222,7 +225,7 @@ void LocalRun::finish(const std::string& result, const std::string& reason, cons
   own.set_reason(reason);
   own.set_message(message);
   own.set_exit_code(static_cast<int>(code));
-  own.set_restarts(progress_.restarts);
+  own.set_restarts(restarts_);
   result_ = own;
   at_once_ = true;
 }
@@ -242,6 +245,22 @@ void LocalRun::let_agents_end() {
       agent.reset();
     }
   }
+}
+
+// As the coordinator counts, whose budget goes with it when it is lost.
+void LocalRun::count_restart(bool counts) {
+  ++restarts_;
+  if (counts) policy::count_restart(config_.failure_policy, since_epoch(), progress_.budget);
+}
+
+policy::Time LocalRun::since_epoch() {
+  return std::chrono::duration_cast<policy::Time>(Clock::now().time_since_epoch());
+}
+
+int LocalRun::window_age_seconds() const {
+  if (!progress_.budget.window_start) return 0;
+  const auto age = since_epoch() - *progress_.budget.window_start;
+  return static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(age).count());
 }
 
 int LocalRun::elapsed_seconds() const {

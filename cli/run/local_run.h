@@ -60,6 +60,9 @@ class LocalRun {
   void finish(const std::string& result, const std::string& reason, const std::string& message,
               ExitCode code);
   void let_agents_end();
+  void count_restart(bool counts);
+  static policy::Time since_epoch();
+  int window_age_seconds() const;
   int elapsed_seconds() const;
 
   const LocalRunConfig config_;
@@ -69,6 +72,7 @@ class LocalRun {
   const Clock::time_point start_ = Clock::now();
   std::vector<std::optional<Process>> agents_;  // by node; absent once it ended
   RunProgress progress_;
+  int restarts_ = 0;
   RunTally tally_;
   bool stopping_ = false;
   bool at_once_ = false;

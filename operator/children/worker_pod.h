@@ -15,7 +15,7 @@ namespace caravan::controller {
 struct PodRequest {
   int node = 0;
   int attempt = 1;
-  int restarts = 0;                // that count, so far
+  int restarts = 0;                // of the gang, so far
   std::string certificates = {};   // the set that is complete
   std::string product_label = {};  // the GPUs that the plan was made for; empty: any node
 };

@@ -137,6 +137,7 @@ class Decider {
   bool restart_as_told() {
     if (!snapshot_.progress) return false;
     if (const auto& event = snapshot_.progress->event) {
+      count_told_restarts(job().spec.failure_policy(), *snapshot_.progress, event->attempt(), now_, status());
       const LossVerdict verdict =
           judge_report(job().spec, status(), *snapshot_.progress, snapshot_.pods, now_);
       if (verdict.look_again) decision_.look_again_in(*verdict.look_again);
@@ -164,7 +165,7 @@ class Decider {
       fail(verdict.reason, verdict.message);
       return true;
     }
-    count_restarts(job().spec.failure_policy(), next_attempt, verdict.counts, now_, status());
+    count_restart(job().spec.failure_policy(), next_attempt, verdict.counts, now_, status());
     conditions_.set(conditions::kRestarting, true, verdict.reason, verdict.message);
     conditions_.clear(conditions::kRunning, reasons::kRendezvous, "the gang is being started again");
     return false;
@@ -175,7 +176,6 @@ class Decider {
     if (!status().has_restarts()) status().set_restarts(0);
     if (status().start_time().empty()) status().set_start_time(to_text(now_));
     if (waits_for_result_) return;
-    decision_.used_restarts = used_restarts(job().spec.failure_policy(), status(), now_);
     ChildrenVerdict verdict = judge_children(snapshot_, decision_.plan, settings_, now_);
     decision_.effects = std::move(verdict.effects);
     decision_.new_certificates = verdict.new_certificates;

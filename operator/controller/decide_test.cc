@@ -177,14 +177,24 @@ TEST(Decide, APodThatDiesAgainAndAgainIsReplacedLaterEachTime) {
               ElementsAre("delete train-1-a2", "create pods/train-1-a3"));
 }
 
-TEST(Decide, ARestartWindowThatIsOverIsOverForANewPodToo) {
-  Snapshot snapshot = running_job(R"(, "failurePolicy": {"maxRestarts": 3, "windowSeconds": 60})");
-  snapshot.job.status.set_counted_restarts(2);
-  snapshot.job.status.set_restart_window_start(to_text(kStart));
+TEST(Decide, ANewPodOfNodeZeroKnowsHowOftenTheGangWasRestarted) {
+  Snapshot snapshot = running_job();
+  snapshot.job.status.set_restarts(5);
   snapshot.pods[0].gone_by = kStart;
   const Decision late = decide_at(snapshot, kStart + 100s);
   ASSERT_THAT(effects_of(late), ElementsAre("create pods/train-0-a2"));
-  EXPECT_EQ(late.used_restarts, 1) << "that of the pod's own loss";
+  EXPECT_EQ(late.status.restarts(), 6) << "as its agent is told";
+}
+
+TEST(Decide, ARestartWindowThatIsOverCountsNoMore) {
+  Snapshot snapshot = running_job(R"(, "failurePolicy": {"maxRestarts": 2, "windowSeconds": 60})");
+  snapshot.job.status.set_counted_restarts(2);
+  snapshot.job.status.set_restart_window_start(to_text(kStart));
+  snapshot.pods[0].gone_by = kStart;
+  EXPECT_EQ(decide_at(snapshot, kStart + 60s).status.state(), "Failed");
+  const Decision late = decide_at(snapshot, kStart + 61s);
+  EXPECT_EQ(late.status.state(), "Restarting");
+  EXPECT_EQ(late.status.counted_restarts(), 1);
 }
 
 TEST(Decide, AJobThatCannotBePlannedNowCanStillBeSuspendedAndStillEnds) {

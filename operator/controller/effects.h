@@ -52,7 +52,6 @@ struct Decision {
   bool new_certificates = false;
   std::vector<Effect> effects = {};
   v1alpha1::JobPlan plan = {};  // of the pods that are made
-  int used_restarts = 0;        // as their agents are told
   std::vector<Note> notes = {};
   std::optional<std::chrono::milliseconds> look_again = {};  // when the answer may change by time alone
 

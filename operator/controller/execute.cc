@@ -139,7 +139,7 @@ Executed Executor::carry_out(const Task& task, const CreatePod& effect) {
   const Decision& decision = task.decision;
   const PodRequest request{.node = effect.node,
                            .attempt = decision.status.attempt(),
-                           .restarts = decision.used_restarts,
+                           .restarts = decision.status.restarts(),
                            .certificates = task.status.certificates().set(),
                            .product_label = decision.plan.gpu_product()};
   return carry_out(task, CreateChild{kube::kPods, pod_intent(task.job, decision.plan, request, settings_)});

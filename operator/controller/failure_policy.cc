@@ -7,12 +7,12 @@
 
 #include "operator/api/names.h"
 #include "operator/controller/conditions.h"
+#include "policy/failure_policy.h"
 
 namespace caravan::controller {
 namespace {
 
 using std::chrono::seconds;
-using v1alpha1::FailureRule;
 using Action = LossVerdict::Action;
 
 // An agent that ends by its own decision may have heard of the job's end before we do.
@@ -69,48 +69,30 @@ std::string restart_reason(const std::string& reason) {
   return reasons::kRankFailed;
 }
 
-std::optional<FailureRule::Action> action_of_rules(const v1alpha1::FailurePolicy& policy,
-                                                   const std::string& reason) {
-  for (const FailureRule& rule : policy.rules_list()) {
-    if (rule.on_exit_codes().empty() && rule.on_reason() == reason) return rule.action();
-  }
-  return std::nullopt;
+policy::Time since_epoch(TimePoint time) {
+  return std::chrono::duration_cast<policy::Time>(time.time_since_epoch());
 }
 
-LossVerdict within_budget(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
-                          const std::string& reason, const std::string& what, TimePoint now) {
-  const int used = used_restarts(policy, status, now);
-  const int limit = policy.max_restarts();
-  if (used >= limit) {
-    return {.action = Action::kFail,
-            .reason = reasons::kMaxRestartsReached,
-            .message = fmt::format("{}, and {} of {} restarts are used up (failurePolicy.maxRestarts)", what,
-                                   used, limit)};
-  }
-  return {.action = Action::kRestart,
-          .reason = reason,
-          .message = fmt::format("{}; it is replaced, and the gang starts again ({} of {} restarts)", what,
-                                 used + 1, limit)};
+policy::Budget budget_of(const v1alpha1::JobStatus& status) {
+  policy::Budget budget{.used = status.counted_restarts()};
+  if (const auto start = to_time(status.restart_window_start())) budget.window_start = since_epoch(*start);
+  return budget;
+}
+
+LossVerdict verdict_of(const policy::Decision& decision, const std::string& reason, const std::string& what) {
+  return {.action = decision.restart ? Action::kRestart : Action::kFail,
+          .counts = decision.counts,
+          .reason = decision.restart ? reason : decision.failed_reason,
+          .message = fmt::format("{}; {}", what, decision.next)};
 }
 
 LossVerdict judge(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, const Loss& loss,
                   TimePoint now) {
-  const std::string rule_reason = reason_of(loss);
-  const std::string reason = rule_reason == reasons::kPreempted ? reasons::kPreempted : reasons::kPodLost;
-  const std::string what = describe(loss);
-  switch (action_of_rules(policy, rule_reason).value_or(FailureRule::Restart)) {
-    case FailureRule::Fail:
-      return {.action = Action::kFail,
-              .reason = reasons::kFailurePolicyMatched,
-              .message = fmt::format("{}, and failurePolicy.rules say to fail on {}", what, rule_reason)};
-    case FailureRule::RestartIgnoringLimit:
-      return {.action = Action::kRestart,
-              .counts = false,
-              .reason = reason,
-              .message = what + "; it is replaced, and the gang starts again (not counted, by a rule)"};
-    default:
-      return within_budget(policy, status, reason, what, now);
-  }
+  const policy::Failure failure{.reason = reason_of(loss),
+                                .exit_code = loss.pod == nullptr ? std::nullopt : loss.pod->exit_code};
+  const std::string reason = failure.reason == reasons::kPreempted ? reasons::kPreempted : reasons::kPodLost;
+  return verdict_of(policy::decide(policy, failure, budget_of(status), since_epoch(now)), reason,
+                    describe(loss));
 }
 
 // The pod whose end explains that the coordinator lost a node; one that the cluster took away before others.
@@ -134,21 +116,15 @@ std::optional<std::chrono::milliseconds> wait_for_end(const JobProgress& progres
   return std::chrono::ceil<std::chrono::milliseconds>(judged_at - now);
 }
 
+// The coordinator has applied the rules; the budget is ours.
 LossVerdict judge_rank_failure(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
                                const v1alpha1::JobEvent& event, TimePoint now) {
-  LossVerdict verdict{
-      .action = Action::kRestart, .counts = event.counts(), .reason = restart_reason(event.reason())};
-  if (event.counts()) verdict = within_budget(policy, status, verdict.reason, event.message(), now);
-  verdict.message = verdict.action == Action::kRestart
-                        ? event.message()
-                        : fmt::format("all {} restarts are used up (failurePolicy.maxRestarts): {}",
-                                      policy.max_restarts(), event.message());
+  policy::Decision decision{.restart = true, .counts = false};
+  if (event.counts()) decision = policy::decide_by_budget(policy, budget_of(status), since_epoch(now));
+  LossVerdict verdict = verdict_of(decision, restart_reason(event.reason()), event.message());
+  verdict.message =
+      decision.restart ? event.message() : fmt::format("{}: {}", decision.next, event.message());
   return verdict;
-}
-
-bool window_is_over(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, TimePoint now) {
-  const auto start = to_time(status.restart_window_start());
-  return policy.window_seconds() > 0 && start && now - *start > seconds(policy.window_seconds());
 }
 
 }  // namespace
@@ -188,23 +164,28 @@ LossVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatu
   return judge(policy, status, {.pod = pod, .told = told}, now);
 }
 
-int used_restarts(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, TimePoint now) {
-  return window_is_over(policy, status, now) ? 0 : status.counted_restarts();
+void count_restart(const v1alpha1::FailurePolicy& policy, int attempt, bool counts, TimePoint now,
+                   v1alpha1::JobStatus& status) {
+  if (attempt <= status.attempt()) return;
+  status.set_attempt(attempt);
+  status.set_restarts(status.restarts() + 1);
+  if (!counts) return;
+  policy::Budget budget = budget_of(status);
+  policy::count_restart(policy, since_epoch(now), budget);
+  if (budget.used == 1) status.set_restart_window_start(to_text(now));
+  status.set_counted_restarts(budget.used);
 }
 
-void count_restarts(const v1alpha1::FailurePolicy& policy, int attempt, bool counts, TimePoint now,
-                    v1alpha1::JobStatus& status) {
-  const int more = attempt - status.attempt();
-  if (more <= 0) return;
-  status.set_attempt(attempt);
-  status.set_restarts(status.restarts() + more);
-  if (!counts) return;
-  const bool begins = status.restart_window_start().empty() || window_is_over(policy, status, now);
-  if (begins) {
-    status.set_restart_window_start(to_text(now));
-    status.set_counted_restarts(0);
+void count_told_restarts(const v1alpha1::FailurePolicy& policy, const JobProgress& progress, int attempt,
+                         TimePoint now, v1alpha1::JobStatus& status) {
+  for (const v1alpha1::EndedAttempt& ended : progress.ended) {
+    if (ended.attempt() < status.attempt() || ended.attempt() >= attempt) continue;
+    const bool is_loss = ended.reason() == reasons::kPodLost;
+    const bool counts =
+        is_loss ? judge(policy, status, {.told = reasons::kPodLost}, now).counts : ended.counts();
+    count_restart(policy, ended.attempt() + 1, counts, now, status);
   }
-  status.set_counted_restarts(status.counted_restarts() + more);
+  if (attempt > status.attempt()) status.set_attempt(attempt);
 }
 
 }  // namespace caravan::controller

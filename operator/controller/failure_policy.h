@@ -3,10 +3,10 @@
 //
 // Every restart makes a new attempt, and a loss belongs to the attempt it happened in, so it is counted once,
 // whether the operator sees the pod go first or the coordinator tells of it. A pod of an older attempt that
-// goes while the gang is not running belongs to the restart that is under way and is not counted. Rules of
-// failurePolicy come first, then the budget. The coordinator applies rules to failures of ranks, which it
-// knows best; lost pods are judged here, where it is known why they went, and so is the budget of both. Its
-// window begins with the first restart that counts and begins anew with the first one after its end. Pure.
+// goes while the gang is not running belongs to the restart that is under way and is not counted. The
+// coordinator applies failurePolicy to failures of ranks, which it knows best; lost pods are judged here,
+// where it is known why they went, and the budget of both is kept here, in the status. What the policy means
+// stands in policy/failure_policy.h. Pure.
 #pragma once
 
 #include <optional>
@@ -35,11 +35,14 @@ LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatu
 LossVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
                          const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now);
 
-// How much of the budget is used up now.
-int used_restarts(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, TimePoint now);
+// The restart that makes this attempt; nothing when it is known already.
+void count_restart(const v1alpha1::FailurePolicy& policy, int attempt, bool counts, TimePoint now,
+                   v1alpha1::JobStatus& status);
 
-// Attempts up to `attempt` are over or under way; the ones that were not known before are restarts.
-void count_restarts(const v1alpha1::FailurePolicy& policy, int attempt, bool counts, TimePoint now,
-                    v1alpha1::JobStatus& status);
+// Goes on to `attempt`, with the restarts in between that the coordinator told of, each at its own cost.
+// Attempts that it says nothing of ended before their ranks started, or nobody is left who knows of them:
+// they cost nothing.
+void count_told_restarts(const v1alpha1::FailurePolicy& policy, const JobProgress& progress, int attempt,
+                         TimePoint now, v1alpha1::JobStatus& status);
 
 }  // namespace caravan::controller

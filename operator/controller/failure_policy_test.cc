@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "operator/controller/conditions.h"
+#include "operator/service/progress_board.h"
 #include "operator/testing/jobs.h"
 
 namespace caravan::controller::testing {
@@ -90,16 +91,73 @@ TEST(FailurePolicy, TheFirstRuleThatMatchesDecidesBeforeTheBudget) {
             reasons::kFailurePolicyMatched);
 }
 
+TEST(FailurePolicy, ARuleForExitCodesHoldsForLostPodsToo) {
+  const auto judge = [](const PodView& pod) {
+    const auto spec =
+        job(R"(, "failurePolicy": {"rules": [{"onExitCodes": [139], "onReason": "PodLost", "action": "Fail"}]})")
+            .spec;
+    return judge_losses(spec, running_status(), {running_pod(0), pod}, 2, kStart).action;
+  };
+  EXPECT_EQ(judge(ended_pod(1, 139, kStart)), Action::kFail);
+  EXPECT_EQ(judge(ended_pod(1, 137, kStart)), Action::kRestart);
+  EXPECT_EQ(judge(deleted_pod(1)), Action::kRestart) << "no exit code is known";
+}
+
+v1alpha1::EndedAttempt ended(int attempt, const std::string& reason, bool counts) {
+  v1alpha1::EndedAttempt ended;
+  ended.set_attempt(attempt);
+  ended.set_reason(reason);
+  ended.set_counts(counts);
+  return ended;
+}
+
+TEST(FailurePolicy, RestartsWhileNobodyListenedCostWhatTheyWouldHaveCost) {
+  const auto policy =
+      job(R"(, "failurePolicy": {"rules": [{"onReason": "PodLost", "action": "RestartIgnoringLimit"}]})")
+          .spec.failure_policy();
+  const JobProgress progress{.attempt = 7,
+                             .ended = {ended(1, "RankFailed", true), ended(2, "Stalled", false),
+                                       ended(4, "RankFailed", true), ended(5, "PodLost", false)}};
+  v1alpha1::JobStatus status = running_status(2);
+  status.set_restarts(1);
+  for (int i = 0; i < 2; ++i) count_told_restarts(policy, progress, 7, kStart, status);
+  EXPECT_EQ(status.attempt(), 7);
+  EXPECT_EQ(status.restarts(), 4) << "2, 4 and 5; 1 was known, 3 and 6 never ran";
+  EXPECT_EQ(status.counted_restarts(), 1) << "4 alone: a rule forgives lost pods";
+  status = running_status(4);
+  count_told_restarts({}, progress, 7, kStart, status);
+  EXPECT_EQ(status.counted_restarts(), 2) << "without the rule, 5 counts as well";
+}
+
+TEST(FailurePolicy, AReportTellsOfTheAttemptsBefore) {
+  JobProgress progress;
+  v1alpha1::JobReport report;
+  report.mutable_attempt_started()->set_attempt(3);
+  *report.mutable_attempt_started()->add_ended() = ended(2, "RankFailed", false);
+  EXPECT_TRUE(add_report(report, kStart, progress));
+  ASSERT_EQ(progress.ended.size(), 1U);
+  EXPECT_EQ(progress.ended[0].attempt(), 2);
+}
+
+TEST(FailurePolicy, AttemptsThatNobodyKnowsOfCostNothing) {
+  v1alpha1::JobStatus status = running_status(2);
+  count_told_restarts({}, JobProgress{.attempt = 5}, 5, kStart, status);
+  EXPECT_EQ(status.attempt(), 5);
+  EXPECT_EQ(status.restarts(), 0);
+  EXPECT_EQ(status.counted_restarts(), 0);
+}
+
 TEST(FailurePolicy, OnlyRestartsOfTheWindowCount) {
   const auto policy = job(R"(, "failurePolicy": {"windowSeconds": 100})").spec.failure_policy();
   v1alpha1::JobStatus status;
   status.set_attempt(1);
-  count_restarts(policy, 2, true, kStart, status);
-  count_restarts(policy, 3, true, kStart + 100s, status);
-  EXPECT_EQ(used_restarts(policy, status, kStart + 100s), 2);
-  EXPECT_EQ(used_restarts(policy, status, kStart + 101s), 0);
-  count_restarts(policy, 4, true, kStart + 101s, status);
-  EXPECT_EQ(used_restarts(policy, status, kStart + 101s), 1);
+  count_restart(policy, 2, true, kStart, status);
+  count_restart(policy, 3, true, kStart + 100s, status);
+  EXPECT_EQ(status.counted_restarts(), 2);
+  EXPECT_EQ(status.restart_window_start(), to_text(kStart));
+  count_restart(policy, 4, true, kStart + 101s, status);
+  EXPECT_EQ(status.counted_restarts(), 1);
+  EXPECT_EQ(status.restart_window_start(), to_text(kStart + 101s));
   EXPECT_EQ(status.restarts(), 3) << "what users see is never set back";
 }
 
@@ -131,7 +189,8 @@ TEST(FailurePolicy, RulesForRanksAreTheCoordinatorsAndTheBudgetIsOurs) {
   EXPECT_THAT(counted.message, HasSubstr("rank 3 died first"));
   const LossVerdict over = judge_told(told("RankFailed"), policy, 2);
   EXPECT_EQ(over.reason, reasons::kMaxRestartsReached) << "it does not keep the budget";
-  EXPECT_THAT(over.message, HasSubstr("all 2 restarts are used up (failurePolicy.maxRestarts): rank 3 died"));
+  EXPECT_THAT(over.message,
+              HasSubstr("2 of 2 restarts are used up (failurePolicy.maxRestarts): rank 3 died"));
   const LossVerdict free = judge_told(told("RankFailed", false), policy, 2);
   EXPECT_EQ(free.action, Action::kRestart);
   EXPECT_FALSE(free.counts);
@@ -166,7 +225,7 @@ TEST(FailurePolicy, ANodeIsLostBeforeTheClusterSaysWhatBecameOfItsPod) {
   EXPECT_EQ(waiting.look_again, 6s);
   const LossVerdict silent = judge_at(kStart + 10s);
   EXPECT_EQ(silent.reason, reasons::kMaxRestartsReached) << "its agent is silent and its pod lives";
-  EXPECT_THAT(silent.message, HasSubstr("rank 3 died first, and 0 of 0 restarts"));
+  EXPECT_THAT(silent.message, HasSubstr("rank 3 died first; not restarted: 0 of 0 restarts"));
   pods[1] = deleted_pod(1);
   EXPECT_EQ(judge_at(kStart).action, Action::kFail) << "its end is known";
   pods[1] = running_pod(1);
@@ -186,7 +245,7 @@ TEST(FailurePolicy, WhatTheCoordinatorToldBeforeIsNotJudgedAgain) {
 TEST(FailurePolicy, AnAttemptThatIsKnownIsNotCountedAgain) {
   v1alpha1::JobStatus status;
   status.set_attempt(2);
-  count_restarts({}, 2, true, kStart, status);
+  count_restart({}, 2, true, kStart, status);
   EXPECT_EQ(status.restarts(), 0);
 }
 

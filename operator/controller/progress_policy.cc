@@ -83,7 +83,7 @@ void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress,
                      TimePoint now, v1alpha1::JobStatus& status) {
   if (progress.attempt < status.attempt() || progress.attempt == 0) return;
   Conditions conditions(status, generation, now);
-  count_restarts(spec.failure_policy(), progress.attempt, true, now, status);
+  count_told_restarts(spec.failure_policy(), progress, progress.attempt, now, status);
   conditions.clear(conditions::kRestarting, reasons::kAttemptStarted,
                    fmt::format("attempt {} has started", progress.attempt));
   if (!progress.step) {

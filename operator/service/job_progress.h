@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "caravan/v1alpha1/coordination.pb.h"
 #include "operator/api/job_object.h"
@@ -10,10 +11,11 @@ namespace caravan::controller {
 
 // Attempts only grow, so reports that come twice or late change nothing.
 struct JobProgress {
-  int attempt = 0;                               // the highest that has started; 0: none yet
-  std::optional<v1alpha1::JobStep> step = {};    // the last one of that attempt
-  std::optional<v1alpha1::JobEvent> event = {};  // the last failure
-  std::optional<TimePoint> event_at = {};        // when its report arrived first
+  int attempt = 0;                                 // the highest that has started; 0: none yet
+  std::vector<v1alpha1::EndedAttempt> ended = {};  // before it, as far as its coordinator told
+  std::optional<v1alpha1::JobStep> step = {};      // the last one of that attempt
+  std::optional<v1alpha1::JobEvent> event = {};    // the last failure
+  std::optional<TimePoint> event_at = {};          // when its report arrived first
   std::optional<v1alpha1::JobResult> result = {};
 };
 

@@ -21,6 +21,7 @@ bool add_report(const v1alpha1::JobReport& report, TimePoint now, JobProgress& p
     case Report::kAttemptStarted:
       if (report.attempt_started().attempt() <= progress.attempt) return false;
       begin_attempt(report.attempt_started().attempt(), progress);
+      progress.ended = {report.attempt_started().ended().begin(), report.attempt_started().ended().end()};
       return true;
     case Report::kStep: {
       const v1alpha1::JobStep& step = report.step();

@@ -30,12 +30,36 @@ TEST_F(CoordinatorEndTest, RestartsEndWithTheBudget) {
 
 TEST_F(CoordinatorEndTest, RestartsOfAnEarlierCoordinatorCount) {
   config_.failure_policy.set_max_restarts(2);
-  config_.restarts = 2;
+  config_.restarts = 5;
+  config_.counted_restarts = 2;
   run_first_attempt();
   die(0, 1, 1);
   stopped(0, 1);
   stopped(1, 1);
   EXPECT_EQ(result().reason(), reasons::kMaxRestartsReached);
+}
+
+TEST_F(CoordinatorEndTest, UncountedRestartsOfAnEarlierCoordinatorStayUncounted) {
+  config_.failure_policy.set_max_restarts(2);
+  config_.restarts = 5;
+  config_.counted_restarts = 1;
+  run_first_attempt();
+  die(0, 1, 1);
+  stop_everywhere(1);
+  run_attempt(2);
+  EXPECT_EQ(state().restarts(), 6);
+}
+
+TEST_F(CoordinatorEndTest, AWindowGoesOnWithANewCoordinator) {
+  config_.failure_policy.set_max_restarts(1);
+  config_.failure_policy.set_window_seconds(60);
+  config_.counted_restarts = 1;
+  config_.window_age = seconds(59);
+  run_first_attempt();
+  pass_alive(seconds(5));
+  die(0, 1, 1);
+  stop_everywhere(1);
+  EXPECT_FALSE(exit_code_) << "the window is over";
 }
 
 TEST_F(CoordinatorEndTest, LostNodesCostNothingWhereOthersJudgeThem) {

@@ -175,7 +175,8 @@ class Server final : public CoordinatorServer {
       for (const Input& input : inputs_.take()) take(input);
       take(Tick{});
     }
-    spdlog::debug("the coordinator refused {} messages", state_.refused_messages());
+    spdlog::debug("the coordinator refused {} messages and looked at {} nodes and ranks",
+                  state_.refused_messages(), state_.looked_at());
   }
 
   void follow_limits() {
@@ -191,8 +192,9 @@ class Server final : public CoordinatorServer {
     }
   }
 
-  void carry_out(SendTo& effect) {
-    connections_.with(effect.connection, [&](Connection& c) { c.send(std::move(effect.message)); });
+  void carry_out(const SendTo& effect) {
+    for (const ConnectionId connection : effect.connections)
+      connections_.with(connection, [&](Connection& c) { c.send(effect.message); });
   }
   void carry_out(const Disconnect& effect) {
     spdlog::warn("an agent is disconnected: {}", effect.why);

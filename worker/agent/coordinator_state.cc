@@ -16,16 +16,25 @@ using std::chrono::seconds;
 using v1alpha1::AgentMessage;
 using v1alpha1::CoordinatorMessage;
 
-// Three heartbeats may be late; the fourth is not waited for.
-constexpr double kHeartbeatsUntilLost = 3.5;
 // An agent that cannot end its ranks for so long is given up.
 constexpr seconds kStopTimeout{60};
 // What an attempt must last, and make a step, to be no part of a row of short ones.
 constexpr std::chrono::minutes kHealthyAttempt{10};
+// What is told of the attempts before with each new one.
+constexpr std::size_t kMostEnded = 100;
 // A clean stop waits for the step that runs, at least so long.
 constexpr seconds kCleanStopTimeout{30};
 // How far ahead the last step of a clean stop lies, so that no rank has passed it when it hears of it.
 constexpr double kStopNoticeSeconds = 0.5;
+
+policy::Time since_epoch(TimePoint time) {
+  return std::chrono::duration_cast<policy::Time>(time.time_since_epoch());
+}
+
+policy::Budget budget_of(const CoordinatorConfig& config, TimePoint now) {
+  if (config.counted_restarts == 0) return {};
+  return {.used = config.counted_restarts, .window_start = since_epoch(now - config.window_age)};
+}
 
 }  // namespace
 
@@ -35,12 +44,13 @@ CoordinatorState::CoordinatorState(CoordinatorConfig config, TimePoint now)
       phase_since_(now),
       job_since_(now - config_.elapsed),
       heartbeat_sent_(now),
+      nodes_checked_(now),
       nodes_(static_cast<std::size_t>(config_.shape.nodes)),
       highest_attempt_(config_.first_attempt - 1),
       steps_(config_.shape.world_size, config_.device_peak_flops),
       last_progress_(now),
       restarts_(config_.restarts),
-      counted_restarts_(static_cast<std::size_t>(config_.restarts), now),
+      budget_(budget_of(config_, now)),
       resume_at_(now) {}
 
 Effects CoordinatorState::step(const Input& input, TimePoint now) {
@@ -59,7 +69,7 @@ void CoordinatorState::handle(const FromAgent& input) {
     ++refused_messages_;
     return;
   }
-  nodes_[static_cast<std::size_t>(*node)].heard = now_;
+  node_at(*node).heard = now_;
   switch (message.message_case()) {
     case AgentMessage::kMasterReady:
       return on_master_ready(message.master_ready());
@@ -93,11 +103,12 @@ void CoordinatorState::handle(const Limits& limits) {
 }
 
 void CoordinatorState::handle(const Tick&) {
+  if (phase_ != Phase::kEnded && now_ - nodes_checked_ >= config_.heartbeat / 4) check_nodes();
   if (now_ - heartbeat_sent_ < config_.heartbeat) return;
   heartbeat_sent_ = now_;
   CoordinatorMessage beat;
   beat.mutable_heartbeat();
-  send_to_all(beat);
+  send_to_all(std::move(beat));
 }
 
 void CoordinatorState::join(ConnectionId connection, const v1alpha1::AgentHello& hello) {
@@ -111,6 +122,10 @@ void CoordinatorState::join(ConnectionId connection, const v1alpha1::AgentHello&
         connection, fmt::format("there is no node {}: the job has {}", hello.node(), config_.shape.nodes)});
     return;
   }
+  if (const auto other = node_of(connection); other && *other != hello.node()) {
+    effects_.push_back(Disconnect{connection, fmt::format("it speaks for node {} already", *other)});
+    return lose(*other, "its connection spoke for another node");
+  }
   if (phase_ != Phase::kEnded && is_superseded(hello)) return supersede(connection);
   if (!hello.only_asks()) take_place(connection, hello);
   CoordinatorMessage message;
@@ -119,8 +134,9 @@ void CoordinatorState::join(ConnectionId connection, const v1alpha1::AgentHello&
     message.mutable_job_end()->set_reason(end_reason_);
   } else {
     message.mutable_welcome()->set_heartbeat_milliseconds(static_cast<int>(config_.heartbeat.count()));
+    message.mutable_welcome()->set_patience_milliseconds(static_cast<int>(config_.patience.count()));
   }
-  effects_.push_back(SendTo{connection, std::move(message)});
+  effects_.push_back(SendTo{{connection}, std::move(message)});
 }
 
 bool CoordinatorState::is_superseded(const v1alpha1::AgentHello& hello) const {
@@ -132,7 +148,7 @@ bool CoordinatorState::is_superseded(const v1alpha1::AgentHello& hello) const {
 void CoordinatorState::supersede(ConnectionId connection) {
   CoordinatorMessage message;
   message.mutable_superseded();
-  effects_.push_back(SendTo{connection, std::move(message)});
+  effects_.push_back(SendTo{{connection}, std::move(message)});
 }
 
 void CoordinatorState::take_place(ConnectionId connection, const v1alpha1::AgentHello& hello) {
@@ -147,11 +163,11 @@ void CoordinatorState::take_place(ConnectionId connection, const v1alpha1::Agent
       lose(hello.node(), "it joined anew");
     }
   }
-  node = {.connection = connection,
-          .incarnation = hello.incarnation(),
-          .made_for = hello.first_attempt(),
-          .heard = now_,
-          .stopped = true};
+  set_connection(hello.node(), connection);
+  set_stopped(hello.node());
+  node.incarnation = hello.incarnation();
+  node.made_for = hello.first_attempt();
+  node.heard = now_;
   highest_attempt_ = std::max(highest_attempt_, hello.last_attempt());
 }
 
@@ -205,43 +221,41 @@ void CoordinatorState::on_rank_exit(int node, const v1alpha1::RankExit& exit) {
   Rank& rank = ranks_[static_cast<std::size_t>(exit.rank())];
   const bool reached_end = rank.finished_step && (*rank.finished_step >= config_.steps || stop_requested_);
   if (exit.signal() == 0 && exit.exit_code() == 0 && reached_end) {
-    rank.ended_well = true;
+    if (!std::exchange(rank.ended_well, true)) ++ended_well_;
     return;
   }
-  Node& home = nodes_[static_cast<std::size_t>(node)];
+  Node& home = node_at(node);
   home.last_death = time_of_death(exit, home.last_death, now_);
   deaths_.push_back({.node = node, .last_step = rank.last_step, .died_at = *home.last_death, .exit = exit});
+  only_symptoms_ = only_symptoms_ && is_symptom(deaths_.back());
   if (phase_ == Phase::kRunning) begin_stop(fmt::format("rank {} died", exit.rank()));
 }
 
 void CoordinatorState::on_attempt_stopped(int node, const v1alpha1::AttemptStopped& stopped) {
-  if (is_current(stopped.attempt())) nodes_[static_cast<std::size_t>(node)].stopped = true;
+  if (is_current(stopped.attempt())) set_stopped(node);
 }
 
 // Without the node the attempt cannot go on, and another one may find it able again.
 void CoordinatorState::on_attempt_refused(int index, const v1alpha1::AttemptRefused& refused) {
   highest_attempt_ = std::max(highest_attempt_, refused.last_attempt());
   if (!is_current(refused.attempt())) return;
-  nodes_[static_cast<std::size_t>(index)].stopped = true;
+  set_stopped(index);
   if (phase_ == Phase::kStopping) return;
   cause_ = describe_refusal(index, refused.reason());
   begin_stop(fmt::format("node {} cannot take part", index));
 }
 
 void CoordinatorState::lose(int node, const std::string& how) {
-  if (phase_ != Phase::kEnded)
-    effects_.push_back(Disconnect{*nodes_[static_cast<std::size_t>(node)].connection, how});
+  if (phase_ != Phase::kEnded) effects_.push_back(Disconnect{*node_at(node).connection, how});
   leave(node, how);
 }
 
 // A node without its agent has no ranks either: they end with it.
 void CoordinatorState::leave(int index, const std::string& how) {
-  Node& node = nodes_[static_cast<std::size_t>(index)];
-  node.connection.reset();
-  node.stopped = true;
-  const bool only_symptoms = std::all_of(deaths_.begin(), deaths_.end(), is_symptom);
+  set_connection(index, std::nullopt);
+  set_stopped(index);
   if (phase_ == Phase::kRunning ||
-      (phase_ == Phase::kStopping && only_symptoms && !cause_ && !stop_requested_)) {
+      (phase_ == Phase::kStopping && only_symptoms_ && !cause_ && !stop_requested_)) {
     cause_ = describe_lost_node(index, how);
   }
   if (phase_ == Phase::kRunning) begin_stop(fmt::format("node {} was lost", index));
@@ -261,17 +275,22 @@ void CoordinatorState::advance() {
   if (phase_ == Phase::kGathering && all_connected()) open_master();
 }
 
-void CoordinatorState::check_clocks() {
+void CoordinatorState::check_nodes() {
+  nodes_checked_ = now_;
+  looked_at_ += config_.shape.nodes;
   for (int i = 0; i < config_.shape.nodes; ++i) {
-    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    const Node& node = node_at(i);
     if (!node.connection) continue;
     const auto silence = now_ - node.heard;
-    if (silence > kHeartbeatsUntilLost * config_.heartbeat) {
+    if (silence > config_.patience) {
       lose(i, fmt::format("no heartbeat for {:.1f} s", std::chrono::duration<double>(silence).count()));
     } else if (phase_ == Phase::kStopping && !node.stopped && now_ - phase_since_ > kStopTimeout) {
       lose(i, fmt::format("its ranks did not end within {} s", kStopTimeout.count()));
     }
   }
+}
+
+void CoordinatorState::check_clocks() {
   if (config_.active_deadline && now_ - job_since_ >= *config_.active_deadline && !cause_) {
     const Failure late = describe_deadline(*config_.active_deadline);
     if (phase_ == Phase::kRunning) {
@@ -311,16 +330,20 @@ void CoordinatorState::begin_attempt(const std::string& address, int port) {
   phase_ = Phase::kRunning;
   phase_since_ = attempt_since_ = last_progress_ = now_;
   ranks_.assign(static_cast<std::size_t>(config_.shape.world_size), Rank{});
+  ended_well_ = 0;
   steps_.reset();
   step_seconds_ = 0;
   for (Node& node : nodes_) node.stopped = false;
+  running_nodes_ = config_.shape.nodes;
+  looked_at_ += config_.shape.nodes + config_.shape.world_size;
   CoordinatorMessage message;
   message.mutable_start_attempt()->set_attempt(attempt_);
   message.mutable_start_attempt()->set_master_address(address);
   message.mutable_start_attempt()->set_master_port(port);
-  send_to_all(message);
+  send_to_all(std::move(message));
   v1alpha1::JobReport told;
   told.mutable_attempt_started()->set_attempt(attempt_);
+  *told.mutable_attempt_started()->mutable_ended() = {ended_.begin(), ended_.end()};
   effects_.push_back(Tell{std::move(told)});
 }
 
@@ -330,7 +353,7 @@ void CoordinatorState::begin_stop(const std::string& reason) {
   CoordinatorMessage message;
   message.mutable_stop_attempt()->set_attempt(attempt_);
   message.mutable_stop_attempt()->set_reason(reason);
-  send_to_all(message);
+  send_to_all(std::move(message));
 }
 
 void CoordinatorState::ask_ranks_to_stop() {
@@ -339,19 +362,21 @@ void CoordinatorState::ask_ranks_to_stop() {
   message.mutable_stop_after_step()->set_attempt(attempt_);
   message.mutable_stop_after_step()->set_step(
       static_cast<int>(std::min<double>(config_.steps, last_step() + std::max(1.0, notice))));
-  send_to_all(message);
+  send_to_all(std::move(message));
   stop_deadline_ = now_ + kCleanStopTimeout + milliseconds(static_cast<std::int64_t>(2000 * step_seconds_));
 }
 
 Failure CoordinatorState::failure_of_attempt() const {
   if (cause_) return *cause_;
+  looked_at_ += static_cast<std::int64_t>(deaths_.size());
   return describe_death(deaths_[first_death(deaths_)]);
 }
 
-RestartDecision CoordinatorState::judge(const Failure& failure) const {
+policy::Decision CoordinatorState::judge(const Failure& failure) const {
   if (config_.losses_judged_elsewhere && failure.reason == reasons::kPodLost)
     return {.restart = true, .counts = false, .next = "the gang starts again when it is back"};
-  RestartDecision decision = decide_restart(config_.failure_policy, failure, counted_restarts_, now_);
+  policy::Decision decision =
+      policy::decide(config_.failure_policy, failure.facts(), budget_, since_epoch(now_));
   if (config_.losses_judged_elsewhere && decision.failed_reason == reasons::kMaxRestartsReached)
     return {.restart = true, .next = "it counts against failurePolicy.maxRestarts"};
   return decision;
@@ -363,17 +388,22 @@ void CoordinatorState::conclude_attempt() {
                fmt::format("stopped by the user after step {}", last_step()), ExitCode::kInterrupted);
   }
   const Failure failure = failure_of_attempt();
-  const RestartDecision decision = judge(failure);
+  const policy::Decision decision = judge(failure);
   tell_event(failure, decision);
   if (!decision.restart) {
     const ExitCode code = failure.bad_input ? ExitCode::kBadInput : ExitCode::kJobFailed;
     return end(reasons::kFailed, decision.failed_reason, failure_message(failure, decision.next), code);
   }
   ++restarts_;
-  if (decision.counts) counted_restarts_.push_back(now_);
+  if (decision.counts) policy::count_restart(config_.failure_policy, since_epoch(now_), budget_);
+  v1alpha1::EndedAttempt& ended = ended_.emplace_back();
+  ended.set_attempt(attempt_);
+  ended.set_reason(failure.reason);
+  ended.set_counts(decision.counts);
+  if (ended_.size() > kMostEnded) ended_.pop_front();
   const bool was_healthy = made_step_ && now_ - attempt_since_ >= kHealthyAttempt;
   short_attempts_ = was_healthy ? 0 : short_attempts_ + 1;
-  resume_at_ = now_ + restart_delay(short_attempts_ - (made_step_ ? 1 : 0));
+  resume_at_ = now_ + policy::pause_before_restart(short_attempts_ - (made_step_ ? 1 : 0));
   phase_ = Phase::kBackingOff;
 }
 
@@ -381,12 +411,14 @@ void CoordinatorState::forget_attempt() {
   phase_ = Phase::kGathering;
   phase_since_ = now_;
   deaths_.clear();
+  only_symptoms_ = true;
   cause_.reset();
   stop_deadline_.reset();
 }
 
 void CoordinatorState::complete_if_all_ended() {
-  if (!std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.ended_well; })) return;
+  if (ended_well_ < config_.shape.world_size) return;
+  looked_at_ += config_.shape.world_size;
   const auto reached = [this](const Rank& r) { return *r.finished_step >= config_.steps; };
   if (std::all_of(ranks_.begin(), ranks_.end(), reached)) {
     end(reasons::kComplete, reasons::kStepsReached, fmt::format("all {} steps are done", config_.steps),
@@ -413,11 +445,11 @@ void CoordinatorState::end(const char* result, const std::string& reason, const 
   CoordinatorMessage last;
   last.mutable_job_end()->set_exit_code(exit_code_);
   last.mutable_job_end()->set_reason(reason);
-  send_to_all(last);
+  send_to_all(std::move(last));
   effects_.push_back(EndOfJob{exit_code_});
 }
 
-void CoordinatorState::tell_event(const Failure& failure, const RestartDecision& decision) {
+void CoordinatorState::tell_event(const Failure& failure, const policy::Decision& decision) {
   v1alpha1::JobReport told;
   v1alpha1::JobEvent& event = *told.mutable_event();
   event.set_reason(failure.reason);
@@ -430,22 +462,25 @@ void CoordinatorState::tell_event(const Failure& failure, const RestartDecision&
 }
 
 std::optional<int> CoordinatorState::node_of(ConnectionId connection) const {
-  const auto has = [&](const Node& node) { return node.connection == connection; };
-  const auto node = std::find_if(nodes_.begin(), nodes_.end(), has);
-  if (node == nodes_.end()) return std::nullopt;
-  return static_cast<int>(node - nodes_.begin());
+  const auto found = node_of_.find(connection);
+  return found == node_of_.end() ? std::nullopt : std::optional(found->second);
 }
 
-bool CoordinatorState::all_connected() const {
-  return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.connection.has_value(); });
+void CoordinatorState::set_connection(int index, std::optional<ConnectionId> connection) {
+  Node& node = node_at(index);
+  if (node.connection) node_of_.erase(*node.connection);
+  if (connection) node_of_[*connection] = index;
+  connected_ += static_cast<int>(connection.has_value()) - static_cast<int>(node.connection.has_value());
+  node.connection = connection;
 }
 
-bool CoordinatorState::all_stopped() const {
-  return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.stopped; });
+void CoordinatorState::set_stopped(int index) {
+  if (!std::exchange(node_at(index).stopped, true)) --running_nodes_;
 }
 
 int CoordinatorState::last_step() const {
   int last = 0;
+  looked_at_ += config_.shape.world_size;
   for (const Rank& rank : ranks_) last = std::max(last, rank.last_step);
   return last;
 }
@@ -464,12 +499,17 @@ std::string CoordinatorState::missing_nodes() const {
 }
 
 void CoordinatorState::send(int node, CoordinatorMessage message) {
-  const auto& connection = nodes_[static_cast<std::size_t>(node)].connection;
-  if (connection) effects_.push_back(SendTo{*connection, std::move(message)});
+  const auto& connection = node_at(node).connection;
+  if (connection) effects_.push_back(SendTo{{*connection}, std::move(message)});
 }
 
-void CoordinatorState::send_to_all(const CoordinatorMessage& message) {
-  for (int node = 0; node < config_.shape.nodes; ++node) send(node, message);
+void CoordinatorState::send_to_all(CoordinatorMessage message) {
+  SendTo all{.connections = {}, .message = std::move(message)};
+  looked_at_ += config_.shape.nodes;
+  for (const Node& node : nodes_) {
+    if (node.connection) all.connections.push_back(*node.connection);
+  }
+  effects_.push_back(std::move(all));
 }
 
 }  // namespace caravan::agent

@@ -11,23 +11,25 @@
 
 #include <chrono>
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
 #include "caravan/v1alpha1/coordination.pb.h"
 #include "common/result.h"
+#include "policy/failure_policy.h"
 #include "worker/agent/failure.h"
 #include "worker/agent/job_shape.h"
-#include "worker/agent/restart_policy.h"
 #include "worker/agent/step_aggregator.h"
 
 namespace caravan::agent {
 
 using ConnectionId = std::int64_t;
+using TimePoint = std::chrono::steady_clock::time_point;
 
 struct CoordinatorConfig {
   JobShape shape;
@@ -39,9 +41,12 @@ struct CoordinatorConfig {
   std::optional<std::chrono::seconds> active_deadline = std::nullopt;
   std::chrono::seconds elapsed{0};  // of the active deadline
   std::chrono::milliseconds heartbeat{1000};
+  std::chrono::milliseconds patience{3500};  // with a silent agent, and an agent's with us
   std::chrono::seconds rejoin_timeout{600};
   int first_attempt = 1;
-  int restarts = 0;                      // already used up
+  int restarts = 0;                      // so far
+  int counted_restarts = 0;              // of them, in the window of the failure policy,
+  std::chrono::seconds window_age{0};    // which began so long ago
   bool losses_judged_elsewhere = false;  // others know why nodes went, and keep the budget and the deadline
 };
 
@@ -64,7 +69,7 @@ using Input = std::variant<FromAgent, ConnectionLost, StopRequested, Limits, Tic
 
 // Effects.
 struct SendTo {
-  ConnectionId connection = 0;
+  std::vector<ConnectionId> connections;
   v1alpha1::CoordinatorMessage message;
 };
 struct Disconnect {
@@ -93,6 +98,8 @@ class CoordinatorState {
   int restarts() const { return restarts_; }
   // Messages of another attempt, or of ranks that the sender does not own.
   std::int64_t refused_messages() const { return refused_messages_; }
+  // How often a node, a rank or a death was looked at in a loop over all of them: what all inputs cost.
+  std::int64_t looked_at() const { return looked_at_; }
 
  private:
   struct Node {
@@ -140,18 +147,22 @@ class CoordinatorState {
   void ask_ranks_to_stop();
   void end(const char* result, const std::string& reason, const std::string& message, ExitCode exit_code);
   void check_clocks();
+  void check_nodes();
   void forget_attempt();
   Failure failure_of_attempt() const;
-  RestartDecision judge(const Failure& failure) const;
+  policy::Decision judge(const Failure& failure) const;
 
   std::optional<int> node_of(ConnectionId connection) const;
-  bool all_connected() const;
-  bool all_stopped() const;
+  Node& node_at(int index) { return nodes_[static_cast<std::size_t>(index)]; }
+  void set_connection(int node, std::optional<ConnectionId> connection);
+  void set_stopped(int node);
+  bool all_connected() const { return connected_ == config_.shape.nodes; }
+  bool all_stopped() const { return running_nodes_ == 0; }
   int last_step() const;
   std::string missing_nodes() const;
   void send(int node, v1alpha1::CoordinatorMessage message);
-  void send_to_all(const v1alpha1::CoordinatorMessage& message);
-  void tell_event(const Failure& failure, const RestartDecision& decision);
+  void send_to_all(v1alpha1::CoordinatorMessage message);
+  void tell_event(const Failure& failure, const policy::Decision& decision);
 
   CoordinatorConfig config_;
   TimePoint now_;
@@ -161,10 +172,15 @@ class CoordinatorState {
   TimePoint phase_since_;
   TimePoint job_since_;
   TimePoint heartbeat_sent_;
+  TimePoint nodes_checked_;
   std::vector<Node> nodes_;
+  std::unordered_map<ConnectionId, int> node_of_;
+  int connected_ = 0;                 // nodes
+  int running_nodes_ = 0;             // that have not stopped
   std::set<std::string> superseded_;  // incarnations
   int highest_attempt_;               // any agent has seen
   std::int64_t refused_messages_ = 0;
+  mutable std::int64_t looked_at_ = 0;
   int exit_code_ = 0;
   std::string end_reason_;
 
@@ -173,18 +189,21 @@ class CoordinatorState {
   TimePoint attempt_since_;  // its start
   bool made_step_ = false;
   std::vector<Rank> ranks_;
+  int ended_well_ = 0;  // ranks
   StepAggregator steps_;
   TimePoint last_progress_;
   double step_seconds_ = 0;
   std::vector<Death> deaths_;
+  bool only_symptoms_ = true;               // among them
   std::optional<Failure> cause_;            // where no death is to blame
   std::optional<TimePoint> stop_deadline_;  // of a clean stop
 
   // Of the job.
   bool stop_requested_ = false;
   int restarts_;
-  std::vector<TimePoint> counted_restarts_;
-  int short_attempts_ = 0;  // in a row
+  policy::Budget budget_;
+  std::deque<v1alpha1::EndedAttempt> ended_;  // the latest
+  int short_attempts_ = 0;                    // in a row
   TimePoint resume_at_;
 };
 

@@ -368,6 +368,101 @@ TEST_F(CoordinatorTest, AStepOfTheJobIsToldOnceAllRanksHaveMadeIt) {
   EXPECT_EQ(told_.back().step().attempt(), 1);
 }
 
+TEST_F(CoordinatorTest, AnAttemptTellsWhatTheOnesBeforeItEndedOf) {
+  config_.losses_judged_elsewhere = true;
+  v1alpha1::FailureRule& rule = *config_.failure_policy.add_rules_list();
+  rule.add_on_exit_codes(7);
+  rule.set_action(v1alpha1::FailureRule::RestartIgnoringLimit);
+  run_first_attempt();
+  EXPECT_EQ(told_.back().attempt_started().ended_size(), 0);
+  die(0, 1, 7);
+  stop_everywhere(1);
+  run_attempt(2);
+  die(0, 2, 8);
+  stop_everywhere(2);
+  lose(1);
+  join(1);
+  run_attempt(4);
+  lose(1);
+  stopped(0, 4);
+  join(1);
+  pass_alive(seconds(10));
+  run_attempt(5);
+  const auto& ended = told_.back().attempt_started().ended();
+  ASSERT_EQ(ended.size(), 3) << "attempt 3 never started";
+  const auto text = [](const v1alpha1::EndedAttempt& e) {
+    return fmt::format("{} {} {}", e.attempt(), e.reason(), e.counts());
+  };
+  EXPECT_EQ(text(ended[0]), "1 RankFailed false");
+  EXPECT_EQ(text(ended[1]), "2 RankFailed true");
+  EXPECT_EQ(text(ended[2]), "4 PodLost false");
+}
+
+TEST_F(CoordinatorTest, AgentsAreToldHowLongSilenceIsBorne) {
+  config_.patience = milliseconds(20'000);
+  AgentMessage message;
+  message.mutable_hello()->set_job_uid("uid");
+  const Effects effects = state().step(FromAgent{1, message}, now_);
+  ASSERT_EQ(effects.size(), 1U);
+  EXPECT_EQ(std::get<SendTo>(effects[0]).message.welcome().patience_milliseconds(), 20'000);
+  join(0);
+  join(1);
+  run_attempt(1);
+  pass_alive(seconds(20), {0});
+  EXPECT_EQ(state().phase(), Phase::kRunning);
+  pass_alive(seconds(1), {0});
+  EXPECT_EQ(state().phase(), Phase::kStopping);
+}
+
+TEST_F(CoordinatorTest, AConnectionSpeaksForOneNode) {
+  join(0);
+  AgentMessage message;
+  message.mutable_hello()->set_job_uid("uid");
+  message.mutable_hello()->set_node(1);
+  from(0, message);
+  EXPECT_THAT(cut_, ::testing::Contains(HasSubstr("speaks for node 0 already")));
+  join(1);
+  EXPECT_THAT(take_sent(), IsEmpty()) << "node 0 is to come back";
+}
+
+// Every input is a few looks, whatever the number of nodes; sweeps over all of them are few.
+TEST_F(CoordinatorTest, TheWorkForAGangIsLinearInItsSize) {
+  constexpr int kNodes = 16'384;
+  config_.shape = {.nodes = kNodes, .world_size = kNodes};
+  config_.patience = std::chrono::hours(1);
+  CoordinatorState gang(config_, now_);
+  std::int64_t inputs = 0;
+  const auto from_node = [&](int node, const AgentMessage& message) {
+    ++inputs;
+    gang.step(FromAgent{node + 1, message}, now_);
+    gang.step(Tick{}, now_);
+  };
+  AgentMessage hello;
+  hello.mutable_hello()->set_job_uid("uid");
+  AgentMessage ready;
+  ready.mutable_master_ready()->set_attempt(1);
+  for (int node = 0; node < kNodes; ++node) {
+    hello.mutable_hello()->set_node(node);
+    from_node(node, hello);
+  }
+  from_node(0, ready);
+  ASSERT_EQ(gang.phase(), Phase::kRunning);
+  for (int step = 1; step <= 2; ++step) {
+    for (int rank = 0; rank < kNodes; ++rank) {
+      AgentMessage message;
+      update(message, 1, rank).mutable_step()->set_step(step);
+      from_node(rank, message);
+    }
+  }
+  for (int rank = 0; rank < kNodes; ++rank) from_node(rank, exit_of(rank, 1, 1));
+  AgentMessage stopped;
+  stopped.mutable_attempt_stopped()->set_attempt(1);
+  for (int node = 0; node < kNodes; ++node) from_node(node, stopped);
+  EXPECT_EQ(gang.phase(), Phase::kOpeningMaster) << "of the next attempt";
+  EXPECT_EQ(inputs, 5 * kNodes + 1);
+  EXPECT_LE(gang.looked_at(), 10 * kNodes);
+}
+
 TEST_F(CoordinatorTest, HeartbeatsGoToEveryAgent) {
   join(0);
   join(1);
@@ -376,7 +471,8 @@ TEST_F(CoordinatorTest, HeartbeatsGoToEveryAgent) {
     pass(milliseconds(250));
     for (const Effect& effect : state().step(Tick{}, now_)) {
       const auto* send = std::get_if<SendTo>(&effect);
-      beats += send != nullptr && send->message.has_heartbeat() ? 1 : 0;
+      if (send != nullptr && send->message.has_heartbeat())
+        beats += static_cast<int>(send->connections.size());
     }
   }
   EXPECT_EQ(beats, 4) << "two seconds, two agents";

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "caravan/v1alpha1/coordination.pb.h"
+#include "policy/failure_policy.h"
 
 namespace caravan::agent {
 
@@ -29,6 +30,9 @@ struct Failure {
   std::string what;
   std::string advice;
   std::vector<std::string> log = {};  // last lines of that rank's log
+
+  // As failurePolicy sees it.
+  policy::Failure facts() const { return {.reason = reason, .exit_code = exit_code, .bad_input = bad_input}; }
 };
 
 // When the rank died whose end is heard of now. Deaths of one node are told in their order, so it lies after

@@ -74,9 +74,12 @@ CoordinatorConfig coordinator_config(const v1alpha1::JobPlan& job, const AgentOp
     config.active_deadline = std::chrono::seconds(spec.active_deadline_seconds());
   config.elapsed = options.elapsed;
   config.heartbeat = options.heartbeat;
+  config.patience = options.patience;
   config.rejoin_timeout = options.rejoin_timeout;
   config.first_attempt = options.first_attempt;
   config.restarts = options.restarts;
+  config.counted_restarts = options.counted_restarts;
+  config.window_age = options.window_age;
   config.losses_judged_elsewhere = options.losses_judged_elsewhere;
   return config;
 }

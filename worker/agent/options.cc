@@ -16,6 +16,9 @@ constexpr char kDescription[] =
     "exports "
     "metrics. The agent of node 0 also hosts the coordinator. Ends with the job's exit code.";
 
+// A network or a machine that hangs for some seconds is not worth an attempt of many pods.
+constexpr std::chrono::seconds kPatienceInPods{20};
+
 // HOST:PORT, [IPV6]:PORT or unix:PATH.
 std::string check_address(const std::string& address) {
   if (address.rfind("unix:", 0) == 0) return address.size() > 5 ? "" : "unix: needs a path";
@@ -58,9 +61,17 @@ void declare_job(CLI::App& app, AgentOptions& options) {
                  "Number of the first attempt that it takes part in")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000000));
-  app.add_option("--restarts", options.restarts, "Restarts already used up (node 0)")
+  app.add_option("--restarts", options.restarts, "Restarts so far (node 0)")
       ->capture_default_str()
       ->check(CLI::Range(0, 1000000000));
+  app.add_option("--counted-restarts", options.counted_restarts,
+                 "Of them, those that count against failurePolicy.maxRestarts in its window (node 0)")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000000000));
+  app.add_option("--restart-window-age-seconds", options.window_age,
+                 "How long ago that window began (node 0)")
+      ->default_str("0")
+      ->type_name("SECONDS");
   app.add_flag(
       "--losses-judged-elsewhere", options.losses_judged_elsewhere,
       "Start again after every lost node, without a budget of restarts or a deadline: whoever replaces nodes "
@@ -113,8 +124,13 @@ void declare_network(CLI::App& app, AgentOptions& options) {
       ->capture_default_str()
       ->type_name("ADDRESS");
   app.add_option("--heartbeat-milliseconds", options.heartbeat,
-                 "Pause between heartbeats; an agent is lost after three and a half (node 0)")
+                 "Pause between heartbeats; the coordinator's holds for all")
       ->default_str("1000")
+      ->type_name("MILLISECONDS");
+  app.add_option(
+         "--patience-milliseconds", options.patience,
+         "Silence after which the coordinator gives an agent up, and an agent the coordinator, whose value "
+         "holds for all; default: 20000 in a pod, three and a half heartbeats elsewhere")
       ->type_name("MILLISECONDS");
   app.add_option("--rejoin-timeout-seconds", options.rejoin_timeout,
                  "How long the job waits for a lost node, and an agent for a lost coordinator")
@@ -134,6 +150,8 @@ std::string check_together(const AgentOptions& options) {
     return "--reports-token-file: a token is shown over TLS only; it needs --reports-authority-file";
   if (options.heartbeat < std::chrono::milliseconds{10})
     return "--heartbeat-milliseconds: must be at least 10";
+  if (options.patience.count() != 0 && options.patience < 2 * options.heartbeat)
+    return "--patience-milliseconds: must be at least two heartbeats";
   if (options.rejoin_timeout < std::chrono::seconds{1}) return "--rejoin-timeout-seconds: must be at least 1";
   return "";
 }
@@ -145,6 +163,8 @@ std::string random_name() {
 
 void fill_defaults(AgentOptions& options) {
   namespace fs = std::filesystem;
+  const bool in_pod = !options.job_namespace.empty();
+  if (options.patience.count() == 0) options.patience = in_pod ? kPatienceInPods : 7 * options.heartbeat / 2;
   if (options.incarnation.empty()) options.incarnation = random_name();
   if (options.node == 0 && options.listen.empty()) options.listen = options.coordinator;
   if (!options.trainer.empty()) return;

@@ -32,9 +32,12 @@ struct AgentOptions {
   std::string incarnation;    // tells two agents of one node apart
   int first_attempt = 1;
   int restarts = 0;
+  int counted_restarts = 0;
+  std::chrono::seconds window_age{0};
   bool losses_judged_elsewhere = false;
   int threads = 1;
   std::chrono::milliseconds heartbeat{1000};
+  std::chrono::milliseconds patience{0};
   std::chrono::seconds rejoin_timeout{600};
   std::chrono::seconds elapsed{0};
   int end_with_parent = 0;  // process that must be this one's parent; 0: none

@@ -55,6 +55,29 @@ TEST(Options, TimesAreNumbersInTheirUnit) {
   EXPECT_EQ(options.elapsed, std::chrono::seconds(7));
 }
 
+TEST(Options, SilenceIsBorneLongerInAPod) {
+  const auto patience = [](std::vector<const char*> more) {
+    more.insert(more.end(), {"--node", "0", "--listen", "127.0.0.1:0"});
+    return accepted(more).patience;
+  };
+  EXPECT_EQ(patience({}), std::chrono::milliseconds(3500));
+  EXPECT_EQ(patience({"--heartbeat-milliseconds", "200"}), std::chrono::milliseconds(700));
+  EXPECT_EQ(patience({"--job-namespace", "team"}), std::chrono::seconds(20));
+  EXPECT_EQ(patience({"--job-namespace", "team", "--patience-milliseconds", "9000"}),
+            std::chrono::seconds(9));
+  EXPECT_THAT(refusal({"--node", "0", "--listen", "127.0.0.1:0", "--patience-milliseconds", "1999"}),
+              HasSubstr("--patience-milliseconds: must be at least two heartbeats"));
+}
+
+TEST(Options, AnAgentHasANameOfItsOwnUnlessItsPodHasOne) {
+  const auto name = [](std::vector<const char*> more) {
+    more.insert(more.end(), {"--node", "1", "--coordinator", "h:1"});
+    return accepted(more).incarnation;
+  };
+  EXPECT_NE(name({}), name({}));
+  EXPECT_EQ(name({"--incarnation", "uid"}), "uid");
+}
+
 TEST(Options, TheEnvironmentOfAPodIsEnough) {
   setenv("CARAVAN_NODE_INDEX", "3", 1);
   setenv("CARAVAN_COORDINATOR", "job-0.job:7070", 1);

@@ -34,21 +34,22 @@ class CoordinatorTestBase : public ::testing::Test {
 
   void give(const Input& input) {
     for (const Effect& effect : state().step(input, now_)) {
-      if (const auto* send = std::get_if<SendTo>(&effect)) note(*send);
+      if (const auto* send = std::get_if<SendTo>(&effect)) {
+        for (const ConnectionId connection : send->connections) note(connection, send->message);
+      }
       if (const auto* tell = std::get_if<Tell>(&effect)) told_.push_back(tell->report);
       if (const auto* cut = std::get_if<Disconnect>(&effect)) cut_.push_back(cut->why);
       if (const auto* end = std::get_if<EndOfJob>(&effect)) exit_code_ = end->exit_code;
     }
   }
-  void note(const SendTo& send) {
-    const CoordinatorMessage& m = send.message;
-    const int node = static_cast<int>(send.connection % 100);
+  void note(ConnectionId connection, const CoordinatorMessage& m) {
+    const int node = static_cast<int>(connection % 100);
     if (m.has_open_master()) sent_.push_back(fmt::format("{} open {}", node, m.open_master().attempt()));
     if (m.has_start_attempt()) sent_.push_back(fmt::format("{} start {}", node, m.start_attempt().attempt()));
     if (m.has_stop_attempt()) sent_.push_back(fmt::format("{} stop {}", node, m.stop_attempt().attempt()));
     if (m.has_stop_after_step())
       sent_.push_back(fmt::format("{} until {}", node, m.stop_after_step().step()));
-    if (m.has_superseded()) sent_.push_back(fmt::format("{} superseded", send.connection));
+    if (m.has_superseded()) sent_.push_back(fmt::format("{} superseded", connection));
     if (m.has_job_end()) sent_.push_back(fmt::format("{} end {}", node, m.job_end().exit_code()));
   }
   std::vector<std::string> take_sent() { return std::exchange(sent_, {}); }

@@ -1,0 +1,88 @@
+#include "policy/failure_policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "proto/caravan/v1alpha1/reasons.h"
+
+namespace caravan::policy {
+namespace {
+
+using v1alpha1::FailurePolicy;
+using v1alpha1::FailureRule;
+
+constexpr int kDefaultMaxRestarts = 10;  // as the schema says
+
+bool matches(const FailureRule& rule, const Failure& failure) {
+  const auto& codes = rule.on_exit_codes();
+  const bool code = codes.empty() || (failure.exit_code && std::find(codes.begin(), codes.end(),
+                                                                     *failure.exit_code) != codes.end());
+  return code && (rule.on_reason().empty() || rule.on_reason() == failure.reason);
+}
+
+Decision fail(std::string reason, const std::string& why) {
+  return {.failed_reason = std::move(reason), .next = fmt::format("not restarted: {}", why)};
+}
+
+// What happens where no rule matches and no restart would help.
+std::optional<Decision> refuse_without_rule(const Failure& failure) {
+  if (failure.bad_input) return fail(reasons::kInvalidSpec, "bad input does not get better");
+  if (failure.reason == reasons::kNonFiniteLoss)
+    return fail(reasons::kNonFiniteLoss, "the same steps would give the same loss");
+  return std::nullopt;
+}
+
+bool window_is_over(const FailurePolicy& policy, const Budget& budget, Time now) {
+  return policy.window_seconds() > 0 && budget.window_start &&
+         now - *budget.window_start > std::chrono::seconds(policy.window_seconds());
+}
+
+}  // namespace
+
+Decision decide(const FailurePolicy& policy, const Failure& failure, const Budget& budget, Time now) {
+  if (failure.reason == reasons::kDeadlineExceeded)
+    return fail(reasons::kDeadlineExceeded, "the time is over");
+  const auto& rules = policy.rules_list();
+  const auto rule =
+      std::find_if(rules.begin(), rules.end(), [&](const FailureRule& r) { return matches(r, failure); });
+  if (rule == rules.end())
+    return refuse_without_rule(failure).value_or(decide_by_budget(policy, budget, now));
+  const std::string name = fmt::format("failurePolicy.rules[{}]", rule - rules.begin());
+  switch (rule->action()) {
+    case FailureRule::Fail:
+      return fail(reasons::kFailurePolicyMatched, name + " says Fail");
+    case FailureRule::RestartIgnoringLimit:
+      return {.restart = true, .counts = false, .next = fmt::format("restarting, not counted ({})", name)};
+    default:
+      return decide_by_budget(policy, budget, now);
+  }
+}
+
+Decision decide_by_budget(const FailurePolicy& policy, const Budget& budget, Time now) {
+  const int limit = policy.has_max_restarts() ? policy.max_restarts() : kDefaultMaxRestarts;
+  const int used = used_restarts(policy, budget, now);
+  if (used >= limit) {
+    return fail(reasons::kMaxRestartsReached,
+                fmt::format("{} of {} restarts are used up (failurePolicy.maxRestarts)", used, limit));
+  }
+  return {.restart = true, .next = fmt::format("restarting ({} of {} restarts)", used + 1, limit)};
+}
+
+int used_restarts(const FailurePolicy& policy, const Budget& budget, Time now) {
+  return window_is_over(policy, budget, now) ? 0 : budget.used;
+}
+
+void count_restart(const FailurePolicy& policy, Time now, Budget& budget) {
+  if (!budget.window_start || window_is_over(policy, budget, now)) budget = {.used = 0, .window_start = now};
+  ++budget.used;
+}
+
+std::chrono::milliseconds pause_before_restart(int short_attempts) {
+  constexpr std::chrono::milliseconds kFirst{500};
+  constexpr std::chrono::milliseconds kLongest{60'000};
+  if (short_attempts <= 0) return std::chrono::milliseconds{0};
+  return std::min(kFirst * (1 << std::min(short_attempts - 1, 10)), kLongest);
+}
+
+}  // namespace caravan::policy

@@ -1,0 +1,53 @@
+// What follows from a failure of a job: whether the gang starts again, at whose cost and after which pause.
+// The one meaning of spec.failurePolicy, for coordinator, command line and operator.
+//
+// The first rule that matches decides; a rule that names exit codes and a reason needs both. Without a rule,
+// input that a rank refused and a loss that is not finite are never tried again, since they would fail the
+// same way; everything else is, as long as the budget lasts: maxRestarts in a window of windowSeconds, which
+// begins with the first restart that counts and anew with the first one after its end. No rule overrules the
+// deadline. Pure.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "caravan/v1alpha1/job.pb.h"
+
+namespace caravan::policy {
+
+// Since an epoch of the caller's choice.
+using Time = std::chrono::milliseconds;
+
+struct Failure {
+  std::string reason;                           // of reasons.h
+  std::optional<int> exit_code = std::nullopt;  // of the rank or pod, 128 + signal; absent: none is known
+  bool bad_input = false;
+};
+
+// Restarts that count, as whoever keeps the budget remembers them.
+struct Budget {
+  int used = 0;  // in the window
+  std::optional<Time> window_start = std::nullopt;
+};
+
+struct Decision {
+  bool restart = false;
+  bool counts = true;              // against maxRestarts
+  std::string failed_reason = {};  // of reasons.h, when the job ends
+  std::string next = {};           // what happens now, for the message
+};
+
+Decision decide(const v1alpha1::FailurePolicy& policy, const Failure& failure, const Budget& budget,
+                Time now);
+// For a failure that counts by somebody else's decision.
+Decision decide_by_budget(const v1alpha1::FailurePolicy& policy, const Budget& budget, Time now);
+
+int used_restarts(const v1alpha1::FailurePolicy& policy, const Budget& budget, Time now);
+void count_restart(const v1alpha1::FailurePolicy& policy, Time now, Budget& budget);
+
+// Before the next attempt, after so many in a row that were too short: half a second, doubling up to a
+// minute.
+std::chrono::milliseconds pause_before_restart(int short_attempts);
+
+}  // namespace caravan::policy
