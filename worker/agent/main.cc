@@ -95,12 +95,14 @@ Result<int> run(const AgentOptions& options, int signal_fd) {
 
   NodeAgentConfig config{.job_uid = job->job_uid(),
                          .node = options.node,
+                         .nodes = job->nodes(),
                          .host = options.host,
                          .coordinator = {.where = options.coordinator, .identity = identity},
                          .first_attempt = options.first_attempt,
                          .incarnation = options.incarnation,
                          .rejoin_timeout = options.rejoin_timeout,
                          .heartbeat = options.heartbeat,
+                         .patience = options.patience,
                          .stop_job = nullptr};
   std::optional<Host> host;
   std::optional<Succession> succession;

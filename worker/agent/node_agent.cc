@@ -5,9 +5,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "common/listen.h"
 #include "common/process.h"
+#include "worker/agent/loop_pause.h"
 
 namespace caravan::agent {
 namespace {
@@ -16,12 +18,6 @@ using std::chrono::milliseconds;
 using v1alpha1::AgentMessage;
 using v1alpha1::CoordinatorMessage;
 
-constexpr milliseconds kFirstJoinDelay{50};
-constexpr milliseconds kLongestJoinDelay{500};
-// Ranks that were killed wake the loop when they end; this is only for one that hangs in the kernel.
-constexpr milliseconds kEndOfRanksDelay{100};
-// As the coordinator: the fourth heartbeat is not waited for.
-constexpr double kHeartbeatsUntilLost = 3.5;
 // The loop looks once in a heartbeat, so a stopped rank is seen after one and killed after three more.
 constexpr double kHeartbeatsUntilSilent = 2.5;
 
@@ -42,7 +38,8 @@ NodeAgent::NodeAgent(NodeAgentConfig config, Supervisor& supervisor, Metrics& me
       heard_(Clock::now()),
       beat_at_(heard_),
       join_at_(heard_),
-      lost_since_(heard_) {}
+      lost_since_(heard_),
+      rejoin_(rejoin_backoff(config_.nodes)) {}
 
 int NodeAgent::run() {
   while (!exit_code_ || !supervisor_.idle()) {
@@ -59,13 +56,12 @@ int NodeAgent::run() {
 void NodeAgent::wait_for_events() {
   std::vector<pollfd> descriptors{{signal_fd_, POLLIN, 0}, {events_.fd(), POLLIN, 0}};
   supervisor_.watch(descriptors);
-  poll(descriptors.data(), descriptors.size(), static_cast<int>(time_to_next_clock().count()));
-}
-
-milliseconds NodeAgent::time_to_next_clock() const {
-  if (connection_ == 0 && !supervisor_.idle()) return kEndOfRanksDelay;
-  const Clock::time_point next = connection_ == 0 ? join_at_ : beat_at_;
-  return std::max(std::chrono::ceil<milliseconds>(next - Clock::now()), milliseconds{0});
+  const LoopState state{.over = exit_code_.has_value(),
+                        .joined = connection_ != 0,
+                        .has_ranks = !supervisor_.idle(),
+                        .beat_at = beat_at_,
+                        .join_at = join_at_};
+  poll(descriptors.data(), descriptors.size(), static_cast<int>(loop_pause(state, Clock::now()).count()));
 }
 
 void NodeAgent::handle_signals() {
@@ -102,7 +98,9 @@ void NodeAgent::handle(const CoordinatorMessage& message) {
     case CoordinatorMessage::kWelcome:
       spdlog::info("joined the gang as node {}", config_.node);
       config_.heartbeat = milliseconds(std::max(1, message.welcome().heartbeat_milliseconds()));
-      join_delay_ = milliseconds{0};
+      if (message.welcome().patience_milliseconds() > 0)
+        config_.patience = milliseconds(message.welcome().patience_milliseconds());
+      welcome_at_ = Clock::now();
       return;
     case CoordinatorMessage::kOpenMaster:
       return open_master(message.open_master().attempt());
@@ -211,9 +209,10 @@ void NodeAgent::forward(const v1alpha1::RankUpdate& update) {
 }
 
 void NodeAgent::handle_clocks() {
+  if (exit_code_) return;
   const Clock::time_point now = Clock::now();
   if (connection_ == 0) {
-    if (exit_code_ || now < join_at_ || !supervisor_.idle()) return;
+    if (now < join_at_ || !supervisor_.idle()) return;
     if (now - lost_since_ > config_.rejoin_timeout) {
       spdlog::error("no coordinator at {} for {} s", config_.coordinator.where,
                     config_.rejoin_timeout.count());
@@ -222,8 +221,7 @@ void NodeAgent::handle_clocks() {
     }
     return join();
   }
-  if (now - heard_ > kHeartbeatsUntilLost * config_.heartbeat)
-    return lose_coordinator("no heartbeat from it");
+  if (now - heard_ > config_.patience) return lose_coordinator("no heartbeat from it");
   if (now < beat_at_) return;
   supervisor_.end_silent_ranks(now, kHeartbeatsUntilSilent * config_.heartbeat);
   beat_at_ = now + config_.heartbeat;
@@ -246,17 +244,20 @@ void NodeAgent::join() {
 
 void NodeAgent::lose_coordinator(const std::string& why) {
   if (exit_code_) return;
-  if (join_delay_.count() == 0) {
+  const Clock::time_point now = Clock::now();
+  if (!was_lost_ || welcome_at_) {
     spdlog::warn("the coordinator at {} is not there: {}", config_.coordinator.where, why);
-    lost_since_ = Clock::now();
+    lost_since_ = now;
   }
+  if (welcome_at_ && now - *welcome_at_ > longest_rejoin_pause(config_.nodes)) rejoin_.reset();
+  was_lost_ = true;
+  welcome_at_.reset();
   connection_ = 0;
   link_.disconnect();
   supervisor_.stop();
   stopping_.reset();
   listener_.reset();
-  join_delay_ = std::clamp(2 * join_delay_, kFirstJoinDelay, kLongestJoinDelay);
-  join_at_ = Clock::now() + join_delay_;
+  join_at_ = now + rejoin_.next();
 }
 
 }  // namespace caravan::agent

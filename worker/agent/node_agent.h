@@ -15,6 +15,7 @@
 #include "worker/agent/coordinator_link.h"
 #include "worker/agent/mailbox.h"
 #include "worker/agent/metrics.h"
+#include "worker/agent/rejoin_pause.h"
 #include "worker/agent/supervisor.h"
 
 namespace caravan::agent {
@@ -22,12 +23,15 @@ namespace caravan::agent {
 struct NodeAgentConfig {
   std::string job_uid;
   int node = 0;
+  int nodes = 1;  // of the job
   std::string host;
   CoordinatorAddress coordinator;
   int first_attempt = 1;  // that this node may take part in
   std::string incarnation;
   std::chrono::seconds rejoin_timeout{600};
-  std::chrono::milliseconds heartbeat{1000};  // until the coordinator says otherwise
+  // Until the coordinator says otherwise.
+  std::chrono::milliseconds heartbeat{1000};
+  std::chrono::milliseconds patience{3500};
   // What a signal to end means: asks the job to stop. Absent: this node leaves the job at once.
   std::function<void()> stop_job;
 };
@@ -58,7 +62,6 @@ class NodeAgent {
   void forward(const v1alpha1::RankUpdate& update);
   void lose_coordinator(const std::string& why);
   void join();
-  std::chrono::milliseconds time_to_next_clock() const;
 
   NodeAgentConfig config_;
   Supervisor& supervisor_;
@@ -78,7 +81,9 @@ class NodeAgent {
   Clock::time_point beat_at_;  // next heartbeat
   Clock::time_point join_at_;
   Clock::time_point lost_since_;
-  std::chrono::milliseconds join_delay_{0};
+  bool was_lost_ = false;                        // ever
+  std::optional<Clock::time_point> welcome_at_;  // on this connection
+  Backoff rejoin_;
 };
 
 }  // namespace caravan::agent

@@ -92,8 +92,7 @@ TEST(ReportQueue, DropsTheOldestStepsAndNeverAnEvent) {
   std::vector<int> first;
   for (int i = 0; i < 3; ++i, queue.pop_front())
     first.push_back(queue.front().has_event() ? -1 : queue.front().step().step());
-  EXPECT_THAT(first, ElementsAre(-1, 4, 5))
-      << "the event stays, steps 1 to 3 are gone";
+  EXPECT_THAT(first, ElementsAre(-1, 4, 5)) << "the event stays, steps 1 to 3 are gone";
 }
 
 TEST(ReportQueue, WhatIsReadMakesRoom) {
