@@ -20,6 +20,7 @@ enum class ErrorKind {
   kTimeout,      // the deadline came
   kStopped,      // a stop was requested
   kMalformed,    // the answer makes no sense
+  kTooLarge,     // the answer is longer than the caller takes
   kRefusedHere,  // this client refused: not the leader, or bad credentials or arguments
 };
 

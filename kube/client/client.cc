@@ -48,6 +48,12 @@ ApiResult<Page> page_of(Json list) {
   return page;
 }
 
+// Servers that cannot leave anything out answer with whole objects.
+std::string accepted(Part part, std::string_view kind) {
+  if (part == Part::kWhole) return "application/json";
+  return fmt::format("application/json;as={};g=meta.k8s.io;v=v1,application/json", kind);
+}
+
 // An empty name would address the whole collection, and dots another path.
 bool is_object_name(std::string_view name) {
   return !name.empty() && name != "." && name != "..";
@@ -77,6 +83,8 @@ struct Client::Call {
   Query query = {};
   std::string body = {};
   std::string content_type = "application/json";
+  std::string accept = "application/json";
+  std::size_t longest_answer = 0;
   Repeatable repeatable = Repeatable::kYes;
   int tries = 0;  // at most; 0: as the options say
 
@@ -108,7 +116,9 @@ ApiResult<Page> Client::list_page(const CallContext& context, const ResourcePath
                         .query = {{"labelSelector", options.label_selector},
                                   {"fieldSelector", options.field_selector},
                                   {"limit", options.limit > 0 ? std::to_string(options.limit) : ""},
-                                  {"continue", options.continue_token}}})
+                                  {"continue", options.continue_token}},
+                        .accept = accepted(options.part, "PartialObjectMetadataList"),
+                        .longest_answer = options.longest_answer})
       .and_then(page_of);
 }
 
@@ -142,7 +152,8 @@ ApiResult<WatchStream> Client::watch(const CallContext& context, const ResourceP
                     {"fieldSelector", options.field_selector},
                     {"resourceVersion", options.resource_version},
                     {"timeoutSeconds", std::to_string(options.timeout.count())}};
-  auto request = authorized({.target = fmt::format("{}{}{}", options_.base_path, at, query_string(query))});
+  auto request = authorized({.target = fmt::format("{}{}{}", options_.base_path, at, query_string(query))},
+                            accepted(options.part, "PartialObjectMetadata"));
   if (!request) return tl::unexpected(std::move(request.error()));
   const CallContext opening = context.until(clock_.now() + options_.call_timeout);
   auto stream = transport_.open(opening, *request);
@@ -257,10 +268,11 @@ ApiResult<HttpResponse> Client::attempt(const CallContext& context, const Call& 
   HttpRequest plain{
       .method = call.method,
       .target = fmt::format("{}{}{}", options_.base_path, call.path(), query_string(call.query)),
-      .body = call.body};
+      .body = call.body,
+      .longest_answer = call.longest_answer};
   if (!call.body.empty()) plain.headers.emplace_back("Content-Type", call.content_type);
   if (call.method != "GET") plain.may_be_sent = options_.may_write;
-  auto request = authorized(std::move(plain));
+  auto request = authorized(std::move(plain), call.accept);
   if (!request) return tl::unexpected(std::move(request.error()));
   auto response = transport_.call(context, *request);
   observer_.on_request(call.method, response ? response->head.status : 0);
@@ -272,11 +284,11 @@ ApiResult<HttpResponse> Client::attempt(const CallContext& context, const Call& 
   return response;
 }
 
-ApiResult<HttpRequest> Client::authorized(HttpRequest request) {
+ApiResult<HttpRequest> Client::authorized(HttpRequest request, const std::string& accepted) {
   auto token = credentials_.token();
   if (!token) return tl::unexpected(std::move(token.error()));
   if (!token->empty()) request.headers.emplace_back("Authorization", fmt::format("Bearer {}", *token));
-  request.headers.emplace_back("Accept", "application/json");
+  request.headers.emplace_back("Accept", accepted);
   request.headers.emplace_back("User-Agent", options_.user_agent);
   return request;
 }

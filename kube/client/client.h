@@ -34,17 +34,23 @@ struct ClientOptions {
   std::function<bool()> may_write = {};  // absent: always
 };
 
+// What is asked for of each object: kMetadata leaves out all but its kind and metadata.
+enum class Part { kWhole, kMetadata };
+
 struct ListOptions {
   std::string label_selector = {};
   std::string field_selector = {};
   int limit = 500;
   std::string continue_token = {};
+  Part part = Part::kWhole;
+  std::size_t longest_answer = 0;  // bytes; a longer one is kTooLarge. 0: any
 };
 
 struct WatchOptions {
   std::string label_selector = {};
   std::string field_selector = {};
   std::string resource_version = {};
+  Part part = Part::kWhole;
   std::chrono::seconds timeout{300};  // asked of the server; the stream ends 5 s later in any case
 };
 
@@ -99,7 +105,7 @@ class Client {
                            const std::string& subresource, const std::string& field_manager);
   ApiResult<Json> call(const CallContext& context, const Call& call);
   ApiResult<HttpResponse> attempt(const CallContext& context, const Call& call);
-  ApiResult<HttpRequest> authorized(HttpRequest request);
+  ApiResult<HttpRequest> authorized(HttpRequest request, const std::string& accepted);
   bool wait_for_retry(const CallContext& context, const ApiError& error, const Call& call, int tries);
 
   Transport& transport_;

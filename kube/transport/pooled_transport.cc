@@ -1,5 +1,7 @@
 #include "kube/transport/pooled_transport.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "kube/transport/pending.h"
@@ -47,23 +49,28 @@ ApiResult<T> send(Clock& clock, const CallContext& context, Connection& connecti
   return await<T>(clock, context, connection, start);
 }
 
-void read_rest(const std::shared_ptr<Connection>& connection, HttpResponse response,
+void read_rest(const std::shared_ptr<Connection>& connection, HttpResponse response, std::size_t longest,
                Completion<HttpResponse> done) {
-  connection->read_some([connection, response = std::move(response),
+  connection->read_some([connection, response = std::move(response), longest,
                          done = std::move(done)](ApiResult<std::string> chunk) mutable {
     if (!chunk) return done(tl::unexpected(std::move(chunk.error())));
     if (chunk->empty()) return done(std::move(response));
     response.body += *chunk;
-    read_rest(connection, std::move(response), std::move(done));
+    if (longest > 0 && response.body.size() > longest) {
+      return done(
+          api_failure(ErrorKind::kTooLarge, fmt::format("the answer is longer than {} bytes", longest)));
+    }
+    read_rest(connection, std::move(response), longest, std::move(done));
   });
 }
 
 // The whole answer, without a waiting thread in between.
 void exchange(const std::shared_ptr<Connection>& connection, const HttpRequest& request,
               Completion<HttpResponse> done) {
-  connection->send(request, [connection, done = std::move(done)](ApiResult<HttpHead> head) mutable {
+  const std::size_t longest = request.longest_answer;
+  connection->send(request, [connection, longest, done = std::move(done)](ApiResult<HttpHead> head) mutable {
     if (!head) return done(tl::unexpected(std::move(head.error())));
-    read_rest(connection, {.head = std::move(*head), .body = {}}, std::move(done));
+    read_rest(connection, {.head = std::move(*head), .body = {}}, longest, std::move(done));
   });
 }
 
