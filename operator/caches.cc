@@ -7,6 +7,7 @@
 #include "kube/watch/change_filter.h"
 #include "operator/api/names.h"
 #include "operator/controller/pod_view.h"
+#include "operator/kept_fields.h"
 
 namespace caravan::controller {
 namespace {
@@ -14,10 +15,7 @@ namespace {
 // Nodes tell of themselves all the time; only what planning reads matters.
 bool changes_devices(const kube::Change& change) {
   if (!change.before || !change.after) return true;
-  const NodeView before = read_node(*change.before);
-  const NodeView after = read_node(*change.after);
-  return before.usable != after.usable || before.labels != after.labels ||
-         before.allocatable != after.allocatable;
+  return read_node(change.before->parse()) != read_node(change.after->parse());
 }
 
 bool is_unplanned(const kube::Json& job) {
@@ -42,48 +40,70 @@ WatchedCaches::WatchedCaches(kube::Client& client, Clock& clock, kube::Observer&
       forget_(std::move(forget)) {
   jobs_ = std::make_unique<kube::Informer>(
       client_, clock_, kube::system_random(), observer_,
-      kube::InformerOptions{.path = {.resource = kJobs, .name_space = options_.name_space}},
-      [this](const kube::Change& change) {
-        if (!change.after) forget_(kube::uid_of(*change.before));
-        if (is_more_than_status(change))
-          enqueue_(kube::key_of(change.after ? *change.after : *change.before));
-      });
-  pods_ = children(kube::kPods);
-  services_ = children(kServices);
-  config_maps_ = children(kConfigMaps);
-  accounts_ = children(kServiceAccounts);
-  network_policies_ = children(kNetworkPolicies);
+      kube::InformerOptions{.path = {.resource = kJobs, .name_space = options_.name_space},
+                            .keep = kept_of_job},
+      [this](const kube::Change& change) { on_job(change); });
+  pods_ = children(kube::kPods, kept_of_pod, kube::Part::kWhole);
+  services_ = children(kServices, kept_of_child, kube::Part::kMetadata);
+  config_maps_ = children(kConfigMaps, kept_of_plan, kube::Part::kWhole);
+  accounts_ = children(kServiceAccounts, kept_of_child, kube::Part::kMetadata);
+  network_policies_ = children(kNetworkPolicies, kept_of_child, kube::Part::kMetadata);
   all_ = {jobs_.get(),        pods_.get(),     services_.get(),
           config_maps_.get(), accounts_.get(), network_policies_.get()};
   if (!options_.read_nodes) return;
-  nodes_ = std::make_unique<kube::Informer>(client_, clock_, kube::system_random(), observer_,
-                                            kube::InformerOptions{.path = {.resource = kNodes}},
-                                            [this](const kube::Change& change) {
-                                              if (changes_devices(change)) enqueue_unplanned();
-                                            });
+  nodes_ = std::make_unique<kube::Informer>(
+      client_, clock_, kube::system_random(), observer_,
+      kube::InformerOptions{.path = {.resource = kNodes}, .keep = kept_of_node},
+      [this](const kube::Change& change) {
+        if (changes_devices(change)) enqueue_unplanned();
+      });
   all_.push_back(nodes_.get());
 }
 
-std::unique_ptr<kube::Informer> WatchedCaches::children(const kube::Resource& resource) {
-  kube::InformerOptions options{.path = {.resource = resource, .name_space = options_.name_space},
-                                .label_selector = fmt::format("{}={}", labels::kManagedBy, kManager)};
+std::unique_ptr<kube::Informer> WatchedCaches::children(const kube::Resource& resource, Keep keep,
+                                                        kube::Part part) {
+  kube::InformerOptions options{
+      .path = {.resource = resource, .name_space = options_.name_space},
+      .label_selector = fmt::format("{}={},{}", labels::kManagedBy, kManager, labels::kJobUid),
+      .part = part,
+      .keep = keep};
   return std::make_unique<kube::Informer>(client_, clock_, kube::system_random(), observer_,
-                                          std::move(options), [this](const kube::Change& change) {
-                                            const kube::Json& child =
-                                                change.after ? *change.after : *change.before;
-                                            if (const auto job = kube::controller_key_of(child, kKind))
-                                              enqueue_(*job);
-                                          });
+                                          std::move(options),
+                                          [this](const kube::Change& change) { on_child(change); });
 }
 
-void WatchedCaches::enqueue_unplanned() const {
-  for (const kube::ObjectPtr& job : jobs_->store().all()) {
-    if (is_unplanned(*job)) enqueue_(kube::key_of(*job));
+void WatchedCaches::on_job(const kube::Change& change) {
+  const kube::ObjectKey key = (change.after ? change.after : change.before)->key();
+  if (!change.after) forget_(std::string(change.before->uid()));
+  {
+    const std::scoped_lock lock(mutex_);
+    if (change.after && is_unplanned(change.after->parse())) {
+      unplanned_.insert(key);
+    } else {
+      unplanned_.erase(key);
+    }
   }
+  if (is_more_than_status(change)) enqueue_(key);
+}
+
+// Also of an earlier job of the same name: the present one may wait for it to be gone.
+void WatchedCaches::on_child(const kube::Change& change) {
+  const kube::ObjectPtr& child = change.after ? change.after : change.before;
+  const auto job = kube::controller_key_of(child->parse(), kKind);
+  if (job && jobs_->store().get(*job)) enqueue_(*job);
+}
+
+void WatchedCaches::enqueue_unplanned() {
+  const std::scoped_lock lock(mutex_);
+  for (const kube::ObjectKey& job : unplanned_) enqueue_(job);
 }
 
 void WatchedCaches::start() {
   for (kube::Informer* informer : all_) informer->start();
+}
+
+void WatchedCaches::renew() {
+  for (kube::Informer* informer : all_) informer->renew();
 }
 
 bool WatchedCaches::synced() const {
@@ -122,10 +142,11 @@ Clock::Duration WatchedCaches::stuck_for() const {
 
 std::optional<JobFacts> WatchedCaches::facts_of(const kube::ObjectKey& key, const std::string& uid) const {
   const kube::ObjectPtr job = jobs_->store().get(key);
-  if (!job || kube::uid_of(*job) != uid) return std::nullopt;
+  if (!job || job->uid() != uid) return std::nullopt;
+  const kube::Json object = job->parse();
   return JobFacts{
-      .steps = static_cast<int>(kube::integer_at(*job, {"spec", "training", "steps"}).value_or(0)),
-      .created_at = to_time(kube::text_at(*job, {"metadata", "creationTimestamp"})).value_or(TimePoint())};
+      .steps = static_cast<int>(kube::integer_at(object, {"spec", "training", "steps"}).value_or(0)),
+      .created_at = to_time(kube::text_at(object, {"metadata", "creationTimestamp"})).value_or(TimePoint())};
 }
 
 Caches WatchedCaches::stores() const {
@@ -140,7 +161,7 @@ Caches WatchedCaches::stores() const {
 
 std::vector<kube::ObjectKey> WatchedCaches::job_keys() const {
   std::vector<kube::ObjectKey> keys;
-  for (const kube::ObjectPtr& job : jobs_->store().all()) keys.push_back(kube::key_of(*job));
+  for (const kube::ObjectPtr& job : jobs_->store().all()) keys.push_back(job->key());
   return keys;
 }
 

@@ -1,8 +1,14 @@
 // The operator's local copies of what it watches, and which jobs a change concerns.
+//
+// Kept is what it owns and reads (kept_fields.h); of objects whose body nobody reads only metadata is asked
+// for.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "kube/watch/informer.h"
@@ -33,6 +39,8 @@ class WatchedCaches {
 
   void start();
   bool synced() const;
+  // Lists everything anew: what wait_until_synced() waits for is then at least as new as this call.
+  void renew();
   // False when the time came or a stop was requested before.
   bool wait_until_synced(const CallContext& context);
   std::vector<std::string> unsynced() const;  // by the plural of their resource
@@ -44,8 +52,11 @@ class WatchedCaches {
   std::vector<kube::ObjectKey> job_keys() const;
 
  private:
-  std::unique_ptr<kube::Informer> children(const kube::Resource& resource);
-  void enqueue_unplanned() const;
+  using Keep = std::optional<kube::Json> (*)(const kube::Json&);
+  std::unique_ptr<kube::Informer> children(const kube::Resource& resource, Keep keep, kube::Part part);
+  void on_job(const kube::Change& change);
+  void on_child(const kube::Change& change);
+  void enqueue_unplanned();
 
   kube::Client& client_;
   Clock& clock_;
@@ -54,6 +65,8 @@ class WatchedCaches {
   Enqueue enqueue_;
   Forget forget_;
   kube::Store no_nodes_;
+  std::mutex mutex_;
+  std::set<kube::ObjectKey> unplanned_;  // jobs that wait for machines to plan with
   std::unique_ptr<kube::Informer> jobs_;
   std::unique_ptr<kube::Informer> pods_;
   std::unique_ptr<kube::Informer> services_;

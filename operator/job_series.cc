@@ -87,12 +87,13 @@ std::vector<MetricFamily> job_series(const kube::Store& jobs,
   MetricFamily states = gauge_family("caravan_jobs", "Jobs by state");
   std::map<std::string, int> by_state;
   JobSeries series;
-  for (const kube::ObjectPtr& job : jobs.all()) {
-    const std::string state = kube::text_at(*job, {"status", "state"});
+  for (const kube::ObjectPtr& cached : jobs.all()) {
+    const kube::Json job = cached->parse();
+    const std::string state = kube::text_at(job, {"status", "state"});
     ++by_state[state.empty() ? "Pending" : state];
-    if (ended_long_ago(*job, now)) continue;
-    const auto account = accounts.find(kube::uid_of(*job));
-    series.add(*job, account == accounts.end() ? nullptr : &account->second);
+    if (ended_long_ago(job, now)) continue;
+    const auto account = accounts.find(kube::uid_of(job));
+    series.add(job, account == accounts.end() ? nullptr : &account->second);
   }
   for (const auto& [state, count] : by_state) add_gauge(states, count, {{"state", state}});
   std::vector<MetricFamily> all = series.take();

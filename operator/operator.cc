@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 
@@ -102,7 +103,7 @@ class Operator {
             [this](const kube::ObjectKey& key, auto after) { queue_.add_after(key, after); }),
         caches_(
             reader_, clock_, metrics_, {.name_space = options.name_space, .read_nodes = options.read_nodes},
-            [this](const kube::ObjectKey& key) { queue_.add(key); },
+            [this](const kube::ObjectKey& key) { on_change(key); },
             [this](const std::string& uid) { board_.forget(uid); }),
         events_(client_, clock_, metrics_, {.controller = kController, .instance = identity_}),
         tokens_(client_, clock_, caches_.stores().pods) {
@@ -262,6 +263,11 @@ class Operator {
             .put_off = [this] { metrics_.on_stale_cache(); }};
   }
 
+  // A standby never takes a job from the queue; whoever leads begins with all of them.
+  void on_change(const kube::ObjectKey& job) {
+    if (leads_) queue_.add(job);
+  }
+
   void tell(const Job& job, const Note& note) {
     const bool is_bad = note.type == kube::EventType::kWarning;
     log_job(is_bad ? spdlog::level::warn : spdlog::level::info, job.key, note.text,
@@ -282,7 +288,10 @@ class Operator {
           return reconciler_->reconcile(context, key);
         },
         [this] { return caches_.job_keys(); });
-    if (!caches_.synced()) log_line(spdlog::level::info, "waiting for the caches");
+    leads_ = true;
+    // What they hold may be older than the last writes of the leader before.
+    caches_.renew();
+    log_line(spdlog::level::info, "listing anew what is in the caches");
     starter_ = std::jthread([this](const std::stop_token& stop) {
       if (!caches_.wait_until_synced({.stop = stop, .deadline = clock_.now() + options_.cache_sync})) {
         if (!stop.stop_requested()) eventfd_write(gave_up_.get(), 1);
@@ -329,6 +338,7 @@ class Operator {
   kube::Client client_;  // writes with the lease only
   kube::WorkQueue queue_;
   ProgressBoard board_;
+  std::atomic<bool> leads_{false};
   WatchedCaches caches_;
   kube::EventRecorder events_;
   TokenCheck tokens_;

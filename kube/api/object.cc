@@ -3,20 +3,6 @@
 #include <fmt/format.h>
 
 namespace caravan::kube {
-namespace {
-
-// Null when there is none.
-const Json* controller_of(const Json& object) {
-  const Json* owners = find(object, {"metadata", "ownerReferences"});
-  if (owners == nullptr || !owners->is_array()) return nullptr;
-  for (const Json& owner : owners->get_array()) {
-    if (flag_at(owner, {"controller"})) return &owner;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
 std::string to_string(const ObjectKey& key) {
   return key.name_space.empty() ? key.name : fmt::format("{}/{}", key.name_space, key.name);
 }
@@ -36,6 +22,15 @@ std::string version_of(const Json& object) {
 
 bool is_being_deleted(const Json& object) {
   return find(object, {"metadata", "deletionTimestamp"}) != nullptr;
+}
+
+const Json* controller_of(const Json& object) {
+  const Json* owners = find(object, {"metadata", "ownerReferences"});
+  if (owners == nullptr || !owners->is_array()) return nullptr;
+  for (const Json& owner : owners->get_array()) {
+    if (flag_at(owner, {"controller"})) return &owner;
+  }
+  return nullptr;
 }
 
 std::string controller_uid_of(const Json& object) {
@@ -63,11 +58,11 @@ Ownership ownership_of(const Json& existing, const std::string& owner_uid) {
                                                                         : Ownership::kForeign;
 }
 
-void drop_unread_fields(Json& object) {
+Json without_managed_fields(Json object) {
   JsonObject* fields = object.if_object();
-  if (fields == nullptr) return;
-  Json* metadata = fields->if_contains("metadata");
+  Json* metadata = fields == nullptr ? nullptr : fields->if_contains("metadata");
   if (metadata != nullptr && metadata->is_object()) metadata->get_object().erase("managedFields");
+  return object;
 }
 
 }  // namespace caravan::kube

@@ -24,7 +24,9 @@ std::string uid_of(const Json& object);
 std::string version_of(const Json& object);
 bool is_being_deleted(const Json& object);
 
-// The owner with controller=true; empty when there is none.
+// The reference with controller=true; null when there is none.
+const Json* controller_of(const Json& object);
+// Empty when there is none.
 std::string controller_uid_of(const Json& object);
 // Its key, when it is of this kind: how a change of a child becomes work on its owner.
 std::optional<ObjectKey> controller_key_of(const Json& object, std::string_view owner_kind);
@@ -38,7 +40,7 @@ enum class Ownership { kOurs, kForeign };
 // An object of a deleted owner with the same name is foreign too.
 Ownership ownership_of(const Json& existing, const std::string& owner_uid);
 
-// Drops what no controller reads and the cache should not hold: managedFields.
-void drop_unread_fields(Json& object);
+// Those are large, and no controller reads them.
+Json without_managed_fields(Json object);
 
 }  // namespace caravan::kube

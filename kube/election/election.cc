@@ -27,12 +27,11 @@ Json record(const ElectionConfig& config, const Json& before, const std::string&
   const std::string now = to_timestamp(wall);
   const std::int64_t transitions = integer_at(before, {"spec", "leaseTransitions"}).value_or(0);
   Json lease = before.is_object()
-                   ? before
+                   ? without_managed_fields(before)
                    : Json(JsonObject{{"apiVersion", "coordination.k8s.io/v1"},
                                      {"kind", "Lease"},
                                      {"metadata", JsonObject{{"namespace", config.lease.name_space},
                                                              {"name", config.lease.name}}}});
-  drop_unread_fields(lease);
   lease.get_object()["spec"] =
       JsonObject{{"holderIdentity", holder},
                  {"leaseDurationSeconds", config.lease_duration.count()},

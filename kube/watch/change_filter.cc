@@ -18,8 +18,10 @@ bool same(const Json* left, const Json* right) {
 
 bool is_more_than_status(const Change& change) {
   if (change.before == nullptr || change.after == nullptr) return true;
+  const Json before = change.before->parse();
+  const Json after = change.after->parse();
   return std::any_of(kAsksForSomething.begin(), kAsksForSomething.end(), [&](std::string_view field) {
-    return !same(find(*change.before, {"metadata", field}), find(*change.after, {"metadata", field}));
+    return !same(find(before, {"metadata", field}), find(after, {"metadata", field}));
   });
 }
 

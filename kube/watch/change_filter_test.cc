@@ -8,7 +8,7 @@ namespace {
 ObjectPtr job(const std::string& more_metadata, const std::string& status = "{}") {
   const std::string text =
       R"({"metadata":{"name":"j","uid":"1","generation":1)" + more_metadata + R"(},"status":)" + status + "}";
-  return std::make_shared<const Json>(parse_json(text, "a job").value());
+  return std::make_shared<const CachedObject>(parse_json(text, "a job").value());
 }
 
 TEST(ChangeFilter, OurOwnStatusWriteIsNoReasonToReconcile) {

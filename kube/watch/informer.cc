@@ -7,6 +7,9 @@
 namespace caravan::kube {
 namespace {
 
+// Long enough for many objects of the usual size at once; the tree of their values takes several times that.
+constexpr std::size_t kLongestPage = std::size_t{4} << 20;
+
 template <typename... Cases>
 struct Overloaded : Cases... {
   using Cases::operator()...;
@@ -38,10 +41,16 @@ void Informer::start() {
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
+void Informer::renew() {
+  const std::lock_guard guard(mutex_);
+  ++renewals_;
+  interruption_.request_stop();
+}
+
 bool Informer::wait_until_synced(const CallContext& context) {
-  std::unique_lock lock(synced_mutex_);
-  return clock_.wait_until(lock, synced_changed_, context.deadline, context.stop,
-                           [this] { return synced(); });
+  std::unique_lock lock(mutex_);
+  return clock_.wait_until(lock, listed_, context.deadline, context.stop,
+                           [this] { return listed_for_ == renewals_; });
 }
 
 Clock::Duration Informer::stuck_for() const {
@@ -49,18 +58,30 @@ Clock::Duration Informer::stuck_for() const {
 }
 
 void Informer::run(const std::stop_token& stop) {
-  const CallContext context{.stop = stop};
+  const std::stop_callback stopping(stop, [this] {
+    const std::lock_guard guard(mutex_);
+    interruption_.request_stop();
+  });
   WatchState state(options_.limits);
   WatchInput input = Started{};
-  while (true) {
+  while (!stop.stop_requested()) {
     expect_progress_within(Clock::Duration::zero());
+    if (take_up_renewal(stop)) input = RelistWanted{};
     WatchStep next = step(std::move(state), std::move(input), {.now = clock_.now(), .random = random_()});
     for (CacheUpdate& changed : next.updates) update(changed);
     state = std::move(next.state);
     expect_progress_within(longest(next.action, options_.limits));
-    input = perform(context, next.action);
-    if (stop.stop_requested()) return;
+    input = perform({.stop = interruption_.get_token()}, next.action);
   }
+}
+
+// True: a list begins now, which only a later renewal or the end interrupts.
+bool Informer::take_up_renewal(const std::stop_token& stop) {
+  const std::lock_guard guard(mutex_);
+  if (listing_for_ == renewals_ || stop.stop_requested()) return false;
+  listing_for_ = renewals_;
+  interruption_ = {};
+  return true;
 }
 
 WatchInput Informer::perform(const CallContext& context, const WatchAction& action) {
@@ -70,10 +91,14 @@ WatchInput Informer::perform(const CallContext& context, const WatchAction& acti
 WatchInput Informer::perform(const CallContext& context, const ListPage& action) {
   stream_.reset();
   if (action.continue_token.empty()) observer_.on_relist(options_.path.resource.plural);
-  auto page = client_.list_page(context, options_.path,
-                                {.label_selector = options_.label_selector,
-                                 .limit = options_.page_size,
-                                 .continue_token = action.continue_token});
+  // A single object must pass; etcd bounds it as it bounds the lines of a watch.
+  auto page =
+      client_.list_page(context, options_.path,
+                        {.label_selector = options_.label_selector,
+                         .limit = action.limit,
+                         .continue_token = action.continue_token,
+                         .part = options_.part,
+                         .longest_answer = action.limit > 1 ? kLongestPage : JsonLines::kLongestLine});
   if (!page) return CallFailed{std::move(page.error())};
   return PageReceived{std::move(*page)};
 }
@@ -84,6 +109,7 @@ WatchInput Informer::perform(const CallContext& context, const OpenWatch& action
   auto stream = client_.watch(context, options_.path,
                               {.label_selector = options_.label_selector,
                                .resource_version = action.resource_version,
+                               .part = options_.part,
                                .timeout = action.timeout});
   if (!stream) return CallFailed{std::move(stream.error())};
   stream_.emplace(std::move(*stream));
@@ -107,33 +133,45 @@ void Informer::update(CacheUpdate& update) {
   if (const auto* warning = std::get_if<Warn>(&update)) {
     observer_.on_warning(fmt::format("watching {}: {}", options_.path.resource.plural, warning->message));
   }
-  if (!std::holds_alternative<Warn>(update)) heard_at_ = clock_.now().time_since_epoch().count();
+  if (!std::holds_alternative<Warn>(update) && !std::holds_alternative<DropSetAside>(update))
+    heard_at_ = clock_.now().time_since_epoch().count();
   const bool whole = std::holds_alternative<ReplaceAll>(update);
   for (const Change& changed : change(update)) on_change_(changed);
-  if (!whole) return;
-  const std::lock_guard guard(synced_mutex_);
-  synced_ = true;
-  synced_changed_.notify_all();
+  if (whole) finish_list();
 }
 
 std::vector<Change> Informer::change(CacheUpdate& update) {
+  using Changes = std::vector<Change>;
   return std::visit(Overloaded{
-                        [this](ReplaceAll& all) {
-                          for (Json& item : all.items) options_.trim(item);
-                          return store_.replace(std::move(all.items), std::move(all.resource_version));
+                        [this](const SetAside& page) {
+                          for (const Json& item : page.items) {
+                            if (const auto kept = options_.keep(item)) store_.set_aside(*kept);
+                          }
+                          return Changes{};
                         },
-                        [this](Upsert& upsert) {
-                          options_.trim(upsert.object);
-                          return store_.upsert(std::move(upsert.object));
+                        [this](const DropSetAside&) {
+                          store_.drop_set_aside();
+                          return Changes{};
                         },
-                        [this](Remove& remove) { return store_.remove(remove.object); },
+                        [this](ReplaceAll& all) { return store_.replace(std::move(all.resource_version)); },
+                        [this](const Upsert& upsert) {
+                          const auto kept = options_.keep(upsert.object);
+                          return kept ? store_.upsert(*kept) : store_.remove(upsert.object);
+                        },
+                        [this](const Remove& remove) { return store_.remove(remove.object); },
                         [this](Advance& advance) {
                           store_.advance(std::move(advance.resource_version));
-                          return std::vector<Change>{};
+                          return Changes{};
                         },
-                        [](const Warn&) { return std::vector<Change>{}; },
+                        [](const Warn&) { return Changes{}; },
                     },
                     update);
+}
+
+void Informer::finish_list() {
+  const std::lock_guard guard(mutex_);
+  listed_for_ = listing_for_;
+  listed_.notify_all();
 }
 
 }  // namespace caravan::kube

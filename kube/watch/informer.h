@@ -2,10 +2,18 @@
 //
 // The shell around watch_machine.h. It never gives up: what is forbidden or absent today may be there
 // tomorrow; until the first list came through, synced() is false.
+//
+// Others may make objects of this resource too, as many and as large as they please. So what is not wanted is
+// dropped when it arrives, and a page of a list has a bounded length. A watch alone does not tell how old the
+// copy is, since a server that is behind is silent too: who must know renews it.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -18,10 +26,11 @@ namespace caravan::kube {
 struct InformerOptions {
   ResourcePath path;
   std::string label_selector = {};
-  int page_size = 500;
+  Part part = Part::kWhole;
   WatchLimits limits = {};
-  // Called on each object before it is stored, to drop what nobody reads.
-  std::function<void(Json&)> trim = drop_unread_fields;
+  // What is kept of each object: at least its name, namespace, UID and resourceVersion. Nothing: it is not
+  // wanted.
+  std::function<std::optional<Json>(const Json&)> keep = without_managed_fields;
 };
 
 class Informer {
@@ -35,8 +44,11 @@ class Informer {
   ~Informer();
 
   void start();
-  bool synced() const { return synced_; }
-  // False when the time came or a stop was requested before.
+  bool synced() const { return listed_for_ >= 0; }
+  // Lists anew, from the server's last write on; meanwhile the store stays as it is.
+  void renew();
+  // Until a list came through that began after the last renew(), if there was one. False when the time came
+  // or a stop was requested before.
   bool wait_until_synced(const CallContext& context);
   const ResourcePath& path() const { return options_.path; }
   const Store& store() const { return store_; }
@@ -52,6 +64,7 @@ class Informer {
   void expect_progress_within(Clock::Duration time) {
     due_ = (clock_.now() + time).time_since_epoch().count();
   }
+  bool take_up_renewal(const std::stop_token& stop);
   WatchInput perform(const CallContext& context, const WatchAction& action);
   WatchInput perform(const CallContext& context, const ListPage& action);
   WatchInput perform(const CallContext& context, const OpenWatch& action);
@@ -59,6 +72,7 @@ class Informer {
   WatchInput perform(const CallContext& context, const Wait& action);
   void update(CacheUpdate& update);
   std::vector<Change> change(CacheUpdate& update);
+  void finish_list();
 
   Client& client_;
   Clock& clock_;
@@ -68,12 +82,16 @@ class Informer {
   Handler on_change_;
   Store store_;
   std::optional<WatchStream> stream_;
-  std::atomic<bool> synced_{false};
   std::atomic<Clock::Duration::rep> heard_at_{0};
   std::atomic<Clock::Duration::rep> due_{
       Clock::kNever.time_since_epoch().count()};  // of the thread's next step
-  std::mutex synced_mutex_;
-  std::condition_variable_any synced_changed_;
+  std::mutex mutex_;
+  std::condition_variable_any listed_;
+  std::stop_source interruption_;  // of what the thread waits for
+  // Each list began for one of the renewals, counted from 0.
+  int renewals_ = 0;
+  int listing_for_ = 0;
+  std::atomic<int> listed_for_{-1};  // -1: none came through
   std::jthread thread_;
 };
 

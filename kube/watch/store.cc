@@ -1,29 +1,50 @@
 #include "kube/watch/store.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace caravan::kube {
 
-std::vector<Change> Store::replace(JsonArray items, std::string resource_version) {
+void Store::set_aside(const Json& item) {
+  auto object = std::make_shared<const CachedObject>(item);
   const std::lock_guard guard(mutex_);
+  const ObjectPtr known = find(ByKey::of(object));
+  const bool is_known = known && known->uid() == object->uid() && known->version() == object->version();
+  set_aside_.push_back(is_known ? known : std::move(object));
+}
+
+void Store::drop_set_aside() {
+  const std::lock_guard guard(mutex_);
+  set_aside_ = {};
+}
+
+std::vector<Change> Store::replace(std::string resource_version) {
+  const std::lock_guard guard(mutex_);
+  std::vector<ObjectPtr> listed = std::exchange(set_aside_, {});
+  std::sort(listed.begin(), listed.end(), ByKey());
+  std::vector<ObjectPtr> gone;
+  std::set_difference(objects_.begin(), objects_.end(), listed.begin(), listed.end(),
+                      std::back_inserter(gone), ByKey());
   std::vector<Change> changes;
-  std::set<ObjectKey> listed;
-  for (const Json& item : items) listed.insert(key_of(item));
-  std::vector<ObjectKey> gone;
-  for (const auto& [key, object] : objects_) {
-    if (!listed.contains(key)) gone.push_back(key);
-  }
-  for (const ObjectKey& key : gone) take_out(key, changes);
-  for (Json& item : items) put(std::make_shared<const Json>(std::move(item)), changes);
+  for (const ObjectPtr& object : gone) take_out(object, changes);
+  for (const ObjectPtr& object : listed) put(object, changes);
   resource_version_ = std::move(resource_version);
   return changes;
 }
 
-std::vector<Change> Store::upsert(Json object) {
+std::vector<Change> Store::replace(const JsonArray& items, std::string resource_version) {
+  drop_set_aside();
+  for (const Json& item : items) set_aside(item);
+  return replace(std::move(resource_version));
+}
+
+std::vector<Change> Store::upsert(const Json& object) {
+  auto cached = std::make_shared<const CachedObject>(object);
   const std::lock_guard guard(mutex_);
   std::vector<Change> changes;
-  resource_version_ = version_of(object);
-  put(std::make_shared<const Json>(std::move(object)), changes);
+  resource_version_ = cached->version();
+  put(cached, changes);
   return changes;
 }
 
@@ -31,7 +52,8 @@ std::vector<Change> Store::remove(const Json& object) {
   const std::lock_guard guard(mutex_);
   std::vector<Change> changes;
   resource_version_ = version_of(object);
-  take_out(key_of(object), changes);
+  const ObjectKey key = key_of(object);
+  if (const ObjectPtr known = find({key.name_space, key.name})) take_out(known, changes);
   return changes;
 }
 
@@ -42,25 +64,24 @@ void Store::advance(std::string resource_version) {
 
 ObjectPtr Store::get(const ObjectKey& key) const {
   const std::lock_guard guard(mutex_);
-  const auto found = objects_.find(key);
-  return found == objects_.end() ? nullptr : found->second;
+  return find({key.name_space, key.name});
 }
 
-std::vector<ObjectPtr> Store::owned_by(const std::string& controller_uid) const {
+std::vector<ObjectPtr> Store::owned_by(const std::string& name_space,
+                                       const std::string& controller_uid) const {
   const std::lock_guard guard(mutex_);
   std::vector<ObjectPtr> owned;
-  const auto keys = keys_by_controller_.find(controller_uid);
-  if (keys == keys_by_controller_.end()) return owned;
-  for (const ObjectKey& key : keys->second) owned.push_back(objects_.at(key));
+  auto at = owned_.lower_bound(ByController::Key{name_space, controller_uid, ""});
+  for (; at != owned_.end(); ++at) {
+    if ((*at)->name_space() != name_space || (*at)->controller_uid() != controller_uid) break;
+    owned.push_back(*at);
+  }
   return owned;
 }
 
 std::vector<ObjectPtr> Store::all() const {
   const std::lock_guard guard(mutex_);
-  std::vector<ObjectPtr> every;
-  every.reserve(objects_.size());
-  for (const auto& [key, object] : objects_) every.push_back(object);
-  return every;
+  return {objects_.begin(), objects_.end()};
 }
 
 std::size_t Store::size() const {
@@ -73,40 +94,30 @@ std::string Store::resource_version() const {
   return resource_version_;
 }
 
-void Store::put(ObjectPtr object, std::vector<Change>& changes) {
-  const ObjectKey key = key_of(*object);
-  const auto known = objects_.find(key);
-  ObjectPtr before;
-  if (known != objects_.end()) {
-    before = known->second;
-    const bool same_object = uid_of(*before) == uid_of(*object);
-    if (same_object && version_of(*before) == version_of(*object)) return;
-    if (same_object) {
-      unindex(before);
-    } else {
-      take_out(key, changes);
-      before = nullptr;
-    }
+ObjectPtr Store::find(const ByKey::Key& key) const {
+  const auto found = objects_.find(key);
+  return found == objects_.end() ? nullptr : *found;
+}
+
+void Store::put(const ObjectPtr& object, std::vector<Change>& changes) {
+  ObjectPtr before = find(ByKey::of(object));
+  if (before && before->uid() == object->uid()) {
+    if (before->version() == object->version()) return;
+    owned_.erase(before);
+    objects_.erase(before);
+  } else if (before) {
+    take_out(before, changes);
+    before = nullptr;
   }
-  if (const std::string owner = controller_uid_of(*object); !owner.empty())
-    keys_by_controller_[owner].insert(key);
-  objects_[key] = object;
-  changes.push_back({.before = std::move(before), .after = std::move(object)});
+  objects_.insert(object);
+  if (!object->controller_uid().empty()) owned_.insert(object);
+  changes.push_back({.before = std::move(before), .after = object});
 }
 
-void Store::take_out(const ObjectKey& key, std::vector<Change>& changes) {
-  const auto known = objects_.find(key);
-  if (known == objects_.end()) return;
-  unindex(known->second);
-  changes.push_back({.before = known->second, .after = nullptr});
-  objects_.erase(known);
-}
-
-void Store::unindex(const ObjectPtr& object) {
-  const auto keys = keys_by_controller_.find(controller_uid_of(*object));
-  if (keys == keys_by_controller_.end()) return;
-  keys->second.erase(key_of(*object));
-  if (keys->second.empty()) keys_by_controller_.erase(keys);
+void Store::take_out(const ObjectPtr& object, std::vector<Change>& changes) {
+  owned_.erase(object);
+  objects_.erase(object);
+  changes.push_back({.before = object, .after = nullptr});
 }
 
 }  // namespace caravan::kube

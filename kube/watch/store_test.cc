@@ -26,7 +26,7 @@ std::vector<std::string> story(const std::vector<Change>& changes) {
   for (const Change& change : changes) {
     const char* kind = change.before == nullptr ? "+" : change.after == nullptr ? "-" : "~";
     words.push_back(
-        fmt::format("{}{}", kind, uid_of(change.after == nullptr ? *change.before : *change.after)));
+        fmt::format("{}{}", kind, change.after == nullptr ? change.before->uid() : change.after->uid()));
   }
   return words;
 }
@@ -46,9 +46,9 @@ TEST(Store, AnObjectOfTheSameNameAndAnotherUidIsGoneAndThenNew) {
   store.replace({pod("a", "1", "1", "job-1")}, "5");
   EXPECT_EQ(story(store.replace({pod("a", "2", "7", "job-2")}, "9")), (Story{"-1", "+2"}));
   EXPECT_EQ(story(store.upsert(pod("a", "3", "10", "job-3"))), (Story{"-2", "+3"}));
-  EXPECT_TRUE(store.owned_by("job-1").empty());
-  EXPECT_TRUE(store.owned_by("job-2").empty());
-  EXPECT_EQ(store.owned_by("job-3").size(), 1U);
+  EXPECT_TRUE(store.owned_by("s", "job-1").empty());
+  EXPECT_TRUE(store.owned_by("s", "job-2").empty());
+  EXPECT_EQ(store.owned_by("s", "job-3").size(), 1U);
 }
 
 TEST(Store, AListThatChangesNothingReportsNothing) {
@@ -60,12 +60,54 @@ TEST(Store, AListThatChangesNothingReportsNothing) {
 TEST(Store, IndexesByControllerWhateverHappens) {
   Store store;
   store.replace({pod("a", "1", "1"), pod("b", "2", "2"), pod("c", "3", "3", "other")}, "5");
-  EXPECT_EQ(store.owned_by("job").size(), 2U);
+  EXPECT_EQ(store.owned_by("s", "job").size(), 2U);
   EXPECT_EQ(story(store.upsert(pod("b", "2", "6", "other"))), Story{"~2"});
-  EXPECT_EQ(store.owned_by("job").size(), 1U);
-  EXPECT_EQ(store.owned_by("other").size(), 2U);
+  EXPECT_EQ(store.owned_by("s", "job").size(), 1U);
+  EXPECT_EQ(store.owned_by("s", "other").size(), 2U);
   EXPECT_EQ(story(store.remove(pod("a", "1", "7"))), Story{"-1"});
-  EXPECT_TRUE(store.owned_by("job").empty());
+  EXPECT_TRUE(store.owned_by("s", "job").empty());
+}
+
+TEST(Store, AControllerOwnsWhatStandsInItsNamespaceOnly) {
+  Store store;
+  Json foreign = pod("a", "1", "1");
+  foreign.at("metadata").as_object()["namespace"] = "evil";
+  store.replace({foreign, pod("a", "2", "2"), pod("b", "3", "3", "jo"), pod("c", "4", "4", "job2")}, "5");
+  const std::vector<ObjectPtr> owned = store.owned_by("s", "job");
+  ASSERT_EQ(owned.size(), 1U);
+  EXPECT_EQ(owned.front()->uid(), "2");
+  EXPECT_EQ(store.owned_by("evil", "job").size(), 1U);
+}
+
+TEST(Store, WhatDidNotChangeIsNotHeldTwiceDuringAList) {
+  Store store;
+  store.replace({pod("a", "1", "1"), pod("b", "2", "2")}, "5");
+  const ObjectPtr a = store.get({"s", "a"});
+  const ObjectPtr b = store.get({"s", "b"});
+  store.set_aside(pod("a", "1", "1"));
+  store.set_aside(pod("b", "2", "7"));
+  EXPECT_EQ(store.get({"s", "b"}), b) << "half a list takes no effect";
+  EXPECT_EQ(story(store.replace("9")), Story{"~2"});
+  EXPECT_EQ(store.get({"s", "a"}), a);
+}
+
+TEST(Store, AListThatIsGivenUpLeavesNothingBehind) {
+  Store store;
+  store.set_aside(pod("a", "1", "1"));
+  store.drop_set_aside();
+  EXPECT_EQ(story(store.replace("9")), Story{});
+}
+
+TEST(CachedObject, IsTheObjectThatItWasMadeOf) {
+  const Json object = pod("a", "1", "7");
+  const CachedObject cached(object);
+  EXPECT_EQ(cached.parse(), object);
+  EXPECT_EQ(cached.key(), key_of(object));
+  EXPECT_EQ(cached.uid(), "1");
+  EXPECT_EQ(cached.version(), "7");
+  EXPECT_EQ(cached.controller_uid(), "job");
+  EXPECT_FALSE(cached.is_being_deleted());
+  EXPECT_EQ(CachedObject(JsonObject{}).key(), ObjectKey{});
 }
 
 TEST(Store, WhatAReaderHoldsDoesNotChange) {
@@ -73,7 +115,7 @@ TEST(Store, WhatAReaderHoldsDoesNotChange) {
   store.upsert(pod("a", "1", "1"));
   const ObjectPtr held = store.get({"s", "a"});
   store.upsert(pod("a", "1", "2"));
-  EXPECT_EQ(version_of(*held), "1");
+  EXPECT_EQ(held->version(), "1");
 }
 
 class OwnWritesTest : public ::testing::Test {

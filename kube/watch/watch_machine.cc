@@ -21,13 +21,19 @@ class Step {
   WatchAction on(const Started&) { return list_or_watch(); }
   WatchAction on(const WaitOver&) { return list_or_watch(); }
 
+  WatchAction on(const RelistWanted&) {
+    state_.resource_version.clear();
+    return list_or_watch();
+  }
+
   WatchAction on(PageReceived& received) {
     Page& page = received.page;
     if (page.resource_version.empty()) return relist("the list has no resourceVersion");
-    std::move(page.items.begin(), page.items.end(), std::back_inserter(state_.listed));
-    if (!page.continue_token.empty()) return ListPage{page.continue_token};
+    updates_.emplace_back(SetAside{std::move(page.items)});
+    state_.page_size = std::min(2 * state_.page_size, state_.limits.page_size);
+    if (!page.continue_token.empty()) return list_page(page.continue_token);
     state_.resource_version = page.resource_version;
-    updates_.emplace_back(ReplaceAll{std::exchange(state_.listed, {}), page.resource_version});
+    updates_.emplace_back(ReplaceAll{page.resource_version});
     return open_watch();
   }
 
@@ -69,6 +75,10 @@ class Step {
 
   WatchAction on(const CallFailed& failed) {
     const ApiError& error = failed.error;
+    if (error.kind == ErrorKind::kTooLarge && state_.page_size > 1) {
+      state_.page_size /= 2;
+      return list_page(state_.continue_token);
+    }
     if (error.is_expired() || error.is_too_large_version()) return relist(error.message);
     return wait(error.message, error.retry_after.value_or(std::chrono::milliseconds{0}));
   }
@@ -76,8 +86,13 @@ class Step {
  private:
   WatchAction list_or_watch() {
     if (!state_.resource_version.empty()) return open_watch();
-    state_.listed.clear();
-    return ListPage{};
+    updates_.emplace_back(DropSetAside{});
+    return list_page("");
+  }
+
+  WatchAction list_page(const std::string& continue_token) {
+    state_.continue_token = continue_token;
+    return ListPage{continue_token, state_.page_size};
   }
 
   WatchAction open_watch() const {
@@ -100,7 +115,7 @@ class Step {
   WatchAction wait(const std::string& why, std::chrono::milliseconds at_least = {}) {
     if (why != state_.warned) updates_.emplace_back(Warn{why});
     state_.warned = why;
-    state_.listed.clear();
+    updates_.emplace_back(DropSetAside{});
     return Wait{std::max(at_least, state_.backoff.after_failure(moment_.now, moment_.random))};
   }
 

@@ -3,7 +3,8 @@
 //
 // The shell (informer.h) does what `action` says and comes back with its outcome. Guarantees, whatever the
 // server does: resourceVersions are taken from lists as a whole, events and bookmarks, never from the items
-// of a list; a list reaches the cache as a whole or not at all; an expired version (410 in either form) or
+// of a list; a list reaches the cache as a whole or not at all, but its pages are handed over one by one, so
+// that no more than one of them is held; an expired version (410 in either form) or
 // one the server is behind of (504, or an older version in the stream) is dropped and never asked for again;
 // every failure waits with backoff, at least as long as the server asks for, and no number of failures ends
 // the loop.
@@ -40,12 +41,14 @@ struct CallFailed {
   ApiError error;
 };
 struct WaitOver {};
-using WatchInput =
-    std::variant<Started, PageReceived, WatchOpened, EventReceived, StreamClosed, CallFailed, WaitOver>;
+struct RelistWanted {};  // instead of the outcome of the last action
+using WatchInput = std::variant<Started, PageReceived, WatchOpened, EventReceived, StreamClosed, CallFailed,
+                                WaitOver, RelistWanted>;
 
 // Actions: what to do next.
 struct ListPage {
   std::string continue_token;
+  int limit = 0;
   bool operator==(const ListPage&) const = default;
 };
 struct OpenWatch {
@@ -63,8 +66,11 @@ struct Wait {
 using WatchAction = std::variant<ListPage, OpenWatch, ReadEvent, Wait>;
 
 // Cache updates, in order.
-struct ReplaceAll {
+struct SetAside {  // a page of a list
   JsonArray items;
+};
+struct DropSetAside {};  // that list comes to nothing
+struct ReplaceAll {      // by what was set aside
   std::string resource_version;
 };
 struct Upsert {
@@ -79,10 +85,12 @@ struct Advance {  // a bookmark: nothing changed up to this version
 struct Warn {
   std::string message;
 };
-using CacheUpdate = std::variant<ReplaceAll, Upsert, Remove, Advance, Warn>;
+using CacheUpdate = std::variant<SetAside, DropSetAside, ReplaceAll, Upsert, Remove, Advance, Warn>;
 
 struct WatchLimits {
   BackoffPolicy backoff = {};
+  // Of a list. A page that is too large to take is asked for again with half of that.
+  int page_size = 500;
   // The server is asked to end each watch at a random time between these.
   std::chrono::seconds shortest_watch{300};
   std::chrono::seconds longest_watch{600};
@@ -91,12 +99,14 @@ struct WatchLimits {
 };
 
 struct WatchState {
-  explicit WatchState(WatchLimits with = {}) : limits(with), backoff(with.backoff) {}
+  explicit WatchState(WatchLimits with = {})
+      : limits(with), backoff(with.backoff), page_size(with.page_size) {}
 
   WatchLimits limits;
   Backoff backoff;
   std::string resource_version;  // to watch from; empty: list first
-  JsonArray listed;              // the pages so far
+  std::string continue_token;    // of the page that was asked for last
+  int page_size;
   Clock::TimePoint opened_at{};
   bool event_since_opened = false;
   std::string warned;  // the failure that was reported last and still lasts

@@ -16,6 +16,8 @@ class WatchMachine : public ::testing::Test {
     state_ = std::move(next.state);
     for (CacheUpdate& update : next.updates) {
       if (const auto* warning = std::get_if<Warn>(&update)) warnings_.push_back(warning->message);
+      if (const auto* page = std::get_if<SetAside>(&update)) set_aside_ += page->items.size();
+      if (std::holds_alternative<DropSetAside>(update)) set_aside_ = 0;
       updates_.push_back(std::move(update));
     }
     return next.action;
@@ -33,6 +35,7 @@ class WatchMachine : public ::testing::Test {
         JsonObject{{"type", "ERROR"},
                    {"object", JsonObject{{"kind", "Status"}, {"code", code}, {"message", message}}}}});
   }
+  WatchAction too_large() { return feed(CallFailed{{.kind = ErrorKind::kTooLarge, .message = "m"}}); }
   WatchAction failed(int code, const std::string& message = "m") {
     return feed(CallFailed{{.message = message, .code = code}});
   }
@@ -54,9 +57,13 @@ class WatchMachine : public ::testing::Test {
     const auto* open = std::get_if<OpenWatch>(&action);
     return open == nullptr ? "no watch" : open->resource_version;
   }
-  static bool lists_from_the_start(const WatchAction& action) { return action == WatchAction(ListPage{}); }
+  static ListPage page_after(const std::string& token, int limit = 500) { return {token, limit}; }
+  static bool lists_from_the_start(const WatchAction& action) {
+    return action == WatchAction(page_after(""));
+  }
 
   WatchState state_;
+  std::size_t set_aside_ = 0;
   Clock::TimePoint now_{1h};
   std::vector<CacheUpdate> updates_;
   std::vector<std::string> warnings_;
@@ -69,11 +76,11 @@ TEST_F(WatchMachine, ListsThenWatchesFromTheVersionOfTheListNotOfItsItems) {
 
 TEST_F(WatchMachine, AListReachesTheCacheOnlyWithItsLastPage) {
   feed(Started{});
-  EXPECT_EQ(page("42", "token"), WatchAction(ListPage{"token"}));
-  EXPECT_TRUE(updates_.empty());
+  EXPECT_EQ(page("42", "token"), WatchAction(page_after("token")));
+  EXPECT_TRUE(std::holds_alternative<SetAside>(updates_.back()));
   page("42");
-  ASSERT_EQ(updates_.size(), 1U);
-  EXPECT_EQ(std::get<ReplaceAll>(updates_[0]).items.size(), 2U);
+  EXPECT_EQ(std::get<ReplaceAll>(updates_.back()).resource_version, "42");
+  EXPECT_EQ(set_aside_, 2U);
 }
 
 TEST_F(WatchMachine, APageTokenThatExpiredStartsTheListOver) {
@@ -82,7 +89,30 @@ TEST_F(WatchMachine, APageTokenThatExpiredStartsTheListOver) {
   EXPECT_TRUE(waits(failed(410)));
   EXPECT_TRUE(lists_from_the_start(feed(WaitOver{})));
   page("50");
-  EXPECT_EQ(std::get<ReplaceAll>(updates_.back()).items.size(), 1U) << "items of the first try must not stay";
+  EXPECT_EQ(set_aside_, 1U) << "items of the first try must not stay";
+}
+
+TEST_F(WatchMachine, APageThatIsTooLargeIsAskedForInSmallerParts) {
+  feed(Started{});
+  page("42", "token");
+  EXPECT_EQ(too_large(), WatchAction(page_after("token", 250)));
+  EXPECT_EQ(too_large(), WatchAction(page_after("token", 125)));
+  EXPECT_EQ(page("42", "next"), WatchAction(page_after("next", 250))) << "not all objects need be large";
+  EXPECT_EQ(page("42", "last"), WatchAction(page_after("last", 500)));
+  EXPECT_EQ(set_aside_, 3U) << "what came before stays";
+  for (int limit = 250; limit > 0; limit /= 2) too_large();
+  EXPECT_TRUE(waits(too_large())) << "nothing is smaller than one object";
+}
+
+TEST_F(WatchMachine, AListThatIsWantedBeginsAtOnceWhateverIsUnderWay) {
+  watch_from("42");
+  EXPECT_TRUE(lists_from_the_start(feed(RelistWanted{})));
+  page("50", "token");
+  EXPECT_TRUE(lists_from_the_start(feed(RelistWanted{})));
+  page("60");
+  EXPECT_EQ(set_aside_, 1U) << "pages of the list that was given up must not stay";
+  failed(500);
+  EXPECT_TRUE(lists_from_the_start(feed(RelistWanted{}))) << "nobody waits out a backoff";
 }
 
 TEST_F(WatchMachine, AListWithoutAVersionIsNotBelieved) {

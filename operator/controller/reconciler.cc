@@ -18,10 +18,11 @@ using namespace std::chrono_literals;
 constexpr auto kCachesCatchUp = 100ms;
 
 // UIDs of a job's pods that nobody has deleted, as far as the cache knows.
-std::set<std::string> kept_pods(const kube::Store& pods, const std::string& job_uid) {
+std::set<std::string> kept_pods(const kube::Store& pods, const std::string& name_space,
+                                const std::string& job_uid) {
   std::set<std::string> uids;
-  for (const kube::ObjectPtr& pod : pods.owned_by(job_uid)) {
-    if (!kube::is_being_deleted(*pod)) uids.insert(kube::uid_of(*pod));
+  for (const kube::ObjectPtr& pod : pods.owned_by(name_space, job_uid)) {
+    if (!pod->is_being_deleted()) uids.emplace(pod->uid());
   }
   return uids;
 }
@@ -51,9 +52,9 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
     forget(key);
     return kube::Action::done();
   }
-  const std::string uid = kube::uid_of(*object);
+  const std::string uid(object->uid());
   know(key, uid);
-  if (!caches_are_current(uid)) {
+  if (!caches_are_current(key.name_space, uid)) {
     outside_.put_off();
     return kube::Action::requeue(kCachesCatchUp);
   }
@@ -92,7 +93,7 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
   return decision.look_again ? kube::Action::requeue(*decision.look_again) : kube::Action::done();
 }
 
-bool Reconciler::caches_are_current(const std::string& job_uid) {
+bool Reconciler::caches_are_current(const std::string& name_space, const std::string& job_uid) {
   const std::map<std::string, const kube::Store*> by_plural{
       {kJobs.plural, &caches_.jobs},
       {kube::kPods.plural, &caches_.pods},
@@ -102,7 +103,7 @@ bool Reconciler::caches_are_current(const std::string& job_uid) {
       {kNetworkPolicies.plural, &caches_.network_policies}};
   std::optional<std::set<std::string>> kept;  // found out when a deletion is outstanding
   const auto is_kept = [&](const std::string& pod_uid) {
-    if (!kept) kept = kept_pods(caches_.pods, job_uid);
+    if (!kept) kept = kept_pods(caches_.pods, name_space, job_uid);
     return kept->contains(pod_uid);
   };
   return writes_.seen(

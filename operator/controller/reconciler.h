@@ -35,7 +35,7 @@ class Reconciler {
                                                              const kube::ObjectKey& key);
 
  private:
-  bool caches_are_current(const std::string& job_uid);
+  bool caches_are_current(const std::string& name_space, const std::string& job_uid);
   std::string trouble_of(const std::string& job_uid);
   void set_trouble(const std::string& job_uid, const std::string& trouble);
   void know(const kube::ObjectKey& key, const std::string& job_uid);

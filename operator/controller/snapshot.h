@@ -33,6 +33,7 @@ struct PodView {
   std::string last_words = {};  // termination message of its agent, or why it was rejected
   std::string trouble = {};     // why it does not start, in the words of the cluster
 
+  bool operator==(const PodView&) const = default;
   bool ended() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }
   bool alive() const { return !ended() && !gone_by; }
 };
@@ -42,6 +43,8 @@ struct NodeView {
   std::map<std::string, std::string> labels = {};
   std::map<std::string, std::int64_t> allocatable = {};
   bool usable = true;  // ready and open for new pods
+
+  bool operator==(const NodeView&) const = default;
 };
 
 // The ConfigMap with the plan: not what it holds, but whether that is what was written.

@@ -96,14 +96,15 @@ Result<Reporter> TokenCheck::check(const CallContext& context, const std::string
   const auto holder = review(context, token);
   if (!holder) return tl::unexpected(holder.error());
 
-  const kube::ObjectPtr pod = pods_.get(holder->pod);
-  if (!pod || kube::uid_of(*pod) != holder->pod_uid)
+  const kube::ObjectPtr cached = pods_.get(holder->pod);
+  if (!cached || cached->uid() != holder->pod_uid)
     return failure(fmt::format("{} is no pod of a job, or not known yet", to_string(holder->pod)));
-  const auto job = kube::controller_key_of(*pod, kKind);
+  const Json pod = cached->parse();
+  const auto job = kube::controller_key_of(pod, kKind);
   if (!job) return failure(fmt::format("pod {} belongs to no job", to_string(holder->pod)));
-  if (kube::text_at(*pod, {"metadata", "labels", labels::kNodeIndex}) != "0")
+  if (kube::text_at(pod, {"metadata", "labels", labels::kNodeIndex}) != "0")
     return failure(fmt::format("pod {} is not the one of node 0, which reports", to_string(holder->pod)));
-  return Reporter{.job = *job, .job_uid = kube::controller_uid_of(*pod), .pod_uid = holder->pod_uid};
+  return Reporter{.job = *job, .job_uid = std::string(cached->controller_uid()), .pod_uid = holder->pod_uid};
 }
 
 }  // namespace caravan::controller

@@ -37,7 +37,8 @@ class ApiServer : public ::testing::Test {
   std::unique_ptr<Informer> informer(std::function<void(const Change&)> on_change) {
     auto made = std::make_unique<Informer>(
         client_, clock_, system_random(), observer_,
-        InformerOptions{.path = in_namespace(kConfigMaps), .label_selector = "app in (test)", .page_size = 3},
+        InformerOptions{
+            .path = in_namespace(kConfigMaps), .label_selector = "app in (test)", .limits = {.page_size = 3}},
         std::move(on_change));
     made->start();
     return made;
@@ -192,13 +193,48 @@ TEST_F(ApiServer, AnInformerSeesWhatWasThereAndWhatHappens) {
   std::atomic<int> gone = 0;
   const auto informer = this->informer([&](const Change& change) { gone += change.after == nullptr; });
   ASSERT_TRUE(informer->wait_until_synced({}));
-  EXPECT_EQ(informer->store().owned_by(uid_of(owner)).size(), 5U);
-  EXPECT_EQ(find(*informer->store().all().front(), {"metadata", "managedFields"}), nullptr);
+  EXPECT_EQ(informer->store().owned_by(name_space_, uid_of(owner)).size(), 5U);
+  EXPECT_EQ(find(informer->store().all().front()->parse(), {"metadata", "managedFields"}), nullptr);
 
   ASSERT_TRUE(client_.create({}, in_namespace(kConfigMaps), config_map("late", "1", uid_of(owner))));
-  await([&] { return informer->store().owned_by(uid_of(owner)).size() == 6; });
+  await([&] { return informer->store().owned_by(name_space_, uid_of(owner)).size() == 6; });
   ASSERT_TRUE(client_.remove({}, in_namespace(kConfigMaps), "late", {}));
   await([&] { return gone == 1; });
+}
+
+TEST_F(ApiServer, AnInformerOfMetadataSeesTheSameWithoutBodies) {
+  const std::string large(std::size_t{1} << 20, 'x');
+  ASSERT_TRUE(client_.create({}, in_namespace(kConfigMaps), config_map("listed", large)));
+  Informer informer(client_, clock_, system_random(), observer_,
+                    {.path = in_namespace(kConfigMaps), .part = Part::kMetadata}, [](const Change&) {});
+  informer.start();
+  ASSERT_TRUE(informer.wait_until_synced({}));
+  ASSERT_TRUE(client_.create({}, in_namespace(kConfigMaps), config_map("watched", large)));
+  await([&] { return informer.store().size() == 2; });
+  for (const ObjectPtr& object : informer.store().all()) {
+    EXPECT_EQ(find(object->parse(), {"data"}), nullptr) << object->name();
+    EXPECT_EQ(text_at(object->parse(), {"metadata", "labels", "app"}), "test");
+  }
+  ASSERT_TRUE(client_.merge({}, in_namespace(kConfigMaps), "listed",
+                            JsonObject{{"metadata", JsonObject{{"labels", JsonObject{{"app", "other"}}}}}}));
+  await([&] {
+    return text_at(informer.store().get({name_space_, "listed"})->parse(), {"metadata", "labels", "app"}) ==
+           "other";
+  });
+  ASSERT_TRUE(client_.remove({}, in_namespace(kConfigMaps), "watched", {}));
+  await([&] { return informer.store().size() == 1; });
+}
+
+TEST_F(ApiServer, ARenewedInformerHasSeenTheLastWrite) {
+  const auto informer = this->informer([](const Change&) {});
+  ASSERT_TRUE(informer->wait_until_synced({}));
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = fmt::format("c{}", i);
+    ASSERT_TRUE(client_.create({}, in_namespace(kConfigMaps), config_map(name, "1")));
+    informer->renew();
+    ASSERT_TRUE(informer->wait_until_synced({}));
+    EXPECT_NE(informer->store().get({name_space_, name}), nullptr) << name;
+  }
 }
 
 TEST_F(ApiServer, ASeriesOfEventsIsOneEvent) {

@@ -1,6 +1,7 @@
 // The operator's caches of a real API server.
 #include "operator/caches.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <condition_variable>
@@ -63,6 +64,47 @@ TEST_F(WatchedCachesTest, ForgetAJobThatIsDeletedBeforeAnybodyLooksAtIt) {
   delete_job(uid);
   EXPECT_EQ(forgotten(), uid);
   EXPECT_FALSE(caches_.holds_job({server_.name_space(), "train"}, uid));
+}
+
+// Twelve of them are longer than a page may be.
+TEST_F(WatchedCachesTest, LeaveOutWhatMerelyCarriesOurLabel) {
+  const std::string uid = kube::uid_of(create_job());
+  const auto labelled = [&](const char* kind, const std::string& name, const std::string& api_version) {
+    const kube::JsonObject owner{{"apiVersion", api_version},
+                                 {"kind", "LlamaTrainingJob"},
+                                 {"name", "train"},
+                                 {"uid", uid},
+                                 {"controller", true}};
+    const kube::JsonObject metadata{
+        {"name", name},
+        {"labels", kube::JsonObject{{labels::kManagedBy, kManager}, {labels::kJobUid, uid}}},
+        {"ownerReferences", kube::JsonArray{owner}}};
+    return kube::JsonObject{{"apiVersion", "v1"}, {"kind", kind}, {"metadata", metadata}};
+  };
+  const auto create = [&](const kube::Resource& resource, kube::JsonObject object) {
+    const auto created =
+        server_.client().create({}, {.resource = resource, .name_space = server_.name_space()}, object);
+    ASSERT_TRUE(created) << created.error().message;
+  };
+  const auto create_foreign = [&](int number) {
+    kube::JsonObject foreign = labelled("ConfigMap", fmt::format("foreign-{}", number), "apps/v1");
+    foreign["data"] = kube::JsonObject{{"junk", std::string(1'000'000, 'x')}};
+    create(kConfigMaps, foreign);
+  };
+  for (int number = 0; number < 12; ++number) create_foreign(number);
+  create(kConfigMaps, labelled("ConfigMap", "train-plan", kApiVersion));
+  create(kServiceAccounts, labelled("ServiceAccount", "foreign", "apps/v1"));
+  create(kServiceAccounts, labelled("ServiceAccount", "train", kApiVersion));
+  fill_caches();
+  create_foreign(12);
+  create(kServiceAccounts, labelled("ServiceAccount", "late", kApiVersion));
+  caches_.renew();
+  ASSERT_TRUE(caches_.wait_until_synced({.deadline = clock_.now() + kPatience}));
+  const Caches caches = caches_.stores();
+  ASSERT_EQ(caches.config_maps.size(), 1U);
+  EXPECT_EQ(caches.config_maps.all().front()->name(), "train-plan");
+  EXPECT_EQ(caches.accounts.size(), 2U);
+  for (const kube::ObjectPtr& kept : caches.accounts.all()) EXPECT_EQ(kept->controller_uid(), uid);
 }
 
 TEST_F(WatchedCachesTest, TellWhatTheyHaveSeenAndWhen) {

@@ -88,7 +88,7 @@ class ReconcileFaults : public ScriptedClientTest {
                       .holds = [](const auto&) { return false; }},
                      clock_.now());
     if (!caught_up) return Action::requeue(1s);
-    if (!store_.owned_by("job").empty()) return Action::done();
+    if (!store_.owned_by("s", "job").empty()) return Action::done();
     const auto created = client_->create(context, pods_, pod("p-0", "", ""));
     if (created) {
       writes_.wrote("job", "pods", version_of(*created), clock_.now());

@@ -106,6 +106,27 @@ TEST_F(Leaders, AnotherOneGoesOnWhereAKilledOneWas) {
   await_pods({"train-0-a2", "train-1-a1"});
 }
 
+TEST_F(Leaders, AStandbyCollectsNoWorkAndListsEverythingAnewOnceItLeads) {
+  Process first = start_operator();
+  await_leader();
+  const Process second = start_operator();
+  await("both serve metrics", [&] { return addresses().size() == 2; });
+  const std::string standby = addresses().back();
+  const char* const kLists = "caravan_watch_relists_total{resource=\"pods\"}";
+  create_job(job_yaml());
+  await_pods(names_of_pods(2));
+  const double seen = std::stod(kube::version_of(job()));
+  await("the standby has seen the job", [&] {
+    return metric(standby, "caravan_cache_resource_version{resource=\"llamatrainingjobs\"}") >= seen;
+  });
+  EXPECT_EQ(metric(standby, "workqueue_depth{name=\"llamatrainingjob\"}"), 0);
+  EXPECT_EQ(metric(standby, kLists), 1);
+  kill_leader(first);
+  create_job(job_yaml(1, "", "next"));
+  await_pods({"next-0-a1", "train-0-a1", "train-1-a1"});
+  EXPECT_EQ(metric(standby, kLists), 2);
+}
+
 TEST_F(Leaders, OneThatIsKilledWhileItMakesPodsLeavesNoneOutAndNoneTwice) {
   Process first = start_operator();
   create_job(job_yaml(150));

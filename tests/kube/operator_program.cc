@@ -8,8 +8,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "common/testing/checkout.h"
+#include "common/testing/shell.h"
 
 namespace caravan::controller::testing {
 
@@ -165,6 +167,25 @@ std::string OperatorProgram::await_log(const std::string& message, const std::st
     return !value.empty();
   });
   return value;
+}
+
+std::vector<std::string> OperatorProgram::addresses() {
+  std::vector<std::string> all;
+  std::ifstream log(log_);
+  for (std::string line; std::getline(log, line);) {
+    const Json entry = kube::parse_json(line, "log").value_or(Json());
+    if (kube::text_at(entry, {"message"}) == "probes and metrics are served")
+      all.push_back(kube::text_at(entry, {"address"}));
+  }
+  return all;
+}
+
+double OperatorProgram::metric(const std::string& address, const std::string& series) {
+  std::istringstream text(test::run_shell(fmt::format("curl --silent 'http://{}/metrics'", address)).out);
+  for (std::string line; std::getline(text, line);) {
+    if (line.rfind(series + " ", 0) == 0) return std::stod(line.substr(series.size()));
+  }
+  return 0;
 }
 
 std::string OperatorProgram::describe() {

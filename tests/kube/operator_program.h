@@ -78,6 +78,10 @@ class OperatorProgram : public ::testing::Test {
   std::string holder_of_the_lease();
   // Of a field of the operators' log, once there is a line with that message.
   std::string await_log(const std::string& message, const std::string& field);
+  // Where the operators serve their metrics, in the order of their starts.
+  std::vector<std::string> addresses();
+  // The value of a series with its labels; 0 when there is none.
+  static double metric(const std::string& address, const std::string& series);
   std::string describe();
 
   SystemClock clock_;

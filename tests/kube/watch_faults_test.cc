@@ -23,17 +23,17 @@ constexpr auto kWatchTimeout = 450s;                        // between 300 s and
 class WatchFaults : public ScriptedClientTest {
  protected:
   // The n-th list gets the n-th of `lists`, and so do watches.
-  void watch(std::vector<Script> lists, std::vector<Script> watches) {
+  void watch(std::vector<Script> lists, std::vector<Script> watches, InformerOptions options = {}) {
     serve([on_list = in_turn(std::move(lists)), on_watch = in_turn(std::move(watches))](Exchange& exchange) {
       const bool is_watch = exchange.request().query.find("watch=1") != std::string::npos;
       (is_watch ? on_watch : on_list)(exchange);
     });
-    inform([this](const Change& change) { remember(change); });
+    inform([this](const Change& change) { remember(change); }, std::move(options));
   }
-  void inform(Informer::Handler on_change) {
+  void inform(Informer::Handler on_change, InformerOptions options = {}) {
+    options.path = pods_;
     informer_.emplace(
-        *client_, clock_, [] { return kRandom; }, recorder_, InformerOptions{.path = pods_},
-        std::move(on_change));
+        *client_, clock_, [] { return kRandom; }, recorder_, std::move(options), std::move(on_change));
     informer_->start();
   }
 
@@ -41,7 +41,7 @@ class WatchFaults : public ScriptedClientTest {
     const char* kind = change.before == nullptr ? "+" : change.after == nullptr ? "-" : "~";
     const std::lock_guard guard(mutex_);
     story_.push_back(
-        fmt::format("{}{}", kind, uid_of(change.after == nullptr ? *change.before : *change.after)));
+        fmt::format("{}{}", kind, change.after == nullptr ? change.before->uid() : change.after->uid()));
   }
   std::vector<std::string> story() const {
     const std::lock_guard guard(mutex_);
@@ -154,6 +154,72 @@ TEST_F(WatchFaults, AWatchMayCarryMoreThanTheLibrarysEightMegabytes) {
   await_story(kEvents);
   EXPECT_EQ(informer_->store().size(), static_cast<std::size_t>(kEvents));
   EXPECT_EQ(recorder_.watches, 1);
+}
+
+TEST_F(WatchFaults, APageThatIsTooLongComesInParts) {
+  Json large = pod("a", "1", "1");
+  large.get_object()["data"] = std::string(std::size_t{5} << 20, 'x');
+  watch(
+      {list({large, pod("b", "2", "2")}, "5"), list({large}, "5", "token"), list({pod("b", "2", "2")}, "5")},
+      {events("")}, {.limits = {.page_size = 2}});
+  await_story(2);
+  EXPECT_THAT(story(), ElementsAre("+1", "+2"));
+  EXPECT_EQ(requests("GET", "limit=2"), 1 + 1) << "the first page, and the one after the large object";
+  EXPECT_EQ(requests("GET", "limit=1"), 1);
+  EXPECT_EQ(recorder_.relists, 1);
+}
+
+TEST_F(WatchFaults, WhatIsNotWantedLeavesNoTrace) {
+  const auto keep_of_job = [](const Json& object) {
+    return controller_uid_of(object) == "job" ? std::optional(object) : std::nullopt;
+  };
+  watch({list({pod("a", "1", "1"), pod("b", "2", "2", "foreign")}, "5")},
+        {events(event("ADDED", pod("c", "3", "6", "foreign")) +
+                event("MODIFIED", pod("a", "1", "7", "foreign")) +
+                event("DELETED", pod("b", "2", "8", "foreign")))},
+        {.keep = keep_of_job});
+  await([&] { return informer_->store().resource_version() == "8"; });
+  EXPECT_THAT(story(), ElementsAre("+1", "-1")) << "it was given another owner";
+  EXPECT_EQ(informer_->store().size(), 0U);
+}
+
+TEST_F(WatchFaults, ARenewedCacheIsNotOlderThanThatWhateverItsWatchSays) {
+  watch({list({pod("a", "1", "1")}, "5"), list({pod("b", "2", "8")}, "9")}, {events("")});
+  ASSERT_TRUE(informer_->wait_until_synced({}));
+  await([&] { return watched_versions().size() == 1; });
+  informer_->renew();
+  ASSERT_TRUE(informer_->wait_until_synced({}));
+  EXPECT_EQ(informer_->store().resource_version(), "9");
+  EXPECT_THAT(story(), ElementsAre("+1", "-1", "+2"));
+  await([&] { return watched_versions().size() == 2; });
+  EXPECT_THAT(watched_versions(), ElementsAre("5", "9"));
+}
+
+TEST_F(WatchFaults, AListThatBeganBeforeARenewalDoesNotCount) {
+  std::latch answered(1);
+  std::latch renewed(1);
+  watch({[&](Exchange& exchange) {
+           answered.count_down();
+           renewed.wait();
+           list({pod("a", "1", "1")}, "5")(exchange);
+         },
+         list({pod("b", "2", "8")}, "9")},
+        {events("")});
+  answered.wait();
+  informer_->renew();
+  renewed.count_down();
+  ASSERT_TRUE(informer_->wait_until_synced({}));
+  EXPECT_THAT(story(), ElementsAre("+2"));
+}
+
+TEST_F(WatchFaults, TheCacheIsOfUseWhileItIsRenewed) {
+  watch({list({pod("a", "1", "1")}, "5"), [](Exchange& exchange) { exchange.hang(); }}, {events("")});
+  ASSERT_TRUE(informer_->wait_until_synced({}));
+  informer_->renew();
+  await([&] { return recorder_.relists == 2; });
+  EXPECT_TRUE(informer_->synced());
+  EXPECT_NE(informer_->store().get({"s", "a"}), nullptr);
+  EXPECT_FALSE(informer_->wait_until_synced({.deadline = clock_.now()}));
 }
 
 TEST_F(WatchFaults, ASilentHalfOpenConnectionEndsWithTheTimeout) {
@@ -300,8 +366,8 @@ TEST_F(WatchFaults, AnObjectRecreatedDuringADisconnectIsAnotherObject) {
   pass_backoff();
   await_story(3);
   EXPECT_THAT(story(), ElementsAre("+1", "-1", "+2"));
-  EXPECT_TRUE(informer_->store().owned_by("old-job").empty());
-  EXPECT_EQ(informer_->store().owned_by("new-job").size(), 1U);
+  EXPECT_TRUE(informer_->store().owned_by("s", "old-job").empty());
+  EXPECT_EQ(informer_->store().owned_by("s", "new-job").size(), 1U);
 }
 
 TEST_F(WatchFaults, StopsAtOnceWhereverItIs) {
@@ -323,7 +389,7 @@ TEST_F(WatchFaults, WhatNobodyReadsIsNotKept) {
   managed.get_object()["metadata"].get_object()["managedFields"] = JsonArray{};
   watch({list({managed}, "5")}, {events("")});
   ASSERT_TRUE(informer_->wait_until_synced({}));
-  EXPECT_EQ(find(*informer_->store().get({"s", "a"}), {"metadata", "managedFields"}), nullptr);
+  EXPECT_EQ(find(informer_->store().get({"s", "a"})->parse(), {"metadata", "managedFields"}), nullptr);
 }
 
 }  // namespace

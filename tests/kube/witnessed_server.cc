@@ -33,7 +33,7 @@ Objects by_name(const kube::JsonArray& items) {
 
 Objects all_of(const kube::Store& store) {
   Objects objects;
-  for (const kube::ObjectPtr& object : store.all()) objects[kube::key_of(*object).name] = *object;
+  for (const kube::ObjectPtr& object : store.all()) objects[object->key().name] = object->parse();
   return objects;
 }
 

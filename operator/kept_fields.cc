@@ -1,0 +1,123 @@
+#include "operator/kept_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/serialize.hpp>
+#include <functional>
+
+#include "kube/api/object.h"
+#include "operator/api/names.h"
+
+namespace caravan::controller {
+namespace {
+
+using kube::Json;
+using kube::JsonArray;
+using kube::JsonObject;
+using Names = std::initializer_list<std::string_view>;
+
+// Those of the fields of the object at `path` that are there.
+JsonObject fields_of(const Json& from, kube::JsonPath path, Names names) {
+  JsonObject kept;
+  const Json* object = kube::find(from, path);
+  if (object == nullptr) return kept;
+  for (const std::string_view name : names) {
+    if (const Json* value = kube::find(*object, {name})) kept[name] = *value;
+  }
+  return kept;
+}
+
+const JsonArray& items_of(const Json& from, kube::JsonPath path) {
+  static const JsonArray kNothing;
+  const Json* found = kube::find(from, path);
+  return found != nullptr && found->is_array() ? found->get_array() : kNothing;
+}
+
+const Json* job_that_controls(const Json& child) {
+  const Json* owner = kube::controller_of(child);
+  if (owner == nullptr || kube::text_at(*owner, {"kind"}) != kKind) return nullptr;
+  const std::string group = std::string(kGroup) + "/";
+  return kube::text_at(*owner, {"apiVersion"}).compare(0, group.size(), group) == 0 ? owner : nullptr;
+}
+
+JsonObject metadata_of_child(const Json& child, const Json& job) {
+  JsonObject metadata =
+      fields_of(child, {"metadata"}, {"namespace", "name", "uid", "resourceVersion", "deletionTimestamp"});
+  metadata["ownerReferences"] = JsonArray{fields_of(job, {}, {"kind", "name", "uid", "controller"})};
+  return metadata;
+}
+
+JsonArray conditions_of(const Json& object, Names types) {
+  JsonArray kept;
+  for (const Json& condition : items_of(object, {"status", "conditions"})) {
+    const std::string type = kube::text_at(condition, {"type"});
+    if (std::find(types.begin(), types.end(), type) != types.end())
+      kept.emplace_back(fields_of(condition, {}, {"type", "status", "message", "lastTransitionTime"}));
+  }
+  return kept;
+}
+
+JsonObject container_status(const Json& status) {
+  JsonObject state;
+  if (kube::find(status, {"state", "terminated"}) != nullptr)
+    state["terminated"] =
+        fields_of(status, {"state", "terminated"}, {"exitCode", "finishedAt", "message", "reason"});
+  if (kube::find(status, {"state", "waiting"}) != nullptr)
+    state["waiting"] = fields_of(status, {"state", "waiting"}, {"reason", "message"});
+  return {{"state", std::move(state)}};
+}
+
+}  // namespace
+
+std::optional<Json> kept_of_job(const Json& job) {
+  JsonObject metadata = fields_of(job, {"metadata"},
+                                  {"namespace", "name", "uid", "resourceVersion", "generation",
+                                   "creationTimestamp", "deletionTimestamp"});
+  const JsonObject others = fields_of(job, {"metadata"}, {"labels", "annotations", "finalizers"});
+  const std::size_t hash = std::hash<std::string>()(boost::json::serialize(others));
+  metadata["annotations"] = JsonObject{{"hash", fmt::format("{:x}", hash)}};
+  JsonObject kept = fields_of(job, {}, {"apiVersion", "kind", "spec", "status"});
+  kept["metadata"] = std::move(metadata);
+  return kept;
+}
+
+std::optional<Json> kept_of_pod(const Json& pod) {
+  const Json* job = job_that_controls(pod);
+  if (job == nullptr) return std::nullopt;
+  JsonObject metadata = metadata_of_child(pod, *job);
+  metadata["labels"] = fields_of(pod, {"metadata", "labels"}, {labels::kNodeIndex, labels::kAttempt});
+  if (const Json* created = kube::find(pod, {"metadata", "creationTimestamp"}))
+    metadata["creationTimestamp"] = *created;
+  JsonObject status = fields_of(pod, {"status"}, {"phase", "reason", "message"});
+  status["conditions"] = conditions_of(pod, {"PodScheduled", "DisruptionTarget"});
+  JsonArray containers;
+  for (const Json& container : items_of(pod, {"status", "containerStatuses"}))
+    containers.emplace_back(container_status(container));
+  status["containerStatuses"] = std::move(containers);
+  return JsonObject{{"metadata", std::move(metadata)},
+                    {"spec", fields_of(pod, {"spec"}, {"nodeName"})},
+                    {"status", std::move(status)}};
+}
+
+std::optional<Json> kept_of_plan(const Json& config_map) {
+  std::optional<Json> kept = kept_of_child(config_map);
+  if (kept) kept->get_object()["data"] = fields_of(config_map, {"data"}, {kPlanKey, kReportsAuthorityKey});
+  return kept;
+}
+
+std::optional<Json> kept_of_child(const Json& child) {
+  const Json* job = job_that_controls(child);
+  if (job == nullptr) return std::nullopt;
+  return JsonObject{{"metadata", metadata_of_child(child, *job)}};
+}
+
+std::optional<Json> kept_of_node(const Json& node) {
+  JsonObject status = fields_of(node, {"status"}, {"allocatable"});
+  status["conditions"] = conditions_of(node, {"Ready"});
+  return JsonObject{{"metadata", fields_of(node, {"metadata"}, {"name", "uid", "resourceVersion", "labels"})},
+                    {"spec", fields_of(node, {"spec"}, {"unschedulable"})},
+                    {"status", std::move(status)}};
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,24 @@
+// What the operator's caches keep of each object, so that the memory that they take is bounded by what there
+// is to do, not by what others write: statuses of the kubelet, annotations, or objects that merely carry our
+// label. Pure. Nothing: the object is not kept at all.
+//
+// Whoever reads a further field of a pod or node (controller/pod_view.h) has to keep it here.
+#pragma once
+
+#include <optional>
+
+#include "kube/api/json.h"
+
+namespace caravan::controller {
+
+// Spec and status whole; labels, annotations and finalizers as one value that changes when they do.
+std::optional<kube::Json> kept_of_job(const kube::Json& job);
+// Children count when a job is their controller.
+std::optional<kube::Json> kept_of_pod(const kube::Json& pod);
+// Of a ConfigMap, the data that agents read.
+std::optional<kube::Json> kept_of_plan(const kube::Json& config_map);
+// Of all others, whose they are.
+std::optional<kube::Json> kept_of_child(const kube::Json& child);
+std::optional<kube::Json> kept_of_node(const kube::Json& node);
+
+}  // namespace caravan::controller

@@ -1,0 +1,204 @@
+#include "operator/kept_fields.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/serialize.hpp>
+
+#include "kube/watch/cached_object.h"
+#include "kube/watch/change_filter.h"
+#include "operator/api/names.h"
+#include "operator/children/job_objects.h"
+#include "operator/children/worker_pod.h"
+#include "operator/controller/pod_view.h"
+#include "operator/testing/jobs.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using kube::Json;
+using kube::JsonArray;
+using kube::JsonObject;
+
+std::string text(const std::optional<Json>& kept) {
+  return kept ? boost::json::serialize(*kept) : "nothing";
+}
+
+Json parsed(std::string_view text) {
+  return kube::parse_json(text, "a test's object").value();
+}
+
+// What the API server adds when an object is created.
+Json stored(Json object) {
+  JsonObject& metadata = object.at("metadata").as_object();
+  metadata["uid"] = "5c0ffee0-0000-4000-8000-000000000002";
+  metadata["resourceVersion"] = "123456789";
+  metadata["creationTimestamp"] = "2030-01-01T00:00:00Z";
+  metadata["managedFields"] =
+      JsonArray{JsonObject{{"manager", "kubelet"}, {"fieldsV1", std::string(3000, 'x')}}};
+  return object;
+}
+
+// A pod with all that scheduler and kubelet of Kubernetes 1.34 write of one that runs.
+Json pod_with_status(const std::string& container_state, const std::string& phase = "Running") {
+  v1alpha1::JobPlan plan;
+  plan.set_nodes(2);
+  plan.mutable_plan()->set_devices(4);
+  Json pod = stored(pod_intent(job(), plan, {.node = 1, .attempt = 2}, settings()));
+  pod.at("spec").as_object()["nodeName"] = "machine-17.rack-3.example";
+  JsonArray conditions;
+  for (const char* type :
+       {"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"})
+    conditions.push_back(JsonObject{{"type", type},
+                                    {"status", "True"},
+                                    {"observedGeneration", 1},
+                                    {"lastProbeTime", nullptr},
+                                    {"lastTransitionTime", "2030-01-01T00:00:05Z"}});
+  pod.as_object()["status"] =
+      JsonObject{{"phase", phase},
+                 {"hostIP", "10.0.0.17"},
+                 {"podIPs", JsonArray{JsonObject{{"ip", "10.1.2.3"}}}},
+                 {"qosClass", "Burstable"},
+                 {"conditions", std::move(conditions)},
+                 {"containerStatuses",
+                  JsonArray{JsonObject{
+                      {"name", "worker"},
+                      {"image", "registry.example/caravan-worker:1"},
+                      {"imageID", "registry.example/caravan-worker@sha256:" + std::string(64, '0')},
+                      {"containerID", "containerd://" + std::string(64, '1')},
+                      {"ready", true},
+                      {"restartCount", 0},
+                      {"volumeMounts", JsonArray{JsonObject{{"name", "plan"}, {"mountPath", "/etc/x"}}}},
+                      {"state", parsed(container_state)}}}}};
+  return pod;
+}
+
+TEST(KeptFields, APodReadsTheSameAfterwards) {
+  Json disrupted = pod_with_status(R"({"running": {}})");
+  disrupted.at("metadata").as_object()["deletionTimestamp"] = "2030-01-01T00:01:00Z";
+  disrupted.at("status")
+      .at("conditions")
+      .as_array()
+      .push_back(parsed(R"({"type": "DisruptionTarget", "status": "True"})"));
+  Json rejected = pod_with_status(R"({"waiting": {"reason": "ContainerCreating"}})", "Failed");
+  rejected.at("status").as_object()["reason"] = "Evicted";
+  rejected.at("status").as_object()["message"] = "The node was low on resource: memory.";
+  Json unschedulable = pod_with_status("{}", "Pending");
+  unschedulable.at("spec").as_object().erase("nodeName");
+  unschedulable.at("status").as_object()["conditions"] = JsonArray{
+      parsed(R"({"type": "PodScheduled", "status": "False", "message": "0/1 nodes: 1 Insufficient cpu."})")};
+  const Json cases[] = {
+      pod_with_status(R"({"running": {"startedAt": "2030-01-01T00:00:09Z"}})"),
+      pod_with_status(R"({"terminated": {"exitCode": 137, "reason": "OOMKilled", "message": "step 7",
+                          "startedAt": "2030-01-01T00:00:09Z", "finishedAt": "2030-01-01T00:00:59Z"}})",
+                      "Failed"),
+      pod_with_status(R"({"waiting": {"reason": "ErrImagePull", "message": "not found"}})", "Pending"),
+      disrupted,
+      rejected,
+      unschedulable,
+      stored(parsed(
+          R"({"metadata": {"name": "a", "ownerReferences": [{"controller": true, "kind": "LlamaTrainingJob",
+                        "apiVersion": "training.caravan.dev/v1alpha1", "name": "train", "uid": "u"}]}})"))};
+  for (const Json& pod : cases) {
+    const auto kept = kept_of_pod(pod);
+    ASSERT_TRUE(kept);
+    EXPECT_EQ(read_pod(*kept), read_pod(pod)) << text(kept);
+    EXPECT_EQ(kube::version_of(*kept), kube::version_of(pod));
+    EXPECT_EQ(kube::controller_key_of(*kept, kKind), kube::controller_key_of(pod, kKind));
+  }
+}
+
+// The bench measures the memory of a whole operator; this is what of it is text.
+TEST(KeptFields, APodThatRunsTakesLessThanAKilobyte) {
+  const Json pod = pod_with_status(R"({"running": {"startedAt": "2030-01-01T00:00:09Z"}})");
+  EXPECT_GT(boost::json::serialize(pod).size(), 7000U);
+  EXPECT_LT(text(kept_of_pod(pod)).size(), 800U) << text(kept_of_pod(pod));
+}
+
+TEST(KeptFields, WhatMerelyCarriesOurLabelIsNotKept) {
+  const Json ours = stored(service_intent(job()));
+  EXPECT_TRUE(kept_of_child(ours));
+  const auto with_owner = [&](const char* field, const Json& value) {
+    Json child = ours;
+    child.at("metadata").at("ownerReferences").as_array().front().as_object()[field] = value;
+    return child;
+  };
+  Json without_owner = ours;
+  without_owner.at("metadata").as_object().erase("ownerReferences");
+  for (const Json& foreign :
+       {without_owner, with_owner("controller", false), with_owner("kind", "Deployment"),
+        with_owner("apiVersion", "training.caravan.dev.evil/v1alpha1"), with_owner("apiVersion", "v1"),
+        with_owner("apiVersion", nullptr), Json(nullptr), Json(JsonObject{})}) {
+    EXPECT_EQ(text(kept_of_child(foreign)), "nothing") << boost::json::serialize(foreign);
+    EXPECT_EQ(text(kept_of_plan(foreign)), "nothing");
+    EXPECT_EQ(text(kept_of_pod(foreign)), "nothing");
+  }
+  EXPECT_TRUE(kept_of_child(with_owner("apiVersion", "training.caravan.dev/v1")))
+      << "another version of the same job";
+}
+
+TEST(KeptFields, AChildIsItsNameItsVersionAndWhoseItIs) {
+  Json service = stored(service_intent(job()));
+  service.at("metadata").as_object()["annotations"] = JsonObject{{"note", std::string(250'000, 'x')}};
+  const auto kept = kept_of_child(service);
+  ASSERT_TRUE(kept);
+  EXPECT_LT(text(kept).size(), 400U);
+  EXPECT_EQ(kube::key_of(*kept), kube::key_of(service));
+  EXPECT_EQ(kube::controller_uid_of(*kept), kube::controller_uid_of(service));
+}
+
+TEST(KeptFields, OfAPlanOnlyWhatAgentsReadIsKept) {
+  Json plan = stored(plan_intent(job(), "the plan", settings()));
+  plan.at("data").as_object()["junk"] = std::string(1'000'000, 'x');
+  const auto kept = kept_of_plan(plan);
+  ASSERT_TRUE(kept);
+  EXPECT_LT(text(kept).size(), 500U);
+  EXPECT_EQ(kube::text_at(*kept, {"data", kPlanKey}), "the plan");
+}
+
+TEST(KeptFields, AJobReadsTheSameAfterwards) {
+  Json object = job_object();
+  object.as_object()["status"] = parsed(R"({"state": "Running", "attempt": 3})");
+  object.at("metadata").as_object()["generation"] = 7;
+  const Job before = read_job(object);
+  const Job after = read_job(kept_of_job(object).value());
+  EXPECT_EQ(after.mistakes, std::vector<std::string>{});
+  EXPECT_EQ(after.spec.SerializeAsString(), before.spec.SerializeAsString());
+  EXPECT_EQ(text_of(after.status), text_of(before.status));
+  EXPECT_EQ(after.reference, before.reference);
+  EXPECT_EQ(after.generation, 7);
+  EXPECT_EQ(after.created_at, before.created_at);
+}
+
+TEST(KeptFields, AChangeOfAJobsMetadataIsStillAChange) {
+  const auto cached = [](const Json& object) {
+    return std::make_shared<const kube::CachedObject>(kept_of_job(object).value());
+  };
+  Json object = job_object();
+  const auto plain = cached(object);
+  EXPECT_FALSE(kube::is_more_than_status({.before = plain, .after = cached(object)}));
+  for (const auto& [field, value] : {std::pair<const char*, Json>("labels", JsonObject{{"a", "b"}}),
+                                     {"annotations", JsonObject{{"a", std::string(200'000, 'x')}}},
+                                     {"finalizers", JsonArray{"example.com/f"}},
+                                     {"deletionTimestamp", "2030-01-01T00:00:00Z"}}) {
+    Json changed = object;
+    changed.at("metadata").as_object()[field] = value;
+    EXPECT_TRUE(kube::is_more_than_status({.before = plain, .after = cached(changed)})) << field;
+    EXPECT_LT(text(kept_of_job(changed)).size(), 1000U);
+  }
+}
+
+TEST(KeptFields, ANodeReadsTheSameAfterwards) {
+  const Json node = parsed(R"({"metadata": {"name": "n", "uid": "u", "resourceVersion": "7",
+      "labels": {"nvidia.com/gpu.product": "H100", "zone": "a"}, "annotations": {"a": "b"}},
+      "spec": {"unschedulable": true, "podCIDR": "10.0.0.0/24"},
+      "status": {"allocatable": {"cpu": "64", "nvidia.com/gpu": "8"}, "images": [{"names": ["a"]}],
+                 "conditions": [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": "True"}]}})");
+  const auto kept = kept_of_node(node);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(read_node(*kept), read_node(node));
+  EXPECT_EQ(kube::find(*kept, {"status", "images"}), nullptr);
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing
