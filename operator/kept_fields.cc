@@ -8,6 +8,7 @@
 
 #include "kube/api/object.h"
 #include "operator/api/names.h"
+#include "operator/children/plan_object.h"
 
 namespace caravan::controller {
 namespace {
@@ -48,6 +49,19 @@ JsonObject metadata_of_child(const Json& child, const Json& job) {
   return metadata;
 }
 
+// What we said about a pod when it was made, but for the job, which the owner tells.
+JsonObject labels_of(const Json& pod) {
+  JsonObject kept;
+  const Json* all = kube::find(pod, {"metadata", "labels"});
+  if (all == nullptr || !all->is_object()) return kept;
+  for (const auto& label : all->get_object()) {
+    const std::string_view key = label.key();
+    const bool is_ours = key.starts_with(kGroup) && key != labels::kJobName && key != labels::kJobUid;
+    if (is_ours) kept[key] = label.value();
+  }
+  return kept;
+}
+
 JsonArray conditions_of(const Json& object, Names types) {
   JsonArray kept;
   for (const Json& condition : items_of(object, {"status", "conditions"})) {
@@ -86,7 +100,7 @@ std::optional<Json> kept_of_pod(const Json& pod) {
   const Json* job = job_that_controls(pod);
   if (job == nullptr) return std::nullopt;
   JsonObject metadata = metadata_of_child(pod, *job);
-  metadata["labels"] = fields_of(pod, {"metadata", "labels"}, {labels::kNodeIndex, labels::kAttempt});
+  metadata["labels"] = labels_of(pod);
   if (const Json* created = kube::find(pod, {"metadata", "creationTimestamp"}))
     metadata["creationTimestamp"] = *created;
   JsonObject status = fields_of(pod, {"status"}, {"phase", "reason", "message"});
@@ -101,8 +115,11 @@ std::optional<Json> kept_of_pod(const Json& pod) {
 }
 
 std::optional<Json> kept_of_plan(const Json& config_map) {
-  std::optional<Json> kept = kept_of_child(config_map);
-  if (kept) kept->get_object()["data"] = fields_of(config_map, {"data"}, {kPlanKey, kReportsAuthorityKey});
+  const Json* job = job_that_controls(config_map);
+  if (job == nullptr) return std::nullopt;
+  Json kept = trim_plan_object(config_map);
+  for (auto& field : metadata_of_child(config_map, *job))
+    kept.at("metadata").as_object()[field.key()] = std::move(field.value());
   return kept;
 }
 

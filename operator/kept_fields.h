@@ -15,7 +15,7 @@ namespace caravan::controller {
 std::optional<kube::Json> kept_of_job(const kube::Json& job);
 // Children count when a job is their controller.
 std::optional<kube::Json> kept_of_pod(const kube::Json& pod);
-// Of a ConfigMap, the data that agents read.
+// Of a ConfigMap, the fingerprint of its content.
 std::optional<kube::Json> kept_of_plan(const kube::Json& config_map);
 // Of all others, whose they are.
 std::optional<kube::Json> kept_of_child(const kube::Json& child);

@@ -9,6 +9,7 @@
 #include "kube/watch/change_filter.h"
 #include "operator/api/names.h"
 #include "operator/children/job_objects.h"
+#include "operator/children/plan_object.h"
 #include "operator/children/worker_pod.h"
 #include "operator/controller/pod_view.h"
 #include "operator/testing/jobs.h"
@@ -147,13 +148,17 @@ TEST(KeptFields, AChildIsItsNameItsVersionAndWhoseItIs) {
   EXPECT_EQ(kube::controller_uid_of(*kept), kube::controller_uid_of(service));
 }
 
-TEST(KeptFields, OfAPlanOnlyWhatAgentsReadIsKept) {
+TEST(KeptFields, OfAPlanOnlyItsFingerprintIsKept) {
   Json plan = stored(plan_intent(job(), "the plan", settings()));
-  plan.at("data").as_object()["junk"] = std::string(1'000'000, 'x');
+  const std::string written = kube::text_at(plan, {"metadata", "annotations", annotations::kContent});
+  plan.at("data").as_object()[kPlanKey] = std::string(1'000'000, 'x');
+  plan.at("data").as_object()["junk"] = std::string(100'000, 'x');
   const auto kept = kept_of_plan(plan);
   ASSERT_TRUE(kept);
-  EXPECT_LT(text(kept).size(), 500U);
-  EXPECT_EQ(kube::text_at(*kept, {"data", kPlanKey}), "the plan");
+  EXPECT_EQ(fingerprint_of(*kept), fingerprint_of(plan));
+  EXPECT_EQ(kube::text_at(*kept, {"metadata", "annotations", annotations::kContent}), written);
+  plan.at("metadata").at("annotations").as_object()[annotations::kContent] = std::string(100'000, 'x');
+  EXPECT_LT(text(kept_of_plan(plan)).size(), 600U);
 }
 
 TEST(KeptFields, AJobReadsTheSameAfterwards) {

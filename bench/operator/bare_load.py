@@ -1,11 +1,11 @@
 """What the API server takes at most: the requests that the operator sends for one job, again for many more jobs, from a
-client that neither watches nor decides. Every request is made ready before the clock runs.
+client in C++ (bare_client.cc) that neither watches nor decides. Every request is made ready before the clock runs.
 """
 
-import concurrent.futures
-import http.client
 import json
 import pathlib
+import subprocess
+import tempfile
 import typing
 
 from api import Api
@@ -18,7 +18,7 @@ CHILDREN = ["api/v1/namespaces/default/secrets", "api/v1/namespaces/default/serv
             "apis/networking.k8s.io/v1/namespaces/default/networkpolicies", "api/v1/namespaces/default/services",
             "api/v1/namespaces/default/configmaps", PODS]
 KEPT_METADATA = ("name", "labels", "ownerReferences")
-AT_ONCE = 16
+AT_ONCE = 32  # as the operator
 
 
 class Request(typing.NamedTuple):
@@ -47,7 +47,7 @@ def requests_for(api: Api, body: dict) -> list[Request]:
     name = body["metadata"]["name"]
     status = {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": {"name": name},
               "status": api.get(f"{JOBS}/{name}")["status"]}
-    requests = [Request("POST", JOBS, "application/json", json.dumps(body)),
+    requests = [creation(JOBS, body),
                 Request("PATCH", f"{JOBS}/{name}/status?fieldManager=bench&force=true", "application/apply-patch+yaml",
                         json.dumps(status))]
     for path in CHILDREN:
@@ -64,18 +64,29 @@ def copies(requests: list[Request], old: str, new: str, count: int) -> list[list
     return [[request.of_job(old, f"{new}-{number}") for request in requests] for number in range(count)]
 
 
-def send(kubeconfig: pathlib.Path, jobs: list[list[Request]]) -> None:
-    """Several jobs at once, the requests of each in order."""
-    api = Api(kubeconfig)
+def as_json(request: Request) -> dict:
+    return {"method": request.method, "path": request.path, "contentType": request.content_type, "body": request.body}
 
-    def work(share: list[list[Request]]) -> None:
-        connection = http.client.HTTPSConnection(api.server.netloc, context=api.tls, timeout=30)
-        for request in (request for job in share for request in job):
-            connection.request(request.method, f"/{request.path}", request.body, {"Content-Type": request.content_type})
-            answer = connection.getresponse()
-            text = answer.read()
-            assert answer.status in (200, 201), (request.path, text)
-        connection.close()
 
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(work, (jobs[first::AT_ONCE] for first in range(AT_ONCE))))
+class BareClient:
+    """Sends several jobs at once, the requests of each in order."""
+
+    def __init__(self, programs: pathlib.Path, kubeconfig: pathlib.Path, jobs: list[list[Request]]):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.writelines(json.dumps([as_json(request) for request in job]) + "\n" for job in jobs)
+            file.flush()
+            self.process = subprocess.Popen([programs / "operator_bare_client", kubeconfig, file.name, str(AT_ONCE)],
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self._expect("ready")
+
+    def _expect(self, word: str) -> None:
+        said = self.process.stdout.readline().strip()
+        assert said == word, f"the bare client ended: {self.process.wait()}"
+
+    def send(self) -> None:
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+        self._expect("done")
+
+    def close(self) -> None:
+        self.process.communicate()

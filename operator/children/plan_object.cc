@@ -16,6 +16,8 @@ using kube::JsonObject;
 
 constexpr const char* kFingerprint = "fingerprint";  // a field that the API server knows in no ConfigMap
 
+constexpr std::size_t kFingerprintSize = 64;
+
 std::string sha256(std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
@@ -52,11 +54,12 @@ std::string fingerprint_of(const Json& config_map) {
 Json trim_plan_object(const Json& config_map) {
   JsonObject metadata;
   for (const char* field :
-       {"name", "namespace", "uid", "resourceVersion", "deletionTimestamp", "labels", "ownerReferences"}) {
+       {"name", "namespace", "uid", "resourceVersion", "deletionTimestamp", "ownerReferences"}) {
     if (const Json* value = kube::find(config_map, {"metadata", field})) metadata[field] = *value;
   }
   const std::string written = kube::text_at(config_map, {"metadata", "annotations", annotations::kContent});
-  if (!written.empty()) metadata["annotations"] = JsonObject{{annotations::kContent, written}};
+  const bool may_be_ours = written.size() == kFingerprintSize;  // others write as much as they please
+  if (may_be_ours) metadata["annotations"] = JsonObject{{annotations::kContent, written}};
   return JsonObject{{"metadata", std::move(metadata)}, {kFingerprint, fingerprint_of(config_map)}};
 }
 

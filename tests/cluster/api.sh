@@ -5,6 +5,7 @@
 #   api.sh restart FOLDER   kills the API server and starts it again, with the same port and data
 #   api.sh env FOLDER       prints the exports with which kubectl, of the pinned version, finds it
 #   api.sh down FOLDER      kills both and removes the folder
+# ETCD_FLAGS, where it is set, stands in the place of --unsafe-no-fsync, which is right for tests only.
 # The programs are built at the first use (build.sh). Needs curl and openssl. As any user.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -69,11 +70,11 @@ environment() {
   print_environment
 }
 
-[[ $# == 2 ]] || { sed -n 2,8p "${BASH_SOURCE[0]}" >&2; exit 2; }
+[[ $# == 2 ]] || { sed -n 2,9p "${BASH_SOURCE[0]}" >&2; exit 2; }
 use_folder "$2"
 case $1 in
   up | restart) bin=$("$here/build.sh" etcd kube-apiserver) && "$1" ;;
   env) environment ;;
   down) down ;;
-  *) sed -n 2,8p "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+  *) sed -n 2,9p "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac

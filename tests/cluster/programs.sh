@@ -116,7 +116,9 @@ JSON
 }
 
 start_etcd() {
-  start_program etcd "$bin/etcd" --data-dir "$folder/etcd" --unsafe-no-fsync --listen-peer-urls http://127.0.0.1:0 \
+  local flags
+  read -ra flags <<<"${ETCD_FLAGS---unsafe-no-fsync}"
+  start_program etcd "$bin/etcd" --data-dir "$folder/etcd" "${flags[@]}" --listen-peer-urls http://127.0.0.1:0 \
     --listen-client-urls "$etcd" --advertise-client-urls "$etcd"
 }
 

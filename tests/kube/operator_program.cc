@@ -175,7 +175,7 @@ std::vector<std::string> OperatorProgram::addresses() {
   for (std::string line; std::getline(log, line);) {
     const Json entry = kube::parse_json(line, "log").value_or(Json());
     if (kube::text_at(entry, {"message"}) == "probes and metrics are served")
-      all.push_back(kube::text_at(entry, {"address"}));
+      all.push_back(kube::text_at(entry, {"metrics"}));
   }
   return all;
 }

@@ -161,7 +161,7 @@ TEST_F(WatchFaults, APageThatIsTooLongComesInParts) {
   large.get_object()["data"] = std::string(std::size_t{5} << 20, 'x');
   watch(
       {list({large, pod("b", "2", "2")}, "5"), list({large}, "5", "token"), list({pod("b", "2", "2")}, "5")},
-      {events("")}, {.limits = {.page_size = 2}});
+      {events("")}, {.path = {}, .limits = {.page_size = 2}});
   await_story(2);
   EXPECT_THAT(story(), ElementsAre("+1", "+2"));
   EXPECT_EQ(requests("GET", "limit=2"), 1 + 1) << "the first page, and the one after the large object";
@@ -177,7 +177,7 @@ TEST_F(WatchFaults, WhatIsNotWantedLeavesNoTrace) {
         {events(event("ADDED", pod("c", "3", "6", "foreign")) +
                 event("MODIFIED", pod("a", "1", "7", "foreign")) +
                 event("DELETED", pod("b", "2", "8", "foreign")))},
-        {.keep = keep_of_job});
+        {.path = {}, .keep = keep_of_job});
   await([&] { return informer_->store().resource_version() == "8"; });
   EXPECT_THAT(story(), ElementsAre("+1", "-1")) << "it was given another owner";
   EXPECT_EQ(informer_->store().size(), 0U);
