@@ -34,7 +34,6 @@ struct StageShape {
   int64_t micro_batch_size = 1;
   int64_t sequence_length = 0;
   ElementType storage = ElementType::FP32;
-  int64_t threads = 1;  // of the process: attention has a buffer for each
 };
 
 enum class SavePolicy { Keep, Recompute };

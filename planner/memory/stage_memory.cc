@@ -58,9 +58,6 @@ class Replay {
     if (size_.gathers) tally_.communication(-size_.full_hidden);
   }
 
-  // A product's result, alive, of so many columns is computed from matrices that share the dimension `inner`.
-  void multiply(int64_t inner, int64_t columns) { tally_.pass_workspace(work_.product(inner, columns)); }
-
   // A normed activation, all tokens of it.
   void take_normed() {
     tally_.workspace(size_.local_hidden);
@@ -92,24 +89,19 @@ class Replay {
     tally_.activations(size_.statistics);
     take_normed();
     tally_.activations(size_.qkv);
-    multiply(hidden_, size_.fused_heads);
     release_normed();
     tally_.activations(size_.attention + size_.log_sums);
-    tally_.pass_workspace(work_.attention_forward());
     tally_.activations(size_.full_hidden);
-    multiply(size_.heads, hidden_);
     reduce();
     tally_.activations(size_.statistics);
     take_normed();
     tally_.activations(size_.gate_up);
-    multiply(hidden_, 2 * size_.ffn);
     release_normed();
   }
 
   void layer_output() {
     tally_.workspace(size_.gated);
     tally_.activations(size_.full_hidden);
-    multiply(size_.ffn, hidden_);
     tally_.workspace(-size_.gated);
     reduce();
   }
@@ -125,7 +117,6 @@ class Replay {
   void mlp_backward() {
     gather();
     tally_.workspace(size_.gated);
-    multiply(hidden_, size_.ffn);
     tally_.pass_workspace(work_.swiglu_backward());
     tally_.pass_workspace(work_.weight_gradient(hidden_, size_.ffn));
     tally_.workspace(-size_.gated);
@@ -134,7 +125,6 @@ class Replay {
     tally_.pass_workspace(work_.weight_gradient(2 * size_.ffn, hidden_));
     release_normed();
     tally_.activations(size_.full_hidden);
-    multiply(2 * size_.ffn, hidden_);
     tally_.activations(-size_.gate_up);
     reduce();
     tally_.activations(-size_.local_hidden);                     // the output's gradient
@@ -145,7 +135,6 @@ class Replay {
     gather();
     tally_.pass_workspace(work_.weight_gradient(hidden_, size_.heads));
     tally_.workspace(size_.attention);
-    multiply(hidden_, size_.heads);
     release_gathered();
     tally_.pass_workspace(work_.attention_backward());
     tally_.workspace(-size_.attention);
@@ -154,7 +143,6 @@ class Replay {
     tally_.pass_workspace(work_.weight_gradient(size_.fused_heads, hidden_));
     release_normed();
     tally_.activations(size_.full_hidden);
-    multiply(size_.fused_heads, hidden_);
     tally_.activations(-size_.qkv);
     reduce();
     tally_.activations(-size_.local_hidden -
@@ -175,7 +163,6 @@ class Replay {
     tally_.logits(work_.logits());
     if (size_.reduces) tally_.pass_communication(work_.sum_statistics(2 * work_.chunk_tokens()));
     if (with_gradients) {
-      multiply(work_.local_vocabulary(), hidden_);
       tally_.pass_workspace(work_.weight_gradient(work_.local_vocabulary(), hidden_));
     }
     tally_.logits(-work_.logits());

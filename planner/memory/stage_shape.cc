@@ -12,8 +12,7 @@ StageShape stage_shape(const PlanRequest& request, const Layout& layout, int sta
           .activation_checkpointing = layout.activation_checkpointing,
           .micro_batch_size = layout.micro_batch_size,
           .sequence_length = request.training.sequence_length,
-          .storage = request.training.bf16 ? ElementType::BF16 : ElementType::FP32,
-          .threads = request.devices.threads};
+          .storage = request.training.bf16 ? ElementType::BF16 : ElementType::FP32};
 }
 
 }  // namespace caravan::planner

@@ -1,7 +1,9 @@
-// Temporary tensors of the trainer's kernels and of the LibTorch functions they call, in bytes.
+// Temporary tensors of the trainer's kernels, in bytes; exact.
 //
-// Exact, but for what oneDNN allocates inside a product of bf16 matrices: blocks per thread whose size
-// depends on the processor. The formula fits those with AVX-512; it is a matter of a megabyte at most.
+// Not in here: what LibTorch and oneDNN allocate inside a product of matrices or attention, which depends on
+// the processor, and which the trainer does not count either (worker/trainer/memory/counting_allocator.h).
+// Measured on processors with AVX-512 and with AMX: up to 2 MiB a thread in each, and with AMX attention in
+// bf16 also packs keys and values anew, each as large as a sequence's queries.
 #pragma once
 
 #include "planner/memory/block_table.h"
@@ -12,12 +14,8 @@ class Workspace {
  public:
   explicit Workspace(const StageShape& stage) : stage_(stage) {}
 
-  int64_t attention_forward() const;
   int64_t attention_backward() const;
   int64_t swiglu_backward() const;
-  // Of a product of all tokens' rows with a matrix of so many columns, summing over `inner`.
-  int64_t product(int64_t inner, int64_t columns) const;
-  // Of a weight's gradient, which sums over all tokens.
   int64_t weight_gradient(int64_t rows, int64_t columns) const;
   // Of a sum over the tensor group, of that many elements of storage type or of statistics.
   int64_t sum_stored(int64_t elements) const;

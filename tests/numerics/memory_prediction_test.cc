@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <ostream>
 
 #include "planner/memory/memory_model.h"
 #include "tests/numerics/trainer_world.h"
@@ -24,6 +25,10 @@ struct Case {
   bool tied = false;
   int threads = 1;
 };
+
+void PrintTo(const Case& each, std::ostream* out) {
+  *out << each.name;
+}
 
 Layout changed(Layout layout, const std::function<void(Layout&)>& change) {
   change(layout);

@@ -7,6 +7,8 @@
 
 #include <vector>
 
+#include "worker/trainer/memory/counting_allocator.h"
+
 // S sequence, G key-value heads, R query heads that share one of them, K head size.
 // LibTorch's kernel wants as many key heads as query heads. R takes the place of its batch, and keys and
 // values are expanded over it without a copy.
@@ -61,8 +63,11 @@ AttentionResult attention_forward(const at::Tensor& qkv_TE, const AttentionShape
   std::vector<at::Tensor> log_sums;
   for (int64_t sequence = 0; sequence < shape.sequences; ++sequence) {
     const auto [q, k, v] = head_views(sequence_rows(qkv_TE, sequence, shape), shape);
+    trainer::LibraryScratch scratch;
     auto [output_RGSK, log_sums_RGS] = at::_scaled_dot_product_flash_attention_for_cpu(
         q, for_each_query(k, q), for_each_query(v, q), kNoDropout, kCausal);
+    scratch.keep(output_RGSK);
+    scratch.keep(log_sums_RGS);
     outputs.push_back(output_RGSK.permute({2, 1, 0, 3}));
     log_sums.push_back(std::move(log_sums_RGS));
   }
@@ -74,10 +79,12 @@ void attention_backward(at::Tensor& qkv_TE, const at::Tensor& doutput_TA, const 
                         const AttentionShape& shape) {
   for (int64_t sequence = 0; sequence < shape.sequences; ++sequence) {
     auto [q, k, v] = head_views(sequence_rows(qkv_TE, sequence, shape), shape);
+    trainer::LibraryScratch scratch;
     const auto [dq_RGSK, dk_RGSK, dv_RGSK] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
         by_group(sequence_rows(doutput_TA, sequence, shape), shape), q, for_each_query(k, q),
         for_each_query(v, q), by_group(sequence_rows(result.output_TA, sequence, shape), shape),
         result.log_sums[sequence], kNoDropout, kCausal);
+    for (const at::Tensor& gradient : {dq_RGSK, dk_RGSK, dv_RGSK}) scratch.keep(gradient);
     q.copy_(dq_RGSK);
     at::sum_out(k, dk_RGSK, 0);
     at::sum_out(v, dv_RGSK, 0);

@@ -8,6 +8,10 @@
 
 namespace caravan::kernels {
 
+// result = a · b. What the library allocates for that is not counted (see
+// trainer/memory/counting_allocator.h).
+void multiply_into(at::Tensor& result, const at::Tensor& a, const at::Tensor& b);
+
 at::Tensor linear_forward(const at::Tensor& x_TI, const at::Tensor& w_OI);
 at::Tensor linear_backward_input(const at::Tensor& dy_TO, const at::Tensor& w_OI);
 void linear_backward_weight(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_OI);

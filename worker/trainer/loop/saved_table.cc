@@ -19,8 +19,7 @@ planner::StageShape stage_shape(const TrainerOptions& options, int stage) {
           .micro_batch_size = options.layout.micro_batch_size,
           .sequence_length = options.data.sequence_length,
           .storage =
-              options.precision == Precision::BF16 ? planner::ElementType::BF16 : planner::ElementType::FP32,
-          .threads = options.threads};
+              options.precision == Precision::BF16 ? planner::ElementType::BF16 : planner::ElementType::FP32};
 }
 
 std::string name_of(planner::ElementType type) {

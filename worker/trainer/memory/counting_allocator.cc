@@ -2,6 +2,7 @@
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/alloc_cpu.h>
+#include <c10/util/ParallelGuard.h>
 
 namespace caravan::trainer {
 namespace {
@@ -10,16 +11,27 @@ constexpr uint8_t kPriority = 100;  // above every allocator that torch register
 
 // Stands before each block and keeps its alignment.
 struct alignas(64) Header {
-  MemoryCounter* counter;
+  MemoryCounter* charged;  // null: nobody, and then `owner` if it is kept
+  MemoryCounter* owner;
   int64_t bytes;
 };
 
 thread_local MemoryCounter* scope_counter = nullptr;
+thread_local bool is_scratch = false;
+
+Header* header_of(void* data) {
+  return static_cast<Header*>(data) - 1;
+}
+
+void charge(Header& header) {
+  header.charged = header.owner;
+  header.charged->add(header.bytes);
+}
 
 void release(void* data) {
   if (data == nullptr) return;
-  Header* header = static_cast<Header*>(data) - 1;
-  header->counter->remove(header->bytes);
+  Header* header = header_of(data);
+  if (header->charged != nullptr) header->charged->remove(header->bytes);
   c10::free_cpu(header);
 }
 
@@ -47,8 +59,9 @@ c10::DataPtr CountingAllocator::allocate(size_t bytes) {
   if (bytes == 0) return {nullptr, nullptr, &release, cpu};
   MemoryCounter& counter = scope_counter != nullptr ? *scope_counter : counter_;
   auto* header = static_cast<Header*>(c10::alloc_cpu(sizeof(Header) + bytes));
-  *header = {.counter = &counter, .bytes = static_cast<int64_t>(bytes)};
-  counter.add(header->bytes);
+  *header = {.charged = nullptr, .owner = &counter, .bytes = static_cast<int64_t>(bytes)};
+  // Our kernels make no tensors in their parallel loops, so what is made in one is the library's own.
+  if (!is_scratch && !c10::ParallelGuard::is_enabled()) charge(*header);
   void* data = header + 1;
   return {data, data, &release, cpu};
 }
@@ -66,6 +79,19 @@ CountTo::CountTo(MemoryCounter& counter) : outer_(scope_counter) {
 }
 CountTo::~CountTo() {
   scope_counter = outer_;
+}
+
+LibraryScratch::LibraryScratch() : outer_(is_scratch) {
+  is_scratch = true;
+}
+LibraryScratch::~LibraryScratch() {
+  is_scratch = outer_;
+}
+
+void LibraryScratch::keep(const at::Tensor& result) {
+  const c10::DataPtr& data = result.storage().data_ptr();
+  const bool of_this_allocator = data.get_deleter() == &release;
+  if (of_this_allocator && data.get() != nullptr) charge(*header_of(data.get()));
 }
 
 }  // namespace caravan::trainer

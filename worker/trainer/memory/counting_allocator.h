@@ -1,4 +1,5 @@
 // Counts what tensors on the CPU allocate, to the byte: how much is alive and how much was at most.
+// LibraryScratch leaves out what a library takes for itself.
 //
 // While a CountingAllocator lives it is c10's CPU allocator; every allocation is charged to a MemoryCounter,
 // by default the one it was made with, within a CountTo scope (of the same thread) the one named there. Bytes
@@ -6,6 +7,7 @@
 // at a time.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Allocator.h>
 
 #include <atomic>
@@ -65,6 +67,23 @@ class CountTo {
 
  private:
   MemoryCounter* const outer_;
+};
+
+// What this thread allocates until the scope ends is not counted: the buffers that LibTorch and oneDNN take
+// inside matrix products and attention, whose number and size depend on the instruction set. Nor is what
+// their threads allocate in a parallel loop, scope or not.
+class LibraryScratch {
+ public:
+  LibraryScratch();
+  ~LibraryScratch();
+  LibraryScratch(const LibraryScratch&) = delete;
+  LibraryScratch& operator=(const LibraryScratch&) = delete;
+
+  // Counts a tensor that was made in the scope and outlives it; once.
+  void keep(const at::Tensor& result);
+
+ private:
+  const bool outer_;
 };
 
 }  // namespace caravan::trainer

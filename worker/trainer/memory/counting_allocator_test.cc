@@ -1,5 +1,6 @@
 #include "worker/trainer/memory/counting_allocator.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
@@ -48,6 +49,37 @@ TEST(CountingAllocator, AScopeChargesItsOwnThreadOnly) {
   inside.reset();  // goes back to the counter it was charged to
   EXPECT_EQ(mine.live_bytes(), 0);
   EXPECT_EQ(all.live_bytes(), 16);
+}
+
+TEST(CountingAllocator, ScratchOfALibraryDoesNotCountButWhatIsKeptOfItDoes) {
+  MemoryCounter counter;
+  const CountingAllocator allocator(counter);
+  at::Tensor result;
+  {
+    LibraryScratch scratch;
+    at::Tensor buffer = at::empty({1000}, at::kFloat);
+    result = at::empty({6}, at::kFloat);
+    scratch.keep(result);
+    EXPECT_EQ(counter.live_bytes(), 24);
+  }
+  const at::Tensor after = at::empty({2}, at::kFloat);
+  EXPECT_EQ(counter.live_bytes(), 32);
+  EXPECT_EQ(counter.peak_bytes(), 32);
+  result.reset();
+  EXPECT_EQ(counter.live_bytes(), 8);
+}
+
+TEST(CountingAllocator, WhatThreadsMakeInALoopOfTheLibraryDoesNotCount) {
+  MemoryCounter counter;
+  const CountingAllocator allocator(counter);
+  at::set_num_threads(2);
+  at::parallel_for(0, 2, 1, [](int64_t, int64_t) { at::empty({1000}, at::kFloat); });
+  EXPECT_EQ(counter.peak_bytes(), 0);
+}
+
+TEST(CountingAllocator, KeepingATensorOfAnotherAllocatorCountsNothing) {
+  LibraryScratch scratch;
+  scratch.keep(at::empty({8}, at::kFloat));
 }
 
 TEST(CountingAllocator, MemoryMayOutliveTheAllocator) {

@@ -2,7 +2,6 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/mm.h>
 
 #include <algorithm>
 #include <utility>
@@ -71,7 +70,7 @@ double Head::run_chunks(const at::Tensor& normed_TD, const at::Tensor& targets_T
     kernels::cross_entropy_gradient(logits_CV, targets_C, first_token_, gradients->loss_scale, statistics_3C);
     if (!logits_CV.is_same(stored_CV)) stored_CV.copy_(logits_CV);
     at::Tensor gradient_CD = gradients->by_normed_TD.narrow(0, first, count);
-    at::mm_out(gradient_CD, stored_CV, projection_VD.value);
+    kernels::multiply_into(gradient_CD, stored_CV, projection_VD.value);
     at::Tensor projection_gradient = projection_VD.gradient;
     kernels::linear_backward_weight(stored_CV, normed_CD, projection_gradient);
   }
