@@ -55,6 +55,11 @@ class ReconcileLoopTest : public ::testing::Test {
     loop_->start();
   }
 
+  std::string name_of(int run) {
+    const std::lock_guard guard(mutex_);
+    return keys_.at(static_cast<std::size_t>(run - 1));
+  }
+
   testing::ManualClock clock_;
   CountingObserver observer_;
   WorkQueue queue_{clock_};
@@ -146,18 +151,25 @@ TEST_F(ReconcileLoopTest, StopWaitsForTheReconcileThatRuns) {
 }
 
 TEST_F(ReconcileLoopTest, NoKeyRunsTwiceAtOnce) {
-  std::atomic<int> at_once = 0;
-  std::atomic<bool> twice = false;
-  start(50, [&](int) -> Outcome {
-    if (++at_once > 1) twice = true;
-    std::this_thread::yield();
-    --at_once;
-    return Action::requeue(0ms);
+  std::latch b_ran(1);
+  std::atomic<bool> a_runs = false;
+  start(3, [&](int run) -> Outcome {
+    const bool is_b = name_of(run) == "b";
+    if (is_b) b_ran.count_down();
+    if (is_b) return Action::done();
+    EXPECT_FALSE(a_runs.exchange(true)) << "run " << run << " began while the one before ran";
+    if (run == 1) {
+      queue_.add({"s", "a"});
+      queue_.add({"s", "b"});
+      b_ran.wait();  // the idle worker came to it past the key that runs
+    }
+    a_runs = false;
+    return Action::done();
   });
   queue_.add({"s", "a"});
   done_->wait();
   loop_->stop();
-  EXPECT_FALSE(twice);
+  EXPECT_EQ(keys_, (std::vector<std::string>{"a", "b", "a"})) << "what was added meanwhile comes after it";
 }
 
 }  // namespace

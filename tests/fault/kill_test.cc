@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <iostream>
 #include <random>
 
 #include "tests/support/process_table.h"
@@ -16,18 +17,20 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr int kSteps = 16;
+// Many more than there are before the fault, so that it comes before the end.
+constexpr int kSteps = 64;
+constexpr int kLatestFault = 8;
 
 TinyJob four_ranks() {
   return {.tensor = 2, .data = 2, .steps = kSteps};
 }
 
-// Any step will do; which one is told when the test fails.
-int random_step() {
+// Any step will do.
+bool wait_for_random_step(RunProcess& run) {
   std::random_device chance;
-  const int step = std::uniform_int_distribution<int>(1, kSteps / 2)(chance);
-  testing::Test::RecordProperty("step", step);
-  return step;
+  const int step = std::uniform_int_distribution<int>(1, kLatestFault)(chance);
+  std::cout << "the fault comes after step " << step << "\n";
+  return run.wait_for_step(1, step);
 }
 
 std::vector<RunningProcess> ranks_of(const RunProcess& run) {
@@ -69,7 +72,7 @@ TEST_F(Kill, OfARankCostsOneAttempt) {
   const std::vector<std::string> arguments = folder_.arguments(four_ranks());
   const double loss = fault_free_loss(arguments);
   RunProcess run(arguments);
-  ASSERT_TRUE(run.wait_for_step(1, random_step()));
+  ASSERT_TRUE(wait_for_random_step(run));
   const std::vector<RunningProcess> ranks = ranks_of(run);
   ASSERT_EQ(ranks.size(), 4U) << listing(ranks);
   kill(ranks[2].pid, SIGKILL);
@@ -84,7 +87,7 @@ TEST_F(Kill, OfTwoRanksAtOnceCostsOneAttempt) {
   const std::vector<std::string> arguments = folder_.arguments(four_ranks(), {"--nodes", "2"});
   const double loss = fault_free_loss(arguments);
   RunProcess run(arguments);
-  ASSERT_TRUE(run.wait_for_step(1, random_step()));
+  ASSERT_TRUE(wait_for_random_step(run));
   const std::vector<RunningProcess> ranks = ranks_of(run);
   ASSERT_EQ(ranks.size(), 4U) << listing(ranks);
   kill(ranks[0].pid, SIGKILL);
@@ -98,7 +101,7 @@ TEST_P(KillOfAnAgent, CostsOneAttemptAndItIsStartedAgain) {
   const std::vector<std::string> arguments = folder_.arguments(four_ranks(), {"--nodes", "2"});
   const double loss = fault_free_loss(arguments);
   RunProcess run(arguments);
-  ASSERT_TRUE(run.wait_for_step(1, random_step()));
+  ASSERT_TRUE(wait_for_random_step(run));
   const std::vector<RunningProcess> agents = agents_of(run);
   ASSERT_EQ(agents.size(), 2U) << listing(agents);
   kill(agents[static_cast<std::size_t>(GetParam())].pid, SIGKILL);
@@ -109,7 +112,7 @@ TEST_P(KillOfAnAgent, ByAStopCostsOneAttemptToo) {
   const std::vector<std::string> arguments = folder_.arguments(four_ranks(), {"--nodes", "2"});
   const double loss = fault_free_loss(arguments);
   RunProcess run(arguments);
-  ASSERT_TRUE(run.wait_for_step(1, random_step()));
+  ASSERT_TRUE(wait_for_random_step(run));
   const std::vector<RunningProcess> agents = agents_of(run);
   ASSERT_EQ(agents.size(), 2U) << listing(agents);
   kill(agents[static_cast<std::size_t>(GetParam())].pid, SIGSTOP);

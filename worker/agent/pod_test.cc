@@ -38,6 +38,8 @@ class PodTest : public ::testing::Test {
     write_certificates("tls-1", authority_, 1);
     write_certificates("tls-2", authority_, 2);
     write_certificates("foreign", make_authority("foreign", std::chrono::hours(1)).value(), 1);
+    fs::copy(folder_.path() / "foreign", folder_.path() / "trusting");
+    std::ofstream(folder_.path() / "trusting" / "ca.crt") << authority_.certificate_pem;
   }
 
   // As the operator issues them.
@@ -76,21 +78,27 @@ class PodTest : public ::testing::Test {
     options.environment = {{"CARAVAN_STEP_MILLISECONDS", "5"}};
     return Process::spawn(options).value();
   }
-  Process start_node_zero(const std::string& tls = "tls-0") {
+  Process start_node_zero(const std::string& tls = "tls-0", const std::string& port = ":0",
+                          int first_attempt = 1) {
     return start_agent(0, tls,
-                       {"--coordinator", "the-coordinator:7070", "--listen", "127.0.0.1:0",
-                        "--coordinator-address-file", address_file(), "--result-file", result_file()});
+                       {"--coordinator", "the-coordinator:7070", "--listen", "127.0.0.1" + port,
+                        "--coordinator-address-file", address_file(), "--result-file", result_file(),
+                        "--first-attempt", std::to_string(first_attempt)});
   }
   // Node 1, once node 0 listens.
   Process start_node_one(const std::string& tls, const std::vector<std::string>& more = {}) {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (!fs::exists(address_file()) && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-    const std::string address = text_of(address_file());
-    std::vector<std::string> arguments{
-        "--coordinator",
-        "localhost" + address.substr(address.rfind(':'), address.find('\n') - address.rfind(':'))};
+    await_file(address_file());
+    std::vector<std::string> arguments{"--coordinator", "localhost" + port_of_node_zero()};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return start_agent(1, tls, arguments);
+  }
+  static void await_file(const fs::path& path) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (!fs::exists(path) && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  }
+  std::string port_of_node_zero() const {
+    const std::string address = text_of(address_file());
+    return address.substr(address.rfind(':'), address.find('\n') - address.rfind(':'));
   }
   std::string address_file() const { return folder_.path() / "address"; }
   std::string result_file() const { return folder_.path() / "result"; }
@@ -112,10 +120,17 @@ TEST_F(PodTest, AgentsThatShowTheJobsCertificateTrainAndLeaveTheResult) {
   EXPECT_EQ(result->last_step().peak_bytes_per_rank_size(), 1) << "of the fullest rank";
 }
 
-TEST_F(PodTest, AnAgentWithACertificateOfAnotherAuthorityIsNotLetIn) {
-  const Process zero = start_node_zero();
-  Process one = start_node_one("foreign", {"--rejoin-timeout-seconds", "1"});
-  EXPECT_EQ(one.wait().exit_code, static_cast<int>(ExitCode::kClusterUnreachable));
+// The first does not trust the coordinator; the second does, and it is the coordinator that refuses. That the
+// job's own agent is let in says that nothing else kept them out.
+TEST_F(PodTest, AnAgentWithACertificateOfAnotherAuthorityIsNotLetInWhereOneOfTheJobsIs) {
+  Process zero = start_node_zero();
+  for (const char* tls : {"foreign", "trusting"}) {
+    Process one = start_node_one(tls, {"--rejoin-timeout-seconds", "1"});
+    EXPECT_EQ(one.wait().exit_code, static_cast<int>(ExitCode::kClusterUnreachable)) << tls;
+  }
+  Process one = start_node_one("tls-1");
+  EXPECT_EQ(one.wait().exit_code, 0);
+  EXPECT_EQ(zero.wait().exit_code, 0);
 }
 
 TEST_F(PodTest, AnAgentWithTheCertificateOfAnotherNodeIsNotLetIn) {
@@ -134,11 +149,21 @@ TEST_F(PodTest, AnAgentWithTheCertificateOfAnotherNodeIsNotTakenForTheCoordinato
 }
 
 TEST_F(PodTest, ASignalEndsThePodOfNodeZeroAndNotTheJob) {
+  job_ = testing::scripted_job(2, 2, 200);  // a second
   Process zero = start_node_zero();
-  const Process one = start_node_one("tls-1", {"--rejoin-timeout-seconds", "60"});
+  Process one = start_node_one("tls-1", {"--rejoin-timeout-seconds", "60"});
+  await_file(folder_.path() / "work/node-1/attempt-1");
   zero.signal_group(SIGTERM);
   EXPECT_EQ(zero.wait().exit_code, static_cast<int>(ExitCode::kInterrupted));
-  EXPECT_FALSE(fs::exists(result_file())) << "the job goes on in another pod";
+  EXPECT_FALSE(fs::exists(result_file()));
+
+  Process another = start_node_zero("tls-0", port_of_node_zero(), /*first_attempt=*/2);
+  EXPECT_EQ(another.wait().exit_code, 0);
+  EXPECT_EQ(one.wait().exit_code, 0);
+  const auto result = from_json<v1alpha1::JobResult>(text_of(result_file()));
+  ASSERT_TRUE(result) << text_of(result_file());
+  EXPECT_EQ(result->result(), "Complete");
+  EXPECT_EQ(result->last_step().attempt(), 2);
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 """The user's way: `kubectl apply`, wait, look."""
 
+import json
 import unittest
 
 from cluster import NAMESPACE, REPOSITORY, ClusterTest, example, kubectl, run_locally, wait_until
 from prometheus import Prometheus
+
+STORY = ("HeuristicSelected", "AllPodsBound", "Rendezvous", "StepsAdvancing", "StepsReached")
 
 
 class Story(ClusterTest):
@@ -54,9 +57,17 @@ class Story(ClusterTest):
         for condition in ("Planned", "Scheduled", "Running", "Complete"):
             self.assertRegex(text, rf"Type: +{condition}\n")
         events = text[text.index("Events:"):]
-        story = ("HeuristicSelected", "AllPodsBound", "Rendezvous", "StepsAdvancing", "StepsReached")
-        places = [events.find(word) for word in story]
-        self.assertNotIn(-1, places, events)
+        for reason in STORY:
+            self.assertIn(reason, events)
+
+    def test_the_events_come_in_the_order_of_the_story(self):
+        events = json.loads(kubectl("get", "events.events.k8s.io", "--namespace", NAMESPACE, "--output", "json"))
+        begins = {}
+        for event in sorted(events["items"], key=lambda event: event["eventTime"] or ""):
+            if event["regarding"].get("name") == "kjv":
+                begins.setdefault(event["reason"], event["eventTime"])
+        times = [begins[reason] for reason in STORY]
+        self.assertEqual(times, sorted(times), begins)
 
     def test_prometheus_has_the_tokens_and_the_memory_of_every_rank(self):
         training = self.spec["training"]
