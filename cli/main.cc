@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
@@ -30,7 +32,12 @@ caravan::ExitCode run(const caravan::cli::Action& action) {
   try {
     code = code_of(action());
     if (output_is_written()) return code;
-  } catch (const std::system_error&) {  // what fmt throws when a stream takes no more
+  } catch (const std::system_error& error) {
+    // fmt throws one when a stream takes no more; any other has a name of its own.
+    if (output_is_written()) {
+      std::fputs(fmt::format("the system refused: {}\n", error.what()).c_str(), stderr);
+      return code;
+    }
   }
   std::fputs("standard output: not everything could be written; give it room and an open end\n", stderr);
   return code == caravan::ExitCode::kDone ? caravan::ExitCode::kJobFailed : code;

@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cli/commands.h"
@@ -20,6 +19,7 @@
 #include "cli/load_job.h"
 #include "cli/load_profile.h"
 #include "cli/run/console_style.h"
+#include "cli/run/machine.h"
 #include "common/json.h"
 #include "planner/device/catalogue.h"
 #include "planner/engine_profile.h"
@@ -56,23 +56,24 @@ std::vector<std::string> overrides(const Options& options) {
   return sets;
 }
 
-// Ranks on CPUs share this machine evenly. All of its memory counts, not what is free now, so that the answer
-// stays the same.
-planner::DeviceFacts facts_of_machine(const v1alpha1::Resources& resources) {
+// Ranks on CPUs share this machine evenly.
+Result<planner::DeviceFacts> facts_of_machine(const v1alpha1::Resources& resources) {
   planner::DeviceFacts facts;
   if (resources.device().kind() != v1alpha1::Device::CPU) return facts;
+  const Result<Machine> machine = inspect_machine();
+  if (!machine) return tl::unexpected(machine.error());
   const int ranks = std::max(1, resources.devices());
-  facts.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE) / ranks;
-  facts.threads_per_rank = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks);
+  facts.memory_bytes = machine->memory_bytes / ranks;
+  facts.threads_per_rank = std::max(1, machine->cores / ranks);
   return facts;
 }
 
 Result<planner::DeviceFacts> read_facts(const v1alpha1::Resources& resources, const Options& options) {
-  planner::DeviceFacts facts = facts_of_machine(resources);
-  if (options.device_catalogue.empty()) return facts;
+  Result<planner::DeviceFacts> facts = facts_of_machine(resources);
+  if (!facts || options.device_catalogue.empty()) return facts;
   auto own = load_devices(options.device_catalogue);
   if (!own) return tl::unexpected(own.error());
-  facts.own_products = *std::move(own);
+  facts->own_products = *std::move(own);
   return facts;
 }
 

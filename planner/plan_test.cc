@@ -78,7 +78,8 @@ TEST(PlanJob, TakesTheMemoryOfTheJobBeforeThatOfTheMachine) {
   v1alpha1::JobSpec spec = cpu_job("llama-mini", 2);
   const DeviceFacts machine{.memory_bytes = int64_t{4} << 30};
   EXPECT_EQ(plan_job(spec, machine, default_profile())->plan().usable_bytes(),
-            static_cast<int64_t>(0.94 * static_cast<double>(int64_t{4} << 30)));
+            static_cast<int64_t>(0.94 * static_cast<double>((int64_t{4} << 30) - (int64_t{164} << 20))))
+      << "less what the process and its thread need";
   spec.mutable_resources()->mutable_device()->set_memory("1Mi");
   EXPECT_EQ(plan_job(spec, machine, default_profile()).error().code, ExitCode::kDoesNotFit);
 }

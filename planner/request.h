@@ -33,7 +33,7 @@ struct DevicePool {
   int node_size = 1;                    // devices that a node has
   int per_node = 1;                     // of this job on one node
   std::optional<int64_t> memory_bytes;  // of one device; absent where nobody knows
-  int threads = 1;                      // of one rank; kernels on a CPU have a buffer for each
+  int threads = 1;                      // of one rank on a CPU; libraries have scratch for each
   std::string product;
   std::optional<DeviceProduct> known;  // absent: no speed, no MFU
 

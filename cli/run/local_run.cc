@@ -9,7 +9,6 @@
 #include <csignal>
 #include <cstring>
 
-#include "cli/run/orphans.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::cli {
@@ -46,7 +45,6 @@ Result<UserSignals> UserSignals::catch_all() {
 Result<LocalRun> LocalRun::create(LocalRunConfig config, UserSignals signals, Console& console) {
   Result<ReportServer> reports = ReportServer::start(reports_address(config.agents));
   if (!reports) return tl::unexpected(reports.error());
-  adopt_orphans();
   return LocalRun(std::move(config), console, std::move(*reports), std::move(signals));
 }
 
@@ -70,7 +68,7 @@ Result<RunSummary> LocalRun::run() {
   }
   let_agents_end();
   agents_.clear();
-  end_all_children();
+  orphans_.end();
   return RunSummary{.result = *result_,
                     .tally = tally_,
                     .figures = config_.figures,

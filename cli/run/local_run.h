@@ -15,6 +15,7 @@
 #include "cli/run/agent_command.h"
 #include "cli/run/agent_exit_policy.h"
 #include "cli/run/console.h"
+#include "cli/run/orphans.h"
 #include "cli/run/report_server.h"
 #include "common/process.h"
 #include "common/result.h"
@@ -65,6 +66,7 @@ class LocalRun {
   int window_age_seconds() const;
   int elapsed_seconds() const;
 
+  const Orphans orphans_;  // before the first agent
   const LocalRunConfig config_;
   Console& console_;
   ReportServer reports_;

@@ -109,7 +109,7 @@ Result<PreparedRun> prepare_run(const LoadedJob& loaded, const RunOptions& optio
   }
 
   const int ranks = spec.resources().devices();
-  const int64_t memory_per_rank = machine.available_memory_bytes / ranks;
+  const int64_t memory_per_rank = machine.memory_bytes / ranks;
   fit_to_machine(*nodes, memory_per_rank, *spec.mutable_resources(), run.notices);
   run.threads_per_rank = std::max(1, machine.cores / ranks);
   const planner::DeviceFacts facts{.memory_bytes = memory_per_rank,

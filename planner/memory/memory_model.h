@@ -49,8 +49,11 @@ MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layou
 // The stage that needs the most; the first one of equals.
 LayoutMemory predict_memory(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
 
-// Memory of a device that a plan may fill; nothing where the device's memory is unknown.
+// Memory of a device that a plan may fill: less the margin and, on a CPU, what a process needs beside its
+// tensors; nothing where the device's memory is unknown.
 std::optional<int64_t> usable_bytes(const DevicePool& devices, const EngineProfile& profile);
+// And the memory that a device must have for a plan of that peak.
+int64_t memory_for(int64_t peak_bytes, const DevicePool& devices, const EngineProfile& profile);
 
 // Micro-batches of one pipeline in one step.
 int64_t micro_batches(const TrainingNumbers& training, const Layout& layout);

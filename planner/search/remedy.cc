@@ -96,9 +96,8 @@ std::string describe_shortage(const PlanRequest& request, const EngineProfile& p
   if (const auto change = smallest_change(request, profile)) {
     text += fmt::format(" The smallest change that fits these devices is {}.", *change);
   } else if (!freed) {
-    const auto bytes = static_cast<double>(best.memory.peak_bytes()) / (1 - profile.memory_margin);
     text += fmt::format(" On as many devices each needs at least {} of memory.",
-                        readable_bytes(static_cast<int64_t>(bytes)));
+                        readable_bytes(memory_for(best.memory.peak_bytes(), request.devices, profile)));
   }
   return text;
 }
