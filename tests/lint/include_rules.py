@@ -20,7 +20,7 @@ ROOMS = {
     "worker/agent": {"policy", "http", "proto", "common", "coordination"},
     "worker/trainer": {"planner", "proto", "common", "data"},
     "cli": {"planner", "policy", "kube", "kube/transport", "proto", "common", "data", "coordination", "rust"},
-    "fuzz": {"cli", "http", "common", "data", "proto"},
+    "fuzz": {"cli", "http", "common", "data", "kube", "operator", "proto", "rust"},
     "tests": {"cli", "common", "http", "kube", "kube/transport", "data", "operator", "planner", "proto", "worker/trainer", "worker/agent", "coordination"},
 }
 
