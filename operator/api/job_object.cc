@@ -86,12 +86,40 @@ v1alpha1::JobSpec spec_as_it_stands(const kube::Json& object, std::string& unrea
   return spec;
 }
 
-// Fields that this version does not know are dropped. The reason when it cannot be read: then nobody may act
-// on the job, because what must be remembered of it stands there.
-std::string read_status(const kube::Json& object, v1alpha1::JobStatus& status) {
+// The fields that the message does not have; of lists and maps none.
+kube::JsonObject later_fields(const kube::Json& from, const Descriptor& type) {
+  kube::JsonObject later;
+  if (!from.is_object()) return later;
+  for (const auto& entry : from.get_object()) {
+    const FieldDescriptor* field = schema::find_field(type, entry.key());
+    if (field == nullptr) {
+      later[entry.key()] = entry.value();
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_repeated()) {
+      kube::JsonObject inner = later_fields(entry.value(), *field->message_type());
+      if (!inner.empty()) later[entry.key()] = std::move(inner);
+    }
+  }
+  return later;
+}
+
+void add_fields(const kube::JsonObject& more, kube::JsonObject& into) {
+  for (const auto& entry : more) {
+    kube::Json& there = into[entry.key()];
+    if (there.is_object() && entry.value().is_object()) {
+      add_fields(entry.value().get_object(), there.get_object());
+    } else {
+      there = entry.value();
+    }
+  }
+}
+
+// Fields that this version does not know are set aside. The reason when it cannot be read: then nobody may
+// act on the job, because what must be remembered of it stands there.
+std::string read_status(const kube::Json& object, Job& job) {
   const kube::Json* given = kube::find(object, {"status"});
   if (given == nullptr) return "";
-  const Status read = read_message(*given, status, UnknownFields::kDropped);
+  job.later_status = later_fields(*given, *v1alpha1::JobStatus::descriptor());
+  const Status read = read_message(*given, job.status, UnknownFields::kDropped);
   return read ? "" : "its status cannot be read: " + read.error().message;
 }
 
@@ -113,7 +141,7 @@ Job read_job_but_spec(const kube::Json& object) {
   job.created_at = to_time(kube::text_at(object, {"metadata", "creationTimestamp"})).value_or(TimePoint{});
   job.being_deleted = kube::is_being_deleted(object);
   job.reference = reference_of(object);
-  job.unreadable_status = read_status(object, job.status);
+  job.unreadable_status = read_status(object, job);
   return job;
 }
 
@@ -139,10 +167,10 @@ kube::Json status_intent(const Job& job, const v1alpha1::JobStatus& status) {
                                   {"namespace", job.key.name_space},
                                   {"uid", job.uid},
                                   {"resourceVersion", kube::version_of(job.reference)}};
-  return kube::JsonObject{{"apiVersion", kApiVersion},
-                          {"kind", kKind},
-                          {"metadata", metadata},
-                          {"status", kube::parse_json(text_of(status), "status").value()}};
+  kube::Json written = kube::parse_json(text_of(status), "status").value();
+  add_fields(job.later_status, written.as_object());
+  return kube::JsonObject{
+      {"apiVersion", kApiVersion}, {"kind", kKind}, {"metadata", metadata}, {"status", std::move(written)}};
 }
 
 std::string text_of(const v1alpha1::JobStatus& status) {

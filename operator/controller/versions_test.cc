@@ -84,6 +84,22 @@ TEST(Versions, APlanWithUnknownFieldsStaysAsItIsAndIsFollowed) {
   EXPECT_EQ(decision.plan.plan().data(), 4);
 }
 
+TEST(Versions, WhatALaterOperatorRemembersIsWrittenBackAsItIs) {
+  kube::Json object = job_object();
+  object.as_object()["status"] =
+      kube::parse_json(R"({"attempt": 1, "later": [1], "plan": {"tensor": 1, "experts": {"parallel": 2}}})",
+                       "status")
+          .value();
+  const Job read = read_job(object);
+  v1alpha1::JobStatus status = read.status;
+  status.set_attempt(2);
+  EXPECT_EQ(
+      *kube::find(status_intent(read, status), {"status"}),
+      kube::parse_json(R"({"attempt": 2, "plan": {"tensor": 1, "experts": {"parallel": 2}}, "later": [1]})",
+                       "status")
+          .value());
+}
+
 TEST(Versions, OfAnOlderPlanTheSizesStandAndTheRestIsPlannedAroundThem) {
   Job older = planned_job();
   v1alpha1::PlanStatus& shown = *older.status.mutable_plan();
