@@ -64,6 +64,13 @@ void read_container(const Json& status, PodView& view) {
     view.trouble = explain_waiting(kube::text_at(*waiting, {"reason"}), kube::text_at(*waiting, {"message"}));
 }
 
+// A gang may have thousands of pods, and conditions quote one. Of node 0 the job's result is read.
+void cut_words(PodView& view) {
+  constexpr std::size_t kLongestQuote = 1024;
+  if (view.node != 0) view.last_words.resize(std::min(view.last_words.size(), kLongestQuote));
+  view.trouble.resize(std::min(view.trouble.size(), kLongestQuote));
+}
+
 // One that no machine takes, or that has a machine and no container yet.
 void read_placement(const Json& object, PodView& view) {
   const Json* scheduled = condition_of(object, "PodScheduled");
@@ -93,6 +100,7 @@ PodView read_pod(const Json& object) {
   if (view.phase == PodPhase::kFailed && !view.exit_code)
     view.last_words = kube::text_at(object, {"status", "message"});
   read_placement(object, view);
+  cut_words(view);
   return view;
 }
 

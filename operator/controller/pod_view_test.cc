@@ -34,6 +34,20 @@ std::string unschedulable(const std::string& message) {
                      message);
 }
 
+TEST(PodView, OfManyPodsOnlyTheFirstMayTalkForLong) {
+  const std::string long_words(4096, 'w');
+  const std::string status = fmt::format(
+      R"({{"phase": "Failed", "containerStatuses": [{{"state": {{"terminated": {{"exitCode": 1, "message": "{}"}}}}}}]}})",
+      long_words);
+  EXPECT_EQ(pod(status).last_words.size(), 1024U);
+  kube::Json first =
+      kube::parse_json(fmt::format(R"({{"metadata": {{"labels": {{"{}": "0"}}}}, "status": {}}})",
+                                   labels::kNodeIndex, status),
+                       "pod")
+          .value();
+  EXPECT_EQ(read_pod(first).last_words, long_words) << "it tells of the job's result";
+}
+
 TEST(PodView, SaysWhyAPodDoesNotStartAndWhatToDo) {
   struct Case {
     std::string status;
