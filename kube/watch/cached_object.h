@@ -1,7 +1,8 @@
 // One object of a cache, kept as text.
 //
-// Of a tree of JSON values most is pointers and repeated names of fields: as text one of a pod takes a quarter.
-// Readers get a tree of their own; what the cache itself asks for can be read without one. Immutable.
+// Of a tree of JSON values most is pointers and repeated names of fields: as text one of a pod takes a
+// quarter. Readers get a tree of their own; what the cache itself asks for can be read without one.
+// Immutable.
 #pragma once
 
 #include <array>

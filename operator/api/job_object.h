@@ -28,10 +28,10 @@ struct Job {
   kube::JsonObject reference = {};  // apiVersion, kind and metadata: what owner references and events need
   v1alpha1::JobSpec spec = {};
   v1alpha1::JobStatus status = {};
-  kube::JsonObject later_status = {};  // what a later version remembers in it; written back as it is
-  std::string unreadable_status = {};            // why; empty when it can be read
-  std::string unreadable_spec = {};              // the same; then the spec holds a part of it
-  std::vector<std::string> mistakes = {};        // "spec.training.steps: must be ..."
+  kube::JsonObject later_status = {};      // what a later version remembers in it; written back as it is
+  std::string unreadable_status = {};      // why; empty when it can be read
+  std::string unreadable_spec = {};        // the same; then the spec holds a part of it
+  std::vector<std::string> mistakes = {};  // "spec.training.steps: must be ..."
   std::vector<std::string> unknown_fields = {};  // "spec.training.rate"
 };
 

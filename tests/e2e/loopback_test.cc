@@ -1,5 +1,5 @@
-// On one machine nothing of a run can be reached from another: collectives, the store where ranks meet, coordinator,
-// reports and metrics listen on the loopback or on Unix sockets that only their user may enter.
+// On one machine nothing of a run can be reached from another: collectives, the store where ranks meet,
+// coordinator, reports and metrics listen on the loopback or on Unix sockets that only their user may enter.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 using ::testing::Each;
 using ::testing::EndsWith;
 
-// As the kernel writes them: the last word of each of these is the least significant byte of 127.0.0.1, ::1 and
+// As the kernel writes them: the last word of each of these is the least significant byte of 127.0.0.1, ::1
+// and
 // ::ffff:127.0.0.1 in this machine's order.
 constexpr const char* kLoopbacks[] = {"0100007F", "00000000000000000000000001000000",
                                       "0000000000000000FFFF00000100007F"};

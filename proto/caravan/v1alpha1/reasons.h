@@ -52,7 +52,7 @@ inline constexpr char kStoppedByUser[] = "StoppedByUser";
 // What a rank says of its own end (RankFailure.reason).
 inline constexpr char kRankInvalidInput[] = "InvalidInput";
 inline constexpr char kRankDataUnavailable[] = "DataUnavailable";  // this machine cannot read the input now
-inline constexpr char kRankCommunication[] = "Communication";  // usually another rank's fault
+inline constexpr char kRankCommunication[] = "Communication";      // usually another rank's fault
 inline constexpr char kRankInternal[] = "Internal";
 
 // JobResult.result.
