@@ -29,7 +29,7 @@ std::vector<Requests> read_jobs(const std::string& path) {
     const kube::Json list = or_end(kube::parse_json(line, path));
     for (const kube::Json& request : list.as_array()) {
       requests.push_back({.method = kube::text_at(request, {"method"}),
-                          .target = "/" + kube::text_at(request, {"path"}),
+                          .target = fmt::format("/{}", kube::text_at(request, {"path"})),
                           .headers = {{"Content-Type", kube::text_at(request, {"contentType"})},
                                       {"Accept", "application/json"}},
                           .body = kube::text_at(request, {"body"})});

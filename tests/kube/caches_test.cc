@@ -60,10 +60,10 @@ class WatchedCachesTest : public ::testing::Test {
 TEST_F(WatchedCachesTest, ForgetAJobThatIsDeletedBeforeAnybodyLooksAtIt) {
   const std::string uid = kube::uid_of(create_job());
   fill_caches();
-  EXPECT_TRUE(caches_.holds_job({server_.name_space(), "train"}, uid));
+  EXPECT_TRUE(caches_.facts_of({server_.name_space(), "train"}, uid).has_value());
   delete_job(uid);
   EXPECT_EQ(forgotten(), uid);
-  EXPECT_FALSE(caches_.holds_job({server_.name_space(), "train"}, uid));
+  EXPECT_FALSE(caches_.facts_of({server_.name_space(), "train"}, uid).has_value());
 }
 
 // Twelve of them are longer than a page may be.
