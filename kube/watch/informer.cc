@@ -90,7 +90,7 @@ WatchInput Informer::perform(const CallContext& context, const WatchAction& acti
 
 WatchInput Informer::perform(const CallContext& context, const ListPage& action) {
   stream_.reset();
-  if (action.continue_token.empty()) observer_.on_relist(options_.path.resource.plural);
+  if (action.begins) observer_.on_relist(options_.path.resource.plural);
   // A single object must pass; etcd bounds it as it bounds the lines of a watch.
   auto page =
       client_.list_page(context, options_.path,

@@ -87,7 +87,8 @@ class Step {
   WatchAction list_or_watch() {
     if (!state_.resource_version.empty()) return open_watch();
     updates_.emplace_back(DropSetAside{});
-    return list_page("");
+    state_.continue_token.clear();
+    return ListPage{"", state_.page_size, true};
   }
 
   WatchAction list_page(const std::string& continue_token) {

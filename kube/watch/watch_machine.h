@@ -49,6 +49,7 @@ using WatchInput = std::variant<Started, PageReceived, WatchOpened, EventReceive
 struct ListPage {
   std::string continue_token;
   int limit = 0;
+  bool begins = false;  // the list, and does not ask again for less of its first page
   bool operator==(const ListPage&) const = default;
 };
 struct OpenWatch {

@@ -59,7 +59,7 @@ class WatchMachine : public ::testing::Test {
   }
   static ListPage page_after(const std::string& token, int limit = 500) { return {token, limit}; }
   static bool lists_from_the_start(const WatchAction& action) {
-    return action == WatchAction(page_after(""));
+    return action == WatchAction(ListPage{"", 500, true});
   }
 
   WatchState state_;

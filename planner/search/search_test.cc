@@ -79,8 +79,7 @@ TEST(SearchLayouts, PrefersPipelineOverTensorParallelismAtAnEqualProduct) {
   };
   const int64_t both_fit = std::max(bytes(1, 2), bytes(2, 1));
   ASSERT_LT(both_fit, bytes(1, 1));
-  const auto memory =
-      static_cast<int64_t>(static_cast<double>(both_fit) / (1 - default_profile().memory_margin)) + 1;
+  const int64_t memory = memory_for(both_fit, request.devices, default_profile()) + 1;
   EXPECT_EQ(pick(with_memory(request, memory)), "TP1 PP2 DP2");
 }
 
