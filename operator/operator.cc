@@ -250,7 +250,7 @@ class Operator {
   }
 
   Reconciler::Outside outside_of_the_reconciler() {
-    return {.progress = [this](const std::string& uid) { return board_.progress_of(uid); },
+    return {.progress = [this](const std::string& uid) { return board_.look_at(uid); },
             .forget = [this](const std::string& uid) { ledger_.forget(uid); },
             .record = [this](const Job& job, const Note& note) { tell(job, note); },
             .decided =

@@ -1,6 +1,7 @@
 #include "operator/service/progress_board.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace caravan::controller {
 namespace {
@@ -45,7 +46,7 @@ bool add_report(const v1alpha1::JobReport& report, TimePoint now, JobProgress& p
 }
 
 std::optional<std::chrono::milliseconds> ProgressBoard::next_look(Entry& entry, Clock::TimePoint now) {
-  if (entry.look_at && *entry.look_at > now) return std::nullopt;
+  if (std::exchange(entry.look_is_to_come, true)) return std::nullopt;
   entry.look_at = entry.look_at ? std::max(now, *entry.look_at + kBetweenLooks) : now;
   return std::chrono::ceil<std::chrono::milliseconds>(*entry.look_at - now);
 }
@@ -74,10 +75,12 @@ ProgressBoard::Answer ProgressBoard::take(const Reporter& reporter, const v1alph
   return Answer::kTaken;
 }
 
-std::optional<JobProgress> ProgressBoard::progress_of(const std::string& job_uid) const {
+std::optional<JobProgress> ProgressBoard::look_at(const std::string& job_uid) {
   const std::scoped_lock lock(mutex_);
   const auto found = entries_.find(job_uid);
-  return found == entries_.end() ? std::nullopt : std::optional(found->second.progress);
+  if (found == entries_.end()) return std::nullopt;
+  found->second.look_is_to_come = false;
+  return found->second.progress;
 }
 
 void ProgressBoard::forget(const std::string& job_uid) {

@@ -38,7 +38,8 @@ class ProgressBoard {
 
   // why: set when the report is impossible.
   Answer take(const Reporter& reporter, const v1alpha1::JobReport& report, std::string& why);
-  std::optional<JobProgress> progress_of(const std::string& job_uid) const;
+  // The look that was asked for: what is told after it asks for another.
+  std::optional<JobProgress> look_at(const std::string& job_uid);
   void forget(const std::string& job_uid);
 
  private:
@@ -46,6 +47,7 @@ class ProgressBoard {
     JobProgress progress;
     std::optional<Clock::TimePoint> step_told_at = {};
     std::optional<Clock::TimePoint> look_at = {};  // the last that was asked for
+    bool look_is_to_come = false;                  // nobody has looked since
   };
 
   // How long until the job should be looked at; nothing when a look that was asked for is still to come.

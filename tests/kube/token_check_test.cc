@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "common/testing/manual_clock.h"
 #include "operator/api/names.h"
 #include "tests/crd/job_server.h"
@@ -52,6 +54,13 @@ class TokenCheckTest : public ::testing::Test {
   std::string why_refused(const std::string& token) {
     const auto reporter = check(token);
     return reporter ? fmt::format("accepted for {}", to_string(reporter->job)) : reporter.error().message;
+  }
+  // The API server, too, remembers for some seconds what it found good.
+  void wait_until_the_server_refuses(const std::string& token) {
+    for (int i = 0; i < 600; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
+      if (!TokenCheck(server_.client(), clock_, pods_).check({}, token)) return;
+    }
+    FAIL() << "the API server takes the token for a minute after its account is gone";
   }
   // The cache, as of now.
   void look() {
@@ -111,6 +120,7 @@ TEST_F(TokenCheckTest, AnAnswerIsRememberedAMinuteAndARefusalTenSeconds) {
   const std::string good = token(kReportAudience, &pod);
   EXPECT_TRUE(check(good));
   ASSERT_TRUE(server_.client().remove({}, at(kServiceAccounts), "train", {}));
+  wait_until_the_server_refuses(good);
   EXPECT_TRUE(check(good)) << "the API server was not asked again";
   clock_.advance(std::chrono::seconds(60));
   const std::string bad = why_refused(good);
