@@ -11,7 +11,7 @@ void Store::set_aside(const Json& item) {
   const std::lock_guard guard(mutex_);
   const ObjectPtr known = find(ByKey::of(object));
   const bool is_known = known && known->uid() == object->uid() && known->version() == object->version();
-  set_aside_.push_back(is_known ? known : std::move(object));
+  set_aside_.push_back(is_known ? known : object);
 }
 
 void Store::drop_set_aside() {
