@@ -23,7 +23,7 @@ int nodes_of(const v1alpha1::Plan& plan) {
 
 // Empty when the plan is one of a job with these resources.
 std::string problem_of(const v1alpha1::Plan& plan, const v1alpha1::Resources& resources) {
-  const std::string problem = problem_of(
+  std::string problem = problem_of(
       LayoutSizes{plan.tensor(), plan.pipeline(), plan.data(), plan.micro_batch_size()}, resources);
   if (!problem.empty()) return problem;
   if (plan.devices() != resources.devices()) return fmt::format("devices is {}", plan.devices());
