@@ -17,7 +17,7 @@ constexpr int kSilentPeer = 60'000;
 constexpr int kIdleConnection = 30'000;    // one without a stream
 constexpr int kStreamsOfAConnection = 4;   // an agent has one
 constexpr int kMetadataBytes = 32 * 1024;  // tokens have 1 to 2 kB, with many groups more
-constexpr std::size_t kLongestToken = 16 * 1024;
+constexpr std::size_t kLongestToken = std::size_t{16} << 10;
 constexpr int kLookaheadBytes = 8 * 1024;  // what a peer may send before it is read
 
 std::string token_of(const grpc::CallbackServerContext& context) {
