@@ -50,6 +50,7 @@ void send(kube::Transport& transport, const Requests& requests) {
 void send_all(kube::Transport& transport, const std::vector<Requests>& jobs, int at_once) {
   std::atomic<std::size_t> next = 0;
   std::vector<std::jthread> threads;
+  threads.reserve(static_cast<std::size_t>(at_once));
   for (int i = 0; i < at_once; ++i) {
     threads.emplace_back([&] {
       for (std::size_t mine = next++; mine < jobs.size(); mine = next++) send(transport, jobs[mine]);
