@@ -135,6 +135,10 @@ class Loader {
     std::set<std::string> seen;
     for (const Node& child : node.children) {
       const std::string at = child_path(path, child.key);
+      if (has_long_key(child, rules_of(field))) {
+        mistake(child, path, expected_key(rules_of(field)));
+        continue;
+      }
       if (!seen.insert(child.key).second) {
         mistake(child, at, "given twice");
         continue;
@@ -143,6 +147,10 @@ class Loader {
       entry.GetReflection()->SetString(&entry, entry_type.map_key(), child.key);
       load_map_value(child, at, field, entry);
     }
+  }
+
+  static bool has_long_key(const Node& node, const FieldRules& rules) {
+    return rules.max_key_length() != 0 && node.key.size() > rules.max_key_length();
   }
 
   // The rules of the map hold for each of its values.

@@ -77,6 +77,17 @@ TEST(Loader, HoldsEachValueOfAMapToTheBoundsOfTheMap) {
   EXPECT_THAT(findings.mistakes[0].text, HasSubstr("a string of at most 63 characters, got 64 characters"));
 }
 
+TEST(Loader, HoldsTheNamesOfAMapToTheirBound) {
+  v1alpha1::Worker worker;
+  const Findings findings = load_message(
+      map("",
+          {map("nodeSelector", {scalar(std::string(317, 'a'), "x"), scalar(std::string(318, 'a'), "x")})}),
+      worker);
+  ASSERT_THAT(findings.mistakes, SizeIs(1));
+  EXPECT_EQ(findings.mistakes[0].path, "nodeSelector");
+  EXPECT_EQ(findings.mistakes[0].text, "expected names of at most 317 characters");
+}
+
 TEST(Loader, FindsAllMistakesInOneGo) {
   v1alpha1::Worker worker;
   const Findings findings = load_message(

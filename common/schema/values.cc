@@ -160,6 +160,10 @@ std::string expected_entries(const FieldRules& rules) {
                      rules.min_items() == 1 ? "entry" : "entries");
 }
 
+std::string expected_key(const FieldRules& rules) {
+  return fmt::format("expected names of at most {} characters", rules.max_key_length());
+}
+
 std::string mismatch(const std::string& expected, const Node& node) {
   switch (node.kind) {
     case NodeKind::kNull:

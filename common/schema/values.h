@@ -46,6 +46,8 @@ std::string expectation(const google::protobuf::FieldDescriptor& field);
 
 // "expected at least 1 entry", of a list.
 std::string expected_entries(const v1alpha1::FieldRules& rules);
+// "expected names of at most 317 characters"
+std::string expected_key(const v1alpha1::FieldRules& rules);
 
 // "expected X, got Y" for a node of the wrong kind.
 std::string mismatch(const std::string& expected, const Node& node);

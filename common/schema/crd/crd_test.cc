@@ -45,6 +45,7 @@ void collect_unbounded(const Node& schema, const std::string& path, std::vector<
   if (const Node* items = find_entry(schema, "items")) collect_unbounded(*items, path + "[]", out);
   if (const Node* values = find_entry(schema, "additionalProperties")) {
     if (!is_positive(schema, "maxProperties")) out.push_back(path);
+    if (find_entry(schema, "x-kubernetes-validations") == nullptr) out.push_back(path + " (keys)");
     collect_unbounded(*values, path + ".*", out);
   }
   if (const Node* properties = find_entry(schema, "properties")) {

@@ -114,8 +114,11 @@ class Generator {
 
   static Nodes map_schema(const FieldDescriptor& field) {
     const FieldRules& rules = rules_of(field);
-    return {text("type", "object"), number("maxProperties", rules.max_items()),
-            map("additionalProperties", {text("type", "string"), number("maxLength", rules.max_length())})};
+    Nodes schema = {
+        text("type", "object"), number("maxProperties", rules.max_items()),
+        map("additionalProperties", {text("type", "string"), number("maxLength", rules.max_length())})};
+    add_rules(schema, {key_rule(field)});
+    return schema;
   }
 
   Result<Nodes> list_schema(const FieldDescriptor& field) {

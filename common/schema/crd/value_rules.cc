@@ -98,6 +98,11 @@ std::vector<Node> list_rules(const FieldDescriptor& field) {
   return {rule(fmt::format("size(self) >= {}", rules.min_items()), expected_entries(rules))};
 }
 
+Node key_rule(const FieldDescriptor& field) {
+  const FieldRules& rules = rules_of(field);
+  return rule(fmt::format("self.all(key, size(key) <= {})", rules.max_key_length()), expected_key(rules));
+}
+
 std::vector<Node> availability_rules(const Descriptor& type) {
   std::vector<Node> rules;
   for (int i = 0; i < type.field_count(); ++i) {

@@ -20,6 +20,9 @@ std::vector<Node> value_rules(const google::protobuf::FieldDescriptor& field);
 // About the list as a whole.
 std::vector<Node> list_rules(const google::protobuf::FieldDescriptor& field);
 
+// About the names of a map; `self` is the map.
+Node key_rule(const google::protobuf::FieldDescriptor& field);
+
 // Fields that this version does not have yet are not given; `self` is the message.
 std::vector<Node> availability_rules(const google::protobuf::Descriptor& type);
 
