@@ -35,9 +35,15 @@ const JsonArray& items_of(const Json& from, kube::JsonPath path) {
   return found != nullptr && found->is_array() ? found->get_array() : kNothing;
 }
 
+// The API server takes references to owners with names and UIDs of any length.
+constexpr std::size_t kLongestName = 253;
+constexpr std::size_t kLongestUid = 64;
+
 const Json* job_that_controls(const Json& child) {
   const Json* owner = kube::controller_of(child);
   if (owner == nullptr || kube::text_at(*owner, {"kind"}) != kKind) return nullptr;
+  if (kube::text_at(*owner, {"name"}).size() > kLongestName) return nullptr;
+  if (kube::text_at(*owner, {"uid"}).size() > kLongestUid) return nullptr;
   const std::string group = std::string(kGroup) + "/";
   return kube::text_at(*owner, {"apiVersion"}).compare(0, group.size(), group) == 0 ? owner : nullptr;
 }
@@ -47,19 +53,6 @@ JsonObject metadata_of_child(const Json& child, const Json& job) {
       fields_of(child, {"metadata"}, {"namespace", "name", "uid", "resourceVersion", "deletionTimestamp"});
   metadata["ownerReferences"] = JsonArray{fields_of(job, {}, {"kind", "name", "uid", "controller"})};
   return metadata;
-}
-
-// What we said about a pod when it was made, but for the job, which the owner tells.
-JsonObject labels_of(const Json& pod) {
-  JsonObject kept;
-  const Json* all = kube::find(pod, {"metadata", "labels"});
-  if (all == nullptr || !all->is_object()) return kept;
-  for (const auto& label : all->get_object()) {
-    const std::string_view key = label.key();
-    const bool is_ours = key.starts_with(kGroup) && key != labels::kJobName && key != labels::kJobUid;
-    if (is_ours) kept[key] = label.value();
-  }
-  return kept;
 }
 
 JsonArray conditions_of(const Json& object, Names types) {
@@ -100,7 +93,8 @@ std::optional<Json> kept_of_pod(const Json& pod) {
   const Json* job = job_that_controls(pod);
   if (job == nullptr) return std::nullopt;
   JsonObject metadata = metadata_of_child(pod, *job);
-  metadata["labels"] = labels_of(pod);
+  metadata["labels"] =
+      fields_of(pod, {"metadata", "labels"}, {labels::kNodeIndex, labels::kAttempt, labels::kCertificates});
   if (const Json* created = kube::find(pod, {"metadata", "creationTimestamp"}))
     metadata["creationTimestamp"] = *created;
   JsonObject status = fields_of(pod, {"status"}, {"phase", "reason", "message"});

@@ -116,6 +116,14 @@ TEST(KeptFields, APodThatRunsTakesLessThanAKilobyte) {
   EXPECT_LT(text(kept_of_pod(pod)).size(), 800U) << text(kept_of_pod(pod));
 }
 
+TEST(KeptFields, LabelsThatNobodyReadsTakeNothing) {
+  Json pod = pod_with_status("{}");
+  const std::string before = text(kept_of_pod(pod));
+  for (int i = 0; i < 1000; ++i)
+    pod.at("metadata").at("labels").as_object()[fmt::format("training.caravan.dev/{}", i)] = "x";
+  EXPECT_EQ(text(kept_of_pod(pod)), before);
+}
+
 TEST(KeptFields, WhatMerelyCarriesOurLabelIsNotKept) {
   const Json ours = stored(service_intent(job()));
   EXPECT_TRUE(kept_of_child(ours));
@@ -128,6 +136,7 @@ TEST(KeptFields, WhatMerelyCarriesOurLabelIsNotKept) {
   without_owner.at("metadata").as_object().erase("ownerReferences");
   for (const Json& foreign :
        {without_owner, with_owner("controller", false), with_owner("kind", "Deployment"),
+        with_owner("name", boost::json::string(254, 'x')), with_owner("uid", boost::json::string(65, 'x')),
         with_owner("apiVersion", "training.caravan.dev.evil/v1alpha1"), with_owner("apiVersion", "v1"),
         with_owner("apiVersion", nullptr), Json(nullptr), Json(JsonObject{})}) {
     EXPECT_EQ(text(kept_of_child(foreign)), "nothing") << boost::json::serialize(foreign);
