@@ -20,6 +20,11 @@ std::string holder_of(const Json& lease) {
   return text_at(lease, {"spec", "holderIdentity"});
 }
 
+// As an installation brings it. Whoever gives a lease back leaves the number of its transitions.
+bool never_held(const Json& lease) {
+  return holder_of(lease).empty() && !integer_at(lease, {"spec", "leaseTransitions"});
+}
+
 // `before`: the lease as it stands, or null when there is none.
 Json record(const ElectionConfig& config, const Json& before, const std::string& holder,
             Clock::WallTime wall) {
@@ -53,15 +58,19 @@ class Step {
 
   ElectionAction on(LeaseRead& read) {
     const bool changed = version_of(read.lease) != version_of(state_.lease);
+    if (changed) {
+      state_.changed_at = moment_.now;
+      state_.replaced = !holder_of(state_.lease).empty() && never_held(read.lease);
+    }
     state_.lease = std::move(read.lease);
-    if (changed) state_.changed_at = moment_.now;
     const std::string holder = holder_of(state_.lease);
     if (state_.leading) {
       if (holder != state_.config.identity && holder != kUnknownHolder)
         return step_down(fmt::format("the lease is held by '{}'", holder));
       return too_late() ? step_down("the lease could not be renewed in time") : write();
     }
-    return holder.empty() || expired() ? write() : wait();
+    const bool is_free = holder.empty() && !state_.replaced;
+    return is_free || expired() ? write() : wait();
   }
 
   ElectionAction on(LeaseWritten& written) {

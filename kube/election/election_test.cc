@@ -18,10 +18,11 @@ ElectionConfig config(const std::string& identity) {
 // The lease on the server, with its conflicts. An installation brings it, without a holder.
 class LeaseServer {
  public:
-  LeaseServer() {
+  LeaseServer() { install(); }
+
+  void install() {
     store(JsonObject{{"metadata", JsonObject{{"namespace", "system"}, {"name", "operator"}}}});
   }
-
   void remove() { lease_ = nullptr; }
 
   ElectionInput answer(const ElectionAction& action) {
@@ -237,6 +238,18 @@ TEST_F(Election, ALeaderWhoseLeaseWasDeletedAndThatIsPausedHasNoSuccessorInItsTi
   }
   EXPECT_TRUE(b_.may_write(now_));
   EXPECT_TRUE(steps_down(a_.tick(now_)));
+}
+
+TEST_F(Election, ALeaseThatIsInstalledAnewHasNoSecondLeaderInTheTimeOfTheFirst) {
+  a_.tick(now_);
+  b_.tick(now_);
+  server_.remove();
+  server_.install();
+  for (const Clock::TimePoint end = now_ + 60s; now_ < end; now_ += 500ms) {
+    b_.tick(now_);
+    EXPECT_FALSE(a_.may_write(now_) && b_.may_write(now_));
+  }
+  EXPECT_TRUE(b_.may_write(now_));
 }
 
 // Each of the three acts, or does not, in every half second.
