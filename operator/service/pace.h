@@ -27,6 +27,13 @@ class Pace {
     return true;
   }
 
+  // As good as new.
+  bool is_rested(Clock::TimePoint now) const {
+    Pace then = *this;
+    then.refill(now);
+    return then.left_ >= burst_;
+  }
+
  private:
   void refill(Clock::TimePoint now) {
     if (last_) left_ += per_second_ * std::chrono::duration<double>(now - *last_).count();

@@ -14,7 +14,7 @@ using v1alpha1::ReportCommand;
 
 constexpr int kFastestPings = 500;  // milliseconds; agents ping to learn that a leader is gone
 constexpr int kSilentPeer = 60'000;
-constexpr int kIdleConnection = 30'000;    // one without a stream
+constexpr int kIdleConnection = 5'000;     // one without a stream
 constexpr int kStreamsOfAConnection = 4;   // an agent has one
 constexpr int kMetadataBytes = 32 * 1024;  // tokens have 1 to 2 kB, with many groups more
 constexpr std::size_t kLongestToken = std::size_t{16} << 10;
@@ -38,8 +38,8 @@ class Server final : public ReportServer, private v1alpha1::JobReports::Callback
   Server(Config config, Clock& clock, ProgressBoard& board, Observer& observer)
       : config_(std::move(config)),
         clock_(clock),
-        open_(config_.limits.streams),
-        around_{clock, board, observer, open_, config_.limits},
+        places_(config_.limits.places),
+        around_{clock, board, observer, places_},
         reviews_(clock, config_.limits.reviews) {}
 
   // Every call is cancelled, which ends its stream.
@@ -84,7 +84,6 @@ class Server final : public ReportServer, private v1alpha1::JobReports::Callback
 
   grpc::ServerBidiReactor<JobReport, ReportCommand>* Report(grpc::CallbackServerContext* context) override {
     const std::shared_ptr<ReportStream> stream = ReportStream::make(around_);
-    if (stream->has_ended()) return stream.get();
     std::string token = token_of(*context);
     if (token.empty() || token.size() > kLongestToken) {
       stream->admit(failure("it showed no token"));
@@ -102,7 +101,7 @@ class Server final : public ReportServer, private v1alpha1::JobReports::Callback
 
   const Config config_;
   Clock& clock_;
-  OpenStreams open_;
+  ReportPlaces places_;
   StreamSurroundings around_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;

@@ -4,8 +4,8 @@
 // wait. A result is acknowledged when it is on the board; if this process then dies, the last words of the
 // pod say the same. A stream for a job that the board does not know ends with NOT_FOUND; when the job goes
 // meanwhile, reports are dropped. Everything that strangers can make more of is bounded, and what is beyond a
-// bound is refused with RESOURCE_EXHAUSTED; a pod has one stream, its newest. Errors of start: an address in
-// use or not ours, or bad PEM.
+// bound is refused with RESOURCE_EXHAUSTED, as is the stream whose turn is over (report_places.h); a pod has
+// one stream, its newest. Errors of start: an address in use or not ours, or bad PEM.
 #pragma once
 
 #include <functional>
@@ -16,6 +16,7 @@
 #include "common/certificates.h"
 #include "common/result.h"
 #include "operator/service/progress_board.h"
+#include "operator/service/report_places.h"
 #include "operator/service/review_pool.h"
 
 namespace caravan::controller {
@@ -39,9 +40,7 @@ class ReportServer {
   };
 
   struct Limits {
-    std::size_t streams = 4096;
-    double reports_per_second = 50;  // of a stream, on the long run
-    double burst = 200;
+    ReportPlaces::Limits places = {};
     int message_bytes = 64 * 1024;
     std::size_t memory_bytes = std::size_t{96} << 20;  // of all messages and connections together
     std::chrono::milliseconds handshake{5'000};

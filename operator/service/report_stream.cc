@@ -31,59 +31,37 @@ const char* name_of(StatusCode code) {
 
 }  // namespace
 
-bool OpenStreams::enter() {
-  const std::scoped_lock lock(mutex_);
-  if (open_ >= most_) return false;
-  ++open_;
-  return true;
-}
-
-void OpenStreams::leave() {
-  const std::scoped_lock lock(mutex_);
-  --open_;
-}
-
-std::shared_ptr<ReportStream> OpenStreams::take_over(const std::string& pod_uid,
-                                                     const std::shared_ptr<ReportStream>& by) {
-  const std::scoped_lock lock(mutex_);
-  return std::exchange(of_pod_[pod_uid], by);
-}
-
-void OpenStreams::remove(const std::string& pod_uid, const ReportStream& stream) {
-  const std::scoped_lock lock(mutex_);
-  const auto found = of_pod_.find(pod_uid);
-  if (found != of_pod_.end() && found->second.get() == &stream) of_pod_.erase(found);
-}
-
 std::shared_ptr<ReportStream> ReportStream::make(StreamSurroundings& around) {
   std::shared_ptr<ReportStream> stream(new ReportStream(around));
   stream->self_ = stream;
-  if (!stream->entered_) stream->end(StatusCode::RESOURCE_EXHAUSTED, "too many coordinators report");
   return stream;
 }
 
-ReportStream::ReportStream(StreamSurroundings& around)
-    : around_(around),
-      began_(around.clock.now()),
-      entered_(around.open.enter()),
-      pace_(around.limits.reports_per_second, around.limits.burst) {}
+ReportStream::ReportStream(StreamSurroundings& around) : around_(around), began_(around.clock.now()) {}
 
 void ReportStream::admit(Result<Reporter> reporter) {
   if (!reporter) {
     around_.observer.on_warning("a reporter was refused: " + reporter.error().message);
     return end(StatusCode::UNAUTHENTICATED, reporter.error().message);
   }
-  const auto self = shared_from_this();
   {
     const std::scoped_lock lock(mutex_);
     if (ended_) return;
     reporter_ = std::move(*reporter);
   }
-  const auto former = around_.open.take_over(reporter_.pod_uid, self);
-  if (former) former->end(StatusCode::ABORTED, "a newer stream of this pod takes its place");
-  if (has_ended()) return around_.open.remove(reporter_.pod_uid, *this);
+  if (!take_place()) return end(StatusCode::RESOURCE_EXHAUSTED, "too many coordinators report");
+  if (has_ended()) return around_.places.leave(reporter_.pod_uid, *this, around_.clock.now());
   around_.observer.on_admitted(reporter_);
   resume();
+}
+
+bool ReportStream::take_place() {
+  const auto place = around_.places.admit(reporter_.job.name_space, reporter_.pod_uid, shared_from_this(),
+                                          around_.clock.now());
+  if (place.former) place.former->end(StatusCode::ABORTED, "a newer stream of this pod takes its place");
+  if (place.crowded_out)
+    place.crowded_out->end(StatusCode::RESOURCE_EXHAUSTED, "it is the turn of another coordinator");
+  return place.admitted;
 }
 
 // Whoever is first. What is under way ends with the call.
@@ -130,7 +108,7 @@ void ReportStream::acknowledge() {
 }
 
 void ReportStream::read_at_its_pace() {
-  const auto wait = pace_.reserve(around_.clock.now());
+  const auto wait = around_.places.reserve(reporter_.pod_uid, around_.clock.now());
   if (wait <= Clock::Duration::zero()) return resume();
   around_.observer.on_held_up();
   const std::scoped_lock lock(mutex_);
@@ -153,8 +131,7 @@ void ReportStream::resume() {
 
 void ReportStream::OnDone() {
   const auto self = std::move(self_);
-  around_.open.remove(reporter_.pod_uid, *this);
-  if (entered_) around_.open.leave();
+  around_.places.leave(reporter_.pod_uid, *this, around_.clock.now());
   around_.observer.on_handled(name_of(last_.error_code()), around_.clock.now() - began_);
 }
 

@@ -1,53 +1,30 @@
-// The streams of the report service: one coordinator's each, and all that are open.
+// One coordinator's stream of the report service.
 //
 // A stream reads nothing before it is admitted, and then no faster than its pace: who tells more is held up
 // by HTTP/2's flow control, so nothing is lost and nobody else waits. Whoever ends a stream first (its peer,
-// a newer one of the same pod, the server) ends it for good. Only for .cc files: this header is heavy.
+// a newer one of the same pod, one whose turn it is, the server) ends it for good. Only for .cc files: this
+// header is heavy.
 #pragma once
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
 
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
-#include "operator/service/pace.h"
+#include "operator/service/report_places.h"
 #include "operator/service/report_server.h"
 
 namespace caravan::controller {
-
-class ReportStream;
-
-// Safe for any thread.
-class OpenStreams {
- public:
-  explicit OpenStreams(std::size_t most) : most_(most) {}
-
-  // False: there are as many as there may be.
-  bool enter();
-  void leave();
-  // The stream that was the pod's until now, if there was one.
-  std::shared_ptr<ReportStream> take_over(const std::string& pod_uid,
-                                          const std::shared_ptr<ReportStream>& by);
-  void remove(const std::string& pod_uid, const ReportStream& stream);
-
- private:
-  const std::size_t most_;
-  std::mutex mutex_;
-  std::size_t open_ = 0;
-  std::map<std::string, std::shared_ptr<ReportStream>> of_pod_;
-};
 
 // What streams share; outlives them.
 struct StreamSurroundings {
   Clock& clock;
   ProgressBoard& board;
   ReportServer::Observer& observer;
-  OpenStreams& open;
-  ReportServer::Limits limits;
+  ReportPlaces& places;
 };
 
 class ReportStream final : public grpc::ServerBidiReactor<v1alpha1::JobReport, v1alpha1::ReportCommand>,
@@ -61,6 +38,7 @@ class ReportStream final : public grpc::ServerBidiReactor<v1alpha1::JobReport, v
   bool has_ended() const;
 
  private:
+  bool take_place();
   explicit ReportStream(StreamSurroundings& around);
 
   void OnReadDone(bool ok) override;
@@ -75,14 +53,12 @@ class ReportStream final : public grpc::ServerBidiReactor<v1alpha1::JobReport, v
 
   StreamSurroundings& around_;
   const Clock::TimePoint began_;
-  const bool entered_;
   std::shared_ptr<ReportStream> self_;  // until OnDone
   mutable std::mutex mutex_;
   bool ended_ = false;
   bool pausing_ = false;  // the alarm is set; it calls resume() once, also when it is cancelled
   grpc::Status last_;
   grpc::Alarm alarm_;
-  Pace pace_;
   Reporter reporter_;
   v1alpha1::JobReport report_;
   v1alpha1::ReportCommand command_;

@@ -22,7 +22,7 @@ class ReviewPool {
  public:
   struct Limits {
     std::size_t threads = 4;
-    std::size_t waiting = 1024;
+    std::size_t waiting = 512;
     std::size_t waiting_of_one_peer = 16;
   };
   using Task = std::function<void(const std::stop_token&)>;

@@ -120,6 +120,7 @@ class ReportServerTest : public ::testing::Test, private ReportServer::Observer 
                                          .authority_file = path("ca.crt"),
                                          .token_file = path("token"),
                                          .first_pause = 20ms,
+                                         .longest_pause = 500ms,
                                          .ping_period = 1s},
                                         [] {});
   }
@@ -300,8 +301,19 @@ TEST_F(ReportServerTest, APodHasOneStreamItsNewest) {
   EXPECT_TRUE(wait_for_end("ABORTED"));
 }
 
+TEST_F(ReportServerTest, CoordinatorsTakeTurnsWhenThereAreMoreThanPlaces) {
+  serve(authority(), 0, {.places = {.places = 1, .shortest_turn = 0ms}});
+  const auto client = connect();
+  client->tell(started(1));
+  ASSERT_EQ(wait_for_attempt(1).attempt, 1);
+  const auto other = stranger("other");
+  EXPECT_TRUE(wait_for_end("RESOURCE_EXHAUSTED")) << "the turn of the first is over";
+  client->tell(started(2));
+  EXPECT_EQ(wait_for_attempt(2).attempt, 2) << "it comes again";
+}
+
 TEST_F(ReportServerTest, BeyondTheMostStreamsOneMoreIsRefusedUntilAnotherEnds) {
-  serve(authority(), 0, {.streams = 1});
+  serve(authority(), 0, {.places = {.places = 1, .shortest_turn = 1h}});
   auto first = stranger("other");
   ASSERT_TRUE(wait_until([this] { return admitted_.size() == 1; }));
   EXPECT_EQ(stranger("secret")->end().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
@@ -348,7 +360,7 @@ TEST_F(ReportServerTest, AMessageThatIsTooLargeEndsItsStream) {
 }
 
 TEST_F(ReportServerTest, AFloodIsReadAtItsPaceAndHoldsUpNobody) {
-  serve(authority(), 0, {.reports_per_second = 1000, .burst = 10});
+  serve(authority(), 0, {.places = {.reports_per_second = 1000, .burst = 10}});
   const auto evil = stranger("other");
   std::jthread flood([&](const std::stop_token& stop) {
     while (!stop.stop_requested() && evil->tell(garbage())) {
@@ -363,7 +375,7 @@ TEST_F(ReportServerTest, AFloodIsReadAtItsPaceAndHoldsUpNobody) {
 }
 
 TEST_F(ReportServerTest, EndsWithStreamsInEveryState) {
-  serve(authority(), 0, {.reports_per_second = 0.001, .burst = 1, .reviews = {.threads = 2}});
+  serve(authority(), 0, {.places = {.reports_per_second = 0.001, .burst = 1}, .reviews = {.threads = 2}});
   const auto held_up = stranger("secret");
   for (int i = 0; i < 3; ++i) held_up->tell(started(i + 1));
   ASSERT_TRUE(wait_until([this] { return held_up_ > 0; }));

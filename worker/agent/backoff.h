@@ -21,6 +21,8 @@ class Backoff {
     next_ = std::min(2 * next_, longest_);
     return pause;
   }
+  // The next pause is one of the longest, as after many failures.
+  void lengthen() { next_ = longest_; }
   // After a success.
   void reset() { next_ = first_; }
 

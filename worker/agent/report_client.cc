@@ -21,7 +21,6 @@ using std::chrono::milliseconds;
 using v1alpha1::JobReport;
 using v1alpha1::ReportCommand;
 
-constexpr milliseconds kLongestPause{30'000};
 // The reader on a cluster shows where the job stands: of steps that it has not read, the last ones will do.
 constexpr std::size_t kStepsForAStatus = 2;
 
@@ -136,17 +135,20 @@ class Client final : public ReportClient {
 
   void lose(const grpc::Status& status) {
     const std::scoped_lock lock(mutex_);
+    // Others report too: the reader will have time for this job again.
+    crowded_out_ = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
     if (!status.ok() && !acknowledged_)
-      spdlog::warn("nobody reads the job's reports: {}", status.error_message());
+      spdlog::log(crowded_out_ ? spdlog::level::info : spdlog::level::warn,
+                  "nobody reads the job's reports: {}", status.error_message());
     lost_ = true;
     changed_.notify_all();
   }
 
   void keep_connected(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    Backoff pauses(target_.first_pause, kLongestPause);
+    Backoff pauses(target_.first_pause, target_.longest_pause);
     while (!stop.stop_requested()) {
-      lost_ = false;
+      lost_ = crowded_out_ = false;
       lock.unlock();
       auto stream = open_over_tls();
       lock.lock();
@@ -156,7 +158,8 @@ class Client final : public ReportClient {
       stream_ = std::move(stream);
       const auto since = std::chrono::steady_clock::now();
       if (stream_) changed_.wait(lock, stop, [this] { return lost_; });
-      if (std::chrono::steady_clock::now() - since > kLongestPause) pauses.reset();  // it was heard
+      if (std::chrono::steady_clock::now() - since > target_.longest_pause) pauses.reset();  // it was heard
+      if (crowded_out_) pauses.lengthen();
       auto old = std::move(stream_);
       lock.unlock();
       old.reset();  // waits for its last call back
@@ -185,6 +188,7 @@ class Client final : public ReportClient {
   ReportPicture picture_;
   bool acknowledged_ = false;
   bool lost_ = false;
+  bool crowded_out_ = false;  // when it was lost last
   std::unique_ptr<ReportStream> stream_;
   std::jthread thread_;
 };

@@ -19,7 +19,8 @@ struct ReportTarget {
   std::string address;
   std::string authority_file = {};  // PEM; empty: no TLS
   std::string token_file = {};
-  std::chrono::milliseconds first_pause{1000};  // before it is looked for again; doubles up to 30 s
+  std::chrono::milliseconds first_pause{1'000};  // before it is looked for again; doubles up to the longest
+  std::chrono::milliseconds longest_pause{30'000};
   std::chrono::milliseconds ping_period{
       10'000};  // it is left when it does not answer within another of these
 };
