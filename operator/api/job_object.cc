@@ -80,7 +80,7 @@ v1alpha1::JobSpec spec_as_it_stands(const kube::Json& object, std::string& unrea
   v1alpha1::JobSpec spec;
   const kube::Json* given = kube::find(object, {"spec"});
   const Status read =
-      given == nullptr ? bad_input("it is missing") : read_message(*given, spec, UnknownFields::kDropped);
+      given == nullptr ? bad_input("it is missing") : read_message(*given, spec, Unknown::kFieldsDropped);
   if (!read) unreadable = "its spec cannot be read: " + read.error().message;
   schema::apply_defaults(spec);
   return spec;
@@ -119,7 +119,7 @@ std::string read_status(const kube::Json& object, Job& job) {
   const kube::Json* given = kube::find(object, {"status"});
   if (given == nullptr) return "";
   job.later_status = later_fields(*given, *v1alpha1::JobStatus::descriptor());
-  const Status read = read_message(*given, job.status, UnknownFields::kDropped);
+  const Status read = read_message(*given, job.status, Unknown::kDropped);
   return read ? "" : "its status cannot be read: " + read.error().message;
 }
 

@@ -14,7 +14,7 @@ using kube::Json;
 
 class Reader {
  public:
-  explicit Reader(UnknownFields unknown) : unknown_(unknown) {}
+  explicit Reader(Unknown unknown) : unknown_(unknown) {}
 
   Status message(const Json& from, Message& into) const {
     if (!from.is_object()) return expected("an object");
@@ -33,7 +33,8 @@ class Reader {
 
   Status member(std::string_view name, const Json& from, Message& into) const {
     const FieldDescriptor* field = schema::find_field(*into.GetDescriptor(), name);
-    if (field == nullptr) return unknown("unknown field");
+    if (field == nullptr)
+      return unknown_ == Unknown::kRefused ? Status(bad_input("unknown field")) : Status();
     if (field->is_map()) return map(from, into, *field);
     if (!field->is_repeated()) return value(from, into, *field);
     if (!from.is_array()) return expected("a list");
@@ -105,21 +106,18 @@ class Reader {
     const Reflection& all = *into.GetReflection();
     const auto* found =
         from.is_string() ? field.enum_type()->FindValueByName(std::string(from.get_string())) : nullptr;
-    if (found == nullptr) return unknown("unknown value");
+    if (found == nullptr)
+      return unknown_ == Unknown::kDropped ? Status() : Status(bad_input("unknown value"));
     field.is_repeated() ? all.AddEnum(&into, &field, found) : all.SetEnum(&into, &field, found);
     return {};
   }
 
-  Status unknown(const char* what) const {
-    return unknown_ == UnknownFields::kDropped ? Status() : bad_input(what);
-  }
-
-  UnknownFields unknown_;
+  Unknown unknown_;
 };
 
 }  // namespace
 
-Status read_message(const Json& from, Message& into, UnknownFields unknown) {
+Status read_message(const Json& from, Message& into, Unknown unknown) {
   return Reader(unknown).message(from, into);
 }
 

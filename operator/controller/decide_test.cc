@@ -199,7 +199,7 @@ TEST(Decide, ARestartWindowThatIsOverCountsNoMore) {
 
 TEST(Decide, AJobThatCannotBePlannedNowCanStillBeSuspendedAndStillEnds) {
   Snapshot snapshot = running_job();
-  snapshot.job.spec.mutable_scheduling()->mutable_gang()->set_provider(v1alpha1::Gang::Kueue);
+  snapshot.job.status.mutable_plan()->set_document("damaged");
   snapshot.job.spec.set_suspend(true);
   const Decision suspended = decide_at(snapshot);
   EXPECT_EQ(condition(suspended, conditions::kPlanned).status(), "False");
@@ -338,7 +338,7 @@ TEST(Decide, AJobOverItsDeadlineFailsAndItsPodsGo) {
 
 TEST(Decide, AJobThatRanAndCannotBePlannedNowMeetsItsDeadlineToo) {
   Snapshot snapshot = running_job(R"(, "activeDeadlineSeconds": 60)");
-  snapshot.job.spec.mutable_scheduling()->mutable_gang()->set_provider(v1alpha1::Gang::Kueue);
+  snapshot.job.status.mutable_plan()->set_document("damaged");
   const Decision before = decide_at(snapshot, kStart + 20s);
   EXPECT_EQ(condition(before, conditions::kPlanned).status(), "False");
   EXPECT_EQ(before.look_again, 40s);

@@ -101,9 +101,9 @@ Result<RememberedPlan> read_document(const Job& job, const std::string& document
   if (!parsed) return tl::unexpected(parsed.error());
   RememberedPlan remembered;
   v1alpha1::PlanRecord record;
-  if (const Status strict = read_message(*parsed, record, UnknownFields::kRefused); !strict) {
+  if (const Status strict = read_message(*parsed, record, Unknown::kRefused); !strict) {
     record.Clear();
-    if (const Status read = read_message(*parsed, record, UnknownFields::kDropped); !read)
+    if (const Status read = read_message(*parsed, record, Unknown::kFieldsDropped); !read)
       return tl::unexpected(read.error());
     remembered.unknown = strict.error().message;
   }

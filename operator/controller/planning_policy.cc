@@ -80,6 +80,8 @@ std::string missing_feature(const v1alpha1::JobSpec& spec) {
 // What users should know of a job that is planned.
 std::string remarks_on(const v1alpha1::JobSpec& spec) {
   std::string remarks;
+  if (const std::string missing = missing_feature(spec); !missing.empty())
+    remarks += fmt::format(" {}; the job goes on without.", missing);
   if (!spec.has_checkpoint()) remarks += " Without spec.checkpoint a restart begins at the first step.";
   if (!spec.scheduling().queue().empty())
     remarks += " spec.scheduling.queue is not used: this version knows no queueing system.";
@@ -175,9 +177,9 @@ PlanVerdict make_plan(const Job& job, const std::vector<NodeView>& nodes) {
 PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes) {
   if (!has_plan(job.status)) {
     if (auto refused = refuse_spec(job)) return *std::move(refused);
+    if (const std::string missing = missing_feature(job.spec); !missing.empty())
+      return refuse(reasons::kInvalidSpec, missing, false);
   }
-  if (const std::string missing = missing_feature(job.spec); !missing.empty())
-    return refuse(reasons::kInvalidSpec, missing, false);
   return remembers_plan(job.status) ? accept(job, job.status.plan().document()) : make_plan(job, nodes);
 }
 

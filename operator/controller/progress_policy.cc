@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/json.h"
+#include "common/json_of_any_version.h"
 #include "common/quantity.h"
 #include "operator/api/names.h"
 #include "operator/controller/conditions.h"
@@ -69,8 +69,9 @@ EndVerdict judge_end(const JobFacts& job, const std::optional<JobProgress>& prog
   }
   for (const PodView& pod : pods) {
     if (pod.node != 0 || !pod.ended()) continue;
-    const auto told = from_json<v1alpha1::JobResult>(pod.last_words);
-    if (const auto result = told ? check_result(*told, job, now) : told) {
+    const auto told = from_json_of_any_version<v1alpha1::JobResult>(pod.last_words);
+    if (const auto result =
+            told.and_then([&](const auto& words) { return check_result(words.message, job, now); })) {
       if (EndVerdict verdict = end_of(*result); verdict.end != End::kNone) return verdict;
     }
     if (pod.phase == PodPhase::kSucceeded)

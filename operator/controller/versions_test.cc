@@ -200,6 +200,12 @@ TEST(Versions, ADefaultThatANewDefinitionAddsIsSeenThoughTheGenerationStays) {
   EXPECT_THAT(reader.read(job_object()).unknown_fields, IsEmpty());
 }
 
+TEST(Versions, ASpecWithAChoiceOfALaterVersionCannotBeReadForItWouldSaySomethingElse) {
+  kube::Json object = job_object();
+  object.as_object()["spec"].as_object()["training"].as_object()["precision"] = "FP6";
+  EXPECT_THAT(read_job(object).unreadable_spec, HasSubstr("training: precision: unknown value"));
+}
+
 TEST(Versions, ASpecOfAnotherTypeCannotBeRead) {
   kube::Json object = job_object();
   object.as_object()["spec"].as_object()["training"].as_object()["steps"] = "many";

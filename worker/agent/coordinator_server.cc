@@ -183,7 +183,12 @@ class Server final : public CoordinatorServer {
     const TimePoint now = std::chrono::steady_clock::now();
     if (!read_limits_ || now < limits_due_) return;
     limits_due_ = now + kBetweenLimits;
-    if (const Result<Limits> limits = read_limits_()) take(*limits);
+    const Result<Limits> limits = read_limits_();
+    if (limits) take(*limits);
+    std::string problem = limits ? "" : limits.error().message;
+    if (problem != limits_problem_ && !problem.empty())
+      spdlog::warn("what may change while the job runs stays as it was: {}", problem);
+    limits_problem_ = std::move(problem);
   }
 
   void take(const Input& input) {
@@ -208,6 +213,7 @@ class Server final : public CoordinatorServer {
   const std::string job_uid_;
   ReportSink& reports_;
   const ReadLimits read_limits_;
+  std::string limits_problem_;
   TimePoint limits_due_;
   Mailbox<Input> inputs_;
   Connections connections_{inputs_};

@@ -1,13 +1,14 @@
 #include "worker/agent/job_file.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
-#include "common/json.h"
+#include "common/json_of_any_version.h"
 #include "worker/agent/job_shape.h"
 
 namespace caravan::agent {
@@ -44,6 +45,33 @@ std::string problem_of(const v1alpha1::JobPlan& job, const AgentOptions& options
   return "";
 }
 
+// Of a plan that a later version wrote: a choice that the trainer of this version would make otherwise.
+std::string unknown_choice(const v1alpha1::JobPlan& job) {
+  const v1alpha1::Training& training = job.spec().training();
+  const std::pair<int, const char*> choices[] = {
+      {job.plan().activation_checkpointing(), "plan.activationCheckpointing"},
+      {training.precision(), "spec.training.precision"},
+      {training.optimizer().kind(), "spec.training.optimizer.kind"},
+      {training.optimizer().state_type(), "spec.training.optimizer.stateType"},
+      {training.optimizer().schedule(), "spec.training.optimizer.schedule"}};
+  for (const auto& [value, field] : choices) {
+    if (value == 0) return fmt::format("{} is not known to this version", field);
+  }
+  return "";
+}
+
+// left_out: what of it this version does not know.
+Result<v1alpha1::JobPlan> read_plan(const AgentOptions& options, std::string& left_out) {
+  const auto text = read_file(options.plan_file);
+  if (!text) return tl::unexpected(text.error());
+  auto read = from_json_of_any_version<v1alpha1::JobPlan>(*text);
+  std::string problem = read ? problem_of(read->message, options) : read.error().message;
+  if (problem.empty() && !read->left_out.empty()) problem = unknown_choice(read->message);
+  if (!problem.empty()) return bad_input(fmt::format("--plan: {}: {}", options.plan_file, problem));
+  left_out = std::move(read->left_out);
+  return std::move(read->message);
+}
+
 Limits limits_of(const v1alpha1::JobSpec& spec) {
   Limits limits{.failure_policy = spec.failure_policy()};
   if (spec.has_stall_timeout_seconds())
@@ -54,11 +82,10 @@ Limits limits_of(const v1alpha1::JobSpec& spec) {
 }  // namespace
 
 Result<v1alpha1::JobPlan> read_job(const AgentOptions& options) {
-  const auto text = read_file(options.plan_file);
-  if (!text) return tl::unexpected(text.error());
-  auto job = from_json<v1alpha1::JobPlan>(*text);
-  const std::string problem = job ? problem_of(*job, options) : job.error().message;
-  if (!problem.empty()) return bad_input(fmt::format("--plan: {}: {}", options.plan_file, problem));
+  std::string left_out;
+  auto job = read_plan(options, left_out);
+  if (!left_out.empty())
+    spdlog::warn("{} is of a later version; left out of account: {}", options.plan_file, left_out);
   return job;
 }
 
@@ -85,7 +112,8 @@ CoordinatorConfig coordinator_config(const v1alpha1::JobPlan& job, const AgentOp
 }
 
 Result<Limits> read_limits(const AgentOptions& options) {
-  return read_job(options).map([](const v1alpha1::JobPlan& job) { return limits_of(job.spec()); });
+  std::string left_out;  // said at the start
+  return read_plan(options, left_out).map([](const v1alpha1::JobPlan& job) { return limits_of(job.spec()); });
 }
 
 }  // namespace caravan::agent

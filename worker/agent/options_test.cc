@@ -158,11 +158,28 @@ TEST_F(JobFileTest, WhatIsWrongIsToldWithFileAndField) {
 }
 
 TEST_F(JobFileTest, ATextThatIsNoPlanIsBadInput) {
-  for (const char* text : {"", "[]", "{\"nodez\":1}"})
+  for (const char* text : {"", "[]", "{\"nodes\":\"x\"}"})
     EXPECT_EQ(read(text).error().code, ExitCode::kBadInput);
   options_.plan_file = "/no/such/file";
   EXPECT_THAT(read_job(options_).error().message,
               HasSubstr("--plan: cannot read /no/such/file: No such file or directory"));
+}
+
+TEST_F(JobFileTest, APlanOfALaterVersionIsFollowedUnlessItAsksForWhatIsNotKnown) {
+  v1alpha1::JobPlan job = testing::scripted_job(2, 4, 10);
+  v1alpha1::Training& training = *job.mutable_spec()->mutable_training();
+  training.set_precision(v1alpha1::Precision::BF16);
+  training.mutable_optimizer()->set_kind(v1alpha1::Optimizer::AdamW);
+  training.mutable_optimizer()->set_schedule(v1alpha1::Optimizer::Cosine);
+  training.mutable_optimizer()->set_state_type(v1alpha1::Precision::FP32);
+  job.mutable_plan()->set_activation_checkpointing(v1alpha1::ActivationCheckpointing::Always);
+  std::string text = to_json(job);
+  text.insert(1, R"("tuning": {"kernels": "fast"}, )");
+  ASSERT_TRUE(read(text)) << read(text).error().message;
+  EXPECT_EQ(read(text)->spec().training().steps(), 10);
+  EXPECT_TRUE(read_limits(options_));
+  text.replace(text.find("BF16"), 4, "FP06");
+  EXPECT_THAT(read(text).error().message, HasSubstr("spec.training.precision is not known to this version"));
 }
 
 TEST_F(JobFileTest, TheCoordinatorTakesItsLimitsFromTheSpec) {
