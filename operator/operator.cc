@@ -96,7 +96,7 @@ class Operator {
         elector_(config_, clock_, kube::system_random(), metrics_,
                  client_options(config_.base_path, identity_), election_config()),
         client_(reader_.with(gated_options())),
-        queue_(clock_, {.longest_retry = 30s}),
+        queue_(clock_, {.longest_retry = 30s, .share_of_a_namespace = std::max(1, options.workers / 2)}),
         board_(
             clock_,
             [this](const Reporter& reporter) { return caches_.facts_of(reporter.job, reporter.job_uid); },

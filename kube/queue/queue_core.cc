@@ -15,10 +15,10 @@ void QueueCore::add(const ObjectKey& key, Urgency urgency, Clock::TimePoint now)
   const auto known = queued_.find(key);
   if (known != queued_.end()) {
     if (known->second == Urgency::kLive || urgency == Urgency::kBackground) return;
-    std::erase_if(background_, [&](const Queued& queued) { return queued.key == key; });
+    background_.erase(key);
   }
   queued_[key] = urgency;
-  (urgency == Urgency::kLive ? live_ : background_).push_back({.key = key, .since = now});
+  line_of(urgency).push({.key = key, .since = now});
 }
 
 void QueueCore::add_at(const ObjectKey& key, Clock::TimePoint when) {
@@ -33,19 +33,31 @@ void QueueCore::add_at(const ObjectKey& key, Clock::TimePoint when) {
 
 std::optional<ObjectKey> QueueCore::take(Clock::TimePoint now) {
   promote_due(now);
-  if (depth() == 0) return std::nullopt;
-  const bool background = background_is_next();
-  auto& from = background ? background_ : live_;
-  live_in_a_row_ = background ? 0 : live_in_a_row_ + 1;
-  ObjectKey key = std::move(from.front().key);
-  running_[key] = {.since = now, .waited = now - from.front().since};
-  from.pop_front();
-  queued_.erase(key);
-  return key;
+  const Urgency next = background_is_next() ? Urgency::kBackground : Urgency::kLive;
+  const Urgency other = next == Urgency::kLive ? Urgency::kBackground : Urgency::kLive;
+  const auto below_its_share = [&](const std::string& name_space) { return !has_its_share(name_space); };
+  const auto any = [](const std::string&) { return true; };
+  if (auto key = start(next, below_its_share, now)) return key;
+  if (auto key = start(other, below_its_share, now)) return key;
+  if (auto key = start(next, any, now)) return key;
+  return start(other, any, now);
+}
+
+template <typename Admits>
+std::optional<ObjectKey> QueueCore::start(Urgency urgency, Admits admits, Clock::TimePoint now) {
+  auto queued = line_of(urgency).pop(admits);
+  if (!queued) return std::nullopt;
+  live_in_a_row_ = urgency == Urgency::kLive ? live_in_a_row_ + 1 : 0;
+  queued_.erase(queued->key);
+  running_[queued->key] = {.since = now, .waited = now - queued->since};
+  ++running_of_[queued->key.name_space];
+  return std::move(queued->key);
 }
 
 void QueueCore::done(const ObjectKey& key, Clock::TimePoint now) {
   running_.erase(key);
+  const auto of_its_namespace = running_of_.find(key.name_space);
+  if (--of_its_namespace->second == 0) running_of_.erase(of_its_namespace);
   if (const auto again = again_.extract(key)) add(key, again.mapped(), now);
 }
 
@@ -59,10 +71,7 @@ Clock::TimePoint QueueCore::next_due() const {
 }
 
 Clock::Duration QueueCore::oldest_wait(Clock::TimePoint now) const {
-  Clock::TimePoint oldest = now;
-  if (!live_.empty()) oldest = std::min(oldest, live_.front().since);
-  if (!background_.empty()) oldest = std::min(oldest, background_.front().since);
-  return now - oldest;
+  return now - std::min(live_.oldest(now), background_.oldest(now));
 }
 
 Clock::Duration QueueCore::longest_run(Clock::TimePoint now) const {
@@ -74,6 +83,11 @@ Clock::Duration QueueCore::longest_run(Clock::TimePoint now) const {
 bool QueueCore::background_is_next() const {
   if (background_.empty()) return false;
   return live_.empty() || live_in_a_row_ >= policy_.live_per_background;
+}
+
+bool QueueCore::has_its_share(const std::string& name_space) const {
+  const auto running = running_of_.find(name_space);
+  return running != running_of_.end() && running->second >= policy_.share_of_a_namespace;
 }
 
 void QueueCore::promote_due(Clock::TimePoint now) {

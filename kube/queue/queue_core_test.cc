@@ -35,6 +35,42 @@ TEST(WorkQueue, AJobThatChangesAllTheTimeQueuesBehindTheOthers) {
   EXPECT_EQ(queue.take(kNow), kB);
 }
 
+TEST(WorkQueue, AThousandJobsOfOneTenantDoNotGoBeforeOneOfAnother) {
+  for (const Urgency urgency : {Urgency::kLive, Urgency::kBackground}) {
+    QueueCore queue;
+    for (int i = 0; i < 1000; ++i) queue.add({"greedy", std::to_string(i)}, urgency, kNow);
+    queue.add({"modest", "a"}, urgency, kNow);
+    queue.add({"patient", "a"}, urgency, kNow);
+    EXPECT_EQ(queue.take(kNow), (ObjectKey{"greedy", "0"}));
+    EXPECT_EQ(queue.take(kNow), (ObjectKey{"modest", "a"}));
+    EXPECT_EQ(queue.take(kNow), (ObjectKey{"patient", "a"}));
+    EXPECT_EQ(queue.take(kNow), (ObjectKey{"greedy", "1"}));
+  }
+}
+
+TEST(WorkQueue, WhoComesLaterHasTheNextTurnButThoseThatWaitAlready) {
+  QueueCore queue;
+  for (const char* name : {"0", "1", "2"}) queue.add({"a", name}, Urgency::kLive, kNow);
+  for (const char* name : {"0", "1", "2"}) queue.add({"b", name}, Urgency::kLive, kNow);
+  std::string order;
+  for (int taken = 0; const auto key = queue.take(kNow); ++taken) {
+    order += key->name_space + key->name + " ";
+    if (taken == 1) queue.add({"c", "0"}, Urgency::kLive, kNow);
+  }
+  EXPECT_EQ(order, "a0 b0 a1 b1 c0 a2 b2 ");
+}
+
+TEST(WorkQueue, ANamespaceHasItsShareOfTheWorkersWhileAnotherWaits) {
+  QueueCore queue({.share_of_a_namespace = 2});
+  for (const char* name : {"0", "1", "2", "3"}) queue.add({"greedy", name}, Urgency::kLive, kNow);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(queue.take(kNow)->name_space, "greedy") << "nobody else waits";
+  for (const char* name : {"0", "1", "2"}) queue.add({"modest", name}, Urgency::kBackground, kNow);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(queue.take(kNow)->name_space, "modest");
+  EXPECT_EQ(queue.take(kNow)->name_space, "greedy") << "both have their share: no worker stands idle";
+  queue.done({"modest", "0"}, kNow);
+  EXPECT_EQ(queue.take(kNow), (ObjectKey{"modest", "2"}));
+}
+
 TEST(WorkQueue, TheEarliestTimeCounts) {
   QueueCore queue;
   queue.add_at(kA, kNow + 10s);
