@@ -126,11 +126,24 @@ class JobAdmission(OnAServer):
         named["spec"] |= {"suspend": True, "data": {"path": "train.bin", "claimName": "corpus"}}
         self.passes(self.server.post(self.jobs, named))
         place = {"nodeSelector": {"rack": "r1"}, "tolerations": [{"key": "gpu", "operator": "Exists"}]}
+        self.grant(("training.caravan.dev", "llamatrainingjobs", ("place",)))
         self.waits_for(lambda: self.change("a", {"suspend": False, "worker": place}))
-        self.passes(self.change("a", {"suspend": True}))
+        self.passes(self.change("a", {"scheduling": {"gang": {"timeoutSeconds": 60}}}))
         for spec in ({"worker": {"image": "mine"}}, {"worker": {"env": [{"name": "A", "value": "b"}]}},
                      {"activeDeadlineSeconds": 1}, {"failurePolicy": {"maxRestarts": 0}}):
             self.is_refused(self.change("a", spec), f"{self.user} may not create pods")
+
+    def test_who_may_change_a_job_alone_may_neither_suspend_nor_resume_nor_place_it(self):
+        self.passes(self.server.post(self.jobs, job("runs")))
+        waiting = job("waits")
+        waiting["spec"]["suspend"] = True
+        self.passes(self.server.post(self.jobs, waiting))
+        self.grant(("training.caravan.dev", "llamatrainingjobs", ("place",)), name="another")
+        for name, spec in (("runs", {"suspend": True}), ("waits", {"suspend": False}),
+                           ("waits", {"worker": {"nodeSelector": {"rack": "r1"}}}),
+                           ("waits", {"worker": {"tolerations": [{"operator": "Exists"}]}}),
+                           ("waits", {"scheduling": {"gang": {"timeoutSeconds": 60}}})):
+            self.is_refused(self.change(name, spec), f"{self.user} may not create pods")
 
     def test_a_change_is_judged_by_what_is_named_newly(self):
         named = job("a", serviceAccountName="trainer", priorityClassName="high")
@@ -213,7 +226,8 @@ class OperatorAdmission(OnAServer):
         plan, pod = (self.child(file)["metadata"]["name"] for file in ("plan", "pod_0"))
         data = json.dumps({"data": {"a": "b"}})
         self.passes(self.server.call("PATCH", f"{self.at('configmaps')}/{plan}?dryRun=All", data, MERGE, OPERATOR))
-        self.passes(self.server.call("DELETE", f"{self.at('pods')}/{pod}?dryRun=All", user=OPERATOR))
+        for plural, name in (("pods", pod), ("configmaps", plan)):
+            self.passes(self.server.call("DELETE", f"{self.at(plural)}/{name}?dryRun=All", user=OPERATOR))
 
     def test_its_pods_have_nothing_of_their_node(self):
         volume = {"name": "node", "hostPath": {"path": "/"}}
