@@ -438,14 +438,8 @@ TEST(Decide, APlanThatIsGoneIsMadeAgainFromTheStatusAsItWas) {
 }
 
 TEST(Decide, TheLargestJobIsDecidedInLittleMemory) {
-  kube::Json object = job_object();
-  kube::JsonObject& spec = object.as_object()["spec"].as_object();
   constexpr int kNodes = 16384;
-  spec["resources"] = kube::JsonObject{{"devices", kNodes},
-                                       {"devicesPerNode", 1},
-                                       {"device", kube::JsonObject{{"kind", "CPU"}, {"memory", "4Gi"}}}};
-  spec["training"] = kube::JsonObject{{"steps", 1}, {"sequenceLength", 64}, {"globalBatchSequences", kNodes}};
-  const Decision decision = decide_at({.job = read_job(object)});
+  const Decision decision = decide_at({.job = read_job(job_object_of(kNodes))});
   ASSERT_EQ(condition(decision, conditions::kPlanned).status(), "True")
       << condition(decision, conditions::kPlanned).message();
   const auto pods = std::count_if(decision.effects.begin(), decision.effects.end(), [](const Effect& effect) {

@@ -30,79 +30,68 @@ bool is_about_pods(const Effect& effect) {
   return std::holds_alternative<CreatePod>(effect) || std::holds_alternative<DeletePod>(effect);
 }
 
-// All of them, `width` at a time, until one fails; the first error.
-template <typename Do>
-Executed at_once(std::span<const Effect> effects, std::size_t width, Do carry_out) {
-  std::mutex mutex;
-  std::size_t next = 0;
-  Executed outcome;
-  const auto work = [&] {
-    std::unique_lock lock(mutex);
-    while (outcome && next < effects.size()) {
-      const Effect& mine = effects[next++];
-      lock.unlock();
-      const Executed done = carry_out(mine);
-      lock.lock();
-      if (outcome) outcome = done;
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < std::min(width, effects.size()); ++i) others.emplace_back(work);
-    work();
-  }
-  return outcome;
-}
-
 }  // namespace
 
 Executed Executor::run(const CallContext& context, const Job& job, const Decision& decision) {
   v1alpha1::JobStatus status = decision.status;
-  Executed certified;
+  Executed certified = Extent::kWhole;
   if (decision.new_certificates) certified = make_certificates(context, job, decision.plan.nodes(), status);
   if (text_of(job.status) != text_of(status)) {
-    if (Executed written = write_status(context, job, status); !written) return written;
+    if (Done written = write_status(context, job, status); !written) return tl::unexpected(written.error());
   }
-  if (!certified) {
-    certified.error().status_written = true;
-    return certified;
-  }
-  const Task task{context, job, decision, status};
-  std::span<const Effect> rest(decision.effects);
-  std::size_t width = 1;
-  while (!rest.empty()) {
-    const auto other = std::find_if_not(rest.begin(), rest.end(), is_about_pods);
-    const auto pods = static_cast<std::size_t>(other - rest.begin());
-    const std::size_t count = std::clamp<std::size_t>(pods, 1, width < kAtOnce ? width : rest.size());
-    auto done = at_once(rest.first(count), width, [&](const Effect& e) { return carry_out(task, e); });
-    if (!done) {
-      done.error().status_written = true;
-      return done;
-    }
-    if (pods > 0) width = std::min(2 * width, kAtOnce);
-    rest = rest.subspan(count);
-  }
-  return {};
+  if (decision.new_certificates && certified == Extent::kWhole) forget(job.uid);
+  Executed executed =
+      certified == Extent::kWhole ? carry_out_all({context, job, decision, status}) : certified;
+  if (!executed) executed.error().status_written = true;
+  return executed;
 }
 
-// What a crash, or a write that fails, leaves of a set is never used and goes with the job.
+void Executor::forget(const std::string& job_uid) {
+  const std::scoped_lock lock(mutex_);
+  unfinished_.erase(job_uid);
+}
+
+// What a crash leaves of a set is never used and goes with the job.
 Executed Executor::make_certificates(const CallContext& context, const Job& job, int nodes,
                                      v1alpha1::JobStatus& status) {
-  const auto set = new_certificate_set(job);
-  if (!set) return tl::unexpected(ExecuteError{.message = set.error().message});
-  for (int i = 0; i < secrets_of(nodes); ++i) {
-    const auto secret = certificates_intent(job, *set, i, nodes);
-    if (!secret) return tl::unexpected(ExecuteError{.message = secret.error().message});
-    const auto created = client_.create(context, path_of(job, kSecrets), *secret);
-    if (!created) return failed(created.error());
+  const auto unfinished = unfinished_set(job, nodes);
+  if (!unfinished) return tl::unexpected(ExecuteError{.message = unfinished.error().message});
+  const Executed made = make_secrets(context, job, **unfinished);
+  if (made == Extent::kWhole) {
+    status.mutable_certificates()->set_set((*unfinished)->certificates.name);
+    status.mutable_certificates()->set_issue_time(to_text(clock_.wall_now()));
   }
-  status.mutable_certificates()->set_set(set->name);
-  status.mutable_certificates()->set_issue_time(to_text(clock_.wall_now()));
-  return {};
+  return made;
 }
 
-Executed Executor::write_status(const CallContext& context, const Job& job,
-                                const v1alpha1::JobStatus& status) {
+Result<Executor::UnfinishedSet*> Executor::unfinished_set(const Job& job, int nodes) {
+  const std::scoped_lock lock(mutex_);
+  const auto known = unfinished_.find(job.uid);
+  const bool goes_on = known != unfinished_.end() && known->second.nodes == nodes &&
+                       known->second.certificates.name != job.status.certificates().set();
+  if (goes_on) return &known->second;
+  auto begun = new_certificate_set(job);
+  if (!begun) return tl::unexpected(begun.error());
+  UnfinishedSet& unfinished = unfinished_[job.uid];
+  unfinished = {.certificates = std::move(*begun), .nodes = nodes};
+  return &unfinished;
+}
+
+Executed Executor::make_secrets(const CallContext& context, const Job& job, UnfinishedSet& unfinished) {
+  const int all = secrets_of(unfinished.nodes);
+  const int end = std::min(all, unfinished.next + kSecretsInABatch);
+  for (; unfinished.next < end; ++unfinished.next) {
+    const auto secret = certificates_intent(job, unfinished.certificates, unfinished.next, unfinished.nodes);
+    if (!secret) return tl::unexpected(ExecuteError{.message = secret.error().message});
+    const auto created = client_.create(context, path_of(job, kSecrets), *secret);
+    // One that is there already is ours, made by a call whose answer was lost: nobody else knows the name.
+    if (!created && !created.error().is_already_exists()) return failed(created.error());
+  }
+  return end == all ? Extent::kWhole : Extent::kBatch;
+}
+
+Executor::Done Executor::write_status(const CallContext& context, const Job& job,
+                                      const v1alpha1::JobStatus& status) {
   const auto written = client_.apply_status(context, path_of(job, kJobs), status_intent(job, status));
   if (written) {
     remember(job, kJobs, *written);
@@ -114,11 +103,63 @@ Executed Executor::write_status(const CallContext& context, const Job& job,
   return failed(error);
 }
 
-Executed Executor::carry_out(const Task& task, const Effect& effect) {
+Executed Executor::carry_out_all(const Task& task) {
+  std::span<const Effect> rest(task.decision.effects);
+  std::size_t width = 1;
+  std::size_t left = kPodsInABatch;
+  while (!rest.empty()) {
+    const auto other = std::find_if_not(rest.begin(), rest.end(), is_about_pods);
+    const auto pods = static_cast<std::size_t>(other - rest.begin());
+    if (pods > 0 && left == 0) return Extent::kBatch;
+    const std::size_t some = std::min({pods, left, width < kAtOnce ? width : left});
+    const std::size_t count = std::max<std::size_t>(some, 1);
+    if (Done done = carry_out_at_once(task, rest.first(count), width); !done)
+      return tl::unexpected(done.error());
+    if (pods > 0) width = std::min(2 * width, kAtOnce);
+    left -= some;
+    rest = rest.subspan(count);
+  }
+  return Extent::kWhole;
+}
+
+// All of them until one fails, `width` at a time as far as there are helpers; the first error.
+Executor::Done Executor::carry_out_at_once(const Task& task, std::span<const Effect> effects,
+                                           std::size_t width) {
+  std::mutex mutex;
+  std::size_t next = 0;
+  Done outcome;
+  const auto do_one = [&](std::unique_lock<std::mutex>& lock) {
+    if (!outcome || next == effects.size()) return false;
+    const Effect& mine = effects[next++];
+    lock.unlock();
+    const Done done = carry_out(task, mine);
+    lock.lock();
+    if (outcome) outcome = done;
+    return true;
+  };
+  const auto help = [&] {
+    std::unique_lock lock(mutex);
+    while (do_one(lock)) {
+    }
+    helpers_.release();
+  };
+  std::vector<std::jthread> helpers;
+  std::unique_lock lock(mutex);
+  do {
+    while (helpers.size() + 1 < std::min(width, effects.size()) && next + 1 < effects.size() &&
+           helpers_.try_acquire())
+      helpers.emplace_back(help);
+  } while (do_one(lock));
+  lock.unlock();
+  helpers.clear();
+  return outcome;
+}
+
+Executor::Done Executor::carry_out(const Task& task, const Effect& effect) {
   return std::visit([&](const auto& e) { return carry_out(task, e); }, effect);
 }
 
-Executed Executor::carry_out(const Task& task, const CreateChild& effect) {
+Executor::Done Executor::carry_out(const Task& task, const CreateChild& effect) {
   const auto created = client_.create(task.context, path_of(task.job, effect.resource), effect.object);
   if (created) {
     remember(task.job, effect.resource, *created);
@@ -128,14 +169,14 @@ Executed Executor::carry_out(const Task& task, const CreateChild& effect) {
   return failed(created.error());
 }
 
-Executed Executor::carry_out(const Task& task, const ApplyChild& effect) {
+Executor::Done Executor::carry_out(const Task& task, const ApplyChild& effect) {
   const auto applied = client_.apply(task.context, path_of(task.job, effect.resource), effect.object);
   if (!applied) return failed(applied.error());
   remember(task.job, effect.resource, *applied);
   return {};
 }
 
-Executed Executor::carry_out(const Task& task, const CreatePod& effect) {
+Executor::Done Executor::carry_out(const Task& task, const CreatePod& effect) {
   const Decision& decision = task.decision;
   const PodRequest request{.node = effect.node,
                            .attempt = decision.status.attempt(),
@@ -145,7 +186,7 @@ Executed Executor::carry_out(const Task& task, const CreatePod& effect) {
   return carry_out(task, CreateChild{kube::kPods, pod_intent(task.job, decision.plan, request, settings_)});
 }
 
-Executed Executor::carry_out(const Task& task, const DeletePod& effect) {
+Executor::Done Executor::carry_out(const Task& task, const DeletePod& effect) {
   const auto removed =
       client_.remove(task.context, path_of(task.job, kube::kPods), effect.name, {.uid = effect.uid});
   if (!removed && !removed.error().is_not_found() && !removed.error().is_conflict())
@@ -154,7 +195,7 @@ Executed Executor::carry_out(const Task& task, const DeletePod& effect) {
   return {};
 }
 
-Executed Executor::carry_out(const Task& task, const DeleteJob&) {
+Executor::Done Executor::carry_out(const Task& task, const DeleteJob&) {
   const auto removed =
       client_.remove(task.context, path_of(task.job, kJobs), task.job.key.name, {.uid = task.job.uid});
   if (!removed && !removed.error().is_not_found() && !removed.error().is_conflict())
@@ -162,7 +203,7 @@ Executed Executor::carry_out(const Task& task, const DeleteJob&) {
   return {};
 }
 
-Executed Executor::check_ownership(const Task& task, const CreateChild& effect) {
+Executor::Done Executor::check_ownership(const Task& task, const CreateChild& effect) {
   const std::string name = kube::key_of(effect.object).name;
   const auto existing = client_.get(task.context, path_of(task.job, effect.resource), name);
   if (!existing) return failed(existing.error());
@@ -181,7 +222,7 @@ Executed Executor::check_ownership(const Task& task, const CreateChild& effect) 
       .refused = true});
 }
 
-Executed Executor::restore(const Task& task, const CreateChild& effect, const std::string& uid) {
+Executor::Done Executor::restore(const Task& task, const CreateChild& effect, const std::string& uid) {
   ApplyChild intent{effect.resource, effect.object};
   intent.object.as_object()["metadata"].as_object()["uid"] = uid;
   return carry_out(task, intent);

@@ -86,10 +86,10 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
     if (executed.error().refused) set_trouble(uid, executed.error().message);
     return tl::unexpected(kube::ReconcileError{.message = executed.error().message});
   }
-  if (!snapshot->trouble.empty()) {
-    set_trouble(uid, "");
+  if (!snapshot->trouble.empty()) set_trouble(uid, "");
+  if (*executed == Extent::kBatch) return kube::Action::requeue(0ms);
+  if (!snapshot->trouble.empty())
     return kube::Action::requeue(kCachesCatchUp);  // the condition still tells of it
-  }
   return decision.look_again ? kube::Action::requeue(*decision.look_again) : kube::Action::done();
 }
 
@@ -152,6 +152,7 @@ void Reconciler::forget(const kube::ObjectKey& key) {
   }
   writes_.forget(uid);
   reader_.forget(uid);
+  executor_.forget(uid);
   outside_.forget(uid);
 }
 

@@ -3,7 +3,8 @@
 // A run is put off while the caches have not seen our own last writes, so that nobody decides on an older
 // picture; when others changed the job meanwhile, its status is left alone and decided again. Events leave
 // once the status that they tell of is written, whatever becomes of the rest; a refusal of the server becomes
-// part of the next snapshot, and so of the job's conditions.
+// part of the next snapshot, and so of the job's conditions. A job with more to do than a batch comes again at
+// the end of the queue.
 #pragma once
 
 #include <functional>

@@ -28,6 +28,17 @@ inline kube::Json job_object(const std::string& spec_more = "", const std::strin
   return kube::parse_json(text, "job").value();
 }
 
+// With a node for each device.
+inline kube::Json job_object_of(int nodes) {
+  kube::Json object = job_object();
+  kube::JsonObject& spec = object.as_object()["spec"].as_object();
+  spec["resources"] = kube::JsonObject{{"devices", nodes},
+                                       {"devicesPerNode", 1},
+                                       {"device", kube::JsonObject{{"kind", "CPU"}, {"memory", "4Gi"}}}};
+  spec["training"] = kube::JsonObject{{"steps", 1}, {"sequenceLength", 64}, {"globalBatchSequences", nodes}};
+  return object;
+}
+
 inline Settings settings() {
   return {.worker_image = "registry.example/caravan-worker:1",
           .reports_address = "caravan-operator.caravan-system.svc:9443",

@@ -18,7 +18,7 @@ class NoCredentials final : public kube::Credentials {
 
 class ModelCluster final : public CrashCluster {
  public:
-  ModelCluster() { api_.put(kJobs.plural, job_object()); }
+  explicit ModelCluster(const kube::Json& job = job_object()) { add_job(job); }
 
   Clock::WallTime begins_at() override { return kStart; }
   kube::Transport& transport() override { return api_; }
@@ -56,6 +56,9 @@ class ModelCluster final : public CrashCluster {
     pod.as_object()["status"] = std::move(status);
     api_.put(kube::kPods.plural, pod);
   }
+  void add_job(const kube::Json& job) { api_.put(kJobs.plural, job); }
+  // So that it has another version.
+  void annotate_job() { api_.put(kJobs.plural, job()); }
   // The job is deleted, and another one has its name.
   void make_anew() { api_.put(kJobs.plural, job_object("", "train", "another")); }
   void set_suspended(bool suspended) override {

@@ -1,0 +1,174 @@
+// What a reconcile leaves behind when it is cut short, and how much it may do at once.
+#include "operator/controller/execute.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "operator/controller/reconciler.h"
+#include "operator/testing/model_cluster.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int kNodesPerSecret = 64;
+
+// How many calls are on their way at once, each of which takes a moment.
+class Crowd final : public kube::Transport {
+ public:
+  explicit Crowd(kube::Transport& next) : next_(next) {}
+
+  kube::ApiResult<kube::HttpResponse> call(const CallContext& context,
+                                           const kube::HttpRequest& request) override {
+    const int now = ++inside_;
+    for (int most = most_; now > most && !most_.compare_exchange_weak(most, now);) {
+    }
+    std::this_thread::sleep_for(1ms);
+    auto response = next_.call(context, request);
+    --inside_;
+    return response;
+  }
+  kube::ApiResult<std::unique_ptr<kube::HttpStream>> open(const CallContext& context,
+                                                          const kube::HttpRequest& request) override {
+    return next_.open(context, request);
+  }
+  int most() const { return most_; }
+
+ private:
+  kube::Transport& next_;
+  std::atomic<int> inside_{0};
+  std::atomic<int> most_{0};
+};
+
+// One operator and a cluster with one job.
+class World {
+ public:
+  explicit World(
+      int nodes, std::function<Fate(int)> fate = [](int) { return Fate::kDone; })
+      : cluster(job_object_of(nodes)), transport(cluster.transport(), std::move(fate)) {}
+
+  // Nothing: it failed.
+  std::optional<kube::Action> reconcile(const std::string& name = "train") {
+    const auto outcome = reconciler.reconcile({}, {"team", name});
+    return outcome ? std::optional(*outcome) : std::nullopt;
+  }
+  std::optional<kube::Action> settle_and_reconcile() {
+    cluster.settle();
+    return reconcile();
+  }
+  std::size_t secrets() { return cluster.children(kSecrets).size(); }
+  std::string set_of_the_status() { return kube::text_at(cluster.job(), {"status", "certificates", "set"}); }
+
+  ModelCluster cluster;
+  FatefulTransport transport;
+  Crowd crowd{transport};
+  kube::Client client = cluster.client(crowd);
+  caravan::testing::ManualClock clock;
+  std::mutex mutex;
+  std::vector<std::string> told;
+  Reconciler reconciler{
+      cluster.new_caches(), client, clock, settings(),
+      Reconciler::Outside{.progress = [](const std::string&) { return std::nullopt; },
+                          .forget = [](const std::string&) {},
+                          .record =
+                              [this](const Job&, const Note& note) {
+                                const std::scoped_lock lock(mutex);
+                                told.push_back(note.reason);
+                              },
+                          .decided = [](const Snapshot&, const Decision&, Clock::Duration) {},
+                          .put_off = [] {}}};
+};
+
+TEST(Certificates, OfAJobThatChangesAllTheTimeAreMadeOnce) {
+  World world(3 * kNodesPerSecret);
+  for (int i = 0; i < 4; ++i) {
+    world.cluster.settle();
+    world.cluster.annotate_job();
+    ASSERT_TRUE(world.reconcile());
+    EXPECT_EQ(world.set_of_the_status(), "") << "the status is refused";
+    EXPECT_EQ(world.secrets(), 3U) << "after " << i + 1 << " refused writes";
+  }
+  ASSERT_TRUE(world.settle_and_reconcile());
+  EXPECT_EQ(world.secrets(), 3U);
+  EXPECT_THAT(world.cluster.children(kSecrets),
+              ::testing::Each(::testing::Key(::testing::HasSubstr(world.set_of_the_status()))));
+  EXPECT_THAT(world.cluster.pods(), SizeIs(3 * kNodesPerSecret));
+}
+
+TEST(Certificates, AreGoneOnWithWhereACallFailedOrLostItsAnswer) {
+  for (const Fate fate : {Fate::kLostBefore, Fate::kReplyLost}) {
+    World world(3 * kNodesPerSecret, [fate](int write) { return write == 2 ? fate : Fate::kDone; });
+    EXPECT_FALSE(world.reconcile());
+    EXPECT_EQ(world.set_of_the_status(), "");
+    world.settle_and_reconcile();
+    EXPECT_EQ(world.secrets(), 3U);
+    EXPECT_NE(world.set_of_the_status(), "");
+  }
+}
+
+TEST(Certificates, OfASetThatIsInUseAreNeverThoseOfTheNext) {
+  World world(2);
+  ASSERT_TRUE(world.reconcile());
+  const std::string first = world.set_of_the_status();
+  for (const auto& [name, pod] : world.cluster.pods()) world.cluster.mark(name, {{"phase", "Failed"}});
+  world.clock.advance(std::chrono::hours(24 * 400));
+  for (int i = 0; i < 3; ++i) world.settle_and_reconcile();
+  EXPECT_NE(world.set_of_the_status(), first);
+  EXPECT_EQ(world.secrets(), 2U);
+}
+
+TEST(Batches, SecretsOfALargeJobAreMadeInSeveral) {
+  World world((Executor::kSecretsInABatch + 1) * kNodesPerSecret);
+  EXPECT_EQ(world.reconcile()->requeue_after, 0ms) << "at once, but after the jobs that wait";
+  EXPECT_EQ(world.secrets(), std::size_t{Executor::kSecretsInABatch});
+  EXPECT_NE(kube::text_at(world.cluster.job(), {"status", "plan", "document"}), "")
+      << "it is not planned again for each batch";
+  EXPECT_THAT(world.cluster.pods(), IsEmpty());
+  world.settle_and_reconcile();
+  EXPECT_EQ(world.secrets(), std::size_t{Executor::kSecretsInABatch + 1});
+  EXPECT_THAT(world.cluster.pods(), SizeIs(Executor::kPodsInABatch));
+}
+
+TEST(Batches, PodsOfALargeJobAreMadeAndDeletedInSeveral) {
+  constexpr int kNodes = Executor::kPodsInABatch + 10;
+  World world(kNodes);
+  EXPECT_EQ(world.reconcile()->requeue_after, 0ms);
+  EXPECT_THAT(world.cluster.pods(), SizeIs(Executor::kPodsInABatch));
+  EXPECT_NE(world.settle_and_reconcile()->requeue_after, 0ms);
+  EXPECT_THAT(world.cluster.pods(), SizeIs(kNodes));
+  world.cluster.set_suspended(true);
+  EXPECT_EQ(world.settle_and_reconcile()->requeue_after, 0ms);
+  EXPECT_THAT(world.cluster.pods(), SizeIs(10));
+  EXPECT_NE(world.settle_and_reconcile()->requeue_after, 0ms);
+  EXPECT_THAT(world.cluster.pods(), IsEmpty());
+}
+
+TEST(Batches, OfManyJobsAtOnceLeaveConnectionsToOthers) {
+  constexpr int kWorkers = 16;
+  World world(100);
+  for (int i = 0; i < kWorkers; ++i) {
+    kube::Json job = job_object_of(100);
+    auto& metadata = job.as_object()["metadata"].as_object();
+    metadata["name"] = fmt::format("job-{}", i);
+    metadata["uid"] = fmt::format("uid-of-{}", i);
+    world.cluster.add_job(job);
+  }
+  world.cluster.settle();
+  {
+    std::vector<std::jthread> workers;
+    for (int i = 0; i < kWorkers; ++i)
+      workers.emplace_back([&world, i] { world.reconcile(fmt::format("job-{}", i)); });
+  }
+  EXPECT_THAT(world.cluster.pods(), SizeIs(100 * kWorkers));
+  EXPECT_LE(world.crowd.most(), kWorkers + Executor::kHelpers);
+  EXPECT_GT(world.crowd.most(), kWorkers) << "there are helpers";
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing
