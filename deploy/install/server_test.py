@@ -15,6 +15,7 @@ CLUSTER, NAMESPACE = "caravan-system", "caravan-jobs"  # where the operators of 
 JOBS = ("training.caravan.dev", "llamatrainingjobs", "")
 STATUS = ("training.caravan.dev", "llamatrainingjobs", "status")
 PODS = ("", "pods", "")
+CONFIG_MAPS = ("", "configmaps", "")
 SECRETS = ("", "secrets", "")
 NODES = ("", "nodes", "")
 REVIEWS = ("authentication.k8s.io", "tokenreviews", "")
@@ -86,7 +87,9 @@ class Manifests(unittest.TestCase):
         self.assertIn('violates PodSecurity "restricted', answer.message())
 
     def test_the_operator_may_do_its_work_in_every_namespace(self):
-        for verb, what in (("watch", JOBS), ("patch", STATUS), ("create", PODS), ("delete", PODS), ("create", SECRETS)):
+        for verb, what in (
+            ("watch", JOBS), ("patch", STATUS), ("create", PODS), ("delete", PODS), ("create", SECRETS), ("delete", CONFIG_MAPS)
+        ):
             self.assertTrue(self.may(CLUSTER, verb, what, where="team"), f"{verb} {what}")
         self.assertTrue(self.may(CLUSTER, "list", NODES))
         self.assertTrue(self.may(CLUSTER, "create", REVIEWS))
@@ -95,6 +98,7 @@ class Manifests(unittest.TestCase):
         for verb, what in (
             ("get", SECRETS),
             ("list", SECRETS),
+            ("delete", SECRETS),
             ("patch", PODS),
             ("create", ("", "pods", "exec")),
             ("create", ("", "serviceaccounts", "token")),

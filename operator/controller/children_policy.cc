@@ -65,23 +65,33 @@ class Children {
 
   void add_plan() {
     kube::Json intent = plan_intent(job_, to_json(plan_), settings_);
+    verdict_.plan_fingerprint = fingerprint_of(intent);
     if (!snapshot_.plan) {
-      verdict_.effects.emplace_back(
-          CreateChild{.resource = kConfigMaps, .object = std::move(intent), .restore = true});
+      std::vector<Note> notes;
+      if (had_plan()) notes = {repair("was gone, or had lost its label")};
+      verdict_.effects.emplace_back(CreateChild{
+          .resource = kConfigMaps, .object = std::move(intent), .restore = true, .notes = std::move(notes)});
       return;
     }
     const PlanView& there = *snapshot_.plan;
-    if (there.fingerprint == fingerprint_of(intent)) return;
+    if (there.fingerprint == verdict_.plan_fingerprint) return;
+    std::vector<Note> notes;  // none when it is the job or the operator that has changed
+    if (there.fingerprint != there.written) notes = {repair("did not hold what the operator had written")};
     intent.as_object()["metadata"].as_object()["uid"] = there.uid;
-    verdict_.effects.emplace_back(ApplyChild{kConfigMaps, std::move(intent)});
-    if (there.fingerprint == there.written) return;  // it is the job or the operator that changed
-    verdict_.notes.push_back(
-        {.type = kube::EventType::kWarning,
-         .reason = reasons::kPlanRepaired,
-         .action = conditions::kPlanned,
-         .text = fmt::format("configmap {} did not hold what the operator had written; it is written anew "
-                             "from status.plan",
-                             plan_name(job_))});
+    verdict_.effects.emplace_back(ApplyChild{kConfigMaps, std::move(intent), std::move(notes)});
+  }
+
+  // Pods are made after it.
+  bool had_plan() const {
+    return !snapshot_.pods.empty() || find_condition(job_.status, conditions::kRunning) != nullptr;
+  }
+
+  Note repair(const char* why) const {
+    return {
+        .type = kube::EventType::kWarning,
+        .reason = reasons::kPlanRepaired,
+        .action = conditions::kPlanned,
+        .text = fmt::format("configmap {} {}; it is written anew from status.plan", plan_name(job_), why)};
   }
 
   void remove(const PodView& pod) { verdict_.effects.emplace_back(DeletePod{pod.name, pod.uid}); }

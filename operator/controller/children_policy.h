@@ -4,8 +4,8 @@
 // attempt. A pod that is being deleted is waited for until its grace is over; pods that die before the gang
 // runs again are replaced after a wait that doubles from a second up to five minutes. Pods of one job have
 // certificates of one set: a pod that is made when that is missing or old brings a new one, and those that
-// have another are replaced with it. A plan that somebody else has changed is written anew, and an event
-// tells of it. Pure.
+// have another are replaced with it. A plan that somebody else has changed or taken away is written anew,
+// and an event tells of it. Pure.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,8 @@ namespace caravan::controller {
 
 struct ChildrenVerdict {
   std::vector<Effect> effects = {};
-  bool new_certificates = false;  // for the pods that are made
-  std::vector<Note> notes = {};
+  bool new_certificates = false;      // for the pods that are made
+  std::string plan_fingerprint = {};  // of the ConfigMap that is wanted
   std::optional<std::chrono::milliseconds> look_again = {};
 };
 

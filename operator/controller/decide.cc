@@ -36,8 +36,7 @@ class Decider {
       status().set_observed_generation(job().generation);
       status().set_state(state_of(status()));
     }
-    std::vector<Note> story = story_of(before, status());
-    decision_.notes.insert(decision_.notes.begin(), story.begin(), story.end());
+    decision_.notes = story_of(before, status());
     decision_.status = status();
     return std::move(decision_);
   }
@@ -179,7 +178,7 @@ class Decider {
     ChildrenVerdict verdict = judge_children(snapshot_, decision_.plan, settings_, now_);
     decision_.effects = std::move(verdict.effects);
     decision_.new_certificates = verdict.new_certificates;
-    decision_.notes = std::move(verdict.notes);
+    decision_.plan_fingerprint = std::move(verdict.plan_fingerprint);
     if (verdict.look_again) decision_.look_again_in(*verdict.look_again);
   }
 

@@ -16,16 +16,25 @@
 
 namespace caravan::controller {
 
+struct Note {
+  kube::EventType type = kube::EventType::kNormal;
+  std::string reason = {};
+  std::string action = {};
+  std::string text = {};
+};
+
 // Never adopts: a name that a foreign object has is an error.
 struct CreateChild {
   kube::Resource resource;
   kube::Json object;
   bool restore = false;  // one that is ours, but hidden from the caches, is brought back to the intent
+  std::vector<Note> notes = {};  // told once that is done
 };
 // Brings a child that is ours back to the intent, which holds its UID.
 struct ApplyChild {
   kube::Resource resource;
   kube::Json object;
+  std::vector<Note> notes = {};  // told once that is done
 };
 // The node alone: a gang may have thousands, and each is written out when it is sent.
 struct CreatePod {
@@ -38,13 +47,6 @@ struct DeletePod {
 struct DeleteJob {};
 using Effect = std::variant<CreateChild, ApplyChild, CreatePod, DeletePod, DeleteJob>;
 
-struct Note {
-  kube::EventType type = kube::EventType::kNormal;
-  std::string reason = {};
-  std::string action = {};
-  std::string text = {};
-};
-
 struct Decision {
   v1alpha1::JobStatus status = {};
   // A set of certificates for the pods that are made. Its name and bytes differ each time, so they are no
@@ -52,7 +54,9 @@ struct Decision {
   bool new_certificates = false;
   std::vector<Effect> effects = {};
   v1alpha1::JobPlan plan = {};  // of the pods that are made
-  std::vector<Note> notes = {};
+  // Of its ConfigMap once this is carried out; empty when nobody looked.
+  std::string plan_fingerprint = {};
+  std::vector<Note> notes = {};                              // of the status
   std::optional<std::chrono::milliseconds> look_again = {};  // when the answer may change by time alone
 
   void look_again_in(std::chrono::milliseconds wait) {

@@ -14,6 +14,7 @@ namespace caravan::controller {
 namespace {
 
 constexpr std::size_t kAtOnce = 32;
+constexpr int kUnprocessable = 422;
 
 kube::ResourcePath path_of(const Job& job, const kube::Resource& resource) {
   return {.resource = resource, .name_space = job.key.name_space};
@@ -163,6 +164,7 @@ Executor::Done Executor::carry_out(const Task& task, const CreateChild& effect) 
   const auto created = client_.create(task.context, path_of(task.job, effect.resource), effect.object);
   if (created) {
     remember(task.job, effect.resource, *created);
+    tell(task.job, effect.notes);
     return {};
   }
   if (created.error().is_already_exists()) return check_ownership(task, effect);
@@ -171,8 +173,10 @@ Executor::Done Executor::carry_out(const Task& task, const CreateChild& effect) 
 
 Executor::Done Executor::carry_out(const Task& task, const ApplyChild& effect) {
   const auto applied = client_.apply(task.context, path_of(task.job, effect.resource), effect.object);
+  if (!applied && applied.error().code == kUnprocessable) return make_anew(task, effect);
   if (!applied) return failed(applied.error());
   remember(task.job, effect.resource, *applied);
+  tell(task.job, effect.notes);
   return {};
 }
 
@@ -223,9 +227,28 @@ Executor::Done Executor::check_ownership(const Task& task, const CreateChild& ef
 }
 
 Executor::Done Executor::restore(const Task& task, const CreateChild& effect, const std::string& uid) {
-  ApplyChild intent{effect.resource, effect.object};
+  ApplyChild intent{effect.resource, effect.object, effect.notes};
   intent.object.as_object()["metadata"].as_object()["uid"] = uid;
   return carry_out(task, intent);
+}
+
+// What cannot be changed any more, because somebody has made it immutable.
+Executor::Done Executor::make_anew(const Task& task, const ApplyChild& effect) {
+  const auto& [name_space, name] = kube::key_of(effect.object);
+  const auto removed = client_.remove(task.context, path_of(task.job, effect.resource), name,
+                                      {.uid = kube::uid_of(effect.object)});
+  if (!removed && !removed.error().is_not_found()) return failed(removed.error());
+  kube::Json object = effect.object;
+  object.as_object()["metadata"].as_object().erase("uid");
+  const auto created = client_.create(task.context, path_of(task.job, effect.resource), object);
+  if (!created) return failed(created.error());
+  remember(task.job, effect.resource, *created);
+  tell(task.job, effect.notes);
+  return {};
+}
+
+void Executor::tell(const Job& job, const std::vector<Note>& notes) {
+  for (const Note& note : notes) tell_(job, note);
 }
 
 void Executor::remember(const Job& job, const kube::Resource& resource, const kube::Json& written) {

@@ -11,6 +11,7 @@
 // Every write is remembered until the caches have seen it. Safe from several threads, for different jobs.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <semaphore>
@@ -43,8 +44,14 @@ class Executor {
   // Beside the threads of the workers; the client has 64 connections, and tokens and events need some.
   static constexpr std::ptrdiff_t kHelpers = 31;
 
-  Executor(kube::Client& client, kube::OwnWrites& writes, Clock& clock, Settings settings)
-      : client_(client), writes_(writes), clock_(clock), settings_(std::move(settings)) {}
+  // tell: the notes of effects that were carried out.
+  Executor(kube::Client& client, kube::OwnWrites& writes, Clock& clock, Settings settings,
+           std::function<void(const Job&, const Note&)> tell)
+      : client_(client),
+        writes_(writes),
+        clock_(clock),
+        settings_(std::move(settings)),
+        tell_(std::move(tell)) {}
 
   // `job`: as it was observed.
   Executed run(const CallContext& context, const Job& job, const Decision& decision);
@@ -83,12 +90,15 @@ class Executor {
   Done carry_out(const Task& task, const DeleteJob& effect);
   Done check_ownership(const Task& task, const CreateChild& effect);
   Done restore(const Task& task, const CreateChild& effect, const std::string& uid);
+  Done make_anew(const Task& task, const ApplyChild& effect);
+  void tell(const Job& job, const std::vector<Note>& notes);
   void remember(const Job& job, const kube::Resource& resource, const kube::Json& written);
 
   kube::Client& client_;
   kube::OwnWrites& writes_;
   Clock& clock_;
   Settings settings_;
+  std::function<void(const Job&, const Note&)> tell_;
   std::counting_semaphore<> helpers_{kHelpers};
   std::mutex mutex_;
   std::map<std::string, UnfinishedSet> unfinished_;  // by job UID

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "operator/children/plan_object.h"
 #include "operator/controller/reconciler.h"
 #include "operator/testing/model_cluster.h"
 
@@ -14,7 +15,10 @@ namespace caravan::controller::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr int kNodesPerSecret = 64;
@@ -64,6 +68,7 @@ class World {
   }
   std::size_t secrets() { return cluster.children(kSecrets).size(); }
   std::string set_of_the_status() { return kube::text_at(cluster.job(), {"status", "certificates", "set"}); }
+  kube::Json plan() { return cluster.children(kConfigMaps).at("train-plan"); }
 
   ModelCluster cluster;
   FatefulTransport transport;
@@ -168,6 +173,65 @@ TEST(Batches, OfManyJobsAtOnceLeaveConnectionsToOthers) {
   EXPECT_THAT(world.cluster.pods(), SizeIs(100 * kWorkers));
   EXPECT_LE(world.crowd.most(), kWorkers + Executor::kHelpers);
   EXPECT_GT(world.crowd.most(), kWorkers) << "there are helpers";
+}
+
+class PlanRepair : public ::testing::Test {
+ protected:
+  PlanRepair() : world_(2, [this](int) { return fate_; }) {
+    world_.reconcile();
+    world_.settle_and_reconcile();
+    world_.cluster.settle();
+    world_.told.clear();
+  }
+
+  // Another content, which says of itself that the operator wrote it.
+  void forge(bool immutable) {
+    kube::Json forged = world_.plan();
+    auto& object = forged.as_object();
+    object["data"].as_object()[kPlanKey] = "{}";
+    object["metadata"].as_object()["annotations"].as_object()[annotations::kContent] = fingerprint_of(forged);
+    if (immutable) object["immutable"] = true;
+    world_.cluster.put_plan(forged);
+  }
+
+  Fate fate_ = Fate::kDone;
+  World world_;
+};
+
+TEST_F(PlanRepair, IsToldAlsoWhenTheForgerWroteTheFingerprintToo) {
+  const std::string right = fingerprint_of(world_.plan());
+  forge(false);
+  world_.settle_and_reconcile();
+  EXPECT_EQ(fingerprint_of(world_.plan()), right);
+  EXPECT_THAT(world_.told, ElementsAre(reasons::kPlanRepaired));
+}
+
+TEST_F(PlanRepair, ReplacesWhatCannotBeChangedAnyMore) {
+  const std::string right = fingerprint_of(world_.plan());
+  const std::string before = kube::uid_of(world_.plan());
+  forge(true);
+  world_.settle_and_reconcile();
+  EXPECT_EQ(fingerprint_of(world_.plan()), right);
+  EXPECT_NE(kube::uid_of(world_.plan()), before);
+  EXPECT_EQ(kube::find(world_.plan(), {"immutable"}), nullptr);
+  EXPECT_THAT(world_.told, ElementsAre(reasons::kPlanRepaired));
+  EXPECT_EQ(world_.settle_and_reconcile()->requeue_after, std::nullopt) << "there is nothing left to do";
+}
+
+TEST_F(PlanRepair, IsToldOnceItIsMade) {
+  forge(false);
+  world_.cluster.settle();
+  fate_ = Fate::kLostBefore;
+  EXPECT_FALSE(world_.reconcile());
+  EXPECT_THAT(world_.told, Not(Contains(reasons::kPlanRepaired)));
+}
+
+TEST_F(PlanRepair, IsToldWhenThePlanWasTakenAway) {
+  const std::string right = fingerprint_of(world_.plan());
+  world_.cluster.delete_plan();
+  world_.settle_and_reconcile();
+  EXPECT_EQ(fingerprint_of(world_.plan()), right);
+  EXPECT_THAT(world_.told, ElementsAre(reasons::kPlanRepaired));
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ Reconciler::Reconciler(Caches caches, kube::Client& client, Clock& clock, Settin
       clock_(clock),
       settings_(std::move(settings)),
       outside_(std::move(outside)),
-      executor_(client, writes_, clock, settings_) {}
+      executor_(client, writes_, clock, settings_, outside_.record) {}
 
 tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const CallContext& context,
                                                                        const kube::ObjectKey& key) {
@@ -69,7 +69,9 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
     return tl::unexpected(kube::ReconcileError{.message = obstacle, .terminal = true});
   }
   snapshot->progress = outside_.progress(uid);
-  snapshot->trouble = trouble_of(uid);
+  const Memory memory = memory_of(uid);
+  snapshot->trouble = memory.trouble;
+  if (snapshot->plan && !memory.written_plan.empty()) snapshot->plan->written = memory.written_plan;
 
   const Clock::TimePoint began = clock_.now();
   const Decision decision = decide(*snapshot, settings_, clock_.wall_now());
@@ -78,15 +80,13 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
   if (executed || executed.error().status_written) {
     for (const Note& note : decision.notes) outside_.record(snapshot->job, note);
   }
+  remember(uid, decision, executed);
   if (!executed) {
-    if (executed.error().overtaken) {
-      outside_.put_off();
-      return kube::Action::requeue(kCachesCatchUp);
-    }
-    if (executed.error().refused) set_trouble(uid, executed.error().message);
-    return tl::unexpected(kube::ReconcileError{.message = executed.error().message});
+    if (!executed.error().overtaken)
+      return tl::unexpected(kube::ReconcileError{.message = executed.error().message});
+    outside_.put_off();
+    return kube::Action::requeue(kCachesCatchUp);
   }
-  if (!snapshot->trouble.empty()) set_trouble(uid, "");
   if (*executed == Extent::kBatch) return kube::Action::requeue(0ms);
   if (!snapshot->trouble.empty())
     return kube::Action::requeue(kCachesCatchUp);  // the condition still tells of it
@@ -114,19 +114,19 @@ bool Reconciler::caches_are_current(const std::string& name_space, const std::st
       clock_.now());
 }
 
-std::string Reconciler::trouble_of(const std::string& job_uid) {
+Reconciler::Memory Reconciler::memory_of(const std::string& job_uid) {
   const std::scoped_lock lock(mutex_);
-  const auto found = trouble_.find(job_uid);
-  return found == trouble_.end() ? "" : found->second;
+  const auto found = memory_.find(job_uid);
+  return found == memory_.end() ? Memory() : found->second;
 }
 
-void Reconciler::set_trouble(const std::string& job_uid, const std::string& trouble) {
+void Reconciler::remember(const std::string& job_uid, const Decision& decision, const Executed& executed) {
+  if (!executed && executed.error().overtaken) return;
   const std::scoped_lock lock(mutex_);
-  if (trouble.empty()) {
-    trouble_.erase(job_uid);
-  } else {
-    trouble_[job_uid] = trouble;
-  }
+  Memory& memory = memory_[job_uid];
+  if (executed) memory.trouble.clear();
+  if (!executed && executed.error().refused) memory.trouble = executed.error().message;
+  if (!decision.plan_fingerprint.empty()) memory.written_plan = executed ? decision.plan_fingerprint : "";
 }
 
 // A job that was made anew under the same name is another one.
@@ -148,7 +148,7 @@ void Reconciler::forget(const kube::ObjectKey& key) {
     const auto known = uids_.extract(key);
     if (known.empty()) return;
     uid = known.mapped();
-    trouble_.erase(uid);
+    memory_.erase(uid);
   }
   writes_.forget(uid);
   reader_.forget(uid);

@@ -2,9 +2,9 @@
 //
 // A run is put off while the caches have not seen our own last writes, so that nobody decides on an older
 // picture; when others changed the job meanwhile, its status is left alone and decided again. Events leave
-// once the status that they tell of is written, whatever becomes of the rest; a refusal of the server becomes
-// part of the next snapshot, and so of the job's conditions. A job with more to do than a batch comes again at
-// the end of the queue.
+// once the status that they tell of is written, or the repair is made, whatever becomes of the rest; a
+// refusal of the server becomes part of the next snapshot, and so of the job's conditions. A job with more to
+// do than a batch comes again at the end of the queue.
 #pragma once
 
 #include <functional>
@@ -37,8 +37,13 @@ class Reconciler {
 
  private:
   bool caches_are_current(const std::string& name_space, const std::string& job_uid);
-  std::string trouble_of(const std::string& job_uid);
-  void set_trouble(const std::string& job_uid, const std::string& trouble);
+  // What is known of a job beside what the API server tells. Lost with the leader.
+  struct Memory {
+    std::string trouble;       // why the last change to the cluster was refused
+    std::string written_plan;  // fingerprint; empty: unknown
+  };
+  Memory memory_of(const std::string& job_uid);
+  void remember(const std::string& job_uid, const Decision& decision, const Executed& executed);
   void know(const kube::ObjectKey& key, const std::string& job_uid);
   void forget(const kube::ObjectKey& key);
 
@@ -50,7 +55,7 @@ class Reconciler {
   kube::OwnWrites writes_;
   Executor executor_;
   std::mutex mutex_;
-  std::map<std::string, std::string> trouble_;   // by job UID
+  std::map<std::string, Memory> memory_;         // by job UID
   std::map<kube::ObjectKey, std::string> uids_;  // of jobs that were seen
 };
 

@@ -51,7 +51,8 @@ struct NodeView {
 struct PlanView {
   std::string uid = {};
   std::string fingerprint = {};  // of its content
-  std::string written = {};      // the fingerprint that it was last written with
+  // What the operator last wrote: as this leader remembers it, or else as the ConfigMap itself says.
+  std::string written = {};
 };
 
 struct Snapshot {

@@ -1,6 +1,7 @@
 // An API server's objects in memory, behind the client's transport: enough of creation, apply, status and
 // deletion for the operator's own calls. A write that names a resourceVersion or a UID must name the
-// object's, as far as a real server asks: in a write of the status it takes any UID.
+// object's, as far as a real server asks: in a write of the status it takes any UID. What is immutable can be
+// deleted only.
 #pragma once
 
 #include <boost/json/serialize.hpp>
@@ -101,6 +102,7 @@ class ModelApi final : public kube::Transport {
     if (!names(found->second, body, "metadata", "resourceVersion")) return refuse(409, "Conflict");
     auto& object = found->second.as_object();
     const char* part = target.status ? "status" : "data";
+    if (kube::find(found->second, {"immutable"}) != nullptr) return refuse(422, "Invalid");
     if (const kube::Json* given = kube::find(body, {part})) object[part] = *given;
     if (const kube::Json* given = kube::find(body, {"metadata", "annotations"}))
       object["metadata"].as_object()["annotations"] = *given;

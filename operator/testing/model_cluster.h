@@ -59,6 +59,8 @@ class ModelCluster final : public CrashCluster {
   void add_job(const kube::Json& job) { api_.put(kJobs.plural, job); }
   // So that it has another version.
   void annotate_job() { api_.put(kJobs.plural, job()); }
+  void put_plan(const kube::Json& config_map) { api_.put(kConfigMaps.plural, config_map); }
+  void delete_plan() { api_.of(kConfigMaps.plural).clear(); }
   // The job is deleted, and another one has its name.
   void make_anew() { api_.put(kJobs.plural, job_object("", "train", "another")); }
   void set_suspended(bool suspended) override {

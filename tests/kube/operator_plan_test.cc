@@ -48,7 +48,19 @@ TEST_F(OperatorPlan, IsMadeAgainWhenSomebodyDeletesIt) {
   const std::string plan = content();
   ASSERT_TRUE(client().remove({}, at(kConfigMaps), "train-plan", {}));
   await("the plan is back", [&] { return content() == plan; });
+  await("an event", [&] { return has_event(reasons::kPlanRepaired); });
   EXPECT_THAT(pods(), SizeIs(2));
+}
+
+TEST_F(OperatorPlan, IsMadeAgainWhenSomebodyMakesItImmutable) {
+  const Process program = start_operator();
+  create_job(job_yaml());
+  await_pods({"train-0-a1", "train-1-a1"});
+  const std::string plan = content();
+  change(JsonObject{{"immutable", true}, {"data", forged()}});
+  await("the plan is back", [&] { return content() == plan; });
+  await("an event", [&] { return has_event(reasons::kPlanRepaired); });
+  EXPECT_EQ(kube::find(config_map(), {"immutable"}), nullptr);
 }
 
 TEST_F(OperatorPlan, ComesBackFromWhereItsWatchCannotSee) {
@@ -60,6 +72,7 @@ TEST_F(OperatorPlan, ComesBackFromWhereItsWatchCannotSee) {
   change(JsonObject{{"metadata", without_label}, {"data", forged()}});
   await("the plan is back", [&] { return content() == plan; });
   EXPECT_EQ(kube::text_at(config_map(), {"metadata", "labels", labels::kManagedBy}), kManager);
+  await("an event", [&] { return has_event(reasons::kPlanRepaired); });
 }
 
 TEST_F(OperatorPlan, IsMadeForAJobThatTheApiServerNames) {

@@ -116,6 +116,15 @@ class Faults(ClusterTest):
             "777" in plan["data"]["plan.json"] for plan in self.children("patience", "configmaps")))
         self.ends_as_if_nothing_had_happened("patience", restarts=0)
 
+    def test_a_plan_that_was_made_immutable_follows_the_job_all_the_same(self):
+        self.start_and_wait("rigid")
+        kubectl("patch", "configmap", "rigid-plan", "--namespace", NAMESPACE, "--type=merge", "--patch",
+                json.dumps({"immutable": True}))
+        self.change("rigid", stallTimeoutSeconds=777)
+        wait_until("the plan has it", lambda: any(
+            "777" in plan["data"]["plan.json"] for plan in self.children("rigid", "configmaps")))
+        self.ends_as_if_nothing_had_happened("rigid", restarts=0)
+
     def change(self, name, **fields):
         kubectl("patch", "ltj", name, "--namespace", NAMESPACE, "--type=merge", "--patch", json.dumps({"spec": fields}))
 
