@@ -1,6 +1,11 @@
 // Reports of a coordinator to the operator's program: over TLS, with a token that the API server issued.
+#include <grpcpp/grpcpp.h>
+
+#include <csignal>
 #include <fstream>
 
+#include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "kube/api/timestamp.h"
 #include "tests/kube/operator_program.h"
 #include "worker/agent/report_client.h"
 
@@ -15,14 +20,32 @@ class Reports : public OperatorProgram {
   Reports() { std::filesystem::create_directories(folder_); }
   ~Reports() override { std::filesystem::remove_all(folder_); }
 
+  std::string reports_authority() {
+    return kube::text_at(client().get({}, at(kConfigMaps), "train-plan").value(),
+                         {"data", kReportsAuthorityKey});
+  }
+  std::string token_of(const std::string& pod) {
+    const Json object = client().get({}, at(kube::kPods), pod).value();
+    return server_.token("train", kReportAudience, &object);
+  }
+  // When the API server heard of the last write of the operator's lease, as "2030-01-01T00:00:00.000000Z".
+  std::string last_write_of_the_lease() const {
+    std::string last;
+    std::ifstream log(API_FOLDER "/audit.log");
+    for (std::string line; std::getline(log, line);) {
+      const Json entry = kube::parse_json(line, "audit").value_or(Json());
+      if (kube::text_at(entry, {"objectRef", "resource"}) == "leases" &&
+          kube::text_at(entry, {"objectRef", "namespace"}) == server_.name_space())
+        last = std::max(last, kube::text_at(entry, {"requestReceivedTimestamp"}));
+    }
+    return last;
+  }
   // As the agent of that pod, which runs.
   std::unique_ptr<agent::ReportClient> connect(const std::string& pod) {
-    const Json object = client().get({}, at(kube::kPods), pod).value();
-    const Json plan = client().get({}, at(kConfigMaps), "train-plan").value();
     const std::string authority = folder_ / "ca.crt";
     const std::string token = folder_ / pod;
-    std::ofstream(authority) << kube::text_at(plan, {"data", kReportsAuthorityKey});
-    std::ofstream(token) << server_.token("train", kReportAudience, &object);
+    std::ofstream(authority) << reports_authority();
+    std::ofstream(token) << token_of(pod);
     return agent::ReportClient::connect({.address = "127.0.0.1:" + await_log("reports are taken", "port"),
                                          .authority_file = authority,
                                          .token_file = token,
@@ -100,6 +123,33 @@ TEST_F(Reports, OfAnotherPodAreNotTaken) {
   coordinator->tell(started(1));
   await_condition("Running", "True Rendezvous");
   EXPECT_EQ(condition("Complete"), "");
+}
+
+// The next leader need not wait for those who report to let go.
+TEST_F(Reports, EndAfterTheLeaseWasGivenBack) {
+  Process program = start_operator();
+  create_job(job_yaml());
+  await_pods({"train-0-a1", "train-1-a1"});
+  for (const char* pod : {"train-0-a1", "train-1-a1"}) run(pod);
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = reports_authority();
+  const auto channel =
+      grpc::CreateChannel("127.0.0.1:" + await_log("reports are taken", "port"), grpc::SslCredentials(tls));
+  const auto stub = v1alpha1::JobReports::NewStub(channel);
+  grpc::ClientContext context;
+  context.AddMetadata("authorization", "Bearer " + token_of("train-0-a1"));
+  const auto stream = stub->Report(&context);
+  ASSERT_TRUE(stream->Write(started(1)));
+  await_condition("Running", "True");
+  program.signal_group(SIGTERM);
+  v1alpha1::ReportCommand command;
+  while (stream->Read(&command)) {
+  }
+  const std::string ended = kube::to_timestamp(clock_.wall_now());
+  stream->Finish();
+  EXPECT_EQ(program.wait(), (ExitStatus{.exit_code = 0}));
+  EXPECT_EQ(holder_of_the_lease(), "");
+  EXPECT_LT(last_write_of_the_lease(), ended);
 }
 
 }  // namespace
