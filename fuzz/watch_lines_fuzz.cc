@@ -1,12 +1,11 @@
-// Any bytes as the body of a watch: however they are cut into chunks, the lines are the same; an event asks
-// for a version only that the server gave, and never ends the watch for good.
-#include <algorithm>
+// Any bytes as the body of a watch, the first of them the size of the chunks: however they are cut, the lines
+// are the same; a watch is only ever asked for from the version that the server gave last, and no event ends
+// it for good.
 #include <cstddef>
 #include <string>
-#include <vector>
 
+#include "fuzz/lines.h"
 #include "fuzz/require.h"
-#include "kube/watch/json_lines.h"
 #include "kube/watch/watch_machine.h"
 
 namespace {
@@ -14,49 +13,68 @@ namespace {
 using caravan::fuzz::require;
 using namespace caravan::kube;
 
-constexpr std::size_t kLongestLine = 4096;
+constexpr std::size_t kLongestLine = 1024;
+constexpr int kMostActionsBeforeACall = 2;  // a pause may come between
 
-// Nothing more after a line that is too long.
-std::vector<std::string> lines_of(std::string_view bytes, std::size_t chunk) {
-  JsonLines reader(kLongestLine);
-  std::vector<std::string> lines;
-  for (std::size_t at = 0; at < bytes.size(); at += chunk) {
-    reader.add(bytes.substr(at, chunk));
-    for (auto line = reader.next();; line = reader.next()) {
-      if (!line) return lines;
-      if (!line->has_value()) break;
-      require(!(*line)->empty(), "a line is empty", bytes);
-      require((*line)->find('\n') == std::string::npos, "a line has an end in it", **line);
-      lines.push_back(std::move(**line));
+bool tells_a_version(const std::string& type) {
+  return type == "ADDED" || type == "MODIFIED" || type == "DELETED" || type == "BOOKMARK";
+}
+
+class Watch {
+ public:
+  Watch() { state_.resource_version = kListed; }
+
+  void take(const Json& event, std::string_view text) {
+    const std::string version = text_at(event, {"object", "metadata", "resourceVersion"});
+    if (tells_a_version(text_at(event, {"type"})) && !version.empty()) given_last_ = version;
+    const WatchAction action = act(EventReceived{event}, text);
+    if (!std::holds_alternative<ReadEvent>(action)) go_on(action, text);
+  }
+
+  // The watch ends now, as it may after any event.
+  void close(std::string_view text) { go_on(act(StreamClosed{}, text), text); }
+
+ private:
+  WatchAction act(WatchInput input, std::string_view text) {
+    WatchStep next = step(std::move(state_), std::move(input), {.now = {}, .random = 0});
+    state_ = std::move(next.state);
+    for (const CacheUpdate& update : next.updates) check(update, text);
+    if (const auto* open = std::get_if<OpenWatch>(&next.action))
+      require(open->resource_version == given_last_, "a watch from another version than the last given",
+              text);
+    return next.action;
+  }
+
+  // Until the server is asked for something; a list is answered, so that there is a version to watch from.
+  void go_on(WatchAction action, std::string_view text) {
+    for (int i = 0; i < kMostActionsBeforeACall && std::holds_alternative<Wait>(action); ++i)
+      action = act(WaitOver{}, text);
+    if (std::holds_alternative<ListPage>(action)) {
+      given_last_ = kListed;
+      action = act(PageReceived{{.items = {}, .resource_version = kListed, .continue_token = ""}}, text);
     }
+    require(std::holds_alternative<OpenWatch>(action), "the watch does not go on", text);
+    act(WatchOpened{}, text);
   }
-  return lines;
-}
 
-void check_event(const Json& event, std::string_view text) {
-  WatchState state;
-  state.resource_version = "7";
-  const WatchStep next = step(std::move(state), EventReceived{event}, {.now = {}, .random = 0});
-  if (std::holds_alternative<ReadEvent>(next.action))
-    require(!next.state.resource_version.empty(), "a watch goes on from no version", text);
-  for (const CacheUpdate& update : next.updates) {
-    const auto* advance = std::get_if<Advance>(&update);
-    if (advance != nullptr) require(!advance->resource_version.empty(), "a bookmark without a version", text);
+  void check(const CacheUpdate& update, std::string_view text) const {
+    if (const auto* bookmark = std::get_if<Advance>(&update))
+      require(bookmark->resource_version == given_last_, "a bookmark of another version", text);
   }
-}
+
+  const std::string kListed = "7";
+  std::string given_last_ = kListed;
+  WatchState state_;
+};
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size == 0) return 0;
-  const std::string_view bytes = caravan::fuzz::text_of(data + 1, size - 1);
-  const std::vector<std::string> lines = lines_of(bytes, std::max<std::size_t>(1, bytes.size()));
-  // A chunk may hold whole lines before one that is too long; single bytes always show them.
-  if (bytes.size() < kLongestLine)
-    require(lines == lines_of(bytes, std::max<std::size_t>(1, data[0])), "the lines depend on the chunks",
-            bytes);
-  for (const std::string& line : lines) {
-    if (const auto event = parse_json(line, "an event")) check_event(*event, line);
+  const std::string_view bytes = caravan::fuzz::text_of(data, size);
+  Watch watch;
+  for (const std::string& line : caravan::fuzz::lines_of(bytes, kLongestLine)) {
+    if (const auto event = parse_json(line, "an event")) watch.take(*event, line);
   }
+  watch.close(bytes);
   return 0;
 }

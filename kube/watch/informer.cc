@@ -92,13 +92,12 @@ WatchInput Informer::perform(const CallContext& context, const ListPage& action)
   stream_.reset();
   if (action.begins) observer_.on_relist(options_.path.resource.plural);
   // A single object must pass; etcd bounds it as it bounds the lines of a watch.
-  auto page =
-      client_.list_page(context, options_.path,
-                        {.label_selector = options_.label_selector,
-                         .limit = action.limit,
-                         .continue_token = action.continue_token,
-                         .part = options_.part,
-                         .longest_answer = action.limit > 1 ? kLongestPage : JsonLines::kLongestLine});
+  auto page = client_.list_page(context, options_.path,
+                                {.label_selector = options_.label_selector,
+                                 .limit = action.limit,
+                                 .continue_token = action.continue_token,
+                                 .part = options_.part,
+                                 .longest_answer = action.limit > 1 ? kLongestPage : kLongestEvent});
   if (!page) return CallFailed{std::move(page.error())};
   return PageReceived{std::move(*page)};
 }

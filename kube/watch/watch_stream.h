@@ -5,11 +5,14 @@
 #include <optional>
 #include <string>
 
+#include "common/line_reader.h"
 #include "kube/api/json.h"
 #include "kube/transport/transport.h"
-#include "kube/watch/json_lines.h"
 
 namespace caravan::kube {
+
+// An object in etcd has at most 1.5 MiB; the bound keeps a stream without line ends from filling the memory.
+inline constexpr std::size_t kLongestEvent = std::size_t{16} << 20;
 
 class WatchStream {
  public:
@@ -25,7 +28,7 @@ class WatchStream {
   std::unique_ptr<HttpStream> stream_;
   Clock::TimePoint end_;
   std::string call_;
-  JsonLines lines_;
+  LineReader lines_{kLongestEvent};
 };
 
 }  // namespace caravan::kube

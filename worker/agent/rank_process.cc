@@ -16,9 +16,6 @@
 namespace caravan::agent {
 namespace {
 
-// A longer line is no report; it is dropped.
-constexpr std::size_t kMaxLineBytes = 1 << 20;
-
 Status write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::trunc);
   file << text << '\n';
@@ -27,19 +24,16 @@ Status write_file(const std::string& path, const std::string& text) {
   return {};
 }
 
-std::vector<v1alpha1::RankReport> parse_lines(std::string& text, int rank) {
-  std::vector<v1alpha1::RankReport> reports;
-  std::size_t begin = 0;
-  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    auto report = from_json<v1alpha1::RankReport>(std::string_view(text).substr(begin, end - begin));
+// Of the whole lines that have come.
+void parse_lines(LineReader& lines, int rank, std::vector<v1alpha1::RankReport>& reports) {
+  for (auto line = lines.next(); !line || *line; line = lines.next()) {
+    auto report = line.and_then([](const auto& text) { return from_json<v1alpha1::RankReport>(*text); });
     if (report) {
       reports.push_back(std::move(*report));
     } else {
       spdlog::warn("rank {} sent a line that is no report: {}", rank, report.error().message);
     }
   }
-  text.erase(0, begin);
-  return reports;
 }
 
 }  // namespace
@@ -96,12 +90,8 @@ std::vector<v1alpha1::RankReport> RankProcess::read_reports() {
       reports_.reset();
       break;
     }
-    partial_line_.append(buffer.data(), static_cast<std::size_t>(count));
-    for (auto& report : parse_lines(partial_line_, rank_)) reports.push_back(std::move(report));
-    if (partial_line_.size() > kMaxLineBytes) {
-      spdlog::warn("rank {} sent a line of more than {} bytes", rank_, kMaxLineBytes);
-      partial_line_.clear();
-    }
+    lines_.add({buffer.data(), static_cast<std::size_t>(count)});
+    parse_lines(lines_, rank_, reports);
   }
   return reports;
 }

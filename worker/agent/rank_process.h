@@ -4,15 +4,20 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "caravan/v1alpha1/coordination.pb.h"
+#include "common/line_reader.h"
 #include "common/process.h"
 
 namespace caravan::agent {
+
+// A line that is longer is no report.
+inline constexpr std::size_t kLongestReport = std::size_t{1} << 20;
 
 struct RankLaunch {
   std::string trainer;
@@ -48,7 +53,7 @@ class RankProcess {
   UniqueFd reports_;
   UniqueFd commands_;
   std::string log_path_;
-  std::string partial_line_;
+  LineReader lines_{kLongestReport};
   bool killed_ = false;
   std::optional<std::chrono::steady_clock::time_point> stopped_since_;
 };

@@ -111,6 +111,13 @@ TEST_F(SupervisorTest, HangingRanksEndWhenTheyAreStoppedAndAreNotTold) {
   EXPECT_TRUE(run().exits.empty());
 }
 
+TEST_F(SupervisorTest, TheEndOfALineThatIsTooLongIsNoReport) {
+  start("step=1 overlong", 1);
+  const RankNews news = run();
+  EXPECT_EQ(news.updates.size(), 5U) << "started, three steps, finished";
+  for (const auto& update : news.updates) EXPECT_NE(update.report().finished().step(), 99);
+}
+
 TEST_F(SupervisorTest, LinesThatAreNoReportsAreLeftOut) {
   start("step=1 garbage", 1);
   const RankNews news = run();

@@ -4,7 +4,8 @@
 // CARAVAN_SCRIPT is a list of rules, `;` between them: `[rank=R] [attempt=A] [step=S] ACTION`. A rule without
 // rank or attempt holds for all; without a step, before the start. Actions: exit=CODE, signal=NUMBER, hang,
 // fail=REASON (and exit code 1), quit (exit code 0 without a word), log=TEXT, garbage (a line that is no
-// report), child (leaves a process in its group). CARAVAN_STEP_MILLISECONDS is the length of a step.
+// report), overlong (a line of 3 MiB that ends like a report), child (leaves a process in its group).
+// CARAVAN_STEP_MILLISECONDS is the length of a step.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -77,10 +78,12 @@ class ScriptedRank {
   }
 
  private:
-  void report(const RankReport& message) {
-    const std::string line = to_json(message) + "\n";
-    if (write(config_.report_fd(), line.data(), line.size()) < 0) std::exit(1);
+  void say(const std::string& line) {
+    const std::string text = line + "\n";
+    if (write(config_.report_fd(), text.data(), text.size()) < 0) std::exit(1);
   }
+
+  void report(const RankReport& message) { say(to_json(message)); }
 
   void report_step(int number) {
     RankReport message;
@@ -131,8 +134,8 @@ class ScriptedRank {
       return rule.count(key) != 0 ? std::optional(rule.at(key)) : std::nullopt;
     };
     if (const auto text = argument("log")) std::cerr << *text << std::endl;
-    if (argument("garbage")) [[maybe_unused]]
-      const ssize_t ignored = write(config_.report_fd(), "no json\n", 8);
+    if (argument("garbage")) say("no json");
+    if (argument("overlong")) say(std::string(3 << 20, ' ') + R"({"finished": {"step": 99}})");
     if (argument("child") && fork() == 0) pause();
     if (const auto reason = argument("fail")) fail(*reason);
     if (const auto code = argument("exit")) _exit(std::stoi(*code));
