@@ -26,6 +26,7 @@ void check_tokens(const CaravanTokenizer& tokenizer, std::string_view text) {
   if (tokens == nullptr) return require(error.message != nullptr, "an error without a message", text);
   for (std::size_t i = 0; i < count; ++i) {
     require(tokens[i].begin <= text.size(), "a token lies outside of the text", text);
+    require(i == 0 || tokens[i - 1].begin <= tokens[i].begin, "tokens are not in order", text);
     require(tokens[i].id < caravan_tokenizer_vocabulary(&tokenizer), "an id outside of the vocabulary", text);
   }
   caravan_tokens_free(tokens, count);
