@@ -78,11 +78,17 @@ void count_restart(const FailurePolicy& policy, Time now, Budget& budget) {
   ++budget.used;
 }
 
+int short_attempts_after(int before, bool made_step, std::chrono::milliseconds lasted) {
+  constexpr std::chrono::minutes kHealthy{10};
+  const bool was_healthy = made_step && lasted >= kHealthy;
+  return was_healthy ? 0 : before + 1;
+}
+
 std::chrono::milliseconds pause_before_restart(int short_attempts) {
   constexpr std::chrono::milliseconds kFirst{500};
-  constexpr std::chrono::milliseconds kLongest{60'000};
-  if (short_attempts <= 0) return std::chrono::milliseconds{0};
-  return std::min(kFirst * (1 << std::min(short_attempts - 1, 10)), kLongest);
+  constexpr std::chrono::milliseconds kLongest = std::chrono::minutes(5);
+  if (short_attempts <= 1) return std::chrono::milliseconds{0};
+  return std::min(kFirst * (1 << std::min(short_attempts - 2, 10)), kLongest);
 }
 
 }  // namespace caravan::policy

@@ -46,8 +46,11 @@ Decision decide_by_budget(const v1alpha1::FailurePolicy& policy, const Budget& b
 int used_restarts(const v1alpha1::FailurePolicy& policy, const Budget& budget, Time now);
 void count_restart(const v1alpha1::FailurePolicy& policy, Time now, Budget& budget);
 
-// Before the next attempt, after so many in a row that were too short: half a second, doubling up to a
-// minute.
+// Attempts in a row that were too short to do the job any good, with one that lasted so long after those
+// `before`: a step and ten minutes end the row.
+int short_attempts_after(int before, bool made_step, std::chrono::milliseconds lasted);
+
+// Before the next attempt, after such a row: none after one, then half a second, doubling up to five minutes.
 std::chrono::milliseconds pause_before_restart(int short_attempts);
 
 }  // namespace caravan::policy

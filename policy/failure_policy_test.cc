@@ -111,14 +111,22 @@ TEST(FailurePolicy, NoRuleOverrulesTheDeadline) {
   EXPECT_EQ(decide_now(always, reasons::kDeadlineExceeded).failed_reason, reasons::kDeadlineExceeded);
 }
 
-TEST(PauseBeforeRestart, DoublesUpToAMinute) {
+TEST(ShortAttempts, AStepAndTenMinutesEndARow) {
+  EXPECT_EQ(short_attempts_after(0, true, seconds(599)), 1);
+  EXPECT_EQ(short_attempts_after(4, true, seconds(1)), 5);
+  EXPECT_EQ(short_attempts_after(4, true, seconds(600)), 0);
+  EXPECT_EQ(short_attempts_after(4, false, std::chrono::hours(2)), 5) << "it hung before its first step";
+}
+
+TEST(PauseBeforeRestart, DoublesUpToFiveMinutes) {
   EXPECT_EQ(pause_before_restart(-1), milliseconds(0));
   EXPECT_EQ(pause_before_restart(0), milliseconds(0));
-  EXPECT_EQ(pause_before_restart(1), milliseconds(500));
-  EXPECT_EQ(pause_before_restart(2), milliseconds(1000));
-  EXPECT_EQ(pause_before_restart(7), milliseconds(32'000));
-  EXPECT_EQ(pause_before_restart(8), milliseconds(60'000));
-  EXPECT_EQ(pause_before_restart(1'000'000), milliseconds(60'000));
+  EXPECT_EQ(pause_before_restart(1), milliseconds(0));
+  EXPECT_EQ(pause_before_restart(2), milliseconds(500));
+  EXPECT_EQ(pause_before_restart(3), milliseconds(1000));
+  EXPECT_EQ(pause_before_restart(11), milliseconds(256'000));
+  EXPECT_EQ(pause_before_restart(12), milliseconds(300'000));
+  EXPECT_EQ(pause_before_restart(1'000'000), milliseconds(300'000));
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct AgentStart {
   int restarts = 0;
   int counted_restarts = 0;  // in the window of the failure policy
   int window_age_seconds = 0;
+  int short_attempts = 0;  // in a row
   int elapsed_seconds = 0;
 };
 

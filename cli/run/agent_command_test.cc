@@ -19,19 +19,21 @@ TEST(AgentCommand, NodeZeroHostsTheCoordinatorAndTellsTheStory) {
                                           .restarts = 2,
                                           .counted_restarts = 1,
                                           .window_age_seconds = 30,
+                                          .short_attempts = 5,
                                           .elapsed_seconds = 60}),
               testing::ElementsAre("--plan", "/tmp/w/plan.json", "--node", "0", "--coordinator",
                                    "unix:/tmp/w/coordinator.sock", "--work-directory", "/tmp/w", "--threads",
                                    "3", "--end-with-parent", "77", "--metrics", "127.0.0.1:9400", "--listen",
                                    "unix:/tmp/w/coordinator.sock", "--reports", "unix:/tmp/w/reports.sock",
                                    "--first-attempt", "4", "--restarts", "2", "--counted-restarts", "1",
-                                   "--restart-window-age-seconds", "30", "--elapsed-seconds", "60"));
+                                   "--restart-window-age-seconds", "30", "--short-attempts", "5",
+                                   "--elapsed-seconds", "60"));
 }
 
 TEST(AgentCommand, OtherNodesOnlyJoin) {
   const auto arguments = agent_arguments(kSettings, {.node = 1, .first_attempt = 4, .restarts = 2});
   EXPECT_THAT(arguments, IsSupersetOf({"--coordinator", "unix:/tmp/w/coordinator.sock", "127.0.0.1:9401"}));
-  for (const char* flag : {"--listen", "--reports", "--first-attempt", "--restarts"}) {
+  for (const char* flag : {"--listen", "--reports", "--first-attempt", "--restarts", "--short-attempts"}) {
     EXPECT_THAT(arguments, Not(Contains(flag)));
   }
 }

@@ -14,16 +14,15 @@ AgentVerdict fail(std::string reason, std::string message) {
 }
 
 // The coordinator keeps the budget of the other nodes and does not know their exit codes; a node that dies
-// before it joins never gets there, so as many deaths of agents as restarts are enough.
+// before it joins never gets there, so as many deaths of agents in a window as restarts are enough.
 AgentVerdict judge_lost_node(const AgentExit& exit, const std::string& what, const RunProgress& progress,
                              const v1alpha1::FailurePolicy& policy, policy::Time now) {
   const bool with_coordinator = exit.node == 0;
   policy::Failure failure{.reason = reasons::kPodLost};
   if (with_coordinator)
     failure.exit_code = exit.status.signal == 0 ? exit.status.exit_code : 128 + exit.status.signal;
-  const policy::Budget budget =
-      with_coordinator ? progress.budget : policy::Budget{.used = progress.agents_lost};
-  const policy::Decision decision = policy::decide(policy, failure, budget, now);
+  const policy::Decision decision =
+      policy::decide(policy, failure, with_coordinator ? progress.budget : progress.lost_agents, now);
   if (!decision.restart) return fail(decision.failed_reason, fmt::format("{}; {}", what, decision.next));
   const std::string next = with_coordinator
                                ? fmt::format("for attempt {}; {}", progress.last_attempt + 1, decision.next)
@@ -49,6 +48,16 @@ AgentVerdict judge_agent_exit(const AgentExit& exit, const RunProgress& progress
   if (tells_results) return fail(reasons::kAgentFailed, what + " before the job was over");
   // The end of the job may have reached this node before its result reached us.
   return {.action = Action::kAwaitResult, .reason = reasons::kAgentFailed, .message = what};
+}
+
+void count_lost_agent(const AgentExit& exit, const AgentVerdict& verdict,
+                      const v1alpha1::FailurePolicy& policy, policy::Time now, RunProgress& progress) {
+  if (verdict.counts) policy::count_restart(policy, now, progress.budget);
+  if (exit.node > 0) policy::count_restart(policy, now, progress.lost_agents);
+  const policy::Time lasted = now - progress.attempt_since.value_or(now);
+  progress.short_attempts = policy::short_attempts_after(progress.short_attempts, progress.made_step, lasted);
+  progress.attempt_since.reset();
+  progress.made_step = false;
 }
 
 }  // namespace caravan::cli

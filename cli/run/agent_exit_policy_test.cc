@@ -61,13 +61,49 @@ TEST(AgentExitPolicy, TheJobFailsWhenTheRestartsAreUsedUp) {
 
 TEST(AgentExitPolicy, AnotherNodeMayCostTheLastRestart) {
   const AgentExit lost{.node = 1, .status = kKilled};
-  const RunProgress counted_by_the_coordinator{.budget = {.used = 1}, .agents_lost = 0};
+  const RunProgress counted_by_the_coordinator{.budget = {.used = 1}};
   EXPECT_EQ(judge(lost, counted_by_the_coordinator, at_most(1)).action, Action::kStartAgain);
 }
 
 TEST(AgentExitPolicy, ANodeThatDiesOverAndOverEndsTheJob) {
   const AgentExit lost{.node = 1, .status = kKilled};
-  EXPECT_EQ(judge(lost, {.agents_lost = 3}, at_most(3)).action, Action::kFail);
+  EXPECT_EQ(judge(lost, {.lost_agents = {.used = 3}}, at_most(3)).action, Action::kFail);
+}
+
+TEST(AgentExitPolicy, LossesOfANodeThatLieFurtherApartThanTheWindowNeverEndTheJob) {
+  v1alpha1::FailurePolicy policy = at_most(2);
+  policy.set_window_seconds(60);
+  const AgentExit lost{.node = 1, .status = kKilled};
+  RunProgress progress;
+  for (policy::Time now{0}; now < std::chrono::hours(5); now += std::chrono::hours(1)) {
+    const AgentVerdict verdict = judge_agent_exit(lost, progress, policy, now);
+    EXPECT_EQ(verdict.action, Action::kStartAgain) << verdict.message;
+    count_lost_agent(lost, verdict, policy, now, progress);
+  }
+  const policy::Time soon = std::chrono::hours(4) + std::chrono::seconds(1);
+  count_lost_agent(lost, judge_agent_exit(lost, progress, policy, soon), policy, soon, progress);
+  EXPECT_EQ(judge_agent_exit(lost, progress, policy, soon).action, Action::kFail);
+}
+
+TEST(AgentExitPolicy, AttemptsThatEndWithTheirAgentSoonAfterAStepAreARow) {
+  const v1alpha1::FailurePolicy policy = with_rule("PodLost", v1alpha1::FailureRule::RestartIgnoringLimit);
+  for (const int node : {0, 1}) {
+    const AgentExit lost{.node = node, .status = kKilled};
+    RunProgress progress;
+    for (int row = 1; row < 5; ++row) {
+      progress.attempt_since = std::chrono::minutes(row);
+      progress.made_step = true;
+      const policy::Time now = std::chrono::minutes(row) + std::chrono::seconds(3);
+      count_lost_agent(lost, judge_agent_exit(lost, progress, policy, now), policy, now, progress);
+      EXPECT_EQ(progress.short_attempts, row) << "node " << node;
+    }
+    count_lost_agent(lost, {}, policy, std::chrono::minutes(9), progress);
+    EXPECT_EQ(progress.short_attempts, 5) << "it died before the gang ran again";
+    progress.attempt_since = std::chrono::minutes(10);
+    progress.made_step = true;
+    count_lost_agent(lost, {}, policy, std::chrono::minutes(20), progress);
+    EXPECT_EQ(progress.short_attempts, 0);
+  }
 }
 
 TEST(AgentExitPolicy, TheFirstRuleForLostPodsDecides) {

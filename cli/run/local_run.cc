@@ -53,17 +53,16 @@ LocalRun::LocalRun(LocalRunConfig config, Console& console, ReportServer reports
       console_(console),
       reports_(std::move(reports)),
       signals_(std::move(signals)),
-      agents_(static_cast<std::size_t>(config_.agents.nodes)) {}
+      agents_(static_cast<std::size_t>(config_.agents.nodes)),
+      starts_due_(agents_.size(), start_) {}
 
 Result<RunSummary> LocalRun::run() {
-  for (int node = 0; node < config_.agents.nodes; ++node) {
-    if (Status started = start_agent(node); !started) return tl::unexpected(started.error());
-  }
   while (!result_) {
+    if (Status started = start_agents_that_are_due(); !started) return tl::unexpected(started.error());
     wait_for_something();
     handle_signals();
     handle_reports();
-    if (Status handled = handle_agent_exits(); !handled) return tl::unexpected(handled.error());
+    handle_agent_exits();
     handle_silence();
   }
   let_agents_end();
@@ -75,6 +74,16 @@ Result<RunSummary> LocalRun::run() {
                     .wall_seconds = std::chrono::duration<double>(Clock::now() - start_).count()};
 }
 
+Status LocalRun::start_agents_that_are_due() {
+  for (int node = 0; node < config_.agents.nodes; ++node) {
+    auto& due = starts_due_[static_cast<std::size_t>(node)];
+    if (!due || Clock::now() < *due) continue;
+    due.reset();
+    if (Status started = start_agent(node); !started) return started;
+  }
+  return {};
+}
+
 Status LocalRun::start_agent(int node) {
   const Result<UniqueFd> log = open_log(agent_log(config_.agents, node));
   if (!log) return tl::unexpected(log.error());
@@ -83,6 +92,7 @@ Status LocalRun::start_agent(int node) {
                          .restarts = restarts_,
                          .counted_restarts = progress_.budget.used,
                          .window_age_seconds = window_age_seconds(),
+                         .short_attempts = progress_.short_attempts,
                          .elapsed_seconds = elapsed_seconds()};
   Result<Process> agent = Process::spawn({.program = config_.agent_program,
                                           .arguments = agent_arguments(config_.agents, start),
@@ -121,6 +131,10 @@ void LocalRun::stop() {
   if (stopping_) return;
   stopping_ = true;
   console_.notice("stopping after the step that runs; interrupt again to stop at once");
+  const bool has_no_coordinator = starts_due_.front().has_value();
+  if (has_no_coordinator)
+    return finish(reasons::kInterrupted, reasons::kStoppedByUser, "stopped by the user",
+                  ExitCode::kInterrupted);
   v1alpha1::ReportCommand command;
   command.set_stop(true);
   if (reports_.send(command)) return;
@@ -138,8 +152,12 @@ void LocalRun::handle(const v1alpha1::JobReport& report) {
   switch (report.report_case()) {
     case Report::kAttemptStarted:
       progress_.last_attempt = std::max(progress_.last_attempt, report.attempt_started().attempt());
+      progress_.short_attempts = report.attempt_started().short_attempts();
+      progress_.attempt_since = since_epoch();
+      progress_.made_step = false;
       break;
     case Report::kStep:
+      progress_.made_step = true;
       tally_.add(report.step());
       console_.step(report.step(), config_.figures, tally_);
       break;
@@ -160,7 +178,7 @@ void LocalRun::handle(const v1alpha1::JobReport& report) {
   }
 }
 
-Status LocalRun::handle_agent_exits() {
+void LocalRun::handle_agent_exits() {
   for (int node = 0; node < config_.agents.nodes; ++node) {
     std::optional<Process>& agent = agents_[static_cast<std::size_t>(node)];
     if (!agent) continue;
@@ -169,34 +187,34 @@ Status LocalRun::handle_agent_exits() {
     if (!status) continue;
     agent.reset();
     handle_reports();  // what it said before it ended
-    if (Status handled = handle_agent_exit({.node = node, .status = *status}); !handled) return handled;
+    handle_agent_exit({.node = node, .status = *status});
   }
-  return {};
 }
 
-Status LocalRun::handle_agent_exit(const AgentExit& exit) {
+void LocalRun::handle_agent_exit(const AgentExit& exit) {
   using Action = AgentVerdict::Action;
   progress_.job_over = stopping_ || result_.has_value();
   const AgentVerdict verdict = judge_agent_exit(exit, progress_, config_.failure_policy, since_epoch());
-  if (verdict.restarts) count_restart(verdict.counts);
   switch (verdict.action) {
     case Action::kExpected:
       if (exit.node == 0 && !result_)
         finish(reasons::kInterrupted, reasons::kStoppedByUser, "stopped by a signal", ExitCode::kInterrupted);
-      return {};
+      return;
     case Action::kAwaitResult:
       result_due_ = Clock::now() + kPatience;
       why_due_ = verdict.message;
-      return {};
+      return;
     case Action::kFail:
       finish(reasons::kFailed, verdict.reason, verdict.message, ExitCode::kJobFailed);
-      return {};
+      return;
     case Action::kStartAgain:
       break;
   }
   tell_lost_agent(exit.node, verdict);
-  ++progress_.agents_lost;
-  return start_agent(exit.node);
+  if (verdict.restarts) ++restarts_;
+  count_lost_agent(exit, verdict, config_.failure_policy, since_epoch(), progress_);
+  starts_due_[static_cast<std::size_t>(exit.node)] =
+      Clock::now() + policy::pause_before_restart(progress_.short_attempts);
 }
 
 // The coordinator tells of every lost node but its own.

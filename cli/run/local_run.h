@@ -49,13 +49,14 @@ class LocalRun {
   LocalRun(LocalRunConfig config, Console& console, ReportServer reports, UserSignals signals);
 
   Status start_agent(int node);
+  Status start_agents_that_are_due();
   void wait_for_something() const;
   void handle_signals();
   void stop();
   void handle_reports();
   void handle(const v1alpha1::JobReport& report);
-  Status handle_agent_exits();
-  Status handle_agent_exit(const AgentExit& exit);
+  void handle_agent_exits();
+  void handle_agent_exit(const AgentExit& exit);
   void tell_lost_agent(int node, const AgentVerdict& verdict);
   void handle_silence();
   void finish(const std::string& result, const std::string& reason, const std::string& message,
@@ -72,7 +73,8 @@ class LocalRun {
   ReportServer reports_;
   UserSignals signals_;
   const Clock::time_point start_ = Clock::now();
-  std::vector<std::optional<Process>> agents_;  // by node; absent once it ended
+  std::vector<std::optional<Process>> agents_;                // by node; absent once it ended
+  std::vector<std::optional<Clock::time_point>> starts_due_;  // of those that are started again
   RunProgress progress_;
   int restarts_ = 0;
   RunTally tally_;

@@ -44,7 +44,8 @@ TEST(Children, AreAsTheGoldenFilesShow) {
   expect_golden(
       "pod_0.json",
       pod_intent(plain, plan_of(plain),
-                 {.node = 0, .attempt = 3, .restarts = 2, .certificates = kCertificates}, settings()));
+                 {.node = 0, .attempt = 3, .restarts = 2, .short_attempts = 1, .certificates = kCertificates},
+                 settings()));
   Job rich = job(R"(, "worker": {"image": "registry.example/own:2", "imagePullPolicy": "Always",
       "env": [{"name": "MY_FLAG", "value": "1"}],
       "resources": {"cpu": "4", "memory": "16Gi"}, "nodeSelector": {"pool": "train"},

@@ -16,6 +16,7 @@ struct PodRequest {
   int node = 0;
   int attempt = 1;
   int restarts = 0;                // of the gang, so far
+  int short_attempts = 0;          // of them in a row
   std::string certificates = {};   // the set that is complete
   std::string product_label = {};  // the GPUs that the plan was made for; empty: any node
 };

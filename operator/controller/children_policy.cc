@@ -11,14 +11,13 @@
 #include "operator/children/worker_pod.h"
 #include "operator/controller/conditions.h"
 #include "operator/controller/pod_trouble.h"
+#include "policy/failure_policy.h"
 
 namespace caravan::controller {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::chrono::seconds kShortestWait{1};
-constexpr std::chrono::minutes kLongestWait{5};
 // Far less than they are valid: those of a gang that runs are as old as it is.
 constexpr std::chrono::hours kRenewedAfter{24 * 365};
 
@@ -135,15 +134,10 @@ class Children {
     return true;
   }
 
-  // At once, unless it is a replacement itself. Then the wait is as long as the gang has not run already,
-  // which doubles it from one death to the next. A pod that its machine rejected has no end of its own.
+  // A pod that its machine rejected has no end of its own.
   TimePoint replaced_at(const PodView& pod) const {
-    const v1alpha1::Condition* restarting = find_condition(job_.status, conditions::kRestarting);
-    if (restarting == nullptr || restarting->status() != "True") return now_;
-    const auto since = to_time(restarting->last_transition_time());
-    if (!since || pod.created_at < *since) return now_;
-    const TimePoint end = pod.finished_at.value_or(pod.created_at);
-    return end + std::clamp<TimePoint::duration>(end - *since, kShortestWait, kLongestWait);
+    return pod.finished_at.value_or(pod.created_at) +
+           policy::pause_before_restart(job_.status.short_attempts());
   }
 
   int attempt() const { return job_.status.attempt(); }

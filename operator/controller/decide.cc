@@ -92,6 +92,7 @@ class Decider {
              {conditions::kScheduled, conditions::kRunning, conditions::kStalled, conditions::kRestarting})
           conditions_.clear(type, conditions::kSuspended, "the job is suspended");
         status().clear_start_time();
+        status().clear_short_attempts();
         show_steps(true);
         break;
       case Suspension::kStay:

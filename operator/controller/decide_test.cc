@@ -183,11 +183,64 @@ TEST(Decide, APodThatDiesAgainAndAgainIsReplacedLaterEachTime) {
   snapshot.pods[1].created_at = kStart;
   const Decision waiting = decide_at(snapshot, kStart + 10s);
   EXPECT_THAT(effects_of(waiting), IsEmpty());
-  EXPECT_EQ(waiting.look_again, 10s);
+  EXPECT_EQ(waiting.look_again, 500ms);
   EXPECT_EQ(waiting.status.restarts(), 2);
   snapshot.job.status = waiting.status;
-  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 20s)),
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 10s + 500ms)),
               ElementsAre("delete train-1-a2", "create pods/train-1-a3"));
+}
+
+// Attempt `number` is told of and makes a step; after `lasted` the pod of node 0 dies, and its coordinator
+// with it.
+Decision lose_node_zero_after_a_step(Snapshot& snapshot, int number, TimePoint start,
+                                     std::chrono::seconds lasted) {
+  snapshot.pods[0] = running_pod(0, number);
+  snapshot.progress = JobProgress{
+      .attempt = number, .short_attempts = snapshot.job.status.short_attempts(), .step = v1alpha1::JobStep()};
+  snapshot.job.status = decide_at(snapshot, start).status;
+  snapshot.pods[0] = ended_pod(0, 137, start + lasted, number);
+  snapshot.pods[0].out_of_memory = true;
+  return decide_at(snapshot, start + lasted);
+}
+
+constexpr char kIgnoreLostMemory[] =
+    R"(, "failurePolicy": {"rules": [{"onReason": "OutOfMemory", "action": "RestartIgnoringLimit"}]})";
+
+TEST(Decide, APodThatDiesSoonAfterEveryFirstStepIsReplacedLaterEachTime) {
+  Snapshot snapshot = running_job(kIgnoreLostMemory);
+  TimePoint start = kStart;
+  int attempt = 1;
+  for (const auto pause : {0ms, 500ms, 1000ms, 2000ms}) {
+    const Decision lost = lose_node_zero_after_a_step(snapshot, attempt, start, 3s);
+    EXPECT_EQ(lost.status.short_attempts(), attempt);
+    EXPECT_EQ(lost.look_again.value_or(0ms), pause) << "after attempt " << attempt;
+    snapshot.job.status = lost.status;
+    start += 3s + pause;
+    EXPECT_THAT(effects_of(decide_at(snapshot, start)),
+                ElementsAre(fmt::format("delete train-0-a{}", attempt),
+                            fmt::format("create pods/train-0-a{}", attempt + 1)));
+    ++attempt;
+  }
+  const Decision healthy = lose_node_zero_after_a_step(snapshot, attempt, start, 600s);
+  EXPECT_EQ(healthy.status.short_attempts(), 0);
+  EXPECT_FALSE(healthy.look_again);
+}
+
+TEST(Decide, ARowOfShortAttemptsIsTheOneThatTheCoordinatorTellsOf) {
+  Snapshot snapshot = running_job();
+  snapshot.progress = JobProgress{.attempt = 7, .short_attempts = 6, .step = v1alpha1::JobStep()};
+  snapshot.job.status = decide_at(snapshot).status;
+  EXPECT_EQ(snapshot.job.status.short_attempts(), 6);
+  snapshot.progress->short_attempts.reset();  // an agent that does not know it
+  snapshot.pods[0].gone_by = kStart;
+  EXPECT_EQ(decide_at(snapshot, kStart + 61s).status.short_attempts(), 7);
+}
+
+TEST(Decide, ASuspensionEndsARowOfShortAttempts) {
+  Snapshot snapshot = running_job();
+  snapshot.job.status.set_short_attempts(6);
+  snapshot.job.spec.set_suspend(true);
+  EXPECT_FALSE(decide_at(snapshot).status.has_short_attempts());
 }
 
 TEST(Decide, ANewPodOfNodeZeroKnowsHowOftenTheGangWasRestarted) {
@@ -273,7 +326,7 @@ TEST(Decide, APodThatItsMachineRejectsAgainAndAgainDoesNotBurnTheBudgetAtOnce) {
   snapshot.pods[1] = rejected;
   const Decision waiting = decide_at(snapshot);
   EXPECT_THAT(effects_of(waiting), IsEmpty());
-  EXPECT_EQ(waiting.look_again, 1s);
+  EXPECT_EQ(waiting.look_again, 500ms);
   EXPECT_THAT(condition(waiting, conditions::kRestarting).message(), ::testing::HasSubstr("enough resource"));
 }
 

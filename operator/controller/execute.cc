@@ -185,6 +185,7 @@ Executor::Done Executor::carry_out(const Task& task, const CreatePod& effect) {
   const PodRequest request{.node = effect.node,
                            .attempt = decision.status.attempt(),
                            .restarts = decision.status.restarts(),
+                           .short_attempts = decision.status.short_attempts(),
                            .certificates = task.status.certificates().set(),
                            .product_label = decision.plan.gpu_product()};
   return carry_out(task, CreateChild{kube::kPods, pod_intent(task.job, decision.plan, request, settings_)});

@@ -73,6 +73,16 @@ policy::Time since_epoch(TimePoint time) {
   return std::chrono::duration_cast<policy::Time>(time.time_since_epoch());
 }
 
+// With the attempt that ends: its ranks run for as long as the condition Running is true.
+int short_attempts_of(const v1alpha1::JobStatus& status, TimePoint now) {
+  const v1alpha1::Condition* running = find_condition(status, conditions::kRunning);
+  const bool made_step =
+      is_true(status, conditions::kRunning) && running->reason() == reasons::kStepsAdvancing;
+  const auto since = made_step ? to_time(running->last_transition_time()) : std::nullopt;
+  const auto lasted = std::chrono::duration_cast<std::chrono::milliseconds>(now - since.value_or(now));
+  return policy::short_attempts_after(status.short_attempts(), made_step, lasted);
+}
+
 policy::Budget budget_of(const v1alpha1::JobStatus& status) {
   policy::Budget budget{.used = status.counted_restarts()};
   if (const auto start = to_time(status.restart_window_start())) budget.window_start = since_epoch(*start);
@@ -169,6 +179,7 @@ void count_restart(const v1alpha1::FailurePolicy& policy, int attempt, bool coun
   if (attempt <= status.attempt()) return;
   status.set_attempt(attempt);
   status.set_restarts(status.restarts() + 1);
+  status.set_short_attempts(short_attempts_of(status, now));
   if (!counts) return;
   policy::Budget budget = budget_of(status);
   policy::count_restart(policy, since_epoch(now), budget);

@@ -85,6 +85,7 @@ void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress,
   if (progress.attempt < status.attempt() || progress.attempt == 0) return;
   Conditions conditions(status, generation, now);
   count_told_restarts(spec.failure_policy(), progress, progress.attempt, now, status);
+  if (progress.short_attempts) status.set_short_attempts(*progress.short_attempts);
   conditions.clear(conditions::kRestarting, reasons::kAttemptStarted,
                    fmt::format("attempt {} has started", progress.attempt));
   if (!progress.step) {

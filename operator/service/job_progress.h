@@ -13,6 +13,7 @@ namespace caravan::controller {
 struct JobProgress {
   int attempt = 0;                                 // the highest that has started; 0: none yet
   std::vector<v1alpha1::EndedAttempt> ended = {};  // before it, as far as its coordinator told
+  std::optional<int> short_attempts = {};          // of them, in a row
   std::optional<v1alpha1::JobStep> step = {};      // the last one of that attempt
   std::optional<v1alpha1::JobEvent> event = {};    // the last failure
   std::optional<TimePoint> event_at = {};          // when its report arrived first

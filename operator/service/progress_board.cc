@@ -11,6 +11,7 @@ constexpr std::chrono::milliseconds kBetweenLooks{500};
 
 void begin_attempt(int attempt, JobProgress& progress) {
   progress.attempt = attempt;
+  progress.short_attempts.reset();
   progress.step.reset();
 }
 
@@ -22,6 +23,8 @@ bool add_report(const v1alpha1::JobReport& report, TimePoint now, JobProgress& p
     case Report::kAttemptStarted:
       if (report.attempt_started().attempt() <= progress.attempt) return false;
       begin_attempt(report.attempt_started().attempt(), progress);
+      if (report.attempt_started().has_short_attempts())
+        progress.short_attempts = report.attempt_started().short_attempts();
       progress.ended = {report.attempt_started().ended().begin(), report.attempt_started().ended().end()};
       return true;
     case Report::kStep: {

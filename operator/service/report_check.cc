@@ -62,6 +62,11 @@ Result<AttemptStarted> check_start(const AttemptStarted& started, const JobFacts
   if (Status known = check_attempt(started.attempt(), 1, job, now); !known)
     return tl::unexpected(known.error());
   kept.set_attempt(started.attempt());
+  if (started.has_short_attempts()) {
+    if (Status known = check_attempt(started.short_attempts(), 0, job, now); !known)
+      return tl::unexpected(known.error());
+    kept.set_short_attempts(started.short_attempts());
+  }
   for (int i = 0; i < std::min(started.ended_size(), kMostEnded); ++i) {
     const EndedAttempt& told = started.ended(i);
     if (Status known = check_attempt(told.attempt(), 0, job, now); !known)

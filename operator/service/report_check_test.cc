@@ -40,6 +40,7 @@ TEST(CheckReport, WhatCannotBeIsRefusedWithWhatIsWrong) {
       {R"({"attemptStarted": {"attempt": 2147483647}})", "attempt 2147483647 cannot be"},
       {R"({"attemptStarted": {"attempt": 2, "ended": [{"attempt": 2147483647}]}})",
        "attempt 2147483647 cannot be"},
+      {R"({"attemptStarted": {"attempt": 2, "shortAttempts": -1}})", "attempt -1 cannot be"},
       {R"({"step": {"attempt": 2147483647, "step": 1}})", "attempt 2147483647 cannot be"},
       {R"({"event": {"attempt": 2147483647, "restarting": true}})", "attempt 2147483647 cannot be"},
       {R"({"step": {"attempt": 1, "step": -1}})", "step -1 is none of a job of 100 steps"},
@@ -103,7 +104,8 @@ TEST(CheckReport, TextsAreCutAndCleanedAndReasonsAreOurs) {
 }
 
 TEST(CheckReport, TheAttemptsBeforeAreKeptButNotAnyNumberOfThem) {
-  auto report = read(R"({"attemptStarted": {"attempt": 3, "ended": [{"attempt": 2, "reason": "PodLost"}]}})");
+  auto report = read(R"({"attemptStarted": {"attempt": 3, "ended": [{"attempt": 2, "reason": "PodLost"}],
+                                            "shortAttempts": 2}})");
   EXPECT_EQ(checked(report), to_json(report));
   for (int i = 0; i < 1000; ++i) report.mutable_attempt_started()->add_ended();
   EXPECT_EQ(check_report(report, kJob, kNow)->attempt_started().ended_size(), 100);

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <iostream>
 #include <random>
+#include <thread>
 
 #include "tests/support/process_table.h"
 #include "tests/support/run_process.h"
@@ -120,6 +122,29 @@ TEST_P(KillOfAnAgent, ByAStopCostsOneAttemptToo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfNode, KillOfAnAgent, testing::Values(0, 1));
+
+TEST_F(Kill, OfTheOnlyAgentAgainAndAgainIsAnsweredLaterEachTimeAndCanBeInterrupted) {
+  RunProcess run(folder_.arguments({.steps = 100000}));
+  for (int attempt = 1; attempt < 4; ++attempt) {
+    ASSERT_TRUE(run.wait_for_step(attempt, 1));
+    const pid_t killed = agents_of(run).at(0).pid;
+    kill(killed, SIGKILL);
+    const auto killed_at = std::chrono::steady_clock::now();
+    const auto is_replaced = [&] {
+      const auto agents = agents_of(run);
+      return !agents.empty() && agents[0].pid != killed;
+    };
+    while (!is_replaced()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const auto pause = std::chrono::milliseconds(attempt == 1 ? 0 : 250 << (attempt - 1));
+    EXPECT_GE(std::chrono::steady_clock::now() - killed_at, pause) << "after attempt " << attempt;
+  }
+  ASSERT_TRUE(run.wait_for_step(4, 1));
+  kill(agents_of(run).at(0).pid, SIGKILL);
+  ASSERT_TRUE(run.wait_for("event"));
+  run.signal(SIGINT);
+  EXPECT_EQ(run.finish().status.exit_code, 130);
+  EXPECT_THAT(left_behind(run.work_directory()), IsEmpty());
+}
 
 TEST_F(Kill, OfTheCommandLineEndsAgentsAndRanks) {
   RunProcess run(folder_.arguments({.tensor = 2, .data = 2, .steps = 100000}, {"--nodes", "2"}));

@@ -1,5 +1,3 @@
-#include "worker/agent/coordinator_state.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <limits>
 
 #include "proto/caravan/v1alpha1/reasons.h"
+#include "worker/agent/coordinator_state.h"
 
 namespace caravan::agent {
 namespace {
@@ -18,8 +17,6 @@ using v1alpha1::CoordinatorMessage;
 
 // An agent that cannot end its ranks for so long is given up.
 constexpr seconds kStopTimeout{60};
-// What an attempt must last, and make a step, to be no part of a row of short ones.
-constexpr std::chrono::minutes kHealthyAttempt{10};
 // What is told of the attempts before with each new one.
 constexpr std::size_t kMostEnded = 100;
 // A clean stop waits for the step that runs, at least so long.
@@ -51,6 +48,7 @@ CoordinatorState::CoordinatorState(CoordinatorConfig config, TimePoint now)
       last_progress_(now),
       restarts_(config_.restarts),
       budget_(budget_of(config_, now)),
+      short_attempts_(config_.short_attempts),
       resume_at_(now) {}
 
 Effects CoordinatorState::step(const Input& input, TimePoint now) {
@@ -344,6 +342,7 @@ void CoordinatorState::begin_attempt(const std::string& address, int port) {
   v1alpha1::JobReport told;
   told.mutable_attempt_started()->set_attempt(attempt_);
   *told.mutable_attempt_started()->mutable_ended() = {ended_.begin(), ended_.end()};
+  told.mutable_attempt_started()->set_short_attempts(short_attempts_);
   effects_.push_back(Tell{std::move(told)});
 }
 
@@ -401,9 +400,9 @@ void CoordinatorState::conclude_attempt() {
   ended.set_reason(failure.reason);
   ended.set_counts(decision.counts);
   if (ended_.size() > kMostEnded) ended_.pop_front();
-  const bool was_healthy = made_step_ && now_ - attempt_since_ >= kHealthyAttempt;
-  short_attempts_ = was_healthy ? 0 : short_attempts_ + 1;
-  resume_at_ = now_ + policy::pause_before_restart(short_attempts_ - (made_step_ ? 1 : 0));
+  const auto lasted = std::chrono::duration_cast<milliseconds>(now_ - attempt_since_);
+  short_attempts_ = policy::short_attempts_after(short_attempts_, made_step_, lasted);
+  resume_at_ = now_ + policy::pause_before_restart(short_attempts_);
   phase_ = Phase::kBackingOff;
 }
 

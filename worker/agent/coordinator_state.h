@@ -47,6 +47,7 @@ struct CoordinatorConfig {
   int restarts = 0;                      // so far
   int counted_restarts = 0;              // of them, in the window of the failure policy,
   std::chrono::seconds window_age{0};    // which began so long ago
+  int short_attempts = 0;                // in a row, before the first one
   bool losses_judged_elsewhere = false;  // others know why nodes went, and keep the budget and the deadline
 };
 
@@ -203,7 +204,7 @@ class CoordinatorState {
   int restarts_;
   policy::Budget budget_;
   std::deque<v1alpha1::EndedAttempt> ended_;  // the latest
-  int short_attempts_ = 0;                    // in a row
+  int short_attempts_;                        // in a row, without the one that runs
   TimePoint resume_at_;
 };
 

@@ -71,52 +71,24 @@ TEST_F(CoordinatorTest, ADeadRankStopsTheOthersAndTheNextAttemptStartsInPlace) {
               AllOf(HasSubstr("rank 2 on node 1 died first, after step 1, of signal 9 (SIGKILL)"),
                     HasSubstr("restarting (1 of 10 restarts)")));
   give(Tick{});
-  EXPECT_THAT(take_sent(), ::testing::Contains("0 open 2")) << "at once, since a step was made";
+  EXPECT_THAT(take_sent(), ::testing::Contains("0 open 2")) << "at once, the first time";
   run_attempt(2);
   EXPECT_EQ(state().restarts(), 1);
 }
 
 TEST_F(CoordinatorTest, AttemptsThatMakeNoStepAreFurtherAndFurtherApart) {
-  run_first_attempt();
-  die(0, 1, 1);
-  stopped(0, 1);
-  stopped(1, 1);
-  give(Tick{});
-  EXPECT_EQ(state().phase(), Phase::kBackingOff);
-  pass(milliseconds(500));
-  give(Tick{});
-  run_attempt(2);
-  die(0, 2, 1);
-  stopped(0, 2);
-  stopped(1, 2);
-  pass(milliseconds(999));
-  give(Tick{});
-  EXPECT_EQ(state().phase(), Phase::kBackingOff);
-  pass(milliseconds(1));
-  give(Tick{});
-  EXPECT_EQ(state().phase(), Phase::kOpeningMaster);
+  expect_pauses({milliseconds(0), milliseconds(500), milliseconds(1000), milliseconds(2000)}, false);
 }
 
 TEST_F(CoordinatorTest, AttemptsThatEndSoonAfterAStepAreFurtherAndFurtherApart) {
-  join(0);
-  join(1);
-  for (const milliseconds pause :
-       {milliseconds(0), milliseconds(500), milliseconds(1000), milliseconds(2000)}) {
-    const int attempt = state().attempt();
-    run_attempt(attempt);
-    step_of_all(attempt, 1);
-    die(0, attempt, 1);
-    stopped(0, attempt);
-    stopped(1, attempt);
-    if (pause.count() > 0) {
-      pass(pause - milliseconds(1));
-      give(Tick{});
-      EXPECT_EQ(state().phase(), Phase::kBackingOff) << "attempt " << attempt;
-      pass(milliseconds(1));
-    }
-    give(Tick{});
-    EXPECT_EQ(state().phase(), Phase::kOpeningMaster) << "attempt " << attempt;
-  }
+  expect_pauses({milliseconds(0), milliseconds(500), milliseconds(1000), milliseconds(2000)}, true);
+}
+
+TEST_F(CoordinatorTest, ARowOfShortAttemptsGoesOnWithTheNextCoordinator) {
+  config_.short_attempts = 4;
+  expect_pauses({milliseconds(4000), milliseconds(8000)}, true);
+  run_attempt(state().attempt());
+  EXPECT_EQ(told_.back().attempt_started().short_attempts(), 6) << "for whoever starts it again";
 }
 
 TEST_F(CoordinatorTest, AHealthyAttemptIsStartedAgainAtOnce) {

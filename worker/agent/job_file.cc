@@ -107,6 +107,7 @@ CoordinatorConfig coordinator_config(const v1alpha1::JobPlan& job, const AgentOp
   config.restarts = options.restarts;
   config.counted_restarts = options.counted_restarts;
   config.window_age = options.window_age;
+  config.short_attempts = options.short_attempts;
   config.losses_judged_elsewhere = options.losses_judged_elsewhere;
   return config;
 }

@@ -72,6 +72,12 @@ void declare_job(CLI::App& app, AgentOptions& options) {
                  "How long ago that window began (node 0)")
       ->default_str("0")
       ->type_name("SECONDS");
+  app.add_option(
+         "--short-attempts", options.short_attempts,
+         "Attempts in a row, before the first one, that were too short: the more, the longer the pause "
+         "before a restart (node 0)")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000000000));
   app.add_flag(
       "--losses-judged-elsewhere", options.losses_judged_elsewhere,
       "Start again after every lost node, without a budget of restarts or a deadline: whoever replaces nodes "

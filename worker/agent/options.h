@@ -34,6 +34,7 @@ struct AgentOptions {
   int restarts = 0;
   int counted_restarts = 0;
   std::chrono::seconds window_age{0};
+  int short_attempts = 0;
   bool losses_judged_elsewhere = false;
   int threads = 1;
   std::chrono::milliseconds heartbeat{1000};

@@ -188,11 +188,13 @@ TEST_F(JobFileTest, TheCoordinatorTakesItsLimitsFromTheSpec) {
   job.mutable_spec()->set_active_deadline_seconds(8);
   job.mutable_spec()->mutable_failure_policy()->set_max_restarts(9);
   options_.restarts = 1;
+  options_.short_attempts = 3;
   const CoordinatorConfig config = coordinator_config(job, options_);
   EXPECT_EQ(config.stall_timeout, std::chrono::seconds(7));
   EXPECT_EQ(config.active_deadline, std::chrono::seconds(8));
   EXPECT_EQ(config.failure_policy.max_restarts(), 9);
   EXPECT_EQ(config.restarts, 1);
+  EXPECT_EQ(config.short_attempts, 3);
   EXPECT_FALSE(config.losses_judged_elsewhere);
   EXPECT_EQ(config.steps, 10);
   EXPECT_FALSE(config.device_peak_flops);

@@ -163,6 +163,28 @@ class CoordinatorTestBase : public ::testing::Test {
     pass_alive(seconds(10));
   }
 
+  // The attempts that run one after another, each until a rank of it dies, are as far apart as `pauses` says.
+  void expect_pauses(const std::vector<milliseconds>& pauses, bool makes_step) {
+    join(0);
+    join(1);
+    for (const milliseconds pause : pauses) {
+      const int attempt = state().attempt();
+      run_attempt(attempt);
+      if (makes_step) step_of_all(attempt, 1);
+      die(0, attempt, 1);
+      stopped(0, attempt);
+      stopped(1, attempt);
+      if (pause.count() > 0) {
+        pass(pause - milliseconds(1));
+        give(Tick{});
+        EXPECT_EQ(state().phase(), Phase::kBackingOff) << "attempt " << attempt;
+        pass(milliseconds(1));
+      }
+      give(Tick{});
+      EXPECT_EQ(state().phase(), Phase::kOpeningMaster) << "attempt " << attempt;
+    }
+  }
+
   std::vector<v1alpha1::JobEvent> events() {
     std::vector<v1alpha1::JobEvent> events;
     for (const auto& report : told_) {
