@@ -209,7 +209,8 @@ class Operator {
                       .reports_address = options_.reports_address,
                       .own_namespace = options_.lease_namespace,
                       .name_servers = options_.name_servers,
-                      .platform_assigns_users = options_.platform_assigns_users};
+                      .platform_assigns_users = options_.platform_assigns_users,
+                      .agent_patience = options_.agent_patience};
     if (!options_.reports_address.empty()) {
       const auto identity = make_identity(options_.reports_address);
       if (!identity) return tl::unexpected(identity.error());

@@ -47,6 +47,13 @@ void declare_worker_pods(CLI::App& app, OperatorOptions& options) {
       ->default_str("those of kubeadm and most clouds, of OpenShift, and NodeLocal DNSCache");
   app.add_flag("--assigned-users", options.platform_assigns_users,
                "The platform assigns worker pods their users and groups, as OpenShift does");
+  app.add_option(
+         "--agent-patience-seconds", options.agent_patience,
+         "How long the agents of a job's pods may hear nothing of each other before the job is restarted "
+         "without the silent one; for pods that are made from now on")
+      ->default_str("20")
+      ->check(CLI::Range(3, 3600))
+      ->type_name("SECONDS");
 }
 
 void declare_cluster(CLI::App& app, OperatorOptions& options) {

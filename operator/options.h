@@ -32,6 +32,7 @@ struct OperatorOptions {
       {.name_space = "openshift-dns", .label = "dns.operator.openshift.io/daemonset-dns", .value = "default"},
       {.addresses = "169.254.20.10/32"}};  // NodeLocal DNSCache
   bool platform_assigns_users = false;
+  std::chrono::seconds agent_patience = Settings().agent_patience;
   std::string probes = "[::]:8081";
   std::string metrics = "[::]:8080";
   int workers = 16;  // they mostly wait for the API server

@@ -22,6 +22,12 @@ TEST(Options, AreTheUsualOnesOfControllersUnlessSaidOtherwise) {
   EXPECT_EQ(options.cache_sync, std::chrono::minutes(2));
   EXPECT_TRUE(options.read_nodes);
   EXPECT_EQ(options.name_space, "");
+  EXPECT_EQ(options.agent_patience, std::chrono::seconds(20));
+}
+
+TEST(Options, APlatformMayBearSilenceLonger) {
+  const ParsedOptions parsed = parse({"--worker-image", "w:1", "--agent-patience-seconds", "90"});
+  EXPECT_EQ(std::get<OperatorOptions>(parsed).agent_patience, std::chrono::seconds(90));
 }
 
 TEST(Options, NameServersThatAreGivenReplaceTheUsualOnes) {
@@ -43,18 +49,20 @@ TEST(Options, BadOnesNameTheirFlagAndEndWithTwo) {
     std::vector<const char*> flags;
     const char* named;
   };
-  const Case cases[] = {{{}, "--worker-image"},
-                        {{"--worker-image", "w", "--workers", "0"}, "--workers"},
-                        {{"--worker-image", "w", "--probes", "8081"}, "--probes"},
-                        {{"--worker-image", "w", "--metrics", "8080"}, "--metrics"},
-                        {{"--worker-image", "w", "--reports-address", "host"}, "--reports-address"},
-                        {{"--worker-image", "w", "--log-level", "loud"}, "--log-level"},
-                        {{"--worker-image", "w", "--dns", "10.0.0.10"}, "--dns"},
-                        {{"--worker-image", "w", "--dns", "kube-system/=kube-dns"}, "--dns"},
-                        {{"--worker-image", "w", "--lease-seconds", "-3"}, "--lease-seconds"},
-                        {{"--worker-image", "w", "--lease-seconds", "10"}, "--renew-seconds"},
-                        {{"--worker-image", "w", "--retry-seconds", "9"}, "--retry-seconds"},
-                        {{"--worker-image", "w", "--no-such-flag"}, "--no-such-flag"}};
+  const Case cases[] = {
+      {{}, "--worker-image"},
+      {{"--worker-image", "w", "--workers", "0"}, "--workers"},
+      {{"--worker-image", "w", "--probes", "8081"}, "--probes"},
+      {{"--worker-image", "w", "--metrics", "8080"}, "--metrics"},
+      {{"--worker-image", "w", "--reports-address", "host"}, "--reports-address"},
+      {{"--worker-image", "w", "--log-level", "loud"}, "--log-level"},
+      {{"--worker-image", "w", "--dns", "10.0.0.10"}, "--dns"},
+      {{"--worker-image", "w", "--dns", "kube-system/=kube-dns"}, "--dns"},
+      {{"--worker-image", "w", "--agent-patience-seconds", "1"}, "--agent-patience-seconds"},
+      {{"--worker-image", "w", "--lease-seconds", "-3"}, "--lease-seconds"},
+      {{"--worker-image", "w", "--lease-seconds", "10"}, "--renew-seconds"},
+      {{"--worker-image", "w", "--retry-seconds", "9"}, "--retry-seconds"},
+      {{"--worker-image", "w", "--no-such-flag"}, "--no-such-flag"}};
   for (const Case& c : cases) {
     ::testing::internal::CaptureStderr();
     const ParsedOptions parsed = parse(c.flags);

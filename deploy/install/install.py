@@ -2,13 +2,14 @@
 """Prints the manifest that installs Caravan, for `kubectl apply -f`, from the files in parts/.
 
     install.py [--namespaced] [--namespace NAME] [--registry PREFIX] [--dns PEER]... [--assigned-users]
-               [--without-admission-policies] [--without-flow-control]
+               [--agent-patience-seconds N] [--without-admission-policies] [--without-flow-control]
 
 By default the operator lives in caravan-system and serves the jobs of every namespace. With --namespaced it lives
 in a namespace that is there already and serves the jobs in it, has a Role there instead of a ClusterRole, and reads
 no nodes. PREFIX is where the images of ./dev image were pushed to; by default they were loaded into the nodes.
 PEER is who resolves names for worker pods, ADDRESS/BITS or NAMESPACE/LABEL=VALUE, where that is not one of the usual.
-With --assigned-users the platform gives pods their users, as OpenShift does.
+With --assigned-users the platform gives pods their users, as OpenShift does. Agents of a job that hear nothing of each
+other for N seconds, 20 where nothing is said, take each other for lost.
 Admission policies need Kubernetes 1.30, flow control needs 1.29; an API server that is older takes neither.
 """
 
@@ -44,6 +45,8 @@ def values(options: argparse.Namespace) -> dict[str, str]:
     own = {"matchLabels": {"kubernetes.io/metadata.name": options.namespace}}
     arguments = [f"--namespace={options.namespace}", "--read-nodes=false"] if options.namespaced else ["--read-nodes=true"]
     arguments += [f"--dns={peer}" for peer in options.dns] + ["--assigned-users"] * options.assigned_users
+    if options.agent_patience_seconds is not None:
+        arguments.append(f"--agent-patience-seconds={options.agent_patience_seconds}")
     return {
         "ARGUMENTS": json.dumps(arguments),
         "CLUSTER_NAME": f"caravan-operator-{options.namespace}" if options.namespaced else "caravan-operator",
@@ -72,6 +75,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--registry", default="localhost", metavar="PREFIX", help="what the images' names begin with")
     parser.add_argument("--dns", action="append", default=[], metavar="PEER", help="who resolves names for worker pods")
     parser.add_argument("--assigned-users", action="store_true", help="the platform gives pods their users")
+    parser.add_argument("--agent-patience-seconds", type=int, metavar="N",
+                        help="how long the agents of a job may hear nothing of each other; default: 20")
     for what in ("admission-policies", "flow-control"):
         name = what.replace("-", "_")
         parser.add_argument(f"--without-{what}", dest=name, action="store_false", help=f"leave {what} out")

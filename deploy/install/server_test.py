@@ -71,13 +71,14 @@ class Manifests(unittest.TestCase):
         self.assertEqual(201, answer.status, answer.message())
 
     def test_a_platform_that_assigns_users_is_asked_for_none(self):
-        manifest = install.manifest(install.parse(["--assigned-users", "--dns=10.0.0.10/32"]))
+        wanted = ["--assigned-users", "--dns=10.0.0.10/32", "--agent-patience-seconds=60"]
+        manifest = install.manifest(install.parse(wanted))
         deployment = next(document for document in documents_of(manifest) if document.kind == "Deployment")
         answer = self.server.call("PATCH", f"{deployment.path()}?fieldManager=test&dryRun=All", deployment.text, APPLY)
         self.assertEqual(200, answer.status, answer.message())
         pod = answer.body["spec"]["template"]["spec"]
         self.assertEqual({"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}, pod["securityContext"])
-        self.assertLessEqual({"--assigned-users", "--dns=10.0.0.10/32"}, set(pod["containers"][0]["args"]))
+        self.assertLessEqual(set(wanted), set(pod["containers"][0]["args"]))
 
     def test_its_namespace_refuses_what_does_not_pass_that(self):
         template = json.loads(json.dumps(self.one("Deployment")["spec"]["template"]))

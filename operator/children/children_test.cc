@@ -72,6 +72,17 @@ TEST(Children, ThePlatformIsAskedForNoUserWhereItAssignsThem) {
   EXPECT_EQ(*kube::find(pod, {"spec", "securityContext"}), kube::Json(expected));
 }
 
+TEST(Children, EveryAgentBearsSilenceForAsLongAsTheOperatorWasTold) {
+  Settings patient = settings();
+  patient.agent_patience = std::chrono::seconds(90);
+  for (const int node : {0, 1}) {
+    const kube::Json pod = pod_intent(job(), plan_of(job()), {.node = node}, patient);
+    const auto& containers = kube::find(pod, {"spec", "containers"})->as_array();
+    EXPECT_THAT(containers[0].at("args").as_array(),
+                ::testing::Contains(kube::Json("--patience-milliseconds=90000")));
+  }
+}
+
 TEST(Children, PodsGoToTheProductOfThePlanUnlessTheJobSelectsAnother) {
   const auto selected = [](const Job& job) {
     const PodRequest request{.product_label = "NVIDIA-H100-80GB-HBM3"};

@@ -77,6 +77,7 @@ JsonArray arguments(const Job& job, const v1alpha1::JobPlan& plan, const PodRequ
   add("--metrics", fmt::format("[::]:{}", kMetricsPort));
   add("--work-directory", "/tmp/caravan");
   add("--first-attempt", std::to_string(request.attempt));
+  add("--patience-milliseconds", std::to_string(std::chrono::milliseconds(settings.agent_patience).count()));
   add("--rejoin-timeout-seconds", std::to_string(kRejoinSeconds));
   if (job.spec.resources().device().kind() == v1alpha1::Device::CPU) {
     add("--threads", std::to_string(threads_per_rank(job.spec, ranks_of(plan, request.node))));

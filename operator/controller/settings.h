@@ -1,6 +1,7 @@
 // What a decision depends on besides the snapshot: the operator's own configuration, the same for all jobs.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct Settings {
   std::string reports_authority = {};  // PEM of whoever signed the certificate there
   std::string own_namespace = {};      // where the operator's pods are
   std::vector<NameServers> name_servers = {};
-  bool platform_assigns_users = false;  // as OpenShift does: pods ask for no user and no group
+  bool platform_assigns_users = false;      // as OpenShift does: pods ask for no user and no group
+  std::chrono::seconds agent_patience{20};  // with another agent of the job that is silent
 };
 
 }  // namespace caravan::controller
