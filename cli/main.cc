@@ -1,11 +1,9 @@
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
-#include <system_error>
 
 #include "cli/commands.h"
+#include "common/refusal.h"
 #include "common/version.h"
 
 namespace {
@@ -26,19 +24,10 @@ caravan::ExitCode code_of(const caravan::Result<caravan::ExitCode>& result) {
   return result.error().code;
 }
 
-// An answer that did not arrive is no success.
+// An answer that did not arrive is no success, also where fmt threw because standard output took no more.
 caravan::ExitCode run(const caravan::cli::Action& action) {
-  auto code = caravan::ExitCode::kJobFailed;
-  try {
-    code = code_of(action());
-    if (output_is_written()) return code;
-  } catch (const std::system_error& error) {
-    // fmt throws one when a stream takes no more; any other has a name of its own.
-    if (output_is_written()) {
-      std::fputs(fmt::format("the system refused: {}\n", error.what()).c_str(), stderr);
-      return code;
-    }
-  }
+  const caravan::ExitCode code = code_of(caravan::unless_refused(action));
+  if (output_is_written()) return code;
   std::fputs("standard output: not everything could be written; give it room and an open end\n", stderr);
   return code == caravan::ExitCode::kDone ? caravan::ExitCode::kJobFailed : code;
 }

@@ -9,11 +9,13 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
-#include <stdexcept>
+#include <boost/system/system_error.hpp>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "common/listen.h"
+#include "common/refusal.h"
 
 namespace caravan::http {
 namespace {
@@ -177,8 +179,10 @@ Result<Server> Server::start(const std::string& host_port, Handler handler, cons
   const std::string address = fmt::format("{}:{}", host, listener->port);
   try {
     return Server(address, std::make_unique<Loop>(std::move(listener->fd), std::move(handler), limits));
-  } catch (const std::runtime_error& error) {  // no descriptor, no thread
-    return failure(fmt::format("cannot serve {}: {}", address, error.what()));
+  } catch (const std::system_error& error) {  // no thread
+    return refusal(error);
+  } catch (const boost::system::system_error& error) {  // no descriptor
+    return refusal(std::system_error(error.code()));
   }
 }
 

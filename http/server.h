@@ -4,7 +4,7 @@
 // long in the handler does, so probes have a server of their own. Connections are kept alive. Whoever opens
 // more than there may be, or more than this process has descriptors for, pushes out the oldest connection
 // that waits for a request: the newest one, which may be a probe, is served. Errors of start: an address in
-// use or not ours, exit code 2.
+// use or not ours, exit code 2; what the system refuses (common/refusal.h).
 #pragma once
 
 #include <chrono>

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "common/process.h"
+#include "common/refusal.h"
 #include "operator/log.h"
 #include "operator/operator.h"
 #include "operator/options.h"
@@ -12,8 +13,9 @@ namespace {
 int run(const OperatorOptions& options) {
   // Before any thread is there, so that all of them leave the signals to the descriptor.
   const auto signals = signals_as_descriptor({SIGINT, SIGTERM});
-  const auto end =
-      signals.and_then([&](const UniqueFd& descriptor) { return run_operator(options, descriptor.get()); });
+  const auto end = signals.and_then([&](const UniqueFd& descriptor) {
+    return unless_refused([&] { return run_operator(options, descriptor.get()); });
+  });
   if (end) return static_cast<int>(*end);
   log_line(spdlog::level::err, end.error().message);
   return static_cast<int>(end.error().code);

@@ -147,11 +147,11 @@ class Operator {
   // Probes are answered by a thread of their own, however long the text of the metrics takes.
   Status serve() {
     auto probes = http::Server::start(options_.probes, [this](std::string_view path) { return probe(path); });
-    if (!probes) return bad_input("--probes: " + probes.error().message);
+    if (!probes) return tl::unexpected(Error{"--probes: " + probes.error().message, probes.error().code});
     auto metrics =
         http::Server::start(options_.metrics, [this](std::string_view path) { return metrics_page(path); },
                             {.connections = kScrapersAtOnce});
-    if (!metrics) return bad_input("--metrics: " + metrics.error().message);
+    if (!metrics) return tl::unexpected(Error{"--metrics: " + metrics.error().message, metrics.error().code});
     probes_server_.emplace(std::move(*probes));
     metrics_server_.emplace(std::move(*metrics));
     log_line(spdlog::level::info, "probes and metrics are served",

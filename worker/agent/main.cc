@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "common/process.h"
+#include "common/refusal.h"
 #include "http/server.h"
 #include "worker/agent/host.h"
 #include "worker/agent/job_file.h"
@@ -88,7 +89,7 @@ Result<int> run(const AgentOptions& options, int signal_fd) {
   if (!options.metrics.empty()) {
     auto server = http::Server::start(
         options.metrics, [&metrics](std::string_view path) { return serve_path(path, metrics); });
-    if (!server) return bad_input("--metrics: " + server.error().message);
+    if (!server) return tl::unexpected(Error{"--metrics: " + server.error().message, server.error().code});
     served = std::move(*server);
     spdlog::info("metrics at http://{}/metrics", served->address());
   }
@@ -139,8 +140,9 @@ int main(int argc, char** argv) {
 
   // Before any thread is there, so that all of them leave the signals to the descriptor.
   const auto signals = caravan::signals_as_descriptor({SIGINT, SIGTERM});
-  auto result =
-      signals.and_then([&](const caravan::UniqueFd& fd) { return caravan::agent::run(options, fd.get()); });
+  const auto result = signals.and_then([&](const caravan::UniqueFd& fd) {
+    return caravan::unless_refused([&] { return caravan::agent::run(options, fd.get()); });
+  });
   if (result) return *result;
   fmt::print(stderr, "caravan-agent: {}\n", result.error().message);
   return static_cast<int>(result.error().code);

@@ -10,8 +10,10 @@
 #include <cstdlib>
 #include <new>
 #include <optional>
+#include <system_error>
 
 #include "common/process.h"
+#include "common/refusal.h"
 #include "common/version.h"
 #include "worker/trainer/loop/rank_config.h"
 #include "worker/trainer/loop/trainer.h"
@@ -46,6 +48,8 @@ Outcome guarded(Action&& action) {
     return action();
   } catch (const CommunicationError& error) {
     return failed(FailureReason::Communication, error.what());
+  } catch (const std::system_error& error) {
+    return failed(FailureReason::Internal, refusal(error).value().message);
   } catch (const std::bad_alloc&) {
     return failed(FailureReason::OutOfMemory, "the system has no memory left");
   } catch (const std::exception& error) {
@@ -68,19 +72,20 @@ int exit_code(FailureReason reason) {
 }
 
 void train(const TrainerOptions& options, const Reporter& reporter) {
-  const CommandListener commands(options.command_fd);
+  std::optional<CommandListener> commands;
   MemoryLedger ledger;
   std::optional<Rank> rank;
   const Outcome outcome = guarded([&]() -> Outcome {
+    commands.emplace(options.command_fd);
     Result<RankData> data = open_data(options);
     if (!data) return input_failure(data.error());
     rank.emplace(options, ledger);
-    return Trainer(*rank, *std::move(data), reporter, commands).train();
+    return Trainer(*rank, *std::move(data), reporter, *commands).train();
   });
   if (!outcome) end_with(outcome.error(), reporter);
 }
 
-int run(const std::string& config_path) {
+Result<int> run(const std::string& config_path) {
   const Result<TrainerOptions> options = load_rank_config(config_path);
   const Reporter reporter(options ? options->report_fd : -1);
   if (!options) end_with({FailureReason::InvalidInput, options.error().message}, reporter);
@@ -106,5 +111,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(caravan::ExitCode::kBadInput);
   }
-  return caravan::trainer::run(config_path);
+  const auto end = caravan::unless_refused([&] { return caravan::trainer::run(config_path); });
+  if (end) return *end;
+  fmt::print(stderr, "caravan-trainer: {}\n", end.error().message);
+  return static_cast<int>(end.error().code);
 }
