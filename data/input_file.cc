@@ -27,7 +27,7 @@ Status InputFile::read(int64_t offset, std::span<std::byte> output) const {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return read_error(fmt::format("{}: cannot read at byte {}", path_, offset), errno);
     if (count == 0) {
-      return bad_input(
+      return failure(
           fmt::format("{}: ends at byte {}, but had {} bytes when it was opened; it must not change while a "
                       "job reads it",
                       path_, offset, size_));
@@ -36,6 +36,11 @@ Status InputFile::read(int64_t offset, std::span<std::byte> output) const {
     output = output.subspan(static_cast<size_t>(count));
   }
   return {};
+}
+
+Result<std::string> InputFile::text() const {
+  std::string text(static_cast<size_t>(size_), '\0');
+  return read(0, std::as_writable_bytes(std::span(text))).map([&] { return std::move(text); });
 }
 
 }  // namespace caravan::data

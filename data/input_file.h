@@ -3,7 +3,8 @@
 // Token files are read with pread rather than mapped: a file that shrinks or a disk that fails while a job
 // runs is then an error that names the file, where a mapping would kill the process with SIGBUS. Callers copy
 // tokens into wider integers anyhow, and the pages come from the same cache. Errors: what is wrong with the
-// file has exit code 2, a machine or disk that fails another (read_error.h).
+// file has exit code 2, a machine or disk that fails another (read_error.h), and so a file that becomes
+// shorter.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +27,8 @@ class InputFile {
 
   // Fills all of `output`, or fails: the file may have become shorter since it was opened.
   Status read(int64_t offset, std::span<std::byte> output) const;
+  // All of it.
+  Result<std::string> text() const;
 
  private:
   InputFile(std::string path, UniqueFd descriptor, int64_t size)

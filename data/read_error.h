@@ -1,8 +1,8 @@
-// Errors of the system while data is read: the input's fault, or that of the machine that reads it.
+// What the system refuses while data is opened and read: a failure of this machine, never of the input.
 //
-// A path that does not exist or may not be read is wrong everywhere and for ever: exit code 2. A disk, a
-// network or a volume that fails (EIO, ESTALE, ENXIO, a timeout), or a machine without memory or descriptors,
-// may work on another machine or later: exit code 1, which a job restarts after.
+// A disk, a network or a volume that fails, rights that expired, a folder on which nothing is mounted and a
+// file that is not there may be well on another machine or later: exit code 1, after which a job is
+// restarted. Whoever has just typed the path knows better and calls it bad input.
 #pragma once
 
 #include <string>
@@ -10,8 +10,6 @@
 #include "common/result.h"
 
 namespace caravan::data {
-
-bool is_fault_of_input(int system_error);
 
 // "`what`: <the error's text>; <what to do>".
 tl::unexpected<Error> read_error(const std::string& what, int system_error);

@@ -2,7 +2,8 @@
 //
 // A dataset is one file, or all token files of a folder or glob in name order. Every header field is checked
 // against the file's size, so a truncated or foreign file is an error that names it and never a crash, also
-// when a file shrinks while it is being read. Any number of threads may read. Errors have exit code 2.
+// when a file shrinks while it is being read. Any number of threads may read. Errors of the content have exit
+// code 2, for others see read_error.h.
 #pragma once
 
 #include <cstdint>

@@ -290,18 +290,20 @@ TEST(TokenDataset, WhatIsNoTokenFileIsRefusedByName) {
   std::filesystem::create_directory(folder.path("void"));
   ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);
   std::filesystem::create_symlink("loop", folder.path("loop"));
-  const std::pair<const char*, const char*> cases[] = {
-      {"text.bin", "not a token file"},     {"empty.bin", "is empty"},
-      {"missing.bin", "cannot open"},       {"lonely.idx", "lonely.bin: cannot open"},
-      {"words", "no token files"},          {"void", "no token files"},
-      {"pipe", "not a regular file"},       {"loop", "cannot open"},
-      {"nothing-*.bin", "no file matches"},
-  };
-  for (const auto& [name, message] : cases) {
+  const auto expect_error = [&](const char* name, const char* message, ExitCode code) {
     const Error error = error_of(folder.path(name));
-    EXPECT_EQ(error.code, ExitCode::kBadInput) << name;
+    EXPECT_EQ(error.code, code) << name;
     EXPECT_THAT(error.message, HasSubstr(message)) << name;
-  }
+  };
+  expect_error("text.bin", "not a token file", ExitCode::kBadInput);
+  expect_error("empty.bin", "is empty", ExitCode::kBadInput);
+  expect_error("pipe", "not a regular file", ExitCode::kBadInput);
+  expect_error("missing.bin", "cannot open", ExitCode::kJobFailed);
+  expect_error("lonely.idx", "lonely.bin: cannot open", ExitCode::kJobFailed);
+  expect_error("loop", "cannot open", ExitCode::kJobFailed);
+  expect_error("words", "no token files", ExitCode::kJobFailed);
+  expect_error("void", "no token files", ExitCode::kJobFailed);
+  expect_error("nothing-*.bin", "no file matches", ExitCode::kJobFailed);
   EXPECT_THAT(error_of("").message, HasSubstr("path of the token files is empty"));
 }
 
@@ -334,7 +336,7 @@ TEST(TokenDataset, AFileWithoutReadPermissionIsRefusedByName) {
     ASSERT_TRUE(user.ok());
     error = error_of(path);
   }
-  EXPECT_EQ(error.code, ExitCode::kBadInput);
+  EXPECT_EQ(error.code, ExitCode::kJobFailed);
   EXPECT_THAT(error.message,
               AllOf(HasSubstr("secret.bin"), HasSubstr("Permission denied"), HasSubstr("right to read")));
 }

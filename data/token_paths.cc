@@ -24,7 +24,7 @@ Result<std::vector<std::string>> files_of_folder(const std::string& folder) {
   }
   if (error) return read_error(fmt::format("{}: cannot list the folder", folder), error.value());
   if (files.empty()) {
-    return bad_input(fmt::format(
+    return failure(fmt::format(
         "{}: no token files (*.bin) in this folder; make one with `caravan data tokenize`", folder));
   }
   return files;
@@ -43,8 +43,7 @@ Result<std::vector<std::string>> files_of_glob(const std::string& pattern) {
     std::error_code ignored;
     return fs::path(file).extension() == ".idx" || fs::is_directory(file, ignored);
   });
-  if (files.empty())
-    return bad_input(fmt::format("{}: no file matches this pattern; check the path", pattern));
+  if (files.empty()) return failure(fmt::format("{}: no file matches this pattern; check the path", pattern));
   return files;
 }
 

@@ -1,7 +1,8 @@
 // The token files that a path stands for: the file itself, all `.bin` files of a folder, or what a glob
 // matches.
 //
-// Files come in byte order of their names, whatever the locale. Nothing found is an error with exit code 2.
+// Files come in byte order of their names, whatever the locale. Nothing found is an error like a
+// file that is not there (read_error.h).
 #pragma once
 
 #include <string>

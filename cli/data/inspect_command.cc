@@ -64,7 +64,7 @@ void print_json(const data::TokenDataset& dataset, const data::DatasetFacts& fac
 
 Result<ExitCode> run(const Options& options) {
   const Result<data::TokenDataset> dataset = data::TokenDataset::open(options.path);
-  if (!dataset) return tl::unexpected(dataset.error());
+  if (!dataset) return bad_input(dataset.error().message);
   const Result<data::DatasetFacts> facts = data::examine(*dataset);
   if (!facts) return tl::unexpected(facts.error());
   options.output == "json" ? print_json(*dataset, *facts) : print_text(*dataset, *facts);

@@ -22,12 +22,9 @@ std::string taken(char* message) {
 
 Result<std::string> read_file(const std::string& path) {
   const Result<data::InputFile> file = data::InputFile::open(path);
-  if (!file) return tl::unexpected(file.error());
+  if (!file) return bad_input(file.error().message);
   if (file->size() > kLargestFile) return bad_input(fmt::format("{}: too large for a tokenizer.json", path));
-  std::string text(static_cast<size_t>(file->size()), '\0');
-  const Status read = file->read(0, std::as_writable_bytes(std::span(text)));
-  if (!read) return tl::unexpected(read.error());
-  return text;
+  return file->text();
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ Status check_tokens(const data::TokenDataset& tokens, int64_t vocabulary) {
 Status check_token_file(const std::string& field, const std::string& path, int64_t sequence_length,
                         int64_t vocabulary) {
   const Result<data::TokenDataset> tokens = data::TokenDataset::open(path);
-  if (!tokens) return in_field(field, tokens.error());
+  if (!tokens) return bad_input(fmt::format("{}: {}", field, tokens.error().message));
   const int64_t sample = sequence_length + 1;  // the last token's target included
   if (tokens->tokens() < sample) {
     return bad_input(

@@ -41,9 +41,11 @@ void expect_bad_input(const std::vector<RankResult>& ranks, const std::string& w
   EXPECT_NE(failure.message().find(words), std::string::npos) << failure.message();
 }
 
-TEST_F(TrainerProgram, AMissingTokenFileIsBadInputThatNamesIt) {
-  expect_bad_input(TrainerWorld(tiny_spec("/nonexistent/train.bin"), layout_of(1, 1, 1)).wait(),
-                   "/nonexistent/train.bin");
+TEST_F(TrainerProgram, AMissingTokenFileIsAFailureOfTheMachineThatNamesIt) {
+  const auto ranks = TrainerWorld(tiny_spec("/nonexistent/train.bin"), layout_of(1, 1, 1)).wait();
+  EXPECT_EQ(ranks.at(0).status, ExitStatus{.exit_code = 1});
+  EXPECT_EQ(last_failure(ranks[0]).reason(), "DataUnavailable");
+  EXPECT_NE(last_failure(ranks[0]).message().find("/nonexistent/train.bin"), std::string::npos);
 }
 
 TEST_F(TrainerProgram, ATokenOutsideTheVocabularyIsBadInputThatNamesTheFile) {
@@ -180,7 +182,7 @@ TEST(TrainerCommandLine, HasHelpAndVersionAndRefusesTheRest) {
   EXPECT_EQ(exit_code({"--help"}), 0);
   EXPECT_EQ(exit_code({"--version"}), 0);
   EXPECT_EQ(exit_code({}), 2);
-  EXPECT_EQ(exit_code({"--config", "/nonexistent/rank.json"}), 2);
+  EXPECT_EQ(exit_code({"--config", "/nonexistent/rank.json"}), 1);
 }
 
 }  // namespace

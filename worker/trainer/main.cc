@@ -88,7 +88,7 @@ void train(const TrainerOptions& options, const Reporter& reporter) {
 Result<int> run(const std::string& config_path) {
   const Result<TrainerOptions> options = load_rank_config(config_path);
   const Reporter reporter(options ? options->report_fd : -1);
-  if (!options) end_with({FailureReason::InvalidInput, options.error().message}, reporter);
+  if (!options) end_with(input_failure(options.error()).value(), reporter);
   end_with_the_agent(*options);
   make_deterministic(options->threads);
   train(*options, reporter);

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <numeric>
-#include <sstream>
 
 #include "caravan/v1alpha1/rank.pb.h"
 #include "common/decimal.h"
 #include "common/json.h"
 #include "common/schema/defaults.h"
+#include "data/input_file.h"
 #include "planner/plan.h"
 
 namespace caravan::trainer {
@@ -211,11 +210,11 @@ Result<TrainerOptions> parse_rank_config(const std::string& json) {
 }
 
 Result<TrainerOptions> load_rank_config(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return bad_input(fmt::format("{}: cannot be read as a rank configuration", path));
-  Result<TrainerOptions> options = parse_rank_config(text.str());
+  const Result<data::InputFile> file = data::InputFile::open(path);
+  if (!file) return tl::unexpected(file.error());
+  const Result<std::string> text = file->text();
+  if (!text) return tl::unexpected(text.error());
+  Result<TrainerOptions> options = parse_rank_config(*text);
   if (!options)
     return tl::unexpected(Error{fmt::format("{}: {}", path, options.error().message), ExitCode::kBadInput});
   return options;

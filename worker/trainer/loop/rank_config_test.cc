@@ -4,6 +4,8 @@
 
 #include <regex>
 
+#include "worker/trainer/loop/failure.h"
+
 namespace caravan::trainer {
 namespace {
 
@@ -93,9 +95,10 @@ INSTANTIATE_TEST_SUITE_P(
                     BadConfig{R"("steps": 50, )", R"("steps": 50, "evaluation": {"everySteps": 5}, )",
                               "validationPath"}));
 
-TEST(RankConfig, AFileThatIsNotThereIsNamed) {
+TEST(RankConfig, AFileThatIsNotThereIsNamedAndIsNoBadInput) {
   const auto options = load_rank_config("/nonexistent/rank.json");
   ASSERT_FALSE(options);
+  EXPECT_EQ(input_failure(options.error()).value().reason, FailureReason::DataUnavailable);
   EXPECT_NE(options.error().message.find("/nonexistent/rank.json"), std::string::npos);
 }
 
