@@ -17,6 +17,10 @@ struct PublishedCount {
   int64_t parameters;
 };
 
+void PrintTo(const PublishedCount& model, std::ostream* out) {
+  *out << model.preset;
+}
+
 class Presets : public testing::TestWithParam<PublishedCount> {};
 
 TEST_P(Presets, HaveExactlyAsManyParametersAsThePublishedModels) {

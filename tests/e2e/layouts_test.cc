@@ -13,6 +13,10 @@ struct LayoutCase {
   int nodes = 1;
 };
 
+void PrintTo(const LayoutCase& layout, std::ostream* out) {
+  *out << layout.name;
+}
+
 std::vector<LayoutCase> layout_cases() {
   return {
       {"OneRankWithCheckpointing", {.checkpointing = "Always"}},

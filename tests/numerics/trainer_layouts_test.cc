@@ -21,6 +21,10 @@ struct Case {
   bool tied = false;
 };
 
+void PrintTo(const Case& each, std::ostream* out) {
+  *out << each.name;
+}
+
 Layout changed(Layout layout, const std::function<void(Layout&)>& change) {
   change(layout);
   return layout;

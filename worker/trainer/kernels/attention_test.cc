@@ -7,6 +7,12 @@
 #include <limits>
 
 namespace caravan::kernels {
+
+void PrintTo(const AttentionShape& shape, std::ostream* out) {
+  *out << "Sequences" << shape.sequences << "Length" << shape.sequence_length << "Heads" << shape.heads
+       << "KvHeads" << shape.kv_heads << "HeadDim" << shape.head_dim;
+}
+
 namespace {
 
 // All scores at once, one key head per query head.
@@ -69,7 +75,8 @@ INSTANTIATE_TEST_SUITE_P(
         AttentionShape{.sequences = 1, .sequence_length = 40, .heads = 6, .kv_heads = 2, .head_dim = 8},
         AttentionShape{.sequences = 3, .sequence_length = 17, .heads = 4, .kv_heads = 1, .head_dim = 6},
         AttentionShape{.sequences = 2, .sequence_length = 210, .heads = 2, .kv_heads = 2, .head_dim = 4},
-        AttentionShape{.sequences = 1, .sequence_length = 1, .heads = 2, .kv_heads = 1, .head_dim = 4}));
+        AttentionShape{.sequences = 1, .sequence_length = 1, .heads = 2, .kv_heads = 1, .head_dim = 4}),
+    testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace caravan::kernels

@@ -67,6 +67,10 @@ struct BadConfig {
   const char* message;
 };
 
+void PrintTo(const BadConfig& config, std::ostream* out) {
+  *out << config.message;
+}
+
 class BadRankConfig : public testing::TestWithParam<BadConfig> {};
 
 TEST_P(BadRankConfig, IsBadInputThatNamesTheField) {
