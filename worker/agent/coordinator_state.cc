@@ -1,3 +1,5 @@
+#include "worker/agent/coordinator_state.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 #include <limits>
 
 #include "proto/caravan/v1alpha1/reasons.h"
-#include "worker/agent/coordinator_state.h"
 
 namespace caravan::agent {
 namespace {
@@ -42,7 +43,7 @@ CoordinatorState::CoordinatorState(CoordinatorConfig config, TimePoint now)
       job_since_(now - config_.elapsed),
       heartbeat_sent_(now),
       nodes_checked_(now),
-      nodes_(static_cast<std::size_t>(config_.shape.nodes)),
+      nodes_(config_.shape.nodes),
       highest_attempt_(config_.first_attempt - 1),
       steps_(config_.shape.world_size, config_.device_peak_flops),
       last_progress_(now),
@@ -62,12 +63,12 @@ Effects CoordinatorState::step(const Input& input, TimePoint now) {
 void CoordinatorState::handle(const FromAgent& input) {
   const AgentMessage& message = input.message;
   if (message.has_hello()) return join(input.connection, message.hello());
-  const std::optional<int> node = node_of(input.connection);
+  const std::optional<int> node = nodes_.node_of(input.connection);
   if (!node) {
     ++refused_messages_;
     return;
   }
-  node_at(*node).heard = now_;
+  nodes_.at(*node).heard = now_;
   switch (message.message_case()) {
     case AgentMessage::kMasterReady:
       return on_master_ready(message.master_ready());
@@ -85,7 +86,7 @@ void CoordinatorState::handle(const FromAgent& input) {
 }
 
 void CoordinatorState::handle(const ConnectionLost& input) {
-  if (const auto node = node_of(input.connection)) lose(*node, "its connection ended");
+  if (const auto node = nodes_.node_of(input.connection)) lose(*node, "its connection ended");
 }
 
 void CoordinatorState::handle(const StopRequested&) {
@@ -120,11 +121,11 @@ void CoordinatorState::join(ConnectionId connection, const v1alpha1::AgentHello&
         connection, fmt::format("there is no node {}: the job has {}", hello.node(), config_.shape.nodes)});
     return;
   }
-  if (const auto other = node_of(connection); other && *other != hello.node()) {
+  if (const auto other = nodes_.node_of(connection); other && *other != hello.node()) {
     effects_.push_back(Disconnect{connection, fmt::format("it speaks for node {} already", *other)});
     return lose(*other, "its connection spoke for another node");
   }
-  if (phase_ != Phase::kEnded && is_superseded(hello)) return supersede(connection);
+  if (phase_ != Phase::kEnded && nodes_.is_superseded(hello)) return supersede(connection);
   if (!hello.only_asks()) take_place(connection, hello);
   CoordinatorMessage message;
   if (phase_ == Phase::kEnded) {
@@ -137,12 +138,6 @@ void CoordinatorState::join(ConnectionId connection, const v1alpha1::AgentHello&
   effects_.push_back(SendTo{{connection}, std::move(message)});
 }
 
-bool CoordinatorState::is_superseded(const v1alpha1::AgentHello& hello) const {
-  const Node& node = nodes_[static_cast<std::size_t>(hello.node())];
-  if (hello.incarnation() == node.incarnation) return false;
-  return hello.first_attempt() < node.made_for || superseded_.count(hello.incarnation()) > 0;
-}
-
 void CoordinatorState::supersede(ConnectionId connection) {
   CoordinatorMessage message;
   message.mutable_superseded();
@@ -150,22 +145,16 @@ void CoordinatorState::supersede(ConnectionId connection) {
 }
 
 void CoordinatorState::take_place(ConnectionId connection, const v1alpha1::AgentHello& hello) {
-  Node& node = nodes_[static_cast<std::size_t>(hello.node())];
-  const bool is_new = hello.incarnation() != node.incarnation;
-  if (is_new && !node.incarnation.empty()) superseded_.insert(node.incarnation);
-  if (node.connection && *node.connection != connection) {
-    if (is_new) {
-      supersede(*node.connection);
+  const std::optional<ConnectionId> before = nodes_.at(hello.node()).connection;
+  if (before && *before != connection) {
+    if (nodes_.is_another(hello)) {
+      supersede(*before);
       leave(hello.node(), "a newer one took its place");
     } else {
       lose(hello.node(), "it joined anew");
     }
   }
-  set_connection(hello.node(), connection);
-  set_stopped(hello.node());
-  node.incarnation = hello.incarnation();
-  node.made_for = hello.first_attempt();
-  node.heard = now_;
+  nodes_.join(connection, hello, now_);
   highest_attempt_ = std::max(highest_attempt_, hello.last_attempt());
 }
 
@@ -222,7 +211,7 @@ void CoordinatorState::on_rank_exit(int node, const v1alpha1::RankExit& exit) {
     if (!std::exchange(rank.ended_well, true)) ++ended_well_;
     return;
   }
-  Node& home = node_at(node);
+  Member& home = nodes_.at(node);
   home.last_death = time_of_death(exit, home.last_death, now_);
   deaths_.push_back({.node = node, .last_step = rank.last_step, .died_at = *home.last_death, .exit = exit});
   only_symptoms_ = only_symptoms_ && is_symptom(deaths_.back());
@@ -230,28 +219,26 @@ void CoordinatorState::on_rank_exit(int node, const v1alpha1::RankExit& exit) {
 }
 
 void CoordinatorState::on_attempt_stopped(int node, const v1alpha1::AttemptStopped& stopped) {
-  if (is_current(stopped.attempt())) set_stopped(node);
+  if (is_current(stopped.attempt())) nodes_.set_stopped(node);
 }
 
 // Without the node the attempt cannot go on, and another one may find it able again.
 void CoordinatorState::on_attempt_refused(int index, const v1alpha1::AttemptRefused& refused) {
   highest_attempt_ = std::max(highest_attempt_, refused.last_attempt());
   if (!is_current(refused.attempt())) return;
-  set_stopped(index);
+  nodes_.set_stopped(index);
   if (phase_ == Phase::kStopping) return;
   cause_ = describe_refusal(index, refused.reason());
   begin_stop(fmt::format("node {} cannot take part", index));
 }
 
 void CoordinatorState::lose(int node, const std::string& how) {
-  if (phase_ != Phase::kEnded) effects_.push_back(Disconnect{*node_at(node).connection, how});
+  if (phase_ != Phase::kEnded) effects_.push_back(Disconnect{*nodes_.at(node).connection, how});
   leave(node, how);
 }
 
-// A node without its agent has no ranks either: they end with it.
 void CoordinatorState::leave(int index, const std::string& how) {
-  set_connection(index, std::nullopt);
-  set_stopped(index);
+  nodes_.leave(index);
   if (phase_ == Phase::kRunning ||
       (phase_ == Phase::kStopping && only_symptoms_ && !cause_ && !stop_requested_)) {
     cause_ = describe_lost_node(index, how);
@@ -262,7 +249,7 @@ void CoordinatorState::leave(int index, const std::string& how) {
 
 void CoordinatorState::advance() {
   if (phase_ != Phase::kEnded) check_clocks();
-  if (phase_ == Phase::kStopping && all_stopped()) conclude_attempt();
+  if (phase_ == Phase::kStopping && nodes_.all_stopped()) conclude_attempt();
   if (phase_ == Phase::kRunning) complete_if_all_ended();
   if (phase_ == Phase::kBackingOff && now_ >= resume_at_) forget_attempt();
   const bool idle =
@@ -270,14 +257,14 @@ void CoordinatorState::advance() {
   if (idle && stop_requested_) {
     return end(reasons::kInterrupted, reasons::kStoppedByUser, "stopped by the user", ExitCode::kInterrupted);
   }
-  if (phase_ == Phase::kGathering && all_connected()) open_master();
+  if (phase_ == Phase::kGathering && nodes_.all_connected()) open_master();
 }
 
 void CoordinatorState::check_nodes() {
   nodes_checked_ = now_;
   looked_at_ += config_.shape.nodes;
   for (int i = 0; i < config_.shape.nodes; ++i) {
-    const Node& node = node_at(i);
+    const Member& node = nodes_.at(i);
     if (!node.connection) continue;
     const auto silence = now_ - node.heard;
     if (silence > config_.patience) {
@@ -307,9 +294,11 @@ void CoordinatorState::check_clocks() {
     begin_stop("the step did not end in time");
   const bool waiting = phase_ == Phase::kGathering || phase_ == Phase::kOpeningMaster;
   if (waiting && now_ - phase_since_ > config_.rejoin_timeout) {
+    const std::string missing = nodes_.missing();
     end(reasons::kFailed, reasons::kPodLost,
         fmt::format("waited {} s for {}; see whether its agent can start and reach the coordinator",
-                    config_.rejoin_timeout.count(), missing_nodes()),
+                    config_.rejoin_timeout.count(),
+                    missing.empty() ? "node 0 to open the ranks' meeting point" : missing),
         ExitCode::kJobFailed);
   }
 }
@@ -331,8 +320,7 @@ void CoordinatorState::begin_attempt(const std::string& address, int port) {
   ended_well_ = 0;
   steps_.reset();
   step_seconds_ = 0;
-  for (Node& node : nodes_) node.stopped = false;
-  running_nodes_ = config_.shape.nodes;
+  nodes_.start_all();
   looked_at_ += config_.shape.nodes + config_.shape.world_size;
   CoordinatorMessage message;
   message.mutable_start_attempt()->set_attempt(attempt_);
@@ -460,23 +448,6 @@ void CoordinatorState::tell_event(const Failure& failure, const policy::Decision
   effects_.push_back(Tell{std::move(told)});
 }
 
-std::optional<int> CoordinatorState::node_of(ConnectionId connection) const {
-  const auto found = node_of_.find(connection);
-  return found == node_of_.end() ? std::nullopt : std::optional(found->second);
-}
-
-void CoordinatorState::set_connection(int index, std::optional<ConnectionId> connection) {
-  Node& node = node_at(index);
-  if (node.connection) node_of_.erase(*node.connection);
-  if (connection) node_of_[*connection] = index;
-  connected_ += static_cast<int>(connection.has_value()) - static_cast<int>(node.connection.has_value());
-  node.connection = connection;
-}
-
-void CoordinatorState::set_stopped(int index) {
-  if (!std::exchange(node_at(index).stopped, true)) --running_nodes_;
-}
-
 int CoordinatorState::last_step() const {
   int last = 0;
   looked_at_ += config_.shape.world_size;
@@ -484,31 +455,14 @@ int CoordinatorState::last_step() const {
   return last;
 }
 
-std::string CoordinatorState::missing_nodes() const {
-  std::vector<std::string> missing;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (!nodes_[i].connection) missing.push_back(fmt::format("node {}", i));
-  }
-  if (missing.empty()) return "node 0 to open the ranks' meeting point";
-  constexpr std::size_t kNamed = 8;
-  const std::string more =
-      missing.size() > kNamed ? fmt::format(" and {} more", missing.size() - kNamed) : "";
-  missing.resize(std::min(missing.size(), kNamed));
-  return fmt::format("{}{}", fmt::join(missing, ", "), more);
-}
-
 void CoordinatorState::send(int node, CoordinatorMessage message) {
-  const auto& connection = node_at(node).connection;
+  const auto& connection = nodes_.at(node).connection;
   if (connection) effects_.push_back(SendTo{{*connection}, std::move(message)});
 }
 
 void CoordinatorState::send_to_all(CoordinatorMessage message) {
-  SendTo all{.connections = {}, .message = std::move(message)};
   looked_at_ += config_.shape.nodes;
-  for (const Node& node : nodes_) {
-    if (node.connection) all.connections.push_back(*node.connection);
-  }
-  effects_.push_back(std::move(all));
+  effects_.push_back(SendTo{.connections = nodes_.connections(), .message = std::move(message)});
 }
 
 }  // namespace caravan::agent

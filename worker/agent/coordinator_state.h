@@ -5,17 +5,14 @@
 // Guarantees: attempt numbers only grow, also over a restart of the coordinator; a message of another attempt
 // than the one that runs changes nothing; no attempt starts before every connected node has stopped the one
 // before; after the job's end every agent that joins is told its exit code. Of two living agents of one node
-// one stays: the one made for the later attempt, of equals the one that came last; the other is told to end,
-// as often as it comes, so that they never evict each other in turn.
+// one stays (membership.h); the other is told to end.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <set>
 #include <string>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -24,12 +21,10 @@
 #include "policy/failure_policy.h"
 #include "worker/agent/failure.h"
 #include "worker/agent/job_shape.h"
+#include "worker/agent/membership.h"
 #include "worker/agent/step_aggregator.h"
 
 namespace caravan::agent {
-
-using ConnectionId = std::int64_t;
-using TimePoint = std::chrono::steady_clock::time_point;
 
 struct CoordinatorConfig {
   JobShape shape;
@@ -103,14 +98,6 @@ class CoordinatorState {
   std::int64_t looked_at() const { return looked_at_; }
 
  private:
-  struct Node {
-    std::optional<ConnectionId> connection;
-    std::string incarnation = {};  // of the agent that speaks for it, also while that is away
-    int made_for = 0;              // attempt
-    TimePoint heard;
-    bool stopped = true;  // runs no rank of this attempt
-    std::optional<TimePoint> last_death = {};
-  };
   struct Rank {
     bool started = false;
     int last_step = 0;
@@ -125,7 +112,6 @@ class CoordinatorState {
   void handle(const Limits& limits);
   void handle(const Tick&);
   void join(ConnectionId connection, const v1alpha1::AgentHello& hello);
-  bool is_superseded(const v1alpha1::AgentHello& hello) const;
   void supersede(ConnectionId connection);
   void take_place(ConnectionId connection, const v1alpha1::AgentHello& hello);
   void on_master_ready(const v1alpha1::MasterReady& ready);
@@ -153,14 +139,7 @@ class CoordinatorState {
   Failure failure_of_attempt() const;
   policy::Decision judge(const Failure& failure) const;
 
-  std::optional<int> node_of(ConnectionId connection) const;
-  Node& node_at(int index) { return nodes_[static_cast<std::size_t>(index)]; }
-  void set_connection(int node, std::optional<ConnectionId> connection);
-  void set_stopped(int node);
-  bool all_connected() const { return connected_ == config_.shape.nodes; }
-  bool all_stopped() const { return running_nodes_ == 0; }
   int last_step() const;
-  std::string missing_nodes() const;
   void send(int node, v1alpha1::CoordinatorMessage message);
   void send_to_all(v1alpha1::CoordinatorMessage message);
   void tell_event(const Failure& failure, const policy::Decision& decision);
@@ -174,12 +153,8 @@ class CoordinatorState {
   TimePoint job_since_;
   TimePoint heartbeat_sent_;
   TimePoint nodes_checked_;
-  std::vector<Node> nodes_;
-  std::unordered_map<ConnectionId, int> node_of_;
-  int connected_ = 0;                 // nodes
-  int running_nodes_ = 0;             // that have not stopped
-  std::set<std::string> superseded_;  // incarnations
-  int highest_attempt_;               // any agent has seen
+  Membership nodes_;
+  int highest_attempt_;  // any agent has seen
   std::int64_t refused_messages_ = 0;
   mutable std::int64_t looked_at_ = 0;
   int exit_code_ = 0;
