@@ -1,61 +1,99 @@
 // A tenant's own coordinator: tells the operator what cannot be true, as fast as it can.
 //   caravan-evil-reporter ADDRESS NAME AUTHORITY_FILE TOKEN_FILE
-// ADDRESS is an operator's, NAME the one in its certificate. Comes again whenever its stream is ended; at the
-// end of its standard input it says how much it told.
+// ADDRESS is an operator's, NAME the one in its certificate. On connections of their own, threads open
+// streams and come again whenever one is ended or no more is taken of it. At the end of its standard input it
+// says as JSON how much it told: what gRPC took to send, read by the operator or not.
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <limits>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "common/json.h"
 
 namespace caravan {
 namespace {
 
+using std::chrono::steady_clock;
 using v1alpha1::JobReport;
 
 constexpr int kMost = std::numeric_limits<int>::max();
+constexpr int kThreads = 2;
+constexpr std::size_t kSmallLiesToALargeOne = 16;
+constexpr long kStreamsToOneOfGarbage = 8;
+constexpr std::chrono::milliseconds kStream{300};  // then whatever is told is held up for long
+constexpr std::chrono::milliseconds kPause{10};    // after a stream that took nothing
 
 std::string read(const char* path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-JobReport step(double number) {
+JobReport step(double number, int step = 1) {
   JobReport report;
-  v1alpha1::JobStep& step = *report.mutable_step();
-  step.set_attempt(1);
-  step.set_step(1);
-  step.set_loss(number);
-  step.set_seconds(number);
-  step.set_tokens_per_second(number);
-  step.set_mfu(number);
-  for (int rank = 0; rank < 1000; ++rank) step.add_peak_bytes_per_rank(std::numeric_limits<long>::min());
+  v1alpha1::JobStep& told = *report.mutable_step();
+  told.set_attempt(1);
+  told.set_step(step);
+  told.set_loss(number);
+  told.set_seconds(number);
+  told.set_tokens_per_second(number);
+  told.set_mfu(number);
+  return report;
+}
+
+JobReport event(int attempt) {
+  JobReport report;
+  v1alpha1::JobEvent& told = *report.mutable_event();
+  told.set_attempt(attempt);
+  told.set_restarting(true);
+  told.set_counts(true);
+  told.set_reason(std::string(10'000, 'r'));
+  told.set_message(std::string(10'000, '\x1B'));
+  return report;
+}
+
+JobReport of_a_thousand_ranks() {
+  JobReport report = step(std::nan(""));
+  for (int rank = 0; rank < 1000; ++rank)
+    report.mutable_step()->add_peak_bytes_per_rank(std::numeric_limits<long>::min());
+  return report;
+}
+
+JobReport attempt(int number) {
+  JobReport report;
+  report.mutable_attempt_started()->set_attempt(number);
+  return report;
+}
+
+// A step whose bytes are none of a message.
+JobReport garbage() {
+  JobReport report;
+  report.GetReflection()->MutableUnknownFields(&report)->AddLengthDelimited(JobReport::kStepFieldNumber,
+                                                                            std::string(64, '\xFF'));
   return report;
 }
 
 // Each is impossible in its own way; none of them ends the job, so that there is always one to speak for.
-std::array<JobReport, 8> lies() {
-  std::array<JobReport, 8> all{step(std::nan("")), step(-1e308), step(1e308), step(HUGE_VAL)};
-  all[4].mutable_attempt_started()->set_attempt(kMost);
-  v1alpha1::JobEvent& event = *all[5].mutable_event();
-  event.set_attempt(kMost - 1);
-  event.set_restarting(true);
-  event.set_counts(true);
-  event.set_reason(std::string(10'000, 'r'));
-  event.set_message(std::string(10'000, '\x1B'));
-  all[6] = all[5];
-  all[6].mutable_event()->set_attempt(1);
-  all[7].mutable_step()->set_attempt(1);
-  all[7].mutable_step()->set_step(kMost);
+std::vector<JobReport> lies() {
+  const std::array<JobReport, 6> small{step(std::nan("")), step(-1e308),   step(1e308),
+                                       step(HUGE_VAL),     attempt(kMost), step(1, kMost)};
+  const std::array<JobReport, 3> large{event(kMost - 1), event(1), of_a_thousand_ranks()};
+  std::vector<JobReport> all;
+  for (const JobReport& one : large) {
+    for (std::size_t i = 0; i < kSmallLiesToALargeOne; ++i) all.push_back(small[i % small.size()]);
+    all.push_back(one);
+  }
   return all;
 }
 
@@ -64,29 +102,69 @@ bool goes_on() {
   return poll(&input, 1, 0) == 0;
 }
 
-int run(const char* address, const char* name, const char* authority, const char* token) {
-  grpc::SslCredentialsOptions tls;
-  tls.pem_root_certs = read(authority);
-  grpc::ChannelArguments arguments;
-  arguments.SetSslTargetNameOverride(name);
-  const auto stub =
-      v1alpha1::JobReports::NewStub(grpc::CreateCustomChannel(address, grpc::SslCredentials(tls), arguments));
-  const auto all = lies();
-  long told = 0;
-  std::string last;
-  while (goes_on()) {
-    grpc::ClientContext context;
-    context.AddMetadata("authorization", "Bearer " + read(token));
-    std::jthread end([&](const std::stop_token& stop) {
-      while (!stop.stop_requested() && goes_on()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      context.TryCancel();
-    });
-    const auto stream = stub->Report(&context);
-    while (stream->Write(all[static_cast<std::size_t>(told) % all.size()])) ++told;
-    end.request_stop();
-    last = stream->Finish().error_message();
+class Liar {
+ public:
+  Liar(std::string address, std::string name, const char* authority, const char* token)
+      : address_(std::move(address)), name_(std::move(name)), token_file_(token) {
+    tls_.pem_root_certs = read(authority);
   }
-  std::cout << fmt::format("told {} lies; the last stream ended with: {}\n", told, last);
+
+  void tell() {
+    const auto stub = v1alpha1::JobReports::NewStub(own_connection());
+    while (goes_on()) {
+      if (tell_on_a_stream(*stub) == 0) std::this_thread::sleep_for(kPause);
+    }
+  }
+
+  std::string summary() const {
+    const std::chrono::duration<double> since = steady_clock::now() - began_;
+    return fmt::format(R"({{"told": {}, "seconds": {:.1f}, "streams": {}, "last": {}}})", told_.load(),
+                       since.count(), streams_.load(), json_string(last_));
+  }
+
+ private:
+  std::shared_ptr<grpc::Channel> own_connection() const {
+    grpc::ChannelArguments arguments;
+    arguments.SetSslTargetNameOverride(name_);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return grpc::CreateCustomChannel(address_, grpc::SslCredentials(tls_), arguments);
+  }
+
+  long tell_on_a_stream(v1alpha1::JobReports::Stub& stub) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kStream);
+    context.AddMetadata("authorization", "Bearer " + read(token_file_));
+    const auto stream = stub.Report(&context);
+    if (++streams_ % kStreamsToOneOfGarbage == 0) stream->Write(garbage_);
+    long told = 0;
+    while (stream->Write(lies_[static_cast<std::size_t>(told) % lies_.size()])) ++told;
+    told_ += told;
+    const grpc::Status status = stream->Finish();
+    const std::scoped_lock lock(mutex_);
+    last_ = fmt::format("{} {}", static_cast<int>(status.error_code()), status.error_message());
+    return told;
+  }
+
+  const std::string address_;
+  const std::string name_;
+  const char* const token_file_;
+  grpc::SslCredentialsOptions tls_;
+  const std::vector<JobReport> lies_ = lies();
+  const JobReport garbage_ = garbage();
+  const steady_clock::time_point began_ = steady_clock::now();
+  std::atomic<long> told_ = 0;
+  std::atomic<long> streams_ = 0;
+  mutable std::mutex mutex_;
+  std::string last_;
+};
+
+int run(const char* address, const char* name, const char* authority, const char* token) {
+  Liar liar(address, name, authority, token);
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kThreads; ++i) threads.emplace_back([&liar] { liar.tell(); });
+  }
+  std::cout << liar.summary() << std::endl;
   return 0;
 }
 
