@@ -65,8 +65,8 @@ struct Mantissa {
   int fraction_digits = 0;
 };
 
-// Takes the number off the front of `text`. At most 18 significant digits, so that a product with 2^60 fits
-// in `Wide`.
+// Takes the number off the front of `text`. At most 19 significant digits, as many as a result may have; a
+// product with 2^60 and 10 fits in `Wide`.
 std::optional<Mantissa> take_mantissa(std::string_view& text) {
   Mantissa mantissa;
   bool any = false;
@@ -76,7 +76,7 @@ std::optional<Mantissa> take_mantissa(std::string_view& text) {
     if (c == '.' && !fraction) {
       fraction = true;
     } else if (c >= '0' && c <= '9') {
-      if (mantissa.digits >= 100'000'000'000'000'000) return std::nullopt;
+      if (mantissa.digits >= 1'000'000'000'000'000'000) return std::nullopt;
       mantissa.digits = mantissa.digits * 10 + static_cast<std::uint64_t>(c - '0');
       mantissa.fraction_digits += fraction ? 1 : 0;
       any = true;

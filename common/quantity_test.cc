@@ -68,7 +68,8 @@ TEST(Quantity, TheExactFormReadsBackTheSame) {
   EXPECT_EQ(exact_quantity(80 * kGi), "80Gi");
   EXPECT_EQ(exact_quantity(0), "0");
   EXPECT_EQ(exact_quantity(1000), "1000");
-  for (const std::int64_t bytes : {std::int64_t{1}, 3 * kGi + 1024, 5 * kGi * kGi}) {
+  for (const std::int64_t bytes :
+       {std::int64_t{1}, 3 * kGi + 1024, 5 * kGi * kGi, std::int64_t{9'223'372'036'854'775'807}}) {
     EXPECT_EQ(parse_quantity(exact_quantity(bytes)), bytes);
   }
 }

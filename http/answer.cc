@@ -49,9 +49,11 @@ std::optional<Exchange> answer_next(std::string_view input, std::size_t longest_
   RequestParser parser;
   parser.header_limit(static_cast<std::uint32_t>(longest_head));
   boost::system::error_code error;
-  const std::size_t request_bytes = parser.put(boost::asio::buffer(input), error);
-  if (error == beast::error::need_more) return std::nullopt;
-  if (error == beast::error::header_limit) return refusal("431 Request Header Fields Too Large");
+  const std::string_view head = input.substr(0, longest_head);  // the parser's own limit is of fields alone
+  const std::size_t request_bytes = parser.put(boost::asio::buffer(head), error);
+  const bool waits = error == beast::error::need_more;
+  if (waits && head.size() < longest_head) return std::nullopt;
+  if (waits || error == beast::error::header_limit) return refusal("431 Request Header Fields Too Large");
   if (error) return refusal("400 Bad Request");
   if (!parser.is_done()) return refusal("413 Content Too Large");
   return answer(request_bytes, parser.get(), handler);

@@ -85,7 +85,7 @@ JsonArray arguments(const Job& job, const v1alpha1::JobPlan& plan, const PodRequ
   if (request.node != 0) return all;
   add("--listen", fmt::format("[::]:{}", kCoordinatorPort));
   add("--restarts", std::to_string(request.restarts));
-  add("--short-attempts", std::to_string(request.short_attempts));
+  if (request.short_attempts > 0) add("--short-attempts", std::to_string(request.short_attempts));
   all.push_back("--losses-judged-elsewhere");
   add("--result-file", "/dev/termination-log");
   if (!reports_to_operator(settings, request.node)) return all;

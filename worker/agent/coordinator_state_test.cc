@@ -85,10 +85,10 @@ TEST_F(CoordinatorTest, AttemptsThatEndSoonAfterAStepAreFurtherAndFurtherApart) 
 }
 
 TEST_F(CoordinatorTest, ARowOfShortAttemptsGoesOnWithTheNextCoordinator) {
-  config_.short_attempts = 4;
-  expect_pauses({milliseconds(4000), milliseconds(8000)}, true);
+  config_.short_attempts = 2;
+  expect_pauses({milliseconds(1000), milliseconds(2000)}, true);
   run_attempt(state().attempt());
-  EXPECT_EQ(told_.back().attempt_started().short_attempts(), 6) << "for whoever starts it again";
+  EXPECT_EQ(told_.back().attempt_started().short_attempts(), 4) << "for whoever starts it again";
 }
 
 TEST_F(CoordinatorTest, AHealthyAttemptIsStartedAgainAtOnce) {
@@ -277,15 +277,17 @@ TEST_F(CoordinatorTest, AnAttemptThatANodeRefusesFailsAtOnceAndSaysWhy) {
   EXPECT_THAT(events()[0].message(), HasSubstr("node 1 cannot start its ranks: no memory; restarting"));
 }
 
-TEST_F(CoordinatorTest, AMeetingPointThatCannotBeOpenedIsToldAndTriedAgainAfterAPause) {
+TEST_F(CoordinatorTest, AMeetingPointThatCannotBeOpenedIsToldAndTriedAgainWithPauses) {
   join(0);
   join(1);
   refuse(0, 1, "no place for the ranks to meet", 6);
   EXPECT_THAT(events().back().message(), HasSubstr("no place for the ranks to meet"));
+  EXPECT_THAT(take_sent(), ::testing::Contains("0 open 7")) << "after the highest attempt that it has seen";
+  refuse(0, 7, "no place for the ranks to meet", 7);
   EXPECT_EQ(state().phase(), Phase::kBackingOff);
   take_sent();
   pass_alive(seconds(1));
-  EXPECT_THAT(take_sent(), ElementsAre("0 open 7")) << "after the highest attempt that it has seen";
+  EXPECT_THAT(take_sent(), ElementsAre("0 open 8"));
 }
 
 TEST_F(CoordinatorTest, ARefusalOfAnOldAttemptChangesNothing) {
