@@ -19,7 +19,7 @@ void FairLine::erase(const ObjectKey& key) {
   std::erase(turns_, key.name_space);
 }
 
-FairLine::Queued FairLine::pop_of(std::deque<std::string>::iterator turn) {
+FairLine::Queued FairLine::pop_of(const std::deque<std::string>::iterator& turn) {
   const auto line = by_namespace_.find(*turn);
   turns_.erase(turn);
   Queued next = std::move(line->second.front());

@@ -37,7 +37,7 @@ class FairLine {
   Clock::TimePoint oldest(Clock::TimePoint otherwise) const;
 
  private:
-  Queued pop_of(std::deque<std::string>::iterator turn);
+  Queued pop_of(const std::deque<std::string>::iterator& turn);
 
   std::map<std::string, std::deque<Queued>> by_namespace_;  // none is empty
   std::deque<std::string> turns_;                           // those namespaces, the next one first

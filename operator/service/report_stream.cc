@@ -52,7 +52,7 @@ void ReportStream::admit(Result<Reporter> reporter) {
   if (!take_place()) return end(StatusCode::RESOURCE_EXHAUSTED, "too many coordinators report");
   if (has_ended()) return around_.places.leave(reporter_.pod_uid, *this, around_.clock.now());
   around_.observer.on_admitted(reporter_);
-  resume();
+  read_at_its_pace();
 }
 
 bool ReportStream::take_place() {

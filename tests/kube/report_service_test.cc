@@ -374,6 +374,16 @@ TEST_F(ReportServerTest, AFloodIsReadAtItsPaceAndHoldsUpNobody) {
   evil->hang_up();
 }
 
+TEST_F(ReportServerTest, WhoeverComesAgainGoesOnAtTheSamePace) {
+  serve(authority(), 0, {.places = {.reports_per_second = 0.001, .burst = 3}});
+  for (int stream = 0; stream < 3; ++stream) {
+    const auto evil = stranger("secret");
+    for (int i = 0; i < 5; ++i) evil->tell(garbage());
+    ASSERT_TRUE(wait_until([&] { return held_up_ == stream + 1; }));
+  }
+  EXPECT_EQ(refused_, 3) << "a burst is a pod's, not a stream's";
+}
+
 TEST_F(ReportServerTest, EndsWithStreamsInEveryState) {
   serve(authority(), 0, {.places = {.reports_per_second = 0.001, .burst = 1}, .reviews = {.threads = 2}});
   const auto held_up = stranger("secret");
