@@ -57,7 +57,7 @@ Executed Executor::make_certificates(const CallContext& context, const Job& job,
                                      v1alpha1::JobStatus& status) {
   const auto unfinished = unfinished_set(job, nodes);
   if (!unfinished) return tl::unexpected(ExecuteError{.message = unfinished.error().message});
-  const Executed made = make_secrets(context, job, **unfinished);
+  Executed made = make_secrets(context, job, **unfinished);
   if (made == Extent::kWhole) {
     status.mutable_certificates()->set_set((*unfinished)->certificates.name);
     status.mutable_certificates()->set_issue_time(to_text(clock_.wall_now()));
