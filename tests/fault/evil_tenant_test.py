@@ -105,6 +105,7 @@ class EvilTenant(ClusterTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        kubectl("wait", "--for=delete", f"namespace/{EVIL}", "--timeout=300s")  # of the suite before this one
         kubectl("create", "namespace", EVIL)
         apply(corpus_volume(EVIL), corpus_claim(EVIL, EVIL))
 
