@@ -140,6 +140,17 @@ TEST(Batches, SecretsOfALargeJobAreMadeInSeveral) {
   EXPECT_THAT(world.cluster.pods(), SizeIs(Executor::kPodsInABatch));
 }
 
+TEST(Batches, ThatEndAtTheSecretsHaveNotWrittenThePlan) {
+  World world((Executor::kSecretsInABatch + 1) * kNodesPerSecret);
+  Settings before = settings();
+  before.reports_authority = "of an operator that was here before";
+  world.cluster.put_plan(plan_intent(read_job(world.cluster.job()), "{}", before));
+  world.settle_and_reconcile();
+  world.settle_and_reconcile();
+  EXPECT_NE(kube::text_at(world.plan(), {"data", kPlanKey}), "{}");
+  EXPECT_THAT(world.told, Not(Contains(reasons::kPlanRepaired))) << "nobody else has changed it";
+}
+
 TEST(Batches, PodsOfALargeJobAreMadeAndDeletedInSeveral) {
   constexpr int kNodes = Executor::kPodsInABatch + 10;
   World world(kNodes);

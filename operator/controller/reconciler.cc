@@ -126,7 +126,10 @@ void Reconciler::remember(const std::string& job_uid, const Decision& decision, 
   Memory& memory = memory_[job_uid];
   if (executed) memory.trouble.clear();
   if (!executed && executed.error().refused) memory.trouble = executed.error().message;
-  if (!decision.plan_fingerprint.empty()) memory.written_plan = executed ? decision.plan_fingerprint : "";
+  // A batch may have ended before the plan was written.
+  const bool is_whole = executed && *executed == Extent::kWhole;
+  if (is_whole && !decision.plan_fingerprint.empty()) memory.written_plan = decision.plan_fingerprint;
+  if (!executed) memory.written_plan.clear();
 }
 
 // A job that was made anew under the same name is another one.
