@@ -2,32 +2,19 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <vector>
+#include "common/testing/lines.h"
 
 namespace caravan {
 namespace {
 
 using ::testing::ElementsAre;
 
-const char* const kRefused = "(refused)";
-
-// All that is whole, when the text comes in chunks of that size.
-std::vector<std::string> lines_of(std::string_view text, std::size_t chunk, std::size_t longest_line) {
-  LineReader reader(longest_line);
-  std::vector<std::string> all;
-  for (std::size_t at = 0; at < text.size(); at += chunk) {
-    reader.add(text.substr(at, chunk));
-    for (auto line = reader.next(); !line || *line; line = reader.next())
-      all.push_back(line ? **line : kRefused);
-  }
-  return all;
-}
+const std::string kRefused(test::kRefusedLine);
 
 TEST(LineReader, FindsTheSameLinesWhereverTheChunksEnd) {
   const std::string text = "{\"a\":1}\n\n{\"b\":\"\xC3\xA9\"}\r\n{}\n";
   for (std::size_t size = 1; size <= text.size(); ++size)
-    EXPECT_THAT(lines_of(text, size, 100), ElementsAre("{\"a\":1}", "{\"b\":\"\xC3\xA9\"}", "{}"))
+    EXPECT_THAT(test::read_lines(text, size, 100), ElementsAre("{\"a\":1}", "{\"b\":\"\xC3\xA9\"}", "{}"))
         << "chunks of " << size;
 }
 
@@ -48,7 +35,7 @@ TEST(LineReader, RefusesALineWithoutEnd) {
 TEST(LineReader, NoPartOfALineThatIsTooLongIsALine) {
   const std::string text = "before\n" + std::string(20, 'x') + "{}\nafter\n123456789\n\n{}\n";
   for (std::size_t size = 1; size <= text.size(); ++size)
-    EXPECT_THAT(lines_of(text, size, 8), ElementsAre("before", kRefused, "after", kRefused, "{}"))
+    EXPECT_THAT(test::read_lines(text, size, 8), ElementsAre("before", kRefused, "after", kRefused, "{}"))
         << "chunks of " << size;
 }
 

@@ -7,24 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "common/line_reader.h"
+#include "common/testing/lines.h"
 #include "fuzz/require.h"
 
 namespace caravan::fuzz {
-
-inline constexpr std::string_view kRefused = "\n";  // in place of a line that is too long
-
-inline std::vector<std::string> read_lines(std::string_view bytes, std::size_t chunk,
-                                           std::size_t longest_line) {
-  LineReader reader(longest_line);
-  std::vector<std::string> lines;
-  for (std::size_t at = 0; at < bytes.size(); at += chunk) {
-    reader.add(bytes.substr(at, chunk));
-    for (auto line = reader.next(); !line || *line; line = reader.next())
-      lines.emplace_back(line ? **line : kRefused);
-  }
-  return lines;
-}
 
 inline std::vector<std::string> split_lines(std::string_view bytes, std::size_t longest_line) {
   std::vector<std::string> lines;
@@ -35,7 +21,7 @@ inline std::vector<std::string> split_lines(std::string_view bytes, std::size_t 
     const bool is_too_long = line.size() > longest_line;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (is_too_long) {
-      lines.emplace_back(kRefused);
+      lines.emplace_back(test::kRefusedLine);
     } else if (end != std::string_view::npos && !line.empty()) {
       lines.emplace_back(line);
     }
@@ -49,9 +35,10 @@ inline std::vector<std::string> lines_of(std::string_view input, std::size_t lon
   const std::size_t chunk = std::max<std::size_t>(1, static_cast<unsigned char>(input.front()));
   const std::string_view bytes = input.substr(1);
   std::vector<std::string> lines = split_lines(bytes, longest_line);
-  require(read_lines(bytes, chunk, longest_line) == lines, "the lines are others in chunks", bytes);
-  require(read_lines(bytes, bytes.size(), longest_line) == lines, "the lines are others at once", bytes);
-  std::erase(lines, kRefused);
+  require(test::read_lines(bytes, chunk, longest_line) == lines, "the lines are others in chunks", bytes);
+  require(test::read_lines(bytes, bytes.size(), longest_line) == lines, "the lines are others at once",
+          bytes);
+  std::erase(lines, test::kRefusedLine);
   return lines;
 }
 
