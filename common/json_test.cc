@@ -7,6 +7,7 @@
 #include "caravan/v1alpha1/job.pb.h"
 #include "caravan/v1alpha1/plan.pb.h"
 #include "caravan/v1alpha1/rank.pb.h"
+#include "common/json_of_any_version.h"
 
 namespace caravan {
 namespace {
@@ -94,6 +95,28 @@ TEST(Json, BadTextIsAnErrorThatNamesTheMessage) {
     EXPECT_THAT(config.error().message, HasSubstr("RankConfig"));
     EXPECT_EQ(config.error().code, ExitCode::kBadInput);
   }
+}
+
+TEST(JsonOfAnyVersion, LeavesOutWhatItDoesNotKnowAndNamesIt) {
+  const auto known = from_json_of_any_version<v1alpha1::StepReport>(R"({"step": 7})");
+  ASSERT_TRUE(known) << known.error().message;
+  EXPECT_EQ(known->message.step(), 7);
+  EXPECT_EQ(known->left_out, "");
+  const auto later = from_json_of_any_version<v1alpha1::StepReport>(R"({"warmth": {"of": 1}, "step": 7})");
+  ASSERT_TRUE(later) << later.error().message;
+  EXPECT_EQ(later->message.step(), 7);
+  EXPECT_THAT(later->left_out, HasSubstr("warmth"));
+  const auto value =
+      from_json_of_any_version<v1alpha1::Device>(R"({"kind": "OF_A_LATER_VERSION", "product": "H900"})");
+  ASSERT_TRUE(value) << value.error().message;
+  EXPECT_EQ(value->message.product(), "H900");
+  EXPECT_EQ(value->message.kind(), v1alpha1::Device::KindUnspecified);
+  EXPECT_THAT(value->left_out, HasSubstr("kind"));
+}
+
+TEST(JsonOfAnyVersion, WhatIsMalformedIsAnErrorAllTheSame) {
+  for (const char* text : {"", "{", R"({"step": })", R"({"step": "seven"})", "[]"})
+    EXPECT_FALSE(from_json_of_any_version<v1alpha1::StepReport>(text)) << text;
 }
 
 }  // namespace

@@ -63,6 +63,8 @@ TEST(ProgressPolicy, TheEndIsKnownFromTheReportOrFromTheLastWordsOfNodeZero) {
   EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).end, End::kNone);
   failed.last_words = R"({"result": "Failed", "reason": "NonFiniteLoss", "message": "m", "exitCode": 1})";
   EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).reason, "NonFiniteLoss");
+  failed.last_words = R"({"reason": "NonFiniteLoss", "result": "Failed", "ofALaterVersion": {"depth": 1}})";
+  EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).reason, "NonFiniteLoss") << "an agent may be a later one";
   EXPECT_EQ(judge_end(kFacts, {}, {ended_pod(0, 0, kStart)}, kStart).end, End::kComplete);
   EXPECT_EQ(judge_end(kFacts, {}, {running_pod(0), ended_pod(1, 0, kStart)}, kStart).end, End::kNone);
   EXPECT_EQ(judge_end(kFacts, JobProgress{.result = result("Complete", "StepsReached")}, {}, kStart).end,
