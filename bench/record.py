@@ -1,6 +1,6 @@
 """Runs a benchmark that prints one JSON object, and keeps it with what a reader must know to repeat it.
 
-Usage: record.py NAME COMMAND...     writes bench/results/DATE-NAME.json, and prints it
+Usage: record.py NAME PYTHON SCRIPT PROGRAMS [ARGUMENT...]     writes bench/results/DATE-NAME.json, and prints it
 """
 
 import datetime
@@ -33,14 +33,14 @@ def commit():
     return text.strip()
 
 
-def main(name, *command):
-    done = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+def main(name, python, script, programs, *arguments):
+    done = subprocess.run([python, script, programs, *arguments], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:  # it has said why
         sys.exit(done.returncode)
     result = json.loads(done.stdout)
     date = datetime.date.today().isoformat()
     text = json.dumps({"benchmark": name, "date": date, "machine": machine(), "commit": commit(),
-                       "command": f"./dev bench {name}", "result": result}, indent=2)
+                       "command": " ".join(["./dev bench", name, *arguments]), "result": result}, indent=2)
     (REPOSITORY / "bench/results" / f"{date}-{name}.json").write_text(text + "\n")
     print(text)
 
