@@ -51,7 +51,7 @@ void declare_worker_pods(CLI::App& app, OperatorOptions& options) {
          "--agent-patience-seconds", options.agent_patience,
          "How long the agents of a job's pods may hear nothing of each other before the job is restarted "
          "without the silent one; for pods that are made from now on")
-      ->default_str("20")
+      ->default_str(std::to_string(options.agent_patience.count()))
       ->check(CLI::Range(3, 3600))
       ->type_name("SECONDS");
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "caravan/v1alpha1/options.pb.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::policy {
@@ -12,7 +13,11 @@ namespace {
 using v1alpha1::FailurePolicy;
 using v1alpha1::FailureRule;
 
-constexpr int kDefaultMaxRestarts = 10;  // as the schema says
+// Of a policy that nobody has completed.
+int default_max_restarts() {
+  const auto& field = *FailurePolicy::descriptor()->FindFieldByNumber(FailurePolicy::kMaxRestartsFieldNumber);
+  return std::stoi(field.options().GetExtension(v1alpha1::rules).default_value());
+}
 
 bool matches(const FailureRule& rule, const Failure& failure) {
   const auto& codes = rule.on_exit_codes();
@@ -60,7 +65,7 @@ Decision decide(const FailurePolicy& policy, const Failure& failure, const Budge
 }
 
 Decision decide_by_budget(const FailurePolicy& policy, const Budget& budget, Time now) {
-  const int limit = policy.has_max_restarts() ? policy.max_restarts() : kDefaultMaxRestarts;
+  const int limit = policy.has_max_restarts() ? policy.max_restarts() : default_max_restarts();
   const int used = used_restarts(policy, budget, now);
   if (used >= limit) {
     return fail(reasons::kMaxRestartsReached,

@@ -18,6 +18,14 @@ namespace caravan::policy {
 
 // Since an epoch of the caller's choice.
 using Time = std::chrono::milliseconds;
+template <typename Clock, typename Duration>
+Time since_epoch(std::chrono::time_point<Clock, Duration> time) {
+  return std::chrono::duration_cast<Time>(time.time_since_epoch());
+}
+
+// How long an agent in a pod may be silent, where nobody says otherwise: a network or a machine that hangs
+// for some seconds is not worth an attempt of many pods.
+inline constexpr std::chrono::seconds kPatienceInPods{20};
 
 struct Failure {
   std::string reason;                           // of reasons.h

@@ -270,7 +270,7 @@ void LocalRun::count_restart(bool counts) {
 }
 
 policy::Time LocalRun::since_epoch() {
-  return std::chrono::duration_cast<policy::Time>(Clock::now().time_since_epoch());
+  return policy::since_epoch(Clock::now());
 }
 
 int LocalRun::window_age_seconds() const {

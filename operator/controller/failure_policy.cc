@@ -69,10 +69,6 @@ std::string restart_reason(const std::string& reason) {
   return reasons::kRankFailed;
 }
 
-policy::Time since_epoch(TimePoint time) {
-  return std::chrono::duration_cast<policy::Time>(time.time_since_epoch());
-}
-
 // With the attempt that ends: its ranks run for as long as the condition Running is true.
 int short_attempts_of(const v1alpha1::JobStatus& status, TimePoint now) {
   const v1alpha1::Condition* running = find_condition(status, conditions::kRunning);
@@ -85,7 +81,8 @@ int short_attempts_of(const v1alpha1::JobStatus& status, TimePoint now) {
 
 policy::Budget budget_of(const v1alpha1::JobStatus& status) {
   policy::Budget budget{.used = status.counted_restarts()};
-  if (const auto start = to_time(status.restart_window_start())) budget.window_start = since_epoch(*start);
+  if (const auto start = to_time(status.restart_window_start()))
+    budget.window_start = policy::since_epoch(*start);
   return budget;
 }
 
@@ -101,7 +98,7 @@ LossVerdict judge(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStat
   const policy::Failure failure{.reason = reason_of(loss),
                                 .exit_code = loss.pod == nullptr ? std::nullopt : loss.pod->exit_code};
   const std::string reason = failure.reason == reasons::kPreempted ? reasons::kPreempted : reasons::kPodLost;
-  return verdict_of(policy::decide(policy, failure, budget_of(status), since_epoch(now)), reason,
+  return verdict_of(policy::decide(policy, failure, budget_of(status), policy::since_epoch(now)), reason,
                     describe(loss));
 }
 
@@ -130,7 +127,8 @@ std::optional<std::chrono::milliseconds> wait_for_end(const JobProgress& progres
 LossVerdict judge_rank_failure(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
                                const v1alpha1::JobEvent& event, TimePoint now) {
   policy::Decision decision{.restart = true, .counts = false};
-  if (event.counts()) decision = policy::decide_by_budget(policy, budget_of(status), since_epoch(now));
+  if (event.counts())
+    decision = policy::decide_by_budget(policy, budget_of(status), policy::since_epoch(now));
   LossVerdict verdict = verdict_of(decision, restart_reason(event.reason()), event.message());
   verdict.message =
       decision.restart ? event.message() : fmt::format("{}: {}", decision.next, event.message());
@@ -182,7 +180,7 @@ void count_restart(const v1alpha1::FailurePolicy& policy, int attempt, bool coun
   status.set_short_attempts(short_attempts_of(status, now));
   if (!counts) return;
   policy::Budget budget = budget_of(status);
-  policy::count_restart(policy, since_epoch(now), budget);
+  policy::count_restart(policy, policy::since_epoch(now), budget);
   if (budget.used == 1) status.set_restart_window_start(to_text(now));
   status.set_counted_restarts(budget.used);
 }

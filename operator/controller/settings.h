@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "policy/failure_policy.h"
+
 namespace caravan::controller {
 
 // Who resolves names for worker pods: pods of a namespace, or addresses.
@@ -21,8 +23,9 @@ struct Settings {
   std::string reports_authority = {};  // PEM of whoever signed the certificate there
   std::string own_namespace = {};      // where the operator's pods are
   std::vector<NameServers> name_servers = {};
-  bool platform_assigns_users = false;      // as OpenShift does: pods ask for no user and no group
-  std::chrono::seconds agent_patience{20};  // with another agent of the job that is silent
+  bool platform_assigns_users = false;  // as OpenShift does: pods ask for no user and no group
+  // With another agent of the job that is silent.
+  std::chrono::seconds agent_patience = policy::kPatienceInPods;
 };
 
 }  // namespace caravan::controller

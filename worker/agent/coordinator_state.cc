@@ -25,13 +25,9 @@ constexpr seconds kCleanStopTimeout{30};
 // How far ahead the last step of a clean stop lies, so that no rank has passed it when it hears of it.
 constexpr double kStopNoticeSeconds = 0.5;
 
-policy::Time since_epoch(TimePoint time) {
-  return std::chrono::duration_cast<policy::Time>(time.time_since_epoch());
-}
-
 policy::Budget budget_of(const CoordinatorConfig& config, TimePoint now) {
   if (config.counted_restarts == 0) return {};
-  return {.used = config.counted_restarts, .window_start = since_epoch(now - config.window_age)};
+  return {.used = config.counted_restarts, .window_start = policy::since_epoch(now - config.window_age)};
 }
 
 }  // namespace
@@ -363,7 +359,7 @@ policy::Decision CoordinatorState::judge(const Failure& failure) const {
   if (config_.losses_judged_elsewhere && failure.reason == reasons::kPodLost)
     return {.restart = true, .counts = false, .next = "the gang starts again when it is back"};
   policy::Decision decision =
-      policy::decide(config_.failure_policy, failure.facts(), budget_, since_epoch(now_));
+      policy::decide(config_.failure_policy, failure.facts(), budget_, policy::since_epoch(now_));
   if (config_.losses_judged_elsewhere && decision.failed_reason == reasons::kMaxRestartsReached)
     return {.restart = true, .next = "it counts against failurePolicy.maxRestarts"};
   return decision;
@@ -382,7 +378,7 @@ void CoordinatorState::conclude_attempt() {
     return end(reasons::kFailed, decision.failed_reason, failure_message(failure, decision.next), code);
   }
   ++restarts_;
-  if (decision.counts) policy::count_restart(config_.failure_policy, since_epoch(now_), budget_);
+  if (decision.counts) policy::count_restart(config_.failure_policy, policy::since_epoch(now_), budget_);
   v1alpha1::EndedAttempt& ended = ended_.emplace_back();
   ended.set_attempt(attempt_);
   ended.set_reason(failure.reason);

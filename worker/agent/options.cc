@@ -7,6 +7,7 @@
 #include <random>
 
 #include "common/version.h"
+#include "policy/failure_policy.h"
 
 namespace caravan::agent {
 namespace {
@@ -15,9 +16,6 @@ constexpr char kDescription[] =
     "Owns one node of a job: starts its ranks, watches them, restarts them in step with the other nodes, and "
     "exports "
     "metrics. The agent of node 0 also hosts the coordinator. Ends with the job's exit code.";
-
-// A network or a machine that hangs for some seconds is not worth an attempt of many pods.
-constexpr std::chrono::seconds kPatienceInPods{20};
 
 // HOST:PORT, [IPV6]:PORT or unix:PATH.
 std::string check_address(const std::string& address) {
@@ -170,7 +168,8 @@ std::string random_name() {
 void fill_defaults(AgentOptions& options) {
   namespace fs = std::filesystem;
   const bool in_pod = !options.job_namespace.empty();
-  if (options.patience.count() == 0) options.patience = in_pod ? kPatienceInPods : 7 * options.heartbeat / 2;
+  if (options.patience.count() == 0)
+    options.patience = in_pod ? policy::kPatienceInPods : 7 * options.heartbeat / 2;
   if (options.incarnation.empty()) options.incarnation = random_name();
   if (options.node == 0 && options.listen.empty()) options.listen = options.coordinator;
   if (!options.trainer.empty()) return;
