@@ -27,7 +27,9 @@ std::optional<Json> kept(const Json& pod) {
   if (const Json* node = kube::find(pod, {"spec", "nodeName"})) spec["nodeName"] = *node;
   JsonObject metadata = pod.at("metadata").as_object();
   for (const char* unread : {"managedFields", "labels", "ownerReferences"}) metadata.erase(unread);
-  return JsonObject{{"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
+  return JsonObject{{"metadata", std::move(metadata)},
+                    {"spec", std::move(spec)},
+                    {"status", JsonObject{{"phase", kube::text_at(pod, {"status", "phase"})}}}};
 }
 
 JsonArray conditions() {
@@ -64,11 +66,15 @@ JsonObject container_status() {
 }
 
 JsonObject running_status() {
-  return {{"phase", "Running"},         {"observedGeneration", 1},
-          {"hostIP", "10.0.0.17"},      {"hostIPs", JsonArray{JsonObject{{"ip", "10.0.0.17"}}}},
-          {"podIP", "10.1.2.3"},        {"podIPs", JsonArray{JsonObject{{"ip", "10.1.2.3"}}}},
-          {"startTime", kNow},          {"qosClass", "Burstable"},
-          {"conditions", conditions()}, {"containerStatuses", JsonArray{container_status()}}};
+  return {{"phase", "Running"},
+          {"observedGeneration", 1},
+          {"hostIP", "10.0.0.17"},
+          {"hostIPs", JsonArray{JsonObject{{"ip", "10.0.0.17"}}}},
+          {"podIP", "10.1.2.3"},
+          {"podIPs", JsonArray{JsonObject{{"ip", "10.1.2.3"}}}},
+          {"startTime", kNow},
+          {"conditions", conditions()},
+          {"containerStatuses", JsonArray{container_status()}}};
 }
 
 class Kubelets {
@@ -98,22 +104,20 @@ class Kubelets {
     const kube::ObjectPtr pod = pods_.store().get(key);
     if (!pod) return kube::Action::done();
     const kube::ApiStatus done = advance(context, key, *pod);
-    if (!done) return tl::unexpected(kube::ReconcileError{.message = done.error().message});
-    return kube::Action::done();
+    if (done) return kube::Action::done();
+    fmt::print(stderr, "pod {}: {}\n", key.name, done.error().message);
+    return tl::unexpected(kube::ReconcileError{.message = done.error().message});
   }
 
   kube::ApiStatus advance(const CallContext& context, const ObjectKey& key, const kube::CachedObject& pod) {
     kube::Client& client = connected_.client;
     const kube::ResourcePath pods{.resource = kube::kPods, .name_space = key.name_space};
     if (pod.is_being_deleted()) return client.remove(context, pods, key.name, {.grace_period_seconds = 0});
-    if (kube::find(pod.parse(), {"spec", "nodeName"}) != nullptr) return {};
-    const Json binding =
-        JsonObject{{"apiVersion", "v1"},
-                   {"kind", "Binding"},
-                   {"metadata", JsonObject{{"name", key.name}}},
-                   {"target", JsonObject{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", "machine"}}}};
-    const auto bound = client.create(context, {.resource = kBindings, .name_space = key.name_space}, binding);
-    if (!bound) return tl::unexpected(bound.error());
+    const Json seen = pod.parse();
+    if (kube::text_at(seen, {"status", "phase"}) == "Running") return {};
+    if (kube::find(seen, {"spec", "nodeName"}) == nullptr) {
+      if (const auto bound = bind(context, key); !bound) return tl::unexpected(bound.error());
+    }
     return client
         .apply_status(context, pods,
                       JsonObject{{"apiVersion", "v1"},
@@ -121,6 +125,15 @@ class Kubelets {
                                  {"metadata", JsonObject{{"name", key.name}, {"namespace", key.name_space}}},
                                  {"status", running_status()}})
         .map([](const Json&) {});
+  }
+
+  kube::ApiResult<Json> bind(const CallContext& context, const ObjectKey& key) {
+    return connected_.client.create(
+        context, {.resource = kBindings, .name_space = key.name_space},
+        JsonObject{{"apiVersion", "v1"},
+                   {"kind", "Binding"},
+                   {"metadata", JsonObject{{"name", key.name}}},
+                   {"target", JsonObject{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", "machine"}}}});
   }
 
   ConnectedClient connected_;
