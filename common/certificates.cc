@@ -90,6 +90,19 @@ struct Names {
   std::string organization;
 };
 
+// As X509_set_pubkey does, which however encodes and decodes the key by searching all providers: that takes
+// as long as all the rest of a certificate.
+bool set_public_key(X509* certificate, EVP_PKEY* key) {
+  unsigned char* point = nullptr;
+  const std::size_t size = EVP_PKEY_get1_encoded_public_key(key, &point);
+  const bool set = size > 0 && X509_PUBKEY_set0_param(X509_get_X509_PUBKEY(certificate),
+                                                      OBJ_nid2obj(NID_X9_62_id_ecPublicKey), V_ASN1_OBJECT,
+                                                      OBJ_nid2obj(NID_X9_62_prime256v1), point,
+                                                      static_cast<int>(size)) == 1;
+  if (!set) OPENSSL_free(point);
+  return set;
+}
+
 // A certificate with a new key, all but extensions and signature.
 Result<std::pair<Certificate, Key>> start(const Names& names, std::chrono::seconds lifetime) {
   Key key(EVP_EC_gen("P-256"));
@@ -100,7 +113,7 @@ Result<std::pair<Certificate, Key>> start(const Names& names, std::chrono::secon
       set_name(certificate.get(), names.common_name, names.organization) &&
       X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -kBackdatedSeconds) != nullptr &&
       X509_gmtime_adj(X509_getm_notAfter(certificate.get()), lifetime.count()) != nullptr &&
-      X509_set_pubkey(certificate.get(), key.get()) == 1;
+      set_public_key(certificate.get(), key.get());
   if (!filled) return openssl_failure("fill a certificate");
   return std::pair{std::move(certificate), std::move(key)};
 }
@@ -136,26 +149,46 @@ Result<KeyPair> make_authority(const std::string& common_name, std::chrono::seco
   return print(certificate, started->second.get());
 }
 
-Result<KeyPair> issue_certificate(const KeyPair& authority, const CertificateRequest& request) {
-  const Certificate issuer(
+struct Issuer::Parsed {
+  Certificate certificate;
+  Key key;
+};
+
+Issuer::Issuer(std::unique_ptr<Parsed> authority) : authority_(std::move(authority)) {}
+Issuer::Issuer(Issuer&&) noexcept = default;
+Issuer& Issuer::operator=(Issuer&&) noexcept = default;
+Issuer::~Issuer() = default;
+
+Result<Issuer> Issuer::read(const KeyPair& authority) {
+  auto parsed = std::make_unique<Parsed>();
+  parsed->certificate.reset(
       PEM_read_bio_X509(reader_of(authority.certificate_pem).get(), nullptr, nullptr, nullptr));
-  const Key issuer_key(
-      PEM_read_bio_PrivateKey(reader_of(authority.key_pem).get(), nullptr, nullptr, nullptr));
-  if (issuer == nullptr || issuer_key == nullptr) return openssl_failure("read the authority");
+  parsed->key.reset(PEM_read_bio_PrivateKey(reader_of(authority.key_pem).get(), nullptr, nullptr, nullptr));
+  if (parsed->certificate == nullptr || parsed->key == nullptr) return openssl_failure("read the authority");
+  return Issuer(std::move(parsed));
+}
+
+Result<KeyPair> Issuer::issue(const CertificateRequest& request) const {
   auto started =
       start({.common_name = request.common_name, .organization = request.organization}, request.lifetime);
   if (!started) return tl::unexpected(std::move(started.error()));
   X509* certificate = started->first.get();
-  const bool issued =
-      X509_set_issuer_name(certificate, X509_get_subject_name(issuer.get())) == 1 &&
-      add_extension(certificate, issuer.get(), NID_basic_constraints, "critical,CA:FALSE") &&
-      add_extension(certificate, issuer.get(), NID_key_usage, "critical,digitalSignature") &&
-      add_extension(certificate, issuer.get(), NID_ext_key_usage, usages(request)) &&
-      add_extension(certificate, issuer.get(), NID_subject_alt_name, alternative_names(request)) &&
-      add_extension(certificate, issuer.get(), NID_authority_key_identifier, "keyid:always") &&
-      X509_sign(certificate, issuer_key.get(), EVP_sha256()) > 0;
+  X509* issuer = authority_->certificate.get();
+  const bool issued = X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) == 1 &&
+                      add_extension(certificate, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
+                      add_extension(certificate, issuer, NID_key_usage, "critical,digitalSignature") &&
+                      add_extension(certificate, issuer, NID_ext_key_usage, usages(request)) &&
+                      add_extension(certificate, issuer, NID_subject_alt_name, alternative_names(request)) &&
+                      add_extension(certificate, issuer, NID_authority_key_identifier, "keyid:always") &&
+                      X509_sign(certificate, authority_->key.get(), EVP_sha256()) > 0;
   if (!issued) return openssl_failure(fmt::format("issue a certificate for '{}'", request.common_name));
   return print(certificate, started->second.get());
+}
+
+Result<KeyPair> issue_certificate(const KeyPair& authority, const CertificateRequest& request) {
+  const auto issuer = Issuer::read(authority);
+  if (!issuer) return tl::unexpected(issuer.error());
+  return issuer->issue(request);
 }
 
 }  // namespace caravan

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,26 @@ struct CertificateRequest {
 };
 
 Result<KeyPair> make_authority(const std::string& common_name, std::chrono::seconds lifetime);
+
+// Signs for an authority. Reading its key takes longer than the rest of a certificate, so whoever issues many
+// keeps one of these.
+class Issuer {
+ public:
+  static Result<Issuer> read(const KeyPair& authority);
+  Issuer(Issuer&&) noexcept;
+  Issuer& operator=(Issuer&&) noexcept;
+  ~Issuer();
+
+  Result<KeyPair> issue(const CertificateRequest& request) const;
+
+ private:
+  struct Parsed;
+  explicit Issuer(std::unique_ptr<Parsed> authority);
+
+  std::unique_ptr<Parsed> authority_;
+};
+
+// A single one.
 Result<KeyPair> issue_certificate(const KeyPair& authority, const CertificateRequest& request);
 
 }  // namespace caravan

@@ -34,7 +34,7 @@ kube::JsonObject item(const std::string& key, const char* file) {
   return {{"key", key}, {"path", file}};
 }
 
-Result<KeyPair> issue(const Job& job, const CertificateSet& set, int node) {
+CertificateRequest request_of(const Job& job, int node) {
   // Not the authority's name: a certificate that bears its issuer's is taken for self-signed.
   CertificateRequest request{.common_name = fmt::format("caravan agent {}", node),
                              .uris = {agent_identity(job.uid, node)},
@@ -42,7 +42,7 @@ Result<KeyPair> issue(const Job& job, const CertificateSet& set, int node) {
                              .for_client = true,
                              .lifetime = kLifetime};
   if (node == 0) request.dns_names = {coordinator_host(job)};
-  return issue_certificate(set.authority, request);
+  return request;
 }
 
 }  // namespace
@@ -67,10 +67,12 @@ kube::JsonObject certificate_volume(const Job& job, const std::string& set, int 
 }
 
 Result<kube::Json> certificates_intent(const Job& job, const CertificateSet& set, int index, int nodes) {
+  const auto issuer = Issuer::read(set.authority);
+  if (!issuer) return tl::unexpected(issuer.error());
   kube::JsonObject files{{kAuthorityKey, set.authority.certificate_pem}};
   const int first = index * kNodesPerSecret;
   for (int node = first; node < std::min(first + kNodesPerSecret, nodes); ++node) {
-    const auto issued = issue(job, set, node);
+    const auto issued = issuer->issue(request_of(job, node));
     if (!issued) return tl::unexpected(issued.error());
     files[certificate_key(node)] = issued->certificate_pem;
     files[private_key_key(node)] = issued->key_pem;
