@@ -55,7 +55,8 @@ WatchedCaches::WatchedCaches(kube::Client& client, Clock& clock, kube::Observer&
       client_, clock_, kube::system_random(), observer_,
       kube::InformerOptions{.path = {.resource = kNodes}, .keep = kept_of_node},
       [this](const kube::Change& change) {
-        if (changes_devices(change)) enqueue_unplanned();
+        if (!changes_devices(change)) return;
+        for (const kube::ObjectKey& job : unplanned_job_keys()) enqueue_(job);
       });
   all_.push_back(nodes_.get());
 }
@@ -91,11 +92,6 @@ void WatchedCaches::on_child(const kube::Change& change) {
   const kube::ObjectPtr& child = change.after ? change.after : change.before;
   const auto job = kube::controller_key_of(child->parse(), kKind);
   if (job && jobs_->store().get(*job)) enqueue_(*job);
-}
-
-void WatchedCaches::enqueue_unplanned() {
-  const std::scoped_lock lock(mutex_);
-  for (const kube::ObjectKey& job : unplanned_) enqueue_(job);
 }
 
 void WatchedCaches::start() {
@@ -163,6 +159,11 @@ std::vector<kube::ObjectKey> WatchedCaches::job_keys() const {
   std::vector<kube::ObjectKey> keys;
   for (const kube::ObjectPtr& job : jobs_->store().all()) keys.push_back(job->key());
   return keys;
+}
+
+std::vector<kube::ObjectKey> WatchedCaches::unplanned_job_keys() const {
+  const std::scoped_lock lock(mutex_);
+  return {unplanned_.begin(), unplanned_.end()};
 }
 
 }  // namespace caravan::controller

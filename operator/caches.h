@@ -50,13 +50,13 @@ class WatchedCaches {
   // Nothing when no job of that UID is known.
   std::optional<JobFacts> facts_of(const kube::ObjectKey& key, const std::string& uid) const;
   std::vector<kube::ObjectKey> job_keys() const;
+  std::vector<kube::ObjectKey> unplanned_job_keys() const;
 
  private:
   using Keep = std::optional<kube::Json> (*)(const kube::Json&);
   std::unique_ptr<kube::Informer> children(const kube::Resource& resource, Keep keep, kube::Part part);
   void on_job(const kube::Change& change);
   void on_child(const kube::Change& change);
-  void enqueue_unplanned();
 
   kube::Client& client_;
   Clock& clock_;
@@ -65,8 +65,8 @@ class WatchedCaches {
   Enqueue enqueue_;
   Forget forget_;
   kube::Store no_nodes_;
-  std::mutex mutex_;
-  std::set<kube::ObjectKey> unplanned_;  // jobs that wait for machines to plan with
+  mutable std::mutex mutex_;
+  std::set<kube::ObjectKey> unplanned_;
   std::unique_ptr<kube::Informer> jobs_;
   std::unique_ptr<kube::Informer> pods_;
   std::unique_ptr<kube::Informer> services_;

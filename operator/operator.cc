@@ -289,7 +289,6 @@ class Operator {
           return reconciler_->reconcile(context, key);
         },
         [this] { return caches_.job_keys(); });
-    leads_ = true;
     // What they hold may be older than the last writes of the leader before.
     caches_.renew();
     log_line(spdlog::level::info, "listing anew what is in the caches");
@@ -298,7 +297,10 @@ class Operator {
         if (!stop.stop_requested()) eventfd_write(gave_up_.get(), 1);
         return;
       }
+      leads_ = true;
       for (const kube::ObjectKey& key : caches_.job_keys()) queue_.add(key, kube::Urgency::kBackground);
+      // The others have their pods; for these somebody waits.
+      for (const kube::ObjectKey& key : caches_.unplanned_job_keys()) queue_.add(key);
       loop_->start();
     });
   }

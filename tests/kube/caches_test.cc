@@ -19,9 +19,9 @@ constexpr auto kPatience = 60s;
 
 class WatchedCachesTest : public ::testing::Test {
  protected:
-  kube::Json create_job() {
+  kube::Json create_job(const std::string& name = "train") {
     kube::Json job = job_object();
-    job.as_object()["metadata"] = kube::JsonObject{{"name", "train"}};
+    job.as_object()["metadata"] = kube::JsonObject{{"name", name}};
     auto created = server_.client().create({}, server_.jobs(), job);
     if (!created) ADD_FAILURE() << created.error().message;
     return created.value_or(kube::Json());
@@ -64,6 +64,27 @@ TEST_F(WatchedCachesTest, ForgetAJobThatIsDeletedBeforeAnybodyLooksAtIt) {
   delete_job(uid);
   EXPECT_EQ(forgotten(), uid);
   EXPECT_FALSE(caches_.facts_of({server_.name_space(), "train"}, uid).has_value());
+}
+
+TEST_F(WatchedCachesTest, KnowTheJobsThatHaveNoPlan) {
+  create_job("new");
+  for (const auto& [name, planned] : {std::pair{"refused", "False"}, std::pair{"train", "True"}}) {
+    create_job(name);
+    const kube::JsonObject condition{{"type", conditions::kPlanned},
+                                     {"status", planned},
+                                     {"reason", "Test"},
+                                     {"message", ""},
+                                     {"lastTransitionTime", "2030-01-01T00:00:00Z"}};
+    const auto merged = server_.merge(
+        fmt::format("/{}/status", name),
+        kube::JsonObject{{"status", kube::JsonObject{{"conditions", kube::JsonArray{condition}}}}});
+    ASSERT_TRUE(merged.is_success()) << merged.message();
+  }
+  fill_caches();
+  EXPECT_THAT(caches_.unplanned_job_keys(),
+              ::testing::ElementsAre(kube::ObjectKey{server_.name_space(), "new"},
+                                     kube::ObjectKey{server_.name_space(), "refused"}));
+  EXPECT_EQ(caches_.job_keys().size(), 3U);
 }
 
 // Twelve of them are longer than a page may be.

@@ -33,16 +33,23 @@ bool is_lost_election(const Json& entry) {
 
 class Leaders : public OperatorProgram {
  protected:
-  // Writes in this namespace, by the user agent of their operator.
-  std::map<std::string, int> writes() const {
-    std::map<std::string, int> all;
+  // What operators wrote in this namespace, in order.
+  JsonArray audit() const {
+    JsonArray entries;
     std::ifstream log(API_FOLDER "/audit.log");
     for (std::string line; std::getline(log, line);) {
-      const Json entry = kube::parse_json(line, "audit").value_or(Json());
-      const std::string agent = kube::text_at(entry, {"userAgent"});
-      if (agent.rfind("caravan-operator/", 0) != 0 || is_lost_election(entry)) continue;
-      if (kube::text_at(entry, {"objectRef", "namespace"}) == server_.name_space()) ++all[agent];
+      Json entry = kube::parse_json(line, "audit").value_or(Json());
+      if (kube::text_at(entry, {"userAgent"}).rfind("caravan-operator/", 0) != 0 || is_lost_election(entry))
+        continue;
+      if (kube::text_at(entry, {"objectRef", "namespace"}) == server_.name_space())
+        entries.push_back(std::move(entry));
     }
+    return entries;
+  }
+  // How much, by the user agent of the operator.
+  std::map<std::string, int> writes() const {
+    std::map<std::string, int> all;
+    for (const Json& entry : audit()) ++all[kube::text_at(entry, {"userAgent"})];
     return all;
   }
   int writes_of(const std::string& identity) const {
@@ -51,6 +58,15 @@ class Leaders : public OperatorProgram {
       if (agent.find(identity) != std::string::npos) count += writes;
     }
     return count;
+  }
+  std::vector<std::string> config_maps_written_by(const std::string& identity) const {
+    std::vector<std::string> names;
+    for (const Json& entry : audit()) {
+      if (kube::text_at(entry, {"objectRef", "resource"}) == kConfigMaps.plural &&
+          kube::text_at(entry, {"userAgent"}).find(identity) != std::string::npos)
+        names.push_back(kube::text_at(entry, {"objectRef", "name"}));
+    }
+    return names;
   }
   std::string await_leader(const std::string& other_than = "") {
     await("a leader", [&] { return !holder_of_the_lease().empty() && holder_of_the_lease() != other_than; });
@@ -104,6 +120,25 @@ TEST_F(Leaders, AnotherOneGoesOnWhereAKilledOneWas) {
   end("train-0-a1", "Failed", 137);
   const Process second = start_operator();
   await_pods({"train-0-a2", "train-1-a1"});
+}
+
+TEST_F(Leaders, AnotherOnePlansTheNewJobBeforeItLooksAfterTheOthers) {
+  Process first = start_operator();
+  const std::string old_leader = await_leader();
+  const std::vector<std::string> running{"a", "b", "c", "d", "e"};
+  std::vector<std::string> pods;
+  for (const std::string& name : running) {
+    create_job(job_yaml(1, "", name));
+    pods.push_back(name + "-0-a1");
+  }
+  await_pods(pods);
+  kill_leader(first);
+  create_job(job_yaml(1, "", "next"));
+  const Process second = start_operator(Lease::kUsual, {"--workers", "1"});
+  const std::string new_leader = await_leader(old_leader);
+  // Those that run learn to whom they report now.
+  await("all plans are written", [&] { return config_maps_written_by(new_leader).size() > running.size(); });
+  EXPECT_EQ(config_maps_written_by(new_leader).front(), "next-plan");
 }
 
 TEST_F(Leaders, AStandbyCollectsNoWorkAndListsEverythingAnewOnceItLeads) {
