@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <ctime>
@@ -10,6 +11,8 @@ namespace caravan::kube {
 namespace {
 
 using std::chrono::microseconds;
+
+constexpr std::time_t kLatestSecond = 9'000'000'000;  // in the year 2255
 
 // What follows the seconds: ".123456789Z", "+02:00"; nothing when it is neither.
 std::optional<microseconds> fraction_minus_offset(std::string_view rest) {
@@ -56,7 +59,9 @@ std::optional<Clock::WallTime> parse_timestamp(std::string_view text) {
   if (end == nullptr || *end != '\0') return std::nullopt;
   const auto rest = fraction_minus_offset(text.substr(kToTheSecond));
   if (!rest) return std::nullopt;
-  return Clock::WallTime(std::chrono::seconds(timegm(&utc))) + *rest;
+  // Within what nanoseconds can count, so that differences and sums can, too.
+  const auto seconds = std::clamp<std::time_t>(timegm(&utc), 0, kLatestSecond);
+  return Clock::WallTime(std::chrono::seconds(seconds)) + *rest;
 }
 
 }  // namespace caravan::kube

@@ -10,7 +10,8 @@
 namespace caravan::kube {
 
 std::string to_timestamp(Clock::WallTime time);
-// Any fraction and any offset; nothing when `text` is no time stamp.
+// Any fraction and any offset; nothing when `text` is no time stamp. Times before 1970 or after 2255 are
+// those.
 std::optional<Clock::WallTime> parse_timestamp(std::string_view text);
 
 }  // namespace caravan::kube

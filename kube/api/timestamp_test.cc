@@ -20,6 +20,16 @@ TEST(Timestamp, ReadsOffsetsAndAnyFraction) {
   EXPECT_EQ(parse_timestamp("2023-11-14T22:13:20Z"), kTime - 250ms);
 }
 
+TEST(Timestamp, KeepsAnyYearWithinWhatMayBeCountedWith) {
+  const auto early = parse_timestamp("1013-01-02T03:04:05Z");
+  const auto late = parse_timestamp("9999-12-31T23:59:59Z");
+  ASSERT_TRUE(early && late);
+  EXPECT_EQ(to_timestamp(*early), "1970-01-01T00:00:00.000000Z");
+  EXPECT_EQ(to_timestamp(*late), "2255-03-14T16:00:00.000000Z");
+  EXPECT_GT(*late - kTime, 200 * 365 * 24h);
+  EXPECT_LT(*early - kTime, 0h);
+}
+
 TEST(Timestamp, RefusesWhatIsNone) {
   for (const std::string_view text :
        {"", "yesterday", "2023-11-14", "2023-11-14T22:13:20", "2023-11-14T22:13:20 UTC"}) {

@@ -92,7 +92,7 @@ def _rights_of_rule(rule: dict, namespace: str) -> Iterator[Right]:
 def requests_of(account: str, log: Iterable[str]) -> set[Request]:
     user = "system:serviceaccount:" + account.replace("/", ":")
     events = (json.loads(line) for line in log)
-    return {_request(event) for event in events if event["user"]["username"] == user and "objectRef" in event}
+    return {_request(event) for event in events if event["user"].get("username") == user and "objectRef" in event}
 
 
 def _request(event: dict) -> Request:
