@@ -16,6 +16,7 @@
 namespace caravan {
 namespace {
 
+constexpr int kCurve = NID_X9_62_prime256v1;  // of all keys: P-256
 constexpr long kBackdatedSeconds = 300;
 
 template <auto* Free>
@@ -95,17 +96,16 @@ struct Names {
 bool set_public_key(X509* certificate, EVP_PKEY* key) {
   unsigned char* point = nullptr;
   const std::size_t size = EVP_PKEY_get1_encoded_public_key(key, &point);
-  const bool set = size > 0 && X509_PUBKEY_set0_param(X509_get_X509_PUBKEY(certificate),
-                                                      OBJ_nid2obj(NID_X9_62_id_ecPublicKey), V_ASN1_OBJECT,
-                                                      OBJ_nid2obj(NID_X9_62_prime256v1), point,
-                                                      static_cast<int>(size)) == 1;
+  const bool set = size > 0 && X509_PUBKEY_set0_param(
+                                   X509_get_X509_PUBKEY(certificate), OBJ_nid2obj(NID_X9_62_id_ecPublicKey),
+                                   V_ASN1_OBJECT, OBJ_nid2obj(kCurve), point, static_cast<int>(size)) == 1;
   if (!set) OPENSSL_free(point);
   return set;
 }
 
 // A certificate with a new key, all but extensions and signature.
 Result<std::pair<Certificate, Key>> start(const Names& names, std::chrono::seconds lifetime) {
-  Key key(EVP_EC_gen("P-256"));
+  Key key(EVP_EC_gen(OBJ_nid2sn(kCurve)));
   Certificate certificate(X509_new());
   if (key == nullptr || certificate == nullptr) return openssl_failure("make a key");
   const bool filled =

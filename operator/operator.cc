@@ -297,6 +297,7 @@ class Operator {
         if (!stop.stop_requested()) eventfd_write(gave_up_.get(), 1);
         return;
       }
+      // Not before: what is listed while the caches fill counts as changes, and would put every job in front.
       leads_ = true;
       for (const kube::ObjectKey& key : caches_.job_keys()) queue_.add(key, kube::Urgency::kBackground);
       // The others have their pods; for these somebody waits.
