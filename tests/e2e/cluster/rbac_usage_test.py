@@ -57,6 +57,10 @@ class RbacUsage(unittest.TestCase):
     def complaints(self, objects: list[dict], *log: str) -> list[str]:
         return rbac_usage.complaints(rbac_usage.rights_of(ACCOUNT, objects), rbac_usage.requests_of(ACCOUNT, log))
 
+    def test_a_request_of_nobody_counts_for_nobody(self):
+        refused = json.dumps({"verb": "list", "user": {}, "objectRef": {"resource": "pods"}})
+        self.assertEqual([], self.complaints(PODS, LIST, CREATE, refused))
+
     def test_rights_that_were_all_used_are_good(self):
         self.assertEqual([], self.complaints(PODS, LIST, CREATE))
 
