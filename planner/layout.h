@@ -1,17 +1,16 @@
 // How one model is spread over devices: the value that search produces, memory and time are predicted for,
-// and the trainer executes. devices = tensor · pipeline · data.
+// and the trainer executes.
 #pragma once
 
 #include <vector>
 
+#include "planner/mesh.h"
 #include "planner/schedule/schedule.h"
 
 namespace caravan::planner {
 
 struct Layout {
-  int tensor = 1;
-  int pipeline = 1;
-  int data = 1;
+  MeshShape mesh;  // one rank a device
   int micro_batch_size = 1;
   bool sequence_parallel = false;
   bool activation_checkpointing = false;  // every transformer layer keeps its input only
@@ -20,8 +19,6 @@ struct Layout {
   ScheduleKind schedule = ScheduleKind::OneFOneB;
   int zero_stage = 1;  // 0 to 3
   bool operator==(const Layout&) const = default;
-
-  int devices() const { return tensor * pipeline * data; }
 };
 
 }  // namespace caravan::planner

@@ -19,12 +19,13 @@ v1alpha1::Verdict::Value verdict_message(Verdict verdict) {
   return v1alpha1::Verdict::Unspecified;
 }
 
-// Candidate and Plan name a layout's fields alike.
+// Candidate and Plan name a layout's fields alike: flat, as tools read them from `caravan plan -o json` and
+// operators from what earlier ones remember of a plan.
 template <typename Message>
 void set_layout(Message& message, const Layout& layout) {
-  message.set_tensor(layout.tensor);
-  message.set_pipeline(layout.pipeline);
-  message.set_data(layout.data);
+  message.set_tensor(layout.mesh.tensor);
+  message.set_pipeline(layout.mesh.pipeline);
+  message.set_data(layout.mesh.data);
   message.set_micro_batch_size(layout.micro_batch_size);
   message.set_sequence_parallel(layout.sequence_parallel);
   message.set_activation_checkpointing(layout.activation_checkpointing
@@ -38,9 +39,7 @@ void set_layout(Message& message, const Layout& layout) {
 
 template <typename Message>
 Layout read_layout(const Message& message) {
-  return {.tensor = message.tensor(),
-          .pipeline = message.pipeline(),
-          .data = message.data(),
+  return {.mesh = {.tensor = message.tensor(), .data = message.data(), .pipeline = message.pipeline()},
           .micro_batch_size = message.micro_batch_size(),
           .sequence_parallel = message.sequence_parallel(),
           .activation_checkpointing =
@@ -108,6 +107,10 @@ Layout layout_value(const v1alpha1::Plan& message) {
   return read_layout(message);
 }
 
+void write_layout(const Layout& layout, v1alpha1::Plan& message) {
+  set_layout(message, layout);
+}
+
 v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& chosen,
                             const EngineProfile& profile) {
   v1alpha1::Plan message;
@@ -118,7 +121,7 @@ v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& c
   message.set_source(request.fixed.all_sizes() ? "UserSpecified" : "HeuristicSelected");
   message.set_reason(chosen.reason);
   message.set_parameters(parameter_count(request.shape));
-  for (int stage = 0; stage < layout.pipeline; ++stage) {
+  for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
     const MemoryTerms terms = predict_stage_memory(request, layout, stage, profile);
     message.add_peak_bytes_per_stage(terms.total());
     *message.add_memory_per_stage() = terms_message(terms);

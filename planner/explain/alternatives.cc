@@ -33,11 +33,12 @@ std::vector<const Candidate*> fitting(const v1alpha1::PlanReport& report) {
 
 // As layout_label() of planner/search/reasons.h, for a column.
 std::string short_label(const Layout& layout) {
-  std::string label = fmt::format("TP{} PP{} DP{}", layout.tensor, layout.pipeline, layout.data);
+  std::string label =
+      fmt::format("TP{} PP{} DP{}", layout.mesh.tensor, layout.mesh.pipeline, layout.mesh.data);
   if (layout.virtual_stages > 1) label += fmt::format(" v{}", layout.virtual_stages);
   if (layout.micro_batch_size > 1) label += fmt::format(" MBS{}", layout.micro_batch_size);
   if (layout.zero_stage != Layout{}.zero_stage) label += fmt::format(" Z{}", layout.zero_stage);
-  if (layout.tensor > 1 && !layout.sequence_parallel) label += " no-SP";
+  if (layout.mesh.tensor > 1 && !layout.sequence_parallel) label += " no-SP";
   if (layout.activation_checkpointing) label += " ckpt";
   return label;
 }

@@ -22,13 +22,13 @@ constexpr int kMostStages = 256;  // more are neither seen nor drawn soon
 // pipeline stay whole, as interleaved schedules need it.
 int drawn_micro_batches(const PlanRequest& request, const Layout& layout) {
   const int64_t all = micro_batches(request.training, layout);
-  const int rounds = std::max(2, (kFewestDrawn + layout.pipeline - 1) / layout.pipeline);
-  return static_cast<int>(std::min<int64_t>(all, int64_t{rounds} * layout.pipeline));
+  const int rounds = std::max(2, (kFewestDrawn + layout.mesh.pipeline - 1) / layout.mesh.pipeline);
+  return static_cast<int>(std::min<int64_t>(all, int64_t{rounds} * layout.mesh.pipeline));
 }
 
 Timeline timeline_of(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   const PipelineTimes times = predict_pipeline_times(request, layout, profile);
-  const Schedule schedule = generate_schedule(layout.schedule, layout.pipeline,
+  const Schedule schedule = generate_schedule(layout.schedule, layout.mesh.pipeline,
                                               drawn_micro_batches(request, layout), layout.virtual_stages);
   return {.ops = time_ops(schedule, times.stages, times.transfer),
           .in_seconds = request.devices.known.has_value()};

@@ -98,8 +98,8 @@ TEST(ExplainLayout, OfAnIllegalOneNamesTheRule) {
 TEST(ExplainLayout, OfThePlanItselfSaysThatItIsThePlan) {
   const v1alpha1::JobSpec spec = gpu_job("llama3-70b", 64);
   const Layout plan = search_layouts(request_of(spec), default_profile(), {}).chosen()->layout;
-  const WhyAnswer answer =
-      why(spec, "tensor=" + std::to_string(plan.tensor) + ",pipeline=" + std::to_string(plan.pipeline));
+  const WhyAnswer answer = why(
+      spec, "tensor=" + std::to_string(plan.mesh.tensor) + ",pipeline=" + std::to_string(plan.mesh.pipeline));
   EXPECT_THAT(answer.text, HasSubstr("It is the plan. "));
   EXPECT_THAT(answer.text, Not(HasSubstr("this one")));
 }

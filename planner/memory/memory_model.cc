@@ -29,7 +29,7 @@ MemoryTerms standing_terms(const PlanRequest& request, const Layout& layout, int
   const int64_t state_bytes = profile.moment_bytes + (request.training.bf16 ? profile.master_bytes : 0);
   const bool cuts_gradients = layout.zero_stage >= 2;
   const bool cuts_parameters = layout.zero_stage >= 3;
-  const int64_t bucket = elements.largest_slice * layout.data;
+  const int64_t bucket = elements.largest_slice * layout.mesh.data;
   MemoryTerms terms;
   terms.parameters = (cuts_parameters ? elements.states : elements.values) * storage;
   terms.gradients = (cuts_gradients ? elements.states : elements.values) * profile.gradient_bytes;
@@ -42,7 +42,7 @@ MemoryTerms standing_terms(const PlanRequest& request, const Layout& layout, int
 // Holes in the allocator's memory come from what comes and goes; what stands all the time leaves none.
 void add_gpu_overhead(MemoryTerms& terms, const MemoryTerms& moving, const Layout& layout,
                       const EngineProfile& profile) {
-  const int groups = (layout.tensor > 1) + (layout.pipeline > 1) + (layout.data > 1);
+  const auto groups = std::ranges::count_if(kAxes, [&](Axis axis) { return along(layout.mesh, axis) > 1; });
   const auto holes = static_cast<int64_t>(profile.gpu_fragmentation * static_cast<double>(moving.total()));
   terms.communication += groups * profile.gpu_communication_group_bytes;
   terms.overhead = profile.gpu_context_bytes + holes;
@@ -50,7 +50,7 @@ void add_gpu_overhead(MemoryTerms& terms, const MemoryTerms& moving, const Layou
 
 // Stages that differ in more than the number of micro-batches they hold, which never grows with the stage.
 bool repeats_an_earlier_stage(const Layout& layout, int stage) {
-  if (stage <= 1 || stage == layout.pipeline - 1) return false;
+  if (stage <= 1 || stage == layout.mesh.pipeline - 1) return false;
   return std::find(layout.layers_per_stage.begin() + 1, layout.layers_per_stage.begin() + stage,
                    layout.layers_per_stage[stage]) != layout.layers_per_stage.begin() + stage;
 }
@@ -69,7 +69,7 @@ std::vector<NamedTerm> named_terms(const MemoryTerms& terms) {
 }
 
 int64_t micro_batches(const TrainingNumbers& training, const Layout& layout) {
-  return training.global_batch_sequences / (static_cast<int64_t>(layout.data) * layout.micro_batch_size);
+  return training.global_batch_sequences / (static_cast<int64_t>(layout.mesh.data) * layout.micro_batch_size);
 }
 
 MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layout, int stage,
@@ -86,7 +86,7 @@ MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layou
 
 LayoutMemory predict_memory(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   LayoutMemory memory;
-  for (int stage = 0; stage < layout.pipeline; ++stage) {
+  for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
     if (repeats_an_earlier_stage(layout, stage)) continue;
     const MemoryTerms terms = predict_stage_memory(request, layout, stage, profile);
     if (stage == 0 || terms.total() > memory.terms.total()) memory = {.terms = terms, .binding_stage = stage};

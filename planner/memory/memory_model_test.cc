@@ -87,11 +87,11 @@ TEST(MemoryModel, TheTermsAddUpToThePeak) {
 TEST(MemoryModel, TheBindingStageNeedsTheMostOfAllStages) {
   const PlanRequest request = request_of(cpu_job("llama-mini", 1));
   for (Layout layout : layouts_of(request)) {
-    for (int turn = 0; turn < layout.pipeline; ++turn) {
+    for (int turn = 0; turn < layout.mesh.pipeline; ++turn) {
       std::ranges::rotate(layout.layers_per_stage, layout.layers_per_stage.begin() + 1);
       const LayoutMemory memory = predict_memory(request, layout, default_profile());
       int64_t highest = 0;
-      for (int stage = 0; stage < layout.pipeline; ++stage) {
+      for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
         highest = std::max(highest, predict_stage_memory(request, layout, stage, default_profile()).total());
       }
       EXPECT_EQ(memory.peak_bytes(), highest);

@@ -16,9 +16,9 @@ int64_t round_up(int64_t value, int64_t multiple) {
 class Buckets {
  public:
   explicit Buckets(const Layout& layout)
-      : padding_(std::lcm<int64_t>(layout.data, kAlignment)),
-        data_(layout.data),
-        shards_(layout.zero_stage >= 1 ? layout.data : 1) {}
+      : padding_(std::lcm<int64_t>(layout.mesh.data, kAlignment)),
+        data_(layout.mesh.data),
+        shards_(layout.zero_stage >= 1 ? layout.mesh.data : 1) {}
 
   void add(std::initializer_list<int64_t> parameters, int64_t count = 1) {
     int64_t bucket = 0;
@@ -43,14 +43,14 @@ class Buckets {
 }  // namespace
 
 StageElements stage_elements(const ModelShape& shape, const Layout& layout, int stage) {
-  const int64_t tensor = layout.tensor;
+  const int64_t tensor = layout.mesh.tensor;
   const int64_t hidden = shape.hidden;
   const int64_t query = shape.heads * shape.head_dim / tensor;
   const int64_t key = shape.kv_heads * shape.head_dim / tensor;
   const int64_t ffn = shape.ffn / tensor;
   const int64_t table = (shape.vocab + tensor - 1) / tensor * hidden;
   const bool first = stage == 0;
-  const bool last = stage == layout.pipeline - 1;
+  const bool last = stage == layout.mesh.pipeline - 1;
 
   Buckets buckets(layout);
   if (first) buckets.add({table});

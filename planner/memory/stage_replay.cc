@@ -14,8 +14,8 @@ namespace {
 // Token ids of a rank's share of the global batch: inputs on the first stage, targets on the last.
 int64_t token_bytes(const PlanRequest& request, const Layout& layout, int stage) {
   const TrainingNumbers& training = request.training;
-  const int64_t tokens = training.global_batch_sequences / layout.data * training.sequence_length;
-  const int kinds = (stage == 0) + (stage == layout.pipeline - 1);
+  const int64_t tokens = training.global_batch_sequences / layout.mesh.data * training.sequence_length;
+  const int kinds = (stage == 0) + (stage == layout.mesh.pipeline - 1);
   return kinds * tokens * bytes_of(ElementType::INT64);
 }
 
@@ -33,7 +33,7 @@ Chunk make_chunk(const PlanRequest& request, const Layout& layout, int stage, in
   const int chunks = layout.virtual_stages;
   shape.layers = layers * (chunk + 1) / chunks - layers * chunk / chunks;
   shape.has_embedding = stage == 0 && chunk == 0;
-  shape.has_head = stage == layout.pipeline - 1 && chunk == chunks - 1;
+  shape.has_head = stage == layout.mesh.pipeline - 1 && chunk == chunks - 1;
   return {.memory = profile.activations ? stage_memory(shape, *profile.activations) : stage_memory(shape),
           .has_previous = !shape.has_embedding,
           .has_next = !shape.has_head};
@@ -68,9 +68,9 @@ class StageReplay {
 
   // Between the last op and the update: the sum over data parallel ranks, then the gradient norm.
   void end_step(const Layout& layout, const StageElements& elements) {
-    const int64_t exchange =
-        layout.data > 1 ? std::min(elements.largest_slice, kExchangeElements) * bytes_of(ElementType::FP32)
-                        : 0;
+    const int64_t exchange = layout.mesh.data > 1 ? std::min(elements.largest_slice, kExchangeElements) *
+                                                        bytes_of(ElementType::FP32)
+                                                  : 0;
     const int64_t squared = std::min(elements.largest_parameter, kNormElements);
     consider({.workspace = constants_, .communication = exchange});
     consider({.workspace = constants_ + squared * bytes_of(ElementType::FP64)});
@@ -110,11 +110,11 @@ class StageReplay {
 MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, int stage,
                          const EngineProfile& profile) {
   const int64_t count = micro_batches(request.training, layout);
-  const auto replayed = static_cast<int>(std::min(count, int64_t{2} * layout.pipeline));
+  const auto replayed = static_cast<int>(std::min(count, int64_t{2} * layout.mesh.pipeline));
   StageReplay replay(request, layout, stage, profile);
   if (layout.schedule == ScheduleKind::GPipe) replay.hold(count - replayed);
   for (const Op& op :
-       generate_stage(layout.schedule, layout.pipeline, replayed, stage, layout.virtual_stages))
+       generate_stage(layout.schedule, layout.mesh.pipeline, replayed, stage, layout.virtual_stages))
     replay.run(op);
   replay.end_step(layout, stage_elements(request.shape, layout, stage));
   return replay.peak();

@@ -71,12 +71,12 @@ std::vector<int> virtual_stages(const PlanRequest& request, const EngineProfile&
   if (request.fixed.virtual_stages) return {*request.fixed.virtual_stages};
   std::vector<int> counts = {1};
   const bool open = !request.fixed.schedule || *request.fixed.schedule == ScheduleKind::Interleaved;
-  const bool whole_rounds = micro_batches(request.training, layout) % layout.pipeline == 0;
-  if (layout.pipeline == 1 || !open || !whole_rounds) return counts;
+  const bool whole_rounds = micro_batches(request.training, layout) % layout.mesh.pipeline == 0;
+  if (layout.mesh.pipeline == 1 || !open || !whole_rounds) return counts;
   for (int count = 2; count <= profile.max_virtual_stages; ++count) {
     const auto uneven = [&](int layers) { return layers % count != 0; };
     const bool even = request.fixed.layers_per_stage.empty()
-                          ? request.shape.layers % (int64_t{layout.pipeline} * count) == 0
+                          ? request.shape.layers % (int64_t{layout.mesh.pipeline} * count) == 0
                           : std::ranges::none_of(request.fixed.layers_per_stage, uneven);
     if (even) counts.push_back(count);
   }
@@ -111,7 +111,7 @@ void append_memory_choices(const PlanRequest& request, const EngineProfile& prof
 }
 
 auto rule_order(const Layout& layout) {
-  return std::make_tuple(layout.tensor * layout.pipeline, layout.tensor, layout.virtual_stages,
+  return std::make_tuple(layout.mesh.tensor * layout.mesh.pipeline, layout.mesh.tensor, layout.virtual_stages,
                          layout.micro_batch_size, !layout.sequence_parallel, layout.activation_checkpointing,
                          layout.zero_stage);
 }
@@ -121,7 +121,7 @@ auto rule_order(const Layout& layout) {
 std::vector<Layout> layouts_of_sizes(const PlanRequest& request, const EngineProfile& profile, int tensor,
                                      int pipeline, int data) {
   std::vector<Layout> layouts;
-  Layout layout{.tensor = tensor, .pipeline = pipeline, .data = data, .layers_per_stage = {}};
+  Layout layout{.mesh = {.tensor = tensor, .data = data, .pipeline = pipeline}, .layers_per_stage = {}};
   for (const int micro_batch_size : micro_batch_sizes(request, data)) {
     layout.micro_batch_size = micro_batch_size;
     for (const int chunks : virtual_stages(request, profile, layout)) {

@@ -12,27 +12,27 @@ namespace caravan::planner {
 namespace {
 
 std::optional<Illegality> check_sizes(const PlanRequest& request, const Layout& layout) {
-  if (static_cast<int64_t>(layout.tensor) * layout.pipeline * layout.data != request.devices.count) {
+  if (layout.mesh.ranks() != request.devices.count) {
     return Illegality{
         "spec.parallelism",
         fmt::format("tensor x pipeline x data must equal spec.resources.devices; {} x {} x {} is not {}",
-                    layout.tensor, layout.pipeline, layout.data, request.devices.count)};
+                    layout.mesh.tensor, layout.mesh.pipeline, layout.mesh.data, request.devices.count)};
   }
   return std::nullopt;
 }
 
 std::optional<Illegality> check_layers(const PlanRequest& request, const Layout& layout) {
-  if (layout.pipeline > request.shape.layers) {
+  if (layout.mesh.pipeline > request.shape.layers) {
     return Illegality{
         "spec.parallelism.pipeline",
         fmt::format("there must be a layer for every pipeline stage; layers is {}, pipeline is {}",
-                    request.shape.layers, layout.pipeline)};
+                    request.shape.layers, layout.mesh.pipeline)};
   }
-  if (static_cast<int>(layout.layers_per_stage.size()) != layout.pipeline) {
+  if (static_cast<int>(layout.layers_per_stage.size()) != layout.mesh.pipeline) {
     return Illegality{
         "spec.parallelism.layersPerStage",
         fmt::format("layersPerStage must have one entry for each pipeline stage; it has {}, pipeline is {}",
-                    layout.layers_per_stage.size(), layout.pipeline)};
+                    layout.layers_per_stage.size(), layout.mesh.pipeline)};
   }
   const int64_t sum =
       std::accumulate(layout.layers_per_stage.begin(), layout.layers_per_stage.end(), int64_t{0});
@@ -47,20 +47,22 @@ std::optional<Illegality> check_layers(const PlanRequest& request, const Layout&
 
 std::optional<Illegality> check_batch(const PlanRequest& request, const Layout& layout) {
   const TrainingNumbers& training = request.training;
-  if (training.global_batch_sequences % (static_cast<int64_t>(layout.data) * layout.micro_batch_size) != 0) {
-    return Illegality{"spec.training.globalBatchSequences",
-                      fmt::format("globalBatchSequences must be divisible by data x microBatchSize; it is "
-                                  "{}, data is {}, microBatchSize is {}",
-                                  training.global_batch_sequences, layout.data, layout.micro_batch_size)};
+  if (training.global_batch_sequences % (static_cast<int64_t>(layout.mesh.data) * layout.micro_batch_size) !=
+      0) {
+    return Illegality{
+        "spec.training.globalBatchSequences",
+        fmt::format("globalBatchSequences must be divisible by data x microBatchSize; it is "
+                    "{}, data is {}, microBatchSize is {}",
+                    training.global_batch_sequences, layout.mesh.data, layout.micro_batch_size)};
   }
-  if (layout.sequence_parallel && layout.tensor == 1) {
+  if (layout.sequence_parallel && layout.mesh.tensor == 1) {
     return Illegality{"spec.parallelism.sequenceParallel", "sequenceParallel needs tensor > 1"};
   }
-  if (layout.sequence_parallel && training.sequence_length % layout.tensor != 0) {
+  if (layout.sequence_parallel && training.sequence_length % layout.mesh.tensor != 0) {
     return Illegality{"spec.training.sequenceLength",
                       fmt::format("sequenceLength must be divisible by tensor with sequence parallelism; "
                                   "sequenceLength is {}, tensor is {}",
-                                  training.sequence_length, layout.tensor)};
+                                  training.sequence_length, layout.mesh.tensor)};
   }
   return std::nullopt;
 }
@@ -91,7 +93,7 @@ std::optional<Illegality> check_engine(const PlanRequest& request, const Layout&
     return Illegality{
         given ? "spec.parallelism.layersPerStage" : "spec.parallelism.pipeline",
         fmt::format("engine {} has the same number of layers on each stage; layers is {}, pipeline is {}",
-                    profile.name, request.shape.layers, layout.pipeline)};
+                    profile.name, request.shape.layers, layout.mesh.pipeline)};
   }
   return std::nullopt;
 }
@@ -106,20 +108,20 @@ std::optional<Illegality> check_virtual_stages(const PlanRequest& request, const
                                   schedule_name(layout.schedule), layout.virtual_stages)};
   }
   if (!interleaved) return std::nullopt;
-  if (layout.pipeline == 1) return Illegality{path, "virtual stages need pipeline > 1"};
+  if (layout.mesh.pipeline == 1) return Illegality{path, "virtual stages need pipeline > 1"};
   const auto indivisible = [&](int layers) { return layers % layout.virtual_stages != 0; };
   if (std::ranges::any_of(layout.layers_per_stage, indivisible)) {
     return Illegality{path,
                       fmt::format("the layers of each stage must be divisible by virtualStages; layers is "
                                   "{}, pipeline is {}, virtualStages is {}",
-                                  request.shape.layers, layout.pipeline, layout.virtual_stages)};
+                                  request.shape.layers, layout.mesh.pipeline, layout.virtual_stages)};
   }
   const int64_t count = micro_batches(request.training, layout);
-  if (count % layout.pipeline == 0) return std::nullopt;
+  if (count % layout.mesh.pipeline == 0) return std::nullopt;
   return Illegality{path,
                     fmt::format("schedule Interleaved needs a number of micro-batches that is divisible by "
                                 "pipeline; a step has {} micro-batches, pipeline is {}",
-                                count, layout.pipeline)};
+                                count, layout.mesh.pipeline)};
 }
 
 }  // namespace
@@ -155,7 +157,7 @@ std::optional<Illegality> check_tensor(const PlanRequest& request, int tensor) {
 std::optional<Illegality> find_illegality(const PlanRequest& request, const Layout& layout,
                                           const EngineProfile& profile) {
   if (auto broken = check_sizes(request, layout)) return broken;
-  if (auto broken = check_tensor(request, layout.tensor)) return broken;
+  if (auto broken = check_tensor(request, layout.mesh.tensor)) return broken;
   if (auto broken = check_layers(request, layout)) return broken;
   if (auto broken = check_batch(request, layout)) return broken;
   if (auto broken = check_engine(request, layout, profile)) return broken;

@@ -6,20 +6,20 @@ namespace caravan::planner {
 namespace {
 
 bool leaves_out_sequence_parallelism(const PlanRequest& request, const Layout& layout) {
-  return !request.fixed.sequence_parallel && layout.tensor > 1 && !layout.sequence_parallel &&
-         request.training.sequence_length % layout.tensor == 0;
+  return !request.fixed.sequence_parallel && layout.mesh.tensor > 1 && !layout.sequence_parallel &&
+         request.training.sequence_length % layout.mesh.tensor == 0;
 }
 
 // Larger micro-batches may pay where nothing is left to give up; whether they do, only a known device tells.
 bool enlarges_micro_batches(const PlanRequest& request, const Layout& layout) {
-  const bool may_pay = layout.tensor * layout.pipeline == 1 && request.devices.known &&
+  const bool may_pay = layout.mesh.tensor * layout.mesh.pipeline == 1 && request.devices.known &&
                        layout.micro_batch_size <= kMaximumMicroBatch;
   return !request.fixed.micro_batch_size && layout.micro_batch_size > 1 && !may_pay;
 }
 
 // Holds more than 1F1B, and saves no more than transfers.
 bool runs_all_forwards_first(const PlanRequest& request, const Layout& layout) {
-  return !request.fixed.schedule && layout.schedule == ScheduleKind::GPipe && layout.pipeline > 1;
+  return !request.fixed.schedule && layout.schedule == ScheduleKind::GPipe && layout.mesh.pipeline > 1;
 }
 
 bool is_manual(const PlanRequest& request, const Layout& layout) {
@@ -51,13 +51,13 @@ Preference Preference::without_time() const {
 
 Preference preference_of(const PlanRequest& request, const Layout& layout, const StepTime& time,
                          const EngineProfile& profile) {
-  const int model_parallel = layout.tensor * layout.pipeline;
+  const int model_parallel = layout.mesh.tensor * layout.mesh.pipeline;
   const double doublings = std::log2(model_parallel) + std::log2(layout.micro_batch_size);
   const double handicap = std::pow(1 + profile.overrule_gain, doublings);
   return {.tier = tier_of(request, layout),
           .handicapped_seconds = handicap * time.seconds.value_or(0),
           .model_parallel = model_parallel,
-          .tensor = layout.tensor,
+          .tensor = layout.mesh.tensor,
           .virtual_stages = layout.virtual_stages,
           .micro_batch_size = layout.micro_batch_size,
           .without_sequence_parallel = !layout.sequence_parallel,

@@ -82,7 +82,7 @@ TEST(Properties, TheOrderInWhichStagesAreLookedAtChangesNothing) {
     if (!result.chosen()) continue;
     const Layout& layout = result.chosen()->layout;
     int64_t peak = 0;
-    for (int stage = layout.pipeline - 1; stage >= 0; --stage)
+    for (int stage = layout.mesh.pipeline - 1; stage >= 0; --stage)
       peak = std::max(peak, predict_stage_memory(request, layout, stage, default_profile()).total());
     EXPECT_EQ(peak, result.chosen()->memory.peak_bytes()) << picked(result);
   }

@@ -21,21 +21,21 @@ std::string need(const PlanRequest& request, const EngineProfile& profile, const
 }
 
 std::string splitting_in_words(const Layout& layout) {
-  const std::string tensor = fmt::format("tensor parallelism over {}", layout.tensor);
-  std::string pipeline = fmt::format("a pipeline of {} stages", layout.pipeline);
-  if (layout.tensor == 1) return pipeline;
-  return layout.pipeline == 1 ? "tensor parallelism" : tensor + " and " + pipeline;
+  const std::string tensor = fmt::format("tensor parallelism over {}", layout.mesh.tensor);
+  std::string pipeline = fmt::format("a pipeline of {} stages", layout.mesh.pipeline);
+  if (layout.mesh.tensor == 1) return pipeline;
+  return layout.mesh.pipeline == 1 ? "tensor parallelism" : tensor + " and " + pipeline;
 }
 
 std::string sizes_in_words(const PlanRequest& request, const Layout& layout) {
-  const int split = layout.tensor * layout.pipeline;
+  const int split = layout.mesh.tensor * layout.mesh.pipeline;
   const std::string replicas =
-      layout.data > 1 ? fmt::format(", in {} data parallel replicas", layout.data) : "";
+      layout.mesh.data > 1 ? fmt::format(", in {} data parallel replicas", layout.mesh.data) : "";
   if (split > 1) {
     return fmt::format("The model is split over {} devices by {}{}", split, splitting_in_words(layout),
                        replicas);
   }
-  if (layout.data > 1) return "Every device holds the whole model" + replicas;
+  if (layout.mesh.data > 1) return "Every device holds the whole model" + replicas;
   return request.devices.gpu ? "One GPU holds the whole model" : "One process holds the whole model";
 }
 
@@ -65,7 +65,7 @@ std::string why_this_size(const PlanRequest& request, const EngineProfile& profi
   const Layout& layout = chosen.layout;
   const std::string checkpointing = why_checkpointing(request, layout);
   const std::string need_text = need(request, profile, chosen.memory);
-  if (layout.tensor * layout.pipeline == 1) {
+  if (layout.mesh.tensor * layout.mesh.pipeline == 1) {
     return fmt::format("That fits{} ({}), so nothing is gained by splitting it.", checkpointing, need_text);
   }
   const std::string fit =
@@ -79,11 +79,12 @@ std::string why_this_size(const PlanRequest& request, const EngineProfile& profi
 }  // namespace
 
 std::string layout_label(const Layout& layout) {
-  std::string label = fmt::format("TP{} PP{} DP{}", layout.tensor, layout.pipeline, layout.data);
+  std::string label =
+      fmt::format("TP{} PP{} DP{}", layout.mesh.tensor, layout.mesh.pipeline, layout.mesh.data);
   if (layout.virtual_stages > 1) label += fmt::format(" v{}", layout.virtual_stages);
   if (layout.micro_batch_size > 1) label += fmt::format(" MBS{}", layout.micro_batch_size);
   if (layout.zero_stage != Layout{}.zero_stage) label += fmt::format(" ZeRO-{}", layout.zero_stage);
-  if (layout.tensor > 1 && !layout.sequence_parallel) label += " without SP";
+  if (layout.mesh.tensor > 1 && !layout.sequence_parallel) label += " without SP";
   if (layout.activation_checkpointing) label += " with checkpointing";
   return label;
 }
@@ -102,11 +103,11 @@ std::string slower_reason(const EvaluatedLayout& candidate, const EvaluatedLayou
   }
   if (layout.activation_checkpointing && !chosen.layout.activation_checkpointing)
     return "computes activations twice without need";
-  const int split = layout.tensor * layout.pipeline;
-  const int least = chosen.layout.tensor * chosen.layout.pipeline;
+  const int split = layout.mesh.tensor * layout.mesh.pipeline;
+  const int least = chosen.layout.mesh.tensor * chosen.layout.mesh.pipeline;
   if (split > least) return fmt::format("splits the model over {} devices where {} would do", split, least);
   if (split < least) return "predicted to be slower";
-  if (layout.tensor > chosen.layout.tensor)
+  if (layout.mesh.tensor > chosen.layout.mesh.tensor)
     return "prefers tensor over pipeline parallelism, which costs more traffic";
   if (layout.micro_batch_size > chosen.layout.micro_batch_size)
     return "a larger micro-batch makes a larger bubble and needs more memory";

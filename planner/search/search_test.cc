@@ -99,7 +99,7 @@ TEST(SearchLayouts, TensorParallelismStaysInsideANode) {
     request.devices.node_size = request.devices.per_node = node;
     for (const EvaluatedLayout& candidate : search_layouts(request, default_profile(), {}).candidates) {
       if (candidate.illegality) continue;
-      EXPECT_EQ(node % candidate.layout.tensor, 0) << layout_label(candidate.layout);
+      EXPECT_EQ(node % candidate.layout.mesh.tensor, 0) << layout_label(candidate.layout);
     }
   }
 }
@@ -110,8 +110,8 @@ TEST(SearchLayouts, KeepsWhatTheUserFixed) {
     for (const EvaluatedLayout& candidate :
          search_layouts(request, default_profile(), {.all_candidates = true}).candidates) {
       const Layout& layout = candidate.layout;
-      EXPECT_EQ(layout.tensor, request.fixed.tensor.value_or(layout.tensor));
-      EXPECT_EQ(layout.pipeline, request.fixed.pipeline.value_or(layout.pipeline));
+      EXPECT_EQ(layout.mesh.tensor, request.fixed.tensor.value_or(layout.mesh.tensor));
+      EXPECT_EQ(layout.mesh.pipeline, request.fixed.pipeline.value_or(layout.mesh.pipeline));
       EXPECT_EQ(layout.micro_batch_size, request.fixed.micro_batch_size.value_or(layout.micro_batch_size));
       EXPECT_EQ(layout.schedule, request.fixed.schedule.value_or(layout.schedule));
       const CheckpointingPolicy policy = request.fixed.checkpointing;
@@ -130,7 +130,7 @@ TEST(SearchLayouts, WhatIsChosenIsLegalAndFits) {
     ++chosen;
     EXPECT_FALSE(find_illegality(request, result.chosen()->layout, default_profile()));
     EXPECT_LE(result.chosen()->memory.peak_bytes(), *usable_bytes(request.devices, default_profile()));
-    EXPECT_EQ(result.chosen()->layout.devices(), request.devices.count);
+    EXPECT_EQ(result.chosen()->layout.mesh.ranks(), request.devices.count);
   }
   EXPECT_GT(chosen, 50);
 }
@@ -173,7 +173,7 @@ TEST(SearchLayouts, AllListsTheWholeGrid) {
     for (const bool checkpointing : {false, true}) {
       for (const bool sequence_parallel : {false, true}) {
         const int found = count_candidates(result, [&](const Layout& layout) {
-          return layout.tensor == 2 && layout.pipeline == 4 && layout.micro_batch_size == size &&
+          return layout.mesh.tensor == 2 && layout.mesh.pipeline == 4 && layout.micro_batch_size == size &&
                  layout.activation_checkpointing == checkpointing &&
                  layout.sequence_parallel == sequence_parallel;
         });
@@ -193,7 +193,8 @@ EngineProfile able_engine() {
 TEST(SearchLayouts, ProposesVirtualStagesAndMoreShardingWhereTheEngineHasThem) {
   const PlanRequest request = request_of(gpu_job("llama3-8b", 64));
   const auto interleaved = [](const Layout& layout) {
-    return layout.virtual_stages == 4 && layout.pipeline == 8 && layout.schedule == ScheduleKind::Interleaved;
+    return layout.virtual_stages == 4 && layout.mesh.pipeline == 8 &&
+           layout.schedule == ScheduleKind::Interleaved;
   };
   const auto sharded = [](const Layout& layout) { return layout.zero_stage == 3; };
   const SearchResult ours = search_layouts(request, default_profile(), {.all_candidates = true});
@@ -212,7 +213,7 @@ TEST(SearchLayouts, SplitsEvenlyForEnginesThatCanDoNothingElse) {
   request.training.global_batch_sequences = 1536;
   for (const EvaluatedLayout& candidate :
        search_layouts(request, even, {.all_candidates = true}).candidates) {
-    if (candidate.layout.pipeline % 3 != 0) continue;
+    if (candidate.layout.mesh.pipeline % 3 != 0) continue;
     EXPECT_THAT(candidate.reason,
                 HasSubstr("spec.parallelism.pipeline: engine caravan has the same number of "
                           "layers on each stage; layers is 32, pipeline is"));
@@ -322,7 +323,7 @@ TEST(Search, ListsWhatOnlyTakesMemoryBeforeWhatComputesTwice) {
     if (!candidate.fits) break;
     checkpointing |= candidate.layout.activation_checkpointing;
     EXPECT_EQ(candidate.layout.activation_checkpointing, checkpointing) << layout_label(candidate.layout);
-    if (!checkpointing && candidate.layout.tensor > 1)
+    if (!checkpointing && candidate.layout.mesh.tensor > 1)
       without_sequence_parallelism += !candidate.layout.sequence_parallel;
   }
   EXPECT_TRUE(checkpointing);

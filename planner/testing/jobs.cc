@@ -55,9 +55,9 @@ PlanRequest request_of(const v1alpha1::JobSpec& spec) {
 
 Layout layout_of(const PlanRequest& request, int tensor, int pipeline, int data) {
   Layout layout;
-  layout.tensor = tensor;
-  layout.pipeline = pipeline;
-  layout.data = data;
+  layout.mesh.tensor = tensor;
+  layout.mesh.pipeline = pipeline;
+  layout.mesh.data = data;
   layout.sequence_parallel = tensor > 1;
   layout.layers_per_stage = split_layers(request.shape.layers, pipeline, 0);
   return layout;

@@ -18,7 +18,7 @@ struct ForwardFlops {
 ForwardFlops forward_flops(const PlanRequest& request, const Layout& layout) {
   const ModelShape& shape = request.shape;
   const double tokens = static_cast<double>(request.training.sequence_length * layout.micro_batch_size);
-  const double local = tokens / layout.tensor;
+  const double local = tokens / layout.mesh.tensor;
   const auto attended =
       static_cast<double>(2 * shape.heads * shape.head_dim * request.training.sequence_length);
   return {.layer = 2 * static_cast<double>(layer_parameters(shape)) * local,
@@ -48,7 +48,7 @@ WrittenBytes written_bytes(const StageShape& stage, const EngineProfile& profile
 
 double product_rate(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   const auto tokens = static_cast<double>(request.training.sequence_length * layout.micro_batch_size);
-  const double size = tokens * static_cast<double>(request.shape.hidden) / layout.tensor;
+  const double size = tokens * static_cast<double>(request.shape.hidden) / layout.mesh.tensor;
   const double reached = profile.gemm_efficiency * size / (size + profile.gemm_half_size);
   return request.devices.known->matrix_flops * reached;
 }
@@ -56,12 +56,12 @@ double product_rate(const PlanRequest& request, const Layout& layout, const Engi
 // Two all-reduces a layer, or as many bytes in two all-gathers and two reduce-scatters.
 double tensor_traffic_seconds(const PlanRequest& request, const Layout& layout,
                               const EngineProfile& profile) {
-  if (layout.tensor == 1) return 0;
+  if (layout.mesh.tensor == 1) return 0;
   const int collectives = layout.sequence_parallel ? 4 : 2;
-  const double others = static_cast<double>(layout.tensor - 1) / layout.tensor;
+  const double others = static_cast<double>(layout.mesh.tensor - 1) / layout.mesh.tensor;
   const double bytes = 2 * 2 * others * boundary_bytes(request, layout);
   return collectives * profile.collective_latency_seconds +
-         bytes / group_bandwidth(request.devices, profile, 1, layout.tensor);
+         bytes / group_bandwidth(request.devices, profile, layout.mesh, Axis::Tensor);
 }
 
 }  // namespace

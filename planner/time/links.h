@@ -2,12 +2,17 @@
 #pragma once
 
 #include "planner/engine_profile.h"
+#include "planner/mesh.h"
 #include "planner/request.h"
 
 namespace caravan::planner {
 
-// Bytes/s that collectives of a group of `size` ranks reach, neighbours `stride` ranks apart. A group with
-// several devices on a node drives as many network cards. Needs a known device.
-double group_bandwidth(const DevicePool& devices, const EngineProfile& profile, int stride, int size);
+// Bytes/s that the collectives of a group along that axis reach. A group with several devices on a node
+// drives as many network cards. Needs a known device.
+double group_bandwidth(const DevicePool& devices, const EngineProfile& profile, const MeshShape& mesh,
+                       Axis axis);
+// And those that two neighbours along it reach.
+double neighbour_bandwidth(const DevicePool& devices, const EngineProfile& profile, const MeshShape& mesh,
+                           Axis axis);
 
 }  // namespace caravan::planner

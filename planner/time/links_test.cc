@@ -7,11 +7,13 @@
 namespace caravan::planner {
 namespace {
 
+// Of the data group of a mesh with `stride` tensor parallel ranks.
 double bandwidth(const std::string& product, int stride, int size) {
   EngineProfile profile = default_profile();
   profile.node_bandwidth_fraction = 1;
   profile.network_bandwidth_fraction = 1;
-  return group_bandwidth(request_of(gpu_job("llama3-8b", 256, product)).devices, profile, stride, size);
+  return group_bandwidth(request_of(gpu_job("llama3-8b", 256, product)).devices, profile,
+                         {.tensor = stride, .data = size}, Axis::Data);
 }
 
 TEST(Links, AGroupWithinANodeUsesItsLinks) {

@@ -17,7 +17,7 @@ constexpr double kAttentionBackward = 2.5;
 
 StageTimes stage_times(const ForwardTime& forward, const Layout& layout, int stage) {
   const double layers = layout.layers_per_stage[stage];
-  const double head = stage == layout.pipeline - 1 ? forward.head : 0;
+  const double head = stage == layout.mesh.pipeline - 1 ? forward.head : 0;
   const double pass = layers * (forward.layer + forward.attention + forward.traffic);
   const double again = layout.activation_checkpointing ? pass : 0;
   const double attention_backward = kAttentionBackward * forward.attention;
@@ -27,10 +27,10 @@ StageTimes stage_times(const ForwardTime& forward, const Layout& layout, int sta
 }
 
 double transfer_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
-  if (!request.devices.known || layout.pipeline == 1) return 0;
+  if (!request.devices.known || layout.mesh.pipeline == 1) return 0;
   const bool in_parts = layout.sequence_parallel || profile.split_transfers;
-  const double bytes = boundary_bytes(request, layout) / (in_parts ? layout.tensor : 1);
-  return bytes / group_bandwidth(request.devices, profile, layout.tensor * layout.data, 2);
+  const double bytes = boundary_bytes(request, layout) / (in_parts ? layout.mesh.tensor : 1);
+  return bytes / neighbour_bandwidth(request.devices, profile, layout.mesh, Axis::Pipeline);
 }
 
 // Bytes that a rank moves in a step for each parameter: gradients are summed and values gathered, by ZeRO
@@ -52,15 +52,15 @@ double data_traffic_bytes(const PlanRequest& request, const Layout& layout, cons
 }
 
 double data_traffic_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
-  if (layout.data == 1) return 0;
+  if (layout.mesh.data == 1) return 0;
   int64_t parameters = 0;
-  for (const int stage : {0, layout.pipeline - 1}) {
+  for (const int stage : {0, layout.mesh.pipeline - 1}) {
     parameters = std::max(parameters, stage_elements(request.shape, layout, stage).values);
   }
-  const double others = static_cast<double>(layout.data - 1) / layout.data;
+  const double others = static_cast<double>(layout.mesh.data - 1) / layout.mesh.data;
   const double seconds = others * static_cast<double>(parameters) *
                          data_traffic_bytes(request, layout, profile) /
-                         group_bandwidth(request.devices, profile, layout.tensor, layout.data);
+                         group_bandwidth(request.devices, profile, layout.mesh, Axis::Data);
   return seconds * (1 - profile.data_overlap);
 }
 
@@ -83,7 +83,7 @@ void set_utilisation(StepTime& time, const PlanRequest& request, const Layout& l
   const FlopsPerToken flops =
       flops_per_token(request.shape, training.sequence_length, layout.activation_checkpointing);
   const auto of_peak = [&](double flops_each) {
-    return utilisation(flops_each, tokens / *time.seconds, layout.devices(),
+    return utilisation(flops_each, tokens / *time.seconds, static_cast<double>(layout.mesh.ranks()),
                        request.devices.known->peak_flops);
   };
   time.mfu = of_peak(flops.model);
@@ -98,7 +98,7 @@ PipelineTimes predict_pipeline_times(const PlanRequest& request, const Layout& l
   const ForwardTime forward = forward_time(request, layout, profile);
   PipelineTimes times{
       .stages = {}, .transfer = transfer_seconds(request, layout, profile), .layer_traffic = forward.traffic};
-  for (int stage = 0; stage < layout.pipeline; ++stage)
+  for (int stage = 0; stage < layout.mesh.pipeline; ++stage)
     times.stages.push_back(stage_times(forward, layout, stage));
   return times;
 }

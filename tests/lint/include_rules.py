@@ -17,7 +17,7 @@ ROOMS = {
     "kube": {"common", "kube/transport"},
     "kube/transport": {"common", "kube"},
     "operator": {"planner", "policy", "http", "kube", "kube/transport", "proto", "common", "coordination"},
-    "worker/agent": {"policy", "http", "proto", "common", "coordination"},
+    "worker/agent": {"planner", "policy", "http", "proto", "common", "coordination"},
     "worker/trainer": {"planner", "proto", "common", "data"},
     "cli": {"planner", "policy", "kube", "kube/transport", "proto", "common", "data", "coordination", "rust"},
     "fuzz": {"cli", "http", "common", "data", "kube", "operator", "proto", "rust"},

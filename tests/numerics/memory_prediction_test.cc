@@ -102,7 +102,7 @@ TEST_P(MemoryPrediction, IsWithinTwoPerCentOnEveryRank) {
   spec.mutable_training()->set_steps(2);
   spec.mutable_training()->set_sequence_length(wanted.sequence_length);
   if (wanted.bf16) spec.mutable_training()->set_precision(v1alpha1::Precision::BF16);
-  spec.mutable_resources()->set_devices(wanted.layout.devices());
+  spec.mutable_resources()->set_devices(static_cast<int>(wanted.layout.mesh.ranks()));
   spec.mutable_resources()->mutable_device()->set_kind(v1alpha1::Device::CPU);
 
   planner::PlanRequest request = planner::read_request(spec, {}).value();
@@ -112,7 +112,7 @@ TEST_P(MemoryPrediction, IsWithinTwoPerCentOnEveryRank) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     ASSERT_FALSE(ranks[rank].reports.empty());
     const v1alpha1::RankFinished& finished = ranks[rank].reports.back().finished();
-    const int stage = static_cast<int>(rank) / (wanted.layout.tensor * wanted.layout.data);
+    const int stage = position_of(static_cast<int>(rank), wanted.layout.mesh).pipeline;
     const planner::MemoryTerms terms = planner::predict_stage_memory(request, wanted.layout, stage, profile);
     const auto measured = static_cast<double>(finished.peak_bytes());
     EXPECT_NEAR(static_cast<double>(terms.total()) / measured, 1, 0.02)

@@ -97,16 +97,16 @@ class Rank {
 
 // Of every rank, tensor parallel the fastest axis.
 std::vector<trainer::Mesh> fake_meshes(const LayoutCase& layout) {
-  const trainer::MeshShape shape{.tensor = layout.tensor, .data = layout.data};
-  std::vector<trainer::Mesh> meshes(static_cast<size_t>(shape.size()));
-  for (int rank = 0; rank < shape.size(); ++rank) {
+  const planner::MeshShape shape{.tensor = layout.tensor, .data = layout.data};
+  std::vector<trainer::Mesh> meshes(static_cast<size_t>(shape.ranks()));
+  for (int rank = 0; rank < shape.ranks(); ++rank) {
     trainer::Mesh& mesh = meshes[static_cast<size_t>(rank)];
     mesh.shape = shape;
-    mesh.position = trainer::position_of(rank, shape);
+    mesh.position = position_of(rank, shape);
     mesh.embedding = std::make_unique<trainer::SoloCommunicator>();
   }
   const auto at = [&](int tensor, int data) -> trainer::Mesh& {
-    return meshes[static_cast<size_t>(trainer::rank_at({.tensor = tensor, .data = data}, shape))];
+    return meshes[static_cast<size_t>(planner::rank_at({.tensor = tensor, .data = data}, shape))];
   };
   for (int data = 0; data < layout.data; ++data) {
     auto group = trainer::make_fake_group(layout.tensor);

@@ -16,6 +16,7 @@
 
 #include "common/json.h"
 #include "common/testing/checkout.h"
+#include "planner/report.h"
 
 namespace caravan::numerics {
 namespace {
@@ -41,19 +42,9 @@ Listener listen_on_loopback() {
 }
 
 void write_plan(const planner::Layout& layout, int64_t global_batch, v1alpha1::Plan& plan) {
-  plan.set_tensor(layout.tensor);
-  plan.set_pipeline(layout.pipeline);
-  plan.set_data(layout.data);
-  plan.set_micro_batch_size(layout.micro_batch_size);
-  plan.set_gradient_accumulation(static_cast<int>(global_batch / (layout.data * layout.micro_batch_size)));
-  plan.set_sequence_parallel(layout.sequence_parallel);
-  plan.set_activation_checkpointing(layout.activation_checkpointing
-                                        ? v1alpha1::ActivationCheckpointing::Always
-                                        : v1alpha1::ActivationCheckpointing::Never);
-  plan.set_virtual_stages(1);
-  for (const int layers : layout.layers_per_stage) plan.add_layers_per_stage(layers);
-  plan.set_schedule(std::string(planner::schedule_name(layout.schedule)));
-  plan.set_zero_stage(layout.zero_stage);
+  planner::write_layout(layout, plan);
+  plan.set_gradient_accumulation(
+      static_cast<int>(global_batch / (layout.mesh.data * layout.micro_batch_size)));
 }
 
 // A line that is still being written is left out.
@@ -94,9 +85,9 @@ v1alpha1::JobSpec tiny_spec(const std::string& token_file) {
 
 planner::Layout layout_of(int tensor, int pipeline, int data) {
   planner::Layout layout;
-  layout.tensor = tensor;
-  layout.pipeline = pipeline;
-  layout.data = data;
+  layout.mesh.tensor = tensor;
+  layout.mesh.pipeline = pipeline;
+  layout.mesh.data = data;
   layout.sequence_parallel = tensor > 1;
   layout.layers_per_stage.assign(static_cast<std::size_t>(pipeline), 4 / pipeline);
   return layout;
@@ -105,13 +96,13 @@ planner::Layout layout_of(int tensor, int pipeline, int data) {
 TrainerWorld::TrainerWorld(const v1alpha1::JobSpec& spec, const planner::Layout& layout,
                            const WorldOptions& options) {
   const Listener listener = listen_on_loopback();
-  for (int rank = 0; rank < layout.devices(); ++rank) {
+  for (int rank = 0; rank < layout.mesh.ranks(); ++rank) {
     Pipe commands = make_pipe().value();
     v1alpha1::RankConfig config;
     config.set_job_name("numerics");
     config.set_attempt(options.attempt);
     config.set_rank(rank);
-    config.set_world_size(layout.devices());
+    config.set_world_size(static_cast<int>(layout.mesh.ranks()));
     config.set_master_address("127.0.0.1");
     config.set_master_port(listener.port);
     config.set_master_listen_fd(rank == 0 ? listener.fd.get() : -1);

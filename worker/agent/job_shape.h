@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "caravan/v1alpha1/plan.pb.h"
+#include "planner/mesh.h"
 
 namespace caravan::agent {
 
@@ -18,9 +19,12 @@ struct JobShape {
   bool owns(int node, int rank) const { return rank >= first_rank(node) && rank <= last_rank(node); }
 };
 
+inline planner::MeshShape mesh_of(const v1alpha1::Plan& plan) {
+  return {.tensor = plan.tensor(), .data = plan.data(), .pipeline = plan.pipeline()};
+}
+
 inline JobShape shape_of(const v1alpha1::JobPlan& job) {
-  const int devices = job.plan().tensor() * job.plan().pipeline() * job.plan().data();
-  return {.nodes = job.nodes(), .world_size = devices};
+  return {.nodes = job.nodes(), .world_size = static_cast<int>(mesh_of(job.plan()).ranks())};
 }
 
 }  // namespace caravan::agent

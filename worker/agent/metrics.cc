@@ -36,7 +36,7 @@ double unix_seconds() {
 
 struct Metrics::Series {
   Series(const v1alpha1::JobPlan& job, Labels labels)
-      : plan(job.plan()), shape(shape_of(job)), common(std::move(labels)) {}
+      : plan(job.plan()), mesh(mesh_of(plan)), shape(shape_of(job)), common(std::move(labels)) {}
 
   Family<Counter>& counter(const metric::Description& d) {
     return prometheus::BuildCounter().Name(d.name).Help(d.help).Labels(common).Register(registry);
@@ -47,7 +47,7 @@ struct Metrics::Series {
   Family<Histogram>& histogram(const metric::Description& d) {
     return prometheus::BuildHistogram().Name(d.name).Help(d.help).Labels(common).Register(registry);
   }
-  int loss_rank() const { return (plan.pipeline() - 1) * plan.data() * plan.tensor(); }
+  int loss_rank() const { return rank_at({.pipeline = mesh.pipeline - 1}, mesh); }
 
   void announce(int rank);
   void observe_step(int rank, const StepReport& step);
@@ -57,6 +57,7 @@ struct Metrics::Series {
 
   prometheus::Registry registry;
   v1alpha1::Plan plan;
+  planner::MeshShape mesh;
   JobShape shape;
   Labels common;
 };
@@ -67,7 +68,7 @@ void Metrics::Series::announce(int rank) {
   counter(metric::kTokens).Add(labels);
   counter(metric::kSteps).Add(labels);
   counter(metric::kOutOfMemory).Add(labels);
-  const int stage = rank / std::max(1, plan.tensor() * plan.data());
+  const int stage = position_of(rank, mesh).pipeline;
   if (stage < plan.peak_bytes_per_stage_size()) {
     gauge(metric::kPredictedPeakBytes).Add(labels).Set(static_cast<double>(plan.peak_bytes_per_stage(stage)));
   }

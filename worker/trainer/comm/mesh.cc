@@ -5,38 +5,54 @@
 #include "worker/trainer/comm/solo_communicator.h"
 
 namespace caravan::trainer {
+namespace {
 
-MeshPosition position_of(int rank, const MeshShape& shape) {
-  return {.tensor = rank % shape.tensor,
-          .data = rank / shape.tensor % shape.data,
-          .pipeline = rank / (shape.tensor * shape.data)};
+using planner::Axis;
+using planner::MeshPosition;
+using planner::MeshShape;
+
+// The same for the ranks that differ along that axis alone.
+std::string group_name(std::string_view name, const MeshPosition& at, Axis along_axis) {
+  std::string text(name);
+  for (const Axis axis : planner::kAxes) {
+    if (axis != along_axis) text += fmt::format("-{}", along(at, axis));
+  }
+  return text;
 }
 
-int rank_at(const MeshPosition& position, const MeshShape& shape) {
-  return (position.pipeline * shape.data + position.data) * shape.tensor + position.tensor;
+GroupRequest group_along(Axis axis, const MeshShape& shape, const MeshPosition& at) {
+  return {.axis = std::string(axis_name(axis)),
+          .name = group_name(axis_name(axis), at, axis),
+          .rank = along(at, axis),
+          .size = along(shape, axis)};
 }
+
+GroupRequest embedding_group(const MeshShape& shape, const MeshPosition& at) {
+  const bool first = at.pipeline == 0;
+  const bool last = at.pipeline == shape.pipeline - 1;
+  const int ends = shape.pipeline > 1 && (first || last) ? 2 : 1;
+  return {.axis = "embedding",
+          .name = group_name("embedding", at, Axis::Pipeline),
+          .rank = first ? 0 : ends - 1,
+          .size = ends};
+}
+
+}  // namespace
 
 Mesh form_mesh(const MeshShape& shape, int rank, const GroupFactory& factory) {
-  const MeshPosition at = position_of(rank, shape);
   const auto form = [&](const GroupRequest& request) -> std::unique_ptr<Communicator> {
     if (request.size == 1) return std::make_unique<SoloCommunicator>();
     return factory(request);
   };
-  const auto name = [](const char* axis, int first, int second) {
-    return fmt::format("{}-{}-{}", axis, first, second);
-  };
-
-  Mesh mesh{
-      .shape = shape, .position = at, .world = {}, .tensor = {}, .data = {}, .pipeline = {}, .embedding = {}};
-  mesh.world = form({"world", "world", rank, shape.size()});
-  mesh.tensor = form({"tensor", name("tensor", at.data, at.pipeline), at.tensor, shape.tensor});
-  mesh.data = form({"data", name("data", at.tensor, at.pipeline), at.data, shape.data});
-  mesh.pipeline = form({"pipeline", name("pipeline", at.tensor, at.data), at.pipeline, shape.pipeline});
-
-  const bool first = at.pipeline == 0;
-  const bool last = at.pipeline == shape.pipeline - 1;
-  const int ends = shape.pipeline > 1 && (first || last) ? 2 : 1;
-  mesh.embedding = form({"embedding", name("embedding", at.tensor, at.data), first ? 0 : ends - 1, ends});
+  Mesh mesh{.shape = shape,
+            .position = position_of(rank, shape),
+            .world = form({"world", "world", rank, static_cast<int>(shape.ranks())}),
+            .tensor = {},
+            .data = {},
+            .pipeline = {},
+            .embedding = {}};
+  for (const Axis axis : planner::kAxes) along(mesh, axis) = form(group_along(axis, shape, mesh.position));
+  mesh.embedding = form(embedding_group(shape, mesh.position));
   return mesh;
 }
 

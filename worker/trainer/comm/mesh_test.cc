@@ -10,6 +10,10 @@
 namespace caravan::trainer {
 namespace {
 
+using planner::MeshShape;
+using planner::position_of;
+using planner::rank_at;
+
 TEST(Mesh, TensorIsTheFastestAxisAndPipelineTheSlowest) {
   const MeshShape shape{.tensor = 2, .data = 3, .pipeline = 2};
   EXPECT_EQ(rank_at({.tensor = 1, .data = 0, .pipeline = 0}, shape), 1);
@@ -19,13 +23,13 @@ TEST(Mesh, TensorIsTheFastestAxisAndPipelineTheSlowest) {
 
 TEST(Mesh, EveryRankHasOnePosition) {
   const MeshShape shape{.tensor = 2, .data = 3, .pipeline = 4};
-  for (int rank = 0; rank < shape.size(); ++rank) EXPECT_EQ(rank_at(position_of(rank, shape), shape), rank);
+  for (int rank = 0; rank < shape.ranks(); ++rank) EXPECT_EQ(rank_at(position_of(rank, shape), shape), rank);
 }
 
 // Group name → the ranks in the group that asked for it.
 std::map<std::string, std::multiset<int>> groups_of(const MeshShape& shape) {
   std::map<std::string, std::multiset<int>> members;
-  for (int rank = 0; rank < shape.size(); ++rank) {
+  for (int rank = 0; rank < shape.ranks(); ++rank) {
     form_mesh(shape, rank, [&](const GroupRequest& request) {
       members[request.name].insert(request.rank);
       return std::make_unique<SoloCommunicator>();

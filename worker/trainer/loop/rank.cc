@@ -5,10 +5,6 @@
 namespace caravan::trainer {
 namespace {
 
-MeshShape mesh_shape(const planner::Layout& layout) {
-  return {.tensor = layout.tensor, .data = layout.data, .pipeline = layout.pipeline};
-}
-
 std::unique_ptr<GlooRendezvous> meet(const TrainerOptions& options) {
   if (options.rendezvous.world_size == 1) return nullptr;
   return std::make_unique<GlooRendezvous>(options.rendezvous);
@@ -20,21 +16,22 @@ Mesh form_metered_mesh(Rank& rank) {
     auto group = rank.rendezvous->form_group(request.name, request.rank, request.size);
     return metered(std::move(group), request.axis, instruments);
   };
-  return form_mesh(mesh_shape(rank.options.layout), rank.options.rendezvous.rank, factory);
+  return form_mesh(rank.options.layout.mesh, rank.options.rendezvous.rank, factory);
 }
 
-StagePlacement placement_of(const planner::Layout& layout, const MeshPosition& position) {
+StagePlacement placement_of(const planner::Layout& layout, const planner::MeshPosition& position) {
   const auto stage = layout.layers_per_stage.begin() + position.pipeline;
   return {.first_layer = std::accumulate(layout.layers_per_stage.begin(), stage, 0),
           .layers = *stage,
           .has_embedding = position.pipeline == 0,
-          .has_head = position.pipeline == layout.pipeline - 1,
+          .has_head = position.pipeline == layout.mesh.pipeline - 1,
           .tensor_rank = position.tensor,
-          .tensor_size = layout.tensor};
+          .tensor_size = layout.mesh.tensor};
 }
 
 ParameterStore make_parameters(const Rank& rank) {
-  ParameterLayout layout = lay_out_parameters(rank.options.model, rank.placement, rank.options.layout.data);
+  ParameterLayout layout =
+      lay_out_parameters(rank.options.model, rank.placement, rank.options.layout.mesh.data);
   ParameterStore store;
   {
     const CountTo charge(rank.ledger.counter(MemoryUse::Parameters));
@@ -81,16 +78,16 @@ Rank::Rank(const TrainerOptions& trainer_options, MemoryLedger& memory_ledger)
 
 BatchOptions batch_options(const TrainerOptions& options) {
   const planner::Layout& layout = options.layout;
-  const MeshPosition position = position_of(options.rendezvous.rank, mesh_shape(layout));
+  const planner::MeshPosition position = position_of(options.rendezvous.rank, layout.mesh);
   return {.sequence_length = options.data.sequence_length,
           .global_batch_sequences = options.data.global_batch_sequences,
           .micro_batch_size = layout.micro_batch_size,
           .vocabulary = options.model.vocab,
           .seed = options.data.seed,
           .data_rank = position.data,
-          .data_size = layout.data,
+          .data_size = layout.mesh.data,
           .reads_inputs = position.pipeline == 0,
-          .reads_targets = position.pipeline == layout.pipeline - 1};
+          .reads_targets = position.pipeline == layout.mesh.pipeline - 1};
 }
 
 }  // namespace caravan::trainer

@@ -11,6 +11,7 @@
 #include "common/schema/defaults.h"
 #include "data/input_file.h"
 #include "planner/plan.h"
+#include "planner/report.h"
 
 namespace caravan::trainer {
 namespace {
@@ -66,31 +67,20 @@ RendezvousOptions rendezvous_of(const RankConfig& config, Checks& checks) {
 
 planner::Layout layout_of(const Plan& plan, const planner::ModelShape& model, int world_size,
                           Checks& checks) {
-  planner::Layout layout;
-  layout.tensor = plan.tensor();
-  layout.pipeline = plan.pipeline();
-  layout.data = plan.data();
-  layout.micro_batch_size = plan.micro_batch_size();
-  layout.sequence_parallel = plan.sequence_parallel();
-  layout.activation_checkpointing =
-      plan.activation_checkpointing() == v1alpha1::ActivationCheckpointing::Always;
-  layout.layers_per_stage.assign(plan.layers_per_stage().begin(), plan.layers_per_stage().end());
-  layout.zero_stage = plan.zero_stage();
-
-  const int sizes[] = {layout.tensor, layout.pipeline, layout.data, layout.micro_batch_size};
+  planner::Layout layout = planner::layout_value(plan);
+  const int sizes[] = {layout.mesh.tensor, layout.mesh.pipeline, layout.mesh.data, layout.micro_batch_size};
   const bool positive = std::all_of(std::begin(sizes), std::end(sizes), [](int size) { return size >= 1; });
   checks.require(positive, "plan: tensor, pipeline, data and microBatchSize must be at least 1");
   checks.require(
-      layout.devices() == world_size,
-      fmt::format("plan: tensor x pipeline x data is {}, worldSize is {}", layout.devices(), world_size));
-  checks.require(plan.virtual_stages() <= 1, "plan.virtualStages: virtual pipeline stages are not available");
+      layout.mesh.ranks() == world_size,
+      fmt::format("plan: tensor x pipeline x data is {}, worldSize is {}", layout.mesh.ranks(), world_size));
+  checks.require(layout.virtual_stages <= 1, "plan.virtualStages: virtual pipeline stages are not available");
   checks.require(layout.zero_stage <= 1, "plan.zeroStage: only 0 and 1 are available");
-  const auto schedule = planner::schedule_from_name(plan.schedule());
-  checks.require(schedule.has_value(), fmt::format("plan.schedule: '{}' is not available", plan.schedule()));
-  layout.schedule = schedule.value_or(layout.schedule);
+  checks.require(planner::schedule_from_name(plan.schedule()).has_value(),
+                 fmt::format("plan.schedule: '{}' is not available", plan.schedule()));
 
   const auto& stages = layout.layers_per_stage;
-  const bool one_each = static_cast<int>(stages.size()) == layout.pipeline &&
+  const bool one_each = static_cast<int>(stages.size()) == layout.mesh.pipeline &&
                         std::all_of(stages.begin(), stages.end(), [](int layers) { return layers >= 1; });
   checks.require(one_each, "plan.layersPerStage: one entry of at least 1 for each pipeline stage");
   const int64_t layers = std::accumulate(stages.begin(), stages.end(), int64_t{0});
@@ -107,13 +97,14 @@ void check_divisions(const TrainerOptions& options, Checks& checks) {
     checks.require(value % by == 0,
                    fmt::format("{} = {} must be divisible by {} = {}", what, value, divisor, by));
   };
-  divisible(options.model.heads, layout.tensor, "heads", "plan.tensor");
-  divisible(options.model.kv_heads, layout.tensor, "kvHeads", "plan.tensor");
-  divisible(options.model.ffn, layout.tensor, "ffnSize", "plan.tensor");
-  divisible(options.data.global_batch_sequences, int64_t{layout.data} * layout.micro_batch_size,
+  divisible(options.model.heads, layout.mesh.tensor, "heads", "plan.tensor");
+  divisible(options.model.kv_heads, layout.mesh.tensor, "kvHeads", "plan.tensor");
+  divisible(options.model.ffn, layout.mesh.tensor, "ffnSize", "plan.tensor");
+  divisible(options.data.global_batch_sequences, int64_t{layout.mesh.data} * layout.micro_batch_size,
             "spec.training.globalBatchSequences", "plan.data x plan.microBatchSize");
   if (layout.sequence_parallel)
-    divisible(options.data.sequence_length, layout.tensor, "spec.training.sequenceLength", "plan.tensor");
+    divisible(options.data.sequence_length, layout.mesh.tensor, "spec.training.sequenceLength",
+              "plan.tensor");
 }
 
 DecayShape decay_shape(v1alpha1::Optimizer::Schedule schedule) {

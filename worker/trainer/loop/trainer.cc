@@ -17,13 +17,13 @@ namespace {
 std::vector<Action> training_actions(const Rank& rank) {
   const planner::Layout& layout = rank.options.layout;
   const auto micro_batches = static_cast<int>(rank.options.micro_batches());
-  return add_transfers(planner::generate_schedule(layout.schedule, layout.pipeline, micro_batches),
+  return add_transfers(planner::generate_schedule(layout.schedule, layout.mesh.pipeline, micro_batches),
                        rank.mesh.position.pipeline);
 }
 
 std::vector<Action> evaluation_actions(const Rank& rank) {
   return add_transfers(
-      forward_only(rank.options.layout.pipeline, static_cast<int>(rank.options.micro_batches())),
+      forward_only(rank.options.layout.mesh.pipeline, static_cast<int>(rank.options.micro_batches())),
       rank.mesh.position.pipeline);
 }
 

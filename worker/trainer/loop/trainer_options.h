@@ -43,7 +43,7 @@ struct TrainerOptions {
   std::string gradient_dump_directory;
 
   int64_t micro_batches() const {
-    return data.global_batch_sequences / (int64_t{layout.data} * layout.micro_batch_size);
+    return data.global_batch_sequences / (int64_t{layout.mesh.data} * layout.micro_batch_size);
   }
 };
 
