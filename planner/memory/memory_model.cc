@@ -4,6 +4,7 @@
 
 #include "planner/memory/stage_parameters.h"
 #include "planner/memory/stage_replay.h"
+#include "planner/placement.h"
 
 namespace caravan::planner {
 namespace {
@@ -22,9 +23,9 @@ int64_t process_bytes(const DevicePool& devices) {
 // ZeRO (Rajbhandari et al., arXiv 1910.02054): stage 1 cuts optimizer states over the data parallel ranks, 2
 // also gradients, 3 also parameters. What is cut is whole for a bucket at a time: gradients until they are
 // reduced, parameters while they are used, and the next ones while they are gathered.
-MemoryTerms standing_terms(const PlanRequest& request, const Layout& layout, int stage,
-                           const EngineProfile& profile) {
-  const StageElements elements = stage_elements(request.shape, layout, stage);
+MemoryTerms standing_terms(const PlanRequest& request, const Layout& layout, const Placement& placement,
+                           int stage, const EngineProfile& profile) {
+  const StageElements elements = stage_elements(request.shape, layout, placement, stage);
   const int64_t storage = request.training.storage_bytes();
   const int64_t state_bytes = profile.moment_bytes + (request.training.bf16 ? profile.master_bytes : 0);
   const bool cuts_gradients = layout.zero_stage >= 2;
@@ -48,11 +49,31 @@ void add_gpu_overhead(MemoryTerms& terms, const MemoryTerms& moving, const Layou
   terms.overhead = profile.gpu_context_bytes + holes;
 }
 
-// Stages that differ in more than the number of micro-batches they hold, which never grows with the stage.
-bool repeats_an_earlier_stage(const Layout& layout, int stage) {
-  if (stage <= 1 || stage == layout.mesh.pipeline - 1) return false;
-  return std::find(layout.layers_per_stage.begin() + 1, layout.layers_per_stage.begin() + stage,
-                   layout.layers_per_stage[stage]) != layout.layers_per_stage.begin() + stage;
+bool has_an_end(const Placement& placement, int stage) {
+  return stage == placement.embedding_stage() || stage == placement.head_stage();
+}
+
+// Stages that hold the same differ in nothing but the number of micro-batches, which never grows with the
+// stage.
+bool repeats_an_earlier_stage(const Layout& layout, const Placement& placement, int stage) {
+  if (has_an_end(placement, stage)) return false;
+  for (int earlier = 0; earlier < stage; ++earlier) {
+    const bool same_layers = layout.layers_per_stage[earlier] == layout.layers_per_stage[stage];
+    if (same_layers && !has_an_end(placement, earlier)) return true;
+  }
+  return false;
+}
+
+MemoryTerms stage_terms(const PlanRequest& request, const Layout& layout, const Placement& placement,
+                        int stage, const EngineProfile& profile) {
+  MemoryTerms terms = standing_terms(request, layout, placement, stage, profile);
+  const MemoryTerms moving = replay_stage(request, layout, placement, stage, profile);
+  terms.activations = moving.activations;
+  terms.logits = moving.logits;
+  terms.workspace = moving.workspace;
+  terms.communication += moving.communication;
+  if (request.devices.gpu) add_gpu_overhead(terms, moving, layout, profile);
+  return terms;
 }
 
 }  // namespace
@@ -74,21 +95,15 @@ int64_t micro_batches(const TrainingNumbers& training, const Layout& layout) {
 
 MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layout, int stage,
                                  const EngineProfile& profile) {
-  MemoryTerms terms = standing_terms(request, layout, stage, profile);
-  const MemoryTerms moving = replay_stage(request, layout, stage, profile);
-  terms.activations = moving.activations;
-  terms.logits = moving.logits;
-  terms.workspace = moving.workspace;
-  terms.communication += moving.communication;
-  if (request.devices.gpu) add_gpu_overhead(terms, moving, layout, profile);
-  return terms;
+  return stage_terms(request, layout, place_layers(layout), stage, profile);
 }
 
 LayoutMemory predict_memory(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+  const Placement placement = place_layers(layout);
   LayoutMemory memory;
   for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
-    if (repeats_an_earlier_stage(layout, stage)) continue;
-    const MemoryTerms terms = predict_stage_memory(request, layout, stage, profile);
+    if (repeats_an_earlier_stage(layout, placement, stage)) continue;
+    const MemoryTerms terms = stage_terms(request, layout, placement, stage, profile);
     if (stage == 0 || terms.total() > memory.terms.total()) memory = {.terms = terms, .binding_stage = stage};
   }
   return memory;

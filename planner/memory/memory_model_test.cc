@@ -34,6 +34,10 @@ std::vector<Layout> layouts_of(const PlanRequest& request) {
   return layouts;
 }
 
+StageElements elements_of(const ModelShape& shape, const Layout& layout, int stage) {
+  return stage_elements(shape, layout, place_layers(layout), stage);
+}
+
 int64_t sum_of(const std::vector<NamedTerm>& terms) {
   return std::accumulate(terms.begin(), terms.end(), int64_t{0},
                          [](int64_t sum, const NamedTerm& term) { return sum + term.bytes; });
@@ -42,7 +46,7 @@ int64_t sum_of(const std::vector<NamedTerm>& terms) {
 TEST(StageElements, OfOneRankAreTheModelsParametersUpToPadding) {
   for (const char* preset : {"llama-tiny", "llama3.2-1b", "llama3-8b"}) {
     const PlanRequest request = request_of(cpu_job(preset, 1));
-    const StageElements elements = stage_elements(request.shape, layout_of(request, 1, 1, 1), 0);
+    const StageElements elements = elements_of(request.shape, layout_of(request, 1, 1, 1), 0);
     EXPECT_EQ(elements.values, parameter_count(request.shape)) << preset;
     EXPECT_EQ(elements.states, elements.values) << preset;
   }
@@ -52,25 +56,25 @@ TEST(StageElements, StagesShareTheModelAndTiedTablesStandTwice) {
   PlanRequest request = request_of(cpu_job("llama3.2-1b", 1));
   const Layout layout = layout_of(request, 1, 4, 1);
   int64_t sum = 0;
-  for (int stage = 0; stage < 4; ++stage) sum += stage_elements(request.shape, layout, stage).values;
+  for (int stage = 0; stage < 4; ++stage) sum += elements_of(request.shape, layout, stage).values;
   EXPECT_EQ(sum, parameter_count(request.shape) + embedding_parameters(request.shape));
 }
 
 TEST(StageElements, ZeroOneSharesTheStates) {
   const PlanRequest request = request_of(cpu_job("llama-mini", 1));
   Layout layout = layout_of(request, 1, 1, 4);
-  const StageElements sharded = stage_elements(request.shape, layout, 0);
+  const StageElements sharded = elements_of(request.shape, layout, 0);
   EXPECT_EQ(sharded.states * 4, sharded.values);
   layout.zero_stage = 0;
-  EXPECT_EQ(stage_elements(request.shape, layout, 0).states, sharded.values);
+  EXPECT_EQ(elements_of(request.shape, layout, 0).states, sharded.values);
 }
 
 TEST(StageElements, TheVocabularyIsPaddedToAMultipleOfTheTensorSize) {
   PlanRequest request = request_of(cpu_job("llama-tiny", 1));
   const Layout layout = layout_of(request, 2, 1, 1);
-  const StageElements even = stage_elements(request.shape, layout, 0);
+  const StageElements even = elements_of(request.shape, layout, 0);
   request.shape.vocab -= 1;
-  EXPECT_EQ(stage_elements(request.shape, layout, 0).values, even.values);
+  EXPECT_EQ(elements_of(request.shape, layout, 0).values, even.values);
 }
 
 TEST(MemoryModel, TheTermsAddUpToThePeak) {
@@ -120,7 +124,7 @@ TEST(MemoryModel, GPipeHoldsEveryMicroBatch) {
   PlanRequest request = request_of(cpu_job("llama-mini", 1));
   Layout layout = layout_of(request, 1, 2, 1);
   layout.schedule = ScheduleKind::GPipe;
-  const int64_t kept = stage_memory(stage_shape(request, layout, 0)).kept;
+  const int64_t kept = stage_memory(stage_shape(request, layout, place_layers(layout).groups[0])).kept;
   const int64_t tokens = request.training.sequence_length * 8;
   const int64_t before = predict_stage_memory(request, layout, 0, default_profile()).activations;
   request.training.global_batch_sequences += 100;
@@ -150,7 +154,7 @@ TEST(MemoryModel, ACpuHasNoOverheadOutsideItsTensors) {
 TEST(MemoryModel, MasterWeightsStandBesideBf16Only) {
   PlanRequest request = request_of(cpu_job("llama-tiny", 1));
   const Layout layout = layout_of(request, 1, 1, 1);
-  const int64_t elements = stage_elements(request.shape, layout, 0).values;
+  const int64_t elements = elements_of(request.shape, layout, 0).values;
   EXPECT_EQ(predict_memory(request, layout, default_profile()).terms.parameters, 4 * elements);
   EXPECT_EQ(predict_memory(request, layout, default_profile()).terms.optimizer, 8 * elements);
   request.training.bf16 = true;

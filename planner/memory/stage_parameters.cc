@@ -42,22 +42,24 @@ class Buckets {
 
 }  // namespace
 
-StageElements stage_elements(const ModelShape& shape, const Layout& layout, int stage) {
+StageElements stage_elements(const ModelShape& shape, const Layout& layout, const Placement& placement,
+                             int stage) {
   const int64_t tensor = layout.mesh.tensor;
   const int64_t hidden = shape.hidden;
   const int64_t query = shape.heads * shape.head_dim / tensor;
   const int64_t key = shape.kv_heads * shape.head_dim / tensor;
   const int64_t ffn = shape.ffn / tensor;
   const int64_t table = (shape.vocab + tensor - 1) / tensor * hidden;
-  const bool first = stage == 0;
-  const bool last = stage == layout.mesh.pipeline - 1;
+  const bool has_embedding = stage == placement.embedding_stage();
+  const bool has_head = stage == placement.head_stage();
+  const bool shares_table = shape.tied_embeddings && has_embedding;
 
   Buckets buckets(layout);
-  if (first) buckets.add({table});
+  if (has_embedding) buckets.add({table});
   buckets.add({hidden, (query + 2 * key) * hidden, query * hidden, hidden, 2 * ffn * hidden, ffn * hidden},
-              layout.layers_per_stage[stage]);
-  if (last && shape.tied_embeddings && first) buckets.add({hidden});
-  if (last && !(shape.tied_embeddings && first)) buckets.add({hidden, table});
+              placement.layers_of(stage));
+  if (has_head && shares_table) buckets.add({hidden});
+  if (has_head && !shares_table) buckets.add({hidden, table});
   return buckets.total();
 }
 

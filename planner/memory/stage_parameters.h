@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "planner/layout.h"
 #include "planner/model/shape.h"
+#include "planner/placement.h"
 
 namespace caravan::planner {
 
@@ -18,6 +18,7 @@ struct StageElements {
   int64_t largest_parameter = 0;  // of those that a rank has in its slices
 };
 
-StageElements stage_elements(const ModelShape& shape, const Layout& layout, int stage);
+StageElements stage_elements(const ModelShape& shape, const Layout& layout, const Placement& placement,
+                             int stage);
 
 }  // namespace caravan::planner

@@ -11,11 +11,11 @@
 namespace caravan::planner {
 namespace {
 
-// Token ids of a rank's share of the global batch: inputs on the first stage, targets on the last.
-int64_t token_bytes(const PlanRequest& request, const Layout& layout, int stage) {
+// Token ids of a rank's share of the global batch: inputs where the embedding is, targets where the head is.
+int64_t token_bytes(const PlanRequest& request, const Layout& layout, const Placement& placement, int stage) {
   const TrainingNumbers& training = request.training;
   const int64_t tokens = training.global_batch_sequences / layout.mesh.data * training.sequence_length;
-  const int kinds = (stage == 0) + (stage == layout.mesh.pipeline - 1);
+  const int kinds = (stage == placement.embedding_stage()) + (stage == placement.head_stage());
   return kinds * tokens * bytes_of(ElementType::INT64);
 }
 
@@ -26,14 +26,9 @@ struct Chunk {
   bool has_next = false;
 };
 
-Chunk make_chunk(const PlanRequest& request, const Layout& layout, int stage, int chunk,
+Chunk make_chunk(const PlanRequest& request, const Layout& layout, const LayerGroup& group,
                  const EngineProfile& profile) {
-  StageShape shape = stage_shape(request, layout, stage);
-  const int64_t layers = shape.layers;
-  const int chunks = layout.virtual_stages;
-  shape.layers = layers * (chunk + 1) / chunks - layers * chunk / chunks;
-  shape.has_embedding = stage == 0 && chunk == 0;
-  shape.has_head = stage == layout.mesh.pipeline - 1 && chunk == chunks - 1;
+  const StageShape shape = stage_shape(request, layout, group);
   return {.memory = profile.activations ? stage_memory(shape, *profile.activations) : stage_memory(shape),
           .has_previous = !shape.has_embedding,
           .has_next = !shape.has_head};
@@ -41,10 +36,11 @@ Chunk make_chunk(const PlanRequest& request, const Layout& layout, int stage, in
 
 class StageReplay {
  public:
-  StageReplay(const PlanRequest& request, const Layout& layout, int stage, const EngineProfile& profile)
-      : tokens_(token_bytes(request, layout, stage)) {
-    for (int chunk = 0; chunk < layout.virtual_stages; ++chunk) {
-      chunks_.push_back(make_chunk(request, layout, stage, chunk, profile));
+  StageReplay(const PlanRequest& request, const Layout& layout, const Placement& placement, int stage,
+              const EngineProfile& profile)
+      : tokens_(token_bytes(request, layout, placement, stage)) {
+    for (int chunk = 0; chunk < placement.map.chunks; ++chunk) {
+      chunks_.push_back(make_chunk(request, layout, placement.group(stage, chunk), profile));
       constants_ = std::max(constants_, chunks_.back().memory.constants);
     }
   }
@@ -107,16 +103,16 @@ class StageReplay {
 
 // Once a pipeline is full every micro-batch repeats the one before, so two rounds are replayed; the others
 // never count with 1F1B, and wait for their backward with GPipe.
-MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, int stage,
-                         const EngineProfile& profile) {
+MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, const Placement& placement,
+                         int stage, const EngineProfile& profile) {
   const int64_t count = micro_batches(request.training, layout);
   const auto replayed = static_cast<int>(std::min(count, int64_t{2} * layout.mesh.pipeline));
-  StageReplay replay(request, layout, stage, profile);
+  StageReplay replay(request, layout, placement, stage, profile);
   if (layout.schedule == ScheduleKind::GPipe) replay.hold(count - replayed);
   for (const Op& op :
        generate_stage(layout.schedule, layout.mesh.pipeline, replayed, stage, layout.virtual_stages))
     replay.run(op);
-  replay.end_step(layout, stage_elements(request.shape, layout, stage));
+  replay.end_step(layout, stage_elements(request.shape, layout, placement, stage));
   return replay.peak();
 }
 

@@ -6,14 +6,14 @@
 #pragma once
 
 #include "planner/engine_profile.h"
-#include "planner/layout.h"
 #include "planner/memory/memory_model.h"
+#include "planner/placement.h"
 #include "planner/request.h"
 
 namespace caravan::planner {
 
 // Activations, logits, workspace and communication at the peak of a step; the other terms are zero.
-MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, int stage,
-                         const EngineProfile& profile);
+MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, const Placement& placement,
+                         int stage, const EngineProfile& profile);
 
 }  // namespace caravan::planner

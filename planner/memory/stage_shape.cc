@@ -2,11 +2,11 @@
 
 namespace caravan::planner {
 
-StageShape stage_shape(const PlanRequest& request, const Layout& layout, int stage) {
+StageShape stage_shape(const PlanRequest& request, const Layout& layout, const LayerGroup& group) {
   return {.model = request.shape,
-          .layers = layout.layers_per_stage[stage],
-          .has_embedding = stage == 0,
-          .has_head = stage == layout.mesh.pipeline - 1,
+          .layers = group.layers,
+          .has_embedding = group.has_embedding,
+          .has_head = group.has_head,
           .tensor = layout.mesh.tensor,
           .sequence_parallel = layout.sequence_parallel,
           .activation_checkpointing = layout.activation_checkpointing,

@@ -1,12 +1,12 @@
-// One stage of a layout, as the block table asks for it.
+// One group of a layout's layers, as the block table asks for it.
 #pragma once
 
-#include "planner/layout.h"
 #include "planner/memory/block_table.h"
+#include "planner/placement.h"
 #include "planner/request.h"
 
 namespace caravan::planner {
 
-StageShape stage_shape(const PlanRequest& request, const Layout& layout, int stage);
+StageShape stage_shape(const PlanRequest& request, const Layout& layout, const LayerGroup& group);
 
 }  // namespace caravan::planner

@@ -1,8 +1,6 @@
-// What must be done before an op may run, and where a chunk of layers lives. Shared by validator and
-// simulator.
+// What must be done before an op may run. Shared by validator and simulator.
 //
-// A layer group is a chunk on a stage; groups are numbered in the order in which activations pass them. A
-// unit is the work of one group on one segment of one micro-batch.
+// A unit is the work of one group of layers (chunk_map.h) on one segment of one micro-batch.
 #pragma once
 
 #include <array>
@@ -11,10 +9,6 @@
 #include "planner/schedule/schedule.h"
 
 namespace caravan::planner {
-
-int group_count(const Schedule& schedule);
-int group_of(const Schedule& schedule, int stage, int chunk);
-int stage_of_group(const Schedule& schedule, int group);
 
 int unit_count(const Schedule& schedule);
 // Dense number of a unit: 0 .. unit_count - 1.

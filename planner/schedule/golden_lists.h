@@ -29,11 +29,11 @@ inline std::vector<GoldenList> golden_lists() {
        {"F0a F1a F0b F1b F2a B0b F3a B1b F2b B0a F3b B1a B2b B3b B2a B3a",
         "F0a F1a F0b B0b F1b B1b F2a B0a F3a B1a F2b B2b F3b B3b B2a B3a"}},
       {"V-Min",
-       {.micro_batches = 4, .chunks = 2, .placement = Placement::V},
+       {.micro_batches = 4, .chunks = 2, .order = ChunkOrder::V},
        {"F0a F1a F0b B0b W0b B0a W0a F1b B1b W1b F2a B1a W1a F2b B2b W2b F3a B2a W2a F3b B3b W3b B3a W3a",
         "F0a F0b B0b B0a F1a F1b W0b W0a B1b B1a F2a F2b W1b W1a B2b B2a F3a F3b W2b W2a B3b B3a W3b W3a"}},
       {"V-Half",
-       {.micro_batches = 4, .chunks = 2, .placement = Placement::V},
+       {.micro_batches = 4, .chunks = 2, .order = ChunkOrder::V},
        {"F0a F1a F2a F0b B0b W0b F1b B0a B1b W1b F2b W0a F3a B1a B2b W2b F3b B3b B2a W3b B3a W1a W2a W3a",
         "F0a F0b F1a F1b B0b W0b B0a W0a F2a F2b B1b B1a W1b F3a W1a F3b B2b B2a B3b B3a W2b W3b W2a W3a"}},
   };

@@ -26,7 +26,7 @@ Schedule parse_op_lists(const std::vector<std::string>& stages, const ScheduleSh
                     .micro_batches = shape.micro_batches,
                     .chunks = shape.chunks,
                     .segments = shape.segments,
-                    .placement = shape.placement,
+                    .order = shape.order,
                     .ops = {}};
   for (const std::string& stage : stages) {
     const bool split_backward = stage.find('W') != std::string::npos;

@@ -13,7 +13,7 @@ struct ScheduleShape {
   int micro_batches = 1;
   int chunks = 1;
   int segments = 1;
-  Placement placement = Placement::Loop;
+  ChunkOrder order = ChunkOrder::Loop;
 };
 
 // One text per stage.

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "planner/schedule/chunk_map.h"
+
 namespace caravan::planner {
 
 enum class ScheduleKind { GPipe, OneFOneB, Interleaved };
@@ -34,17 +36,16 @@ struct Op {
   bool operator==(const Op&) const = default;
 };
 
-// How chunks of layers follow each other over the stages: round and round, or down and up again.
-enum class Placement : uint8_t { Loop, V };
-
 struct Schedule {
   int stages = 1;
   int micro_batches = 1;
   int chunks = 1;    // layer chunks of a stage
   int segments = 1;  // of a sequence
-  Placement placement = Placement::Loop;
+  ChunkOrder order = ChunkOrder::Loop;
   std::vector<std::vector<Op>> ops;  // by stage, in execution order
   bool operator==(const Schedule&) const = default;
+
+  ChunkMap map() const { return {.stages = stages, .chunks = chunks, .order = order}; }
 };
 
 // chunks: of a stage; 1 unless the kind is Interleaved, which also needs micro_batches to be a multiple of

@@ -74,7 +74,7 @@ class Timeline {
     last_end_[stage] = end;
     if (op.type != OpType::BackwardWeight) {
       const Product product = op.type == OpType::Forward ? Product::Activation : Product::Gradient;
-      const int group = group_of(schedule_, stage, op.chunk);
+      const int group = schedule_.map().group_of(stage, op.chunk);
       ready_[static_cast<size_t>(product)][unit_of(schedule_, group, op.micro_batch, op.segment)] = end;
     }
     ++next_[stage];

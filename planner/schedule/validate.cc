@@ -58,11 +58,11 @@ Status check_each_unit_once(const Schedule& schedule) {
         return failure(fmt::format("{}: outside the schedule's micro-batches, segments or chunks",
                                    place(schedule, stage, op)));
       }
-      count(units[unit_of(schedule, group_of(schedule, stage, op.chunk), op.micro_batch, op.segment)],
+      count(units[unit_of(schedule, schedule.map().group_of(stage, op.chunk), op.micro_batch, op.segment)],
             op.type);
     }
   }
-  for (int group = 0; group < group_count(schedule); ++group) {
+  for (int group = 0; group < schedule.map().groups(); ++group) {
     for (int m = 0; m < schedule.micro_batches; ++m) {
       for (int segment = 0; segment < schedule.segments; ++segment) {
         const UnitCount& unit = units[unit_of(schedule, group, m, segment)];
@@ -70,7 +70,7 @@ Status check_each_unit_once(const Schedule& schedule) {
         return failure(
             fmt::format("stage {}: micro-batch {} segment {} chunk {} has {} forwards, {} backwards, {} of "
                         "the input, {} of the weights",
-                        stage_of_group(schedule, group), m, segment, group / schedule.stages, unit.forward,
+                        schedule.map().stage_of(group), m, segment, group / schedule.stages, unit.forward,
                         unit.backward, unit.backward_input, unit.backward_weight));
       }
     }
@@ -149,12 +149,12 @@ class RendezvousMachine {
   void finish(int stage, const Op& op) {
     if (op.type == OpType::BackwardWeight) return;
     const Product product = op.type == OpType::Forward ? Product::Activation : Product::Gradient;
-    const int group = group_of(schedule_, stage, op.chunk);
+    const int group = schedule_.map().group_of(stage, op.chunk);
     const int unit = unit_of(schedule_, group, op.micro_batch, op.segment);
     made_[static_cast<size_t>(product)][unit] = true;
     const int reader = product == Product::Activation ? group + 1 : group - 1;
-    if (reader < 0 || reader >= group_count(schedule_)) return;
-    const int to = stage_of_group(schedule_, reader);
+    if (reader < 0 || reader >= schedule_.map().groups()) return;
+    const int to = schedule_.map().stage_of(reader);
     if (to != stage)
       stages_[stage].waiting_to_send = Message{.unit = unit, .from = stage, .to = to, .product = product};
   }

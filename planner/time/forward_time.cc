@@ -4,6 +4,7 @@
 #include "planner/memory/block_table.h"
 #include "planner/memory/stage_shape.h"
 #include "planner/model/parameters.h"
+#include "planner/placement.h"
 #include "planner/time/links.h"
 
 namespace caravan::planner {
@@ -78,7 +79,8 @@ ForwardTime forward_time(const PlanRequest& request, const Layout& layout, const
 
   const DeviceProduct& device = *request.devices.known;
   const double rate = product_rate(request, layout, profile);
-  const WrittenBytes written = written_bytes(stage_shape(request, layout, 0), profile);
+  const WrittenBytes written =
+      written_bytes(stage_shape(request, layout, place_layers(layout).groups.front()), profile);
   const double pass = profile.layer_memory_passes / device.memory_bandwidth;
   return {.layer = flops.layer / rate + pass * written.layer + profile.layer_overhead_seconds,
           .attention = flops.attention / (device.peak_flops * profile.attention_efficiency),

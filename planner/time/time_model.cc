@@ -5,6 +5,7 @@
 #include "planner/memory/memory_model.h"
 #include "planner/memory/stage_parameters.h"
 #include "planner/model/flops.h"
+#include "planner/placement.h"
 #include "planner/schedule/makespan.h"
 #include "planner/time/forward_time.h"
 #include "planner/time/links.h"
@@ -15,9 +16,10 @@ namespace {
 // Attention computes its scores again in its backward: five products for two (Dao, arXiv 2307.08691).
 constexpr double kAttentionBackward = 2.5;
 
-StageTimes stage_times(const ForwardTime& forward, const Layout& layout, int stage) {
-  const double layers = layout.layers_per_stage[stage];
-  const double head = stage == layout.mesh.pipeline - 1 ? forward.head : 0;
+StageTimes stage_times(const ForwardTime& forward, const Layout& layout, const Placement& placement,
+                       int stage) {
+  const double layers = placement.layers_of(stage);
+  const double head = stage == placement.head_stage() ? forward.head : 0;
   const double pass = layers * (forward.layer + forward.attention + forward.traffic);
   const double again = layout.activation_checkpointing ? pass : 0;
   const double attention_backward = kAttentionBackward * forward.attention;
@@ -53,9 +55,10 @@ double data_traffic_bytes(const PlanRequest& request, const Layout& layout, cons
 
 double data_traffic_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   if (layout.mesh.data == 1) return 0;
+  const Placement placement = place_layers(layout);
   int64_t parameters = 0;
-  for (const int stage : {0, layout.mesh.pipeline - 1}) {
-    parameters = std::max(parameters, stage_elements(request.shape, layout, stage).values);
+  for (const int stage : {placement.embedding_stage(), placement.head_stage()}) {
+    parameters = std::max(parameters, stage_elements(request.shape, layout, placement, stage).values);
   }
   const double others = static_cast<double>(layout.mesh.data - 1) / layout.mesh.data;
   const double seconds = others * static_cast<double>(parameters) *
@@ -66,7 +69,9 @@ double data_traffic_seconds(const PlanRequest& request, const Layout& layout, co
 
 // Reads and writes of values, gradients, master copy and moments.
 double optimizer_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
-  const auto updated = static_cast<double>(stage_elements(request.shape, layout, 0).states);
+  const Placement placement = place_layers(layout);
+  const auto updated = static_cast<double>(
+      stage_elements(request.shape, layout, placement, placement.embedding_stage()).states);
   const double bytes_each = profile.gradient_bytes + 2.0 * (profile.master_bytes + profile.moment_bytes);
   return updated * bytes_each / request.devices.known->memory_bandwidth;
 }
@@ -96,10 +101,11 @@ void set_utilisation(StepTime& time, const PlanRequest& request, const Layout& l
 PipelineTimes predict_pipeline_times(const PlanRequest& request, const Layout& layout,
                                      const EngineProfile& profile) {
   const ForwardTime forward = forward_time(request, layout, profile);
+  const Placement placement = place_layers(layout);
   PipelineTimes times{
       .stages = {}, .transfer = transfer_seconds(request, layout, profile), .layer_traffic = forward.traffic};
   for (int stage = 0; stage < layout.mesh.pipeline; ++stage)
-    times.stages.push_back(stage_times(forward, layout, stage));
+    times.stages.push_back(stage_times(forward, layout, placement, stage));
   return times;
 }
 

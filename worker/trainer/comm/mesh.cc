@@ -27,19 +27,18 @@ GroupRequest group_along(Axis axis, const MeshShape& shape, const MeshPosition& 
           .size = along(shape, axis)};
 }
 
-GroupRequest embedding_group(const MeshShape& shape, const MeshPosition& at) {
-  const bool first = at.pipeline == 0;
-  const bool last = at.pipeline == shape.pipeline - 1;
-  const int ends = shape.pipeline > 1 && (first || last) ? 2 : 1;
+GroupRequest embedding_group(const TableStages& tables, const MeshPosition& at) {
+  const bool has_head = at.pipeline == tables.head;
+  const bool shares = tables.embedding != tables.head && (has_head || at.pipeline == tables.embedding);
   return {.axis = "embedding",
           .name = group_name("embedding", at, Axis::Pipeline),
-          .rank = first ? 0 : ends - 1,
-          .size = ends};
+          .rank = shares && has_head ? 1 : 0,
+          .size = shares ? 2 : 1};
 }
 
 }  // namespace
 
-Mesh form_mesh(const MeshShape& shape, int rank, const GroupFactory& factory) {
+Mesh form_mesh(const MeshShape& shape, const TableStages& tables, int rank, const GroupFactory& factory) {
   const auto form = [&](const GroupRequest& request) -> std::unique_ptr<Communicator> {
     if (request.size == 1) return std::make_unique<SoloCommunicator>();
     return factory(request);
@@ -52,7 +51,7 @@ Mesh form_mesh(const MeshShape& shape, int rank, const GroupFactory& factory) {
             .pipeline = {},
             .embedding = {}};
   for (const Axis axis : planner::kAxes) along(mesh, axis) = form(group_along(axis, shape, mesh.position));
-  mesh.embedding = form(embedding_group(shape, mesh.position));
+  mesh.embedding = form(embedding_group(tables, mesh.position));
   return mesh;
 }
 

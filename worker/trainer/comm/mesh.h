@@ -18,7 +18,8 @@ struct Mesh {
   std::unique_ptr<Communicator> tensor;
   std::unique_ptr<Communicator> data;
   std::unique_ptr<Communicator> pipeline;
-  // First and last stage of the same tensor and data position, which share tied embeddings; size 1 elsewhere.
+  // The stages with the embedding and with the head at the same other places, which share tied embeddings;
+  // size 1 elsewhere.
   std::unique_ptr<Communicator> embedding;
 };
 
@@ -31,7 +32,14 @@ struct GroupRequest {
 };
 using GroupFactory = std::function<std::unique_ptr<Communicator>(const GroupRequest&)>;
 
+// Stages that hold a table of the vocabulary.
+struct TableStages {
+  int embedding = 0;
+  int head = 0;
+};
+
 // Blocks until the other members of every group have come.
-Mesh form_mesh(const planner::MeshShape& shape, int rank, const GroupFactory& factory);
+Mesh form_mesh(const planner::MeshShape& shape, const TableStages& tables, int rank,
+               const GroupFactory& factory);
 
 }  // namespace caravan::trainer

@@ -30,7 +30,7 @@ TEST(Mesh, EveryRankHasOnePosition) {
 std::map<std::string, std::multiset<int>> groups_of(const MeshShape& shape) {
   std::map<std::string, std::multiset<int>> members;
   for (int rank = 0; rank < shape.ranks(); ++rank) {
-    form_mesh(shape, rank, [&](const GroupRequest& request) {
+    form_mesh(shape, {.embedding = 0, .head = shape.pipeline - 1}, rank, [&](const GroupRequest& request) {
       members[request.name].insert(request.rank);
       return std::make_unique<SoloCommunicator>();
     });

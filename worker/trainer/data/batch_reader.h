@@ -2,8 +2,9 @@
 //
 // Step s sees samples at positions s·G .. s·G + G-1 of the run (G global batch); data parallel rank d takes
 // the d-th contiguous share of them, its micro-batches in order. Sample i is tokens [i·S, i·S + S], the last
-// S shifted by one being the targets. Only the first and the last stage read. Errors are bad input: a data
-// set too small for one sample, a token outside the vocabulary; they name file and position.
+// S shifted by one being the targets. Only the stages with the embedding and with the head read. Errors are
+// bad input: a data set too small for one sample, a token outside the vocabulary; they name file and
+// position.
 #pragma once
 
 #include <memory>
@@ -25,8 +26,8 @@ struct BatchOptions {
   uint64_t seed = 1;
   int data_rank = 0;
   int data_size = 1;
-  bool reads_inputs = true;   // first stage
-  bool reads_targets = true;  // last stage
+  bool reads_inputs = true;   // where the embedding is
+  bool reads_targets = true;  // where the head is
 };
 
 // All sequences that one rank sees in a step: 8 bytes a token, for inputs and targets each where they are

@@ -48,7 +48,8 @@ at::Tensor gather(const at::Tensor& local, const ParameterPart& part, Communicat
 
 }  // namespace
 
-Status dump_gradients(const ParameterStore& store, Mesh& mesh, const std::string& directory) {
+Status dump_gradients(const ParameterStore& store, const StagePlacement& placement, Mesh& mesh,
+                      const std::string& directory) {
   const bool writes = mesh.position.tensor == 0 && mesh.position.data == 0;
   std::error_code error;
   std::filesystem::create_directories(directory, error);
@@ -59,7 +60,7 @@ Status dump_gradients(const ParameterStore& store, Mesh& mesh, const std::string
       const int64_t rows = part.local_shape()[0];
       const at::Tensor full = gather(whole.narrow(0, row, rows), part, *mesh.tensor);
       row += rows;
-      const bool second_copy = parameter.tied_copy && mesh.position.pipeline != 0;
+      const bool second_copy = parameter.tied_copy && !placement.has_embedding;
       if (!writes || second_copy) continue;
       if (Status written = write_npy(std::filesystem::path(directory) / (part.name + ".npy"), full); !written)
         return written;

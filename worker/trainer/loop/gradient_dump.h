@@ -15,6 +15,7 @@
 namespace caravan::trainer {
 
 // The flat gradients must hold the whole sum on every rank.
-Status dump_gradients(const ParameterStore& store, Mesh& mesh, const std::string& directory);
+Status dump_gradients(const ParameterStore& store, const StagePlacement& placement, Mesh& mesh,
+                      const std::string& directory);
 
 }  // namespace caravan::trainer

@@ -1,6 +1,6 @@
 #include "worker/trainer/loop/rank.h"
 
-#include <numeric>
+#include "planner/placement.h"
 
 namespace caravan::trainer {
 namespace {
@@ -16,15 +16,19 @@ Mesh form_metered_mesh(Rank& rank) {
     auto group = rank.rendezvous->form_group(request.name, request.rank, request.size);
     return metered(std::move(group), request.axis, instruments);
   };
-  return form_mesh(rank.options.layout.mesh, rank.options.rendezvous.rank, factory);
+  const planner::Layout& layout = rank.options.layout;
+  const planner::Placement placement = planner::place_layers(layout);
+  return form_mesh(layout.mesh, {placement.embedding_stage(), placement.head_stage()},
+                   rank.options.rendezvous.rank, factory);
 }
 
 StagePlacement placement_of(const planner::Layout& layout, const planner::MeshPosition& position) {
-  const auto stage = layout.layers_per_stage.begin() + position.pipeline;
-  return {.first_layer = std::accumulate(layout.layers_per_stage.begin(), stage, 0),
-          .layers = *stage,
-          .has_embedding = position.pipeline == 0,
-          .has_head = position.pipeline == layout.mesh.pipeline - 1,
+  const planner::Placement placement = planner::place_layers(layout);
+  const planner::LayerGroup& group = placement.group(position.pipeline, /*chunk=*/0);
+  return {.first_layer = group.first_layer,
+          .layers = group.layers,
+          .has_embedding = group.has_embedding,
+          .has_head = group.has_head,
           .tensor_rank = position.tensor,
           .tensor_size = layout.mesh.tensor};
 }
@@ -79,6 +83,7 @@ Rank::Rank(const TrainerOptions& trainer_options, MemoryLedger& memory_ledger)
 BatchOptions batch_options(const TrainerOptions& options) {
   const planner::Layout& layout = options.layout;
   const planner::MeshPosition position = position_of(options.rendezvous.rank, layout.mesh);
+  const StagePlacement placement = placement_of(layout, position);
   return {.sequence_length = options.data.sequence_length,
           .global_batch_sequences = options.data.global_batch_sequences,
           .micro_batch_size = layout.micro_batch_size,
@@ -86,8 +91,8 @@ BatchOptions batch_options(const TrainerOptions& options) {
           .seed = options.data.seed,
           .data_rank = position.data,
           .data_size = layout.mesh.data,
-          .reads_inputs = position.pipeline == 0,
-          .reads_targets = position.pipeline == layout.mesh.pipeline - 1};
+          .reads_inputs = placement.has_embedding,
+          .reads_targets = placement.has_head};
 }
 
 }  // namespace caravan::trainer

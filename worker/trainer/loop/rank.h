@@ -22,9 +22,6 @@ struct Rank {
   // Meets the other ranks. Throws CommunicationError.
   Rank(const TrainerOptions& options, MemoryLedger& ledger);
 
-  bool first_stage() const { return mesh.position.pipeline == 0; }
-  bool last_stage() const { return mesh.position.pipeline == mesh.shape.pipeline - 1; }
-
   const TrainerOptions& options;
   MemoryLedger& ledger;
   PhaseClock clock;

@@ -8,11 +8,11 @@
 namespace caravan::trainer {
 namespace {
 
-planner::StageShape stage_shape(const TrainerOptions& options, int stage) {
+planner::StageShape stage_shape(const TrainerOptions& options, const StagePlacement& placement) {
   return {.model = options.model,
-          .layers = options.layout.layers_per_stage[static_cast<std::size_t>(stage)],
-          .has_embedding = stage == 0,
-          .has_head = stage == options.layout.mesh.pipeline - 1,
+          .layers = placement.layers,
+          .has_embedding = placement.has_embedding,
+          .has_head = placement.has_head,
           .tensor = options.layout.mesh.tensor,
           .sequence_parallel = options.layout.sequence_parallel,
           .activation_checkpointing = options.layout.activation_checkpointing,
@@ -48,8 +48,8 @@ SavedTensorRecord record_of(const planner::SavedTensor& tensor, const std::strin
 
 }  // namespace
 
-std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, int stage) {
-  const planner::StageShape shape = stage_shape(options, stage);
+std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, const StagePlacement& placement) {
+  const planner::StageShape shape = stage_shape(options, placement);
   std::vector<SavedTensorRecord> records;
   for (const planner::SavedTensor& tensor : planner::layer_table(shape))
     records.push_back(record_of(tensor, "layer." + tensor.name, shape.layers));

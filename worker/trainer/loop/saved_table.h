@@ -5,10 +5,11 @@
 
 #include "worker/trainer/loop/reporter.h"
 #include "worker/trainer/loop/trainer_options.h"
+#include "worker/trainer/model/parameters.h"
 
 namespace caravan::trainer {
 
 // Rows of a layer stand for all layers of the stage.
-std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, int stage);
+std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, const StagePlacement& placement);
 
 }  // namespace caravan::trainer

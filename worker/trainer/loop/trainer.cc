@@ -131,13 +131,14 @@ void Trainer::sum_over_ranks(Step&) {
 Outcome Trainer::dump_gradients_if_asked(const Step& step) {
   if (step.number != 1 || options_.gradient_dump_directory.empty()) return {};
   gather_slices(rank_.parameters.layout, rank_.parameters.gradients, *rank_.mesh.data);
-  const Status dumped = dump_gradients(rank_.parameters, rank_.mesh, options_.gradient_dump_directory);
+  const Status dumped =
+      dump_gradients(rank_.parameters, rank_.placement, rank_.mesh, options_.gradient_dump_directory);
   if (!dumped) return tl::unexpected(TrainingFailure{FailureReason::Internal, dumped.error().message});
   return {};
 }
 
 StepShare Trainer::share_of(const Step& step) const {
-  const bool speaks_for_its_sequences = rank_.last_stage() && rank_.mesh.position.tensor == 0;
+  const bool speaks_for_its_sequences = rank_.placement.has_head && rank_.mesh.position.tensor == 0;
   const std::optional<int> stop = commands_.stop_after_step();
   return {.loss_sum = speaks_for_its_sequences ? step.loss_sum : 0,
           .squared_gradient_norm = sum_of_squares(rank_.parameters.gradients, norm_ranges_),
@@ -168,7 +169,7 @@ Outcome Trainer::evaluate_if_due(Step& step) {
     if (!tokens) return input_failure(tokens.error());
     EvaluationWork work(place_, *tokens);
     execute(evaluation_actions_, work, *rank_.mesh.pipeline);
-    if (rank_.last_stage() && rank_.mesh.position.tensor == 0) share.loss_sum += work.loss_sum();
+    if (rank_.placement.has_head && rank_.mesh.position.tensor == 0) share.loss_sum += work.loss_sum();
   }
   const double loss_sum = agree(*rank_.mesh.world, share).loss_sum;
   step.validation_loss = loss_sum / (tokens_per_batch(options_) * options_.evaluation.batches);
@@ -189,14 +190,14 @@ Outcome Trainer::check_finite(const Step& step) {
 void Trainer::report_start() const {
   reporter_.started({.rank = options_.rendezvous.rank,
                      .local_parameters = real_elements(rank_.parameters.layout),
-                     .saved = saved_table(options_, rank_.mesh.position.pipeline),
+                     .saved = saved_table(options_, rank_.placement),
                      .allocated_bytes = rank_.ledger.live().total()});
 }
 
 void Trainer::report(const Step& step) {
   StepRecord record;
   record.step = step.number;
-  if (rank_.last_stage()) {
+  if (rank_.placement.has_head) {
     record.loss = step.verdict.loss_sum / tokens_per_batch(options_);
     record.validation_loss = step.validation_loss;
   }

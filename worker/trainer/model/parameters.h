@@ -30,8 +30,8 @@ namespace caravan::trainer {
 struct StagePlacement {
   int first_layer = 0;
   int layers = 0;
-  bool has_embedding = true;  // first stage
-  bool has_head = true;       // last stage
+  bool has_embedding = true;
+  bool has_head = true;
   int tensor_rank = 0;
   int tensor_size = 1;
 };

@@ -15,36 +15,41 @@ int tag_of(const Op& op, Direction direction) {
 
 class TransferPass {
  public:
-  TransferPass(int stages, int stage) : stages_(stages), stage_(stage) {}
+  TransferPass(const planner::ChunkMap& map, int stage)
+      : map_(map), stage_(stage), group_(map.group_of(stage, /*chunk=*/0)) {}
 
   void add(const Op& op) {
     switch (op.type) {
       case OpType::Forward:
-        return add_with_transfers(op, Direction::Activations, stage_ - 1, stage_ + 1);
+        return add_with_transfers(op, Direction::Activations, group_ - 1, group_ + 1);
       case OpType::Backward:
       case OpType::BackwardInput:
-        return add_with_transfers(op, Direction::Gradients, stage_ + 1, stage_ - 1);
+        return add_with_transfers(op, Direction::Gradients, group_ + 1, group_ - 1);
       case OpType::BackwardWeight:
         return add_action(ActionType::Compute, op, Direction::Gradients, stage_);
     }
   }
 
   void finish_sends() {
-    if (stage_ + 1 < stages_) add_action(ActionType::FinishSend, {}, Direction::Activations, stage_ + 1);
-    if (stage_ > 0) add_action(ActionType::FinishSend, {}, Direction::Gradients, stage_ - 1);
+    if (exists(group_ + 1)) add_transfer(ActionType::FinishSend, {}, Direction::Activations, group_ + 1);
+    if (exists(group_ - 1)) add_transfer(ActionType::FinishSend, {}, Direction::Gradients, group_ - 1);
   }
 
   std::vector<Action> take() { return std::move(actions_); }
 
  private:
-  bool exists(int stage) const { return stage >= 0 && stage < stages_; }
+  bool exists(int group) const { return group >= 0 && group < map_.groups(); }
 
   void add_with_transfers(const Op& op, Direction direction, int from, int to) {
-    if (exists(from)) add_action(ActionType::PostReceive, op, direction, from);
-    if (exists(to)) add_action(ActionType::FinishSend, op, direction, to);
-    if (exists(from)) add_action(ActionType::AwaitReceive, op, direction, from);
+    if (exists(from)) add_transfer(ActionType::PostReceive, op, direction, from);
+    if (exists(to)) add_transfer(ActionType::FinishSend, op, direction, to);
+    if (exists(from)) add_transfer(ActionType::AwaitReceive, op, direction, from);
     add_action(ActionType::Compute, op, direction, stage_);
-    if (exists(to)) add_action(ActionType::StartSend, op, direction, to);
+    if (exists(to)) add_transfer(ActionType::StartSend, op, direction, to);
+  }
+
+  void add_transfer(ActionType type, const Op& op, Direction direction, int group) {
+    add_action(type, op, direction, map_.stage_of(group));
   }
 
   void add_action(ActionType type, const Op& op, Direction direction, int peer) {
@@ -52,8 +57,9 @@ class TransferPass {
         {.type = type, .direction = direction, .peer = peer, .tag = tag_of(op, direction), .op = op});
   }
 
-  const int stages_;
+  const planner::ChunkMap map_;
   const int stage_;
+  const int group_;
   std::vector<Action> actions_;
 };
 
@@ -62,7 +68,7 @@ class TransferPass {
 std::vector<Action> add_transfers(const planner::Schedule& schedule, int stage) {
   if (schedule.chunks != 1 || schedule.segments != 1)
     throw std::logic_error("the executor runs schedules of one chunk and one segment");
-  TransferPass pass(schedule.stages, stage);
+  TransferPass pass(schedule.map(), stage);
   for (const Op& op : schedule.ops[static_cast<std::size_t>(stage)]) pass.add(op);
   pass.finish_sends();
   return pass.take();

@@ -1,0 +1,37 @@
+// What of a model stands where: its layers in groups, and the two ends, embedding and head.
+//
+// Made here for everybody who asks: parameters, memory, times and transfers of the planner, and the trainer's
+// ranks. Nobody else derives an end of the model from the number of a stage. Pure. Assumes one entry of
+// layers_per_stage for each stage.
+#pragma once
+
+#include <vector>
+
+#include "planner/layout.h"
+
+namespace caravan::planner {
+
+// Consecutive layers that a stage works on as one; see planner/schedule/chunk_map.h.
+struct LayerGroup {
+  int stage = 0;
+  int chunk = 0;  // of the stage
+  int first_layer = 0;
+  int layers = 0;
+  bool has_embedding = false;
+  bool has_head = false;
+  bool operator==(const LayerGroup&) const = default;
+};
+
+struct Placement {
+  ChunkMap map;
+  std::vector<LayerGroup> groups;  // in the order in which activations pass them
+
+  const LayerGroup& group(int stage, int chunk) const { return groups[map.group_of(stage, chunk)]; }
+  int embedding_stage() const { return groups.front().stage; }
+  int head_stage() const { return groups.back().stage; }
+  int layers_of(int stage) const;
+};
+
+Placement place_layers(const Layout& layout);
+
+}  // namespace caravan::planner
