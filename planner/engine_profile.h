@@ -32,7 +32,7 @@ struct EngineProfile {
   StageSplit stage_split = StageSplit::Balanced;
   int max_virtual_stages = 1;
   int max_zero_stage = 1;
-  // Absent: what our own trainer allocates (planner/memory/block_table.h).
+  // Absent: what our own trainer does (planner/work/blocks.h).
   std::optional<ActivationCoefficients> activations;
   int gradient_bytes = 0;
   int master_bytes = 0;  // of the copy that stands beside bf16 storage

@@ -1,5 +1,5 @@
 // What a pipeline stage of an engine known by its coefficients allocates for one micro-batch, in the terms of
-// the block table of our own trainer.
+// the table of work of our own trainer.
 //
 // Two moments count: the end of a forward, when everything kept stands beside the logits, and with
 // checkpointing a backward, when one layer lives again. Sources: Korthikanti et al., arXiv 2205.05198, table
@@ -7,11 +7,11 @@
 #pragma once
 
 #include "planner/engine_profile.h"
-#include "planner/memory/block_table.h"
+#include "planner/work/stage_footprint.h"
 
 namespace caravan::planner {
 
-StageMemory stage_memory(const StageShape& stage, const ActivationCoefficients& coefficients);
+StageFootprint stage_footprint(const StageShape& stage, const ActivationCoefficients& coefficients);
 
 // What the kernels of one layer, and the head, write in a forward, bytes.
 double layer_bytes(const StageShape& stage, const ActivationCoefficients& coefficients);

@@ -25,33 +25,33 @@ constexpr ActivationCoefficients kFlash = {
 TEST(ActivationCoefficients, SequenceParallelismDividesTheReplicatedPart) {
   const int64_t split = 2048LL * (12 * 5120 + 8 * 13824) / 4;
   const int64_t replicated = 2048LL * 8 * 5120;
-  EXPECT_EQ(stage_memory(thirteen_billion(4, false), kFlash).kept, 10 * (split + replicated));
-  EXPECT_EQ(stage_memory(thirteen_billion(4, true), kFlash).kept, 10 * (split + replicated / 4));
+  EXPECT_EQ(stage_footprint(thirteen_billion(4, false), kFlash).kept, 10 * (split + replicated));
+  EXPECT_EQ(stage_footprint(thirteen_billion(4, true), kFlash).kept, 10 * (split + replicated / 4));
 }
 
 TEST(ActivationCoefficients, FewerKeyHeadsKeepLess) {
   StageShape grouped = thirteen_billion(1, false);
   grouped.model.kv_heads = grouped.model.heads / 4;
   const int64_t saved =
-      stage_memory(thirteen_billion(1, false), kFlash).kept - stage_memory(grouped, kFlash).kept;
+      stage_footprint(thirteen_billion(1, false), kFlash).kept - stage_footprint(grouped, kFlash).kept;
   EXPECT_EQ(saved, 10 * 2048LL * 5120 * 6 * 3 / 4);
 }
 
 TEST(ActivationCoefficients, LogitsAreWholeWhereTheEngineGathersThem) {
   const int64_t entries = 2048LL * 32000;
-  EXPECT_EQ(stage_memory(thirteen_billion(1, false), kFlash).forward.peak.logits, 14 * entries);
-  EXPECT_EQ(stage_memory(thirteen_billion(4, false), kFlash).forward.peak.logits, 15 * entries);
+  EXPECT_EQ(stage_footprint(thirteen_billion(1, false), kFlash).forward.peak.logits, 14 * entries);
+  EXPECT_EQ(stage_footprint(thirteen_billion(4, false), kFlash).forward.peak.logits, 15 * entries);
   ActivationCoefficients sharded = kFlash;
   sharded.logits_sharded = true;
   sharded.gathered_logits = 0;
-  EXPECT_EQ(stage_memory(thirteen_billion(4, false), sharded).forward.peak.logits, 14 * entries / 4);
+  EXPECT_EQ(stage_footprint(thirteen_billion(4, false), sharded).forward.peak.logits, 14 * entries / 4);
 }
 
 TEST(ActivationCoefficients, CheckpointingKeepsInputsAndLivesOneLayerAgain) {
   StageShape stage = thirteen_billion(2, true);
-  const int64_t layer = stage_memory(stage, kFlash).kept / 10;
+  const int64_t layer = stage_footprint(stage, kFlash).kept / 10;
   stage.activation_checkpointing = true;
-  const StageMemory memory = stage_memory(stage, kFlash);
+  const StageFootprint memory = stage_footprint(stage, kFlash);
   EXPECT_EQ(memory.kept, 10 * 2048LL * 5120 * 2 / 2);
   EXPECT_EQ(memory.backward.peak.activations, layer);
 }

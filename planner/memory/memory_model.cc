@@ -10,8 +10,8 @@ namespace caravan::planner {
 namespace {
 
 // What a process on a CPU needs beside its tensors: LibTorch's code and tables, Gloo, stacks, and the scratch
-// of matrix products and attention (see workspace.h). VmRSS less counted tensors of a tiny job's ranks was
-// 120 to 152 MB (torch 2.11, AMD and Intel), half of it code that the ranks of a machine share.
+// of matrix products and attention, up to 2 MiB a thread in each. VmRSS less counted tensors of a tiny job's
+// ranks was 120 to 152 MB (torch 2.11, AMD and Intel), half of it code that the ranks of a machine share.
 constexpr int64_t kCpuProcessBytes = 160 << 20;
 constexpr int64_t kCpuThreadBytes = 4 << 20;
 

@@ -6,11 +6,11 @@
 #include <array>
 #include <numeric>
 
-#include "planner/memory/block_table.h"
 #include "planner/memory/stage_parameters.h"
 #include "planner/memory/stage_shape.h"
 #include "planner/model/parameters.h"
 #include "planner/testing/jobs.h"
+#include "planner/work/stage_footprint.h"
 
 namespace caravan::planner {
 namespace {
@@ -124,7 +124,7 @@ TEST(MemoryModel, GPipeHoldsEveryMicroBatch) {
   PlanRequest request = request_of(cpu_job("llama-mini", 1));
   Layout layout = layout_of(request, 1, 2, 1);
   layout.schedule = ScheduleKind::GPipe;
-  const int64_t kept = stage_memory(stage_shape(request, layout, place_layers(layout).groups[0])).kept;
+  const int64_t kept = stage_footprint(stage_shape(request, layout, place_layers(layout).groups[0])).kept;
   const int64_t tokens = request.training.sequence_length * 8;
   const int64_t before = predict_stage_memory(request, layout, 0, default_profile()).activations;
   request.training.global_batch_sequences += 100;

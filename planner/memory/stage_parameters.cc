@@ -4,25 +4,21 @@
 #include <initializer_list>
 #include <numeric>
 
+#include "planner/work/constants.h"
+
 namespace caravan::planner {
 namespace {
-
-constexpr int64_t kAlignment = 32;  // elements
-
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 class Buckets {
  public:
   explicit Buckets(const Layout& layout)
-      : padding_(std::lcm<int64_t>(layout.mesh.data, kAlignment)),
+      : padding_(std::lcm<int64_t>(layout.mesh.data, kParameterAlignment)),
         data_(layout.mesh.data),
         shards_(layout.zero_stage >= 1 ? layout.mesh.data : 1) {}
 
   void add(std::initializer_list<int64_t> parameters, int64_t count = 1) {
     int64_t bucket = 0;
-    for (const int64_t elements : parameters) bucket += round_up(elements, kAlignment);
+    for (const int64_t elements : parameters) bucket += round_up(elements, kParameterAlignment);
     bucket = round_up(bucket, padding_);
     for (const int64_t elements : parameters)
       total_.largest_parameter = std::max(total_.largest_parameter, std::min(elements, bucket / data_));

@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include "planner/memory/activation_coefficients.h"
-#include "planner/memory/block_table.h"
 #include "planner/memory/stage_parameters.h"
 #include "planner/memory/stage_shape.h"
 #include "planner/schedule/schedule.h"
+#include "planner/work/constants.h"
+#include "planner/work/stage_footprint.h"
 
 namespace caravan::planner {
 namespace {
@@ -21,7 +22,7 @@ int64_t token_bytes(const PlanRequest& request, const Layout& layout, const Plac
 
 // A chunk of a stage's layers, and its neighbours.
 struct Chunk {
-  StageMemory memory;
+  StageFootprint memory;
   bool has_previous = false;
   bool has_next = false;
 };
@@ -29,9 +30,10 @@ struct Chunk {
 Chunk make_chunk(const PlanRequest& request, const Layout& layout, const LayerGroup& group,
                  const EngineProfile& profile) {
   const StageShape shape = stage_shape(request, layout, group);
-  return {.memory = profile.activations ? stage_memory(shape, *profile.activations) : stage_memory(shape),
-          .has_previous = !shape.has_embedding,
-          .has_next = !shape.has_head};
+  return {
+      .memory = profile.activations ? stage_footprint(shape, *profile.activations) : stage_footprint(shape),
+      .has_previous = !shape.has_embedding,
+      .has_next = !shape.has_head};
 }
 
 class StageReplay {
@@ -52,7 +54,7 @@ class StageReplay {
 
   void run(const Op& op) {
     const Chunk& chunk = chunks_[op.chunk];
-    const StageMemory& unit = chunk.memory;
+    const StageFootprint& unit = chunk.memory;
     const bool forward = op.type == OpType::Forward;
     const bool receives = forward ? chunk.has_previous : chunk.has_next;
     const bool other_send_under_way = forward ? gradient_under_way_ : activations_under_way_;
@@ -64,10 +66,10 @@ class StageReplay {
 
   // Between the last op and the update: the sum over data parallel ranks, then the gradient norm.
   void end_step(const Layout& layout, const StageElements& elements) {
-    const int64_t exchange = layout.mesh.data > 1 ? std::min(elements.largest_slice, kExchangeElements) *
+    const int64_t exchange = layout.mesh.data > 1 ? std::min(elements.largest_slice, kExchangeChunkElements) *
                                                         bytes_of(ElementType::FP32)
                                                   : 0;
-    const int64_t squared = std::min(elements.largest_parameter, kNormElements);
+    const int64_t squared = std::min(elements.largest_parameter, kNormChunkElements);
     consider({.workspace = constants_, .communication = exchange});
     consider({.workspace = constants_ + squared * bytes_of(ElementType::FP64)});
   }
@@ -75,10 +77,6 @@ class StageReplay {
   const MemoryTerms& peak() const { return peak_; }
 
  private:
-  // As in worker/trainer: communicator.h and gradient_norm.h.
-  static constexpr int64_t kExchangeElements = int64_t{64} * 1024;
-  static constexpr int64_t kNormElements = int64_t{16} * 1024;
-
   void observe(int64_t exchanged, const MemoryUse& phase) {
     consider({.activations = tokens_ + held_ + phase.activations,
               .logits = phase.logits,

@@ -1,9 +1,9 @@
-// One group of a layout's layers, as the block table asks for it.
+// One group of a layout's layers, as the table of work asks for it.
 #pragma once
 
-#include "planner/memory/block_table.h"
 #include "planner/placement.h"
 #include "planner/request.h"
+#include "planner/work/stage_shape.h"
 
 namespace caravan::planner {
 

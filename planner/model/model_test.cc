@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "planner/model/flops.h"
 #include "planner/model/parameters.h"
 #include "planner/model/presets.h"
 #include "planner/plan.h"
@@ -61,34 +60,6 @@ TEST(ModelPresets, EveryListedNameIsFoundAndStandsInOrderOfSize) {
     EXPECT_GE(parameter_count(shape), smaller) << name;
     smaller = parameter_count(shape);
   }
-}
-
-TEST(Flops, CountSixPerMultipliedParameterAndTwelvePerAttendedPosition) {
-  const ModelShape shape = preset("llama3-8b");
-  const double products = 6.0 * (8'030'261'248 - 128'256LL * 4096);
-  const double attention = 12.0 * 32 * 32 * 128 * 8192;
-  const FlopsPerToken flops = flops_per_token(shape, 8192, /*activation_checkpointing=*/false);
-  EXPECT_DOUBLE_EQ(flops.model, products + attention);
-  EXPECT_DOUBLE_EQ(flops.model_causal, products + attention / 2);
-  EXPECT_DOUBLE_EQ(flops.hardware, flops.model);
-}
-
-TEST(Flops, ATiedTableIsMultipliedOnce) {
-  const ModelShape shape = preset("llama3.2-1b");
-  EXPECT_DOUBLE_EQ(flops_per_token(shape, 0, false).model, 6.0 * 1'235'814'400);
-}
-
-TEST(Flops, CheckpointingRunsTheForwardOfTheLayersAgain) {
-  const ModelShape shape = preset("llama2-7b");
-  const FlopsPerToken flops = flops_per_token(shape, 4096, /*activation_checkpointing=*/true);
-  const double head = 2.0 * 32000 * 4096;
-  EXPECT_NEAR(flops.hardware - flops.model, flops.model / 3 - head, 0.0001 * flops.model);
-}
-
-TEST(Flops, UtilisationIsWorkOverPeak) {
-  EXPECT_DOUBLE_EQ(
-      utilisation(/*flops_per_token=*/50e9, /*tokens_per_second=*/64000, /*devices=*/8, /*peak_flops=*/1e15),
-      0.4);
 }
 
 v1alpha1::Model architecture(int hidden, int heads, int kv_heads) {

@@ -4,28 +4,26 @@
 
 #include "planner/memory/memory_model.h"
 #include "planner/memory/stage_parameters.h"
-#include "planner/model/flops.h"
 #include "planner/placement.h"
 #include "planner/schedule/makespan.h"
-#include "planner/time/forward_time.h"
+#include "planner/time/block_times.h"
 #include "planner/time/links.h"
+#include "planner/work/flops.h"
 
 namespace caravan::planner {
 namespace {
 
-// Attention computes its scores again in its backward: five products for two (Dao, arXiv 2307.08691).
-constexpr double kAttentionBackward = 2.5;
+BlockTime stage_time(const BlockTimes& blocks, const Placement& placement, int stage) {
+  BlockTime time = static_cast<double>(placement.layers_of(stage)) * blocks.layer;
+  if (stage == placement.embedding_stage()) time += blocks.embedding;
+  if (stage == placement.head_stage()) time += blocks.head;
+  return time;
+}
 
-StageTimes stage_times(const ForwardTime& forward, const Layout& layout, const Placement& placement,
-                       int stage) {
-  const double layers = placement.layers_of(stage);
-  const double head = stage == placement.head_stage() ? forward.head : 0;
-  const double pass = layers * (forward.layer + forward.attention + forward.traffic);
-  const double again = layout.activation_checkpointing ? pass : 0;
-  const double attention_backward = kAttentionBackward * forward.attention;
-  return {.forward = pass + head,
-          .backward_input = layers * (forward.layer + attention_backward + forward.traffic) + head + again,
-          .backward_weight = layers * forward.layer + head};
+// Of one micro-batch between layers, all tokens.
+double boundary_bytes(const PlanRequest& request, const Layout& layout) {
+  return static_cast<double>(request.training.sequence_length * layout.micro_batch_size *
+                             request.shape.hidden * request.training.storage_bytes());
 }
 
 double transfer_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
@@ -76,17 +74,12 @@ double optimizer_seconds(const PlanRequest& request, const Layout& layout, const
   return updated * bytes_each / request.devices.known->memory_bandwidth;
 }
 
-// Of all micro-batches on the stage that works longest.
-double tensor_traffic_seconds(double layer_traffic, const Layout& layout, int busiest, int64_t count) {
-  const int passes = layout.activation_checkpointing ? 3 : 2;
-  return static_cast<double>(count * passes * layout.layers_per_stage[busiest]) * layer_traffic;
-}
-
-void set_utilisation(StepTime& time, const PlanRequest& request, const Layout& layout) {
+void set_utilisation(StepTime& time, const PlanRequest& request, const Layout& layout,
+                     const EngineProfile& profile) {
   const TrainingNumbers& training = request.training;
   const auto tokens = static_cast<double>(training.global_batch_sequences * training.sequence_length);
-  const FlopsPerToken flops =
-      flops_per_token(request.shape, training.sequence_length, layout.activation_checkpointing);
+  const FlopsPerToken flops = flops_per_token(request.shape, training.sequence_length,
+                                              recomputed_flops_per_token(request, layout, profile));
   const auto of_peak = [&](double flops_each) {
     return utilisation(flops_each, tokens / *time.seconds, static_cast<double>(layout.mesh.ranks()),
                        request.devices.known->peak_flops);
@@ -100,12 +93,14 @@ void set_utilisation(StepTime& time, const PlanRequest& request, const Layout& l
 
 PipelineTimes predict_pipeline_times(const PlanRequest& request, const Layout& layout,
                                      const EngineProfile& profile) {
-  const ForwardTime forward = forward_time(request, layout, profile);
+  const BlockTimes blocks = block_times(request, layout, profile);
   const Placement placement = place_layers(layout);
-  PipelineTimes times{
-      .stages = {}, .transfer = transfer_seconds(request, layout, profile), .layer_traffic = forward.traffic};
-  for (int stage = 0; stage < layout.mesh.pipeline; ++stage)
-    times.stages.push_back(stage_times(forward, layout, placement, stage));
+  PipelineTimes times{.stages = {}, .traffic = {}, .transfer = transfer_seconds(request, layout, profile)};
+  for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
+    const BlockTime time = stage_time(blocks, placement, stage);
+    times.stages.push_back(time.work);
+    times.traffic.push_back(time.traffic);
+  }
   return times;
 }
 
@@ -121,15 +116,14 @@ StepTime predict_step_time(const PlanRequest& request, const Layout& layout, con
   result.bubble_fraction = std::max(0.0, 1 - busy / pipeline);
   if (!request.devices.known) return result;
   StepParts parts;
-  parts.tensor_traffic = tensor_traffic_seconds(times.layer_traffic, layout,
-                                                static_cast<int>(busiest - times.stages.begin()), count);
+  parts.tensor_traffic = static_cast<double>(count) * times.traffic[busiest - times.stages.begin()];
   parts.compute = busy - parts.tensor_traffic;
   parts.idle = pipeline - busy;
   parts.data_traffic = data_traffic_seconds(request, layout, profile);
   parts.optimizer = optimizer_seconds(request, layout, profile);
   result.seconds = parts.total();
   result.parts = parts;
-  set_utilisation(result, request, layout);
+  set_utilisation(result, request, layout, profile);
   return result;
 }
 

@@ -30,15 +30,15 @@ struct StepTime {
   double bubble_fraction = 0;
   std::optional<double> seconds;  // of one optimizer step
   std::optional<StepParts> parts;
-  std::optional<double> mfu;  // the three of planner/model/flops.h
+  std::optional<double> mfu;  // the three of planner/work/flops.h
   std::optional<double> mfu_causal;
   std::optional<double> hfu;
 };
 
 struct PipelineTimes {
   std::vector<StageTimes> stages;  // of one micro-batch
+  std::vector<double> traffic;     // part of stages: collectives of the tensor group
   double transfer = 0;             // of one micro-batch's activations between neighbours
-  double layer_traffic = 0;        // part of stages: collectives of the tensor group, of a layer and pass
 };
 
 // Seconds; where the device's speed is unknown, proportions.

@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "planner/work/constants.h"
+
 namespace caravan::trainer {
 namespace {
+
+using planner::kExchangeChunkElements;
 
 // Above every tag that callers may use.
 constexpr int kExchangeTag = 1 << 30;

@@ -17,7 +17,4 @@ void exchange_all_reduce(Communicator& group, at::Tensor& tensor);
 void exchange_all_gather(Communicator& group, at::Tensor& output, const at::Tensor& input);
 void exchange_reduce_scatter(Communicator& group, at::Tensor& output, const at::Tensor& input);
 
-// Elements of a part that are under way at once.
-inline constexpr int64_t kExchangeChunkElements = int64_t{64} * 1024;
-
 }  // namespace caravan::trainer

@@ -7,10 +7,10 @@
 
 #include <algorithm>
 
+#include "planner/work/constants.h"
+
 namespace caravan::kernels {
 namespace {
-
-constexpr int64_t kBlockElements = 1 << 16;  // of a temporary tensor; stays in the second-level cache
 
 struct Halves {
   at::Tensor gate;
@@ -34,7 +34,7 @@ at::Tensor swiglu_forward(const at::Tensor& gate_up_T2F) {
 
 void swiglu_backward(at::Tensor& gate_up_T2F, at::Tensor& gradient_TF) {
   const int64_t rows = gradient_TF.size(0);
-  const int64_t block_rows = std::clamp<int64_t>(kBlockElements / gradient_TF.size(1), 1, rows);
+  const int64_t block_rows = planner::block_rows(planner::kSwigluBlockElements, rows, gradient_TF.size(1));
   const at::Tensor silu_block = at::empty({block_rows, gradient_TF.size(1)}, gradient_TF.options());
   const at::Tensor product_block = at::empty({block_rows, gradient_TF.size(1)}, gradient_TF.options());
   for (int64_t row = 0; row < rows; row += block_rows) {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "planner/memory/block_table.h"
+#include "planner/work/blocks.h"
 
 namespace caravan::trainer {
 namespace {
@@ -36,14 +36,15 @@ std::string name_of(planner::ElementType type) {
   return {};
 }
 
-SavedTensorRecord record_of(const planner::SavedTensor& tensor, const std::string& name, int64_t copies) {
+SavedTensorRecord record_of(const planner::StageShape& stage, const planner::SavedTensor& tensor,
+                            std::string_view block, int64_t copies) {
   std::string shape = fmt::format("{}", fmt::join(tensor.shape, "x"));
   if (copies > 1) shape = fmt::format("{}x{}", copies, shape);
-  return {.name = name,
+  return {.name = fmt::format("{}{}", block, tensor.name),
           .shape = shape,
           .dtype = name_of(tensor.type),
           .bytes = copies * tensor.bytes,
-          .policy = tensor.policy == planner::SavePolicy::Keep ? "keep" : "recompute"};
+          .policy = keeps(stage, tensor.row) ? "keep" : "recompute"};
 }
 
 }  // namespace
@@ -51,10 +52,10 @@ SavedTensorRecord record_of(const planner::SavedTensor& tensor, const std::strin
 std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, const StagePlacement& placement) {
   const planner::StageShape shape = stage_shape(options, placement);
   std::vector<SavedTensorRecord> records;
-  for (const planner::SavedTensor& tensor : planner::layer_table(shape))
-    records.push_back(record_of(tensor, "layer." + tensor.name, shape.layers));
-  for (const planner::SavedTensor& tensor : planner::stage_ends_table(shape))
-    records.push_back(record_of(tensor, tensor.name, 1));
+  for (const planner::SavedTensor& tensor : planner::saved_tensors(shape))
+    records.push_back(record_of(shape, tensor, "layer.", shape.layers));
+  for (const planner::SavedTensor& tensor : planner::saved_at_ends(shape))
+    records.push_back(record_of(shape, tensor, "", 1));
   return records;
 }
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "planner/model/flops.h"
+#include "planner/work/flops.h"
 #include "worker/trainer/loop/gradient_dump.h"
 #include "worker/trainer/loop/saved_table.h"
 #include "worker/trainer/optim/gradient_norm.h"
@@ -29,6 +29,15 @@ std::vector<Action> evaluation_actions(const Rank& rank) {
 
 double tokens_per_batch(const TrainerOptions& options) {
   return static_cast<double>(options.data.global_batch_sequences * options.data.sequence_length);
+}
+
+planner::FlopsPerToken flops_of(const TrainerOptions& options) {
+  const planner::StageShape model{.model = options.model,
+                                  .layers = options.model.layers,
+                                  .activation_checkpointing = options.layout.activation_checkpointing,
+                                  .sequence_length = options.data.sequence_length};
+  return planner::flops_per_token(options.model, options.data.sequence_length,
+                                  planner::recomputed_flops_per_token(model));
 }
 
 int64_t real_elements(const ParameterLayout& layout) {
@@ -207,8 +216,7 @@ void Trainer::report(const Step& step) {
   record.seconds = seconds_since(step.begin);
   record.tokens = options_.data.global_batch_sequences * options_.data.sequence_length;
   record.rank_tokens = static_cast<double>(record.tokens) / options_.rendezvous.world_size;
-  const planner::FlopsPerToken flops = planner::flops_per_token(options_.model, options_.data.sequence_length,
-                                                                options_.layout.activation_checkpointing);
+  const planner::FlopsPerToken flops = flops_of(options_);
   record.model_flops = flops.model * record.rank_tokens;
   record.hardware_flops = flops.hardware * record.rank_tokens;
   record.phase_seconds = rank_.clock.take();

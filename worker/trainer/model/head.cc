@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "planner/work/constants.h"
 #include "worker/trainer/kernels/cross_entropy.h"
 #include "worker/trainer/kernels/linear.h"
 #include "worker/trainer/kernels/rms_norm.h"
@@ -13,9 +14,6 @@
 
 namespace caravan::trainer {
 namespace {
-
-constexpr int64_t kChunkElements = 1 << 21;
-constexpr int64_t kSmallestChunk = 64;  // tokens; fewer make matrix products slow
 
 ParameterView without_padding(ParameterView table, int64_t rows) {
   return {.value = table.value.narrow(0, 0, rows), .gradient = table.gradient.narrow(0, 0, rows)};
@@ -31,7 +29,7 @@ Head::Head(const ParameterStore& store, const planner::ModelShape& model, const 
   const ParameterPart& part = table.parts[0];
   projection_VD = without_padding(store.view(table.name), part.shard_real);
   first_token_ = part.shard_begin;
-  chunk_tokens_ = std::max(kSmallestChunk, kChunkElements / part.shard_size);
+  chunk_tokens_ = planner::logits_chunk_tokens(part.shard_size);
 }
 
 HeadOutput Head::forward_and_backward(at::Tensor input_TD, const at::Tensor& targets_T,
@@ -70,7 +68,7 @@ double Head::run_chunks(const at::Tensor& normed_TD, const at::Tensor& targets_T
     kernels::cross_entropy_gradient(logits_CV, targets_C, first_token_, gradients->loss_scale, statistics_3C);
     if (!logits_CV.is_same(stored_CV)) stored_CV.copy_(logits_CV);
     at::Tensor gradient_CD = gradients->by_normed_TD.narrow(0, first, count);
-    kernels::multiply_into(gradient_CD, stored_CV, projection_VD.value);
+    kernels::linear_backward_input_into(gradient_CD, stored_CV, projection_VD.value);
     at::Tensor projection_gradient = projection_VD.gradient;
     kernels::linear_backward_weight(stored_CV, normed_CD, projection_gradient);
   }

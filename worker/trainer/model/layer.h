@@ -5,7 +5,7 @@
 //
 // Forward is cut where its backward's needs end: `run_to_saved` makes everything that is saved, `output` the
 // rest. Activation checkpointing drops all of it but the input and calls `run_to_saved` again. The order of
-// allocations is the one in planner/memory/stage_memory.cc.
+// calls is the one of the rows in planner/work/layer_rows.cc.
 //
 // Shapes: T tokens of this rank or all of them, D hidden, E = (H + 2G)·K fused heads, A = H·K, F ffn; H, G, F
 // local.

@@ -11,18 +11,16 @@
 #include <stdexcept>
 #include <utility>
 
+#include "planner/work/constants.h"
 #include "worker/trainer/kernels/storage_type.h"
 
 namespace caravan::trainer {
 namespace {
 
-constexpr double kStandardDeviation = 0.02;
-constexpr int64_t kAlignment =
-    32;  // elements: 64 bytes of bf16, so that matrix products start on a cache line
+using planner::kParameterAlignment;
+using planner::round_up;
 
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
+constexpr double kStandardDeviation = 0.02;
 
 int64_t product(const std::vector<int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
@@ -127,13 +125,13 @@ class LayoutBuilder {
     parameter.bucket = static_cast<int>(layout_.buckets.size()) - 1;
     parameter.offset = layout_.elements;
     parameter.elements = product(parameter.shape);
-    layout_.elements += round_up(parameter.elements, kAlignment);
+    layout_.elements += round_up(parameter.elements, kParameterAlignment);
     layout_.parameters.push_back(std::move(parameter));
   }
 
   void close_bucket() {
     Bucket& bucket = layout_.buckets.back();
-    bucket.elements = round_up(layout_.elements - bucket.offset, std::lcm(padding_, kAlignment));
+    bucket.elements = round_up(layout_.elements - bucket.offset, std::lcm(padding_, kParameterAlignment));
     layout_.elements = bucket.offset + bucket.elements;
   }
 

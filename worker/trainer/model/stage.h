@@ -2,7 +2,7 @@
 //
 // A stage with the embedding takes tokens, the others the activations of the stage before; a stage with the
 // head ends in the loss, the others in activations. What a forward leaves for its backward is in StageSaved,
-// exactly the rows of planner/memory/block_table.h. Gradients are added to the store's gradient buffer.
+// exactly the rows of planner/work/blocks.h. Gradients are added to the store's gradient buffer.
 //
 // The logits live for a chunk of tokens at a time: the forward of a stage with the head makes the gradients
 // of the head in the same pass (also the head's weight gradient) and saves only the gradient by the last

@@ -1,4 +1,4 @@
-// What a stage allocates is what planner/memory/block_table.h says, to the byte, on every processor.
+// What a stage allocates is what the rows of planner/work add up to, to the byte, on every processor.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/randint.h>
@@ -9,7 +9,7 @@
 #include <ostream>
 #include <thread>
 
-#include "planner/memory/block_table.h"
+#include "planner/work/stage_footprint.h"
 #include "worker/trainer/comm/fake_communicator.h"
 #include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/model/stage.h"
@@ -66,7 +66,7 @@ at::ScalarType scalar_type(ElementType type) {
 // Runs work and holds the counter against the table, which is that of the rank with most of the vocabulary:
 // the first.
 template <typename Work>
-void expect_phase(const char* name, MemoryCounter& counter, const planner::PhaseMemory& table,
+void expect_phase(const char* name, MemoryCounter& counter, const planner::Footprint& table,
                   int64_t tolerance, Work work) {
   const int64_t before = counter.live_bytes();
   counter.reset_peak();
@@ -74,7 +74,7 @@ void expect_phase(const char* name, MemoryCounter& counter, const planner::Phase
   const int64_t peak = counter.peak_bytes() - before;
   EXPECT_LE(std::abs(peak - table.peak.total()), tolerance)
       << name << " allocates " << peak << " bytes at most, the table says " << table.peak.total();
-  EXPECT_EQ(counter.live_bytes() - before, table.after) << name << ": alive afterwards";
+  EXPECT_EQ(counter.live_bytes() - before, table.after.total()) << name << ": alive afterwards";
 }
 
 void check_rank(const StageShape& shape, Communicator& group, MemoryCounter& counter) {
@@ -87,7 +87,7 @@ void check_rank(const StageShape& shape, Communicator& group, MemoryCounter& cou
   const at::ScalarType storage = scalar_type(shape.storage);
   ParameterStore store = allocate_parameters(lay_out_parameters(shape.model, placement, 1), storage);
   initialise_parameters(store, 1);
-  const planner::StageMemory table = planner::stage_memory(shape);
+  const planner::StageFootprint table = planner::stage_footprint(shape);
   const int64_t without_stage = counter.live_bytes();
   Stage stage({.model = shape.model,
                .placement = placement,

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 
+#include "planner/work/constants.h"
+
 namespace caravan::trainer {
+
+using planner::kNormChunkElements;
 
 double sum_of_squares(const at::Tensor& flat, const std::vector<FlatRange>& ranges) {
   double sum = 0;

@@ -9,7 +9,4 @@ namespace caravan::trainer {
 
 double sum_of_squares(const at::Tensor& flat, const std::vector<FlatRange>& ranges);
 
-// Elements that are widened to fp64 at a time: all the memory that it takes.
-inline constexpr int64_t kNormChunkElements = int64_t{16} * 1024;
-
 }  // namespace caravan::trainer

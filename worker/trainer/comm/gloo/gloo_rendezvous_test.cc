@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "planner/work/constants.h"
 #include "worker/trainer/comm/direct_exchange.h"
 
 namespace caravan::trainer {
@@ -79,7 +80,7 @@ TEST(Gloo, SumsOfBf16AreRoundedOnce) {
 
 TEST(Gloo, ReduceScatterGivesEachRankItsPartAlsoInPlace) {
   with_ranks(2, [](Communicator& world) {
-    const int64_t part = kExchangeChunkElements + 3;
+    const int64_t part = planner::kExchangeChunkElements + 3;
     at::Tensor input = at::arange(2 * part, at::kFloat);
     const at::Tensor expected = input.narrow(0, world.rank() * part, part).mul(2);
     at::Tensor output = at::empty({part}, at::kFloat);

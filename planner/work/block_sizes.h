@@ -1,7 +1,7 @@
-// Bytes of the tensors of one block on one rank; every size in the tables is one of these.
+// Bytes of the tensors of one block on one rank; every size in the table of work is one of these.
 #pragma once
 
-#include "planner/memory/block_table.h"
+#include "planner/work/stage_shape.h"
 
 namespace caravan::planner {
 
@@ -14,11 +14,14 @@ struct BlockSizes {
   int64_t local_tokens = 0;  // of this rank in norm and residual regions
   int64_t element = 0;       // bytes of a stored element
   int64_t wide = 0;          // bytes of an element of statistics and sums
+  bool widens = false;       // sums are wider than what is stored
 
   // Columns of this rank.
+  int64_t hidden = 0;       // of every rank
   int64_t heads = 0;        // of all query heads
   int64_t fused_heads = 0;  // of query, key and value heads
   int64_t ffn = 0;
+  int64_t vocabulary = 0;  // padding included
 
   // Bytes of whole tensors.
   int64_t local_hidden = 0;  // local tokens × hidden
@@ -29,6 +32,22 @@ struct BlockSizes {
   int64_t log_sums = 0;   // of attention: per token and query head
   int64_t gate_up = 0;
   int64_t gated = 0;  // SwiGLU's output
+
+  // Tokens whose logits exist at the same time, and how many such chunks there are.
+  int64_t chunk_tokens = 0;
+  int64_t chunks = 1;
+
+  // Bytes that operations take for a moment.
+  int64_t swiglu_blocks() const;
+  int64_t weight_gradient_block(int64_t rows, int64_t columns) const;
+  // Of a sum over the tensor group, of that many elements of storage type or of statistics.
+  int64_t sum_stored(int64_t elements) const;
+  int64_t sum_statistics(int64_t elements) const;
+
+ private:
+  int64_t exchanged(int64_t elements) const;
+
+  int64_t tensor_ = 1;
 };
 
 }  // namespace caravan::planner

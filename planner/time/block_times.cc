@@ -1,0 +1,185 @@
+#include "planner/time/block_times.h"
+
+#include <algorithm>
+
+#include "planner/memory/activation_coefficients.h"
+#include "planner/memory/stage_shape.h"
+#include "planner/placement.h"
+#include "planner/time/links.h"
+#include "planner/work/blocks.h"
+#include "planner/work/flops.h"
+
+namespace caravan::planner {
+namespace {
+
+struct Rows {
+  Operations layer;
+  Operations embedding;
+  Operations head;
+};
+
+void append(Operations& rows, const Operations& more) {
+  rows.insert(rows.end(), more.begin(), more.end());
+}
+
+void without_collectives(Operations& rows, auto of_row) {
+  for (Operation& row : rows) {
+    if (of_row(row)) row.collective = {};
+  }
+}
+
+Rows own_rows(const StageShape& shape) {
+  Rows rows{
+      .layer = layer_forward(shape), .embedding = embedding_forward(shape), .head = head_forward(shape)};
+  append(rows.layer, layer_recompute(shape));
+  append(rows.layer, layer_backward(shape));
+  append(rows.embedding, embedding_backward(shape));
+  // What the head's forward does is done in the forward.
+  for (Operation& row : rows.head) row.phase = Phase::Forward;
+  return rows;
+}
+
+Rows rows_of_others(const StageShape& shape) {
+  Rows rows{.layer = layer_forward(shape), .embedding = {}, .head = head_forward(shape)};
+  if (shape.activation_checkpointing) {
+    Operations again = rows.layer;
+    for (Operation& row : again) row.phase = Phase::Recompute;
+    append(rows.layer, again);
+  }
+  append(rows.layer, layer_backward(shape));
+  without_collectives(rows.layer, [](const Operation& row) { return row.phase == Phase::WeightGradient; });
+  without_collectives(rows.head, [](const Operation&) { return true; });
+  for (Operation& row : rows.head) row.pieces = 1;
+  for (Operations* each : {&rows.layer, &rows.head}) {
+    for (Operation& row : *each) row.moved = 0;
+  }
+  return rows;
+}
+
+StageShape any_shape(const PlanRequest& request, const Layout& layout) {
+  return stage_shape(request, layout, LayerGroup{.layers = 1, .has_embedding = true, .has_head = true});
+}
+
+Rows rows_of(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+  const StageShape shape = any_shape(request, layout);
+  return profile.activations ? rows_of_others(shape) : own_rows(shape);
+}
+
+double& part_of(StageTimes& times, Phase phase) {
+  switch (phase) {
+    case Phase::Forward:
+      return times.forward;
+    case Phase::Recompute:
+    case Phase::Backward:
+      return times.backward_input;
+    case Phase::WeightGradient:
+      break;
+  }
+  return times.backward_weight;
+}
+
+class Stopwatch {
+ public:
+  Stopwatch(const PlanRequest& request, const Layout& layout, const EngineProfile& profile)
+      : request_(request), layout_(layout), profile_(profile) {}
+
+  BlockTime time(const Operations& rows) const {
+    BlockTime block;
+    for (const Operation& row : rows) {
+      const double traffic = traffic_seconds(row);
+      block.traffic += traffic;
+      part_of(block.work, row.phase) += work_seconds(row) + traffic;
+    }
+    return block;
+  }
+
+ private:
+  double work_seconds(const Operation& row) const {
+    if (!request_.devices.known) return row.product.flops() + row.attention.causal_flops();
+    const DeviceProduct& device = *request_.devices.known;
+    const double attention =
+        row.attention.causal_flops() / (device.peak_flops * profile_.attention_efficiency);
+    const double passes = profile_.layer_memory_passes * static_cast<double>(row.moved);
+    return product_seconds(row) + attention + passes / device.memory_bandwidth;
+  }
+
+  double product_seconds(const Operation& row) const {
+    const Product& product = row.product;
+    if (product.tokens == 0) return 0;
+    const DeviceProduct& device = *request_.devices.known;
+    const double rows = static_cast<double>(product.tokens) / static_cast<double>(row.pieces);
+    const double size = rows * static_cast<double>(request_.shape.hidden) / layout_.mesh.tensor;
+    const double rate =
+        device.matrix_flops * profile_.gemm_efficiency * size / (size + profile_.gemm_half_size);
+    const auto weights = static_cast<double>(row.pieces * product.weight_bytes);
+    return std::max(product.flops() / rate, weights / device.memory_bandwidth);
+  }
+
+  // A ring moves the parts of the others: once to gather or to scatter, twice to reduce for all.
+  double traffic_seconds(const Operation& row) const {
+    const Collective& collective = row.collective;
+    if (collective.bytes == 0 || !request_.devices.known) return 0;
+    const double size = along(layout_.mesh, collective.axis);
+    const int rounds = collective.kind == CollectiveKind::AllReduce ? 2 : 1;
+    const double bytes = rounds * (size - 1) / size * static_cast<double>(collective.bytes);
+    const auto calls = static_cast<double>(row.pieces);
+    return calls * profile_.collective_latency_seconds +
+           bytes / group_bandwidth(request_.devices, profile_, layout_.mesh, collective.axis);
+  }
+
+  const PlanRequest& request_;
+  const Layout& layout_;
+  const EngineProfile& profile_;
+};
+
+// In the place of what rows move.
+void add_coefficients(BlockTimes& times, const PlanRequest& request, const Layout& layout,
+                      const EngineProfile& profile) {
+  const StageShape shape = any_shape(request, layout);
+  const double bandwidth = request.devices.known->memory_bandwidth;
+  const double layer = profile.layer_memory_passes * layer_bytes(shape, *profile.activations) / bandwidth;
+  const double head = logits_bytes(shape, *profile.activations) / bandwidth;
+  const double again = layout.activation_checkpointing ? layer : 0;
+  times.layer += {.work = {.forward = layer, .backward_input = layer + again, .backward_weight = layer}};
+  times.head += {.work = {.forward = head, .backward_input = head, .backward_weight = head}};
+}
+
+}  // namespace
+
+BlockTime& BlockTime::operator+=(const BlockTime& other) {
+  work.forward += other.work.forward;
+  work.backward_input += other.work.backward_input;
+  work.backward_weight += other.work.backward_weight;
+  traffic += other.traffic;
+  return *this;
+}
+
+BlockTime operator*(double times, const BlockTime& block) {
+  return {.work = {.forward = times * block.work.forward,
+                   .backward_input = times * block.work.backward_input,
+                   .backward_weight = times * block.work.backward_weight},
+          .traffic = times * block.traffic};
+}
+
+BlockTimes block_times(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+  const Rows rows = rows_of(request, layout, profile);
+  const Stopwatch stopwatch(request, layout, profile);
+  BlockTimes times{.layer = stopwatch.time(rows.layer),
+                   .embedding = stopwatch.time(rows.embedding),
+                   .head = stopwatch.time(rows.head)};
+  if (!request.devices.known) return times;
+  if (profile.activations) add_coefficients(times, request, layout, profile);
+  const double launch = profile.layer_overhead_seconds;
+  const double again = layout.activation_checkpointing ? launch : 0;
+  times.layer += {.work = {.forward = launch, .backward_input = launch + again, .backward_weight = launch}};
+  return times;
+}
+
+double recomputed_flops_per_token(const PlanRequest& request, const Layout& layout,
+                                  const EngineProfile& profile) {
+  const double of_layer = recomputed_flops(rows_of(request, layout, profile).layer);
+  const auto tokens = static_cast<double>(request.training.sequence_length * layout.micro_batch_size);
+  return of_layer * layout.mesh.tensor * static_cast<double>(request.shape.layers) / tokens;
+}
+
+}  // namespace caravan::planner

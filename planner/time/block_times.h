@@ -1,0 +1,39 @@
+// How long the blocks of a model take on one device, for one micro-batch: the rows of the table of work
+// (planner/work/blocks.h), timed.
+//
+// A product of matrices runs at a part of the device's measured rate that grows with its rows, and not before
+// its weights went through memory; attention, what moves through memory, and launches come on top; tensor
+// parallel traffic is not hidden. An engine that is known by its coefficients makes a whole layer again where
+// we leave out what only its output needs, does not cut its head into chunks, and hides the gathers of its
+// weight gradients; its bytes are those of the coefficients. Pure.
+#pragma once
+
+#include "planner/engine_profile.h"
+#include "planner/layout.h"
+#include "planner/request.h"
+#include "planner/schedule/simulate.h"
+
+namespace caravan::planner {
+
+// Seconds. Without a known product a FLOP takes one second and all else nothing: good for proportions.
+struct BlockTime {
+  StageTimes work = {.forward = 0, .backward_input = 0, .backward_weight = 0};  // traffic included
+  double traffic = 0;  // collectives of the tensor group
+
+  BlockTime& operator+=(const BlockTime& other);
+  friend BlockTime operator*(double times, const BlockTime& block);
+};
+
+struct BlockTimes {
+  BlockTime layer;
+  BlockTime embedding;
+  BlockTime head;
+};
+
+BlockTimes block_times(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
+
+// Operations that the model's layers make again, for each token (attention not causal, as in `mfu`).
+double recomputed_flops_per_token(const PlanRequest& request, const Layout& layout,
+                                  const EngineProfile& profile);
+
+}  // namespace caravan::planner

@@ -1,0 +1,58 @@
+#include "planner/work/block_sizes.h"
+
+#include "planner/work/constants.h"
+
+namespace caravan::planner {
+
+BlockSizes::BlockSizes(const StageShape& stage) : tensor_(stage.tensor) {
+  const ModelShape& model = stage.model;
+  gathers = stage.sequence_parallel && stage.tensor > 1;
+  reduces = stage.tensor > 1;
+  tokens = stage.micro_batch_size * stage.sequence_length;
+  local_tokens = gathers ? tokens / stage.tensor : tokens;
+  element = bytes_of(stage.storage);
+  wide = stage.storage == ElementType::FP64 ? 8 : 4;
+  widens = wide != element;
+
+  hidden = model.hidden;
+  heads = model.heads / stage.tensor * model.head_dim;
+  fused_heads = heads + 2 * (model.kv_heads / stage.tensor) * model.head_dim;
+  ffn = model.ffn / stage.tensor;
+  vocabulary = (model.vocab + stage.tensor - 1) / stage.tensor;
+
+  local_hidden = local_tokens * hidden * element;
+  full_hidden = tokens * hidden * element;
+  statistics = local_tokens * wide;
+  qkv = tokens * fused_heads * element;
+  attention = tokens * heads * element;
+  log_sums = tokens * (model.heads / stage.tensor) * wide;
+  gate_up = tokens * 2 * ffn * element;
+  gated = tokens * ffn * element;
+
+  chunk_tokens = std::min(tokens, logits_chunk_tokens(std::max<int64_t>(vocabulary, 1)));
+  chunks = (tokens + chunk_tokens - 1) / chunk_tokens;
+}
+
+int64_t BlockSizes::swiglu_blocks() const {
+  return 2 * block_rows(kSwigluBlockElements, tokens, ffn) * ffn * element;
+}
+
+int64_t BlockSizes::weight_gradient_block(int64_t rows, int64_t columns) const {
+  return widens ? block_rows(kWeightGradientBlockElements, rows, columns) * columns * element : 0;
+}
+
+// What a rank receives of its own part, a chunk at a time; where sums are wider also the sum of the chunk and
+// a term of it.
+int64_t BlockSizes::sum_stored(int64_t elements) const {
+  return exchanged(elements) * (element + (widens ? 2 * wide : 0));
+}
+
+int64_t BlockSizes::sum_statistics(int64_t elements) const {
+  return exchanged(elements) * wide;
+}
+
+int64_t BlockSizes::exchanged(int64_t elements) const {
+  return std::min((elements + tensor_ - 1) / tensor_, kExchangeChunkElements);
+}
+
+}  // namespace caravan::planner

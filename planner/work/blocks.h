@@ -1,0 +1,48 @@
+// The table of work: what each kind of block does, row by row, on one rank for one micro-batch.
+//
+// The trainer's worker/trainer/model is written by hand to these rows; tests hold it against them call by
+// call: products, collectives, what is alive between two of them and at most. Whoever changes one changes the
+// other. What LibTorch and oneDNN allocate inside a product or attention depends on the processor and is in
+// no row. Pure.
+#pragma once
+
+#include "planner/work/operation.h"
+#include "planner/work/stage_shape.h"
+
+namespace caravan::planner {
+
+struct SavedTensor {
+  SavedRow row = SavedRow::Input;
+  std::string_view name;
+  std::vector<int64_t> shape;
+  ElementType type = ElementType::FP32;
+  int64_t bytes = 0;
+};
+
+// What the forward of a layer leaves if nothing of it is made again; its input first.
+std::vector<SavedTensor> saved_tensors(const StageShape& stage);
+// And what the stage keeps of a micro-batch once.
+std::vector<SavedTensor> saved_at_ends(const StageShape& stage);
+
+// Whether a stage keeps that row for its backward, or makes it again.
+constexpr bool keeps(const StageShape& stage, SavedRow row) {
+  const bool of_layer = row != SavedRow::Input && row != SavedRow::Tokens && row != SavedRow::HeadGradient;
+  return !(of_layer && stage.activation_checkpointing);
+}
+
+// From the input to all that is saved, and on to the output; the input stays.
+Operations layer_forward(const StageShape& stage);
+// Those of the forward that bring the rows back which the stage does not keep.
+Operations layer_recompute(const StageShape& stage);
+// Gradients by the layer's input and its weights. Consumes the gradient by the output and what is saved.
+Operations layer_backward(const StageShape& stage);
+
+Operations embedding_forward(const StageShape& stage);
+Operations embedding_backward(const StageShape& stage);
+
+// The head's forward makes its gradients too, while the logits of a chunk of tokens exist. Turns the last
+// layer's output into the gradient by it.
+Operations head_forward(const StageShape& stage);
+Operations head_evaluate(const StageShape& stage);
+
+}  // namespace caravan::planner

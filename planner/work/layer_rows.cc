@@ -1,0 +1,202 @@
+// The rows of one transformer layer: worker/trainer/model/layer.cc.
+#include "planner/work/block_sizes.h"
+#include "planner/work/blocks.h"
+#include "planner/work/row_builder.h"
+
+namespace caravan::planner {
+namespace {
+
+class LayerRows : public RowBuilder {
+ public:
+  explicit LayerRows(const StageShape& stage) : RowBuilder(stage), stage_(stage) {}
+
+  void attention_to_middle() {
+    add({.name = "attention_norm.scale",
+         .makes = SavedRow::AttentionScale,
+         .moved = size.statistics,
+         .takes = {.activations = size.statistics}});
+    norm("attention_norm.output", Phase::Forward, SavedRow::QueryKeyValue);
+    add({.name = "query_key_value",
+         .makes = SavedRow::QueryKeyValue,
+         .product = forward(size.fused_heads, size.hidden),
+         .moved = size.qkv,
+         .takes = {.activations = size.qkv},
+         .frees = normed()});
+    attention_forward();
+    add({.name = "attention.projection",
+         .makes = SavedRow::Middle,
+         .product = forward(size.hidden, size.heads),
+         .moved = size.full_hidden,
+         .takes = {.activations = size.full_hidden}});
+    leave("attention.leave", Phase::Forward, SavedRow::Middle);
+  }
+
+  void middle_to_gate_up() {
+    add({.name = "mlp_norm.scale",
+         .makes = SavedRow::MlpScale,
+         .moved = size.statistics,
+         .takes = {.activations = size.statistics}});
+    norm("mlp_norm.output", Phase::Forward, SavedRow::GateUp);
+    add({.name = "gate_up",
+         .makes = SavedRow::GateUp,
+         .product = forward(2 * size.ffn, size.hidden),
+         .moved = size.gate_up,
+         .takes = {.activations = size.gate_up},
+         .frees = normed()});
+  }
+
+  void output() {
+    add({.name = "swiglu", .moved = size.gated, .takes = {.workspace = size.gated}});
+    add({.name = "down",
+         .product = forward(size.hidden, size.ffn),
+         .moved = size.full_hidden,
+         .takes = {.activations = size.full_hidden},
+         .frees = {.workspace = size.gated}});
+    leave("down.leave", Phase::Forward);
+  }
+
+  // Alive: the gradient by the output, the middle, its norm's scale, the gates. Left: that by the middle.
+  void mlp_backward() {
+    enter_gradient("down.enter_gradient");
+    add({.name = "down.by_input",
+         .phase = Phase::Backward,
+         .product = by_input(size.hidden, size.ffn),
+         .moved = size.gated,
+         .takes = {.workspace = size.gated}});
+    add({.name = "swiglu.backward",
+         .phase = Phase::Backward,
+         .moved = size.gate_up,
+         .moment = {.workspace = size.swiglu_blocks()}});
+    by_weight("down.by_weight", size.hidden, size.ffn, size.full_hidden + size.gated,
+              MemoryUse{.workspace = size.gated} + entered());
+    norm("mlp_norm.output_again", Phase::WeightGradient);
+    by_weight("gate_up.by_weight", 2 * size.ffn, size.hidden, size.gate_up, normed());
+    add({.name = "gate_up.by_input",
+         .phase = Phase::Backward,
+         .product = by_input(2 * size.ffn, size.hidden),
+         .moved = size.full_hidden,
+         .takes = {.activations = size.full_hidden},
+         .frees = {.activations = size.gate_up}});
+    leave("gate_up.leave_gradient", Phase::Backward);
+    add({.name = "mlp_norm.backward",
+         .phase = Phase::Backward,
+         .moved = size.local_hidden,
+         .frees = {.activations = 2 * size.local_hidden + size.statistics}});
+  }
+
+  // Alive: the gradient by the middle and what attention saved. Left: the gradient by the input.
+  void attention_backward() {
+    enter_gradient("attention.enter_gradient");
+    by_weight("attention.projection.by_weight", size.hidden, size.heads, size.full_hidden + size.attention,
+              {});
+    add({.name = "attention.projection.by_input",
+         .phase = Phase::Backward,
+         .product = by_input(size.hidden, size.heads),
+         .moved = size.attention,
+         .takes = {.workspace = size.attention},
+         .frees = entered()});
+    add({.name = "attention.backward",
+         .phase = Phase::Backward,
+         .attention = attention(/*products=*/5),
+         .moved = size.qkv,
+         .moment = {.workspace = 3 * size.attention / stage_.micro_batch_size},
+         .frees = {.activations = size.attention + size.log_sums, .workspace = size.attention}});
+    norm("attention_norm.output_again", Phase::WeightGradient);
+    by_weight("query_key_value.by_weight", size.fused_heads, size.hidden, size.qkv, normed());
+    add({.name = "query_key_value.by_input",
+         .phase = Phase::Backward,
+         .product = by_input(size.fused_heads, size.hidden),
+         .moved = size.full_hidden,
+         .takes = {.activations = size.full_hidden},
+         .frees = {.activations = size.qkv}});
+    leave("query_key_value.leave_gradient", Phase::Backward);
+    add({.name = "attention_norm.backward",
+         .phase = Phase::Backward,
+         .moved = size.local_hidden,
+         .frees = {.activations = 2 * size.local_hidden + size.statistics}});
+  }
+
+ private:
+  // LibTorch's kernel takes one sequence at a time; several are put together in new tensors.
+  void attention_forward() {
+    const int64_t results = size.attention + size.log_sums;
+    add({.name = "attention",
+         .makes = SavedRow::AttentionOutput,
+         .attention = attention(/*products=*/2),
+         .moved = results,
+         .takes = {.activations = results},
+         .moment = {.workspace = stage_.micro_batch_size > 1 ? results : 0}});
+  }
+
+  Attention attention(int64_t products) const {
+    return {.sequences = stage_.micro_batch_size,
+            .sequence_length = stage_.sequence_length,
+            .heads = stage_.model.heads / stage_.tensor,
+            .head_dim = stage_.model.head_dim,
+            .products = products};
+  }
+
+  const StageShape& stage_;
+};
+
+SavedTensor saved(SavedRow row, std::string_view name, std::vector<int64_t> shape, ElementType type) {
+  int64_t bytes = bytes_of(type);
+  for (const int64_t extent : shape) bytes *= extent;
+  return {.row = row, .name = name, .shape = std::move(shape), .type = type, .bytes = bytes};
+}
+
+}  // namespace
+
+std::vector<SavedTensor> saved_tensors(const StageShape& stage) {
+  const BlockSizes size(stage);
+  const ElementType type = stage.storage;
+  const ElementType wide = type == ElementType::FP64 ? ElementType::FP64 : ElementType::FP32;
+  return {
+      saved(SavedRow::Input, "input", {size.local_tokens, size.hidden}, type),
+      saved(SavedRow::AttentionScale, "attention_norm.scale", {size.local_tokens}, wide),
+      saved(SavedRow::QueryKeyValue, "query_key_value", {size.tokens, size.fused_heads}, type),
+      saved(SavedRow::AttentionOutput, "attention.output", {size.tokens, size.heads}, type),
+      saved(SavedRow::LogSums, "attention.log_sums", {size.tokens, stage.model.heads / stage.tensor}, wide),
+      saved(SavedRow::Middle, "middle", {size.local_tokens, size.hidden}, type),
+      saved(SavedRow::MlpScale, "mlp_norm.scale", {size.local_tokens}, wide),
+      saved(SavedRow::GateUp, "gate_up", {size.tokens, 2 * size.ffn}, type)};
+}
+
+Operations layer_forward(const StageShape& stage) {
+  LayerRows rows(stage);
+  rows.attention_to_middle();
+  rows.middle_to_gate_up();
+  rows.output();
+  return rows.take();
+}
+
+std::vector<SavedTensor> saved_at_ends(const StageShape& stage) {
+  const BlockSizes size(stage);
+  std::vector<SavedTensor> rows;
+  if (stage.has_embedding)
+    rows.push_back(saved(SavedRow::Tokens, "tokens", {stage.micro_batch_size, stage.sequence_length},
+                         ElementType::INT64));
+  if (stage.has_head)
+    rows.push_back(saved(SavedRow::HeadGradient, "head.input_gradient", {size.local_tokens, size.hidden},
+                         stage.storage));
+  return rows;
+}
+
+Operations layer_recompute(const StageShape& stage) {
+  Operations rows;
+  for (Operation& row : layer_forward(stage)) {
+    if (!row.makes || keeps(stage, *row.makes)) continue;
+    row.phase = Phase::Recompute;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+Operations layer_backward(const StageShape& stage) {
+  LayerRows rows(stage);
+  rows.mlp_backward();
+  rows.attention_backward();
+  return rows.take();
+}
+
+}  // namespace caravan::planner

@@ -1,0 +1,41 @@
+// Memory of a stage by its rows: what a micro-batch leaves for its backward, and the peaks of forward and
+// backward above what was alive before.
+//
+// Bytes are those asked of the CPU allocator, without alignment. Parameters, gradients and optimizer states
+// are not in here, nor what the pipeline around a stage holds (token batches, buffers of its sends and
+// receives). Pure.
+#pragma once
+
+#include <span>
+
+#include "planner/work/operation.h"
+#include "planner/work/stage_shape.h"
+
+namespace caravan::planner {
+
+// Relative to the start: the moment at which most is alive, and the end.
+struct Footprint {
+  MemoryUse peak;
+  MemoryUse after;
+};
+
+Footprint footprint_of(std::span<const Operation> rows);
+// One after the other; the same so many times over.
+Footprint then(const Footprint& first, const Footprint& next);
+Footprint repeated(const Footprint& each, int64_t times);
+
+// What is handed in (input activations, output gradient) is alive at the start of a phase and belongs to the
+// stage from then on.
+struct StageFootprint {
+  Footprint forward;   // after: the kept rows and the output, less the input
+  Footprint backward;  // without a weight gradient queue; after: the input gradient, less kept rows and
+                       // output gradient
+  Footprint evaluate;
+  int64_t kept = 0;  // by one micro-batch between its forward and its backward, the stage's input included
+  int64_t boundary = 0;   // one tensor of activations, or of their gradients, between stages
+  int64_t constants = 0;  // as long as the stage lives: the rotary table
+};
+
+StageFootprint stage_footprint(const StageShape& stage);
+
+}  // namespace caravan::planner

@@ -1,0 +1,98 @@
+#include "planner/work/stage_footprint.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "planner/work/blocks.h"
+
+namespace caravan::planner {
+namespace {
+
+StageShape two_layers() {
+  StageShape stage;
+  stage.model.hidden = 64;
+  stage.model.layers = 2;
+  stage.model.heads = 8;
+  stage.model.kv_heads = 2;
+  stage.model.head_dim = 8;
+  stage.model.ffn = 160;
+  stage.model.vocab = 1000;
+  stage.layers = 2;
+  stage.micro_batch_size = 2;
+  stage.sequence_length = 128;
+  return stage;
+}
+
+int64_t kept_bytes(const StageShape& stage, const std::vector<SavedTensor>& table) {
+  int64_t bytes = 0;
+  for (const SavedTensor& tensor : table)
+    if (keeps(stage, tensor.row)) bytes += tensor.bytes;
+  return bytes;
+}
+
+int64_t tokens_bytes(const StageShape& stage) {
+  return stage.micro_batch_size * stage.sequence_length * bytes_of(ElementType::INT64);
+}
+
+TEST(StageFootprint, ALayerKeepsSixHiddenRowsItsHeadsAndItsFfn) {
+  const StageShape stage = two_layers();
+  const int64_t tokens = 256;
+  // input 64, query and output 2 · 64, key and value 2 · 16, middle 64, gate and up 2 · 160; two norms'
+  // scales, 8 log sums
+  const int64_t per_token = 64 + 2 * 64 + 2 * 16 + 64 + 2 * 160 + 2 + 8;
+  EXPECT_EQ(kept_bytes(stage, saved_tensors(stage)), tokens * per_token * 4);
+}
+
+TEST(StageFootprint, RowsAddUpToWhatAMicroBatchKeeps) {
+  for (const bool checkpointing : {false, true}) {
+    for (const bool sequence_parallel : {false, true}) {
+      StageShape stage = two_layers();
+      stage.tensor = 2;
+      stage.activation_checkpointing = checkpointing;
+      stage.sequence_parallel = sequence_parallel;
+      const int64_t ends =
+          kept_bytes(stage, saved_at_ends(stage)) - tokens_bytes(stage);  // tokens are handed in
+      EXPECT_EQ(stage.layers * kept_bytes(stage, saved_tensors(stage)) + ends, stage_footprint(stage).kept);
+    }
+  }
+}
+
+TEST(StageFootprint, CheckpointingKeepsALayersInputOnly) {
+  StageShape stage = two_layers();
+  stage.activation_checkpointing = true;
+  EXPECT_EQ(kept_bytes(stage, saved_tensors(stage)), 256 * 64 * 4);
+}
+
+TEST(StageFootprint, SequenceParallelismDividesWhatTensorParallelismLeaves) {
+  StageShape stage = two_layers();
+  stage.tensor = 2;
+  const int64_t replicated = stage_footprint(stage).boundary;
+  stage.sequence_parallel = true;
+  EXPECT_EQ(stage_footprint(stage).boundary * 2, replicated);
+  StageShape one_rank = two_layers();
+  EXPECT_EQ(stage_footprint(stage).kept * 2, stage_footprint(one_rank).kept)
+      << "every kept tensor is cut in two";
+}
+
+// A backward gives back what its forward left.
+TEST(StageFootprint, ForwardAndBackwardBalance) {
+  StageShape stage = two_layers();
+  EXPECT_EQ(stage_footprint(stage).forward.after.total() + stage_footprint(stage).backward.after.total(), 0);
+  stage.has_embedding = false;
+  stage.has_head = false;
+  const StageFootprint middle = stage_footprint(stage);
+  EXPECT_EQ(middle.forward.after.total(), middle.kept) << "the output is new, the input was there";
+  EXPECT_EQ(middle.backward.after.total(), -middle.kept)
+      << "the input's gradient is new, the output's was there";
+}
+
+TEST(StageFootprint, OnlyTheStageWithTheHeadHasLogits) {
+  StageShape stage = two_layers();
+  EXPECT_GT(stage_footprint(stage).forward.peak.logits, 0);
+  stage.has_head = false;
+  EXPECT_EQ(stage_footprint(stage).forward.peak.logits, 0);
+}
+
+}  // namespace
+}  // namespace caravan::planner

@@ -1,0 +1,41 @@
+// What the table of work is made for: a run of layers with the ends of the model that stand with it, on one
+// tensor parallel rank, and the micro-batch that it works on.
+#pragma once
+
+#include <cstdint>
+
+#include "planner/model/shape.h"
+
+namespace caravan::planner {
+
+enum class ElementType { BF16, FP32, FP64, INT64 };
+
+constexpr int64_t bytes_of(ElementType type) {
+  switch (type) {
+    case ElementType::BF16:
+      return 2;
+    case ElementType::FP32:
+      return 4;
+    case ElementType::FP64:
+    case ElementType::INT64:
+      break;
+  }
+  return 8;
+}
+
+// Assumes: heads, kv_heads, ffn are multiples of `tensor`, and so are the tokens of a micro-batch with
+// sequence parallelism.
+struct StageShape {
+  ModelShape model;
+  int64_t layers = 0;
+  bool has_embedding = true;
+  bool has_head = true;
+  int64_t tensor = 1;
+  bool sequence_parallel = false;
+  bool activation_checkpointing = false;
+  int64_t micro_batch_size = 1;
+  int64_t sequence_length = 0;
+  ElementType storage = ElementType::FP32;
+};
+
+}  // namespace caravan::planner

@@ -1,0 +1,411 @@
+// The trainer does what the rows of planner/work say, call by call: the same products and collectives in the
+// same order, with as much alive before each and at most between two of them, and it saves what they save. A
+// failure names the row.
+#include <ATen/Parallel.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <thread>
+
+#include "planner/work/block_sizes.h"
+#include "planner/work/blocks.h"
+#include "worker/trainer/comm/fake_communicator.h"
+#include "worker/trainer/kernels/product_listener.h"
+#include "worker/trainer/kernels/rope.h"
+#include "worker/trainer/memory/counting_allocator.h"
+#include "worker/trainer/model/layer.h"
+#include "worker/trainer/model/stage.h"
+
+namespace caravan::trainer {
+namespace {
+
+using planner::CollectiveKind;
+using planner::ElementType;
+using planner::Operation;
+using planner::Operations;
+using planner::StageShape;
+
+// A product or a collective, and memory relative to the start of the phase.
+struct Event {
+  std::string call;
+  int64_t live = 0;  // when it begins
+  int64_t peak = 0;  // since the event before
+  bool operator==(const Event&) const = default;
+};
+
+std::string text(const Event& event) {
+  return fmt::format("{}, {} bytes alive, {} at most since the call before", event.call, event.live,
+                     event.peak);
+}
+
+std::string product_call(int64_t tokens, int64_t outputs, int64_t inputs) {
+  return fmt::format("product {} x {} x {}", tokens, outputs, inputs);
+}
+
+std::string collective_call(CollectiveKind kind, int64_t bytes) {
+  switch (kind) {
+    case CollectiveKind::AllReduce:
+      return fmt::format("all-reduce of {} bytes", bytes);
+    case CollectiveKind::AllGather:
+      return fmt::format("all-gather of {} bytes", bytes);
+    case CollectiveKind::ReduceScatter:
+      break;
+  }
+  return fmt::format("reduce-scatter of {} bytes", bytes);
+}
+
+// Writes down what the trainer does.
+class Record final : public kernels::ProductListener {
+ public:
+  explicit Record(MemoryCounter& counter) : counter_(counter), start_(counter.live_bytes()) {
+    counter_.reset_peak();
+  }
+
+  void product(int64_t tokens, int64_t outputs, int64_t inputs) override {
+    add(product_call(tokens, outputs, inputs));
+  }
+  void add(std::string call) {
+    events_.push_back({.call = std::move(call),
+                       .live = counter_.live_bytes() - start_,
+                       .peak = counter_.peak_bytes() - start_});
+    counter_.reset_peak();
+  }
+  std::vector<Event> finish() {
+    add("the end");
+    return std::move(events_);
+  }
+
+ private:
+  MemoryCounter& counter_;
+  const int64_t start_;
+  std::vector<Event> events_;
+};
+
+// Tells the record of a phase, if there is one, and does what the group does.
+class RecordedGroup final : public Communicator {
+ public:
+  explicit RecordedGroup(Communicator& group) : group_(group) {}
+
+  void tell(Record* record) { record_ = record; }
+
+  int rank() const override { return group_.rank(); }
+  int size() const override { return group_.size(); }
+  void all_reduce(at::Tensor& tensor, Reduction reduction) override {
+    add(CollectiveKind::AllReduce, tensor);
+    group_.all_reduce(tensor, reduction);
+  }
+  void all_gather(at::Tensor& output, const at::Tensor& input) override {
+    add(CollectiveKind::AllGather, output);
+    group_.all_gather(output, input);
+  }
+  void reduce_scatter(at::Tensor& output, const at::Tensor& input) override {
+    add(CollectiveKind::ReduceScatter, input);
+    group_.reduce_scatter(output, input);
+  }
+  void all_to_all(at::Tensor& output, const at::Tensor& input) override { group_.all_to_all(output, input); }
+  void broadcast(at::Tensor& tensor, int root) override { group_.broadcast(tensor, root); }
+  void barrier() override { group_.barrier(); }
+  std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {
+    return group_.send(tensor, peer, tag);
+  }
+  std::unique_ptr<PendingTransfer> receive(at::Tensor& tensor, int peer, int tag) override {
+    return group_.receive(tensor, peer, tag);
+  }
+
+ private:
+  void add(CollectiveKind kind, const at::Tensor& tensor) {
+    if (record_ != nullptr && size() > 1)
+      record_->add(collective_call(kind, static_cast<int64_t>(tensor.nbytes())));
+  }
+
+  Communicator& group_;
+  Record* record_ = nullptr;
+};
+
+struct ExpectedEvent {
+  Event event;
+  std::string row;
+};
+
+// Plays rows on paper.
+class Paper {
+ public:
+  // Neighbours that are run in as many pieces take turns.
+  void play(const Operations& rows) {
+    for (auto row = rows.begin(); row != rows.end();) {
+      auto end = row + 1;
+      while (end != rows.end() && row->pieces > 1 && end->pieces == row->pieces) ++end;
+      for (int64_t piece = 0; piece < row->pieces; ++piece) {
+        for (auto each = row; each != end; ++each) play(*each);
+      }
+      row = end;
+    }
+  }
+
+  void free(int64_t bytes) { live_ -= bytes; }
+
+  std::vector<ExpectedEvent> finish() {
+    add("the end", "what follows the last call");
+    return std::move(events_);
+  }
+
+ private:
+  void play(const Operation& row) {
+    if (row.product.tokens > 0)
+      add(product_call(row.product.tokens / row.pieces, row.product.outputs, row.product.inputs), row.name);
+    live_ += row.takes.total();
+    peak_ = std::max(peak_, live_);
+    if (row.collective.bytes > 0)
+      add(collective_call(row.collective.kind, row.collective.bytes / row.pieces), row.name);
+    peak_ = std::max(peak_, live_ + row.moment.total());
+    live_ -= row.frees.total();
+  }
+
+  void add(std::string call, std::string_view row) {
+    events_.push_back(
+        {.event = {.call = std::move(call), .live = live_, .peak = peak_}, .row = std::string(row)});
+    peak_ = live_;
+  }
+
+  int64_t live_ = 0;
+  int64_t peak_ = 0;
+  std::vector<ExpectedEvent> events_;
+};
+
+void expect_rows(const char* phase, const std::vector<Event>& done, Paper paper) {
+  const std::vector<ExpectedEvent> rows = paper.finish();
+  for (std::size_t i = 0; i < std::min(done.size(), rows.size()); ++i) {
+    if (done[i] == rows[i].event) continue;
+    ADD_FAILURE() << phase << ": row " << rows[i].row << ", after "
+                  << (i == 0 ? std::string("the start") : rows[i - 1].row) << ", says\n  "
+                  << text(rows[i].event) << "\nthe trainer does\n  " << text(done[i]);
+    return;
+  }
+  EXPECT_EQ(done.size(), rows.size()) << phase;
+}
+
+struct Case {
+  std::string name;
+  int64_t tensor = 1;
+  bool sequence_parallel = false;
+  bool activation_checkpointing = false;
+  ElementType storage = ElementType::FP32;
+  int64_t sequence_length = 64;
+  int64_t micro_batch_size = 1;
+  int64_t vocab = 256;
+};
+
+void PrintTo(const Case& each, std::ostream* out) {
+  *out << each.name;
+}
+
+StageShape shape_of(const Case& each) {
+  StageShape stage;
+  stage.model.hidden = 64;
+  stage.model.layers = 2;
+  stage.model.heads = 8;
+  stage.model.kv_heads = 4;
+  stage.model.head_dim = 8;
+  stage.model.ffn = 160;
+  stage.model.vocab = each.vocab;
+  stage.layers = 2;
+  stage.tensor = each.tensor;
+  stage.sequence_parallel = each.sequence_parallel;
+  stage.activation_checkpointing = each.activation_checkpointing;
+  stage.micro_batch_size = each.micro_batch_size;
+  stage.sequence_length = each.sequence_length;
+  stage.storage = each.storage;
+  return stage;
+}
+
+at::ScalarType scalar_type(ElementType type) {
+  return type == ElementType::BF16 ? at::kBFloat16 : type == ElementType::FP64 ? at::kDouble : at::kFloat;
+}
+
+int64_t dropped_bytes(const StageShape& shape) {
+  int64_t bytes = 0;
+  for (const planner::SavedTensor& tensor : planner::saved_tensors(shape))
+    if (!keeps(shape, tensor.row)) bytes += tensor.bytes;
+  return bytes;
+}
+
+Paper forward_rows(const StageShape& shape) {
+  Paper paper;
+  paper.play(embedding_forward(shape));
+  for (int64_t layer = 0; layer < shape.layers; ++layer) {
+    paper.play(layer_forward(shape));
+    paper.free(dropped_bytes(shape));
+  }
+  paper.play(head_forward(shape));
+  return paper;
+}
+
+Paper backward_rows(const StageShape& shape) {
+  Paper paper;
+  for (int64_t layer = 0; layer < shape.layers; ++layer) {
+    paper.play(layer_recompute(shape));
+    paper.play(layer_backward(shape));
+  }
+  paper.play(embedding_backward(shape));
+  return paper;
+}
+
+// One rank of a stage with everything on it.
+class RankUnderTest {
+ public:
+  RankUnderTest(const StageShape& shape, Communicator& group, MemoryCounter& counter)
+      : shape_(shape),
+        counter_(counter),
+        group_(group),
+        placement_{.layers = static_cast<int>(shape.layers),
+                   .tensor_rank = group.rank(),
+                   .tensor_size = group.size()},
+        store_(
+            allocate_parameters(lay_out_parameters(shape.model, placement_, 1), scalar_type(shape.storage))) {
+    initialise_parameters(store_, 1);
+  }
+
+  void check_calls() {
+    Stage stage(options(), store_, group_);
+    const auto tokens = [&] {
+      return at::randint(0, shape_.model.vocab, {shape_.micro_batch_size, shape_.sequence_length}, at::kLong);
+    };
+    const TokenBatch batch{.inputs_BS = tokens(), .targets_BS = tokens()};
+    StageOutput output;
+    const auto forward = record([&] { output = stage.forward(batch, {}); });
+    expect_rows("forward", forward, forward_rows(shape_));
+    const auto backward = record([&] { stage.backward(std::move(output.saved), {}, nullptr); });
+    expect_rows("backward", backward, backward_rows(shape_));
+  }
+
+  void check_saved() {
+    const TensorRegion region(group_, shape_.sequence_parallel);
+    const planner::ModelShape& model = shape_.model;
+    const Layer layer(
+        store_, 0,
+        {.norm_eps = model.norm_eps,
+         .attention = {.sequences = shape_.micro_batch_size,
+                       .sequence_length = shape_.sequence_length,
+                       .heads = model.heads / shape_.tensor,
+                       .kv_heads = model.kv_heads / shape_.tensor,
+                       .head_dim = model.head_dim},
+         .rope_table_SK = kernels::rope_table(model, shape_.sequence_length, scalar_type(shape_.storage))},
+        region);
+    const planner::BlockSizes size(shape_);
+    const LayerSaved saved = layer.run_to_saved(
+        at::randn({size.local_tokens, size.hidden}, at::TensorOptions(scalar_type(shape_.storage))));
+    const at::Tensor tensors[] = {
+        saved.input_TD,           saved.attention_scale_T, saved.qkv_TE,      saved.attention.output_TA,
+        saved.attention.log_sums, saved.middle_TD,         saved.mlp_scale_T, saved.gate_up_T2F};
+    const auto rows = planner::saved_tensors(shape_);
+    ASSERT_EQ(rows.size(), std::size(tensors));
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      EXPECT_EQ(static_cast<int64_t>(tensors[i].nbytes()), rows[i].bytes) << "saved row " << rows[i].name;
+  }
+
+ private:
+  StageOptions options() const {
+    return {.model = shape_.model,
+            .placement = placement_,
+            .micro_batch_size = shape_.micro_batch_size,
+            .sequence_length = shape_.sequence_length,
+            .sequence_parallel = shape_.sequence_parallel,
+            .activation_checkpointing = shape_.activation_checkpointing,
+            .storage = scalar_type(shape_.storage)};
+  }
+
+  template <typename Work>
+  std::vector<Event> record(Work work) {
+    Record record(counter_);
+    group_.tell(&record);
+    {
+      const kernels::HearProducts hear(record);
+      work();
+    }
+    group_.tell(nullptr);
+    return record.finish();
+  }
+
+  const StageShape shape_;
+  MemoryCounter& counter_;
+  RecordedGroup group_;
+  const StagePlacement placement_;
+  ParameterStore store_;
+};
+
+class WorkRows : public testing::TestWithParam<Case> {
+ protected:
+  // On every rank, each a thread.
+  template <typename Check>
+  void on_every_rank(Check check) {
+    const StageShape shape = shape_of(GetParam());
+    std::vector<MemoryCounter> counters(static_cast<std::size_t>(shape.tensor));
+    MemoryCounter other;
+    const CountingAllocator allocator(other);
+    const auto group = make_fake_group(static_cast<int>(shape.tensor));
+    std::vector<std::jthread> ranks;
+    for (const auto& communicator : group) {
+      ranks.emplace_back([&, &own_group = *communicator] {
+        at::set_num_threads(1);
+        MemoryCounter& counter = counters[static_cast<std::size_t>(own_group.rank())];
+        const CountTo scope(counter);
+        RankUnderTest rank(shape, own_group, counter);
+        check(rank);
+      });
+    }
+  }
+};
+
+TEST_P(WorkRows, AreWhatTheTrainerDoesCallByCall) {
+  on_every_rank([](RankUnderTest& rank) { rank.check_calls(); });
+}
+
+TEST_P(WorkRows, SaveWhatTheTrainerSaves) {
+  on_every_rank([](RankUnderTest& rank) { rank.check_saved(); });
+}
+
+// Tensor parallelism × sequence parallelism × recomputation × precision × two sequence lengths, and what
+// stands apart: micro-batches of several sequences, logits in chunks.
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const int64_t tensor : {1, 2, 4}) {
+    for (const bool sequence_parallel : {false, true}) {
+      if (sequence_parallel && tensor == 1) continue;
+      for (const bool checkpointing : {false, true}) {
+        for (const ElementType storage : {ElementType::FP32, ElementType::BF16}) {
+          for (const int64_t length : {64, 800}) {
+            const std::string name = fmt::format(
+                "Tensor{}{}{}{}Length{}", tensor, sequence_parallel ? "Sequence" : "",
+                checkpointing ? "Checkpointing" : "", storage == ElementType::BF16 ? "Bf16" : "", length);
+            all.push_back({.name = name,
+                           .tensor = tensor,
+                           .sequence_parallel = sequence_parallel,
+                           .activation_checkpointing = checkpointing,
+                           .storage = storage,
+                           .sequence_length = length});
+          }
+        }
+      }
+    }
+  }
+  all.push_back({.name = "Fp64", .storage = ElementType::FP64});
+  all.push_back({.name = "Sequences", .micro_batch_size = 3});
+  all.push_back({.name = "SequencesBf16", .storage = ElementType::BF16, .micro_batch_size = 2});
+  all.push_back({.name = "ChunksOfLogits", .sequence_length = 192, .vocab = 40000});
+  all.push_back({.name = "Tensor2ChunksOfLogitsBf16",
+                 .tensor = 2,
+                 .sequence_parallel = true,
+                 .storage = ElementType::BF16,
+                 .sequence_length = 192,
+                 .vocab = 80000});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WorkRows, testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace caravan::trainer
