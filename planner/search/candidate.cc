@@ -1,5 +1,7 @@
 #include "planner/search/candidate.h"
 
+#include "planner/search/fit_layers.h"
+
 namespace caravan::planner {
 namespace {
 
@@ -17,15 +19,21 @@ EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout
   result.illegality = find_illegality(request, layout, profile);
   if (result.illegality) return result;
   result.memory = predict_memory(request, layout, profile);
-  result.time = predict_step_time(request, layout, profile);
-  result.preference = preference_of(request, layout, result.time, profile);
   result.fits = fits_in(request, profile, result.memory);
+  if (const auto layers = result.fits ? std::nullopt : layers_that_fit(request, layout, profile)) {
+    result.layout.layers_per_stage = *layers;
+    result.memory = predict_memory(request, result.layout, profile);
+    result.fits = true;
+  }
+  result.time = predict_step_time(request, result.layout, profile);
+  result.preference = preference_of(request, result.layout, result.time, profile);
   return result;
 }
 
 bool layout_fits(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
-  return !find_illegality(request, layout, profile) &&
-         fits_in(request, profile, predict_memory(request, layout, profile));
+  if (find_illegality(request, layout, profile)) return false;
+  return fits_in(request, profile, predict_memory(request, layout, profile)) ||
+         layers_that_fit(request, layout, profile);
 }
 
 }  // namespace caravan::planner

@@ -27,7 +27,8 @@ struct EvaluatedLayout {
   std::string reason;
 };
 
-// Legality, memory, time and preference; verdict and reason are the search's.
+// Legality, memory, time and preference; verdict and reason are the search's. The layout's layers are split
+// anew where that makes it fit.
 EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout,
                                 const EngineProfile& profile);
 

@@ -83,15 +83,18 @@ std::vector<int> virtual_stages(const PlanRequest& request, const EngineProfile&
   return counts;
 }
 
-std::vector<int> layers_of(const PlanRequest& request, const EngineProfile& profile, int pipeline,
-                           int virtual_stages) {
+// layout: all but its split.
+std::vector<int> layers_of(const PlanRequest& request, const EngineProfile& profile, const Layout& layout) {
   if (!request.fixed.layers_per_stage.empty()) return request.fixed.layers_per_stage;
-  if (pipeline > request.shape.layers) return std::vector<int>(pipeline, 0);
   const int64_t layers = request.shape.layers;
-  if (profile.stage_split == StageSplit::Even || virtual_stages > 1) return split_layers(layers, pipeline, 0);
-  const double head = head_in_layers(request.shape);
-  return profile.stage_split == StageSplit::Filled ? fill_stages(layers, pipeline, head)
-                                                   : split_layers(layers, pipeline, head);
+  const int stages = layout.mesh.pipeline;
+  if (stages > layers) return std::vector<int>(stages, 0);
+  if (profile.stage_split == StageSplit::Even || layout.virtual_stages > 1)
+    return split_layers(layers, stages, 0);
+  if (profile.stage_split == StageSplit::Filled)
+    return fill_stages(layers, stages, head_in_parameters(request.shape));
+  return stages == 1 ? std::vector<int>{static_cast<int>(layers)}
+                     : split_layers(layers, stages, head_in_time(request, layout, profile));
 }
 
 ScheduleKind schedule_of(const PlanRequest& request, int virtual_stages) {
@@ -103,6 +106,7 @@ void append_memory_choices(const PlanRequest& request, const EngineProfile& prof
                            std::vector<Layout>& layouts) {
   for (const bool checkpointing : checkpointing_choices(request)) {
     layout.activation_checkpointing = checkpointing;
+    layout.layers_per_stage = layers_of(request, profile, layout);
     for (const int zero_stage : zero_stages(request, profile)) {
       layout.zero_stage = zero_stage;
       layouts.push_back(layout);
@@ -127,7 +131,6 @@ std::vector<Layout> layouts_of_sizes(const PlanRequest& request, const EnginePro
     for (const int chunks : virtual_stages(request, profile, layout)) {
       layout.virtual_stages = chunks;
       layout.schedule = schedule_of(request, chunks);
-      layout.layers_per_stage = layers_of(request, profile, pipeline, chunks);
       for (const bool sequence_parallel : sequence_parallel_choices(request, tensor)) {
         layout.sequence_parallel = sequence_parallel;
         append_memory_choices(request, profile, layout, layouts);

@@ -2,8 +2,8 @@
 // parallelism first, at an equal product pipeline before tensor parallelism, small micro-batches first.
 //
 // The whole grid: with and without sequence parallelism and activation checkpointing, micro-batch sizes 1 to
-// 8, virtual stages and ZeRO stages up to what the engine runs; the user's choices are kept. Of each pipeline
-// size the best split of layers alone. GPipe only where the user asks for it: 1F1B never holds more, and
+// 8, virtual stages and ZeRO stages up to what the engine runs; the user's choices are kept. Of each layout
+// the fastest split of its layers alone. GPipe only where the user asks for it: 1F1B never holds more, and
 // loses no more than transfers.
 #pragma once
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "planner/search/device_count.h"
+#include "planner/search/enumerate.h"
 #include "planner/search/reasons.h"
 #include "planner/search/remedy.h"
 #include "planner/search/split_layers.h"
@@ -64,6 +65,51 @@ TEST(SplitLayers, NoOtherSplitHasAFasterSlowestStage) {
       }
     }
   }
+}
+
+double slowest_seconds(const PlanRequest& request, const Layout& layout) {
+  double slowest = 0;
+  for (const StageTimes& stage : predict_pipeline_times(request, layout, default_profile()).stages)
+    slowest = std::max(slowest, stage.total());
+  return slowest;
+}
+
+// Attention, what is computed again and the head's chunks count, not parameters.
+TEST(SplitLayers, NoLayerWouldMakeAPipelineFasterOnAnotherStage) {
+  for (const auto& job : {gpu_job("llama3-70b", 64), gpu_job("llama3-8b", 16), gpu_job("llama2-13b", 64)}) {
+    const PlanRequest request = request_of(job);
+    for (const Layout& layout : enumerate_layouts(request, default_profile())) {
+      if (layout.mesh.pipeline == 1 || find_illegality(request, layout, default_profile())) continue;
+      const double slowest = slowest_seconds(request, layout);
+      for (const int from : {0, layout.mesh.pipeline - 1}) {
+        Layout moved = layout;
+        --moved.layers_per_stage[from];
+        ++moved.layers_per_stage[from == 0 ? layout.mesh.pipeline - 1 : 0];
+        if (moved.layers_per_stage[from] == 0) continue;
+        EXPECT_GE(slowest_seconds(request, moved), slowest * (1 - 1e-3)) << layout_label(layout);
+      }
+    }
+  }
+}
+
+TEST(SplitLayers, AStageThatIsTooFullGivesLayersToOnesWithRoom) {
+  PlanRequest request = request_of(gpu_job("llama3-8b", 4));
+  request.fixed.tensor = request.fixed.data = 1;
+  request.fixed.pipeline = 4;
+  request.fixed.checkpointing = CheckpointingPolicy::Never;
+  const SearchResult roomy = search_layouts(with_memory(request, int64_t{1} << 40), default_profile(), {});
+  ASSERT_NE(roomy.chosen(), nullptr);
+  const LayoutMemory& fastest = roomy.chosen()->memory;
+  const int64_t a_byte_less =
+      memory_for(fastest.peak_bytes(), request.devices, default_profile()) * 999 / 1000;
+  const SearchResult tight = search_layouts(with_memory(request, a_byte_less), default_profile(), {});
+  ASSERT_NE(tight.chosen(), nullptr) << "one layer less on stage " << fastest.binding_stage << " would do";
+  const int binding = fastest.binding_stage;
+  EXPECT_LT(tight.chosen()->layout.layers_per_stage[binding],
+            roomy.chosen()->layout.layers_per_stage[binding]);
+  EXPECT_LE(tight.chosen()->memory.peak_bytes(),
+            *usable_bytes(with_memory(request, a_byte_less).devices, default_profile()));
+  EXPECT_GE(*tight.chosen()->time.seconds, *roomy.chosen()->time.seconds) << "memory costs time";
 }
 
 TEST(SearchLayouts, ReplicatesAModelThatFitsOneDevice) {

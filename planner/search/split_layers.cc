@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "planner/model/parameters.h"
+#include "planner/time/block_times.h"
 
 namespace caravan::planner {
 namespace {
@@ -25,7 +26,12 @@ int layers_of_last(int layers, int stages, double head_layers) {
 
 }  // namespace
 
-double head_in_layers(const ModelShape& shape) {
+double head_in_time(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+  const BlockTimes times = block_times(request, layout, profile);
+  return times.head.work.total() / times.layer.work.total();
+}
+
+double head_in_parameters(const ModelShape& shape) {
   return static_cast<double>(embedding_parameters(shape)) / static_cast<double>(layer_parameters(shape));
 }
 

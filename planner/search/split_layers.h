@@ -4,14 +4,20 @@
 #include <cstdint>
 #include <vector>
 
-#include "planner/model/shape.h"
+#include "planner/engine_profile.h"
+#include "planner/layout.h"
+#include "planner/request.h"
 
 namespace caravan::planner {
 
-// How many layers take as much time as the head.
-double head_in_layers(const ModelShape& shape);
+// How many layers take as much time as the head of a layout; its split does not matter.
+double head_in_time(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
 
-// So that the slowest stage has the least to do, where the last one also has the head. What does not divide
+// And how many have as many parameters.
+double head_in_parameters(const ModelShape& shape);
+
+// So that the slowest stage has the least to do, where the last one also has the head, whose work is given in
+// layers. What does not divide
 // goes to the later stages: the first one also holds the embedding and the most micro-batches. Needs 1 ≤
 // stages ≤ layers.
 std::vector<int> split_layers(int64_t layers, int stages, double head_layers);
