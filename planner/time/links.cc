@@ -3,30 +3,40 @@
 #include <algorithm>
 
 namespace caravan::planner {
-
 namespace {
 
-// Of `size` ranks, neighbours `stride` ranks apart.
-double bandwidth(const DevicePool& devices, const EngineProfile& profile, int stride, int size) {
-  const DeviceProduct& device = *devices.known;
-  const bool rack_switch = device.link_domain > device.devices_per_node;
-  const int joined = rack_switch ? device.link_domain : devices.per_node;
-  const double inside = device.node_bandwidth * profile.node_bandwidth_fraction;
-  if (int64_t{stride} * size <= joined) return inside;
-  const int members = std::clamp(joined / stride, 1, size);
-  return std::min(inside, members * device.network_bandwidth * profile.network_bandwidth_fraction);
-}
+// What joins devices: links among so many of them, and a network card for each.
+struct Links {
+  Links(const DevicePool& devices, const EngineProfile& profile) {
+    const DeviceProduct& device = *devices.known;
+    const bool rack_switch = device.link_domain > device.devices_per_node;
+    joined = rack_switch ? device.link_domain : devices.per_node;
+    inside = device.node_bandwidth * profile.node_bandwidth_fraction;
+    card = device.network_bandwidth * profile.network_bandwidth_fraction;
+  }
+
+  int joined = 1;
+  double inside = 0;  // bytes/s
+  double card = 0;
+};
 
 }  // namespace
 
 double group_bandwidth(const DevicePool& devices, const EngineProfile& profile, const MeshShape& mesh,
                        Axis axis) {
-  return bandwidth(devices, profile, mesh.stride(axis), along(mesh, axis));
+  const Links links(devices, profile);
+  const int stride = mesh.stride(axis);
+  const int size = along(mesh, axis);
+  if (int64_t{stride} * size <= links.joined) return links.inside;
+  const int members = std::clamp(links.joined / stride, 1, size);
+  return std::min(links.inside, members * links.card);
 }
 
 double neighbour_bandwidth(const DevicePool& devices, const EngineProfile& profile, const MeshShape& mesh,
                            Axis axis) {
-  return bandwidth(devices, profile, mesh.stride(axis), 2);
+  const Links links(devices, profile);
+  const bool all_inside = int64_t{mesh.stride(axis)} * along(mesh, axis) <= links.joined;
+  return all_inside ? links.inside : std::min(links.inside, links.card);
 }
 
 }  // namespace caravan::planner

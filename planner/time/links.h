@@ -11,7 +11,8 @@ namespace caravan::planner {
 // drives as many network cards. Needs a known device.
 double group_bandwidth(const DevicePool& devices, const EngineProfile& profile, const MeshShape& mesh,
                        Axis axis);
-// And those that two neighbours along it reach.
+// And those of a rank and its neighbour along it, where they are furthest apart: each drives a card of its
+// own.
 double neighbour_bandwidth(const DevicePool& devices, const EngineProfile& profile, const MeshShape& mesh,
                            Axis axis);
 

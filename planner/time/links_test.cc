@@ -36,5 +36,18 @@ TEST(Links, ARackWithASwitchIsOneNode) {
   EXPECT_EQ(bandwidth("GB200", 8, 8), bandwidth("GB200", 1, 4));
 }
 
+// With two stages on a node, every second boundary between stages is one between nodes.
+TEST(Links, StagesThatLeaveANodeSendOverTheNetwork) {
+  EngineProfile profile = default_profile();
+  profile.node_bandwidth_fraction = profile.network_bandwidth_fraction = 1;
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 256, "H100-80GB"));
+  const auto between_stages = [&](const MeshShape& mesh) {
+    return neighbour_bandwidth(request.devices, profile, mesh, Axis::Pipeline);
+  };
+  EXPECT_EQ(between_stages({.tensor = 4, .pipeline = 2}), 450e9);
+  EXPECT_EQ(between_stages({.tensor = 4, .pipeline = 4}), 50e9);
+  EXPECT_EQ(between_stages({.tensor = 8, .pipeline = 2}), 50e9);
+}
+
 }  // namespace
 }  // namespace caravan::planner
