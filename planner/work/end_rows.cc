@@ -23,7 +23,7 @@ class EndRows : public RowBuilder {
   }
 
   void final_norm() {
-    add({.name = "final_norm.scale", .moved = size.statistics, .takes = {.workspace = size.statistics}});
+    add({.name = "final_norm.scale", .moved = size.statistics, .takes = {.activations = size.statistics}});
     norm("final_norm.output", Phase::Forward);
   }
 
@@ -64,7 +64,7 @@ class EndRows : public RowBuilder {
     add({.name = "final_norm.backward",
          .phase = Phase::Backward,
          .moved = size.local_hidden,
-         .frees = {.activations = size.local_hidden, .workspace = size.statistics}});
+         .frees = {.activations = size.local_hidden + size.statistics}});
   }
 
   void make_gradient_buffer() {
@@ -74,7 +74,7 @@ class EndRows : public RowBuilder {
   void end_evaluation() {
     add({.name = "head.loss", .pieces = size.chunks, .frees = logits_of_chunk()});
     add({.name = "head.end_of_evaluation",
-         .frees = MemoryUse{.activations = size.local_hidden, .workspace = size.statistics} + normed()});
+         .frees = MemoryUse{.activations = size.local_hidden + size.statistics} + normed()});
   }
 
  private:

@@ -62,13 +62,13 @@ class LayerRows : public RowBuilder {
          .phase = Phase::Backward,
          .product = by_input(size.hidden, size.ffn),
          .moved = size.gated,
-         .takes = {.workspace = size.gated}});
+         .takes = {.activations = size.gated}});
     add({.name = "swiglu.backward",
          .phase = Phase::Backward,
          .moved = size.gate_up,
          .moment = {.workspace = size.swiglu_blocks()}});
     by_weight("down.by_weight", size.hidden, size.ffn, size.full_hidden + size.gated,
-              MemoryUse{.workspace = size.gated} + entered());
+              MemoryUse{.activations = size.gated} + entered());
     norm("mlp_norm.output_again", Phase::WeightGradient);
     by_weight("gate_up.by_weight", 2 * size.ffn, size.hidden, size.gate_up, normed());
     add({.name = "gate_up.by_input",
@@ -93,14 +93,14 @@ class LayerRows : public RowBuilder {
          .phase = Phase::Backward,
          .product = by_input(size.hidden, size.heads),
          .moved = size.attention,
-         .takes = {.workspace = size.attention},
+         .takes = {.activations = size.attention},
          .frees = entered()});
     add({.name = "attention.backward",
          .phase = Phase::Backward,
          .attention = attention(/*products=*/5),
          .moved = size.qkv,
          .moment = {.workspace = 3 * size.attention / stage_.micro_batch_size},
-         .frees = {.activations = size.attention + size.log_sums, .workspace = size.attention}});
+         .frees = {.activations = 2 * size.attention + size.log_sums}});
     norm("attention_norm.output_again", Phase::WeightGradient);
     by_weight("query_key_value.by_weight", size.fused_heads, size.hidden, size.qkv, normed());
     add({.name = "query_key_value.by_input",
@@ -125,7 +125,7 @@ class LayerRows : public RowBuilder {
          .attention = attention(/*products=*/2),
          .moved = results,
          .takes = {.activations = results},
-         .moment = {.workspace = stage_.micro_batch_size > 1 ? results : 0}});
+         .moment = {.activations = stage_.micro_batch_size > 1 ? results : 0}});
   }
 
   Attention attention(int64_t products) const {

@@ -34,9 +34,9 @@ enum class SavedRow : uint8_t {
 
 // Bytes by what they are used for.
 struct MemoryUse {
-  int64_t activations = 0;  // saved rows, and activations and gradients between blocks
+  int64_t activations = 0;  // saved rows, and the activations and gradients that products make
   int64_t logits = 0;
-  int64_t workspace = 0;      // temporary tensors of kernels
+  int64_t workspace = 0;      // normed and gated activations, and temporary tensors of kernels
   int64_t communication = 0;  // results and buffers of collectives of the tensor group
   bool operator==(const MemoryUse&) const = default;
 

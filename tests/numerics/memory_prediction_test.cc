@@ -1,5 +1,5 @@
-// The planner's prediction of every rank's peak against what real trainer processes allocate, to within two
-// per cent.
+// The planner's prediction of every rank's peak against what real trainer processes allocate: the sum within
+// two per cent, each category by itself within five, or a part of the sum that is as small.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ planner::MemoryTerms measured_terms(const v1alpha1::MemoryTerms& terms) {
 
 class MemoryPrediction : public testing::TestWithParam<Case> {};
 
-TEST_P(MemoryPrediction, IsWithinTwoPerCentOnEveryRank) {
+TEST_P(MemoryPrediction, IsWithinTwoPerCentOnEveryRankAndRightByCategory) {
   const Case& wanted = GetParam();
   const test::JobFolder corpus;
   v1alpha1::JobSpec spec = tiny_spec(corpus.files().path("corpus/genesis.bin"));
@@ -114,10 +114,18 @@ TEST_P(MemoryPrediction, IsWithinTwoPerCentOnEveryRank) {
     const v1alpha1::RankFinished& finished = ranks[rank].reports.back().finished();
     const int stage = position_of(static_cast<int>(rank), wanted.layout.mesh).pipeline;
     const planner::MemoryTerms terms = planner::predict_stage_memory(request, wanted.layout, stage, profile);
-    const auto measured = static_cast<double>(finished.peak_bytes());
-    EXPECT_NEAR(static_cast<double>(terms.total()) / measured, 1, 0.02)
-        << "rank " << rank << "\npredicted: " << text(terms)
-        << "\nmeasured:  " << text(measured_terms(finished.peak_terms()));
+    const planner::MemoryTerms measured = measured_terms(finished.peak_terms());
+    const auto sum = static_cast<double>(finished.peak_bytes());
+    const std::string both =
+        fmt::format("rank {}\npredicted: {}\nmeasured:  {}", rank, text(terms), text(measured));
+    EXPECT_NEAR(static_cast<double>(terms.total()) / sum, 1, 0.02) << both;
+    const auto predicted_terms = named_terms(terms);
+    const auto found_terms = named_terms(measured);
+    for (std::size_t i = 0; i < predicted_terms.size(); ++i) {
+      const auto found = static_cast<double>(found_terms[i].bytes);
+      EXPECT_NEAR(static_cast<double>(predicted_terms[i].bytes), found, std::max(0.05 * found, 0.001 * sum))
+          << predicted_terms[i].name << ", " << both;
+    }
   }
 }
 

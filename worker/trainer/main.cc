@@ -74,6 +74,8 @@ int exit_code(FailureReason reason) {
 void train(const TrainerOptions& options, const Reporter& reporter) {
   std::optional<CommandListener> commands;
   MemoryLedger ledger;
+  const CountingAllocator allocator(ledger.counter(MemoryUse::Activations));
+  const LedgerScope count(ledger);
   std::optional<Rank> rank;
   const Outcome outcome = guarded([&]() -> Outcome {
     commands.emplace(options.command_fd);

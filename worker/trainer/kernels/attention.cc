@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "worker/trainer/memory/counting_allocator.h"
+#include "worker/trainer/memory/ledger.h"
 
 // S sequence, G key-value heads, R query heads that share one of them, K head size.
 // LibTorch's kernel wants as many key heads as query heads. R takes the place of its batch, and keys and
@@ -77,6 +77,7 @@ AttentionResult attention_forward(const at::Tensor& qkv_TE, const AttentionShape
 
 void attention_backward(at::Tensor& qkv_TE, const at::Tensor& doutput_TA, const AttentionResult& result,
                         const AttentionShape& shape) {
+  const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
   for (int64_t sequence = 0; sequence < shape.sequences; ++sequence) {
     auto [q, k, v] = head_views(sequence_rows(qkv_TE, sequence, shape), shape);
     trainer::LibraryScratch scratch;

@@ -8,7 +8,7 @@
 #include "planner/work/constants.h"
 #include "worker/trainer/kernels/accumulate.h"
 #include "worker/trainer/kernels/product_listener.h"
-#include "worker/trainer/memory/counting_allocator.h"
+#include "worker/trainer/memory/ledger.h"
 
 namespace caravan::kernels {
 namespace {
@@ -43,6 +43,7 @@ void linear_backward_input_into(at::Tensor& dx_TI, const at::Tensor& dy_TO, cons
 
 void linear_backward_weight(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_OI) {
   tell_product(x_TI.size(0), dw_OI.size(0), dw_OI.size(1));
+  const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
   if (dw_OI.scalar_type() == x_TI.scalar_type()) {
     const trainer::LibraryScratch scratch;
     dw_OI.addmm_(dy_TO.t(), x_TI);

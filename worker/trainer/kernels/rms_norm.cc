@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "worker/trainer/kernels/storage_type.h"
+#include "worker/trainer/memory/ledger.h"
 
 namespace caravan::kernels {
 namespace {
@@ -81,6 +82,7 @@ at::Tensor rms_norm_scale(const at::Tensor& x_TD, double eps) {
 }
 
 at::Tensor rms_norm_apply(const at::Tensor& x_TD, const at::Tensor& w_D, const at::Tensor& scale_T) {
+  const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
   const int64_t columns = x_TD.size(1);
   at::Tensor y_TD = at::empty_like(x_TD);
   for_storage_type(x_TD.scalar_type(), [&]<typename T>() {

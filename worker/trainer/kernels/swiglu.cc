@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "planner/work/constants.h"
+#include "worker/trainer/memory/ledger.h"
 
 namespace caravan::kernels {
 namespace {
@@ -25,6 +26,7 @@ Halves halves(const at::Tensor& gate_up) {
 }  // namespace
 
 at::Tensor swiglu_forward(const at::Tensor& gate_up_T2F) {
+  const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
   const auto [gate, up] = halves(gate_up_T2F);
   at::Tensor gated_TF = at::empty(gate.sizes(), gate.options());
   at::silu_out(gated_TF, gate);
@@ -33,6 +35,7 @@ at::Tensor swiglu_forward(const at::Tensor& gate_up_T2F) {
 }
 
 void swiglu_backward(at::Tensor& gate_up_T2F, at::Tensor& gradient_TF) {
+  const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
   const int64_t rows = gradient_TF.size(0);
   const int64_t block_rows = planner::block_rows(planner::kSwigluBlockElements, rows, gradient_TF.size(1));
   const at::Tensor silu_block = at::empty({block_rows, gradient_TF.size(1)}, gradient_TF.options());

@@ -1,11 +1,15 @@
 #include "worker/trainer/memory/ledger.h"
 
 namespace caravan::trainer {
+namespace {
+
+thread_local MemoryLedger* open_ledger = nullptr;
+
+}  // namespace
 
 MemoryLedger::MemoryLedger()
     : counters_{MemoryCounter(this), MemoryCounter(this), MemoryCounter(this), MemoryCounter(this),
-                MemoryCounter(this), MemoryCounter(this), MemoryCounter(this)},
-      allocator_(counter(MemoryUse::Activations)) {}
+                MemoryCounter(this), MemoryCounter(this), MemoryCounter(this)} {}
 
 MemoryBreakdown MemoryLedger::live() const {
   const auto bytes = [&](MemoryUse use) { return counters_[static_cast<std::size_t>(use)].live_bytes(); };
@@ -23,10 +27,28 @@ MemoryBreakdown MemoryLedger::peak() const {
   return peak_;
 }
 
+void MemoryLedger::reset_peak() {
+  const std::scoped_lock lock(mutex_);
+  peak_ = live();
+}
+
 void MemoryLedger::grown() {
   const MemoryBreakdown now = live();
   const std::scoped_lock lock(mutex_);
   if (now.total() > peak_.total()) peak_ = now;
+}
+
+LedgerScope::LedgerScope(MemoryLedger& ledger)
+    : outer_(open_ledger), activations_(ledger.counter(MemoryUse::Activations)) {
+  open_ledger = &ledger;
+}
+
+LedgerScope::~LedgerScope() {
+  open_ledger = outer_;
+}
+
+ChargeAs::ChargeAs(MemoryUse use) {
+  if (open_ledger != nullptr) charge_.emplace(open_ledger->counter(use));
 }
 
 }  // namespace caravan::trainer

@@ -1,10 +1,13 @@
 // What a rank's tensors are used for, and how that was shared out at the moment of the peak.
 //
-// Lives as long as tensors are made; one at a time. What is allocated outside a charge counts as activations.
+// A ledger hears of what is charged to its counters while a CountingAllocator lives. Within a LedgerScope
+// what its thread makes counts as activations, or as what the innermost ChargeAs says; where no ledger is
+// open, ChargeAs does nothing. A ledger outlives the tensors that it counts.
 #pragma once
 
 #include <array>
 #include <mutex>
+#include <optional>
 
 #include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/memory/memory_breakdown.h"
@@ -22,6 +25,8 @@ class MemoryLedger final : private GrowthListener {
 
   MemoryBreakdown live() const;
   MemoryBreakdown peak() const;
+  // The peak counts anew from what is alive now.
+  void reset_peak();
 
  private:
   static constexpr std::size_t kUses = 7;
@@ -31,7 +36,26 @@ class MemoryLedger final : private GrowthListener {
   std::array<MemoryCounter, kUses> counters_;
   mutable std::mutex mutex_;
   MemoryBreakdown peak_;
-  CountingAllocator allocator_;
+};
+
+class LedgerScope {
+ public:
+  explicit LedgerScope(MemoryLedger& ledger);
+  ~LedgerScope();
+  LedgerScope(const LedgerScope&) = delete;
+  LedgerScope& operator=(const LedgerScope&) = delete;
+
+ private:
+  MemoryLedger* const outer_;
+  const CountTo activations_;
+};
+
+class ChargeAs {
+ public:
+  explicit ChargeAs(MemoryUse use);
+
+ private:
+  std::optional<CountTo> charge_;
 };
 
 }  // namespace caravan::trainer

@@ -8,6 +8,7 @@ namespace {
 
 TEST(MemoryLedger, SharesOutThePeakAsItWasAtThatMoment) {
   MemoryLedger ledger;
+  const CountingAllocator allocator(ledger.counter(MemoryUse::Activations));
   at::Tensor parameters;
   {
     const CountTo charge(ledger.counter(MemoryUse::Parameters));
@@ -25,6 +26,29 @@ TEST(MemoryLedger, SharesOutThePeakAsItWasAtThatMoment) {
   EXPECT_EQ(ledger.peak().workspace, 100);
   EXPECT_EQ(ledger.peak().total(), 700);
   EXPECT_EQ(ledger.live().total(), 640);
+}
+
+TEST(MemoryLedger, ChargesAsTheInnermostScopeSaysAndNothingWhereNoLedgerIsOpen) {
+  MemoryCounter other;
+  MemoryLedger ledger;
+  const CountingAllocator allocator(other);
+  const ChargeAs nowhere(MemoryUse::Logits);
+  const at::Tensor uncharged = at::empty({10}, at::kFloat);
+  at::Tensor kept;
+  {
+    const LedgerScope open(ledger);
+    kept = at::empty({5}, at::kFloat);
+    const ChargeAs logits(MemoryUse::Logits);
+    const at::Tensor chunk = at::empty({7}, at::kFloat);
+    const ChargeAs workspace(MemoryUse::Workspace);
+    const at::Tensor block = at::empty({9}, at::kFloat);
+    EXPECT_EQ(ledger.live().logits, 28);
+    EXPECT_EQ(ledger.live().workspace, 36);
+  }
+  EXPECT_EQ(other.live_bytes(), 40);
+  EXPECT_EQ(ledger.live().total(), 20);
+  ledger.reset_peak();
+  EXPECT_EQ(ledger.peak().total(), 20);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "worker/trainer/kernels/linear.h"
 #include "worker/trainer/kernels/rms_norm.h"
 #include "worker/trainer/kernels/storage_type.h"
+#include "worker/trainer/memory/ledger.h"
 
 namespace caravan::trainer {
 namespace {
@@ -55,6 +56,7 @@ double Head::run_chunks(const at::Tensor& normed_TD, const at::Tensor& targets_T
                         const Gradients* gradients) const {
   const int64_t tokens = normed_TD.size(0);
   const at::TensorOptions wide = normed_TD.options().dtype(kernels::wide_type(normed_TD.scalar_type()));
+  const ChargeAs charge(MemoryUse::Logits);
   double loss_sum = 0;
   for (int64_t first = 0; first < tokens; first += chunk_tokens_) {
     const int64_t count = std::min(chunk_tokens_, tokens - first);

@@ -2,10 +2,13 @@
 
 #include <ATen/ops/empty.h>
 
+#include "worker/trainer/memory/ledger.h"
+
 namespace caravan::trainer {
 
 at::Tensor TensorRegion::enter(at::Tensor local_TD) const {
   if (!by_tokens_) return local_TD;
+  const ChargeAs charge(MemoryUse::Communication);
   at::Tensor all_TD = at::empty({local_TD.size(0) * group_.size(), local_TD.size(1)}, local_TD.options());
   group_.all_gather(all_TD, local_TD);
   local_TD.reset();  // before the caller's statement ends

@@ -12,10 +12,11 @@
 
 #include "planner/work/block_sizes.h"
 #include "planner/work/blocks.h"
+#include "planner/work/stage_footprint.h"
 #include "worker/trainer/comm/fake_communicator.h"
 #include "worker/trainer/kernels/product_listener.h"
 #include "worker/trainer/kernels/rope.h"
-#include "worker/trainer/memory/counting_allocator.h"
+#include "worker/trainer/memory/ledger.h"
 #include "worker/trainer/model/layer.h"
 #include "worker/trainer/model/stage.h"
 
@@ -60,8 +61,8 @@ std::string collective_call(CollectiveKind kind, int64_t bytes) {
 // Writes down what the trainer does.
 class Record final : public kernels::ProductListener {
  public:
-  explicit Record(MemoryCounter& counter) : counter_(counter), start_(counter.live_bytes()) {
-    counter_.reset_peak();
+  explicit Record(MemoryLedger& ledger) : ledger_(ledger), start_(ledger.live().total()) {
+    ledger_.reset_peak();
   }
 
   void product(int64_t tokens, int64_t outputs, int64_t inputs) override {
@@ -69,9 +70,9 @@ class Record final : public kernels::ProductListener {
   }
   void add(std::string call) {
     events_.push_back({.call = std::move(call),
-                       .live = counter_.live_bytes() - start_,
-                       .peak = counter_.peak_bytes() - start_});
-    counter_.reset_peak();
+                       .live = ledger_.live().total() - start_,
+                       .peak = ledger_.peak().total() - start_});
+    ledger_.reset_peak();
   }
   std::vector<Event> finish() {
     add("the end");
@@ -79,7 +80,7 @@ class Record final : public kernels::ProductListener {
   }
 
  private:
-  MemoryCounter& counter_;
+  MemoryLedger& ledger_;
   const int64_t start_;
   std::vector<Event> events_;
 };
@@ -95,14 +96,17 @@ class RecordedGroup final : public Communicator {
   int size() const override { return group_.size(); }
   void all_reduce(at::Tensor& tensor, Reduction reduction) override {
     add(CollectiveKind::AllReduce, tensor);
+    const ChargeAs charge(MemoryUse::Communication);  // as a metered group does
     group_.all_reduce(tensor, reduction);
   }
   void all_gather(at::Tensor& output, const at::Tensor& input) override {
     add(CollectiveKind::AllGather, output);
+    const ChargeAs charge(MemoryUse::Communication);  // as a metered group does
     group_.all_gather(output, input);
   }
   void reduce_scatter(at::Tensor& output, const at::Tensor& input) override {
     add(CollectiveKind::ReduceScatter, input);
+    const ChargeAs charge(MemoryUse::Communication);  // as a metered group does
     group_.reduce_scatter(output, input);
   }
   void all_to_all(at::Tensor& output, const at::Tensor& input) override { group_.all_to_all(output, input); }
@@ -256,9 +260,9 @@ Paper backward_rows(const StageShape& shape) {
 // One rank of a stage with everything on it.
 class RankUnderTest {
  public:
-  RankUnderTest(const StageShape& shape, Communicator& group, MemoryCounter& counter)
+  RankUnderTest(const StageShape& shape, Communicator& group, MemoryLedger& ledger)
       : shape_(shape),
-        counter_(counter),
+        ledger_(ledger),
         group_(group),
         placement_{.layers = static_cast<int>(shape.layers),
                    .tensor_rank = group.rank(),
@@ -270,15 +274,23 @@ class RankUnderTest {
 
   void check_calls() {
     Stage stage(options(), store_, group_);
-    const auto tokens = [&] {
-      return at::randint(0, shape_.model.vocab, {shape_.micro_batch_size, shape_.sequence_length}, at::kLong);
-    };
-    const TokenBatch batch{.inputs_BS = tokens(), .targets_BS = tokens()};
+    const TokenBatch batch = tokens();
     StageOutput output;
     const auto forward = record([&] { output = stage.forward(batch, {}); });
     expect_rows("forward", forward, forward_rows(shape_));
     const auto backward = record([&] { stage.backward(std::move(output.saved), {}, nullptr); });
     expect_rows("backward", backward, backward_rows(shape_));
+  }
+
+  void check_uses() {
+    Stage stage(options(), store_, group_);
+    const TokenBatch batch = tokens();
+    const planner::StageFootprint rows = planner::stage_footprint(shape_);
+    StageOutput output;
+    expect_uses("forward", rows.forward.peak, [&] { output = stage.forward(batch, {}); });
+    expect_uses("backward", rows.backward.peak,
+                [&] { stage.backward(std::move(output.saved), {}, nullptr); });
+    expect_uses("evaluation", rows.evaluate.peak, [&] { stage.evaluate(batch, {}); });
   }
 
   void check_saved() {
@@ -317,9 +329,29 @@ class RankUnderTest {
             .storage = scalar_type(shape_.storage)};
   }
 
+  TokenBatch tokens() const {
+    const auto ids = [&] {
+      return at::randint(0, shape_.model.vocab, {shape_.micro_batch_size, shape_.sequence_length}, at::kLong);
+    };
+    return {.inputs_BS = ids(), .targets_BS = ids()};
+  }
+
+  // What the rank's tensors are used for when most of them are alive.
+  template <typename Work>
+  void expect_uses(const char* phase, const planner::MemoryUse& rows, Work work) {
+    const MemoryBreakdown before = ledger_.live();
+    ledger_.reset_peak();
+    work();
+    const MemoryBreakdown peak = ledger_.peak();
+    EXPECT_EQ(peak.activations - before.activations, rows.activations) << phase << ": activations";
+    EXPECT_EQ(peak.logits - before.logits, rows.logits) << phase << ": logits";
+    EXPECT_EQ(peak.workspace - before.workspace, rows.workspace) << phase << ": workspace";
+    EXPECT_EQ(peak.communication - before.communication, rows.communication) << phase << ": communication";
+  }
+
   template <typename Work>
   std::vector<Event> record(Work work) {
-    Record record(counter_);
+    Record record(ledger_);
     group_.tell(&record);
     {
       const kernels::HearProducts hear(record);
@@ -330,7 +362,7 @@ class RankUnderTest {
   }
 
   const StageShape shape_;
-  MemoryCounter& counter_;
+  MemoryLedger& ledger_;
   RecordedGroup group_;
   const StagePlacement placement_;
   ParameterStore store_;
@@ -342,7 +374,7 @@ class WorkRows : public testing::TestWithParam<Case> {
   template <typename Check>
   void on_every_rank(Check check) {
     const StageShape shape = shape_of(GetParam());
-    std::vector<MemoryCounter> counters(static_cast<std::size_t>(shape.tensor));
+    std::vector<MemoryLedger> ledgers(static_cast<std::size_t>(shape.tensor));
     MemoryCounter other;
     const CountingAllocator allocator(other);
     const auto group = make_fake_group(static_cast<int>(shape.tensor));
@@ -350,9 +382,9 @@ class WorkRows : public testing::TestWithParam<Case> {
     for (const auto& communicator : group) {
       ranks.emplace_back([&, &own_group = *communicator] {
         at::set_num_threads(1);
-        MemoryCounter& counter = counters[static_cast<std::size_t>(own_group.rank())];
-        const CountTo scope(counter);
-        RankUnderTest rank(shape, own_group, counter);
+        MemoryLedger& ledger = ledgers[static_cast<std::size_t>(own_group.rank())];
+        const LedgerScope scope(ledger);
+        RankUnderTest rank(shape, own_group, ledger);
         check(rank);
       });
     }
@@ -361,6 +393,10 @@ class WorkRows : public testing::TestWithParam<Case> {
 
 TEST_P(WorkRows, AreWhatTheTrainerDoesCallByCall) {
   on_every_rank([](RankUnderTest& rank) { rank.check_calls(); });
+}
+
+TEST_P(WorkRows, SayWhatTheTensorsOfThePeakAreUsedFor) {
+  on_every_rank([](RankUnderTest& rank) { rank.check_uses(); });
 }
 
 TEST_P(WorkRows, SaveWhatTheTrainerSaves) {

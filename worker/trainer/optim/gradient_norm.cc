@@ -5,12 +5,14 @@
 #include <algorithm>
 
 #include "planner/work/constants.h"
+#include "worker/trainer/memory/ledger.h"
 
 namespace caravan::trainer {
 
 using planner::kNormChunkElements;
 
 double sum_of_squares(const at::Tensor& flat, const std::vector<FlatRange>& ranges) {
+  const ChargeAs charge(MemoryUse::Workspace);
   double sum = 0;
   for (const FlatRange& range : ranges) {
     for (int64_t begin = 0; begin < range.elements; begin += kNormChunkElements) {
