@@ -13,12 +13,25 @@ struct Layout {
   MeshShape mesh;  // one rank a device
   int micro_batch_size = 1;
   bool sequence_parallel = false;
-  bool activation_checkpointing = false;  // every transformer layer keeps its input only
+  // Layers keep their input only and run again in the backward: the first ones of each stage, so that the
+  // others have given their memory back by then. Without numbers, all.
+  bool activation_checkpointing = false;
+  std::vector<int> recomputed_layers = {};  // size = pipeline, or empty
   int virtual_stages = 1;
   std::vector<int> layers_per_stage;  // size = pipeline, sum = layers of the model
   ScheduleKind schedule = ScheduleKind::OneFOneB;
   int zero_stage = 1;  // 0 to 3
   bool operator==(const Layout&) const = default;
+
+  int recomputed_on(int stage) const {
+    if (!activation_checkpointing) return 0;
+    return recomputed_layers.empty() ? layers_per_stage[stage] : recomputed_layers[stage];
+  }
+  int recomputed() const {
+    int layers = 0;
+    for (int stage = 0; stage < mesh.pipeline; ++stage) layers += recomputed_on(stage);
+    return layers;
+  }
 };
 
 }  // namespace caravan::planner

@@ -33,6 +33,7 @@ void set_layout(Message& message, const Layout& layout) {
                                            : v1alpha1::ActivationCheckpointing::Never);
   message.set_virtual_stages(layout.virtual_stages);
   for (const int layers : layout.layers_per_stage) message.add_layers_per_stage(layers);
+  for (const int layers : layout.recomputed_layers) message.add_recomputed_layers(layers);
   message.set_schedule(std::string(schedule_name(layout.schedule)));
   message.set_zero_stage(layout.zero_stage);
 }
@@ -44,6 +45,7 @@ Layout read_layout(const Message& message) {
           .sequence_parallel = message.sequence_parallel(),
           .activation_checkpointing =
               message.activation_checkpointing() == v1alpha1::ActivationCheckpointing::Always,
+          .recomputed_layers = {message.recomputed_layers().begin(), message.recomputed_layers().end()},
           .virtual_stages = message.virtual_stages(),
           .layers_per_stage = {message.layers_per_stage().begin(), message.layers_per_stage().end()},
           .schedule = schedule_from_name(message.schedule()).value_or(ScheduleKind::OneFOneB),

@@ -40,6 +40,7 @@ std::string short_label(const Layout& layout) {
   if (layout.zero_stage != Layout{}.zero_stage) label += fmt::format(" Z{}", layout.zero_stage);
   if (layout.mesh.tensor > 1 && !layout.sequence_parallel) label += " no-SP";
   if (layout.activation_checkpointing) label += " ckpt";
+  if (!layout.recomputed_layers.empty()) label += fmt::format(" {}", layout.recomputed());
   return label;
 }
 

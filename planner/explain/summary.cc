@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "planner/explain/estimate.h"
 #include "planner/explain/figures.h"
 #include "planner/explain/memory_bars.h"
@@ -30,6 +32,17 @@ std::string memory_headline(const v1alpha1::Plan& plan) {
                      error_text(plan.memory_error()), usable);
 }
 
+namespace {
+
+std::string recomputed_text(const v1alpha1::Plan& plan) {
+  const auto& some = plan.recomputed_layers();
+  const auto& all = plan.layers_per_stage();
+  return fmt::format(" of {} of {} layers", std::accumulate(some.begin(), some.end(), 0),
+                     std::accumulate(all.begin(), all.end(), 0));
+}
+
+}  // namespace
+
 std::string layout_summary(const v1alpha1::Plan& plan) {
   std::string text = fmt::format("TP{} PP{} DP{}, micro-batch size {}, {} micro-batch{} per step",
                                  plan.tensor(), plan.pipeline(), plan.data(), plan.micro_batch_size(),
@@ -38,8 +51,10 @@ std::string layout_summary(const v1alpha1::Plan& plan) {
   if (plan.virtual_stages() > 1) text += fmt::format(", {} virtual stages a device", plan.virtual_stages());
   if (plan.zero_stage() > 1) text += fmt::format(", ZeRO stage {}", plan.zero_stage());
   if (plan.sequence_parallel()) text += ", sequence parallelism";
-  if (plan.activation_checkpointing() == v1alpha1::ActivationCheckpointing::Always)
+  if (plan.activation_checkpointing() == v1alpha1::ActivationCheckpointing::Always) {
     text += ", activation checkpointing";
+    if (plan.recomputed_layers_size() > 0) text += recomputed_text(plan);
+  }
   return text;
 }
 

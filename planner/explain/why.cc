@@ -33,6 +33,7 @@ const EvaluatedLayout* best_of(const SearchResult& result) {
 std::string why_checkpointing(const EvaluatedLayout& asked, const SearchResult& about) {
   Layout keeping = asked.layout;
   keeping.activation_checkpointing = false;
+  keeping.recomputed_layers.clear();
   const auto found = std::ranges::find(about.candidates, keeping, &EvaluatedLayout::layout);
   if (keeping == asked.layout || found == about.candidates.end() || found->fits) return "";
   return fmt::format(" Without activation checkpointing it does not fit: {}.", found->reason);

@@ -42,8 +42,8 @@ StageFootprint stage_footprint(const StageShape& stage, const ActivationCoeffici
   const auto layer = static_cast<int64_t>(layer_bytes(stage, coefficients));
   const auto input = static_cast<int64_t>(layer_input_bytes(stage));
   const auto logits = stage.has_head ? static_cast<int64_t>(logits_bytes(stage, coefficients)) : 0;
-  const int64_t kept = stage.layers * (stage.activation_checkpointing ? input : layer);
-  const int64_t live = stage.activation_checkpointing && stage.layers > 0 ? layer : 0;
+  const int64_t kept = stage.layers * (stage.recomputed_layers > 0 ? input : layer);
+  const int64_t live = stage.recomputed_layers > 0 ? layer : 0;
   return {.forward = {.peak = {.activations = kept, .logits = logits}, .after = {.activations = kept}},
           .backward = {.peak = {.activations = live}, .after = {.activations = -kept}},
           .evaluate = {.peak = {.activations = layer, .logits = logits}, .after = {}},

@@ -50,7 +50,7 @@ TEST(ActivationCoefficients, LogitsAreWholeWhereTheEngineGathersThem) {
 TEST(ActivationCoefficients, CheckpointingKeepsInputsAndLivesOneLayerAgain) {
   StageShape stage = thirteen_billion(2, true);
   const int64_t layer = stage_footprint(stage, kFlash).kept / 10;
-  stage.activation_checkpointing = true;
+  stage.recomputed_layers = stage.layers;
   const StageFootprint memory = stage_footprint(stage, kFlash);
   EXPECT_EQ(memory.kept, 10 * 2048LL * 5120 * 2 / 2);
   EXPECT_EQ(memory.backward.peak.activations, layer);

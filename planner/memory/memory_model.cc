@@ -58,7 +58,8 @@ bool has_an_end(const Placement& placement, int stage) {
 bool repeats_an_earlier_stage(const Layout& layout, const Placement& placement, int stage) {
   if (has_an_end(placement, stage)) return false;
   for (int earlier = 0; earlier < stage; ++earlier) {
-    const bool same_layers = layout.layers_per_stage[earlier] == layout.layers_per_stage[stage];
+    const bool same_layers = layout.layers_per_stage[earlier] == layout.layers_per_stage[stage] &&
+                             layout.recomputed_on(earlier) == layout.recomputed_on(stage);
     if (same_layers && !has_an_end(placement, earlier)) return true;
   }
   return false;

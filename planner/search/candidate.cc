@@ -1,6 +1,7 @@
 #include "planner/search/candidate.h"
 
 #include "planner/search/fit_layers.h"
+#include "planner/search/fit_recomputation.h"
 
 namespace caravan::planner {
 namespace {
@@ -24,6 +25,10 @@ EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout
     result.layout.layers_per_stage = *layers;
     result.memory = predict_memory(request, result.layout, profile);
     result.fits = true;
+  }
+  if (result.fits) {
+    result.layout.recomputed_layers = fewest_recomputed_layers(request, result.layout, profile);
+    result.memory = predict_memory(request, result.layout, profile);
   }
   result.time = predict_step_time(request, result.layout, profile);
   result.preference = preference_of(request, result.layout, result.time, profile);

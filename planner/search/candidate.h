@@ -28,7 +28,7 @@ struct EvaluatedLayout {
 };
 
 // Legality, memory, time and preference; verdict and reason are the search's. The layout's layers are split
-// anew where that makes it fit.
+// anew where that makes it fit, and no more of them are made again than it takes.
 EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout,
                                 const EngineProfile& profile);
 

@@ -57,7 +57,10 @@ std::string why_checkpointing(const PlanRequest& request, const Layout& layout) 
   if (!layout.activation_checkpointing) return "";
   if (request.fixed.checkpointing == CheckpointingPolicy::Always)
     return ", with activation checkpointing, as the job says";
-  return ", with activation checkpointing, without which nothing fits";
+  const int64_t layers = request.shape.layers;
+  const std::string part =
+      layout.recomputed() < layers ? fmt::format(" of {} of {} layers", layout.recomputed(), layers) : "";
+  return fmt::format(", with activation checkpointing{}, without which nothing fits", part);
 }
 
 std::string why_this_size(const PlanRequest& request, const EngineProfile& profile,
@@ -86,6 +89,7 @@ std::string layout_label(const Layout& layout) {
   if (layout.zero_stage != Layout{}.zero_stage) label += fmt::format(" ZeRO-{}", layout.zero_stage);
   if (layout.mesh.tensor > 1 && !layout.sequence_parallel) label += " without SP";
   if (layout.activation_checkpointing) label += " with checkpointing";
+  if (!layout.recomputed_layers.empty()) label += fmt::format(" of {} layers", layout.recomputed());
   return label;
 }
 

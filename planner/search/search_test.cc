@@ -134,9 +134,33 @@ TEST(SearchLayouts, ChecksPointsOnlyWhenNothingElseFits) {
   request.devices.memory_bytes = int64_t{190} << 30;
   EXPECT_EQ(pick(request), "TP1 PP1 DP1");
   request.devices.memory_bytes = int64_t{162} << 30;
-  EXPECT_EQ(pick(request), "TP1 PP1 DP1 with checkpointing");
+  EXPECT_THAT(pick(request), testing::StartsWith("TP1 PP1 DP1 with checkpointing of "));
   request.fixed.checkpointing = CheckpointingPolicy::Never;
   EXPECT_EQ(pick(request), "nothing");
+}
+
+// From a limit that everything fits to one that nothing but inputs fits.
+TEST(SearchLayouts, RecomputesAsFewLayersAsTheLimitAllows) {
+  PlanRequest request = request_of(gpu_job("llama3-8b", 1));
+  int before = 0;
+  int steps = 0;
+  double seconds = 0;
+  for (int gibibytes = 180; gibibytes >= 150; --gibibytes) {
+    const SearchResult result =
+        search_layouts(with_memory(request, int64_t{gibibytes} << 30), default_profile(), {});
+    if (!result.chosen()) break;
+    const EvaluatedLayout& chosen = *result.chosen();
+    const int recomputed = chosen.layout.recomputed();
+    EXPECT_GE(recomputed, before) << gibibytes << " GiB";
+    EXPECT_LE(recomputed - before, 2) << gibibytes << " GiB: step by step";
+    EXPECT_GE(*chosen.time.seconds, seconds) << gibibytes << " GiB";
+    EXPECT_LE(chosen.memory.peak_bytes(),
+              *usable_bytes(with_memory(request, int64_t{gibibytes} << 30).devices, default_profile()));
+    steps += recomputed > before;
+    before = recomputed;
+    seconds = *chosen.time.seconds;
+  }
+  EXPECT_GT(steps, 10);
 }
 
 TEST(SearchLayouts, TensorParallelismStaysInsideANode) {

@@ -28,7 +28,8 @@ int layers_of_last(int layers, int stages, double head_layers) {
 
 double head_in_time(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   const BlockTimes times = block_times(request, layout, profile);
-  return times.head.work.total() / times.layer.work.total();
+  const double again = layout.activation_checkpointing ? times.again.work.total() : 0;
+  return times.head.work.total() / (times.layer.work.total() + again);
 }
 
 double head_in_parameters(const ModelShape& shape) {

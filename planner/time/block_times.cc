@@ -14,6 +14,7 @@ namespace {
 
 struct Rows {
   Operations layer;
+  Operations again;
   Operations embedding;
   Operations head;
 };
@@ -29,9 +30,10 @@ void without_collectives(Operations& rows, auto of_row) {
 }
 
 Rows own_rows(const StageShape& shape) {
-  Rows rows{
-      .layer = layer_forward(shape), .embedding = embedding_forward(shape), .head = head_forward(shape)};
-  append(rows.layer, layer_recompute(shape));
+  Rows rows{.layer = layer_forward(shape),
+            .again = layer_recompute(shape),
+            .embedding = embedding_forward(shape),
+            .head = head_forward(shape)};
   append(rows.layer, layer_backward(shape));
   append(rows.embedding, embedding_backward(shape));
   // What the head's forward does is done in the forward.
@@ -40,24 +42,25 @@ Rows own_rows(const StageShape& shape) {
 }
 
 Rows rows_of_others(const StageShape& shape) {
-  Rows rows{.layer = layer_forward(shape), .embedding = {}, .head = head_forward(shape)};
-  if (shape.activation_checkpointing) {
-    Operations again = rows.layer;
-    for (Operation& row : again) row.phase = Phase::Recompute;
-    append(rows.layer, again);
-  }
+  Rows rows{.layer = layer_forward(shape),
+            .again = layer_forward(shape),
+            .embedding = {},
+            .head = head_forward(shape)};
+  for (Operation& row : rows.again) row.phase = Phase::Recompute;
   append(rows.layer, layer_backward(shape));
   without_collectives(rows.layer, [](const Operation& row) { return row.phase == Phase::WeightGradient; });
   without_collectives(rows.head, [](const Operation&) { return true; });
   for (Operation& row : rows.head) row.pieces = 1;
-  for (Operations* each : {&rows.layer, &rows.head}) {
+  for (Operations* each : {&rows.layer, &rows.again, &rows.head}) {
     for (Operation& row : *each) row.moved = 0;
   }
   return rows;
 }
 
 StageShape any_shape(const PlanRequest& request, const Layout& layout) {
-  return stage_shape(request, layout, LayerGroup{.layers = 1, .has_embedding = true, .has_head = true});
+  Layout keeping = layout;
+  keeping.activation_checkpointing = false;
+  return stage_shape(request, keeping, LayerGroup{.layers = 1, .has_embedding = true, .has_head = true});
 }
 
 Rows rows_of(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
@@ -139,8 +142,8 @@ void add_coefficients(BlockTimes& times, const PlanRequest& request, const Layou
   const double bandwidth = request.devices.known->memory_bandwidth;
   const double layer = profile.layer_memory_passes * layer_bytes(shape, *profile.activations) / bandwidth;
   const double head = logits_bytes(shape, *profile.activations) / bandwidth;
-  const double again = layout.activation_checkpointing ? layer : 0;
-  times.layer += {.work = {.forward = layer, .backward_input = layer + again, .backward_weight = layer}};
+  times.layer += {.work = {.forward = layer, .backward_input = layer, .backward_weight = layer}};
+  times.again += {.work = {.forward = 0, .backward_input = layer, .backward_weight = 0}};
   times.head += {.work = {.forward = head, .backward_input = head, .backward_weight = head}};
 }
 
@@ -165,21 +168,22 @@ BlockTimes block_times(const PlanRequest& request, const Layout& layout, const E
   const Rows rows = rows_of(request, layout, profile);
   const Stopwatch stopwatch(request, layout, profile);
   BlockTimes times{.layer = stopwatch.time(rows.layer),
+                   .again = stopwatch.time(rows.again),
                    .embedding = stopwatch.time(rows.embedding),
                    .head = stopwatch.time(rows.head)};
   if (!request.devices.known) return times;
   if (profile.activations) add_coefficients(times, request, layout, profile);
   const double launch = profile.layer_overhead_seconds;
-  const double again = layout.activation_checkpointing ? launch : 0;
-  times.layer += {.work = {.forward = launch, .backward_input = launch + again, .backward_weight = launch}};
+  times.layer += {.work = {.forward = launch, .backward_input = launch, .backward_weight = launch}};
+  times.again += {.work = {.forward = 0, .backward_input = launch, .backward_weight = 0}};
   return times;
 }
 
 double recomputed_flops_per_token(const PlanRequest& request, const Layout& layout,
                                   const EngineProfile& profile) {
-  const double of_layer = recomputed_flops(rows_of(request, layout, profile).layer);
+  const double of_layer = recomputed_flops(rows_of(request, layout, profile).again);
   const auto tokens = static_cast<double>(request.training.sequence_length * layout.micro_batch_size);
-  return of_layer * layout.mesh.tensor * static_cast<double>(request.shape.layers) / tokens;
+  return of_layer * layout.mesh.tensor * layout.recomputed() / tokens;
 }
 
 }  // namespace caravan::planner

@@ -26,6 +26,7 @@ struct BlockTime {
 
 struct BlockTimes {
   BlockTime layer;
+  BlockTime again;  // of a layer that its backward runs again
   BlockTime embedding;
   BlockTime head;
 };

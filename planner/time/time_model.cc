@@ -13,8 +13,9 @@
 namespace caravan::planner {
 namespace {
 
-BlockTime stage_time(const BlockTimes& blocks, const Placement& placement, int stage) {
+BlockTime stage_time(const BlockTimes& blocks, const Layout& layout, const Placement& placement, int stage) {
   BlockTime time = static_cast<double>(placement.layers_of(stage)) * blocks.layer;
+  time += static_cast<double>(layout.recomputed_on(stage)) * blocks.again;
   if (stage == placement.embedding_stage()) time += blocks.embedding;
   if (stage == placement.head_stage()) time += blocks.head;
   return time;
@@ -97,7 +98,7 @@ PipelineTimes predict_pipeline_times(const PlanRequest& request, const Layout& l
   const Placement placement = place_layers(layout);
   PipelineTimes times{.stages = {}, .traffic = {}, .transfer = transfer_seconds(request, layout, profile)};
   for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
-    const BlockTime time = stage_time(blocks, placement, stage);
+    const BlockTime time = stage_time(blocks, layout, placement, stage);
     times.stages.push_back(time.work);
     times.traffic.push_back(time.traffic);
   }

@@ -24,15 +24,14 @@ std::vector<SavedTensor> saved_tensors(const StageShape& stage);
 // And what the stage keeps of a micro-batch once.
 std::vector<SavedTensor> saved_at_ends(const StageShape& stage);
 
-// Whether a stage keeps that row for its backward, or makes it again.
-constexpr bool keeps(const StageShape& stage, SavedRow row) {
-  const bool of_layer = row != SavedRow::Input && row != SavedRow::Tokens && row != SavedRow::HeadGradient;
-  return !(of_layer && stage.activation_checkpointing);
+// Of a layer that is made again.
+constexpr bool is_made_again(SavedRow row) {
+  return row != SavedRow::Input && row != SavedRow::Tokens && row != SavedRow::HeadGradient;
 }
 
 // From the input to all that is saved, and on to the output; the input stays.
 Operations layer_forward(const StageShape& stage);
-// Those of the forward that bring the rows back which the stage does not keep.
+// Those of the forward that bring back what a layer does not keep that is made again.
 Operations layer_recompute(const StageShape& stage);
 // Gradients by the layer's input and its weights. Consumes the gradient by the output and what is saved.
 Operations layer_backward(const StageShape& stage);

@@ -27,7 +27,8 @@ double recomputed_flops(const Operations& rows) {
 
 double recomputed_flops_per_token(const StageShape& stage) {
   const auto tokens = static_cast<double>(stage.micro_batch_size * stage.sequence_length);
-  return recomputed_flops(layer_recompute(stage)) * static_cast<double>(stage.tensor * stage.layers) / tokens;
+  return recomputed_flops(layer_recompute(stage)) *
+         static_cast<double>(stage.tensor * stage.recomputed_layers) / tokens;
 }
 
 double utilisation(double flops_per_token, double tokens_per_second, double devices, double peak_flops) {

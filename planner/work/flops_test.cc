@@ -32,7 +32,7 @@ TEST(Flops, CheckpointingRunsTheForwardOfTheLayersAgainUpToWhatIsSaved) {
   const ModelShape shape = shape_of("llama2-7b");
   const StageShape stage{.model = shape,
                          .layers = shape.layers,
-                         .activation_checkpointing = true,
+                         .recomputed_layers = shape.layers,
                          .micro_batch_size = 2,
                          .sequence_length = 4096};
   const double products = 2.0 * (4 * 4096 * 4096 + 2 * 4096 * 11008);

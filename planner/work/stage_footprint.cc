@@ -6,18 +6,11 @@
 namespace caravan::planner {
 namespace {
 
-// What the forward of a layer leaves besides its output.
-struct LayerBytes {
-  int64_t made = 0;  // all rows but the input
-  int64_t kept = 0;  // and without those that are made again
-};
-
-LayerBytes layer_bytes(const StageShape& stage) {
-  LayerBytes bytes;
+// What the forward of a layer leaves besides its input and output.
+int64_t inner_bytes(const StageShape& stage) {
+  int64_t bytes = 0;
   for (const SavedTensor& tensor : saved_tensors(stage)) {
-    if (tensor.row == SavedRow::Input) continue;
-    bytes.made += tensor.bytes;
-    if (keeps(stage, tensor.row)) bytes.kept += tensor.bytes;
+    if (is_made_again(tensor.row)) bytes += tensor.bytes;
   }
   return bytes;
 }
@@ -26,25 +19,29 @@ Footprint freed(int64_t activations) {
   return {.peak = {}, .after = {.activations = -activations}};
 }
 
-Footprint forward(const StageShape& stage, const LayerBytes& bytes) {
-  const Footprint layer = then(footprint_of(layer_forward(stage)), freed(bytes.made - bytes.kept));
-  Footprint all = repeated(layer, stage.layers);
+Footprint forward(const StageShape& stage, int64_t inner) {
+  const Footprint layer = footprint_of(layer_forward(stage));
+  Footprint all = then(repeated(then(layer, freed(inner)), stage.recomputed_layers),
+                       repeated(layer, stage.layers - stage.recomputed_layers));
   if (stage.has_embedding) all = then(footprint_of(embedding_forward(stage)), all);
   if (stage.has_head) all = then(all, footprint_of(head_forward(stage)));
   return all;
 }
 
-Footprint evaluate(const StageShape& stage, const LayerBytes& bytes, int64_t input) {
-  const Footprint layer = then(footprint_of(layer_forward(stage)), freed(bytes.made + input));
+Footprint evaluate(const StageShape& stage, int64_t inner, int64_t input) {
+  const Footprint layer = then(footprint_of(layer_forward(stage)), freed(inner + input));
   Footprint all = repeated(layer, stage.layers);
   if (stage.has_embedding) all = then(footprint_of(embedding_forward(stage)), all);
   if (stage.has_head) all = then(all, footprint_of(head_evaluate(stage)));
   return all;
 }
 
+// The last layer first.
 Footprint backward(const StageShape& stage) {
-  const Footprint layer = then(footprint_of(layer_recompute(stage)), footprint_of(layer_backward(stage)));
-  Footprint all = repeated(layer, stage.layers);
+  const Footprint layer = footprint_of(layer_backward(stage));
+  const Footprint again = then(footprint_of(layer_recompute(stage)), layer);
+  Footprint all =
+      then(repeated(layer, stage.layers - stage.recomputed_layers), repeated(again, stage.recomputed_layers));
   if (stage.has_embedding) all = then(all, footprint_of(embedding_backward(stage)));
   return all;
 }
@@ -75,11 +72,12 @@ Footprint repeated(const Footprint& each, int64_t times) {
 
 StageFootprint stage_footprint(const StageShape& stage) {
   const BlockSizes size(stage);
-  const LayerBytes bytes = layer_bytes(stage);
-  return {.forward = forward(stage, bytes),
+  const int64_t inner = inner_bytes(stage);
+  const int64_t kept_inner = (stage.layers - stage.recomputed_layers) * inner;
+  return {.forward = forward(stage, inner),
           .backward = backward(stage),
-          .evaluate = evaluate(stage, bytes, size.local_hidden),
-          .kept = stage.layers * (size.local_hidden + bytes.kept) + (stage.has_head ? size.local_hidden : 0),
+          .evaluate = evaluate(stage, inner, size.local_hidden),
+          .kept = stage.layers * size.local_hidden + kept_inner + (stage.has_head ? size.local_hidden : 0),
           .boundary = size.local_hidden,
           .constants = stage.sequence_length * stage.model.head_dim * size.wide};
 }

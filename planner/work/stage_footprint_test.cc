@@ -27,7 +27,7 @@ StageShape two_layers() {
 int64_t kept_bytes(const StageShape& stage, const std::vector<SavedTensor>& table) {
   int64_t bytes = 0;
   for (const SavedTensor& tensor : table)
-    if (keeps(stage, tensor.row)) bytes += tensor.bytes;
+    if (stage.recomputed_layers == 0 || !is_made_again(tensor.row)) bytes += tensor.bytes;
   return bytes;
 }
 
@@ -49,7 +49,7 @@ TEST(StageFootprint, RowsAddUpToWhatAMicroBatchKeeps) {
     for (const bool sequence_parallel : {false, true}) {
       StageShape stage = two_layers();
       stage.tensor = 2;
-      stage.activation_checkpointing = checkpointing;
+      stage.recomputed_layers = checkpointing ? 2 : 0;
       stage.sequence_parallel = sequence_parallel;
       const int64_t ends =
           kept_bytes(stage, saved_at_ends(stage)) - tokens_bytes(stage);  // tokens are handed in
@@ -60,8 +60,22 @@ TEST(StageFootprint, RowsAddUpToWhatAMicroBatchKeeps) {
 
 TEST(StageFootprint, CheckpointingKeepsALayersInputOnly) {
   StageShape stage = two_layers();
-  stage.activation_checkpointing = true;
+  stage.recomputed_layers = stage.layers;
   EXPECT_EQ(kept_bytes(stage, saved_tensors(stage)), 256 * 64 * 4);
+}
+
+// Each layer that is made again gives back as much, until only inputs are left.
+TEST(StageFootprint, EveryLayerThatIsMadeAgainKeepsLess) {
+  StageShape stage = two_layers();
+  stage.layers = 5;
+  int64_t before = stage_footprint(stage).kept;
+  const int64_t step = kept_bytes(stage, saved_tensors(stage)) - 256 * 64 * 4;
+  for (stage.recomputed_layers = 1; stage.recomputed_layers <= stage.layers; ++stage.recomputed_layers) {
+    const StageFootprint footprint = stage_footprint(stage);
+    EXPECT_EQ(before - footprint.kept, step);
+    EXPECT_EQ(footprint.forward.after.total() + footprint.backward.after.total(), 0);
+    before = footprint.kept;
+  }
 }
 
 TEST(StageFootprint, SequenceParallelismDividesWhatTensorParallelismLeaves) {

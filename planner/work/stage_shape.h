@@ -32,7 +32,7 @@ struct StageShape {
   bool has_head = true;
   int64_t tensor = 1;
   bool sequence_parallel = false;
-  bool activation_checkpointing = false;
+  int64_t recomputed_layers = 0;  // the first ones; they keep their input only
   int64_t micro_batch_size = 1;
   int64_t sequence_length = 0;
   ElementType storage = ElementType::FP32;

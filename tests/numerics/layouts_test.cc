@@ -45,7 +45,9 @@ const LayoutCase kOneRank{.name = "OneRank"};
 
 const LayoutCase kLayouts[] = {
     kOneRank,
-    {.name = "Checkpointing", .activation_checkpointing = true},
+    {.name = "Checkpointing", .recomputed_layers = 3},
+    {.name = "CheckpointingOfOneLayer", .recomputed_layers = 1},
+    {.name = "PipelineCheckpointingOfOneLayer", .recomputed_layers = 1, .layers_per_stage = {2, 1}},
     {.name = "WeightGradientsLast", .weight_gradients_last = true},
     {.name = "Pipeline", .layers_per_stage = {1, 1, 1}},
     {.name = "PipelineUneven", .layers_per_stage = {2, 1}},
@@ -54,10 +56,7 @@ const LayoutCase kLayouts[] = {
     {.name = "Tensor4", .tensor = 4},
     {.name = "Tensor2Sequence", .tensor = 2, .sequence_parallel = true},
     {.name = "Tensor4Sequence", .tensor = 4, .sequence_parallel = true},
-    {.name = "Tensor4SequenceCheckpointing",
-     .tensor = 4,
-     .sequence_parallel = true,
-     .activation_checkpointing = true},
+    {.name = "Tensor4SequenceCheckpointing", .tensor = 4, .sequence_parallel = true, .recomputed_layers = 3},
     {.name = "Data2", .data = 2},
     {.name = "Data2WithoutSharding", .data = 2, .zero_stage = 0},
     {.name = "Tensor2SequencePipelineData2",

@@ -53,6 +53,20 @@ std::vector<Case> cases() {
       {"OneCheckpointed", changed(layout_of(1, 1, 1), checkpointed), 256},
       {"OneLargeMicroBatchTied", changed(layout_of(1, 1, 1), [](Layout& l) { l.micro_batch_size = 4; }), 64,
        false, true},
+      {"OneCheckpointedInPart",
+       changed(layout_of(1, 1, 1),
+               [](Layout& l) {
+                 l.activation_checkpointing = true;
+                 l.recomputed_layers = {1};
+               }),
+       256},
+      {"Pipeline2CheckpointedInPart",
+       changed(layout_of(1, 2, 1),
+               [](Layout& l) {
+                 l.activation_checkpointing = true;
+                 l.recomputed_layers = {1, 0};
+               }),
+       256},
       {"Tensor2", layout_of(2, 1, 1), 256},
       {"Tensor2Bf16", layout_of(2, 1, 1), 256, true},
       {"Tensor2WithoutSequenceParallel",

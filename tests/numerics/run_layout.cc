@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -53,7 +54,7 @@ class Rank {
                                 .micro_batch_size = sample_BS.size(0),
                                 .sequence_length = sample_BS.size(1),
                                 .sequence_parallel = layout.sequence_parallel,
-                                .activation_checkpointing = layout.activation_checkpointing,
+                                .recomputed_layers = std::min(layout.recomputed_layers, layers[i]),
                                 .storage = storage},
           stages_.back().store, *mesh_.tensor);
     }

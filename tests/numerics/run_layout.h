@@ -14,7 +14,7 @@ struct LayoutCase {
   int data = 1;  // each takes an equal share of the micro-batches
   int zero_stage = 1;
   bool sequence_parallel = false;
-  bool activation_checkpointing = false;
+  int recomputed_layers = 0;            // of each stage, or all that it has
   std::vector<int> layers_per_stage{};  // empty: one stage
   bool weight_gradients_last = false;   // through the queue, after all input gradients
 };

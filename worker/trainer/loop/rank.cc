@@ -57,13 +57,14 @@ std::unique_ptr<Optimizer> make_optimizer(Rank& rank) {
 
 std::unique_ptr<Stage> make_stage(Rank& rank) {
   const CountTo charge(rank.ledger.counter(MemoryUse::Workspace));
-  const StageOptions options{.model = rank.options.model,
-                             .placement = rank.placement,
-                             .micro_batch_size = rank.options.layout.micro_batch_size,
-                             .sequence_length = rank.options.data.sequence_length,
-                             .sequence_parallel = rank.options.layout.sequence_parallel,
-                             .activation_checkpointing = rank.options.layout.activation_checkpointing,
-                             .storage = rank.storage};
+  const StageOptions options{
+      .model = rank.options.model,
+      .placement = rank.placement,
+      .micro_batch_size = rank.options.layout.micro_batch_size,
+      .sequence_length = rank.options.data.sequence_length,
+      .sequence_parallel = rank.options.layout.sequence_parallel,
+      .recomputed_layers = rank.options.layout.recomputed_on(rank.mesh.position.pipeline),
+      .storage = rank.storage};
   return std::make_unique<Stage>(options, rank.parameters, *rank.mesh.tensor);
 }
 

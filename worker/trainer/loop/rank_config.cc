@@ -83,6 +83,12 @@ planner::Layout layout_of(const Plan& plan, const planner::ModelShape& model, in
   const bool one_each = static_cast<int>(stages.size()) == layout.mesh.pipeline &&
                         std::all_of(stages.begin(), stages.end(), [](int layers) { return layers >= 1; });
   checks.require(one_each, "plan.layersPerStage: one entry of at least 1 for each pipeline stage");
+  const auto& again = layout.recomputed_layers;
+  const bool within =
+      again.empty() || (again.size() == stages.size() &&
+                        std::equal(again.begin(), again.end(), stages.begin(),
+                                   [](int some, int all) { return some >= 0 && some <= all; }));
+  checks.require(within, "plan.recomputedLayers: for each pipeline stage from 0 to the layers that it has");
   const int64_t layers = std::accumulate(stages.begin(), stages.end(), int64_t{0});
   checks.require(
       layers == model.layers,

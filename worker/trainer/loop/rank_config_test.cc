@@ -82,22 +82,23 @@ TEST_P(BadRankConfig, IsBadInputThatNamesTheField) {
 
 INSTANTIATE_TEST_SUITE_P(
     Fields, BadRankConfig,
-    testing::Values(BadConfig{R"("jobName")", R"("jobNam")", "jobNam"},
-                    BadConfig{R"("rank": 1)", R"("rank": 4)", "rank must be from 0"},
-                    BadConfig{R"("worldSize": 4)", R"("worldSize": 3)", "worldSize is 3"},
-                    BadConfig{R"("masterPort": 29500)", R"("masterPort": 0)", "masterPort"},
-                    BadConfig{R"(\[1, 3\])", "[1, 2]", "plan.layersPerStage"},
-                    BadConfig{R"(\[1, 3\])", "[0, 4]", "plan.layersPerStage"},
-                    BadConfig{R"(1F1B)", "Zigzag", "plan.schedule: 'Zigzag'"},
-                    BadConfig{R"("kvHeads": 2)", R"("kvHeads": 1)", "kvHeads"},
-                    BadConfig{R"("ffnSize": 128)", R"("ffnSize": 129)", "ffnSize"},
-                    BadConfig{R"("globalBatchSequences": 8)", R"("globalBatchSequences": 7)",
-                              "globalBatchSequences"},
-                    BadConfig{R"("sequenceLength": 32)", R"("sequenceLength": 31)", "sequenceLength"},
-                    BadConfig{R"("learningRate": "1e-3")", R"("learningRate": "fast")", "learningRate"},
-                    BadConfig{R"("zeroStage": 1)", R"("zeroStage": 2)", "zeroStage"},
-                    BadConfig{R"("steps": 50, )", R"("steps": 50, "evaluation": {"everySteps": 5}, )",
-                              "validationPath"}));
+    testing::Values(
+        BadConfig{R"("jobName")", R"("jobNam")", "jobNam"},
+        BadConfig{R"("rank": 1)", R"("rank": 4)", "rank must be from 0"},
+        BadConfig{R"("worldSize": 4)", R"("worldSize": 3)", "worldSize is 3"},
+        BadConfig{R"("masterPort": 29500)", R"("masterPort": 0)", "masterPort"},
+        BadConfig{R"(\[1, 3\])", "[1, 2]", "plan.layersPerStage"},
+        BadConfig{R"(\[1, 3\])", "[0, 4]", "plan.layersPerStage"},
+        BadConfig{R"(\[1, 3\])", R"([1, 3], "recomputedLayers": [1, 4])", "plan.recomputedLayers"},
+        BadConfig{R"(1F1B)", "Zigzag", "plan.schedule: 'Zigzag'"},
+        BadConfig{R"("kvHeads": 2)", R"("kvHeads": 1)", "kvHeads"},
+        BadConfig{R"("ffnSize": 128)", R"("ffnSize": 129)", "ffnSize"},
+        BadConfig{R"("globalBatchSequences": 8)", R"("globalBatchSequences": 7)", "globalBatchSequences"},
+        BadConfig{R"("sequenceLength": 32)", R"("sequenceLength": 31)", "sequenceLength"},
+        BadConfig{R"("learningRate": "1e-3")", R"("learningRate": "fast")", "learningRate"},
+        BadConfig{R"("zeroStage": 1)", R"("zeroStage": 2)", "zeroStage"},
+        BadConfig{R"("steps": 50, )", R"("steps": 50, "evaluation": {"everySteps": 5}, )",
+                  "validationPath"}));
 
 TEST(RankConfig, AFileThatIsNotThereIsNamedAndIsNoBadInput) {
   const auto options = load_rank_config("/nonexistent/rank.json");

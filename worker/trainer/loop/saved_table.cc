@@ -15,7 +15,6 @@ planner::StageShape stage_shape(const TrainerOptions& options, const StagePlacem
           .has_head = placement.has_head,
           .tensor = options.layout.mesh.tensor,
           .sequence_parallel = options.layout.sequence_parallel,
-          .activation_checkpointing = options.layout.activation_checkpointing,
           .micro_batch_size = options.layout.micro_batch_size,
           .sequence_length = options.data.sequence_length,
           .storage =
@@ -36,26 +35,30 @@ std::string name_of(planner::ElementType type) {
   return {};
 }
 
-SavedTensorRecord record_of(const planner::StageShape& stage, const planner::SavedTensor& tensor,
-                            std::string_view block, int64_t copies) {
+SavedTensorRecord record_of(const planner::SavedTensor& tensor, std::string_view block, int64_t copies,
+                            const char* policy) {
   std::string shape = fmt::format("{}", fmt::join(tensor.shape, "x"));
   if (copies > 1) shape = fmt::format("{}x{}", copies, shape);
   return {.name = fmt::format("{}{}", block, tensor.name),
           .shape = shape,
           .dtype = name_of(tensor.type),
           .bytes = copies * tensor.bytes,
-          .policy = keeps(stage, tensor.row) ? "keep" : "recompute"};
+          .policy = policy};
 }
 
 }  // namespace
 
-std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, const StagePlacement& placement) {
+std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, const StagePlacement& placement,
+                                           int recomputed_layers) {
   const planner::StageShape shape = stage_shape(options, placement);
   std::vector<SavedTensorRecord> records;
-  for (const planner::SavedTensor& tensor : planner::saved_tensors(shape))
-    records.push_back(record_of(shape, tensor, "layer.", shape.layers));
+  for (const planner::SavedTensor& tensor : planner::saved_tensors(shape)) {
+    const int64_t again = is_made_again(tensor.row) ? recomputed_layers : 0;
+    if (again < shape.layers) records.push_back(record_of(tensor, "layer.", shape.layers - again, "keep"));
+    if (again > 0) records.push_back(record_of(tensor, "layer.", again, "recompute"));
+  }
   for (const planner::SavedTensor& tensor : planner::saved_at_ends(shape))
-    records.push_back(record_of(shape, tensor, "", 1));
+    records.push_back(record_of(tensor, "", 1, "keep"));
   return records;
 }
 

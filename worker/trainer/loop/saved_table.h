@@ -9,7 +9,8 @@
 
 namespace caravan::trainer {
 
-// Rows of a layer stand for all layers of the stage.
-std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, const StagePlacement& placement);
+// Rows of a layer stand for all layers of the stage, those that are made again apart.
+std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, const StagePlacement& placement,
+                                           int recomputed_layers);
 
 }  // namespace caravan::trainer

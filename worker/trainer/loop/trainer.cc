@@ -34,7 +34,7 @@ double tokens_per_batch(const TrainerOptions& options) {
 planner::FlopsPerToken flops_of(const TrainerOptions& options) {
   const planner::StageShape model{.model = options.model,
                                   .layers = options.model.layers,
-                                  .activation_checkpointing = options.layout.activation_checkpointing,
+                                  .recomputed_layers = options.layout.recomputed(),
                                   .sequence_length = options.data.sequence_length};
   return planner::flops_per_token(options.model, options.data.sequence_length,
                                   planner::recomputed_flops_per_token(model));
@@ -199,7 +199,8 @@ Outcome Trainer::check_finite(const Step& step) {
 void Trainer::report_start() const {
   reporter_.started({.rank = options_.rendezvous.rank,
                      .local_parameters = real_elements(rank_.parameters.layout),
-                     .saved = saved_table(options_, rank_.placement),
+                     .saved = saved_table(options_, rank_.placement,
+                                          options_.layout.recomputed_on(rank_.mesh.position.pipeline)),
                      .allocated_bytes = rank_.ledger.live().total()});
 }
 

@@ -75,10 +75,11 @@ StageOutput Stage::forward(const TokenBatch& batch, at::Tensor activations_TD) {
     saved->tokens_T = batch.inputs_BS.flatten();
     x_TD = stage.embed(saved->tokens_T);
   }
+  const auto recomputed = static_cast<std::size_t>(stage.options.recomputed_layers);
   for (const Layer& layer : stage.layers) {
     LayerSaved layer_saved = layer.run_to_saved(std::move(x_TD));
     x_TD = layer.output(layer_saved);
-    if (stage.options.activation_checkpointing) layer_saved.drop_all_but_input();
+    if (saved->layers.size() < recomputed) layer_saved.drop_all_but_input();
     saved->layers.push_back(std::move(layer_saved));
   }
   if (!stage.head) return {.activations_TD = std::move(x_TD), .saved = std::move(saved)};

@@ -28,7 +28,7 @@ struct StageOptions {
   int64_t micro_batch_size = 1;
   int64_t sequence_length = 0;
   bool sequence_parallel = false;
-  bool activation_checkpointing = false;
+  int recomputed_layers = 0;  // the first ones keep their input only
   at::ScalarType storage = at::kFloat;
 };
 

@@ -25,7 +25,7 @@ struct Case {
   ElementType storage = ElementType::FP32;
   int64_t tensor = 1;
   bool sequence_parallel = false;
-  bool activation_checkpointing = false;
+  int64_t recomputed_layers = 0;
   int64_t kv_heads = 4;
   int64_t micro_batch_size = 1;
   int64_t sequence_length = 64;
@@ -52,7 +52,7 @@ StageShape shape_of(const Case& each) {
   stage.has_head = each.has_head;
   stage.tensor = each.tensor;
   stage.sequence_parallel = each.sequence_parallel;
-  stage.activation_checkpointing = each.activation_checkpointing;
+  stage.recomputed_layers = each.recomputed_layers;
   stage.micro_batch_size = each.micro_batch_size;
   stage.sequence_length = each.sequence_length;
   stage.storage = each.storage;
@@ -94,7 +94,7 @@ void check_rank(const StageShape& shape, Communicator& group, MemoryCounter& cou
                .micro_batch_size = shape.micro_batch_size,
                .sequence_length = shape.sequence_length,
                .sequence_parallel = shape.sequence_parallel,
-               .activation_checkpointing = shape.activation_checkpointing,
+               .recomputed_layers = static_cast<int>(shape.recomputed_layers),
                .storage = storage},
               store, group);
   EXPECT_EQ(counter.live_bytes() - without_stage, table.constants);
@@ -148,8 +148,10 @@ const Case kCases[] = {
     {.name = "Fp64", .storage = ElementType::FP64},
     {.name = "Bf16", .storage = ElementType::BF16},
     {.name = "Bf16LongSequence", .storage = ElementType::BF16, .sequence_length = 800},
-    {.name = "Bf16Checkpointing", .storage = ElementType::BF16, .activation_checkpointing = true},
-    {.name = "Checkpointing", .activation_checkpointing = true},
+    {.name = "Bf16Checkpointing", .storage = ElementType::BF16, .recomputed_layers = 3},
+    {.name = "Checkpointing", .recomputed_layers = 3},
+    {.name = "CheckpointingOfOneLayer", .recomputed_layers = 1},
+    {.name = "Bf16CheckpointingOfTwoLayers", .storage = ElementType::BF16, .recomputed_layers = 2},
     {.name = "ManyChunksOfLogits", .sequence_length = 192, .vocab = 40000},
     {.name = "Bf16ManyChunksOfLogits", .storage = ElementType::BF16, .sequence_length = 192, .vocab = 40000},
     {.name = "FirstStage", .has_head = false},
@@ -161,10 +163,7 @@ const Case kCases[] = {
     {.name = "Tensor2Sequence", .tensor = 2, .sequence_parallel = true},
     {.name = "Tensor4Sequence", .tensor = 4, .sequence_parallel = true},
     {.name = "Tensor2SequenceBf16", .storage = ElementType::BF16, .tensor = 2, .sequence_parallel = true},
-    {.name = "Tensor2SequenceCheckpointing",
-     .tensor = 2,
-     .sequence_parallel = true,
-     .activation_checkpointing = true},
+    {.name = "Tensor2SequenceCheckpointing", .tensor = 2, .sequence_parallel = true, .recomputed_layers = 3},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, StageMemory, testing::ValuesIn(kCases),

@@ -195,7 +195,7 @@ struct Case {
   std::string name;
   int64_t tensor = 1;
   bool sequence_parallel = false;
-  bool activation_checkpointing = false;
+  int64_t recomputed_layers = 0;
   ElementType storage = ElementType::FP32;
   int64_t sequence_length = 64;
   int64_t micro_batch_size = 1;
@@ -218,7 +218,7 @@ StageShape shape_of(const Case& each) {
   stage.layers = 2;
   stage.tensor = each.tensor;
   stage.sequence_parallel = each.sequence_parallel;
-  stage.activation_checkpointing = each.activation_checkpointing;
+  stage.recomputed_layers = each.recomputed_layers;
   stage.micro_batch_size = each.micro_batch_size;
   stage.sequence_length = each.sequence_length;
   stage.storage = each.storage;
@@ -232,7 +232,7 @@ at::ScalarType scalar_type(ElementType type) {
 int64_t dropped_bytes(const StageShape& shape) {
   int64_t bytes = 0;
   for (const planner::SavedTensor& tensor : planner::saved_tensors(shape))
-    if (!keeps(shape, tensor.row)) bytes += tensor.bytes;
+    if (is_made_again(tensor.row)) bytes += tensor.bytes;
   return bytes;
 }
 
@@ -241,7 +241,7 @@ Paper forward_rows(const StageShape& shape) {
   paper.play(embedding_forward(shape));
   for (int64_t layer = 0; layer < shape.layers; ++layer) {
     paper.play(layer_forward(shape));
-    paper.free(dropped_bytes(shape));
+    if (layer < shape.recomputed_layers) paper.free(dropped_bytes(shape));
   }
   paper.play(head_forward(shape));
   return paper;
@@ -249,8 +249,8 @@ Paper forward_rows(const StageShape& shape) {
 
 Paper backward_rows(const StageShape& shape) {
   Paper paper;
-  for (int64_t layer = 0; layer < shape.layers; ++layer) {
-    paper.play(layer_recompute(shape));
+  for (int64_t layer = shape.layers - 1; layer >= 0; --layer) {
+    if (layer < shape.recomputed_layers) paper.play(layer_recompute(shape));
     paper.play(layer_backward(shape));
   }
   paper.play(embedding_backward(shape));
@@ -325,7 +325,7 @@ class RankUnderTest {
             .micro_batch_size = shape_.micro_batch_size,
             .sequence_length = shape_.sequence_length,
             .sequence_parallel = shape_.sequence_parallel,
-            .activation_checkpointing = shape_.activation_checkpointing,
+            .recomputed_layers = static_cast<int>(shape_.recomputed_layers),
             .storage = scalar_type(shape_.storage)};
   }
 
@@ -410,16 +410,19 @@ std::vector<Case> cases() {
   for (const int64_t tensor : {1, 2, 4}) {
     for (const bool sequence_parallel : {false, true}) {
       if (sequence_parallel && tensor == 1) continue;
-      for (const bool checkpointing : {false, true}) {
+      for (const int64_t recomputed : {0, 1, 2}) {
         for (const ElementType storage : {ElementType::FP32, ElementType::BF16}) {
           for (const int64_t length : {64, 800}) {
-            const std::string name = fmt::format(
-                "Tensor{}{}{}{}Length{}", tensor, sequence_parallel ? "Sequence" : "",
-                checkpointing ? "Checkpointing" : "", storage == ElementType::BF16 ? "Bf16" : "", length);
+            const std::string name =
+                fmt::format("Tensor{}{}{}{}Length{}", tensor, sequence_parallel ? "Sequence" : "",
+                            recomputed == 0   ? ""
+                            : recomputed == 1 ? "CheckpointingOneOfTwo"
+                                              : "Checkpointing",
+                            storage == ElementType::BF16 ? "Bf16" : "", length);
             all.push_back({.name = name,
                            .tensor = tensor,
                            .sequence_parallel = sequence_parallel,
-                           .activation_checkpointing = checkpointing,
+                           .recomputed_layers = recomputed,
                            .storage = storage,
                            .sequence_length = length});
           }
