@@ -22,7 +22,8 @@ StageShape stage_shape(const PlanRequest& request, const Layout& layout, const L
           .recomputed_layers = recomputed_layers(layout, group),
           .micro_batch_size = layout.micro_batch_size,
           .sequence_length = request.training.sequence_length,
-          .storage = request.training.bf16 ? ElementType::BF16 : ElementType::FP32};
+          .storage = request.training.bf16 ? ElementType::BF16 : ElementType::FP32,
+          .gpu = request.devices.gpu};
 }
 
 }  // namespace caravan::planner

@@ -100,7 +100,8 @@ TEST(TimeModel, NothingRunsFasterThanThePeak) {
 }
 
 TEST(TimeModel, EveryCollectiveTakesItsLatency) {
-  const PlanRequest request = request_of(gpu_job("llama3-8b", 8));
+  PlanRequest request = request_of(gpu_job("llama3-8b", 8));
+  request.training.sequence_length = 32768;
   const Layout layout = layout_of(request, 8, 1, 1);
   EngineProfile profile = default_profile();
   const auto traffic = [&](double latency) {
@@ -110,7 +111,7 @@ TEST(TimeModel, EveryCollectiveTakesItsLatency) {
   // Of a layer two all-gathers and two reduce-scatters forward, as many backward and two all-gathers more for
   // weight gradients; the ends enter and leave the region twice each but for the embedding, and the softmax
   // of each chunk of logits takes two sums. For each of 2048 micro-batches.
-  const int chunks = 64;  // of 130 tokens, so that 8192 x 16032 logits never exist at once
+  const int chunks = 4;  // of 8371 tokens, so that 32768 x 16032 logits never exist at once
   EXPECT_NEAR(traffic(1e-3) - traffic(0), 1e-3 * (10 * 32 + 2 + 2 + 2 * chunks) * 2048, 1e-6);
 }
 

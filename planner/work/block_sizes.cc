@@ -29,7 +29,7 @@ BlockSizes::BlockSizes(const StageShape& stage) : tensor_(stage.tensor) {
   gate_up = tokens * 2 * ffn * element;
   gated = tokens * ffn * element;
 
-  chunk_tokens = std::min(tokens, logits_chunk_tokens(std::max<int64_t>(vocabulary, 1)));
+  chunk_tokens = std::min(tokens, logits_chunk_tokens(std::max<int64_t>(vocabulary, 1), stage.gpu));
   chunks = (tokens + chunk_tokens - 1) / chunk_tokens;
 }
 

@@ -16,9 +16,12 @@ inline constexpr int64_t kSwigluBlockElements = int64_t{1} << 16;
 // Elements of a weight gradient in storage type on its way to the wider sum.
 inline constexpr int64_t kWeightGradientBlockElements = int64_t{1} << 20;
 
-// Logits that exist at the same time; of fewer tokens than the smallest chunk, products are slow.
+// Logits that exist at the same time. On a CPU they stay in a cache, but products of fewer tokens than the
+// smallest chunk are slow; on a GPU each chunk reads the head's weights from memory once more, which the
+// products of about a thousand tokens hide.
 inline constexpr int64_t kLogitsChunkElements = int64_t{1} << 21;
 inline constexpr int64_t kSmallestLogitsChunk = 64;
+inline constexpr int64_t kGpuLogitsChunkElements = int64_t{1} << 27;
 
 // Elements that a rank receives at a time to add them to a sum.
 inline constexpr int64_t kExchangeChunkElements = int64_t{64} << 10;
@@ -36,8 +39,9 @@ constexpr int64_t block_rows(int64_t elements, int64_t rows, int64_t columns) {
 }
 
 // Tokens whose logits exist at the same time.
-constexpr int64_t logits_chunk_tokens(int64_t local_vocabulary) {
-  return std::max(kSmallestLogitsChunk, kLogitsChunkElements / local_vocabulary);
+constexpr int64_t logits_chunk_tokens(int64_t local_vocabulary, bool gpu) {
+  return std::max(kSmallestLogitsChunk,
+                  (gpu ? kGpuLogitsChunkElements : kLogitsChunkElements) / local_vocabulary);
 }
 
 }  // namespace caravan::planner

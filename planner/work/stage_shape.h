@@ -36,6 +36,7 @@ struct StageShape {
   int64_t micro_batch_size = 1;
   int64_t sequence_length = 0;
   ElementType storage = ElementType::FP32;
+  bool gpu = false;
 };
 
 }  // namespace caravan::planner

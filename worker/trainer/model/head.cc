@@ -30,7 +30,7 @@ Head::Head(const ParameterStore& store, const planner::ModelShape& model, const 
   const ParameterPart& part = table.parts[0];
   projection_VD = without_padding(store.view(table.name), part.shard_real);
   first_token_ = part.shard_begin;
-  chunk_tokens_ = planner::logits_chunk_tokens(part.shard_size);
+  chunk_tokens_ = planner::logits_chunk_tokens(part.shard_size, projection_VD.value.is_cuda());
 }
 
 HeadOutput Head::forward_and_backward(at::Tensor input_TD, const at::Tensor& targets_T,
