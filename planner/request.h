@@ -38,6 +38,10 @@ struct DevicePool {
   std::optional<DeviceProduct> known;  // absent: no speed, no MFU
 
   int maximum() const { return kMaximumNodes * node_size; }
+
+  // By fast links: those of a node, or of a rack where a switch joins them.
+  bool has_rack_switch() const { return known && known->link_domain > known->devices_per_node; }
+  int joined() const { return has_rack_switch() ? known->link_domain : per_node; }
 };
 
 enum class CheckpointingPolicy { WhenNeeded, Always, Never };

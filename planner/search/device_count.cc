@@ -48,7 +48,7 @@ class DeviceCountSearch {
       : request_(request), profile_(profile), replica_counts_(replica_counts(request)) {}
 
   std::optional<int> run() {
-    for (const int64_t tensor : sizes_up_to(request_.fixed.tensor, request_.devices.node_size)) {
+    for (const int64_t tensor : sizes_up_to(request_.fixed.tensor, widest_tensor())) {
       for (const int64_t pipeline : sizes_up_to(request_.fixed.pipeline, request_.shape.layers))
         try_sizes(tensor, pipeline);
     }
@@ -56,6 +56,11 @@ class DeviceCountSearch {
   }
 
  private:
+  int widest_tensor() const {
+    const DevicePool& devices = request_.devices;
+    return devices.has_rack_switch() ? devices.joined() : devices.node_size;
+  }
+
   bool is_whole(int64_t count) const {
     const int64_t node = request_.devices.node_size;
     return count < node || count % node == 0;

@@ -124,6 +124,20 @@ std::optional<Illegality> check_virtual_stages(const PlanRequest& request, const
                                 count, layout.mesh.pipeline)};
 }
 
+std::optional<Illegality> check_links(const DevicePool& devices, int tensor) {
+  const std::string path = "spec.parallelism.tensor";
+  const int joined = devices.joined();
+  const bool by_switch = devices.has_rack_switch();
+  const std::string limit = by_switch
+                                ? fmt::format("the devices that a switch of {} joins", devices.known->name)
+                                : "spec.resources.devicesPerNode";
+  const std::string numbers = fmt::format("tensor parallelism never leaves {0}; tensor is {1}, {0} has {2}",
+                                          by_switch ? "a switch" : "a node", tensor, joined);
+  if (tensor > joined) return Illegality{path, fmt::format("tensor must be at most {}: {}", limit, numbers)};
+  if (devices.count <= joined || joined % tensor == 0) return std::nullopt;
+  return Illegality{path, fmt::format("{} must be divisible by tensor: {}", limit, numbers)};
+}
+
 }  // namespace
 
 std::optional<Illegality> check_tensor(const PlanRequest& request, int tensor) {
@@ -136,22 +150,7 @@ std::optional<Illegality> check_tensor(const PlanRequest& request, int tensor) {
   if (shape.heads % tensor != 0) return indivisible("heads", shape.heads);
   if (shape.kv_heads % tensor != 0) return indivisible("kvHeads", shape.kv_heads);
   if (shape.ffn % tensor != 0) return indivisible("ffnSize", shape.ffn);
-  const DevicePool& devices = request.devices;
-  if (tensor > devices.per_node) {
-    return Illegality{
-        path,
-        fmt::format(
-            "tensor must be at most spec.resources.devicesPerNode: tensor parallelism never leaves a node; "
-            "tensor is {}, a node has {}",
-            tensor, devices.per_node)};
-  }
-  if (devices.count > devices.per_node && devices.per_node % tensor != 0) {
-    return Illegality{path, fmt::format("devicesPerNode must be divisible by tensor: tensor parallelism "
-                                        "never leaves a node; tensor is {}, "
-                                        "a node has {}",
-                                        tensor, devices.per_node)};
-  }
-  return std::nullopt;
+  return check_links(request.devices, tensor);
 }
 
 std::optional<Illegality> find_illegality(const PlanRequest& request, const Layout& layout,

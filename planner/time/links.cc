@@ -9,8 +9,7 @@ namespace {
 struct Links {
   Links(const DevicePool& devices, const EngineProfile& profile) {
     const DeviceProduct& device = *devices.known;
-    const bool rack_switch = device.link_domain > device.devices_per_node;
-    joined = rack_switch ? device.link_domain : devices.per_node;
+    joined = devices.joined();
     inside = device.node_bandwidth * profile.node_bandwidth_fraction;
     card = device.network_bandwidth * profile.network_bandwidth_fraction;
   }

@@ -46,6 +46,7 @@ const Names kForThePlanner = {
     "layers_of_stages_do_not_add_up",
     "more_stages_than_layers_of_the_preset",
     "preset_heads_not_divisible_by_tensor",
+    "tensor_beyond_a_node",
 };
 
 std::vector<std::string> case_names() {
