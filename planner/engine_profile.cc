@@ -84,6 +84,8 @@ Result<EngineProfile> read_engine_profile(const v1alpha1::EngineProfile& message
       .max_zero_stage = message.has_max_zero_stage() ? message.max_zero_stage() : 1,
       .activations = read_activations(message, read),
       .gradient_bytes = message.gradient_bytes(),
+      .gradient_wire_bytes =
+          message.has_gradient_wire_bytes() ? message.gradient_wire_bytes() : message.gradient_bytes(),
       .master_bytes = message.master_bytes(),
       .moment_bytes = message.moment_bytes(),
       .gpu_context_bytes = read.bytes("gpuContext", message.gpu_context()),
@@ -105,6 +107,7 @@ Result<EngineProfile> read_engine_profile(const v1alpha1::EngineProfile& message
       .overrule_gain = read.decimal("overruleGain", message.overrule_gain()),
       .step_time_error = read.decimal_if_given("stepTimeError", message.step_time_error()),
       .memory_error = read.decimal_if_given("memoryError", message.memory_error()),
+      .cpu_memory_error = read.decimal_if_given("cpuMemoryError", message.cpu_memory_error()),
   };
   if (Status status = read.status(); !status) return tl::unexpected(status.error());
   return profile;

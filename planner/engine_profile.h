@@ -35,8 +35,9 @@ struct EngineProfile {
   // Absent: what our own trainer does (planner/work/blocks.h).
   std::optional<ActivationCoefficients> activations;
   int gradient_bytes = 0;
-  int master_bytes = 0;  // of the copy that stands beside bf16 storage
-  int moment_bytes = 0;  // of both moments
+  int gradient_wire_bytes = 0;  // between data parallel ranks
+  int master_bytes = 0;         // of the copy that stands beside bf16 storage
+  int moment_bytes = 0;         // of both moments
   int64_t gpu_context_bytes = 0;
   int64_t gpu_communication_group_bytes = 0;
   double gpu_fragmentation = 0;
@@ -52,8 +53,10 @@ struct EngineProfile {
   bool split_transfers = false;  // a stage sends its activations in parts, one from each tensor rank
   double data_overlap = 0;
   double overrule_gain = 0;
-  std::optional<double> step_time_error;  // mean absolute, as a part; absent where nobody measured it
-  std::optional<double> memory_error;
+  // Of predictions, as parts; absent where nobody measured them.
+  std::optional<double> step_time_error;  // mean absolute
+  std::optional<double> memory_error;     // standard deviation, on GPUs
+  std::optional<double> cpu_memory_error;
 };
 
 Result<EngineProfile> read_engine_profile(const v1alpha1::EngineProfile& message);

@@ -1,5 +1,6 @@
 #include "planner/report.h"
 
+#include "planner/memory/risk.h"
 #include "planner/model/parameters.h"
 
 namespace caravan::planner {
@@ -65,12 +66,23 @@ v1alpha1::MemoryTerms terms_message(const MemoryTerms& terms) {
   return message;
 }
 
+v1alpha1::StepParts parts_message(const StepParts& parts) {
+  v1alpha1::StepParts message;
+  message.set_compute(parts.compute);
+  message.set_tensor_traffic(parts.tensor_traffic);
+  message.set_idle(parts.idle);
+  message.set_data_traffic(parts.data_traffic);
+  message.set_optimizer(parts.optimizer);
+  return message;
+}
+
 template <typename Message>
 void set_prediction(Message& message, const EvaluatedLayout& evaluated) {
   const MemoryTerms& terms = evaluated.memory.terms;
   *message.mutable_memory() = terms_message(terms);
   message.set_peak_bytes(terms.total());
   message.set_binding_stage(evaluated.memory.binding_stage);
+  if (evaluated.fit_chance) message.set_fit_chance(*evaluated.fit_chance);
   message.set_bubble_fraction(evaluated.time.bubble_fraction);
   if (evaluated.time.seconds) message.set_step_seconds(*evaluated.time.seconds);
   if (evaluated.time.mfu) message.set_mfu(*evaluated.time.mfu);
@@ -95,6 +107,7 @@ v1alpha1::Candidate candidate_message(const EvaluatedLayout& evaluated) {
   v1alpha1::Candidate message;
   set_layout(message, evaluated.layout);
   if (!evaluated.illegality) set_prediction(message, evaluated);
+  if (evaluated.time.parts) *message.mutable_step_parts() = parts_message(*evaluated.time.parts);
   message.set_fits(evaluated.fits);
   message.set_verdict(verdict_message(evaluated.verdict));
   message.set_reason(evaluated.reason);
@@ -131,7 +144,7 @@ v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& c
   message.set_usable_bytes(usable_bytes(request.devices, profile).value_or(0));
   if (chosen.time.seconds) set_speed(message, request, chosen.time);
   if (profile.step_time_error) message.set_step_time_error(*profile.step_time_error);
-  if (profile.memory_error) message.set_memory_error(*profile.memory_error);
+  if (const auto error = memory_error(request.devices, profile)) message.set_memory_error(*error);
   message.set_devices(request.devices.count);
   message.set_devices_per_node(request.devices.per_node);
   const auto& known = request.devices.known;

@@ -70,9 +70,13 @@ std::string alternatives_table(const v1alpha1::PlanReport& report, int width, bo
   }
   Rows rows;
   for (const Candidate* candidate : candidates) rows.push_back(alternative_cells(*candidate, report.plan()));
-  const std::vector<Column> columns = {
-      {"layout"},         {"step", Align::Right}, {"", Align::Right}, {"memory", Align::Right},
-      {"", Align::Right}, {"MFU", Align::Right},  {"why not"}};
+  const std::vector<Column> columns = {{"layout"},
+                                       {"step", Align::Right},
+                                       {"", Align::Right, /*optional=*/true},
+                                       {"memory", Align::Right},
+                                       {"", Align::Right, /*optional=*/true},
+                                       {"MFU", Align::Right, /*optional=*/true},
+                                       {"why not"}};
   return fmt::format("\nAlternatives that fit, and their price\n{}{}", format_table(columns, rows, width),
                      more_text(count, candidates.size()));
 }

@@ -156,6 +156,7 @@ v1alpha1::PlanReport made_up_report() {
   plan.set_gpu_hours(50.8 * 20000 / 3600 * 8);
   plan.set_step_time_error(0.12);
   plan.set_memory_error(0.08);
+  plan.set_fit_chance(0.998);
   *report.add_candidates() = candidate(1, 2, v1alpha1::Verdict::Chosen, "The model is split. It fits.");
   v1alpha1::Candidate& slower = *report.add_candidates();
   slower = candidate(2, 2, v1alpha1::Verdict::Slower, "a step takes 1.10 times as long");
@@ -178,7 +179,8 @@ TEST(ExplainPlan, ReadsWellInEightyColumns) {
 H100-80GB devices
 The model is split. It fits.
 
-Memory per device at its peak, on stage 0: 60.0 GiB ± 8 % of 74.0 GiB usable
+Memory per device at its peak, on stage 0: 60.0 GiB ± 8 %. It fits into the
+74.0 GiB that are usable with a chance of 99.8 %, 14.0 GiB to spare.
   P parameters      8.0 GiB  G gradients      16.0 GiB
   A activations    36.0 GiB
   stage  layers      peak  (| is the limit, 74.0 GiB)
@@ -221,8 +223,11 @@ TEST(ExplainPlan, TellsTimeAndDevicesOfTheWholeRunAndHowWellTheyAreKnown) {
   const std::string text = explain_plan(answer_job(spec, {}, profile));
   EXPECT_THAT(text, testing::ContainsRegex(
                         "whole run  [0-9.]+ hours ± 12 % for 1,000 steps, [0-9,]+ GPU-hours ± 12 %"));
-  EXPECT_THAT(text, testing::ContainsRegex("on stage 0: [0-9.]+ GiB ± 8 % of "));
+  EXPECT_THAT(text, testing::ContainsRegex("on stage 0: [0-9.]+ GiB ± 8 %. It fits into the "));
   EXPECT_THAT(text, Not(HasSubstr("not validated")));
+  profile.memory_error.reset();
+  EXPECT_THAT(explain_plan(answer_job(spec, {}, profile)),
+              HasSubstr("GiB ± 3 %, not validated on this hardware. It fits"));
   profile.step_time_error.reset();
   EXPECT_THAT(explain_plan(answer_job(spec, {}, profile)),
               HasSubstr("Predicted speed, not validated on this hardware"));

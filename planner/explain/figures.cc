@@ -57,6 +57,11 @@ std::string readable_percent(double fraction) {
   return fmt::format("{:.{}f} %", 100 * fraction, fraction < 0.00995 && fraction > 0 ? 1 : 0);
 }
 
+std::string readable_chance(double chance) {
+  constexpr double kAlmostSure = 0.999;
+  return chance > kAlmostSure ? "more than 99.9 %" : fmt::format("{:.1f} %", 100 * chance);
+}
+
 std::string readable_change(double value, double base) {
   const auto percent = std::lround(100 * (value / base - 1));
   return fmt::format("{:+} %", percent);

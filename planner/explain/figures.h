@@ -24,6 +24,9 @@ std::string readable_integer(int64_t number);
 // "12 %", "0.6 %", of a fraction.
 std::string readable_percent(double fraction);
 
+// "91.8 %", "more than 99.9 %", of a probability.
+std::string readable_chance(double chance);
+
 // "+5 %", "-31 %": how much more than `base`; "+0 %" when it is about the same.
 std::string readable_change(double value, double base);
 

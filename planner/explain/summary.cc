@@ -8,31 +8,31 @@
 #include "planner/explain/figures.h"
 #include "planner/explain/memory_bars.h"
 #include "planner/explain/table.h"
+#include "planner/memory/risk.h"
 
 namespace caravan::planner {
 namespace {
 
-std::string memory_text(const v1alpha1::Plan& plan, int width, bool all) {
-  const MemoryChart chart = memory_chart(plan);
-  return memory_headline(plan) + memory_legend(chart, width) + memory_bars(chart, width, all);
+// "60.0 GiB ± 8 %"
+std::string peak_text(const v1alpha1::Plan& plan) {
+  const double error = plan.has_memory_error() ? plan.memory_error() : kUnmeasuredMemoryError;
+  return readable_bytes(plan.peak_bytes()) + error_text(error);
 }
 
-}  // namespace
-
-std::string devices_summary(const v1alpha1::Plan& plan) {
-  const std::string product = plan.device_product().empty() ? "" : " " + plan.device_product();
-  return fmt::format("{}{} device{}", plan.devices(), product, plan.devices() == 1 ? "" : "s");
+std::string room_text(const v1alpha1::Plan& plan) {
+  const int64_t room = plan.usable_bytes() - plan.peak_bytes();
+  const std::string left =
+      room >= 0 ? readable_bytes(room) + " to spare" : readable_bytes(-room) + " missing";
+  return fmt::format(" It fits into the {} that are usable with a chance of {}, {}.",
+                     readable_bytes(plan.usable_bytes()), readable_chance(plan.fit_chance()), left);
 }
 
 std::string memory_headline(const v1alpha1::Plan& plan) {
-  const std::string usable =
-      plan.usable_bytes() > 0 ? fmt::format(" of {} usable", readable_bytes(plan.usable_bytes())) : "";
   const std::string where = plan.pipeline() > 1 ? fmt::format(", on stage {}", plan.binding_stage()) : "";
-  return fmt::format("Memory per device at its peak{}: {}{}{}\n", where, readable_bytes(plan.peak_bytes()),
-                     error_text(plan.memory_error()), usable);
+  const std::string validated = plan.has_memory_error() ? "" : ", not validated on this hardware";
+  return fmt::format("Memory per device at its peak{}: {}{}.{}", where, peak_text(plan), validated,
+                     plan.has_fit_chance() ? room_text(plan) : "");
 }
-
-namespace {
 
 std::string recomputed_text(const v1alpha1::Plan& plan) {
   const auto& some = plan.recomputed_layers();
@@ -42,6 +42,17 @@ std::string recomputed_text(const v1alpha1::Plan& plan) {
 }
 
 }  // namespace
+
+std::string devices_summary(const v1alpha1::Plan& plan) {
+  const std::string product = plan.device_product().empty() ? "" : " " + plan.device_product();
+  return fmt::format("{}{} device{}", plan.devices(), product, plan.devices() == 1 ? "" : "s");
+}
+
+std::string memory_summary(const v1alpha1::Plan& plan, int width, bool all) {
+  const MemoryChart chart = memory_chart(plan);
+  return paragraph(memory_headline(plan), width) + memory_legend(chart, width) +
+         memory_bars(chart, width, all);
+}
 
 std::string layout_summary(const v1alpha1::Plan& plan) {
   std::string text = fmt::format("TP{} PP{} DP{}, micro-batch size {}, {} micro-batch{} per step",
@@ -63,7 +74,7 @@ std::string plan_summary(const v1alpha1::PlanReport& report, int width, bool all
   const std::string title = fmt::format("Plan: {} on {}", layout_summary(plan), devices_summary(plan));
   const std::string speed = estimate_text(plan);
   return fmt::format("{}{}\n{}{}{}", paragraph(title, width), paragraph(plan.reason(), width),
-                     memory_text(plan, width, all), speed.empty() ? "" : "\n", speed);
+                     memory_summary(plan, width, all), speed.empty() ? "" : "\n", speed);
 }
 
 }  // namespace caravan::planner

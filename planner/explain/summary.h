@@ -17,7 +17,7 @@ std::string layout_summary(const v1alpha1::Plan& plan);
 // "64 H100-80GB devices"
 std::string devices_summary(const v1alpha1::Plan& plan);
 
-// "Memory per device at its peak, on stage 0: 69.9 GiB of 74.4 GiB usable", with a newline.
-std::string memory_headline(const v1alpha1::Plan& plan);
+// What a device holds at its peak, how sure it is that it fits, and a bar for each stage; all: of every one.
+std::string memory_summary(const v1alpha1::Plan& plan, int width, bool all);
 
 }  // namespace caravan::planner

@@ -69,6 +69,35 @@ std::string format_lines(const std::vector<Column>& columns, const std::vector<C
   return text;
 }
 
+std::string cell(const Cells& row, size_t column) {
+  return column < row.size() ? row[column] : "";
+}
+
+size_t widest(const Column& column, const std::vector<Cells>& rows, size_t number) {
+  size_t width = characters(column.title);
+  for (const Cells& row : rows) width = std::max(width, characters(cell(row, number)));
+  return width;
+}
+
+// Of the columns that are shown, for the last one.
+void make_room(const std::vector<Column>& columns, const std::vector<Cells>& rows, int width,
+               std::vector<size_t>& shown) {
+  const auto total = [&] {
+    size_t all = 0;
+    for (const size_t i : shown) {
+      const size_t each = widest(columns[i], rows, i);
+      all += 2 + (i == shown.back() ? std::min<size_t>(each, kNarrowest) : each);
+    }
+    return static_cast<int>(all);
+  };
+  while (total() > width) {
+    const auto optional = [&](size_t i) { return columns[i].optional; };
+    const auto last = std::find_if(shown.rbegin(), shown.rend(), optional);
+    if (last == shown.rend()) return;
+    shown.erase(std::next(last).base());
+  }
+}
+
 // Where the first word ends; a number keeps its unit.
 size_t end_of_word(std::string_view text) {
   const size_t end = std::min(text.find(' '), text.size());
@@ -111,16 +140,19 @@ std::string paragraph(std::string_view text, int width) {
 }
 
 std::string format_table(const std::vector<Column>& columns, const std::vector<Cells>& rows, int width) {
-  std::vector<Column> shown;
-  std::vector<Cells> kept(rows.size());
+  std::vector<size_t> shown;
   for (size_t i = 0; i < columns.size(); ++i) {
-    const bool has_text =
-        std::ranges::any_of(rows, [&](const Cells& row) { return i < row.size() && !row[i].empty(); });
-    if (!has_text) continue;
-    shown.push_back(columns[i]);
-    for (size_t r = 0; r < rows.size(); ++r) kept[r].push_back(i < rows[r].size() ? rows[r][i] : "");
+    if (std::ranges::any_of(rows, [&](const Cells& row) { return !cell(row, i).empty(); }))
+      shown.push_back(i);
   }
-  return format_lines(shown, kept, width);
+  if (width > 0) make_room(columns, rows, width, shown);
+  std::vector<Column> kept_columns;
+  std::vector<Cells> kept(rows.size());
+  for (const size_t i : shown) {
+    kept_columns.push_back(columns[i]);
+    for (size_t r = 0; r < rows.size(); ++r) kept[r].push_back(cell(rows[r], i));
+  }
+  return format_lines(kept_columns, kept, width);
 }
 
 }  // namespace caravan::planner

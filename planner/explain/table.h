@@ -13,6 +13,7 @@ enum class Align { Left, Right };
 struct Column {
   std::string title = {};
   Align align = Align::Left;
+  bool optional = false;  // left out where it takes the last column's room, the last such column first
 };
 
 // Columns as wide as their widest cell (UTF-8 characters), two spaces between them, lines indented by two;

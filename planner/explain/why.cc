@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "planner/explain/figures.h"
-#include "planner/explain/memory_bars.h"
 #include "planner/explain/question.h"
 #include "planner/explain/summary.h"
 #include "planner/explain/table.h"
@@ -34,9 +33,17 @@ std::string why_checkpointing(const EvaluatedLayout& asked, const SearchResult& 
   Layout keeping = asked.layout;
   keeping.activation_checkpointing = false;
   keeping.recomputed_layers.clear();
-  const auto found = std::ranges::find(about.candidates, keeping, &EvaluatedLayout::layout);
-  if (keeping == asked.layout || found == about.candidates.end() || found->fits) return "";
-  return fmt::format(" Without activation checkpointing it does not fit: {}.", found->reason);
+  const auto is_it = [&](EvaluatedLayout other) {
+    other.layout.layers_per_stage = keeping.layers_per_stage;
+    return other.layout == keeping;
+  };
+  const auto found = std::ranges::find_if(about.candidates, is_it);
+  if (keeping == asked.layout || found == about.candidates.end()) return "";
+  if (!found->fits)
+    return fmt::format(" Without activation checkpointing it does not fit: {}.", found->reason);
+  if (!found->preference.risky) return "";
+  return fmt::format(" Without activation checkpointing it fits with a chance of {} only.",
+                     readable_chance(*found->fit_chance));
 }
 
 bool is_same(const EvaluatedLayout& asked, const EvaluatedLayout* chosen) {
@@ -50,11 +57,6 @@ std::string verdict_text(const EvaluatedLayout& asked, const EvaluatedLayout* ch
   if (is_same(asked, chosen)) return fmt::format("It is the plan. {}", chosen->reason);
   return fmt::format("It fits, but the plan is {}. Against it: {}.", layout_label(chosen->layout),
                      slower_reason(asked, *chosen));
-}
-
-std::string memory_text(const v1alpha1::Plan& plan, int width) {
-  const MemoryChart chart = memory_chart(plan);
-  return memory_headline(plan) + memory_legend(chart, width) + memory_bars(chart, width, true);
 }
 
 struct Part {
@@ -113,7 +115,7 @@ Result<WhyAnswer> explain_layout(const v1alpha1::JobSpec& spec, const DeviceFact
   }
   const v1alpha1::Plan plan = plan_message(*request, *asked, profile);
   answer.text = fmt::format("{}{}\n{}{}", paragraph(layout_summary(plan), width), verdict,
-                            memory_text(plan, width), time_text(*asked, result.chosen()));
+                            memory_summary(plan, width, true), time_text(*asked, result.chosen()));
   return answer;
 }
 

@@ -77,6 +77,17 @@ TEST(ExplainLayout, OfASlowerOneSaysSoAndWhereItsStepGoes) {
   EXPECT_THAT(answer.text, ContainsRegex("tensor parallel traffic +[0-9.]+ m?s +[0-9.]+ m?s\n"));
 }
 
+TEST(ExplainLayout, TellsProgramsWhereTheStepGoesToo) {
+  const v1alpha1::Candidate candidate = why(gpu_job("llama3-70b", 64), "tensor=8,pipeline=8").candidate;
+  const v1alpha1::StepParts& parts = candidate.step_parts();
+  EXPECT_GT(parts.compute(), 0);
+  EXPECT_GT(parts.tensor_traffic(), 0);
+  EXPECT_NEAR(
+      parts.compute() + parts.tensor_traffic() + parts.idle() + parts.data_traffic() + parts.optimizer(),
+      candidate.step_seconds(), 1e-9 * candidate.step_seconds());
+  EXPECT_NEAR(parts.idle() / candidate.step_seconds(), candidate.bubble_fraction(), 1e-9) << "of the step";
+}
+
 TEST(ExplainLayout, OfOneThatDoesNotFitNamesStageTermAndBytes) {
   const WhyAnswer answer =
       why(gpu_job("llama3-70b", 64), "tensor=1,pipeline=1,zeroStage=1,activationCheckpointing=Never");
@@ -105,8 +116,10 @@ TEST(ExplainLayout, OfThePlanItselfSaysThatItIsThePlan) {
 }
 
 TEST(ExplainLayout, ThatFitsOnlyWithCheckpointingSaysWhatItLacksWithout) {
-  EXPECT_THAT(why(gpu_job("llama3-70b", 64), "tensor=2,pipeline=8,zeroStage=1").text,
+  EXPECT_THAT(why(gpu_job("llama3-70b", 64), "tensor=2,pipeline=4,zeroStage=1").text,
               HasSubstr("Without activation checkpointing it does not fit: stage "));
+  EXPECT_THAT(why(gpu_job("llama3-70b", 64), "tensor=2,pipeline=8,zeroStage=1").text,
+              ContainsRegex("Without activation checkpointing it fits with a chance of [0-9.]+ % only"));
 }
 
 }  // namespace

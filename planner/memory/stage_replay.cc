@@ -64,11 +64,12 @@ class StageReplay {
     (forward ? activations_under_way_ : gradient_under_way_) = forward ? chunk.has_next : chunk.has_previous;
   }
 
-  // Between the last op and the update: the sum over data parallel ranks, then the gradient norm.
-  void end_step(const Layout& layout, const StageElements& elements) {
-    const int64_t exchange = layout.mesh.data > 1 ? std::min(elements.largest_slice, kExchangeChunkElements) *
-                                                        bytes_of(ElementType::FP32)
-                                                  : 0;
+  // Between the last op and the update: the sum over data parallel ranks, for which our own exchange on CPUs
+  // has a buffer, then the gradient norm.
+  void end_step(const DevicePool& devices, const Layout& layout, const StageElements& elements) {
+    const bool has_buffer = !devices.gpu && layout.mesh.data > 1;
+    const int64_t received = has_buffer ? std::min(elements.largest_slice, kExchangeChunkElements) : 0;
+    const int64_t exchange = received * bytes_of(ElementType::FP32);
     const int64_t squared = std::min(elements.largest_parameter, kNormChunkElements);
     consider({.workspace = constants_, .communication = exchange});
     consider({.workspace = constants_ + squared * bytes_of(ElementType::FP64)});
@@ -110,7 +111,7 @@ MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, const
   for (const Op& op :
        generate_stage(layout.schedule, layout.mesh.pipeline, replayed, stage, layout.virtual_stages))
     replay.run(op);
-  replay.end_step(layout, stage_elements(request.shape, layout, placement, stage));
+  replay.end_step(request.devices, layout, stage_elements(request.shape, layout, placement, stage));
   return replay.peak();
 }
 

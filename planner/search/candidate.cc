@@ -1,5 +1,6 @@
 #include "planner/search/candidate.h"
 
+#include "planner/memory/risk.h"
 #include "planner/search/fit_layers.h"
 #include "planner/search/fit_recomputation.h"
 
@@ -31,7 +32,10 @@ EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout
     result.memory = predict_memory(request, result.layout, profile);
   }
   result.time = predict_step_time(request, result.layout, profile);
-  result.preference = preference_of(request, result.layout, result.time, profile);
+  const double chance = chance_to_fit(result.memory.peak_bytes(), request.devices, profile);
+  if (request.devices.memory_bytes) result.fit_chance = chance;
+  result.preference =
+      preference_of(request, result.layout, {.time = result.time, .fit_chance = chance}, profile);
   return result;
 }
 

@@ -23,12 +23,13 @@ struct EvaluatedLayout {
   StepTime time;
   Preference preference;
   bool fits = false;
+  std::optional<double> fit_chance;  // absent where nobody knows the device's memory
   Verdict verdict = Verdict::Slower;
   std::string reason;
 };
 
 // Legality, memory, time and preference; verdict and reason are the search's. The layout's layers are split
-// anew where that makes it fit, and no more of them are made again than it takes.
+// anew where that makes it fit, and no more of them are made again than it takes to be sure.
 EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout,
                                 const EngineProfile& profile);
 

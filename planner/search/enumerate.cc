@@ -58,11 +58,14 @@ std::vector<bool> checkpointing_choices(const PlanRequest& request) {
   return {false, true};
 }
 
-// Stage 1 is what a job has that says nothing, so an engine that shards more may do so.
-std::vector<int> zero_stages(const PlanRequest& request, const EngineProfile& profile) {
+// Stage 1 is what a job has that says nothing, so an engine that shards more may do so; without sharding
+// there is something to compare with.
+std::vector<int> zero_stages(const PlanRequest& request, const EngineProfile& profile, const Layout& layout) {
   std::vector<int> stages = {request.fixed.zero_stage};
-  for (int stage = 2; request.fixed.zero_stage == 1 && stage <= profile.max_zero_stage; ++stage)
-    stages.push_back(stage);
+  if (request.fixed.zero_stage != 1) return stages;
+  for (int stage = 2; stage <= profile.max_zero_stage; ++stage) stages.push_back(stage);
+  const bool by_the_rule = layout.micro_batch_size == 1 && !layout.activation_checkpointing;
+  if (layout.mesh.data > 1 && by_the_rule) stages.push_back(0);
   return stages;
 }
 
@@ -107,7 +110,7 @@ void append_memory_choices(const PlanRequest& request, const EngineProfile& prof
   for (const bool checkpointing : checkpointing_choices(request)) {
     layout.activation_checkpointing = checkpointing;
     layout.layers_per_stage = layers_of(request, profile, layout);
-    for (const int zero_stage : zero_stages(request, profile)) {
+    for (const int zero_stage : zero_stages(request, profile, layout)) {
       layout.zero_stage = zero_stage;
       layouts.push_back(layout);
     }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "planner/memory/memory_model.h"
+#include "planner/memory/risk.h"
 
 namespace caravan::planner {
 namespace {
@@ -17,8 +18,8 @@ bool leaves_a_choice(const PlanRequest& request, const Layout& layout, const Eng
 
 std::vector<int> fewest_recomputed_layers(const PlanRequest& request, const Layout& layout,
                                           const EngineProfile& profile) {
-  const auto usable = usable_bytes(request.devices, profile);
-  if (!usable || !leaves_a_choice(request, layout, profile)) return {};
+  const auto roomy = roomy_bytes(request.devices, profile);
+  if (!roomy || !leaves_a_choice(request, layout, profile)) return {};
   Layout tried = layout;
   tried.recomputed_layers = layout.layers_per_stage;
   // A layer more never needs more memory.
@@ -27,7 +28,7 @@ std::vector<int> fewest_recomputed_layers(const PlanRequest& request, const Layo
     std::iota(numbers.begin(), numbers.end(), 0);
     const auto too_few = [&](int number) {
       tried.recomputed_layers[stage] = number;
-      return predict_stage_memory(request, tried, stage, profile).total() > *usable;
+      return predict_stage_memory(request, tried, stage, profile).total() > *roomy;
     };
     const auto fewest = std::ranges::partition_point(numbers, too_few) - numbers.begin();
     tried.recomputed_layers[stage] = static_cast<int>(fewest);

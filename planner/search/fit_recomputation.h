@@ -1,4 +1,4 @@
-// How few layers must be made again for a layout to fit.
+// How few layers must be made again for a layout to fit with room to spare (planner/memory/risk.h).
 #pragma once
 
 #include <vector>

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "planner/memory/risk.h"
+
 namespace caravan::planner {
 namespace {
 
@@ -10,10 +12,10 @@ bool leaves_out_sequence_parallelism(const PlanRequest& request, const Layout& l
          request.training.sequence_length % layout.mesh.tensor == 0;
 }
 
-// Larger micro-batches may pay where nothing is left to give up; whether they do, only a known device tells.
+// Larger micro-batches may pay where they make no bubble larger; whether they do, only a known device tells.
 bool enlarges_micro_batches(const PlanRequest& request, const Layout& layout) {
-  const bool may_pay = layout.mesh.tensor * layout.mesh.pipeline == 1 && request.devices.known &&
-                       layout.micro_batch_size <= kMaximumMicroBatch;
+  const bool may_pay =
+      layout.mesh.pipeline == 1 && request.devices.known && layout.micro_batch_size <= kMaximumMicroBatch;
   return !request.fixed.micro_batch_size && layout.micro_batch_size > 1 && !may_pay;
 }
 
@@ -45,17 +47,18 @@ Tier tier_of(const PlanRequest& request, const Layout& layout) {
 
 Preference Preference::without_time() const {
   Preference rule = *this;
-  rule.handicapped_seconds = 0;
+  rule.expected_seconds = 0;
   return rule;
 }
 
-Preference preference_of(const PlanRequest& request, const Layout& layout, const StepTime& time,
+Preference preference_of(const PlanRequest& request, const Layout& layout, const Prediction& predicted,
                          const EngineProfile& profile) {
   const int model_parallel = layout.mesh.tensor * layout.mesh.pipeline;
   const double doublings = std::log2(model_parallel) + std::log2(layout.micro_batch_size);
   const double handicap = std::pow(1 + profile.overrule_gain, doublings);
-  return {.tier = tier_of(request, layout),
-          .handicapped_seconds = handicap * time.seconds.value_or(0),
+  return {.risky = predicted.fit_chance < kSureToFit,
+          .tier = tier_of(request, layout),
+          .expected_seconds = handicap * predicted.time.seconds.value_or(0) / predicted.fit_chance,
           .model_parallel = model_parallel,
           .tensor = layout.mesh.tensor,
           .virtual_stages = layout.virtual_stages,

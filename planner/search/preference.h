@@ -2,10 +2,11 @@
 // candidates.
 //
 // A total order that depends on job, devices and engine alone, not on what else is in the list, so that
-// leaving a field open never gives a worse plan than fixing it. Tiers come first, and a layout's tier is
-// known before it is evaluated: once a layout of one tier fits, none of a later tier can win. Within a tier
-// predicted time decides, with a handicap for every doubling of model parallelism and of the micro-batch;
-// where nothing is known about time, and between equals, the rule of planner/search/search.h.
+// leaving a field open never gives a worse plan than fixing it. What is sure to fit comes before what may run
+// out of memory; then tiers, and a layout's tier is known before it is evaluated: once a layout of one tier
+// is sure to fit, none of a later tier can win. Within a tier the expected time decides: predicted seconds,
+// with a handicap for every doubling of model parallelism and of the micro-batch, by the chance that they are
+// not for nothing; where nothing is known about time, and between equals, the rule of search.h.
 #pragma once
 
 #include <compare>
@@ -38,8 +39,9 @@ Tier tier_of(const PlanRequest& request, const Layout& layout);
 
 // Smaller is better.
 struct Preference {
+  bool risky = false;  // less than sure to fit (planner/memory/risk.h)
   Tier tier = Tier::Rule;
-  double handicapped_seconds = 0;  // 0 where no time is known
+  double expected_seconds = 0;  // 0 where no time is known
   int model_parallel = 1;
   int tensor = 1;
   int virtual_stages = 1;
@@ -52,7 +54,12 @@ struct Preference {
   Preference without_time() const;
 };
 
-Preference preference_of(const PlanRequest& request, const Layout& layout, const StepTime& time,
+struct Prediction {
+  const StepTime& time;
+  double fit_chance = 1;
+};
+
+Preference preference_of(const PlanRequest& request, const Layout& layout, const Prediction& predicted,
                          const EngineProfile& profile);
 
 }  // namespace caravan::planner

@@ -33,11 +33,15 @@ TEST(Properties, MoreMemoryNeverMakesAFittingJobUnfit) {
 }
 
 // The best of a number of devices is what needs the least of each; the pick may need more, since it splits
-// the model no further than it must. Twice the devices can run twice the replicas of everything.
+// the model no further and makes no more layers again than it must. Twice the devices can run twice the
+// replicas of everything.
 int64_t leanest_peak(const PlanRequest& request) {
   int64_t least = INT64_MAX;
   for (const EvaluatedLayout& candidate : search(request, true).candidates) {
-    if (!candidate.illegality) least = std::min(least, candidate.memory.peak_bytes());
+    if (candidate.illegality) continue;
+    Layout leanest = candidate.layout;
+    leanest.recomputed_layers.clear();
+    least = std::min(least, predict_memory(request, leanest, default_profile()).peak_bytes());
   }
   return least;
 }
@@ -68,7 +72,8 @@ TEST(Properties, FixingAFieldNeverGivesABetterPlan) {
     if (!restricted.chosen()) continue;
     ASSERT_NE(best.chosen(), nullptr) << picked(restricted);
     const EvaluatedLayout& other = *restricted.chosen();
-    EXPECT_LE(best.chosen()->preference, preference_of(open, other.layout, other.time, default_profile()))
+    const Prediction predicted{.time = other.time, .fit_chance = other.fit_chance.value_or(1)};
+    EXPECT_LE(best.chosen()->preference, preference_of(open, other.layout, predicted, default_profile()))
         << picked(best) << " against " << picked(restricted);
     ++compared;
   }

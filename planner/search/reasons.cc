@@ -39,7 +39,7 @@ std::string sizes_in_words(const PlanRequest& request, const Layout& layout) {
   return request.devices.gpu ? "One GPU holds the whole model" : "One process holds the whole model";
 }
 
-// The last one that the rule tried before, and that was too large.
+// The last one that the rule tried before, and that was too large, or about so.
 const EvaluatedLayout* nearest_too_large(const std::vector<EvaluatedLayout>& candidates,
                                          const EvaluatedLayout& chosen) {
   const EvaluatedLayout* nearest = nullptr;
@@ -48,35 +48,85 @@ const EvaluatedLayout* nearest_too_large(const std::vector<EvaluatedLayout>& can
     const bool same_kind =
         candidate.layout.activation_checkpointing == chosen.layout.activation_checkpointing &&
         candidate.layout.micro_batch_size == chosen.layout.micro_batch_size;
-    if (same_kind && !candidate.illegality && !candidate.fits) nearest = &candidate;
+    const bool may_fit = candidate.fits && !candidate.preference.risky;
+    if (same_kind && !candidate.illegality && !may_fit) nearest = &candidate;
   }
   return nearest;
 }
 
-std::string why_checkpointing(const PlanRequest& request, const Layout& layout) {
+// candidates: as far as the search went.
+std::string why_checkpointing(const PlanRequest& request, const std::vector<EvaluatedLayout>& candidates,
+                              const Layout& layout) {
   if (!layout.activation_checkpointing) return "";
   if (request.fixed.checkpointing == CheckpointingPolicy::Always)
     return ", with activation checkpointing, as the job says";
   const int64_t layers = request.shape.layers;
   const std::string part =
       layout.recomputed() < layers ? fmt::format(" of {} of {} layers", layout.recomputed(), layers) : "";
-  return fmt::format(", with activation checkpointing{}, without which nothing fits", part);
+  const bool something_may_fit = std::ranges::any_of(candidates, [](const EvaluatedLayout& candidate) {
+    return candidate.fits && !candidate.layout.activation_checkpointing;
+  });
+  return fmt::format(", with activation checkpointing{}, without which nothing {}fits", part,
+                     something_may_fit ? "surely " : "");
+}
+
+// With more than this chance a layout has room to spare.
+constexpr double kWithEase = 0.99;
+
+std::string with_chance(const EvaluatedLayout& layout) {
+  if (layout.fit_chance.value_or(1) > kWithEase) return "";
+  return fmt::format(" with a chance of {}", readable_chance(*layout.fit_chance));
+}
+
+std::string chance_if_risky(const EvaluatedLayout& layout) {
+  if (!layout.fits || !layout.preference.risky) return "";
+  return fmt::format(", which fits with a chance of {} only", readable_chance(*layout.fit_chance));
+}
+
+bool is_faster(const EvaluatedLayout& layout, const EvaluatedLayout& other) {
+  return layout.time.seconds && *layout.time.seconds < *other.time.seconds;
 }
 
 std::string why_this_size(const PlanRequest& request, const EngineProfile& profile,
                           const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen) {
   const Layout& layout = chosen.layout;
-  const std::string checkpointing = why_checkpointing(request, layout);
+  const std::string checkpointing = why_checkpointing(request, candidates, layout);
   const std::string need_text = need(request, profile, chosen.memory);
   if (layout.mesh.tensor * layout.mesh.pipeline == 1) {
-    return fmt::format("That fits{} ({}), so nothing is gained by splitting it.", checkpointing, need_text);
+    const bool with_ease = chosen.fit_chance.value_or(1) > kWithEase;
+    return fmt::format("That fits{}{} ({}){}.", with_chance(chosen), checkpointing, need_text,
+                       with_ease ? ", so nothing is gained by splitting it" : "");
   }
-  const std::string fit =
-      fmt::format("That is the least splitting that fits{}: a device needs {}", checkpointing, need_text);
+  const std::string fit = fmt::format("That is the least splitting that fits{}{}: a device needs {}",
+                                      with_chance(chosen), checkpointing, need_text);
   const EvaluatedLayout* smaller = nearest_too_large(candidates, chosen);
   if (!smaller) return fit + ".";
-  return fmt::format("{}, and {} would need {}.", fit, layout_label(smaller->layout),
-                     readable_bytes(smaller->memory.peak_bytes()));
+  return fmt::format("{}, and {} would need {}{}.", fit, layout_label(smaller->layout),
+                     readable_bytes(smaller->memory.peak_bytes()), chance_if_risky(*smaller));
+}
+
+// A clause about the candidate, where time does not speak against it.
+std::string what_the_rule_says(const EvaluatedLayout& candidate, const EvaluatedLayout& chosen) {
+  const Layout& layout = candidate.layout;
+  if (candidate.preference.risky && !chosen.preference.risky)
+    return fmt::format("fits with a chance of {} only", readable_chance(*candidate.fit_chance));
+  if (candidate.fit_chance && candidate.preference.expected_seconds > chosen.preference.expected_seconds &&
+      is_faster(candidate, chosen) && *candidate.fit_chance < *chosen.fit_chance)
+    return fmt::format("fits with a chance of {}, the plan with {}", readable_chance(*candidate.fit_chance),
+                       readable_chance(*chosen.fit_chance));
+  if (layout.activation_checkpointing && !chosen.layout.activation_checkpointing)
+    return "computes activations twice without need";
+  const int split = layout.mesh.tensor * layout.mesh.pipeline;
+  const int least = chosen.layout.mesh.tensor * chosen.layout.mesh.pipeline;
+  if (split > least) return fmt::format("splits the model over {} devices where {} would do", split, least);
+  if (layout.mesh.tensor > chosen.layout.mesh.tensor && split == least)
+    return "prefers tensor over pipeline parallelism, which costs more traffic";
+  if (layout.micro_batch_size > chosen.layout.micro_batch_size)
+    return "has a larger micro-batch, which makes a larger bubble and needs more memory";
+  if (chosen.layout.sequence_parallel && !layout.sequence_parallel)
+    return "leaves out sequence parallelism, which costs nothing";
+  if (layout.zero_stage < chosen.layout.zero_stage) return "keeps all optimizer states on every replica";
+  return "is predicted to be no faster";
 }
 
 }  // namespace
@@ -101,23 +151,13 @@ std::string shortage_reason(const PlanRequest& request, const EngineProfile& pro
 }
 
 std::string slower_reason(const EvaluatedLayout& candidate, const EvaluatedLayout& chosen) {
-  const Layout& layout = candidate.layout;
-  if (candidate.time.seconds && *candidate.time.seconds > *chosen.time.seconds) {
+  if (is_faster(chosen, candidate)) {
     return fmt::format("a step takes {:.2f} times as long", *candidate.time.seconds / *chosen.time.seconds);
   }
-  if (layout.activation_checkpointing && !chosen.layout.activation_checkpointing)
-    return "computes activations twice without need";
-  const int split = layout.mesh.tensor * layout.mesh.pipeline;
-  const int least = chosen.layout.mesh.tensor * chosen.layout.mesh.pipeline;
-  if (split > least) return fmt::format("splits the model over {} devices where {} would do", split, least);
-  if (split < least) return "predicted to be slower";
-  if (layout.mesh.tensor > chosen.layout.mesh.tensor)
-    return "prefers tensor over pipeline parallelism, which costs more traffic";
-  if (layout.micro_batch_size > chosen.layout.micro_batch_size)
-    return "a larger micro-batch makes a larger bubble and needs more memory";
-  if (chosen.layout.sequence_parallel && !layout.sequence_parallel)
-    return "leaves out sequence parallelism, which costs nothing";
-  return "predicted to be no faster";
+  std::string against = what_the_rule_says(candidate, chosen);
+  if (!is_faster(candidate, chosen)) return against;
+  return fmt::format("a step takes {} less time, but it {}",
+                     readable_percent(1 - *candidate.time.seconds / *chosen.time.seconds), against);
 }
 
 std::string chosen_reason(const PlanRequest& request, const EngineProfile& profile,
@@ -126,7 +166,15 @@ std::string chosen_reason(const PlanRequest& request, const EngineProfile& profi
   const std::string sizes = sizes_in_words(request, chosen.layout);
   if (request.fixed.leaves_no_size_open()) {
     return fmt::format("{}, as the job says. A device needs {} at its peak{}.", sizes,
-                       need(request, profile, chosen.memory), why_checkpointing(request, chosen.layout));
+                       need(request, profile, chosen.memory),
+                       why_checkpointing(request, candidates, chosen.layout));
+  }
+  if (overruled && !is_faster(chosen, *overruled)) {
+    return fmt::format(
+        "{}. A device needs {} and it fits with a chance of {}; {}, which the rule of least splitting would "
+        "pick, fits with a chance of {} only.",
+        sizes, need(request, profile, chosen.memory), readable_chance(*chosen.fit_chance),
+        layout_label(overruled->layout), readable_chance(*overruled->fit_chance));
   }
   if (overruled) {
     return fmt::format(

@@ -31,7 +31,11 @@ class Search {
     }
   }
 
-  bool anything_fits() const { return std::ranges::any_of(candidates_, &EvaluatedLayout::fits); }
+  bool anything_surely_fits() const {
+    return std::ranges::any_of(candidates_, [](const EvaluatedLayout& candidate) {
+      return candidate.fits && !candidate.preference.risky;
+    });
+  }
   std::vector<EvaluatedLayout> take() { return std::move(candidates_); }
 
  private:
@@ -47,7 +51,7 @@ std::vector<EvaluatedLayout> evaluate_tiers(const PlanRequest& request, const En
   Search search(request, profile);
   for (const Tier tier :
        {Tier::Rule, Tier::MoreSharding, Tier::Checkpointing, Tier::CheckpointingAndMoreSharding}) {
-    if (!all && search.anything_fits()) break;
+    if (!all && search.anything_surely_fits()) break;
     search.evaluate(tier, all);
   }
   if (all) {

@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "planner/memory/risk.h"
 #include "planner/search/device_count.h"
 #include "planner/search/enumerate.h"
 #include "planner/search/reasons.h"
@@ -20,6 +21,11 @@ using testing::HasSubstr;
 std::string pick(const PlanRequest& request) {
   const SearchResult result = search_layouts(request, default_profile(), {});
   return result.chosen() ? layout_label(result.chosen()->layout) : "nothing";
+}
+
+int count_candidates(const SearchResult& result, auto matches) {
+  return static_cast<int>(std::ranges::count_if(result.candidates, matches,
+                                                [](const auto& candidate) { return candidate.layout; }));
 }
 
 PlanRequest with_memory(PlanRequest request, int64_t bytes) {
@@ -86,7 +92,8 @@ TEST(SplitLayers, NoLayerWouldMakeAPipelineFasterOnAnotherStage) {
         --moved.layers_per_stage[from];
         ++moved.layers_per_stage[from == 0 ? layout.mesh.pipeline - 1 : 0];
         if (moved.layers_per_stage[from] == 0) continue;
-        EXPECT_GE(slowest_seconds(request, moved), slowest * (1 - 1e-3)) << layout_label(layout);
+        // The embedding's collective, a small part of a layer, is not weighed.
+        EXPECT_GE(slowest_seconds(request, moved), slowest * (1 - 5e-3)) << layout_label(layout);
       }
     }
   }
@@ -125,7 +132,7 @@ TEST(SearchLayouts, PrefersPipelineOverTensorParallelismAtAnEqualProduct) {
   };
   const int64_t both_fit = std::max(bytes(1, 2), bytes(2, 1));
   ASSERT_LT(both_fit, bytes(1, 1));
-  const int64_t memory = memory_for(both_fit, request.devices, default_profile()) + 1;
+  const int64_t memory = memory_for(both_fit + both_fit / 50, request.devices, default_profile());
   EXPECT_EQ(pick(with_memory(request, memory)), "TP1 PP2 DP2");
 }
 
@@ -137,6 +144,50 @@ TEST(SearchLayouts, ChecksPointsOnlyWhenNothingElseFits) {
   EXPECT_THAT(pick(request), testing::StartsWith("TP1 PP1 DP1 with checkpointing of "));
   request.fixed.checkpointing = CheckpointingPolicy::Never;
   EXPECT_EQ(pick(request), "nothing");
+}
+
+// Predicted to take so long, and to fill that part of the memory.
+Preference preference_at(double seconds, double part, std::optional<double> memory_error) {
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 8));
+  EngineProfile profile = default_profile();
+  profile.memory_error = memory_error;
+  const auto usable = static_cast<double>(*usable_bytes(request.devices, profile));
+  const double chance = chance_to_fit(static_cast<int64_t>(part * usable), request.devices, profile);
+  StepTime time;
+  time.seconds = seconds;
+  return preference_of(request, layout_of(request, 1, 8, 1), {.time = time, .fit_chance = chance}, profile);
+}
+
+TEST(Preference, ANearlyFullDeviceIsWorthFivePercentOfTimeUntilMemoryIsMeasured) {
+  EXPECT_LT(preference_at(1.05, 0.7, std::nullopt), preference_at(1, 0.96, std::nullopt));
+  EXPECT_GT(preference_at(1.05, 0.7, 0.01), preference_at(1, 0.96, 0.01));
+  EXPECT_GT(preference_at(1.05, 0.7, std::nullopt), preference_at(1, 0.9, std::nullopt));
+}
+
+TEST(Preference, WhatIsNotSureToFitComesLast) {
+  EXPECT_LT(preference_at(3, 0.7, std::nullopt), preference_at(1, 0.99, std::nullopt));
+}
+
+TEST(SearchLayouts, TakesASlowerLayoutThatIsSureToFit) {
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 64));
+  const SearchResult roomy = search_layouts(with_memory(request, int64_t{1} << 40), default_profile(), {});
+  ASSERT_NE(roomy.chosen(), nullptr);
+  const auto filled = [&](double part) {
+    const auto peak = static_cast<double>(roomy.chosen()->memory.peak_bytes());
+    return with_memory(request,
+                       memory_for(static_cast<int64_t>(peak / part), request.devices, default_profile()));
+  };
+  EXPECT_EQ(pick(filled(0.9)), layout_label(roomy.chosen()->layout));
+  const SearchResult tight = search_layouts(filled(0.99), default_profile(), {.all_candidates = true});
+  ASSERT_NE(tight.chosen(), nullptr);
+  EXPECT_GE(*tight.chosen()->fit_chance, kSureToFit);
+  EXPECT_GT(*tight.chosen()->time.seconds, *roomy.chosen()->time.seconds);
+  const auto fastest = std::ranges::find(tight.candidates, roomy.chosen()->layout, &EvaluatedLayout::layout);
+  ASSERT_NE(fastest, tight.candidates.end());
+  EXPECT_TRUE(fastest->fits);
+  EXPECT_THAT(fastest->reason,
+              testing::ContainsRegex("^a step takes [0-9.]+ % less time, but it fits with a chance of "
+                                     "[0-9.]+ % only$"));
 }
 
 // From a limit that everything fits to one that nothing but inputs fits.
@@ -152,7 +203,8 @@ TEST(SearchLayouts, RecomputesAsFewLayersAsTheLimitAllows) {
     const EvaluatedLayout& chosen = *result.chosen();
     const int recomputed = chosen.layout.recomputed();
     EXPECT_GE(recomputed, before) << gibibytes << " GiB";
-    EXPECT_LE(recomputed - before, 2) << gibibytes << " GiB: step by step";
+    // The first ones make room to spare at once.
+    EXPECT_LE(recomputed - before, before == 0 ? 8 : 2) << gibibytes << " GiB: step by step";
     EXPECT_GE(*chosen.time.seconds, seconds) << gibibytes << " GiB";
     EXPECT_LE(chosen.memory.peak_bytes(),
               *usable_bytes(with_memory(request, int64_t{gibibytes} << 30).devices, default_profile()));
@@ -172,6 +224,26 @@ TEST(SearchLayouts, TensorParallelismStaysInsideANode) {
       EXPECT_EQ(node % candidate.layout.mesh.tensor, 0) << layout_label(candidate.layout);
     }
   }
+}
+
+TEST(SearchLayouts, TensorParallelismStaysAmongTheDevicesThatASwitchJoins) {
+  PlanRequest request = request_of(gpu_job("llama2-7b", 64, "GB200"));
+  request.devices.node_size = request.devices.per_node = 4;
+  EXPECT_FALSE(check_tensor(request, 8)) << "two nodes of a rack of 72";
+  request.devices.count = 128;
+  EXPECT_FALSE(check_tensor(request, 8));
+  const auto illegality = check_tensor(request, 16);
+  ASSERT_TRUE(illegality) << "one of the groups would be in two racks";
+  EXPECT_THAT(illegality->message(), HasSubstr("a switch has 72"));
+}
+
+TEST(SearchLayouts, AllListsReplicasThatShardNothing) {
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 64));
+  const auto whole = [](const Layout& layout) { return layout.zero_stage == 0; };
+  EXPECT_EQ(count_candidates(search_layouts(request, default_profile(), {}), whole), 0);
+  const SearchResult all = search_layouts(request, default_profile(), {.all_candidates = true});
+  EXPECT_GT(count_candidates(all, whole), 10);
+  EXPECT_EQ(all.chosen()->layout.zero_stage, 1);
 }
 
 TEST(SearchLayouts, KeepsWhatTheUserFixed) {
@@ -230,11 +302,6 @@ TEST(SearchLayouts, CandidatesStandInOrderOfPreference) {
   }
 }
 
-int count_candidates(const SearchResult& result, auto matches) {
-  return static_cast<int>(std::ranges::count_if(result.candidates, matches,
-                                                [](const auto& candidate) { return candidate.layout; }));
-}
-
 TEST(SearchLayouts, AllListsTheWholeGrid) {
   const SearchResult result =
       search_layouts(request_of(gpu_job("llama3-8b", 64)), default_profile(), {.all_candidates = true});
@@ -244,7 +311,7 @@ TEST(SearchLayouts, AllListsTheWholeGrid) {
       for (const bool sequence_parallel : {false, true}) {
         const int found = count_candidates(result, [&](const Layout& layout) {
           return layout.mesh.tensor == 2 && layout.mesh.pipeline == 4 && layout.micro_batch_size == size &&
-                 layout.activation_checkpointing == checkpointing &&
+                 layout.activation_checkpointing == checkpointing && layout.zero_stage == 1 &&
                  layout.sequence_parallel == sequence_parallel;
         });
         EXPECT_EQ(found, divides ? 1 : 0) << "micro-batch size " << size;
@@ -295,7 +362,7 @@ TEST(SearchLayouts, TheTimeModelOverrulesAPipelineWithFewMicroBatches) {
   request.training.global_batch_sequences = 16;
   const SearchResult result = search_layouts(request, default_profile(), {});
   ASSERT_NE(result.chosen(), nullptr);
-  EXPECT_THAT(result.chosen()->reason, HasSubstr("less time than with TP2 PP8 DP4, which the rule"));
+  EXPECT_THAT(result.chosen()->reason, HasSubstr("less time than with TP1 PP16 DP4, which the rule"));
 }
 
 // Against a search that tries every number.
@@ -344,7 +411,9 @@ TEST(SearchLayouts, SayWhatTheUserFixedInsteadOfClaimingIt) {
   PlanRequest tight = request_of(gpu_job("llama3-8b", 1));
   tight.devices.memory_bytes = int64_t{162} << 30;
   tight.fixed.tensor = tight.fixed.pipeline = tight.fixed.data = 1;
-  EXPECT_THAT(reason_of_pick(tight), HasSubstr("with activation checkpointing, without which nothing fits"));
+  EXPECT_THAT(reason_of_pick(tight),
+              testing::ContainsRegex(", with activation checkpointing of [0-9]+ of 32 layers, without which "
+                                     "nothing fits"));
 }
 
 struct Change {
@@ -387,16 +456,18 @@ TEST(Shortage, NamesTheSmallestChangeThatFits) {
 TEST(Search, ListsWhatOnlyTakesMemoryBeforeWhatComputesTwice) {
   const PlanRequest request = request_of(gpu_job("llama2-13b", 64, "A100-80GB"));
   const SearchResult result = search_layouts(request, default_profile(), {.all_candidates = true});
-  bool checkpointing = false;
   int without_sequence_parallelism = 0;
-  for (const EvaluatedLayout& candidate : result.candidates) {
-    if (!candidate.fits) break;
-    checkpointing |= candidate.layout.activation_checkpointing;
-    EXPECT_EQ(candidate.layout.activation_checkpointing, checkpointing) << layout_label(candidate.layout);
-    if (!checkpointing && candidate.layout.mesh.tensor > 1)
-      without_sequence_parallelism += !candidate.layout.sequence_parallel;
+  for (const bool risky : {false, true}) {
+    bool checkpointing = false;
+    for (const EvaluatedLayout& candidate : result.candidates) {
+      if (!candidate.fits || candidate.preference.risky != risky) continue;
+      checkpointing |= candidate.layout.activation_checkpointing;
+      EXPECT_EQ(candidate.layout.activation_checkpointing, checkpointing) << layout_label(candidate.layout);
+      if (!checkpointing && candidate.layout.mesh.tensor > 1)
+        without_sequence_parallelism += !candidate.layout.sequence_parallel;
+    }
+    EXPECT_TRUE(checkpointing || risky);
   }
-  EXPECT_TRUE(checkpointing);
   EXPECT_GT(without_sequence_parallelism, 0);
 }
 

@@ -37,7 +37,7 @@ double transfer_seconds(const PlanRequest& request, const Layout& layout, const 
 // Bytes that a rank moves in a step for each parameter: gradients are summed and values gathered, by ZeRO
 // stages 2 and 3 once for each micro-batch (Rajbhandari et al., arXiv 1910.02054, section 7).
 double data_traffic_bytes(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
-  const auto gradient = static_cast<double>(profile.gradient_bytes);
+  const auto gradient = static_cast<double>(profile.gradient_wire_bytes);
   const auto value = static_cast<double>(request.training.storage_bytes());
   const auto count = static_cast<double>(micro_batches(request.training, layout));
   switch (layout.zero_stage) {
@@ -124,6 +124,7 @@ StepTime predict_step_time(const PlanRequest& request, const Layout& layout, con
   parts.optimizer = optimizer_seconds(request, layout, profile);
   result.seconds = parts.total();
   result.parts = parts;
+  result.bubble_fraction = parts.idle / parts.total();
   set_utilisation(result, request, layout, profile);
   return result;
 }

@@ -27,7 +27,7 @@ struct StepParts {
 };
 
 struct StepTime {
-  double bubble_fraction = 0;
+  double bubble_fraction = 0;     // of a step, as far as it is known
   std::optional<double> seconds;  // of one optimizer step
   std::optional<StepParts> parts;
   std::optional<double> mfu;  // the three of planner/work/flops.h

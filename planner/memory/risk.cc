@@ -1,0 +1,41 @@
+#include "planner/memory/risk.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "planner/memory/memory_model.h"
+
+namespace caravan::planner {
+namespace {
+
+constexpr double kExact = 1e-12;
+
+double spread_of(const DevicePool& devices, const EngineProfile& profile) {
+  return std::max(kExact, memory_error(devices, profile).value_or(kUnmeasuredMemoryError));
+}
+
+// Standard deviations of which 95 % of a normal distribution stay short.
+constexpr double kRoomyDeviations = 1.6449;
+
+}  // namespace
+
+std::optional<double> memory_error(const DevicePool& devices, const EngineProfile& profile) {
+  return devices.gpu ? profile.memory_error : profile.cpu_memory_error;
+}
+
+double chance_to_fit(int64_t peak_bytes, const DevicePool& devices, const EngineProfile& profile) {
+  const auto usable = usable_bytes(devices, profile);
+  if (!usable) return 1;
+  const double room = static_cast<double>(*usable) / static_cast<double>(peak_bytes) - 1;
+  return 0.5 * std::erfc(-room / (spread_of(devices, profile) * std::numbers::sqrt2));
+}
+
+std::optional<int64_t> roomy_bytes(const DevicePool& devices, const EngineProfile& profile) {
+  const auto usable = usable_bytes(devices, profile);
+  if (!usable) return std::nullopt;
+  return static_cast<int64_t>(static_cast<double>(*usable) /
+                              (1 + kRoomyDeviations * spread_of(devices, profile)));
+}
+
+}  // namespace caravan::planner

@@ -1,0 +1,30 @@
+// How sure it is that a layout fits.
+//
+// Measured peaks scatter about predicted ones like a normal distribution. Its standard deviation, as a part
+// of the prediction, stands in the engine profile once somebody has measured it. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "planner/engine_profile.h"
+#include "planner/request.h"
+
+namespace caravan::planner {
+
+// Until it is measured.
+inline constexpr double kUnmeasuredMemoryError = 0.03;
+
+// A layout whose chance is smaller is picked only where no other fits.
+inline constexpr double kSureToFit = 0.75;
+
+// Standard deviation of measured peaks, as a part of the predicted one; absent where nobody measured it.
+std::optional<double> memory_error(const DevicePool& devices, const EngineProfile& profile);
+
+// That the peak stays within what a plan may fill; 1 where nobody knows the device's memory.
+double chance_to_fit(int64_t peak_bytes, const DevicePool& devices, const EngineProfile& profile);
+
+// The largest peak with a chance of 95 %: layers are made again until there is as much room.
+std::optional<int64_t> roomy_bytes(const DevicePool& devices, const EngineProfile& profile);
+
+}  // namespace caravan::planner

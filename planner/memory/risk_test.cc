@@ -1,0 +1,59 @@
+#include "planner/memory/risk.h"
+
+#include <gtest/gtest.h>
+
+#include "planner/memory/memory_model.h"
+
+namespace caravan::planner {
+namespace {
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+DevicePool pool() {
+  DevicePool devices;
+  devices.memory_bytes = 80 * kGiB;
+  return devices;
+}
+
+EngineProfile profile(std::optional<double> memory_error) {
+  EngineProfile engine;
+  engine.memory_error = memory_error;
+  return engine;
+}
+
+int64_t part_of_it(double part) {
+  return static_cast<int64_t>(part * static_cast<double>(80 * kGiB));
+}
+
+TEST(ChanceToFit, IsEvenWhereThePredictionIsTheLimitAndGrowsWithTheRoom) {
+  EXPECT_DOUBLE_EQ(chance_to_fit(80 * kGiB, pool(), profile(0.03)), 0.5);
+  EXPECT_NEAR(chance_to_fit(part_of_it(0.96), pool(), profile(0.03)), 0.918, 0.001);
+  EXPECT_NEAR(chance_to_fit(part_of_it(0.9), pool(), profile(0.03)), 0.9999, 0.0001);
+  EXPECT_NEAR(chance_to_fit(part_of_it(1.03), pool(), profile(0.03)), 0.166, 0.001);
+}
+
+TEST(ChanceToFit, CountsThreePercentUntilSomebodyMeasuredIt) {
+  const int64_t peak = part_of_it(0.97);
+  EXPECT_EQ(chance_to_fit(peak, pool(), profile(std::nullopt)), chance_to_fit(peak, pool(), profile(0.03)));
+  EXPECT_GT(chance_to_fit(peak, pool(), profile(0.01)), chance_to_fit(peak, pool(), profile(0.03)));
+}
+
+TEST(ChanceToFit, OfAnExactPredictionIsNoQuestion) {
+  EXPECT_EQ(chance_to_fit(80 * kGiB - 1024, pool(), profile(0)), 1);
+  EXPECT_EQ(chance_to_fit(80 * kGiB + 1024, pool(), profile(0)), 0);
+}
+
+TEST(ChanceToFit, IsOneWhereNobodyKnowsTheMemory) {
+  EXPECT_EQ(chance_to_fit(80 * kGiB, {}, profile(0.03)), 1);
+  EXPECT_EQ(roomy_bytes({}, profile(0.03)), std::nullopt);
+}
+
+TEST(RoomyBytes, AreAPeakThatFitsNineteenTimesOfTwenty) {
+  for (const double error : {0.01, 0.03, 0.1}) {
+    const int64_t peak = roomy_bytes(pool(), profile(error)).value();
+    EXPECT_NEAR(chance_to_fit(peak, pool(), profile(error)), 0.95, 1e-4);
+  }
+}
+
+}  // namespace
+}  // namespace caravan::planner
