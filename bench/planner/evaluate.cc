@@ -2,8 +2,9 @@
 //
 // CASES holds a JobPlan in JSON on each line, of which spec and the layout of plan count. Every line of
 // standard input is an engine profile in JSON and is answered by one line, {"peakBytes": [...],
-// "stepSeconds": [...]}, in the order of the cases. Layouts are taken as they are, legal or not. What cannot
-// be read ends the program with exit code 2 and the number of its line.
+// "stepSeconds": [...], "refusals": [...]}, in the order of the cases. Layouts are taken as they are, legal
+// or not; a refusal, empty where there is none, says what the planner has against one. What cannot be read
+// ends the program with exit code 2 and the number of its line.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,9 +18,11 @@
 #include "caravan/v1alpha1/plan.pb.h"
 #include "common/json.h"
 #include "planner/engine_profile.h"
+#include "planner/explain/figures.h"
 #include "planner/memory/memory_model.h"
 #include "planner/report.h"
 #include "planner/request.h"
+#include "planner/search/legality.h"
 #include "planner/time/time_model.h"
 
 namespace caravan::planner {
@@ -58,16 +61,25 @@ Result<EngineProfile> read_profile(const std::string& line) {
   return read_engine_profile(*message);
 }
 
+std::string refusal(const Case& one, int64_t peak, const EngineProfile& profile) {
+  if (const auto illegality = find_illegality(one.request, one.layout, profile)) return illegality->message();
+  const auto usable = usable_bytes(one.request.devices, profile);
+  if (!usable || peak <= *usable) return "";
+  return fmt::format("needs {} of {} usable", readable_bytes(peak), readable_bytes(*usable));
+}
+
 void answer(const std::vector<Case>& cases, const EngineProfile& profile) {
   std::vector<int64_t> peaks;
   std::vector<std::string> seconds;
+  std::vector<std::string> refusals;
   for (const Case& one : cases) {
     peaks.push_back(predict_memory(one.request, one.layout, profile).peak_bytes());
     const StepTime time = predict_step_time(one.request, one.layout, profile);
     seconds.push_back(time.seconds ? json_number(*time.seconds) : "null");
+    refusals.push_back(json_string(refusal(one, peaks.back(), profile)));
   }
-  fmt::print("{{\"peakBytes\": [{}], \"stepSeconds\": [{}]}}\n", fmt::join(peaks, ", "),
-             fmt::join(seconds, ", "));
+  fmt::print("{{\"peakBytes\": [{}], \"stepSeconds\": [{}], \"refusals\": [{}]}}\n", fmt::join(peaks, ", "),
+             fmt::join(seconds, ", "), fmt::join(refusals, ", "));
   std::fflush(stdout);
 }
 

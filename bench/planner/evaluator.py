@@ -18,7 +18,7 @@ class Evaluator:
                                          stdout=subprocess.PIPE)
 
     def predict(self, profile: dict) -> dict:
-        """{"peakBytes": [...], "stepSeconds": [...]}, in the order of the cases."""
+        """{"peakBytes": [...], "stepSeconds": [...], "refusals": [...]}, in the order of the cases."""
         try:
             self._process.stdin.write(json.dumps(profile) + "\n")
             self._process.stdin.flush()

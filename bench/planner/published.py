@@ -1,17 +1,22 @@
-"""Layouts that others published: each must be legal and predicted to fit, by the profile of our own trainer."""
+"""Layouts that others published: each must be legal and predicted to fit, as it was run, by the profile of our own trainer
+if that ran as many virtual stages.
+"""
 
 import dataclasses
 import pathlib
 import re
 
 from caravan_plan import plan
+from evaluator import Evaluator
 from measurements import Model, Run, gpt, rows
 
-LLAMAS = {"LLAMA3_8B": Model(32, 4096, 32, 14336, 128256), "LLAMA3_70B": Model(80, 8192, 64, 28672, 128256),
-          "LLAMA3.1_405B": Model(126, 16384, 128, 53248, 128256)}
-# Dash et al., arXiv 2312.12705: a node has eight halves of MI250X with 64 GB each.
+LLAMAS = {"LLAMA3_8B": Model(32, 4096, 32, 14336, 128256, kv_heads=8),
+          "LLAMA3_70B": Model(80, 8192, 64, 28672, 128256, kv_heads=8),
+          "LLAMA3.1_405B": Model(126, 16384, 128, 53248, 128256, kv_heads=8)}
+# Dash et al., arXiv 2312.12705: a node has eight halves of MI250X with 64 GB each. What we have of it does not say whether
+# activations were checkpointed; 1T needs it.
 FRONTIER = {"GPT-175B": Run(gpt(96, 12288, 96), 1024, "MI250X", 2048, 640, 4, 16, 1, False, False, 1),
-            "GPT-1T": Run(gpt(128, 25600, 128), 2048, "MI250X", 2048, 1600, 8, 64, 1, False, False, 1)}
+            "GPT-1T": Run(gpt(128, 25600, 128), 2048, "MI250X", 2048, 1600, 8, 64, 1, True, False, 1)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,8 +24,7 @@ class Verdict:
     source: str
     model: str
     layout: str
-    exit_code: int
-    note: str
+    refusal: str  # empty: legal, and fits
 
 
 def _sc21(folder: pathlib.Path) -> list[tuple[str, str, Run]]:
@@ -31,7 +35,7 @@ def _sc21(folder: pathlib.Path) -> list[tuple[str, str, Run]]:
         if "SC21" not in row["source"] or not shape:
             continue
         run = Run(gpt(*map(int, shape.groups())), int(row["gpus"]), "A100-80GB", int(row["seq_len"]), int(row["gbs"]),
-                  int(row["tp"]), int(row["pp"]), int(row["mbs"]), True, False, 1)
+                  int(row["tp"]), int(row["pp"]), int(row["mbs"]), True, False, 1, virtual_stages(row["vp"]))
         found.append(("SC21, table 1", row["model"].split(" ")[0], run))
     return found
 
@@ -48,6 +52,10 @@ def _llama(folder: pathlib.Path) -> list[tuple[str, str, Run]]:
     return found
 
 
+def virtual_stages(cell: str) -> int:
+    return int(cell) if cell.isdigit() else 1
+
+
 def _bridge(folder: pathlib.Path) -> list[tuple[str, str, Run]]:
     """NVIDIA's own layouts for pre-training Llama on DGX H100, those without context parallelism or FSDP."""
     found = {}
@@ -57,7 +65,7 @@ def _bridge(folder: pathlib.Path) -> list[tuple[str, str, Run]]:
         if row["cp"] != "1" or row["fsdp"] not in ("", "0"):
             continue
         run = Run(LLAMAS[row["model"]], int(row["gpus"]), "H100-80GB", int(row["seq_len"]), int(row["gbs"]), int(row["tp"]),
-                  int(row["pp"]), int(row["mbs"]), False, True, 1)
+                  int(row["pp"]), int(row["mbs"]), False, int(row["tp"]) > 1, 1, virtual_stages(row["vp"]))
         found[run] = ("Megatron Bridge", row["model"], run)
     return list(found.values())
 
@@ -66,13 +74,18 @@ def _frontier() -> list[tuple[str, str, Run]]:
     return [("Frontier", model, run) for model, run in FRONTIER.items()]
 
 
-def verdicts(caravan: pathlib.Path, folder: pathlib.Path) -> list[Verdict]:
-    found = []
-    for source, model, run in _llama(folder) + _sc21(folder) + _bridge(folder) + _frontier():
-        code, report = plan(caravan, run.job(free=False), None, everything=False)
-        note = report["plan"]["reason"] if code == 0 else str(report).strip()
-        found.append(Verdict(source, model, run.label(), code, note))
-    return found
+def own_profile() -> dict:
+    lines = (pathlib.Path(__file__).parents[2] / "planner/profiles/caravan.yaml").read_text().splitlines()
+    pairs = (line.split(": ", 1) for line in lines if line and not line.startswith("#"))
+    return {key: int(value) if value.isdigit() else value.strip('"') for key, value in pairs}
+
+
+def verdicts(program: pathlib.Path, folder: pathlib.Path) -> list[Verdict]:
+    published = _llama(folder) + _sc21(folder) + _bridge(folder) + _frontier()
+    with Evaluator(program, [run.case() for _, _, run in published]) as evaluator:
+        refusals = evaluator.predict(own_profile() | {"maxVirtualStages": 64})["refusals"]
+    return [Verdict(source, model, run.label(), refusal)
+            for (source, model, run), refusal in zip(published, refusals)]
 
 
 def refuses_tensor_beyond_a_node(caravan: pathlib.Path) -> bool:

@@ -27,9 +27,10 @@ def constants(result: dict) -> str:
 
 
 def picks(rows: list[dict]) -> str:
-    return table(["sweep", "pick", "best measured", "pick's share of the best MFU"],
-                 [[pick["sweep"], pick["label"], pick["best"],
-                   "out of memory" if pick["ran_out_of_memory"] else percent(pick["share_of_best"])] for pick in rows])
+    return table(["sweep", "pick", "judged by", "best measured", "share of the best MFU"],
+                 [[pick["sweep"], pick["pick"], "itself" if pick["rank"] == 1 else f"{pick['label']}, number {pick['rank']}",
+                   pick["best"], "out of memory" if pick["ran_out_of_memory"] else percent(pick["share_of_best"])]
+                  for pick in rows])
 
 
 def classifier(result: dict) -> str:
@@ -47,7 +48,7 @@ def vtrain(result: dict) -> str:
 
 def published(result: dict) -> str:
     return table(["source", "model", "layout", "verdict"],
-                 [[one["source"], one["model"], one["layout"], "legal, fits" if one["exit_code"] == 0 else one["note"]]
+                 [[one["source"], one["model"], one["layout"], one["refusal"] or "legal, fits"]
                   for one in result["published"]])
 
 
