@@ -79,10 +79,10 @@ class StageReplay {
 
  private:
   void observe(int64_t exchanged, const MemoryUse& phase) {
-    consider({.activations = tokens_ + held_ + phase.activations,
+    consider({.activations = tokens_ + held_ + exchanged + phase.activations,
               .logits = phase.logits,
               .workspace = constants_ + phase.workspace,
-              .communication = exchanged + phase.communication});
+              .communication = phase.communication});
   }
 
   void consider(const MemoryTerms& now) {

@@ -9,7 +9,6 @@ namespace caravan::trainer {
 namespace {
 
 at::Tensor new_boundary(const WorkPlace& place) {
-  const CountTo charge(place.received);
   return at::empty(place.stage.boundary_shape(), place.storage);
 }
 

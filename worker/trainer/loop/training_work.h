@@ -6,7 +6,6 @@
 
 #include "worker/trainer/data/batch_reader.h"
 #include "worker/trainer/loop/phase_clock.h"
-#include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/model/stage.h"
 #include "worker/trainer/pipeline/stage_work.h"
 
@@ -17,7 +16,6 @@ struct WorkPlace {
   Stage& stage;
   at::ScalarType storage = at::kFloat;
   PhaseClock& clock;
-  MemoryCounter& received;  // what buffers for other stages' tensors are charged to
 };
 
 class TrainingWork final : public StageWork {
