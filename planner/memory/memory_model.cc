@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "planner/memory/activation_coefficients.h"
 #include "planner/memory/stage_parameters.h"
 #include "planner/memory/stage_replay.h"
-#include "planner/placement.h"
+#include "planner/memory/stage_shape.h"
 
 namespace caravan::planner {
 namespace {
@@ -65,18 +66,6 @@ bool repeats_an_earlier_stage(const Layout& layout, const Placement& placement, 
   return false;
 }
 
-MemoryTerms stage_terms(const PlanRequest& request, const Layout& layout, const Placement& placement,
-                        int stage, const EngineProfile& profile) {
-  MemoryTerms terms = standing_terms(request, layout, placement, stage, profile);
-  const MemoryTerms moving = replay_stage(request, layout, placement, stage, profile);
-  terms.activations = moving.activations;
-  terms.logits = moving.logits;
-  terms.workspace = moving.workspace;
-  terms.communication += moving.communication;
-  if (request.devices.gpu) add_gpu_overhead(terms, moving, layout, profile);
-  return terms;
-}
-
 }  // namespace
 
 int64_t MemoryTerms::total() const {
@@ -94,20 +83,55 @@ int64_t micro_batches(const TrainingNumbers& training, const Layout& layout) {
   return training.global_batch_sequences / (static_cast<int64_t>(layout.mesh.data) * layout.micro_batch_size);
 }
 
-MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layout, int stage,
-                                 const EngineProfile& profile) {
-  return stage_terms(request, layout, place_layers(layout), stage, profile);
+MemoryModel::MemoryModel(const PlanRequest& request, const Layout& layout, const EngineProfile& profile)
+    : request_(request), profile_(profile) {
+  if (!profile.activations)
+    blocks_ = block_footprints(stage_shape(request, layout, place_layers(layout).group(0, 0)));
 }
 
-LayoutMemory predict_memory(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+StageFootprint MemoryModel::footprint(const Layout& layout, const LayerGroup& group) const {
+  const StageShape shape = stage_shape(request_, layout, group);
+  return profile_.activations ? stage_footprint(shape, *profile_.activations)
+                              : stage_footprint(blocks_, shape);
+}
+
+MemoryTerms MemoryModel::terms(const Layout& layout, const Placement& placement, int stage) const {
+  std::vector<StageFootprint> chunks;
+  chunks.reserve(static_cast<std::size_t>(placement.map.chunks));
+  for (int chunk = 0; chunk < placement.map.chunks; ++chunk)
+    chunks.push_back(footprint(layout, placement.group(stage, chunk)));
+  MemoryTerms terms = standing_terms(request_, layout, placement, stage, profile_);
+  const MemoryTerms moving = replay_stage(request_, layout, placement, stage, chunks);
+  terms.activations = moving.activations;
+  terms.logits = moving.logits;
+  terms.workspace = moving.workspace;
+  terms.communication += moving.communication;
+  if (request_.devices.gpu) add_gpu_overhead(terms, moving, layout, profile_);
+  return terms;
+}
+
+MemoryTerms MemoryModel::of_stage(const Layout& layout, int stage) const {
+  return terms(layout, place_layers(layout), stage);
+}
+
+LayoutMemory MemoryModel::of(const Layout& layout) const {
   const Placement placement = place_layers(layout);
   LayoutMemory memory;
   for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
     if (repeats_an_earlier_stage(layout, placement, stage)) continue;
-    const MemoryTerms terms = stage_terms(request, layout, placement, stage, profile);
-    if (stage == 0 || terms.total() > memory.terms.total()) memory = {.terms = terms, .binding_stage = stage};
+    const MemoryTerms needs = terms(layout, placement, stage);
+    if (stage == 0 || needs.total() > memory.terms.total()) memory = {.terms = needs, .binding_stage = stage};
   }
   return memory;
+}
+
+MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layout, int stage,
+                                 const EngineProfile& profile) {
+  return MemoryModel(request, layout, profile).of_stage(layout, stage);
+}
+
+LayoutMemory predict_memory(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+  return MemoryModel(request, layout, profile).of(layout);
 }
 
 std::optional<int64_t> usable_bytes(const DevicePool& devices, const EngineProfile& profile) {

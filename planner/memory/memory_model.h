@@ -10,7 +10,9 @@
 
 #include "planner/engine_profile.h"
 #include "planner/layout.h"
+#include "planner/placement.h"
 #include "planner/request.h"
+#include "planner/work/stage_footprint.h"
 
 namespace caravan::planner {
 
@@ -43,10 +45,27 @@ struct LayoutMemory {
   int64_t peak_bytes() const { return terms.total(); }
 };
 
+// Of layouts that differ from this one in nothing but how their layers are split, and how many of them are
+// made again: what a block takes is the same for all of them. Request and profile outlive it.
+class MemoryModel {
+ public:
+  MemoryModel(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
+
+  MemoryTerms of_stage(const Layout& layout, int stage) const;
+  // Of the stage that needs the most; the first one of equals.
+  LayoutMemory of(const Layout& layout) const;
+
+ private:
+  MemoryTerms terms(const Layout& layout, const Placement& placement, int stage) const;
+  StageFootprint footprint(const Layout& layout, const LayerGroup& group) const;
+
+  const PlanRequest& request_;
+  const EngineProfile& profile_;
+  BlockFootprints blocks_;  // of our own trainer
+};
+
 MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layout, int stage,
                                  const EngineProfile& profile);
-
-// The stage that needs the most; the first one of equals.
 LayoutMemory predict_memory(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
 
 // Memory of a device that a plan may fill: less the margin and, on a CPU, what a process needs beside its

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 
-#include "planner/memory/activation_coefficients.h"
 #include "planner/memory/stage_parameters.h"
-#include "planner/memory/stage_shape.h"
 #include "planner/schedule/schedule.h"
 #include "planner/work/constants.h"
-#include "planner/work/stage_footprint.h"
 
 namespace caravan::planner {
 namespace {
@@ -27,23 +24,15 @@ struct Chunk {
   bool has_next = false;
 };
 
-Chunk make_chunk(const PlanRequest& request, const Layout& layout, const LayerGroup& group,
-                 const EngineProfile& profile) {
-  const StageShape shape = stage_shape(request, layout, group);
-  return {
-      .memory = profile.activations ? stage_footprint(shape, *profile.activations) : stage_footprint(shape),
-      .has_previous = !shape.has_embedding,
-      .has_next = !shape.has_head};
-}
-
 class StageReplay {
  public:
-  StageReplay(const PlanRequest& request, const Layout& layout, const Placement& placement, int stage,
-              const EngineProfile& profile)
-      : tokens_(token_bytes(request, layout, placement, stage)) {
+  StageReplay(int64_t tokens, const Placement& placement, int stage, std::span<const StageFootprint> chunks)
+      : tokens_(tokens) {
     for (int chunk = 0; chunk < placement.map.chunks; ++chunk) {
-      chunks_.push_back(make_chunk(request, layout, placement.group(stage, chunk), profile));
-      constants_ = std::max(constants_, chunks_.back().memory.constants);
+      const LayerGroup& group = placement.group(stage, chunk);
+      chunks_.push_back(
+          {.memory = chunks[chunk], .has_previous = !group.has_embedding, .has_next = !group.has_head});
+      constants_ = std::max(constants_, chunks[chunk].constants);
     }
   }
 
@@ -103,10 +92,10 @@ class StageReplay {
 // Once a pipeline is full every micro-batch repeats the one before, so two rounds are replayed; the others
 // never count with 1F1B, and wait for their backward with GPipe.
 MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, const Placement& placement,
-                         int stage, const EngineProfile& profile) {
+                         int stage, std::span<const StageFootprint> chunks) {
   const int64_t count = micro_batches(request.training, layout);
   const auto replayed = static_cast<int>(std::min(count, int64_t{2} * layout.mesh.pipeline));
-  StageReplay replay(request, layout, placement, stage, profile);
+  StageReplay replay(token_bytes(request, layout, placement, stage), placement, stage, chunks);
   if (layout.schedule == ScheduleKind::GPipe) replay.hold(count - replayed);
   for (const Op& op :
        generate_stage(layout.schedule, layout.mesh.pipeline, replayed, stage, layout.virtual_stages))

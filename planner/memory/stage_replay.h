@@ -5,15 +5,18 @@
 // to run. Pure.
 #pragma once
 
-#include "planner/engine_profile.h"
+#include <span>
+
 #include "planner/memory/memory_model.h"
 #include "planner/placement.h"
 #include "planner/request.h"
+#include "planner/work/stage_footprint.h"
 
 namespace caravan::planner {
 
-// Activations, logits, workspace and communication at the peak of a step; the other terms are zero.
+// Activations, logits, workspace and communication at the peak of a step; the other terms are zero. chunks:
+// of the stage's groups of layers.
 MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, const Placement& placement,
-                         int stage, const EngineProfile& profile);
+                         int stage, std::span<const StageFootprint> chunks);
 
 }  // namespace caravan::planner

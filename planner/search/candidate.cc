@@ -20,17 +20,16 @@ EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout
   result.layout = layout;
   result.illegality = find_illegality(request, layout, profile);
   if (result.illegality) return result;
-  result.memory = predict_memory(request, layout, profile);
+  const MemoryModel memory(request, layout, profile);
+  result.memory = memory.of(layout);
   result.fits = fits_in(request, profile, result.memory);
-  if (const auto layers = result.fits ? std::nullopt : layers_that_fit(request, layout, profile)) {
+  if (const auto layers = result.fits ? std::nullopt : layers_that_fit(request, layout, profile, memory)) {
     result.layout.layers_per_stage = *layers;
-    result.memory = predict_memory(request, result.layout, profile);
     result.fits = true;
   }
-  if (result.fits) {
-    result.layout.recomputed_layers = fewest_recomputed_layers(request, result.layout, profile);
-    result.memory = predict_memory(request, result.layout, profile);
-  }
+  if (result.fits)
+    result.layout.recomputed_layers = fewest_recomputed_layers(request, result.layout, profile, memory);
+  if (result.layout != layout) result.memory = memory.of(result.layout);
   result.time = predict_step_time(request, result.layout, profile);
   const double chance = chance_to_fit(result.memory.peak_bytes(), request.devices, profile);
   if (request.devices.memory_bytes) result.fit_chance = chance;
@@ -41,8 +40,8 @@ EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout
 
 bool layout_fits(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   if (find_illegality(request, layout, profile)) return false;
-  return fits_in(request, profile, predict_memory(request, layout, profile)) ||
-         layers_that_fit(request, layout, profile);
+  const MemoryModel memory(request, layout, profile);
+  return fits_in(request, profile, memory.of(layout)) || layers_that_fit(request, layout, profile, memory);
 }
 
 }  // namespace caravan::planner

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "planner/memory/memory_model.h"
-
 namespace caravan::planner {
 namespace {
 
@@ -16,14 +14,15 @@ bool leaves_a_choice(const PlanRequest& request, const Layout& layout, const Eng
 }  // namespace
 
 std::optional<std::vector<int>> layers_that_fit(const PlanRequest& request, const Layout& layout,
-                                                const EngineProfile& profile) {
+                                                const EngineProfile& profile, const MemoryModel& memory) {
   const auto usable = usable_bytes(request.devices, profile);
   if (!usable || !leaves_a_choice(request, layout, profile)) return std::nullopt;
   Layout moved = layout;
   const auto peak_of = [&](std::ptrdiff_t stage) {
-    return predict_stage_memory(request, moved, static_cast<int>(stage), profile).total();
+    return memory.of_stage(moved, static_cast<int>(stage)).total();
   };
   std::vector<int64_t> peaks;
+  peaks.reserve(layout.layers_per_stage.size());
   for (int stage = 0; stage < layout.mesh.pipeline; ++stage) peaks.push_back(peak_of(stage));
   // Without room for all of it no order helps.
   if (std::accumulate(peaks.begin(), peaks.end(), int64_t{0}) > *usable * layout.mesh.pipeline)

@@ -6,6 +6,7 @@
 
 #include "planner/engine_profile.h"
 #include "planner/layout.h"
+#include "planner/memory/memory_model.h"
 #include "planner/request.h"
 
 namespace caravan::planner {
@@ -14,6 +15,6 @@ namespace caravan::planner {
 // not help, where the user or the engine leaves no choice, or where the device's memory is unknown. Needs a
 // legal layout.
 std::optional<std::vector<int>> layers_that_fit(const PlanRequest& request, const Layout& layout,
-                                                const EngineProfile& profile);
+                                                const EngineProfile& profile, const MemoryModel& memory);
 
 }  // namespace caravan::planner

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "planner/memory/memory_model.h"
 #include "planner/memory/risk.h"
 
 namespace caravan::planner {
@@ -17,7 +16,7 @@ bool leaves_a_choice(const PlanRequest& request, const Layout& layout, const Eng
 }  // namespace
 
 std::vector<int> fewest_recomputed_layers(const PlanRequest& request, const Layout& layout,
-                                          const EngineProfile& profile) {
+                                          const EngineProfile& profile, const MemoryModel& memory) {
   const auto roomy = roomy_bytes(request.devices, profile);
   if (!roomy || !leaves_a_choice(request, layout, profile)) return {};
   Layout tried = layout;
@@ -28,7 +27,7 @@ std::vector<int> fewest_recomputed_layers(const PlanRequest& request, const Layo
     std::iota(numbers.begin(), numbers.end(), 0);
     const auto too_few = [&](int number) {
       tried.recomputed_layers[stage] = number;
-      return predict_stage_memory(request, tried, stage, profile).total() > *roomy;
+      return memory.of_stage(tried, stage).total() > *roomy;
     };
     const auto fewest = std::ranges::partition_point(numbers, too_few) - numbers.begin();
     tried.recomputed_layers[stage] = static_cast<int>(fewest);

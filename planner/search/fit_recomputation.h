@@ -5,6 +5,7 @@
 
 #include "planner/engine_profile.h"
 #include "planner/layout.h"
+#include "planner/memory/memory_model.h"
 #include "planner/request.h"
 
 namespace caravan::planner {
@@ -13,6 +14,6 @@ namespace caravan::planner {
 // which means all, where the user or the engine leaves no choice, where the device's memory is unknown, and
 // where none need be.
 std::vector<int> fewest_recomputed_layers(const PlanRequest& request, const Layout& layout,
-                                          const EngineProfile& profile);
+                                          const EngineProfile& profile, const MemoryModel& memory);
 
 }  // namespace caravan::planner

@@ -6,7 +6,6 @@
 namespace caravan::planner {
 namespace {
 
-// What the forward of a layer leaves besides its input and output.
 int64_t inner_bytes(const StageShape& stage) {
   int64_t bytes = 0;
   for (const SavedTensor& tensor : saved_tensors(stage)) {
@@ -19,30 +18,27 @@ Footprint freed(int64_t activations) {
   return {.peak = {}, .after = {.activations = -activations}};
 }
 
-Footprint forward(const StageShape& stage, int64_t inner) {
-  const Footprint layer = footprint_of(layer_forward(stage));
-  Footprint all = then(repeated(then(layer, freed(inner)), stage.recomputed_layers),
+Footprint forward(const BlockFootprints& blocks, const StageShape& stage) {
+  const Footprint& layer = blocks.forward;
+  Footprint all = then(repeated(then(layer, freed(blocks.inner)), stage.recomputed_layers),
                        repeated(layer, stage.layers - stage.recomputed_layers));
-  if (stage.has_embedding) all = then(footprint_of(embedding_forward(stage)), all);
-  if (stage.has_head) all = then(all, footprint_of(head_forward(stage)));
+  if (stage.has_embedding) all = then(blocks.embedding_forward, all);
+  if (stage.has_head) all = then(all, blocks.head_forward);
   return all;
 }
 
-Footprint evaluate(const StageShape& stage, int64_t inner, int64_t input) {
-  const Footprint layer = then(footprint_of(layer_forward(stage)), freed(inner + input));
-  Footprint all = repeated(layer, stage.layers);
-  if (stage.has_embedding) all = then(footprint_of(embedding_forward(stage)), all);
-  if (stage.has_head) all = then(all, footprint_of(head_evaluate(stage)));
+Footprint evaluate(const BlockFootprints& blocks, const StageShape& stage, int64_t input) {
+  Footprint all = repeated(then(blocks.forward, freed(blocks.inner + input)), stage.layers);
+  if (stage.has_embedding) all = then(blocks.embedding_forward, all);
+  if (stage.has_head) all = then(all, blocks.head_evaluate);
   return all;
 }
 
 // The last layer first.
-Footprint backward(const StageShape& stage) {
-  const Footprint layer = footprint_of(layer_backward(stage));
-  const Footprint again = then(footprint_of(layer_recompute(stage)), layer);
-  Footprint all =
-      then(repeated(layer, stage.layers - stage.recomputed_layers), repeated(again, stage.recomputed_layers));
-  if (stage.has_embedding) all = then(all, footprint_of(embedding_backward(stage)));
+Footprint backward(const BlockFootprints& blocks, const StageShape& stage) {
+  Footprint all = then(repeated(blocks.backward, stage.layers - stage.recomputed_layers),
+                       repeated(blocks.backward_again, stage.recomputed_layers));
+  if (stage.has_embedding) all = then(all, blocks.embedding_backward);
   return all;
 }
 
@@ -70,16 +66,31 @@ Footprint repeated(const Footprint& each, int64_t times) {
   return times == 1 ? each : then(before, each);
 }
 
-StageFootprint stage_footprint(const StageShape& stage) {
+BlockFootprints block_footprints(const StageShape& stage) {
+  const Footprint backward = footprint_of(layer_backward(stage));
+  return {.forward = footprint_of(layer_forward(stage)),
+          .backward = backward,
+          .backward_again = then(footprint_of(layer_recompute(stage)), backward),
+          .embedding_forward = footprint_of(embedding_forward(stage)),
+          .embedding_backward = footprint_of(embedding_backward(stage)),
+          .head_forward = footprint_of(head_forward(stage)),
+          .head_evaluate = footprint_of(head_evaluate(stage)),
+          .inner = inner_bytes(stage)};
+}
+
+StageFootprint stage_footprint(const BlockFootprints& blocks, const StageShape& stage) {
   const BlockSizes size(stage);
-  const int64_t inner = inner_bytes(stage);
-  const int64_t kept_inner = (stage.layers - stage.recomputed_layers) * inner;
-  return {.forward = forward(stage, inner),
-          .backward = backward(stage),
-          .evaluate = evaluate(stage, inner, size.local_hidden),
+  const int64_t kept_inner = (stage.layers - stage.recomputed_layers) * blocks.inner;
+  return {.forward = forward(blocks, stage),
+          .backward = backward(blocks, stage),
+          .evaluate = evaluate(blocks, stage, size.local_hidden),
           .kept = stage.layers * size.local_hidden + kept_inner + (stage.has_head ? size.local_hidden : 0),
           .boundary = size.local_hidden,
           .constants = stage.sequence_length * stage.model.head_dim * size.wide};
+}
+
+StageFootprint stage_footprint(const StageShape& stage) {
+  return stage_footprint(block_footprints(stage), stage);
 }
 
 }  // namespace caravan::planner

@@ -36,6 +36,21 @@ struct StageFootprint {
   int64_t constants = 0;  // as long as the stage lives: the rotary table
 };
 
+// Of one layer, and of the model's ends: the same for every number of layers.
+struct BlockFootprints {
+  Footprint forward;
+  Footprint backward;
+  Footprint backward_again;  // of a layer that is made again first
+  Footprint embedding_forward;
+  Footprint embedding_backward;
+  Footprint head_forward;
+  Footprint head_evaluate;
+  int64_t inner = 0;  // what a layer's forward leaves besides its input and output
+};
+
+BlockFootprints block_footprints(const StageShape& stage);
+
+StageFootprint stage_footprint(const BlockFootprints& blocks, const StageShape& stage);
 StageFootprint stage_footprint(const StageShape& stage);
 
 }  // namespace caravan::planner
