@@ -54,8 +54,8 @@ StageElements stage_elements(const ModelShape& shape, const Layout& layout, cons
   if (has_embedding) buckets.add({table});
   buckets.add({hidden, (query + 2 * key) * hidden, query * hidden, hidden, 2 * ffn * hidden, ffn * hidden},
               placement.layers_of(stage));
-  if (has_head && shares_table) buckets.add({hidden});
-  if (has_head && !shares_table) buckets.add({hidden, table});
+  if (has_head) buckets.add({hidden});
+  if (has_head && !shares_table) buckets.add({table});
   return buckets.total();
 }
 

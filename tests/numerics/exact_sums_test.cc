@@ -4,6 +4,9 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
+#include <memory>
 #include <thread>
 
 #include "worker/trainer/comm/fake_communicator.h"
@@ -12,6 +15,8 @@
 #include "worker/trainer/model/head.h"
 #include "worker/trainer/model/parameters.h"
 #include "worker/trainer/model/tensor_region.h"
+#include "worker/trainer/optim/gradient_sync.h"
+#include "worker/trainer/pipeline/executor.h"
 
 namespace caravan::numerics {
 namespace {
@@ -91,6 +96,199 @@ TEST(IntegerSums, AreExactHoweverTensorParallelismCutsThem) {
       }
     }
   }
+}
+
+// T tokens, D features
+
+// One linear layer of small integers per stage: y = x · Wᵀ. The loss is the sum of the last stage's output.
+class IntegerStage final : public trainer::StageWork {
+ public:
+  IntegerStage(const at::Tensor& inputs_MTD, at::Tensor weight_DD, bool first, bool last)
+      : inputs_MTD_(inputs_MTD), weight_DD_(std::move(weight_DD)), first_(first), last_(last) {}
+
+  at::Tensor boundary_buffer() const override { return at::empty({kTokens, kHidden}, weight_DD_.options()); }
+
+  at::Tensor forward(int micro_batch, at::Tensor input) override {
+    const at::Tensor x_TD = first_ ? inputs_MTD_[micro_batch].to(weight_DD_.scalar_type()) : std::move(input);
+    saved_[micro_batch] = x_TD;
+    const at::Tensor y_TD = kernels::linear_forward(x_TD, weight_DD_);
+    return last_ ? at::Tensor() : y_TD;
+  }
+
+  at::Tensor backward(int micro_batch, at::Tensor gradient) override {
+    at::Tensor gradient_TD = backward_input(micro_batch, std::move(gradient));
+    backward_weight(micro_batch);
+    return gradient_TD;
+  }
+
+  at::Tensor backward_input(int micro_batch, at::Tensor gradient) override {
+    const at::Tensor dy_TD = last_ ? at::ones({kTokens, kHidden}, weight_DD_.options()) : std::move(gradient);
+    waiting_[micro_batch] = dy_TD;
+    return first_ ? at::Tensor() : kernels::linear_backward_input(dy_TD, weight_DD_);
+  }
+
+  void backward_weight(int micro_batch) override {
+    kernels::linear_backward_weight(waiting_.extract(micro_batch).mapped(),
+                                    saved_.extract(micro_batch).mapped(), gradient_DD);
+  }
+
+  at::Tensor gradient_DD = at::zeros({kHidden, kHidden}, at::kFloat);
+
+ private:
+  const at::Tensor& inputs_MTD_;
+  const at::Tensor weight_DD_;
+  const bool first_;
+  const bool last_;
+  std::map<int, at::Tensor> saved_;
+  std::map<int, at::Tensor> waiting_;
+};
+
+at::Tensor integers(at::IntArrayRef shape, std::uint64_t seed) {
+  return at::randint(-1, 2, shape, at::detail::createCPUGenerator(seed), at::kFloat);
+}
+
+// Of two layers, by the pipeline's executor.
+std::vector<at::Tensor> gradients_through_a_pipeline(planner::ScheduleKind kind, at::ScalarType storage,
+                                                     const at::Tensor& inputs_MTD,
+                                                     const std::vector<at::Tensor>& weights_DD) {
+  const auto stages = static_cast<int>(weights_DD.size());
+  const auto micro_batches = static_cast<int>(inputs_MTD.size(0));
+  const planner::Schedule schedule = planner::generate_schedule(kind, stages, micro_batches);
+  const auto group = trainer::make_fake_group(stages);
+  std::vector<std::unique_ptr<IntegerStage>> works;
+  std::vector<std::jthread> ranks;
+  for (int stage = 0; stage < stages; ++stage) {
+    const auto s = static_cast<std::size_t>(stage);
+    works.push_back(std::make_unique<IntegerStage>(inputs_MTD, weights_DD[s].to(storage), stage == 0,
+                                                   stage + 1 == stages));
+    ranks.emplace_back([&, stage, work = works.back().get(), pipeline = group[s].get()] {
+      execute(trainer::add_transfers(schedule, stage), *work, *pipeline);
+    });
+  }
+  ranks.clear();
+  std::vector<at::Tensor> gradients;
+  for (const auto& work : works) gradients.push_back(work->gradient_DD);
+  return gradients;
+}
+
+TEST(IntegerSums, AreExactThroughThePipeline) {
+  at::set_num_threads(1);
+  const at::Tensor inputs_MTD = integers({4, kTokens, kHidden}, 5);
+  const std::vector<at::Tensor> weights_DD = {integers({kHidden, kHidden}, 6),
+                                              integers({kHidden, kHidden}, 7)};
+  const at::Tensor x_TD = inputs_MTD.reshape({-1, kHidden});
+  const at::Tensor ones_TD = at::ones_like(x_TD);
+  const std::vector<at::Tensor> exact = {at::matmul(at::matmul(ones_TD, weights_DD[1]).t(), x_TD),
+                                         at::matmul(ones_TD.t(), at::matmul(x_TD, weights_DD[0].t()))};
+  for (const at::ScalarType storage : {at::kFloat, at::kBFloat16}) {
+    for (const planner::ScheduleKind kind : {planner::ScheduleKind::GPipe, planner::ScheduleKind::OneFOneB}) {
+      const auto found = gradients_through_a_pipeline(kind, storage, inputs_MTD, weights_DD);
+      for (std::size_t stage = 0; stage < exact.size(); ++stage)
+        EXPECT_TRUE(at::equal(found[stage], exact[stage])) << "stage " << stage;
+    }
+  }
+}
+
+planner::ModelShape tied_model() {
+  planner::ModelShape model;
+  model.hidden = 8;
+  model.layers = 2;
+  model.heads = model.kv_heads = 1;
+  model.head_dim = 8;
+  model.ffn = 8;
+  model.vocab = 11;
+  model.tied_embeddings = true;
+  return model;
+}
+
+trainer::StagePlacement stage_of_two(int stage) {
+  return {.first_layer = stage, .layers = 1, .has_embedding = stage == 0, .has_head = stage == 1};
+}
+
+// The groups of two stages with data parallel ranks, by stage and data rank; on the second stage the members
+// stand in the opposite order where `reversed`, so that sums are made in another order.
+std::vector<trainer::Mesh> two_stages(int data, bool reversed) {
+  std::vector<trainer::Mesh> meshes(static_cast<std::size_t>(2 * data));
+  for (int stage = 0; stage < 2; ++stage) {
+    auto group = trainer::make_fake_group(data);
+    for (int rank = 0; rank < data; ++rank) {
+      trainer::Mesh& mesh = meshes[static_cast<std::size_t>(stage * data + rank)];
+      const int member = reversed && stage == 1 ? data - 1 - rank : rank;
+      mesh.position = {.tensor = 0, .data = rank, .pipeline = stage};
+      mesh.data = std::move(group[static_cast<std::size_t>(member)]);
+      mesh.tensor = std::make_unique<trainer::SoloCommunicator>();
+    }
+  }
+  for (int rank = 0; rank < data; ++rank) {
+    auto pair = trainer::make_fake_group(2);
+    for (int stage = 0; stage < 2; ++stage)
+      meshes[static_cast<std::size_t>(stage * data + rank)].embedding =
+          std::move(pair[static_cast<std::size_t>(stage)]);
+  }
+  return meshes;
+}
+
+// Summed over all ranks, by rank; `make` is the gradient of a rank before.
+std::vector<trainer::ParameterStore> summed(
+    std::vector<trainer::Mesh>& meshes, int zero_stage,
+    const std::function<at::Tensor(int rank, int64_t elements)>& make) {
+  const auto data = static_cast<int>(meshes.size() / 2);
+  std::vector<trainer::ParameterStore> stores;
+  for (std::size_t rank = 0; rank < meshes.size(); ++rank) {
+    const int stage = meshes[rank].position.pipeline;
+    auto layout = trainer::lay_out_parameters(tied_model(), stage_of_two(stage), data);
+    stores.push_back(trainer::allocate_parameters(std::move(layout), at::kFloat));
+    stores.back().gradients.copy_(make(static_cast<int>(rank), stores.back().layout.elements));
+  }
+  std::vector<std::jthread> ranks;
+  for (std::size_t rank = 0; rank < meshes.size(); ++rank) {
+    ranks.emplace_back([&, rank] {
+      sum_gradients(stores[rank], meshes[rank], {.sequence_parallel = false, .zero_stage = zero_stage});
+      if (zero_stage > 0) gather_slices(stores[rank].layout, stores[rank].gradients, *meshes[rank].data);
+    });
+  }
+  ranks.clear();
+  return stores;
+}
+
+TEST(IntegerSums, AreExactOverDataParallelRanksAndBothCopiesOfATiedTable) {
+  for (const int data : {1, 2, 3, 4}) {
+    for (const int zero_stage : {0, 1}) {
+      auto meshes = two_stages(data, /*reversed=*/false);
+      const auto made = [](int rank, int64_t elements) {
+        return integers({elements}, static_cast<std::uint64_t>(rank));
+      };
+      const auto stores = summed(meshes, zero_stage, made);
+      std::vector<at::Tensor> exact;  // by stage
+      for (int stage = 0; stage < 2; ++stage) {
+        const int64_t elements = stores[static_cast<std::size_t>(stage * data)].layout.elements;
+        exact.push_back(at::zeros({elements}));
+        for (int rank = 0; rank < data; ++rank) exact.back().add_(made(stage * data + rank, elements));
+      }
+      const trainer::Parameter& table = stores[0].layout.find("embedding");
+      const trainer::Parameter& copy = stores.back().layout.find("head");
+      at::Tensor first = exact[0].narrow(0, table.offset, table.elements);
+      at::Tensor second = exact[1].narrow(0, copy.offset, copy.elements);
+      first.copy_(second.copy_(first + second));
+      for (std::size_t rank = 0; rank < stores.size(); ++rank) {
+        for (const trainer::Parameter& parameter : stores[rank].layout.parameters) {
+          const at::Tensor& whole = exact[rank / static_cast<std::size_t>(data)];
+          EXPECT_TRUE(at::equal(stores[rank].gradients.narrow(0, parameter.offset, parameter.elements),
+                                whole.narrow(0, parameter.offset, parameter.elements)))
+              << parameter.name << ", rank " << rank << " of " << 2 * data << ", ZeRO-" << zero_stage;
+        }
+      }
+    }
+  }
+}
+
+TEST(TiedTables, HaveTheSameBitsThoughTheirStagesSumInDifferentOrders) {
+  auto meshes = two_stages(3, /*reversed=*/true);
+  const auto stores = summed(meshes, /*zero_stage=*/0, [](int rank, int64_t elements) {
+    return at::randn({elements}, at::detail::createCPUGenerator(static_cast<std::uint64_t>(rank)));
+  });
+  for (std::size_t rank = 0; rank < 3; ++rank)
+    EXPECT_TRUE(at::equal(stores[rank].view("embedding").gradient, stores[rank + 3].view("head").gradient));
 }
 
 // With this vocabulary the head takes 64 tokens at a time.

@@ -11,6 +11,8 @@
 namespace caravan::trainer {
 namespace {
 
+const std::string kSecondCopy = "lm_head.weight";
+
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, version 1.0.
 std::string npy_header(const at::Tensor& tensor) {
   const char* type = tensor.scalar_type() == at::kDouble ? "<f8" : "<f4";
@@ -61,8 +63,9 @@ Status dump_gradients(const ParameterStore& store, const StagePlacement& placeme
       const at::Tensor full = gather(whole.narrow(0, row, rows), part, *mesh.tensor);
       row += rows;
       const bool second_copy = parameter.tied_copy && !placement.has_embedding;
-      if (!writes || second_copy) continue;
-      if (Status written = write_npy(std::filesystem::path(directory) / (part.name + ".npy"), full); !written)
+      const std::string& name = second_copy ? kSecondCopy : part.name;
+      if (!writes) continue;
+      if (Status written = write_npy(std::filesystem::path(directory) / (name + ".npy"), full); !written)
         return written;
     }
   }

@@ -1,6 +1,6 @@
 // Writes the gradients of a step as full tensors, for tests and for comparison with other programs:
 // DIRECTORY/NAME.npy, NumPy's format, fp32 (fp64 in fp64 models), under the names of Hugging Face, whatever
-// the layout.
+// the layout; the second copy of a tied table as lm_head.weight.
 //
 // Shards are gathered over the tensor group; one rank of each group writes. Errors are bad input and name the
 // file that cannot be written.

@@ -73,15 +73,15 @@ class LayoutBuilder {
   }
 
   void add_head() {
-    open_bucket("head");
+    open_bucket("final_norm");
     add(norm("final_norm", "model.norm.weight"));
-    if (!model_.tied_embeddings) {
-      add(matrix("head", {cut("lm_head.weight", {model_.vocab, model_.hidden}, 0)}));
-    } else if (!placement_.has_embedding) {
-      Parameter table = matrix("head", {cut("model.embed_tokens.weight", {model_.vocab, model_.hidden}, 0)});
-      table.tied_copy = true;
-      add(std::move(table));
-    }
+    close_bucket();
+    if (model_.tied_embeddings && placement_.has_embedding) return;
+    const char* name = model_.tied_embeddings ? "model.embed_tokens.weight" : "lm_head.weight";
+    open_bucket("head");
+    Parameter table = matrix("head", {cut(name, {model_.vocab, model_.hidden}, 0)});
+    table.tied_copy = model_.tied_embeddings;
+    add(std::move(table));
     close_bucket();
   }
 

@@ -2,8 +2,9 @@
 // parallel group, and how it is initialised.
 //
 // Values of a stage lie in one flat buffer of the storage type, gradients in one of fp32 (fp64 in fp64
-// models, for tests). Both are cut into buckets (embedding, one per layer, head), each padded to a multiple
-// of `padding`, so that a bucket can be reduce-scattered as a whole. Initial values depend on seed, name and
+// models, for tests). Both are cut into buckets (embedding, one per layer, final norm, head), each padded to
+// a multiple of `padding`, so that a bucket can be reduce-scattered as a whole. A table of embeddings fills a
+// bucket by itself, so that both copies of a tied one are cut alike. Initial values depend on seed, name and
 // global element index only, never on the layout.
 //
 // The stage adds to gradients what this rank knows; three sums are left to the engine, once per step:

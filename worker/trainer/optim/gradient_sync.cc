@@ -26,14 +26,6 @@ void sum_replicated(ParameterStore& store, Communicator& tensor) {
   }
 }
 
-void sum_tied(ParameterStore& store, Communicator& embedding) {
-  for (const Parameter& parameter : store.layout.parameters) {
-    if (!parameter.tied_copy) continue;
-    at::Tensor gradient = store.gradient(parameter);
-    embedding.all_reduce(gradient, Reduction::Sum);
-  }
-}
-
 void sum_over_data(ParameterStore& store, Communicator& data, int zero_stage) {
   for (const Bucket& bucket : store.layout.buckets) {
     at::Tensor whole = view(store.gradients, bucket);
@@ -46,12 +38,24 @@ void sum_over_data(ParameterStore& store, Communicator& data, int zero_stage) {
   }
 }
 
+// Last, and of as much as the rank answers for: a sum of two terms has the same bits on both sides, so the
+// two copies of the table never drift apart.
+void sum_tied(ParameterStore& store, Mesh& mesh, int zero_stage) {
+  const DataShard shard = zero_stage == 0 ? DataShard{} : shard_of(*mesh.data);
+  for (const Parameter& parameter : store.layout.parameters) {
+    if (!parameter.tied_copy) continue;
+    const Bucket& bucket = store.layout.buckets[static_cast<std::size_t>(parameter.bucket)];
+    at::Tensor gradient = view(store.gradients, slice_of(bucket, shard));
+    mesh.embedding->all_reduce(gradient, Reduction::Sum);
+  }
+}
+
 }  // namespace
 
 void sum_gradients(ParameterStore& store, Mesh& mesh, const GradientSyncOptions& options) {
   if (options.sequence_parallel) sum_replicated(store, *mesh.tensor);
-  sum_tied(store, *mesh.embedding);
   sum_over_data(store, *mesh.data, options.zero_stage);
+  sum_tied(store, mesh, options.zero_stage);
 }
 
 void gather_slices(const ParameterLayout& layout, const at::Tensor& flat, Communicator& data) {
