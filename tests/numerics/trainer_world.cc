@@ -57,6 +57,13 @@ std::vector<v1alpha1::RankReport> read_reports(const std::string& path) {
   return reports;
 }
 
+template <typename Number>
+std::vector<double> numbers(std::string_view bytes) {
+  std::vector<Number> values(bytes.size() / sizeof(Number));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return {values.begin(), values.end()};
+}
+
 UniqueFd open_for_writing(const std::string& path) {
   return UniqueFd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
 }
@@ -114,6 +121,9 @@ TrainerWorld::TrainerWorld(const v1alpha1::JobSpec& spec, const planner::Layout&
     config.set_threads(options.threads);
     config.set_collective_timeout_seconds(100);
     config.set_gradient_dump_directory(options.gradient_folder);
+    config.set_double_precision(options.double_precision);
+    if (rank == options.poisoned_rank)
+      config.mutable_spec()->mutable_training()->mutable_optimizer()->set_learning_rate("1e39");
 
     const std::string path = folder_.write(fmt::format("rank-{}.json", rank), to_json(config));
     const std::string report_path = folder_.path(fmt::format("rank-{}.reports", rank));
@@ -201,9 +211,9 @@ NamedGradients read_gradients(const std::string& folder) {
     constexpr std::size_t kPrefix = 10;
     const std::size_t header =
         kPrefix + static_cast<uint8_t>(bytes[8]) + 256 * static_cast<uint8_t>(bytes[9]);
-    std::vector<float> values((bytes.size() - header) / sizeof(float));
-    std::memcpy(values.data(), bytes.data() + header, values.size() * sizeof(float));
-    gradients[file.path().stem()] = std::move(values);
+    const bool is_double = bytes.substr(0, header).find("<f8") != std::string::npos;
+    const std::string_view values = std::string_view(bytes).substr(header);
+    gradients[file.path().stem()] = is_double ? numbers<double>(values) : numbers<float>(values);
   }
   return gradients;
 }

@@ -26,6 +26,8 @@ struct WorldOptions {
   std::string gradient_folder = {};  // empty: none is written
   int attempt = 1;
   int threads = 1;  // of each rank
+  bool double_precision = false;
+  int poisoned_rank = -1;  // learns at a rate that ruins its weights with the first step
 };
 
 struct RankResult {
@@ -67,7 +69,7 @@ std::vector<RankResult> train(const v1alpha1::JobSpec& spec, const planner::Layo
 std::vector<double> losses(const std::vector<RankResult>& ranks);
 
 // By name, from the folder that the run wrote.
-using NamedGradients = std::map<std::string, std::vector<float>>;
+using NamedGradients = std::map<std::string, std::vector<double>>;
 NamedGradients read_gradients(const std::string& folder);
 
 }  // namespace caravan::numerics

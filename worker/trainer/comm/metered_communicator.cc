@@ -12,8 +12,8 @@ struct Gauge {
   Instruments instruments;
 
   template <typename Action>
-  void measure(const char* operation, int64_t bytes, Phase phase, Action&& action) const {
-    const PhaseClock::Scope scope(instruments.clock, phase);
+  void measure(const char* operation, int64_t bytes, Action&& action) const {
+    const PhaseClock::Scope scope(instruments.clock, Phase::kCommunication);
     const CountTo charge(instruments.memory);
     action();
     instruments.meter.add(operation, axis, bytes, scope.seconds());
@@ -22,18 +22,16 @@ struct Gauge {
 
 class MeteredTransfer final : public PendingTransfer {
  public:
-  MeteredTransfer(std::unique_ptr<PendingTransfer> transfer, const char* operation, Phase phase,
-                  const Gauge& gauge)
-      : transfer_(std::move(transfer)), operation_(operation), phase_(phase), gauge_(gauge) {}
+  MeteredTransfer(std::unique_ptr<PendingTransfer> transfer, const char* operation, const Gauge& gauge)
+      : transfer_(std::move(transfer)), operation_(operation), gauge_(gauge) {}
 
   void wait() override {
-    gauge_.measure(operation_, 0, phase_, [&] { transfer_->wait(); });
+    gauge_.measure(operation_, 0, [&] { transfer_->wait(); });
   }
 
  private:
   std::unique_ptr<PendingTransfer> transfer_;
   const char* operation_;
-  Phase phase_;
   const Gauge& gauge_;
 };
 
@@ -67,18 +65,18 @@ class MeteredCommunicator final : public Communicator {
   std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {
     std::unique_ptr<PendingTransfer> transfer;
     collective("send", bytes_of(tensor), [&] { transfer = group_->send(tensor, peer, tag); });
-    return std::make_unique<MeteredTransfer>(std::move(transfer), "send", Phase::kCommunication, gauge_);
+    return std::make_unique<MeteredTransfer>(std::move(transfer), "send", gauge_);
   }
   std::unique_ptr<PendingTransfer> receive(at::Tensor& tensor, int peer, int tag) override {
     std::unique_ptr<PendingTransfer> transfer;
     collective("recv", bytes_of(tensor), [&] { transfer = group_->receive(tensor, peer, tag); });
-    return std::make_unique<MeteredTransfer>(std::move(transfer), "recv", Phase::kIdle, gauge_);
+    return std::make_unique<MeteredTransfer>(std::move(transfer), "recv", gauge_);
   }
 
  private:
   template <typename Action>
   void collective(const char* operation, int64_t bytes, Action&& action) {
-    gauge_.measure(operation, bytes, Phase::kCommunication, action);
+    gauge_.measure(operation, bytes, action);
   }
 
   std::unique_ptr<Communicator> group_;

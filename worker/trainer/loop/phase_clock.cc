@@ -23,6 +23,8 @@ std::string_view phase_name(Phase phase) {
       return "communication";
     case Phase::kOptimizer:
       return "optimizer";
+    case Phase::kEvaluation:
+      return "evaluation";
     case Phase::kIdle:
       return "idle";
   }

@@ -9,8 +9,8 @@
 
 namespace caravan::trainer {
 
-enum class Phase { kData, kForward, kBackward, kCommunication, kOptimizer, kIdle };
-inline constexpr std::size_t kPhases = 6;
+enum class Phase { kData, kForward, kBackward, kCommunication, kOptimizer, kEvaluation, kIdle };
+inline constexpr std::size_t kPhases = 7;
 
 // The names of StepReport.phase_seconds.
 std::string_view phase_name(Phase phase);

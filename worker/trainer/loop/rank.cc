@@ -5,6 +5,18 @@
 namespace caravan::trainer {
 namespace {
 
+at::ScalarType storage_of(Precision precision) {
+  switch (precision) {
+    case Precision::BF16:
+      return at::kBFloat16;
+    case Precision::FP32:
+      return at::kFloat;
+    case Precision::FP64:
+      return at::kDouble;
+  }
+  return at::kFloat;
+}
+
 std::unique_ptr<GlooRendezvous> meet(const TrainerOptions& options) {
   if (options.rendezvous.world_size == 1) return nullptr;
   return std::make_unique<GlooRendezvous>(options.rendezvous);
@@ -76,7 +88,7 @@ Rank::Rank(const TrainerOptions& trainer_options, MemoryLedger& memory_ledger)
       rendezvous(meet(options)),
       mesh(form_metered_mesh(*this)),
       placement(placement_of(options.layout, mesh.position)),
-      storage(options.precision == Precision::BF16 ? at::kBFloat16 : at::kFloat),
+      storage(storage_of(options.precision)),
       parameters(make_parameters(*this)),
       optimizer(make_optimizer(*this)),
       stage(make_stage(*this)) {}

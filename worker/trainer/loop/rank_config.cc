@@ -12,6 +12,7 @@
 #include "data/input_file.h"
 #include "planner/plan.h"
 #include "planner/report.h"
+#include "planner/schedule/validate.h"
 
 namespace caravan::trainer {
 namespace {
@@ -113,6 +114,20 @@ void check_divisions(const TrainerOptions& options, Checks& checks) {
               "plan.tensor");
 }
 
+void check_schedule(const TrainerOptions& options, Checks& checks) {
+  if (!checks.status()) return;
+  const planner::Layout& layout = options.layout;
+  const Status runs = planner::validate_schedule(planner::generate_schedule(
+      layout.schedule, layout.mesh.pipeline, static_cast<int>(options.micro_batches())));
+  checks.require(runs.has_value(), runs ? "" : "plan.schedule: " + runs.error().message);
+}
+
+Precision precision_of(const RankConfig& config) {
+  if (config.double_precision()) return Precision::FP64;
+  return config.spec().training().precision() == v1alpha1::Precision::FP32 ? Precision::FP32
+                                                                           : Precision::BF16;
+}
+
 DecayShape decay_shape(v1alpha1::Optimizer::Schedule schedule) {
   switch (schedule) {
     case v1alpha1::Optimizer::Linear:
@@ -182,8 +197,7 @@ Result<TrainerOptions> options_of(RankConfig config) {
   options.rendezvous = rendezvous_of(config, checks);
   options.model = *model;
   options.layout = layout_of(config.plan(), *model, config.world_size(), checks);
-  options.precision =
-      spec.training().precision() == v1alpha1::Precision::FP32 ? Precision::FP32 : Precision::BF16;
+  options.precision = precision_of(config);
   options.steps = spec.training().steps();
   checks.require(options.steps >= 1, "spec.training.steps must be at least 1");
   options.data = data_of(spec, checks);
@@ -194,6 +208,7 @@ Result<TrainerOptions> options_of(RankConfig config) {
   options.command_fd = descriptor_or_none(config.command_fd());
   options.gradient_dump_directory = config.gradient_dump_directory();
   check_divisions(options, checks);
+  check_schedule(options, checks);
   if (!checks.status()) return tl::unexpected(checks.status().error());
   return options;
 }

@@ -8,6 +8,18 @@
 namespace caravan::trainer {
 namespace {
 
+planner::ElementType storage_of(Precision precision) {
+  switch (precision) {
+    case Precision::BF16:
+      return planner::ElementType::BF16;
+    case Precision::FP32:
+      return planner::ElementType::FP32;
+    case Precision::FP64:
+      return planner::ElementType::FP64;
+  }
+  return planner::ElementType::FP32;
+}
+
 planner::StageShape stage_shape(const TrainerOptions& options, const StagePlacement& placement) {
   return {.model = options.model,
           .layers = placement.layers,
@@ -17,8 +29,7 @@ planner::StageShape stage_shape(const TrainerOptions& options, const StagePlacem
           .sequence_parallel = options.layout.sequence_parallel,
           .micro_batch_size = options.layout.micro_batch_size,
           .sequence_length = options.data.sequence_length,
-          .storage =
-              options.precision == Precision::BF16 ? planner::ElementType::BF16 : planner::ElementType::FP32};
+          .storage = storage_of(options.precision)};
 }
 
 std::string name_of(planner::ElementType type) {

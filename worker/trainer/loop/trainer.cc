@@ -120,11 +120,16 @@ Outcome Trainer::read_tokens(Step& step) {
 }
 
 void Trainer::compute_gradients(Step& step) {
-  rank_.parameters.gradients.zero_();
+  forget_gradients();
   TrainingWork work(place_, step.tokens);
   execute(training_actions_, work, *rank_.mesh.pipeline);
   step.loss_sum = work.loss_sum();
   step.tokens = {};
+}
+
+void Trainer::forget_gradients() {
+  const PhaseClock::Scope scope(rank_.clock, Phase::kOptimizer);
+  rank_.parameters.gradients.zero_();
 }
 
 void Trainer::sum_over_ranks(Step&) {
@@ -135,7 +140,7 @@ void Trainer::sum_over_ranks(Step&) {
 }
 
 Outcome Trainer::dump_gradients_if_asked(const Step& step) {
-  if (step.number != 1 || options_.gradient_dump_directory.empty()) return {};
+  if (step.number != options_.steps || options_.gradient_dump_directory.empty()) return {};
   gather_slices(rank_.parameters.layout, rank_.parameters.gradients, *rank_.mesh.data);
   const Status dumped =
       dump_gradients(rank_.parameters, rank_.placement, rank_.mesh, options_.gradient_dump_directory);
@@ -169,6 +174,7 @@ void Trainer::update_weights(Step& step) {
 Outcome Trainer::evaluate_if_due(Step& step) {
   const int every = options_.evaluation.every_steps;
   if (every == 0 || step.number % every != 0) return {};
+  const PhaseClock::Scope scope(rank_.clock, Phase::kEvaluation);
   StepShare share;
   for (int batch = 0; batch < options_.evaluation.batches; ++batch) {
     Result<StepTokens> tokens = data_.validation->read(batch);

@@ -48,6 +48,7 @@ class Trainer {
   Outcome run(Step& step);
   Outcome read_tokens(Step& step);
   void compute_gradients(Step& step);
+  void forget_gradients();
   void sum_over_ranks(Step& step);
   Outcome dump_gradients_if_asked(const Step& step);
   void agree_on(Step& step);

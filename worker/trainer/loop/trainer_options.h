@@ -12,7 +12,7 @@
 
 namespace caravan::trainer {
 
-enum class Precision { BF16, FP32 };
+enum class Precision { BF16, FP32, FP64 };  // FP64: to compare layouts by
 
 struct DataOptions {
   std::string path;

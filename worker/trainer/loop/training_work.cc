@@ -55,7 +55,6 @@ at::Tensor EvaluationWork::boundary_buffer() const {
 }
 
 at::Tensor EvaluationWork::forward(int micro_batch, at::Tensor input) {
-  const PhaseClock::Scope scope(place_.clock, Phase::kForward);
   StageOutput output = place_.stage.evaluate(tokens_.micro_batch(micro_batch), std::move(input));
   loss_sum_ += output.loss_sum;
   return std::move(output.activations_TD);
