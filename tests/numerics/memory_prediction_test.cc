@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <ostream>
 
 #include "planner/memory/memory_model.h"
+#include "planner/search/search.h"
 #include "tests/numerics/trainer_world.h"
 #include "tests/support/tiny_job.h"
 
@@ -142,6 +144,42 @@ TEST_P(MemoryPrediction, IsWithinTwoPerCentOnEveryRankAndRightByCategory) {
           << predicted_terms[i].name << ", " << both;
     }
   }
+}
+
+// From a limit that everything fits to the least that anything does.
+TEST(PartialRecomputation, FallsLayerByLayerWithTheLimitAndEveryRunStaysWithinIt) {
+  const test::JobFolder corpus;
+  v1alpha1::JobSpec spec = tiny_spec(corpus.files().path("corpus/genesis.bin"));
+  spec.mutable_training()->set_steps(1);
+  spec.mutable_training()->set_sequence_length(256);
+  spec.mutable_resources()->set_devices(1);
+  spec.mutable_resources()->mutable_device()->set_kind(v1alpha1::Device::CPU);
+  spec.mutable_parallelism()->set_micro_batch_size(4);
+  planner::PlanRequest request = planner::read_request(spec, {}).value();
+  const planner::EngineProfile profile = planner::default_engine_profile();
+
+  Layout keeps = layout_of(1, 1, 1);
+  keeps.micro_batch_size = 4;
+  Layout recomputes = keeps;
+  recomputes.activation_checkpointing = true;
+  const int64_t most = predict_memory(request, keeps, profile).peak_bytes();
+  const int64_t least = predict_memory(request, recomputes, profile).peak_bytes();
+  std::vector<int> recomputed;
+  int64_t peak_before = std::numeric_limits<int64_t>::max();
+  for (int64_t limit = most * 21 / 20; limit >= least; limit -= (most - least) / 16) {
+    request.devices.memory_bytes = memory_for(limit, request.devices, profile);
+    const planner::SearchResult plan = planner::search_layouts(request, profile, {});
+    ASSERT_NE(plan.chosen(), nullptr) << limit;
+    const Layout& layout = plan.chosen()->layout;
+    if (!recomputed.empty() && recomputed.back() == layout.recomputed()) continue;
+    recomputed.push_back(layout.recomputed());
+    const std::vector<RankResult> ranks = train(spec, layout);
+    const int64_t peak = ranks[0].reports.back().finished().peak_bytes();
+    EXPECT_LE(peak, limit) << layout.recomputed() << " layers are made again";
+    EXPECT_LT(peak, peak_before);
+    peak_before = peak;
+  }
+  EXPECT_EQ(recomputed, (std::vector<int>{0, 1, 2, 3, 4}));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MemoryPrediction, testing::ValuesIn(cases()),
