@@ -136,3 +136,19 @@ def time_errors(program: pathlib.Path, data: list[Row], memory: dict[str, float]
     with Evaluator(program, [row.run.case() for row in measured]) as evaluator:
         predicted = evaluator.predict(profile(memory, time))["stepSeconds"]
     return [abs(one / row.step_seconds - 1) for one, row in zip(predicted, measured)]
+
+
+def doublings(program: pathlib.Path, data: list[Row], constants: dict, time: dict[str, float]) -> dict[str, list[tuple[float, float]]]:
+    """Measured and predicted change (of the logarithm) of a step's time when micro-batches become twice as large and nothing
+    else changes, by pipeline size and kernel."""
+    ended = [row for row in data if row.fits]
+    with Evaluator(program, [row.run.case() for row in ended]) as evaluator:
+        predicted = evaluator.predict(profile(constants, time))["stepSeconds"]
+    seconds = {(dataclasses.replace(row.run, micro_batch_size=1), row.kernel, row.fused, row.run.micro_batch_size):
+               (row.step_seconds, one) for row, one in zip(ended, predicted)}
+    found: dict[str, list[tuple[float, float]]] = {}
+    for (run, kernel, fused, size), before in seconds.items():
+        if after := seconds.get((run, kernel, fused, 2 * size)):
+            changes = tuple(float(numpy.log(late / early)) for early, late in zip(before, after))
+            found.setdefault(f"PP{run.pipeline}, {kernel}", []).append(changes)
+    return dict(sorted(found.items()))

@@ -40,6 +40,12 @@ def classifier(result: dict) -> str:
                   for kind, one in result["classifier"].items()])
 
 
+def doublings(result: dict) -> str:
+    return table(["pipeline and kernel", "pairs", "measured, mean", "predicted, mean", "furthest apart"],
+                 [[one["name"], one["pairs"], f"{100 * one['measured']:+.1f} %", f"{100 * one['predicted']:+.1f} %",
+                   percent(one["worst"])] for one in result["doublings"]])
+
+
 def vtrain(result: dict) -> str:
     return table(["model size held out, billion parameters", "mean absolute error"],
                  [[size, percent(error)] for size, error in result["vtrain"]["errorBySize"].items()]
@@ -56,7 +62,7 @@ def fill(page: str, result: dict) -> str:
     """Replaces what stands between `<!-- NAME -->` and `<!-- end -->` for every table."""
     sections = {"constants": constants(result), "picks": picks(result["picks"]),
                 "held-out-picks": picks(result["heldOut"]["picks"]), "classifier": classifier(result),
-                "vtrain": vtrain(result), "published": published(result)}
+                "micro-batches": doublings(result), "vtrain": vtrain(result), "published": published(result)}
     for name, text in sections.items():
         before, found, rest = page.partition(f"<!-- {name} -->\n")
         if not found:

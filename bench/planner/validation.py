@@ -48,7 +48,16 @@ def held_out(caravan: pathlib.Path, program: pathlib.Path, data: list[hagemann.R
         constants = fit_constants(program, [row for row in data if row.sweep != sweep])
         table += pick_table(caravan, rows, constants)
         errors += hagemann.time_errors(program, rows, constants.memory.values, constants.time.values)
-    return {"picks": table, "stepTimeError": float(numpy.mean(errors))}
+    return {"picks": table, "stepTimeError": float(numpy.mean(errors)), "worstStepTimeError": max(errors)}
+
+
+def doublings_table(program: pathlib.Path, data: list[hagemann.Row], constants: Constants) -> list[dict]:
+    table = []
+    for name, changes in hagemann.doublings(program, data, constants.memory.values, constants.time.values).items():
+        measured, predicted = numpy.array(changes).T
+        table.append({"name": name, "pairs": len(changes), "measured": float(numpy.mean(measured)),
+                      "predicted": float(numpy.mean(predicted)), "worst": float(numpy.max(numpy.abs(measured - predicted)))})
+    return table
 
 
 def validate(bin_folder: pathlib.Path, folder: pathlib.Path) -> dict:
@@ -61,6 +70,7 @@ def validate(bin_folder: pathlib.Path, folder: pathlib.Path) -> dict:
         "constants": constants_table(constants),
         "stepTimeError": mean_error(constants.time.residuals),
         "picks": pick_table(caravan, data, constants),
+        "doublings": doublings_table(program, data, constants),
         "heldOut": held_out(caravan, program, data),
         "classifier": {"nominal": hagemann.classify(program, data, constants.memory.values, shipped=False),
                        "shipped": hagemann.classify(program, data, constants.memory.values, shipped=True)},

@@ -12,10 +12,9 @@ bool leaves_out_sequence_parallelism(const PlanRequest& request, const Layout& l
          request.training.sequence_length % layout.mesh.tensor == 0;
 }
 
-// Larger micro-batches may pay where they make no bubble larger; whether they do, only a known device tells.
+// Whether larger micro-batches pay, only a known device tells.
 bool enlarges_micro_batches(const PlanRequest& request, const Layout& layout) {
-  const bool may_pay =
-      layout.mesh.pipeline == 1 && request.devices.known && layout.micro_batch_size <= kMaximumMicroBatch;
+  const bool may_pay = request.devices.known && layout.micro_batch_size <= kMaximumMicroBatch;
   return !request.fixed.micro_batch_size && layout.micro_batch_size > 1 && !may_pay;
 }
 

@@ -302,6 +302,18 @@ TEST(SearchLayouts, CandidatesStandInOrderOfPreference) {
   }
 }
 
+// Rows of a short sequence alone are too few for the device's products.
+TEST(SearchLayouts, ShortSequencesShareAMicroBatchInAPipelineToo) {
+  PlanRequest request = request_of(gpu_job("llama2-13b", 32, "A100-40GB"));
+  request.training.sequence_length = 128;
+  const SearchResult result = search_layouts(request, default_profile(), {});
+  ASSERT_NE(result.chosen(), nullptr);
+  EXPECT_GT(result.chosen()->layout.mesh.pipeline, 1) << layout_label(result.chosen()->layout);
+  EXPECT_GT(result.chosen()->layout.micro_batch_size, 1) << layout_label(result.chosen()->layout);
+  request.training.sequence_length = 4096;
+  EXPECT_EQ(search_layouts(request, default_profile(), {}).chosen()->layout.micro_batch_size, 1);
+}
+
 TEST(SearchLayouts, AllListsTheWholeGrid) {
   const SearchResult result =
       search_layouts(request_of(gpu_job("llama3-8b", 64)), default_profile(), {.all_candidates = true});
