@@ -5,7 +5,7 @@ Usage: plan-order_bench.py PROGRAMS [--rounds 5]     PROGRAMS: folder of caravan
 Runs with other sequence lengths, which are not among the eight, say how fast this machine's ranks compute, large products
 and small ones, and how long collectives take. These go into a device catalogue and an engine profile, with which
 `caravan plan` predicts the eight. Prints one JSON object: of each layout the predicted and the measured seconds of a step
-(the median of a run, the least of all rounds) and the error, the mean of the errors (the goal is 15 %), and Kendall's
+(the least of all steps but the first of a run) and the error, the mean of the errors (the goal is 15 %), and Kendall's
 tau-b between the two orders (the goal is 0.8).
 """
 
@@ -23,7 +23,7 @@ import tempfile
 
 import numpy
 
-STEPS = 8
+STEPS = 12
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(REPOSITORY / "bench/planner"))
 from least_squares import Prior, fit  # noqa: E402
@@ -93,15 +93,15 @@ class Bench:
         return path
 
     def measured(self, runs: list[Run], rounds: int) -> list[float]:
-        """Of each run the median seconds of its steps but the first, the least of all rounds. The runs take turns, so that
-        what slows the machine down for a while slows all of them down."""
+        """Of each run the least seconds of its steps but the first. The runs take turns, so that what slows the machine down
+        for a while slows all of them down."""
         seconds = [[self._step_seconds(run) for run in runs] for _ in range(rounds)]
         return [min(times) for times in zip(*seconds)]
 
     def _step_seconds(self, run: Run) -> float:
         output = self._call("run", self._job(run), "--volume", f"corpus={self._folder}", "-o", "json")
         events = [json.loads(line) for line in output.splitlines()]
-        return statistics.median([event["seconds"] for event in events if event["type"] == "step"][1:])
+        return min([event["seconds"] for event in events if event["type"] == "step"][1:])
 
     def plan(self, run: Run, machine: dict) -> dict:
         exchange = machine["exchangeGigabytesPerSecond"]
