@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "planner/mesh.h"
+#include "planner/recomputed_part.h"
 #include "planner/schedule/schedule.h"
 
 namespace caravan::planner {
@@ -13,9 +14,10 @@ struct Layout {
   MeshShape mesh;  // one rank a device
   int micro_batch_size = 1;
   bool sequence_parallel = false;
-  // Layers keep their input only and run again in the backward: the first ones of each stage, so that the
-  // others have given their memory back by then. Without numbers, all.
+  // Layers run in part again in the backward: the first ones of each stage, so that the others have given
+  // their memory back by then. Without numbers, all.
   bool activation_checkpointing = false;
+  RecomputedPart recomputed_part = RecomputedPart::Layer;
   std::vector<int> recomputed_layers = {};  // size = pipeline, or empty
   int virtual_stages = 1;
   std::vector<int> layers_per_stage;  // size = pipeline, sum = layers of the model

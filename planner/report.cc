@@ -6,6 +6,8 @@
 namespace caravan::planner {
 namespace {
 
+constexpr char kRecomputedMlp[] = "MLP";
+
 v1alpha1::Verdict::Value verdict_message(Verdict verdict) {
   switch (verdict) {
     case Verdict::Chosen:
@@ -35,6 +37,7 @@ void set_layout(Message& message, const Layout& layout) {
   message.set_virtual_stages(layout.virtual_stages);
   for (const int layers : layout.layers_per_stage) message.add_layers_per_stage(layers);
   for (const int layers : layout.recomputed_layers) message.add_recomputed_layers(layers);
+  if (layout.recomputed_part == RecomputedPart::Mlp) message.set_recomputed_part(kRecomputedMlp);
   message.set_schedule(std::string(schedule_name(layout.schedule)));
   message.set_zero_stage(layout.zero_stage);
 }
@@ -46,6 +49,8 @@ Layout read_layout(const Message& message) {
           .sequence_parallel = message.sequence_parallel(),
           .activation_checkpointing =
               message.activation_checkpointing() == v1alpha1::ActivationCheckpointing::Always,
+          .recomputed_part =
+              message.recomputed_part() == kRecomputedMlp ? RecomputedPart::Mlp : RecomputedPart::Layer,
           .recomputed_layers = {message.recomputed_layers().begin(), message.recomputed_layers().end()},
           .virtual_stages = message.virtual_stages(),
           .layers_per_stage = {message.layers_per_stage().begin(), message.layers_per_stage().end()},

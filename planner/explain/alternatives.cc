@@ -41,6 +41,7 @@ std::string short_label(const Layout& layout) {
   if (layout.mesh.tensor > 1 && !layout.sequence_parallel) label += " no-SP";
   if (layout.activation_checkpointing) label += " ckpt";
   if (!layout.recomputed_layers.empty()) label += fmt::format(" {}", layout.recomputed());
+  if (layout.recomputed_part == RecomputedPart::Mlp) label += " MLP";
   return label;
 }
 

@@ -37,7 +37,8 @@ std::string memory_headline(const v1alpha1::Plan& plan) {
 std::string recomputed_text(const v1alpha1::Plan& plan) {
   const auto& some = plan.recomputed_layers();
   const auto& all = plan.layers_per_stage();
-  return fmt::format(" of {} of {} layers", std::accumulate(some.begin(), some.end(), 0),
+  const char* part = plan.recomputed_part().empty() ? "" : " of the MLPs";
+  return fmt::format("{} of {} of {} layers", part, std::accumulate(some.begin(), some.end(), 0),
                      std::accumulate(all.begin(), all.end(), 0));
 }
 

@@ -33,6 +33,7 @@ std::string why_checkpointing(const EvaluatedLayout& asked, const SearchResult& 
   Layout keeping = asked.layout;
   keeping.activation_checkpointing = false;
   keeping.recomputed_layers.clear();
+  keeping.recomputed_part = RecomputedPart::Layer;
   const auto is_it = [&](EvaluatedLayout other) {
     other.layout.layers_per_stage = keeping.layers_per_stage;
     return other.layout == keeping;

@@ -20,6 +20,7 @@ StageShape stage_shape(const PlanRequest& request, const Layout& layout, const L
           .tensor = layout.mesh.tensor,
           .sequence_parallel = layout.sequence_parallel,
           .recomputed_layers = recomputed_layers(layout, group),
+          .recomputed_part = layout.recomputed_part,
           .micro_batch_size = layout.micro_batch_size,
           .sequence_length = request.training.sequence_length,
           .storage = request.training.bf16 ? ElementType::BF16 : ElementType::FP32,

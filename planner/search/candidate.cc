@@ -27,8 +27,7 @@ EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout
     result.layout.layers_per_stage = *layers;
     result.fits = true;
   }
-  if (result.fits)
-    result.layout.recomputed_layers = fewest_recomputed_layers(request, result.layout, profile, memory);
+  if (result.fits) result.layout = with_cheapest_recomputation(request, result.layout, profile, memory);
   if (result.layout != layout) result.memory = memory.of(result.layout);
   result.time = predict_step_time(request, result.layout, profile);
   const double chance = chance_to_fit(result.memory.peak_bytes(), request.devices, profile);

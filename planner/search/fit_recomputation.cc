@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <vector>
 
 #include "planner/memory/risk.h"
+#include "planner/time/time_model.h"
 
 namespace caravan::planner {
 namespace {
@@ -13,26 +16,44 @@ bool leaves_a_choice(const PlanRequest& request, const Layout& layout, const Eng
          layout.virtual_stages == 1 && !profile.activations;
 }
 
-}  // namespace
-
-std::vector<int> fewest_recomputed_layers(const PlanRequest& request, const Layout& layout,
-                                          const EngineProfile& profile, const MemoryModel& memory) {
-  const auto roomy = roomy_bytes(request.devices, profile);
-  if (!roomy || !leaves_a_choice(request, layout, profile)) return {};
-  Layout tried = layout;
-  tried.recomputed_layers = layout.layers_per_stage;
+// Absent: they do not fit even if that part of every layer runs again.
+std::optional<Layout> with_fewest_layers(Layout layout, RecomputedPart part, int64_t roomy,
+                                         const MemoryModel& memory) {
+  layout.recomputed_part = part;
+  layout.recomputed_layers = layout.layers_per_stage;
   // A layer more never needs more memory.
   for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
-    std::vector<int> numbers(layout.layers_per_stage[stage]);
+    const int all = layout.layers_per_stage[stage];
+    std::vector<int> numbers(static_cast<std::size_t>(all) + 1);
     std::iota(numbers.begin(), numbers.end(), 0);
     const auto too_few = [&](int number) {
-      tried.recomputed_layers[stage] = number;
-      return memory.of_stage(tried, stage).total() > *roomy;
+      layout.recomputed_layers[stage] = number;
+      return memory.of_stage(layout, stage).total() > roomy;
     };
     const auto fewest = std::ranges::partition_point(numbers, too_few) - numbers.begin();
-    tried.recomputed_layers[stage] = static_cast<int>(fewest);
+    if (fewest > all && part != RecomputedPart::Layer) return std::nullopt;
+    layout.recomputed_layers[stage] = std::min(static_cast<int>(fewest), all);
   }
-  return tried.recomputed() == 0 ? std::vector<int>{} : tried.recomputed_layers;
+  return layout;
+}
+
+double slowest_stage(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+  const PipelineTimes times = predict_pipeline_times(request, layout, profile);
+  return std::ranges::max(times.stages, {}, &StageTimes::total).total();
+}
+
+}  // namespace
+
+Layout with_cheapest_recomputation(const PlanRequest& request, const Layout& layout,
+                                   const EngineProfile& profile, const MemoryModel& memory) {
+  const auto roomy = roomy_bytes(request.devices, profile);
+  if (!roomy || !leaves_a_choice(request, layout, profile)) return layout;
+  const Layout layers = *with_fewest_layers(layout, RecomputedPart::Layer, *roomy, memory);
+  if (layers.recomputed() == 0) return layout;
+  const auto mlps = with_fewest_layers(layout, RecomputedPart::Mlp, *roomy, memory);
+  const bool cheaper =
+      mlps && slowest_stage(request, *mlps, profile) < slowest_stage(request, layers, profile);
+  return cheaper ? *mlps : layers;
 }
 
 }  // namespace caravan::planner

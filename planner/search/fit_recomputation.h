@@ -1,7 +1,5 @@
-// How few layers must be made again for a layout to fit with room to spare (planner/memory/risk.h).
+// How little of how few layers must run again for a layout to fit with room to spare (planner/memory/risk.h).
 #pragma once
-
-#include <vector>
 
 #include "planner/engine_profile.h"
 #include "planner/layout.h"
@@ -10,10 +8,10 @@
 
 namespace caravan::planner {
 
-// Of each stage, for a layout with activation checkpointing that fits if all layers are made again. Empty,
-// which means all, where the user or the engine leaves no choice, where the device's memory is unknown, and
-// where none need be.
-std::vector<int> fewest_recomputed_layers(const PlanRequest& request, const Layout& layout,
-                                          const EngineProfile& profile, const MemoryModel& memory);
+// For a layout with activation checkpointing that fits if all layers run again: the same with the part and the
+// number of layers of each stage that cost its slowest stage least. As it is, which means all layers, where the
+// user or the engine leaves no choice, where the device's memory is unknown, and where none need be.
+Layout with_cheapest_recomputation(const PlanRequest& request, const Layout& layout,
+                                   const EngineProfile& profile, const MemoryModel& memory);
 
 }  // namespace caravan::planner

@@ -41,6 +41,7 @@ int64_t leanest_peak(const PlanRequest& request) {
     if (candidate.illegality) continue;
     Layout leanest = candidate.layout;
     leanest.recomputed_layers.clear();
+    leanest.recomputed_part = RecomputedPart::Layer;
     least = std::min(least, predict_memory(request, leanest, default_profile()).peak_bytes());
   }
   return least;

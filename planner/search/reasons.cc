@@ -61,8 +61,11 @@ std::string why_checkpointing(const PlanRequest& request, const std::vector<Eval
   if (request.fixed.checkpointing == CheckpointingPolicy::Always)
     return ", with activation checkpointing, as the job says";
   const int64_t layers = request.shape.layers;
-  const std::string part =
-      layout.recomputed() < layers ? fmt::format(" of {} of {} layers", layout.recomputed(), layers) : "";
+  const bool mlp = layout.recomputed_part == RecomputedPart::Mlp;
+  const std::string part = mlp || layout.recomputed() < layers
+                               ? fmt::format("{} of {} of {} layers", mlp ? " of the MLPs" : "",
+                                             layout.recomputed(), layers)
+                               : "";
   const bool something_may_fit = std::ranges::any_of(candidates, [](const EvaluatedLayout& candidate) {
     return candidate.fits && !candidate.layout.activation_checkpointing;
   });
@@ -139,7 +142,9 @@ std::string layout_label(const Layout& layout) {
   if (layout.zero_stage != Layout{}.zero_stage) label += fmt::format(" ZeRO-{}", layout.zero_stage);
   if (layout.mesh.tensor > 1 && !layout.sequence_parallel) label += " without SP";
   if (layout.activation_checkpointing) label += " with checkpointing";
-  if (!layout.recomputed_layers.empty()) label += fmt::format(" of {} layers", layout.recomputed());
+  if (!layout.recomputed_layers.empty())
+    label += fmt::format(" of {} {}", layout.recomputed(),
+                         layout.recomputed_part == RecomputedPart::Mlp ? "MLPs" : "layers");
   return label;
 }
 

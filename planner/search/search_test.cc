@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "planner/memory/risk.h"
 #include "planner/search/device_count.h"
@@ -12,6 +14,7 @@
 #include "planner/search/remedy.h"
 #include "planner/search/split_layers.h"
 #include "planner/testing/jobs.h"
+#include "planner/time/block_times.h"
 
 namespace caravan::planner {
 namespace {
@@ -191,28 +194,48 @@ TEST(SearchLayouts, TakesASlowerLayoutThatIsSureToFit) {
 }
 
 // From a limit that everything fits to one that nothing but inputs fits.
-TEST(SearchLayouts, RecomputesAsFewLayersAsTheLimitAllows) {
+TEST(SearchLayouts, RecomputesAsLittleAsTheLimitAllows) {
   PlanRequest request = request_of(gpu_job("llama3-8b", 1));
-  int before = 0;
-  int steps = 0;
-  double seconds = 0;
+  double flops_before = 0;
+  double seconds_before = 0;
+  std::set<std::pair<RecomputedPart, int>> found;
   for (int gibibytes = 180; gibibytes >= 150; --gibibytes) {
-    const SearchResult result =
-        search_layouts(with_memory(request, int64_t{gibibytes} << 30), default_profile(), {});
+    const PlanRequest limited = with_memory(request, int64_t{gibibytes} << 30);
+    const SearchResult result = search_layouts(limited, default_profile(), {});
     if (!result.chosen()) break;
     const EvaluatedLayout& chosen = *result.chosen();
-    const int recomputed = chosen.layout.recomputed();
-    EXPECT_GE(recomputed, before) << gibibytes << " GiB";
+    EXPECT_GE(*chosen.time.seconds, seconds_before) << gibibytes << " GiB";
+    EXPECT_LE(chosen.memory.peak_bytes(), *usable_bytes(limited.devices, default_profile()));
+    const double flops = recomputed_flops_per_token(limited, chosen.layout, default_profile());
     // The first ones make room to spare at once.
-    EXPECT_LE(recomputed - before, before == 0 ? 8 : 2) << gibibytes << " GiB: step by step";
-    EXPECT_GE(*chosen.time.seconds, seconds) << gibibytes << " GiB";
-    EXPECT_LE(chosen.memory.peak_bytes(),
-              *usable_bytes(with_memory(request, int64_t{gibibytes} << 30).devices, default_profile()));
-    steps += recomputed > before;
-    before = recomputed;
-    seconds = *chosen.time.seconds;
+    if (flops_before > 0) EXPECT_LT(flops, 2 * flops_before) << gibibytes << " GiB: step by step";
+    found.emplace(chosen.layout.recomputed_part, chosen.layout.recomputed());
+    seconds_before = *chosen.time.seconds;
+    flops_before = flops;
   }
-  EXPECT_GT(steps, 10);
+  EXPECT_GT(found.size(), 10u);
+}
+
+// Of 8,192 tokens attention is dear; whole layers are the only way where the gates of all are not enough.
+TEST(SearchLayouts, RecomputesMlpsWhereTheyCostLess) {
+  PlanRequest request = request_of(gpu_job("llama3-8b", 1));
+  request.fixed.checkpointing = CheckpointingPolicy::WhenNeeded;
+  const auto picked = [&](int gibibytes) {
+    return search_layouts(with_memory(request, int64_t{gibibytes} << 30), default_profile(), {})
+        .chosen()
+        ->layout;
+  };
+  EXPECT_EQ(picked(170).recomputed_part, RecomputedPart::Mlp);
+  const Layout last = picked(155);
+  EXPECT_EQ(last.recomputed_part, RecomputedPart::Layer);
+  EXPECT_LT(last.recomputed(), 32);
+  PlanRequest short_sequences = request;
+  short_sequences.training.sequence_length = 1024;
+  short_sequences.fixed.micro_batch_size = 8;
+  EXPECT_EQ(search_layouts(with_memory(short_sequences, int64_t{170} << 30), default_profile(), {})
+                .chosen()
+                ->layout.recomputed_part,
+            RecomputedPart::Layer);
 }
 
 TEST(SearchLayouts, TensorParallelismStaysInsideANode) {

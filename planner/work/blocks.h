@@ -24,8 +24,9 @@ std::vector<SavedTensor> saved_tensors(const StageShape& stage);
 // And what the stage keeps of a micro-batch once.
 std::vector<SavedTensor> saved_at_ends(const StageShape& stage);
 
-// Of a layer that is made again.
-constexpr bool is_made_again(SavedRow row) {
+// Of a layer that runs in part again.
+constexpr bool is_made_again(SavedRow row, RecomputedPart part) {
+  if (part == RecomputedPart::Mlp) return row == SavedRow::GateUp;
   return row != SavedRow::Input && row != SavedRow::Tokens && row != SavedRow::HeadGradient;
 }
 

@@ -185,7 +185,7 @@ std::vector<SavedTensor> saved_at_ends(const StageShape& stage) {
 Operations layer_recompute(const StageShape& stage) {
   Operations rows;
   for (Operation& row : layer_forward(stage)) {
-    if (!row.makes || !is_made_again(*row.makes)) continue;
+    if (!row.makes || !is_made_again(*row.makes, stage.recomputed_part)) continue;
     row.phase = Phase::Recompute;
     rows.push_back(row);
   }

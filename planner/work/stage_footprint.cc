@@ -6,12 +6,22 @@
 namespace caravan::planner {
 namespace {
 
-int64_t inner_bytes(const StageShape& stage) {
+int64_t dropped_bytes(const StageShape& stage, RecomputedPart part) {
   int64_t bytes = 0;
   for (const SavedTensor& tensor : saved_tensors(stage)) {
-    if (is_made_again(tensor.row)) bytes += tensor.bytes;
+    if (is_made_again(tensor.row, part)) bytes += tensor.bytes;
   }
   return bytes;
+}
+
+AgainFootprint again_footprint(StageShape stage, RecomputedPart part, const Footprint& backward) {
+  stage.recomputed_part = part;
+  return {.dropped = dropped_bytes(stage, part),
+          .backward = then(footprint_of(layer_recompute(stage)), backward)};
+}
+
+const AgainFootprint& again(const BlockFootprints& blocks, const StageShape& stage) {
+  return blocks.again[static_cast<std::size_t>(stage.recomputed_part)];
 }
 
 Footprint freed(int64_t activations) {
@@ -20,7 +30,7 @@ Footprint freed(int64_t activations) {
 
 Footprint forward(const BlockFootprints& blocks, const StageShape& stage) {
   const Footprint& layer = blocks.forward;
-  Footprint all = then(repeated(then(layer, freed(blocks.inner)), stage.recomputed_layers),
+  Footprint all = then(repeated(then(layer, freed(again(blocks, stage).dropped)), stage.recomputed_layers),
                        repeated(layer, stage.layers - stage.recomputed_layers));
   if (stage.has_embedding) all = then(blocks.embedding_forward, all);
   if (stage.has_head) all = then(all, blocks.head_forward);
@@ -37,7 +47,7 @@ Footprint evaluate(const BlockFootprints& blocks, const StageShape& stage, int64
 // The last layer first.
 Footprint backward(const BlockFootprints& blocks, const StageShape& stage) {
   Footprint all = then(repeated(blocks.backward, stage.layers - stage.recomputed_layers),
-                       repeated(blocks.backward_again, stage.recomputed_layers));
+                       repeated(again(blocks, stage).backward, stage.recomputed_layers));
   if (stage.has_embedding) all = then(all, blocks.embedding_backward);
   return all;
 }
@@ -70,17 +80,19 @@ BlockFootprints block_footprints(const StageShape& stage) {
   const Footprint backward = footprint_of(layer_backward(stage));
   return {.forward = footprint_of(layer_forward(stage)),
           .backward = backward,
-          .backward_again = then(footprint_of(layer_recompute(stage)), backward),
+          .again = {again_footprint(stage, RecomputedPart::Layer, backward),
+                    again_footprint(stage, RecomputedPart::Mlp, backward)},
           .embedding_forward = footprint_of(embedding_forward(stage)),
           .embedding_backward = footprint_of(embedding_backward(stage)),
           .head_forward = footprint_of(head_forward(stage)),
           .head_evaluate = footprint_of(head_evaluate(stage)),
-          .inner = inner_bytes(stage)};
+          .inner = dropped_bytes(stage, RecomputedPart::Layer)};
 }
 
 StageFootprint stage_footprint(const BlockFootprints& blocks, const StageShape& stage) {
   const BlockSizes size(stage);
-  const int64_t kept_inner = (stage.layers - stage.recomputed_layers) * blocks.inner;
+  const int64_t kept_inner =
+      stage.layers * blocks.inner - stage.recomputed_layers * again(blocks, stage).dropped;
   return {.forward = forward(blocks, stage),
           .backward = backward(blocks, stage),
           .evaluate = evaluate(blocks, stage, size.local_hidden),

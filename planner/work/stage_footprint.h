@@ -6,6 +6,7 @@
 // receives). Pure.
 #pragma once
 
+#include <array>
 #include <span>
 
 #include "planner/work/operation.h"
@@ -36,11 +37,17 @@ struct StageFootprint {
   int64_t constants = 0;  // as long as the stage lives: the rotary table
 };
 
+// Of one layer that runs in part again.
+struct AgainFootprint {
+  int64_t dropped = 0;  // by its forward, when it has made its output
+  Footprint backward;   // what was dropped is made again first
+};
+
 // Of one layer, and of the model's ends: the same for every number of layers.
 struct BlockFootprints {
   Footprint forward;
   Footprint backward;
-  Footprint backward_again;  // of a layer that is made again first
+  std::array<AgainFootprint, 2> again;  // by RecomputedPart
   Footprint embedding_forward;
   Footprint embedding_backward;
   Footprint head_forward;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "planner/model/shape.h"
+#include "planner/recomputed_part.h"
 
 namespace caravan::planner {
 
@@ -32,7 +33,8 @@ struct StageShape {
   bool has_head = true;
   int64_t tensor = 1;
   bool sequence_parallel = false;
-  int64_t recomputed_layers = 0;  // the first ones; they keep their input only
+  int64_t recomputed_layers = 0;  // the first ones
+  RecomputedPart recomputed_part = RecomputedPart::Layer;
   int64_t micro_batch_size = 1;
   int64_t sequence_length = 0;
   ElementType storage = ElementType::FP32;

@@ -47,6 +47,7 @@ const LayoutCase kLayouts[] = {
     kOneRank,
     {.name = "Checkpointing", .recomputed_layers = 3},
     {.name = "CheckpointingOfOneLayer", .recomputed_layers = 1},
+    {.name = "CheckpointingOfTwoMlps", .recomputed_layers = 2, .recomputed_part = planner::RecomputedPart::Mlp},
     {.name = "PipelineCheckpointingOfOneLayer", .recomputed_layers = 1, .layers_per_stage = {2, 1}},
     {.name = "WeightGradientsLast", .weight_gradients_last = true},
     {.name = "Pipeline", .layers_per_stage = {1, 1, 1}},
@@ -128,7 +129,7 @@ TEST_P(SameBits, AsOneRankThatKeepsEverything) {
     expect_bit_equal(run(grouped_queries(), GetParam(), storage), run(grouped_queries(), kOneRank, storage));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SameBits, testing::ValuesIn(std::vector(kLayouts + 1, kLayouts + 6)),
+INSTANTIATE_TEST_SUITE_P(All, SameBits, testing::ValuesIn(std::vector(kLayouts + 1, kLayouts + 7)),
                          [](const auto& info) { return info.param.name; });
 
 // So many rows that the head takes the tokens of a micro-batch in two chunks.

@@ -10,6 +10,7 @@
 
 #include "planner/memory/memory_model.h"
 #include "planner/search/search.h"
+#include "planner/time/block_times.h"
 #include "tests/numerics/trainer_world.h"
 #include "tests/support/tiny_job.h"
 
@@ -60,6 +61,14 @@ std::vector<Case> cases() {
                [](Layout& l) {
                  l.activation_checkpointing = true;
                  l.recomputed_layers = {1};
+               }),
+       256},
+      {"OneCheckpointedMlps",
+       changed(layout_of(1, 1, 1),
+               [](Layout& l) {
+                 l.activation_checkpointing = true;
+                 l.recomputed_part = planner::RecomputedPart::Mlp;
+                 l.recomputed_layers = {3};
                }),
        256},
       {"Pipeline2CheckpointedInPart",
@@ -147,7 +156,7 @@ TEST_P(MemoryPrediction, IsWithinTwoPerCentOnEveryRankAndRightByCategory) {
 }
 
 // From a limit that everything fits to the least that anything does.
-TEST(PartialRecomputation, FallsLayerByLayerWithTheLimitAndEveryRunStaysWithinIt) {
+TEST(PartialRecomputation, GrowsStepByStepAsTheLimitFallsAndEveryRunStaysWithinIt) {
   const test::JobFolder corpus;
   v1alpha1::JobSpec spec = tiny_spec(corpus.files().path("corpus/genesis.bin"));
   spec.mutable_training()->set_steps(1);
@@ -164,22 +173,27 @@ TEST(PartialRecomputation, FallsLayerByLayerWithTheLimitAndEveryRunStaysWithinIt
   recomputes.activation_checkpointing = true;
   const int64_t most = predict_memory(request, keeps, profile).peak_bytes();
   const int64_t least = predict_memory(request, recomputes, profile).peak_bytes();
-  std::vector<int> recomputed;
+  std::vector<Layout> plans;
   int64_t peak_before = std::numeric_limits<int64_t>::max();
   for (int64_t limit = most * 21 / 20; limit >= least; limit -= (most - least) / 16) {
     request.devices.memory_bytes = memory_for(limit, request.devices, profile);
     const planner::SearchResult plan = planner::search_layouts(request, profile, {});
     ASSERT_NE(plan.chosen(), nullptr) << limit;
     const Layout& layout = plan.chosen()->layout;
-    if (!recomputed.empty() && recomputed.back() == layout.recomputed()) continue;
-    recomputed.push_back(layout.recomputed());
+    if (!plans.empty() && plans.back() == layout) continue;
+    if (!plans.empty())
+      EXPECT_GT(recomputed_flops_per_token(request, layout, profile),
+                recomputed_flops_per_token(request, plans.back(), profile));
+    plans.push_back(layout);
     const std::vector<RankResult> ranks = train(spec, layout);
     const int64_t peak = ranks[0].reports.back().finished().peak_bytes();
     EXPECT_LE(peak, limit) << layout.recomputed() << " layers are made again";
     EXPECT_LT(peak, peak_before);
     peak_before = peak;
   }
-  EXPECT_EQ(recomputed, (std::vector<int>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(plans.front().recomputed(), 0);
+  EXPECT_EQ(plans.back().recomputed(), 4);
+  EXPECT_GE(plans.size(), 5u);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MemoryPrediction, testing::ValuesIn(cases()),

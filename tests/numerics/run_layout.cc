@@ -55,6 +55,7 @@ class Rank {
                                 .sequence_length = sample_BS.size(1),
                                 .sequence_parallel = layout.sequence_parallel,
                                 .recomputed_layers = std::min(layout.recomputed_layers, layers[i]),
+                                .recomputed_part = layout.recomputed_part,
                                 .storage = storage},
           stages_.back().store, *mesh_.tensor);
     }

@@ -48,6 +48,12 @@ std::vector<Case> cases() {
       {"Pipeline2", layout_of(1, 2, 1)},
       {"Pipeline2GPipe", changed(layout_of(1, 2, 1), gpipe)},
       {"Pipeline2Checkpointed", changed(layout_of(1, 2, 1), checkpointed)},
+      {"Pipeline2CheckpointedMlps", changed(layout_of(1, 2, 1),
+                                            [](Layout& l) {
+                                              l.activation_checkpointing = true;
+                                              l.recomputed_part = planner::RecomputedPart::Mlp;
+                                              l.recomputed_layers = {2, 1};
+                                            })},
       {"Pipeline2CheckpointedInPart", changed(layout_of(1, 2, 1),
                                               [](Layout& l) {
                                                 l.activation_checkpointing = true;

@@ -76,6 +76,7 @@ std::unique_ptr<Stage> make_stage(Rank& rank) {
       .sequence_length = rank.options.data.sequence_length,
       .sequence_parallel = rank.options.layout.sequence_parallel,
       .recomputed_layers = rank.options.layout.recomputed_on(rank.mesh.position.pipeline),
+      .recomputed_part = rank.options.layout.recomputed_part,
       .storage = rank.storage};
   return std::make_unique<Stage>(options, rank.parameters, *rank.mesh.tensor);
 }

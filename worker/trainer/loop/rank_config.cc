@@ -84,6 +84,8 @@ planner::Layout layout_of(const Plan& plan, const planner::ModelShape& model, in
   const bool one_each = static_cast<int>(stages.size()) == layout.mesh.pipeline &&
                         std::all_of(stages.begin(), stages.end(), [](int layers) { return layers >= 1; });
   checks.require(one_each, "plan.layersPerStage: one entry of at least 1 for each pipeline stage");
+  checks.require(plan.recomputed_part().empty() || layout.recomputed_part != planner::RecomputedPart::Layer,
+                 fmt::format("plan.recomputedPart: '{}' is not available", plan.recomputed_part()));
   const auto& again = layout.recomputed_layers;
   const bool within =
       again.empty() || (again.size() == stages.size() &&

@@ -64,7 +64,7 @@ std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, const 
   const planner::StageShape shape = stage_shape(options, placement);
   std::vector<SavedTensorRecord> records;
   for (const planner::SavedTensor& tensor : planner::saved_tensors(shape)) {
-    const int64_t again = is_made_again(tensor.row) ? recomputed_layers : 0;
+    const int64_t again = is_made_again(tensor.row, options.layout.recomputed_part) ? recomputed_layers : 0;
     if (again < shape.layers) records.push_back(record_of(tensor, "layer.", shape.layers - again, "keep"));
     if (again > 0) records.push_back(record_of(tensor, "layer.", again, "recompute"));
   }

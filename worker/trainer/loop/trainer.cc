@@ -35,6 +35,7 @@ planner::FlopsPerToken flops_of(const TrainerOptions& options) {
   const planner::StageShape model{.model = options.model,
                                   .layers = options.model.layers,
                                   .recomputed_layers = options.layout.recomputed(),
+                                  .recomputed_part = options.layout.recomputed_part,
                                   .sequence_length = options.data.sequence_length};
   return planner::flops_per_token(options.model, options.data.sequence_length,
                                   planner::recomputed_flops_per_token(model));

@@ -33,7 +33,8 @@ void run_or_queue(WeightGradientQueue* queue, std::function<void()> work) {
 
 }  // namespace
 
-void LayerSaved::drop_all_but_input() {
+void LayerSaved::drop(planner::RecomputedPart part) {
+  if (part == planner::RecomputedPart::Mlp) return gate_up_T2F.reset();
   LayerSaved rest;
   rest.input_TD = std::move(input_TD);
   *this = std::move(rest);
@@ -62,8 +63,19 @@ LayerSaved Layer::run_to_saved(at::Tensor input_TD) const {
   saved.middle_TD = region_.leave(linear_forward(saved.attention.output_TA, output_DA.value));
   saved.middle_TD.add_(saved.input_TD);
   saved.mlp_scale_T = rms_norm_scale(saved.middle_TD, settings_.norm_eps);
-  saved.gate_up_T2F = linear_forward(
+  saved.gate_up_T2F = gate_up(saved);
+  return saved;
+}
+
+at::Tensor Layer::gate_up(const LayerSaved& saved) const {
+  return linear_forward(
       region_.enter(rms_norm_apply(saved.middle_TD, mlp_norm_D.value, saved.mlp_scale_T)), gate_up_2FD.value);
+}
+
+// Makes again what was dropped.
+LayerSaved Layer::complete(LayerSaved saved) const {
+  if (!saved.qkv_TE.defined()) return run_to_saved(std::move(saved.input_TD));
+  if (!saved.gate_up_T2F.defined()) saved.gate_up_T2F = gate_up(saved);
   return saved;
 }
 
@@ -75,7 +87,7 @@ at::Tensor Layer::output(const LayerSaved& saved) const {
 }
 
 at::Tensor Layer::backward(LayerSaved saved, at::Tensor gradient_TD, WeightGradientQueue* queue) const {
-  if (saved.only_input()) saved = run_to_saved(std::move(saved.input_TD));
+  saved = complete(std::move(saved));
   return attention_backward(saved, mlp_backward(saved, std::move(gradient_TD), queue), queue);
 }
 

@@ -4,8 +4,8 @@
 //   down(swiglu(gate_up(norm(middle))))
 //
 // Forward is cut where its backward's needs end: `run_to_saved` makes everything that is saved, `output` the
-// rest. Activation checkpointing drops all of it but the input and calls `run_to_saved` again. The order of
-// calls is the one of the rows in planner/work/layer_rows.cc.
+// rest. Activation checkpointing drops all of it but the input, or the gates alone, and makes it again. The
+// order of calls is the one of the rows in planner/work/layer_rows.cc.
 //
 // Shapes: T tokens of this rank or all of them, D hidden, E = (H + 2G)·K fused heads, A = H·K, F ffn; H, G, F
 // local.
@@ -31,9 +31,8 @@ struct LayerSaved {
   at::Tensor mlp_scale_T;
   at::Tensor gate_up_T2F;
 
-  // As after activation checkpointing.
-  bool only_input() const { return !qkv_TE.defined(); }
-  void drop_all_but_input();
+  // Activation checkpointing: what that part makes again.
+  void drop(planner::RecomputedPart part);
 };
 
 class Layer {
@@ -52,6 +51,8 @@ class Layer {
   at::Tensor backward(LayerSaved saved, at::Tensor gradient_TD, WeightGradientQueue* queue) const;
 
  private:
+  at::Tensor gate_up(const LayerSaved& saved) const;
+  LayerSaved complete(LayerSaved saved) const;
   at::Tensor mlp_backward(LayerSaved& saved, at::Tensor gradient_TD, WeightGradientQueue* queue) const;
   at::Tensor attention_backward(LayerSaved& saved, at::Tensor gradient_TD, WeightGradientQueue* queue) const;
 

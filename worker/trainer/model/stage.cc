@@ -79,7 +79,7 @@ StageOutput Stage::forward(const TokenBatch& batch, at::Tensor activations_TD) {
   for (const Layer& layer : stage.layers) {
     LayerSaved layer_saved = layer.run_to_saved(std::move(x_TD));
     x_TD = layer.output(layer_saved);
-    if (saved->layers.size() < recomputed) layer_saved.drop_all_but_input();
+    if (saved->layers.size() < recomputed) layer_saved.drop(stage.options.recomputed_part);
     saved->layers.push_back(std::move(layer_saved));
   }
   if (!stage.head) return {.activations_TD = std::move(x_TD), .saved = std::move(saved)};

@@ -6,8 +6,8 @@
 //
 // The logits live for a chunk of tokens at a time: the forward of a stage with the head makes the gradients
 // of the head in the same pass (also the head's weight gradient) and saves only the gradient by the last
-// layer's output. Recomputation starts from a layer's input and ends at what its backward needs, so the down
-// projection is not repeated.
+// layer's output. Recomputation starts from a layer's input, or from what is left of it, and ends at what its
+// backward needs, so the down projection is not repeated.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "planner/model/shape.h"
+#include "planner/recomputed_part.h"
 #include "worker/trainer/comm/communicator.h"
 #include "worker/trainer/model/parameters.h"
 
@@ -28,7 +29,8 @@ struct StageOptions {
   int64_t micro_batch_size = 1;
   int64_t sequence_length = 0;
   bool sequence_parallel = false;
-  int recomputed_layers = 0;  // the first ones keep their input only
+  int recomputed_layers = 0;  // the first ones
+  planner::RecomputedPart recomputed_part = planner::RecomputedPart::Layer;
   at::ScalarType storage = at::kFloat;
 };
 

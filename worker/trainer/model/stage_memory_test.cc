@@ -26,6 +26,7 @@ struct Case {
   int64_t tensor = 1;
   bool sequence_parallel = false;
   int64_t recomputed_layers = 0;
+  planner::RecomputedPart recomputed_part = planner::RecomputedPart::Layer;
   int64_t kv_heads = 4;
   int64_t micro_batch_size = 1;
   int64_t sequence_length = 64;
@@ -53,6 +54,7 @@ StageShape shape_of(const Case& each) {
   stage.tensor = each.tensor;
   stage.sequence_parallel = each.sequence_parallel;
   stage.recomputed_layers = each.recomputed_layers;
+  stage.recomputed_part = each.recomputed_part;
   stage.micro_batch_size = each.micro_batch_size;
   stage.sequence_length = each.sequence_length;
   stage.storage = each.storage;
@@ -95,6 +97,7 @@ void check_rank(const StageShape& shape, Communicator& group, MemoryCounter& cou
                .sequence_length = shape.sequence_length,
                .sequence_parallel = shape.sequence_parallel,
                .recomputed_layers = static_cast<int>(shape.recomputed_layers),
+               .recomputed_part = shape.recomputed_part,
                .storage = storage},
               store, group);
   EXPECT_EQ(counter.live_bytes() - without_stage, table.constants);
@@ -151,6 +154,7 @@ const Case kCases[] = {
     {.name = "Bf16Checkpointing", .storage = ElementType::BF16, .recomputed_layers = 3},
     {.name = "Checkpointing", .recomputed_layers = 3},
     {.name = "CheckpointingOfOneLayer", .recomputed_layers = 1},
+    {.name = "CheckpointingOfTwoMlps", .recomputed_layers = 2, .recomputed_part = planner::RecomputedPart::Mlp},
     {.name = "Bf16CheckpointingOfTwoLayers", .storage = ElementType::BF16, .recomputed_layers = 2},
     {.name = "ManyChunksOfLogits", .sequence_length = 192, .vocab = 40000},
     {.name = "Bf16ManyChunksOfLogits", .storage = ElementType::BF16, .sequence_length = 192, .vocab = 40000},

@@ -25,6 +25,7 @@ namespace {
 
 using planner::CollectiveKind;
 using planner::ElementType;
+using planner::RecomputedPart;
 using planner::Operation;
 using planner::Operations;
 using planner::StageShape;
@@ -196,6 +197,7 @@ struct Case {
   int64_t tensor = 1;
   bool sequence_parallel = false;
   int64_t recomputed_layers = 0;
+  RecomputedPart recomputed_part = RecomputedPart::Layer;
   ElementType storage = ElementType::FP32;
   int64_t sequence_length = 64;
   int64_t micro_batch_size = 1;
@@ -219,6 +221,7 @@ StageShape shape_of(const Case& each) {
   stage.tensor = each.tensor;
   stage.sequence_parallel = each.sequence_parallel;
   stage.recomputed_layers = each.recomputed_layers;
+  stage.recomputed_part = each.recomputed_part;
   stage.micro_batch_size = each.micro_batch_size;
   stage.sequence_length = each.sequence_length;
   stage.storage = each.storage;
@@ -232,7 +235,7 @@ at::ScalarType scalar_type(ElementType type) {
 int64_t dropped_bytes(const StageShape& shape) {
   int64_t bytes = 0;
   for (const planner::SavedTensor& tensor : planner::saved_tensors(shape))
-    if (is_made_again(tensor.row)) bytes += tensor.bytes;
+    if (is_made_again(tensor.row, shape.recomputed_part)) bytes += tensor.bytes;
   return bytes;
 }
 
@@ -326,6 +329,7 @@ class RankUnderTest {
             .sequence_length = shape_.sequence_length,
             .sequence_parallel = shape_.sequence_parallel,
             .recomputed_layers = static_cast<int>(shape_.recomputed_layers),
+            .recomputed_part = shape_.recomputed_part,
             .storage = scalar_type(shape_.storage)};
   }
 
@@ -403,6 +407,17 @@ TEST_P(WorkRows, SaveWhatTheTrainerSaves) {
   on_every_rank([](RankUnderTest& rank) { rank.check_saved(); });
 }
 
+struct Again {
+  const char* name;
+  int64_t layers;
+  RecomputedPart part = RecomputedPart::Layer;
+};
+
+constexpr Again kAgain[] = {{"", 0},
+                            {"CheckpointingOneOfTwo", 1},
+                            {"Checkpointing", 2},
+                            {"CheckpointingOneMlpOfTwo", 1, RecomputedPart::Mlp}};
+
 // Tensor parallelism × sequence parallelism × recomputation × precision × two sequence lengths, and what
 // stands apart: micro-batches of several sequences, logits in chunks.
 std::vector<Case> cases() {
@@ -410,19 +425,17 @@ std::vector<Case> cases() {
   for (const int64_t tensor : {1, 2, 4}) {
     for (const bool sequence_parallel : {false, true}) {
       if (sequence_parallel && tensor == 1) continue;
-      for (const int64_t recomputed : {0, 1, 2}) {
+      for (const Again& again : kAgain) {
         for (const ElementType storage : {ElementType::FP32, ElementType::BF16}) {
           for (const int64_t length : {64, 800}) {
             const std::string name =
-                fmt::format("Tensor{}{}{}{}Length{}", tensor, sequence_parallel ? "Sequence" : "",
-                            recomputed == 0   ? ""
-                            : recomputed == 1 ? "CheckpointingOneOfTwo"
-                                              : "Checkpointing",
+                fmt::format("Tensor{}{}{}{}Length{}", tensor, sequence_parallel ? "Sequence" : "", again.name,
                             storage == ElementType::BF16 ? "Bf16" : "", length);
             all.push_back({.name = name,
                            .tensor = tensor,
                            .sequence_parallel = sequence_parallel,
-                           .recomputed_layers = recomputed,
+                           .recomputed_layers = again.layers,
+                           .recomputed_part = again.part,
                            .storage = storage,
                            .sequence_length = length});
           }
