@@ -62,10 +62,10 @@ std::string why_checkpointing(const PlanRequest& request, const std::vector<Eval
     return ", with activation checkpointing, as the job says";
   const int64_t layers = request.shape.layers;
   const bool mlp = layout.recomputed_part == RecomputedPart::Mlp;
-  const std::string part = mlp || layout.recomputed() < layers
-                               ? fmt::format("{} of {} of {} layers", mlp ? " of the MLPs" : "",
-                                             layout.recomputed(), layers)
-                               : "";
+  const std::string part =
+      mlp || layout.recomputed() < layers
+          ? fmt::format("{} of {} of {} layers", mlp ? " of the MLPs" : "", layout.recomputed(), layers)
+          : "";
   const bool something_may_fit = std::ranges::any_of(candidates, [](const EvaluatedLayout& candidate) {
     return candidate.fits && !candidate.layout.activation_checkpointing;
   });

@@ -208,7 +208,8 @@ TEST(SearchLayouts, RecomputesAsLittleAsTheLimitAllows) {
     EXPECT_LE(chosen.memory.peak_bytes(), *usable_bytes(limited.devices, default_profile()));
     const double flops = recomputed_flops_per_token(limited, chosen.layout, default_profile());
     // The first ones make room to spare at once.
-    if (flops_before > 0) EXPECT_LT(flops, 2 * flops_before) << gibibytes << " GiB: step by step";
+    const bool step_by_step = flops_before == 0 || flops < 2 * flops_before;
+    EXPECT_TRUE(step_by_step) << gibibytes << " GiB";
     found.emplace(chosen.layout.recomputed_part, chosen.layout.recomputed());
     seconds_before = *chosen.time.seconds;
     flops_before = flops;
@@ -226,7 +227,7 @@ TEST(SearchLayouts, RecomputesMlpsWhereTheyCostLess) {
         ->layout;
   };
   EXPECT_EQ(picked(170).recomputed_part, RecomputedPart::Mlp);
-  const Layout last = picked(155);
+  const Layout last = picked(158);
   EXPECT_EQ(last.recomputed_part, RecomputedPart::Layer);
   EXPECT_LT(last.recomputed(), 32);
   PlanRequest short_sequences = request;

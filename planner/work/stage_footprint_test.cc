@@ -27,7 +27,8 @@ StageShape two_layers() {
 int64_t kept_bytes(const StageShape& stage, const std::vector<SavedTensor>& table) {
   int64_t bytes = 0;
   for (const SavedTensor& tensor : table)
-    if (stage.recomputed_layers == 0 || !is_made_again(tensor.row, stage.recomputed_part)) bytes += tensor.bytes;
+    if (stage.recomputed_layers == 0 || !is_made_again(tensor.row, stage.recomputed_part))
+      bytes += tensor.bytes;
   return bytes;
 }
 

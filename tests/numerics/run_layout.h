@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "planner/recomputed_part.h"
 #include "tests/numerics/reference_model.h"
 
 namespace caravan::numerics {
@@ -14,7 +15,7 @@ struct LayoutCase {
   int data = 1;  // each takes an equal share of the micro-batches
   int zero_stage = 1;
   bool sequence_parallel = false;
-  int recomputed_layers = 0;            // of each stage, or all that it has
+  int recomputed_layers = 0;  // of each stage, or all that it has
   planner::RecomputedPart recomputed_part = planner::RecomputedPart::Layer;
   std::vector<int> layers_per_stage{};  // empty: one stage
   bool weight_gradients_last = false;   // through the queue, after all input gradients

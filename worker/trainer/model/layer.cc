@@ -68,8 +68,8 @@ LayerSaved Layer::run_to_saved(at::Tensor input_TD) const {
 }
 
 at::Tensor Layer::gate_up(const LayerSaved& saved) const {
-  return linear_forward(
-      region_.enter(rms_norm_apply(saved.middle_TD, mlp_norm_D.value, saved.mlp_scale_T)), gate_up_2FD.value);
+  return linear_forward(region_.enter(rms_norm_apply(saved.middle_TD, mlp_norm_D.value, saved.mlp_scale_T)),
+                        gate_up_2FD.value);
 }
 
 // Makes again what was dropped.

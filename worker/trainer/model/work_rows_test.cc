@@ -25,9 +25,9 @@ namespace {
 
 using planner::CollectiveKind;
 using planner::ElementType;
-using planner::RecomputedPart;
 using planner::Operation;
 using planner::Operations;
+using planner::RecomputedPart;
 using planner::StageShape;
 
 // A product or a collective, and memory relative to the start of the phase.
