@@ -7,7 +7,7 @@ namespace caravan::planner {
 
 enum class RecomputedPart : uint8_t {
   Layer,  // all that its backward needs, from its input
-  Mlp,    // the product behind gate and up, the largest of what a layer saves
+  Mlp,    // the product that makes gate and up, usually the largest of what a layer saves
 };
 
 }  // namespace caravan::planner

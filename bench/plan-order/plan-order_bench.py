@@ -118,16 +118,23 @@ class Bench:
     def predicted(self, runs: list[Run], machine: dict) -> list[float]:
         return [self.plan(run, machine)["stepSeconds"] for run in runs]
 
-    def recomputing(self) -> dict[int, Run]:
-        """For limits of the memory from "nothing is made again" to "hardly anything fits": by the number of layers."""
+    def recomputing(self) -> dict[str, Run]:
+        """For limits of the memory from "nothing is made again" to "hardly anything fits": by what is made again.
+
+        `caravan run` plans without knowing how fast the machine is, so a limit counts only where a plan that knows is the
+        same."""
         machine = {name: prior.value for name, prior in MACHINE.items()}
-        runs: dict[int, Run] = {}
+        runs: dict[str, Run] = {}
         for memory in self._limits(machine):
             run = Run(RECOMPUTING, memory=memory)
-            plan = self.plan(run, machine)
-            layers = sum(plan.get("recomputedLayers", [])) or (plan["activationCheckpointing"] != "Never") * LAYERS
-            runs.setdefault(layers, run)
+            again = made_again(self.plan(run, machine))
+            if again not in runs and again == made_again(self._plan_of_run(run)):
+                runs[again] = run
         return runs
+
+    def _plan_of_run(self, run: Run) -> dict:
+        """What `caravan run` would do."""
+        return json.loads(self._call("plan", self._job(run), "-o", "json"))["plan"]
 
     def _limits(self, machine: dict) -> list[int]:
         """In equal steps, from more than enough."""
@@ -138,6 +145,13 @@ class Bench:
         of_processes = 64 * GIB - usable[0] / part
         step = (most - least) / LAYERS / 3
         return [int(of_processes + (most + (2 * LAYERS / 3 - number) * step) / part) for number in range(4 * LAYERS - 3)]
+
+
+def made_again(plan: dict) -> str:
+    if plan["activationCheckpointing"] == "Never":
+        return "nothing"
+    some = sum(plan.get("recomputedLayers", [])) or LAYERS
+    return f"{plan.get('recomputedPart') or 'all'} of {some} layers"
 
 
 def fit_machine(bench: Bench, times: list[float]) -> dict[str, float]:
@@ -176,7 +190,7 @@ def measure(programs: pathlib.Path, rounds: int) -> dict:
         bench.prepare()
         recomputing = bench.recomputing()
         named = {label: Run(layout) for label, layout in LAYOUTS.items()}
-        named |= {f"DP2, micro-batches of 4, {layers} of {LAYERS} layers made again": run for layers, run in recomputing.items()}
+        named |= {f"DP2, micro-batches of 4, made again: {again}": run for again, run in recomputing.items()}
         times = bench.measured(CALIBRATION_RUNS + list(named.values()), rounds)
         machine = fit_machine(bench, times[:len(CALIBRATION_RUNS)])
         pairs = list(zip(bench.predicted(list(named.values()), machine), times[len(CALIBRATION_RUNS):]))

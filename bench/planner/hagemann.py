@@ -139,7 +139,7 @@ def time_errors(program: pathlib.Path, data: list[Row], memory: dict[str, float]
 
 
 def doublings(program: pathlib.Path, data: list[Row], constants: dict, time: dict[str, float]) -> dict[str, list[tuple[float, float]]]:
-    """Measured and predicted change (of the logarithm) of a step's time when micro-batches become twice as large and nothing
+    """Measured and predicted change of a step's time, as a part of it, when micro-batches become twice as large and nothing
     else changes, by pipeline size and kernel."""
     ended = [row for row in data if row.fits]
     with Evaluator(program, [row.run.case() for row in ended]) as evaluator:
@@ -149,6 +149,18 @@ def doublings(program: pathlib.Path, data: list[Row], constants: dict, time: dic
     found: dict[str, list[tuple[float, float]]] = {}
     for (run, kernel, fused, size), before in seconds.items():
         if after := seconds.get((run, kernel, fused, 2 * size)):
-            changes = tuple(float(numpy.log(late / early)) for early, late in zip(before, after))
+            changes = tuple(late / early - 1 for early, late in zip(before, after))
             found.setdefault(f"PP{run.pipeline}, {kernel}", []).append(changes)
     return dict(sorted(found.items()))
+
+
+def limits(program: pathlib.Path, data: list[Row], memory: dict[str, float]) -> dict[str, tuple[float, float]]:
+    """By size of the micro-batch: the largest predicted fill of the card with which a run ended, and the least with which one
+    ran out of memory."""
+    peaks = Peaks(program, data)
+    fills = peaks.predict(memory) / LIMIT_BYTES
+    peaks.close()
+    kinds = {"one sequence": lambda size: size == 1, "several sequences": lambda size: size > 1}
+    return {name: (max(fill for row, fill in zip(data, fills) if row.fits and of_kind(row.run.micro_batch_size)),
+                   min(fill for row, fill in zip(data, fills) if not row.fits and of_kind(row.run.micro_batch_size)))
+            for name, of_kind in kinds.items()}

@@ -46,6 +46,17 @@ def doublings(result: dict) -> str:
                    percent(one["worst"])] for one in result["doublings"]])
 
 
+def limits(result: dict) -> str:
+    return table(["micro-batch of", "ended with up to", "ran out of memory from"],
+                 [[name, percent(ended), percent(out)] for name, (ended, out) in result["limits"].items()])
+
+
+def held_out_times(result: dict) -> str:
+    held_out = result["heldOut"]
+    return table(["step times of held-out sweeps", "error"],
+                 [["mean", percent(held_out["stepTimeError"])], ["worst", percent(held_out["worstStepTimeError"])]])
+
+
 def vtrain(result: dict) -> str:
     return table(["model size held out, billion parameters", "mean absolute error"],
                  [[size, percent(error)] for size, error in result["vtrain"]["errorBySize"].items()]
@@ -62,7 +73,8 @@ def fill(page: str, result: dict) -> str:
     """Replaces what stands between `<!-- NAME -->` and `<!-- end -->` for every table."""
     sections = {"constants": constants(result), "picks": picks(result["picks"]),
                 "held-out-picks": picks(result["heldOut"]["picks"]), "classifier": classifier(result),
-                "micro-batches": doublings(result), "vtrain": vtrain(result), "published": published(result)}
+                "micro-batches": doublings(result), "limits": limits(result),
+                "held-out-times": held_out_times(result), "vtrain": vtrain(result), "published": published(result)}
     for name, text in sections.items():
         before, found, rest = page.partition(f"<!-- {name} -->\n")
         if not found:

@@ -71,6 +71,7 @@ def validate(bin_folder: pathlib.Path, folder: pathlib.Path) -> dict:
         "stepTimeError": mean_error(constants.time.residuals),
         "picks": pick_table(caravan, data, constants),
         "doublings": doublings_table(program, data, constants),
+        "limits": hagemann.limits(program, data, constants.memory.values),
         "heldOut": held_out(caravan, program, data),
         "classifier": {"nominal": hagemann.classify(program, data, constants.memory.values, shipped=False),
                        "shipped": hagemann.classify(program, data, constants.memory.values, shipped=True)},

@@ -214,6 +214,22 @@ TEST(ExplainPlan, SaysWhatWhyAndWhatItCosts) {
   EXPECT_THAT(text, HasSubstr("(--all shows them)"));
 }
 
+TEST(ExplainPlan, SaysWhatRunsAgain) {
+  v1alpha1::PlanReport report = made_up_report();
+  const auto recompute = [](auto& message) {
+    message.set_activation_checkpointing(v1alpha1::ActivationCheckpointing::Always);
+    for (const int layers : {12, 3}) message.add_recomputed_layers(layers);
+  };
+  recompute(*report.mutable_plan());
+  EXPECT_THAT(explain_plan(report, {}), HasSubstr("activation checkpointing of 15 of 31 layers"));
+  report.mutable_plan()->set_recomputed_part("MLP");
+  recompute(*report.mutable_candidates(1));
+  report.mutable_candidates(1)->set_recomputed_part("MLP");
+  EXPECT_THAT(explain_plan(report, {.all = true}),
+              testing::AllOf(HasSubstr("activation checkpointing of the MLPs of 15 of 31"),
+                             HasSubstr("ckpt 15 MLP")));
+}
+
 TEST(ExplainPlan, TellsTimeAndDevicesOfTheWholeRunAndHowWellTheyAreKnown) {
   v1alpha1::JobSpec spec = job("llama3-70b", 64);
   spec.mutable_training()->set_steps(1000);

@@ -1,6 +1,7 @@
 #include "planner/search/fit_recomputation.h"
 
 #include <algorithm>
+#include <compare>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -37,9 +38,19 @@ std::optional<Layout> with_fewest_layers(Layout layout, RecomputedPart part, int
   return layout;
 }
 
-double slowest_stage(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
-  const PipelineTimes times = predict_pipeline_times(request, layout, profile);
-  return std::ranges::max(times.stages, {}, &StageTimes::total).total();
+struct Cost {
+  double slowest_stage = 0;
+  double all_stages = 0;
+  auto operator<=>(const Cost&) const = default;
+};
+
+Cost cost_of(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+  Cost cost;
+  for (const StageTimes& stage : predict_pipeline_times(request, layout, profile).stages) {
+    cost.slowest_stage = std::max(cost.slowest_stage, stage.total());
+    cost.all_stages += stage.total();
+  }
+  return cost;
 }
 
 }  // namespace
@@ -51,8 +62,7 @@ Layout with_cheapest_recomputation(const PlanRequest& request, const Layout& lay
   const Layout layers = *with_fewest_layers(layout, RecomputedPart::Layer, *roomy, memory);
   if (layers.recomputed() == 0) return layout;
   const auto mlps = with_fewest_layers(layout, RecomputedPart::Mlp, *roomy, memory);
-  const bool cheaper =
-      mlps && slowest_stage(request, *mlps, profile) < slowest_stage(request, layers, profile);
+  const bool cheaper = mlps && cost_of(request, *mlps, profile) < cost_of(request, layers, profile);
   return cheaper ? *mlps : layers;
 }
 

@@ -8,10 +8,10 @@
 
 namespace caravan::planner {
 
-// For a layout with activation checkpointing that fits if all layers run again: the same with the part and
-// the number of layers of each stage that cost its slowest stage least. As it is, which means all layers,
-// where the user or the engine leaves no choice, where the device's memory is unknown, and where none need
-// be.
+// For a layout with activation checkpointing that fits if all layers run again: the same with as few layers
+// of each stage as fit, of the part that costs less so: its slowest stage, or else all of them. As it is,
+// which means all layers, where the user or the engine leaves no choice, where the device's memory is
+// unknown, and where none need be.
 Layout with_cheapest_recomputation(const PlanRequest& request, const Layout& layout,
                                    const EngineProfile& profile, const MemoryModel& memory);
 

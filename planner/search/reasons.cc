@@ -125,11 +125,20 @@ std::string what_the_rule_says(const EvaluatedLayout& candidate, const Evaluated
   if (layout.mesh.tensor > chosen.layout.mesh.tensor && split == least)
     return "prefers tensor over pipeline parallelism, which costs more traffic";
   if (layout.micro_batch_size > chosen.layout.micro_batch_size)
-    return "has a larger micro-batch, which makes a larger bubble and needs more memory";
+    return layout.mesh.pipeline > 1
+               ? "has a larger micro-batch, which makes a larger bubble and needs more memory"
+               : "has a larger micro-batch, which needs more memory";
   if (chosen.layout.sequence_parallel && !layout.sequence_parallel)
     return "leaves out sequence parallelism, which costs nothing";
   if (layout.zero_stage < chosen.layout.zero_stage) return "keeps all optimizer states on every replica";
   return "is predicted to be no faster";
+}
+
+const char* overruled_rule(const Layout& overruled, const Layout& chosen) {
+  const bool as_split =
+      overruled.mesh.tensor * overruled.mesh.pipeline == chosen.mesh.tensor * chosen.mesh.pipeline;
+  return as_split && chosen.micro_batch_size > overruled.micro_batch_size ? "one sequence in a micro-batch"
+                                                                          : "least splitting";
 }
 
 }  // namespace
@@ -176,17 +185,21 @@ std::string chosen_reason(const PlanRequest& request, const EngineProfile& profi
   }
   if (overruled && !is_faster(chosen, *overruled)) {
     return fmt::format(
-        "{}. A device needs {} and it fits with a chance of {}; {}, which the rule of least splitting would "
-        "pick, fits with a chance of {} only.",
+        "{}. A device needs {} and it fits with a chance of {}; {}, which the rule of {} would pick, fits "
+        "with "
+        "a chance of {} only.",
         sizes, need(request, profile, chosen.memory), readable_chance(*chosen.fit_chance),
-        layout_label(overruled->layout), readable_chance(*overruled->fit_chance));
+        layout_label(overruled->layout), overruled_rule(overruled->layout, chosen.layout),
+        readable_chance(*overruled->fit_chance));
   }
   if (overruled) {
     return fmt::format(
         "{}. It fits ({}) and a step is predicted to take {:.0f} % less time than with {}, which the rule of "
-        "least splitting would pick.",
+        "{} "
+        "would pick.",
         sizes, need(request, profile, chosen.memory),
-        100 * (1 - *chosen.time.seconds / *overruled->time.seconds), layout_label(overruled->layout));
+        100 * (1 - *chosen.time.seconds / *overruled->time.seconds), layout_label(overruled->layout),
+        overruled_rule(overruled->layout, chosen.layout));
   }
   return fmt::format("{}. {}", sizes, why_this_size(request, profile, candidates, chosen));
 }

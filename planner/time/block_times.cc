@@ -135,6 +135,14 @@ class Stopwatch {
   const EngineProfile& profile_;
 };
 
+// Of the operations that a whole layer runs again.
+double part_again(const PlanRequest& request, const Layout& layout) {
+  StageShape shape = any_shape(request, layout);
+  const auto some = static_cast<double>(layer_recompute(shape).size());
+  shape.recomputed_part = RecomputedPart::Layer;
+  return some / static_cast<double>(layer_recompute(shape).size());
+}
+
 // In the place of what rows move.
 void add_coefficients(BlockTimes& times, const PlanRequest& request, const Layout& layout,
                       const EngineProfile& profile) {
@@ -175,7 +183,8 @@ BlockTimes block_times(const PlanRequest& request, const Layout& layout, const E
   if (profile.activations) add_coefficients(times, request, layout, profile);
   const double launch = profile.layer_overhead_seconds;
   times.layer += {.work = {.forward = launch, .backward_input = launch, .backward_weight = launch}};
-  times.again += {.work = {.forward = 0, .backward_input = launch, .backward_weight = 0}};
+  times.again +=
+      {.work = {.forward = 0, .backward_input = part_again(request, layout) * launch, .backward_weight = 0}};
   return times;
 }
 

@@ -26,7 +26,7 @@ struct BlockTime {
 
 struct BlockTimes {
   BlockTime layer;
-  BlockTime again;  // of a layer that its backward runs again
+  BlockTime again;  // of what a layer's backward runs again, where it does
   BlockTime embedding;
   BlockTime head;
 };

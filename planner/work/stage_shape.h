@@ -33,7 +33,7 @@ struct StageShape {
   bool has_head = true;
   int64_t tensor = 1;
   bool sequence_parallel = false;
-  int64_t recomputed_layers = 0;  // the first ones
+  int64_t recomputed_layers = 0;  // the first ones run a part of themselves again
   RecomputedPart recomputed_part = RecomputedPart::Layer;
   int64_t micro_batch_size = 1;
   int64_t sequence_length = 0;

@@ -16,6 +16,7 @@
 #include "worker/trainer/model/parameters.h"
 #include "worker/trainer/model/tensor_region.h"
 #include "worker/trainer/optim/gradient_sync.h"
+#include "worker/trainer/optim/optimizer.h"
 #include "worker/trainer/pipeline/executor.h"
 
 namespace caravan::numerics {
@@ -98,7 +99,7 @@ TEST(IntegerSums, AreExactHoweverTensorParallelismCutsThem) {
   }
 }
 
-// T tokens, D features
+// M micro-batches, T tokens, D hidden
 
 // One linear layer of small integers per stage: y = x · Wᵀ. The loss is the sum of the last stage's output.
 class IntegerStage final : public trainer::StageWork {
@@ -147,7 +148,7 @@ at::Tensor integers(at::IntArrayRef shape, std::uint64_t seed) {
   return at::randint(-1, 2, shape, at::detail::createCPUGenerator(seed), at::kFloat);
 }
 
-// Of two layers, by the pipeline's executor.
+// Of a layer on each stage, by the pipeline's executor.
 std::vector<at::Tensor> gradients_through_a_pipeline(planner::ScheduleKind kind, at::ScalarType storage,
                                                      const at::Tensor& inputs_MTD,
                                                      const std::vector<at::Tensor>& weights_DD) {
@@ -278,6 +279,45 @@ TEST(IntegerSums, AreExactOverDataParallelRanksAndBothCopiesOfATiedTable) {
               << parameter.name << ", rank " << rank << " of " << 2 * data << ", ZeRO-" << zero_stage;
         }
       }
+    }
+  }
+}
+
+// By rank, after a few updates with gradients that differ on every rank.
+std::vector<trainer::ParameterStore> updated(std::vector<trainer::Mesh>& meshes, int zero_stage,
+                                             at::ScalarType storage) {
+  const auto data = static_cast<int>(meshes.size() / 2);
+  std::vector<trainer::ParameterStore> stores;
+  for (const trainer::Mesh& mesh : meshes) {
+    auto layout = trainer::lay_out_parameters(tied_model(), stage_of_two(mesh.position.pipeline), data);
+    stores.push_back(trainer::allocate_parameters(std::move(layout), storage));
+    trainer::initialise_parameters(stores.back(), 7);
+  }
+  std::vector<std::jthread> ranks;
+  for (std::size_t rank = 0; rank < meshes.size(); ++rank) {
+    ranks.emplace_back([&, rank] {
+      trainer::ParameterStore& store = stores[rank];
+      trainer::Optimizer optimizer(store, *meshes[rank].data, trainer::AdamWOptions{}, zero_stage);
+      auto generator = at::detail::createCPUGenerator(rank);
+      for (int step = 0; step < 5; ++step) {
+        store.gradients.copy_(at::randn({store.layout.elements}, generator, at::kFloat));
+        sum_gradients(store, meshes[rank], {.sequence_parallel = false, .zero_stage = zero_stage});
+        optimizer.update(/*learning_rate=*/0.01, /*gradient_scale=*/0.5);
+      }
+    });
+  }
+  ranks.clear();
+  return stores;
+}
+
+TEST(TiedTables, StayTheSameToTheBitUpdateAfterUpdate) {
+  for (const at::ScalarType storage : {at::kFloat, at::kBFloat16}) {
+    for (const int zero_stage : {0, 1}) {
+      auto meshes = two_stages(3, /*reversed=*/zero_stage == 0);
+      const auto stores = updated(meshes, zero_stage, storage);
+      for (std::size_t rank = 0; rank < 3; ++rank)
+        EXPECT_TRUE(at::equal(stores[rank].view("embedding").value, stores[rank + 3].view("head").value))
+            << "replica " << rank << ", ZeRO-" << zero_stage;
     }
   }
 }

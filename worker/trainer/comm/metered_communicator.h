@@ -1,6 +1,5 @@
-// Counts what goes over a group: bytes and seconds by operation, and charges the time to the phase
-// "communication"
-// ("idle" for receives, which wait for another stage).
+// Counts what goes over a group: bytes and seconds by operation, and charges the time, waiting for peers
+// included, to the phase "communication".
 //
 // Bytes are those of the tensor on this rank: the whole tensor of an all-reduce, the output of an all-gather,
 // the input of a reduce-scatter.

@@ -54,6 +54,18 @@ TEST(RankConfig, AbsentFieldsHaveTheSchemasDefaults) {
   EXPECT_EQ(options->data.seed, 1u);
 }
 
+TEST(RankConfig, TakesWhatRunsAgainAndDoublePrecision) {
+  const auto options = parse_rank_config(
+      with(R"(\[1, 3\])", R"([1, 3], "recomputedLayers": [1, 2], "recomputedPart": "MLP")"));
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->layout.recomputed_part, planner::RecomputedPart::Mlp);
+  EXPECT_EQ(options->layout.recomputed_layers, (std::vector<int>{1, 2}));
+  const auto exact =
+      parse_rank_config(with(R"("worldSize": 4)", R"("worldSize": 4, "doublePrecision": true)"));
+  ASSERT_TRUE(exact) << exact.error().message;
+  EXPECT_EQ(exact->precision, Precision::FP64);
+}
+
 TEST(RankConfig, DescriptorsThatAreAbsentAreNone) {
   const auto options = parse_rank_config(with(R"("reportFd": -1, "commandFd": -1, )", ""));
   ASSERT_TRUE(options) << options.error().message;
@@ -90,6 +102,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{R"(\[1, 3\])", "[1, 2]", "plan.layersPerStage"},
         BadConfig{R"(\[1, 3\])", "[0, 4]", "plan.layersPerStage"},
         BadConfig{R"(\[1, 3\])", R"([1, 3], "recomputedLayers": [1, 4])", "plan.recomputedLayers"},
+        BadConfig{R"(\[1, 3\])", R"([1, 3], "recomputedPart": "Attention")",
+                  "plan.recomputedPart: 'Attention'"},
         BadConfig{R"(1F1B)", "Zigzag", "plan.schedule: 'Zigzag'"},
         BadConfig{R"("kvHeads": 2)", R"("kvHeads": 1)", "kvHeads"},
         BadConfig{R"("ffnSize": 128)", R"("ffnSize": 129)", "ffnSize"},

@@ -29,7 +29,7 @@ struct StageOptions {
   int64_t micro_batch_size = 1;
   int64_t sequence_length = 0;
   bool sequence_parallel = false;
-  int recomputed_layers = 0;  // the first ones
+  int recomputed_layers = 0;  // the first ones run a part of themselves again
   planner::RecomputedPart recomputed_part = planner::RecomputedPart::Layer;
   at::ScalarType storage = at::kFloat;
 };
