@@ -221,11 +221,12 @@ TEST(ExplainPlan, SaysWhatRunsAgain) {
     for (const int layers : {12, 3}) message.add_recomputed_layers(layers);
   };
   recompute(*report.mutable_plan());
-  EXPECT_THAT(explain_plan(report, {}), HasSubstr("activation checkpointing of 15 of 31 layers"));
+  EXPECT_THAT(explain_plan({.report = report, .error = {}}, {.width = 200}),
+              HasSubstr("activation checkpointing of 15 of 31 layers"));
   report.mutable_plan()->set_recomputed_part("MLP");
   recompute(*report.mutable_candidates(1));
   report.mutable_candidates(1)->set_recomputed_part("MLP");
-  EXPECT_THAT(explain_plan(report, {.all = true}),
+  EXPECT_THAT(explain_plan({.report = report, .error = {}}, {.all = true, .width = 200}),
               testing::AllOf(HasSubstr("activation checkpointing of the MLPs of 15 of 31"),
                              HasSubstr("ckpt 15 MLP")));
 }
