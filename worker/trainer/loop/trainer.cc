@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "planner/work/flops.h"
 #include "worker/trainer/loop/gradient_dump.h"
 #include "worker/trainer/loop/saved_table.h"
 #include "worker/trainer/optim/gradient_norm.h"
@@ -77,6 +76,7 @@ Trainer::Trainer(Rank& rank, RankData data, const Reporter& reporter, const Comm
       reporter_(reporter),
       commands_(commands),
       place_{.stage = *rank.stage, .storage = rank.storage, .clock = rank.clock},
+      flops_(flops_of(rank.options)),
       training_actions_(training_actions(rank)),
       evaluation_actions_(evaluation_actions(rank)),
       norm_ranges_(ranges_in_norm(rank.parameters.layout,
@@ -221,9 +221,8 @@ void Trainer::report(const Step& step) {
   record.seconds = seconds_since(step.begin);
   record.tokens = options_.data.global_batch_sequences * options_.data.sequence_length;
   record.rank_tokens = static_cast<double>(record.tokens) / options_.rendezvous.world_size;
-  const planner::FlopsPerToken flops = flops_of(options_);
-  record.model_flops = flops.model * record.rank_tokens;
-  record.hardware_flops = flops.hardware * record.rank_tokens;
+  record.model_flops = flops_.model * record.rank_tokens;
+  record.hardware_flops = flops_.hardware * record.rank_tokens;
   record.phase_seconds = rank_.clock.take();
   for (const auto& [key, count] : rank_.meter.take())
     record.collectives.push_back({key.first, key.second, count.bytes, count.seconds});

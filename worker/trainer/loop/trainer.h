@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "planner/work/flops.h"
 #include "worker/trainer/loop/agreement.h"
 #include "worker/trainer/loop/command_listener.h"
 #include "worker/trainer/loop/failure.h"
@@ -66,6 +67,7 @@ class Trainer {
   const Reporter& reporter_;
   const CommandListener& commands_;
   const WorkPlace place_;
+  const planner::FlopsPerToken flops_;
   const std::vector<Action> training_actions_;
   const std::vector<Action> evaluation_actions_;
   const std::vector<FlatRange> norm_ranges_;
