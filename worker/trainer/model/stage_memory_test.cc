@@ -13,6 +13,7 @@
 #include "worker/trainer/comm/fake_communicator.h"
 #include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/model/stage.h"
+#include "worker/trainer/model/testing/small_stage.h"
 
 namespace caravan::trainer {
 namespace {
@@ -40,15 +41,9 @@ void PrintTo(const Case& each, std::ostream* out) {
 }
 
 StageShape shape_of(const Case& each) {
-  StageShape stage;
-  stage.model.hidden = 64;
-  stage.model.layers = 3;
-  stage.model.heads = 8;
+  StageShape stage = small_stage(3);
   stage.model.kv_heads = each.kv_heads;
-  stage.model.head_dim = 8;
-  stage.model.ffn = 160;
   stage.model.vocab = each.vocab;
-  stage.layers = 3;
   stage.has_embedding = each.has_embedding;
   stage.has_head = each.has_head;
   stage.tensor = each.tensor;
@@ -59,10 +54,6 @@ StageShape shape_of(const Case& each) {
   stage.sequence_length = each.sequence_length;
   stage.storage = each.storage;
   return stage;
-}
-
-at::ScalarType scalar_type(ElementType type) {
-  return type == ElementType::BF16 ? at::kBFloat16 : type == ElementType::FP64 ? at::kDouble : at::kFloat;
 }
 
 // Runs work and holds the counter against the table, which is that of the rank with most of the vocabulary:

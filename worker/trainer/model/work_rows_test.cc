@@ -19,6 +19,7 @@
 #include "worker/trainer/memory/ledger.h"
 #include "worker/trainer/model/layer.h"
 #include "worker/trainer/model/stage.h"
+#include "worker/trainer/model/testing/small_stage.h"
 
 namespace caravan::trainer {
 namespace {
@@ -209,15 +210,8 @@ void PrintTo(const Case& each, std::ostream* out) {
 }
 
 StageShape shape_of(const Case& each) {
-  StageShape stage;
-  stage.model.hidden = 64;
-  stage.model.layers = 2;
-  stage.model.heads = 8;
-  stage.model.kv_heads = 4;
-  stage.model.head_dim = 8;
-  stage.model.ffn = 160;
+  StageShape stage = small_stage(2);
   stage.model.vocab = each.vocab;
-  stage.layers = 2;
   stage.tensor = each.tensor;
   stage.sequence_parallel = each.sequence_parallel;
   stage.recomputed_layers = each.recomputed_layers;
@@ -226,10 +220,6 @@ StageShape shape_of(const Case& each) {
   stage.sequence_length = each.sequence_length;
   stage.storage = each.storage;
   return stage;
-}
-
-at::ScalarType scalar_type(ElementType type) {
-  return type == ElementType::BF16 ? at::kBFloat16 : type == ElementType::FP64 ? at::kDouble : at::kFloat;
 }
 
 int64_t dropped_bytes(const StageShape& shape) {
