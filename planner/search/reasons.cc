@@ -185,18 +185,16 @@ std::string chosen_reason(const PlanRequest& request, const EngineProfile& profi
   }
   if (overruled && !is_faster(chosen, *overruled)) {
     return fmt::format(
-        "{}. A device needs {} and it fits with a chance of {}; {}, which the rule of {} would pick, fits "
-        "with "
-        "a chance of {} only.",
+        "{}. A device needs {} and it fits with a chance of {}; {}, which the rule of {} would pick, "
+        "fits with a chance of {} only.",
         sizes, need(request, profile, chosen.memory), readable_chance(*chosen.fit_chance),
         layout_label(overruled->layout), overruled_rule(overruled->layout, chosen.layout),
         readable_chance(*overruled->fit_chance));
   }
   if (overruled) {
     return fmt::format(
-        "{}. It fits ({}) and a step is predicted to take {:.0f} % less time than with {}, which the rule of "
-        "{} "
-        "would pick.",
+        "{}. It fits ({}) and a step is predicted to take {:.0f} % less time than with {}, which the "
+        "rule of {} would pick.",
         sizes, need(request, profile, chosen.memory),
         100 * (1 - *chosen.time.seconds / *overruled->time.seconds), layout_label(overruled->layout),
         overruled_rule(overruled->layout, chosen.layout));

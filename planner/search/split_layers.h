@@ -17,9 +17,8 @@ double head_in_time(const PlanRequest& request, const Layout& layout, const Engi
 double head_in_parameters(const ModelShape& shape);
 
 // So that the slowest stage has the least to do, where the last one also has the head, whose work is given in
-// layers. What does not divide
-// goes to the later stages: the first one also holds the embedding and the most micro-batches. Needs 1 ≤
-// stages ≤ layers.
+// layers. What does not divide goes to the later stages: the first one also holds the embedding and the most
+// micro-batches. Needs 1 ≤ stages ≤ layers.
 std::vector<int> split_layers(int64_t layers, int stages, double head_layers);
 
 // Stage after stage takes layers until the work so far, of layers and head, is more than its part; the last
