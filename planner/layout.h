@@ -25,6 +25,11 @@ struct Layout {
   int zero_stage = 1;  // 0 to 3
   bool operator==(const Layout&) const = default;
 
+  ScheduleSpec schedule_of(int micro_batches) const {
+    return {
+        .kind = schedule, .stages = mesh.pipeline, .micro_batches = micro_batches, .chunks = virtual_stages};
+  }
+
   int recomputed_on(int stage) const {
     if (!activation_checkpointing) return 0;
     return recomputed_layers.empty() ? layers_per_stage[stage] : recomputed_layers[stage];

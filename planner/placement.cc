@@ -8,8 +8,13 @@ int Placement::layers_of(int stage) const {
   return layers;
 }
 
+int head_stage(const Layout& layout) {
+  const ChunkMap map = layout.schedule_of(/*micro_batches=*/1).map();
+  return map.stage_of(map.groups() - 1);
+}
+
 Placement place_layers(const Layout& layout) {
-  Placement placement{.map = {.stages = layout.mesh.pipeline, .chunks = layout.virtual_stages}, .groups = {}};
+  Placement placement{.map = layout.schedule_of(/*micro_batches=*/1).map(), .groups = {}};
   const ChunkMap& map = placement.map;
   placement.groups.reserve(map.groups());
   int first_layer = 0;

@@ -34,4 +34,7 @@ struct Placement {
 
 Placement place_layers(const Layout& layout);
 
+// Where the last group stands; nothing needs to be known of the layers.
+int head_stage(const Layout& layout);
+
 }  // namespace caravan::planner

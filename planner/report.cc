@@ -52,7 +52,7 @@ Layout read_layout(const Message& message) {
           .recomputed_part =
               message.recomputed_part() == kRecomputedMlp ? RecomputedPart::Mlp : RecomputedPart::Layer,
           .recomputed_layers = {message.recomputed_layers().begin(), message.recomputed_layers().end()},
-          .virtual_stages = message.virtual_stages(),
+          .virtual_stages = std::max(1, message.virtual_stages()),
           .layers_per_stage = {message.layers_per_stage().begin(), message.layers_per_stage().end()},
           .schedule = schedule_from_name(message.schedule()).value_or(ScheduleKind::OneFOneB),
           .zero_stage = message.zero_stage()};

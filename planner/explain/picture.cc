@@ -10,6 +10,7 @@
 #include "planner/explain/picture_parts.h"
 #include "planner/explain/summary.h"
 #include "planner/report.h"
+#include "planner/schedule/generate.h"
 #include "planner/search/search.h"
 
 namespace caravan::planner {
@@ -28,9 +29,9 @@ int drawn_micro_batches(const PlanRequest& request, const Layout& layout) {
 
 Timeline timeline_of(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   const PipelineTimes times = predict_pipeline_times(request, layout, profile);
-  const Schedule schedule = generate_schedule(layout.schedule, layout.mesh.pipeline,
-                                              drawn_micro_batches(request, layout), layout.virtual_stages);
-  return {.ops = time_ops(schedule, times.stages, times.transfer),
+  const ScheduleSpec spec = layout.schedule_of(drawn_micro_batches(request, layout));
+  const OpTimes of_ops = even_times(times.stages, spec.map(), spec.segments, times.transfer);
+  return {.ops = time_ops(generate_schedule(spec, of_ops), of_ops),
           .in_seconds = request.devices.known.has_value()};
 }
 

@@ -1,98 +1,98 @@
+#include "planner/schedule/generate.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "planner/schedule/schedule.h"
+#include "planner/schedule/arranged_orders.h"
+#include "planner/schedule/fixed_orders.h"
 
 namespace caravan::planner {
 namespace {
 
-// Every forward, then every backward (Huang et al., arXiv 1811.06965).
-std::vector<Op> gpipe_stage(int micro_batches) {
-  std::vector<Op> ops;
-  ops.reserve(2 * static_cast<size_t>(micro_batches));
-  for (int m = 0; m < micro_batches; ++m) ops.push_back({.type = OpType::Forward, .micro_batch = m});
-  for (int m = 0; m < micro_batches; ++m) ops.push_back({.type = OpType::Backward, .micro_batch = m});
-  return ops;
-}
-
-// One forward, one backward, after as many forwards as there are stages behind (Narayanan et al., arXiv
-// 2104.04473).
-std::vector<Op> one_f_one_b_stage(int stages, int micro_batches, int stage) {
-  const int warm_up = std::min(stages - stage - 1, micro_batches);
-  std::vector<Op> ops;
-  ops.reserve(2 * static_cast<size_t>(micro_batches));
-  for (int m = 0; m < warm_up; ++m) ops.push_back({.type = OpType::Forward, .micro_batch = m});
-  for (int m = warm_up; m < micro_batches; ++m) {
-    ops.push_back({.type = OpType::Forward, .micro_batch = m});
-    ops.push_back({.type = OpType::Backward, .micro_batch = m - warm_up});
+Status check_chunks(const ScheduleSpec& spec) {
+  const std::string_view name = schedule_name(spec.kind);
+  if (spec.kind == ScheduleKind::Interleaved) {
+    if (spec.chunks >= 2) return {};
+    return bad_input(fmt::format("{} needs 2 chunks or more on a stage, not {}", name, spec.chunks));
   }
-  for (int m = micro_batches - warm_up; m < micro_batches; ++m) {
-    ops.push_back({.type = OpType::Backward, .micro_batch = m});
+  if (stands_as_a_v(spec.kind)) {
+    if (spec.chunks == 2) return {};
+    return bad_input(fmt::format("{} has two chunks on each stage, one on the way down and one up, not {}",
+                                 name, spec.chunks));
   }
-  return ops;
-}
-
-// Forwards that a stage runs before its first backward.
-int interleaved_warm_up(int stages, int micro_batches, int stage, int chunks) {
-  return std::min(2 * (stages - stage - 1) + (chunks - 1) * stages, micro_batches * chunks);
-}
-
-// Each chunk in turn runs as many micro-batches as there are stages (Narayanan et al., arXiv 2104.04473,
-// section 2.2); backwards take the chunks the other way round.
-std::vector<Op> interleaved_stage(int stages, int micro_batches, int stage, int chunks) {
-  const int count = micro_batches * chunks;
-  const int round = stages * chunks;
-  const auto op = [&](OpType type, int k) {
-    const int chunk = k % round / stages;
-    return Op{.type = type,
-              .micro_batch = k / round * stages + k % stages,
-              .chunk = type == OpType::Forward ? chunk : chunks - 1 - chunk};
-  };
-  const int warm_up = interleaved_warm_up(stages, micro_batches, stage, chunks);
-  std::vector<Op> ops;
-  ops.reserve(2 * static_cast<size_t>(count));
-  for (int k = 0; k < warm_up; ++k) ops.push_back(op(OpType::Forward, k));
-  for (int k = warm_up; k < count; ++k) {
-    ops.push_back(op(OpType::Forward, k));
-    ops.push_back(op(OpType::Backward, k - warm_up));
-  }
-  for (int k = count - warm_up; k < count; ++k) ops.push_back(op(OpType::Backward, k));
-  return ops;
+  if (spec.chunks == 1) return {};
+  return bad_input(fmt::format("{} has one chunk on each stage, not {}", name, spec.chunks));
 }
 
 }  // namespace
 
-std::vector<Op> generate_stage(ScheduleKind kind, int stages, int micro_batches, int stage, int chunks) {
-  switch (kind) {
-    case ScheduleKind::GPipe:
-      return gpipe_stage(micro_batches);
-    case ScheduleKind::OneFOneB:
-      return one_f_one_b_stage(stages, micro_batches, stage);
-    case ScheduleKind::Interleaved:
-      return interleaved_stage(stages, micro_batches, stage, chunks);
+Status check_spec(const ScheduleSpec& spec) {
+  const std::string_view name = schedule_name(spec.kind);
+  if (spec.stages < 1 || spec.micro_batches < 1 || spec.segments < 1)
+    return bad_input(fmt::format("{}: stages, micro-batches and segments must be at least 1", name));
+  if (auto status = check_chunks(spec); !status) return status;
+  if (spec.kind == ScheduleKind::Interleaved && spec.micro_batches % spec.stages != 0) {
+    return bad_input(fmt::format("{} needs a multiple of its stages as micro-batches: {} is none of {}", name,
+                                 spec.micro_batches, spec.stages));
   }
+  if (spec.segments > 1 && !cuts_sequences(spec.kind))
+    return bad_input(fmt::format("{} runs whole sequences; only {} and {} cut them", name,
+                                 schedule_name(ScheduleKind::Seq1F1B),
+                                 schedule_name(ScheduleKind::SeqZeroBubble)));
+  if (spec.kind == ScheduleKind::ZeroBubbleAuto && spec.most_in_flight < 1)
+    return bad_input(fmt::format("{} must be told how many micro-batches a stage may hold", name));
   return {};
 }
 
-Schedule generate_schedule(ScheduleKind kind, int stages, int micro_batches, int chunks) {
-  Schedule schedule{.stages = stages, .micro_batches = micro_batches, .chunks = chunks, .ops = {}};
-  for (int stage = 0; stage < stages; ++stage) {
-    schedule.ops.push_back(generate_stage(kind, stages, micro_batches, stage, chunks));
-  }
+std::string caution(const ScheduleSpec& spec) {
+  const int enough = 2 * spec.stages - 1;
+  if (spec.kind != ScheduleKind::ZeroBubbleH2 || spec.micro_batches >= enough) return "";
+  return fmt::format("{} needs {} micro-batches on {} stages to have no bubble; {} leave one",
+                     schedule_name(spec.kind), enough, spec.stages, spec.micro_batches);
+}
+
+Schedule generate_schedule(const ScheduleSpec& spec) {
+  return generate_schedule(spec, even_times(std::vector<PhaseTimes>(spec.stages), spec.map(), spec.segments));
+}
+
+Schedule generate_schedule(const ScheduleSpec& spec, const OpTimes& times) {
+  if (!has_fixed_order(spec.kind)) return arranged_schedule(spec, times);
+  Schedule schedule{.stages = spec.stages,
+                    .micro_batches = spec.micro_batches,
+                    .chunks = spec.chunks,
+                    .segments = spec.segments,
+                    .ops = {}};
+  for (int stage = 0; stage < spec.stages; ++stage) schedule.ops.push_back(fixed_stage(spec, stage));
   return schedule;
 }
 
-double promised_peak(ScheduleKind kind, int stages, int micro_batches, int stage, int chunks) {
-  switch (kind) {
-    case ScheduleKind::GPipe:
-      return micro_batches;
-    case ScheduleKind::OneFOneB:
-      return std::min(stages - stage, micro_batches);
-    case ScheduleKind::Interleaved: {
-      const int warm_up = interleaved_warm_up(stages, micro_batches, stage, chunks);
-      return static_cast<double>(std::min(warm_up + 1, micro_batches * chunks)) / chunks;
-    }
+std::vector<Op> generate_stage(const ScheduleSpec& spec, int stage) {
+  return has_fixed_order(spec.kind) ? fixed_stage(spec, stage) : generate_schedule(spec).ops[stage];
+}
+
+double promised_peak(const ScheduleSpec& spec, int stage) {
+  const int parts = spec.chunks * spec.segments;
+  const double all = spec.micro_batches;
+  const auto at_most = [&](double micro_batches) { return std::min(micro_batches, all); };
+  const auto units = [&](int count) { return at_most(static_cast<double>(count) / parts); };
+  switch (spec.kind) {
+    case ScheduleKind::ZeroBubbleH1:
+    case ScheduleKind::SeqZeroBubble:
+      return units(warm_up(spec, stage) + 1 + stage);
+    case ScheduleKind::ZeroBubbleH2:
+      return units(warm_up(spec, stage) + 1 + 2 * stage);
+    case ScheduleKind::ZeroBubbleAuto:
+      return at_most(spec.most_in_flight);
+    case ScheduleKind::VMin:
+      return at_most((spec.stages + 4) / 3);
+    case ScheduleKind::VHalf:
+      return at_most((spec.stages + 2) / 2);
+    case ScheduleKind::VZeroBubble:
+      return at_most(spec.stages);
+    default:
+      return units(warm_up(spec, stage) + 1);
   }
-  return 0;
 }
 
 }  // namespace caravan::planner

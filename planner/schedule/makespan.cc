@@ -3,32 +3,35 @@
 #include <algorithm>
 #include <array>
 
+#include "planner/schedule/generate.h"
+#include "planner/schedule/simulate.h"
+
 namespace caravan::planner {
 namespace {
 
 constexpr int kTimedStages = 256;
 
-double backward(const StageTimes& times) {
+double backward(const PhaseTimes& times) {
   return times.backward_input + times.backward_weight;
 }
 
-double slowest(const std::vector<StageTimes>& times) {
-  return std::ranges::max(times, {}, &StageTimes::total).total();
+double slowest(const std::vector<PhaseTimes>& times) {
+  return std::ranges::max(times, {}, &PhaseTimes::total).total();
 }
 
 // Of one micro-batch that has the pipeline to itself.
-double pass(const std::vector<StageTimes>& times, double transfer) {
+double pass(const std::vector<PhaseTimes>& times, double transfer) {
   double seconds = 2 * transfer * static_cast<double>(times.size() - 1);
-  for (const StageTimes& stage : times) seconds += stage.total();
+  for (const PhaseTimes& stage : times) seconds += stage.total();
   return seconds;
 }
 
 // Every stage runs all forwards in the same order: the first micro-batch passes every stage, the others
 // follow at the pace of the slowest one. Backwards likewise.
-double gpipe(const std::vector<StageTimes>& times, double transfer, int64_t micro_batches) {
+double gpipe(const std::vector<PhaseTimes>& times, double transfer, int64_t micro_batches) {
   double forward_pace = 0;
   double backward_pace = 0;
-  for (const StageTimes& stage : times) {
+  for (const PhaseTimes& stage : times) {
     forward_pace = std::max(forward_pace, stage.forward);
     backward_pace = std::max(backward_pace, backward(stage));
   }
@@ -55,7 +58,7 @@ class ByStage {
 // earlier by its own stage, so the ops of a wave, all on stages of one parity, do not wait for each other.
 class OneFOneBWaves {
  public:
-  OneFOneBWaves(const std::vector<StageTimes>& times, double transfer)
+  OneFOneBWaves(const std::vector<PhaseTimes>& times, double transfer)
       : stages_(static_cast<int>(times.size())),
         transfer_(transfer),
         forward_(stages_),
@@ -104,45 +107,43 @@ class OneFOneBWaves {
   ByStage backward_end_;
 };
 
-double timed(ScheduleKind kind, int chunks, const std::vector<StageTimes>& times, double transfer,
-             int64_t micro_batches) {
-  const auto count = static_cast<int>(micro_batches);
-  if (kind == ScheduleKind::OneFOneB) return OneFOneBWaves(times, transfer).run(count);
-  const auto stages = static_cast<int>(times.size());
-  return simulate(generate_schedule(kind, stages, count, chunks), times, transfer).makespan;
+double timed(ScheduleSpec spec, const std::vector<PhaseTimes>& times, double transfer, int micro_batches) {
+  if (spec.kind == ScheduleKind::OneFOneB) return OneFOneBWaves(times, transfer).run(micro_batches);
+  spec.micro_batches = micro_batches;
+  const OpTimes of_ops = even_times(times, spec.map(), spec.segments, transfer);
+  return simulate(generate_schedule(spec, of_ops), of_ops).makespan;
 }
 
-// No stage ends before its own work is done, what fills the pipeline up to it and what empties it again.
-double least(int chunks, const std::vector<StageTimes>& times, double transfer, int64_t micro_batches) {
+// No stage ends before its own work is done, what fills the pipeline up to it and what empties it again;
+// while that empties, gradients of weights that waited keep it busy.
+double least(const ScheduleSpec& spec, const std::vector<PhaseTimes>& times, double transfer) {
+  const bool fills_the_end = splits_backward(spec.kind);
+  const int parts = spec.chunks * spec.segments;
   double bound = 0;
   double around = 0;
-  for (const StageTimes& stage : times) {
-    bound = std::max(bound, around + static_cast<double>(micro_batches) * stage.total());
-    around += stage.total() / chunks + 2 * transfer;
+  for (const PhaseTimes& stage : times) {
+    bound = std::max(bound, around + static_cast<double>(spec.micro_batches) * stage.total());
+    around += fills_the_end ? stage.forward / parts + transfer : stage.total() / parts + 2 * transfer;
   }
   return bound;
 }
 
-double extrapolated(ScheduleKind kind, int chunks, const std::vector<StageTimes>& times, double transfer,
-                    int64_t micro_batches) {
-  const auto round = static_cast<int64_t>(times.size());
-  const double at_two = timed(kind, chunks, times, transfer, 2 * round);
-  const double at_three = timed(kind, chunks, times, transfer, 3 * round);
-  const double rounds = static_cast<double>(micro_batches - 3 * round) / static_cast<double>(round);
+double extrapolated(const ScheduleSpec& spec, const std::vector<PhaseTimes>& times, double transfer) {
+  const int round = spec.stages;
+  const double at_two = timed(spec, times, transfer, 2 * round);
+  const double at_three = timed(spec, times, transfer, 3 * round);
+  const double rounds = static_cast<double>(spec.micro_batches - 3 * round) / round;
   return at_three + rounds * (at_three - at_two);
 }
 
 }  // namespace
 
-double makespan(ScheduleKind kind, int chunks, const std::vector<StageTimes>& times, double transfer,
-                int64_t micro_batches) {
-  if (kind == ScheduleKind::GPipe) return gpipe(times, transfer, micro_batches);
-  const auto stages = static_cast<int64_t>(times.size());
-  if (stages > kTimedStages)
-    return static_cast<double>(micro_batches + stages - 1) * (slowest(times) + 2 * transfer);
-  if (micro_batches <= 3 * stages) return timed(kind, chunks, times, transfer, micro_batches);
-  return std::max(extrapolated(kind, chunks, times, transfer, micro_batches),
-                  least(chunks, times, transfer, micro_batches));
+double makespan(const ScheduleSpec& spec, const std::vector<PhaseTimes>& times, double transfer) {
+  if (spec.kind == ScheduleKind::GPipe) return gpipe(times, transfer, spec.micro_batches);
+  if (spec.stages > kTimedStages)
+    return static_cast<double>(spec.micro_batches + spec.stages - 1) * (slowest(times) + 2 * transfer);
+  if (spec.micro_batches <= 3 * spec.stages) return timed(spec, times, transfer, spec.micro_batches);
+  return std::max(extrapolated(spec, times, transfer), least(spec, times, transfer));
 }
 
 }  // namespace caravan::planner

@@ -4,18 +4,17 @@
 // on each micro-batch adds what those of the last round added, or the slowest stage's time where that is
 // more. Pipelines of more than 256 stages are estimated as if every stage were as slow as the slowest.
 //
-// Pure. Assumes one entry of times a stage, 1 ≤ micro_batches, and a multiple of the stages with Interleaved.
+// Pure. Assumes a spec that check_spec accepts.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
-#include "planner/schedule/simulate.h"
+#include "planner/schedule/op_times.h"
 
 namespace caravan::planner {
 
-// chunks: of a stage. transfer: from the end of an op to its arrival at a neighbour.
-double makespan(ScheduleKind kind, int chunks, const std::vector<StageTimes>& times, double transfer,
-                int64_t micro_batches);
+// times: one entry a stage; its chunks and segments take equal parts. transfer: from the end of an op to its
+// arrival at a neighbour.
+double makespan(const ScheduleSpec& spec, const std::vector<PhaseTimes>& times, double transfer);
 
 }  // namespace caravan::planner

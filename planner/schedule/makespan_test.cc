@@ -6,11 +6,14 @@
 #include <numeric>
 #include <random>
 
+#include "planner/schedule/generate.h"
+#include "planner/schedule/simulate.h"
+
 namespace caravan::planner {
 namespace {
 
 struct Pipeline {
-  std::vector<StageTimes> times;
+  std::vector<PhaseTimes> times;
   double transfer = 0;
 };
 
@@ -21,10 +24,13 @@ Pipeline random_pipeline(std::mt19937& dice, int stages) {
   return pipeline;
 }
 
-double simulated(ScheduleKind kind, int chunks, const Pipeline& pipeline, int micro_batches) {
-  const auto stages = static_cast<int>(pipeline.times.size());
-  return simulate(generate_schedule(kind, stages, micro_batches, chunks), pipeline.times, pipeline.transfer)
-      .makespan;
+double simulated(const ScheduleSpec& spec, const Pipeline& pipeline) {
+  const OpTimes times = even_times(pipeline.times, spec.map(), spec.segments, pipeline.transfer);
+  return simulate(generate_schedule(spec, times), times).makespan;
+}
+
+double predicted(const ScheduleSpec& spec, const Pipeline& pipeline) {
+  return makespan(spec, pipeline.times, pipeline.transfer);
 }
 
 TEST(Makespan, IsWhatTheSimulatorFindsForAnyTimesOfTheStages) {
@@ -33,8 +39,8 @@ TEST(Makespan, IsWhatTheSimulatorFindsForAnyTimesOfTheStages) {
     for (int micro_batches = 1; micro_batches <= 3 * stages; ++micro_batches) {
       const Pipeline pipeline = random_pipeline(dice, stages);
       for (const ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {
-        EXPECT_NEAR(makespan(kind, 1, pipeline.times, pipeline.transfer, micro_batches),
-                    simulated(kind, 1, pipeline, micro_batches), 1e-9)
+        const ScheduleSpec spec{.kind = kind, .stages = stages, .micro_batches = micro_batches};
+        EXPECT_NEAR(predicted(spec, pipeline), simulated(spec, pipeline), 1e-9)
             << schedule_name(kind) << " p=" << stages << " m=" << micro_batches;
       }
     }
@@ -47,14 +53,14 @@ TEST(Makespan, IsTheSameForAPipelinePlayedBackwards) {
   for (int stages = 1; stages <= 8; ++stages) {
     const Pipeline pipeline = random_pipeline(dice, stages);
     Pipeline played_back = pipeline;
-    for (StageTimes& stage : played_back.times)
+    for (PhaseTimes& stage : played_back.times)
       stage = {.forward = stage.backward_input + stage.backward_weight,
                .backward_input = stage.forward,
                .backward_weight = 0};
     for (const ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {
       for (const int micro_batches : {1, stages, 2 * stages + 1}) {
-        EXPECT_NEAR(makespan(kind, 1, played_back.times, pipeline.transfer, micro_batches),
-                    makespan(kind, 1, pipeline.times, pipeline.transfer, micro_batches), 1e-9)
+        const ScheduleSpec spec{.kind = kind, .stages = stages, .micro_batches = micro_batches};
+        EXPECT_NEAR(predicted(spec, played_back), predicted(spec, pipeline), 1e-9)
             << schedule_name(kind) << " p=" << stages << " m=" << micro_batches;
       }
     }
@@ -64,22 +70,28 @@ TEST(Makespan, IsTheSameForAPipelinePlayedBackwards) {
 TEST(Makespan, OfGPipeIsExactForLongSteps) {
   std::mt19937 dice(2);
   const Pipeline pipeline = random_pipeline(dice, 5);
-  EXPECT_NEAR(makespan(ScheduleKind::GPipe, 1, pipeline.times, pipeline.transfer, 200),
-              simulated(ScheduleKind::GPipe, 1, pipeline, 200), 1e-9);
+  const ScheduleSpec spec{.kind = ScheduleKind::GPipe, .stages = 5, .micro_batches = 200};
+  EXPECT_NEAR(predicted(spec, pipeline), simulated(spec, pipeline), 1e-9);
 }
 
 // What planning meets: layers split as evenly as they go, a head on the last stage.
 TEST(Makespan, ExtrapolatesLongStepsWithinAPercent) {
-  for (const int chunks : {1, 2}) {
-    const ScheduleKind kind = chunks == 1 ? ScheduleKind::OneFOneB : ScheduleKind::Interleaved;
+  for (ScheduleSpec spec :
+       {ScheduleSpec{}, ScheduleSpec{.kind = ScheduleKind::Interleaved, .chunks = 2},
+        ScheduleSpec{.kind = ScheduleKind::ZeroBubbleH1}, ScheduleSpec{.kind = ScheduleKind::ZeroBubbleH2},
+        ScheduleSpec{.kind = ScheduleKind::VHalf, .chunks = 2},
+        ScheduleSpec{.kind = ScheduleKind::VZeroBubble, .chunks = 2},
+        ScheduleSpec{.kind = ScheduleKind::Seq1F1B, .segments = 4}}) {
+    spec.stages = 6;
+    spec.micro_batches = 120;
     for (const double head : {0.0, 1.0, 3.0}) {
       for (const double transfer : {0.0, 0.1}) {
         Pipeline pipeline{.times = {}, .transfer = transfer};
         for (const double layers : {4, 5, 5, 4, 5, 4}) pipeline.times.push_back({layers, layers, layers});
         pipeline.times.back().forward += head;
-        const double exact = simulated(kind, chunks, pipeline, 120);
-        EXPECT_NEAR(makespan(kind, chunks, pipeline.times, transfer, 120), exact, 0.01 * exact)
-            << "v=" << chunks << " head " << head << " transfer " << transfer;
+        const double exact = simulated(spec, pipeline);
+        EXPECT_NEAR(predicted(spec, pipeline), exact, 0.01 * exact)
+            << schedule_name(spec.kind) << " head " << head << " transfer " << transfer;
       }
     }
   }
@@ -92,9 +104,9 @@ TEST(Makespan, IsNeverLessThanTheWorkOfAnyStage) {
     for (const int micro_batches : {6, 30, 600}) {
       for (const int chunks : {1, 3}) {
         const ScheduleKind kind = chunks == 1 ? ScheduleKind::OneFOneB : ScheduleKind::Interleaved;
-        const double slowest = std::ranges::max(pipeline.times, {}, &StageTimes::total).total();
-        EXPECT_GE(makespan(kind, chunks, pipeline.times, pipeline.transfer, micro_batches) * (1 + 1e-12),
-                  micro_batches * slowest);
+        const double slowest = std::ranges::max(pipeline.times, {}, &PhaseTimes::total).total();
+        const ScheduleSpec spec{.kind = kind, .stages = 6, .micro_batches = micro_batches, .chunks = chunks};
+        EXPECT_GE(predicted(spec, pipeline) * (1 + 1e-12), micro_batches * slowest);
       }
     }
   }

@@ -8,10 +8,18 @@
 namespace caravan::planner {
 namespace {
 
-constexpr std::array<std::pair<ScheduleKind, std::string_view>, 3> kNames = {
+constexpr std::array<std::pair<ScheduleKind, std::string_view>, 11> kNames = {
     {{ScheduleKind::GPipe, "GPipe"},
      {ScheduleKind::OneFOneB, "1F1B"},
-     {ScheduleKind::Interleaved, "Interleaved"}}};
+     {ScheduleKind::Interleaved, "Interleaved"},
+     {ScheduleKind::ZeroBubbleH1, "ZBH1"},
+     {ScheduleKind::ZeroBubbleH2, "ZBH2"},
+     {ScheduleKind::ZeroBubbleAuto, "ZBAuto"},
+     {ScheduleKind::VMin, "VMin"},
+     {ScheduleKind::VHalf, "VHalf"},
+     {ScheduleKind::VZeroBubble, "VZB"},
+     {ScheduleKind::Seq1F1B, "Seq1F1B"},
+     {ScheduleKind::SeqZeroBubble, "SeqZBH1"}}};
 
 char letter(OpType type) {
   switch (type) {
@@ -28,6 +36,26 @@ char letter(OpType type) {
 
 }  // namespace
 
+bool stands_as_a_v(ScheduleKind kind) {
+  return kind == ScheduleKind::VMin || kind == ScheduleKind::VHalf || kind == ScheduleKind::VZeroBubble;
+}
+
+bool cuts_sequences(ScheduleKind kind) {
+  return kind == ScheduleKind::Seq1F1B || kind == ScheduleKind::SeqZeroBubble;
+}
+
+bool splits_backward(ScheduleKind kind) {
+  switch (kind) {
+    case ScheduleKind::GPipe:
+    case ScheduleKind::OneFOneB:
+    case ScheduleKind::Interleaved:
+    case ScheduleKind::Seq1F1B:
+      return false;
+    default:
+      return true;
+  }
+}
+
 std::string_view schedule_name(ScheduleKind kind) {
   for (const auto& [candidate, name] : kNames) {
     if (candidate == kind) return name;
@@ -40,6 +68,17 @@ std::optional<ScheduleKind> schedule_from_name(std::string_view name) {
     if (candidate == name) return kind;
   }
   return std::nullopt;
+}
+
+std::vector<ScheduleKind> all_schedule_kinds() {
+  std::vector<ScheduleKind> kinds;
+  for (const auto& [kind, name] : kNames) kinds.push_back(kind);
+  return kinds;
+}
+
+ChunkMap ScheduleSpec::map() const {
+  return {
+      .stages = stages, .chunks = chunks, .order = stands_as_a_v(kind) ? ChunkOrder::V : ChunkOrder::Loop};
 }
 
 std::string op_text(const Op& op, const Schedule& schedule) {

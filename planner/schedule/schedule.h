@@ -15,11 +15,30 @@
 
 namespace caravan::planner {
 
-enum class ScheduleKind { GPipe, OneFOneB, Interleaved };
+enum class ScheduleKind {
+  GPipe,
+  OneFOneB,
+  Interleaved,
+  ZeroBubbleH1,    // gradients of the weights fill the pipeline's end; as much memory as 1F1B
+  ZeroBubbleH2,    // twice that memory, no idling between a stage's first op and its last
+  ZeroBubbleAuto,  // as much memory as is allowed
+  VMin,            // two chunks a stage, down the stages and up again: a third of 1F1B's memory,
+  VHalf,           // half of it,
+  VZeroBubble,     // or as much
+  Seq1F1B,         // 1F1B of segments of the sequence
+  SeqZeroBubble,   // ZeroBubbleH1 of segments
+};
 
-// "GPipe", "1F1B", "Interleaved": the names of the API.
+// "GPipe", "1F1B", "Interleaved", "ZBH1", …: the names of the API.
 std::string_view schedule_name(ScheduleKind kind);
 std::optional<ScheduleKind> schedule_from_name(std::string_view name);
+std::vector<ScheduleKind> all_schedule_kinds();
+
+// Two chunks a stage, one on the way down the stages and one on the way up.
+bool stands_as_a_v(ScheduleKind kind);
+bool cuts_sequences(ScheduleKind kind);
+// Gradients of the weights are ops of their own.
+bool splits_backward(ScheduleKind kind);
 
 enum class OpType : uint8_t {
   Forward,
@@ -48,16 +67,17 @@ struct Schedule {
   ChunkMap map() const { return {.stages = stages, .chunks = chunks, .order = order}; }
 };
 
-// chunks: of a stage; 1 unless the kind is Interleaved, which also needs micro_batches to be a multiple of
-// stages. 1 ≤ stages, 1 ≤ micro_batches.
-Schedule generate_schedule(ScheduleKind kind, int stages, int micro_batches, int chunks = 1);
+// Which schedule, and of what size.
+struct ScheduleSpec {
+  ScheduleKind kind = ScheduleKind::OneFOneB;
+  int stages = 1;
+  int micro_batches = 1;
+  int chunks = 1;          // of a stage's layers: 2 where they stand as a V, any number if interleaved
+  int segments = 1;        // of a sequence
+  int most_in_flight = 0;  // micro-batches that a stage may hold; of ZeroBubbleAuto
 
-// The ops of one stage of that schedule.
-std::vector<Op> generate_stage(ScheduleKind kind, int stages, int micro_batches, int stage, int chunks = 1);
-
-// Micro-batches of activations that a stage of that schedule promises to hold at most; one of a stage's
-// chunks counts as its share of the stage.
-double promised_peak(ScheduleKind kind, int stages, int micro_batches, int stage, int chunks = 1);
+  ChunkMap map() const;
+};
 
 // "F3.1b": type, micro-batch, segment where sequences are cut, letter of the chunk where stages are virtual.
 // A backward of both gradients is "B", as is that of the input alone: the latter has a "W" of its own.

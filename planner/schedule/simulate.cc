@@ -10,27 +10,11 @@ namespace {
 
 constexpr double kNotYet = -1;
 
-double duration(const StageTimes& times, OpType type) {
-  switch (type) {
-    case OpType::Forward:
-      return times.forward;
-    case OpType::BackwardInput:
-      return times.backward_input;
-    case OpType::BackwardWeight:
-      return times.backward_weight;
-    case OpType::Backward:
-      return times.backward_input + times.backward_weight;
-  }
-  return 0;
-}
-
 class Timeline {
  public:
-  Timeline(const Schedule& schedule, const std::vector<StageTimes>& times, double transfer)
+  Timeline(const Schedule& schedule, const OpTimes& times)
       : schedule_(schedule),
         times_(times),
-        transfer_(transfer),
-        share_(1.0 / (schedule.chunks * schedule.segments)),
         ready_{std::vector<double>(unit_count(schedule), kNotYet),
                std::vector<double>(unit_count(schedule), kNotYet)},
         next_(schedule.stages, 0),
@@ -58,7 +42,7 @@ class Timeline {
     for (const Dependency& needed : dependencies_of(schedule_, stage, op)) {
       const double made = ready_[static_cast<size_t>(needed.product)][needed.unit];
       if (made == kNotYet) return std::nullopt;
-      start = std::max(start, made + (needed.stage == stage ? 0 : transfer_));
+      start = std::max(start, made + (needed.stage == stage ? 0 : times_.transfer));
     }
     return start;
   }
@@ -69,7 +53,7 @@ class Timeline {
     const Op& op = ops[next_[stage]];
     const auto start = start_of(stage, op);
     if (!start) return false;
-    const double end = *start + share_ * duration(times_[stage], op.type);
+    const double end = *start + times_.of(schedule_.map(), stage, op);
     ops_[stage].push_back({.op = op, .start = *start, .end = end});
     last_end_[stage] = end;
     if (op.type != OpType::BackwardWeight) {
@@ -82,9 +66,7 @@ class Timeline {
   }
 
   const Schedule& schedule_;
-  const std::vector<StageTimes>& times_;
-  double transfer_;
-  double share_;
+  const OpTimes& times_;
   std::array<std::vector<double>, 2> ready_;  // by Product
   std::vector<size_t> next_;
   std::vector<std::vector<TimedOp>> ops_;
@@ -116,21 +98,20 @@ double peak_in_flight(const Schedule& schedule, int stage, double weight_share) 
   return peak / (schedule.chunks * schedule.segments);
 }
 
-std::vector<std::vector<TimedOp>> time_ops(const Schedule& schedule, const std::vector<StageTimes>& times,
-                                           double transfer) {
-  Timeline timeline(schedule, times, transfer);
+std::vector<std::vector<TimedOp>> time_ops(const Schedule& schedule, const OpTimes& times) {
+  Timeline timeline(schedule, times);
   timeline.run();
   return std::move(timeline).ops();
 }
 
-Simulation simulate(const Schedule& schedule, const std::vector<StageTimes>& times, double transfer) {
-  Timeline timeline(schedule, times, transfer);
+Simulation simulate(const Schedule& schedule, const OpTimes& times) {
+  Timeline timeline(schedule, times);
   timeline.run();
   Simulation result;
   result.makespan = timeline.makespan();
   double busiest = 0;
   for (int stage = 0; stage < schedule.stages; ++stage) {
-    const double work = schedule.micro_batches * times[stage].total();
+    const double work = schedule.micro_batches * times.of_stage(schedule.map(), stage);
     busiest = std::max(busiest, work);
     result.span_bubble = std::max(result.span_bubble, timeline.span(stage) - work);
     result.peaks.push_back(peak_in_flight(schedule, stage));

@@ -6,18 +6,10 @@
 
 #include <vector>
 
+#include "planner/schedule/op_times.h"
 #include "planner/schedule/schedule.h"
 
 namespace caravan::planner {
-
-// Of a whole stage for one micro-batch, in any unit: a chunk costs 1/chunks of it, a segment 1/segments.
-struct StageTimes {
-  double forward = 1;
-  double backward_input = 1;
-  double backward_weight = 1;
-
-  double total() const { return forward + backward_input + backward_weight; }
-};
 
 struct Simulation {
   double makespan = 0;
@@ -26,8 +18,7 @@ struct Simulation {
   std::vector<double> peaks;  // by stage, in micro-batches of activations of one stage
 };
 
-// times: one per stage. transfer: from the end of an op to its arrival at a neighbour.
-Simulation simulate(const Schedule& schedule, const std::vector<StageTimes>& times, double transfer = 0);
+Simulation simulate(const Schedule& schedule, const OpTimes& times);
 
 struct TimedOp {
   Op op;
@@ -35,9 +26,8 @@ struct TimedOp {
   double end = 0;
 };
 
-// What every stage does when, first op first; the times as above.
-std::vector<std::vector<TimedOp>> time_ops(const Schedule& schedule, const std::vector<StageTimes>& times,
-                                           double transfer = 0);
+// What every stage does when, first op first.
+std::vector<std::vector<TimedOp>> time_ops(const Schedule& schedule, const OpTimes& times);
 
 // Micro-batches of activations that a stage holds at most. weight_share: part of a unit's activations that
 // the weight gradients need, and that stays until they are done.

@@ -4,17 +4,23 @@
 
 #include <algorithm>
 
+#include "planner/schedule/generate.h"
 #include "planner/schedule/golden_lists.h"
 
 namespace caravan::planner {
 namespace {
 
-std::vector<StageTimes> uniform(int stages, StageTimes times = {}) {
-  return std::vector<StageTimes>(stages, times);
+OpTimes uniform(const ChunkMap& map, int segments = 1, PhaseTimes times = {}, double transfer = 0) {
+  return even_times(std::vector<PhaseTimes>(map.stages, times), map, segments, transfer);
 }
 
-Simulation run(ScheduleKind kind, int stages, int micro_batches, StageTimes times = {}) {
-  return simulate(generate_schedule(kind, stages, micro_batches), uniform(stages, times));
+Simulation run(const ScheduleSpec& spec, PhaseTimes times = {}) {
+  const OpTimes of_ops = uniform(spec.map(), spec.segments, times);
+  return simulate(generate_schedule(spec, of_ops), of_ops);
+}
+
+Simulation run(ScheduleKind kind, int stages, int micro_batches, PhaseTimes times = {}) {
+  return run({.kind = kind, .stages = stages, .micro_batches = micro_batches}, times);
 }
 
 TEST(Simulate, OneFOneBReproducesThePublishedBubblesAndPeaks) {
@@ -37,7 +43,7 @@ TEST(Simulate, OneFOneBHoldsOneMicroBatchLessOnEachStage) {
 }
 
 TEST(Simulate, BothSchedulesHaveTheBubbleOfTheClosedForm) {
-  const StageTimes times{.forward = 10, .backward_input = 12, .backward_weight = 8};
+  const PhaseTimes times{.forward = 10, .backward_input = 12, .backward_weight = 8};
   for (const ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {
     for (int stages = 1; stages <= 8; ++stages) {
       for (const int micro_batches : {8, 12, 24}) {
@@ -52,14 +58,14 @@ TEST(Simulate, GPipeHoldsEveryMicroBatch) {
   EXPECT_EQ(run(ScheduleKind::GPipe, 3, 7).peaks, (std::vector<double>{7, 7, 7}));
 }
 
-Simulation run_golden(const std::string& name, StageTimes times = {}) {
+Simulation run_golden(const std::string& name, PhaseTimes times = {}) {
   const GoldenList golden = golden_list(name);
   const Schedule schedule = parse_op_lists(golden.stages, golden.shape);
-  return simulate(schedule, uniform(schedule.stages, times));
+  return simulate(schedule, uniform(schedule.map(), schedule.segments, times));
 }
 
 TEST(Simulate, SplitBackwardsShrinkTheBubble) {
-  const StageTimes times{.forward = 10, .backward_input = 12, .backward_weight = 8};
+  const PhaseTimes times{.forward = 10, .backward_input = 12, .backward_weight = 8};
   EXPECT_DOUBLE_EQ(run_golden("ZB-H1", times).bubble, 2 * (10 + 12 - 8));
 }
 
@@ -77,23 +83,6 @@ TEST(Simulate, ChunksHalveTheBubbleOfInterleavedStages) {
   EXPECT_EQ(result.peaks, (std::vector<double>{2.5, 1.5}));
 }
 
-TEST(Simulate, InterleavedStagesReproduceThePublishedBubblesAndPeaks) {
-  struct Row {
-    int stages, micro_batches;
-    double bubble, peak, fraction;
-  };
-  for (const Row& row : {Row{4, 8, 4.5, 5.5, .1579}, Row{4, 16, 4.5, 5.5, .0857},
-                         Row{8, 16, 10.5, 11.5, .1795}, Row{8, 32, 10.5, 11.5, .0986}}) {
-    const Simulation result = simulate(
-        generate_schedule(ScheduleKind::Interleaved, row.stages, row.micro_batches, 2), uniform(row.stages));
-    EXPECT_DOUBLE_EQ(result.bubble, row.bubble);
-    EXPECT_NEAR(result.bubble / result.makespan, row.fraction, 5e-5);
-    EXPECT_DOUBLE_EQ(*std::ranges::max_element(result.peaks), row.peak);
-  }
-  EXPECT_EQ(simulate(generate_schedule(ScheduleKind::Interleaved, 4, 8, 2), uniform(4)).peaks,
-            (std::vector<double>{5.5, 4.5, 3.5, 2.5}));
-}
-
 // A cell is a chunk's forward, backward or weight gradient: half of a stage's.
 TEST(Simulate, ReproducesTheCellsOfTheVSchedules) {
   const Simulation v_min = run_golden("V-Min");
@@ -108,24 +97,42 @@ TEST(Simulate, SegmentsOfASequenceCutTheBubbleBySegments) {
   const Schedule schedule =
       parse_op_lists({"F0.0 F0.1 F1.0 B0.1 F1.1 B0.0 B1.1 B1.0", "F0.0 F0.1 B0.1 F1.0 B0.0 F1.1 B1.1 B1.0"},
                      {.micro_batches = 2, .segments = 2});
-  const Simulation result = simulate(schedule, uniform(2));
+  const Simulation result = simulate(schedule, uniform(schedule.map(), 2));
   EXPECT_DOUBLE_EQ(result.bubble, 1.5);
   EXPECT_EQ(result.peaks, (std::vector<double>{1.5, 1}));
 }
 
 TEST(Simulate, TheSlowestStageSetsThePace) {
-  std::vector<StageTimes> times = uniform(4);
-  times[3].forward = 5;
-  const int micro_batches = 64;
-  const Simulation result = simulate(generate_schedule(ScheduleKind::OneFOneB, 4, micro_batches), times);
-  EXPECT_GE(result.makespan, micro_batches * times[3].total());
-  EXPECT_DOUBLE_EQ(result.bubble, result.makespan - micro_batches * times[3].total());
+  const ScheduleSpec spec{.stages = 4, .micro_batches = 64};
+  OpTimes times = uniform(spec.map());
+  times.groups[3].forward = 5;
+  const Simulation result = simulate(generate_schedule(spec), times);
+  EXPECT_GE(result.makespan, 64 * 7);
+  EXPECT_DOUBLE_EQ(result.bubble, result.makespan - 64 * 7);
 }
 
 TEST(Simulate, TransfersLengthenTheFill) {
-  const Schedule schedule = generate_schedule(ScheduleKind::GPipe, 3, 4);
-  const double without = simulate(schedule, uniform(3)).makespan;
-  EXPECT_DOUBLE_EQ(simulate(schedule, uniform(3), 0.25).makespan, without + 4 * 0.25);
+  const ScheduleSpec spec{.kind = ScheduleKind::GPipe, .stages = 3, .micro_batches = 4};
+  const Schedule schedule = generate_schedule(spec);
+  const double without = simulate(schedule, uniform(spec.map())).makespan;
+  EXPECT_DOUBLE_EQ(simulate(schedule, uniform(spec.map(), 1, {}, 0.25)).makespan, without + 4 * 0.25);
+}
+
+TEST(Simulate, AChunkHandsOverToTheNextOneOfItsStageWithoutATransfer) {
+  const Schedule schedule =
+      parse_op_lists({"F0a F0b B0b W0b B0a W0a"}, {.micro_batches = 1, .chunks = 2, .order = ChunkOrder::V});
+  EXPECT_DOUBLE_EQ(simulate(schedule, uniform(schedule.map(), 1, {}, 10)).makespan, 3);
+}
+
+TEST(Simulate, ChunksAndSegmentsTakeWhatTheyAreSaidToTake) {
+  const Schedule schedule =
+      parse_op_lists({"F0.0a F0.1a F0.0b F0.1b B0.1b B0.0b B0.1a B0.0a"}, {.chunks = 2, .segments = 2});
+  const OpTimes times{.groups = {{1, 2, 3}, {10, 20, 30}}, .segments = {0.25, 0.75}};
+  const auto ops = time_ops(schedule, times);
+  EXPECT_DOUBLE_EQ(ops[0][0].end, 0.25);
+  EXPECT_DOUBLE_EQ(ops[0][1].end, 1);
+  EXPECT_DOUBLE_EQ(ops[0][4].end - ops[0][4].start, 0.75 * 50);
+  EXPECT_DOUBLE_EQ(ops[0].back().end, 66);
 }
 
 TEST(Simulate, NoOrderOfCostsMakesAScheduleFasterThanItsWork) {
@@ -140,7 +147,8 @@ TEST(Simulate, NoOrderOfCostsMakesAScheduleFasterThanItsWork) {
 }
 
 TEST(TimeOps, TellWhenEveryStageDoesWhat) {
-  const auto ops = time_ops(generate_schedule(ScheduleKind::OneFOneB, 2, 1), {{1, 1, 1}, {2, 1, 1}}, 0.5);
+  const ScheduleSpec spec{.stages = 2, .micro_batches = 1};
+  const auto ops = time_ops(generate_schedule(spec), even_times({{1, 1, 1}, {2, 1, 1}}, spec.map(), 1, 0.5));
   ASSERT_EQ(ops.size(), 2U);
   ASSERT_EQ(ops[0].size(), 2U);
   EXPECT_EQ(ops[0][0].end, 1);

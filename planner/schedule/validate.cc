@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <deque>
 #include <optional>
+#include <stdexcept>
 
 #include "planner/schedule/dependencies.h"
 #include "planner/schedule/simulate.h"
@@ -78,11 +81,13 @@ Status check_each_unit_once(const Schedule& schedule) {
   return {};
 }
 
-// Runs the lists over channels that hold one message each and give it up only to the op that waits for it.
-class RendezvousMachine {
+// Runs the lists over channels, one for the activations and one for the gradients that a stage sends to a
+// neighbour. A channel keeps the order and gives a message up only to the op that waits for it.
+class Machine {
  public:
-  explicit RendezvousMachine(const Schedule& schedule)
+  Machine(const Schedule& schedule, size_t most_under_way)
       : schedule_(schedule),
+        most_under_way_(most_under_way),
         made_{std::vector<bool>(unit_count(schedule)), std::vector<bool>(unit_count(schedule))},
         channels_(static_cast<size_t>(schedule.stages) * 4),
         stages_(schedule.stages) {}
@@ -96,7 +101,7 @@ class RendezvousMachine {
       }
     }
     for (int stage = 0; stage < schedule_.stages; ++stage) {
-      if (stages_[stage].next < schedule_.ops[stage].size()) return failure(stuck(stage));
+      if (!done(stage)) return failure(stuck_from(stage));
     }
     return {};
   }
@@ -104,7 +109,7 @@ class RendezvousMachine {
  private:
   struct Message {
     int unit = 0;
-    int from = 0;
+    Op op;  // that made it
     int to = 0;
     Product product = Product::Activation;
   };
@@ -112,34 +117,41 @@ class RendezvousMachine {
     size_t next = 0;
     std::optional<Message> waiting_to_send;
   };
+  struct Obstacle {
+    std::string text;
+    int stage = 0;  // whose it is
+  };
 
-  std::optional<int>& channel(int from, int to, Product product) {
+  bool done(int stage) const { return stages_[stage].next == schedule_.ops[stage].size(); }
+
+  std::deque<Message>& channel(int from, int to, Product product) {
     const bool next_stage = to == (from + 1) % schedule_.stages;
     return channels_[static_cast<size_t>(from) * 4 + (next_stage ? 2 : 0) + static_cast<size_t>(product)];
   }
 
   bool arrived(int stage, const Dependency& needed) {
     if (needed.stage == stage) return made_[static_cast<size_t>(needed.product)][needed.unit];
-    return channel(needed.stage, stage, needed.product) == needed.unit;
+    const auto& messages = channel(needed.stage, stage, needed.product);
+    return !messages.empty() && messages.front().unit == needed.unit;
   }
 
   bool step(int stage) {
     StageState& state = stages_[stage];
     if (state.waiting_to_send) {
-      auto& out = channel(stage, state.waiting_to_send->to, state.waiting_to_send->product);
-      if (out) return false;
-      out = state.waiting_to_send->unit;
+      auto& messages = channel(stage, state.waiting_to_send->to, state.waiting_to_send->product);
+      if (messages.size() >= most_under_way_) return false;
+      messages.push_back(*state.waiting_to_send);
       state.waiting_to_send.reset();
       return true;
     }
-    if (state.next == schedule_.ops[stage].size()) return false;
+    if (done(stage)) return false;
     const Op& op = schedule_.ops[stage][state.next];
     const Dependencies needs = dependencies_of(schedule_, stage, op);
     for (const Dependency& needed : needs) {
       if (!arrived(stage, needed)) return false;
     }
     for (const Dependency& needed : needs) {
-      if (needed.stage != stage) channel(needed.stage, stage, needed.product).reset();
+      if (needed.stage != stage) channel(needed.stage, stage, needed.product).pop_front();
     }
     finish(stage, op);
     ++state.next;
@@ -156,27 +168,50 @@ class RendezvousMachine {
     if (reader < 0 || reader >= schedule_.map().groups()) return;
     const int to = schedule_.map().stage_of(reader);
     if (to != stage)
-      stages_[stage].waiting_to_send = Message{.unit = unit, .from = stage, .to = to, .product = product};
+      stages_[stage].waiting_to_send = Message{.unit = unit, .op = op, .to = to, .product = product};
   }
 
-  std::string stuck(int stage) {
+  // Who waits for what, until it comes round.
+  std::string stuck_from(int first) {
+    std::string story;
+    std::vector<bool> told(schedule_.stages);
+    for (int stage = first; !told[stage] && !done(stage);) {
+      told[stage] = true;
+      const Obstacle obstacle = obstacle_of(stage);
+      const Op& op = schedule_.ops[stage][stages_[stage].next];
+      if (!story.empty()) story += "; ";
+      story += fmt::format("{}: never runs, {}", place(schedule_, stage, op), obstacle.text);
+      stage = obstacle.stage;
+    }
+    return story;
+  }
+
+  Obstacle obstacle_of(int stage) {
     const StageState& state = stages_[stage];
-    const Op& op = schedule_.ops[stage][state.next];
     if (state.waiting_to_send) {
-      return fmt::format("{}: never runs, an earlier send to stage {} is never received",
-                         place(schedule_, stage, op), state.waiting_to_send->to);
+      const Message& message = *state.waiting_to_send;
+      return {.text = fmt::format("an earlier send to stage {}, of {}, is never received", message.to,
+                                  op_text(message.op, schedule_)),
+              .stage = message.to};
     }
-    for (const Dependency& needed : dependencies_of(schedule_, stage, op)) {
+    for (const Dependency& needed : dependencies_of(schedule_, stage, schedule_.ops[stage][state.next])) {
       if (arrived(stage, needed)) continue;
-      return fmt::format("{}: never runs, it waits for {} from stage {}", place(schedule_, stage, op),
-                         needed.product == Product::Activation ? "activations" : "a gradient", needed.stage);
+      std::string text =
+          fmt::format("it waits for {} from stage {}",
+                      needed.product == Product::Activation ? "activations" : "a gradient", needed.stage);
+      if (needed.stage == stage) return {.text = text + ", where that stands behind it", .stage = stage};
+      const auto& messages = channel(needed.stage, stage, needed.product);
+      if (!messages.empty())
+        text += ", which sent those of " + op_text(messages.front().op, schedule_) + " first";
+      return {.text = text, .stage = needed.stage};
     }
-    return fmt::format("{}: never runs", place(schedule_, stage, op));
+    throw std::logic_error("a stage that can go on was taken for one that waits");
   }
 
   const Schedule& schedule_;
+  const size_t most_under_way_;
   std::array<std::vector<bool>, 2> made_;  // by Product
-  std::vector<std::optional<int>> channels_;
+  std::vector<std::deque<Message>> channels_;
   std::vector<StageState> stages_;
 };
 
@@ -194,10 +229,10 @@ Status check_promise(const Schedule& schedule, const std::vector<double>& promis
 
 }  // namespace
 
-Status validate_schedule(const Schedule& schedule, const std::vector<double>& promised_peaks) {
+Status validate_schedule(const Schedule& schedule, const ExecutionLimits& limits) {
   if (auto status = check_each_unit_once(schedule); !status) return status;
-  if (auto status = RendezvousMachine(schedule).run(); !status) return status;
-  return check_promise(schedule, promised_peaks);
+  if (auto status = Machine(schedule, limits.messages_under_way).run(); !status) return status;
+  return check_promise(schedule, limits.peaks);
 }
 
 }  // namespace caravan::planner

@@ -1,12 +1,13 @@
-// Checks that a schedule can be executed: by anybody, on any transport.
+// Checks that a schedule can be executed: by anybody, on any transport that keeps the order of messages.
 //
 // Holds when the answer is good: every unit has one forward and either one fused backward or one of the input
-// and one of the weights; every op finds its inputs made; no stage waits for ever, even where a send ends
-// only when the peer receives it and a stage has at most one send of activations and one of gradients to each
-// neighbour under way; no stage holds more than it promised. The message names the stage, the op and what it
-// waits for.
+// and one of the weights; every op finds its inputs made; a stage takes what a neighbour sends it in the
+// order in which that was sent; no stage waits for ever, even where a send ends only when the peer receives
+// it; no stage holds more than it promised. The message names the stages, the ops and what they wait for.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <vector>
 
 #include "common/result.h"
@@ -14,7 +15,12 @@
 
 namespace caravan::planner {
 
-// promised_peaks: micro-batches of activations by stage; empty: nothing was promised.
-Status validate_schedule(const Schedule& schedule, const std::vector<double>& promised_peaks = {});
+struct ExecutionLimits {
+  std::vector<double> peaks = {};  // micro-batches of activations by stage; empty: nothing was promised
+  // Of activations, and as many of gradients, from a stage to each neighbour: sent and not taken yet.
+  std::size_t messages_under_way = std::numeric_limits<std::size_t>::max();
+};
+
+Status validate_schedule(const Schedule& schedule, const ExecutionLimits& limits = {});
 
 }  // namespace caravan::planner

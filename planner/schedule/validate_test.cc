@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "planner/schedule/generate.h"
 #include "planner/schedule/golden_lists.h"
 
 namespace caravan::planner {
@@ -59,25 +60,51 @@ TEST(ValidateSchedule, SaysWhatIsWrong) {
 }
 
 TEST(ValidateSchedule, RefusesAScheduleWithoutTheListOfEveryStage) {
-  Schedule schedule = generate_schedule(ScheduleKind::OneFOneB, 2, 2);
+  Schedule schedule = generate_schedule({.stages = 2, .micro_batches = 2});
   schedule.ops.pop_back();
   const Status status = validate_schedule(schedule);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message, "the schedule has 1 op lists for 2 stages");
 }
 
-// Receives in another order than the sends: fine with buffers, a deadlock where a send ends only when it is
-// received.
-TEST(ValidateSchedule, FindsTheDeadlockOfSendsThatWaitForTheirReceiver) {
+TEST(ValidateSchedule, TellsWhoWaitsForWhatUntilItComesRound) {
+  const Schedule schedule =
+      parse_op_lists({"F0 B0 F1 B1", "F0 F1 B0 B1", "F0 F1 B0 B1"}, {.micro_batches = 2});
+  const Status status = validate_schedule(schedule);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message,
+            "stage 0, B0: never runs, it waits for a gradient from stage 1; "
+            "stage 1, F1: never runs, it waits for activations from stage 0");
+}
+
+// Fine for who sorts what arrives; not where a channel hands it over in the order in which it was sent.
+TEST(ValidateSchedule, WantsWhatANeighbourSendsTakenInThatOrder) {
   const Schedule schedule = parse_op_lists({"F0 F1 B1 B0", "F1 F0 B1 B0"}, {.micro_batches = 2});
   const Status status = validate_schedule(schedule);
   ASSERT_FALSE(status);
-  EXPECT_NE(status.error().message.find("never received"), std::string::npos) << status.error().message;
+  EXPECT_NE(
+      status.error().message.find(
+          "stage 1, F1: never runs, it waits for activations from stage 0, which sent those of F0 first"),
+      std::string::npos)
+      << status.error().message;
+}
+
+// Each stage wants to get rid of its second message before it takes the other's first.
+TEST(ValidateSchedule, FindsTheDeadlockOfSendsThatWaitForTheirReceiver) {
+  const Schedule schedule =
+      parse_op_lists({"F0 F1 F2 F3 B0 B1 B2 B3", "F0 F1 B0 B1 F2 F3 B2 B3"}, {.micro_batches = 4});
+  EXPECT_TRUE(validate_schedule(schedule));
+  EXPECT_TRUE(validate_schedule(schedule, {.messages_under_way = 2}));
+  const Status status = validate_schedule(schedule, {.messages_under_way = 1});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message,
+            "stage 0, B0: never runs, an earlier send to stage 1, of F3, is never received; "
+            "stage 1, F2: never runs, an earlier send to stage 0, of B1, is never received");
 }
 
 TEST(ValidateSchedule, HoldsStagesToTheirPromise) {
-  const Schedule gpipe = generate_schedule(ScheduleKind::GPipe, 2, 4);
-  const Status status = validate_schedule(gpipe, {2, 1});
+  const Schedule gpipe = generate_schedule({.kind = ScheduleKind::GPipe, .stages = 2, .micro_batches = 4});
+  const Status status = validate_schedule(gpipe, {.peaks = {2, 1}});
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message, "stage 0: holds 4 micro-batches at once, promised were 2");
 }

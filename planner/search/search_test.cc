@@ -78,7 +78,7 @@ TEST(SplitLayers, NoOtherSplitHasAFasterSlowestStage) {
 
 double slowest_seconds(const PlanRequest& request, const Layout& layout) {
   double slowest = 0;
-  for (const StageTimes& stage : predict_pipeline_times(request, layout, default_profile()).stages)
+  for (const PhaseTimes& stage : predict_pipeline_times(request, layout, default_profile()).stages)
     slowest = std::max(slowest, stage.total());
   return slowest;
 }

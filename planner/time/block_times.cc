@@ -68,7 +68,7 @@ Rows rows_of(const PlanRequest& request, const Layout& layout, const EngineProfi
   return profile.activations ? rows_of_others(shape) : own_rows(shape);
 }
 
-double& part_of(StageTimes& times, Phase phase) {
+double& part_of(PhaseTimes& times, Phase phase) {
   switch (phase) {
     case Phase::Forward:
       return times.forward;

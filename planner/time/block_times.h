@@ -17,7 +17,7 @@ namespace caravan::planner {
 
 // Seconds. Without a known product a FLOP takes one second and all else nothing: good for proportions.
 struct BlockTime {
-  StageTimes work = {.forward = 0, .backward_input = 0, .backward_weight = 0};  // traffic included
+  PhaseTimes work = {.forward = 0, .backward_input = 0, .backward_weight = 0};  // traffic included
   double traffic = 0;  // collectives of the tensor group
 
   BlockTime& operator+=(const BlockTime& other);

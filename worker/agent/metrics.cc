@@ -10,6 +10,8 @@
 #include <chrono>
 #include <map>
 
+#include "planner/placement.h"
+#include "planner/report.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "worker/agent/metric_names.h"
 
@@ -36,7 +38,11 @@ double unix_seconds() {
 
 struct Metrics::Series {
   Series(const v1alpha1::JobPlan& job, Labels labels)
-      : plan(job.plan()), mesh(mesh_of(plan)), shape(shape_of(job)), common(std::move(labels)) {}
+      : plan(job.plan()),
+        mesh(mesh_of(plan)),
+        loss_rank(rank_at({.pipeline = planner::head_stage(planner::layout_value(plan))}, mesh)),
+        shape(shape_of(job)),
+        common(std::move(labels)) {}
 
   Family<Counter>& counter(const metric::Description& d) {
     return prometheus::BuildCounter().Name(d.name).Help(d.help).Labels(common).Register(registry);
@@ -47,7 +53,6 @@ struct Metrics::Series {
   Family<Histogram>& histogram(const metric::Description& d) {
     return prometheus::BuildHistogram().Name(d.name).Help(d.help).Labels(common).Register(registry);
   }
-  int loss_rank() const { return rank_at({.pipeline = mesh.pipeline - 1}, mesh); }
 
   void announce(int rank);
   void observe_step(int rank, const StepReport& step);
@@ -58,6 +63,7 @@ struct Metrics::Series {
   prometheus::Registry registry;
   v1alpha1::Plan plan;
   planner::MeshShape mesh;
+  int loss_rank;  // one of those that know the loss
   JobShape shape;
   Labels common;
 };
@@ -79,7 +85,7 @@ void Metrics::Series::announce(int rank) {
         .Add({{"rank", std::to_string(rank)}, {"dtype", "bf16"}})
         .Set(plan.device_peak_flops());
   }
-  if (rank != loss_rank()) return;
+  if (rank != loss_rank) return;
   counter(metric::kNonFiniteSteps).Add(labels);
   if (plan.has_mfu()) gauge(metric::kPredictedMfu).Add(labels).Set(plan.mfu());
 }
@@ -99,7 +105,7 @@ void Metrics::Series::observe_step(int rank, const StepReport& step) {
   }
   observe_memory(labels, step);
   observe_collectives(step);
-  if (rank == loss_rank()) observe_loss(labels, step);
+  if (rank == loss_rank) observe_loss(labels, step);
 }
 
 void Metrics::Series::observe_memory(const Labels& labels, const StepReport& step) {

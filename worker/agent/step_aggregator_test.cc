@@ -31,7 +31,7 @@ TEST(StepAggregator, AStepIsWholeWhenEveryRankHasReportedIt) {
   ASSERT_TRUE(job);
   EXPECT_EQ(job->attempt(), 4);
   EXPECT_EQ(job->step(), 7);
-  EXPECT_EQ(job->loss(), 2.5) << "of the last stage";
+  EXPECT_EQ(job->loss(), 2.5) << "of the stage with the head";
   EXPECT_EQ(job->seconds(), 1.0) << "of the slowest rank";
   EXPECT_EQ(job->tokens(), 1000);
   EXPECT_EQ(job->tokens_per_second(), 1000);

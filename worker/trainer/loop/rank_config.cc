@@ -12,6 +12,7 @@
 #include "data/input_file.h"
 #include "planner/plan.h"
 #include "planner/report.h"
+#include "planner/schedule/generate.h"
 #include "planner/schedule/validate.h"
 
 namespace caravan::trainer {
@@ -118,9 +119,10 @@ void check_divisions(const TrainerOptions& options, Checks& checks) {
 
 void check_schedule(const TrainerOptions& options, Checks& checks) {
   if (!checks.status()) return;
-  const planner::Layout& layout = options.layout;
-  const Status runs = planner::validate_schedule(planner::generate_schedule(
-      layout.schedule, layout.mesh.pipeline, static_cast<int>(options.micro_batches())));
+  const planner::ScheduleSpec spec = options.layout.schedule_of(static_cast<int>(options.micro_batches()));
+  const Status runs = planner::check_spec(spec).and_then([&] {
+    return planner::validate_schedule(planner::generate_schedule(spec), {.messages_under_way = 1});
+  });
   checks.require(runs.has_value(), runs ? "" : "plan.schedule: " + runs.error().message);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "planner/schedule/generate.h"
 #include "worker/trainer/loop/gradient_dump.h"
 #include "worker/trainer/loop/saved_table.h"
 #include "worker/trainer/optim/gradient_norm.h"
@@ -14,9 +15,8 @@ namespace caravan::trainer {
 namespace {
 
 std::vector<Action> training_actions(const Rank& rank) {
-  const planner::Layout& layout = rank.options.layout;
   const auto micro_batches = static_cast<int>(rank.options.micro_batches());
-  return add_transfers(planner::generate_schedule(layout.schedule, layout.mesh.pipeline, micro_batches),
+  return add_transfers(planner::generate_schedule(rank.options.layout.schedule_of(micro_batches)),
                        rank.mesh.position.pipeline);
 }
 

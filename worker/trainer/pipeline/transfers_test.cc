@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "planner/schedule/generate.h"
+
 namespace caravan::trainer {
 namespace {
 
@@ -38,7 +40,7 @@ std::string text(const Schedule& schedule, int stage) {
 }
 
 TEST(Transfers, StandAroundTheOpsThatNeedThem) {
-  const Schedule schedule = planner::generate_schedule(ScheduleKind::OneFOneB, 2, 2);
+  const Schedule schedule = planner::generate_schedule({.stages = 2, .micro_batches = 2});
   EXPECT_EQ(text(schedule, 0),
             "finish-a F0 send-a0 finish-a F1 send-a1 post-g0 await-g0 B0 post-g1 await-g1 B1 finish-a");
   EXPECT_EQ(text(schedule, 1),
@@ -46,11 +48,12 @@ TEST(Transfers, StandAroundTheOpsThatNeedThem) {
 }
 
 TEST(Transfers, OneStageHasNone) {
-  EXPECT_EQ(text(planner::generate_schedule(ScheduleKind::GPipe, 1, 2), 0), "F0 F1 B0 B1");
+  EXPECT_EQ(text(planner::generate_schedule({.kind = ScheduleKind::GPipe, .micro_batches = 2}), 0),
+            "F0 F1 B0 B1");
 }
 
 TEST(Transfers, EveryMessageOfAPairHasATagOfItsOwn) {
-  const Schedule schedule = planner::generate_schedule(ScheduleKind::OneFOneB, 3, 5);
+  const Schedule schedule = planner::generate_schedule({.stages = 3, .micro_batches = 5});
   std::map<std::pair<int, int>, std::multiset<int>> sent;
   for (int stage = 0; stage < 3; ++stage) {
     for (const Action& action : add_transfers(schedule, stage)) {

@@ -1,0 +1,14 @@
+// A pipeline schedule as a picture: what every stage does when. SVG, without scripts or fonts of its own.
+#pragma once
+
+#include <string>
+
+#include "planner/schedule/simulate.h"
+
+namespace caravan::planner {
+
+// ops: of each stage, from time_ops.
+std::string draw_schedule(const std::string& title, const std::string& subtitle,
+                          const std::vector<std::vector<TimedOp>>& ops);
+
+}  // namespace caravan::planner

@@ -1,0 +1,18 @@
+// Schedules whose op lists follow from a stage's place alone, whatever ops take.
+#pragma once
+
+#include <vector>
+
+#include "planner/schedule/generate.h"
+
+namespace caravan::planner {
+
+bool has_fixed_order(ScheduleKind kind);
+
+// Assumes has_fixed_order, and a spec that check_spec accepts.
+std::vector<Op> fixed_stage(const ScheduleSpec& spec, int stage);
+
+// Forwards that a stage runs before its first backward, chunk by chunk or segment by segment.
+int warm_up(const ScheduleSpec& spec, int stage);
+
+}  // namespace caravan::planner

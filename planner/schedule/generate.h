@@ -1,0 +1,36 @@
+// Writes the op lists of a pipeline schedule.
+//
+// What check_spec accepts is written so that validate_schedule accepts it, and holds what promised_peak says.
+// Pure: the same spec and times give the same lists everywhere, so that the trainer runs what was planned.
+// Sources: docs/design.md, "Pipeline schedules".
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "planner/schedule/op_times.h"
+#include "planner/schedule/schedule.h"
+
+namespace caravan::planner {
+
+// Bad input where there is no such schedule; the message says what would do.
+Status check_spec(const ScheduleSpec& spec);
+
+// What is to be known of a schedule that is good otherwise, or nothing.
+std::string caution(const ScheduleSpec& spec);
+
+Schedule generate_schedule(const ScheduleSpec& spec);
+
+// times: what schedules without a closed form are arranged for; the others are the same for any. Those above
+// take as long for a forward as for either half of a backward, on every stage.
+Schedule generate_schedule(const ScheduleSpec& spec, const OpTimes& times);
+
+// The ops of one stage of the first.
+std::vector<Op> generate_stage(const ScheduleSpec& spec, int stage);
+
+// Micro-batches of activations that a stage holds at most: one of its chunks or segments counts as its share,
+// until the gradients of its weights are done.
+double promised_peak(const ScheduleSpec& spec, int stage);
+
+}  // namespace caravan::planner
