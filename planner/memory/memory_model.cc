@@ -55,9 +55,9 @@ bool has_an_end(const Placement& placement, int stage) {
 }
 
 // Stages that hold the same differ in nothing but the number of micro-batches, which never grows with the
-// stage.
+// stage. Only those whose weights wait for their gradients do, for longer and longer.
 bool repeats_an_earlier_stage(const Layout& layout, const Placement& placement, int stage) {
-  if (has_an_end(placement, stage)) return false;
+  if (has_an_end(placement, stage) || splits_backward(layout.schedule)) return false;
   for (int earlier = 0; earlier < stage; ++earlier) {
     const bool same_layers = layout.layers_per_stage[earlier] == layout.layers_per_stage[stage] &&
                              layout.recomputed_on(earlier) == layout.recomputed_on(stage);
@@ -95,7 +95,7 @@ StageFootprint MemoryModel::footprint(const Layout& layout, const LayerGroup& gr
                               : stage_footprint(blocks_, shape);
 }
 
-MemoryTerms MemoryModel::terms(const Layout& layout, const Placement& placement, int stage) const {
+MemoryTerms MemoryModel::of_stage(const Layout& layout, const Placement& placement, int stage) const {
   std::vector<StageFootprint> chunks;
   chunks.reserve(static_cast<std::size_t>(placement.map.chunks));
   for (int chunk = 0; chunk < placement.map.chunks; ++chunk)
@@ -110,16 +110,12 @@ MemoryTerms MemoryModel::terms(const Layout& layout, const Placement& placement,
   return terms;
 }
 
-MemoryTerms MemoryModel::of_stage(const Layout& layout, int stage) const {
-  return terms(layout, place_layers(layout), stage);
-}
-
 LayoutMemory MemoryModel::of(const Layout& layout) const {
   const Placement placement = place_layers(layout);
   LayoutMemory memory;
   for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
     if (repeats_an_earlier_stage(layout, placement, stage)) continue;
-    const MemoryTerms needs = terms(layout, placement, stage);
+    const MemoryTerms needs = of_stage(layout, placement, stage);
     if (stage == 0 || needs.total() > memory.terms.total()) memory = {.terms = needs, .binding_stage = stage};
   }
   return memory;
@@ -127,7 +123,7 @@ LayoutMemory MemoryModel::of(const Layout& layout) const {
 
 MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layout, int stage,
                                  const EngineProfile& profile) {
-  return MemoryModel(request, layout, profile).of_stage(layout, stage);
+  return MemoryModel(request, layout, profile).of_stage(layout, place_layers(layout), stage);
 }
 
 LayoutMemory predict_memory(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {

@@ -51,12 +51,11 @@ class MemoryModel {
  public:
   MemoryModel(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
 
-  MemoryTerms of_stage(const Layout& layout, int stage) const;
+  MemoryTerms of_stage(const Layout& layout, const Placement& placement, int stage) const;
   // Of the stage that needs the most; the first one of equals.
   LayoutMemory of(const Layout& layout) const;
 
  private:
-  MemoryTerms terms(const Layout& layout, const Placement& placement, int stage) const;
   StageFootprint footprint(const Layout& layout, const LayerGroup& group) const;
 
   const PlanRequest& request_;

@@ -132,6 +132,27 @@ TEST(MemoryModel, GPipeHoldsEveryMicroBatch) {
             before + 100 * (kept + tokens));
 }
 
+// 1F1B on stage s holds p - s micro-batches, ZBH1 as many and the weights' part of s more, ZBH2 2(p - s) - 1
+// and that of 2s.
+TEST(MemoryModel, MicroBatchesWhoseWeightsWaitAreHeldInPart) {
+  PlanRequest request = request_of(cpu_job("llama-mini", 1));
+  request.training.global_batch_sequences = 64;
+  Layout layout = layout_of(request, 1, 4, 1);
+  const auto held = [&](ScheduleKind kind, int stage) {
+    layout.schedule = kind;
+    return predict_stage_memory(request, layout, stage, default_profile()).activations;
+  };
+  const StageFootprint middle = stage_footprint(stage_shape(request, layout, place_layers(layout).groups[1]));
+  EXPECT_LT(middle.waiting, middle.kept);
+  for (const int stage : {1, 2}) {
+    const int64_t plain = held(ScheduleKind::OneFOneB, stage);
+    EXPECT_EQ(held(ScheduleKind::ZeroBubbleH1, stage) - plain, stage * middle.waiting) << stage;
+    EXPECT_EQ(held(ScheduleKind::ZeroBubbleH2, stage) - plain,
+              (4 - stage - 1) * middle.kept + 2 * stage * middle.waiting)
+        << stage;
+  }
+}
+
 TEST(MemoryModel, CheckpointingAndShardingNeverNeedMore) {
   const PlanRequest request = request_of(gpu_job("llama3-8b", 1));
   for (Layout layout : layouts_of(request)) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "planner/memory/stage_parameters.h"
-#include "planner/schedule/schedule.h"
+#include "planner/schedule/generate.h"
 #include "planner/work/constants.h"
 
 namespace caravan::planner {
@@ -44,13 +44,27 @@ class StageReplay {
   void run(const Op& op) {
     const Chunk& chunk = chunks_[op.chunk];
     const StageFootprint& unit = chunk.memory;
-    const bool forward = op.type == OpType::Forward;
-    const bool receives = forward ? chunk.has_previous : chunk.has_next;
-    const bool other_send_under_way = forward ? gradient_under_way_ : activations_under_way_;
-    const int64_t exchanged = (receives ? 1 : 0) + (other_send_under_way ? 1 : 0);
-    observe(exchanged * unit.boundary, forward ? unit.forward.peak : unit.backward.peak);
-    held_ += forward ? unit.kept : -unit.kept;
-    (forward ? activations_under_way_ : gradient_under_way_) = forward ? chunk.has_next : chunk.has_previous;
+    switch (op.type) {
+      case OpType::Forward:
+        observe(chunk, both(chunk.has_previous, gradient_under_way_), unit.forward);
+        activations_under_way_ = chunk.has_next;
+        held_ += unit.kept;
+        return;
+      case OpType::Backward:
+        observe(chunk, both(chunk.has_next, activations_under_way_), unit.backward);
+        gradient_under_way_ = chunk.has_previous;
+        held_ -= unit.kept;
+        return;
+      case OpType::BackwardInput:
+        observe(chunk, both(chunk.has_next, activations_under_way_), unit.backward_input);
+        gradient_under_way_ = chunk.has_previous;
+        held_ += unit.waiting - unit.kept;
+        return;
+      case OpType::BackwardWeight:
+        observe(chunk, both(gradient_under_way_, activations_under_way_), unit.backward_weight);
+        held_ -= unit.waiting;
+        return;
+    }
   }
 
   // Between the last op and the update: the sum over data parallel ranks, for which our own exchange on CPUs
@@ -67,11 +81,15 @@ class StageReplay {
   const MemoryTerms& peak() const { return peak_; }
 
  private:
-  void observe(int64_t exchanged, const MemoryUse& phase) {
-    consider({.activations = tokens_ + held_ + exchanged + phase.activations,
-              .logits = phase.logits,
-              .workspace = constants_ + phase.workspace,
-              .communication = phase.communication});
+  static int64_t both(bool one, bool other) { return (one ? 1 : 0) + (other ? 1 : 0); }
+
+  // boundaries: tensors beside the op's own, the one that came for it and those of sends that are not done.
+  // The send before in its own direction is done when the op begins.
+  void observe(const Chunk& chunk, int64_t boundaries, const Footprint& op) {
+    consider({.activations = tokens_ + held_ + boundaries * chunk.memory.boundary + op.peak.activations,
+              .logits = op.peak.logits,
+              .workspace = constants_ + op.peak.workspace,
+              .communication = op.peak.communication});
   }
 
   void consider(const MemoryTerms& now) {
@@ -87,19 +105,29 @@ class StageReplay {
   MemoryTerms peak_;
 };
 
+// Once a stage holds all that it ever does, every micro-batch repeats the one before: the others never count,
+// but with GPipe, where they wait for their backward.
+int replayed_micro_batches(const ScheduleSpec& spec, int stage) {
+  constexpr int kRepeated = 2;
+  switch (spec.kind) {
+    case ScheduleKind::GPipe:
+      return std::min(spec.micro_batches, kRepeated);
+    case ScheduleKind::Interleaved:  // whole rounds
+      return std::min(spec.micro_batches, 2 * spec.stages);
+    default:
+      return std::min(spec.micro_batches, static_cast<int>(promised_peak(spec, stage)) + kRepeated);
+  }
+}
+
 }  // namespace
 
-// Once a pipeline is full every micro-batch repeats the one before, so two rounds are replayed; the others
-// never count with 1F1B, and wait for their backward with GPipe.
 MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, const Placement& placement,
                          int stage, std::span<const StageFootprint> chunks) {
-  const int64_t count = micro_batches(request.training, layout);
-  const auto replayed = static_cast<int>(std::min(count, int64_t{2} * layout.mesh.pipeline));
+  const auto count = static_cast<int>(micro_batches(request.training, layout));
+  const int replayed = replayed_micro_batches(layout.schedule_of(count), stage);
   StageReplay replay(token_bytes(request, layout, placement, stage), placement, stage, chunks);
   if (layout.schedule == ScheduleKind::GPipe) replay.hold(count - replayed);
-  for (const Op& op :
-       generate_stage(layout.schedule, layout.mesh.pipeline, replayed, stage, layout.virtual_stages))
-    replay.run(op);
+  for (const Op& op : generate_stage(layout.schedule_of(replayed), stage)) replay.run(op);
   replay.end_step(request.devices, layout, stage_elements(request.shape, layout, placement, stage));
   return replay.peak();
 }

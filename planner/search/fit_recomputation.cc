@@ -22,6 +22,7 @@ std::optional<Layout> with_fewest_layers(Layout layout, RecomputedPart part, int
                                          const MemoryModel& memory) {
   layout.recomputed_part = part;
   layout.recomputed_layers = layout.layers_per_stage;
+  const Placement placement = place_layers(layout);
   // A layer more never needs more memory.
   for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
     const int all = layout.layers_per_stage[stage];
@@ -29,7 +30,7 @@ std::optional<Layout> with_fewest_layers(Layout layout, RecomputedPart part, int
     std::iota(numbers.begin(), numbers.end(), 0);
     const auto too_few = [&](int number) {
       layout.recomputed_layers[stage] = number;
-      return memory.of_stage(layout, stage).total() > roomy;
+      return memory.of_stage(layout, placement, stage).total() > roomy;
     };
     const auto fewest = std::ranges::partition_point(numbers, too_few) - numbers.begin();
     if (fewest > all && part != RecomputedPart::Layer) return std::nullopt;
@@ -46,7 +47,7 @@ struct Cost {
 
 Cost cost_of(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   Cost cost;
-  for (const StageTimes& stage : predict_pipeline_times(request, layout, profile).stages) {
+  for (const PhaseTimes& stage : predict_pipeline_times(request, layout, profile).stages) {
     cost.slowest_stage = std::max(cost.slowest_stage, stage.total());
     cost.all_stages += stage.total();
   }

@@ -83,6 +83,12 @@ std::optional<Illegality> check_engine(const PlanRequest& request, const Layout&
     return Illegality{"spec.parallelism.schedule",
                       fmt::format("engine {} has no virtual stages, which Interleaved needs", profile.name)};
   }
+  if (profile.activations && splits_backward(layout.schedule)) {
+    return Illegality{
+        "spec.parallelism.schedule",
+        fmt::format("what engine {} keeps for gradients of weights is not known, which {} asks for",
+                    profile.name, schedule_name(layout.schedule))};
+  }
   if (layout.zero_stage > profile.max_zero_stage) {
     return Illegality{"spec.parallelism.zeroStage",
                       fmt::format("engine {} shards up to ZeRO stage {}; zeroStage is {}", profile.name,

@@ -37,6 +37,11 @@ Operations layer_recompute(const StageShape& stage);
 // Gradients by the layer's input and its weights. Consumes the gradient by the output and what is saved.
 Operations layer_backward(const StageShape& stage);
 
+// The same in two parts: gradients by the input, and those by the weights that may wait. Weights of the two
+// products that a residual follows do not: what their gradients need is larger than what the others do.
+Operations layer_backward_input(const StageShape& stage);
+Operations layer_backward_weight(const StageShape& stage);
+
 Operations embedding_forward(const StageShape& stage);
 Operations embedding_backward(const StageShape& stage);
 

@@ -69,19 +69,19 @@ class LayerRows : public RowBuilder {
          .moment = {.workspace = size.swiglu_blocks()}});
     by_weight("down.by_weight", size.hidden, size.ffn, size.full_hidden + size.gated,
               MemoryUse{.activations = size.gated} + entered());
-    norm("mlp_norm.output_again", Phase::WeightGradient);
-    by_weight("gate_up.by_weight", 2 * size.ffn, size.hidden, size.gate_up, normed());
+    may_wait([&] {
+      norm("mlp_norm.output_again", Phase::WeightGradient);
+      by_weight("gate_up.by_weight", 2 * size.ffn, size.hidden, size.gate_up, normed());
+    });
     add({.name = "gate_up.by_input",
          .phase = Phase::Backward,
          .product = by_input(2 * size.ffn, size.hidden),
          .moved = size.full_hidden,
          .takes = {.activations = size.full_hidden},
-         .frees = {.activations = size.gate_up}});
+         .frees = {.activations = size.gate_up},
+         .waits = {.activations = size.gate_up}});
     leave("gate_up.leave_gradient", Phase::Backward);
-    add({.name = "mlp_norm.backward",
-         .phase = Phase::Backward,
-         .moved = size.local_hidden,
-         .frees = {.activations = 2 * size.local_hidden + size.statistics}});
+    norm_backward("mlp_norm.backward");
   }
 
   // Alive: the gradient by the middle and what attention saved. Left: the gradient by the input.
@@ -101,22 +101,33 @@ class LayerRows : public RowBuilder {
          .moved = size.qkv,
          .moment = {.workspace = 3 * size.attention / stage_.micro_batch_size},
          .frees = {.activations = 2 * size.attention + size.log_sums}});
-    norm("attention_norm.output_again", Phase::WeightGradient);
-    by_weight("query_key_value.by_weight", size.fused_heads, size.hidden, size.qkv, normed());
+    may_wait([&] {
+      norm("attention_norm.output_again", Phase::WeightGradient);
+      by_weight("query_key_value.by_weight", size.fused_heads, size.hidden, size.qkv, normed());
+    });
     add({.name = "query_key_value.by_input",
          .phase = Phase::Backward,
          .product = by_input(size.fused_heads, size.hidden),
          .moved = size.full_hidden,
          .takes = {.activations = size.full_hidden},
-         .frees = {.activations = size.qkv}});
+         .frees = {.activations = size.qkv},
+         .waits = {.activations = size.qkv}});
     leave("query_key_value.leave_gradient", Phase::Backward);
-    add({.name = "attention_norm.backward",
-         .phase = Phase::Backward,
-         .moved = size.local_hidden,
-         .frees = {.activations = 2 * size.local_hidden + size.statistics}});
+    norm_backward("attention_norm.backward");
   }
 
  private:
+  // The gradient that came by the residual takes this one in; the norm's input and scale are done with,
+  // unless gradients of weights wait that take the normed activation.
+  void norm_backward(std::string_view name) {
+    const int64_t input = size.local_hidden + size.statistics;
+    add({.name = name,
+         .phase = Phase::Backward,
+         .moved = size.local_hidden,
+         .frees = {.activations = size.local_hidden + input},
+         .waits = {.activations = input}});
+  }
+
   // LibTorch's kernel takes one sequence at a time; several are put together in new tensors.
   void attention_forward() {
     const int64_t results = size.attention + size.log_sums;
@@ -197,6 +208,28 @@ Operations layer_backward(const StageShape& stage) {
   rows.mlp_backward();
   rows.attention_backward();
   return rows.take();
+}
+
+Operations layer_backward_input(const StageShape& stage) {
+  Operations rows;
+  for (Operation& row : layer_backward(stage)) {
+    if (row.may_wait) continue;
+    row.frees = row.frees - row.waits;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+Operations layer_backward_weight(const StageShape& stage) {
+  Operations rows;
+  for (const Operation& row : layer_backward(stage)) {
+    if (row.may_wait) {
+      rows.push_back(row);
+    } else if (!rows.empty()) {
+      rows.back().frees += row.waits;  // of the gradient before it
+    }
+  }
+  return rows;
 }
 
 }  // namespace caravan::planner

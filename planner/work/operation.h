@@ -108,6 +108,9 @@ struct Operation {
   MemoryUse takes = {};
   MemoryUse moment = {};
   MemoryUse frees = {};
+  // A backward in two parts: a gradient of weights that waits for the second, with what it needs.
+  bool may_wait = false;
+  MemoryUse waits = {};  // of frees: what such a gradient needs
 };
 
 using Operations = std::vector<Operation>;

@@ -43,6 +43,13 @@ class RowBuilder {
          .frees = frees});
   }
 
+  // Of the rows that `add_rows` adds.
+  void may_wait(auto add_rows) {
+    const std::size_t first = rows_.size();
+    add_rows();
+    for (std::size_t row = first; row < rows_.size(); ++row) rows_[row].may_wait = true;
+  }
+
   // A normed activation, all tokens of it: its bytes until they are given back.
   void norm(std::string_view name, Phase phase, std::optional<SavedRow> makes = std::nullopt) {
     add({.name = name,

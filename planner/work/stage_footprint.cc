@@ -14,10 +14,9 @@ int64_t dropped_bytes(const StageShape& stage, RecomputedPart part) {
   return bytes;
 }
 
-AgainFootprint again_footprint(StageShape stage, RecomputedPart part, const Footprint& backward) {
+AgainFootprint again_footprint(StageShape stage, RecomputedPart part) {
   stage.recomputed_part = part;
-  return {.dropped = dropped_bytes(stage, part),
-          .backward = then(footprint_of(layer_recompute(stage)), backward)};
+  return {.dropped = dropped_bytes(stage, part), .remade = footprint_of(layer_recompute(stage))};
 }
 
 const AgainFootprint& again(const BlockFootprints& blocks, const StageShape& stage) {
@@ -44,10 +43,10 @@ Footprint evaluate(const BlockFootprints& blocks, const StageShape& stage, int64
   return all;
 }
 
-// The last layer first.
-Footprint backward(const BlockFootprints& blocks, const StageShape& stage) {
-  Footprint all = then(repeated(blocks.backward, stage.layers - stage.recomputed_layers),
-                       repeated(again(blocks, stage).backward, stage.recomputed_layers));
+// The last layer first. layer: the backward of one, or the part that is wanted.
+Footprint backward(const BlockFootprints& blocks, const StageShape& stage, const Footprint& layer) {
+  Footprint all = then(repeated(layer, stage.layers - stage.recomputed_layers),
+                       repeated(then(again(blocks, stage).remade, layer), stage.recomputed_layers));
   if (stage.has_embedding) all = then(all, blocks.embedding_backward);
   return all;
 }
@@ -77,16 +76,17 @@ Footprint repeated(const Footprint& each, int64_t times) {
 }
 
 BlockFootprints block_footprints(const StageShape& stage) {
-  const Footprint backward = footprint_of(layer_backward(stage));
-  return {.forward = footprint_of(layer_forward(stage)),
-          .backward = backward,
-          .again = {again_footprint(stage, RecomputedPart::Layer, backward),
-                    again_footprint(stage, RecomputedPart::Mlp, backward)},
-          .embedding_forward = footprint_of(embedding_forward(stage)),
-          .embedding_backward = footprint_of(embedding_backward(stage)),
-          .head_forward = footprint_of(head_forward(stage)),
-          .head_evaluate = footprint_of(head_evaluate(stage)),
-          .inner = dropped_bytes(stage, RecomputedPart::Layer)};
+  return {
+      .forward = footprint_of(layer_forward(stage)),
+      .backward = footprint_of(layer_backward(stage)),
+      .backward_input = footprint_of(layer_backward_input(stage)),
+      .backward_weight = footprint_of(layer_backward_weight(stage)),
+      .again = {again_footprint(stage, RecomputedPart::Layer), again_footprint(stage, RecomputedPart::Mlp)},
+      .embedding_forward = footprint_of(embedding_forward(stage)),
+      .embedding_backward = footprint_of(embedding_backward(stage)),
+      .head_forward = footprint_of(head_forward(stage)),
+      .head_evaluate = footprint_of(head_evaluate(stage)),
+      .inner = dropped_bytes(stage, RecomputedPart::Layer)};
 }
 
 StageFootprint stage_footprint(const BlockFootprints& blocks, const StageShape& stage) {
@@ -94,9 +94,12 @@ StageFootprint stage_footprint(const BlockFootprints& blocks, const StageShape& 
   const int64_t kept_inner =
       stage.layers * blocks.inner - stage.recomputed_layers * again(blocks, stage).dropped;
   return {.forward = forward(blocks, stage),
-          .backward = backward(blocks, stage),
+          .backward = backward(blocks, stage, blocks.backward),
+          .backward_input = backward(blocks, stage, blocks.backward_input),
+          .backward_weight = repeated(blocks.backward_weight, stage.layers),
           .evaluate = evaluate(blocks, stage, size.local_hidden),
           .kept = stage.layers * size.local_hidden + kept_inner + (stage.has_head ? size.local_hidden : 0),
+          .waiting = -stage.layers * blocks.backward_weight.after.total(),
           .boundary = size.local_hidden,
           .constants = stage.sequence_length * stage.model.head_dim * size.wide};
 }

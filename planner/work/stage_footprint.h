@@ -29,10 +29,13 @@ Footprint repeated(const Footprint& each, int64_t times);
 // stage from then on.
 struct StageFootprint {
   Footprint forward;   // after: the kept rows and the output, less the input
-  Footprint backward;  // without a weight gradient queue; after: the input gradient, less kept rows and
-                       // output gradient
+  Footprint backward;  // after: the input gradient, less kept rows and output gradient
+  // In two parts; what the second needs stays from the one to the other. Not known of other engines.
+  Footprint backward_input = {};
+  Footprint backward_weight = {};
   Footprint evaluate;
-  int64_t kept = 0;  // by one micro-batch between its forward and its backward, the stage's input included
+  int64_t kept = 0;     // by one micro-batch between its forward and its backward, the stage's input included
+  int64_t waiting = 0;  // between the parts of a backward in two
   int64_t boundary = 0;   // one tensor of activations, or of their gradients, between stages
   int64_t constants = 0;  // as long as the stage lives: the rotary table
 };
@@ -40,13 +43,15 @@ struct StageFootprint {
 // Of one layer that runs in part again.
 struct AgainFootprint {
   int64_t dropped = 0;  // by its forward, when it has made its output
-  Footprint backward;   // what was dropped is made again first
+  Footprint remade;     // what was dropped, before the backward
 };
 
 // Of one layer, and of the model's ends: the same for every number of layers.
 struct BlockFootprints {
   Footprint forward;
   Footprint backward;
+  Footprint backward_input;
+  Footprint backward_weight;
   std::array<AgainFootprint, 2> again;  // by RecomputedPart
   Footprint embedding_forward;
   Footprint embedding_backward;

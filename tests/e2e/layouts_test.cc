@@ -38,6 +38,8 @@ std::vector<LayoutCase> layout_cases() {
       {"PipelineTwoDataTwoGPipe", {.pipeline = 2, .data = 2, .schedule = "GPipe"}},
       {"PipelineFour", {.pipeline = 4}},
       {"PipelineFourGPipeWithCheckpointing", {.pipeline = 4, .checkpointing = "Always", .schedule = "GPipe"}},
+      {"TensorTwoPipelineTwoZeroBubble", {.tensor = 2, .pipeline = 2, .schedule = "ZBH1"}},
+      {"PipelineFourZeroBubbleH2", {.pipeline = 4, .schedule = "ZBH2"}},
       {"PipelineFourOnTwoNodes", {.pipeline = 4}, 2},
   };
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <thread>
 
+#include "planner/schedule/generate.h"
 #include "worker/trainer/comm/fake_communicator.h"
 #include "worker/trainer/comm/solo_communicator.h"
 #include "worker/trainer/kernels/linear.h"
@@ -154,7 +155,8 @@ std::vector<at::Tensor> gradients_through_a_pipeline(planner::ScheduleKind kind,
                                                      const std::vector<at::Tensor>& weights_DD) {
   const auto stages = static_cast<int>(weights_DD.size());
   const auto micro_batches = static_cast<int>(inputs_MTD.size(0));
-  const planner::Schedule schedule = planner::generate_schedule(kind, stages, micro_batches);
+  const planner::Schedule schedule =
+      planner::generate_schedule({.kind = kind, .stages = stages, .micro_batches = micro_batches});
   const auto group = trainer::make_fake_group(stages);
   std::vector<std::unique_ptr<IntegerStage>> works;
   std::vector<std::jthread> ranks;
@@ -182,7 +184,9 @@ TEST(IntegerSums, AreExactThroughThePipeline) {
   const std::vector<at::Tensor> exact = {at::matmul(at::matmul(ones_TD, weights_DD[1]).t(), x_TD),
                                          at::matmul(ones_TD.t(), at::matmul(x_TD, weights_DD[0].t()))};
   for (const at::ScalarType storage : {at::kFloat, at::kBFloat16}) {
-    for (const planner::ScheduleKind kind : {planner::ScheduleKind::GPipe, planner::ScheduleKind::OneFOneB}) {
+    for (const planner::ScheduleKind kind :
+         {planner::ScheduleKind::GPipe, planner::ScheduleKind::OneFOneB, planner::ScheduleKind::ZeroBubbleH1,
+          planner::ScheduleKind::ZeroBubbleH2}) {
       const auto found = gradients_through_a_pipeline(kind, storage, inputs_MTD, weights_DD);
       for (std::size_t stage = 0; stage < exact.size(); ++stage)
         EXPECT_TRUE(at::equal(found[stage], exact[stage])) << "stage " << stage;

@@ -41,6 +41,8 @@ Layout changed(Layout layout, const std::function<void(Layout&)>& change) {
 std::vector<Case> cases() {
   const auto checkpointed = [](Layout& layout) { layout.activation_checkpointing = true; };
   const auto gpipe = [](Layout& layout) { layout.schedule = ScheduleKind::GPipe; };
+  const auto zero_bubble = [](Layout& layout) { layout.schedule = ScheduleKind::ZeroBubbleH1; };
+  const auto zero_bubble_h2 = [](Layout& layout) { layout.schedule = ScheduleKind::ZeroBubbleH2; };
   return {
       {"One", layout_of(1, 1, 1)},
       {"OneLong", layout_of(1, 1, 1), 256},
@@ -85,6 +87,12 @@ std::vector<Case> cases() {
       {"Tensor2CheckpointedBf16", changed(layout_of(2, 1, 1), checkpointed), 256, true},
       {"Pipeline2", layout_of(1, 2, 1), 256},
       {"Pipeline2GPipeBf16", changed(layout_of(1, 2, 1), gpipe), 256, true},
+      {"Pipeline2ZeroBubble", changed(layout_of(1, 2, 1), zero_bubble), 256},
+      {"Pipeline2ZeroBubbleCheckpointedTied", changed(changed(layout_of(1, 2, 1), zero_bubble), checkpointed),
+       256, false, true},
+      {"Pipeline4ZeroBubbleBf16", changed(layout_of(1, 4, 1), zero_bubble), 256, true},
+      {"Pipeline4ZeroBubbleH2", changed(layout_of(1, 4, 1), zero_bubble_h2), 256},
+      {"Tensor2Pipeline2ZeroBubbleH2", changed(layout_of(2, 2, 1), zero_bubble_h2), 256},
       {"Pipeline2CheckpointedTied", changed(layout_of(1, 2, 1), checkpointed), 256, false, true},
       {"Pipeline2Uneven",
        changed(layout_of(1, 2, 1),

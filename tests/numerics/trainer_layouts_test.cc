@@ -35,6 +35,8 @@ Layout changed(Layout layout, const std::function<void(Layout&)>& change) {
 
 std::vector<Case> cases() {
   const auto gpipe = [](Layout& layout) { layout.schedule = ScheduleKind::GPipe; };
+  const auto zero_bubble = [](Layout& layout) { layout.schedule = ScheduleKind::ZeroBubbleH1; };
+  const auto zero_bubble_h2 = [](Layout& layout) { layout.schedule = ScheduleKind::ZeroBubbleH2; };
   const auto checkpointed = [](Layout& layout) { layout.activation_checkpointing = true; };
   const auto whole_states = [](Layout& layout) { layout.zero_stage = 0; };
   const auto large_micro_batches = [](Layout& layout) { layout.micro_batch_size = 2; };
@@ -59,6 +61,12 @@ std::vector<Case> cases() {
                                                 l.activation_checkpointing = true;
                                                 l.recomputed_layers = {1, 0};
                                               })},
+      {"Pipeline2ZeroBubble", changed(layout_of(1, 2, 1), zero_bubble)},
+      {"Pipeline2ZeroBubbleCheckpointedTied", changed(changed(layout_of(1, 2, 1), zero_bubble), checkpointed),
+       true},
+      {"Pipeline4ZeroBubble", changed(layout_of(1, 4, 1), zero_bubble)},
+      {"Pipeline4ZeroBubbleH2", changed(layout_of(1, 4, 1), zero_bubble_h2)},
+      {"Tensor2Pipeline2ZeroBubbleH2", changed(layout_of(2, 2, 1), zero_bubble_h2)},
       {"Pipeline2Uneven", changed(layout_of(1, 2, 1),
                                   [](Layout& l) {
                                     l.layers_per_stage = {1, 3};

@@ -42,8 +42,7 @@ at::Tensor TrainingWork::backward_input(int micro_batch, at::Tensor gradient) {
 
 void TrainingWork::backward_weight(int micro_batch) {
   const PhaseClock::Scope scope(place_.clock, Phase::kBackward);
-  for (std::function<void()>& gradient : waiting_.at(micro_batch)) std::exchange(gradient, {})();
-  waiting_.erase(micro_batch);
+  run_all(std::move(waiting_.extract(micro_batch).mapped()));
 }
 
 std::shared_ptr<StageSaved> TrainingWork::take_saved(int micro_batch) {

@@ -28,7 +28,7 @@ class TrainingWork final : public StageWork {
   at::Tensor backward_input(int micro_batch, at::Tensor gradient) override;
   void backward_weight(int micro_batch) override;
 
-  // Of this rank's sequences so far; 0 but on the last stage.
+  // Of this rank's sequences so far; 0 but with the head.
   double loss_sum() const { return loss_sum_; }
 
  private:

@@ -97,8 +97,10 @@ at::Tensor Layer::mlp_backward(LayerSaved& saved, at::Tensor gradient_TD, Weight
   at::Tensor gated_TF = linear_backward_input(all_gradient_TD, down_DF.value);
   at::Tensor gate_up_T2F = std::move(saved.gate_up_T2F);
   kernels::swiglu_backward(gate_up_T2F, gated_TF);
-  run_or_queue(queue, [dy = std::move(all_gradient_TD), x = std::move(gated_TF),
-                       dw = down_DF.gradient]() mutable { linear_backward_weight(dy, x, dw); });
+  at::Tensor down_gradient = down_DF.gradient;
+  linear_backward_weight(all_gradient_TD, gated_TF, down_gradient);
+  all_gradient_TD.reset();
+  gated_TF.reset();
   run_or_queue(queue, [this, dy = gate_up_T2F, middle = saved.middle_TD, scale = saved.mlp_scale_T]() {
     at::Tensor dw = gate_up_2FD.gradient;
     linear_backward_weight(dy, region_.enter(rms_norm_apply(middle, mlp_norm_D.value, scale)), dw);
@@ -119,8 +121,8 @@ at::Tensor Layer::mlp_backward(LayerSaved& saved, at::Tensor gradient_TD, Weight
 at::Tensor Layer::attention_backward(LayerSaved& saved, at::Tensor gradient_TD,
                                      WeightGradientQueue* queue) const {
   at::Tensor all_gradient_TD = region_.enter(gradient_TD);
-  run_or_queue(queue, [dy = all_gradient_TD, x = saved.attention.output_TA,
-                       dw = output_DA.gradient]() mutable { linear_backward_weight(dy, x, dw); });
+  at::Tensor output_gradient = output_DA.gradient;
+  linear_backward_weight(all_gradient_TD, saved.attention.output_TA, output_gradient);
   at::Tensor heads_gradient_TA = linear_backward_input(all_gradient_TD, output_DA.value);
   all_gradient_TD.reset();
   at::Tensor qkv_TE = std::move(saved.qkv_TE);

@@ -47,7 +47,8 @@ class Layer {
 
   LayerSaved run_to_saved(at::Tensor input_TD) const;
   at::Tensor output(const LayerSaved& saved) const;
-  // Consumes both. Weight gradients go to the queue, or run at once when there is none (nullptr).
+  // Consumes both. With a queue the weight gradients of qkv and gate_up go there, which need no more than
+  // forward saved; without one (nullptr) they run at once.
   at::Tensor backward(LayerSaved saved, at::Tensor gradient_TD, WeightGradientQueue* queue) const;
 
  private:

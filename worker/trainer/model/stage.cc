@@ -11,6 +11,10 @@
 
 namespace caravan::trainer {
 
+void run_all(WeightGradientQueue queue) {
+  for (std::function<void()>& gradient : queue) std::exchange(gradient, {})();
+}
+
 struct StageSaved {
   at::Tensor tokens_T;  // stage with the embedding
   std::vector<LayerSaved> layers;

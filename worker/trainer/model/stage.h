@@ -45,29 +45,32 @@ struct TokenBatch {
 struct StageSaved;  // of one micro-batch
 
 struct StageOutput {
-  at::Tensor activations_TD{};  // absent on the last stage; T = B·S tokens of this rank (÷ tensor size with
+  at::Tensor activations_TD{};  // absent with the head; T = B·S tokens of this rank (÷ tensor size with
                                 // sequence parallelism)
-  double loss_sum = 0;  // last stage: sum of token losses, unscaled, equal on all ranks of the tensor group
+  double loss_sum = 0;  // with the head: of the tokens, unscaled, equal on all ranks of the tensor group
   std::shared_ptr<StageSaved> saved{};
 };
 
 // Gradients of weights that wait for their turn, in the order in which they run.
 using WeightGradientQueue = std::vector<std::function<void()>>;
 
+// Each gives its tensors back when it is done.
+void run_all(WeightGradientQueue queue);
+
 class Stage {
  public:
   Stage(StageOptions options, ParameterStore& store, Communicator& tensor_group);
   ~Stage();
 
-  // activations_TD: input of this stage, undefined on the first. Tensors that are handed over are taken by
-  // value, so that the stage frees or overwrites them as early as it can: move them in.
+  // activations_TD: input of this stage, undefined with the embedding. Tensors that are handed over are taken
+  // by value, so that the stage frees or overwrites them as early as it can: move them in.
   StageOutput forward(const TokenBatch& batch, at::Tensor activations_TD);
   // Loss only, nothing saved (evaluation).
   StageOutput evaluate(const TokenBatch& batch, at::Tensor activations_TD);
-  // gradient_TD: of the loss by this stage's output; undefined on the last stage. Returns the gradient by its
-  // input (undefined on the first stage). Consumes what forward saved, layer by layer. With a queue the
-  // weight gradients of the layers are appended to it and wait there, with the tensors they need; without one
-  // (nullptr) they run at once.
+  // gradient_TD: of the loss by this stage's output; undefined with the head. Returns the gradient by its
+  // input (undefined with the embedding). Consumes what forward saved, layer by layer. With a queue the
+  // weight gradients of the layers that may wait (layer.h) are appended to it, with the tensors they need;
+  // without one (nullptr) they run at once.
   at::Tensor backward(std::shared_ptr<StageSaved> saved, at::Tensor gradient_TD, WeightGradientQueue* queue);
 
   // Shape of the activations between stages.

@@ -240,13 +240,20 @@ Paper forward_rows(const StageShape& shape) {
   return paper;
 }
 
-Paper backward_rows(const StageShape& shape) {
+// of_layer: the rows of one, whole or its first part.
+Paper backward_rows(const StageShape& shape, const Operations& of_layer) {
   Paper paper;
   for (int64_t layer = shape.layers - 1; layer >= 0; --layer) {
     if (layer < shape.recomputed_layers) paper.play(layer_recompute(shape));
-    paper.play(layer_backward(shape));
+    paper.play(of_layer);
   }
   paper.play(embedding_backward(shape));
+  return paper;
+}
+
+Paper weight_rows(const StageShape& shape) {
+  Paper paper;
+  for (int64_t layer = 0; layer < shape.layers; ++layer) paper.play(layer_backward_weight(shape));
   return paper;
 }
 
@@ -272,7 +279,13 @@ class RankUnderTest {
     const auto forward = record([&] { output = stage.forward(batch, {}); });
     expect_rows("forward", forward, forward_rows(shape_));
     const auto backward = record([&] { stage.backward(std::move(output.saved), {}, nullptr); });
-    expect_rows("backward", backward, backward_rows(shape_));
+    expect_rows("backward", backward, backward_rows(shape_, layer_backward(shape_)));
+    output = stage.forward(batch, {});
+    WeightGradientQueue waiting;
+    const auto by_input = record([&] { stage.backward(std::move(output.saved), {}, &waiting); });
+    expect_rows("backward by the input", by_input, backward_rows(shape_, layer_backward_input(shape_)));
+    const auto by_weight = record([&] { run_all(std::move(waiting)); });
+    expect_rows("backward by the weights", by_weight, weight_rows(shape_));
   }
 
   void check_uses() {
@@ -283,6 +296,11 @@ class RankUnderTest {
     expect_uses("forward", rows.forward.peak, [&] { output = stage.forward(batch, {}); });
     expect_uses("backward", rows.backward.peak,
                 [&] { stage.backward(std::move(output.saved), {}, nullptr); });
+    output = stage.forward(batch, {});
+    WeightGradientQueue waiting;
+    expect_uses("backward by the input", rows.backward_input.peak,
+                [&] { stage.backward(std::move(output.saved), {}, &waiting); });
+    expect_uses("backward by the weights", rows.backward_weight.peak, [&] { run_all(std::move(waiting)); });
     expect_uses("evaluation", rows.evaluate.peak, [&] { stage.evaluate(batch, {}); });
   }
 

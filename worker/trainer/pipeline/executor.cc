@@ -27,6 +27,7 @@ class Execution {
         return post_receive(action, incoming_[direction]);
       case ActionType::AwaitReceive:
         incoming_[direction].transfer->wait();
+        incoming_[direction].transfer.reset();  // it holds the tensor too
         return;
       case ActionType::FinishSend:
         return finish_send(outgoing_[direction]);

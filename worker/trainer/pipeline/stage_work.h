@@ -13,10 +13,10 @@ class StageWork {
   // An uninitialised tensor that activations, or their gradients, of one micro-batch are received into.
   virtual at::Tensor boundary_buffer() const = 0;
 
-  // input: undefined on the first stage. Returns the activations for the next stage; undefined on the last.
+  // input: undefined with the embedding. Returns the activations for the next stage; undefined with the head.
   virtual at::Tensor forward(int micro_batch, at::Tensor input) = 0;
-  // gradient: by this stage's output; undefined on the last. Returns the gradient by its input; undefined on
-  // the first.
+  // gradient: by this stage's output; undefined with the head. Returns the gradient by its input; undefined
+  // with the embedding.
   virtual at::Tensor backward(int micro_batch, at::Tensor gradient) = 0;
   virtual at::Tensor backward_input(int micro_batch, at::Tensor gradient) = 0;
   virtual void backward_weight(int micro_batch) = 0;
