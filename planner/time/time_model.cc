@@ -31,7 +31,8 @@ double transfer_seconds(const PlanRequest& request, const Layout& layout, const 
   if (!request.devices.known || layout.mesh.pipeline == 1) return 0;
   const bool in_parts = layout.sequence_parallel || profile.split_transfers;
   const double bytes = boundary_bytes(request, layout) / (in_parts ? layout.mesh.tensor : 1);
-  return bytes / neighbour_bandwidth(request.devices, profile, layout.mesh, Axis::Pipeline);
+  return profile.collective_latency_seconds +
+         bytes / neighbour_bandwidth(request.devices, profile, layout.mesh, Axis::Pipeline);
 }
 
 // Bytes that a rank moves in a step for each parameter: gradients are summed and values gathered, by ZeRO
@@ -64,6 +65,17 @@ double data_traffic_seconds(const PlanRequest& request, const Layout& layout, co
                          data_traffic_bytes(request, layout, profile) /
                          group_bandwidth(request.devices, profile, layout.mesh, Axis::Data);
   return seconds * (1 - profile.data_overlap);
+}
+
+// Where two stages hold a copy of a tied table, each sends the other the gradients that it answers for.
+double tied_traffic_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+  const Placement placement = place_layers(layout);
+  if (!request.shape.tied_embeddings || placement.embedding_stage() == placement.head_stage()) return 0;
+  const int parts = layout.mesh.tensor * (layout.zero_stage == 0 ? 1 : layout.mesh.data);
+  const double elements = static_cast<double>(request.shape.vocab * request.shape.hidden) / parts;
+  return profile.collective_latency_seconds +
+         elements * static_cast<double>(profile.gradient_wire_bytes) /
+             neighbour_bandwidth(request.devices, profile, layout.mesh, Axis::Pipeline);
 }
 
 // Reads and writes of values, gradients, master copy and moments.
@@ -107,10 +119,9 @@ PipelineTimes predict_pipeline_times(const PlanRequest& request, const Layout& l
 
 StepTime predict_step_time(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   const PipelineTimes times = predict_pipeline_times(request, layout, profile);
-  const auto busiest = std::ranges::max_element(times.stages, {}, &StageTimes::total);
+  const auto busiest = std::ranges::max_element(times.stages, {}, &PhaseTimes::total);
   const int64_t count = micro_batches(request.training, layout);
-  const double pipeline =
-      makespan(layout.schedule, layout.virtual_stages, times.stages, times.transfer, count);
+  const double pipeline = makespan(layout.schedule_of(static_cast<int>(count)), times.stages, times.transfer);
   const double busy = static_cast<double>(count) * busiest->total();
 
   StepTime result;
@@ -120,7 +131,8 @@ StepTime predict_step_time(const PlanRequest& request, const Layout& layout, con
   parts.tensor_traffic = static_cast<double>(count) * times.traffic[busiest - times.stages.begin()];
   parts.compute = busy - parts.tensor_traffic;
   parts.idle = pipeline - busy;
-  parts.data_traffic = data_traffic_seconds(request, layout, profile);
+  parts.data_traffic =
+      data_traffic_seconds(request, layout, profile) + tied_traffic_seconds(request, layout, profile);
   parts.optimizer = optimizer_seconds(request, layout, profile);
   result.seconds = parts.total();
   result.parts = parts;

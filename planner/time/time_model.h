@@ -20,7 +20,7 @@ struct StepParts {
   double compute = 0;
   double tensor_traffic = 0;
   double idle = 0;          // the pipeline's bubble, transfers between stages included
-  double data_traffic = 0;  // what nothing hides
+  double data_traffic = 0;  // what nothing hides, and the copies of a tied table
   double optimizer = 0;
 
   double total() const { return compute + tensor_traffic + idle + data_traffic + optimizer; }
@@ -36,7 +36,7 @@ struct StepTime {
 };
 
 struct PipelineTimes {
-  std::vector<StageTimes> stages;  // of one micro-batch
+  std::vector<PhaseTimes> stages;  // of one micro-batch
   std::vector<double> traffic;     // part of stages: collectives of the tensor group
   double transfer = 0;             // of one micro-batch's activations between neighbours
 };

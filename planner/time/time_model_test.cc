@@ -55,6 +55,32 @@ TEST(TimeModel, LongStepsGrowByTheSameTimeForEveryMicroBatch) {
   EXPECT_NEAR(seconds(13) - seconds(12), seconds(1001) - seconds(1000), 1e-6);
 }
 
+TEST(TimeModel, TheCopiesOfATiedTableSendEachOtherTheirGradients) {
+  PlanRequest tied = request_of(gpu_job("llama3-8b", 8));
+  tied.shape.tied_embeddings = true;
+  PlanRequest apart = tied;
+  apart.shape.tied_embeddings = false;
+  const auto more_traffic = [&](const Layout& layout) {
+    const auto traffic = [&](const PlanRequest& request) {
+      return predict_step_time(request, layout, default_profile()).parts->data_traffic;
+    };
+    return traffic(tied) - traffic(apart);
+  };
+  const double whole = more_traffic(layout_of(tied, 1, 2, 1));
+  EXPECT_GT(whole, 0);
+  EXPECT_NEAR(more_traffic(layout_of(tied, 2, 2, 1)) / whole, 0.5, 0.05);
+  EXPECT_LT(more_traffic(layout_of(tied, 1, 1, 8)), 1e-12);
+}
+
+TEST(TimeModel, ATransferBetweenStagesTakesItsLatency) {
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 4));
+  const Layout layout = layout_of(request, 1, 4, 1);
+  EngineProfile slow = default_profile();
+  slow.collective_latency_seconds += 1e-3;
+  EXPECT_NEAR(predict_pipeline_times(request, layout, slow).transfer,
+              predict_pipeline_times(request, layout, default_profile()).transfer + 1e-3, 1e-12);
+}
+
 TEST(TimeModel, CheckpointingCostsAboutAnotherForward) {
   const PlanRequest request = request_of(gpu_job("llama2-7b", 8));
   Layout layout = layout_of(request, 1, 1, 8);
