@@ -17,6 +17,7 @@ using Action = std::function<Result<ExitCode>()>;
 void add_validate_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 void add_run_command(CLI::App& app, Action& action);
+void add_schedule_command(CLI::App& app, Action& action);
 void add_data_command(CLI::App& app, Action& action);
 
 }  // namespace caravan::cli

@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   caravan::cli::add_run_command(app, action);
   caravan::cli::add_plan_command(app, action);
   caravan::cli::add_validate_command(app, action);
+  caravan::cli::add_schedule_command(app, action);
   caravan::cli::add_data_command(app, action);
 
   try {

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -75,17 +74,6 @@ Result<planner::DeviceFacts> read_facts(const v1alpha1::Resources& resources, co
   if (!own) return tl::unexpected(own.error());
   facts->own_products = *std::move(own);
   return facts;
-}
-
-// What COLUMNS says, else the terminal, within what can be read.
-int output_width() {
-  constexpr int kUsual = 120;
-  constexpr int kNarrowest = 60;
-  constexpr int kWidest = 160;
-  const char* said = std::getenv("COLUMNS");
-  int width = said ? std::atoi(said) : 0;
-  if (width <= 0) width = static_cast<int>(terminal_facts(STDOUT_FILENO).columns);
-  return width <= 0 ? kUsual : std::clamp(width, kNarrowest, kWidest);
 }
 
 Result<ExitCode> print_why(const v1alpha1::JobSpec& spec, const planner::DeviceFacts& facts,

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace caravan::cli {
@@ -49,6 +50,15 @@ TerminalFacts terminal_facts(int descriptor) {
   winsize size{};
   if (ioctl(descriptor, TIOCGWINSZ, &size) == 0) facts.columns = size.ws_col;
   return facts;
+}
+
+int output_width() {
+  constexpr int kOfNoTerminal = 120;
+  constexpr int kNarrowest = 60;
+  constexpr int kWidest = 160;
+  int width = std::atoi(environment("COLUMNS").c_str());
+  if (width <= 0) width = static_cast<int>(terminal_facts(STDOUT_FILENO).columns);
+  return width <= 0 ? kOfNoTerminal : std::clamp(width, kNarrowest, kWidest);
 }
 
 std::string paint(std::string_view text, Colour colour, const ConsoleStyle& style) {

@@ -29,6 +29,9 @@ ConsoleStyle style_for(const TerminalFacts& facts);
 // Asks the environment and the descriptor.
 TerminalFacts terminal_facts(int descriptor);
 
+// Of what is written to standard output: what COLUMNS says, else the terminal, within what can be read.
+int output_width();
+
 enum class Colour { kDim, kBold, kGreen, kYellow, kRed };
 
 std::string paint(std::string_view text, Colour colour, const ConsoleStyle& style);

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include "planner/explain/schedule_picture.h"
 #include "planner/explain/svg.h"
+#include "planner/schedule/generate.h"
 #include "planner/testing/jobs.h"
 
 namespace caravan::planner {
@@ -28,6 +30,21 @@ v1alpha1::JobSpec pipeline_of(int stages) {
   spec.mutable_parallelism()->set_tensor(8);
   spec.mutable_parallelism()->set_pipeline(stages);
   return spec;
+}
+
+TEST(DrawSchedule, HasAColourForEachTypeOfOpAndALighterOneForEverySecondChunk) {
+  const ScheduleSpec spec{.kind = ScheduleKind::VHalf, .stages = 2, .micro_batches = 3, .chunks = 2};
+  const OpTimes times = even_times(std::vector<PhaseTimes>(2), spec.map(), 1);
+  const auto draw = [&](const ScheduleSpec& drawn) {
+    return draw_schedule("a title", "and more", time_ops(generate_schedule(drawn, times), times));
+  };
+  const std::string picture = draw(spec);
+  for (const char* part : {"a title", "and more", "gradients of weights", "lighter: every second chunk",
+                           "#4e79a7", "#9fbad6", "#f28e2b", "#f9c48c", "#59a14f", "#a5cf9f"})
+    EXPECT_THAT(picture, HasSubstr(part));
+  const std::string plain = draw({.stages = 2, .micro_batches = 3});
+  EXPECT_THAT(plain, Not(HasSubstr("gradients of weights")));
+  EXPECT_THAT(plain, Not(HasSubstr("lighter")));
 }
 
 TEST(Svg, EscapesWhatXmlReserves) {

@@ -1,17 +1,39 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "planner/explain/picture_parts.h"
 
 namespace caravan::planner {
 namespace {
 
-constexpr std::string_view kForward = "#4e79a7";
-constexpr std::string_view kBackward = "#f28e2b";
+struct Look {
+  std::string_view name;
+  std::array<std::string_view, 2> colours;  // of a stage's even and odd chunks
+  std::string_view of_number = "#24292f";
+};
+
+constexpr Look kForward = {"forward", {"#4e79a7", "#9fbad6"}, "#ffffff"};
+constexpr Look kBackward = {"backward", {"#f28e2b", "#f9c48c"}};
+constexpr Look kWeights = {"gradients of weights", {"#59a14f", "#a5cf9f"}};
 constexpr std::string_view kIdle = "#eaeef2";
-constexpr double kNumberWidth = 16;   // an op that wide has room for its micro-batch
-constexpr double kNumberHeight = 14;  // and that high
+constexpr double kDigitWidth = 6.5;
+constexpr double kNumberHeight = 14;
+
+const Look& look_of(OpType type) {
+  switch (type) {
+    case OpType::Forward:
+      return kForward;
+    case OpType::BackwardWeight:
+      return kWeights;
+    default:
+      return kBackward;
+  }
+}
 
 double end_of(const Timeline& timeline) {
   double end = 0;
@@ -22,29 +44,39 @@ double end_of(const Timeline& timeline) {
 void draw_numbers(Svg& svg, const std::vector<TimedOp>& ops, double scale, double y, double height) {
   if (height < kNumberHeight) return;
   for (const TimedOp& timed : ops) {
-    if ((timed.end - timed.start) * scale < kNumberWidth) continue;
-    svg.text(Frame::kLeft + (timed.start + timed.end) / 2 * scale, y + height / 2 + 3.5,
-             fmt::format("{}", timed.op.micro_batch),
-             {.size = 10,
-              .anchor = Anchor::Middle,
-              .colour = timed.op.type == OpType::Forward ? "#ffffff" : "#24292f"});
+    const std::string number = fmt::format("{}", timed.op.micro_batch);
+    if ((timed.end - timed.start) * scale < kDigitWidth * static_cast<double>(number.size() + 1)) continue;
+    svg.text(Frame::kLeft + (timed.start + timed.end) / 2 * scale, y + height / 2 + 3.5, number,
+             {.size = 10, .anchor = Anchor::Middle, .colour = look_of(timed.op.type).of_number});
   }
 }
 
 // A hair between ops keeps them apart where they follow each other at once.
 void draw_stage(Svg& svg, const std::vector<TimedOp>& ops, double scale, double y, double height) {
   svg.rectangle(Frame::kLeft, y, Frame::kBars, height, kIdle);
-  std::string forward;
-  std::string backward;
+  std::map<std::string_view, std::string> commands;  // by colour
   for (const TimedOp& timed : ops) {
     const double width = (timed.end - timed.start) * scale;
-    std::string& commands = timed.op.type == OpType::Forward ? forward : backward;
-    commands +=
+    commands[look_of(timed.op.type).colours[timed.op.chunk % 2]] +=
         rectangle_path(Frame::kLeft + timed.start * scale, y, width - std::min(1.0, width / 6), height);
   }
-  svg.path(forward, kForward);
-  svg.path(backward, kBackward);
+  for (const auto& [colour, shapes] : commands) svg.path(shapes, colour);
   draw_numbers(svg, ops, scale, y, height);
+}
+
+bool has_any(const Timeline& timeline, auto is_wanted) {
+  return std::ranges::any_of(timeline.ops.front(), [&](const TimedOp& timed) { return is_wanted(timed.op); });
+}
+
+std::vector<LegendEntry> legend_of(const Timeline& timeline) {
+  std::vector<LegendEntry> entries = {{kForward.colours[0], kForward.name},
+                                      {kBackward.colours[0], kBackward.name}};
+  if (has_any(timeline, [](const Op& op) { return op.type == OpType::BackwardWeight; }))
+    entries.push_back({kWeights.colours[0], kWeights.name});
+  entries.push_back({kIdle, "idle"});
+  if (has_any(timeline, [](const Op& op) { return op.chunk > 0; }))
+    entries.push_back({kForward.colours[1], "lighter: every second chunk"});
+  return entries;
 }
 
 std::string seconds_text(double seconds, double distance) {
@@ -65,7 +97,7 @@ void draw_time_axis(Svg& svg, double end, double scale, double y) {
 }  // namespace
 
 double draw_timeline(Svg& svg, const Timeline& timeline, double top) {
-  draw_legend(svg, top, {{kForward, "forward"}, {kBackward, "backward"}, {kIdle, "idle"}});
+  draw_legend(svg, top, legend_of(timeline));
   const int stages = static_cast<int>(timeline.ops.size());
   const double height = row_height(stages);
   const double end = end_of(timeline);
