@@ -24,10 +24,26 @@ struct Chunk {
   bool has_next = false;
 };
 
+// Sends in one direction, each with its tensor. Before an op that makes one more, the oldest is finished
+// where that would be too many.
+class Sends {
+ public:
+  explicit Sends(int most) : most_(most) {}
+
+  int under_way() const { return count_; }
+  void make_room(bool sends) { count_ = sends ? std::min(count_, most_ - 1) : count_; }
+  void start(bool sends) { count_ += sends ? 1 : 0; }
+
+ private:
+  const int most_;
+  int count_ = 0;
+};
+
 class StageReplay {
  public:
-  StageReplay(int64_t tokens, const Placement& placement, int stage, std::span<const StageFootprint> chunks)
-      : tokens_(tokens) {
+  StageReplay(int64_t tokens, const Placement& placement, int stage, std::span<const StageFootprint> chunks,
+              int messages_under_way)
+      : tokens_(tokens), activations_(messages_under_way), gradients_(messages_under_way) {
     for (int chunk = 0; chunk < placement.map.chunks; ++chunk) {
       const LayerGroup& group = placement.group(stage, chunk);
       chunks_.push_back(
@@ -46,22 +62,25 @@ class StageReplay {
     const StageFootprint& unit = chunk.memory;
     switch (op.type) {
       case OpType::Forward:
-        observe(chunk, both(chunk.has_previous, gradient_under_way_), unit.forward);
-        activations_under_way_ = chunk.has_next;
+        activations_.make_room(chunk.has_next);
+        observe(chunk, chunk.has_previous, unit.forward);
+        activations_.start(chunk.has_next);
         held_ += unit.kept;
         return;
       case OpType::Backward:
-        observe(chunk, both(chunk.has_next, activations_under_way_), unit.backward);
-        gradient_under_way_ = chunk.has_previous;
+        gradients_.make_room(chunk.has_previous);
+        observe(chunk, chunk.has_next, unit.backward);
+        gradients_.start(chunk.has_previous);
         held_ -= unit.kept;
         return;
       case OpType::BackwardInput:
-        observe(chunk, both(chunk.has_next, activations_under_way_), unit.backward_input);
-        gradient_under_way_ = chunk.has_previous;
+        gradients_.make_room(chunk.has_previous);
+        observe(chunk, chunk.has_next, unit.backward_input);
+        gradients_.start(chunk.has_previous);
         held_ += unit.waiting - unit.kept;
         return;
       case OpType::BackwardWeight:
-        observe(chunk, both(gradient_under_way_, activations_under_way_), unit.backward_weight);
+        observe(chunk, /*receives=*/false, unit.backward_weight);
         held_ -= unit.waiting;
         return;
     }
@@ -81,11 +100,9 @@ class StageReplay {
   const MemoryTerms& peak() const { return peak_; }
 
  private:
-  static int64_t both(bool one, bool other) { return (one ? 1 : 0) + (other ? 1 : 0); }
-
-  // boundaries: tensors beside the op's own, the one that came for it and those of sends that are not done.
-  // The send before in its own direction is done when the op begins.
-  void observe(const Chunk& chunk, int64_t boundaries, const Footprint& op) {
+  // Beside the op's own tensors: the one that came for it, and those of sends that are not done.
+  void observe(const Chunk& chunk, bool receives, const Footprint& op) {
+    const int64_t boundaries = (receives ? 1 : 0) + activations_.under_way() + gradients_.under_way();
     consider({.activations = tokens_ + held_ + boundaries * chunk.memory.boundary + op.peak.activations,
               .logits = op.peak.logits,
               .workspace = constants_ + op.peak.workspace,
@@ -100,8 +117,8 @@ class StageReplay {
   std::vector<Chunk> chunks_;
   int64_t constants_ = 0;
   int64_t held_ = 0;
-  bool activations_under_way_ = false;
-  bool gradient_under_way_ = false;
+  Sends activations_;
+  Sends gradients_;
   MemoryTerms peak_;
 };
 
@@ -125,7 +142,8 @@ MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, const
                          int stage, std::span<const StageFootprint> chunks) {
   const auto count = static_cast<int>(micro_batches(request.training, layout));
   const int replayed = replayed_micro_batches(layout.schedule_of(count), stage);
-  StageReplay replay(token_bytes(request, layout, placement, stage), placement, stage, chunks);
+  StageReplay replay(token_bytes(request, layout, placement, stage), placement, stage, chunks,
+                     messages_under_way(layout.schedule));
   if (layout.schedule == ScheduleKind::GPipe) replay.hold(count - replayed);
   for (const Op& op : generate_stage(layout.schedule_of(replayed), stage)) replay.run(op);
   replay.end_step(request.devices, layout, stage_elements(request.shape, layout, placement, stage));

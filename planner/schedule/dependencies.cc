@@ -37,4 +37,25 @@ Dependencies dependencies_of(const Schedule& schedule, int stage, const Op& op) 
   return found;
 }
 
+std::optional<Output> output_of(const Schedule& schedule, int stage, const Op& op) {
+  if (op.type == OpType::BackwardWeight) return std::nullopt;
+  const ChunkMap map = schedule.map();
+  const int group = map.group_of(stage, op.chunk);
+  const bool forward = op.type == OpType::Forward;
+  const int reader = forward ? group + 1 : group - 1;
+  Output output{.product = forward ? Product::Activation : Product::Gradient,
+                .unit = unit_of(schedule, group, op.micro_batch, op.segment)};
+  if (reader >= 0 && reader < map.groups()) output.taken_by = map.stage_of(reader);
+  return output;
+}
+
+int channel_of(const Schedule& schedule, int from, int to, Product product) {
+  const bool next_stage = to == (from + 1) % schedule.stages;
+  return from * 4 + (next_stage ? 2 : 0) + static_cast<int>(product);
+}
+
+int channel_count(const Schedule& schedule) {
+  return schedule.stages * 4;
+}
+
 }  // namespace caravan::planner

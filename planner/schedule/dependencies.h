@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 
 #include "planner/schedule/schedule.h"
@@ -38,5 +39,19 @@ class Dependencies {
 // A forward waits for the group before and the segment before (its keys and values); a backward for its own
 // forward, the group behind and the segment behind; a weight gradient for the backward of its unit.
 Dependencies dependencies_of(const Schedule& schedule, int stage, const Op& op);
+
+// What an op makes, and the stage of the group of layers that takes it, if there is one.
+struct Output {
+  Product product = Product::Activation;
+  int unit = 0;
+  std::optional<int> taken_by = {};
+};
+
+// Nothing for gradients of weights, which nobody waits for.
+std::optional<Output> output_of(const Schedule& schedule, int stage, const Op& op);
+
+// Of the messages of one kind from a stage to a neighbour; `channel_count` of them.
+int channel_of(const Schedule& schedule, int from, int to, Product product);
+int channel_count(const Schedule& schedule);
 
 }  // namespace caravan::planner

@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "planner/schedule/fixed_orders.h"
 #include "planner/schedule/golden_lists.h"
 #include "planner/schedule/simulate.h"
 #include "planner/schedule/validate.h"
@@ -76,13 +77,23 @@ TEST(GenerateSchedule, EverySizeIsValidAndHoldsNoMoreThanItPromises) {
   }
 }
 
-// As our trainer does.
-TEST(GenerateSchedule, OfOneChunkNeedsNoMoreThanOneMessageUnderWay) {
+TEST(GenerateSchedule, NeedsNoMoreMessagesUnderWayThanItsKindIsSaidTo) {
+  for (const int stages : {1, 2, 3, 4, 6, 8, 12}) {
+    for (const int micro_batches : {1, 3, stages, 2 * stages, 4 * stages + 1}) {
+      for (const ScheduleSpec& spec : all_specs(stages, micro_batches)) {
+        if (spec.kind == ScheduleKind::ZeroBubbleAuto && spec.most_in_flight < stages) continue;
+        EXPECT_LE(messages_needed(generate_schedule(spec), units(spec)), messages_under_way(spec.kind))
+            << text_of(spec);
+      }
+    }
+  }
+}
+
+TEST(GenerateSchedule, WithAFixedOrderIsValidForOneMessageUnderWay) {
   for (int stages = 1; stages <= 16; ++stages) {
     for (const int micro_batches : {1, 2, stages, 2 * stages + 1, 64}) {
-      for (const ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::OneFOneB, ScheduleKind::ZeroBubbleH1,
-                                      ScheduleKind::ZeroBubbleH2}) {
-        const ScheduleSpec spec{.kind = kind, .stages = stages, .micro_batches = micro_batches};
+      for (const ScheduleSpec& spec : all_specs(stages, micro_batches)) {
+        if (!has_fixed_order(spec.kind)) continue;
         const Status status = validate_schedule(generate_schedule(spec), {.messages_under_way = 1});
         EXPECT_TRUE(status) << text_of(spec) << ": " << status.error().message;
       }

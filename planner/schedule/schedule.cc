@@ -56,6 +56,19 @@ bool splits_backward(ScheduleKind kind) {
   }
 }
 
+int messages_under_way(ScheduleKind kind) {
+  switch (kind) {
+    case ScheduleKind::ZeroBubbleH2:
+    case ScheduleKind::ZeroBubbleAuto:
+    case ScheduleKind::VMin:
+    case ScheduleKind::VHalf:
+    case ScheduleKind::VZeroBubble:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
 std::string_view schedule_name(ScheduleKind kind) {
   for (const auto& [candidate, name] : kNames) {
     if (candidate == kind) return name;

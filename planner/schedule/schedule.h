@@ -39,6 +39,9 @@ bool stands_as_a_v(ScheduleKind kind);
 bool cuts_sequences(ScheduleKind kind);
 // Gradients of the weights are ops of their own.
 bool splits_backward(ScheduleKind kind);
+// Messages of activations, and as many of gradients, that a stage has under way to a neighbour, so that ops do not
+// wait for the neighbour to ask for them.
+int messages_under_way(ScheduleKind kind);
 
 enum class OpType : uint8_t {
   Forward,

@@ -1,6 +1,8 @@
 #include "planner/schedule/simulate.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <optional>
 
 #include "planner/schedule/dependencies.h"
@@ -12,11 +14,14 @@ constexpr double kNotYet = -1;
 
 class Timeline {
  public:
-  Timeline(const Schedule& schedule, const OpTimes& times)
+  Timeline(const Schedule& schedule, const OpTimes& times, std::size_t messages_under_way = kAnyNumber)
       : schedule_(schedule),
         times_(times),
+        messages_under_way_(messages_under_way),
         ready_{std::vector<double>(unit_count(schedule), kNotYet),
                std::vector<double>(unit_count(schedule), kNotYet)},
+        asked_for_(ready_),
+        sent_(channel_count(schedule)),
         next_(schedule.stages, 0),
         ops_(schedule.stages),
         last_end_(schedule.stages, 0) {}
@@ -33,41 +38,69 @@ class Timeline {
 
   double span(int stage) const { return last_end_[stage] - ops_[stage].front().start; }
   std::vector<std::vector<TimedOp>> ops() && { return std::move(ops_); }
-  double makespan() const { return *std::ranges::max_element(last_end_); }
+  double makespan() const {
+    for (int stage = 0; stage < schedule_.stages; ++stage) {
+      if (next_[stage] < schedule_.ops[stage].size()) return std::numeric_limits<double>::infinity();
+    }
+    return *std::ranges::max_element(last_end_);
+  }
 
  private:
+  using ByProduct = std::array<std::vector<double>, 2>;
+
+  static double& at(ByProduct& times, Product product, int unit) {
+    return times[static_cast<size_t>(product)][unit];
+  }
+
   // When everything that the op waits for is there; nothing while one of them is not made yet.
-  std::optional<double> start_of(int stage, const Op& op) const {
+  std::optional<double> inputs_of(int stage, const Op& op) {
     double start = last_end_[stage];
+    bool known = true;
     for (const Dependency& needed : dependencies_of(schedule_, stage, op)) {
-      const double made = ready_[static_cast<size_t>(needed.product)][needed.unit];
-      if (made == kNotYet) return std::nullopt;
-      start = std::max(start, made + (needed.stage == stage ? 0 : times_.transfer));
+      const bool is_message = needed.stage != stage;
+      if (is_message) at(asked_for_, needed.product, needed.unit) = last_end_[stage];
+      const double made = at(ready_, needed.product, needed.unit);
+      known = known && made != kNotYet;
+      start = std::max(start, made + (is_message ? times_.transfer : 0));
     }
-    return start;
+    return known ? std::optional(start) : std::nullopt;
+  }
+
+  // When a message less is under way than may be; nothing while that is not known.
+  std::optional<double> room_for(int stage, const std::optional<Output>& output) {
+    if (!output || output->taken_by.value_or(stage) == stage) return 0;
+    const std::vector<int>& units = sent_[channel_of(schedule_, stage, *output->taken_by, output->product)];
+    if (units.size() < messages_under_way_) return 0;
+    const double asked = at(asked_for_, output->product, units[units.size() - messages_under_way_]);
+    return asked == kNotYet ? std::nullopt : std::optional(asked);
   }
 
   bool step(int stage) {
     const auto& ops = schedule_.ops[stage];
     if (next_[stage] == ops.size()) return false;
     const Op& op = ops[next_[stage]];
-    const auto start = start_of(stage, op);
-    if (!start) return false;
-    const double end = *start + times_.of(schedule_.map(), stage, op);
-    ops_[stage].push_back({.op = op, .start = *start, .end = end});
+    const auto output = output_of(schedule_, stage, op);
+    const auto inputs = inputs_of(stage, op);
+    const auto room = room_for(stage, output);
+    if (!inputs || !room) return false;
+    const double start = std::max(*inputs, *room);
+    const double end = start + times_.of(schedule_.map(), stage, op);
+    ops_[stage].push_back({.op = op, .start = start, .end = end});
     last_end_[stage] = end;
-    if (op.type != OpType::BackwardWeight) {
-      const Product product = op.type == OpType::Forward ? Product::Activation : Product::Gradient;
-      const int group = schedule_.map().group_of(stage, op.chunk);
-      ready_[static_cast<size_t>(product)][unit_of(schedule_, group, op.micro_batch, op.segment)] = end;
-    }
     ++next_[stage];
+    if (!output) return true;
+    at(ready_, output->product, output->unit) = end;
+    if (output->taken_by && *output->taken_by != stage)
+      sent_[channel_of(schedule_, stage, *output->taken_by, output->product)].push_back(output->unit);
     return true;
   }
 
   const Schedule& schedule_;
   const OpTimes& times_;
-  std::array<std::vector<double>, 2> ready_;  // by Product
+  const std::size_t messages_under_way_;
+  ByProduct ready_;
+  ByProduct asked_for_;                 // by the stage that takes it
+  std::vector<std::vector<int>> sent_;  // units by channel
   std::vector<size_t> next_;
   std::vector<std::vector<TimedOp>> ops_;
   std::vector<double> last_end_;
@@ -104,8 +137,8 @@ std::vector<std::vector<TimedOp>> time_ops(const Schedule& schedule, const OpTim
   return std::move(timeline).ops();
 }
 
-Simulation simulate(const Schedule& schedule, const OpTimes& times) {
-  Timeline timeline(schedule, times);
+Simulation simulate(const Schedule& schedule, const OpTimes& times, std::size_t messages_under_way) {
+  Timeline timeline(schedule, times, messages_under_way);
   timeline.run();
   Simulation result;
   result.makespan = timeline.makespan();
@@ -118,6 +151,14 @@ Simulation simulate(const Schedule& schedule, const OpTimes& times) {
   }
   result.bubble = result.makespan - busiest;
   return result;
+}
+
+std::size_t messages_needed(const Schedule& schedule, const OpTimes& times) {
+  constexpr double kRounding = 1 + 1e-9;
+  const double shortest = simulate(schedule, times).makespan;
+  std::size_t messages = 1;
+  while (simulate(schedule, times, messages).makespan > shortest * kRounding) ++messages;
+  return messages;
 }
 
 }  // namespace caravan::planner

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "planner/schedule/generate.h"
 #include "planner/schedule/golden_lists.h"
@@ -144,6 +145,25 @@ TEST(Simulate, NoOrderOfCostsMakesAScheduleFasterThanItsWork) {
       EXPECT_GE(result.makespan, 8 * (costs[0] + costs[1] + costs[2]));
     } while (std::next_permutation(std::begin(costs), std::end(costs)));
   }
+}
+
+// The second forward waits until the first one's result is asked for, at 6.
+TEST(Simulate, AStageWaitsWhereTooManyOfItsMessagesAreUnderWay) {
+  const Schedule schedule = parse_op_lists({"F0 F1 F2 B0 B1 B2", "F0 B0 F1 B1 F2 B2"}, {.micro_batches = 3});
+  const OpTimes times = even_times({{1, 0.5, 0.5}, {4, 1, 1}}, schedule.map(), 1);
+  EXPECT_DOUBLE_EQ(simulate(schedule, times).makespan, 1 + 3 * 6 + 1);
+  EXPECT_DOUBLE_EQ(simulate(schedule, times, 1).makespan, 1 + 3 * 6 + 1);
+  const OpTimes slow_first = even_times({{5, 0.5, 0.5}, {4, 1, 1}}, schedule.map(), 1);
+  EXPECT_GT(simulate(schedule, slow_first, 1).makespan, simulate(schedule, slow_first).makespan);
+  EXPECT_EQ(messages_needed(schedule, slow_first), 2U);
+}
+
+TEST(Simulate, TakesForEverWhereTooFewMessagesMakeStagesWaitForEachOther) {
+  const Schedule schedule =
+      parse_op_lists({"F0 F1 F2 F3 B0 B1 B2 B3", "F0 F1 B0 B1 F2 F3 B2 B3"}, {.micro_batches = 4});
+  const OpTimes times = uniform(schedule.map());
+  EXPECT_EQ(simulate(schedule, times, 1).makespan, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(simulate(schedule, times, 2).makespan, simulate(schedule, times).makespan);
 }
 
 TEST(TimeOps, TellWhenEveryStageDoesWhat) {

@@ -89,7 +89,7 @@ class Machine {
       : schedule_(schedule),
         most_under_way_(most_under_way),
         made_{std::vector<bool>(unit_count(schedule)), std::vector<bool>(unit_count(schedule))},
-        channels_(static_cast<size_t>(schedule.stages) * 4),
+        channels_(channel_count(schedule)),
         stages_(schedule.stages) {}
 
   Status run() {
@@ -125,8 +125,7 @@ class Machine {
   bool done(int stage) const { return stages_[stage].next == schedule_.ops[stage].size(); }
 
   std::deque<Message>& channel(int from, int to, Product product) {
-    const bool next_stage = to == (from + 1) % schedule_.stages;
-    return channels_[static_cast<size_t>(from) * 4 + (next_stage ? 2 : 0) + static_cast<size_t>(product)];
+    return channels_[channel_of(schedule_, from, to, product)];
   }
 
   bool arrived(int stage, const Dependency& needed) {
@@ -159,16 +158,13 @@ class Machine {
   }
 
   void finish(int stage, const Op& op) {
-    if (op.type == OpType::BackwardWeight) return;
-    const Product product = op.type == OpType::Forward ? Product::Activation : Product::Gradient;
-    const int group = schedule_.map().group_of(stage, op.chunk);
-    const int unit = unit_of(schedule_, group, op.micro_batch, op.segment);
-    made_[static_cast<size_t>(product)][unit] = true;
-    const int reader = product == Product::Activation ? group + 1 : group - 1;
-    if (reader < 0 || reader >= schedule_.map().groups()) return;
-    const int to = schedule_.map().stage_of(reader);
-    if (to != stage)
-      stages_[stage].waiting_to_send = Message{.unit = unit, .op = op, .to = to, .product = product};
+    const auto output = output_of(schedule_, stage, op);
+    if (!output) return;
+    made_[static_cast<size_t>(output->product)][output->unit] = true;
+    if (output->taken_by && *output->taken_by != stage) {
+      stages_[stage].waiting_to_send =
+          Message{.unit = output->unit, .op = op, .to = *output->taken_by, .product = output->product};
+    }
   }
 
   // Who waits for what, until it comes round.

@@ -100,6 +100,9 @@ TEST(IntegerSums, AreExactHoweverTensorParallelismCutsThem) {
   }
 }
 
+using planner::Op;
+using planner::OpType;
+
 // M micro-batches, T tokens, D hidden
 
 // One linear layer of small integers per stage: y = x · Wᵀ. The loss is the sum of the last stage's output.
@@ -108,35 +111,49 @@ class IntegerStage final : public trainer::StageWork {
   IntegerStage(const at::Tensor& inputs_MTD, at::Tensor weight_DD, bool first, bool last)
       : inputs_MTD_(inputs_MTD), weight_DD_(std::move(weight_DD)), first_(first), last_(last) {}
 
-  at::Tensor boundary_buffer() const override { return at::empty({kTokens, kHidden}, weight_DD_.options()); }
+  at::Tensor boundary_buffer(const Op&) const override {
+    return at::empty({kTokens, kHidden}, weight_DD_.options());
+  }
 
-  at::Tensor forward(int micro_batch, at::Tensor input) override {
+  at::Tensor run(const Op& op, at::Tensor input) override {
+    switch (op.type) {
+      case OpType::Forward:
+        return forward(op.micro_batch, std::move(input));
+      case OpType::Backward: {
+        at::Tensor gradient_TD = backward_input(op.micro_batch, std::move(input));
+        backward_weight(op.micro_batch);
+        return gradient_TD;
+      }
+      case OpType::BackwardInput:
+        return backward_input(op.micro_batch, std::move(input));
+      case OpType::BackwardWeight:
+        backward_weight(op.micro_batch);
+        return {};
+    }
+    return {};
+  }
+
+  at::Tensor gradient_DD = at::zeros({kHidden, kHidden}, at::kFloat);
+
+ private:
+  at::Tensor forward(int micro_batch, at::Tensor input) {
     const at::Tensor x_TD = first_ ? inputs_MTD_[micro_batch].to(weight_DD_.scalar_type()) : std::move(input);
     saved_[micro_batch] = x_TD;
     const at::Tensor y_TD = kernels::linear_forward(x_TD, weight_DD_);
     return last_ ? at::Tensor() : y_TD;
   }
 
-  at::Tensor backward(int micro_batch, at::Tensor gradient) override {
-    at::Tensor gradient_TD = backward_input(micro_batch, std::move(gradient));
-    backward_weight(micro_batch);
-    return gradient_TD;
-  }
-
-  at::Tensor backward_input(int micro_batch, at::Tensor gradient) override {
+  at::Tensor backward_input(int micro_batch, at::Tensor gradient) {
     const at::Tensor dy_TD = last_ ? at::ones({kTokens, kHidden}, weight_DD_.options()) : std::move(gradient);
     waiting_[micro_batch] = dy_TD;
     return first_ ? at::Tensor() : kernels::linear_backward_input(dy_TD, weight_DD_);
   }
 
-  void backward_weight(int micro_batch) override {
+  void backward_weight(int micro_batch) {
     kernels::linear_backward_weight(waiting_.extract(micro_batch).mapped(),
                                     saved_.extract(micro_batch).mapped(), gradient_DD);
   }
 
-  at::Tensor gradient_DD = at::zeros({kHidden, kHidden}, at::kFloat);
-
- private:
   const at::Tensor& inputs_MTD_;
   const at::Tensor weight_DD_;
   const bool first_;
@@ -165,7 +182,7 @@ std::vector<at::Tensor> gradients_through_a_pipeline(planner::ScheduleKind kind,
     works.push_back(std::make_unique<IntegerStage>(inputs_MTD, weights_DD[s].to(storage), stage == 0,
                                                    stage + 1 == stages));
     ranks.emplace_back([&, stage, work = works.back().get(), pipeline = group[s].get()] {
-      execute(trainer::add_transfers(schedule, stage), *work, *pipeline);
+      execute(trainer::add_transfers(schedule, stage, planner::messages_under_way(kind)), *work, *pipeline);
     });
   }
   ranks.clear();

@@ -14,16 +14,13 @@
 namespace caravan::trainer {
 namespace {
 
-std::vector<Action> training_actions(const Rank& rank) {
-  const auto micro_batches = static_cast<int>(rank.options.micro_batches());
-  return add_transfers(planner::generate_schedule(rank.options.layout.schedule_of(micro_batches)),
-                       rank.mesh.position.pipeline);
+planner::Schedule schedule_of(const TrainerOptions& options) {
+  return planner::generate_schedule(options.layout.schedule_of(static_cast<int>(options.micro_batches())));
 }
 
-std::vector<Action> evaluation_actions(const Rank& rank) {
-  return add_transfers(
-      forward_only(rank.options.layout.mesh.pipeline, static_cast<int>(rank.options.micro_batches())),
-      rank.mesh.position.pipeline);
+std::vector<Action> actions_of(const planner::Schedule& schedule, const Rank& rank) {
+  return add_transfers(schedule, rank.mesh.position.pipeline,
+                       planner::messages_under_way(rank.options.layout.schedule));
 }
 
 double tokens_per_batch(const TrainerOptions& options) {
@@ -77,8 +74,8 @@ Trainer::Trainer(Rank& rank, RankData data, const Reporter& reporter, const Comm
       commands_(commands),
       place_{.stage = *rank.stage, .storage = rank.storage, .clock = rank.clock},
       flops_(flops_of(rank.options)),
-      training_actions_(training_actions(rank)),
-      evaluation_actions_(evaluation_actions(rank)),
+      training_actions_(actions_of(schedule_of(rank.options), rank)),
+      evaluation_actions_(actions_of(forwards_of(schedule_of(rank.options)), rank)),
       norm_ranges_(ranges_in_norm(rank.parameters.layout,
                                   {.rank = rank.mesh.position.data, .size = rank.mesh.shape.data},
                                   rank.placement)) {}

@@ -8,65 +8,57 @@
 namespace caravan::trainer {
 namespace {
 
+using planner::Op;
+using planner::OpType;
+
 at::Tensor new_boundary(const WorkPlace& place) {
   return at::empty(place.stage.boundary_shape(), place.storage);
 }
 
-[[noreturn]] void refuse_backward() {
-  throw std::logic_error("an evaluation has no backward");
-}
-
 }  // namespace
 
-at::Tensor TrainingWork::boundary_buffer() const {
+at::Tensor TrainingWork::boundary_buffer(const Op&) const {
   return new_boundary(place_);
 }
 
+at::Tensor TrainingWork::run(const Op& op, at::Tensor input) {
+  const bool forwards = op.type == OpType::Forward;
+  const PhaseClock::Scope scope(place_.clock, forwards ? Phase::kForward : Phase::kBackward);
+  switch (op.type) {
+    case OpType::Forward:
+      return forward(op.micro_batch, std::move(input));
+    case OpType::Backward:
+      return backward(op.micro_batch, std::move(input), nullptr);
+    case OpType::BackwardInput:
+      return backward(op.micro_batch, std::move(input), &waiting_[op.micro_batch]);
+    case OpType::BackwardWeight:
+      run_all(std::move(waiting_.extract(op.micro_batch).mapped()));
+      return {};
+  }
+  return {};
+}
+
 at::Tensor TrainingWork::forward(int micro_batch, at::Tensor input) {
-  const PhaseClock::Scope scope(place_.clock, Phase::kForward);
   StageOutput output = place_.stage.forward(tokens_.micro_batch(micro_batch), std::move(input));
   loss_sum_ += output.loss_sum;
   saved_[micro_batch] = std::move(output.saved);
   return std::move(output.activations_TD);
 }
 
-at::Tensor TrainingWork::backward(int micro_batch, at::Tensor gradient) {
-  const PhaseClock::Scope scope(place_.clock, Phase::kBackward);
-  return place_.stage.backward(take_saved(micro_batch), std::move(gradient), nullptr);
+at::Tensor TrainingWork::backward(int micro_batch, at::Tensor gradient, WeightGradientQueue* queue) {
+  std::shared_ptr<StageSaved> saved = std::move(saved_.extract(micro_batch).mapped());
+  return place_.stage.backward(std::move(saved), std::move(gradient), queue);
 }
 
-at::Tensor TrainingWork::backward_input(int micro_batch, at::Tensor gradient) {
-  const PhaseClock::Scope scope(place_.clock, Phase::kBackward);
-  return place_.stage.backward(take_saved(micro_batch), std::move(gradient), &waiting_[micro_batch]);
-}
-
-void TrainingWork::backward_weight(int micro_batch) {
-  const PhaseClock::Scope scope(place_.clock, Phase::kBackward);
-  run_all(std::move(waiting_.extract(micro_batch).mapped()));
-}
-
-std::shared_ptr<StageSaved> TrainingWork::take_saved(int micro_batch) {
-  return std::move(saved_.extract(micro_batch).mapped());
-}
-
-at::Tensor EvaluationWork::boundary_buffer() const {
+at::Tensor EvaluationWork::boundary_buffer(const Op&) const {
   return new_boundary(place_);
 }
 
-at::Tensor EvaluationWork::forward(int micro_batch, at::Tensor input) {
-  StageOutput output = place_.stage.evaluate(tokens_.micro_batch(micro_batch), std::move(input));
+at::Tensor EvaluationWork::run(const Op& op, at::Tensor input) {
+  if (op.type != OpType::Forward) throw std::logic_error("an evaluation has no backward");
+  StageOutput output = place_.stage.evaluate(tokens_.micro_batch(op.micro_batch), std::move(input));
   loss_sum_ += output.loss_sum;
   return std::move(output.activations_TD);
-}
-
-at::Tensor EvaluationWork::backward(int, at::Tensor) {
-  refuse_backward();
-}
-at::Tensor EvaluationWork::backward_input(int, at::Tensor) {
-  refuse_backward();
-}
-void EvaluationWork::backward_weight(int) {
-  refuse_backward();
 }
 
 }  // namespace caravan::trainer

@@ -22,17 +22,15 @@ class TrainingWork final : public StageWork {
  public:
   TrainingWork(const WorkPlace& place, const StepTokens& tokens) : place_(place), tokens_(tokens) {}
 
-  at::Tensor boundary_buffer() const override;
-  at::Tensor forward(int micro_batch, at::Tensor input) override;
-  at::Tensor backward(int micro_batch, at::Tensor gradient) override;
-  at::Tensor backward_input(int micro_batch, at::Tensor gradient) override;
-  void backward_weight(int micro_batch) override;
+  at::Tensor boundary_buffer(const planner::Op& op) const override;
+  at::Tensor run(const planner::Op& op, at::Tensor input) override;
 
   // Of this rank's sequences so far; 0 but with the head.
   double loss_sum() const { return loss_sum_; }
 
  private:
-  std::shared_ptr<StageSaved> take_saved(int micro_batch);
+  at::Tensor forward(int micro_batch, at::Tensor input);
+  at::Tensor backward(int micro_batch, at::Tensor gradient, WeightGradientQueue* queue);
 
   const WorkPlace& place_;
   const StepTokens& tokens_;
@@ -46,12 +44,8 @@ class EvaluationWork final : public StageWork {
  public:
   EvaluationWork(const WorkPlace& place, const StepTokens& tokens) : place_(place), tokens_(tokens) {}
 
-  at::Tensor boundary_buffer() const override;
-  at::Tensor forward(int micro_batch, at::Tensor input) override;
-  // There is nothing to go back to: these throw std::logic_error.
-  at::Tensor backward(int micro_batch, at::Tensor gradient) override;
-  at::Tensor backward_input(int micro_batch, at::Tensor gradient) override;
-  void backward_weight(int micro_batch) override;
+  at::Tensor boundary_buffer(const planner::Op& op) const override;
+  at::Tensor run(const planner::Op& op, at::Tensor input) override;
 
   double loss_sum() const { return loss_sum_; }
 

@@ -1,14 +1,12 @@
 #include "worker/trainer/pipeline/executor.h"
 
-#include <array>
+#include <deque>
+#include <map>
 #include <memory>
 #include <utility>
 
 namespace caravan::trainer {
 namespace {
-
-using planner::Op;
-using planner::OpType;
 
 // A tensor and its way over the wire.
 struct Message {
@@ -21,60 +19,63 @@ class Execution {
   Execution(StageWork& work, Communicator& pipeline) : work_(work), pipeline_(pipeline) {}
 
   void run(const Action& action) {
-    const auto direction = static_cast<std::size_t>(action.direction);
     switch (action.type) {
       case ActionType::PostReceive:
-        return post_receive(action, incoming_[direction]);
-      case ActionType::AwaitReceive:
-        incoming_[direction].transfer->wait();
-        incoming_[direction].transfer.reset();  // it holds the tensor too
-        return;
+        return post_receive(action);
       case ActionType::FinishSend:
-        return finish_send(outgoing_[direction]);
+        return finish_send(outgoing_.at({action.direction, action.peer}));
+      case ActionType::AwaitReceive:
+        return await_receive();
+      case ActionType::Take:
+        input_ = std::move(handed_over_.extract({action.direction, action.tag}).mapped());
+        return;
       case ActionType::Compute:
-        made_ = compute(action.op, std::exchange(incoming_[direction], {}).tensor);
+        made_ = work_.run(action.op, std::exchange(input_, {}));
         return;
       case ActionType::StartSend:
-        return start_send(action, outgoing_[direction]);
+        return start_send(action);
+      case ActionType::HandOver:
+        handed_over_[{action.direction, action.tag}] = std::exchange(made_, {});
+        return;
     }
   }
 
  private:
-  void post_receive(const Action& action, Message& message) {
-    message.tensor = work_.boundary_buffer();
-    message.transfer = pipeline_.receive(message.tensor, action.peer, action.tag);
+  // Messages of both directions may have the same tag.
+  static int wire_tag(const Action& action) {
+    return 2 * action.tag + (action.direction == Direction::Gradients ? 1 : 0);
   }
 
-  static void finish_send(Message& message) {
-    if (message.transfer) message.transfer->wait();
-    message = {};
+  void post_receive(const Action& action) {
+    incoming_.tensor = work_.boundary_buffer(action.op);
+    incoming_.transfer = pipeline_.receive(incoming_.tensor, action.peer, wire_tag(action));
   }
 
-  void start_send(const Action& action, Message& message) {
-    message.tensor = std::exchange(made_, {});
-    message.transfer = pipeline_.send(message.tensor, action.peer, action.tag);
+  // A transfer holds its tensor too, and the work frees its input as early as it can.
+  void await_receive() {
+    incoming_.transfer->wait();
+    input_ = std::move(incoming_.tensor);
+    incoming_ = {};
   }
 
-  at::Tensor compute(const Op& op, at::Tensor input) {
-    switch (op.type) {
-      case OpType::Forward:
-        return work_.forward(op.micro_batch, std::move(input));
-      case OpType::Backward:
-        return work_.backward(op.micro_batch, std::move(input));
-      case OpType::BackwardInput:
-        return work_.backward_input(op.micro_batch, std::move(input));
-      case OpType::BackwardWeight:
-        work_.backward_weight(op.micro_batch);
-        return {};
-    }
-    return {};
+  void start_send(const Action& action) {
+    Message message{.tensor = std::exchange(made_, {}), .transfer = {}};
+    message.transfer = pipeline_.send(message.tensor, action.peer, wire_tag(action));
+    outgoing_[{action.direction, action.peer}].push_back(std::move(message));
+  }
+
+  static void finish_send(std::deque<Message>& messages) {
+    messages.front().transfer->wait();
+    messages.pop_front();
   }
 
   StageWork& work_;
   Communicator& pipeline_;
-  std::array<Message, 2> incoming_;  // by direction
-  std::array<Message, 2> outgoing_;
-  at::Tensor made_;
+  Message incoming_;
+  at::Tensor input_;                                                   // of the next op
+  at::Tensor made_;                                                    // by the last op
+  std::map<std::pair<Direction, int>, std::deque<Message>> outgoing_;  // by peer
+  std::map<std::pair<Direction, int>, at::Tensor> handed_over_;        // by tag
 };
 
 }  // namespace

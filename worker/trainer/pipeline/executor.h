@@ -1,9 +1,9 @@
 // Runs an op list with its transfers on one stage. Knows neither the schedule that made the list nor the
 // model.
 //
-// Memory besides what the work keeps: one boundary tensor per direction for the send under way, and the one
-// just received until the op that takes it begins. All sends are done when run() returns. Throws what the
-// communicator and the work throw.
+// Memory besides what the work keeps: a boundary tensor for each send under way, for what one group of layers
+// handed over to the next one on this stage, and for what was just received until the op that takes it
+// begins. All sends are done when execute() returns. Throws what the communicator and the work throw.
 #pragma once
 
 #include <vector>

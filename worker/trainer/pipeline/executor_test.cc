@@ -1,14 +1,17 @@
 #include "worker/trainer/pipeline/executor.h"
 
-#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <random>
 #include <thread>
+#include <tuple>
 
 #include "planner/schedule/generate.h"
+#include "planner/schedule/simulate.h"
 #include "planner/schedule/validate.h"
 #include "worker/trainer/comm/fake_communicator.h"
 
@@ -20,136 +23,156 @@ using planner::OpType;
 using planner::Schedule;
 using planner::ScheduleKind;
 
-// y = (stage + 2) · x on one number. Notes the order of its ops, its results and how much it holds.
+// y = (group + 2) · x on one number for each group of layers. Notes the order of its ops and how much it
+// holds.
 class Multiplier final : public StageWork {
  public:
-  Multiplier(int stage, int stages) : stage_(stage), stages_(stages) {}
+  Multiplier(const Schedule& schedule, int stage)
+      : schedule_(schedule), map_(schedule.map()), stage_(stage), weight_gradients(map_.chunks) {}
 
-  at::Tensor boundary_buffer() const override { return at::empty({1}, at::kDouble); }
+  at::Tensor boundary_buffer(const Op&) const override { return at::empty({1}, at::kDouble); }
 
-  at::Tensor forward(int micro_batch, at::Tensor input) override {
-    const at::Tensor x = stage_ == 0 ? at::full({1}, micro_batch + 1.0, at::kDouble) : input;
-    log.push_back({.type = OpType::Forward, .micro_batch = micro_batch});
-    saved_[micro_batch] = x;
-    const at::Tensor y = x * factor();
-    outputs[micro_batch] = y.item<double>();
-    return stage_ + 1 < stages_ ? y : at::Tensor();
+  at::Tensor run(const Op& op, at::Tensor input) override {
+    log.push_back(op);
+    switch (op.type) {
+      case OpType::Forward:
+        return forward(op, input);
+      case OpType::Backward: {
+        at::Tensor gradient = backward(op, input);
+        finish(op);
+        return gradient;
+      }
+      case OpType::BackwardInput:
+        return backward(op, input);
+      case OpType::BackwardWeight:
+        finish(op);
+        return {};
+    }
+    return {};
   }
-
-  at::Tensor backward(int micro_batch, at::Tensor gradient) override {
-    log.push_back({.type = OpType::Backward, .micro_batch = micro_batch});
-    return gradients(micro_batch, gradient, true);
-  }
-
-  at::Tensor backward_input(int micro_batch, at::Tensor gradient) override {
-    log.push_back({.type = OpType::BackwardInput, .micro_batch = micro_batch});
-    return gradients(micro_batch, gradient, false);
-  }
-
-  void backward_weight(int micro_batch) override {
-    log.push_back({.type = OpType::BackwardWeight, .micro_batch = micro_batch});
-    weight_gradient += pending_.at(micro_batch);
-  }
-
-  std::vector<Op> log;
-  std::map<int, double> outputs;
-  double weight_gradient = 0;
 
  private:
-  double factor() const { return stage_ + 2; }
+  using Unit = std::tuple<int, int, int>;
+  struct Saved {
+    double x = 0;
+    double dy = 0;
+  };
 
-  at::Tensor gradients(int micro_batch, const at::Tensor& gradient, bool weights) {
-    // The work frees it as early as it can, so nobody else may hold it.
-    if (gradient.defined()) {
-      EXPECT_EQ(gradient.use_count(), 1U);
-    }
-    const at::Tensor dy = stage_ + 1 < stages_ ? gradient : at::full({1}, 1.0, at::kDouble);
-    pending_[micro_batch] = (dy * saved_.extract(micro_batch).mapped()).item<double>();
-    if (weights) weight_gradient += pending_.at(micro_batch);
-    return stage_ > 0 ? dy * factor() : at::Tensor();
+  static Unit unit(const Op& op) { return {op.micro_batch, op.segment, op.chunk}; }
+  int group(const Op& op) const { return map_.group_of(stage_, op.chunk); }
+  double factor(const Op& op) const { return group(op) + 2; }
+  static at::Tensor number(double value) { return at::full({1}, value, at::kDouble); }
+
+  at::Tensor forward(const Op& op, const at::Tensor& input) {
+    const bool first = group(op) == 0;
+    const double x = first ? op.micro_batch * schedule_.segments + op.segment + 1.0 : input.item<double>();
+    saved_[unit(op)] = {.x = x};
+    most_held = std::max(most_held, saved_.size());
+    return group(op) + 1 < map_.groups() ? number(x * factor(op)) : at::Tensor();
   }
 
+  at::Tensor backward(const Op& op, const at::Tensor& gradient) {
+    const bool last = group(op) + 1 == map_.groups();
+    // The work frees it as early as it can, so nobody but this call's callers may hold it.
+    if (!last) {
+      EXPECT_EQ(gradient.use_count(), 1U);
+    }
+    const double dy = last ? 1 : gradient.item<double>();
+    saved_.at(unit(op)).dy = dy;
+    return group(op) > 0 ? number(dy * factor(op)) : at::Tensor();
+  }
+
+  void finish(const Op& op) {
+    const Saved saved = saved_.extract(unit(op)).mapped();
+    weight_gradients[op.chunk] += saved.dy * saved.x;
+  }
+
+  const Schedule& schedule_;
+  const planner::ChunkMap map_;
   const int stage_;
-  const int stages_;
-  std::map<int, at::Tensor> saved_;
-  std::map<int, double> pending_;
+  std::map<Unit, Saved> saved_;
+
+ public:
+  std::vector<Op> log;
+  std::vector<double> weight_gradients;  // by chunk
+  std::size_t most_held = 0;
 };
+
+int least_under_way(const Schedule& schedule) {
+  int messages = 1;
+  while (!planner::validate_schedule(schedule, {.messages_under_way = static_cast<std::size_t>(messages)}))
+    ++messages;
+  return messages;
+}
 
 std::vector<Multiplier> run(const Schedule& schedule) {
   std::vector<Multiplier> works;
-  for (int stage = 0; stage < schedule.stages; ++stage) works.emplace_back(stage, schedule.stages);
+  for (int stage = 0; stage < schedule.stages; ++stage) works.emplace_back(schedule, stage);
+  const int under_way = least_under_way(schedule);
   const auto group = make_fake_group(schedule.stages);
   std::vector<std::jthread> threads;
   for (int stage = 0; stage < schedule.stages; ++stage) {
     threads.emplace_back(
-        [&, stage] { execute(add_transfers(schedule, stage), works[stage], *group[stage]); });
+        [&, stage] { execute(add_transfers(schedule, stage, under_way), works[stage], *group[stage]); });
   }
   threads.clear();
   return works;
 }
 
-// Of stage s over micro-batches 1..m: Σ x·Π(other factors).
-double expected_weight_gradient(const Schedule& schedule, int stage) {
+// Of a group over units 1..n: Σ x·Π(other factors).
+double expected_weight_gradient(const Schedule& schedule, int group) {
   double product = 1;
-  for (int other = 0; other < schedule.stages; ++other) product *= other == stage ? 1 : other + 2;
-  return product * schedule.micro_batches * (schedule.micro_batches + 1) / 2;
+  for (int other = 0; other < schedule.map().groups(); ++other) product *= other == group ? 1 : other + 2;
+  const int units = schedule.micro_batches * schedule.segments;
+  return product * units * (units + 1) / 2;
 }
 
 void expect_right(const Schedule& schedule) {
-  ASSERT_TRUE(planner::validate_schedule(schedule, {.messages_under_way = 1}));
+  const Status valid = planner::validate_schedule(schedule);
+  ASSERT_TRUE(valid) << valid.error().message;
   const auto works = run(schedule);
   for (int stage = 0; stage < schedule.stages; ++stage) {
     EXPECT_EQ(works[stage].log, schedule.ops[stage]) << "stage " << stage;
-    EXPECT_EQ(works[stage].weight_gradient, expected_weight_gradient(schedule, stage)) << "stage " << stage;
+    const int parts = schedule.chunks * schedule.segments;
+    EXPECT_DOUBLE_EQ(static_cast<double>(works[stage].most_held), parts * peak_in_flight(schedule, stage));
+    for (int chunk = 0; chunk < schedule.chunks; ++chunk) {
+      const int group = schedule.map().group_of(stage, chunk);
+      EXPECT_EQ(works[stage].weight_gradients[chunk], expected_weight_gradient(schedule, group))
+          << "stage " << stage << ", chunk " << chunk;
+    }
   }
 }
 
 TEST(Executor, RunsEveryGeneratedListInItsOrderWithTheRightResults) {
-  for (const ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::OneFOneB, ScheduleKind::ZeroBubbleH1,
-                                  ScheduleKind::ZeroBubbleH2}) {
+  for (const ScheduleKind kind : planner::all_schedule_kinds()) {
     for (const int stages : {1, 2, 3, 4}) {
-      for (const int micro_batches : {1, 2, 3, 4, 9}) {
+      for (const int micro_batches : {1, 2, 4, 9, 12}) {
+        planner::ScheduleSpec spec{.kind = kind, .stages = stages, .micro_batches = micro_batches};
+        if (kind == ScheduleKind::Interleaved || planner::stands_as_a_v(kind)) spec.chunks = 2;
+        if (planner::cuts_sequences(kind)) spec.segments = 3;
+        if (kind == ScheduleKind::ZeroBubbleAuto) spec.most_in_flight = stages;
+        if (!planner::check_spec(spec)) continue;
         SCOPED_TRACE(testing::Message()
                      << planner::schedule_name(kind) << " p" << stages << " m" << micro_batches);
-        expect_right(
-            planner::generate_schedule({.kind = kind, .stages = stages, .micro_batches = micro_batches}));
+        expect_right(planner::generate_schedule(spec));
       }
     }
   }
 }
 
-std::vector<Op> list(std::string_view text) {
-  std::vector<Op> ops;
-  for (std::size_t i = 0; i < text.size(); i += 3) {
-    const OpType type = text[i] == 'F'   ? OpType::Forward
-                        : text[i] == 'B' ? OpType::BackwardInput
-                                         : OpType::BackwardWeight;
-    ops.push_back({.type = type, .micro_batch = text[i + 1] - '0'});
+// Arranged for stages that differ, so that some messages overtake each other's ops by far.
+TEST(Executor, RunsSchedulesOfUnevenStages) {
+  std::mt19937 dice(1);
+  const auto some = [&] { return 0.5 + static_cast<double>(dice() % 1000) / 1000; };
+  for (const ScheduleKind kind : {ScheduleKind::VMin, ScheduleKind::VHalf, ScheduleKind::VZeroBubble}) {
+    for (int round = 0; round < 5; ++round) {
+      const planner::ScheduleSpec spec{.kind = kind, .stages = 4, .micro_batches = 11, .chunks = 2};
+      std::vector<planner::PhaseTimes> times;
+      for (int stage = 0; stage < spec.stages; ++stage) times.push_back({some(), some(), some()});
+      SCOPED_TRACE(testing::Message() << planner::schedule_name(kind) << " round " << round);
+      expect_right(planner::generate_schedule(spec, planner::even_times(times, spec.map(), 1)));
+    }
   }
-  return ops;
-}
-
-TEST(Executor, RunsListsWithWeightGradientsApart) {
-  // ZB-H1 of three stages and four micro-batches.
-  expect_right(
-      {.stages = 3,
-       .micro_batches = 4,
-       .ops = {list("F0 F1 F2 B0 W0 F3 B1 W1 B2 W2 B3 W3"), list("F0 F1 B0 F2 B1 W0 F3 B2 W1 B3 W2 W3"),
-               list("F0 B0 F1 B1 F2 B2 W0 F3 B3 W1 W2 W3")}});
-}
-
-TEST(Executor, StagesThatDifferInTheirWarmUpDoNotHang) {
-  // As many warm-up forwards as ZB-H2 has, far more than 1F1B.
-  expect_right({.stages = 3,
-                .micro_batches = 6,
-                .ops = {list("F0 F1 F2 F3 F4 B0 W0 F5 B1 W1 B2 W2 B3 W3 B4 W4 B5 W5"),
-                        list("F0 F1 F2 B0 F3 B1 W0 F4 B2 W1 F5 B3 W2 B4 W3 B5 W4 W5"),
-                        list("F0 B0 F1 B1 F2 B2 W0 F3 B3 W1 F4 B4 W2 F5 B5 W3 W4 W5")}});
-}
-
-TEST(Executor, ForwardsOnlyBringTheProductToTheLastStage) {
-  const auto works = run(forward_only(3, 4));
-  for (int m = 0; m < 4; ++m) EXPECT_EQ(works[2].outputs.at(m), (m + 1) * 2.0 * 3 * 4);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "worker/trainer/pipeline/transfers.h"
 
-#include <stdexcept>
+#include <map>
+#include <optional>
+#include <utility>
 
 namespace caravan::trainer {
 namespace {
@@ -8,79 +10,97 @@ namespace {
 using planner::Op;
 using planner::OpType;
 
-// Differs for every message between two stages.
-int tag_of(const Op& op, Direction direction) {
-  return op.micro_batch * 2 + (direction == Direction::Gradients ? 1 : 0);
-}
-
 class TransferPass {
  public:
-  TransferPass(const planner::ChunkMap& map, int stage)
-      : map_(map), stage_(stage), group_(map.group_of(stage, /*chunk=*/0)) {}
+  TransferPass(const planner::Schedule& schedule, int stage, int messages_under_way)
+      : schedule_(schedule), map_(schedule.map()), stage_(stage), messages_under_way_(messages_under_way) {}
 
   void add(const Op& op) {
+    const int group = map_.group_of(stage_, op.chunk);
     switch (op.type) {
       case OpType::Forward:
-        return add_with_transfers(op, Direction::Activations, group_ - 1, group_ + 1);
+        return add_with_transfers(op, Direction::Activations, group - 1, group, group + 1);
       case OpType::Backward:
       case OpType::BackwardInput:
-        return add_with_transfers(op, Direction::Gradients, group_ + 1, group_ - 1);
+        return add_with_transfers(op, Direction::Gradients, group + 1, group, group - 1);
       case OpType::BackwardWeight:
-        return add_action(ActionType::Compute, op, Direction::Gradients, stage_);
+        return add_action({.type = ActionType::Compute, .op = op});
     }
   }
 
   void finish_sends() {
-    if (exists(group_ + 1)) add_transfer(ActionType::FinishSend, {}, Direction::Activations, group_ + 1);
-    if (exists(group_ - 1)) add_transfer(ActionType::FinishSend, {}, Direction::Gradients, group_ - 1);
+    for (auto& [channel, count] : under_way_) {
+      for (; count > 0; --count) add_finish(channel, {});
+    }
   }
 
   std::vector<Action> take() { return std::move(actions_); }
 
  private:
-  bool exists(int group) const { return group >= 0 && group < map_.groups(); }
+  using Channel = std::pair<Direction, int>;  // and to which stage
 
-  void add_with_transfers(const Op& op, Direction direction, int from, int to) {
-    if (exists(from)) add_transfer(ActionType::PostReceive, op, direction, from);
-    if (exists(to)) add_transfer(ActionType::FinishSend, op, direction, to);
-    if (exists(from)) add_transfer(ActionType::AwaitReceive, op, direction, from);
-    add_action(ActionType::Compute, op, direction, stage_);
-    if (exists(to)) add_transfer(ActionType::StartSend, op, direction, to);
+  std::optional<int> stage_of(int group) const {
+    if (group < 0 || group >= map_.groups()) return std::nullopt;
+    return map_.stage_of(group);
   }
 
-  void add_transfer(ActionType type, const Op& op, Direction direction, int group) {
-    add_action(type, op, direction, map_.stage_of(group));
+  // Of the message that a group is sent for an op like this one.
+  int tag_of(const Op& op, int reader) const {
+    const int unit = op.micro_batch * schedule_.segments + op.segment;
+    return unit * map_.chunks + map_.chunk_of(reader);
   }
 
-  void add_action(ActionType type, const Op& op, Direction direction, int peer) {
-    actions_.push_back(
-        {.type = type, .direction = direction, .peer = peer, .tag = tag_of(op, direction), .op = op});
+  void add_with_transfers(const Op& op, Direction direction, int before, int group, int behind) {
+    const auto from = stage_of(before);
+    const auto to = stage_of(behind);
+    const int tag = tag_of(op, group);
+    const bool receives = from && *from != stage_;
+    const bool sends = to && *to != stage_;
+    if (receives) add_action({ActionType::PostReceive, direction, *from, tag, op});
+    if (sends) make_room({direction, *to}, op);
+    if (from) add_action({receives ? ActionType::AwaitReceive : ActionType::Take, direction, *from, tag, op});
+    add_action({.type = ActionType::Compute, .direction = direction, .op = op});
+    if (!to) return;
+    add_action(
+        {sends ? ActionType::StartSend : ActionType::HandOver, direction, *to, tag_of(op, behind), op});
+    if (sends) ++under_way_[{direction, *to}];
   }
 
+  void make_room(const Channel& channel, const Op& op) {
+    int& count = under_way_[channel];
+    if (count < messages_under_way_) return;
+    add_finish(channel, op);
+    --count;
+  }
+
+  void add_finish(const Channel& channel, const Op& op) {
+    add_action(
+        {.type = ActionType::FinishSend, .direction = channel.first, .peer = channel.second, .op = op});
+  }
+
+  void add_action(const Action& action) { actions_.push_back(action); }
+
+  const planner::Schedule& schedule_;
   const planner::ChunkMap map_;
   const int stage_;
-  const int group_;
+  const int messages_under_way_;
+  std::map<Channel, int> under_way_;
   std::vector<Action> actions_;
 };
 
 }  // namespace
 
-std::vector<Action> add_transfers(const planner::Schedule& schedule, int stage) {
-  if (schedule.chunks != 1 || schedule.segments != 1)
-    throw std::logic_error("the executor runs schedules of one chunk and one segment");
-  TransferPass pass(schedule.map(), stage);
+std::vector<Action> add_transfers(const planner::Schedule& schedule, int stage, int messages_under_way) {
+  TransferPass pass(schedule, stage, messages_under_way);
   for (const Op& op : schedule.ops[static_cast<std::size_t>(stage)]) pass.add(op);
   pass.finish_sends();
   return pass.take();
 }
 
-planner::Schedule forward_only(int stages, int micro_batches) {
-  std::vector<Op> ops;
-  ops.reserve(static_cast<std::size_t>(micro_batches));
-  for (int m = 0; m < micro_batches; ++m) ops.push_back({.type = OpType::Forward, .micro_batch = m});
-  return {.stages = stages,
-          .micro_batches = micro_batches,
-          .ops = std::vector<std::vector<Op>>(static_cast<std::size_t>(stages), ops)};
+planner::Schedule forwards_of(planner::Schedule schedule) {
+  for (std::vector<Op>& ops : schedule.ops)
+    std::erase_if(ops, [](const Op& op) { return op.type != OpType::Forward; });
+  return schedule;
 }
 
 }  // namespace caravan::trainer

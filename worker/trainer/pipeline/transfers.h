@@ -1,12 +1,13 @@
 // The pass that adds sends and receives to a stage's op list.
 //
-// A stage receives what an op needs right before it, and sends what the op made right after it. At most one
-// send of activations and one of gradients is under way: the one before is finished when the next op of its
-// direction is about to run, so what a stage holds at any place of the list is known beforehand. A receive is
-// posted before anything is waited for, which is all that planner::validate_schedule asks of an executor for
-// a schedule that it accepts not to hang.
+// A stage receives what an op needs right before it, and sends what the op made right after it; what the next
+// group of layers on the same stage needs stays there. Of the messages to a neighbour in one direction at
+// most so many are under way: before the op that makes one more, the oldest is finished. So what a stage
+// holds at any place of the list is known beforehand. A receive is posted before anything is waited for,
+// which is all that planner::validate_schedule asks of an executor for a schedule that it accepts, for as
+// many messages, not to hang.
 //
-// Pure. Assumes one chunk and one segment per stage.
+// Pure. Assumes a valid schedule.
 #pragma once
 
 #include <vector>
@@ -15,28 +16,30 @@
 
 namespace caravan::trainer {
 
-enum class Direction { Activations, Gradients };  // to the stage behind, to the stage before
+enum class Direction { Activations, Gradients };  // to the group of layers behind, to the group before
 
 enum class ActionType {
   PostReceive,
-  FinishSend,  // of the message before in this direction, if there is one
-  AwaitReceive,
+  FinishSend,    // of the oldest message to that peer in this direction
+  AwaitReceive,  // of the input of the next Compute
+  Take,          // the input of the next Compute, which an op of this stage has handed over
   Compute,
   StartSend,  // of what Compute made
+  HandOver,   // of what Compute made, to a later op of this stage
 };
 
 struct Action {
   ActionType type = ActionType::Compute;
   Direction direction = Direction::Activations;  // of transfers
   int peer = 0;                                  // stage
-  int tag = 0;
-  planner::Op op;  // the op that the action stands by
+  int tag = 0;                                   // differs for all messages that a stage gets in a direction
+  planner::Op op;                                // the op that the action stands by
   bool operator==(const Action&) const = default;
 };
 
-std::vector<Action> add_transfers(const planner::Schedule& schedule, int stage);
+std::vector<Action> add_transfers(const planner::Schedule& schedule, int stage, int messages_under_way);
 
-// Forwards only, for evaluation.
-planner::Schedule forward_only(int stages, int micro_batches);
+// The same schedule for evaluation: its forwards in their order.
+planner::Schedule forwards_of(planner::Schedule schedule);
 
 }  // namespace caravan::trainer

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <set>
+#include <tuple>
 
 #include "planner/schedule/generate.h"
 
@@ -25,6 +25,10 @@ std::string text(const Action& action, const Schedule& schedule) {
       return fmt::format("finish-{}", side);
     case ActionType::AwaitReceive:
       return fmt::format("await-{}{}", side, action.op.micro_batch);
+    case ActionType::Take:
+      return fmt::format("take-{}{}", side, action.op.micro_batch);
+    case ActionType::HandOver:
+      return fmt::format("keep-{}{}", side, action.op.micro_batch);
     case ActionType::Compute:
       return planner::op_text(action.op, schedule);
     case ActionType::StartSend:
@@ -33,18 +37,19 @@ std::string text(const Action& action, const Schedule& schedule) {
   return {};
 }
 
-std::string text(const Schedule& schedule, int stage) {
+std::string text(const Schedule& schedule, int stage, int messages_under_way = 1) {
   std::vector<std::string> words;
-  for (const Action& action : add_transfers(schedule, stage)) words.push_back(text(action, schedule));
+  for (const Action& action : add_transfers(schedule, stage, messages_under_way))
+    words.push_back(text(action, schedule));
   return fmt::format("{}", fmt::join(words, " "));
 }
 
 TEST(Transfers, StandAroundTheOpsThatNeedThem) {
   const Schedule schedule = planner::generate_schedule({.stages = 2, .micro_batches = 2});
   EXPECT_EQ(text(schedule, 0),
-            "finish-a F0 send-a0 finish-a F1 send-a1 post-g0 await-g0 B0 post-g1 await-g1 B1 finish-a");
+            "F0 send-a0 finish-a F1 send-a1 post-g0 await-g0 B0 post-g1 await-g1 B1 finish-a");
   EXPECT_EQ(text(schedule, 1),
-            "post-a0 await-a0 F0 finish-g B0 send-g0 post-a1 await-a1 F1 finish-g B1 send-g1 finish-g");
+            "post-a0 await-a0 F0 B0 send-g0 post-a1 await-a1 F1 finish-g B1 send-g1 finish-g");
 }
 
 TEST(Transfers, OneStageHasNone) {
@@ -52,23 +57,53 @@ TEST(Transfers, OneStageHasNone) {
             "F0 F1 B0 B1");
 }
 
-TEST(Transfers, EveryMessageOfAPairHasATagOfItsOwn) {
-  const Schedule schedule = planner::generate_schedule({.stages = 3, .micro_batches = 5});
-  std::map<std::pair<int, int>, std::multiset<int>> sent;
-  for (int stage = 0; stage < 3; ++stage) {
-    for (const Action& action : add_transfers(schedule, stage)) {
-      if (action.type == ActionType::StartSend) sent[{stage, action.peer}].insert(action.tag);
+TEST(Transfers, SeveralMessagesAreUnderWayWhereThatIsAllowed) {
+  const Schedule schedule = planner::generate_schedule({.stages = 2, .micro_batches = 2});
+  EXPECT_EQ(text(schedule, 0, 2),
+            "F0 send-a0 F1 send-a1 post-g0 await-g0 B0 post-g1 await-g1 B1 finish-a finish-a");
+}
+
+TEST(Transfers, WhatTheNextChunkOfAStageNeedsStaysThere) {
+  const planner::ScheduleSpec spec{
+      .kind = ScheduleKind::VZeroBubble, .stages = 2, .micro_batches = 1, .chunks = 2};
+  const Schedule schedule = planner::generate_schedule(spec);
+  EXPECT_EQ(text(schedule, 0),
+            "F0a send-a0 post-a0 await-a0 F0b B0b send-g0 W0b post-g0 await-g0 B0a W0a finish-a finish-g");
+  EXPECT_EQ(
+      text(schedule, 1),
+      "post-a0 await-a0 F0a keep-a0 take-a0 F0b send-a0 post-g0 await-g0 B0b keep-g0 W0b take-g0 B0a "
+      "send-g0 W0a finish-a finish-g");
+}
+
+TEST(Transfers, EveryMessageThatAStageGetsHasATagOfItsOwn) {
+  for (const planner::ScheduleSpec& spec :
+       {planner::ScheduleSpec{.stages = 3, .micro_batches = 5},
+        planner::ScheduleSpec{
+            .kind = ScheduleKind::Interleaved, .stages = 3, .micro_batches = 6, .chunks = 2},
+        planner::ScheduleSpec{.kind = ScheduleKind::VHalf, .stages = 3, .micro_batches = 5, .chunks = 2},
+        planner::ScheduleSpec{
+            .kind = ScheduleKind::Seq1F1B, .stages = 3, .micro_batches = 5, .segments = 4}}) {
+    const Schedule schedule = planner::generate_schedule(spec);
+    std::set<std::tuple<int, Direction, int>> sent;
+    std::set<std::tuple<int, Direction, int>> received;
+    std::size_t messages = 0;
+    for (int stage = 0; stage < spec.stages; ++stage) {
+      for (const Action& action : add_transfers(schedule, stage, 1)) {
+        if (action.type == ActionType::StartSend) {
+          sent.insert({action.peer, action.direction, action.tag});
+          ++messages;
+        }
+        if (action.type == ActionType::PostReceive) received.insert({stage, action.direction, action.tag});
+      }
     }
-  }
-  EXPECT_EQ(sent.size(), 4u);
-  for (const auto& [pair, tags] : sent) {
-    EXPECT_EQ(tags.size(), 5u);
-    EXPECT_EQ(std::set<int>(tags.begin(), tags.end()).size(), 5u) << pair.first << " to " << pair.second;
+    EXPECT_EQ(sent.size(), messages) << planner::schedule_name(spec.kind);
+    EXPECT_EQ(sent, received) << planner::schedule_name(spec.kind);
   }
 }
 
 TEST(Transfers, ForwardsOnlyNeedNoGradients) {
-  EXPECT_EQ(text(forward_only(2, 2), 1), "post-a0 await-a0 F0 post-a1 await-a1 F1 finish-g");
+  const Schedule schedule = planner::generate_schedule({.stages = 2, .micro_batches = 2});
+  EXPECT_EQ(text(forwards_of(schedule), 1), "post-a0 await-a0 F0 post-a1 await-a1 F1");
 }
 
 }  // namespace
