@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "planner/explain/figures.h"
+#include "planner/schedule/generate.h"
 
 namespace caravan::planner {
 namespace {
@@ -141,6 +142,34 @@ const char* overruled_rule(const Layout& overruled, const Layout& chosen) {
                                                                           : "least splitting";
 }
 
+std::string why_chosen(const PlanRequest& request, const EngineProfile& profile,
+                       const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen,
+                       const EvaluatedLayout* overruled) {
+  const std::string sizes = sizes_in_words(request, chosen.layout);
+  if (request.fixed.leaves_no_size_open()) {
+    return fmt::format("{}, as the job says. A device needs {} at its peak{}.", sizes,
+                       need(request, profile, chosen.memory),
+                       why_checkpointing(request, candidates, chosen.layout));
+  }
+  if (overruled && !is_faster(chosen, *overruled)) {
+    return fmt::format(
+        "{}. A device needs {} and it fits with a chance of {}; {}, which the rule of {} would pick, "
+        "fits with a chance of {} only.",
+        sizes, need(request, profile, chosen.memory), readable_chance(*chosen.fit_chance),
+        layout_label(overruled->layout), overruled_rule(overruled->layout, chosen.layout),
+        readable_chance(*overruled->fit_chance));
+  }
+  if (overruled) {
+    return fmt::format(
+        "{}. It fits ({}) and a step is predicted to take {:.0f} % less time than with {}, which the "
+        "rule of {} would pick.",
+        sizes, need(request, profile, chosen.memory),
+        100 * (1 - *chosen.time.seconds / *overruled->time.seconds), layout_label(overruled->layout),
+        overruled_rule(overruled->layout, chosen.layout));
+  }
+  return fmt::format("{}. {}", sizes, why_this_size(request, profile, candidates, chosen));
+}
+
 }  // namespace
 
 std::string layout_label(const Layout& layout) {
@@ -177,29 +206,10 @@ std::string slower_reason(const EvaluatedLayout& candidate, const EvaluatedLayou
 std::string chosen_reason(const PlanRequest& request, const EngineProfile& profile,
                           const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen,
                           const EvaluatedLayout* overruled) {
-  const std::string sizes = sizes_in_words(request, chosen.layout);
-  if (request.fixed.leaves_no_size_open()) {
-    return fmt::format("{}, as the job says. A device needs {} at its peak{}.", sizes,
-                       need(request, profile, chosen.memory),
-                       why_checkpointing(request, candidates, chosen.layout));
-  }
-  if (overruled && !is_faster(chosen, *overruled)) {
-    return fmt::format(
-        "{}. A device needs {} and it fits with a chance of {}; {}, which the rule of {} would pick, "
-        "fits with a chance of {} only.",
-        sizes, need(request, profile, chosen.memory), readable_chance(*chosen.fit_chance),
-        layout_label(overruled->layout), overruled_rule(overruled->layout, chosen.layout),
-        readable_chance(*overruled->fit_chance));
-  }
-  if (overruled) {
-    return fmt::format(
-        "{}. It fits ({}) and a step is predicted to take {:.0f} % less time than with {}, which the "
-        "rule of {} would pick.",
-        sizes, need(request, profile, chosen.memory),
-        100 * (1 - *chosen.time.seconds / *overruled->time.seconds), layout_label(overruled->layout),
-        overruled_rule(overruled->layout, chosen.layout));
-  }
-  return fmt::format("{}. {}", sizes, why_this_size(request, profile, candidates, chosen));
+  const std::string why = why_chosen(request, profile, candidates, chosen, overruled);
+  const auto count = static_cast<int>(micro_batches(request.training, chosen.layout));
+  const std::string note = caution(chosen.layout.schedule_of(count));
+  return note.empty() ? why : fmt::format("{} {}.", why, note);
 }
 
 }  // namespace caravan::planner

@@ -454,6 +454,19 @@ TEST(SearchLayouts, SayWhatTheUserFixedInsteadOfClaimingIt) {
                                      "nothing fits"));
 }
 
+TEST(SearchLayouts, TellOfABubbleThatMoreMicroBatchesWouldFill) {
+  PlanRequest request = request_of(gpu_job("llama3-8b", 4));
+  request.fixed.tensor = 1;
+  request.fixed.pipeline = 4;
+  request.fixed.data = 1;
+  request.fixed.schedule = ScheduleKind::ZeroBubbleH2;
+  request.training.global_batch_sequences = 5;
+  EXPECT_THAT(reason_of_pick(request),
+              HasSubstr(". ZBH2 needs 7 micro-batches on 4 stages to have no bubble; 5 leave one."));
+  request.training.global_batch_sequences = 8;
+  EXPECT_THAT(reason_of_pick(request), testing::Not(HasSubstr("ZBH2")));
+}
+
 struct Change {
   std::string what;
   PlanRequest request;
