@@ -68,17 +68,10 @@ Rows rows_of(const PlanRequest& request, const Layout& layout, const EngineProfi
   return profile.activations ? rows_of_others(shape) : own_rows(shape);
 }
 
-double& part_of(PhaseTimes& times, Phase phase) {
-  switch (phase) {
-    case Phase::Forward:
-      return times.forward;
-    case Phase::Recompute:
-    case Phase::Backward:
-      return times.backward_input;
-    case Phase::WeightGradient:
-      break;
-  }
-  return times.backward_weight;
+// Gradients of weights that may not wait are made with those of the input.
+double& part_of(PhaseTimes& times, const Operation& row) {
+  if (row.phase == Phase::Forward) return times.forward;
+  return row.may_wait ? times.backward_weight : times.backward_input;
 }
 
 class Stopwatch {
@@ -91,7 +84,7 @@ class Stopwatch {
     for (const Operation& row : rows) {
       const double traffic = traffic_seconds(row);
       block.traffic += traffic;
-      part_of(block.work, row.phase) += work_seconds(row) + traffic;
+      part_of(block.work, row) += work_seconds(row) + traffic;
     }
     return block;
   }

@@ -72,6 +72,18 @@ TEST(TimeModel, TheCopiesOfATiedTableSendEachOtherTheirGradients) {
   EXPECT_LT(more_traffic(layout_of(tied, 1, 1, 8)), 1e-12);
 }
 
+// Query-key-value and gate-up; without a known device a FLOP takes a second.
+TEST(TimeModel, OnlyTheGradientsOfWeightsThatMayWaitHideInTheBubble) {
+  const PlanRequest request = request_of(cpu_job("llama-mini", 4));
+  const Layout layout = layout_of(request, 1, 4, 1);
+  const PhaseTimes stage = predict_pipeline_times(request, layout, default_profile()).stages[1];
+  const ModelShape& model = request.shape;
+  const int64_t outputs = (model.heads + 2 * model.kv_heads) * model.head_dim + 2 * model.ffn;
+  EXPECT_DOUBLE_EQ(stage.backward_weight,
+                   static_cast<double>(layout.layers_per_stage[1] * 2 * request.training.sequence_length *
+                                       model.hidden * outputs));
+}
+
 TEST(TimeModel, ATransferBetweenStagesTakesItsLatency) {
   const PlanRequest request = request_of(gpu_job("llama3-8b", 4));
   const Layout layout = layout_of(request, 1, 4, 1);
