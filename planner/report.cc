@@ -1,5 +1,7 @@
 #include "planner/report.h"
 
+#include <algorithm>
+
 #include "planner/memory/risk.h"
 #include "planner/model/parameters.h"
 

@@ -82,6 +82,7 @@ double run(const Schedule& schedule, const OpTimes& times, int messages_under_wa
   const Listener listener = listen_on_loopback();
   std::vector<double> seconds(schedule.stages);
   std::vector<std::jthread> ranks;
+  ranks.reserve(schedule.stages);
   for (int stage = 0; stage < schedule.stages; ++stage) {
     ranks.emplace_back([&, stage] {
       trainer::GlooRendezvous rendezvous({.port = listener.port,
@@ -107,6 +108,10 @@ void measure(ScheduleSpec spec, const planner::PhaseTimes& stage) {
   if (spec.kind == ScheduleKind::Interleaved || planner::stands_as_a_v(spec.kind)) spec.chunks = 2;
   if (planner::cuts_sequences(spec.kind)) spec.segments = 2;
   if (spec.kind == ScheduleKind::ZeroBubbleAuto) spec.most_in_flight = spec.stages + spec.stages / 2;
+  if (const auto status = planner::check_spec(spec); !status) {
+    fmt::print(stderr, "{}\n", status.error().message);
+    return;
+  }
   const OpTimes times =
       planner::even_times(std::vector<planner::PhaseTimes>(spec.stages, stage), spec.map(), spec.segments);
   const Schedule schedule = planner::generate_schedule(spec, times);

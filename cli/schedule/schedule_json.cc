@@ -20,6 +20,7 @@ std::string schedule_json(const planner::Schedule& schedule, const planner::Simu
   std::vector<std::string> stages;
   for (const auto& ops : schedule.ops) {
     std::vector<std::string> names;
+    names.reserve(ops.size());
     for (const planner::Op& op : ops) names.push_back(json_string(planner::op_text(op, schedule)));
     stages.push_back(array_of(names));
   }

@@ -106,6 +106,18 @@ TEST(ExplainLayout, OfAnIllegalOneNamesTheRule) {
               HasSubstr("4 x 4 x 8 is not 64"));
 }
 
+TEST(ExplainLayout, OfAScheduleThatTheEngineDoesNotRunSaysSo) {
+  for (const ScheduleKind kind : all_schedule_kinds()) {
+    const std::string name(schedule_name(kind));
+    const std::string text = why(gpu_job("llama3-70b", 64), "pipeline=4,tensor=4,schedule=" + name).text;
+    if (trainer_runs(kind)) {
+      EXPECT_THAT(text, testing::Not(HasSubstr("not legal"))) << name;
+    } else {
+      EXPECT_THAT(text, HasSubstr("It is not legal: spec.parallelism")) << name;
+    }
+  }
+}
+
 TEST(ExplainLayout, OfThePlanItselfSaysThatItIsThePlan) {
   const v1alpha1::JobSpec spec = gpu_job("llama3-70b", 64);
   const Layout plan = search_layouts(request_of(spec), default_profile(), {}).chosen()->layout;

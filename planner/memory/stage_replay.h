@@ -1,8 +1,9 @@
 // Replays the ops of one pipeline stage on paper, transfers included, and notes the moment at which most is
 // alive.
 //
-// An op's input is received right before it; what it made is held until the next op of its direction is about
-// to run. Pure.
+// An op's input is received right before it; what it made is held until it is the oldest of as many messages
+// of its direction as may be under way, and one more is about to be made
+// (worker/trainer/pipeline/transfers.h). Knows one neighbour in each direction: stages in a loop. Pure.
 #pragma once
 
 #include <span>

@@ -12,7 +12,7 @@ bool has_fixed_order(ScheduleKind kind);
 // Assumes has_fixed_order, and a spec that check_spec accepts.
 std::vector<Op> fixed_stage(const ScheduleSpec& spec, int stage);
 
-// Forwards that a stage runs before its first backward, chunk by chunk or segment by segment.
+// Forwards of chunks or segments that a stage runs before it takes forwards and backwards in turn.
 int warm_up(const ScheduleSpec& spec, int stage);
 
 }  // namespace caravan::planner

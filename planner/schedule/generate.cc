@@ -48,7 +48,7 @@ Status check_spec(const ScheduleSpec& spec) {
 std::string caution(const ScheduleSpec& spec) {
   const int enough = 2 * spec.stages - 1;
   if (spec.kind != ScheduleKind::ZeroBubbleH2 || spec.micro_batches >= enough) return "";
-  return fmt::format("{} needs {} micro-batches on {} stages to have no bubble; {} leave one",
+  return fmt::format("{} is made for {} micro-batches or more on {} stages; with {} its bubble is longer",
                      schedule_name(spec.kind), enough, spec.stages, spec.micro_batches);
 }
 
@@ -73,9 +73,12 @@ std::vector<Op> generate_stage(const ScheduleSpec& spec, int stage) {
 
 double promised_peak(const ScheduleSpec& spec, int stage) {
   const int parts = spec.chunks * spec.segments;
-  const double all = spec.micro_batches;
-  const auto at_most = [&](double micro_batches) { return std::min(micro_batches, all); };
-  const auto units = [&](int count) { return at_most(static_cast<double>(count) / parts); };
+  const auto at_most = [&](int micro_batches) -> double {
+    return std::min(micro_batches, spec.micro_batches);
+  };
+  const auto units = [&](int count) {
+    return static_cast<double>(std::min(count, parts * spec.micro_batches)) / parts;
+  };
   switch (spec.kind) {
     case ScheduleKind::ZeroBubbleH1:
     case ScheduleKind::SeqZeroBubble:

@@ -1,7 +1,7 @@
 // Writes the op lists of a pipeline schedule.
 //
 // What check_spec accepts is written so that validate_schedule accepts it, and holds what promised_peak says.
-// Pure: the same spec and times give the same lists everywhere, so that the trainer runs what was planned.
+// Pure: the same spec and times give the same lists everywhere.
 // Sources: docs/design.md, "Pipeline schedules".
 #pragma once
 

@@ -158,14 +158,14 @@ TEST(GenerateSchedule, ReachesThePublishedBubblesAndPeaks) {
   }
 }
 
-// In cells, a cell being a chunk's forward or either half of its backward; 6p - 1 - 3k is the least possible
-// with k chunks (Qi et al., arXiv 2405.15362).
+// VMin is better than the published table for 2, 5 and 8 stages. In cells, a cell being a chunk's forward or
+// either half of its backward; 6p - 1 - 3k is the least possible with k chunks (Qi et al., arXiv 2405.15362).
 TEST(GenerateSchedule, OfAVNeverIdlesLongerThanThePublishedTablesNorLessThanTheBound) {
   const std::map<ScheduleKind, std::map<int, int>> tables = {
       {ScheduleKind::VHalf,
        {{2, 1}, {3, 5}, {4, 5}, {5, 11}, {6, 11}, {8, 17}, {10, 23}, {12, 29}, {16, 41}}},
       {ScheduleKind::VMin,
-       {{2, 3}, {3, 5}, {4, 11}, {5, 15}, {6, 17}, {8, 27}, {10, 35}, {12, 41}, {16, 59}}},
+       {{2, 1}, {3, 5}, {4, 11}, {5, 11}, {6, 17}, {8, 23}, {10, 35}, {12, 41}, {16, 59}}},
       {ScheduleKind::VZeroBubble,
        {{2, 1}, {3, 2}, {4, 3}, {5, 4}, {6, 5}, {8, 7}, {10, 9}, {12, 11}, {16, 15}}}};
   for (const auto& [kind, table] : tables) {
@@ -272,7 +272,8 @@ TEST(GenerateSchedule, AutomaticZeroBubbleIsNeverLongerThanTheHandmadeOnesThatIt
 
 TEST(Caution, TellsHowManyMicroBatchesMakeTheBubbleVanish) {
   const ScheduleSpec few{.kind = ScheduleKind::ZeroBubbleH2, .stages = 4, .micro_batches = 6};
-  EXPECT_EQ(caution(few), "ZBH2 needs 7 micro-batches on 4 stages to have no bubble; 6 leave one");
+  EXPECT_EQ(caution(few),
+            "ZBH2 is made for 7 micro-batches or more on 4 stages; with 6 its bubble is longer");
   EXPECT_EQ(caution({.kind = ScheduleKind::ZeroBubbleH2, .stages = 4, .micro_batches = 7}), "");
   EXPECT_EQ(caution({.stages = 4}), "");
 }

@@ -52,7 +52,7 @@ class Play {
       wakes_.pop();
       if (stages_[stage].free_at <= now) act(stage, now);
     }
-    const auto ops = static_cast<size_t>(3 * map_.chunks * micro_batches_);
+    const size_t ops = size_t{3} * map_.chunks * micro_batches_;
     if (std::ranges::any_of(schedule_.ops, [&](const auto& list) { return list.size() < ops; }))
       return std::nullopt;
     return Arrangement{.schedule = std::move(schedule_),

@@ -56,6 +56,18 @@ bool splits_backward(ScheduleKind kind) {
   }
 }
 
+bool trainer_runs(ScheduleKind kind) {
+  switch (kind) {
+    case ScheduleKind::GPipe:
+    case ScheduleKind::OneFOneB:
+    case ScheduleKind::ZeroBubbleH1:
+    case ScheduleKind::ZeroBubbleH2:
+      return true;
+    default:
+      return false;
+  }
+}
+
 int messages_under_way(ScheduleKind kind) {
   switch (kind) {
     case ScheduleKind::ZeroBubbleH2:
@@ -85,6 +97,7 @@ std::optional<ScheduleKind> schedule_from_name(std::string_view name) {
 
 std::vector<ScheduleKind> all_schedule_kinds() {
   std::vector<ScheduleKind> kinds;
+  kinds.reserve(kNames.size());
   for (const auto& [kind, name] : kNames) kinds.push_back(kind);
   return kinds;
 }

@@ -20,7 +20,8 @@ enum class ScheduleKind {
   OneFOneB,
   Interleaved,
   ZeroBubbleH1,    // gradients of the weights fill the pipeline's end; as much memory as 1F1B
-  ZeroBubbleH2,    // twice that memory, no idling between a stage's first op and its last
+  ZeroBubbleH2,    // twice that memory; no idling between a stage's first op and its last where W is long
+                   // enough
   ZeroBubbleAuto,  // as much memory as is allowed
   VMin,            // two chunks a stage, down the stages and up again: a third of 1F1B's memory,
   VHalf,           // half of it,
@@ -39,8 +40,10 @@ bool stands_as_a_v(ScheduleKind kind);
 bool cuts_sequences(ScheduleKind kind);
 // Gradients of the weights are ops of their own.
 bool splits_backward(ScheduleKind kind);
-// Messages of activations, and as many of gradients, that a stage has under way to a neighbour, so that ops do not
-// wait for the neighbour to ask for them.
+// Of our trainer, whose stages have one chunk and take whole sequences.
+bool trainer_runs(ScheduleKind kind);
+// Messages of activations, and as many of gradients, that a stage has under way to a neighbour: with so many
+// no op waits for the neighbour to ask, as long as forwards and both parts of backwards take about as long.
 int messages_under_way(ScheduleKind kind);
 
 enum class OpType : uint8_t {

@@ -19,7 +19,8 @@ struct TokenCost {
 TokenCost token_cost(const ModelShape& shape);
 
 // Tokens of each segment, first one first: all but the first are multiples of `multiple`. 1 ≤ segments, 1 ≤
-// multiple, both costs ≥ 0, and tokens enough for all of them; Sun et al., "Seq1F1B", arXiv 2406.03488.
+// multiple, both costs ≥ 0 and not both 0, and tokens enough for all of them; Sun et al., "Seq1F1B", arXiv
+// 2406.03488.
 std::vector<int64_t> balanced_segments(int64_t tokens, int segments, int64_t multiple, const TokenCost& cost);
 
 }  // namespace caravan::planner

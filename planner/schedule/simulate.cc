@@ -71,8 +71,10 @@ class Timeline {
     if (!output || output->taken_by.value_or(stage) == stage) return 0;
     const std::vector<int>& units = sent_[channel_of(schedule_, stage, *output->taken_by, output->product)];
     if (units.size() < messages_under_way_) return 0;
-    const double asked = at(asked_for_, output->product, units[units.size() - messages_under_way_]);
-    return asked == kNotYet ? std::nullopt : std::optional(asked);
+    const int oldest = units[units.size() - messages_under_way_];
+    const double asked = at(asked_for_, output->product, oldest);
+    if (asked == kNotYet) return std::nullopt;
+    return std::max(asked, at(ready_, output->product, oldest) + times_.transfer);
   }
 
   bool step(int stage) {

@@ -1,9 +1,10 @@
-// Checks that a schedule can be executed: by anybody, on any transport that keeps the order of messages.
+// Checks that a schedule can be executed, on any transport that keeps the order of messages.
 //
 // Holds when the answer is good: every unit has one forward and either one fused backward or one of the input
 // and one of the weights; every op finds its inputs made; a stage takes what a neighbour sends it in the
 // order in which that was sent; no stage waits for ever, even where a send ends only when the peer receives
-// it; no stage holds more than it promised. The message names the stages, the ops and what they wait for.
+// it and no more messages may be under way than the limits say; no stage holds more than it promised. The
+// message names the stages, the ops and what they wait for.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,8 @@ namespace caravan::planner {
 
 struct ExecutionLimits {
   std::vector<double> peaks = {};  // micro-batches of activations by stage; empty: nothing was promised
-  // Of activations, and as many of gradients, from a stage to each neighbour: sent and not taken yet.
+  // Of activations, and as many of gradients, from a stage to each neighbour: sent and not taken yet. Without
+  // a limit, a transport that takes any number.
   std::size_t messages_under_way = std::numeric_limits<std::size_t>::max();
 };
 

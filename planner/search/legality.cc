@@ -72,6 +72,13 @@ bool same_on_all_stages(const Layout& layout) {
          layout.layers_per_stage.end();
 }
 
+// Of other engines nothing else is known.
+bool runs(const EngineProfile& profile, ScheduleKind kind) {
+  if (kind == ScheduleKind::Interleaved) return true;  // with as many chunks as the profile says
+  if (profile.activations) return kind == ScheduleKind::GPipe || kind == ScheduleKind::OneFOneB;
+  return trainer_runs(kind);
+}
+
 std::optional<Illegality> check_engine(const PlanRequest& request, const Layout& layout,
                                        const EngineProfile& profile) {
   if (layout.virtual_stages > profile.max_virtual_stages) {
@@ -83,11 +90,9 @@ std::optional<Illegality> check_engine(const PlanRequest& request, const Layout&
     return Illegality{"spec.parallelism.schedule",
                       fmt::format("engine {} has no virtual stages, which Interleaved needs", profile.name)};
   }
-  if (profile.activations && splits_backward(layout.schedule)) {
-    return Illegality{
-        "spec.parallelism.schedule",
-        fmt::format("what engine {} keeps for gradients of weights is not known, which {} asks for",
-                    profile.name, schedule_name(layout.schedule))};
+  if (!runs(profile, layout.schedule)) {
+    return Illegality{"spec.parallelism.schedule",
+                      fmt::format("engine {} does not run {}", profile.name, schedule_name(layout.schedule))};
   }
   if (layout.zero_stage > profile.max_zero_stage) {
     return Illegality{"spec.parallelism.zeroStage",

@@ -26,10 +26,16 @@ std::optional<std::string> smaller_micro_batch(PlanRequest request, const Engine
 }
 
 std::optional<std::string> other_schedule(PlanRequest request, const EngineProfile& profile) {
-  if (request.fixed.schedule != ScheduleKind::GPipe) return std::nullopt;
-  request.fixed.schedule = ScheduleKind::OneFOneB;
-  if (!anything_fits(request, profile)) return std::nullopt;
-  return "spec.parallelism.schedule: 1F1B";
+  for (const ScheduleKind kind : {ScheduleKind::ZeroBubbleH1, ScheduleKind::OneFOneB}) {
+    const bool holds_less = request.fixed.schedule == ScheduleKind::ZeroBubbleH2 ||
+                            (request.fixed.schedule && kind == ScheduleKind::OneFOneB);
+    if (!holds_less || request.fixed.schedule == kind) continue;
+    PlanRequest other = request;
+    other.fixed.schedule = kind;
+    if (anything_fits(other, profile))
+      return fmt::format("spec.parallelism.schedule: {}", schedule_name(kind));
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> checkpointing(PlanRequest request, const EngineProfile& profile) {

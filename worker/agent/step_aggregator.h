@@ -1,5 +1,5 @@
-// Makes one JobStep of the job out of the step reports of its ranks: the loss of the stage with the head, the time of
-// the slowest rank, the FLOPs of all, the peak memory of each.
+// Makes one JobStep of the job out of the step reports of its ranks: the loss of the stage with the head, the
+// time of the slowest rank, the FLOPs of all, the peak memory of each.
 //
 // A step is whole when every rank has reported it. Pure; holds at most kMaxOpenSteps unfinished steps.
 #pragma once

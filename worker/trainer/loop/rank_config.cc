@@ -78,7 +78,8 @@ planner::Layout layout_of(const Plan& plan, const planner::ModelShape& model, in
       fmt::format("plan: tensor x pipeline x data is {}, worldSize is {}", layout.mesh.ranks(), world_size));
   checks.require(layout.virtual_stages <= 1, "plan.virtualStages: virtual pipeline stages are not available");
   checks.require(layout.zero_stage <= 1, "plan.zeroStage: only 0 and 1 are available");
-  checks.require(planner::schedule_from_name(plan.schedule()).has_value(),
+  const auto schedule = planner::schedule_from_name(plan.schedule());
+  checks.require(schedule && planner::trainer_runs(*schedule),
                  fmt::format("plan.schedule: '{}' is not available", plan.schedule()));
 
   const auto& stages = layout.layers_per_stage;

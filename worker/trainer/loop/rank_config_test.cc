@@ -105,6 +105,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{R"(\[1, 3\])", R"([1, 3], "recomputedPart": "Attention")",
                   "plan.recomputedPart: 'Attention'"},
         BadConfig{R"(1F1B)", "Zigzag", "plan.schedule: 'Zigzag'"},
+        BadConfig{R"(1F1B)", "Seq1F1B", "plan.schedule: 'Seq1F1B' is not available"},
+        BadConfig{R"(1F1B)", "VHalf", "plan.schedule: 'VHalf' is not available"},
         BadConfig{R"("kvHeads": 2)", R"("kvHeads": 1)", "kvHeads"},
         BadConfig{R"("ffnSize": 128)", R"("ffnSize": 129)", "ffnSize"},
         BadConfig{R"("globalBatchSequences": 8)", R"("globalBatchSequences": 7)", "globalBatchSequences"},

@@ -12,7 +12,8 @@
 //   over the tensor group        those with `replicated_over_tensor`, if sequence parallelism is on (each
 //   rank has seen its own
 //                                tokens only; without it all ranks have the whole gradient already);
-//   over the embedding group     those with `tied_copy` (the stages with embedding and head each hold the table).
+//   over the embedding group     those with `tied_copy` (the stages with embedding and head each hold the
+//   table).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -59,8 +60,8 @@ struct Parameter {
   double standard_deviation = 0.02;
   bool weight_decay = true;  // norms have none
   bool replicated_over_tensor = false;
-  // Tied embeddings on more than one pipeline stage: the stages with embedding and head hold the same table under the same
-  // name. It counts once in norms and checkpoints: on the stage with the embedding.
+  // Tied embeddings on more than one pipeline stage: the stages with embedding and head hold the same table
+  // under the same name. It counts once in norms and checkpoints: on the stage with the embedding.
   bool tied_copy = false;
   int bucket = 0;
   int64_t offset = 0;  // elements from the start of the flat buffers

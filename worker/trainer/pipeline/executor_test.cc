@@ -105,10 +105,9 @@ int least_under_way(const Schedule& schedule) {
   return messages;
 }
 
-std::vector<Multiplier> run(const Schedule& schedule) {
+std::vector<Multiplier> run(const Schedule& schedule, int under_way) {
   std::vector<Multiplier> works;
   for (int stage = 0; stage < schedule.stages; ++stage) works.emplace_back(schedule, stage);
-  const int under_way = least_under_way(schedule);
   const auto group = make_fake_group(schedule.stages);
   std::vector<std::jthread> threads;
   for (int stage = 0; stage < schedule.stages; ++stage) {
@@ -127,10 +126,8 @@ double expected_weight_gradient(const Schedule& schedule, int group) {
   return product * units * (units + 1) / 2;
 }
 
-void expect_right(const Schedule& schedule) {
-  const Status valid = planner::validate_schedule(schedule);
-  ASSERT_TRUE(valid) << valid.error().message;
-  const auto works = run(schedule);
+void expect_right(const Schedule& schedule, int under_way) {
+  const auto works = run(schedule, under_way);
   for (int stage = 0; stage < schedule.stages; ++stage) {
     EXPECT_EQ(works[stage].log, schedule.ops[stage]) << "stage " << stage;
     const int parts = schedule.chunks * schedule.segments;
@@ -141,6 +138,15 @@ void expect_right(const Schedule& schedule) {
           << "stage " << stage << ", chunk " << chunk;
     }
   }
+}
+
+// With as few messages under way as do, and with one more.
+void expect_right(const Schedule& schedule) {
+  const Status valid = planner::validate_schedule(schedule);
+  ASSERT_TRUE(valid) << valid.error().message;
+  const int least = least_under_way(schedule);
+  expect_right(schedule, least);
+  expect_right(schedule, least + 1);
 }
 
 TEST(Executor, RunsEveryGeneratedListInItsOrderWithTheRightResults) {

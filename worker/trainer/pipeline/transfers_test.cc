@@ -69,10 +69,9 @@ TEST(Transfers, WhatTheNextChunkOfAStageNeedsStaysThere) {
   const Schedule schedule = planner::generate_schedule(spec);
   EXPECT_EQ(text(schedule, 0),
             "F0a send-a0 post-a0 await-a0 F0b B0b send-g0 W0b post-g0 await-g0 B0a W0a finish-a finish-g");
-  EXPECT_EQ(
-      text(schedule, 1),
-      "post-a0 await-a0 F0a keep-a0 take-a0 F0b send-a0 post-g0 await-g0 B0b keep-g0 W0b take-g0 B0a "
-      "send-g0 W0a finish-a finish-g");
+  EXPECT_EQ(text(schedule, 1),
+            "post-a0 await-a0 F0a keep-a0 take-a0 F0b send-a0 post-g0 await-g0 B0b keep-g0 W0b take-g0 B0a "
+            "send-g0 W0a finish-a finish-g");
 }
 
 TEST(Transfers, EveryMessageThatAStageGetsHasATagOfItsOwn) {

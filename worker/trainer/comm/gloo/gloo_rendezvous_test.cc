@@ -38,8 +38,8 @@ Listener listen_on_loopback() {
   return {fd, ntohs(address.sin_port)};
 }
 
-// Runs `body` as every rank of a world of Gloo ranks, each on its own thread. A process has one flight recorder,
-// which groups of several ranks in it would write to at the same time.
+// Runs `body` as every rank of a world of Gloo ranks, each on its own thread. A process has one flight
+// recorder, which groups of several ranks in it would write to at the same time.
 void with_ranks(int ranks, const std::function<void(Communicator&)>& body) {
   setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
   const Listener listener = listen_on_loopback();
