@@ -25,14 +25,14 @@ std::optional<std::string> smaller_micro_batch(PlanRequest request, const Engine
   return std::nullopt;
 }
 
+// One that holds fewer micro-batches.
 std::optional<std::string> other_schedule(PlanRequest request, const EngineProfile& profile) {
+  const auto given = request.fixed.schedule;
+  if (!given || given == ScheduleKind::OneFOneB) return std::nullopt;
   for (const ScheduleKind kind : {ScheduleKind::ZeroBubbleH1, ScheduleKind::OneFOneB}) {
-    const bool holds_less = request.fixed.schedule == ScheduleKind::ZeroBubbleH2 ||
-                            (request.fixed.schedule && kind == ScheduleKind::OneFOneB);
-    if (!holds_less || request.fixed.schedule == kind) continue;
-    PlanRequest other = request;
-    other.fixed.schedule = kind;
-    if (anything_fits(other, profile))
+    if (kind == ScheduleKind::ZeroBubbleH1 && given != ScheduleKind::ZeroBubbleH2) continue;
+    request.fixed.schedule = kind;
+    if (anything_fits(request, profile))
       return fmt::format("spec.parallelism.schedule: {}", schedule_name(kind));
   }
   return std::nullopt;

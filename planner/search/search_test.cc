@@ -484,6 +484,10 @@ TEST(Shortage, NamesTheSmallestChangeThatFits) {
   gpipe.fixed.schedule = ScheduleKind::GPipe;
   gpipe.fixed.pipeline = 8;
   gpipe.fixed.checkpointing = CheckpointingPolicy::Never;
+  PlanRequest zero_bubble = gpipe;  // 72 GiB, of which ZBH1 holds 49
+  zero_bubble.fixed.schedule = ScheduleKind::ZeroBubbleH2;
+  zero_bubble.fixed.tensor = zero_bubble.fixed.data = 1;
+  zero_bubble.devices.memory_bytes = int64_t{64} << 30;
   PlanRequest manual = request_of(gpu_job("llama3-8b", 8));
   manual.fixed.tensor = manual.fixed.pipeline = 1;
   manual.fixed.data = 8;
@@ -494,6 +498,7 @@ TEST(Shortage, NamesTheSmallestChangeThatFits) {
       {"checkpointing forbidden", never, "is spec.parallelism.activationCheckpointing: WhenNeeded"},
       {"micro-batch too large", large_batch, "is spec.parallelism.microBatchSize: "},
       {"schedule that holds all", gpipe, "is spec.parallelism.schedule: 1F1B"},
+      {"schedule that holds twice as many", zero_bubble, "is spec.parallelism.schedule: ZBH1"},
       {"sizes by hand", manual, "suffice with spec.parallelism.mode: Auto"},
       {"sequences too long", long_sequence, "is spec.training.sequenceLength: "},
   };
