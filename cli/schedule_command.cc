@@ -49,13 +49,11 @@ std::vector<std::string> schedule_names() {
 
 // What was not said is the least with which the schedule is itself.
 ScheduleSpec spec_of(const Options& options) {
-  ScheduleSpec spec{.kind = *planner::schedule_from_name(options.name),
-                    .stages = options.stages,
-                    .micro_batches = options.micro_batches};
-  const bool has_chunks = spec.kind == ScheduleKind::Interleaved || planner::stands_as_a_v(spec.kind);
-  spec.chunks = options.chunks.value_or(has_chunks ? 2 : 1);
-  spec.segments = options.segments.value_or(planner::cuts_sequences(spec.kind) ? 2 : 1);
-  if (spec.kind == ScheduleKind::ZeroBubbleAuto) spec.most_in_flight = options.hold.value_or(spec.stages);
+  ScheduleSpec spec = planner::smallest_spec(*planner::schedule_from_name(options.name), options.stages,
+                                             options.micro_batches);
+  spec.chunks = options.chunks.value_or(spec.chunks);
+  spec.segments = options.segments.value_or(spec.segments);
+  spec.most_in_flight = options.hold.value_or(spec.most_in_flight);
   return spec;
 }
 

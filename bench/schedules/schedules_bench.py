@@ -1,7 +1,7 @@
 """Whether pipelines idle as long as the simulator says: every schedule through the trainer's executor, over Gloo, on four
 ranks that sleep for as long as their ops take.
 
-Usage: schedules_bench.py PROGRAMS [--micro-batches 8] [--unit 50]     PROGRAMS: folder of schedule_sleepers
+Usage: schedules_bench.py PROGRAMS [--micro-batches 8] [--unit 250]     PROGRAMS: folder of schedule_sleepers
 
 Prints one JSON object: of each schedule, for ops that all take one unit of so many milliseconds and for others, the bubble
 that was simulated, the one that was measured and the error, of which the goal is at most 5 %.
@@ -34,7 +34,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("programs", type=pathlib.Path)
     arguments.add_argument("--micro-batches", type=int, default=8)
-    arguments.add_argument("--unit", type=float, default=50)
+    arguments.add_argument("--unit", type=float, default=250)
     given = arguments.parse_args()
     rows = {label: measured(given.programs.resolve(), given.micro_batches, given.unit, times) for label, times in TIMES.items()}
     worst = max(abs(row["errorPercent"]) for table in rows.values() for row in table.values())

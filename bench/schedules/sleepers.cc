@@ -6,9 +6,7 @@
 // F, B and W are what an op of a whole stage takes, in units. Prints a line for each schedule: its name, the
 // seconds that it was simulated to take, those that it took, and those that a stage works.
 #include <ATen/ops/empty.h>
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/listen.h"
 #include "planner/schedule/generate.h"
 #include "planner/schedule/simulate.h"
 #include "worker/trainer/comm/gloo/gloo_rendezvous.h"
@@ -59,34 +58,16 @@ class Sleeper final : public trainer::StageWork {
   const int stage_;
 };
 
-struct Listener {
-  int fd = -1;
-  int port = 0;
-};
-
-Listener listen_on_loopback() {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  const bool listens = bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 && listen(fd, 64) == 0 &&
-                       getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  if (listens) return {.fd = fd, .port = ntohs(address.sin_port)};
-  std::perror("a socket on the loopback interface");
-  std::exit(EXIT_FAILURE);
-}
-
 // Seconds from the moment at which all ranks are ready to the end of the last one.
 double run(const Schedule& schedule, const OpTimes& times, int messages_under_way) {
-  const Listener listener = listen_on_loopback();
+  ListeningSocket listener = listen_on("127.0.0.1", "0").value();
   std::vector<double> seconds(schedule.stages);
   std::vector<std::jthread> ranks;
   ranks.reserve(schedule.stages);
   for (int stage = 0; stage < schedule.stages; ++stage) {
     ranks.emplace_back([&, stage] {
       trainer::GlooRendezvous rendezvous({.port = listener.port,
-                                          .listen_fd = stage == 0 ? listener.fd : -1,
+                                          .listen_fd = stage == 0 ? listener.fd.release() : -1,
                                           .network_interface = "lo",
                                           .rank = stage,
                                           .world_size = schedule.stages});
@@ -105,8 +86,6 @@ double run(const Schedule& schedule, const OpTimes& times, int messages_under_wa
 }
 
 void measure(ScheduleSpec spec, const planner::PhaseTimes& stage) {
-  if (spec.kind == ScheduleKind::Interleaved || planner::stands_as_a_v(spec.kind)) spec.chunks = 2;
-  if (planner::cuts_sequences(spec.kind)) spec.segments = 2;
   if (spec.kind == ScheduleKind::ZeroBubbleAuto) spec.most_in_flight = spec.stages + spec.stages / 2;
   if (const auto status = planner::check_spec(spec); !status) {
     fmt::print(stderr, "{}\n", status.error().message);
@@ -136,7 +115,7 @@ int main(int argc, char** argv) {
                                            .backward_input = unit * std::atof(argv[5]),
                                            .backward_weight = unit * std::atof(argv[6])};
   for (const auto kind : caravan::planner::all_schedule_kinds()) {
-    caravan::bench::measure({.kind = kind, .stages = std::atoi(argv[1]), .micro_batches = std::atoi(argv[2])},
+    caravan::bench::measure(caravan::planner::smallest_spec(kind, std::atoi(argv[1]), std::atoi(argv[2])),
                             stage);
   }
 }

@@ -68,18 +68,6 @@ std::vector<Op> zero_bubble(const ScheduleSpec& spec, int first, int backwards_b
 
 }  // namespace
 
-bool has_fixed_order(ScheduleKind kind) {
-  switch (kind) {
-    case ScheduleKind::ZeroBubbleAuto:
-    case ScheduleKind::VMin:
-    case ScheduleKind::VHalf:
-    case ScheduleKind::VZeroBubble:
-      return false;
-    default:
-      return true;
-  }
-}
-
 int warm_up(const ScheduleSpec& spec, int stage) {
   const int behind = spec.stages - stage - 1;
   const int count = spec.micro_batches * spec.chunks * spec.segments;

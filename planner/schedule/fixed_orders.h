@@ -7,8 +7,6 @@
 
 namespace caravan::planner {
 
-bool has_fixed_order(ScheduleKind kind);
-
 // Assumes has_fixed_order, and a spec that check_spec accepts.
 std::vector<Op> fixed_stage(const ScheduleSpec& spec, int stage);
 

@@ -3,23 +3,56 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <utility>
 
 namespace caravan::planner {
 namespace {
 
-constexpr std::array<std::pair<ScheduleKind, std::string_view>, 11> kNames = {
-    {{ScheduleKind::GPipe, "GPipe"},
-     {ScheduleKind::OneFOneB, "1F1B"},
-     {ScheduleKind::Interleaved, "Interleaved"},
-     {ScheduleKind::ZeroBubbleH1, "ZBH1"},
-     {ScheduleKind::ZeroBubbleH2, "ZBH2"},
-     {ScheduleKind::ZeroBubbleAuto, "ZBAuto"},
-     {ScheduleKind::VMin, "VMin"},
-     {ScheduleKind::VHalf, "VHalf"},
-     {ScheduleKind::VZeroBubble, "VZB"},
-     {ScheduleKind::Seq1F1B, "Seq1F1B"},
-     {ScheduleKind::SeqZeroBubble, "SeqZBH1"}}};
+enum class Chunks : uint8_t { One, Several, TwoAsAV };
+
+// All that is known of a schedule apart from its op lists.
+struct Traits {
+  ScheduleKind kind = ScheduleKind::GPipe;
+  std::string_view name;
+  Chunks chunks = Chunks::One;
+  bool cuts_sequences = false;
+  bool splits_backward = true;
+  bool fixed_order = true;
+  bool trainer_runs = false;
+  int messages_under_way = 1;
+};
+
+// By ScheduleKind.
+constexpr std::array<Traits, 11> kTraits = {
+    {{.kind = ScheduleKind::GPipe, .name = "GPipe", .splits_backward = false, .trainer_runs = true},
+     {.kind = ScheduleKind::OneFOneB, .name = "1F1B", .splits_backward = false, .trainer_runs = true},
+     {.kind = ScheduleKind::Interleaved,
+      .name = "Interleaved",
+      .chunks = Chunks::Several,
+      .splits_backward = false},
+     {.kind = ScheduleKind::ZeroBubbleH1, .name = "ZBH1", .trainer_runs = true},
+     {.kind = ScheduleKind::ZeroBubbleH2, .name = "ZBH2", .trainer_runs = true, .messages_under_way = 2},
+     {.kind = ScheduleKind::ZeroBubbleAuto, .name = "ZBAuto", .fixed_order = false, .messages_under_way = 2},
+     {.kind = ScheduleKind::VMin,
+      .name = "VMin",
+      .chunks = Chunks::TwoAsAV,
+      .fixed_order = false,
+      .messages_under_way = 2},
+     {.kind = ScheduleKind::VHalf,
+      .name = "VHalf",
+      .chunks = Chunks::TwoAsAV,
+      .fixed_order = false,
+      .messages_under_way = 2},
+     {.kind = ScheduleKind::VZeroBubble,
+      .name = "VZB",
+      .chunks = Chunks::TwoAsAV,
+      .fixed_order = false,
+      .messages_under_way = 2},
+     {.kind = ScheduleKind::Seq1F1B, .name = "Seq1F1B", .cuts_sequences = true, .splits_backward = false},
+     {.kind = ScheduleKind::SeqZeroBubble, .name = "SeqZBH1", .cuts_sequences = true}}};
+
+const Traits& traits_of(ScheduleKind kind) {
+  return kTraits[static_cast<size_t>(kind)];
+}
 
 char letter(OpType type) {
   switch (type) {
@@ -37,69 +70,55 @@ char letter(OpType type) {
 }  // namespace
 
 bool stands_as_a_v(ScheduleKind kind) {
-  return kind == ScheduleKind::VMin || kind == ScheduleKind::VHalf || kind == ScheduleKind::VZeroBubble;
+  return traits_of(kind).chunks == Chunks::TwoAsAV;
 }
 
 bool cuts_sequences(ScheduleKind kind) {
-  return kind == ScheduleKind::Seq1F1B || kind == ScheduleKind::SeqZeroBubble;
+  return traits_of(kind).cuts_sequences;
 }
 
 bool splits_backward(ScheduleKind kind) {
-  switch (kind) {
-    case ScheduleKind::GPipe:
-    case ScheduleKind::OneFOneB:
-    case ScheduleKind::Interleaved:
-    case ScheduleKind::Seq1F1B:
-      return false;
-    default:
-      return true;
-  }
+  return traits_of(kind).splits_backward;
+}
+
+bool has_fixed_order(ScheduleKind kind) {
+  return traits_of(kind).fixed_order;
 }
 
 bool trainer_runs(ScheduleKind kind) {
-  switch (kind) {
-    case ScheduleKind::GPipe:
-    case ScheduleKind::OneFOneB:
-    case ScheduleKind::ZeroBubbleH1:
-    case ScheduleKind::ZeroBubbleH2:
-      return true;
-    default:
-      return false;
-  }
+  return traits_of(kind).trainer_runs;
 }
 
 int messages_under_way(ScheduleKind kind) {
-  switch (kind) {
-    case ScheduleKind::ZeroBubbleH2:
-    case ScheduleKind::ZeroBubbleAuto:
-    case ScheduleKind::VMin:
-    case ScheduleKind::VHalf:
-    case ScheduleKind::VZeroBubble:
-      return 2;
-    default:
-      return 1;
-  }
+  return traits_of(kind).messages_under_way;
 }
 
 std::string_view schedule_name(ScheduleKind kind) {
-  for (const auto& [candidate, name] : kNames) {
-    if (candidate == kind) return name;
-  }
-  return {};
+  return traits_of(kind).name;
 }
 
 std::optional<ScheduleKind> schedule_from_name(std::string_view name) {
-  for (const auto& [kind, candidate] : kNames) {
-    if (candidate == name) return kind;
+  for (const Traits& traits : kTraits) {
+    if (traits.name == name) return traits.kind;
   }
   return std::nullopt;
 }
 
 std::vector<ScheduleKind> all_schedule_kinds() {
   std::vector<ScheduleKind> kinds;
-  kinds.reserve(kNames.size());
-  for (const auto& [kind, name] : kNames) kinds.push_back(kind);
+  kinds.reserve(kTraits.size());
+  for (const Traits& traits : kTraits) kinds.push_back(traits.kind);
   return kinds;
+}
+
+ScheduleSpec smallest_spec(ScheduleKind kind, int stages, int micro_batches) {
+  const Traits& traits = traits_of(kind);
+  return {.kind = kind,
+          .stages = stages,
+          .micro_batches = micro_batches,
+          .chunks = traits.chunks == Chunks::One ? 1 : 2,
+          .segments = traits.cuts_sequences ? 2 : 1,
+          .most_in_flight = kind == ScheduleKind::ZeroBubbleAuto ? stages : 0};
 }
 
 ChunkMap ScheduleSpec::map() const {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,11 +41,14 @@ bool stands_as_a_v(ScheduleKind kind);
 bool cuts_sequences(ScheduleKind kind);
 // Gradients of the weights are ops of their own.
 bool splits_backward(ScheduleKind kind);
+// Its op lists follow from a stage's place alone, whatever ops take.
+bool has_fixed_order(ScheduleKind kind);
 // Of our trainer, whose stages have one chunk and take whole sequences.
 bool trainer_runs(ScheduleKind kind);
 // Messages of activations, and as many of gradients, that a stage has under way to a neighbour: with so many
 // no op waits for the neighbour to ask, as long as forwards and both parts of backwards take about as long.
 int messages_under_way(ScheduleKind kind);
+inline constexpr int kAnyNumber = std::numeric_limits<int>::max();  // of messages
 
 enum class OpType : uint8_t {
   Forward,
@@ -84,6 +88,10 @@ struct ScheduleSpec {
 
   ChunkMap map() const;
 };
+
+// With the fewest chunks and segments that make the schedule what it is, and no more micro-batches in flight
+// than 1F1B has.
+ScheduleSpec smallest_spec(ScheduleKind kind, int stages, int micro_batches);
 
 // "F3.1b": type, micro-batch, segment where sequences are cut, letter of the chunk where stages are virtual.
 // A backward of both gradients is "B", as is that of the input alone: the latter has a "W" of its own.

@@ -14,7 +14,7 @@ constexpr double kNotYet = -1;
 
 class Timeline {
  public:
-  Timeline(const Schedule& schedule, const OpTimes& times, std::size_t messages_under_way = kAnyNumber)
+  Timeline(const Schedule& schedule, const OpTimes& times, int messages_under_way = kAnyNumber)
       : schedule_(schedule),
         times_(times),
         messages_under_way_(messages_under_way),
@@ -70,8 +70,9 @@ class Timeline {
   std::optional<double> room_for(int stage, const std::optional<Output>& output) {
     if (!output || output->taken_by.value_or(stage) == stage) return 0;
     const std::vector<int>& units = sent_[channel_of(schedule_, stage, *output->taken_by, output->product)];
-    if (units.size() < messages_under_way_) return 0;
-    const int oldest = units[units.size() - messages_under_way_];
+    const auto sent = static_cast<int>(units.size());
+    if (sent < messages_under_way_) return 0;
+    const int oldest = units[sent - messages_under_way_];
     const double asked = at(asked_for_, output->product, oldest);
     if (asked == kNotYet) return std::nullopt;
     return std::max(asked, at(ready_, output->product, oldest) + times_.transfer);
@@ -99,7 +100,7 @@ class Timeline {
 
   const Schedule& schedule_;
   const OpTimes& times_;
-  const std::size_t messages_under_way_;
+  const int messages_under_way_;
   ByProduct ready_;
   ByProduct asked_for_;                 // by the stage that takes it
   std::vector<std::vector<int>> sent_;  // units by channel
@@ -139,7 +140,7 @@ std::vector<std::vector<TimedOp>> time_ops(const Schedule& schedule, const OpTim
   return std::move(timeline).ops();
 }
 
-Simulation simulate(const Schedule& schedule, const OpTimes& times, std::size_t messages_under_way) {
+Simulation simulate(const Schedule& schedule, const OpTimes& times, int messages_under_way) {
   Timeline timeline(schedule, times, messages_under_way);
   timeline.run();
   Simulation result;
@@ -153,14 +154,6 @@ Simulation simulate(const Schedule& schedule, const OpTimes& times, std::size_t 
   }
   result.bubble = result.makespan - busiest;
   return result;
-}
-
-std::size_t messages_needed(const Schedule& schedule, const OpTimes& times) {
-  constexpr double kRounding = 1 + 1e-9;
-  const double shortest = simulate(schedule, times).makespan;
-  std::size_t messages = 1;
-  while (simulate(schedule, times, messages).makespan > shortest * kRounding) ++messages;
-  return messages;
 }
 
 }  // namespace caravan::planner

@@ -4,8 +4,6 @@
 // differ. Assumes a schedule that validate_schedule accepts.
 #pragma once
 
-#include <cstddef>
-#include <limits>
 #include <vector>
 
 #include "planner/schedule/op_times.h"
@@ -20,16 +18,10 @@ struct Simulation {
   std::vector<double> peaks;  // by stage, in micro-batches of activations of one stage
 };
 
-// Messages of activations, and as many of gradients, that a stage may have sent to a neighbour which has not
-// asked for them yet; before it makes one more it waits.
-inline constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
-
-// A makespan of infinity where so few messages make stages wait for each other for ever.
-Simulation simulate(const Schedule& schedule, const OpTimes& times,
-                    std::size_t messages_under_way = kAnyNumber);
-
-// The fewest with which the schedule takes no longer than with any number.
-std::size_t messages_needed(const Schedule& schedule, const OpTimes& times);
+// messages_under_way: of activations, and as many of gradients, that a stage may have sent to a neighbour
+// which has not asked for them yet; before it makes one more it waits. A makespan of infinity where so few
+// make stages wait for each other for ever.
+Simulation simulate(const Schedule& schedule, const OpTimes& times, int messages_under_way = kAnyNumber);
 
 struct TimedOp {
   Op op;

@@ -85,7 +85,7 @@ Status check_each_unit_once(const Schedule& schedule) {
 // neighbour. A channel keeps the order and gives a message up only to the op that waits for it.
 class Machine {
  public:
-  Machine(const Schedule& schedule, size_t most_under_way)
+  Machine(const Schedule& schedule, int most_under_way)
       : schedule_(schedule),
         most_under_way_(most_under_way),
         made_{std::vector<bool>(unit_count(schedule)), std::vector<bool>(unit_count(schedule))},
@@ -138,7 +138,7 @@ class Machine {
     StageState& state = stages_[stage];
     if (state.waiting_to_send) {
       auto& messages = channel(stage, state.waiting_to_send->to, state.waiting_to_send->product);
-      if (messages.size() >= most_under_way_) return false;
+      if (static_cast<int>(messages.size()) >= most_under_way_) return false;
       messages.push_back(*state.waiting_to_send);
       state.waiting_to_send.reset();
       return true;
@@ -205,7 +205,7 @@ class Machine {
   }
 
   const Schedule& schedule_;
-  const size_t most_under_way_;
+  const int most_under_way_;
   std::array<std::vector<bool>, 2> made_;  // by Product
   std::vector<std::deque<Message>> channels_;
   std::vector<StageState> stages_;

@@ -7,8 +7,6 @@
 // message names the stages, the ops and what they wait for.
 #pragma once
 
-#include <cstddef>
-#include <limits>
 #include <vector>
 
 #include "common/result.h"
@@ -20,7 +18,7 @@ struct ExecutionLimits {
   std::vector<double> peaks = {};  // micro-batches of activations by stage; empty: nothing was promised
   // Of activations, and as many of gradients, from a stage to each neighbour: sent and not taken yet. Without
   // a limit, a transport that takes any number.
-  std::size_t messages_under_way = std::numeric_limits<std::size_t>::max();
+  int messages_under_way = kAnyNumber;
 };
 
 Status validate_schedule(const Schedule& schedule, const ExecutionLimits& limits = {});

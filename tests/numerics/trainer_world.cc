@@ -1,11 +1,9 @@
 #include "tests/numerics/trainer_world.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include <stdexcept>
 
 #include "common/json.h"
+#include "common/listen.h"
 #include "common/testing/checkout.h"
 #include "planner/report.h"
 
@@ -22,24 +21,6 @@ namespace caravan::numerics {
 namespace {
 
 const std::string kProgram = test::program_folder() + "/caravan-trainer";
-
-struct Listener {
-  UniqueFd fd;
-  int port = 0;
-};
-
-Listener listen_on_loopback() {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (bind(fd.get(), generic, size) != 0 || listen(fd.get(), 64) != 0 ||
-      getsockname(fd.get(), generic, &size) != 0)
-    throw std::runtime_error("cannot listen on the loopback interface");
-  return {.fd = std::move(fd), .port = ntohs(address.sin_port)};
-}
 
 void write_plan(const planner::Layout& layout, int64_t global_batch, v1alpha1::Plan& plan) {
   planner::write_layout(layout, plan);
@@ -102,7 +83,7 @@ planner::Layout layout_of(int tensor, int pipeline, int data) {
 
 TrainerWorld::TrainerWorld(const v1alpha1::JobSpec& spec, const planner::Layout& layout,
                            const WorldOptions& options) {
-  const Listener listener = listen_on_loopback();
+  const ListeningSocket listener = listen_on("127.0.0.1", "0").value();
   for (int rank = 0; rank < layout.mesh.ranks(); ++rank) {
     Pipe commands = make_pipe().value();
     v1alpha1::RankConfig config;

@@ -122,9 +122,8 @@ void check_schedule(const TrainerOptions& options, Checks& checks) {
   if (!checks.status()) return;
   const planner::ScheduleSpec spec = options.layout.schedule_of(static_cast<int>(options.micro_batches()));
   const Status runs = planner::check_spec(spec).and_then([&] {
-    return planner::validate_schedule(
-        planner::generate_schedule(spec),
-        {.messages_under_way = static_cast<std::size_t>(planner::messages_under_way(spec.kind))});
+    return planner::validate_schedule(planner::generate_schedule(spec),
+                                      {.messages_under_way = planner::messages_under_way(spec.kind)});
   });
   checks.require(runs.has_value(), runs ? "" : "plan.schedule: " + runs.error().message);
 }

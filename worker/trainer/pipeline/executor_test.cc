@@ -100,8 +100,7 @@ class Multiplier final : public StageWork {
 
 int least_under_way(const Schedule& schedule) {
   int messages = 1;
-  while (!planner::validate_schedule(schedule, {.messages_under_way = static_cast<std::size_t>(messages)}))
-    ++messages;
+  while (!planner::validate_schedule(schedule, {.messages_under_way = messages})) ++messages;
   return messages;
 }
 
@@ -153,10 +152,8 @@ TEST(Executor, RunsEveryGeneratedListInItsOrderWithTheRightResults) {
   for (const ScheduleKind kind : planner::all_schedule_kinds()) {
     for (const int stages : {1, 2, 3, 4}) {
       for (const int micro_batches : {1, 2, 4, 9, 12}) {
-        planner::ScheduleSpec spec{.kind = kind, .stages = stages, .micro_batches = micro_batches};
-        if (kind == ScheduleKind::Interleaved || planner::stands_as_a_v(kind)) spec.chunks = 2;
+        planner::ScheduleSpec spec = planner::smallest_spec(kind, stages, micro_batches);
         if (planner::cuts_sequences(kind)) spec.segments = 3;
-        if (kind == ScheduleKind::ZeroBubbleAuto) spec.most_in_flight = stages;
         if (!planner::check_spec(spec)) continue;
         SCOPED_TRACE(testing::Message()
                      << planner::schedule_name(kind) << " p" << stages << " m" << micro_batches);

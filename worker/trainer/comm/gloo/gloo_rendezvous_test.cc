@@ -6,49 +6,31 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/zeros.h>
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
 #include <cstdlib>
 #include <functional>
 #include <thread>
 #include <vector>
 
+#include "common/listen.h"
 #include "planner/work/constants.h"
 #include "worker/trainer/comm/direct_exchange.h"
 
 namespace caravan::trainer {
 namespace {
 
-struct Listener {
-  int fd = -1;
-  int port = 0;
-};
-
-Listener listen_on_loopback() {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(listen(fd, 64), 0);
-  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  return {fd, ntohs(address.sin_port)};
-}
-
 // Runs `body` as every rank of a world of Gloo ranks, each on its own thread. A process has one flight
 // recorder, which groups of several ranks in it would write to at the same time.
 void with_ranks(int ranks, const std::function<void(Communicator&)>& body) {
   setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
-  const Listener listener = listen_on_loopback();
+  ListeningSocket listener = listen_on("127.0.0.1", "0").value();
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       RendezvousOptions options;
       options.port = listener.port;
-      options.listen_fd = rank == 0 ? listener.fd : -1;
+      options.listen_fd = rank == 0 ? listener.fd.release() : -1;
       options.network_interface = "lo";
       options.rank = rank;
       options.world_size = ranks;
@@ -144,10 +126,10 @@ TEST(Gloo, TransfersMeetByTagWhateverTheirOrder) {
 }
 
 TEST(Gloo, AnUnknownInterfaceIsNamed) {
-  const Listener listener = listen_on_loopback();
+  ListeningSocket listener = listen_on("127.0.0.1", "0").value();
   RendezvousOptions options;
   options.port = listener.port;
-  options.listen_fd = listener.fd;
+  options.listen_fd = listener.fd.release();
   options.network_interface = "no-such-interface.invalid";
   try {
     GlooRendezvous rendezvous(options);
