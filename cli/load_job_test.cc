@@ -12,6 +12,7 @@
 #include "common/schema/values.h"
 #include "common/testing/checkout.h"
 #include "planner/model/presets.h"
+#include "planner/schedule/schedule.h"
 
 namespace caravan::cli {
 namespace {
@@ -47,6 +48,13 @@ std::string mistakes_of(const std::string& text, const std::vector<std::string>&
 std::string corpus_file(const std::string& name) {
   std::ifstream file(std::filesystem::path(test::source_folder()) / "tests/corpus/job_loader" / name);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(LoadJob, TakesTheSchedulesThatTheTrainerRunsAndNoOther) {
+  for (const planner::ScheduleKind kind : planner::all_schedule_kinds()) {
+    const std::string set = "spec.parallelism.schedule=" + std::string(planner::schedule_name(kind));
+    EXPECT_EQ(parse_job(kJob, "job.yaml", {set}).has_value(), planner::trainer_runs(kind)) << set;
+  }
 }
 
 TEST(LoadJob, AppliesDefaults) {

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
-#include <stdexcept>
 
 #include "common/json.h"
 #include "common/listen.h"
