@@ -31,7 +31,7 @@ TEST(EngineProfile, NamesTheFieldThatCannotBeRead) {
 TEST(EngineProfile, OurTrainerHasATableInsteadOfCoefficients) {
   const EngineProfile profile = default_engine_profile();
   EXPECT_FALSE(profile.activations);
-  EXPECT_EQ(profile.max_virtual_stages, 1);
+  EXPECT_EQ(profile.max_virtual_stages, 8);
   EXPECT_EQ(profile.max_zero_stage, 1);
   EXPECT_EQ(profile.stage_split, StageSplit::Balanced);
 }

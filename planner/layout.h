@@ -19,15 +19,19 @@ struct Layout {
   bool activation_checkpointing = false;
   RecomputedPart recomputed_part = RecomputedPart::Layer;
   std::vector<int> recomputed_layers = {};  // size = pipeline, or empty
-  int virtual_stages = 1;
-  std::vector<int> layers_per_stage;  // size = pipeline, sum = layers of the model
+  int virtual_stages = 1;                   // chunks of a stage's layers
+  std::vector<int> layers_per_stage;        // size = pipeline, sum = layers of the model
   ScheduleKind schedule = ScheduleKind::OneFOneB;
-  int zero_stage = 1;  // 0 to 3
+  std::vector<PhaseTimes> group_times = {};  // that op lists without a fixed order are arranged for
+  int zero_stage = 1;                        // 0 to 3
   bool operator==(const Layout&) const = default;
 
   ScheduleSpec schedule_of(int micro_batches) const {
-    return {
-        .kind = schedule, .stages = mesh.pipeline, .micro_batches = micro_batches, .chunks = virtual_stages};
+    return {.kind = schedule,
+            .stages = mesh.pipeline,
+            .micro_batches = micro_batches,
+            .chunks = virtual_stages,
+            .group_times = group_times};
   }
 
   int recomputed_on(int stage) const {

@@ -1,11 +1,28 @@
 #include "planner/placement.h"
 
+#include <algorithm>
+
 namespace caravan::planner {
 
 int Placement::layers_of(int stage) const {
   int layers = 0;
   for (int chunk = 0; chunk < map.chunks; ++chunk) layers += group(stage, chunk).layers;
   return layers;
+}
+
+std::vector<LayerGroup> Placement::groups_of(int stage) const {
+  std::vector<LayerGroup> of_stage;
+  of_stage.reserve(map.chunks);
+  for (int chunk = 0; chunk < map.chunks; ++chunk) of_stage.push_back(group(stage, chunk));
+  return of_stage;
+}
+
+void Placement::recompute(int stage, int layers) {
+  for (int chunk = 0; chunk < map.chunks; ++chunk) {
+    LayerGroup& group = groups[map.group_of(stage, chunk)];
+    group.recomputed_layers = std::min(layers, group.layers);
+    layers -= group.recomputed_layers;
+  }
 }
 
 int head_stage(const Layout& layout) {
@@ -28,9 +45,11 @@ Placement place_layers(const Layout& layout) {
                                 .first_layer = first_layer,
                                 .layers = layers,
                                 .has_embedding = number == 0,
-                                .has_head = number + 1 == map.groups()});
+                                .has_head = number + 1 == map.groups(),
+                                .recomputed_layers = 0});
     first_layer += layers;
   }
+  for (int stage = 0; stage < map.stages; ++stage) placement.recompute(stage, layout.recomputed_on(stage));
   return placement;
 }
 

@@ -19,6 +19,7 @@ struct LayerGroup {
   int layers = 0;
   bool has_embedding = false;
   bool has_head = false;
+  int recomputed_layers = 0;  // the first ones run in part again in the backward
   bool operator==(const LayerGroup&) const = default;
 };
 
@@ -27,9 +28,13 @@ struct Placement {
   std::vector<LayerGroup> groups;  // in the order in which activations pass them
 
   const LayerGroup& group(int stage, int chunk) const { return groups[map.group_of(stage, chunk)]; }
+  std::vector<LayerGroup> groups_of(int stage) const;  // by chunk
   int embedding_stage() const { return groups.front().stage; }
   int head_stage() const { return groups.back().stage; }
   int layers_of(int stage) const;
+
+  // So many of a stage's first layers run in part again: those of its first chunk, then those of the next.
+  void recompute(int stage, int layers);
 };
 
 Placement place_layers(const Layout& layout);

@@ -174,9 +174,19 @@ std::vector<BadJob> bad_jobs() {
   v1alpha1::JobSpec no_memory = gpu_job("llama3-8b", 8);
   no_memory.mutable_resources()->mutable_device()->set_memory("0");
   v1alpha1::JobSpec chunks = manual(2, 1, 2, 1);
-  chunks.mutable_parallelism()->set_virtual_stages(2);
+  chunks.mutable_parallelism()->set_virtual_stages(9);
   v1alpha1::JobSpec interleaved = manual(2, 1, 2, 1);
   interleaved.mutable_parallelism()->set_schedule("Interleaved");
+  for (const int layers : {3, 5}) interleaved.mutable_parallelism()->add_layers_per_stage(layers);
+  v1alpha1::JobSpec usual_chunks = manual(2, 1, 2, 1);
+  usual_chunks.mutable_parallelism()->set_schedule("1F1B");
+  usual_chunks.mutable_parallelism()->set_virtual_stages(2);
+  v1alpha1::JobSpec three_chunks = manual(2, 1, 2, 1);
+  three_chunks.mutable_parallelism()->set_schedule("VHalf");
+  three_chunks.mutable_parallelism()->set_virtual_stages(3);
+  v1alpha1::JobSpec lone_layer = manual(2, 1, 2, 1);
+  lone_layer.mutable_parallelism()->set_schedule("VHalf");
+  for (const int layers : {7, 1}) lone_layer.mutable_parallelism()->add_layers_per_stage(layers);
   v1alpha1::JobSpec sharded = manual(2, 1, 1, 2);
   sharded.mutable_parallelism()->set_zero_stage(3);
   return {
@@ -186,9 +196,18 @@ std::vector<BadJob> bad_jobs() {
       {"a stage without layers", empty_stage, "spec.parallelism.layersPerStage: must be at least 1; it is 0"},
       {"devices without memory", no_memory, "spec.resources.device.memory: must be more than 0"},
       {"virtual stages", chunks,
-       "spec.parallelism.virtualStages: engine caravan runs at most 1; virtualStages is 2"},
-      {"a schedule of virtual stages", interleaved,
-       "spec.parallelism.schedule: engine caravan has no virtual stages, which Interleaved needs"},
+       "spec.parallelism.virtualStages: engine caravan runs at most 8; virtualStages is 9"},
+      {"layers that do not divide into chunks", interleaved,
+       "spec.parallelism.virtualStages: the layers of each stage must be divisible by virtualStages"},
+      {"chunks of a schedule that has none", usual_chunks,
+       "spec.parallelism.virtualStages: schedule Interleaved, and no other but the V-schedules, needs "
+       "virtualStages > 1; schedule is 1F1B, virtualStages is 2"},
+      {"a V of three chunks", three_chunks,
+       "spec.parallelism.virtualStages: a V-schedule has two chunks of layers on each stage, so "
+       "virtualStages must "
+       "be 2; schedule is VHalf, virtualStages is 3"},
+      {"a V with one layer on a stage", lone_layer,
+       "spec.parallelism.virtualStages: the layers of each stage must be at least virtualStages"},
       {"sharded parameters", sharded,
        "spec.parallelism.zeroStage: engine caravan shards up to ZeRO stage 1; zeroStage is 3"},
       {"wrong product", manual(8, 2, 2, 1),

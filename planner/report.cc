@@ -41,7 +41,23 @@ void set_layout(Message& message, const Layout& layout) {
   for (const int layers : layout.recomputed_layers) message.add_recomputed_layers(layers);
   if (layout.recomputed_part == RecomputedPart::Mlp) message.set_recomputed_part(kRecomputedMlp);
   message.set_schedule(std::string(schedule_name(layout.schedule)));
+  for (const PhaseTimes& group : layout.group_times) {
+    for (const double time : {group.forward, group.backward_input, group.backward_weight})
+      message.add_group_times(static_cast<int>(time));
+  }
   message.set_zero_stage(layout.zero_stage);
+}
+
+template <typename Message>
+std::vector<PhaseTimes> read_group_times(const Message& message) {
+  std::vector<PhaseTimes> groups;
+  const auto& times = message.group_times();
+  for (int i = 0; i + 2 < times.size(); i += 3) {
+    groups.push_back({.forward = static_cast<double>(times[i]),
+                      .backward_input = static_cast<double>(times[i + 1]),
+                      .backward_weight = static_cast<double>(times[i + 2])});
+  }
+  return groups;
 }
 
 template <typename Message>
@@ -57,6 +73,7 @@ Layout read_layout(const Message& message) {
           .virtual_stages = std::max(1, message.virtual_stages()),
           .layers_per_stage = {message.layers_per_stage().begin(), message.layers_per_stage().end()},
           .schedule = schedule_from_name(message.schedule()).value_or(ScheduleKind::OneFOneB),
+          .group_times = read_group_times(message),
           .zero_stage = message.zero_stage()};
 }
 

@@ -73,7 +73,7 @@ double run(const Schedule& schedule, const OpTimes& times, int messages_under_wa
                                           .world_size = schedule.stages});
       const auto pipeline = rendezvous.form_group("pipeline", stage, schedule.stages);
       Sleeper work(schedule, times, stage);
-      const auto actions = trainer::add_transfers(schedule, stage, messages_under_way);
+      const auto actions = planner::add_transfers(schedule, stage, messages_under_way);
       pipeline->barrier();
       const auto begin = Clock::now();
       trainer::execute(actions, work, *pipeline);

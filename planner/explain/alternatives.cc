@@ -9,6 +9,7 @@
 #include "planner/explain/figures.h"
 #include "planner/explain/table.h"
 #include "planner/report.h"
+#include "planner/search/reasons.h"
 
 namespace caravan::planner {
 namespace {
@@ -35,7 +36,7 @@ std::vector<const Candidate*> fitting(const v1alpha1::PlanReport& report) {
 std::string short_label(const Layout& layout) {
   std::string label =
       fmt::format("TP{} PP{} DP{}", layout.mesh.tensor, layout.mesh.pipeline, layout.mesh.data);
-  if (layout.virtual_stages > 1) label += fmt::format(" v{}", layout.virtual_stages);
+  label += schedule_label(layout);
   if (layout.micro_batch_size > 1) label += fmt::format(" MBS{}", layout.micro_batch_size);
   if (layout.zero_stage != Layout{}.zero_stage) label += fmt::format(" Z{}", layout.zero_stage);
   if (layout.mesh.tensor > 1 && !layout.sequence_parallel) label += " no-SP";

@@ -28,10 +28,9 @@ int drawn_micro_batches(const PlanRequest& request, const Layout& layout) {
 }
 
 Timeline timeline_of(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
-  const PipelineTimes times = predict_pipeline_times(request, layout, profile);
+  const OpTimes times = predict_pipeline_times(request, layout, profile).ops;
   const ScheduleSpec spec = layout.schedule_of(drawn_micro_batches(request, layout));
-  const OpTimes of_ops = even_times(times.stages, spec.map(), spec.segments, times.transfer);
-  return {.ops = time_ops(generate_schedule(spec, of_ops), of_ops),
+  return {.ops = time_ops(generate_schedule(spec, times), times),
           .in_seconds = request.devices.known.has_value()};
 }
 

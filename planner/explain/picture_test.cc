@@ -29,6 +29,7 @@ v1alpha1::JobSpec pipeline_of(int stages) {
   v1alpha1::JobSpec spec = gpu_job("llama3.1-405b", 8 * stages, "B200");
   spec.mutable_parallelism()->set_tensor(8);
   spec.mutable_parallelism()->set_pipeline(stages);
+  spec.mutable_parallelism()->set_schedule("1F1B");
   return spec;
 }
 

@@ -62,7 +62,7 @@ constexpr std::array kKeys = {
         [](auto& fixed, const auto& text) { return put(read_switch(text), fixed.sequence_parallel); }},
     Key{"activationCheckpointing", "Always, Never or WhenNeeded",
         [](auto& fixed, const auto& text) { return put(read_policy(text), fixed.checkpointing); }},
-    Key{"schedule", "1F1B, GPipe, ZBH1, ZBH2 or Interleaved",
+    Key{"schedule", "GPipe, 1F1B, Interleaved, ZBH1, ZBH2, VMin, VHalf or VZB",
         [](auto& fixed, const auto& text) { return put(schedule_from_name(text), fixed.schedule); }},
 };
 

@@ -85,6 +85,8 @@ int64_t micro_batches(const TrainingNumbers& training, const Layout& layout) {
 
 MemoryModel::MemoryModel(const PlanRequest& request, const Layout& layout, const EngineProfile& profile)
     : request_(request), profile_(profile) {
+  const ScheduleSpec spec = layout.schedule_of(static_cast<int>(micro_batches(request.training, layout)));
+  if (!has_fixed_order(spec.kind)) arranged_ops_ = replayed_ops_of_all(spec);
   if (!profile.activations)
     blocks_ = block_footprints(stage_shape(request, layout, place_layers(layout).group(0, 0)));
 }
@@ -95,13 +97,21 @@ StageFootprint MemoryModel::footprint(const Layout& layout, const LayerGroup& gr
                               : stage_footprint(blocks_, shape);
 }
 
-MemoryTerms MemoryModel::of_stage(const Layout& layout, const Placement& placement, int stage) const {
+MemoryTerms MemoryModel::moving_terms(const Layout& layout, const Placement& placement, int stage) const {
   std::vector<StageFootprint> chunks;
   chunks.reserve(static_cast<std::size_t>(placement.map.chunks));
   for (int chunk = 0; chunk < placement.map.chunks; ++chunk)
     chunks.push_back(footprint(layout, placement.group(stage, chunk)));
+  if (!arranged_ops_.empty())
+    return replay_stage(request_, layout, placement, stage, chunks, arranged_ops_[stage]);
+  const auto count = static_cast<int>(micro_batches(request_.training, layout));
+  return replay_stage(request_, layout, placement, stage, chunks,
+                      replayed_ops(layout.schedule_of(count), stage));
+}
+
+MemoryTerms MemoryModel::of_stage(const Layout& layout, const Placement& placement, int stage) const {
   MemoryTerms terms = standing_terms(request_, layout, placement, stage, profile_);
-  const MemoryTerms moving = replay_stage(request_, layout, placement, stage, chunks);
+  const MemoryTerms moving = moving_terms(layout, placement, stage);
   terms.activations = moving.activations;
   terms.logits = moving.logits;
   terms.workspace = moving.workspace;

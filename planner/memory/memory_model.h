@@ -10,6 +10,7 @@
 
 #include "planner/engine_profile.h"
 #include "planner/layout.h"
+#include "planner/memory/replayed_ops.h"
 #include "planner/placement.h"
 #include "planner/request.h"
 #include "planner/work/stage_footprint.h"
@@ -57,10 +58,12 @@ class MemoryModel {
 
  private:
   StageFootprint footprint(const Layout& layout, const LayerGroup& group) const;
+  MemoryTerms moving_terms(const Layout& layout, const Placement& placement, int stage) const;
 
   const PlanRequest& request_;
   const EngineProfile& profile_;
-  BlockFootprints blocks_;  // of our own trainer
+  BlockFootprints blocks_;                 // of our own trainer
+  std::vector<ReplayedOps> arranged_ops_;  // by stage, where op lists have no fixed order
 };
 
 MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layout, int stage,

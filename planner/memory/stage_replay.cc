@@ -1,9 +1,10 @@
 #include "planner/memory/stage_replay.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "planner/memory/stage_parameters.h"
-#include "planner/schedule/generate.h"
+#include "planner/schedule/transfers.h"
 #include "planner/work/constants.h"
 
 namespace caravan::planner {
@@ -17,71 +18,37 @@ int64_t token_bytes(const PlanRequest& request, const Layout& layout, const Plac
   return kinds * tokens * bytes_of(ElementType::INT64);
 }
 
-// A chunk of a stage's layers, and its neighbours.
-struct Chunk {
-  StageFootprint memory;
-  bool has_previous = false;
-  bool has_next = false;
-};
-
-// Sends in one direction, each with its tensor. Before an op that makes one more, the oldest is finished
-// where that would be too many.
-class Sends {
- public:
-  explicit Sends(int most) : most_(most) {}
-
-  int under_way() const { return count_; }
-  void make_room(bool sends) { count_ = sends ? std::min(count_, most_ - 1) : count_; }
-  void start(bool sends) { count_ += sends ? 1 : 0; }
-
- private:
-  const int most_;
-  int count_ = 0;
-};
-
 class StageReplay {
  public:
-  StageReplay(int64_t tokens, const Placement& placement, int stage, std::span<const StageFootprint> chunks,
-              int messages_under_way)
-      : tokens_(tokens), activations_(messages_under_way), gradients_(messages_under_way) {
-    for (int chunk = 0; chunk < placement.map.chunks; ++chunk) {
-      const LayerGroup& group = placement.group(stage, chunk);
-      chunks_.push_back(
-          {.memory = chunks[chunk], .has_previous = !group.has_embedding, .has_next = !group.has_head});
-      constants_ = std::max(constants_, chunks[chunk].constants);
-    }
+  StageReplay(int64_t tokens, std::span<const StageFootprint> chunks) : tokens_(tokens), chunks_(chunks) {
+    for (const StageFootprint& chunk : chunks) constants_ = std::max(constants_, chunk.constants);
   }
 
   // Micro-batches whose forward is done and whose backward comes after all that is replayed.
   void hold(int64_t count) {
-    for (const Chunk& chunk : chunks_) held_ += count * chunk.memory.kept;
+    for (const StageFootprint& chunk : chunks_) held_ += count * chunk.kept;
   }
 
-  void run(const Op& op) {
-    const Chunk& chunk = chunks_[op.chunk];
-    const StageFootprint& unit = chunk.memory;
-    switch (op.type) {
-      case OpType::Forward:
-        activations_.make_room(chunk.has_next);
-        observe(chunk, chunk.has_previous, unit.forward);
-        activations_.start(chunk.has_next);
-        held_ += unit.kept;
+  void run(const Action& action) {
+    switch (action.type) {
+      case ActionType::PostReceive:
+        ++boundaries_;
+        consider({.activations = standing(), .workspace = constants_});
         return;
-      case OpType::Backward:
-        gradients_.make_room(chunk.has_previous);
-        observe(chunk, chunk.has_next, unit.backward);
-        gradients_.start(chunk.has_previous);
-        held_ -= unit.kept;
+      case ActionType::FinishSend:
+        --boundaries_;
         return;
-      case OpType::BackwardInput:
-        gradients_.make_room(chunk.has_previous);
-        observe(chunk, chunk.has_next, unit.backward_input);
-        gradients_.start(chunk.has_previous);
-        held_ += unit.waiting - unit.kept;
+      case ActionType::AwaitReceive:
+      case ActionType::Take:
+        has_input_ = true;
         return;
-      case OpType::BackwardWeight:
-        observe(chunk, /*receives=*/false, unit.backward_weight);
-        held_ -= unit.waiting;
+      case ActionType::Compute:
+        compute(action.op);
+        boundaries_ -= std::exchange(has_input_, false) ? 1 : 0;
+        return;
+      case ActionType::StartSend:
+      case ActionType::HandOver:
+        ++boundaries_;
         return;
     }
   }
@@ -100,10 +67,32 @@ class StageReplay {
   const MemoryTerms& peak() const { return peak_; }
 
  private:
-  // Beside the op's own tensors: the one that came for it, and those of sends that are not done.
-  void observe(const Chunk& chunk, bool receives, const Footprint& op) {
-    const int64_t boundaries = (receives ? 1 : 0) + activations_.under_way() + gradients_.under_way();
-    consider({.activations = tokens_ + held_ + boundaries * chunk.memory.boundary + op.peak.activations,
+  void compute(const Op& op) {
+    const StageFootprint& unit = chunks_[op.chunk];
+    switch (op.type) {
+      case OpType::Forward:
+        observe(unit.forward);
+        held_ += unit.kept;
+        return;
+      case OpType::Backward:
+        observe(unit.backward);
+        held_ -= unit.kept;
+        return;
+      case OpType::BackwardInput:
+        observe(unit.backward_input);
+        held_ += unit.waiting - unit.kept;
+        return;
+      case OpType::BackwardWeight:
+        observe(unit.backward_weight);
+        held_ -= unit.waiting;
+        return;
+    }
+  }
+
+  int64_t standing() const { return tokens_ + held_ + boundaries_ * chunks_.front().boundary; }
+
+  void observe(const Footprint& op) {
+    consider({.activations = standing() + op.peak.activations,
               .logits = op.peak.logits,
               .workspace = constants_ + op.peak.workspace,
               .communication = op.peak.communication});
@@ -114,38 +103,23 @@ class StageReplay {
   }
 
   const int64_t tokens_;
-  std::vector<Chunk> chunks_;
+  const std::span<const StageFootprint> chunks_;
   int64_t constants_ = 0;
-  int64_t held_ = 0;
-  Sends activations_;
-  Sends gradients_;
+  int64_t held_ = 0;        // between a forward and the gradients of its weights
+  int64_t boundaries_ = 0;  // tensors between groups of layers; an op's input until the op is done
+  bool has_input_ = false;
   MemoryTerms peak_;
 };
-
-// Once a stage holds all that it ever does, every micro-batch repeats the one before: the others never count,
-// but with GPipe, where they wait for their backward.
-int replayed_micro_batches(const ScheduleSpec& spec, int stage) {
-  constexpr int kRepeated = 2;
-  switch (spec.kind) {
-    case ScheduleKind::GPipe:
-      return std::min(spec.micro_batches, kRepeated);
-    case ScheduleKind::Interleaved:  // whole rounds
-      return std::min(spec.micro_batches, 2 * spec.stages);
-    default:
-      return std::min(spec.micro_batches, static_cast<int>(promised_peak(spec, stage)) + kRepeated);
-  }
-}
 
 }  // namespace
 
 MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, const Placement& placement,
-                         int stage, std::span<const StageFootprint> chunks) {
-  const auto count = static_cast<int>(micro_batches(request.training, layout));
-  const int replayed = replayed_micro_batches(layout.schedule_of(count), stage);
-  StageReplay replay(token_bytes(request, layout, placement, stage), placement, stage, chunks,
-                     messages_under_way(layout.schedule));
-  if (layout.schedule == ScheduleKind::GPipe) replay.hold(count - replayed);
-  for (const Op& op : generate_stage(layout.schedule_of(replayed), stage)) replay.run(op);
+                         int stage, std::span<const StageFootprint> chunks, const ReplayedOps& replayed) {
+  StageReplay replay(token_bytes(request, layout, placement, stage), chunks);
+  replay.hold(replayed.held);
+  const StagePlace place{.map = placement.map, .stage = stage};
+  for (const Action& action : add_transfers(replayed.ops, place, messages_under_way(layout.schedule)))
+    replay.run(action);
   replay.end_step(request.devices, layout, stage_elements(request.shape, layout, placement, stage));
   return replay.peak();
 }

@@ -2,16 +2,6 @@
 
 namespace caravan::planner {
 
-namespace {
-
-// Numbers are those of whole stages; virtual stages recompute all or none.
-int recomputed_layers(const Layout& layout, const LayerGroup& group) {
-  if (!layout.activation_checkpointing) return 0;
-  return layout.recomputed_layers.empty() ? group.layers : layout.recomputed_layers[group.stage];
-}
-
-}  // namespace
-
 StageShape stage_shape(const PlanRequest& request, const Layout& layout, const LayerGroup& group) {
   return {.model = request.shape,
           .layers = group.layers,
@@ -19,7 +9,7 @@ StageShape stage_shape(const PlanRequest& request, const Layout& layout, const L
           .has_head = group.has_head,
           .tensor = layout.mesh.tensor,
           .sequence_parallel = layout.sequence_parallel,
-          .recomputed_layers = recomputed_layers(layout, group),
+          .recomputed_layers = group.recomputed_layers,
           .recomputed_part = layout.recomputed_part,
           .micro_batch_size = layout.micro_batch_size,
           .sequence_length = request.training.sequence_length,

@@ -50,6 +50,8 @@ class Shortest {
     if (arrangement && (!best_ || arrangement->makespan < best_->makespan)) best_ = std::move(arrangement);
   }
 
+  bool ends() const { return best_ && std::isfinite(best_->makespan); }
+
   Schedule take() {
     if (!best_) throw std::logic_error("no building block leads to a schedule");
     return std::move(best_->schedule);
@@ -59,23 +61,43 @@ class Shortest {
   std::optional<Arrangement> best_;
 };
 
+// With as few messages under way as ranks have.
+double executed(const Schedule& schedule, ScheduleKind kind, const OpTimes& times) {
+  return simulate(schedule, times, messages_under_way(kind)).makespan;
+}
+
 // Where it holds no more than that one may.
 std::optional<Arrangement> with_fixed_order(ScheduleSpec spec, ScheduleKind kind, const OpTimes& times) {
   const int most = spec.most_in_flight;
   spec.kind = kind;
   if (promised_peak(spec, 0) > most) return std::nullopt;
   Schedule schedule = generate_schedule(spec, times);
-  const double end = simulate(schedule, times).makespan;
+  const double end = executed(schedule, spec.kind, times);
   return Arrangement{.schedule = std::move(schedule), .makespan = end};
+}
+
+// arranged_for: what ops are taken to take; times: what they do.
+void consider_blocks(const ScheduleSpec& spec, const OpTimes& arranged_for, const OpTimes& times,
+                     Shortest& shortest) {
+  const auto most_held = static_cast<int>(std::lround(promised_peak(spec, 0) * spec.chunks));
+  for (const BuildingBlock& block : blocks_of(spec.kind)) {
+    auto arrangement = arrange(spec.map(), spec.micro_batches, arranged_for, block, most_held);
+    if (!arrangement) continue;
+    arrangement->makespan = executed(arrangement->schedule, spec.kind, times);
+    shortest.consider(std::move(arrangement));
+  }
 }
 
 }  // namespace
 
 Schedule arranged_schedule(const ScheduleSpec& spec, const OpTimes& times) {
-  const auto most_held = static_cast<int>(std::lround(promised_peak(spec, 0) * spec.chunks));
   Shortest shortest;
-  for (const BuildingBlock& block : blocks_of(spec.kind))
-    shortest.consider(arrange(spec.map(), spec.micro_batches, times, block, most_held));
+  consider_blocks(spec, times, times, shortest);
+  // Stages that differ much may come to wait for each other where few messages are under way; lists for
+  // stages that are alike never do.
+  if (!shortest.ends())
+    consider_blocks(spec, even_times(std::vector<PhaseTimes>(spec.stages), spec.map(), spec.segments), times,
+                    shortest);
   if (spec.kind == ScheduleKind::ZeroBubbleAuto) {
     shortest.consider(with_fixed_order(spec, ScheduleKind::ZeroBubbleH1, times));
     shortest.consider(with_fixed_order(spec, ScheduleKind::ZeroBubbleH2, times));

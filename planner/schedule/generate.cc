@@ -57,7 +57,9 @@ Schedule generate_schedule(const ScheduleSpec& spec) {
 }
 
 Schedule generate_schedule(const ScheduleSpec& spec, const OpTimes& times) {
-  if (!has_fixed_order(spec.kind)) return arranged_schedule(spec, times);
+  if (!has_fixed_order(spec.kind)) {
+    return arranged_schedule(spec, spec.group_times.empty() ? times : OpTimes{.groups = spec.group_times});
+  }
   Schedule schedule{.stages = spec.stages,
                     .micro_batches = spec.micro_batches,
                     .chunks = spec.chunks,

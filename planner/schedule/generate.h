@@ -20,10 +20,10 @@ Status check_spec(const ScheduleSpec& spec);
 // What is to be known of a schedule that is good otherwise, or nothing.
 std::string caution(const ScheduleSpec& spec);
 
+// Without group_times, schedules that have no fixed order are arranged for ops that all take as long.
 Schedule generate_schedule(const ScheduleSpec& spec);
 
-// times: what schedules without a closed form are arranged for; the others are the same for any. Those above
-// take as long for a forward as for either half of a backward, on every stage.
+// Without group_times they are arranged for these times.
 Schedule generate_schedule(const ScheduleSpec& spec, const OpTimes& times);
 
 // The ops of one stage of the first.

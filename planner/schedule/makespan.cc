@@ -107,43 +107,53 @@ class OneFOneBWaves {
   ByStage backward_end_;
 };
 
-double timed(ScheduleSpec spec, const std::vector<PhaseTimes>& times, double transfer, int micro_batches) {
-  if (spec.kind == ScheduleKind::OneFOneB) return OneFOneBWaves(times, transfer).run(micro_batches);
+double timed(ScheduleSpec spec, const OpTimes& times, int micro_batches) {
+  if (spec.kind == ScheduleKind::OneFOneB)
+    return OneFOneBWaves(times.groups, times.transfer).run(micro_batches);
   spec.micro_batches = micro_batches;
-  const OpTimes of_ops = even_times(times, spec.map(), spec.segments, transfer);
-  return simulate(generate_schedule(spec, of_ops), of_ops).makespan;
+  const int under_way = has_fixed_order(spec.kind) ? kAnyNumber : messages_under_way(spec.kind);
+  return simulate(generate_schedule(spec, times), times, under_way).makespan;
+}
+
+std::vector<PhaseTimes> stages_of(const ScheduleSpec& spec, const OpTimes& times) {
+  std::vector<PhaseTimes> stages;
+  stages.reserve(spec.stages);
+  for (int stage = 0; stage < spec.stages; ++stage) stages.push_back(times.of_stage(spec.map(), stage));
+  return stages;
 }
 
 // No stage ends before its own work is done, what fills the pipeline up to it and what empties it again;
 // while that empties, gradients of weights that waited keep it busy.
-double least(const ScheduleSpec& spec, const std::vector<PhaseTimes>& times, double transfer) {
+double least(const ScheduleSpec& spec, const OpTimes& times) {
   const bool fills_the_end = splits_backward(spec.kind);
   const int parts = spec.chunks * spec.segments;
   double bound = 0;
   double around = 0;
-  for (const PhaseTimes& stage : times) {
+  for (const PhaseTimes& stage : stages_of(spec, times)) {
     bound = std::max(bound, around + static_cast<double>(spec.micro_batches) * stage.total());
-    around += fills_the_end ? stage.forward / parts + transfer : stage.total() / parts + 2 * transfer;
+    around +=
+        fills_the_end ? stage.forward / parts + times.transfer : stage.total() / parts + 2 * times.transfer;
   }
   return bound;
 }
 
-double extrapolated(const ScheduleSpec& spec, const std::vector<PhaseTimes>& times, double transfer) {
+double extrapolated(const ScheduleSpec& spec, const OpTimes& times) {
   const int round = spec.stages;
-  const double at_two = timed(spec, times, transfer, 2 * round);
-  const double at_three = timed(spec, times, transfer, 3 * round);
+  const double at_two = timed(spec, times, 2 * round);
+  const double at_three = timed(spec, times, 3 * round);
   const double rounds = static_cast<double>(spec.micro_batches - 3 * round) / round;
   return at_three + rounds * (at_three - at_two);
 }
 
 }  // namespace
 
-double makespan(const ScheduleSpec& spec, const std::vector<PhaseTimes>& times, double transfer) {
-  if (spec.kind == ScheduleKind::GPipe) return gpipe(times, transfer, spec.micro_batches);
+double makespan(const ScheduleSpec& spec, const OpTimes& times) {
+  if (spec.kind == ScheduleKind::GPipe) return gpipe(times.groups, times.transfer, spec.micro_batches);
   if (spec.stages > kTimedStages)
-    return static_cast<double>(spec.micro_batches + spec.stages - 1) * (slowest(times) + 2 * transfer);
-  if (spec.micro_batches <= 3 * spec.stages) return timed(spec, times, transfer, spec.micro_batches);
-  return std::max(extrapolated(spec, times, transfer), least(spec, times, transfer));
+    return static_cast<double>(spec.micro_batches + spec.stages - 1) *
+           (slowest(stages_of(spec, times)) + 2 * times.transfer);
+  if (spec.micro_batches <= 3 * spec.stages) return timed(spec, times, spec.micro_batches);
+  return std::max(extrapolated(spec, times), least(spec, times));
 }
 
 }  // namespace caravan::planner

@@ -8,14 +8,10 @@
 // Pure. Assumes a spec that check_spec accepts.
 #pragma once
 
-#include <vector>
-
 #include "planner/schedule/op_times.h"
 
 namespace caravan::planner {
 
-// times: one entry a stage; its chunks and segments take equal parts. transfer: from the end of an op to its
-// arrival at a neighbour.
-double makespan(const ScheduleSpec& spec, const std::vector<PhaseTimes>& times, double transfer);
+double makespan(const ScheduleSpec& spec, const OpTimes& times);
 
 }  // namespace caravan::planner

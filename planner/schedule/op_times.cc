@@ -16,10 +16,15 @@ double PhaseTimes::of(OpType type) const {
   return 0;
 }
 
-double OpTimes::of_stage(const ChunkMap& map, int stage) const {
-  double seconds = 0;
-  for (int chunk = 0; chunk < map.chunks; ++chunk) seconds += groups[map.group_of(stage, chunk)].total();
-  return seconds;
+PhaseTimes OpTimes::of_stage(const ChunkMap& map, int stage) const {
+  PhaseTimes sum{.forward = 0, .backward_input = 0, .backward_weight = 0};
+  for (int chunk = 0; chunk < map.chunks; ++chunk) {
+    const PhaseTimes& group = groups[map.group_of(stage, chunk)];
+    sum.forward += group.forward;
+    sum.backward_input += group.backward_input;
+    sum.backward_weight += group.backward_weight;
+  }
+  return sum;
 }
 
 OpTimes even_times(const std::vector<PhaseTimes>& stages, const ChunkMap& map, int segments,

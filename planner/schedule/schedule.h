@@ -43,7 +43,7 @@ bool cuts_sequences(ScheduleKind kind);
 bool splits_backward(ScheduleKind kind);
 // Its op lists follow from a stage's place alone, whatever ops take.
 bool has_fixed_order(ScheduleKind kind);
-// Of our trainer, whose stages have one chunk and take whole sequences.
+// Of our trainer, whose stages take whole sequences.
 bool trainer_runs(ScheduleKind kind);
 // Messages of activations, and as many of gradients, that a stage has under way to a neighbour: with so many
 // no op waits for the neighbour to ask, as long as forwards and both parts of backwards take about as long.
@@ -77,6 +77,17 @@ struct Schedule {
   ChunkMap map() const { return {.stages = stages, .chunks = chunks, .order = order}; }
 };
 
+// What ops on one micro-batch take, in any one unit of time.
+struct PhaseTimes {
+  double forward = 1;
+  double backward_input = 1;
+  double backward_weight = 1;
+  bool operator==(const PhaseTimes&) const = default;
+
+  double total() const { return forward + backward_input + backward_weight; }
+  double of(OpType type) const;
+};
+
 // Which schedule, and of what size.
 struct ScheduleSpec {
   ScheduleKind kind = ScheduleKind::OneFOneB;
@@ -85,6 +96,9 @@ struct ScheduleSpec {
   int chunks = 1;          // of a stage's layers: 2 where they stand as a V, any number if interleaved
   int segments = 1;        // of a sequence
   int most_in_flight = 0;  // micro-batches that a stage may hold; of ZeroBubbleAuto
+  // What op lists without a fixed order are arranged for, by group of layers, whatever their ops take in the
+  // end.
+  std::vector<PhaseTimes> group_times = {};
 
   ChunkMap map() const;
 };

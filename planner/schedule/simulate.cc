@@ -147,7 +147,7 @@ Simulation simulate(const Schedule& schedule, const OpTimes& times, int messages
   result.makespan = timeline.makespan();
   double busiest = 0;
   for (int stage = 0; stage < schedule.stages; ++stage) {
-    const double work = schedule.micro_batches * times.of_stage(schedule.map(), stage);
+    const double work = schedule.micro_batches * times.of_stage(schedule.map(), stage).total();
     busiest = std::max(busiest, work);
     result.span_bubble = std::max(result.span_bubble, timeline.span(stage) - work);
     result.peaks.push_back(peak_in_flight(schedule, stage));

@@ -12,14 +12,22 @@ bool fits_in(const PlanRequest& request, const EngineProfile& profile, const Lay
   return !usable || memory.peak_bytes() <= *usable;
 }
 
+// Whatever is changed of the layout later, its op lists stay.
+Layout arranged(const PlanRequest& request, Layout layout, const EngineProfile& profile) {
+  layout.group_times = arranged_group_times(request, layout, profile);
+  return layout;
+}
+
 }  // namespace
 
-EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout,
+EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& given,
                                 const EngineProfile& profile) {
   EvaluatedLayout result;
-  result.layout = layout;
-  result.illegality = find_illegality(request, layout, profile);
+  result.layout = given;
+  result.illegality = find_illegality(request, given, profile);
   if (result.illegality) return result;
+  const Layout layout = arranged(request, given, profile);
+  result.layout = layout;
   const MemoryModel memory(request, layout, profile);
   result.memory = memory.of(layout);
   result.fits = fits_in(request, profile, result.memory);
@@ -37,8 +45,9 @@ EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout
   return result;
 }
 
-bool layout_fits(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
-  if (find_illegality(request, layout, profile)) return false;
+bool layout_fits(const PlanRequest& request, const Layout& given, const EngineProfile& profile) {
+  if (find_illegality(request, given, profile)) return false;
+  const Layout layout = arranged(request, given, profile);
   const MemoryModel memory(request, layout, profile);
   return fits_in(request, profile, memory.of(layout)) || layers_that_fit(request, layout, profile, memory);
 }

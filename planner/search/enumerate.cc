@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "planner/memory/memory_model.h"
+#include "planner/schedule/generate.h"
 #include "planner/search/legality.h"
 #include "planner/search/preference.h"
 #include "planner/search/split_layers.h"
@@ -13,6 +14,10 @@ namespace caravan::planner {
 namespace {
 
 constexpr int kMaximumTensor = 16;
+
+// Op lists without a fixed order are arranged anew for each layout; the bubbles of those with more stages are
+// in no table.
+constexpr int kMostArrangedStages = 16;
 
 std::vector<int> tensor_sizes(const PlanRequest& request) {
   if (request.fixed.tensor) return {*request.fixed.tensor};
@@ -69,13 +74,11 @@ std::vector<int> zero_stages(const PlanRequest& request, const EngineProfile& pr
   return stages;
 }
 
-std::vector<int> virtual_stages(const PlanRequest& request, const EngineProfile& profile,
-                                const Layout& layout) {
-  if (request.fixed.virtual_stages) return {*request.fixed.virtual_stages};
-  std::vector<int> counts = {1};
-  const bool open = !request.fixed.schedule || *request.fixed.schedule == ScheduleKind::Interleaved;
+std::vector<int> chunks_of_interleaved(const PlanRequest& request, const EngineProfile& profile,
+                                       const Layout& layout) {
+  std::vector<int> counts;
   const bool whole_rounds = micro_batches(request.training, layout) % layout.mesh.pipeline == 0;
-  if (layout.mesh.pipeline == 1 || !open || !whole_rounds) return counts;
+  if (layout.mesh.pipeline == 1 || !whole_rounds) return counts;
   for (int count = 2; count <= profile.max_virtual_stages; ++count) {
     const auto uneven = [&](int layers) { return layers % count != 0; };
     const bool even = request.fixed.layers_per_stage.empty()
@@ -86,23 +89,42 @@ std::vector<int> virtual_stages(const PlanRequest& request, const EngineProfile&
   return counts;
 }
 
+struct ChunkedSchedule {
+  ScheduleKind kind = ScheduleKind::OneFOneB;
+  int chunks = 1;
+};
+
+// At least one, which may be illegal, so that it can be explained.
+std::vector<ChunkedSchedule> schedules_of(const PlanRequest& request, const EngineProfile& profile,
+                                          const Layout& layout) {
+  const int given = request.fixed.virtual_stages.value_or(1);
+  const auto open = given > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneFOneB;
+  const ScheduleKind kind = request.fixed.schedule.value_or(open);
+  if (request.fixed.virtual_stages) return {{kind, given}};
+  const int fewest = smallest_spec(kind, layout.mesh.pipeline, /*micro_batches=*/1).chunks;
+  std::vector<ChunkedSchedule> schedules;
+  if (kind == ScheduleKind::Interleaved) {
+    for (const int chunks : chunks_of_interleaved(request, profile, layout))
+      schedules.push_back({kind, chunks});
+  }
+  if (schedules.empty()) schedules.push_back({kind, fewest});
+  return schedules;
+}
+
 // layout: all but its split.
 std::vector<int> layers_of(const PlanRequest& request, const EngineProfile& profile, const Layout& layout) {
   if (!request.fixed.layers_per_stage.empty()) return request.fixed.layers_per_stage;
   const int64_t layers = request.shape.layers;
   const int stages = layout.mesh.pipeline;
   if (stages > layers) return std::vector<int>(stages, 0);
-  if (profile.stage_split == StageSplit::Even || layout.virtual_stages > 1)
+  if (profile.stage_split == StageSplit::Even || layout.schedule == ScheduleKind::Interleaved)
     return split_layers(layers, stages, 0);
   if (profile.stage_split == StageSplit::Filled)
     return fill_stages(layers, stages, head_in_parameters(request.shape));
-  return stages == 1 ? std::vector<int>{static_cast<int>(layers)}
-                     : split_layers(layers, stages, head_in_time(request, layout, profile));
-}
-
-ScheduleKind schedule_of(const PlanRequest& request, int virtual_stages) {
-  const auto open = virtual_stages > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneFOneB;
-  return request.fixed.schedule.value_or(open);
+  if (stages == 1) return {static_cast<int>(layers)};
+  std::vector<int> split = split_layers(layers, stages, head_in_time(request, layout, profile));
+  if (stands_as_a_v(layout.schedule)) std::ranges::reverse(split);  // the head stands on the first stage
+  return split;
 }
 
 void append_memory_choices(const PlanRequest& request, const EngineProfile& profile, Layout layout,
@@ -131,9 +153,9 @@ std::vector<Layout> layouts_of_sizes(const PlanRequest& request, const EnginePro
   Layout layout{.mesh = {.tensor = tensor, .data = data, .pipeline = pipeline}, .layers_per_stage = {}};
   for (const int micro_batch_size : micro_batch_sizes(request, data)) {
     layout.micro_batch_size = micro_batch_size;
-    for (const int chunks : virtual_stages(request, profile, layout)) {
-      layout.virtual_stages = chunks;
-      layout.schedule = schedule_of(request, chunks);
+    for (const ChunkedSchedule& schedule : schedules_of(request, profile, layout)) {
+      layout.virtual_stages = schedule.chunks;
+      layout.schedule = schedule.kind;
       for (const bool sequence_parallel : sequence_parallel_choices(request, tensor)) {
         layout.sequence_parallel = sequence_parallel;
         append_memory_choices(request, profile, layout, layouts);
@@ -141,6 +163,30 @@ std::vector<Layout> layouts_of_sizes(const PlanRequest& request, const EnginePro
     }
   }
   return layouts;
+}
+
+std::vector<Layout> with_other_schedules(const PlanRequest& request, const EngineProfile& profile,
+                                         const Layout& layout) {
+  const int stages = layout.mesh.pipeline;
+  if (request.fixed.schedule || request.fixed.virtual_stages || stages == 1) return {};
+  std::vector<Layout> others;
+  const auto consider = [&](ChunkedSchedule schedule) {
+    Layout other = layout;
+    other.schedule = schedule.kind;
+    other.virtual_stages = schedule.chunks;
+    other.layers_per_stage = layers_of(request, profile, other);
+    if (!find_illegality(request, other, profile)) others.push_back(std::move(other));
+  };
+  for (const int chunks : chunks_of_interleaved(request, profile, layout))
+    consider({ScheduleKind::Interleaved, chunks});
+  const auto count = static_cast<int>(micro_batches(request.training, layout));
+  for (const ScheduleKind kind : {ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleH2, ScheduleKind::VMin,
+                                  ScheduleKind::VHalf, ScheduleKind::VZeroBubble}) {
+    const ScheduleSpec spec = smallest_spec(kind, stages, count);
+    if (!has_fixed_order(kind) && stages > kMostArrangedStages) continue;
+    if (caution(spec).empty()) consider({kind, spec.chunks});
+  }
+  return others;
 }
 
 std::vector<Layout> enumerate_layouts(const PlanRequest& request, const EngineProfile& profile) {

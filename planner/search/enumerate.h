@@ -2,9 +2,8 @@
 // parallelism first, at an equal product pipeline before tensor parallelism, small micro-batches first.
 //
 // The whole grid: with and without sequence parallelism and activation checkpointing, micro-batch sizes 1 to
-// 8, virtual stages and ZeRO stages up to what the engine runs; the user's choices are kept. Of each layout
-// the fastest split of its layers alone. GPipe only where the user asks for it: 1F1B never holds more, and
-// loses no more than transfers.
+// 8, ZeRO stages up to what the engine runs; the user's choices are kept. Of each layout the fastest split of
+// its layers alone. The schedule is 1F1B unless the user asks for another one.
 #pragma once
 
 #include <vector>
@@ -21,5 +20,11 @@ std::vector<Layout> enumerate_layouts(const PlanRequest& request, const EnginePr
 // Those of these sizes, which need not fill the devices.
 std::vector<Layout> layouts_of_sizes(const PlanRequest& request, const EngineProfile& profile, int tensor,
                                      int pipeline, int data);
+
+// Those that differ from one of them in nothing but the schedule that the user leaves open, and in how layers
+// are split for it: what the engine runs but GPipe, which holds more than 1F1B and saves no more than
+// transfers.
+std::vector<Layout> with_other_schedules(const PlanRequest& request, const EngineProfile& profile,
+                                         const Layout& layout);
 
 }  // namespace caravan::planner

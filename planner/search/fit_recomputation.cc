@@ -14,7 +14,7 @@ namespace {
 
 bool leaves_a_choice(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   return layout.activation_checkpointing && request.fixed.checkpointing == CheckpointingPolicy::WhenNeeded &&
-         layout.virtual_stages == 1 && !profile.activations;
+         !profile.activations;
 }
 
 // Absent: they do not fit even if that part of every layer runs again.
@@ -22,14 +22,14 @@ std::optional<Layout> with_fewest_layers(Layout layout, RecomputedPart part, int
                                          const MemoryModel& memory) {
   layout.recomputed_part = part;
   layout.recomputed_layers = layout.layers_per_stage;
-  const Placement placement = place_layers(layout);
+  Placement placement = place_layers(layout);
   // A layer more never needs more memory.
   for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
     const int all = layout.layers_per_stage[stage];
     std::vector<int> numbers(static_cast<std::size_t>(all) + 1);
     std::iota(numbers.begin(), numbers.end(), 0);
     const auto too_few = [&](int number) {
-      layout.recomputed_layers[stage] = number;
+      placement.recompute(stage, number);
       return memory.of_stage(layout, placement, stage).total() > roomy;
     };
     const auto fewest = std::ranges::partition_point(numbers, too_few) - numbers.begin();
@@ -47,9 +47,12 @@ struct Cost {
 
 Cost cost_of(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   Cost cost;
-  for (const PhaseTimes& stage : predict_pipeline_times(request, layout, profile).stages) {
-    cost.slowest_stage = std::max(cost.slowest_stage, stage.total());
-    cost.all_stages += stage.total();
+  const OpTimes times = predict_pipeline_times(request, layout, profile).ops;
+  const ChunkMap map = layout.schedule_of(/*micro_batches=*/1).map();
+  for (int stage = 0; stage < map.stages; ++stage) {
+    const double seconds = times.of_stage(map, stage).total();
+    cost.slowest_stage = std::max(cost.slowest_stage, seconds);
+    cost.all_stages += seconds;
   }
   return cost;
 }

@@ -11,6 +11,8 @@
 namespace caravan::planner {
 namespace {
 
+constexpr int kMostStagesOfAV = 32;  // arranging more takes long
+
 std::optional<Illegality> check_sizes(const PlanRequest& request, const Layout& layout) {
   if (layout.mesh.ranks() != request.devices.count) {
     return Illegality{
@@ -109,26 +111,39 @@ std::optional<Illegality> check_engine(const PlanRequest& request, const Layout&
   return std::nullopt;
 }
 
+// Another number of chunks than the schedule has.
+std::optional<std::string> wrong_chunks(const Layout& layout) {
+  const bool interleaved = layout.schedule == ScheduleKind::Interleaved;
+  const bool v = stands_as_a_v(layout.schedule);
+  if (v ? layout.virtual_stages == 2 : interleaved == (layout.virtual_stages > 1)) return std::nullopt;
+  const char* rule = v ? "a V-schedule has two chunks of layers on each stage, so virtualStages must be 2"
+                       : "schedule Interleaved, and no other but the V-schedules, needs virtualStages > 1";
+  return fmt::format("{}; schedule is {}, virtualStages is {}", rule, schedule_name(layout.schedule),
+                     layout.virtual_stages);
+}
+
 std::optional<Illegality> check_virtual_stages(const PlanRequest& request, const Layout& layout) {
   const std::string path = "spec.parallelism.virtualStages";
-  const bool interleaved = layout.schedule == ScheduleKind::Interleaved;
-  if (interleaved != (layout.virtual_stages > 1)) {
-    return Illegality{path,
-                      fmt::format("schedule Interleaved, and no other, needs virtualStages > 1; schedule "
-                                  "is {}, virtualStages is {}",
-                                  schedule_name(layout.schedule), layout.virtual_stages)};
-  }
-  if (!interleaved) return std::nullopt;
+  if (const auto wrong = wrong_chunks(layout)) return Illegality{path, *wrong};
+  if (layout.virtual_stages == 1) return std::nullopt;
   if (layout.mesh.pipeline == 1) return Illegality{path, "virtual stages need pipeline > 1"};
-  const auto indivisible = [&](int layers) { return layers % layout.virtual_stages != 0; };
-  if (std::ranges::any_of(layout.layers_per_stage, indivisible)) {
-    return Illegality{path,
-                      fmt::format("the layers of each stage must be divisible by virtualStages; layers is "
-                                  "{}, pipeline is {}, virtualStages is {}",
-                                  request.shape.layers, layout.mesh.pipeline, layout.virtual_stages)};
+  if (stands_as_a_v(layout.schedule) && layout.mesh.pipeline > kMostStagesOfAV) {
+    return Illegality{"spec.parallelism.pipeline",
+                      fmt::format("{} is arranged for at most {} stages; pipeline is {}",
+                                  schedule_name(layout.schedule), kMostStagesOfAV, layout.mesh.pipeline)};
+  }
+  const bool interleaved = layout.schedule == ScheduleKind::Interleaved;
+  const auto does_not_do = [&](int layers) {
+    return interleaved ? layers % layout.virtual_stages != 0 : layers < layout.virtual_stages;
+  };
+  if (std::ranges::any_of(layout.layers_per_stage, does_not_do)) {
+    return Illegality{path, fmt::format("the layers of each stage must be {} virtualStages; layers is "
+                                        "{}, pipeline is {}, virtualStages is {}",
+                                        interleaved ? "divisible by" : "at least", request.shape.layers,
+                                        layout.mesh.pipeline, layout.virtual_stages)};
   }
   const int64_t count = micro_batches(request.training, layout);
-  if (count % layout.mesh.pipeline == 0) return std::nullopt;
+  if (!interleaved || count % layout.mesh.pipeline == 0) return std::nullopt;
   return Illegality{path,
                     fmt::format("schedule Interleaved needs a number of micro-batches that is divisible by "
                                 "pipeline; a step has {} micro-batches, pipeline is {}",

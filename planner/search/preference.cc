@@ -28,6 +28,19 @@ bool is_manual(const PlanRequest& request, const Layout& layout) {
          runs_all_forwards_first(request, layout) || layout.zero_stage < request.fixed.zero_stage;
 }
 
+// Two schedules of one layout are predicted to take times whose ratio is off by so much.
+constexpr double kOtherScheduleGain = 0.02;
+
+bool has_other_schedule(const PlanRequest& request, const Layout& layout) {
+  return !request.fixed.schedule && !request.fixed.virtual_stages &&
+         layout.schedule != ScheduleKind::OneFOneB;
+}
+
+bool spares_memory(const PlanRequest& request, const Layout& layout) {
+  return has_other_schedule(request, layout) &&
+         (layout.schedule == ScheduleKind::VMin || layout.schedule == ScheduleKind::VHalf);
+}
+
 }  // namespace
 
 bool may_be_picked(Tier tier) {
@@ -40,7 +53,8 @@ Tier tier_of(const PlanRequest& request, const Layout& layout) {
       layout.activation_checkpointing && request.fixed.checkpointing != CheckpointingPolicy::Always;
   if (is_manual(request, layout))
     return checkpointing || more_sharding ? Tier::ManualCheckpointing : Tier::Manual;
-  if (checkpointing) return more_sharding ? Tier::CheckpointingAndMoreSharding : Tier::Checkpointing;
+  if (checkpointing || spares_memory(request, layout))
+    return more_sharding ? Tier::CheckpointingAndMoreSharding : Tier::Checkpointing;
   return more_sharding ? Tier::MoreSharding : Tier::Rule;
 }
 
@@ -50,16 +64,22 @@ Preference Preference::without_time() const {
   return rule;
 }
 
-Preference preference_of(const PlanRequest& request, const Layout& layout, const Prediction& predicted,
-                         const EngineProfile& profile) {
+double handicap(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   const int model_parallel = layout.mesh.tensor * layout.mesh.pipeline;
   const double doublings = std::log2(model_parallel) + std::log2(layout.micro_batch_size);
-  const double handicap = std::pow(1 + profile.overrule_gain, doublings);
+  const double schedule = has_other_schedule(request, layout) ? 1 + kOtherScheduleGain : 1;
+  return schedule * std::pow(1 + profile.overrule_gain, doublings);
+}
+
+Preference preference_of(const PlanRequest& request, const Layout& layout, const Prediction& predicted,
+                         const EngineProfile& profile) {
+  const double seconds = handicap(request, layout, profile) * predicted.time.seconds.value_or(0);
   return {.risky = predicted.fit_chance < kSureToFit,
           .tier = tier_of(request, layout),
-          .expected_seconds = handicap * predicted.time.seconds.value_or(0) / predicted.fit_chance,
-          .model_parallel = model_parallel,
+          .expected_seconds = seconds / predicted.fit_chance,
+          .model_parallel = layout.mesh.tensor * layout.mesh.pipeline,
           .tensor = layout.mesh.tensor,
+          .other_schedule = has_other_schedule(request, layout),
           .virtual_stages = layout.virtual_stages,
           .micro_batch_size = layout.micro_batch_size,
           .without_sequence_parallel = !layout.sequence_parallel,

@@ -5,8 +5,8 @@
 // leaving a field open never gives a worse plan than fixing it. What is sure to fit comes before what may run
 // out of memory; then tiers, and a layout's tier is known before it is evaluated: once a layout of one tier
 // is sure to fit, none of a later tier can win. Within a tier the expected time decides: predicted seconds,
-// with a handicap for every doubling of model parallelism and of the micro-batch, by the chance that they are
-// not for nothing; where nothing is known about time, and between equals, the rule of search.h.
+// with a handicap, by the chance that they are not for nothing; where nothing is known about time, and
+// between equals, the rule of search.h.
 #pragma once
 
 #include <compare>
@@ -26,8 +26,8 @@ constexpr int kMaximumMicroBatch = 8;
 enum class Tier {
   Rule,
   Manual,
-  MoreSharding,  // gradients or parameters too
-  Checkpointing,
+  MoreSharding,   // gradients or parameters too
+  Checkpointing,  // or a schedule that holds less than 1F1B
   CheckpointingAndMoreSharding,
   ManualCheckpointing,  // or more sharding
 };
@@ -44,6 +44,7 @@ struct Preference {
   double expected_seconds = 0;  // 0 where no time is known
   int model_parallel = 1;
   int tensor = 1;
+  bool other_schedule = false;  // than 1F1B, though the user has asked for none
   int virtual_stages = 1;
   int micro_batch_size = 1;
   bool without_sequence_parallel = false;
@@ -53,6 +54,10 @@ struct Preference {
   // What the rule alone would say.
   Preference without_time() const;
 };
+
+// What predicted seconds count for: more with each doubling of model parallelism and of the micro-batch, and
+// with another schedule than 1F1B that the user has not asked for.
+double handicap(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
 
 struct Prediction {
   const StepTime& time;

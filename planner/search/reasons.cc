@@ -170,12 +170,46 @@ std::string why_chosen(const PlanRequest& request, const EngineProfile& profile,
   return fmt::format("{}. {}", sizes, why_this_size(request, profile, candidates, chosen));
 }
 
+// What another schedule than 1F1B is good for, where the search picked it: the best layout with 1F1B beside
+// it.
+std::string why_this_schedule(const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen) {
+  if (!chosen.preference.other_schedule) return "";
+  const EvaluatedLayout* usual = nullptr;
+  for (const EvaluatedLayout& candidate : candidates) {
+    if (!candidate.fits || candidate.preference.other_schedule || !may_be_picked(candidate.preference.tier))
+      continue;
+    if (usual == nullptr || candidate.preference < usual->preference) usual = &candidate;
+  }
+  const std::string_view name = schedule_name(chosen.layout.schedule);
+  if (usual == nullptr) return fmt::format(" No layout with 1F1B fits; {} holds less.", name);
+  const double part = *chosen.time.seconds / *usual->time.seconds;
+  if (usual->layout.activation_checkpointing && !chosen.layout.activation_checkpointing)
+    return fmt::format(
+        " {} holds fewer activations than 1F1B, so that no layer is made again: a step takes {} less "
+        "time than with {}.",
+        name, readable_percent(1 - part), layout_label(usual->layout));
+  return fmt::format(" With {} the pipeline idles {} of a step; a step takes {} less time than with 1F1B.",
+                     name, readable_percent(chosen.time.bubble_fraction), readable_percent(1 - part));
+}
+
 }  // namespace
+
+std::string schedule_label(const Layout& layout) {
+  switch (layout.schedule) {
+    case ScheduleKind::GPipe:
+    case ScheduleKind::OneFOneB:
+      return "";
+    case ScheduleKind::Interleaved:
+      return fmt::format(" v{}", layout.virtual_stages);
+    default:
+      return fmt::format(" {}", schedule_name(layout.schedule));
+  }
+}
 
 std::string layout_label(const Layout& layout) {
   std::string label =
       fmt::format("TP{} PP{} DP{}", layout.mesh.tensor, layout.mesh.pipeline, layout.mesh.data);
-  if (layout.virtual_stages > 1) label += fmt::format(" v{}", layout.virtual_stages);
+  label += schedule_label(layout);
   if (layout.micro_batch_size > 1) label += fmt::format(" MBS{}", layout.micro_batch_size);
   if (layout.zero_stage != Layout{}.zero_stage) label += fmt::format(" ZeRO-{}", layout.zero_stage);
   if (layout.mesh.tensor > 1 && !layout.sequence_parallel) label += " without SP";
@@ -206,7 +240,8 @@ std::string slower_reason(const EvaluatedLayout& candidate, const EvaluatedLayou
 std::string chosen_reason(const PlanRequest& request, const EngineProfile& profile,
                           const std::vector<EvaluatedLayout>& candidates, const EvaluatedLayout& chosen,
                           const EvaluatedLayout* overruled) {
-  const std::string why = why_chosen(request, profile, candidates, chosen, overruled);
+  const std::string why =
+      why_chosen(request, profile, candidates, chosen, overruled) + why_this_schedule(candidates, chosen);
   const auto count = static_cast<int>(micro_batches(request.training, chosen.layout));
   const std::string note = caution(chosen.layout.schedule_of(count));
   return note.empty() ? why : fmt::format("{} {}.", why, note);

@@ -11,6 +11,9 @@ namespace caravan::planner {
 // "TP2 PP4 DP8", and what is unusual about it.
 std::string layout_label(const Layout& layout);
 
+// " VHalf", " v4" (chunks of an interleaved one); nothing for 1F1B and GPipe.
+std::string schedule_label(const Layout& layout);
+
 // "stage 0 needs 83.1 GiB of 72.0 GiB usable: activations 41.0 GiB"
 std::string shortage_reason(const PlanRequest& request, const EngineProfile& profile,
                             const EvaluatedLayout& candidate);

@@ -22,13 +22,15 @@ class Search {
   Search(const PlanRequest& request, const EngineProfile& profile)
       : request_(request), profile_(profile), layouts_(enumerate_layouts(request, profile)) {}
 
-  // In the order in which the rule tries them.
+  // In the order in which the rule tries them; other schedules of all that was evaluated so far come last.
   void evaluate(Tier tier, bool all) {
     for (const Layout& layout : layouts_) {
       if (tier_of(request_, layout) != tier) continue;
       EvaluatedLayout candidate = evaluate_layout(request_, layout, profile_);
+      if (!candidate.illegality) bases_.push_back(base_of(layout, candidate));
       if (worth_a_line(request_, candidate, all)) candidates_.push_back(std::move(candidate));
     }
+    evaluate_other_schedules(tier, all);
   }
 
   bool anything_surely_fits() const {
@@ -39,9 +41,67 @@ class Search {
   std::vector<EvaluatedLayout> take() { return std::move(candidates_); }
 
  private:
+  // A layout, and the least that it takes with any schedule: what a schedule changes is how long stages idle
+  // and which activations they hold.
+  struct Base {
+    Layout layout;
+    double least_expected = 0;
+    int64_t least_peak = 0;
+  };
+
+  Base base_of(const Layout& layout, const EvaluatedLayout& evaluated) const {
+    // Of schedules on up to 16 stages; what 1F1B holds for a moment stays.
+    constexpr double kMostSpared = 0.75;
+    const MemoryTerms& terms = evaluated.memory.terms;
+    const auto spared = static_cast<int64_t>(kMostSpared * static_cast<double>(terms.activations));
+    Base base{.layout = layout, .least_peak = terms.total() - spared};
+    if (const auto& parts = evaluated.time.parts)
+      base.least_expected = handicap(request_, layout, profile_) * (parts->total() - parts->idle);
+    return base;
+  }
+
+  // Where nothing is known about time, 1F1B it is.
+  void evaluate_other_schedules(Tier tier, bool all) {
+    if (!request_.devices.known) return;
+    std::ranges::stable_sort(bases_, {}, &Base::least_expected);
+    for (const Base& base : bases_) {
+      const bool wins = may_win(base);
+      if (!all && !wins) continue;
+      for (const Layout& layout : with_other_schedules(request_, profile_, base.layout)) {
+        if (tier_of(request_, layout) != tier) continue;
+        if (!wins && !has_fixed_order(layout.schedule)) continue;  // takes long
+        EvaluatedLayout candidate = evaluate_layout(request_, layout, profile_);
+        if (all || is_best(candidate)) candidates_.push_back(std::move(candidate));
+      }
+    }
+  }
+
+  bool may_win(const Base& base) const {
+    const auto usable = usable_bytes(request_.devices, profile_);
+    if (usable && base.least_peak > *usable) return false;
+    const EvaluatedLayout* best = best_so_far();
+    return best == nullptr || best->preference.risky ||
+           base.least_expected < best->preference.expected_seconds;
+  }
+
+  bool is_best(const EvaluatedLayout& candidate) const {
+    const EvaluatedLayout* best = best_so_far();
+    return candidate.fits && (best == nullptr || candidate.preference < best->preference);
+  }
+
+  const EvaluatedLayout* best_so_far() const {
+    const EvaluatedLayout* best = nullptr;
+    for (const EvaluatedLayout& candidate : candidates_) {
+      if (!candidate.fits) continue;
+      if (best == nullptr || candidate.preference < best->preference) best = &candidate;
+    }
+    return best;
+  }
+
   const PlanRequest& request_;
   const EngineProfile& profile_;
   const std::vector<Layout> layouts_;
+  std::vector<Base> bases_;
   std::vector<EvaluatedLayout> candidates_;
 };
 
@@ -79,12 +139,18 @@ struct Pick {
   EvaluatedLayout* overruled = nullptr;  // what the rule would have taken
 };
 
+bool differ_in_schedule_alone(const Layout& a, const Layout& b) {
+  return a.mesh == b.mesh && a.micro_batch_size == b.micro_batch_size &&
+         a.sequence_parallel == b.sequence_parallel && a.zero_stage == b.zero_stage &&
+         a.activation_checkpointing == b.activation_checkpointing;
+}
+
 Pick pick_layout(std::vector<EvaluatedLayout>& candidates) {
   Pick pick;
   pick.layout = best_by(candidates, [](const auto& candidate) { return candidate.preference; });
   EvaluatedLayout* rule =
       best_by(candidates, [](const auto& candidate) { return candidate.preference.without_time(); });
-  if (rule != pick.layout) pick.overruled = rule;
+  if (rule && !differ_in_schedule_alone(rule->layout, pick.layout->layout)) pick.overruled = rule;
   return pick;
 }
 

@@ -77,9 +77,11 @@ TEST(SplitLayers, NoOtherSplitHasAFasterSlowestStage) {
 }
 
 double slowest_seconds(const PlanRequest& request, const Layout& layout) {
+  const OpTimes times = predict_pipeline_times(request, layout, default_profile()).ops;
+  const ChunkMap map = layout.schedule_of(1).map();
   double slowest = 0;
-  for (const PhaseTimes& stage : predict_pipeline_times(request, layout, default_profile()).stages)
-    slowest = std::max(slowest, stage.total());
+  for (int stage = 0; stage < map.stages; ++stage)
+    slowest = std::max(slowest, times.of_stage(map, stage).total());
   return slowest;
 }
 
@@ -350,7 +352,7 @@ TEST(SearchLayouts, AllListsTheWholeGrid) {
         const int found = count_candidates(result, [&](const Layout& layout) {
           return layout.mesh.tensor == 2 && layout.mesh.pipeline == 4 && layout.micro_batch_size == size &&
                  layout.activation_checkpointing == checkpointing && layout.zero_stage == 1 &&
-                 layout.sequence_parallel == sequence_parallel;
+                 layout.schedule == ScheduleKind::OneFOneB && layout.sequence_parallel == sequence_parallel;
         });
         EXPECT_EQ(found, divides ? 1 : 0) << "micro-batch size " << size;
       }
@@ -358,27 +360,52 @@ TEST(SearchLayouts, AllListsTheWholeGrid) {
   }
 }
 
-EngineProfile able_engine() {
-  EngineProfile profile = default_profile();
-  profile.max_virtual_stages = 4;
-  profile.max_zero_stage = 3;
-  return profile;
+TEST(SearchLayouts, ProposesMoreShardingWhereTheEngineHasIt) {
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 64));
+  const auto sharded = [](const Layout& layout) { return layout.zero_stage == 3; };
+  EngineProfile able = default_profile();
+  able.max_zero_stage = 3;
+  EXPECT_EQ(count_candidates(search_layouts(request, default_profile(), {.all_candidates = true}), sharded),
+            0);
+  const SearchResult more = search_layouts(request, able, {.all_candidates = true});
+  EXPECT_GT(count_candidates(more, sharded), 0);
+  EXPECT_EQ(more.chosen()->layout.zero_stage, 1);
 }
 
-TEST(SearchLayouts, ProposesVirtualStagesAndMoreShardingWhereTheEngineHasThem) {
+TEST(SearchLayouts, TriesEveryScheduleThatTheEngineRuns) {
   const PlanRequest request = request_of(gpu_job("llama3-8b", 64));
-  const auto interleaved = [](const Layout& layout) {
-    return layout.virtual_stages == 4 && layout.mesh.pipeline == 8 &&
-           layout.schedule == ScheduleKind::Interleaved;
-  };
-  const auto sharded = [](const Layout& layout) { return layout.zero_stage == 3; };
   const SearchResult ours = search_layouts(request, default_profile(), {.all_candidates = true});
-  EXPECT_EQ(count_candidates(ours, interleaved), 0);
-  EXPECT_EQ(count_candidates(ours, sharded), 0);
-  const SearchResult able = search_layouts(request, able_engine(), {.all_candidates = true});
-  EXPECT_GT(count_candidates(able, interleaved), 0);
-  EXPECT_GT(count_candidates(able, sharded), 0);
-  EXPECT_EQ(able.chosen()->layout.zero_stage, 1);
+  for (const ScheduleKind kind : all_schedule_kinds()) {
+    const auto of_kind = [&](const Layout& layout) { return layout.schedule == kind; };
+    const bool tried = trainer_runs(kind) && kind != ScheduleKind::GPipe;
+    EXPECT_EQ(count_candidates(ours, of_kind) > 0, tried) << schedule_name(kind);
+  }
+  EngineProfile other = default_profile();
+  other.activations.emplace();
+  other.max_virtual_stages = 4;
+  const SearchResult theirs = search_layouts(request, other, {.all_candidates = true});
+  EXPECT_EQ(count_candidates(theirs, [](const Layout& l) { return splits_backward(l.schedule); }), 0);
+  EXPECT_GT(count_candidates(theirs, [](const Layout& l) { return l.virtual_stages == 4; }), 0);
+}
+
+TEST(SearchLayouts, KeepsTheScheduleThatTheUserAsksFor) {
+  PlanRequest request = request_of(gpu_job("llama3-70b", 64));
+  request.fixed.schedule = ScheduleKind::OneFOneB;
+  const SearchResult usual = search_layouts(request, default_profile(), {.all_candidates = true});
+  EXPECT_EQ(count_candidates(usual, [](const Layout& l) { return l.schedule != ScheduleKind::OneFOneB; }), 0);
+}
+
+// What was left out since it cannot win has not won.
+TEST(SearchLayouts, PicksTheSameScheduleWhetherAllAreEvaluatedOrNot) {
+  for (const auto& job : {gpu_job("llama3-70b", 64), gpu_job("llama3-8b", 16), gpu_job("llama2-13b", 64),
+                          gpu_job("llama3-70b", 32)}) {
+    const PlanRequest request = request_of(job);
+    const SearchResult some = search_layouts(request, default_profile(), {});
+    const SearchResult all = search_layouts(request, default_profile(), {.all_candidates = true});
+    ASSERT_NE(all.chosen(), nullptr);
+    EXPECT_EQ(some.chosen()->layout, all.chosen()->layout)
+        << layout_label(some.chosen()->layout) << " or " << layout_label(all.chosen()->layout);
+  }
 }
 
 TEST(SearchLayouts, SplitsEvenlyForEnginesThatCanDoNothingElse) {
@@ -518,6 +545,10 @@ TEST(Search, ListsWhatOnlyTakesMemoryBeforeWhatComputesTwice) {
     bool checkpointing = false;
     for (const EvaluatedLayout& candidate : result.candidates) {
       if (!candidate.fits || candidate.preference.risky != risky) continue;
+      const bool spares_memory =
+          may_be_picked(candidate.preference.tier) && candidate.preference.tier == Tier::Checkpointing;
+      if (spares_memory && !candidate.layout.activation_checkpointing)
+        continue;  // as good as computing twice
       checkpointing |= candidate.layout.activation_checkpointing;
       EXPECT_EQ(candidate.layout.activation_checkpointing, checkpointing) << layout_label(candidate.layout);
       if (!checkpointing && candidate.layout.mesh.tensor > 1)

@@ -58,9 +58,7 @@ Rows rows_of_others(const StageShape& shape) {
 }
 
 StageShape any_shape(const PlanRequest& request, const Layout& layout) {
-  Layout keeping = layout;
-  keeping.activation_checkpointing = false;
-  return stage_shape(request, keeping, LayerGroup{.layers = 1, .has_embedding = true, .has_head = true});
+  return stage_shape(request, layout, LayerGroup{.layers = 1, .has_embedding = true, .has_head = true});
 }
 
 Rows rows_of(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {

@@ -1,6 +1,7 @@
 #include "planner/time/time_model.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "planner/memory/memory_model.h"
 #include "planner/memory/stage_parameters.h"
@@ -13,11 +14,11 @@
 namespace caravan::planner {
 namespace {
 
-BlockTime stage_time(const BlockTimes& blocks, const Layout& layout, const Placement& placement, int stage) {
-  BlockTime time = static_cast<double>(placement.layers_of(stage)) * blocks.layer;
-  time += static_cast<double>(layout.recomputed_on(stage)) * blocks.again;
-  if (stage == placement.embedding_stage()) time += blocks.embedding;
-  if (stage == placement.head_stage()) time += blocks.head;
+BlockTime group_time(const BlockTimes& blocks, const LayerGroup& group) {
+  BlockTime time = static_cast<double>(group.layers) * blocks.layer;
+  time += static_cast<double>(group.recomputed_layers) * blocks.again;
+  if (group.has_embedding) time += blocks.embedding;
+  if (group.has_head) time += blocks.head;
   return time;
 }
 
@@ -87,6 +88,24 @@ double optimizer_seconds(const PlanRequest& request, const Layout& layout, const
   return updated * bytes_each / request.devices.known->memory_bandwidth;
 }
 
+// On one micro-batch.
+struct BusiestStage {
+  double seconds = 0;
+  double traffic = 0;
+};
+
+BusiestStage busiest_stage(const PipelineTimes& times, const ChunkMap& map) {
+  BusiestStage busiest;
+  for (int stage = 0; stage < map.stages; ++stage) {
+    const double seconds = times.ops.of_stage(map, stage).total();
+    if (seconds <= busiest.seconds) continue;
+    busiest = {.seconds = seconds};
+    for (int chunk = 0; chunk < map.chunks; ++chunk)
+      busiest.traffic += times.traffic[map.group_of(stage, chunk)];
+  }
+  return busiest;
+}
+
 void set_utilisation(StepTime& time, const PlanRequest& request, const Layout& layout,
                      const EngineProfile& profile) {
   const TrainingNumbers& training = request.training;
@@ -108,27 +127,48 @@ PipelineTimes predict_pipeline_times(const PlanRequest& request, const Layout& l
                                      const EngineProfile& profile) {
   const BlockTimes blocks = block_times(request, layout, profile);
   const Placement placement = place_layers(layout);
-  PipelineTimes times{.stages = {}, .traffic = {}, .transfer = transfer_seconds(request, layout, profile)};
-  for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
-    const BlockTime time = stage_time(blocks, layout, placement, stage);
-    times.stages.push_back(time.work);
+  PipelineTimes times{.ops = {.groups = {}, .transfer = transfer_seconds(request, layout, profile)},
+                      .traffic = {}};
+  times.ops.groups.reserve(placement.groups.size());
+  times.traffic.reserve(placement.groups.size());
+  for (const LayerGroup& group : placement.groups) {
+    const BlockTime time = group_time(blocks, group);
+    times.ops.groups.push_back(time.work);
     times.traffic.push_back(time.traffic);
   }
   return times;
 }
 
+std::vector<PhaseTimes> arranged_group_times(const PlanRequest& request, const Layout& layout,
+                                             const EngineProfile& profile) {
+  if (has_fixed_order(layout.schedule)) return {};
+  constexpr double kLongest = 1000;
+  std::vector<PhaseTimes> groups = predict_pipeline_times(request, layout, profile).ops.groups;
+  double longest = 0;
+  for (const PhaseTimes& group : groups)
+    longest = std::max({longest, group.forward, group.backward_input, group.backward_weight});
+  const auto part = [&](double time) { return std::max(1.0, std::round(kLongest * time / longest)); };
+  for (PhaseTimes& group : groups) {
+    group = {.forward = part(group.forward),
+             .backward_input = part(group.backward_input),
+             .backward_weight = part(group.backward_weight)};
+  }
+  return groups;
+}
+
 StepTime predict_step_time(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   const PipelineTimes times = predict_pipeline_times(request, layout, profile);
-  const auto busiest = std::ranges::max_element(times.stages, {}, &PhaseTimes::total);
   const int64_t count = micro_batches(request.training, layout);
-  const double pipeline = makespan(layout.schedule_of(static_cast<int>(count)), times.stages, times.transfer);
-  const double busy = static_cast<double>(count) * busiest->total();
+  const ScheduleSpec spec = layout.schedule_of(static_cast<int>(count));
+  const BusiestStage busiest = busiest_stage(times, spec.map());
+  const double pipeline = makespan(spec, times.ops);
+  const double busy = static_cast<double>(count) * busiest.seconds;
 
   StepTime result;
   result.bubble_fraction = std::max(0.0, 1 - busy / pipeline);
   if (!request.devices.known) return result;
   StepParts parts;
-  parts.tensor_traffic = static_cast<double>(count) * times.traffic[busiest - times.stages.begin()];
+  parts.tensor_traffic = static_cast<double>(count) * busiest.traffic;
   parts.compute = busy - parts.tensor_traffic;
   parts.idle = pipeline - busy;
   parts.data_traffic =

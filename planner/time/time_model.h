@@ -36,14 +36,19 @@ struct StepTime {
 };
 
 struct PipelineTimes {
-  std::vector<PhaseTimes> stages;  // of one micro-batch
-  std::vector<double> traffic;     // part of stages: collectives of the tensor group
-  double transfer = 0;             // of one micro-batch's activations between neighbours
+  OpTimes ops;
+  std::vector<double>
+      traffic;  // of a micro-batch, by group of layers: collectives of the tensor group, part of ops
 };
 
 // Seconds; where the device's speed is unknown, proportions.
 PipelineTimes predict_pipeline_times(const PlanRequest& request, const Layout& layout,
                                      const EngineProfile& profile);
+
+// What op lists are arranged for, as a plan carries it: thousandths of the longest. Empty where they have a
+// fixed order.
+std::vector<PhaseTimes> arranged_group_times(const PlanRequest& request, const Layout& layout,
+                                             const EngineProfile& profile);
 
 StepTime predict_step_time(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
 

@@ -76,7 +76,7 @@ TEST(TimeModel, TheCopiesOfATiedTableSendEachOtherTheirGradients) {
 TEST(TimeModel, OnlyTheGradientsOfWeightsThatMayWaitHideInTheBubble) {
   const PlanRequest request = request_of(cpu_job("llama-mini", 4));
   const Layout layout = layout_of(request, 1, 4, 1);
-  const PhaseTimes stage = predict_pipeline_times(request, layout, default_profile()).stages[1];
+  const PhaseTimes stage = predict_pipeline_times(request, layout, default_profile()).ops.groups[1];
   const ModelShape& model = request.shape;
   const int64_t outputs = (model.heads + 2 * model.kv_heads) * model.head_dim + 2 * model.ffn;
   EXPECT_DOUBLE_EQ(stage.backward_weight,
@@ -89,8 +89,8 @@ TEST(TimeModel, ATransferBetweenStagesTakesItsLatency) {
   const Layout layout = layout_of(request, 1, 4, 1);
   EngineProfile slow = default_profile();
   slow.collective_latency_seconds += 1e-3;
-  EXPECT_NEAR(predict_pipeline_times(request, layout, slow).transfer,
-              predict_pipeline_times(request, layout, default_profile()).transfer + 1e-3, 1e-12);
+  EXPECT_NEAR(predict_pipeline_times(request, layout, slow).ops.transfer,
+              predict_pipeline_times(request, layout, default_profile()).ops.transfer + 1e-3, 1e-12);
 }
 
 TEST(TimeModel, CheckpointingCostsAboutAnotherForward) {

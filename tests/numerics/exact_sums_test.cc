@@ -182,7 +182,7 @@ std::vector<at::Tensor> gradients_through_a_pipeline(planner::ScheduleKind kind,
     works.push_back(std::make_unique<IntegerStage>(inputs_MTD, weights_DD[s].to(storage), stage == 0,
                                                    stage + 1 == stages));
     ranks.emplace_back([&, stage, work = works.back().get(), pipeline = group[s].get()] {
-      execute(trainer::add_transfers(schedule, stage, planner::messages_under_way(kind)), *work, *pipeline);
+      execute(planner::add_transfers(schedule, stage, planner::messages_under_way(kind)), *work, *pipeline);
     });
   }
   ranks.clear();
@@ -224,7 +224,8 @@ planner::ModelShape tied_model() {
 }
 
 trainer::StagePlacement stage_of_two(int stage) {
-  return {.first_layer = stage, .layers = 1, .has_embedding = stage == 0, .has_head = stage == 1};
+  return {
+      .chunks = {{.first_layer = stage, .layers = 1, .has_embedding = stage == 0, .has_head = stage == 1}}};
 }
 
 // The groups of two stages with data parallel ranks, by stage and data rank; on the second stage the members
@@ -362,7 +363,7 @@ TEST(HeadChunks, GiveTheBitsOfTheSameTokensOneChunkAtATime) {
   model.head_dim = 16;
   model.ffn = 16;
   model.vocab = 40'000;
-  const trainer::StagePlacement placement{.has_embedding = false};
+  const trainer::StagePlacement placement{.chunks = {{.has_head = true}}};
   const at::Tensor input_TD = at::randn({100, model.hidden}, at::kFloat);
   const at::Tensor targets_T = at::randint(0, model.vocab, {100}, at::kLong);
   trainer::SoloCommunicator solo;
@@ -375,9 +376,9 @@ TEST(HeadChunks, GiveTheBitsOfTheSameTokensOneChunkAtATime) {
 
   const trainer::ParameterStore whole = new_store();
   const trainer::HeadOutput at_once =
-      trainer::Head(whole, model, placement, region).forward_and_backward(input_TD.clone(), targets_T, 0.01);
+      trainer::Head(whole, model, region).forward_and_backward(input_TD.clone(), targets_T, 0.01);
   const trainer::ParameterStore pieces = new_store();
-  const trainer::Head head(pieces, model, placement, region);
+  const trainer::Head head(pieces, model, region);
   const auto first =
       head.forward_and_backward(input_TD.narrow(0, 0, 64).clone(), targets_T.narrow(0, 0, 64), 0.01);
   const auto rest =

@@ -93,6 +93,17 @@ std::vector<Case> cases() {
       {"Pipeline4ZeroBubbleBf16", changed(layout_of(1, 4, 1), zero_bubble), 256, true},
       {"Pipeline4ZeroBubbleH2", changed(layout_of(1, 4, 1), zero_bubble_h2), 256},
       {"Tensor2Pipeline2ZeroBubbleH2", changed(layout_of(2, 2, 1), zero_bubble_h2), 256},
+      {"Pipeline2Interleaved", layout_of(1, 2, 1, ScheduleKind::Interleaved), 256},
+      {"Pipeline2VZeroBubbleTied", layout_of(1, 2, 1, ScheduleKind::VZeroBubble), 256, false, true},
+      {"Pipeline4VHalf", layout_of(1, 4, 1, ScheduleKind::VHalf), 256},
+      {"Tensor2Pipeline2VMinBf16", layout_of(2, 2, 1, ScheduleKind::VMin), 256, true},
+      {"Pipeline2VHalfCheckpointedInPart",
+       changed(layout_of(1, 2, 1, ScheduleKind::VHalf),
+               [](Layout& l) {
+                 l.activation_checkpointing = true;
+                 l.recomputed_layers = {1, 0};
+               }),
+       256},
       {"Pipeline2CheckpointedTied", changed(layout_of(1, 2, 1), checkpointed), 256, false, true},
       {"Pipeline2Uneven",
        changed(layout_of(1, 2, 1),
@@ -132,6 +143,7 @@ TEST_P(MemoryPrediction, IsWithinTwoPerCentOnEveryRankAndRightByCategory) {
   const test::JobFolder corpus;
   v1alpha1::JobSpec spec = tiny_spec(corpus.files().path("corpus/genesis.bin"));
   spec.mutable_model()->mutable_architecture()->set_tied_embeddings(wanted.tied);
+  spec.mutable_model()->mutable_architecture()->set_layers(layers_of(wanted.layout));
   spec.mutable_training()->set_steps(2);
   spec.mutable_training()->set_sequence_length(wanted.sequence_length);
   if (wanted.bf16) spec.mutable_training()->set_precision(v1alpha1::Precision::BF16);
@@ -161,6 +173,31 @@ TEST_P(MemoryPrediction, IsWithinTwoPerCentOnEveryRankAndRightByCategory) {
           << predicted_terms[i].name << ", " << both;
     }
   }
+}
+
+// Of the activations that any rank holds at most, measured.
+int64_t most_activations(ScheduleKind schedule) {
+  const test::JobFolder corpus;
+  Layout layout = layout_of(1, 4, 1, schedule);
+  layout.layers_per_stage.assign(4, 8);
+  v1alpha1::JobSpec spec = tiny_spec(corpus.files().path("corpus/genesis.bin"));
+  spec.mutable_model()->mutable_architecture()->set_layers(layers_of(layout));
+  spec.mutable_training()->set_steps(1);
+  spec.mutable_training()->set_sequence_length(256);
+  spec.mutable_training()->set_global_batch_sequences(16);
+  int64_t most = 0;
+  for (const RankResult& rank : train(spec, layout))
+    most = std::max(most, rank.reports.back().finished().peak_terms().activations());
+  return most;
+}
+
+// Of four stages: three and two micro-batches where 1F1B holds four. Tensors on their way between stages come on
+// top.
+TEST(MemoryPromise, OfVSchedulesIsKept) {
+  constexpr double kUnderWay = 0.05;
+  const auto usual = static_cast<double>(most_activations(ScheduleKind::OneFOneB));
+  EXPECT_LE(static_cast<double>(most_activations(ScheduleKind::VHalf)) / usual, 0.75 + kUnderWay);
+  EXPECT_LE(static_cast<double>(most_activations(ScheduleKind::VMin)) / usual, 0.50 + kUnderWay);
 }
 
 // From a limit that everything fits to the least that anything does.

@@ -37,12 +37,14 @@ class Rank {
     if (layers.empty()) layers.push_back(static_cast<int>(model.layers));
     int first_layer = 0;
     for (size_t i = 0; i < layers.size(); ++i) {
-      const trainer::StagePlacement placement{.first_layer = first_layer,
-                                              .layers = layers[i],
-                                              .has_embedding = i == 0,
-                                              .has_head = i + 1 == layers.size(),
-                                              .tensor_rank = mesh_.position.tensor,
-                                              .tensor_size = layout.tensor};
+      const trainer::StagePlacement placement{
+          .chunks = {{.first_layer = first_layer,
+                      .layers = layers[i],
+                      .has_embedding = i == 0,
+                      .has_head = i + 1 == layers.size(),
+                      .recomputed_layers = std::min(layout.recomputed_layers, layers[i])}},
+          .tensor_rank = mesh_.position.tensor,
+          .tensor_size = layout.tensor};
       first_layer += layers[i];
       auto store =
           trainer::allocate_parameters(trainer::lay_out_parameters(model, placement, layout.data), storage);
@@ -54,7 +56,6 @@ class Rank {
                                 .micro_batch_size = sample_BS.size(0),
                                 .sequence_length = sample_BS.size(1),
                                 .sequence_parallel = layout.sequence_parallel,
-                                .recomputed_layers = std::min(layout.recomputed_layers, layers[i]),
                                 .recomputed_part = layout.recomputed_part,
                                 .storage = storage},
           stages_.back().store, *mesh_.tensor);
@@ -65,7 +66,7 @@ class Rank {
     trainer::StageOutput output;
     std::vector<std::shared_ptr<trainer::StageSaved>> saved;
     for (StageOfRank& each : stages_) {
-      output = each.stage->forward(batch, std::move(output.activations_TD));
+      output = each.stage->forward(0, batch, std::move(output.activations_TD));
       saved.push_back(std::move(output.saved));
     }
     trainer::WeightGradientQueue queue;

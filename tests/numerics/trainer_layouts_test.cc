@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "common/testing/temporary_folder.h"
+#include "planner/placement.h"
 #include "tests/numerics/trainer_world.h"
 #include "tests/support/tiny_job.h"
 
@@ -67,6 +68,23 @@ std::vector<Case> cases() {
       {"Pipeline4ZeroBubble", changed(layout_of(1, 4, 1), zero_bubble)},
       {"Pipeline4ZeroBubbleH2", changed(layout_of(1, 4, 1), zero_bubble_h2)},
       {"Tensor2Pipeline2ZeroBubbleH2", changed(layout_of(2, 2, 1), zero_bubble_h2)},
+      {"Pipeline2Interleaved", layout_of(1, 2, 1, ScheduleKind::Interleaved)},
+      {"Tensor2Pipeline2InterleavedTied", layout_of(2, 2, 1, ScheduleKind::Interleaved), true},
+      {"Pipeline2VMin", layout_of(1, 2, 1, ScheduleKind::VMin)},
+      {"Pipeline2VHalfTied", layout_of(1, 2, 1, ScheduleKind::VHalf), true},
+      {"Pipeline2VZeroBubbleCheckpointedInPart", changed(layout_of(1, 2, 1, ScheduleKind::VZeroBubble),
+                                                         [](Layout& l) {
+                                                           l.activation_checkpointing = true;
+                                                           l.recomputed_layers = {1, 2};
+                                                         })},
+      {"Tensor2Pipeline2Data2VHalfTied", layout_of(2, 2, 2, ScheduleKind::VHalf), true},
+      {"Pipeline4VHalf", layout_of(1, 4, 1, ScheduleKind::VHalf)},
+      {"Pipeline4VMinArrangedForUnevenStages", changed(layout_of(1, 4, 1, ScheduleKind::VMin),
+                                                       [](Layout& l) {
+                                                         l.layers_per_stage = {3, 2, 2, 2};
+                                                         l.group_times.assign(8, {600, 1000, 300});
+                                                         l.group_times[7] = {1000, 600, 300};
+                                                       })},
       {"Pipeline2Uneven", changed(layout_of(1, 2, 1),
                                   [](Layout& l) {
                                     l.layers_per_stage = {1, 3};
@@ -109,9 +127,10 @@ class TrainerLayouts : public testing::TestWithParam<Case> {
   static void SetUpTestSuite() { corpus_ = std::make_unique<test::JobFolder>(); }
   static void TearDownTestSuite() { corpus_.reset(); }
 
-  static v1alpha1::JobSpec spec(bool tied) {
+  static v1alpha1::JobSpec spec(const Case& wanted) {
     v1alpha1::JobSpec spec = tiny_spec(corpus_->files().path("corpus/genesis.bin"));
-    spec.mutable_model()->mutable_architecture()->set_tied_embeddings(tied);
+    spec.mutable_model()->mutable_architecture()->set_tied_embeddings(wanted.tied);
+    spec.mutable_model()->mutable_architecture()->set_layers(layers_of(wanted.layout));
     spec.mutable_training()->set_global_batch_sequences(kSequences);
     spec.mutable_training()->mutable_optimizer()->set_gradient_clip_norm(fmt::format("{}", kClipNorm));
     return spec;
@@ -119,7 +138,7 @@ class TrainerLayouts : public testing::TestWithParam<Case> {
 
   static Training run(const Case& wanted, bool double_precision) {
     const test::TemporaryFolder folder;
-    const std::vector<RankResult> ranks = train(spec(wanted.tied), wanted.layout,
+    const std::vector<RankResult> ranks = train(spec(wanted), wanted.layout,
                                                 {.gradient_folder = folder.path("gradients"),
                                                  .threads = wanted.threads,
                                                  .double_precision = double_precision});
@@ -143,13 +162,15 @@ void expect_close(const std::vector<double>& actual, const std::vector<double>& 
 
 // Where two stages hold it, it has the same bits on both.
 void expect_one_table(Training& training, const Case& wanted) {
-  if (!wanted.tied || wanted.layout.mesh.pipeline == 1) return;
+  if (!wanted.tied || place_layers(wanted.layout).head_stage() == 0) return;
   EXPECT_EQ(training.gradients.at(kTable), training.gradients.at(kSecondTable));
   training.gradients.erase(kSecondTable);
 }
 
 TEST_P(TrainerLayouts, GiveTheLossesAndGradientsOfOneProcessAndTheSameBitsTwice) {
-  const Training reference = run({"One", layout_of(1, 1, 1), GetParam().tied}, true);
+  Layout one = layout_of(1, 1, 1);
+  one.layers_per_stage = {layers_of(GetParam().layout)};
+  const Training reference = run({"One", one, GetParam().tied}, true);
   ASSERT_EQ(reference.losses.size(), 3u);
   Training exact = run(GetParam(), true);
   expect_close(exact.losses, reference.losses, "loss");
@@ -175,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(All, TrainerLayouts, testing::ValuesIn(cases()),
 class PoisonedRank : public TrainerLayouts {};
 
 TEST_P(PoisonedRank, MakesAllRanksSkipTheSameStepsAndEndWithTheSameReason) {
-  v1alpha1::JobSpec job = spec(GetParam().tied);
+  v1alpha1::JobSpec job = spec(GetParam());
   job.mutable_training()->set_steps(9);
   job.mutable_training()->mutable_optimizer()->set_max_nonfinite_steps(3);
   job.mutable_training()->mutable_optimizer()->set_warmup_steps(0);
@@ -207,7 +228,7 @@ INSTANTIATE_TEST_SUITE_P(
 class Phases : public TrainerLayouts {};
 
 TEST_F(Phases, OfAnEvaluationStandApart) {
-  v1alpha1::JobSpec job = spec(false);
+  v1alpha1::JobSpec job = spec({"Pipeline2", layout_of(1, 2, 1)});
   job.mutable_data()->set_validation_path(job.data().path());
   job.mutable_training()->mutable_evaluation()->set_every_steps(2);
   for (const RankResult& rank : train(job, layout_of(1, 2, 1))) {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <numeric>
 
 #include "common/json.h"
 #include "common/listen.h"
@@ -78,6 +79,18 @@ planner::Layout layout_of(int tensor, int pipeline, int data) {
   layout.sequence_parallel = tensor > 1;
   layout.layers_per_stage.assign(static_cast<std::size_t>(pipeline), 4 / pipeline);
   return layout;
+}
+
+planner::Layout layout_of(int tensor, int pipeline, int data, planner::ScheduleKind schedule) {
+  planner::Layout layout = layout_of(tensor, pipeline, data);
+  layout.schedule = schedule;
+  layout.virtual_stages = planner::smallest_spec(schedule, pipeline, /*micro_batches=*/1).chunks;
+  for (int& layers : layout.layers_per_stage) layers = std::max(layers, layout.virtual_stages);
+  return layout;
+}
+
+int layers_of(const planner::Layout& layout) {
+  return std::accumulate(layout.layers_per_stage.begin(), layout.layers_per_stage.end(), 0);
 }
 
 TrainerWorld::TrainerWorld(const v1alpha1::JobSpec& spec, const planner::Layout& layout,
@@ -178,8 +191,12 @@ std::vector<RankResult> train(const v1alpha1::JobSpec& spec, const planner::Layo
 
 std::vector<double> losses(const std::vector<RankResult>& ranks) {
   std::vector<double> losses;
-  for (const v1alpha1::RankReport& report : ranks.back().reports) {
-    if (report.has_step()) losses.push_back(report.step().loss());
+  for (const RankResult& rank : ranks) {
+    losses.clear();
+    for (const v1alpha1::RankReport& report : rank.reports) {
+      if (report.step().has_loss()) losses.push_back(report.step().loss());
+    }
+    if (!losses.empty()) break;
   }
   return losses;
 }

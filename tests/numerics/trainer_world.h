@@ -21,6 +21,10 @@ v1alpha1::JobSpec tiny_spec(const std::string& token_file);
 
 // tensor, pipeline, data; even stages, sequence parallelism with tensor > 1, ZeRO-1, 1F1B.
 planner::Layout layout_of(int tensor, int pipeline, int data);
+// With chunks of layers on each stage: of a model of as many layers as there are groups, or of the usual
+// four.
+planner::Layout layout_of(int tensor, int pipeline, int data, planner::ScheduleKind schedule);
+int layers_of(const planner::Layout& layout);
 
 struct WorldOptions {
   std::string gradient_folder = {};  // empty: none is written
@@ -65,7 +69,7 @@ class TrainerWorld {
 std::vector<RankResult> train(const v1alpha1::JobSpec& spec, const planner::Layout& layout,
                               const WorldOptions& options = {});
 
-// By step, as the last rank reports it.
+// By step, as the first rank that knows it reports it.
 std::vector<double> losses(const std::vector<RankResult>& ranks);
 
 // By name, from the folder that the run wrote.

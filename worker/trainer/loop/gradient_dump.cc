@@ -62,7 +62,7 @@ Status dump_gradients(const ParameterStore& store, const StagePlacement& placeme
       const int64_t rows = part.local_shape()[0];
       const at::Tensor full = gather(whole.narrow(0, row, rows), part, *mesh.tensor);
       row += rows;
-      const bool second_copy = parameter.tied_copy && !placement.has_embedding;
+      const bool second_copy = parameter.tied_copy && !placement.has_embedding();
       const std::string& name = second_copy ? kSecondCopy : part.name;
       if (!writes) continue;
       if (Status written = write_npy(std::filesystem::path(directory) / (name + ".npy"), full); !written)

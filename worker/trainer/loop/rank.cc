@@ -36,11 +36,7 @@ Mesh form_metered_mesh(Rank& rank) {
 
 StagePlacement placement_of(const planner::Layout& layout, const planner::MeshPosition& position) {
   const planner::Placement placement = planner::place_layers(layout);
-  const planner::LayerGroup& group = placement.group(position.pipeline, /*chunk=*/0);
-  return {.first_layer = group.first_layer,
-          .layers = group.layers,
-          .has_embedding = group.has_embedding,
-          .has_head = group.has_head,
+  return {.chunks = placement.groups_of(position.pipeline),
           .tensor_rank = position.tensor,
           .tensor_size = layout.mesh.tensor};
 }
@@ -69,15 +65,13 @@ std::unique_ptr<Optimizer> make_optimizer(Rank& rank) {
 
 std::unique_ptr<Stage> make_stage(Rank& rank) {
   const CountTo charge(rank.ledger.counter(MemoryUse::Workspace));
-  const StageOptions options{
-      .model = rank.options.model,
-      .placement = rank.placement,
-      .micro_batch_size = rank.options.layout.micro_batch_size,
-      .sequence_length = rank.options.data.sequence_length,
-      .sequence_parallel = rank.options.layout.sequence_parallel,
-      .recomputed_layers = rank.options.layout.recomputed_on(rank.mesh.position.pipeline),
-      .recomputed_part = rank.options.layout.recomputed_part,
-      .storage = rank.storage};
+  const StageOptions options{.model = rank.options.model,
+                             .placement = rank.placement,
+                             .micro_batch_size = rank.options.layout.micro_batch_size,
+                             .sequence_length = rank.options.data.sequence_length,
+                             .sequence_parallel = rank.options.layout.sequence_parallel,
+                             .recomputed_part = rank.options.layout.recomputed_part,
+                             .storage = rank.storage};
   return std::make_unique<Stage>(options, rank.parameters, *rank.mesh.tensor);
 }
 
@@ -105,8 +99,8 @@ BatchOptions batch_options(const TrainerOptions& options) {
           .seed = options.data.seed,
           .data_rank = position.data,
           .data_size = layout.mesh.data,
-          .reads_inputs = placement.has_embedding,
-          .reads_targets = placement.has_head};
+          .reads_inputs = placement.has_embedding(),
+          .reads_targets = placement.has_head()};
 }
 
 }  // namespace caravan::trainer

@@ -76,16 +76,25 @@ planner::Layout layout_of(const Plan& plan, const planner::ModelShape& model, in
   checks.require(
       layout.mesh.ranks() == world_size,
       fmt::format("plan: tensor x pipeline x data is {}, worldSize is {}", layout.mesh.ranks(), world_size));
-  checks.require(layout.virtual_stages <= 1, "plan.virtualStages: virtual pipeline stages are not available");
   checks.require(layout.zero_stage <= 1, "plan.zeroStage: only 0 and 1 are available");
   const auto schedule = planner::schedule_from_name(plan.schedule());
   checks.require(schedule && planner::trainer_runs(*schedule),
                  fmt::format("plan.schedule: '{}' is not available", plan.schedule()));
 
   const auto& stages = layout.layers_per_stage;
-  const bool one_each = static_cast<int>(stages.size()) == layout.mesh.pipeline &&
-                        std::all_of(stages.begin(), stages.end(), [](int layers) { return layers >= 1; });
-  checks.require(one_each, "plan.layersPerStage: one entry of at least 1 for each pipeline stage");
+  const int chunks = layout.virtual_stages;
+  const bool enough = static_cast<int>(stages.size()) == layout.mesh.pipeline &&
+                      std::all_of(stages.begin(), stages.end(), [&](int layers) { return layers >= chunks; });
+  checks.require(enough,
+                 "plan.layersPerStage: one entry of at least plan.virtualStages for each pipeline stage");
+  const std::size_t groups = layout.group_times.size();
+  checks.require(groups == 0 || static_cast<int>(groups) == layout.mesh.pipeline * chunks,
+                 "plan.groupTimes: three numbers for each chunk of each pipeline stage, or none");
+  checks.require(std::all_of(layout.group_times.begin(), layout.group_times.end(),
+                             [](const planner::PhaseTimes& each) {
+                               return std::min({each.forward, each.backward_input, each.backward_weight}) > 0;
+                             }),
+                 "plan.groupTimes: every number is above 0");
   checks.require(plan.recomputed_part().empty() || layout.recomputed_part != planner::RecomputedPart::Layer,
                  fmt::format("plan.recomputedPart: '{}' is not available", plan.recomputed_part()));
   const auto& again = layout.recomputed_layers;

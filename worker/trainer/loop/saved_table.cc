@@ -20,16 +20,21 @@ planner::ElementType storage_of(Precision precision) {
   return planner::ElementType::FP32;
 }
 
+// Of all chunks together.
 planner::StageShape stage_shape(const TrainerOptions& options, const StagePlacement& placement) {
-  return {.model = options.model,
-          .layers = placement.layers,
-          .has_embedding = placement.has_embedding,
-          .has_head = placement.has_head,
-          .tensor = options.layout.mesh.tensor,
-          .sequence_parallel = options.layout.sequence_parallel,
-          .micro_batch_size = options.layout.micro_batch_size,
-          .sequence_length = options.data.sequence_length,
-          .storage = storage_of(options.precision)};
+  planner::StageShape shape{.model = options.model,
+                            .has_embedding = placement.has_embedding(),
+                            .has_head = placement.has_head(),
+                            .tensor = options.layout.mesh.tensor,
+                            .sequence_parallel = options.layout.sequence_parallel,
+                            .micro_batch_size = options.layout.micro_batch_size,
+                            .sequence_length = options.data.sequence_length,
+                            .storage = storage_of(options.precision)};
+  for (const planner::LayerGroup& chunk : placement.chunks) {
+    shape.layers += chunk.layers;
+    shape.recomputed_layers += chunk.recomputed_layers;
+  }
+  return shape;
 }
 
 std::string name_of(planner::ElementType type) {
@@ -59,12 +64,12 @@ SavedTensorRecord record_of(const planner::SavedTensor& tensor, std::string_view
 
 }  // namespace
 
-std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, const StagePlacement& placement,
-                                           int recomputed_layers) {
+std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, const StagePlacement& placement) {
   const planner::StageShape shape = stage_shape(options, placement);
   std::vector<SavedTensorRecord> records;
   for (const planner::SavedTensor& tensor : planner::saved_tensors(shape)) {
-    const int64_t again = is_made_again(tensor.row, options.layout.recomputed_part) ? recomputed_layers : 0;
+    const int64_t again =
+        is_made_again(tensor.row, options.layout.recomputed_part) ? shape.recomputed_layers : 0;
     if (again < shape.layers) records.push_back(record_of(tensor, "layer.", shape.layers - again, "keep"));
     if (again > 0) records.push_back(record_of(tensor, "layer.", again, "recompute"));
   }

@@ -1,4 +1,5 @@
-// The table of what one micro-batch keeps on a stage, as a rank reports it at the start.
+// The table of what one micro-batch keeps on a stage, in all of its chunks, as a rank reports it at the
+// start.
 #pragma once
 
 #include <vector>
@@ -10,7 +11,6 @@
 namespace caravan::trainer {
 
 // Rows of a layer stand for all layers of the stage, those that are made again apart.
-std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, const StagePlacement& placement,
-                                           int recomputed_layers);
+std::vector<SavedTensorRecord> saved_table(const TrainerOptions& options, const StagePlacement& placement);
 
 }  // namespace caravan::trainer

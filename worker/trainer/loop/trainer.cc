@@ -18,9 +18,9 @@ planner::Schedule schedule_of(const TrainerOptions& options) {
   return planner::generate_schedule(options.layout.schedule_of(static_cast<int>(options.micro_batches())));
 }
 
-std::vector<Action> actions_of(const planner::Schedule& schedule, const Rank& rank) {
-  return add_transfers(schedule, rank.mesh.position.pipeline,
-                       planner::messages_under_way(rank.options.layout.schedule));
+std::vector<planner::Action> actions_of(const planner::Schedule& schedule, const Rank& rank) {
+  return planner::add_transfers(schedule, rank.mesh.position.pipeline,
+                                planner::messages_under_way(rank.options.layout.schedule));
 }
 
 double tokens_per_batch(const TrainerOptions& options) {
@@ -75,7 +75,7 @@ Trainer::Trainer(Rank& rank, RankData data, const Reporter& reporter, const Comm
       place_{.stage = *rank.stage, .storage = rank.storage, .clock = rank.clock},
       flops_(flops_of(rank.options)),
       training_actions_(actions_of(schedule_of(rank.options), rank)),
-      evaluation_actions_(actions_of(forwards_of(schedule_of(rank.options)), rank)),
+      evaluation_actions_(actions_of(planner::forwards_of(schedule_of(rank.options)), rank)),
       norm_ranges_(ranges_in_norm(rank.parameters.layout,
                                   {.rank = rank.mesh.position.data, .size = rank.mesh.shape.data},
                                   rank.placement)) {}
@@ -147,7 +147,7 @@ Outcome Trainer::dump_gradients_if_asked(const Step& step) {
 }
 
 StepShare Trainer::share_of(const Step& step) const {
-  const bool speaks_for_its_sequences = rank_.placement.has_head && rank_.mesh.position.tensor == 0;
+  const bool speaks_for_its_sequences = rank_.placement.has_head() && rank_.mesh.position.tensor == 0;
   const std::optional<int> stop = commands_.stop_after_step();
   return {.loss_sum = speaks_for_its_sequences ? step.loss_sum : 0,
           .squared_gradient_norm = sum_of_squares(rank_.parameters.gradients, norm_ranges_),
@@ -179,7 +179,7 @@ Outcome Trainer::evaluate_if_due(Step& step) {
     if (!tokens) return input_failure(tokens.error());
     EvaluationWork work(place_, *tokens);
     execute(evaluation_actions_, work, *rank_.mesh.pipeline);
-    if (rank_.placement.has_head && rank_.mesh.position.tensor == 0) share.loss_sum += work.loss_sum();
+    if (rank_.placement.has_head() && rank_.mesh.position.tensor == 0) share.loss_sum += work.loss_sum();
   }
   const double loss_sum = agree(*rank_.mesh.world, share).loss_sum;
   step.validation_loss = loss_sum / (tokens_per_batch(options_) * options_.evaluation.batches);
@@ -200,15 +200,14 @@ Outcome Trainer::check_finite(const Step& step) {
 void Trainer::report_start() const {
   reporter_.started({.rank = options_.rendezvous.rank,
                      .local_parameters = real_elements(rank_.parameters.layout),
-                     .saved = saved_table(options_, rank_.placement,
-                                          options_.layout.recomputed_on(rank_.mesh.position.pipeline)),
+                     .saved = saved_table(options_, rank_.placement),
                      .allocated_bytes = rank_.ledger.live().total()});
 }
 
 void Trainer::report(const Step& step) {
   StepRecord record;
   record.step = step.number;
-  if (rank_.placement.has_head) {
+  if (rank_.placement.has_head()) {
     record.loss = step.verdict.loss_sum / tokens_per_batch(options_);
     record.validation_loss = step.validation_loss;
   }

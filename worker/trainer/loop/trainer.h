@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "planner/schedule/transfers.h"
 #include "planner/work/flops.h"
 #include "worker/trainer/loop/agreement.h"
 #include "worker/trainer/loop/command_listener.h"
@@ -15,7 +16,6 @@
 #include "worker/trainer/loop/rank.h"
 #include "worker/trainer/loop/training_work.h"
 #include "worker/trainer/optim/ownership.h"
-#include "worker/trainer/pipeline/transfers.h"
 
 namespace caravan::trainer {
 
@@ -68,8 +68,8 @@ class Trainer {
   const CommandListener& commands_;
   const WorkPlace place_;
   const planner::FlopsPerToken flops_;
-  const std::vector<Action> training_actions_;
-  const std::vector<Action> evaluation_actions_;
+  const std::vector<planner::Action> training_actions_;
+  const std::vector<planner::Action> evaluation_actions_;
   const std::vector<FlatRange> norm_ranges_;
   int nonfinite_in_a_row_ = 0;
 };

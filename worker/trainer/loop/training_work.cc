@@ -26,27 +26,27 @@ at::Tensor TrainingWork::run(const Op& op, at::Tensor input) {
   const PhaseClock::Scope scope(place_.clock, forwards ? Phase::kForward : Phase::kBackward);
   switch (op.type) {
     case OpType::Forward:
-      return forward(op.micro_batch, std::move(input));
+      return forward(op, std::move(input));
     case OpType::Backward:
-      return backward(op.micro_batch, std::move(input), nullptr);
+      return backward(op, std::move(input), nullptr);
     case OpType::BackwardInput:
-      return backward(op.micro_batch, std::move(input), &waiting_[op.micro_batch]);
+      return backward(op, std::move(input), &waiting_[unit_of(op)]);
     case OpType::BackwardWeight:
-      run_all(std::move(waiting_.extract(op.micro_batch).mapped()));
+      run_all(std::move(waiting_.extract(unit_of(op)).mapped()));
       return {};
   }
   return {};
 }
 
-at::Tensor TrainingWork::forward(int micro_batch, at::Tensor input) {
-  StageOutput output = place_.stage.forward(tokens_.micro_batch(micro_batch), std::move(input));
+at::Tensor TrainingWork::forward(const Op& op, at::Tensor input) {
+  StageOutput output = place_.stage.forward(op.chunk, tokens_.micro_batch(op.micro_batch), std::move(input));
   loss_sum_ += output.loss_sum;
-  saved_[micro_batch] = std::move(output.saved);
+  saved_[unit_of(op)] = std::move(output.saved);
   return std::move(output.activations_TD);
 }
 
-at::Tensor TrainingWork::backward(int micro_batch, at::Tensor gradient, WeightGradientQueue* queue) {
-  std::shared_ptr<StageSaved> saved = std::move(saved_.extract(micro_batch).mapped());
+at::Tensor TrainingWork::backward(const Op& op, at::Tensor gradient, WeightGradientQueue* queue) {
+  std::shared_ptr<StageSaved> saved = std::move(saved_.extract(unit_of(op)).mapped());
   return place_.stage.backward(std::move(saved), std::move(gradient), queue);
 }
 
@@ -56,7 +56,7 @@ at::Tensor EvaluationWork::boundary_buffer(const Op&) const {
 
 at::Tensor EvaluationWork::run(const Op& op, at::Tensor input) {
   if (op.type != OpType::Forward) throw std::logic_error("an evaluation has no backward");
-  StageOutput output = place_.stage.evaluate(tokens_.micro_batch(op.micro_batch), std::move(input));
+  StageOutput output = place_.stage.evaluate(op.chunk, tokens_.micro_batch(op.micro_batch), std::move(input));
   loss_sum_ += output.loss_sum;
   return std::move(output.activations_TD);
 }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "worker/trainer/data/batch_reader.h"
 #include "worker/trainer/loop/phase_clock.h"
@@ -29,13 +30,16 @@ class TrainingWork final : public StageWork {
   double loss_sum() const { return loss_sum_; }
 
  private:
-  at::Tensor forward(int micro_batch, at::Tensor input);
-  at::Tensor backward(int micro_batch, at::Tensor gradient, WeightGradientQueue* queue);
+  using Unit = std::pair<int, int>;  // micro-batch and chunk
+  static Unit unit_of(const planner::Op& op) { return {op.micro_batch, op.chunk}; }
+
+  at::Tensor forward(const planner::Op& op, at::Tensor input);
+  at::Tensor backward(const planner::Op& op, at::Tensor gradient, WeightGradientQueue* queue);
 
   const WorkPlace& place_;
   const StepTokens& tokens_;
-  std::map<int, std::shared_ptr<StageSaved>> saved_;  // by micro-batch, between forward and backward
-  std::map<int, WeightGradientQueue> waiting_;  // by micro-batch, between backward_input and backward_weight
+  std::map<Unit, std::shared_ptr<StageSaved>> saved_;  // between forward and backward
+  std::map<Unit, WeightGradientQueue> waiting_;        // between the two parts of a backward
   double loss_sum_ = 0;
 };
 

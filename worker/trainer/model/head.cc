@@ -22,10 +22,9 @@ ParameterView without_padding(ParameterView table, int64_t rows) {
 
 }  // namespace
 
-Head::Head(const ParameterStore& store, const planner::ModelShape& model, const StagePlacement& placement,
-           const TensorRegion& region)
+Head::Head(const ParameterStore& store, const planner::ModelShape& model, const TensorRegion& region)
     : norm_eps_(model.norm_eps), region_(region), norm_D(store.view("final_norm")) {
-  const bool shares_table = model.tied_embeddings && placement.has_embedding;
+  const bool shares_table = model.tied_embeddings && store.layout.has("embedding");
   const Parameter& table = store.layout.find(shares_table ? "embedding" : "head");
   const ParameterPart& part = table.parts[0];
   projection_VD = without_padding(store.view(table.name), part.shard_real);

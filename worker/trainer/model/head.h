@@ -16,8 +16,8 @@ struct HeadOutput {
 
 class Head {
  public:
-  Head(const ParameterStore& store, const planner::ModelShape& model, const StagePlacement& placement,
-       const TensorRegion& region);
+  // Projects by the table of the embedding where the store has that one and the model ties them.
+  Head(const ParameterStore& store, const planner::ModelShape& model, const TensorRegion& region);
 
   // Adds to the weights' gradients those of loss_scale times the loss.
   HeadOutput forward_and_backward(at::Tensor input_TD, const at::Tensor& targets_T, double loss_scale) const;

@@ -32,9 +32,11 @@ class LayoutBuilder {
       : model_(model), placement_(placement), padding_(padding) {}
 
   ParameterLayout build() {
-    if (placement_.has_embedding) add_embedding();
-    for (int i = 0; i < placement_.layers; ++i) add_layer(placement_.first_layer + i);
-    if (placement_.has_head) add_head();
+    for (const planner::LayerGroup& chunk : placement_.chunks) {
+      if (chunk.has_embedding) add_embedding();
+      for (int i = 0; i < chunk.layers; ++i) add_layer(chunk.first_layer + i);
+      if (chunk.has_head) add_head();
+    }
     return std::move(layout_);
   }
 
@@ -43,7 +45,7 @@ class LayoutBuilder {
     open_bucket("embedding");
     Parameter table =
         matrix("embedding", {cut("model.embed_tokens.weight", {model_.vocab, model_.hidden}, 0)});
-    table.tied_copy = model_.tied_embeddings && !placement_.has_head;
+    table.tied_copy = model_.tied_embeddings && !placement_.has_head();
     add(std::move(table));
     close_bucket();
   }
@@ -76,7 +78,7 @@ class LayoutBuilder {
     open_bucket("final_norm");
     add(norm("final_norm", "model.norm.weight"));
     close_bucket();
-    if (model_.tied_embeddings && placement_.has_embedding) return;
+    if (model_.tied_embeddings && placement_.has_embedding()) return;
     const char* name = model_.tied_embeddings ? "model.embed_tokens.weight" : "lm_head.weight";
     open_bucket("head");
     Parameter table = matrix("head", {cut(name, {model_.vocab, model_.hidden}, 0)});
@@ -143,15 +145,26 @@ class LayoutBuilder {
 
 }  // namespace
 
+bool StagePlacement::has_embedding() const {
+  return std::ranges::any_of(chunks, &planner::LayerGroup::has_embedding);
+}
+
+bool StagePlacement::has_head() const {
+  return std::ranges::any_of(chunks, &planner::LayerGroup::has_head);
+}
+
 std::vector<int64_t> ParameterPart::local_shape() const {
   std::vector<int64_t> shape = full_shape;
   if (shard_dimension >= 0) shape[shard_dimension] = shard_size;
   return shape;
 }
 
+bool ParameterLayout::has(std::string_view name) const {
+  return std::ranges::find(parameters, name, &Parameter::name) != parameters.end();
+}
+
 const Parameter& ParameterLayout::find(std::string_view name) const {
-  const auto found =
-      std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == name; });
+  const auto found = std::ranges::find(parameters, name, &Parameter::name);
   if (found == parameters.end()) throw std::out_of_range(fmt::format("this stage has no parameter {}", name));
   return *found;
 }

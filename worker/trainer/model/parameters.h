@@ -4,8 +4,9 @@
 // Values of a stage lie in one flat buffer of the storage type, gradients in one of fp32 (fp64 in fp64
 // models, for tests). Both are cut into buckets (embedding, one per layer, final norm, head), each padded to
 // a multiple of `padding`, so that a bucket can be reduce-scattered as a whole. A table of embeddings fills a
-// bucket by itself, so that both copies of a tied one are cut alike. Initial values depend on seed, name and
-// global element index only, never on the layout.
+// bucket by itself, so that both copies of a tied one are cut alike; a rank with both ends of the model, as
+// of a pipeline that comes back to its first stage, has one. Initial values depend on seed, name and global
+// element index only, never on the layout.
 //
 // The stage adds to gradients what this rank knows; three sums are left to the engine, once per step:
 //   over the data group          every gradient;
@@ -24,17 +25,18 @@
 #include <vector>
 
 #include "planner/model/shape.h"
+#include "planner/placement.h"
 
 namespace caravan::trainer {
 
 // What one pipeline stage and one tensor parallel rank hold.
 struct StagePlacement {
-  int first_layer = 0;
-  int layers = 0;
-  bool has_embedding = true;
-  bool has_head = true;
+  std::vector<planner::LayerGroup> chunks;  // of the stage's layers
   int tensor_rank = 0;
   int tensor_size = 1;
+
+  bool has_embedding() const;
+  bool has_head() const;
 };
 
 enum class Initialisation { Normal, One };
@@ -79,8 +81,9 @@ struct ParameterLayout {
   std::vector<Bucket> buckets;
   int64_t elements = 0;  // of the flat buffers
 
-  const Parameter& find(
-      std::string_view name) const;  // of the fused tensor; absent: throws std::out_of_range
+  // By the name of the fused tensor.
+  bool has(std::string_view name) const;
+  const Parameter& find(std::string_view name) const;  // absent: throws std::out_of_range
 };
 
 // heads, kv_heads and ffn are multiples of the tensor size; the vocabulary is padded to one.

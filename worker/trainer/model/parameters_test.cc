@@ -20,8 +20,10 @@ planner::ModelShape small_model() {
   return model;
 }
 
-StagePlacement whole_model() {
-  return {.layers = 3};
+StagePlacement whole_model(int tensor_rank = 0, int tensor_size = 1) {
+  return {.chunks = {{.layers = 3, .has_embedding = true, .has_head = true}},
+          .tensor_rank = tensor_rank,
+          .tensor_size = tensor_size};
 }
 
 ParameterStore initialised(const planner::ModelShape& model, const StagePlacement& placement) {
@@ -52,8 +54,7 @@ TEST(Parameters, BucketsCoverTheBufferWithoutOverlap) {
 TEST(Parameters, PartsOfAllTensorRanksMakeUpTheWholeVocabulary) {
   int64_t covered = 0;
   for (int rank = 0; rank < 4; ++rank) {
-    const ParameterLayout layout =
-        lay_out_parameters(small_model(), {.layers = 3, .tensor_rank = rank, .tensor_size = 4}, 1);
+    const ParameterLayout layout = lay_out_parameters(small_model(), whole_model(rank, 4), 1);
     const ParameterPart& part = layout.find("embedding").parts[0];
     EXPECT_EQ(part.shard_size, 26);
     EXPECT_EQ(part.shard_begin, covered);
@@ -65,9 +66,10 @@ TEST(Parameters, PartsOfAllTensorRanksMakeUpTheWholeVocabulary) {
 TEST(Parameters, InitialValuesDoNotDependOnTheLayout) {
   const ParameterStore whole = initialised(small_model(), whole_model());
   for (int rank = 0; rank < 2; ++rank) {
-    const ParameterStore part = initialised(
-        small_model(),
-        {.first_layer = 1, .layers = 2, .has_embedding = false, .tensor_rank = rank, .tensor_size = 2});
+    const ParameterStore part =
+        initialised(small_model(), {.chunks = {{.first_layer = 1, .layers = 2, .has_head = true}},
+                                    .tensor_rank = rank,
+                                    .tensor_size = 2});
     const auto of = [](const ParameterStore& store, const char* name) { return store.view(name).value; };
     const at::Tensor down = of(whole, "layers.2.down");
     EXPECT_TRUE(at::equal(of(part, "layers.2.down"), down.narrow(1, rank * 36, 36)));
@@ -79,7 +81,7 @@ TEST(Parameters, InitialValuesDoNotDependOnTheLayout) {
 }
 
 TEST(Parameters, VocabularyPaddingIsZero) {
-  const ParameterStore last = initialised(small_model(), {.layers = 3, .tensor_rank = 3, .tensor_size = 4});
+  const ParameterStore last = initialised(small_model(), whole_model(3, 4));
   const at::Tensor padding = last.view("embedding").value.narrow(0, 23, 3);
   EXPECT_TRUE(at::equal(padding, at::zeros_like(padding)));
 }
@@ -94,14 +96,28 @@ TEST(Parameters, ResidualBranchesStartSmaller) {
 TEST(Parameters, TiedStagesStartWithTheSameTable) {
   planner::ModelShape model = small_model();
   model.tied_embeddings = true;
-  const ParameterStore first = initialised(model, {.layers = 2, .has_head = false});
-  const ParameterStore last = initialised(model, {.first_layer = 2, .layers = 1, .has_embedding = false});
+  const ParameterStore first = initialised(model, {.chunks = {{.layers = 2, .has_embedding = true}}});
+  const ParameterStore last =
+      initialised(model, {.chunks = {{.first_layer = 2, .layers = 1, .has_head = true}}});
   EXPECT_TRUE(at::equal(first.view("embedding").value, last.view("head").value));
   EXPECT_TRUE(first.layout.find("embedding").tied_copy);
   EXPECT_TRUE(last.layout.find("head").tied_copy);
   const ParameterStore one_stage = initialised(model, whole_model());
   EXPECT_FALSE(one_stage.layout.find("embedding").tied_copy);
   EXPECT_THROW(one_stage.view("head"), std::out_of_range);
+}
+
+TEST(Parameters, ChunksWithBothEndsShareATiedTable) {
+  planner::ModelShape model = small_model();
+  model.tied_embeddings = true;
+  const ParameterStore store = initialised(
+      model,
+      {.chunks = {{.layers = 1, .has_embedding = true}, {.first_layer = 2, .layers = 1, .has_head = true}}});
+  EXPECT_FALSE(store.layout.find("embedding").tied_copy);
+  EXPECT_FALSE(store.layout.has("head"));
+  EXPECT_TRUE(store.layout.has("layers.0.qkv"));
+  EXPECT_FALSE(store.layout.has("layers.1.qkv"));
+  EXPECT_TRUE(store.layout.has("layers.2.qkv"));
 }
 
 }  // namespace

@@ -16,23 +16,38 @@ void run_all(WeightGradientQueue queue) {
 }
 
 struct StageSaved {
-  at::Tensor tokens_T;  // stage with the embedding
-  std::vector<LayerSaved> layers;
-  at::Tensor head_input_gradient_TD;  // stage with the head
+  int chunk = 0;
+  at::Tensor tokens_T{};  // with the embedding
+  std::vector<LayerSaved> layers{};
+  at::Tensor head_input_gradient_TD{};  // with the head
 };
+
+namespace {
+
+struct Chunk {
+  planner::LayerGroup group;
+  std::vector<Layer> layers{};
+  std::optional<Head> head{};
+};
+
+}  // namespace
 
 struct Stage::Implementation {
   Implementation(StageOptions stage_options, ParameterStore& store, Communicator& tensor_group)
       : options(std::move(stage_options)), region(tensor_group, options.sequence_parallel) {
-    const StagePlacement& placement = options.placement;
-    for (int i = 0; i < placement.layers; ++i)
-      layers.emplace_back(store, placement.first_layer + i, layer_settings(), region);
-    if (placement.has_embedding) {
-      const Parameter& table = store.layout.find("embedding");
-      embedding_VD = store.view(table.name);
-      first_token = table.parts[0].shard_begin;
-    }
-    if (placement.has_head) head.emplace(store, options.model, placement, region);
+    for (const planner::LayerGroup& group : options.placement.chunks) add_chunk(group, store);
+    if (!options.placement.has_embedding()) return;
+    const Parameter& table = store.layout.find("embedding");
+    embedding_VD = store.view(table.name);
+    first_token = table.parts[0].shard_begin;
+  }
+
+  void add_chunk(const planner::LayerGroup& group, ParameterStore& store) {
+    Chunk& chunk = chunks.emplace_back(Chunk{.group = group});
+    chunk.layers.reserve(static_cast<std::size_t>(group.layers));
+    for (int i = 0; i < group.layers; ++i)
+      chunk.layers.emplace_back(store, group.first_layer + i, layer_settings(), region);
+    if (group.has_head) chunk.head.emplace(store, options.model, region);
   }
 
   Layer::Settings layer_settings() {
@@ -60,10 +75,9 @@ struct Stage::Implementation {
   StageOptions options;
   TensorRegion region;
   at::Tensor rope_table_SK;
-  std::vector<Layer> layers;
+  std::vector<Chunk> chunks;
   ParameterView embedding_VD;
   int64_t first_token = 0;
-  std::optional<Head> head;
 };
 
 Stage::Stage(StageOptions options, ParameterStore& store, Communicator& tensor_group)
@@ -71,47 +85,50 @@ Stage::Stage(StageOptions options, ParameterStore& store, Communicator& tensor_g
 
 Stage::~Stage() = default;
 
-StageOutput Stage::forward(const TokenBatch& batch, at::Tensor activations_TD) {
+StageOutput Stage::forward(int chunk_number, const TokenBatch& batch, at::Tensor activations_TD) {
   const Implementation& stage = *implementation_;
-  auto saved = std::make_shared<StageSaved>();
+  const Chunk& chunk = stage.chunks[chunk_number];
+  auto saved = std::make_shared<StageSaved>(StageSaved{.chunk = chunk_number});
   at::Tensor x_TD = std::move(activations_TD);
-  if (stage.options.placement.has_embedding) {
+  if (chunk.group.has_embedding) {
     saved->tokens_T = batch.inputs_BS.flatten();
     x_TD = stage.embed(saved->tokens_T);
   }
-  const auto recomputed = static_cast<std::size_t>(stage.options.recomputed_layers);
-  for (const Layer& layer : stage.layers) {
+  const auto recomputed = static_cast<std::size_t>(chunk.group.recomputed_layers);
+  for (const Layer& layer : chunk.layers) {
     LayerSaved layer_saved = layer.run_to_saved(std::move(x_TD));
     x_TD = layer.output(layer_saved);
     if (saved->layers.size() < recomputed) layer_saved.drop(stage.options.recomputed_part);
     saved->layers.push_back(std::move(layer_saved));
   }
-  if (!stage.head) return {.activations_TD = std::move(x_TD), .saved = std::move(saved)};
+  if (!chunk.head) return {.activations_TD = std::move(x_TD), .saved = std::move(saved)};
   HeadOutput end =
-      stage.head->forward_and_backward(std::move(x_TD), batch.targets_BS.flatten(), batch.loss_scale);
+      chunk.head->forward_and_backward(std::move(x_TD), batch.targets_BS.flatten(), batch.loss_scale);
   saved->head_input_gradient_TD = std::move(end.gradient_TD);
   return {.loss_sum = end.loss_sum, .saved = std::move(saved)};
 }
 
-StageOutput Stage::evaluate(const TokenBatch& batch, at::Tensor activations_TD) {
+StageOutput Stage::evaluate(int chunk_number, const TokenBatch& batch, at::Tensor activations_TD) {
   const Implementation& stage = *implementation_;
+  const Chunk& chunk = stage.chunks[chunk_number];
   at::Tensor x_TD = std::move(activations_TD);
-  if (stage.options.placement.has_embedding) x_TD = stage.embed(batch.inputs_BS.flatten());
-  for (const Layer& layer : stage.layers) x_TD = layer.output(layer.run_to_saved(std::move(x_TD)));
-  if (!stage.head) return {.activations_TD = std::move(x_TD)};
-  return {.loss_sum = stage.head->forward(std::move(x_TD), batch.targets_BS.flatten())};
+  if (chunk.group.has_embedding) x_TD = stage.embed(batch.inputs_BS.flatten());
+  for (const Layer& layer : chunk.layers) x_TD = layer.output(layer.run_to_saved(std::move(x_TD)));
+  if (!chunk.head) return {.activations_TD = std::move(x_TD)};
+  return {.loss_sum = chunk.head->forward(std::move(x_TD), batch.targets_BS.flatten())};
 }
 
 at::Tensor Stage::backward(std::shared_ptr<StageSaved> saved, at::Tensor gradient_TD,
                            WeightGradientQueue* queue) {
   const Implementation& stage = *implementation_;
-  if (stage.head) gradient_TD = std::move(saved->head_input_gradient_TD);
-  for (auto layer = stage.layers.rbegin(); layer != stage.layers.rend(); ++layer) {
+  const Chunk& chunk = stage.chunks[saved->chunk];
+  if (chunk.head) gradient_TD = std::move(saved->head_input_gradient_TD);
+  for (auto layer = chunk.layers.rbegin(); layer != chunk.layers.rend(); ++layer) {
     LayerSaved layer_saved = std::move(saved->layers.back());
     saved->layers.pop_back();
     gradient_TD = layer->backward(std::move(layer_saved), std::move(gradient_TD), queue);
   }
-  if (!stage.options.placement.has_embedding) return gradient_TD;
+  if (!chunk.group.has_embedding) return gradient_TD;
   stage.embed_backward(saved->tokens_T, std::move(gradient_TD));
   return {};
 }

@@ -1,10 +1,11 @@
-// One pipeline stage of a Llama model on one rank: hand-written forward and backward, block by block.
+// One pipeline stage of a Llama model on one rank: hand-written forward and backward, block by block, of each
+// of its chunks of layers.
 //
-// A stage with the embedding takes tokens, the others the activations of the stage before; a stage with the
-// head ends in the loss, the others in activations. What a forward leaves for its backward is in StageSaved,
-// exactly the rows of planner/work/blocks.h. Gradients are added to the store's gradient buffer.
+// The chunk with the embedding takes tokens, the others the activations of the group of layers before; the
+// one with the head ends in the loss, the others in activations. What a forward leaves for its backward is in
+// StageSaved, exactly the rows of planner/work/blocks.h. Gradients are added to the store's gradient buffer.
 //
-// The logits live for a chunk of tokens at a time: the forward of a stage with the head makes the gradients
+// The logits live for a few tokens at a time: the forward of the chunk with the head makes the gradients
 // of the head in the same pass (also the head's weight gradient) and saves only the gradient by the last
 // layer's output. Recomputation starts from a layer's input, or from what is left of it, and ends at what its
 // backward needs, so the down projection is not repeated.
@@ -29,20 +30,19 @@ struct StageOptions {
   int64_t micro_batch_size = 1;
   int64_t sequence_length = 0;
   bool sequence_parallel = false;
-  int recomputed_layers = 0;  // the first ones run a part of themselves again
   planner::RecomputedPart recomputed_part = planner::RecomputedPart::Layer;
   at::ScalarType storage = at::kFloat;
 };
 
 // One micro-batch of token ids, int64, B × S each. Targets below 0 do not count.
 struct TokenBatch {
-  at::Tensor inputs_BS;   // read by the stage with the embedding
-  at::Tensor targets_BS;  // read by the stage with the head
+  at::Tensor inputs_BS;   // read by the chunk with the embedding
+  at::Tensor targets_BS;  // read by the chunk with the head
   // Gradients are those of loss_scale · (sum of token losses): 1 / real tokens of the global batch.
   double loss_scale = 1;
 };
 
-struct StageSaved;  // of one micro-batch
+struct StageSaved;  // of one micro-batch in one chunk
 
 struct StageOutput {
   at::Tensor activations_TD{};  // absent with the head; T = B·S tokens of this rank (÷ tensor size with
@@ -62,12 +62,12 @@ class Stage {
   Stage(StageOptions options, ParameterStore& store, Communicator& tensor_group);
   ~Stage();
 
-  // activations_TD: input of this stage, undefined with the embedding. Tensors that are handed over are taken
+  // activations_TD: input of the chunk, undefined with the embedding. Tensors that are handed over are taken
   // by value, so that the stage frees or overwrites them as early as it can: move them in.
-  StageOutput forward(const TokenBatch& batch, at::Tensor activations_TD);
+  StageOutput forward(int chunk, const TokenBatch& batch, at::Tensor activations_TD);
   // Loss only, nothing saved (evaluation).
-  StageOutput evaluate(const TokenBatch& batch, at::Tensor activations_TD);
-  // gradient_TD: of the loss by this stage's output; undefined with the head. Returns the gradient by its
+  StageOutput evaluate(int chunk, const TokenBatch& batch, at::Tensor activations_TD);
+  // gradient_TD: of the loss by the chunk's output; undefined with the head. Returns the gradient by its
   // input (undefined with the embedding). Consumes what forward saved, layer by layer. With a queue the
   // weight gradients of the layers that may wait (layer.h) are appended to it, with the tensors they need;
   // without one (nullptr) they run at once.

@@ -72,9 +72,10 @@ void expect_phase(const char* name, MemoryCounter& counter, const planner::Footp
 
 void check_rank(const StageShape& shape, Communicator& group, MemoryCounter& counter) {
   const CountTo scope(counter);
-  const StagePlacement placement{.layers = static_cast<int>(shape.layers),
-                                 .has_embedding = shape.has_embedding,
-                                 .has_head = shape.has_head,
+  const StagePlacement placement{.chunks = {{.layers = static_cast<int>(shape.layers),
+                                             .has_embedding = shape.has_embedding,
+                                             .has_head = shape.has_head,
+                                             .recomputed_layers = static_cast<int>(shape.recomputed_layers)}},
                                  .tensor_rank = group.rank(),
                                  .tensor_size = group.size()};
   const at::ScalarType storage = scalar_type(shape.storage);
@@ -87,7 +88,6 @@ void check_rank(const StageShape& shape, Communicator& group, MemoryCounter& cou
                .micro_batch_size = shape.micro_batch_size,
                .sequence_length = shape.sequence_length,
                .sequence_parallel = shape.sequence_parallel,
-               .recomputed_layers = static_cast<int>(shape.recomputed_layers),
                .recomputed_part = shape.recomputed_part,
                .storage = storage},
               store, group);
@@ -104,14 +104,14 @@ void check_rank(const StageShape& shape, Communicator& group, MemoryCounter& cou
   at::Tensor input = boundary_tensor(!shape.has_embedding);
   StageOutput output;
   expect_phase("forward", counter, table.forward, tolerance,
-               [&] { output = stage.forward(batch, std::move(input)); });
+               [&] { output = stage.forward(0, batch, std::move(input)); });
   output.activations_TD.reset();
   at::Tensor gradient = boundary_tensor(!shape.has_head);
   expect_phase("backward", counter, table.backward, tolerance,
                [&] { gradient = stage.backward(std::move(output.saved), std::move(gradient), nullptr); });
   input = boundary_tensor(!shape.has_embedding);
   expect_phase("evaluate", counter, table.evaluate, tolerance,
-               [&] { output = stage.evaluate(batch, std::move(input)); });
+               [&] { output = stage.evaluate(0, batch, std::move(input)); });
 }
 
 class StageMemory : public testing::TestWithParam<Case> {};

@@ -264,7 +264,10 @@ class RankUnderTest {
       : shape_(shape),
         ledger_(ledger),
         group_(group),
-        placement_{.layers = static_cast<int>(shape.layers),
+        placement_{.chunks = {{.layers = static_cast<int>(shape.layers),
+                               .has_embedding = true,
+                               .has_head = true,
+                               .recomputed_layers = static_cast<int>(shape.recomputed_layers)}},
                    .tensor_rank = group.rank(),
                    .tensor_size = group.size()},
         store_(
@@ -276,11 +279,11 @@ class RankUnderTest {
     Stage stage(options(), store_, group_);
     const TokenBatch batch = tokens();
     StageOutput output;
-    const auto forward = record([&] { output = stage.forward(batch, {}); });
+    const auto forward = record([&] { output = stage.forward(0, batch, {}); });
     expect_rows("forward", forward, forward_rows(shape_));
     const auto backward = record([&] { stage.backward(std::move(output.saved), {}, nullptr); });
     expect_rows("backward", backward, backward_rows(shape_, layer_backward(shape_)));
-    output = stage.forward(batch, {});
+    output = stage.forward(0, batch, {});
     WeightGradientQueue waiting;
     const auto by_input = record([&] { stage.backward(std::move(output.saved), {}, &waiting); });
     expect_rows("backward by the input", by_input, backward_rows(shape_, layer_backward_input(shape_)));
@@ -293,15 +296,15 @@ class RankUnderTest {
     const TokenBatch batch = tokens();
     const planner::StageFootprint rows = planner::stage_footprint(shape_);
     StageOutput output;
-    expect_uses("forward", rows.forward.peak, [&] { output = stage.forward(batch, {}); });
+    expect_uses("forward", rows.forward.peak, [&] { output = stage.forward(0, batch, {}); });
     expect_uses("backward", rows.backward.peak,
                 [&] { stage.backward(std::move(output.saved), {}, nullptr); });
-    output = stage.forward(batch, {});
+    output = stage.forward(0, batch, {});
     WeightGradientQueue waiting;
     expect_uses("backward by the input", rows.backward_input.peak,
                 [&] { stage.backward(std::move(output.saved), {}, &waiting); });
     expect_uses("backward by the weights", rows.backward_weight.peak, [&] { run_all(std::move(waiting)); });
-    expect_uses("evaluation", rows.evaluate.peak, [&] { stage.evaluate(batch, {}); });
+    expect_uses("evaluation", rows.evaluate.peak, [&] { stage.evaluate(0, batch, {}); });
   }
 
   void check_saved() {
@@ -336,7 +339,6 @@ class RankUnderTest {
             .micro_batch_size = shape_.micro_batch_size,
             .sequence_length = shape_.sequence_length,
             .sequence_parallel = shape_.sequence_parallel,
-            .recomputed_layers = static_cast<int>(shape_.recomputed_layers),
             .recomputed_part = shape_.recomputed_part,
             .storage = scalar_type(shape_.storage)};
   }

@@ -33,8 +33,10 @@ planner::ModelShape tiny_model() {
 }
 
 ParameterStore tiny_store(at::ScalarType storage, int data_size = 1) {
-  ParameterStore store =
-      allocate_parameters(lay_out_parameters(tiny_model(), {.layers = 2}, data_size), storage);
+  ParameterStore store = allocate_parameters(
+      lay_out_parameters(tiny_model(), {.chunks = {{.layers = 2, .has_embedding = true, .has_head = true}}},
+                         data_size),
+      storage);
   initialise_parameters(store, 3);
   return store;
 }

@@ -55,7 +55,7 @@ std::vector<FlatRange> ranges_in_norm(const ParameterLayout& layout, DataShard s
   std::vector<FlatRange> ranges;
   for (const Parameter& parameter : layout.parameters) {
     if (parameter.replicated_over_tensor && placement.tensor_rank != 0) continue;
-    if (parameter.tied_copy && !placement.has_embedding) continue;
+    if (parameter.tied_copy && !placement.has_embedding()) continue;
     const FlatRange slice = slice_of(layout.buckets[static_cast<std::size_t>(parameter.bucket)], shard);
     const FlatRange part = intersection(range_of(parameter), slice);
     if (part.elements > 0) ranges.push_back(part);

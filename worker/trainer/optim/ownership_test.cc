@@ -60,15 +60,15 @@ int64_t elements_in_norm(const ParameterLayout& layout, const StagePlacement& pl
 TEST(Ownership, TheNormCountsReplicatedParametersOnTheFirstTensorRankOnly) {
   ParameterLayout layout = small_layout();
   layout.parameters[1].replicated_over_tensor = true;
-  EXPECT_EQ(elements_in_norm(layout, {.tensor_rank = 0, .tensor_size = 2}), 22);
-  EXPECT_EQ(elements_in_norm(layout, {.tensor_rank = 1, .tensor_size = 2}), 20);
+  EXPECT_EQ(elements_in_norm(layout, {.chunks = {}, .tensor_rank = 0, .tensor_size = 2}), 22);
+  EXPECT_EQ(elements_in_norm(layout, {.chunks = {}, .tensor_rank = 1, .tensor_size = 2}), 20);
 }
 
 TEST(Ownership, TheNormCountsTiedEmbeddingsOnTheFirstStageOnly) {
   ParameterLayout layout = small_layout();
   layout.parameters[0].tied_copy = true;
-  EXPECT_EQ(elements_in_norm(layout, {.has_embedding = true, .has_head = false}), 22);
-  EXPECT_EQ(elements_in_norm(layout, {.has_embedding = false, .has_head = true}), 12);
+  EXPECT_EQ(elements_in_norm(layout, {.chunks = {{.has_embedding = true}}}), 22);
+  EXPECT_EQ(elements_in_norm(layout, {.chunks = {{.has_head = true}}}), 12);
 }
 
 }  // namespace

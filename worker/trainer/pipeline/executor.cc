@@ -8,6 +8,10 @@
 namespace caravan::trainer {
 namespace {
 
+using planner::Action;
+using planner::ActionType;
+using planner::Direction;
+
 // A tensor and its way over the wire.
 struct Message {
   at::Tensor tensor;
@@ -80,7 +84,7 @@ class Execution {
 
 }  // namespace
 
-void execute(const std::vector<Action>& actions, StageWork& work, Communicator& pipeline) {
+void execute(const std::vector<planner::Action>& actions, StageWork& work, Communicator& pipeline) {
   Execution execution(work, pipeline);
   for (const Action& action : actions) execution.run(action);
 }

@@ -8,12 +8,12 @@
 
 #include <vector>
 
+#include "planner/schedule/transfers.h"
 #include "worker/trainer/comm/communicator.h"
 #include "worker/trainer/pipeline/stage_work.h"
-#include "worker/trainer/pipeline/transfers.h"
 
 namespace caravan::trainer {
 
-void execute(const std::vector<Action>& actions, StageWork& work, Communicator& pipeline);
+void execute(const std::vector<planner::Action>& actions, StageWork& work, Communicator& pipeline);
 
 }  // namespace caravan::trainer

@@ -110,8 +110,9 @@ std::vector<Multiplier> run(const Schedule& schedule, int under_way) {
   const auto group = make_fake_group(schedule.stages);
   std::vector<std::jthread> threads;
   for (int stage = 0; stage < schedule.stages; ++stage) {
-    threads.emplace_back(
-        [&, stage] { execute(add_transfers(schedule, stage, under_way), works[stage], *group[stage]); });
+    threads.emplace_back([&, stage] {
+      execute(planner::add_transfers(schedule, stage, under_way), works[stage], *group[stage]);
+    });
   }
   threads.clear();
   return works;

@@ -1,4 +1,4 @@
-#include "worker/trainer/pipeline/transfers.h"
+#include "planner/schedule/transfers.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,13 +8,8 @@
 
 #include "planner/schedule/generate.h"
 
-namespace caravan::trainer {
+namespace caravan::planner {
 namespace {
-
-using planner::Op;
-using planner::OpType;
-using planner::Schedule;
-using planner::ScheduleKind;
 
 std::string text(const Action& action, const Schedule& schedule) {
   const char* side = action.direction == Direction::Activations ? "a" : "g";
@@ -30,7 +25,7 @@ std::string text(const Action& action, const Schedule& schedule) {
     case ActionType::HandOver:
       return fmt::format("keep-{}{}", side, action.op.micro_batch);
     case ActionType::Compute:
-      return planner::op_text(action.op, schedule);
+      return op_text(action.op, schedule);
     case ActionType::StartSend:
       return fmt::format("send-{}{}", side, action.op.micro_batch);
   }
@@ -45,7 +40,7 @@ std::string text(const Schedule& schedule, int stage, int messages_under_way = 1
 }
 
 TEST(Transfers, StandAroundTheOpsThatNeedThem) {
-  const Schedule schedule = planner::generate_schedule({.stages = 2, .micro_batches = 2});
+  const Schedule schedule = generate_schedule({.stages = 2, .micro_batches = 2});
   EXPECT_EQ(text(schedule, 0),
             "F0 send-a0 finish-a F1 send-a1 post-g0 await-g0 B0 post-g1 await-g1 B1 finish-a");
   EXPECT_EQ(text(schedule, 1),
@@ -53,20 +48,18 @@ TEST(Transfers, StandAroundTheOpsThatNeedThem) {
 }
 
 TEST(Transfers, OneStageHasNone) {
-  EXPECT_EQ(text(planner::generate_schedule({.kind = ScheduleKind::GPipe, .micro_batches = 2}), 0),
-            "F0 F1 B0 B1");
+  EXPECT_EQ(text(generate_schedule({.kind = ScheduleKind::GPipe, .micro_batches = 2}), 0), "F0 F1 B0 B1");
 }
 
 TEST(Transfers, SeveralMessagesAreUnderWayWhereThatIsAllowed) {
-  const Schedule schedule = planner::generate_schedule({.stages = 2, .micro_batches = 2});
+  const Schedule schedule = generate_schedule({.stages = 2, .micro_batches = 2});
   EXPECT_EQ(text(schedule, 0, 2),
             "F0 send-a0 F1 send-a1 post-g0 await-g0 B0 post-g1 await-g1 B1 finish-a finish-a");
 }
 
 TEST(Transfers, WhatTheNextChunkOfAStageNeedsStaysThere) {
-  const planner::ScheduleSpec spec{
-      .kind = ScheduleKind::VZeroBubble, .stages = 2, .micro_batches = 1, .chunks = 2};
-  const Schedule schedule = planner::generate_schedule(spec);
+  const ScheduleSpec spec{.kind = ScheduleKind::VZeroBubble, .stages = 2, .micro_batches = 1, .chunks = 2};
+  const Schedule schedule = generate_schedule(spec);
   EXPECT_EQ(text(schedule, 0),
             "F0a send-a0 post-a0 await-a0 F0b B0b send-g0 W0b post-g0 await-g0 B0a W0a finish-a finish-g");
   EXPECT_EQ(text(schedule, 1),
@@ -75,14 +68,12 @@ TEST(Transfers, WhatTheNextChunkOfAStageNeedsStaysThere) {
 }
 
 TEST(Transfers, EveryMessageThatAStageGetsHasATagOfItsOwn) {
-  for (const planner::ScheduleSpec& spec :
-       {planner::ScheduleSpec{.stages = 3, .micro_batches = 5},
-        planner::ScheduleSpec{
-            .kind = ScheduleKind::Interleaved, .stages = 3, .micro_batches = 6, .chunks = 2},
-        planner::ScheduleSpec{.kind = ScheduleKind::VHalf, .stages = 3, .micro_batches = 5, .chunks = 2},
-        planner::ScheduleSpec{
-            .kind = ScheduleKind::Seq1F1B, .stages = 3, .micro_batches = 5, .segments = 4}}) {
-    const Schedule schedule = planner::generate_schedule(spec);
+  for (const ScheduleSpec& spec :
+       {ScheduleSpec{.stages = 3, .micro_batches = 5},
+        ScheduleSpec{.kind = ScheduleKind::Interleaved, .stages = 3, .micro_batches = 6, .chunks = 2},
+        ScheduleSpec{.kind = ScheduleKind::VHalf, .stages = 3, .micro_batches = 5, .chunks = 2},
+        ScheduleSpec{.kind = ScheduleKind::Seq1F1B, .stages = 3, .micro_batches = 5, .segments = 4}}) {
+    const Schedule schedule = generate_schedule(spec);
     std::set<std::tuple<int, Direction, int>> sent;
     std::set<std::tuple<int, Direction, int>> received;
     std::size_t messages = 0;
@@ -95,15 +86,15 @@ TEST(Transfers, EveryMessageThatAStageGetsHasATagOfItsOwn) {
         if (action.type == ActionType::PostReceive) received.insert({stage, action.direction, action.tag});
       }
     }
-    EXPECT_EQ(sent.size(), messages) << planner::schedule_name(spec.kind);
-    EXPECT_EQ(sent, received) << planner::schedule_name(spec.kind);
+    EXPECT_EQ(sent.size(), messages) << schedule_name(spec.kind);
+    EXPECT_EQ(sent, received) << schedule_name(spec.kind);
   }
 }
 
 TEST(Transfers, ForwardsOnlyNeedNoGradients) {
-  const Schedule schedule = planner::generate_schedule({.stages = 2, .micro_batches = 2});
+  const Schedule schedule = generate_schedule({.stages = 2, .micro_batches = 2});
   EXPECT_EQ(text(forwards_of(schedule), 1), "post-a0 await-a0 F0 post-a1 await-a1 F1");
 }
 
 }  // namespace
-}  // namespace caravan::trainer
+}  // namespace caravan::planner

@@ -1,19 +1,19 @@
-#include "worker/trainer/pipeline/transfers.h"
+#include "planner/schedule/transfers.h"
 
 #include <map>
 #include <optional>
 #include <utility>
 
-namespace caravan::trainer {
+namespace caravan::planner {
 namespace {
-
-using planner::Op;
-using planner::OpType;
 
 class TransferPass {
  public:
-  TransferPass(const planner::Schedule& schedule, int stage, int messages_under_way)
-      : schedule_(schedule), map_(schedule.map()), stage_(stage), messages_under_way_(messages_under_way) {}
+  TransferPass(const StagePlace& place, int messages_under_way)
+      : map_(place.map),
+        segments_(place.segments),
+        stage_(place.stage),
+        messages_under_way_(messages_under_way) {}
 
   void add(const Op& op) {
     const int group = map_.group_of(stage_, op.chunk);
@@ -46,7 +46,7 @@ class TransferPass {
 
   // Of the message that a group is sent for an op like this one.
   int tag_of(const Op& op, int reader) const {
-    const int unit = op.micro_batch * schedule_.segments + op.segment;
+    const int unit = op.micro_batch * segments_ + op.segment;
     return unit * map_.chunks + map_.chunk_of(reader);
   }
 
@@ -80,8 +80,8 @@ class TransferPass {
 
   void add_action(const Action& action) { actions_.push_back(action); }
 
-  const planner::Schedule& schedule_;
-  const planner::ChunkMap map_;
+  const ChunkMap map_;
+  const int segments_;
   const int stage_;
   const int messages_under_way_;
   std::map<Channel, int> under_way_;
@@ -90,17 +90,23 @@ class TransferPass {
 
 }  // namespace
 
-std::vector<Action> add_transfers(const planner::Schedule& schedule, int stage, int messages_under_way) {
-  TransferPass pass(schedule, stage, messages_under_way);
-  for (const Op& op : schedule.ops[static_cast<std::size_t>(stage)]) pass.add(op);
+std::vector<Action> add_transfers(std::span<const Op> ops, const StagePlace& place, int messages_under_way) {
+  TransferPass pass(place, messages_under_way);
+  for (const Op& op : ops) pass.add(op);
   pass.finish_sends();
   return pass.take();
 }
 
-planner::Schedule forwards_of(planner::Schedule schedule) {
+std::vector<Action> add_transfers(const Schedule& schedule, int stage, int messages_under_way) {
+  return add_transfers(schedule.ops[stage],
+                       {.map = schedule.map(), .segments = schedule.segments, .stage = stage},
+                       messages_under_way);
+}
+
+Schedule forwards_of(Schedule schedule) {
   for (std::vector<Op>& ops : schedule.ops)
     std::erase_if(ops, [](const Op& op) { return op.type != OpType::Forward; });
   return schedule;
 }
 
-}  // namespace caravan::trainer
+}  // namespace caravan::planner

@@ -4,17 +4,19 @@
 // group of layers on the same stage needs stays there. Of the messages to a neighbour in one direction at
 // most so many are under way: before the op that makes one more, the oldest is finished. So what a stage
 // holds at any place of the list is known beforehand. A receive is posted before anything is waited for,
-// which is all that planner::validate_schedule asks of an executor for a schedule that it accepts, for as
+// which is all that validate_schedule asks of an executor for a schedule that it accepts, for as
 // many messages, not to hang.
 //
-// Pure. Assumes a valid schedule.
+// The trainer executes these actions, and the planner counts by them what a stage holds. Pure. Assumes a
+// valid schedule.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "planner/schedule/schedule.h"
 
-namespace caravan::trainer {
+namespace caravan::planner {
 
 enum class Direction { Activations, Gradients };  // to the group of layers behind, to the group before
 
@@ -33,13 +35,22 @@ struct Action {
   Direction direction = Direction::Activations;  // of transfers
   int peer = 0;                                  // stage
   int tag = 0;                                   // differs for all messages that a stage gets in a direction
-  planner::Op op;                                // the op that the action stands by
+  Op op;                                         // the op that the action stands by
   bool operator==(const Action&) const = default;
 };
 
-std::vector<Action> add_transfers(const planner::Schedule& schedule, int stage, int messages_under_way);
+std::vector<Action> add_transfers(const Schedule& schedule, int stage, int messages_under_way);
+
+// Where the ops of one stage belong.
+struct StagePlace {
+  ChunkMap map;
+  int segments = 1;  // of a sequence
+  int stage = 0;
+};
+
+std::vector<Action> add_transfers(std::span<const Op> ops, const StagePlace& place, int messages_under_way);
 
 // The same schedule for evaluation: its forwards in their order.
-planner::Schedule forwards_of(planner::Schedule schedule);
+Schedule forwards_of(Schedule schedule);
 
-}  // namespace caravan::trainer
+}  // namespace caravan::planner
