@@ -1,6 +1,9 @@
-"""Runs clang-tidy over every file of the build but tests, and remembers clean files by the hash of all that they read.
+"""Runs clang-tidy over the files of the build but tests, and remembers clean files by the hash of all that they read.
 
-Usage: tidy.py REPOSITORY BUILD CACHE
+Usage: tidy.py REPOSITORY BUILD CACHE [COMMITS]
+
+With COMMITS only over files that changed, or whose header of the same name did, since so many commits ago or not
+committed yet; over all where git does not know.
 """
 
 import concurrent.futures
@@ -51,19 +54,34 @@ def key_of(repository, build, command, dependencies):
     return digest.hexdigest()
 
 
+def changed_names(repository, commits):
+    """Names without their endings, or nothing where git cannot tell."""
+    names = set()
+    for arguments in (["diff", "--name-only", f"HEAD~{commits}"], ["ls-files", "--others", "--exclude-standard"]):
+        run = subprocess.run(["git", "-C", repository, *arguments], capture_output=True, text=True)
+        if run.returncode != 0:
+            return None
+        names.update(str(pathlib.Path(name).with_suffix("")) for name in run.stdout.splitlines())
+    return names
+
+
 def check(command, build):
     run = subprocess.run(
         [CLANG_TIDY, "--quiet", "-p", build, command["file"]], capture_output=True, text=True)
     return run.returncode, run.stdout
 
 
-def main(repository, build, cache):
+def main(repository, build, cache, commits=None):
+    changed = changed_names(repository, commits) if commits else None
     repository, cache = pathlib.Path(repository), pathlib.Path(cache, "tidy")
     cache.mkdir(parents=True, exist_ok=True)
     dependencies = dependencies_by_object(build)
     todo = []
     for command in json.loads(pathlib.Path(build, "compile_commands.json").read_text()):
         if not is_product(command["file"], repository):
+            continue
+        name = str(pathlib.Path(command["file"]).relative_to(repository).with_suffix(""))
+        if changed is not None and name not in changed:
             continue
         stamp = cache / key_of(repository, build, command, dependencies.get(output_of(command), [command["file"]]))
         if not stamp.exists():
