@@ -39,7 +39,7 @@ std::vector<LayoutCase> layout_cases() {
       {"PipelineFour", {.pipeline = 4}},
       {"PipelineFourGPipeWithCheckpointing", {.pipeline = 4, .checkpointing = "Always", .schedule = "GPipe"}},
       {"TensorTwoPipelineTwoZeroBubble", {.tensor = 2, .pipeline = 2, .schedule = "ZBH1"}},
-      {"PipelineFourZeroBubbleH2", {.pipeline = 4, .schedule = "ZBH2"}},
+      {"PipelineTwoVHalf", {.pipeline = 2, .schedule = "VHalf"}},
       {"PipelineFourOnTwoNodes", {.pipeline = 4}, 2},
   };
 }

@@ -191,8 +191,8 @@ int64_t most_activations(ScheduleKind schedule) {
   return most;
 }
 
-// Of four stages: three and two micro-batches where 1F1B holds four. Tensors on their way between stages come on
-// top.
+// Of four stages: three and two micro-batches where 1F1B holds four. Tensors on their way between stages come
+// on top.
 TEST(MemoryPromise, OfVSchedulesIsKept) {
   constexpr double kUnderWay = 0.05;
   const auto usual = static_cast<double>(most_activations(ScheduleKind::OneFOneB));

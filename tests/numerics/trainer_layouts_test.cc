@@ -1,15 +1,11 @@
 // Whatever the layout, real processes over Gloo come to the losses and the gradients of one process: in fp64
 // to ten digits, with clipping.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <functional>
 #include <memory>
 
-#include "common/testing/temporary_folder.h"
-#include "planner/placement.h"
-#include "tests/numerics/trainer_world.h"
+#include "tests/numerics/compared_training.h"
 #include "tests/support/tiny_job.h"
 
 namespace caravan::numerics {
@@ -20,9 +16,7 @@ using planner::ScheduleKind;
 
 struct Case {
   std::string name;
-  Layout layout;
-  bool tied = false;
-  int threads = 1;
+  TrainingCase training;
 };
 
 void PrintTo(const Case& each, std::ostream* out) {
@@ -47,7 +41,7 @@ std::vector<Case> cases() {
        changed(layout_of(2, 1, 1), [](Layout& l) { l.sequence_parallel = false; })},
       {"Tensor2Checkpointed", changed(layout_of(2, 1, 1), checkpointed)},
       {"Tensor2Tied", layout_of(2, 1, 1), true},
-      {.name = "Tensor2TwoThreads", .layout = layout_of(2, 1, 1), .threads = 2},
+      {.name = "Tensor2TwoThreads", .training = {.layout = layout_of(2, 1, 1), .threads = 2}},
       {"Pipeline2", layout_of(1, 2, 1)},
       {"Pipeline2GPipe", changed(layout_of(1, 2, 1), gpipe)},
       {"Pipeline2Checkpointed", changed(layout_of(1, 2, 1), checkpointed)},
@@ -93,7 +87,7 @@ std::vector<Case> cases() {
       {"Pipeline4", layout_of(1, 4, 1)},
       {"Data2", layout_of(1, 1, 2)},
       {"Data2WithoutSharding", changed(layout_of(1, 1, 2), whole_states)},
-      {.name = "Data2TwoThreads", .layout = layout_of(1, 1, 2), .threads = 2},
+      {.name = "Data2TwoThreads", .training = {.layout = layout_of(1, 1, 2), .threads = 2}},
       {"Data4", layout_of(1, 1, 4)},
       {"Pipeline2Data3Tied", layout_of(1, 2, 3), true},
       {"Pipeline2Data3TiedWithoutSharding", changed(layout_of(1, 2, 3), whole_states), true},
@@ -104,86 +98,26 @@ std::vector<Case> cases() {
   };
 }
 
-struct Training {
-  std::vector<double> losses;
-  NamedGradients gradients;  // of the last step
-};
-
-constexpr double kClipNorm = 0.2;
-constexpr int64_t kSequences = 12;  // of a step, for 1, 2, 3 or 4 data parallel ranks
-constexpr const char* kTable = "model.embed_tokens.weight";
-constexpr const char* kSecondTable = "lm_head.weight";
-
-std::vector<v1alpha1::StepReport> steps_of(const RankResult& rank) {
-  std::vector<v1alpha1::StepReport> steps;
-  for (const v1alpha1::RankReport& report : rank.reports) {
-    if (report.has_step()) steps.push_back(report.step());
-  }
-  return steps;
-}
-
 class TrainerLayouts : public testing::TestWithParam<Case> {
  protected:
   static void SetUpTestSuite() { corpus_ = std::make_unique<test::JobFolder>(); }
   static void TearDownTestSuite() { corpus_.reset(); }
 
-  static v1alpha1::JobSpec spec(const Case& wanted) {
-    v1alpha1::JobSpec spec = tiny_spec(corpus_->files().path("corpus/genesis.bin"));
-    spec.mutable_model()->mutable_architecture()->set_tied_embeddings(wanted.tied);
-    spec.mutable_model()->mutable_architecture()->set_layers(layers_of(wanted.layout));
-    spec.mutable_training()->set_global_batch_sequences(kSequences);
-    spec.mutable_training()->mutable_optimizer()->set_gradient_clip_norm(fmt::format("{}", kClipNorm));
-    return spec;
-  }
+  static std::string tokens() { return corpus_->files().path("corpus/genesis.bin"); }
 
-  static Training run(const Case& wanted, bool double_precision) {
-    const test::TemporaryFolder folder;
-    const std::vector<RankResult> ranks = train(spec(wanted), wanted.layout,
-                                                {.gradient_folder = folder.path("gradients"),
-                                                 .threads = wanted.threads,
-                                                 .double_precision = double_precision});
-    for (const v1alpha1::StepReport& step : steps_of(ranks[0])) {
-      EXPECT_GT(step.gradient_norm(), kClipNorm) << "nothing is clipped";
-    }
-    return {.losses = losses(ranks), .gradients = read_gradients(folder.path("gradients"))};
-  }
-
+ private:
   static inline std::unique_ptr<test::JobFolder> corpus_;
 };
 
-void expect_close(const std::vector<double>& actual, const std::vector<double>& expected,
-                  const std::string& name) {
-  ASSERT_EQ(actual.size(), expected.size()) << name;
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    const double allowed = 1e-12 + 1e-10 * std::abs(expected[i]);
-    ASSERT_NEAR(actual[i], expected[i], allowed) << name << ", element " << i;
-  }
-}
-
-// Where two stages hold it, it has the same bits on both.
-void expect_one_table(Training& training, const Case& wanted) {
-  if (!wanted.tied || place_layers(wanted.layout).head_stage() == 0) return;
-  EXPECT_EQ(training.gradients.at(kTable), training.gradients.at(kSecondTable));
-  training.gradients.erase(kSecondTable);
-}
-
 TEST_P(TrainerLayouts, GiveTheLossesAndGradientsOfOneProcessAndTheSameBitsTwice) {
-  Layout one = layout_of(1, 1, 1);
-  one.layers_per_stage = {layers_of(GetParam().layout)};
-  const Training reference = run({"One", one, GetParam().tied}, true);
-  ASSERT_EQ(reference.losses.size(), 3u);
-  Training exact = run(GetParam(), true);
-  expect_close(exact.losses, reference.losses, "loss");
-  expect_one_table(exact, GetParam());
-  ASSERT_EQ(exact.gradients.size(), reference.gradients.size());
-  for (const auto& [name, gradient] : reference.gradients)
-    expect_close(exact.gradients.at(name), gradient, name);
+  const TrainingCase& wanted = GetParam().training;
+  const Training reference = run_compared(tokens(), in_one_process(wanted), true);
+  expect_same(run_compared(tokens(), wanted, true), reference);
 
-  Training rounded = run(GetParam(), false);
-  const Training again = run(GetParam(), false);
+  const Training rounded = run_compared(tokens(), wanted, false);
+  const Training again = run_compared(tokens(), wanted, false);
   EXPECT_EQ(again.losses, rounded.losses);
   EXPECT_EQ(again.gradients, rounded.gradients);
-  expect_one_table(rounded, GetParam());
   ASSERT_EQ(rounded.losses.size(), 3u);
   for (std::size_t step = 0; step < 3; ++step)
     EXPECT_NEAR(rounded.losses[step], reference.losses[step], 1e-5 * reference.losses[step])
@@ -196,12 +130,12 @@ INSTANTIATE_TEST_SUITE_P(All, TrainerLayouts, testing::ValuesIn(cases()),
 class PoisonedRank : public TrainerLayouts {};
 
 TEST_P(PoisonedRank, MakesAllRanksSkipTheSameStepsAndEndWithTheSameReason) {
-  v1alpha1::JobSpec job = spec(GetParam());
+  v1alpha1::JobSpec job = compared_spec(tokens(), GetParam().training);
   job.mutable_training()->set_steps(9);
   job.mutable_training()->mutable_optimizer()->set_max_nonfinite_steps(3);
   job.mutable_training()->mutable_optimizer()->set_warmup_steps(0);
-  const int last_rank = static_cast<int>(GetParam().layout.mesh.ranks()) - 1;
-  const auto ranks = TrainerWorld(job, GetParam().layout, {.poisoned_rank = last_rank}).wait();
+  const int last_rank = static_cast<int>(GetParam().training.layout.mesh.ranks()) - 1;
+  const auto ranks = TrainerWorld(job, GetParam().training.layout, {.poisoned_rank = last_rank}).wait();
   bool told = false;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const auto steps = steps_of(ranks[rank]);
@@ -228,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
 class Phases : public TrainerLayouts {};
 
 TEST_F(Phases, OfAnEvaluationStandApart) {
-  v1alpha1::JobSpec job = spec({"Pipeline2", layout_of(1, 2, 1)});
+  v1alpha1::JobSpec job = compared_spec(tokens(), {.layout = layout_of(1, 2, 1)});
   job.mutable_data()->set_validation_path(job.data().path());
   job.mutable_training()->mutable_evaluation()->set_every_steps(2);
   for (const RankResult& rank : train(job, layout_of(1, 2, 1))) {

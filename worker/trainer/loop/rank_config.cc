@@ -87,14 +87,11 @@ planner::Layout layout_of(const Plan& plan, const planner::ModelShape& model, in
                       std::all_of(stages.begin(), stages.end(), [&](int layers) { return layers >= chunks; });
   checks.require(enough,
                  "plan.layersPerStage: one entry of at least plan.virtualStages for each pipeline stage");
-  const std::size_t groups = layout.group_times.size();
-  checks.require(groups == 0 || static_cast<int>(groups) == layout.mesh.pipeline * chunks,
+  const auto& times = plan.group_times();
+  checks.require(times.empty() || times.size() == int64_t{3} * layout.mesh.pipeline * chunks,
                  "plan.groupTimes: three numbers for each chunk of each pipeline stage, or none");
-  checks.require(std::all_of(layout.group_times.begin(), layout.group_times.end(),
-                             [](const planner::PhaseTimes& each) {
-                               return std::min({each.forward, each.backward_input, each.backward_weight}) > 0;
-                             }),
-                 "plan.groupTimes: every number is above 0");
+  checks.require(std::all_of(times.begin(), times.end(), [](int time) { return time > 0; }),
+                 "plan.groupTimes: every number must be above 0");
   checks.require(plan.recomputed_part().empty() || layout.recomputed_part != planner::RecomputedPart::Layer,
                  fmt::format("plan.recomputedPart: '{}' is not available", plan.recomputed_part()));
   const auto& again = layout.recomputed_layers;
