@@ -15,17 +15,21 @@ class TransferPass {
         stage_(place.stage),
         messages_under_way_(messages_under_way) {}
 
-  void add(const Op& op) {
-    const int group = map_.group_of(stage_, op.chunk);
-    switch (op.type) {
-      case OpType::Forward:
-        return add_with_transfers(op, Direction::Activations, group - 1, group, group + 1);
-      case OpType::Backward:
-      case OpType::BackwardInput:
-        return add_with_transfers(op, Direction::Gradients, group + 1, group, group - 1);
-      case OpType::BackwardWeight:
-        return add_action({.type = ActionType::Compute, .op = op});
+  // next: the op behind it, whose input begins to arrive while this one runs.
+  void add(const Op& op, const Op* next) {
+    const Passage passage = passage_of(op);
+    if (actions_.empty()) post_receive(op);
+    if (passage.sends(stage_)) make_room({passage.direction, *passage.to}, op);
+    if (passage.from) {
+      const auto type = passage.receives(stage_) ? ActionType::AwaitReceive : ActionType::Take;
+      add_action({type, passage.direction, *passage.from, passage.tag, op});
     }
+    if (next != nullptr) post_receive(*next);
+    add_action({.type = ActionType::Compute, .direction = passage.direction, .op = op});
+    if (!passage.to) return;
+    const auto type = passage.sends(stage_) ? ActionType::StartSend : ActionType::HandOver;
+    add_action({type, passage.direction, *passage.to, passage.tag_behind, op});
+    if (passage.sends(stage_)) ++under_way_[{passage.direction, *passage.to}];
   }
 
   void finish_sends() {
@@ -44,26 +48,41 @@ class TransferPass {
     return map_.stage_of(group);
   }
 
+  // What an op takes and makes: of which stages, and how the messages are called.
+  struct Passage {
+    Direction direction = Direction::Activations;
+    std::optional<int> from = {};
+    std::optional<int> to = {};
+    int tag = 0;
+    int tag_behind = 0;
+
+    bool receives(int stage) const { return from && *from != stage; }
+    bool sends(int stage) const { return to && *to != stage; }
+  };
+
+  Passage passage_of(const Op& op) const {
+    if (op.type == OpType::BackwardWeight) return {};
+    const int group = map_.group_of(stage_, op.chunk);
+    const bool forward = op.type == OpType::Forward;
+    const int before = forward ? group - 1 : group + 1;
+    const int behind = forward ? group + 1 : group - 1;
+    return {.direction = forward ? Direction::Activations : Direction::Gradients,
+            .from = stage_of(before),
+            .to = stage_of(behind),
+            .tag = tag_of(op, group),
+            .tag_behind = tag_of(op, behind)};
+  }
+
   // Of the message that a group is sent for an op like this one.
   int tag_of(const Op& op, int reader) const {
     const int unit = op.micro_batch * segments_ + op.segment;
     return unit * map_.chunks + map_.chunk_of(reader);
   }
 
-  void add_with_transfers(const Op& op, Direction direction, int before, int group, int behind) {
-    const auto from = stage_of(before);
-    const auto to = stage_of(behind);
-    const int tag = tag_of(op, group);
-    const bool receives = from && *from != stage_;
-    const bool sends = to && *to != stage_;
-    if (receives) add_action({ActionType::PostReceive, direction, *from, tag, op});
-    if (sends) make_room({direction, *to}, op);
-    if (from) add_action({receives ? ActionType::AwaitReceive : ActionType::Take, direction, *from, tag, op});
-    add_action({.type = ActionType::Compute, .direction = direction, .op = op});
-    if (!to) return;
-    add_action(
-        {sends ? ActionType::StartSend : ActionType::HandOver, direction, *to, tag_of(op, behind), op});
-    if (sends) ++under_way_[{direction, *to}];
+  void post_receive(const Op& op) {
+    const Passage passage = passage_of(op);
+    if (passage.receives(stage_))
+      add_action({ActionType::PostReceive, passage.direction, *passage.from, passage.tag, op});
   }
 
   void make_room(const Channel& channel, const Op& op) {
@@ -92,7 +111,7 @@ class TransferPass {
 
 std::vector<Action> add_transfers(std::span<const Op> ops, const StagePlace& place, int messages_under_way) {
   TransferPass pass(place, messages_under_way);
-  for (const Op& op : ops) pass.add(op);
+  for (std::size_t i = 0; i < ops.size(); ++i) pass.add(ops[i], i + 1 < ops.size() ? &ops[i + 1] : nullptr);
   pass.finish_sends();
   return pass.take();
 }

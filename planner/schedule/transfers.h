@@ -1,11 +1,11 @@
 // The pass that adds sends and receives to a stage's op list.
 //
-// A stage receives what an op needs right before it, and sends what the op made right after it; what the next
-// group of layers on the same stage needs stays there. Of the messages to a neighbour in one direction at
-// most so many are under way: before the op that makes one more, the oldest is finished. So what a stage
-// holds at any place of the list is known beforehand. A receive is posted before anything is waited for,
-// which is all that validate_schedule asks of an executor for a schedule that it accepts, for as
-// many messages, not to hang.
+// A stage posts the receive of what an op needs while the op before it is about to run, so that it arrives
+// meanwhile, and sends what an op made right after it; what the next group of layers on the same stage needs
+// stays there. Of the messages to a neighbour in one direction at most so many are under way: before the op
+// that makes one more, the oldest is finished. So what a stage holds at any place of the list is known
+// beforehand. A receive is posted before anything is waited for, which is all that validate_schedule asks of
+// an executor for a schedule that it accepts, for as many messages, not to hang.
 //
 // The trainer executes these actions, and the planner counts by them what a stage holds. Pure. Assumes a
 // valid schedule.

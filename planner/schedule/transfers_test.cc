@@ -39,12 +39,12 @@ std::string text(const Schedule& schedule, int stage, int messages_under_way = 1
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-TEST(Transfers, StandAroundTheOpsThatNeedThem) {
+TEST(Transfers, ReceiveOneOpAheadAndSendAtOnce) {
   const Schedule schedule = generate_schedule({.stages = 2, .micro_batches = 2});
   EXPECT_EQ(text(schedule, 0),
-            "F0 send-a0 finish-a F1 send-a1 post-g0 await-g0 B0 post-g1 await-g1 B1 finish-a");
+            "F0 send-a0 finish-a post-g0 F1 send-a1 await-g0 post-g1 B0 await-g1 B1 finish-a");
   EXPECT_EQ(text(schedule, 1),
-            "post-a0 await-a0 F0 B0 send-g0 post-a1 await-a1 F1 finish-g B1 send-g1 finish-g");
+            "post-a0 await-a0 F0 post-a1 B0 send-g0 await-a1 F1 finish-g B1 send-g1 finish-g");
 }
 
 TEST(Transfers, OneStageHasNone) {
@@ -54,16 +54,16 @@ TEST(Transfers, OneStageHasNone) {
 TEST(Transfers, SeveralMessagesAreUnderWayWhereThatIsAllowed) {
   const Schedule schedule = generate_schedule({.stages = 2, .micro_batches = 2});
   EXPECT_EQ(text(schedule, 0, 2),
-            "F0 send-a0 F1 send-a1 post-g0 await-g0 B0 post-g1 await-g1 B1 finish-a finish-a");
+            "F0 send-a0 post-g0 F1 send-a1 await-g0 post-g1 B0 await-g1 B1 finish-a finish-a");
 }
 
 TEST(Transfers, WhatTheNextChunkOfAStageNeedsStaysThere) {
   const ScheduleSpec spec{.kind = ScheduleKind::VZeroBubble, .stages = 2, .micro_batches = 1, .chunks = 2};
   const Schedule schedule = generate_schedule(spec);
   EXPECT_EQ(text(schedule, 0),
-            "F0a send-a0 post-a0 await-a0 F0b B0b send-g0 W0b post-g0 await-g0 B0a W0a finish-a finish-g");
+            "post-a0 F0a send-a0 await-a0 F0b B0b send-g0 post-g0 W0b await-g0 B0a W0a finish-a finish-g");
   EXPECT_EQ(text(schedule, 1),
-            "post-a0 await-a0 F0a keep-a0 take-a0 F0b send-a0 post-g0 await-g0 B0b keep-g0 W0b take-g0 B0a "
+            "post-a0 await-a0 F0a keep-a0 take-a0 post-g0 F0b send-a0 await-g0 B0b keep-g0 W0b take-g0 B0a "
             "send-g0 W0a finish-a finish-g");
 }
 
@@ -93,7 +93,7 @@ TEST(Transfers, EveryMessageThatAStageGetsHasATagOfItsOwn) {
 
 TEST(Transfers, ForwardsOnlyNeedNoGradients) {
   const Schedule schedule = generate_schedule({.stages = 2, .micro_batches = 2});
-  EXPECT_EQ(text(forwards_of(schedule), 1), "post-a0 await-a0 F0 post-a1 await-a1 F1");
+  EXPECT_EQ(text(forwards_of(schedule), 1), "post-a0 await-a0 post-a1 F0 await-a1 F1");
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class Execution {
       case ActionType::FinishSend:
         return finish_send(outgoing_.at({action.direction, action.peer}));
       case ActionType::AwaitReceive:
-        return await_receive();
+        return await_receive(action);
       case ActionType::Take:
         input_ = std::move(handed_over_.extract({action.direction, action.tag}).mapped());
         return;
@@ -51,15 +51,16 @@ class Execution {
   }
 
   void post_receive(const Action& action) {
-    incoming_.tensor = work_.boundary_buffer(action.op);
-    incoming_.transfer = pipeline_.receive(incoming_.tensor, action.peer, wire_tag(action));
+    Message message{.tensor = work_.boundary_buffer(action.op), .transfer = {}};
+    message.transfer = pipeline_.receive(message.tensor, action.peer, wire_tag(action));
+    incoming_[{action.direction, action.tag}] = std::move(message);
   }
 
   // A transfer holds its tensor too, and the work frees its input as early as it can.
-  void await_receive() {
-    incoming_.transfer->wait();
-    input_ = std::move(incoming_.tensor);
-    incoming_ = {};
+  void await_receive(const Action& action) {
+    Message message = std::move(incoming_.extract({action.direction, action.tag}).mapped());
+    message.transfer->wait();
+    input_ = std::move(message.tensor);
   }
 
   void start_send(const Action& action) {
@@ -75,7 +76,7 @@ class Execution {
 
   StageWork& work_;
   Communicator& pipeline_;
-  Message incoming_;
+  std::map<std::pair<Direction, int>, Message> incoming_;              // by tag
   at::Tensor input_;                                                   // of the next op
   at::Tensor made_;                                                    // by the last op
   std::map<std::pair<Direction, int>, std::deque<Message>> outgoing_;  // by peer

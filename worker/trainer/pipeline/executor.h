@@ -2,7 +2,7 @@
 // model.
 //
 // Memory besides what the work keeps: a boundary tensor for each send under way, for what one group of layers
-// handed over to the next one on this stage, and for what was just received until the op that takes it
+// handed over to the next one on this stage, and for what the next op receives, from when the op before it
 // begins. All sends are done when execute() returns. Throws what the communicator and the work throw.
 #pragma once
 
