@@ -219,6 +219,7 @@ Result<TrainerOptions> options_of(RankConfig config) {
   options.report_fd = descriptor_or_none(config.report_fd());
   options.command_fd = descriptor_or_none(config.command_fd());
   options.gradient_dump_directory = config.gradient_dump_directory();
+  options.trace_directory = config.trace_directory();
   check_divisions(options, checks);
   check_schedule(options, checks);
   if (!checks.status()) return tl::unexpected(checks.status().error());

@@ -7,9 +7,11 @@
 #include "planner/schedule/generate.h"
 #include "worker/trainer/loop/gradient_dump.h"
 #include "worker/trainer/loop/saved_table.h"
+#include "worker/trainer/loop/trace_file.h"
 #include "worker/trainer/optim/gradient_norm.h"
 #include "worker/trainer/optim/gradient_sync.h"
 #include "worker/trainer/pipeline/executor.h"
+#include "worker/trainer/pipeline/traced_work.h"
 
 namespace caravan::trainer {
 namespace {
@@ -91,6 +93,7 @@ Outcome Trainer::train() {
     if (step.verdict.stop_after_step <= finished) break;
   }
   rank_.mesh.world->barrier();
+  if (Outcome written = write_trace_if_asked(finished); !written) return written;
   report_finish(finished);
   return {};
 }
@@ -120,7 +123,9 @@ Outcome Trainer::read_tokens(Step& step) {
 void Trainer::compute_gradients(Step& step) {
   forget_gradients();
   TrainingWork work(place_, step.tokens);
-  execute(training_actions_, work, *rank_.mesh.pipeline);
+  trace_ = {};
+  TracedWork traced(work, trace_clock_, trace_);
+  execute(training_actions_, traced, *rank_.mesh.pipeline);
   step.loss_sum = work.loss_sum();
   step.tokens = {};
 }
@@ -225,6 +230,13 @@ void Trainer::report(const Step& step) {
   record.allocated_bytes = rank_.ledger.live().total();
   record.peak_bytes = rank_.ledger.peak().total();
   reporter_.step(record);
+}
+
+Outcome Trainer::write_trace_if_asked(int step) const {
+  if (options_.trace_directory.empty()) return {};
+  if (const Status written = write_trace(options_, step, trace_); !written)
+    return input_failure(written.error());
+  return {};
 }
 
 void Trainer::report_finish(int step) const {

@@ -16,6 +16,7 @@
 #include "worker/trainer/loop/rank.h"
 #include "worker/trainer/loop/training_work.h"
 #include "worker/trainer/optim/ownership.h"
+#include "worker/trainer/pipeline/op_trace.h"
 
 namespace caravan::trainer {
 
@@ -57,6 +58,7 @@ class Trainer {
   Outcome evaluate_if_due(Step& step);
   void report(const Step& step);
   Outcome check_finite(const Step& step);
+  Outcome write_trace_if_asked(int step) const;
   void report_finish(int step) const;
 
   StepShare share_of(const Step& step) const;
@@ -71,6 +73,8 @@ class Trainer {
   const std::vector<planner::Action> training_actions_;
   const std::vector<planner::Action> evaluation_actions_;
   const std::vector<FlatRange> norm_ranges_;
+  const SystemClock trace_clock_{};
+  OpTrace trace_;  // of the last step
   int nonfinite_in_a_row_ = 0;
 };
 

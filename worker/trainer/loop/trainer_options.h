@@ -41,6 +41,7 @@ struct TrainerOptions {
   int report_fd = -1;   // -1: standard output
   int command_fd = -1;  // -1: no commands
   std::string gradient_dump_directory;
+  std::string trace_directory;  // empty: no trace is written
 
   int64_t micro_batches() const {
     return data.global_batch_sequences / (int64_t{layout.mesh.data} * layout.micro_batch_size);

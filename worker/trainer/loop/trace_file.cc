@@ -1,0 +1,129 @@
+#include "worker/trainer/loop/trace_file.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "caravan/v1alpha1/trace.pb.h"
+#include "common/json.h"
+#include "planner/mesh.h"
+
+namespace caravan::trainer {
+namespace {
+
+using planner::OpType;
+using v1alpha1::RankTrace;
+using v1alpha1::TraceEvent;
+using v1alpha1::TraceOrigin;
+
+double microseconds(Clock::Duration duration) {
+  return std::chrono::duration<double, std::micro>(duration).count();
+}
+
+TraceEvent::Category category_of(OpType type) {
+  switch (type) {
+    case OpType::Forward:
+      return TraceEvent::forward;
+    case OpType::Backward:
+      return TraceEvent::backward;
+    case OpType::BackwardInput:
+      return TraceEvent::backward_input;
+    case OpType::BackwardWeight:
+      return TraceEvent::backward_weight;
+  }
+  return TraceEvent::none;
+}
+
+TraceOrigin origin_of(const TrainerOptions& options, int step) {
+  const planner::MeshShape& mesh = options.layout.mesh;
+  const planner::MeshPosition place = planner::position_of(options.rendezvous.rank, mesh);
+  const planner::ScheduleSpec spec = options.layout.schedule_of(static_cast<int>(options.micro_batches()));
+  TraceOrigin origin;
+  origin.set_job_name(options.job_name);
+  origin.set_step(step);
+  origin.set_schedule(std::string(planner::schedule_name(spec.kind)));
+  origin.set_stages(spec.stages);
+  origin.set_micro_batches(spec.micro_batches);
+  origin.set_chunks(spec.chunks);
+  origin.set_segments(spec.segments);
+  origin.set_order(spec.map().order == planner::ChunkOrder::V ? TraceOrigin::V : TraceOrigin::Loop);
+  origin.set_tensor(mesh.tensor);
+  origin.set_data(mesh.data);
+  origin.set_rank(options.rendezvous.rank);
+  origin.set_tensor_rank(place.tensor);
+  origin.set_data_rank(place.data);
+  origin.set_stage(place.pipeline);
+  return origin;
+}
+
+class TraceWriter {
+ public:
+  explicit TraceWriter(TraceOrigin origin)
+      : sizes_{.stages = origin.stages(),
+               .micro_batches = origin.micro_batches(),
+               .chunks = origin.chunks(),
+               .segments = origin.segments(),
+               .ops = {}} {
+    trace_.set_display_time_unit("ms");
+    *trace_.mutable_other_data() = std::move(origin);
+    const TraceOrigin& of = trace_.other_data();
+    add_name("process_name", fmt::format("stage {}", of.stage()));
+    add_name("thread_name",
+             fmt::format("rank {} (tensor {}, data {})", of.rank(), of.tensor_rank(), of.data_rank()));
+  }
+
+  void add(const TracedOp& traced, TraceEvent::Category category) {
+    TraceEvent& event = add_event("X");
+    event.set_name((category == TraceEvent::wait ? "wait for " : "") + planner::op_text(traced.op, sizes_));
+    event.set_cat(category);
+    event.set_ts(microseconds(traced.begin.time_since_epoch()));
+    event.set_dur(microseconds(traced.end - traced.begin));
+    event.mutable_args()->set_micro_batch(traced.op.micro_batch);
+    event.mutable_args()->set_segment(traced.op.segment);
+    event.mutable_args()->set_chunk(traced.op.chunk);
+  }
+
+  std::string json() const { return to_json(trace_); }
+
+ private:
+  void add_name(const char* of_what, const std::string& name) {
+    TraceEvent& event = add_event("M");
+    event.set_name(of_what);
+    event.mutable_args()->set_name(name);
+  }
+
+  TraceEvent& add_event(const char* phase) {
+    TraceEvent& event = *trace_.add_trace_events();
+    event.set_ph(phase);
+    event.set_pid(trace_.other_data().stage());
+    event.set_tid(trace_.other_data().rank());
+    return event;
+  }
+
+  const planner::Schedule sizes_;
+  RankTrace trace_;
+};
+
+}  // namespace
+
+std::string trace_json(const TrainerOptions& options, int step, const OpTrace& trace) {
+  TraceWriter writer(origin_of(options, step));
+  for (const TracedOp& traced : trace.ops) writer.add(traced, category_of(traced.op.type));
+  for (const TracedOp& wait : trace.waits) writer.add(wait, TraceEvent::wait);
+  return writer.json();
+}
+
+Status write_trace(const TrainerOptions& options, int step, const OpTrace& trace) {
+  const std::filesystem::path directory = options.trace_directory;
+  std::error_code error;  // shows when the file is written
+  std::filesystem::create_directories(directory, error);
+  const std::filesystem::path path = directory / fmt::format("rank-{}.json", options.rendezvous.rank);
+  std::ofstream file(path, std::ios::binary);
+  file << trace_json(options, step, trace) << '\n';
+  file.close();
+  if (!file) return bad_input(fmt::format("{}: the trace cannot be written", path.string()));
+  return {};
+}
+
+}  // namespace caravan::trainer

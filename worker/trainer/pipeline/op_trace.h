@@ -1,0 +1,23 @@
+// What a stage executed in a step, and when.
+#pragma once
+
+#include <vector>
+
+#include "common/clock.h"
+#include "planner/schedule/schedule.h"
+
+namespace caravan::trainer {
+
+struct TracedOp {
+  planner::Op op;
+  Clock::TimePoint begin;
+  Clock::TimePoint end;
+};
+
+// In the order of execution.
+struct OpTrace {
+  std::vector<TracedOp> ops;
+  std::vector<TracedOp> waits;  // for the input that another stage sends for the op
+};
+
+}  // namespace caravan::trainer

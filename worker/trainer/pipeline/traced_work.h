@@ -1,0 +1,28 @@
+// Notes when the ops of a stage's work run, and how long they wait for what other stages send.
+//
+// A wait begins when the buffer of an op's input is asked for, which an executor does as it posts the
+// receive, and ends when the op begins; so it has in it what the stage waits for room in a neighbour. Two
+// looks at the clock an op.
+#pragma once
+
+#include "worker/trainer/pipeline/op_trace.h"
+#include "worker/trainer/pipeline/stage_work.h"
+
+namespace caravan::trainer {
+
+class TracedWork final : public StageWork {
+ public:
+  // Adds to `trace`.
+  TracedWork(StageWork& work, const Clock& clock, OpTrace& trace)
+      : work_(work), clock_(clock), trace_(trace) {}
+
+  at::Tensor boundary_buffer(const planner::Op& op) const override;
+  at::Tensor run(const planner::Op& op, at::Tensor input) override;
+
+ private:
+  StageWork& work_;
+  const Clock& clock_;
+  OpTrace& trace_;
+};
+
+}  // namespace caravan::trainer

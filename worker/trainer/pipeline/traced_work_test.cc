@@ -1,0 +1,87 @@
+#include "worker/trainer/pipeline/traced_work.h"
+
+#include <ATen/ops/empty.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "common/testing/manual_clock.h"
+#include "planner/schedule/generate.h"
+#include "worker/trainer/comm/fake_communicator.h"
+#include "worker/trainer/pipeline/executor.h"
+
+namespace caravan::trainer {
+namespace {
+
+using planner::Op;
+using planner::OpType;
+using std::chrono::milliseconds;
+
+constexpr Op kForward{.type = OpType::Forward, .micro_batch = 3};
+constexpr Op kBackward{.type = OpType::Backward, .micro_batch = 3};
+
+// Takes as long as it is told on a clock that it moves.
+class SlowWork final : public StageWork {
+ public:
+  SlowWork(caravan::testing::ManualClock& clock, milliseconds takes) : clock_(clock), takes_(takes) {}
+
+  at::Tensor boundary_buffer(const Op&) const override { return at::empty({2}); }
+  at::Tensor run(const Op&, at::Tensor) override {
+    clock_.advance(takes_);
+    return at::empty({2});
+  }
+
+ private:
+  caravan::testing::ManualClock& clock_;
+  const milliseconds takes_;
+};
+
+TEST(TracedWork, NotesWhenEachOpRanAndHowLongItsInputWasWaitedFor) {
+  caravan::testing::ManualClock clock;
+  SlowWork work(clock, milliseconds(7));
+  OpTrace trace;
+  TracedWork traced(work, clock, trace);
+  const auto start = clock.now();
+
+  EXPECT_EQ(traced.run(kForward, {}).numel(), 2) << "what the work made";
+  EXPECT_EQ(traced.boundary_buffer(kBackward).numel(), 2);
+  clock.advance(milliseconds(5));
+  traced.run(kBackward, {});
+
+  ASSERT_EQ(trace.ops.size(), 2U);
+  EXPECT_EQ(trace.ops[0].op, kForward);
+  EXPECT_EQ(trace.ops[0].begin, start);
+  EXPECT_EQ(trace.ops[0].end, start + milliseconds(7));
+  EXPECT_EQ(trace.ops[1].op, kBackward);
+  EXPECT_EQ(trace.ops[1].begin, start + milliseconds(12));
+  EXPECT_EQ(trace.ops[1].end, start + milliseconds(19));
+  ASSERT_EQ(trace.waits.size(), 1U) << "the forward got nothing";
+  EXPECT_EQ(trace.waits[0].op, kBackward);
+  EXPECT_EQ(trace.waits[0].begin, start + milliseconds(7));
+  EXPECT_EQ(trace.waits[0].end, start + milliseconds(12));
+}
+
+TEST(TracedWork, AnExecutedListIsTheScheduleWithAWaitForEachMessage) {
+  const planner::Schedule schedule = planner::generate_schedule({.stages = 2, .micro_batches = 3});
+  std::vector<caravan::testing::ManualClock> clocks(2);
+  std::vector<OpTrace> traces(2);
+  const auto group = make_fake_group(2);
+  std::vector<std::jthread> stages;
+  for (int stage = 0; stage < 2; ++stage) {
+    stages.emplace_back([&, stage] {
+      SlowWork work(clocks[stage], milliseconds(1));
+      TracedWork traced(work, clocks[stage], traces[stage]);
+      execute(add_transfers(schedule, stage, 1), traced, *group[stage]);
+    });
+  }
+  stages.clear();
+  for (int stage = 0; stage < 2; ++stage) {
+    std::vector<Op> executed;
+    for (const TracedOp& traced : traces[stage].ops) executed.push_back(traced.op);
+    EXPECT_EQ(executed, schedule.ops[stage]) << "stage " << stage;
+    EXPECT_EQ(traces[stage].waits.size(), 3U) << "stage " << stage;
+  }
+}
+
+}  // namespace
+}  // namespace caravan::trainer
