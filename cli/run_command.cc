@@ -13,6 +13,7 @@
 #include "cli/run/console.h"
 #include "cli/run/local_run.h"
 #include "cli/run/prepare.h"
+#include "cli/run/trace_directory.h"
 #include "cli/run/work_directory.h"
 #include "common/json.h"
 #include "planner/explain/summary.h"
@@ -59,14 +60,22 @@ Result<PreparedRun> load_and_prepare(const RunOptions& options) {
   return prepare_run(*loaded, options, *machine);
 }
 
-LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, const WorkDirectory& folder) {
+// Empty where none is asked for.
+Result<std::filesystem::path> trace_directory(const RunOptions& options, int ranks) {
+  if (options.trace_directory.empty()) return {};
+  return prepare_trace_directory(options.trace_directory, ranks);
+}
+
+LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, const WorkDirectory& folder,
+                             const std::filesystem::path& traces) {
   return {.failure_policy = run.job.spec().failure_policy(),
           .figures = run.figures,
           .agents = {.work_directory = folder.path(),
                      .nodes = run.job.nodes(),
                      .threads_per_rank = run.threads_per_rank,
                      .metrics_port = options.metrics_port,
-                     .launcher = getpid()},
+                     .launcher = getpid(),
+                     .trace_directory = traces},
           .agent_program = agent_program()};
 }
 
@@ -87,7 +96,9 @@ Result<ExitCode> run_job(const RunOptions& options) {
   if (!signals) return tl::unexpected(signals.error());
   Result<WorkDirectory> folder = WorkDirectory::create(options.work_directory);
   if (!folder) return tl::unexpected(folder.error());
-  const LocalRunConfig config = configuration(*run, options, *folder);
+  const Result<std::filesystem::path> traces = trace_directory(options, run->job.plan().devices());
+  if (!traces) return tl::unexpected(traces.error());
+  const LocalRunConfig config = configuration(*run, options, *folder, *traces);
   if (Status written = write_plan(plan_file(config.agents), run->job); !written)
     return tl::unexpected(written.error());
 
@@ -127,6 +138,11 @@ void declare_options(CLI::App& command, RunOptions& options) {
   command
       .add_option("--work-directory", options.work_directory,
                   "Keep plan and logs here; default: a temporary folder, which stays only when the job fails")
+      ->type_name("DIR");
+  command
+      .add_option("--trace", options.trace_directory,
+                  "Have every rank write here what it did when in its last step: rank-<n>.json, for caravan "
+                  "schedule --from, chrome://tracing and Perfetto")
       ->type_name("DIR");
   command
       .add_option("-o,--output", options.output,

@@ -48,6 +48,7 @@ std::vector<std::string> agent_arguments(const AgentSettings& settings, const Ag
   };
   if (settings.metrics_port)
     add("--metrics", fmt::format("127.0.0.1:{}", *settings.metrics_port + start.node));
+  if (!settings.trace_directory.empty()) add("--trace-directory", settings.trace_directory.string());
   if (start.node > 0) return arguments;
   add("--listen", coordinator_address(settings));
   add("--reports", reports_address(settings));

@@ -13,8 +13,9 @@ struct AgentSettings {
   std::filesystem::path work_directory;
   int nodes = 1;
   int threads_per_rank = 1;
-  std::optional<int> metrics_port;  // of node 0; node i takes the i-th after it
-  int launcher = 0;                 // the process with which the agents end
+  std::optional<int> metrics_port;             // of node 0; node i takes the i-th after it
+  int launcher = 0;                            // the process with which the agents end
+  std::filesystem::path trace_directory = {};  // empty: no traces are written
 };
 
 // What changes from one start of an agent to the next.

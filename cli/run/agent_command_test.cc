@@ -38,6 +38,14 @@ TEST(AgentCommand, OtherNodesOnlyJoin) {
   }
 }
 
+TEST(AgentCommand, EveryNodeKnowsWhereTracesGo) {
+  AgentSettings settings = kSettings;
+  EXPECT_THAT(agent_arguments(settings, {.node = 1}), Not(Contains("--trace-directory")));
+  settings.trace_directory = "/tmp/t";
+  for (const int node : {0, 1})
+    EXPECT_THAT(agent_arguments(settings, {.node = node}), IsSupersetOf({"--trace-directory", "/tmp/t"}));
+}
+
 TEST(AgentCommand, MetricsAreOffWithoutAPort) {
   AgentSettings settings = kSettings;
   settings.metrics_port.reset();

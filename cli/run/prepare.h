@@ -23,7 +23,8 @@ struct RunOptions {
   std::vector<std::string> volumes;
   std::optional<int> metrics_port;
   std::string work_directory;
-  std::string output;  // text, json or empty: by what standard output is
+  std::string trace_directory;  // empty: no traces are written
+  std::string output;           // text, json or empty: by what standard output is
 };
 
 struct PreparedRun {

@@ -31,9 +31,9 @@ SupervisorConfig supervisor_config(const v1alpha1::JobPlan& job, const AgentOpti
   return {.job = job,
           .node = options.node,
           .trainer = options.trainer,
-          .host = options.host,
           .directory = fs::absolute(base) / fmt::format("node-{}", options.node),
-          .threads = options.threads};
+          .ranks = {
+              .host = options.host, .threads = options.threads, .trace_directory = options.trace_directory}};
 }
 
 std::optional<http::Reply> serve_path(std::string_view path, const Metrics& metrics) {

@@ -52,6 +52,9 @@ void declare_job(CLI::App& app, AgentOptions& options) {
                  "Threads of one rank for tensor operations; results depend on it")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
+  app.add_option("--trace-directory", options.trace_directory,
+                 "Folder that gets a trace of every rank's last step; absent: none is written")
+      ->type_name("DIR");
   app.add_option("--incarnation", options.incarnation,
                  "Tells this process from others of the same node; default: a random one")
       ->envname("CARAVAN_POD_UID");

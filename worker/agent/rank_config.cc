@@ -14,7 +14,7 @@ bool is_loopback(const std::string& host) {
 }  // namespace
 
 v1alpha1::RankConfig make_rank_config(const v1alpha1::JobPlan& job, const Master& master, int rank,
-                                      const std::string& host, int threads) {
+                                      const RankSettings& settings) {
   const JobShape shape = shape_of(job);
   v1alpha1::RankConfig config;
   config.set_job_name(job.job_name());
@@ -25,12 +25,13 @@ v1alpha1::RankConfig make_rank_config(const v1alpha1::JobPlan& job, const Master
   config.set_master_address(master.address);
   config.set_master_port(master.port);
   config.set_master_listen_fd(-1);
-  config.set_network_interface(is_loopback(host) ? "lo" : host);
+  config.set_network_interface(is_loopback(settings.host) ? "lo" : settings.host);
   *config.mutable_spec() = job.spec();
   *config.mutable_plan() = job.plan();
   config.set_report_fd(-1);
   config.set_command_fd(-1);
-  config.set_threads(threads);
+  config.set_threads(settings.threads);
+  config.set_trace_directory(settings.trace_directory);
   // A rank that waits longer for another one has stalled.
   config.set_collective_timeout_seconds(job.spec().has_stall_timeout_seconds()
                                             ? job.spec().stall_timeout_seconds()

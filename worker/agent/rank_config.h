@@ -16,9 +16,16 @@ struct Master {
   int port = 0;
 };
 
-// Without descriptors: -1. `host`: the address of this node.
+// What the ranks of a node have in common.
+struct RankSettings {
+  std::string host;  // address of the node
+  int threads = 1;   // of each rank
+  std::string trace_directory = {};
+};
+
+// Without descriptors: -1.
 v1alpha1::RankConfig make_rank_config(const v1alpha1::JobPlan& job, const Master& master, int rank,
-                                      const std::string& host, int threads);
+                                      const RankSettings& settings);
 
 // The torch-standard variables.
 std::vector<std::pair<std::string, std::string>> rank_environment(const v1alpha1::RankConfig& config);

@@ -34,11 +34,10 @@ void Supervisor::start(const Master& master, UniqueFd listen_fd) {
   std::error_code problem;
   std::filesystem::create_directories(directory, problem);
   for (int rank = shape_.first_rank(config_.node); rank <= shape_.last_rank(config_.node); ++rank) {
-    auto started = RankProcess::start(
-        {.trainer = config_.trainer,
-         .directory = directory,
-         .config = make_rank_config(config_.job, master, rank, config_.host, config_.threads),
-         .listen_fd = rank == 0 ? listen_fd.get() : -1});
+    auto started = RankProcess::start({.trainer = config_.trainer,
+                                       .directory = directory,
+                                       .config = make_rank_config(config_.job, master, rank, config_.ranks),
+                                       .listen_fd = rank == 0 ? listen_fd.get() : -1});
     if (started) {
       ranks_.push_back(std::move(*started));
     } else {

@@ -23,9 +23,8 @@ struct SupervisorConfig {
   v1alpha1::JobPlan job;
   int node = 0;
   std::string trainer;
-  std::string host;
   std::filesystem::path directory;  // of this node's attempts
-  int threads = 1;
+  RankSettings ranks;
 };
 
 struct RankNews {

@@ -31,8 +31,8 @@ class SupervisorTest : public ::testing::Test {
     supervisor_.emplace(SupervisorConfig{.job = testing::scripted_job(1, ranks, 3),
                                          .node = 0,
                                          .trainer = trainer,
-                                         .host = "127.0.0.1",
-                                         .directory = folder_.path()});
+                                         .directory = folder_.path(),
+                                         .ranks = {.host = "127.0.0.1"}});
     supervisor_->start({.attempt = 1, .address = "127.0.0.1", .port = 29500}, UniqueFd());
   }
 
@@ -164,11 +164,12 @@ TEST_F(SupervisorTest, ARankIsToldItsPlaceInTheJob) {
 
 TEST(RankConfig, LocalRanksAreCountedOnTheirNode) {
   const v1alpha1::JobPlan job = testing::scripted_job(2, 4, 1);
-  const auto config =
-      make_rank_config(job, {.attempt = 3, .address = "10.0.0.1", .port = 1}, 3, "10.0.0.2", 2);
+  const auto config = make_rank_config(job, {.attempt = 3, .address = "10.0.0.1", .port = 1}, 3,
+                                       {.host = "10.0.0.2", .threads = 2, .trace_directory = "/traces"});
   EXPECT_EQ(config.local_rank(), 1);
   EXPECT_EQ(config.attempt(), 3);
   EXPECT_EQ(config.network_interface(), "10.0.0.2");
+  EXPECT_EQ(config.trace_directory(), "/traces");
   EXPECT_THAT(rank_environment(config), ElementsAre(Pair("RANK", "3"), Pair("LOCAL_RANK", "1"),
                                                     Pair("WORLD_SIZE", "4"), Pair("MASTER_ADDR", "10.0.0.1"),
                                                     Pair("MASTER_PORT", "1"), Pair("OMP_NUM_THREADS", "2")));
