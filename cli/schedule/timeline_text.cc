@@ -63,7 +63,7 @@ class Row {
 
 std::string timeline_text(const planner::Schedule& schedule, const std::vector<std::vector<TimedOp>>& ops,
                           const TimelineStyle& style) {
-  double end = 0;
+  double end = style.end;
   for (const auto& stage : ops) end = std::max(end, stage.back().end);
   const std::string last_label = fmt::format("stage {} ", ops.size() - 1);
   const int columns = std::max(1, style.width - static_cast<int>(last_label.size()));

@@ -13,6 +13,7 @@ namespace caravan::cli {
 struct TimelineStyle {
   int width = 80;  // columns of a row, with its label
   bool colour = false;
+  double end = 0;  // of the time that the width stands for; 0: where the last op ends
 };
 
 std::string timeline_text(const planner::Schedule& schedule,

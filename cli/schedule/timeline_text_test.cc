@@ -38,6 +38,10 @@ TEST(TimelineText, RowsHaveTheWidthThatIsAskedForWhateverTheSizes) {
   }
 }
 
+TEST(TimelineText, LeavesRoomForALaterEnd) {
+  EXPECT_EQ(drawn({.stages = 1, .micro_batches = 1}, {.width = 8 + 12, .end = 6}), "stage 0 F0B0--......\n");
+}
+
 TEST(TimelineText, ColoursTypesAndShadesOddChunks) {
   const ScheduleSpec spec{.kind = ScheduleKind::VHalf, .stages = 1, .micro_batches = 1, .chunks = 2};
   EXPECT_EQ(drawn(spec, {.width = 8 + 18, .colour = true}),

@@ -35,6 +35,7 @@ void draw_legend(Svg& svg, double y, const std::vector<LegendEntry>& entries);
 struct Timeline {
   std::vector<std::vector<TimedOp>> ops;  // by stage
   bool in_seconds = true;                 // else only proportions are known
+  double end = 0;                         // of the time that is drawn, where that is later than the last op
 };
 
 double draw_timeline(Svg& svg, const Timeline& timeline, double top);

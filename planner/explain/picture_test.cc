@@ -48,6 +48,19 @@ TEST(DrawSchedule, HasAColourForEachTypeOfOpAndALighterOneForEverySecondChunk) {
   EXPECT_THAT(plain, Not(HasSubstr("lighter")));
 }
 
+TEST(DrawComparison, HasTheTimelinesBelowEachOtherOnOneScale) {
+  const ScheduleSpec spec{.stages = 2, .micro_batches = 3};
+  const auto ops = [&](double seconds) {
+    const PhaseTimes each{.forward = seconds, .backward_input = seconds, .backward_weight = seconds};
+    const OpTimes times = even_times({each, each}, spec.map(), 1);
+    return time_ops(generate_schedule(spec), times);
+  };
+  const std::string picture = draw_comparison("a title", {{"slow", ops(2)}, {"fast", ops(1)}});
+  for (const char* part : {"a title", ">slow</text>", ">fast</text>"}) EXPECT_THAT(picture, HasSubstr(part));
+  EXPECT_EQ(count(picture, ">stage 1</text>"), 2U);
+  EXPECT_EQ(count(picture, ">20 s</text>"), 2U) << "24 s, also below the one that took 12 s";
+}
+
 TEST(Svg, EscapesWhatXmlReserves) {
   Svg svg;
   svg.text(1, 2, "a<b&c>");

@@ -36,7 +36,7 @@ const Look& look_of(OpType type) {
 }
 
 double end_of(const Timeline& timeline) {
-  double end = 0;
+  double end = timeline.end;
   for (const auto& stage : timeline.ops) end = std::max(end, stage.back().end);
   return end;
 }

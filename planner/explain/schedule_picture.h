@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "planner/schedule/simulate.h"
 
@@ -10,5 +11,13 @@ namespace caravan::planner {
 // ops: of each stage, from time_ops.
 std::string draw_schedule(const std::string& title, const std::string& subtitle,
                           const std::vector<std::vector<TimedOp>>& ops);
+
+struct CaptionedTimeline {
+  std::string caption;
+  std::vector<std::vector<TimedOp>> ops;  // of each stage, in seconds
+};
+
+// Below each other, on one scale.
+std::string draw_comparison(const std::string& title, const std::vector<CaptionedTimeline>& timelines);
 
 }  // namespace caravan::planner
