@@ -13,8 +13,12 @@
 
 #include "cli/commands.h"
 #include "cli/run/console_style.h"
+#include "cli/schedule/captions.h"
+#include "cli/schedule/comparison.h"
 #include "cli/schedule/schedule_json.h"
 #include "cli/schedule/timeline_text.h"
+#include "cli/schedule/trace_reader.h"
+#include "data/input_file.h"
 #include "planner/explain/schedule_picture.h"
 #include "planner/schedule/generate.h"
 
@@ -27,8 +31,6 @@ using planner::ScheduleKind;
 using planner::ScheduleSpec;
 using planner::Simulation;
 
-constexpr int64_t kMostUnits = 500'000;  // more are neither seen nor read
-
 struct Options {
   std::string name;
   int stages = 1;
@@ -37,6 +39,7 @@ struct Options {
   std::optional<int> segments;
   std::optional<int> hold;
   std::vector<double> times = {1, 1, 1};
+  std::optional<std::string> traces;  // the folder of an executed schedule; absent: one is generated
   std::string output = "text";
 };
 
@@ -67,25 +70,13 @@ Status check(const Options& options, const ScheduleSpec& spec) {
       return bad_input(fmt::format("--times: {} is no time; F,B,W are above 0, such as 1,1.2,0.8", time));
   }
   if (auto status = planner::check_spec(spec); !status) return status;
-  const int64_t units = int64_t{spec.stages} * spec.micro_batches * spec.chunks * spec.segments;
-  if (units <= kMostUnits) return {};
-  return bad_input(
-      fmt::format("{} stages x micro-batches x chunks x segments are too many to draw; {} are the most",
-                  units, kMostUnits));
+  return check_drawable(spec);
 }
 
 OpTimes times_of(const Options& options, const ScheduleSpec& spec) {
   const planner::PhaseTimes each{
       .forward = options.times[0], .backward_input = options.times[1], .backward_weight = options.times[2]};
   return planner::even_times(std::vector<planner::PhaseTimes>(spec.stages, each), spec.map(), spec.segments);
-}
-
-std::string title_of(const ScheduleSpec& spec) {
-  std::string title = fmt::format("{}: {} stages, {} micro-batches", planner::schedule_name(spec.kind),
-                                  spec.stages, spec.micro_batches);
-  if (spec.chunks > 1) title += fmt::format(", {} chunks on each stage", spec.chunks);
-  if (spec.segments > 1) title += fmt::format(", {} segments of a sequence", spec.segments);
-  return title;
 }
 
 std::string performance_of(const Simulation& result) {
@@ -96,15 +87,15 @@ std::string performance_of(const Simulation& result) {
       fmt::join(result.peaks, " "));
 }
 
+TimelineStyle terminal_style() {
+  return {.width = output_width(), .colour = style_for(terminal_facts(STDOUT_FILENO)).colour};
+}
+
 void print_text(const ScheduleSpec& spec, const Schedule& schedule, const OpTimes& times,
                 const Simulation& result) {
-  const bool colour = style_for(terminal_facts(STDOUT_FILENO)).colour;
   fmt::print("{}\n{}\n\n{}\n", title_of(spec), performance_of(result),
-             timeline_text(schedule, planner::time_ops(schedule, times),
-                           {.width = output_width(), .colour = colour}));
-  fmt::print("F forward, B backward{}, dots idle; behind it the number of the micro-batch{}{}\n",
-             planner::splits_backward(spec.kind) ? " of the input, W gradients of the weights" : "",
-             spec.segments > 1 ? ", the segment" : "", spec.chunks > 1 ? ", the letter of the chunk" : "");
+             timeline_text(schedule, planner::time_ops(schedule, times), terminal_style()));
+  fmt::print("{}\n", legend_of(spec));
 }
 
 Result<ExitCode> draw(const Options& options) {
@@ -125,35 +116,86 @@ Result<ExitCode> draw(const Options& options) {
   return ExitCode::kDone;
 }
 
+// The path has just been typed, so what cannot be read is bad input.
+Result<std::string> read_trace_file(const std::string& path) {
+  const auto wrong = [](const std::string& message) { return bad_input(message); };
+  const Result<data::InputFile> file = data::InputFile::open(path);
+  if (!file) return wrong(file.error().message);
+  if (file->size() > kLargestTraceBytes)
+    return wrong(
+        fmt::format("{}: {} bytes are no trace; {} are the most", path, file->size(), kLargestTraceBytes));
+  Result<std::string> text = file->text();
+  if (!text) return wrong(text.error().message);
+  return text;
+}
+
+Result<ExitCode> draw_executed(const Options& options) {
+  Result<ExecutedSchedule> executed = read_traces(*options.traces, read_trace_file);
+  if (!executed) return tl::unexpected(executed.error());
+  const Comparison comparison = compare(*std::move(executed));
+  if (options.output == "json") {
+    fmt::print("{}\n", comparison_json(comparison));
+  } else if (options.output == "svg") {
+    fmt::print("{}", comparison_picture(comparison));
+  } else {
+    fmt::print("{}", comparison_text(comparison, terminal_style()));
+  }
+  return ExitCode::kDone;
+}
+
+// A schedule is either described or executed.
+void require_one_source(const CLI::App& command) {
+  const bool from_traces = command.count("--from") > 0;
+  if (from_traces) {
+    for (const char* option :
+         {"NAME", "--stages", "--micro-batches", "--chunks", "--segments", "--hold", "--times"}) {
+      if (command.count(option) > 0)
+        throw CLI::ValidationError(fmt::format("--from: {} follows from the traces; leave it out", option));
+    }
+    return;
+  }
+  for (const char* option : {"NAME", "--stages", "--micro-batches"}) {
+    if (command.count(option) == 0) throw CLI::RequiredError(option);
+  }
+}
+
 }  // namespace
 
 void add_schedule_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "schedule", "Draws what every stage of a pipeline does when, and says what that costs.");
+  CLI::App* command = app.add_subcommand("schedule",
+                                         "Draws what every stage of a pipeline does when, and says what that "
+                                         "costs: of a schedule, NAME -p -m, or "
+                                         "of what a run executed, --from.");
   command->add_option("NAME", options->name, "Which pipeline schedule")
-      ->required()
       ->check(CLI::IsMember(schedule_names()));
   command->add_option("-p,--stages", options->stages, "Stages of the pipeline")
-      ->required()
-      ->check(CLI::Range(1, 256));
+      ->check(CLI::Range(1, kMostStages));
   command->add_option("-m,--micro-batches", options->micro_batches, "Micro-batches of a step")
-      ->required()
-      ->check(CLI::Range(1, 4096));
+      ->check(CLI::Range(1, kMostMicroBatches));
   command->add_option("-v,--chunks", options->chunks, "Chunks of a stage's layers (Interleaved)")
-      ->check(CLI::Range(1, 26));
+      ->check(CLI::Range(1, kMostChunks));
   command->add_option("-k,--segments", options->segments, "Segments of a sequence (Seq1F1B, SeqZBH1)")
-      ->check(CLI::Range(1, 64));
+      ->check(CLI::Range(1, kMostSegments));
   command->add_option("--hold", options->hold, "Micro-batches that a stage may hold (ZBAuto)")
-      ->check(CLI::Range(1, 4096));
+      ->check(CLI::Range(1, kMostMicroBatches));
   command
       ->add_option("--times", options->times,
                    "F,B,W: what forward, backward and gradients of the weights of one micro-batch take")
       ->delimiter(',')
       ->expected(3);
+  command
+      ->add_option(
+          "--from", options->traces,
+          "The folder of caravan run --trace: draws the step that ran, and below it what the same schedule "
+          "would take if every op took its mean time")
+      ->type_name("DIR");
   command->add_option("-o,--output", options->output, "text, svg or json")
       ->check(CLI::IsMember({"text", "svg", "json"}));
-  command->callback([options, &action] { action = [options] { return draw(*options); }; });
+  command->callback([command, options, &action] {
+    require_one_source(*command);
+    action = [options] { return options->traces ? draw_executed(*options) : draw(*options); };
+  });
 }
 
 }  // namespace caravan::cli

@@ -82,6 +82,12 @@ TEST(ScheduleCommand, RefusesWhatIsNoSchedule) {
   refuses("1F1B -p 257 -m 4", "--stages");
   refuses("1F2B -p 4 -m 4", "1F2B not in");
   refuses("1F1B -p 4", "--micro-batches is required");
+  refuses("-p 4 -m 8", "NAME is required");
+  refuses("1F1B --from traces", "--from: NAME follows from the traces; leave it out");
+  refuses("--from traces -m 8", "--from: --micro-batches follows from the traces; leave it out");
+  refuses("--from traces --times 1,1,1", "--from: --times follows from the traces; leave it out");
+  refuses("--from /no/traces", "/no/traces/rank-0.json: cannot open: No such file or directory");
+  refuses("--from ''", "/rank-0.json: cannot open");
 }
 
 }  // namespace
