@@ -17,7 +17,7 @@ Result<InputFile> InputFile::open(const std::string& path) {
   if (!descriptor || ::fstat(descriptor.get(), &status) != 0)
     return read_error(fmt::format("{}: cannot open", path), errno);
   if (!S_ISREG(status.st_mode))
-    return bad_input(fmt::format("{}: not a regular file; give a token file", path));
+    return bad_input(fmt::format("{}: not a regular file; give the path of one", path));
   return InputFile(path, std::move(descriptor), status.st_size);
 }
 
