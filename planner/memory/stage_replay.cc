@@ -99,7 +99,10 @@ class StageReplay {
   }
 
   void consider(const MemoryTerms& now) {
-    if (now.total() > peak_.total()) peak_ = now;
+    const int64_t total = now.total();
+    if (total <= most_) return;
+    most_ = total;
+    peak_ = now;
   }
 
   const int64_t tokens_;
@@ -108,7 +111,8 @@ class StageReplay {
   int64_t held_ = 0;        // between a forward and the gradients of its weights
   int64_t boundaries_ = 0;  // tensors between groups of layers; an op's input until the op is done
   bool has_input_ = false;
-  MemoryTerms peak_;
+  int64_t most_ = 0;
+  MemoryTerms peak_;  // of which most_ is the sum
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "planner/schedule/transfers.h"
 
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -15,11 +14,16 @@ class TransferPass {
         stage_(place.stage),
         messages_under_way_(messages_under_way) {}
 
+  void reserve(std::size_t ops) {
+    constexpr std::size_t kMostOfAnOp = 5;
+    actions_.reserve(kMostOfAnOp * ops);
+  }
+
   // next: the op behind it, whose input begins to arrive while this one runs.
   void add(const Op& op, const Op* next) {
     const Passage passage = passage_of(op);
     if (actions_.empty()) post_receive(op);
-    if (passage.sends(stage_)) make_room({passage.direction, *passage.to}, op);
+    if (passage.sends(stage_)) make_room(channel(passage.direction, *passage.to), op);
     if (passage.from) {
       const auto type = passage.receives(stage_) ? ActionType::AwaitReceive : ActionType::Take;
       add_action({type, passage.direction, *passage.from, passage.tag, op});
@@ -29,19 +33,32 @@ class TransferPass {
     if (!passage.to) return;
     const auto type = passage.sends(stage_) ? ActionType::StartSend : ActionType::HandOver;
     add_action({type, passage.direction, *passage.to, passage.tag_behind, op});
-    if (passage.sends(stage_)) ++under_way_[{passage.direction, *passage.to}];
+    if (passage.sends(stage_)) ++channel(passage.direction, *passage.to).under_way;
   }
 
   void finish_sends() {
-    for (auto& [channel, count] : under_way_) {
-      for (; count > 0; --count) add_finish(channel, {});
+    for (Channel& each : channels_) {
+      for (; each.under_way > 0; --each.under_way) add_finish(each, {});
     }
   }
 
   std::vector<Action> take() { return std::move(actions_); }
 
  private:
-  using Channel = std::pair<Direction, int>;  // and to which stage
+  // Messages of a direction to a neighbour.
+  struct Channel {
+    Direction direction = Direction::Activations;
+    int peer = 0;
+    int under_way = 0;
+  };
+
+  // Of a stage's few.
+  Channel& channel(Direction direction, int peer) {
+    for (Channel& each : channels_) {
+      if (each.direction == direction && each.peer == peer) return each;
+    }
+    return channels_.emplace_back(Channel{.direction = direction, .peer = peer});
+  }
 
   std::optional<int> stage_of(int group) const {
     if (group < 0 || group >= map_.groups()) return std::nullopt;
@@ -85,16 +102,14 @@ class TransferPass {
       add_action({ActionType::PostReceive, passage.direction, *passage.from, passage.tag, op});
   }
 
-  void make_room(const Channel& channel, const Op& op) {
-    int& count = under_way_[channel];
-    if (count < messages_under_way_) return;
-    add_finish(channel, op);
-    --count;
+  void make_room(Channel& to, const Op& op) {
+    if (to.under_way < messages_under_way_) return;
+    add_finish(to, op);
+    --to.under_way;
   }
 
-  void add_finish(const Channel& channel, const Op& op) {
-    add_action(
-        {.type = ActionType::FinishSend, .direction = channel.first, .peer = channel.second, .op = op});
+  void add_finish(const Channel& to, const Op& op) {
+    add_action({.type = ActionType::FinishSend, .direction = to.direction, .peer = to.peer, .op = op});
   }
 
   void add_action(const Action& action) { actions_.push_back(action); }
@@ -103,7 +118,7 @@ class TransferPass {
   const int segments_;
   const int stage_;
   const int messages_under_way_;
-  std::map<Channel, int> under_way_;
+  std::vector<Channel> channels_;
   std::vector<Action> actions_;
 };
 
@@ -111,6 +126,7 @@ class TransferPass {
 
 std::vector<Action> add_transfers(std::span<const Op> ops, const StagePlace& place, int messages_under_way) {
   TransferPass pass(place, messages_under_way);
+  pass.reserve(ops.size());
   for (std::size_t i = 0; i < ops.size(); ++i) pass.add(ops[i], i + 1 < ops.size() ? &ops[i + 1] : nullptr);
   pass.finish_sends();
   return pass.take();

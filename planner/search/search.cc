@@ -62,7 +62,7 @@ class Search {
 
   // Where nothing is known about time, 1F1B it is.
   void evaluate_other_schedules(Tier tier, bool all) {
-    if (!request_.devices.known) return;
+    if (!request_.devices.known || !may_be_picked(tier)) return;
     std::ranges::stable_sort(bases_, {}, &Base::least_expected);
     for (const Base& base : bases_) {
       const bool wins = may_win(base);
