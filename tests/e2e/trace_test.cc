@@ -27,7 +27,7 @@ TEST(Trace, OfARunIsDrawnBesideTheSimulatedSchedule) {
   const JobFolder folder;
   const std::string traces = folder.files().path("new/traces");
   const Finished finished =
-      run(folder.arguments({.pipeline = 2, .schedule = "ZBH1", .steps = 2}, {"--trace", traces}));
+      run(folder.arguments({.pipeline = 2, .schedule = "VHalf", .steps = 2}, {"--trace", traces}));
   ASSERT_EQ(finished.status.exit_code, 0) << finished.err;
   EXPECT_TRUE(fs::exists(traces + "/rank-0.json"));
   EXPECT_TRUE(fs::exists(traces + "/rank-1.json"));
@@ -35,21 +35,23 @@ TEST(Trace, OfARunIsDrawnBesideTheSimulatedSchedule) {
   const Outcome text = drawn_from(traces);
   ASSERT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.err, IsEmpty());
-  EXPECT_THAT(text.out, testing::ContainsRegex("^ZBH1: 2 stages, 8 micro-batches; step 2\n"
-                                               "\n"
-                                               "executed: [0-9.]+ ms, bubble [0-9.]+ ms \\([0-9.]+ %\\)\n"
-                                               "stage 0 F[0-9FBW.-]+\n"
-                                               "stage 1 [.]*F[0-9FBW.-]+\n"
-                                               "\n"
-                                               "simulated with the mean times of the ops: [0-9.]+ ms"));
+  EXPECT_THAT(text.out,
+              testing::ContainsRegex("^VHalf: 2 stages, 8 micro-batches, 2 chunks on each stage; step 2\n"
+                                     "\n"
+                                     "executed: [0-9.]+ ms, bubble [0-9.]+ ms \\([0-9.]+ %\\)\n"
+                                     "stage 0 F[0-9abFBW.-]+\n"
+                                     "stage 1 [.]*F[0-9abFBW.-]+\n"
+                                     "\n"
+                                     "simulated with the mean times of the ops: [0-9.]+ ms"));
   std::istringstream lines(text.out);
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("stage ")) {
       EXPECT_EQ(line.size(), 80U) << line;
     }
   }
-  EXPECT_THAT(drawn_from(traces, "-o svg").out, HasSubstr("<title>ZBH1: 2 stages, 8 micro-batches; step 2"));
-  EXPECT_THAT(drawn_from(traces, "-o json").out, HasSubstr(R"({"schedule":"ZBH1","step":2,"executed":)"));
+  EXPECT_THAT(drawn_from(traces, "-o svg").out,
+              HasSubstr("<title>VHalf: 2 stages, 8 micro-batches, 2 chunks on each stage; step 2"));
+  EXPECT_THAT(drawn_from(traces, "-o json").out, HasSubstr(R"({"schedule":"VHalf","step":2,"executed":)"));
 
   fs::remove(traces + "/rank-1.json");
   const Outcome incomplete = drawn_from(traces);
