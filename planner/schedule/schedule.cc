@@ -71,6 +71,19 @@ char letter(OpType type) {
   return '?';
 }
 
+const char* words(OpType type) {
+  switch (type) {
+    case OpType::Forward:
+      return "the forward";
+    case OpType::BackwardInput:
+    case OpType::Backward:
+      return "the backward";
+    case OpType::BackwardWeight:
+      return "the gradients of the weights";
+  }
+  return "";
+}
+
 }  // namespace
 
 bool stands_as_a_v(ScheduleKind kind) {
@@ -134,6 +147,13 @@ std::string op_text(const Op& op, const Schedule& schedule) {
   std::string text = fmt::format("{}{}", letter(op.type), op.micro_batch);
   if (schedule.segments > 1) text += fmt::format(".{}", op.segment);
   if (schedule.chunks > 1) text += static_cast<char>('a' + op.chunk);
+  return text;
+}
+
+std::string op_words(const Op& op) {
+  std::string text = fmt::format("{} of micro-batch {}", words(op.type), op.micro_batch);
+  if (op.segment > 0) text += fmt::format(", segment {}", op.segment);
+  if (op.chunk > 0) text += fmt::format(", chunk {}", op.chunk);
   return text;
 }
 

@@ -111,4 +111,7 @@ ScheduleSpec smallest_spec(ScheduleKind kind, int stages, int micro_batches);
 // A backward of both gradients is "B", as is that of the input alone: the latter has a "W" of its own.
 std::string op_text(const Op& op, const Schedule& schedule);
 
+// "the forward of micro-batch 3, chunk 1": for people who do not see the schedule.
+std::string op_words(const Op& op);
+
 }  // namespace caravan::planner

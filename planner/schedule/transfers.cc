@@ -36,9 +36,10 @@ class TransferPass {
     if (passage.sends(stage_)) ++channel(passage.direction, *passage.to).under_way;
   }
 
-  void finish_sends() {
+  // last: the op behind which nothing comes.
+  void finish_sends(const Op& last) {
     for (Channel& each : channels_) {
-      for (; each.under_way > 0; --each.under_way) add_finish(each, {});
+      for (; each.under_way > 0; --each.under_way) add_finish(each, last);
     }
   }
 
@@ -128,7 +129,7 @@ std::vector<Action> add_transfers(std::span<const Op> ops, const StagePlace& pla
   TransferPass pass(place, messages_under_way);
   pass.reserve(ops.size());
   for (std::size_t i = 0; i < ops.size(); ++i) pass.add(ops[i], i + 1 < ops.size() ? &ops[i + 1] : nullptr);
-  pass.finish_sends();
+  if (!ops.empty()) pass.finish_sends(ops.back());
   return pass.take();
 }
 

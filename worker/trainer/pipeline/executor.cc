@@ -1,5 +1,7 @@
 #include "worker/trainer/pipeline/executor.h"
 
+#include <fmt/format.h>
+
 #include <deque>
 #include <map>
 #include <memory>
@@ -27,7 +29,7 @@ class Execution {
       case ActionType::PostReceive:
         return post_receive(action);
       case ActionType::FinishSend:
-        return finish_send(outgoing_.at({action.direction, action.peer}));
+        return finish_send(action);
       case ActionType::AwaitReceive:
         return await_receive(action);
       case ActionType::Take:
@@ -59,7 +61,7 @@ class Execution {
   // A transfer holds its tensor too, and the work frees its input as early as it can.
   void await_receive(const Action& action) {
     Message message = std::move(incoming_.extract({action.direction, action.tag}).mapped());
-    message.transfer->wait();
+    finish(message, action);
     input_ = std::move(message.tensor);
   }
 
@@ -69,9 +71,22 @@ class Execution {
     outgoing_[{action.direction, action.peer}].push_back(std::move(message));
   }
 
-  static void finish_send(std::deque<Message>& messages) {
-    messages.front().transfer->wait();
+  void finish_send(const Action& action) {
+    std::deque<Message>& messages = outgoing_.at({action.direction, action.peer});
+    finish(messages.front(), action);
     messages.pop_front();
+  }
+
+  // A peer that is lost shows here: says what of the schedule did not come about.
+  static void finish(Message& message, const Action& action) {
+    try {
+      message.transfer->wait();
+    } catch (const CommunicationError& error) {
+      const char* missing =
+          action.type == ActionType::FinishSend ? "take what it was sent, at" : "send the input of";
+      throw CommunicationError(fmt::format("waited for stage {} to {} {}: {}", action.peer, missing,
+                                           planner::op_words(action.op), error.what()));
+    }
   }
 
   StageWork& work_;

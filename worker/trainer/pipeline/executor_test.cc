@@ -164,6 +164,49 @@ TEST(Executor, RunsEveryGeneratedListInItsOrderWithTheRightResults) {
   }
 }
 
+// Whose peers never answer.
+class DeafGroup final : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  void all_reduce(at::Tensor&, Reduction) override {}
+  void all_gather(at::Tensor&, const at::Tensor&) override {}
+  void reduce_scatter(at::Tensor&, const at::Tensor&) override {}
+  void all_to_all(at::Tensor&, const at::Tensor&) override {}
+  void broadcast(at::Tensor&, int) override {}
+  void barrier() override {}
+  std::unique_ptr<PendingTransfer> send(const at::Tensor&, int, int) override {
+    return std::make_unique<Lost>();
+  }
+  std::unique_ptr<PendingTransfer> receive(at::Tensor&, int, int) override {
+    return std::make_unique<Lost>();
+  }
+
+ private:
+  struct Lost final : PendingTransfer {
+    void wait() override { throw CommunicationError("timed out"); }
+  };
+};
+
+std::string error_of(const Schedule& schedule, int stage) {
+  Multiplier work(schedule, stage);
+  DeafGroup group;
+  try {
+    execute(planner::add_transfers(schedule, stage, /*messages_under_way=*/1), work, group);
+  } catch (const CommunicationError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Executor, SaysWhichOpALostPeerWasNeededFor) {
+  const Schedule schedule = planner::generate_schedule({.stages = 2, .micro_batches = 3});
+  EXPECT_EQ(error_of(schedule, 0),
+            "waited for stage 1 to take what it was sent, at the forward of micro-batch 1: timed out");
+  EXPECT_EQ(error_of(schedule, 1),
+            "waited for stage 0 to send the input of the forward of micro-batch 0: timed out");
+}
+
 // Arranged for stages that differ, so that some messages overtake each other's ops by far.
 TEST(Executor, RunsSchedulesOfUnevenStages) {
   std::mt19937 dice(1);

@@ -1,5 +1,6 @@
 #include "worker/trainer/pipeline/traced_work.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace caravan::trainer {
@@ -12,7 +13,12 @@ at::Tensor TracedWork::boundary_buffer(const planner::Op& op) const {
 
 at::Tensor TracedWork::run(const planner::Op& op, at::Tensor input) {
   const Clock::TimePoint begin = clock_.now();
-  if (!trace_.waits.empty() && trace_.waits.back().op == op) trace_.waits.back().end = begin;
+  const auto wait = std::find_if(trace_.waits.rbegin(), trace_.waits.rend(),
+                                 [&](const TracedOp& each) { return each.op == op; });
+  if (wait != trace_.waits.rend()) {
+    if (!trace_.ops.empty()) wait->begin = std::max(wait->begin, trace_.ops.back().end);
+    wait->end = begin;
+  }
   at::Tensor made = work_.run(op, std::move(input));
   trace_.ops.push_back({.op = op, .begin = begin, .end = clock_.now()});
   return made;

@@ -1,8 +1,8 @@
 // Notes when the ops of a stage's work run, and how long they wait for what other stages send.
 //
-// A wait begins when the buffer of an op's input is asked for, which an executor does as it posts the
-// receive, and ends when the op begins; so it has in it what the stage waits for room in a neighbour. Two
-// looks at the clock an op.
+// A wait begins when the op before has ended and the buffer of the op's input was asked for, which an
+// executor does as it posts the receive, and ends when the op begins; so it has in it what the stage waits
+// for room in a neighbour.
 #pragma once
 
 #include "worker/trainer/pipeline/op_trace.h"

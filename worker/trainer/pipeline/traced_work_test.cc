@@ -61,6 +61,25 @@ TEST(TracedWork, NotesWhenEachOpRanAndHowLongItsInputWasWaitedFor) {
   EXPECT_EQ(trace.waits[0].end, start + milliseconds(12));
 }
 
+TEST(TracedWork, CountsNoWaitWhileTheOpBeforeRuns) {
+  caravan::testing::ManualClock clock;
+  SlowWork work(clock, milliseconds(7));
+  OpTrace trace;
+  TracedWork traced(work, clock, trace);
+  const auto start = clock.now();
+  constexpr Op kNext{.type = OpType::Forward, .micro_batch = 4};
+
+  traced.boundary_buffer(kBackward);
+  traced.run(kForward, {});
+  clock.advance(milliseconds(2));
+  traced.boundary_buffer(kNext);
+  traced.run(kBackward, {});
+
+  ASSERT_EQ(trace.waits.size(), 2U);
+  EXPECT_EQ(trace.waits[0].begin, start + milliseconds(7));
+  EXPECT_EQ(trace.waits[0].end, start + milliseconds(9));
+}
+
 TEST(TracedWork, AnExecutedListIsTheScheduleWithAWaitForEachMessage) {
   const planner::Schedule schedule = planner::generate_schedule({.stages = 2, .micro_batches = 3});
   std::vector<caravan::testing::ManualClock> clocks(2);
