@@ -154,7 +154,9 @@ void add_plan_command(CLI::App& app, Action& action) {
       ->add_option("--svg", options->svg,
                    "Draw the plan into this file: what every stage does when, and what it holds")
       ->excludes("--why");
-  command->add_flag("--all", options->all, "List every layout, also those that the rule would never pick");
+  command->add_flag(
+      "--all", options->all,
+      "List every layout, also those that the rule would never pick; V-schedules only where they may win");
   command->add_option("-o,--output", options->output, "table, or json")
       ->check(CLI::IsMember({"table", "json"}));
   command->callback([options, &action] { action = [options] { return plan(*options); }; });

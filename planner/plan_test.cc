@@ -5,6 +5,9 @@
 
 #include <numeric>
 
+#include "planner/report.h"
+#include "planner/schedule/generate.h"
+#include "planner/search/search.h"
 #include "planner/testing/jobs.h"
 
 namespace caravan::planner {
@@ -113,6 +116,23 @@ TEST(PlanJob, ExecutesWhatTheUserSays) {
   EXPECT_EQ(plan.source(), "UserSpecified");
 }
 
+// From which every rank makes the lists that the plan was made with.
+TEST(PlanJob, CarriesWhatOpListsAreArrangedFor) {
+  v1alpha1::JobSpec job = gpu_job("llama3-8b", 4);
+  job.mutable_parallelism()->set_pipeline(4);
+  job.mutable_parallelism()->set_schedule("VHalf");
+  const PlanRequest request = read_request(job, {}).value();
+  const SearchResult found = search_layouts(request, default_profile(), {});
+  ASSERT_NE(found.chosen(), nullptr);
+  const Layout& layout = found.chosen()->layout;
+  ASSERT_EQ(layout.group_times.size(), 8U);
+  EXPECT_GT(layout.group_times[7].forward, layout.group_times[3].forward) << "the head";
+  v1alpha1::Plan plan;
+  write_layout(layout, plan);
+  EXPECT_EQ(layout_value(plan), layout);
+  EXPECT_EQ(generate_schedule(layout_value(plan).schedule_of(24)), generate_schedule(layout.schedule_of(24)));
+}
+
 TEST(PlanJob, TheSameJobGivesTheSameBytes) {
   const auto first = plan_job(gpu_job("llama3-70b", 64), {}, default_profile(), {.all_candidates = true});
   const auto second = plan_job(gpu_job("llama3-70b", 64), {}, default_profile(), {.all_candidates = true});
@@ -184,6 +204,10 @@ std::vector<BadJob> bad_jobs() {
   v1alpha1::JobSpec three_chunks = manual(2, 1, 2, 1);
   three_chunks.mutable_parallelism()->set_schedule("VHalf");
   three_chunks.mutable_parallelism()->set_virtual_stages(3);
+  v1alpha1::JobSpec long_v = manual(2, 1, 2, 1);
+  long_v.mutable_parallelism()->set_schedule("VHalf");
+  long_v.mutable_parallelism()->set_micro_batch_size(1);
+  long_v.mutable_training()->set_global_batch_sequences(100000);
   v1alpha1::JobSpec lone_layer = manual(2, 1, 2, 1);
   lone_layer.mutable_parallelism()->set_schedule("VHalf");
   for (const int layers : {7, 1}) lone_layer.mutable_parallelism()->add_layers_per_stage(layers);
@@ -206,6 +230,10 @@ std::vector<BadJob> bad_jobs() {
        "spec.parallelism.virtualStages: a V-schedule has two chunks of layers on each stage, so "
        "virtualStages must "
        "be 2; schedule is VHalf, virtualStages is 3"},
+      {"a V of very many micro-batches", long_v,
+       "spec.parallelism.schedule: VHalf is arranged for at most 65536 micro-batches in a step on 2 stages, "
+       "and this "
+       "job has 100000; other schedules have no such bound"},
       {"a V with one layer on a stage", lone_layer,
        "spec.parallelism.virtualStages: the layers of each stage must be at least virtualStages"},
       {"sharded parameters", sharded,

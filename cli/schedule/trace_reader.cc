@@ -123,6 +123,8 @@ Result<TimedOp> op_of(const TraceEvent& event, OpType type, const ScheduleSpec& 
 }
 
 Result<std::vector<TimedOp>> ops_of(const RankTrace& trace, const ScheduleSpec& spec) {
+  constexpr int64_t kOpsOfAUnit = 3;
+  const int64_t most = kOpsOfAUnit * spec.micro_batches * spec.chunks * spec.segments;
   std::vector<TimedOp> ops;
   for (int i = 0; i < trace.trace_events_size(); ++i) {
     const TraceEvent& event = trace.trace_events(i);
@@ -132,6 +134,8 @@ Result<std::vector<TimedOp>> ops_of(const RankTrace& trace, const ScheduleSpec& 
     if (!op) return bad_input(fmt::format("traceEvents[{}]: {}", i, op.error().message));
     if (!ops.empty() && op->start < ops.back().end - kRoundingSeconds)
       return bad_input(fmt::format("traceEvents[{}]: it begins before the op before it has ended", i));
+    if (static_cast<int64_t>(ops.size()) == most)
+      return bad_input(fmt::format("there are more than {} ops in it, all that the schedule has", most));
     ops.push_back(*op);
   }
   if (ops.empty()) return bad_input("there are no ops in it");

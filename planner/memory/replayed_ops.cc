@@ -36,7 +36,7 @@ ReplayedOps replayed_ops(const ScheduleSpec& spec, int stage) {
 }
 
 std::vector<ReplayedOps> replayed_ops_of_all(const ScheduleSpec& spec) {
-  constexpr int kRounds = 3;
+  constexpr int kRounds = 8;  // what a stage holds is not the same for every micro-batch
   Schedule schedule = generate_schedule(with(spec, std::min(spec.micro_batches, kRounds * spec.stages)));
   std::vector<ReplayedOps> stages;
   stages.reserve(schedule.ops.size());

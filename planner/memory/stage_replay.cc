@@ -33,7 +33,6 @@ class StageReplay {
     switch (action.type) {
       case ActionType::PostReceive:
         ++boundaries_;
-        consider({.activations = standing(), .workspace = constants_});
         return;
       case ActionType::FinishSend:
         --boundaries_;

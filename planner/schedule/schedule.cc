@@ -16,6 +16,7 @@ struct Traits {
   Chunks chunks = Chunks::One;
   bool cuts_sequences = false;
   bool splits_backward = true;
+  bool spares_memory = false;
   bool fixed_order = true;
   bool trainer_runs = false;
   int messages_under_way = 1;
@@ -36,12 +37,14 @@ constexpr std::array<Traits, 11> kTraits = {
      {.kind = ScheduleKind::VMin,
       .name = "VMin",
       .chunks = Chunks::TwoAsAV,
+      .spares_memory = true,
       .fixed_order = false,
       .trainer_runs = true,
       .messages_under_way = 2},
      {.kind = ScheduleKind::VHalf,
       .name = "VHalf",
       .chunks = Chunks::TwoAsAV,
+      .spares_memory = true,
       .fixed_order = false,
       .trainer_runs = true,
       .messages_under_way = 2},
@@ -96,6 +99,10 @@ bool cuts_sequences(ScheduleKind kind) {
 
 bool splits_backward(ScheduleKind kind) {
   return traits_of(kind).splits_backward;
+}
+
+bool spares_memory(ScheduleKind kind) {
+  return traits_of(kind).spares_memory;
 }
 
 bool has_fixed_order(ScheduleKind kind) {

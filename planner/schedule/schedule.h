@@ -41,6 +41,8 @@ bool stands_as_a_v(ScheduleKind kind);
 bool cuts_sequences(ScheduleKind kind);
 // Gradients of the weights are ops of their own.
 bool splits_backward(ScheduleKind kind);
+// Holds fewer micro-batches than 1F1B, for a longer bubble than VZB's.
+bool spares_memory(ScheduleKind kind);
 // Its op lists follow from a stage's place alone, whatever ops take.
 bool has_fixed_order(ScheduleKind kind);
 // Of our trainer, whose stages take whole sequences.

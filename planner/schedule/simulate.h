@@ -19,8 +19,9 @@ struct Simulation {
 };
 
 // messages_under_way: of activations, and as many of gradients, that a stage may have sent to a neighbour
-// which has not asked for them yet; before it makes one more it waits. A makespan of infinity where so few
-// make stages wait for each other for ever.
+// which has not asked for them yet; before it makes one more it waits. Stages are taken to ask when the op
+// before has ended; those that ask while it runs wait no longer. A makespan of infinity where so few make
+// stages wait for each other for ever.
 Simulation simulate(const Schedule& schedule, const OpTimes& times, int messages_under_way = kAnyNumber);
 
 struct TimedOp {

@@ -1,5 +1,6 @@
 #include "planner/schedule/transfers.h"
 
+#include <deque>
 #include <optional>
 #include <utility>
 
@@ -23,7 +24,7 @@ class TransferPass {
   void add(const Op& op, const Op* next) {
     const Passage passage = passage_of(op);
     if (actions_.empty()) post_receive(op);
-    if (passage.sends(stage_)) make_room(channel(passage.direction, *passage.to), op);
+    if (passage.sends(stage_)) make_room(channel(passage.direction, *passage.to));
     if (passage.from) {
       const auto type = passage.receives(stage_) ? ActionType::AwaitReceive : ActionType::Take;
       add_action({type, passage.direction, *passage.from, passage.tag, op});
@@ -33,13 +34,12 @@ class TransferPass {
     if (!passage.to) return;
     const auto type = passage.sends(stage_) ? ActionType::StartSend : ActionType::HandOver;
     add_action({type, passage.direction, *passage.to, passage.tag_behind, op});
-    if (passage.sends(stage_)) ++channel(passage.direction, *passage.to).under_way;
+    if (passage.sends(stage_)) channel(passage.direction, *passage.to).under_way.push_back(op);
   }
 
-  // last: the op behind which nothing comes.
-  void finish_sends(const Op& last) {
+  void finish_sends() {
     for (Channel& each : channels_) {
-      for (; each.under_way > 0; --each.under_way) add_finish(each, last);
+      while (!each.under_way.empty()) add_finish(each);
     }
   }
 
@@ -50,7 +50,7 @@ class TransferPass {
   struct Channel {
     Direction direction = Direction::Activations;
     int peer = 0;
-    int under_way = 0;
+    std::deque<Op> under_way{};  // the ops that made them
   };
 
   // Of a stage's few.
@@ -103,14 +103,16 @@ class TransferPass {
       add_action({ActionType::PostReceive, passage.direction, *passage.from, passage.tag, op});
   }
 
-  void make_room(Channel& to, const Op& op) {
-    if (to.under_way < messages_under_way_) return;
-    add_finish(to, op);
-    --to.under_way;
+  void make_room(Channel& to) {
+    if (static_cast<int>(to.under_way.size()) >= messages_under_way_) add_finish(to);
   }
 
-  void add_finish(const Channel& to, const Op& op) {
-    add_action({.type = ActionType::FinishSend, .direction = to.direction, .peer = to.peer, .op = op});
+  void add_finish(Channel& to) {
+    add_action({.type = ActionType::FinishSend,
+                .direction = to.direction,
+                .peer = to.peer,
+                .op = to.under_way.front()});
+    to.under_way.pop_front();
   }
 
   void add_action(const Action& action) { actions_.push_back(action); }
@@ -129,7 +131,7 @@ std::vector<Action> add_transfers(std::span<const Op> ops, const StagePlace& pla
   TransferPass pass(place, messages_under_way);
   pass.reserve(ops.size());
   for (std::size_t i = 0; i < ops.size(); ++i) pass.add(ops[i], i + 1 < ops.size() ? &ops[i + 1] : nullptr);
-  if (!ops.empty()) pass.finish_sends(ops.back());
+  pass.finish_sends();
   return pass.take();
 }
 

@@ -35,7 +35,7 @@ struct Action {
   Direction direction = Direction::Activations;  // of transfers
   int peer = 0;                                  // stage
   int tag = 0;                                   // differs for all messages that a stage gets in a direction
-  Op op;                                         // the op that the action stands by
+  Op op;                                         // the op that the action stands by, or whose message it is
   bool operator==(const Action&) const = default;
 };
 

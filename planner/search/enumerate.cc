@@ -15,10 +15,6 @@ namespace {
 
 constexpr int kMaximumTensor = 16;
 
-// Op lists without a fixed order are arranged anew for each layout; the bubbles of those with more stages are
-// in no table.
-constexpr int kMostArrangedStages = 16;
-
 std::vector<int> tensor_sizes(const PlanRequest& request) {
   if (request.fixed.tensor) return {*request.fixed.tensor};
   std::vector<int> sizes;
@@ -168,9 +164,10 @@ std::vector<Layout> layouts_of_sizes(const PlanRequest& request, const EnginePro
 std::vector<Layout> with_other_schedules(const PlanRequest& request, const EngineProfile& profile,
                                          const Layout& layout) {
   const int stages = layout.mesh.pipeline;
-  if (request.fixed.schedule || request.fixed.virtual_stages || stages == 1) return {};
+  if (request.fixed.schedule || request.fixed.virtual_stages.value_or(1) > 1 || stages == 1) return {};
   std::vector<Layout> others;
   const auto consider = [&](ChunkedSchedule schedule) {
+    if (request.fixed.virtual_stages && schedule.chunks != 1) return;
     Layout other = layout;
     other.schedule = schedule.kind;
     other.virtual_stages = schedule.chunks;
@@ -183,7 +180,7 @@ std::vector<Layout> with_other_schedules(const PlanRequest& request, const Engin
   for (const ScheduleKind kind : {ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleH2, ScheduleKind::VMin,
                                   ScheduleKind::VHalf, ScheduleKind::VZeroBubble}) {
     const ScheduleSpec spec = smallest_spec(kind, stages, count);
-    if (!has_fixed_order(kind) && stages > kMostArrangedStages) continue;
+    if (!has_fixed_order(kind) && stages > kMostStagesOfOpenV) continue;
     if (caution(spec).empty()) consider({kind, spec.chunks});
   }
   return others;

@@ -11,7 +11,9 @@
 namespace caravan::planner {
 namespace {
 
-constexpr int kMostStagesOfAV = 32;  // arranging more takes long
+// Arranging more takes long, on every rank too.
+constexpr int kMostStagesOfAV = 32;
+constexpr int64_t kMostUnitsOfAV = 1 << 17;  // stages × micro-batches
 
 std::optional<Illegality> check_sizes(const PlanRequest& request, const Layout& layout) {
   if (layout.mesh.ranks() != request.devices.count) {
@@ -132,6 +134,15 @@ std::optional<Illegality> check_virtual_stages(const PlanRequest& request, const
                       fmt::format("{} is arranged for at most {} stages; pipeline is {}",
                                   schedule_name(layout.schedule), kMostStagesOfAV, layout.mesh.pipeline)};
   }
+  const int64_t count = micro_batches(request.training, layout);
+  if (stands_as_a_v(layout.schedule) && count * layout.mesh.pipeline > kMostUnitsOfAV) {
+    return Illegality{
+        "spec.parallelism.schedule",
+        fmt::format("{} is arranged for at most {} micro-batches in a step on {} stages, and this "
+                    "job has {}; other schedules have no such bound",
+                    schedule_name(layout.schedule), kMostUnitsOfAV / layout.mesh.pipeline,
+                    layout.mesh.pipeline, count)};
+  }
   const bool interleaved = layout.schedule == ScheduleKind::Interleaved;
   const auto does_not_do = [&](int layers) {
     return interleaved ? layers % layout.virtual_stages != 0 : layers < layout.virtual_stages;
@@ -142,7 +153,6 @@ std::optional<Illegality> check_virtual_stages(const PlanRequest& request, const
                                         interleaved ? "divisible by" : "at least", request.shape.layers,
                                         layout.mesh.pipeline, layout.virtual_stages)};
   }
-  const int64_t count = micro_batches(request.training, layout);
   if (!interleaved || count % layout.mesh.pipeline == 0) return std::nullopt;
   return Illegality{path,
                     fmt::format("schedule Interleaved needs a number of micro-batches that is divisible by "

@@ -28,20 +28,19 @@ bool is_manual(const PlanRequest& request, const Layout& layout) {
          runs_all_forwards_first(request, layout) || layout.zero_stage < request.fixed.zero_stage;
 }
 
-// Two schedules of one layout are predicted to take times whose ratio is off by so much.
-constexpr double kOtherScheduleGain = 0.02;
-
+// With several virtual stages that the user asks for, Interleaved is what 1F1B is without.
 bool has_other_schedule(const PlanRequest& request, const Layout& layout) {
-  return !request.fixed.schedule && !request.fixed.virtual_stages &&
+  return !request.fixed.schedule && request.fixed.virtual_stages.value_or(1) == 1 &&
          layout.schedule != ScheduleKind::OneFOneB;
 }
 
-bool spares_memory(const PlanRequest& request, const Layout& layout) {
-  return has_other_schedule(request, layout) &&
-         (layout.schedule == ScheduleKind::VMin || layout.schedule == ScheduleKind::VHalf);
-}
-
 }  // namespace
+
+bool differ_in_schedule_alone(const Layout& a, const Layout& b) {
+  return a.mesh == b.mesh && a.micro_batch_size == b.micro_batch_size &&
+         a.sequence_parallel == b.sequence_parallel && a.zero_stage == b.zero_stage &&
+         a.activation_checkpointing == b.activation_checkpointing;
+}
 
 bool may_be_picked(Tier tier) {
   return tier != Tier::Manual && tier != Tier::ManualCheckpointing;
@@ -53,7 +52,7 @@ Tier tier_of(const PlanRequest& request, const Layout& layout) {
       layout.activation_checkpointing && request.fixed.checkpointing != CheckpointingPolicy::Always;
   if (is_manual(request, layout))
     return checkpointing || more_sharding ? Tier::ManualCheckpointing : Tier::Manual;
-  if (checkpointing || spares_memory(request, layout))
+  if (checkpointing || (has_other_schedule(request, layout) && spares_memory(layout.schedule)))
     return more_sharding ? Tier::CheckpointingAndMoreSharding : Tier::Checkpointing;
   return more_sharding ? Tier::MoreSharding : Tier::Rule;
 }

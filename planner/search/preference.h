@@ -32,6 +32,12 @@ enum class Tier {
   ManualCheckpointing,  // or more sharding
 };
 
+// Predictions for two schedules of one layout may be off by so much: another one than 1F1B must gain more.
+inline constexpr double kOtherScheduleGain = 0.02;
+
+// In all else that the search chooses they are the same.
+bool differ_in_schedule_alone(const Layout& a, const Layout& b);
+
 bool may_be_picked(Tier tier);
 
 // A choice that the user made is none of the search's, so it does not lower the tier.

@@ -68,10 +68,12 @@ std::string why_checkpointing(const PlanRequest& request, const std::vector<Eval
           ? fmt::format("{} of {} of {} layers", mlp ? " of the MLPs" : "", layout.recomputed(), layers)
           : "";
   const bool something_may_fit = std::ranges::any_of(candidates, [](const EvaluatedLayout& candidate) {
-    return candidate.fits && !candidate.layout.activation_checkpointing;
+    return candidate.fits && !candidate.layout.activation_checkpointing &&
+           !candidate.preference.other_schedule;
   });
-  return fmt::format(", with activation checkpointing{}, without which nothing {}fits", part,
-                     something_may_fit ? "surely " : "");
+  return fmt::format(", with activation checkpointing{}, without which nothing {}fits{}", part,
+                     something_may_fit ? "surely " : "",
+                     layout.mesh.pipeline > 1 && !request.fixed.schedule ? " or is faster" : "");
 }
 
 // With more than this chance a layout has room to spare.
@@ -120,6 +122,11 @@ std::string what_the_rule_says(const EvaluatedLayout& candidate, const Evaluated
                        readable_chance(*chosen.fit_chance));
   if (layout.activation_checkpointing && !chosen.layout.activation_checkpointing)
     return "computes activations twice without need";
+  if (differ_in_schedule_alone(layout, chosen.layout) && layout.schedule != chosen.layout.schedule) {
+    if (spares_memory(layout.schedule)) return "spares memory that the plan does not need";
+    return fmt::format("gains less than the {} by which predictions for two schedules may be off",
+                       readable_percent(kOtherScheduleGain));
+  }
   const int split = layout.mesh.tensor * layout.mesh.pipeline;
   const int least = chosen.layout.mesh.tensor * chosen.layout.mesh.pipeline;
   if (split > least) return fmt::format("splits the model over {} devices where {} would do", split, least);
@@ -181,15 +188,23 @@ std::string why_this_schedule(const std::vector<EvaluatedLayout>& candidates, co
     if (usual == nullptr || candidate.preference < usual->preference) usual = &candidate;
   }
   const std::string_view name = schedule_name(chosen.layout.schedule);
-  if (usual == nullptr) return fmt::format(" No layout with 1F1B fits; {} holds less.", name);
+  if (usual == nullptr) return fmt::format(" With {} it fits, and no layout with 1F1B does.", name);
   const double part = *chosen.time.seconds / *usual->time.seconds;
+  const std::string against = differ_in_schedule_alone(chosen.layout, usual->layout)
+                                  ? "1F1B"
+                                  : layout_label(usual->layout) + " and 1F1B";
+  if (part > 1 - kOtherScheduleGain)
+    return fmt::format(" With {} it fits with a chance of {}; {} has one of {}.", name,
+                       readable_chance(chosen.fit_chance.value_or(1)), against,
+                       readable_chance(usual->fit_chance.value_or(1)));
   if (usual->layout.activation_checkpointing && !chosen.layout.activation_checkpointing)
     return fmt::format(
         " {} holds fewer activations than 1F1B, so that no layer is made again: a step takes {} less "
         "time than with {}.",
         name, readable_percent(1 - part), layout_label(usual->layout));
-  return fmt::format(" With {} the pipeline idles {} of a step; a step takes {} less time than with 1F1B.",
-                     name, readable_percent(chosen.time.bubble_fraction), readable_percent(1 - part));
+  return fmt::format(" With {} the pipeline idles {} of a step; a step takes {} less time than with {}.",
+                     name, readable_percent(chosen.time.bubble_fraction), readable_percent(1 - part),
+                     against);
 }
 
 }  // namespace

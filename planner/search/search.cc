@@ -41,8 +41,7 @@ class Search {
   std::vector<EvaluatedLayout> take() { return std::move(candidates_); }
 
  private:
-  // A layout, and the least that it takes with any schedule: what a schedule changes is how long stages idle
-  // and which activations they hold.
+  // A layout of 1F1B, and the least that it takes with any other schedule.
   struct Base {
     Layout layout;
     double least_expected = 0;
@@ -50,26 +49,29 @@ class Search {
   };
 
   Base base_of(const Layout& layout, const EvaluatedLayout& evaluated) const {
-    // Of schedules on up to 16 stages; what 1F1B holds for a moment stays.
+    // VMin holds a third of 1F1B's micro-batches, and its chunks need less for a moment.
     constexpr double kMostSpared = 0.75;
     const MemoryTerms& terms = evaluated.memory.terms;
     const auto spared = static_cast<int64_t>(kMostSpared * static_cast<double>(terms.activations));
-    Base base{.layout = layout, .least_peak = terms.total() - spared};
-    if (const auto& parts = evaluated.time.parts)
-      base.least_expected = handicap(request_, layout, profile_) * (parts->total() - parts->idle);
-    return base;
+    return {.layout = layout,
+            .least_expected = handicap(request_, layout, profile_) *
+                              least_step_seconds(request_, layout, profile_).value_or(0),
+            .least_peak = terms.total() - spared};
   }
 
-  // Where nothing is known about time, 1F1B it is.
+  // Those that may win, the most promising ones first. Where nothing is known about time, 1F1B it is.
   void evaluate_other_schedules(Tier tier, bool all) {
+    constexpr int kMostBases = 32;  // so that no job holds up planning for long
     if (!request_.devices.known || !may_be_picked(tier)) return;
     std::ranges::stable_sort(bases_, {}, &Base::least_expected);
+    int tried = 0;
     for (const Base& base : bases_) {
-      const bool wins = may_win(base);
-      if (!all && !wins) continue;
+      const bool promising = tried < kMostBases && may_win(base);
+      if (!all && !promising) continue;
+      tried += promising;
       for (const Layout& layout : with_other_schedules(request_, profile_, base.layout)) {
         if (tier_of(request_, layout) != tier) continue;
-        if (!wins && !has_fixed_order(layout.schedule)) continue;  // takes long
+        if (!promising && !has_fixed_order(layout.schedule)) continue;
         EvaluatedLayout candidate = evaluate_layout(request_, layout, profile_);
         if (all || is_best(candidate)) candidates_.push_back(std::move(candidate));
       }
@@ -138,12 +140,6 @@ struct Pick {
   EvaluatedLayout* layout = nullptr;
   EvaluatedLayout* overruled = nullptr;  // what the rule would have taken
 };
-
-bool differ_in_schedule_alone(const Layout& a, const Layout& b) {
-  return a.mesh == b.mesh && a.micro_batch_size == b.micro_batch_size &&
-         a.sequence_parallel == b.sequence_parallel && a.zero_stage == b.zero_stage &&
-         a.activation_checkpointing == b.activation_checkpointing;
-}
 
 Pick pick_layout(std::vector<EvaluatedLayout>& candidates) {
   Pick pick;

@@ -395,17 +395,32 @@ TEST(SearchLayouts, KeepsTheScheduleThatTheUserAsksFor) {
   EXPECT_EQ(count_candidates(usual, [](const Layout& l) { return l.schedule != ScheduleKind::OneFOneB; }), 0);
 }
 
-// What was left out since it cannot win has not won.
-TEST(SearchLayouts, PicksTheSameScheduleWhetherAllAreEvaluatedOrNot) {
-  for (const auto& job : {gpu_job("llama3-70b", 64), gpu_job("llama3-8b", 16), gpu_job("llama2-13b", 64),
-                          gpu_job("llama3-70b", 32)}) {
+// What was left out since it cannot win would not have won.
+TEST(SearchLayouts, PicksTheBestOfAllLayoutsWithAllSchedules) {
+  v1alpha1::JobSpec tied = gpu_job("llama3.2-3b", 16, "A100-40GB");
+  v1alpha1::JobSpec crowded = gpu_job("llama3-8b", 8, "A100-40GB");
+  v1alpha1::JobSpec long_sequences = gpu_job("llama3-8b", 16);
+  long_sequences.mutable_training()->set_sequence_length(32768);
+  bool makes_layers_again = false;
+  for (const auto& job : {tied, crowded, long_sequences}) {
     const PlanRequest request = request_of(job);
-    const SearchResult some = search_layouts(request, default_profile(), {});
-    const SearchResult all = search_layouts(request, default_profile(), {.all_candidates = true});
-    ASSERT_NE(all.chosen(), nullptr);
-    EXPECT_EQ(some.chosen()->layout, all.chosen()->layout)
-        << layout_label(some.chosen()->layout) << " or " << layout_label(all.chosen()->layout);
+    std::optional<EvaluatedLayout> best;
+    const auto consider = [&](const Layout& layout) {
+      const EvaluatedLayout candidate = evaluate_layout(request, layout, default_profile());
+      if (!candidate.fits || !may_be_picked(candidate.preference.tier)) return;
+      if (!best || candidate.preference < best->preference) best = candidate;
+    };
+    for (const Layout& layout : enumerate_layouts(request, default_profile())) {
+      consider(layout);
+      for (const Layout& other : with_other_schedules(request, default_profile(), layout)) consider(other);
+    }
+    const SearchResult found = search_layouts(request, default_profile(), {});
+    ASSERT_NE(found.chosen(), nullptr);
+    EXPECT_EQ(found.chosen()->layout, best->layout)
+        << layout_label(found.chosen()->layout) << " instead of " << layout_label(best->layout);
+    makes_layers_again |= best->layout.activation_checkpointing || spares_memory(best->layout.schedule);
   }
+  EXPECT_TRUE(makes_layers_again);
 }
 
 TEST(SearchLayouts, SplitsEvenlyForEnginesThatCanDoNothingElse) {

@@ -58,9 +58,8 @@ double data_traffic_seconds(const PlanRequest& request, const Layout& layout, co
   if (layout.mesh.data == 1) return 0;
   const Placement placement = place_layers(layout);
   int64_t parameters = 0;
-  for (const int stage : {placement.embedding_stage(), placement.head_stage()}) {
+  for (int stage = 0; stage < layout.mesh.pipeline; ++stage)
     parameters = std::max(parameters, stage_elements(request.shape, layout, placement, stage).values);
-  }
   const double others = static_cast<double>(layout.mesh.data - 1) / layout.mesh.data;
   const double seconds = others * static_cast<double>(parameters) *
                          data_traffic_bytes(request, layout, profile) /
@@ -82,8 +81,10 @@ double tied_traffic_seconds(const PlanRequest& request, const Layout& layout, co
 // Reads and writes of values, gradients, master copy and moments.
 double optimizer_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   const Placement placement = place_layers(layout);
-  const auto updated = static_cast<double>(
-      stage_elements(request.shape, layout, placement, placement.embedding_stage()).states);
+  int64_t states = 0;
+  for (int stage = 0; stage < layout.mesh.pipeline; ++stage)
+    states = std::max(states, stage_elements(request.shape, layout, placement, stage).states);
+  const auto updated = static_cast<double>(states);
   const double bytes_each = profile.gradient_bytes + 2.0 * (profile.master_bytes + profile.moment_bytes);
   return updated * bytes_each / request.devices.known->memory_bandwidth;
 }
@@ -154,6 +155,17 @@ std::vector<PhaseTimes> arranged_group_times(const PlanRequest& request, const L
              .backward_weight = part(group.backward_weight)};
   }
   return groups;
+}
+
+std::optional<double> least_step_seconds(const PlanRequest& request, const Layout& layout,
+                                         const EngineProfile& profile) {
+  if (!request.devices.known) return std::nullopt;
+  Layout keeping = layout;
+  keeping.activation_checkpointing = false;
+  double work = 0;
+  for (const PhaseTimes& group : predict_pipeline_times(request, keeping, profile).ops.groups)
+    work += group.total();
+  return static_cast<double>(micro_batches(request.training, layout)) * work / layout.mesh.pipeline;
 }
 
 StepTime predict_step_time(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {

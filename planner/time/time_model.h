@@ -50,6 +50,11 @@ PipelineTimes predict_pipeline_times(const PlanRequest& request, const Layout& l
 std::vector<PhaseTimes> arranged_group_times(const PlanRequest& request, const Layout& layout,
                                              const EngineProfile& profile);
 
+// No schedule and no split of its layers makes a step of such a layout faster; absent where the device's
+// speed is unknown. Nothing is made again.
+std::optional<double> least_step_seconds(const PlanRequest& request, const Layout& layout,
+                                         const EngineProfile& profile);
+
 StepTime predict_step_time(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
 
 }  // namespace caravan::planner

@@ -101,7 +101,7 @@ std::vector<Case> cases() {
        changed(layout_of(1, 2, 1, ScheduleKind::VHalf),
                [](Layout& l) {
                  l.activation_checkpointing = true;
-                 l.recomputed_layers = {1, 0};
+                 l.recomputed_layers = {2, 1};
                }),
        256},
       {"Pipeline2CheckpointedTied", changed(layout_of(1, 2, 1), checkpointed), 256, false, true},

@@ -162,10 +162,11 @@ INSTANTIATE_TEST_SUITE_P(
 class Phases : public TrainerLayouts {};
 
 TEST_F(Phases, OfAnEvaluationStandApart) {
-  v1alpha1::JobSpec job = compared_spec(tokens(), {.layout = layout_of(1, 2, 1)});
+  const Layout layout = layout_of(1, 4, 1, ScheduleKind::VHalf);
+  v1alpha1::JobSpec job = compared_spec(tokens(), {.layout = layout});
   job.mutable_data()->set_validation_path(job.data().path());
   job.mutable_training()->mutable_evaluation()->set_every_steps(2);
-  for (const RankResult& rank : train(job, layout_of(1, 2, 1))) {
+  for (const RankResult& rank : train(job, layout)) {
     for (const v1alpha1::StepReport& step : steps_of(rank)) {
       EXPECT_EQ(step.phase_seconds().at("evaluation") > 0, step.step() == 2) << "step " << step.step();
       for (const char* phase : {"data", "forward", "backward", "communication", "optimizer"})

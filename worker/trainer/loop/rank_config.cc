@@ -124,11 +124,12 @@ void check_divisions(const TrainerOptions& options, Checks& checks) {
               "plan.tensor");
 }
 
-void check_schedule(const TrainerOptions& options, Checks& checks) {
+void make_schedule(TrainerOptions& options, Checks& checks) {
   if (!checks.status()) return;
   const planner::ScheduleSpec spec = options.layout.schedule_of(static_cast<int>(options.micro_batches()));
   const Status runs = planner::check_spec(spec).and_then([&] {
-    return planner::validate_schedule(planner::generate_schedule(spec),
+    options.schedule = planner::generate_schedule(spec);
+    return planner::validate_schedule(options.schedule,
                                       {.messages_under_way = planner::messages_under_way(spec.kind)});
   });
   checks.require(runs.has_value(), runs ? "" : "plan.schedule: " + runs.error().message);
@@ -221,7 +222,7 @@ Result<TrainerOptions> options_of(RankConfig config) {
   options.gradient_dump_directory = config.gradient_dump_directory();
   options.trace_directory = config.trace_directory();
   check_divisions(options, checks);
-  check_schedule(options, checks);
+  make_schedule(options, checks);
   if (!checks.status()) return tl::unexpected(checks.status().error());
   return options;
 }

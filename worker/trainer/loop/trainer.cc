@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 
-#include "planner/schedule/generate.h"
 #include "worker/trainer/loop/gradient_dump.h"
 #include "worker/trainer/loop/saved_table.h"
 #include "worker/trainer/loop/trace_file.h"
@@ -15,10 +15,6 @@
 
 namespace caravan::trainer {
 namespace {
-
-planner::Schedule schedule_of(const TrainerOptions& options) {
-  return planner::generate_schedule(options.layout.schedule_of(static_cast<int>(options.micro_batches())));
-}
 
 std::vector<planner::Action> actions_of(const planner::Schedule& schedule, const Rank& rank) {
   return planner::add_transfers(schedule, rank.mesh.position.pipeline,
@@ -76,8 +72,8 @@ Trainer::Trainer(Rank& rank, RankData data, const Reporter& reporter, const Comm
       commands_(commands),
       place_{.stage = *rank.stage, .storage = rank.storage, .clock = rank.clock},
       flops_(flops_of(rank.options)),
-      training_actions_(actions_of(schedule_of(rank.options), rank)),
-      evaluation_actions_(actions_of(planner::forwards_of(schedule_of(rank.options)), rank)),
+      training_actions_(actions_of(rank.options.schedule, rank)),
+      evaluation_actions_(actions_of(planner::forwards_of(rank.options.schedule), rank)),
       norm_ranges_(ranges_in_norm(rank.parameters.layout,
                                   {.rank = rank.mesh.position.data, .size = rank.mesh.shape.data},
                                   rank.placement)) {}
@@ -93,8 +89,8 @@ Outcome Trainer::train() {
     if (step.verdict.stop_after_step <= finished) break;
   }
   rank_.mesh.world->barrier();
-  if (Outcome written = write_trace_if_asked(finished); !written) return written;
   report_finish(finished);
+  write_trace_if_asked(finished);
   return {};
 }
 
@@ -125,7 +121,8 @@ void Trainer::compute_gradients(Step& step) {
   TrainingWork work(place_, step.tokens);
   trace_ = {};
   TracedWork traced(work, trace_clock_, trace_);
-  execute(training_actions_, traced, *rank_.mesh.pipeline);
+  StageWork& executed = options_.trace_directory.empty() ? static_cast<StageWork&>(work) : traced;
+  execute(training_actions_, executed, *rank_.mesh.pipeline);
   step.loss_sum = work.loss_sum();
   step.tokens = {};
 }
@@ -232,11 +229,11 @@ void Trainer::report(const Step& step) {
   reporter_.step(record);
 }
 
-Outcome Trainer::write_trace_if_asked(int step) const {
-  if (options_.trace_directory.empty()) return {};
+// The training is done, whether its trace can be written or not.
+void Trainer::write_trace_if_asked(int step) const {
+  if (options_.trace_directory.empty()) return;
   if (const Status written = write_trace(options_, step, trace_); !written)
-    return input_failure(written.error());
-  return {};
+    fmt::print(stderr, "caravan-trainer: {}\n", written.error().message);
 }
 
 void Trainer::report_finish(int step) const {

@@ -58,7 +58,7 @@ class Trainer {
   Outcome evaluate_if_due(Step& step);
   void report(const Step& step);
   Outcome check_finite(const Step& step);
-  Outcome write_trace_if_asked(int step) const;
+  void write_trace_if_asked(int step) const;
   void report_finish(int step) const;
 
   StepShare share_of(const Step& step) const;

@@ -32,6 +32,7 @@ struct TrainerOptions {
   RendezvousOptions rendezvous;
   planner::ModelShape model;
   planner::Layout layout;
+  planner::Schedule schedule;  // of one step, of all stages
   Precision precision = Precision::BF16;
   int steps = 0;
   DataOptions data;

@@ -83,7 +83,7 @@ class Execution {
       message.transfer->wait();
     } catch (const CommunicationError& error) {
       const char* missing =
-          action.type == ActionType::FinishSend ? "take what it was sent, at" : "send the input of";
+          action.type == ActionType::FinishSend ? "take the output of" : "send the input of";
       throw CommunicationError(fmt::format("waited for stage {} to {} {}: {}", action.peer, missing,
                                            planner::op_words(action.op), error.what()));
     }

@@ -202,7 +202,7 @@ std::string error_of(const Schedule& schedule, int stage) {
 TEST(Executor, SaysWhichOpALostPeerWasNeededFor) {
   const Schedule schedule = planner::generate_schedule({.stages = 2, .micro_batches = 3});
   EXPECT_EQ(error_of(schedule, 0),
-            "waited for stage 1 to take what it was sent, at the forward of micro-batch 1: timed out");
+            "waited for stage 1 to take the output of the forward of micro-batch 0: timed out");
   EXPECT_EQ(error_of(schedule, 1),
             "waited for stage 0 to send the input of the forward of micro-batch 0: timed out");
 }

@@ -20,6 +20,8 @@ class TracedWork final : public StageWork {
   at::Tensor run(const planner::Op& op, at::Tensor input) override;
 
  private:
+  void end_wait(const planner::Op& op, Clock::TimePoint now);
+
   StageWork& work_;
   const Clock& clock_;
   OpTrace& trace_;
