@@ -38,7 +38,7 @@ TEST(Properties, MoreMemoryNeverMakesAFittingJobUnfit) {
 int64_t leanest_peak(const PlanRequest& request) {
   int64_t least = INT64_MAX;
   for (const EvaluatedLayout& candidate : search(request, true).candidates) {
-    if (candidate.illegality) continue;
+    if (candidate.illegality || candidate.preference.other_schedule) continue;
     Layout leanest = candidate.layout;
     leanest.recomputed_layers.clear();
     leanest.recomputed_part = RecomputedPart::Layer;

@@ -61,17 +61,17 @@ class Search {
 
   // Those that may win, the most promising ones first. Where nothing is known about time, 1F1B it is.
   void evaluate_other_schedules(Tier tier, bool all) {
-    constexpr int kMostBases = 32;  // so that no job holds up planning for long
+    constexpr int kMostArranged = 64;  // layouts; so that no job holds up planning for long
     if (!request_.devices.known || !may_be_picked(tier)) return;
     std::ranges::stable_sort(bases_, {}, &Base::least_expected);
-    int tried = 0;
+    int arranged = 0;
     for (const Base& base : bases_) {
-      const bool promising = tried < kMostBases && may_win(base);
+      const bool promising = may_win(base);
       if (!all && !promising) continue;
-      tried += promising;
       for (const Layout& layout : with_other_schedules(request_, profile_, base.layout)) {
         if (tier_of(request_, layout) != tier) continue;
-        if (!promising && !has_fixed_order(layout.schedule)) continue;
+        const bool fixed_order = has_fixed_order(layout.schedule);
+        if (!fixed_order && (!promising || ++arranged > kMostArranged)) continue;
         EvaluatedLayout candidate = evaluate_layout(request_, layout, profile_);
         if (all || is_best(candidate)) candidates_.push_back(std::move(candidate));
       }
