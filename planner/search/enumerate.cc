@@ -164,7 +164,8 @@ std::vector<Layout> layouts_of_sizes(const PlanRequest& request, const EnginePro
 std::vector<Layout> with_other_schedules(const PlanRequest& request, const EngineProfile& profile,
                                          const Layout& layout) {
   const int stages = layout.mesh.pipeline;
-  if (request.fixed.schedule || request.fixed.virtual_stages.value_or(1) > 1 || stages == 1) return {};
+  if (request.fixed.schedule || request.fixed.virtual_stages.value_or(1) > 1) return {};
+  if (stages == 1 || stages > kMostStagesOfOthers) return {};
   std::vector<Layout> others;
   const auto consider = [&](ChunkedSchedule schedule) {
     if (request.fixed.virtual_stages && schedule.chunks != 1) return;

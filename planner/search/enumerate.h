@@ -21,7 +21,9 @@ std::vector<Layout> enumerate_layouts(const PlanRequest& request, const EnginePr
 std::vector<Layout> layouts_of_sizes(const PlanRequest& request, const EngineProfile& profile, int tensor,
                                      int pipeline, int data);
 
-// Op lists of V-schedules are arranged anew for each layout, which takes long where it has many stages.
+// Where the search is free to choose another schedule: timing longer pipelines op by op takes long, and
+// arranging those of V-schedules longer.
+inline constexpr int kMostStagesOfOthers = 64;
 inline constexpr int kMostStagesOfOpenV = 16;
 
 // Those that differ from one of them in nothing but the schedule that the user leaves open, and in how layers

@@ -398,7 +398,8 @@ TEST(SearchLayouts, KeepsTheScheduleThatTheUserAsksFor) {
 // What was left out since it cannot win would not have won.
 TEST(SearchLayouts, PicksTheBestOfAllLayoutsWithAllSchedules) {
   v1alpha1::JobSpec tied = gpu_job("llama3.2-3b", 16, "A100-40GB");
-  v1alpha1::JobSpec crowded = gpu_job("llama3-8b", 8, "A100-40GB");
+  v1alpha1::JobSpec crowded = gpu_job("llama2-7b", 4, "A100-40GB");
+  crowded.mutable_parallelism()->set_tensor(1);
   v1alpha1::JobSpec long_sequences = gpu_job("llama3-8b", 16);
   long_sequences.mutable_training()->set_sequence_length(32768);
   bool makes_layers_again = false;
