@@ -38,7 +38,7 @@ TEST(Properties, MoreMemoryNeverMakesAFittingJobUnfit) {
 int64_t leanest_peak(const PlanRequest& request) {
   int64_t least = INT64_MAX;
   for (const EvaluatedLayout& candidate : search(request, true).candidates) {
-    if (candidate.illegality || candidate.preference.other_schedule) continue;
+    if (candidate.illegality) continue;
     Layout leanest = candidate.layout;
     leanest.recomputed_layers.clear();
     leanest.recomputed_part = RecomputedPart::Layer;
@@ -51,6 +51,7 @@ TEST(Properties, MoreDevicesWithTheSameBatchNeverNeedMoreMemoryEach) {
   for (v1alpha1::JobSpec job : few_jobs()) {
     if (job.resources().devices() > 32) continue;
     job.mutable_parallelism()->clear_pipeline();
+    job.mutable_parallelism()->set_schedule("1F1B");
     int64_t least = INT64_MAX;
     // From a whole node on, so that tensor parallelism may grow no less than before.
     for (const int devices : {8, 16, 32}) {

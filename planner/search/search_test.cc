@@ -275,7 +275,7 @@ TEST(SearchLayouts, AllListsReplicasThatShardNothing) {
 }
 
 TEST(SearchLayouts, KeepsWhatTheUserFixed) {
-  for (const v1alpha1::JobSpec& job : many_jobs()) {
+  for (const v1alpha1::JobSpec& job : few_jobs()) {
     const PlanRequest request = request_of(job);
     for (const EvaluatedLayout& candidate :
          search_layouts(request, default_profile(), {.all_candidates = true}).candidates) {

@@ -69,7 +69,7 @@ std::vector<v1alpha1::JobSpec> many_jobs() {
   const std::vector<std::string> products = {"A100-40GB", "A100-80GB", "H100-80GB", "H200"};
   Dice dice;
   std::vector<v1alpha1::JobSpec> jobs;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 150; ++i) {
     v1alpha1::JobSpec spec =
         gpu_job(presets[dice.pick({0, 1, 2, 3, 4})], dice.pick({1, 2, 4, 6, 8, 16, 24, 64, 256}),
                 products[dice.pick({0, 1, 2, 3})]);
@@ -89,7 +89,7 @@ std::vector<v1alpha1::JobSpec> many_jobs() {
 
 std::vector<v1alpha1::JobSpec> few_jobs() {
   std::vector<v1alpha1::JobSpec> jobs = many_jobs();
-  jobs.resize(100);
+  jobs.resize(50);
   return jobs;
 }
 
