@@ -71,7 +71,8 @@ enable_testing()
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# caravan_test(NAME LABELS unit SOURCES ... DEPS ...): a GoogleTest program; every test in it is one of ctest's.
+# caravan_test(NAME LABELS unit SOURCES ... DEPS ...): a GoogleTest program; every test in it is one of ctest's,
+# with a sanitizer the program is.
 # The target unit_tests is all programs of that label.
 add_custom_target(unit_tests)
 function(caravan_test name)
@@ -91,6 +92,12 @@ function(caravan_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} caravan_checkout caravan_flags GTest::gmock GTest::gtest_main)
   if(ARG_LABELS STREQUAL unit)
     add_dependencies(unit_tests ${name})
+  endif()
+  if(CARAVAN_SANITIZE)
+    # All tests of a program in one process: with a sanitizer most take less time than it takes to start.
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 1200 ${ARG_PROPERTIES})
+    return()
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}. PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ${ARG_PROPERTIES})
 endfunction()
