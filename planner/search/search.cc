@@ -1,6 +1,7 @@
 #include "planner/search/search.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "planner/search/enumerate.h"
@@ -15,6 +16,20 @@ bool worth_a_line(const PlanRequest& request, const EvaluatedLayout& candidate, 
   const bool larger = !request.fixed.micro_batch_size && candidate.layout.micro_batch_size > 1;
   if (candidate.illegality) return !larger && tier_of(request, candidate.layout) == Tier::Rule;
   return !larger || candidate.fits || all;
+}
+
+// The best of those that fit, or null. What is only listed stands behind all that may be picked.
+template <typename Candidates, typename Order>
+auto* best_by(Candidates& candidates, Order order) {
+  const auto place = [&](const EvaluatedLayout& candidate) {
+    return std::make_pair(!may_be_picked(candidate.preference.tier), std::invoke(order, candidate));
+  };
+  decltype(candidates.data()) best = nullptr;
+  for (auto& candidate : candidates) {
+    if (!candidate.fits) continue;
+    if (!best || place(candidate) < place(*best)) best = &candidate;
+  }
+  return best;
 }
 
 class Search {
@@ -91,14 +106,7 @@ class Search {
     return candidate.fits && (best == nullptr || candidate.preference < best->preference);
   }
 
-  const EvaluatedLayout* best_so_far() const {
-    const EvaluatedLayout* best = nullptr;
-    for (const EvaluatedLayout& candidate : candidates_) {
-      if (!candidate.fits) continue;
-      if (best == nullptr || candidate.preference < best->preference) best = &candidate;
-    }
-    return best;
-  }
+  const EvaluatedLayout* best_so_far() const { return best_by(candidates_, &EvaluatedLayout::preference); }
 
   const PlanRequest& request_;
   const EngineProfile& profile_;
@@ -122,20 +130,6 @@ std::vector<EvaluatedLayout> evaluate_tiers(const PlanRequest& request, const En
   return search.take();
 }
 
-// The best of those that fit, or null. What is only listed stands behind all that may be picked.
-template <typename Order>
-EvaluatedLayout* best_by(std::vector<EvaluatedLayout>& candidates, Order order) {
-  const auto place = [&](const EvaluatedLayout& candidate) {
-    return std::make_pair(!may_be_picked(candidate.preference.tier), order(candidate));
-  };
-  EvaluatedLayout* best = nullptr;
-  for (EvaluatedLayout& candidate : candidates) {
-    if (!candidate.fits) continue;
-    if (!best || place(candidate) < place(*best)) best = &candidate;
-  }
-  return best;
-}
-
 struct Pick {
   EvaluatedLayout* layout = nullptr;
   EvaluatedLayout* overruled = nullptr;  // what the rule would have taken
@@ -143,7 +137,7 @@ struct Pick {
 
 Pick pick_layout(std::vector<EvaluatedLayout>& candidates) {
   Pick pick;
-  pick.layout = best_by(candidates, [](const auto& candidate) { return candidate.preference; });
+  pick.layout = best_by(candidates, &EvaluatedLayout::preference);
   EvaluatedLayout* rule =
       best_by(candidates, [](const auto& candidate) { return candidate.preference.without_time(); });
   if (rule && !differ_in_schedule_alone(rule->layout, pick.layout->layout)) pick.overruled = rule;

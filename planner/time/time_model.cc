@@ -54,14 +54,22 @@ double data_traffic_bytes(const PlanRequest& request, const Layout& layout, cons
   }
 }
 
-double data_traffic_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
-  if (layout.mesh.data == 1) return 0;
+// Of the stage with the most parameters, which the others wait for.
+StageElements most_elements(const PlanRequest& request, const Layout& layout) {
   const Placement placement = place_layers(layout);
-  int64_t parameters = 0;
-  for (int stage = 0; stage < layout.mesh.pipeline; ++stage)
-    parameters = std::max(parameters, stage_elements(request.shape, layout, placement, stage).values);
+  StageElements most;
+  for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
+    const StageElements elements = stage_elements(request.shape, layout, placement, stage);
+    if (elements.values > most.values) most = elements;
+  }
+  return most;
+}
+
+double data_traffic_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile,
+                            const StageElements& elements) {
+  if (layout.mesh.data == 1) return 0;
   const double others = static_cast<double>(layout.mesh.data - 1) / layout.mesh.data;
-  const double seconds = others * static_cast<double>(parameters) *
+  const double seconds = others * static_cast<double>(elements.values) *
                          data_traffic_bytes(request, layout, profile) /
                          group_bandwidth(request.devices, profile, layout.mesh, Axis::Data);
   return seconds * (1 - profile.data_overlap);
@@ -79,14 +87,10 @@ double tied_traffic_seconds(const PlanRequest& request, const Layout& layout, co
 }
 
 // Reads and writes of values, gradients, master copy and moments.
-double optimizer_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
-  const Placement placement = place_layers(layout);
-  int64_t states = 0;
-  for (int stage = 0; stage < layout.mesh.pipeline; ++stage)
-    states = std::max(states, stage_elements(request.shape, layout, placement, stage).states);
-  const auto updated = static_cast<double>(states);
+double optimizer_seconds(const PlanRequest& request, const EngineProfile& profile,
+                         const StageElements& elements) {
   const double bytes_each = profile.gradient_bytes + 2.0 * (profile.master_bytes + profile.moment_bytes);
-  return updated * bytes_each / request.devices.known->memory_bandwidth;
+  return static_cast<double>(elements.states) * bytes_each / request.devices.known->memory_bandwidth;
 }
 
 // On one micro-batch.
@@ -183,9 +187,10 @@ StepTime predict_step_time(const PlanRequest& request, const Layout& layout, con
   parts.tensor_traffic = static_cast<double>(count) * busiest.traffic;
   parts.compute = busy - parts.tensor_traffic;
   parts.idle = pipeline - busy;
-  parts.data_traffic =
-      data_traffic_seconds(request, layout, profile) + tied_traffic_seconds(request, layout, profile);
-  parts.optimizer = optimizer_seconds(request, layout, profile);
+  const StageElements elements = most_elements(request, layout);
+  parts.data_traffic = data_traffic_seconds(request, layout, profile, elements) +
+                       tied_traffic_seconds(request, layout, profile);
+  parts.optimizer = optimizer_seconds(request, profile, elements);
   result.seconds = parts.total();
   result.parts = parts;
   result.bubble_fraction = parts.idle / parts.total();
