@@ -14,6 +14,7 @@
 #include "planner/mesh.h"
 #include "planner/schedule/dependencies.h"
 #include "planner/schedule/generate.h"
+#include "planner/schedule/trace_category.h"
 #include "planner/schedule/validate.h"
 
 namespace caravan::cli {
@@ -84,22 +85,6 @@ Result<ScheduleSpec> spec_of(const TraceOrigin& origin) {
   return spec;
 }
 
-// Nothing for what is no op of the schedule.
-std::optional<OpType> type_of(TraceEvent::Category category) {
-  switch (category) {
-    case TraceEvent::forward:
-      return OpType::Forward;
-    case TraceEvent::backward:
-      return OpType::Backward;
-    case TraceEvent::backward_input:
-      return OpType::BackwardInput;
-    case TraceEvent::backward_weight:
-      return OpType::BackwardWeight;
-    default:
-      return std::nullopt;
-  }
-}
-
 Result<TimedOp> op_of(const TraceEvent& event, OpType type, const ScheduleSpec& spec) {
   const v1alpha1::TraceArguments& args = event.args();
   if (!args.has_micro_batch() || !args.has_segment() || !args.has_chunk())
@@ -128,7 +113,7 @@ Result<std::vector<TimedOp>> ops_of(const RankTrace& trace, const ScheduleSpec& 
   std::vector<TimedOp> ops;
   for (int i = 0; i < trace.trace_events_size(); ++i) {
     const TraceEvent& event = trace.trace_events(i);
-    const std::optional<OpType> type = type_of(event.cat());
+    const std::optional<OpType> type = planner::op_type_of(event.cat());
     if (!type) continue;
     const auto op = op_of(event, *type, spec);
     if (!op) return bad_input(fmt::format("traceEvents[{}]: {}", i, op.error().message));

@@ -4,31 +4,17 @@
 
 #include "common/json.h"
 #include "planner/schedule/generate.h"
+#include "planner/schedule/trace_category.h"
 
 namespace caravan::cli::testing {
 namespace {
 
-using planner::OpType;
 using planner::TimedOp;
 using v1alpha1::RankTrace;
 using v1alpha1::TraceEvent;
 using v1alpha1::TraceOrigin;
 
 constexpr double kHour = 3600;
-
-TraceEvent::Category category_of(OpType type) {
-  switch (type) {
-    case OpType::Forward:
-      return TraceEvent::forward;
-    case OpType::Backward:
-      return TraceEvent::backward;
-    case OpType::BackwardInput:
-      return TraceEvent::backward_input;
-    case OpType::BackwardWeight:
-      return TraceEvent::backward_weight;
-  }
-  return TraceEvent::none;
-}
 
 TraceOrigin origin_of(const planner::ScheduleSpec& spec, int tensor, int stage) {
   TraceOrigin origin;
@@ -50,7 +36,7 @@ TraceOrigin origin_of(const planner::ScheduleSpec& spec, int tensor, int stage) 
 void add(const TimedOp& timed, RankTrace& trace) {
   TraceEvent& event = *trace.add_trace_events();
   event.set_ph("X");
-  event.set_cat(category_of(timed.op.type));
+  event.set_cat(planner::trace_category(timed.op.type));
   event.set_ts(1e6 * (kHour + timed.start));
   event.set_dur(1e6 * (timed.end - timed.start));
   event.mutable_args()->set_micro_batch(timed.op.micro_batch);

@@ -2,41 +2,18 @@
 #include <gtest/gtest.h>
 
 #include "worker/trainer/comm/direct_exchange.h"
+#include "worker/trainer/comm/testing/silent_group.h"
 #include "worker/trainer/memory/counting_allocator.h"
 
 namespace caravan::trainer {
 namespace {
-
-// A group whose transfers allocate nothing, so that what is counted is the exchange's own.
-class NoTransfers final : public Communicator {
- public:
-  int rank() const override { return 0; }
-  int size() const override { return 2; }
-  void all_reduce(at::Tensor&, Reduction) override {}
-  void all_gather(at::Tensor&, const at::Tensor&) override {}
-  void reduce_scatter(at::Tensor&, const at::Tensor&) override {}
-  void all_to_all(at::Tensor&, const at::Tensor&) override {}
-  void broadcast(at::Tensor&, int) override {}
-  void barrier() override {}
-  std::unique_ptr<PendingTransfer> send(const at::Tensor&, int, int) override {
-    return std::make_unique<Done>();
-  }
-  std::unique_ptr<PendingTransfer> receive(at::Tensor&, int, int) override {
-    return std::make_unique<Done>();
-  }
-
- private:
-  class Done final : public PendingTransfer {
-    void wait() override {}
-  };
-};
 
 int64_t all_reduce_workspace(int64_t elements, at::ScalarType type) {
   MemoryCounter counter;
   const CountingAllocator allocator(counter);
   at::Tensor tensor = at::zeros({elements}, type);
   const int64_t before = counter.live_bytes();
-  NoTransfers group;
+  SilentGroup group;
   exchange_all_reduce(group, tensor);
   return counter.peak_bytes() - before;
 }
@@ -55,7 +32,7 @@ TEST(ExchangeMemory, AGatherAllocatesNothing) {
   const at::Tensor input = at::zeros({32}, at::kFloat);
   const int64_t before = counter.live_bytes();
   counter.reset_peak();
-  NoTransfers group;
+  SilentGroup group;
   exchange_all_gather(group, output, input);
   EXPECT_EQ(counter.peak_bytes(), before);
 }

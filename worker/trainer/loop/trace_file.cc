@@ -8,31 +8,17 @@
 #include "caravan/v1alpha1/trace.pb.h"
 #include "common/json.h"
 #include "planner/mesh.h"
+#include "planner/schedule/trace_category.h"
 
 namespace caravan::trainer {
 namespace {
 
-using planner::OpType;
 using v1alpha1::RankTrace;
 using v1alpha1::TraceEvent;
 using v1alpha1::TraceOrigin;
 
 double microseconds(Clock::Duration duration) {
   return std::chrono::duration<double, std::micro>(duration).count();
-}
-
-TraceEvent::Category category_of(OpType type) {
-  switch (type) {
-    case OpType::Forward:
-      return TraceEvent::forward;
-    case OpType::Backward:
-      return TraceEvent::backward;
-    case OpType::BackwardInput:
-      return TraceEvent::backward_input;
-    case OpType::BackwardWeight:
-      return TraceEvent::backward_weight;
-  }
-  return TraceEvent::none;
 }
 
 TraceOrigin origin_of(const TrainerOptions& options, int step) {
@@ -109,7 +95,7 @@ class TraceWriter {
 
 std::string trace_json(const TrainerOptions& options, int step, const OpTrace& trace) {
   TraceWriter writer(origin_of(options, step));
-  for (const TracedOp& traced : trace.ops) writer.add(traced, category_of(traced.op.type));
+  for (const TracedOp& traced : trace.ops) writer.add(traced, planner::trace_category(traced.op.type));
   for (const TracedOp& wait : trace.waits) writer.add(wait, TraceEvent::wait);
   return writer.json();
 }

@@ -14,6 +14,7 @@
 #include "planner/schedule/simulate.h"
 #include "planner/schedule/validate.h"
 #include "worker/trainer/comm/fake_communicator.h"
+#include "worker/trainer/comm/testing/silent_group.h"
 
 namespace caravan::trainer {
 namespace {
@@ -164,33 +165,9 @@ TEST(Executor, RunsEveryGeneratedListInItsOrderWithTheRightResults) {
   }
 }
 
-// Whose peers never answer.
-class DeafGroup final : public Communicator {
- public:
-  int rank() const override { return 0; }
-  int size() const override { return 2; }
-  void all_reduce(at::Tensor&, Reduction) override {}
-  void all_gather(at::Tensor&, const at::Tensor&) override {}
-  void reduce_scatter(at::Tensor&, const at::Tensor&) override {}
-  void all_to_all(at::Tensor&, const at::Tensor&) override {}
-  void broadcast(at::Tensor&, int) override {}
-  void barrier() override {}
-  std::unique_ptr<PendingTransfer> send(const at::Tensor&, int, int) override {
-    return std::make_unique<Lost>();
-  }
-  std::unique_ptr<PendingTransfer> receive(at::Tensor&, int, int) override {
-    return std::make_unique<Lost>();
-  }
-
- private:
-  struct Lost final : PendingTransfer {
-    void wait() override { throw CommunicationError("timed out"); }
-  };
-};
-
 std::string error_of(const Schedule& schedule, int stage) {
   Multiplier work(schedule, stage);
-  DeafGroup group;
+  SilentGroup group([] { throw CommunicationError("timed out"); });
   try {
     execute(planner::add_transfers(schedule, stage, /*messages_under_way=*/1), work, group);
   } catch (const CommunicationError& error) {
