@@ -178,8 +178,8 @@ std::vector<Layout> with_other_schedules(const PlanRequest& request, const Engin
   for (const int chunks : chunks_of_interleaved(request, profile, layout))
     consider({ScheduleKind::Interleaved, chunks});
   const auto count = static_cast<int>(micro_batches(request.training, layout));
-  for (const ScheduleKind kind : {ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleH2, ScheduleKind::VMin,
-                                  ScheduleKind::VHalf, ScheduleKind::VZeroBubble}) {
+  for (const ScheduleKind kind : all_schedule_kinds()) {
+    if (!splits_backward(kind) || !trainer_runs(kind)) continue;
     const ScheduleSpec spec = smallest_spec(kind, stages, count);
     if (!has_fixed_order(kind) && stages > kMostStagesOfOpenV) continue;
     if (caution(spec).empty()) consider({kind, spec.chunks});
