@@ -2,6 +2,7 @@
 // and the trainer executes.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "planner/mesh.h"
@@ -22,6 +23,7 @@ struct Layout {
   int virtual_stages = 1;                   // chunks of a stage's layers
   std::vector<int> layers_per_stage;        // size = pipeline, sum = layers of the model
   ScheduleKind schedule = ScheduleKind::OneFOneB;
+  std::vector<int64_t> segments = {};        // tokens of each, where the schedule cuts sequences
   std::vector<PhaseTimes> group_times = {};  // that op lists without a fixed order are arranged for
   int zero_stage = 1;                        // 0 to 3
   bool operator==(const Layout&) const = default;
@@ -31,8 +33,11 @@ struct Layout {
             .stages = mesh.pipeline,
             .micro_batches = micro_batches,
             .chunks = virtual_stages,
+            .segments = segment_count(),
             .group_times = group_times};
   }
+
+  int segment_count() const { return segments.empty() ? 1 : static_cast<int>(segments.size()); }
 
   int recomputed_on(int stage) const {
     if (!activation_checkpointing) return 0;

@@ -211,6 +211,20 @@ std::vector<BadJob> bad_jobs() {
   v1alpha1::JobSpec lone_layer = manual(2, 1, 2, 1);
   lone_layer.mutable_parallelism()->set_schedule("VHalf");
   for (const int layers : {7, 1}) lone_layer.mutable_parallelism()->add_layers_per_stage(layers);
+  v1alpha1::JobSpec segments = manual(2, 1, 2, 1);
+  segments.mutable_parallelism()->set_schedule("1F1B");
+  segments.mutable_parallelism()->set_segments(4);
+  v1alpha1::JobSpec one_segment = manual(2, 1, 2, 1);
+  one_segment.mutable_parallelism()->set_schedule("Seq1F1B");
+  one_segment.mutable_parallelism()->set_segments(1);
+  v1alpha1::JobSpec two_sequences = manual(2, 1, 2, 1);
+  two_sequences.mutable_parallelism()->set_schedule("SeqZBH1");
+  two_sequences.mutable_parallelism()->set_micro_batch_size(2);
+  v1alpha1::JobSpec short_sequence = manual(2, 1, 2, 1);
+  short_sequence.mutable_parallelism()->set_schedule("Seq1F1B");
+  short_sequence.mutable_parallelism()->set_micro_batch_size(1);
+  short_sequence.mutable_parallelism()->set_segments(64);
+  short_sequence.mutable_training()->set_sequence_length(32);
   v1alpha1::JobSpec sharded = manual(2, 1, 1, 2);
   sharded.mutable_parallelism()->set_zero_stage(3);
   return {
@@ -236,6 +250,15 @@ std::vector<BadJob> bad_jobs() {
        "job has 100000; other schedules have no such bound"},
       {"a V with one layer on a stage", lone_layer,
        "spec.parallelism.virtualStages: the layers of each stage must be at least virtualStages"},
+      {"segments of a schedule that cuts no sequences", segments,
+       "spec.parallelism.segments: schedules Seq1F1B and SeqZBH1, and no others, cut sequences into 2 "
+       "segments or more; schedule is 1F1B, segments is 4"},
+      {"one segment", one_segment, "schedule is Seq1F1B, segments is 1"},
+      {"a micro-batch of several sequences that are cut", two_sequences,
+       "spec.parallelism.microBatchSize: SeqZBH1 cuts sequences, so a micro-batch has one; "
+       "microBatchSize is 2"},
+      {"more segments than tokens", short_sequence,
+       "spec.parallelism.segments: a sequence of 32 tokens is too short to be cut into 64 segments"},
       {"sharded parameters", sharded,
        "spec.parallelism.zeroStage: engine caravan shards up to ZeRO stage 1; zeroStage is 3"},
       {"wrong product", manual(8, 2, 2, 1),

@@ -37,6 +37,7 @@ void set_layout(Message& message, const Layout& layout) {
                                            ? v1alpha1::ActivationCheckpointing::Always
                                            : v1alpha1::ActivationCheckpointing::Never);
   message.set_virtual_stages(layout.virtual_stages);
+  for (const int64_t tokens : layout.segments) message.add_segment_tokens(static_cast<int>(tokens));
   for (const int layers : layout.layers_per_stage) message.add_layers_per_stage(layers);
   for (const int layers : layout.recomputed_layers) message.add_recomputed_layers(layers);
   if (layout.recomputed_part == RecomputedPart::Mlp) message.set_recomputed_part(kRecomputedMlp);
@@ -73,6 +74,7 @@ Layout read_layout(const Message& message) {
           .virtual_stages = std::max(1, message.virtual_stages()),
           .layers_per_stage = {message.layers_per_stage().begin(), message.layers_per_stage().end()},
           .schedule = schedule_from_name(message.schedule()).value_or(ScheduleKind::OneFOneB),
+          .segments = {message.segment_tokens().begin(), message.segment_tokens().end()},
           .group_times = read_group_times(message),
           .zero_stage = message.zero_stage()};
 }

@@ -64,6 +64,7 @@ Result<FixedChoices> read_choices(const v1alpha1::Parallelism& given) {
   if (given.has_data()) fixed.data = given.data();
   if (given.has_micro_batch_size()) fixed.micro_batch_size = given.micro_batch_size();
   if (given.has_virtual_stages()) fixed.virtual_stages = given.virtual_stages();
+  if (given.has_segments()) fixed.segments = given.segments();
   if (given.has_sequence_parallel()) fixed.sequence_parallel = given.sequence_parallel();
   fixed.layers_per_stage.assign(given.layers_per_stage().begin(), given.layers_per_stage().end());
   fixed.checkpointing = policy_of(given.activation_checkpointing());
@@ -94,6 +95,7 @@ Status check_positive(const v1alpha1::JobSpec& spec) {
       {"parallelism.data", given.has_data() ? given.data() : 1},
       {"parallelism.microBatchSize", given.has_micro_batch_size() ? given.micro_batch_size() : 1},
       {"parallelism.virtualStages", given.has_virtual_stages() ? given.virtual_stages() : 1},
+      {"parallelism.segments", given.has_segments() ? given.segments() : 1},
       {"parallelism.layersPerStage",
        given.layers_per_stage().empty() ? 1 : std::ranges::min(given.layers_per_stage())},
   };

@@ -53,6 +53,7 @@ struct FixedChoices {
   std::optional<int> data;
   std::optional<int> micro_batch_size;
   std::optional<int> virtual_stages;
+  std::optional<int> segments;
   std::optional<bool> sequence_parallel;
   std::optional<ScheduleKind> schedule;
   std::vector<int> layers_per_stage;

@@ -48,19 +48,16 @@ planner::Simulation performance_of(const ExecutedSchedule& executed) {
 planner::OpTimes mean_times(const ExecutedSchedule& executed) {
   const planner::ChunkMap map = executed.schedule.map();
   constexpr PhaseTimes kNone{.forward = 0, .backward_input = 0, .backward_weight = 0};
-  planner::OpTimes times{.groups = std::vector<PhaseTimes>(map.groups(), kNone),
-                         .segments = std::vector<double>(executed.schedule.segments)};
-  double all = 0;
+  const int segments = executed.schedule.segments;
+  planner::OpTimes times{.groups = std::vector<PhaseTimes>(map.groups() * segments, kNone),
+                         .segments = segments};
   for (int stage = 0; stage < executed.schedule.stages; ++stage) {
     for (const TimedOp& timed : executed.ops[stage]) {
-      const double seconds = timed.end - timed.start;
-      phase_of(times.groups[map.group_of(stage, timed.op.chunk)], timed.op.type) +=
-          seconds / executed.schedule.micro_batches;
-      times.segments[timed.op.segment] += seconds;
-      all += seconds;
+      const int unit = map.group_of(stage, timed.op.chunk) * segments + timed.op.segment;
+      phase_of(times.groups[unit], timed.op.type) +=
+          (timed.end - timed.start) / executed.schedule.micro_batches;
     }
   }
-  for (double& part : times.segments) part /= all;
   return times;
 }
 

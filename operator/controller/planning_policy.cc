@@ -129,6 +129,8 @@ void fix_layout(const v1alpha1::PlanStatus& shown, v1alpha1::Parallelism& parall
   parallelism.set_data(shown.data());
   parallelism.set_micro_batch_size(shown.micro_batch_size());
   parallelism.set_schedule(shown.schedule());
+  if (shown.has_virtual_stages()) parallelism.set_virtual_stages(shown.virtual_stages());
+  if (shown.has_segments()) parallelism.set_segments(shown.segments());
   parallelism.set_activation_checkpointing(shown.checkpointing());
 }
 
@@ -193,6 +195,8 @@ void show_plan(const v1alpha1::Plan& plan, v1alpha1::JobStatus& status) {
   shown.set_gradient_accumulation(plan.gradient_accumulation());
   shown.set_checkpointing(plan.activation_checkpointing());
   shown.set_schedule(plan.schedule());
+  if (plan.virtual_stages() > 1) shown.set_virtual_stages(plan.virtual_stages());
+  if (plan.segment_tokens_size() > 1) shown.set_segments(plan.segment_tokens_size());
   shown.set_source(plan.source());
   shown.set_reason(plan.reason().substr(0, 1024));
   status.set_layout(fmt::format("TP{} PP{} DP{}", plan.tensor(), plan.pipeline(), plan.data()));

@@ -121,6 +121,28 @@ TEST(Versions, OfAnOlderPlanTheSizesStandAndTheRestIsPlannedAroundThem) {
   EXPECT_EQ(to_json(decide_now(next).plan), to_json(decision.plan)) << "from now on it is remembered";
 }
 
+TEST(Versions, APlanWhoseDocumentIsGoneKeepsItsScheduleWithChunksAndSegments) {
+  for (const auto& [schedule, chunks, segments] :
+       {std::tuple{"VHalf", 2, 0}, std::tuple{"Interleaved", 2, 0}, std::tuple{"SeqZBH1", 1, 4}}) {
+    Job job = planned_job();
+    job.status.clear_plan();
+    v1alpha1::Parallelism& parallelism = *job.spec.mutable_parallelism();
+    parallelism.set_tensor(1);
+    parallelism.set_pipeline(2);
+    parallelism.set_schedule(schedule);
+    if (chunks > 1) parallelism.set_virtual_stages(chunks);
+    if (segments > 1) parallelism.set_segments(segments);
+    job.status = decide_now(job).status;
+    ASSERT_EQ(job.status.plan().schedule(), schedule) << planned(decide_now(job)).message();
+    job.status.mutable_plan()->clear_document();
+    parallelism.Clear();
+    const v1alpha1::Plan plan = decide_now(job).plan.plan();
+    EXPECT_EQ(plan.schedule(), schedule);
+    EXPECT_EQ(plan.virtual_stages(), chunks) << schedule;
+    EXPECT_EQ(plan.segment_tokens_size(), segments) << schedule;
+  }
+}
+
 TEST(Versions, AnOlderPlanThatCannotBeMadeAgainIsToldAndDoesNotFailTheJob) {
   Job older = planned_job();
   older.status.mutable_plan()->clear_document();

@@ -56,13 +56,15 @@ constexpr std::array kKeys = {
         [](auto& fixed, const auto& text) { return put(read_number(text, 1), fixed.micro_batch_size); }},
     Key{"virtualStages", kCount,
         [](auto& fixed, const auto& text) { return put(read_number(text, 1), fixed.virtual_stages); }},
+    Key{"segments", kCount,
+        [](auto& fixed, const auto& text) { return put(read_number(text, 1), fixed.segments); }},
     Key{"zeroStage", "0, 1, 2 or 3",
         [](auto& fixed, const auto& text) { return put(read_number(text, 0), fixed.zero_stage); }},
     Key{"sequenceParallel", "true or false",
         [](auto& fixed, const auto& text) { return put(read_switch(text), fixed.sequence_parallel); }},
     Key{"activationCheckpointing", "Always, Never or WhenNeeded",
         [](auto& fixed, const auto& text) { return put(read_policy(text), fixed.checkpointing); }},
-    Key{"schedule", "GPipe, 1F1B, Interleaved, ZBH1, ZBH2, VMin, VHalf or VZB",
+    Key{"schedule", "GPipe, 1F1B, Interleaved, ZBH1, ZBH2, VMin, VHalf, VZB, Seq1F1B or SeqZBH1",
         [](auto& fixed, const auto& text) { return put(schedule_from_name(text), fixed.schedule); }},
 };
 

@@ -61,6 +61,8 @@ std::string layout_summary(const v1alpha1::Plan& plan) {
                                  plan.gradient_accumulation(), plan.gradient_accumulation() == 1 ? "" : "es");
   if (plan.pipeline() > 1) text += ", " + plan.schedule();
   if (plan.virtual_stages() > 1) text += fmt::format(", {} chunks of layers a stage", plan.virtual_stages());
+  if (plan.segment_tokens_size() > 0)
+    text += fmt::format(", {} segments of a sequence", plan.segment_tokens_size());
   if (plan.zero_stage() > 1) text += fmt::format(", ZeRO stage {}", plan.zero_stage());
   if (plan.sequence_parallel()) text += ", sequence parallelism";
   if (plan.activation_checkpointing() == v1alpha1::ActivationCheckpointing::Always) {

@@ -87,25 +87,29 @@ MemoryModel::MemoryModel(const PlanRequest& request, const Layout& layout, const
     : request_(request), profile_(profile) {
   const ScheduleSpec spec = layout.schedule_of(static_cast<int>(micro_batches(request.training, layout)));
   if (!has_fixed_order(spec.kind)) arranged_ops_ = replayed_ops_of_all(spec);
-  if (!profile.activations)
-    blocks_ = block_footprints(stage_shape(request, layout, place_layers(layout).group(0, 0)));
+  if (profile.activations) return;
+  const LayerGroup group = place_layers(layout).group(0, 0);
+  for (int segment = 0; segment < layout.segment_count(); ++segment)
+    blocks_.push_back(block_footprints(stage_shape(request, layout, group, segment)));
 }
 
-StageFootprint MemoryModel::footprint(const Layout& layout, const LayerGroup& group) const {
-  const StageShape shape = stage_shape(request_, layout, group);
+StageFootprint MemoryModel::footprint(const Layout& layout, const LayerGroup& group, int segment) const {
+  const StageShape shape = stage_shape(request_, layout, group, segment);
   return profile_.activations ? stage_footprint(shape, *profile_.activations)
-                              : stage_footprint(blocks_, shape);
+                              : stage_footprint(blocks_[segment], shape);
 }
 
 MemoryTerms MemoryModel::moving_terms(const Layout& layout, const Placement& placement, int stage) const {
-  std::vector<StageFootprint> chunks;
-  chunks.reserve(static_cast<std::size_t>(placement.map.chunks));
-  for (int chunk = 0; chunk < placement.map.chunks; ++chunk)
-    chunks.push_back(footprint(layout, placement.group(stage, chunk)));
+  std::vector<StageFootprint> units;
+  units.reserve(static_cast<std::size_t>(layout.segment_count() * placement.map.chunks));
+  for (int segment = 0; segment < layout.segment_count(); ++segment) {
+    for (int chunk = 0; chunk < placement.map.chunks; ++chunk)
+      units.push_back(footprint(layout, placement.group(stage, chunk), segment));
+  }
   if (!arranged_ops_.empty())
-    return replay_stage(request_, layout, placement, stage, chunks, arranged_ops_[stage]);
+    return replay_stage(request_, layout, placement, stage, units, arranged_ops_[stage]);
   const auto count = static_cast<int>(micro_batches(request_.training, layout));
-  return replay_stage(request_, layout, placement, stage, chunks,
+  return replay_stage(request_, layout, placement, stage, units,
                       replayed_ops(layout.schedule_of(count), stage));
 }
 

@@ -57,12 +57,12 @@ class MemoryModel {
   LayoutMemory of(const Layout& layout) const;
 
  private:
-  StageFootprint footprint(const Layout& layout, const LayerGroup& group) const;
+  StageFootprint footprint(const Layout& layout, const LayerGroup& group, int segment) const;
   MemoryTerms moving_terms(const Layout& layout, const Placement& placement, int stage) const;
 
   const PlanRequest& request_;
   const EngineProfile& profile_;
-  BlockFootprints blocks_;                 // of our own trainer
+  std::vector<BlockFootprints> blocks_;    // of our own trainer, by segment
   std::vector<ReplayedOps> arranged_ops_;  // by stage, where op lists have no fixed order
 };
 

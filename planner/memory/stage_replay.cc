@@ -20,34 +20,35 @@ int64_t token_bytes(const PlanRequest& request, const Layout& layout, const Plac
 
 class StageReplay {
  public:
-  StageReplay(int64_t tokens, std::span<const StageFootprint> chunks) : tokens_(tokens), chunks_(chunks) {
-    for (const StageFootprint& chunk : chunks) constants_ = std::max(constants_, chunk.constants);
+  StageReplay(int64_t tokens, std::span<const StageFootprint> units, int chunks)
+      : tokens_(tokens), units_(units), chunks_(chunks) {
+    for (const StageFootprint& unit : units) constants_ = std::max(constants_, unit.constants);
   }
 
   // Micro-batches whose forward is done and whose backward comes after all that is replayed.
   void hold(int64_t count) {
-    for (const StageFootprint& chunk : chunks_) held_ += count * chunk.kept;
+    for (const StageFootprint& unit : units_) held_ += count * unit.kept;
   }
 
   void run(const Action& action) {
     switch (action.type) {
       case ActionType::PostReceive:
-        ++boundaries_;
+        boundaries_ += unit_of(action.op).boundary;
         return;
       case ActionType::FinishSend:
-        --boundaries_;
+        boundaries_ -= unit_of(action.op).boundary;
         return;
       case ActionType::AwaitReceive:
       case ActionType::Take:
-        has_input_ = true;
+        input_ = unit_of(action.op).boundary;
         return;
       case ActionType::Compute:
         compute(action.op);
-        boundaries_ -= std::exchange(has_input_, false) ? 1 : 0;
+        boundaries_ -= std::exchange(input_, 0);
         return;
       case ActionType::StartSend:
       case ActionType::HandOver:
-        ++boundaries_;
+        boundaries_ += unit_of(action.op).boundary;
         return;
     }
   }
@@ -66,8 +67,10 @@ class StageReplay {
   const MemoryTerms& peak() const { return peak_; }
 
  private:
+  const StageFootprint& unit_of(const Op& op) const { return units_[op.segment * chunks_ + op.chunk]; }
+
   void compute(const Op& op) {
-    const StageFootprint& unit = chunks_[op.chunk];
+    const StageFootprint& unit = unit_of(op);
     switch (op.type) {
       case OpType::Forward:
         observe(unit.forward);
@@ -75,11 +78,11 @@ class StageReplay {
         return;
       case OpType::Backward:
         observe(unit.backward);
-        held_ -= unit.kept;
+        held_ += unit.lent - unit.borrowed - unit.kept;
         return;
       case OpType::BackwardInput:
         observe(unit.backward_input);
-        held_ += unit.waiting - unit.kept;
+        held_ += unit.lent - unit.borrowed - unit.kept + unit.waiting;
         return;
       case OpType::BackwardWeight:
         observe(unit.backward_weight);
@@ -88,7 +91,7 @@ class StageReplay {
     }
   }
 
-  int64_t standing() const { return tokens_ + held_ + boundaries_ * chunks_.front().boundary; }
+  int64_t standing() const { return tokens_ + held_ + boundaries_; }
 
   void observe(const Footprint& op) {
     consider({.activations = standing() + op.peak.activations,
@@ -105,11 +108,12 @@ class StageReplay {
   }
 
   const int64_t tokens_;
-  const std::span<const StageFootprint> chunks_;
+  const std::span<const StageFootprint> units_;
+  const int chunks_;
   int64_t constants_ = 0;
   int64_t held_ = 0;        // between a forward and the gradients of its weights
-  int64_t boundaries_ = 0;  // tensors between groups of layers; an op's input until the op is done
-  bool has_input_ = false;
+  int64_t boundaries_ = 0;  // between groups of layers; an op's input until the op is done
+  int64_t input_ = 0;       // of the next op
   int64_t most_ = 0;
   MemoryTerms peak_;  // of which most_ is the sum
 };
@@ -117,10 +121,10 @@ class StageReplay {
 }  // namespace
 
 MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, const Placement& placement,
-                         int stage, std::span<const StageFootprint> chunks, const ReplayedOps& replayed) {
-  StageReplay replay(token_bytes(request, layout, placement, stage), chunks);
+                         int stage, std::span<const StageFootprint> units, const ReplayedOps& replayed) {
+  StageReplay replay(token_bytes(request, layout, placement, stage), units, placement.map.chunks);
   replay.hold(replayed.held);
-  const StagePlace place{.map = placement.map, .stage = stage};
+  const StagePlace place{.map = placement.map, .segments = layout.segment_count(), .stage = stage};
   for (const Action& action : add_transfers(replayed.ops, place, messages_under_way(layout.schedule)))
     replay.run(action);
   replay.end_step(request.devices, layout, stage_elements(request.shape, layout, placement, stage));

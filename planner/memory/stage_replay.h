@@ -16,9 +16,9 @@
 
 namespace caravan::planner {
 
-// Activations, logits, workspace and communication at the peak of a step; the other terms are zero. chunks:
-// of the stage's groups of layers.
+// Activations, logits, workspace and communication at the peak of a step; the other terms are zero. units:
+// what the stage's groups of layers need, first all of them for the first segment of a sequence.
 MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, const Placement& placement,
-                         int stage, std::span<const StageFootprint> chunks, const ReplayedOps& replayed);
+                         int stage, std::span<const StageFootprint> units, const ReplayedOps& replayed);
 
 }  // namespace caravan::planner

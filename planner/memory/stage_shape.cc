@@ -2,7 +2,8 @@
 
 namespace caravan::planner {
 
-StageShape stage_shape(const PlanRequest& request, const Layout& layout, const LayerGroup& group) {
+StageShape stage_shape(const PlanRequest& request, const Layout& layout, const LayerGroup& group,
+                       int segment) {
   return {.model = request.shape,
           .layers = group.layers,
           .has_embedding = group.has_embedding,
@@ -13,6 +14,8 @@ StageShape stage_shape(const PlanRequest& request, const Layout& layout, const L
           .recomputed_part = layout.recomputed_part,
           .micro_batch_size = layout.micro_batch_size,
           .sequence_length = request.training.sequence_length,
+          .segments = layout.segments,
+          .segment = segment,
           .storage = request.training.bf16 ? ElementType::BF16 : ElementType::FP32,
           .gpu = request.devices.gpu};
 }

@@ -1,4 +1,5 @@
-// One group of a layout's layers, as the table of work asks for it.
+// One group of a layout's layers at work on one segment of its sequences (the first where they are whole), as
+// the table of work asks for it.
 #pragma once
 
 #include "planner/placement.h"
@@ -7,6 +8,7 @@
 
 namespace caravan::planner {
 
-StageShape stage_shape(const PlanRequest& request, const Layout& layout, const LayerGroup& group);
+StageShape stage_shape(const PlanRequest& request, const Layout& layout, const LayerGroup& group,
+                       int segment = 0);
 
 }  // namespace caravan::planner

@@ -224,9 +224,9 @@ double longest_chain(const Schedule& schedule, const OpTimes& times) {
 
 OpTimes some_times(const ScheduleSpec& spec, Dice& dice) {
   const auto some = [&] { return 0.5 + upto(dice, 1000) / 1000.0; };
-  OpTimes times{.groups = {}, .segments = {}, .transfer = some() / 10};
-  for (int group = 0; group < spec.map().groups(); ++group) times.groups.push_back({some(), some(), some()});
-  for (int segment = 0; segment < spec.segments; ++segment) times.segments.push_back(some());
+  OpTimes times{.groups = {}, .segments = spec.segments, .transfer = some() / 10};
+  for (int unit = 0; unit < spec.map().groups() * spec.segments; ++unit)
+    times.groups.push_back({some(), some(), some()});
   return times;
 }
 

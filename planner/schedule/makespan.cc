@@ -126,19 +126,24 @@ std::vector<PhaseTimes> stages_of(const ScheduleSpec& spec, const OpTimes& times
 // while that empties, gradients of weights that waited keep it busy.
 double least(const ScheduleSpec& spec, const OpTimes& times) {
   const bool fills_the_end = splits_backward(spec.kind);
-  const int parts = spec.chunks * spec.segments;
   double bound = 0;
   double around = 0;
-  for (const PhaseTimes& stage : stages_of(spec, times)) {
-    bound = std::max(bound, around + static_cast<double>(spec.micro_batches) * stage.total());
-    around +=
-        fills_the_end ? stage.forward / parts + times.transfer : stage.total() / parts + 2 * times.transfer;
+  for (int stage = 0; stage < spec.stages; ++stage) {
+    const PhaseTimes all = times.of_stage(spec.map(), stage);
+    bound = std::max(bound, around + static_cast<double>(spec.micro_batches) * all.total());
+    const PhaseTimes unit = spec.chunks == 1 ? times.at(stage, 0) : 1.0 / spec.chunks * all;
+    around += fills_the_end ? unit.forward + times.transfer : unit.total() + 2 * times.transfer;
   }
   return bound;
 }
 
+// Micro-batches with which a pipeline is full.
+int full_round(const ScheduleSpec& spec) {
+  return (spec.stages + spec.segments - 1) / spec.segments;
+}
+
 double extrapolated(const ScheduleSpec& spec, const OpTimes& times) {
-  const int round = spec.stages;
+  const int round = full_round(spec);
   const double at_two = timed(spec, times, 2 * round);
   const double at_three = timed(spec, times, 3 * round);
   const double rounds = static_cast<double>(spec.micro_batches - 3 * round) / round;
@@ -152,7 +157,7 @@ double makespan(const ScheduleSpec& spec, const OpTimes& times) {
   if (spec.stages > kTimedStages)
     return static_cast<double>(spec.micro_batches + spec.stages - 1) *
            (slowest(stages_of(spec, times)) + 2 * times.transfer);
-  if (spec.micro_batches <= 3 * spec.stages) return timed(spec, times, spec.micro_batches);
+  if (spec.micro_batches <= 3 * full_round(spec)) return timed(spec, times, spec.micro_batches);
   return std::max(extrapolated(spec, times), least(spec, times));
 }
 

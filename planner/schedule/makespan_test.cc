@@ -82,7 +82,8 @@ TEST(Makespan, ExtrapolatesLongStepsWithinAPercentOrTwo) {
         ScheduleSpec{.kind = ScheduleKind::ZeroBubbleH1}, ScheduleSpec{.kind = ScheduleKind::ZeroBubbleH2},
         ScheduleSpec{.kind = ScheduleKind::VHalf, .chunks = 2},
         ScheduleSpec{.kind = ScheduleKind::VZeroBubble, .chunks = 2},
-        ScheduleSpec{.kind = ScheduleKind::Seq1F1B, .segments = 4}}) {
+        ScheduleSpec{.kind = ScheduleKind::Seq1F1B, .segments = 4},
+        ScheduleSpec{.kind = ScheduleKind::SeqZeroBubble, .segments = 8}}) {
     spec.stages = 6;
     spec.micro_batches = 120;
     for (const double head : {0.0, 1.0, 3.0}) {

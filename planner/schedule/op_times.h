@@ -8,12 +8,13 @@
 namespace caravan::planner {
 
 struct OpTimes {
-  std::vector<PhaseTimes> groups;   // by group of layers (chunk_map.h), of a whole sequence
-  std::vector<double> segments{1};  // what part of a sequence's work each of its segments is
-  double transfer = 0;              // from the end of an op to its arrival on another stage
+  std::vector<PhaseTimes> groups;  // by group of layers (chunk_map.h), and of each by segment of a sequence
+  int segments = 1;
+  double transfer = 0;  // from the end of an op to its arrival on another stage
 
+  const PhaseTimes& at(int group, int segment) const { return groups[group * segments + segment]; }
   double of(const ChunkMap& map, int stage, const Op& op) const {
-    return groups[map.group_of(stage, op.chunk)].of(op.type) * segments[op.segment];
+    return at(map.group_of(stage, op.chunk), op.segment).of(op.type);
   }
   // All ops of a stage on one micro-batch.
   PhaseTimes of_stage(const ChunkMap& map, int stage) const;

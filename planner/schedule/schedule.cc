@@ -18,41 +18,41 @@ struct Traits {
   bool splits_backward = true;
   bool spares_memory = false;
   bool fixed_order = true;
-  bool trainer_runs = false;
+  bool asked_for = true;
   int messages_under_way = 1;
 };
 
 // By ScheduleKind.
 constexpr std::array<Traits, 11> kTraits = {
-    {{.kind = ScheduleKind::GPipe, .name = "GPipe", .splits_backward = false, .trainer_runs = true},
-     {.kind = ScheduleKind::OneFOneB, .name = "1F1B", .splits_backward = false, .trainer_runs = true},
+    {{.kind = ScheduleKind::GPipe, .name = "GPipe", .splits_backward = false},
+     {.kind = ScheduleKind::OneFOneB, .name = "1F1B", .splits_backward = false},
      {.kind = ScheduleKind::Interleaved,
       .name = "Interleaved",
       .chunks = Chunks::Several,
-      .splits_backward = false,
-      .trainer_runs = true},
-     {.kind = ScheduleKind::ZeroBubbleH1, .name = "ZBH1", .trainer_runs = true},
-     {.kind = ScheduleKind::ZeroBubbleH2, .name = "ZBH2", .trainer_runs = true, .messages_under_way = 2},
-     {.kind = ScheduleKind::ZeroBubbleAuto, .name = "ZBAuto", .fixed_order = false, .messages_under_way = 2},
+      .splits_backward = false},
+     {.kind = ScheduleKind::ZeroBubbleH1, .name = "ZBH1"},
+     {.kind = ScheduleKind::ZeroBubbleH2, .name = "ZBH2", .messages_under_way = 2},
+     {.kind = ScheduleKind::ZeroBubbleAuto,
+      .name = "ZBAuto",
+      .fixed_order = false,
+      .asked_for = false,
+      .messages_under_way = 2},
      {.kind = ScheduleKind::VMin,
       .name = "VMin",
       .chunks = Chunks::TwoAsAV,
       .spares_memory = true,
       .fixed_order = false,
-      .trainer_runs = true,
       .messages_under_way = 2},
      {.kind = ScheduleKind::VHalf,
       .name = "VHalf",
       .chunks = Chunks::TwoAsAV,
       .spares_memory = true,
       .fixed_order = false,
-      .trainer_runs = true,
       .messages_under_way = 2},
      {.kind = ScheduleKind::VZeroBubble,
       .name = "VZB",
       .chunks = Chunks::TwoAsAV,
       .fixed_order = false,
-      .trainer_runs = true,
       .messages_under_way = 2},
      {.kind = ScheduleKind::Seq1F1B, .name = "Seq1F1B", .cuts_sequences = true, .splits_backward = false},
      {.kind = ScheduleKind::SeqZeroBubble, .name = "SeqZBH1", .cuts_sequences = true}}};
@@ -109,8 +109,8 @@ bool has_fixed_order(ScheduleKind kind) {
   return traits_of(kind).fixed_order;
 }
 
-bool trainer_runs(ScheduleKind kind) {
-  return traits_of(kind).trainer_runs;
+bool may_be_asked_for(ScheduleKind kind) {
+  return traits_of(kind).asked_for;
 }
 
 int messages_under_way(ScheduleKind kind) {

@@ -45,8 +45,8 @@ bool splits_backward(ScheduleKind kind);
 bool spares_memory(ScheduleKind kind);
 // Its op lists follow from a stage's place alone, whatever ops take.
 bool has_fixed_order(ScheduleKind kind);
-// Of our trainer, whose stages take whole sequences.
-bool trainer_runs(ScheduleKind kind);
+// Not of ZeroBubbleAuto, which must be told how much memory there is.
+bool may_be_asked_for(ScheduleKind kind);
 // Messages of activations, and as many of gradients, that a stage has under way to a neighbour: with so many
 // no op waits for the neighbour to ask, as long as forwards and both parts of backwards take about as long.
 int messages_under_way(ScheduleKind kind);
@@ -88,6 +88,8 @@ struct PhaseTimes {
 
   double total() const { return forward + backward_input + backward_weight; }
   double of(OpType type) const;
+  PhaseTimes& operator+=(const PhaseTimes& other);
+  friend PhaseTimes operator*(double times, const PhaseTimes& each);
 };
 
 // Which schedule, and of what size.

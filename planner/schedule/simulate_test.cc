@@ -128,12 +128,12 @@ TEST(Simulate, AChunkHandsOverToTheNextOneOfItsStageWithoutATransfer) {
 TEST(Simulate, ChunksAndSegmentsTakeWhatTheyAreSaidToTake) {
   const Schedule schedule =
       parse_op_lists({"F0.0a F0.1a F0.0b F0.1b B0.1b B0.0b B0.1a B0.0a"}, {.chunks = 2, .segments = 2});
-  const OpTimes times{.groups = {{1, 2, 3}, {10, 20, 30}}, .segments = {0.25, 0.75}};
+  const OpTimes times{.groups = {{1, 2, 3}, {2, 3, 4}, {10, 20, 30}, {20, 30, 40}}, .segments = 2};
   const auto ops = time_ops(schedule, times);
-  EXPECT_DOUBLE_EQ(ops[0][0].end, 0.25);
-  EXPECT_DOUBLE_EQ(ops[0][1].end, 1);
-  EXPECT_DOUBLE_EQ(ops[0][4].end - ops[0][4].start, 0.75 * 50);
-  EXPECT_DOUBLE_EQ(ops[0].back().end, 66);
+  EXPECT_DOUBLE_EQ(ops[0][0].end, 1);
+  EXPECT_DOUBLE_EQ(ops[0][1].end, 1 + 2);
+  EXPECT_DOUBLE_EQ(ops[0][4].end - ops[0][4].start, 30 + 40);
+  EXPECT_DOUBLE_EQ(ops[0].back().end, 6 + 9 + 60 + 90);
 }
 
 TEST(Simulate, NoOrderOfCostsMakesAScheduleFasterThanItsWork) {

@@ -6,6 +6,7 @@
 
 #include "planner/memory/memory_model.h"
 #include "planner/schedule/generate.h"
+#include "planner/schedule/segments.h"
 #include "planner/search/legality.h"
 #include "planner/search/preference.h"
 #include "planner/search/split_layers.h"
@@ -85,26 +86,49 @@ std::vector<int> chunks_of_interleaved(const PlanRequest& request, const EngineP
   return counts;
 }
 
-struct ChunkedSchedule {
+struct CutSchedule {
   ScheduleKind kind = ScheduleKind::OneFOneB;
   int chunks = 1;
+  int segments = 1;
 };
 
+std::vector<int> chunks_of(const PlanRequest& request, const EngineProfile& profile, const Layout& layout,
+                           ScheduleKind kind) {
+  if (request.fixed.virtual_stages) return {*request.fixed.virtual_stages};
+  std::vector<int> counts;
+  if (kind == ScheduleKind::Interleaved) counts = chunks_of_interleaved(request, profile, layout);
+  if (counts.empty()) counts = {smallest_spec(kind, layout.mesh.pipeline, /*micro_batches=*/1).chunks};
+  return counts;
+}
+
+// More of them make the bubble shorter and each op less efficient.
+std::vector<int> segments_of(const PlanRequest& request, ScheduleKind kind) {
+  if (request.fixed.segments) return {*request.fixed.segments};
+  if (!cuts_sequences(kind)) return {1};
+  return {2, 4, 8};
+}
+
 // At least one, which may be illegal, so that it can be explained.
-std::vector<ChunkedSchedule> schedules_of(const PlanRequest& request, const EngineProfile& profile,
-                                          const Layout& layout) {
-  const int given = request.fixed.virtual_stages.value_or(1);
-  const auto open = given > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneFOneB;
+std::vector<CutSchedule> schedules_of(const PlanRequest& request, const EngineProfile& profile,
+                                      const Layout& layout) {
+  const bool in_chunks = request.fixed.virtual_stages.value_or(1) > 1;
+  const auto open = in_chunks ? ScheduleKind::Interleaved : ScheduleKind::OneFOneB;
   const ScheduleKind kind = request.fixed.schedule.value_or(open);
-  if (request.fixed.virtual_stages) return {{kind, given}};
-  const int fewest = smallest_spec(kind, layout.mesh.pipeline, /*micro_batches=*/1).chunks;
-  std::vector<ChunkedSchedule> schedules;
-  if (kind == ScheduleKind::Interleaved) {
-    for (const int chunks : chunks_of_interleaved(request, profile, layout))
-      schedules.push_back({kind, chunks});
+  std::vector<CutSchedule> schedules;
+  for (const int chunks : chunks_of(request, profile, layout, kind)) {
+    for (const int segments : segments_of(request, kind)) schedules.push_back({kind, chunks, segments});
   }
-  if (schedules.empty()) schedules.push_back({kind, fewest});
   return schedules;
+}
+
+void set_schedule(Layout& layout, const PlanRequest& request, const CutSchedule& schedule) {
+  layout.schedule = schedule.kind;
+  layout.virtual_stages = schedule.chunks;
+  layout.segments.clear();
+  if (schedule.segments == 1) return;
+  const int multiple = layout.sequence_parallel ? layout.mesh.tensor : 1;
+  layout.segments = balanced_segments(request.training.sequence_length, schedule.segments, multiple,
+                                      token_cost(request.shape));
 }
 
 // layout: all but its split.
@@ -137,8 +161,8 @@ void append_memory_choices(const PlanRequest& request, const EngineProfile& prof
 
 auto rule_order(const Layout& layout) {
   return std::make_tuple(layout.mesh.tensor * layout.mesh.pipeline, layout.mesh.tensor, layout.virtual_stages,
-                         layout.micro_batch_size, !layout.sequence_parallel, layout.activation_checkpointing,
-                         layout.zero_stage);
+                         layout.segments.size(), layout.micro_batch_size, !layout.sequence_parallel,
+                         layout.activation_checkpointing, layout.zero_stage);
 }
 
 }  // namespace
@@ -149,11 +173,10 @@ std::vector<Layout> layouts_of_sizes(const PlanRequest& request, const EnginePro
   Layout layout{.mesh = {.tensor = tensor, .data = data, .pipeline = pipeline}, .layers_per_stage = {}};
   for (const int micro_batch_size : micro_batch_sizes(request, data)) {
     layout.micro_batch_size = micro_batch_size;
-    for (const ChunkedSchedule& schedule : schedules_of(request, profile, layout)) {
-      layout.virtual_stages = schedule.chunks;
-      layout.schedule = schedule.kind;
+    for (const CutSchedule& schedule : schedules_of(request, profile, layout)) {
       for (const bool sequence_parallel : sequence_parallel_choices(request, tensor)) {
         layout.sequence_parallel = sequence_parallel;
+        set_schedule(layout, request, schedule);
         append_memory_choices(request, profile, layout, layouts);
       }
     }
@@ -167,11 +190,10 @@ std::vector<Layout> with_other_schedules(const PlanRequest& request, const Engin
   if (request.fixed.schedule || request.fixed.virtual_stages.value_or(1) > 1) return {};
   if (stages == 1 || stages > kMostStagesOfOthers) return {};
   std::vector<Layout> others;
-  const auto consider = [&](ChunkedSchedule schedule) {
+  const auto consider = [&](const CutSchedule& schedule) {
     if (request.fixed.virtual_stages && schedule.chunks != 1) return;
     Layout other = layout;
-    other.schedule = schedule.kind;
-    other.virtual_stages = schedule.chunks;
+    set_schedule(other, request, schedule);
     other.layers_per_stage = layers_of(request, profile, other);
     if (!find_illegality(request, other, profile)) others.push_back(std::move(other));
   };
@@ -179,10 +201,11 @@ std::vector<Layout> with_other_schedules(const PlanRequest& request, const Engin
     consider({ScheduleKind::Interleaved, chunks});
   const auto count = static_cast<int>(micro_batches(request.training, layout));
   for (const ScheduleKind kind : all_schedule_kinds()) {
-    if (!splits_backward(kind) || !trainer_runs(kind)) continue;
+    if (!(splits_backward(kind) || cuts_sequences(kind)) || !may_be_asked_for(kind)) continue;
     const ScheduleSpec spec = smallest_spec(kind, stages, count);
     if (!has_fixed_order(kind) && stages > kMostStagesOfOpenV) continue;
-    if (caution(spec).empty()) consider({kind, spec.chunks});
+    if (!caution(spec).empty()) continue;
+    for (const int segments : segments_of(request, kind)) consider({kind, spec.chunks, segments});
   }
   return others;
 }

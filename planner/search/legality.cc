@@ -80,7 +80,7 @@ bool same_on_all_stages(const Layout& layout) {
 bool runs(const EngineProfile& profile, ScheduleKind kind) {
   if (kind == ScheduleKind::Interleaved) return true;  // with as many chunks as the profile says
   if (profile.activations) return kind == ScheduleKind::GPipe || kind == ScheduleKind::OneFOneB;
-  return trainer_runs(kind);
+  return may_be_asked_for(kind);
 }
 
 std::optional<Illegality> check_engine(const PlanRequest& request, const Layout& layout,
@@ -160,6 +160,29 @@ std::optional<Illegality> check_virtual_stages(const PlanRequest& request, const
                                 count, layout.mesh.pipeline)};
 }
 
+std::optional<Illegality> check_segments(const PlanRequest& request, const Layout& layout) {
+  const std::string_view name = schedule_name(layout.schedule);
+  const int segments = layout.segment_count();
+  if (cuts_sequences(layout.schedule) != (segments > 1)) {
+    return Illegality{
+        "spec.parallelism.segments",
+        fmt::format("schedules {} and {}, and no others, cut sequences into 2 segments or more; "
+                    "schedule is {}, segments is {}",
+                    schedule_name(ScheduleKind::Seq1F1B), schedule_name(ScheduleKind::SeqZeroBubble), name,
+                    segments)};
+  }
+  if (segments == 1) return std::nullopt;
+  if (layout.micro_batch_size > 1) {
+    return Illegality{"spec.parallelism.microBatchSize",
+                      fmt::format("{} cuts sequences, so a micro-batch has one; microBatchSize is {}", name,
+                                  layout.micro_batch_size)};
+  }
+  if (std::ranges::min(layout.segments) >= 1) return std::nullopt;
+  return Illegality{"spec.parallelism.segments",
+                    fmt::format("a sequence of {} tokens is too short to be cut into {} segments",
+                                request.training.sequence_length, segments)};
+}
+
 std::optional<Illegality> check_links(const DevicePool& devices, int tensor) {
   const std::string path = "spec.parallelism.tensor";
   const int joined = devices.joined();
@@ -196,7 +219,8 @@ std::optional<Illegality> find_illegality(const PlanRequest& request, const Layo
   if (auto broken = check_layers(request, layout)) return broken;
   if (auto broken = check_batch(request, layout)) return broken;
   if (auto broken = check_engine(request, layout, profile)) return broken;
-  return check_virtual_stages(request, layout);
+  if (auto broken = check_virtual_stages(request, layout)) return broken;
+  return check_segments(request, layout);
 }
 
 }  // namespace caravan::planner

@@ -80,6 +80,7 @@ Preference preference_of(const PlanRequest& request, const Layout& layout, const
           .tensor = layout.mesh.tensor,
           .other_schedule = has_other_schedule(request, layout),
           .virtual_stages = layout.virtual_stages,
+          .segments = layout.segment_count(),
           .micro_batch_size = layout.micro_batch_size,
           .without_sequence_parallel = !layout.sequence_parallel,
           .zero_stage = layout.zero_stage};

@@ -52,6 +52,7 @@ struct Preference {
   int tensor = 1;
   bool other_schedule = false;  // than 1F1B, though the user has asked for none
   int virtual_stages = 1;
+  int segments = 1;
   int micro_batch_size = 1;
   bool without_sequence_parallel = false;
   int zero_stage = 1;

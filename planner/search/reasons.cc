@@ -216,6 +216,9 @@ std::string schedule_label(const Layout& layout) {
       return "";
     case ScheduleKind::Interleaved:
       return fmt::format(" v{}", layout.virtual_stages);
+    case ScheduleKind::Seq1F1B:
+    case ScheduleKind::SeqZeroBubble:
+      return fmt::format(" {} k{}", schedule_name(layout.schedule), layout.segment_count());
     default:
       return fmt::format(" {}", schedule_name(layout.schedule));
   }

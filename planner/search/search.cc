@@ -64,8 +64,9 @@ class Search {
   };
 
   Base base_of(const Layout& layout, const EvaluatedLayout& evaluated) const {
-    // VMin holds a third of 1F1B's micro-batches, and its chunks need less for a moment.
-    constexpr double kMostSpared = 0.75;
+    // VMin holds a third of 1F1B's micro-batches, and its chunks need less for a moment; of many segments the
+    // first stage holds little more than one micro-batch.
+    constexpr double kMostSpared = 0.9;
     const MemoryTerms& terms = evaluated.memory.terms;
     const auto spared = static_cast<int64_t>(kMostSpared * static_cast<double>(terms.activations));
     return {.layout = layout,

@@ -377,7 +377,7 @@ TEST(SearchLayouts, TriesEveryScheduleThatTheEngineRuns) {
   const SearchResult ours = search_layouts(request, default_profile(), {.all_candidates = true});
   for (const ScheduleKind kind : all_schedule_kinds()) {
     const auto of_kind = [&](const Layout& layout) { return layout.schedule == kind; };
-    const bool tried = trainer_runs(kind) && kind != ScheduleKind::GPipe;
+    const bool tried = may_be_asked_for(kind) && kind != ScheduleKind::GPipe;
     EXPECT_EQ(count_candidates(ours, of_kind) > 0, tried) << schedule_name(kind);
   }
   EngineProfile other = default_profile();

@@ -57,12 +57,12 @@ Rows rows_of_others(const StageShape& shape) {
   return rows;
 }
 
-StageShape any_shape(const PlanRequest& request, const Layout& layout) {
-  return stage_shape(request, layout, LayerGroup{.layers = 1, .has_embedding = true, .has_head = true});
+StageShape any_shape(const PlanRequest& request, const Layout& layout, int segment) {
+  return stage_shape(request, layout, LayerGroup{.layers = 1, .has_embedding = true, .has_head = true},
+                     segment);
 }
 
-Rows rows_of(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
-  const StageShape shape = any_shape(request, layout);
+Rows rows_of(const StageShape& shape, const EngineProfile& profile) {
   return profile.activations ? rows_of_others(shape) : own_rows(shape);
 }
 
@@ -127,17 +127,15 @@ class Stopwatch {
 };
 
 // Of the operations that a whole layer runs again.
-double part_again(const PlanRequest& request, const Layout& layout) {
-  StageShape shape = any_shape(request, layout);
+double part_again(StageShape shape) {
   const auto some = static_cast<double>(layer_recompute(shape).size());
   shape.recomputed_part = RecomputedPart::Layer;
   return some / static_cast<double>(layer_recompute(shape).size());
 }
 
 // In the place of what rows move.
-void add_coefficients(BlockTimes& times, const PlanRequest& request, const Layout& layout,
+void add_coefficients(BlockTimes& times, const PlanRequest& request, const StageShape& shape,
                       const EngineProfile& profile) {
-  const StageShape shape = any_shape(request, layout);
   const double bandwidth = request.devices.known->memory_bandwidth;
   const double layer = profile.layer_memory_passes * layer_bytes(shape, *profile.activations) / bandwidth;
   const double head = logits_bytes(shape, *profile.activations) / bandwidth;
@@ -149,39 +147,37 @@ void add_coefficients(BlockTimes& times, const PlanRequest& request, const Layou
 }  // namespace
 
 BlockTime& BlockTime::operator+=(const BlockTime& other) {
-  work.forward += other.work.forward;
-  work.backward_input += other.work.backward_input;
-  work.backward_weight += other.work.backward_weight;
+  work += other.work;
   traffic += other.traffic;
   return *this;
 }
 
 BlockTime operator*(double times, const BlockTime& block) {
-  return {.work = {.forward = times * block.work.forward,
-                   .backward_input = times * block.work.backward_input,
-                   .backward_weight = times * block.work.backward_weight},
-          .traffic = times * block.traffic};
+  return {.work = times * block.work, .traffic = times * block.traffic};
 }
 
-BlockTimes block_times(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
-  const Rows rows = rows_of(request, layout, profile);
+BlockTimes block_times(const PlanRequest& request, const Layout& layout, const EngineProfile& profile,
+                       int segment) {
+  const StageShape shape = any_shape(request, layout, segment);
+  const Rows rows = rows_of(shape, profile);
   const Stopwatch stopwatch(request, layout, profile);
   BlockTimes times{.layer = stopwatch.time(rows.layer),
                    .again = stopwatch.time(rows.again),
                    .embedding = stopwatch.time(rows.embedding),
                    .head = stopwatch.time(rows.head)};
   if (!request.devices.known) return times;
-  if (profile.activations) add_coefficients(times, request, layout, profile);
+  if (profile.activations) add_coefficients(times, request, shape, profile);
   const double launch = profile.layer_overhead_seconds;
   times.layer += {.work = {.forward = launch, .backward_input = launch, .backward_weight = launch}};
-  times.again +=
-      {.work = {.forward = 0, .backward_input = part_again(request, layout) * launch, .backward_weight = 0}};
+  times.again += {.work = {.forward = 0, .backward_input = part_again(shape) * launch, .backward_weight = 0}};
   return times;
 }
 
 double recomputed_flops_per_token(const PlanRequest& request, const Layout& layout,
                                   const EngineProfile& profile) {
-  const double of_layer = recomputed_flops(rows_of(request, layout, profile).again);
+  StageShape whole = any_shape(request, layout, 0);
+  whole.segments.clear();
+  const double of_layer = recomputed_flops(rows_of(whole, profile).again);
   const auto tokens = static_cast<double>(request.training.sequence_length * layout.micro_batch_size);
   return of_layer * layout.mesh.tensor * layout.recomputed() / tokens;
 }

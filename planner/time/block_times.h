@@ -1,5 +1,5 @@
-// How long the blocks of a model take on one device, for one micro-batch: the rows of the table of work
-// (planner/work/blocks.h), timed.
+// How long the blocks of a model take on one device, for one micro-batch or a segment of it: the rows of the
+// table of work (planner/work/blocks.h), timed.
 //
 // A product of matrices runs at a part of the device's measured rate that grows with its rows, and not before
 // its weights went through memory; attention, what moves through memory, and launches come on top; tensor
@@ -31,7 +31,9 @@ struct BlockTimes {
   BlockTime head;
 };
 
-BlockTimes block_times(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
+// segment: of the micro-batch's sequences that is at work; the first where they are whole.
+BlockTimes block_times(const PlanRequest& request, const Layout& layout, const EngineProfile& profile,
+                       int segment = 0);
 
 // Operations that the model's layers make again, for each token (attention not causal, as in `mfu`).
 double recomputed_flops_per_token(const PlanRequest& request, const Layout& layout,

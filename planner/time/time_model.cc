@@ -22,10 +22,11 @@ BlockTime group_time(const BlockTimes& blocks, const LayerGroup& group) {
   return time;
 }
 
-// Of one micro-batch between layers, all tokens.
+// Of one micro-batch between layers, all tokens; of a segment on average.
 double boundary_bytes(const PlanRequest& request, const Layout& layout) {
   return static_cast<double>(request.training.sequence_length * layout.micro_batch_size *
-                             request.shape.hidden * request.training.storage_bytes());
+                             request.shape.hidden * request.training.storage_bytes()) /
+         layout.segment_count();
 }
 
 double transfer_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
@@ -130,16 +131,21 @@ void set_utilisation(StepTime& time, const PlanRequest& request, const Layout& l
 
 PipelineTimes predict_pipeline_times(const PlanRequest& request, const Layout& layout,
                                      const EngineProfile& profile) {
-  const BlockTimes blocks = block_times(request, layout, profile);
+  std::vector<BlockTimes> segments;
+  for (int segment = 0; segment < layout.segment_count(); ++segment)
+    segments.push_back(block_times(request, layout, profile, segment));
   const Placement placement = place_layers(layout);
-  PipelineTimes times{.ops = {.groups = {}, .transfer = transfer_seconds(request, layout, profile)},
-                      .traffic = {}};
-  times.ops.groups.reserve(placement.groups.size());
-  times.traffic.reserve(placement.groups.size());
-  for (const LayerGroup& group : placement.groups) {
-    const BlockTime time = group_time(blocks, group);
-    times.ops.groups.push_back(time.work);
-    times.traffic.push_back(time.traffic);
+  PipelineTimes times{.ops = {.groups = {},
+                              .segments = layout.segment_count(),
+                              .transfer = transfer_seconds(request, layout, profile)},
+                      .traffic = std::vector<double>(placement.groups.size())};
+  times.ops.groups.reserve(placement.groups.size() * segments.size());
+  for (std::size_t group = 0; group < placement.groups.size(); ++group) {
+    for (const BlockTimes& blocks : segments) {
+      const BlockTime time = group_time(blocks, placement.groups[group]);
+      times.ops.groups.push_back(time.work);
+      times.traffic[group] += time.traffic;
+    }
   }
   return times;
 }

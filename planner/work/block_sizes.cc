@@ -1,5 +1,7 @@
 #include "planner/work/block_sizes.h"
 
+#include <algorithm>
+
 #include "planner/work/constants.h"
 
 namespace caravan::planner {
@@ -8,7 +10,7 @@ BlockSizes::BlockSizes(const StageShape& stage) : tensor_(stage.tensor) {
   const ModelShape& model = stage.model;
   gathers = stage.sequence_parallel && stage.tensor > 1;
   reduces = stage.tensor > 1;
-  tokens = stage.micro_batch_size * stage.sequence_length;
+  tokens = stage.micro_batch_size * stage.tokens_at_work();
   local_tokens = gathers ? tokens / stage.tensor : tokens;
   element = bytes_of(stage.storage);
   wide = stage.storage == ElementType::FP64 ? 8 : 4;
@@ -26,8 +28,17 @@ BlockSizes::BlockSizes(const StageShape& stage) : tensor_(stage.tensor) {
   qkv = tokens * fused_heads * element;
   attention = tokens * heads * element;
   log_sums = tokens * (model.heads / stage.tensor) * wide;
+  keys_and_values = qkv - attention;
   gate_up = tokens * 2 * ffn * element;
   gated = tokens * ffn * element;
+
+  const int64_t kv_gradient = keys_and_values / element * wide / stage.tokens_at_work();  // of a token
+  for (int segment = 0; segment < stage.segment; ++segment) {
+    if (!stage.has_later_segments()) lent_gradients += stage.segments[segment] * kv_gradient;
+    earlier_attention =
+        std::max(earlier_attention, attention / stage.tokens_at_work() * stage.segments[segment]);
+  }
+  if (stage.has_later_segments()) borrowed_gradients = stage.tokens_at_work() * kv_gradient;
 
   chunk_tokens = std::min(tokens, logits_chunk_tokens(std::max<int64_t>(vocabulary, 1), stage.gpu));
   chunks = (tokens + chunk_tokens - 1) / chunk_tokens;

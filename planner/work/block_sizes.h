@@ -10,7 +10,7 @@ struct BlockSizes {
 
   bool gathers = false;      // sequence parallelism over more than one rank
   bool reduces = false;      // partial sums over more than one rank
-  int64_t tokens = 0;        // of the micro-batch
+  int64_t tokens = 0;        // of the micro-batch, or the segment at work
   int64_t local_tokens = 0;  // of this rank in norm and residual regions
   int64_t element = 0;       // bytes of a stored element
   int64_t wide = 0;          // bytes of an element of statistics and sums
@@ -30,8 +30,16 @@ struct BlockSizes {
   int64_t qkv = 0;
   int64_t attention = 0;  // output of attention before its projection
   int64_t log_sums = 0;   // of attention: per token and query head
+  int64_t keys_and_values = 0;
   int64_t gate_up = 0;
   int64_t gated = 0;  // SwiGLU's output
+
+  // Sums of gradients by the keys and values of segments that others stand behind: what the backward of a
+  // last segment makes for those before it, and what that of any other gives back.
+  int64_t lent_gradients = 0;
+  int64_t borrowed_gradients = 0;
+  // Attention's output of the longest segment before this one.
+  int64_t earlier_attention = 0;
 
   // Tokens whose logits exist at the same time, and how many such chunks there are.
   int64_t chunk_tokens = 0;

@@ -26,7 +26,7 @@ double recomputed_flops(const Operations& rows) {
 }
 
 double recomputed_flops_per_token(const StageShape& stage) {
-  const auto tokens = static_cast<double>(stage.micro_batch_size * stage.sequence_length);
+  const auto tokens = static_cast<double>(stage.micro_batch_size * stage.tokens_at_work());
   return recomputed_flops(layer_recompute(stage)) *
          static_cast<double>(stage.tensor * stage.recomputed_layers) / tokens;
 }

@@ -1,4 +1,7 @@
 // The rows of one transformer layer: worker/trainer/model/layer.cc.
+#include <algorithm>
+#include <numeric>
+
 #include "planner/work/block_sizes.h"
 #include "planner/work/blocks.h"
 #include "planner/work/row_builder.h"
@@ -99,8 +102,9 @@ class LayerRows : public RowBuilder {
          .phase = Phase::Backward,
          .attention = attention(/*products=*/5),
          .moved = size.qkv,
-         .moment = {.workspace = 3 * size.attention / stage_.micro_batch_size},
-         .frees = {.activations = 2 * size.attention + size.log_sums}});
+         .takes = {.activations = size.lent_gradients},
+         .moment = {.workspace = attention_gradients() / stage_.micro_batch_size},
+         .frees = {.activations = 2 * size.attention + size.log_sums + size.borrowed_gradients}});
     may_wait([&] {
       norm("attention_norm.output_again", Phase::WeightGradient);
       by_weight("query_key_value.by_weight", size.fused_heads, size.hidden, size.qkv, normed());
@@ -128,7 +132,15 @@ class LayerRows : public RowBuilder {
          .waits = {.activations = input}});
   }
 
-  // LibTorch's kernel takes one sequence at a time; several are put together in new tensors.
+  // Of queries, keys and values, the latter two for each query head: by the keys of the tokens at work, then
+  // by those of a segment before, beside the sum of the queries'.
+  int64_t attention_gradients() const {
+    const int64_t by_earlier = 2 * size.attention + 2 * size.earlier_attention;
+    return std::max(3 * size.attention, stage_.has_earlier_segments() ? by_earlier : 0);
+  }
+
+  // LibTorch's kernel takes one sequence at a time; several are put together in new tensors. So are the
+  // results by the keys of each segment before.
   void attention_forward() {
     const int64_t results = size.attention + size.log_sums;
     add({.name = "attention",
@@ -136,12 +148,15 @@ class LayerRows : public RowBuilder {
          .attention = attention(/*products=*/2),
          .moved = results,
          .takes = {.activations = results},
-         .moment = {.activations = stage_.micro_batch_size > 1 ? results : 0}});
+         .moment = {.activations =
+                        stage_.micro_batch_size > 1 || stage_.has_earlier_segments() ? results : 0}});
   }
 
   Attention attention(int64_t products) const {
+    const auto first = stage_.segments.begin();
     return {.sequences = stage_.micro_batch_size,
-            .sequence_length = stage_.sequence_length,
+            .tokens = stage_.tokens_at_work(),
+            .earlier = std::accumulate(first, first + stage_.segment, int64_t{0}),
             .heads = stage_.model.heads / stage_.tensor,
             .head_dim = stage_.model.head_dim,
             .products = products};
@@ -185,7 +200,7 @@ std::vector<SavedTensor> saved_at_ends(const StageShape& stage) {
   const BlockSizes size(stage);
   std::vector<SavedTensor> rows;
   if (stage.has_embedding)
-    rows.push_back(saved(SavedRow::Tokens, "tokens", {stage.micro_batch_size, stage.sequence_length},
+    rows.push_back(saved(SavedRow::Tokens, "tokens", {stage.micro_batch_size, stage.tokens_at_work()},
                          ElementType::INT64));
   if (stage.has_head)
     rows.push_back(saved(SavedRow::HeadGradient, "head.input_gradient", {size.local_tokens, size.hidden},

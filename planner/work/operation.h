@@ -68,18 +68,21 @@ struct Product {
   }
 };
 
-// Causal attention: products of S × S scores, half of which a mask leaves.
+// Causal attention: products of S × S scores, half of which a mask leaves, and S × E with all E tokens
+// before.
 struct Attention {
   int64_t sequences = 0;
-  int64_t sequence_length = 0;
+  int64_t tokens = 0;   // of each, at work
+  int64_t earlier = 0;  // in segments before them
   int64_t heads = 0;
   int64_t head_dim = 0;
   // Forward two; backward five, since it computes the scores again (Dao, arXiv 2307.08691).
   int64_t products = 0;
 
   constexpr double causal_flops() const {
-    const auto length = static_cast<double>(sequence_length);
-    return static_cast<double>(products * sequences * heads * head_dim) * length * length;
+    const auto own = static_cast<double>(tokens);
+    return static_cast<double>(products * sequences * heads * head_dim) * own *
+           (own + 2 * static_cast<double>(earlier));
   }
 };
 

@@ -14,30 +14,44 @@ int64_t dropped_bytes(const StageShape& stage, RecomputedPart part) {
   return bytes;
 }
 
-AgainFootprint again_footprint(StageShape stage, RecomputedPart part) {
-  stage.recomputed_part = part;
-  return {.dropped = dropped_bytes(stage, part), .remade = footprint_of(layer_recompute(stage))};
-}
-
-const AgainFootprint& again(const BlockFootprints& blocks, const StageShape& stage) {
-  return blocks.again[static_cast<std::size_t>(stage.recomputed_part)];
+Footprint made(int64_t activations) {
+  return {.peak = {.activations = activations}, .after = {.activations = activations}};
 }
 
 Footprint freed(int64_t activations) {
   return {.peak = {}, .after = {.activations = -activations}};
 }
 
+// A layer that runs again as a whole does not keep what later segments attend to.
+AgainFootprint again_footprint(StageShape stage, RecomputedPart part) {
+  stage.recomputed_part = part;
+  const bool copies = stage.has_later_segments() && part == RecomputedPart::Layer;
+  const int64_t copied = copies ? BlockSizes(stage).keys_and_values : 0;
+  return {.copied = copied,
+          .dropped = dropped_bytes(stage, part),
+          .remade = then(freed(copied), footprint_of(layer_recompute(stage)))};
+}
+
+const AgainFootprint& again(const BlockFootprints& blocks, const StageShape& stage) {
+  return blocks.again[static_cast<std::size_t>(stage.recomputed_part)];
+}
+
 Footprint forward(const BlockFootprints& blocks, const StageShape& stage) {
   const Footprint& layer = blocks.forward;
-  Footprint all = then(repeated(then(layer, freed(again(blocks, stage).dropped)), stage.recomputed_layers),
+  const AgainFootprint& part = again(blocks, stage);
+  const Footprint dropping = then(then(layer, made(part.copied)), freed(part.dropped));
+  Footprint all = then(repeated(dropping, stage.recomputed_layers),
                        repeated(layer, stage.layers - stage.recomputed_layers));
   if (stage.has_embedding) all = then(blocks.embedding_forward, all);
   if (stage.has_head) all = then(all, blocks.head_forward);
   return all;
 }
 
-Footprint evaluate(const BlockFootprints& blocks, const StageShape& stage, int64_t input) {
-  Footprint all = repeated(then(blocks.forward, freed(blocks.inner + input)), stage.layers);
+Footprint evaluate(const BlockFootprints& blocks, const StageShape& stage) {
+  const BlockSizes size(stage);
+  const Footprint copy = made(stage.has_later_segments() ? size.keys_and_values : 0);
+  Footprint all =
+      repeated(then(then(blocks.forward, copy), freed(blocks.inner + size.local_hidden)), stage.layers);
   if (stage.has_embedding) all = then(blocks.embedding_forward, all);
   if (stage.has_head) all = then(all, blocks.head_evaluate);
   return all;
@@ -76,6 +90,7 @@ Footprint repeated(const Footprint& each, int64_t times) {
 }
 
 BlockFootprints block_footprints(const StageShape& stage) {
+  const BlockSizes size(stage);
   return {
       .forward = footprint_of(layer_forward(stage)),
       .backward = footprint_of(layer_backward(stage)),
@@ -86,20 +101,25 @@ BlockFootprints block_footprints(const StageShape& stage) {
       .embedding_backward = footprint_of(embedding_backward(stage)),
       .head_forward = footprint_of(head_forward(stage)),
       .head_evaluate = footprint_of(head_evaluate(stage)),
-      .inner = dropped_bytes(stage, RecomputedPart::Layer)};
+      .inner = dropped_bytes(stage, RecomputedPart::Layer),
+      .lent = size.lent_gradients,
+      .borrowed = size.borrowed_gradients};
 }
 
 StageFootprint stage_footprint(const BlockFootprints& blocks, const StageShape& stage) {
   const BlockSizes size(stage);
+  const AgainFootprint& part = again(blocks, stage);
   const int64_t kept_inner =
-      stage.layers * blocks.inner - stage.recomputed_layers * again(blocks, stage).dropped;
+      stage.layers * blocks.inner - stage.recomputed_layers * (part.dropped - part.copied);
   return {.forward = forward(blocks, stage),
           .backward = backward(blocks, stage, blocks.backward),
           .backward_input = backward(blocks, stage, blocks.backward_input),
           .backward_weight = repeated(blocks.backward_weight, stage.layers),
-          .evaluate = evaluate(blocks, stage, size.local_hidden),
+          .evaluate = evaluate(blocks, stage),
           .kept = stage.layers * size.local_hidden + kept_inner + (stage.has_head ? size.local_hidden : 0),
           .waiting = -stage.layers * blocks.backward_weight.after.total(),
+          .lent = stage.layers * blocks.lent,
+          .borrowed = stage.layers * blocks.borrowed,
           .boundary = size.local_hidden,
           .constants = stage.sequence_length * stage.model.head_dim * size.wide};
 }

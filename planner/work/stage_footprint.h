@@ -36,14 +36,19 @@ struct StageFootprint {
   Footprint evaluate;
   int64_t kept = 0;     // by one micro-batch between its forward and its backward, the stage's input included
   int64_t waiting = 0;  // between the parts of a backward in two
+  // Gradients by keys and values, of segments: what the backward of the last one makes for those before, and
+  // what each of those gives back.
+  int64_t lent = 0;
+  int64_t borrowed = 0;
   int64_t boundary = 0;   // one tensor of activations, or of their gradients, between stages
   int64_t constants = 0;  // as long as the stage lives: the rotary table
 };
 
 // Of one layer that runs in part again.
 struct AgainFootprint {
-  int64_t dropped = 0;  // by its forward, when it has made its output
-  Footprint remade;     // what was dropped, before the backward
+  int64_t copied = 0;  // keys and values for the segments behind, by its forward, when it has made its output
+  int64_t dropped = 0;  // after that
+  Footprint remade;     // what was dropped, before the backward; the copy goes before
 };
 
 // Of one layer, and of the model's ends: the same for every number of layers.
@@ -58,6 +63,8 @@ struct BlockFootprints {
   Footprint head_forward;
   Footprint head_evaluate;
   int64_t inner = 0;  // what a layer's forward leaves besides its input and output
+  int64_t lent = 0;   // see StageFootprint
+  int64_t borrowed = 0;
 };
 
 BlockFootprints block_footprints(const StageShape& stage);

@@ -1,8 +1,9 @@
 // What the table of work is made for: a run of layers with the ends of the model that stand with it, on one
-// tensor parallel rank, and the micro-batch that it works on.
+// tensor parallel rank, and the micro-batch that it works on, or a segment of its sequences.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "planner/model/shape.h"
 #include "planner/recomputed_part.h"
@@ -24,8 +25,8 @@ constexpr int64_t bytes_of(ElementType type) {
   return 8;
 }
 
-// Assumes: heads, kv_heads, ffn are multiples of `tensor`, and so are the tokens of a micro-batch with
-// sequence parallelism.
+// Assumes: heads, kv_heads, ffn are multiples of `tensor`, and so are the tokens of a micro-batch, and of
+// each of its segments, with sequence parallelism.
 struct StageShape {
   ModelShape model;
   int64_t layers = 0;
@@ -37,8 +38,15 @@ struct StageShape {
   RecomputedPart recomputed_part = RecomputedPart::Layer;
   int64_t micro_batch_size = 1;
   int64_t sequence_length = 0;
+  std::vector<int64_t> segments = {};  // of a sequence that is cut: tokens of each
+  int segment = 0;                     // the one at work
   ElementType storage = ElementType::FP32;
   bool gpu = false;
+
+  // Of each sequence.
+  int64_t tokens_at_work() const { return segments.empty() ? sequence_length : segments[segment]; }
+  bool has_earlier_segments() const { return segment > 0; }
+  bool has_later_segments() const { return segment + 1 < static_cast<int>(segments.size()); }
 };
 
 }  // namespace caravan::planner

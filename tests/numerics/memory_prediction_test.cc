@@ -38,6 +38,11 @@ Layout changed(Layout layout, const std::function<void(Layout&)>& change) {
   return layout;
 }
 
+Layout in_segments(Layout layout, std::vector<int64_t> segments) {
+  layout.segments = std::move(segments);
+  return layout;
+}
+
 std::vector<Case> cases() {
   const auto checkpointed = [](Layout& layout) { layout.activation_checkpointing = true; };
   const auto gpipe = [](Layout& layout) { layout.schedule = ScheduleKind::GPipe; };
@@ -99,6 +104,16 @@ std::vector<Case> cases() {
       {"Tensor2Pipeline2VMinBf16", layout_of(2, 2, 1, ScheduleKind::VMin), 256, true},
       {"Pipeline2VHalfCheckpointedInPart",
        changed(layout_of(1, 2, 1, ScheduleKind::VHalf),
+               [](Layout& l) {
+                 l.activation_checkpointing = true;
+                 l.recomputed_layers = {2, 1};
+               }),
+       256},
+      {"Pipeline4Segments", in_segments(layout_of(1, 4, 1, ScheduleKind::Seq1F1B), {88, 64, 56, 48}), 256},
+      {"Tensor2Pipeline2SegmentsZeroBubbleBf16",
+       in_segments(layout_of(2, 2, 1, ScheduleKind::SeqZeroBubble), {144, 112}), 256, true},
+      {"Pipeline2SegmentsCheckpointedInPart",
+       changed(in_segments(layout_of(1, 2, 1, ScheduleKind::Seq1F1B), {100, 84, 72}),
                [](Layout& l) {
                  l.activation_checkpointing = true;
                  l.recomputed_layers = {2, 1};
@@ -180,6 +195,7 @@ int64_t most_activations(ScheduleKind schedule) {
   const test::JobFolder corpus;
   Layout layout = layout_of(1, 4, 1, schedule);
   layout.layers_per_stage.assign(4, 8);
+  if (planner::cuts_sequences(schedule)) layout.segments = {64, 64, 64, 64};
   v1alpha1::JobSpec spec = tiny_spec(corpus.files().path("corpus/genesis.bin"));
   spec.mutable_model()->mutable_architecture()->set_layers(layers_of(layout));
   spec.mutable_training()->set_steps(1);
@@ -198,6 +214,12 @@ TEST(MemoryPromise, OfVSchedulesIsKept) {
   const auto usual = static_cast<double>(most_activations(ScheduleKind::OneFOneB));
   EXPECT_LE(static_cast<double>(most_activations(ScheduleKind::VHalf)) / usual, 0.75 + kUnderWay);
   EXPECT_LE(static_cast<double>(most_activations(ScheduleKind::VMin)) / usual, 0.50 + kUnderWay);
+}
+
+// p - 1 + k of k p segments; keys and values stand beside them only where layers run again.
+TEST(MemoryPromise, OfSegmentsIsKept) {
+  const auto usual = static_cast<double>(most_activations(ScheduleKind::OneFOneB));
+  EXPECT_LE(static_cast<double>(most_activations(ScheduleKind::Seq1F1B)) / usual, 1.1 * 7 / 16);
 }
 
 // From a limit that everything fits to the least that anything does.

@@ -79,6 +79,19 @@ std::vector<Case> cases() {
                                                          l.group_times.assign(8, {600, 1000, 300});
                                                          l.group_times[7] = {1000, 600, 300};
                                                        })},
+      {"Pipeline4Segments", layout_of(1, 4, 1, ScheduleKind::Seq1F1B)},
+      {"Tensor2Pipeline2Data2SegmentsZeroBubbleTied", layout_of(2, 2, 2, ScheduleKind::SeqZeroBubble), true},
+      {"Pipeline2SegmentsCheckpointedInPart", changed(layout_of(1, 2, 1, ScheduleKind::Seq1F1B),
+                                                      [](Layout& l) {
+                                                        l.activation_checkpointing = true;
+                                                        l.recomputed_layers = {2, 1};
+                                                      })},
+      {"Pipeline2SegmentsCheckpointedMlps", changed(layout_of(1, 2, 1, ScheduleKind::SeqZeroBubble),
+                                                    [](Layout& l) {
+                                                      l.activation_checkpointing = true;
+                                                      l.recomputed_part = planner::RecomputedPart::Mlp;
+                                                      l.recomputed_layers = {2, 2};
+                                                    })},
       {"Pipeline2Uneven", changed(layout_of(1, 2, 1),
                                   [](Layout& l) {
                                     l.layers_per_stage = {1, 3};
@@ -173,6 +186,23 @@ TEST_F(Phases, OfAnEvaluationStandApart) {
         EXPECT_GT(step.phase_seconds().at(phase), 0) << phase;
     }
   }
+}
+
+TEST_F(Phases, OfAnEvaluationMayWorkOnSegments) {
+  const TrainingCase wanted{.layout = layout_of(1, 2, 1, ScheduleKind::Seq1F1B)};
+  v1alpha1::JobSpec job = compared_spec(tokens(), wanted);
+  job.mutable_data()->set_validation_path(job.data().path());
+  job.mutable_training()->mutable_evaluation()->set_every_steps(3);
+  const auto validation_loss = [&](const Layout& layout) {
+    std::optional<double> loss;
+    for (const RankResult& rank : train(job, layout, {.double_precision = true})) {
+      const v1alpha1::StepReport last = steps_of(rank).back();
+      if (last.has_validation_loss()) loss = last.validation_loss();
+    }
+    return loss.value();
+  };
+  const double whole = validation_loss(in_one_process(wanted).layout);
+  EXPECT_NEAR(validation_loss(wanted.layout), whole, 1e-10 * whole);
 }
 
 TEST(TrainerCurves, StayWithinAThousandthOfOneProcessOver300StepsOfRealText) {

@@ -86,6 +86,7 @@ planner::Layout layout_of(int tensor, int pipeline, int data, planner::ScheduleK
   layout.schedule = schedule;
   layout.virtual_stages = planner::smallest_spec(schedule, pipeline, /*micro_batches=*/1).chunks;
   for (int& layers : layout.layers_per_stage) layers = std::max(layers, layout.virtual_stages);
+  if (planner::cuts_sequences(schedule)) layout.segments = {14, 10, 8};  // of tiny_spec's 32 tokens
   return layout;
 }
 

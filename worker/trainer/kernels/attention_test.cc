@@ -5,77 +5,152 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 namespace caravan::kernels {
 
-void PrintTo(const AttentionShape& shape, std::ostream* out) {
-  *out << "Sequences" << shape.sequences << "Length" << shape.sequence_length << "Heads" << shape.heads
-       << "KvHeads" << shape.kv_heads << "HeadDim" << shape.head_dim;
-}
-
 namespace {
+
+struct Case {
+  AttentionShape shape;
+  std::vector<int64_t> segments;  // tokens of each; one: sequences are whole
+
+  int64_t length() const { return std::accumulate(segments.begin(), segments.end(), int64_t{0}); }
+};
+
+void PrintTo(const Case& each, std::ostream* out) {
+  *out << "Sequences" << each.shape.sequences << "Length" << each.length() << "Heads" << each.shape.heads
+       << "KvHeads" << each.shape.kv_heads << "HeadDim" << each.shape.head_dim << "Segments"
+       << each.segments.size();
+}
 
 // All scores at once, one key head per query head.
 at::Tensor plain_attention(const at::Tensor& qkv_TE, const AttentionShape& shape) {
+  const int64_t length = qkv_TE.size(0) / shape.sequences;
   const auto heads = [&](int64_t first_head, int64_t count) {
     return qkv_TE.narrow(1, first_head * shape.head_dim, count * shape.head_dim)
-        .view({shape.sequences, shape.sequence_length, count, shape.head_dim})
+        .view({shape.sequences, length, count, shape.head_dim})
         .transpose(1, 2);
   };
   const int64_t shared_by = shape.heads / shape.kv_heads;
   const at::Tensor q = heads(0, shape.heads);
   const at::Tensor k = heads(shape.heads, shape.kv_heads).repeat_interleave(shared_by, 1);
   const at::Tensor v = heads(shape.heads + shape.kv_heads, shape.kv_heads).repeat_interleave(shared_by, 1);
-  const at::Tensor future = at::ones({shape.sequence_length, shape.sequence_length}, at::kBool).triu(1);
+  const at::Tensor future = at::ones({length, length}, at::kBool).triu(1);
   const at::Tensor scores =
       at::matmul(q, k.transpose(-1, -2)) / std::sqrt(static_cast<double>(shape.head_dim));
   const at::Tensor weights = scores.masked_fill(future, -std::numeric_limits<double>::infinity()).softmax(-1);
   return at::matmul(weights, v).transpose(1, 2).reshape({qkv_TE.size(0), shape.heads * shape.head_dim});
 }
 
-class Attention : public testing::TestWithParam<AttentionShape> {
+// A segment of each sequence, in rows of its own.
+at::Tensor rows_of(const at::Tensor& rows, const AttentionShape& shape, int64_t begin, int64_t tokens) {
+  return rows.view({shape.sequences, -1, rows.size(1)}).narrow(1, begin, tokens).reshape({-1, rows.size(1)});
+}
+
+struct Results {
+  at::Tensor output_TA;
+  at::Tensor dqkv_TE;
+};
+
+// Forwards of the segments from the first to the last, backwards from the last to the first.
+Results run_segments(const at::Tensor& qkv_TE, const at::Tensor& doutput_TA, const Case& each) {
+  const AttentionShape& shape = each.shape;
+  struct Segment {
+    int64_t begin = 0;
+    int64_t tokens = 0;
+    at::Tensor qkv_TE;
+    AttentionResult result;
+  };
+  AttentionHistory history;
+  std::vector<Segment> done;
+  int64_t begin = 0;
+  for (const int64_t tokens : each.segments) {
+    Segment segment;
+    segment.begin = begin;
+    segment.tokens = tokens;
+    segment.qkv_TE = rows_of(qkv_TE, shape, begin, tokens).clone();
+    segment.result = attention_forward(segment.qkv_TE, history, shape);
+    begin += tokens;
+    if (begin < each.length()) history.add(keys_and_values(segment.qkv_TE, shape));
+    done.push_back(std::move(segment));
+  }
+  Results run{.output_TA = at::empty_like(doutput_TA), .dqkv_TE = at::empty_like(qkv_TE)};
+  const auto put = [&](at::Tensor& all, const at::Tensor& part, const Segment& segment) {
+    all.view({shape.sequences, -1, all.size(1)})
+        .narrow(1, segment.begin, segment.tokens)
+        .copy_(part.view({shape.sequences, segment.tokens, all.size(1)}));
+  };
+  for (; !done.empty(); done.pop_back()) {
+    Segment& segment = done.back();
+    put(run.output_TA, segment.result.output_TA, segment);
+    const at::Tensor by_later = history.begin_backward();
+    if (!by_later.defined()) history.make_gradients();
+    attention_backward(segment.qkv_TE, rows_of(doutput_TA, shape, segment.begin, segment.tokens),
+                       segment.result, by_later, history, shape);
+    put(run.dqkv_TE, segment.qkv_TE, segment);
+  }
+  return run;
+}
+
+class Attention : public testing::TestWithParam<Case> {
  protected:
-  static at::Tensor random_qkv(const AttentionShape& shape) {
-    return at::randn(
-        {shape.sequences * shape.sequence_length, (shape.heads + 2 * shape.kv_heads) * shape.head_dim},
-        at::kDouble);
+  static at::Tensor random_qkv(const Case& each) {
+    const AttentionShape& shape = each.shape;
+    return at::randn({shape.sequences * each.length(), (shape.heads + 2 * shape.kv_heads) * shape.head_dim},
+                     at::kDouble);
   }
 };
 
 TEST_P(Attention, EqualsPlainAttentionAndItsAutograd) {
-  const AttentionShape& shape = GetParam();
-  const at::Tensor oracle_qkv = random_qkv(shape).requires_grad_();
-  const at::Tensor oracle = plain_attention(oracle_qkv, shape);
+  const at::Tensor oracle_qkv = random_qkv(GetParam()).requires_grad_();
+  const at::Tensor oracle = plain_attention(oracle_qkv, GetParam().shape);
   const at::Tensor doutput = at::randn_like(oracle);
   oracle.backward(doutput);
 
-  at::Tensor qkv = oracle_qkv.detach().clone();
-  const AttentionResult result = attention_forward(qkv, shape);
-  EXPECT_TRUE(at::allclose(result.output_TA, oracle, 1e-10, 1e-12));
-  attention_backward(qkv, doutput, result, shape);
-  EXPECT_TRUE(at::allclose(qkv, oracle_qkv.grad(), 1e-10, 1e-12));
+  const Results run = run_segments(oracle_qkv.detach(), doutput, GetParam());
+  EXPECT_TRUE(at::allclose(run.output_TA, oracle, 1e-10, 1e-12));
+  EXPECT_TRUE(at::allclose(run.dqkv_TE, oracle_qkv.grad(), 1e-10, 1e-12));
+}
+
+// Within what the rounding of one result costs: sums are made in fp32.
+TEST_P(Attention, InBf16IsAsExactAsItsElements) {
+  const at::Tensor qkv = random_qkv(GetParam()).to(at::kBFloat16);
+  const at::Tensor oracle_qkv = qkv.to(at::kDouble).requires_grad_();
+  const at::Tensor oracle = plain_attention(oracle_qkv, GetParam().shape);
+  const at::Tensor doutput = at::randn_like(oracle).to(at::kBFloat16);
+  oracle.backward(doutput.to(at::kDouble));
+
+  const Results run = run_segments(qkv, doutput, GetParam());
+  EXPECT_TRUE(at::allclose(run.output_TA.to(at::kDouble), oracle, 0.02, 0.02));
+  EXPECT_TRUE(at::allclose(run.dqkv_TE.to(at::kDouble), oracle_qkv.grad(), 0.05, 0.05));
 }
 
 TEST_P(Attention, ATokenNeverSeesTheFuture) {
-  const AttentionShape& shape = GetParam();
-  const at::Tensor qkv = random_qkv(shape);
+  const AttentionShape& shape = GetParam().shape;
+  const at::Tensor qkv = random_qkv(GetParam());
+  const at::Tensor doutput = at::ones({qkv.size(0), shape.heads * shape.head_dim}, at::kDouble);
   at::Tensor changed = qkv.clone();
-  changed[shape.sequence_length - 1].add_(1);
-  const at::Tensor before = attention_forward(qkv, shape).output_TA;
-  const at::Tensor after = attention_forward(changed, shape).output_TA;
-  const int64_t unaffected = shape.sequence_length - 1;
+  const int64_t unaffected = GetParam().length() - 1;
+  changed[unaffected].add_(1);
+  const at::Tensor before = run_segments(qkv, doutput, GetParam()).output_TA;
+  const at::Tensor after = run_segments(changed, doutput, GetParam()).output_TA;
   EXPECT_TRUE(at::equal(before.narrow(0, 0, unaffected), after.narrow(0, 0, unaffected)));
   EXPECT_FALSE(at::equal(before[unaffected], after[unaffected]));
 }
 
+constexpr AttentionShape kGrouped{.sequences = 1, .heads = 6, .kv_heads = 2, .head_dim = 8};
+constexpr AttentionShape kThree{.sequences = 3, .heads = 4, .kv_heads = 1, .head_dim = 6};
+
 INSTANTIATE_TEST_SUITE_P(
     Shapes, Attention,
-    testing::Values(
-        AttentionShape{.sequences = 1, .sequence_length = 40, .heads = 3, .kv_heads = 3, .head_dim = 8},
-        AttentionShape{.sequences = 1, .sequence_length = 40, .heads = 6, .kv_heads = 2, .head_dim = 8},
-        AttentionShape{.sequences = 3, .sequence_length = 17, .heads = 4, .kv_heads = 1, .head_dim = 6},
-        AttentionShape{.sequences = 2, .sequence_length = 210, .heads = 2, .kv_heads = 2, .head_dim = 4},
-        AttentionShape{.sequences = 1, .sequence_length = 1, .heads = 2, .kv_heads = 1, .head_dim = 4}),
+    testing::Values(Case{{.sequences = 1, .heads = 3, .kv_heads = 3, .head_dim = 8}, {40}},
+                    Case{kGrouped, {40}}, Case{kThree, {17}},
+                    Case{{.sequences = 2, .heads = 2, .kv_heads = 2, .head_dim = 4}, {210}},
+                    Case{{.sequences = 1, .heads = 2, .kv_heads = 1, .head_dim = 4}, {1}},
+                    Case{kGrouped, {24, 16}}, Case{kGrouped, {13, 1, 20, 6}}, Case{kThree, {9, 5, 3}},
+                    Case{{.sequences = 1, .heads = 2, .kv_heads = 2, .head_dim = 64}, {300, 212}}),
     testing::PrintToStringParamName());
 
 }  // namespace

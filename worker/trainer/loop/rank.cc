@@ -69,6 +69,7 @@ std::unique_ptr<Stage> make_stage(Rank& rank) {
                              .placement = rank.placement,
                              .micro_batch_size = rank.options.layout.micro_batch_size,
                              .sequence_length = rank.options.data.sequence_length,
+                             .segments = rank.options.layout.segments,
                              .sequence_parallel = rank.options.layout.sequence_parallel,
                              .recomputed_part = rank.options.layout.recomputed_part,
                              .storage = rank.storage};

@@ -78,7 +78,7 @@ planner::Layout layout_of(const Plan& plan, const planner::ModelShape& model, in
       fmt::format("plan: tensor x pipeline x data is {}, worldSize is {}", layout.mesh.ranks(), world_size));
   checks.require(layout.zero_stage <= 1, "plan.zeroStage: only 0 and 1 are available");
   const auto schedule = planner::schedule_from_name(plan.schedule());
-  checks.require(schedule && planner::trainer_runs(*schedule),
+  checks.require(schedule && planner::may_be_asked_for(*schedule),
                  fmt::format("plan.schedule: '{}' is not available", plan.schedule()));
 
   const auto& stages = layout.layers_per_stage;
@@ -105,6 +105,27 @@ planner::Layout layout_of(const Plan& plan, const planner::ModelShape& model, in
       layers == model.layers,
       fmt::format("plan.layersPerStage: the stages have {} layers, the model has {}", layers, model.layers));
   return layout;
+}
+
+// Of a sequence that is cut.
+void check_segments(const TrainerOptions& options, Checks& checks) {
+  const planner::Layout& layout = options.layout;
+  const std::vector<int64_t>& segments = layout.segments;
+  const bool cuts = planner::cuts_sequences(layout.schedule);
+  checks.require(cuts ? segments.size() > 1 : segments.empty(),
+                 "plan.segmentTokens: two entries or more where plan.schedule cuts sequences, else none");
+  if (segments.empty()) return;
+  checks.require(layout.micro_batch_size == 1,
+                 "plan.microBatchSize: must be 1 where plan.schedule cuts sequences");
+  const int parts = layout.sequence_parallel ? layout.mesh.tensor : 1;
+  checks.require(std::ranges::all_of(segments, [&](int64_t some) { return some > 0 && some % parts == 0; }),
+                 "plan.segmentTokens: every entry must be above 0, and divisible by plan.tensor with "
+                 "sequence parallelism");
+  const int64_t tokens = std::accumulate(segments.begin(), segments.end(), int64_t{0});
+  checks.require(tokens == options.data.sequence_length,
+                 fmt::format("plan.segmentTokens: the segments have {} tokens, spec.training.sequenceLength "
+                             "is {}",
+                             tokens, options.data.sequence_length));
 }
 
 void check_divisions(const TrainerOptions& options, Checks& checks) {
@@ -222,6 +243,7 @@ Result<TrainerOptions> options_of(RankConfig config) {
   options.gradient_dump_directory = config.gradient_dump_directory();
   options.trace_directory = config.trace_directory();
   check_divisions(options, checks);
+  check_segments(options, checks);
   make_schedule(options, checks);
   if (!checks.status()) return tl::unexpected(checks.status().error());
   return options;

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -11,14 +12,29 @@ namespace {
 using planner::Op;
 using planner::OpType;
 
-at::Tensor new_boundary(const WorkPlace& place) {
-  return at::empty(place.stage.boundary_shape(), place.storage);
+at::Tensor new_boundary(const WorkPlace& place, const Op& op) {
+  return at::empty(place.stage.boundary_shape(op.segment), place.storage);
+}
+
+TokenBatch tokens_of(const WorkPlace& place, const StepTokens& tokens, const Op& op) {
+  TokenBatch batch = tokens.micro_batch(op.micro_batch);
+  if (place.segments.empty()) return batch;
+  const auto first = place.segments.begin();
+  const int64_t begin = std::accumulate(first, first + op.segment, int64_t{0});
+  for (at::Tensor* ids_BS : {&batch.inputs_BS, &batch.targets_BS}) {
+    if (ids_BS->defined()) *ids_BS = ids_BS->narrow(1, begin, place.segments[op.segment]);
+  }
+  return batch;
+}
+
+bool is_last_segment(const WorkPlace& place, const Op& op) {
+  return op.segment + 1 >= static_cast<int>(place.segments.size());
 }
 
 }  // namespace
 
-at::Tensor TrainingWork::boundary_buffer(const Op&) const {
-  return new_boundary(place_);
+at::Tensor TrainingWork::boundary_buffer(const Op& op) const {
+  return new_boundary(place_, op);
 }
 
 at::Tensor TrainingWork::run(const Op& op, at::Tensor input) {
@@ -39,25 +55,34 @@ at::Tensor TrainingWork::run(const Op& op, at::Tensor input) {
 }
 
 at::Tensor TrainingWork::forward(const Op& op, at::Tensor input) {
-  StageOutput output = place_.stage.forward(op.chunk, tokens_.micro_batch(op.micro_batch), std::move(input));
+  std::shared_ptr<StageSaved>& saved = saved_[{op.micro_batch, op.chunk}];
+  StageOutput output =
+      place_.stage.forward(op.chunk, tokens_of(place_, tokens_, op), std::move(input), std::move(saved));
   loss_sum_ += output.loss_sum;
-  saved_[unit_of(op)] = std::move(output.saved);
+  saved = std::move(output.saved);
   return std::move(output.activations_TD);
 }
 
+// The first segment comes last.
 at::Tensor TrainingWork::backward(const Op& op, at::Tensor gradient, WeightGradientQueue* queue) {
-  std::shared_ptr<StageSaved> saved = std::move(saved_.extract(unit_of(op)).mapped());
-  return place_.stage.backward(std::move(saved), std::move(gradient), queue);
+  const auto saved = saved_.find({op.micro_batch, op.chunk});
+  at::Tensor by_input = place_.stage.backward(saved->second, std::move(gradient), queue);
+  if (op.segment == 0) saved_.erase(saved);
+  return by_input;
 }
 
-at::Tensor EvaluationWork::boundary_buffer(const Op&) const {
-  return new_boundary(place_);
+at::Tensor EvaluationWork::boundary_buffer(const Op& op) const {
+  return new_boundary(place_, op);
 }
 
 at::Tensor EvaluationWork::run(const Op& op, at::Tensor input) {
   if (op.type != OpType::Forward) throw std::logic_error("an evaluation has no backward");
-  StageOutput output = place_.stage.evaluate(op.chunk, tokens_.micro_batch(op.micro_batch), std::move(input));
+  const std::pair<int, int> unit{op.micro_batch, op.chunk};
+  StageOutput output = place_.stage.evaluate(op.chunk, tokens_of(place_, tokens_, op), std::move(input),
+                                             std::move(saved_[unit]));
   loss_sum_ += output.loss_sum;
+  saved_[unit] = std::move(output.saved);
+  if (is_last_segment(place_, op)) saved_.erase(unit);
   return std::move(output.activations_TD);
 }
 

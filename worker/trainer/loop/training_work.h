@@ -3,7 +3,9 @@
 
 #include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "worker/trainer/data/batch_reader.h"
 #include "worker/trainer/loop/phase_clock.h"
@@ -17,7 +19,11 @@ struct WorkPlace {
   Stage& stage;
   at::ScalarType storage = at::kFloat;
   PhaseClock& clock;
+  std::vector<int64_t> segments = {};  // of a sequence that is cut: tokens of each
 };
+
+// By micro-batch and chunk.
+using SavedUnits = std::map<std::pair<int, int>, std::shared_ptr<StageSaved>>;
 
 class TrainingWork final : public StageWork {
  public:
@@ -30,20 +36,20 @@ class TrainingWork final : public StageWork {
   double loss_sum() const { return loss_sum_; }
 
  private:
-  using Unit = std::pair<int, int>;  // micro-batch and chunk
-  static Unit unit_of(const planner::Op& op) { return {op.micro_batch, op.chunk}; }
+  using Unit = std::tuple<int, int, int>;  // micro-batch, segment and chunk
+  static Unit unit_of(const planner::Op& op) { return {op.micro_batch, op.segment, op.chunk}; }
 
   at::Tensor forward(const planner::Op& op, at::Tensor input);
   at::Tensor backward(const planner::Op& op, at::Tensor gradient, WeightGradientQueue* queue);
 
   const WorkPlace& place_;
   const StepTokens& tokens_;
-  std::map<Unit, std::shared_ptr<StageSaved>> saved_;  // between forward and backward
-  std::map<Unit, WeightGradientQueue> waiting_;        // between the two parts of a backward
+  SavedUnits saved_;  // from the first forward of its segments to the last backward
+  std::map<Unit, WeightGradientQueue> waiting_;  // between the two parts of a backward
   double loss_sum_ = 0;
 };
 
-// Forwards only; nothing is kept.
+// Forwards only; nothing is kept but what the next segment of a sequence needs.
 class EvaluationWork final : public StageWork {
  public:
   EvaluationWork(const WorkPlace& place, const StepTokens& tokens) : place_(place), tokens_(tokens) {}
@@ -56,6 +62,7 @@ class EvaluationWork final : public StageWork {
  private:
   const WorkPlace& place_;
   const StepTokens& tokens_;
+  SavedUnits saved_;  // from the first segment of its sequences to the last
   double loss_sum_ = 0;
 };
 

@@ -6,7 +6,6 @@
 
 #include "worker/trainer/kernels/linear.h"
 #include "worker/trainer/kernels/rms_norm.h"
-#include "worker/trainer/kernels/rope.h"
 #include "worker/trainer/kernels/swiglu.h"
 
 namespace caravan::trainer {
@@ -50,16 +49,27 @@ Layer::Layer(const ParameterStore& store, int index, Settings settings, const Te
       gate_up_2FD(weight(store, index, "gate_up")),
       down_DF(weight(store, index, "down")) {}
 
-LayerSaved Layer::run_to_saved(at::Tensor input_TD) const {
+void Layer::rotate(at::Tensor& qkv_TE, const kernels::AttentionHistory& history,
+                   kernels::Rotation rotation) const {
+  const kernels::AttentionShape& shape = settings_.attention;
+  const at::Tensor positions_SK =
+      settings_.rope_table_SK.narrow(0, history.rows() / shape.sequences, qkv_TE.size(0) / shape.sequences);
+  kernels::rope_apply(qkv_TE, positions_SK, shape.heads + shape.kv_heads, rotation);
+}
+
+at::Tensor Layer::keys_and_values(const LayerSaved& saved) const {
+  return kernels::keys_and_values(saved.qkv_TE, settings_.attention);
+}
+
+LayerSaved Layer::run_to_saved(at::Tensor input_TD, const kernels::AttentionHistory& history) const {
   LayerSaved saved;
   saved.input_TD = std::move(input_TD);
   saved.attention_scale_T = rms_norm_scale(saved.input_TD, settings_.norm_eps);
   saved.qkv_TE = linear_forward(
       region_.enter(rms_norm_apply(saved.input_TD, attention_norm_D.value, saved.attention_scale_T)),
       qkv_ED.value);
-  const int64_t rotated_heads = settings_.attention.heads + settings_.attention.kv_heads;
-  kernels::rope_apply(saved.qkv_TE, settings_.rope_table_SK, rotated_heads, kernels::Rotation::Forward);
-  saved.attention = kernels::attention_forward(saved.qkv_TE, settings_.attention);
+  rotate(saved.qkv_TE, history, kernels::Rotation::Forward);
+  saved.attention = kernels::attention_forward(saved.qkv_TE, history, settings_.attention);
   saved.middle_TD = region_.leave(linear_forward(saved.attention.output_TA, output_DA.value));
   saved.middle_TD.add_(saved.input_TD);
   saved.mlp_scale_T = rms_norm_scale(saved.middle_TD, settings_.norm_eps);
@@ -73,8 +83,8 @@ at::Tensor Layer::gate_up(const LayerSaved& saved) const {
 }
 
 // Makes again what was dropped.
-LayerSaved Layer::complete(LayerSaved saved) const {
-  if (!saved.qkv_TE.defined()) return run_to_saved(std::move(saved.input_TD));
+LayerSaved Layer::complete(LayerSaved saved, const kernels::AttentionHistory& history) const {
+  if (!saved.qkv_TE.defined()) return run_to_saved(std::move(saved.input_TD), history);
   if (!saved.gate_up_T2F.defined()) saved.gate_up_T2F = gate_up(saved);
   return saved;
 }
@@ -86,9 +96,12 @@ at::Tensor Layer::output(const LayerSaved& saved) const {
   return output_TD;
 }
 
-at::Tensor Layer::backward(LayerSaved saved, at::Tensor gradient_TD, WeightGradientQueue* queue) const {
-  saved = complete(std::move(saved));
-  return attention_backward(saved, mlp_backward(saved, std::move(gradient_TD), queue), queue);
+at::Tensor Layer::backward(LayerSaved saved, at::Tensor gradient_TD, kernels::AttentionHistory& history,
+                           WeightGradientQueue* queue) const {
+  at::Tensor by_later_TC = history.begin_backward();
+  saved = complete(std::move(saved), history);
+  gradient_TD = mlp_backward(saved, std::move(gradient_TD), queue);
+  return attention_backward(saved, std::move(gradient_TD), std::move(by_later_TC), history, queue);
 }
 
 // From the gradient by the output to the gradient by the middle.
@@ -118,19 +131,21 @@ at::Tensor Layer::mlp_backward(LayerSaved& saved, at::Tensor gradient_TD, Weight
 }
 
 // From the gradient by the middle to the gradient by the input.
-at::Tensor Layer::attention_backward(LayerSaved& saved, at::Tensor gradient_TD,
-                                     WeightGradientQueue* queue) const {
+at::Tensor Layer::attention_backward(LayerSaved& saved, at::Tensor gradient_TD, at::Tensor by_later_TC,
+                                     kernels::AttentionHistory& history, WeightGradientQueue* queue) const {
   at::Tensor all_gradient_TD = region_.enter(gradient_TD);
   at::Tensor output_gradient = output_DA.gradient;
   linear_backward_weight(all_gradient_TD, saved.attention.output_TA, output_gradient);
   at::Tensor heads_gradient_TA = linear_backward_input(all_gradient_TD, output_DA.value);
   all_gradient_TD.reset();
   at::Tensor qkv_TE = std::move(saved.qkv_TE);
-  kernels::attention_backward(qkv_TE, heads_gradient_TA, saved.attention, settings_.attention);
+  if (!by_later_TC.defined()) history.make_gradients();
+  kernels::attention_backward(qkv_TE, heads_gradient_TA, saved.attention, by_later_TC, history,
+                              settings_.attention);
   heads_gradient_TA.reset();
   saved.attention = {};
-  const int64_t rotated_heads = settings_.attention.heads + settings_.attention.kv_heads;
-  kernels::rope_apply(qkv_TE, settings_.rope_table_SK, rotated_heads, kernels::Rotation::Backward);
+  by_later_TC.reset();
+  rotate(qkv_TE, history, kernels::Rotation::Backward);
   run_or_queue(queue, [this, dy = qkv_TE, input = saved.input_TD, scale = saved.attention_scale_T]() {
     at::Tensor dw = qkv_ED.gradient;
     linear_backward_weight(dy, region_.enter(rms_norm_apply(input, attention_norm_D.value, scale)), dw);

@@ -7,8 +7,10 @@
 // rest. Activation checkpointing drops all of it but the input, or the gates alone, and makes it again. The
 // order of calls is the one of the rows in planner/work/layer_rows.cc.
 //
-// Shapes: T tokens of this rank or all of them, D hidden, E = (H + 2G)·K fused heads, A = H·K, F ffn; H, G, F
-// local.
+// A layer works on whole sequences, or on a segment of each, which attends to the segments before it.
+//
+// Shapes: T tokens of this rank or all of them, D hidden, E = (H + 2G)·K fused heads, A = H·K, C = 2·G·K, F
+// ffn; H, G, F local.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,6 +18,7 @@
 #include <functional>
 
 #include "worker/trainer/kernels/attention.h"
+#include "worker/trainer/kernels/rope.h"
 #include "worker/trainer/model/parameters.h"
 #include "worker/trainer/model/stage.h"
 #include "worker/trainer/model/tensor_region.h"
@@ -45,17 +48,23 @@ class Layer {
 
   Layer(const ParameterStore& store, int index, Settings settings, const TensorRegion& region);
 
-  LayerSaved run_to_saved(at::Tensor input_TD) const;
+  // history: of the segments before this one, or empty.
+  LayerSaved run_to_saved(at::Tensor input_TD, const kernels::AttentionHistory& history) const;
   at::Tensor output(const LayerSaved& saved) const;
-  // Consumes both. With a queue the weight gradients of qkv and gate_up go there, which need no more than
-  // forward saved; without one (nullptr) they run at once.
-  at::Tensor backward(LayerSaved saved, at::Tensor gradient_TD, WeightGradientQueue* queue) const;
+  // For the segments behind: a part of what is saved, not a copy.
+  at::Tensor keys_and_values(const LayerSaved& saved) const;
+  // Consumes both, and the last entry of the history. With a queue the weight gradients of qkv and gate_up go
+  // there, which need no more than forward saved; without one (nullptr) they run at once.
+  at::Tensor backward(LayerSaved saved, at::Tensor gradient_TD, kernels::AttentionHistory& history,
+                      WeightGradientQueue* queue) const;
 
  private:
   at::Tensor gate_up(const LayerSaved& saved) const;
-  LayerSaved complete(LayerSaved saved) const;
+  LayerSaved complete(LayerSaved saved, const kernels::AttentionHistory& history) const;
+  void rotate(at::Tensor& qkv_TE, const kernels::AttentionHistory& history, kernels::Rotation rotation) const;
   at::Tensor mlp_backward(LayerSaved& saved, at::Tensor gradient_TD, WeightGradientQueue* queue) const;
-  at::Tensor attention_backward(LayerSaved& saved, at::Tensor gradient_TD, WeightGradientQueue* queue) const;
+  at::Tensor attention_backward(LayerSaved& saved, at::Tensor gradient_TD, at::Tensor by_later_TC,
+                                kernels::AttentionHistory& history, WeightGradientQueue* queue) const;
 
   Settings settings_;
   const TensorRegion& region_;

@@ -15,11 +15,20 @@ void run_all(WeightGradientQueue queue) {
   for (std::function<void()>& gradient : queue) std::exchange(gradient, {})();
 }
 
-struct StageSaved {
-  int chunk = 0;
+namespace {
+
+struct SegmentSaved {
   at::Tensor tokens_T{};  // with the embedding
   std::vector<LayerSaved> layers{};
   at::Tensor head_input_gradient_TD{};  // with the head
+};
+
+}  // namespace
+
+struct StageSaved {
+  int chunk = 0;
+  std::vector<SegmentSaved> segments{};                // that wait for their backward
+  std::vector<kernels::AttentionHistory> histories{};  // by layer
 };
 
 namespace {
@@ -29,6 +38,11 @@ struct Chunk {
   std::vector<Layer> layers{};
   std::optional<Head> head{};
 };
+
+std::shared_ptr<StageSaved> begin_saving(int number, const Chunk& chunk) {
+  return std::make_shared<StageSaved>(
+      StageSaved{.chunk = number, .histories = std::vector<kernels::AttentionHistory>(chunk.layers.size())});
+}
 
 }  // namespace
 
@@ -56,7 +70,6 @@ struct Stage::Implementation {
       rope_table_SK = kernels::rope_table(model, options.sequence_length, options.storage);
     return {.norm_eps = model.norm_eps,
             .attention = {.sequences = options.micro_batch_size,
-                          .sequence_length = options.sequence_length,
                           .heads = model.heads / options.placement.tensor_size,
                           .kv_heads = model.kv_heads / options.placement.tensor_size,
                           .head_dim = model.head_dim},
@@ -72,6 +85,11 @@ struct Stage::Implementation {
     kernels::embedding_backward(region.enter(std::move(gradient_TD)), tokens_T, table_gradient, first_token);
   }
 
+  // Than the segment whose forward begins.
+  bool others_follow(const StageSaved& saved) const {
+    return saved.histories.front().kv_TC.size() + 1 < options.segments.size();
+  }
+
   StageOptions options;
   TensorRegion region;
   at::Tensor rope_table_SK;
@@ -85,57 +103,79 @@ Stage::Stage(StageOptions options, ParameterStore& store, Communicator& tensor_g
 
 Stage::~Stage() = default;
 
-StageOutput Stage::forward(int chunk_number, const TokenBatch& batch, at::Tensor activations_TD) {
+StageOutput Stage::forward(int chunk_number, const TokenBatch& batch, at::Tensor activations_TD,
+                           std::shared_ptr<StageSaved> earlier) {
   const Implementation& stage = *implementation_;
   const Chunk& chunk = stage.chunks[chunk_number];
-  auto saved = std::make_shared<StageSaved>(StageSaved{.chunk = chunk_number});
+  std::shared_ptr<StageSaved> all = earlier ? std::move(earlier) : begin_saving(chunk_number, chunk);
+  const bool others_follow = stage.others_follow(*all);
+  SegmentSaved& saved = all->segments.emplace_back();
   at::Tensor x_TD = std::move(activations_TD);
   if (chunk.group.has_embedding) {
-    saved->tokens_T = batch.inputs_BS.flatten();
-    x_TD = stage.embed(saved->tokens_T);
+    saved.tokens_T = batch.inputs_BS.flatten();
+    x_TD = stage.embed(saved.tokens_T);
   }
-  const auto recomputed = static_cast<std::size_t>(chunk.group.recomputed_layers);
-  for (const Layer& layer : chunk.layers) {
-    LayerSaved layer_saved = layer.run_to_saved(std::move(x_TD));
+  for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
+    const Layer& layer = chunk.layers[i];
+    LayerSaved layer_saved = layer.run_to_saved(std::move(x_TD), all->histories[i]);
     x_TD = layer.output(layer_saved);
-    if (saved->layers.size() < recomputed) layer_saved.drop(stage.options.recomputed_part);
-    saved->layers.push_back(std::move(layer_saved));
+    const bool is_dropped = i < static_cast<std::size_t>(chunk.group.recomputed_layers);
+    if (others_follow) {
+      const bool stays = !is_dropped || stage.options.recomputed_part == planner::RecomputedPart::Mlp;
+      const at::Tensor kv_TC = layer.keys_and_values(layer_saved);
+      all->histories[i].add(stays ? kv_TC : kv_TC.clone());
+    }
+    if (is_dropped) layer_saved.drop(stage.options.recomputed_part);
+    saved.layers.push_back(std::move(layer_saved));
   }
-  if (!chunk.head) return {.activations_TD = std::move(x_TD), .saved = std::move(saved)};
+  if (!chunk.head) return {.activations_TD = std::move(x_TD), .saved = std::move(all)};
   HeadOutput end =
       chunk.head->forward_and_backward(std::move(x_TD), batch.targets_BS.flatten(), batch.loss_scale);
-  saved->head_input_gradient_TD = std::move(end.gradient_TD);
-  return {.loss_sum = end.loss_sum, .saved = std::move(saved)};
+  saved.head_input_gradient_TD = std::move(end.gradient_TD);
+  return {.loss_sum = end.loss_sum, .saved = std::move(all)};
 }
 
-StageOutput Stage::evaluate(int chunk_number, const TokenBatch& batch, at::Tensor activations_TD) {
+StageOutput Stage::evaluate(int chunk_number, const TokenBatch& batch, at::Tensor activations_TD,
+                            std::shared_ptr<StageSaved> earlier) {
   const Implementation& stage = *implementation_;
   const Chunk& chunk = stage.chunks[chunk_number];
+  std::shared_ptr<StageSaved> all = earlier ? std::move(earlier) : begin_saving(chunk_number, chunk);
+  const bool others_follow = stage.others_follow(*all);
   at::Tensor x_TD = std::move(activations_TD);
   if (chunk.group.has_embedding) x_TD = stage.embed(batch.inputs_BS.flatten());
-  for (const Layer& layer : chunk.layers) x_TD = layer.output(layer.run_to_saved(std::move(x_TD)));
-  if (!chunk.head) return {.activations_TD = std::move(x_TD)};
-  return {.loss_sum = chunk.head->forward(std::move(x_TD), batch.targets_BS.flatten())};
+  for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
+    const Layer& layer = chunk.layers[i];
+    const LayerSaved layer_saved = layer.run_to_saved(std::move(x_TD), all->histories[i]);
+    x_TD = layer.output(layer_saved);
+    if (others_follow) all->histories[i].add(layer.keys_and_values(layer_saved).clone());
+  }
+  if (!chunk.head) return {.activations_TD = std::move(x_TD), .saved = std::move(all)};
+  return {.loss_sum = chunk.head->forward(std::move(x_TD), batch.targets_BS.flatten()),
+          .saved = std::move(all)};
 }
 
-at::Tensor Stage::backward(std::shared_ptr<StageSaved> saved, at::Tensor gradient_TD,
+at::Tensor Stage::backward(const std::shared_ptr<StageSaved>& saved, at::Tensor gradient_TD,
                            WeightGradientQueue* queue) {
   const Implementation& stage = *implementation_;
   const Chunk& chunk = stage.chunks[saved->chunk];
-  if (chunk.head) gradient_TD = std::move(saved->head_input_gradient_TD);
-  for (auto layer = chunk.layers.rbegin(); layer != chunk.layers.rend(); ++layer) {
-    LayerSaved layer_saved = std::move(saved->layers.back());
-    saved->layers.pop_back();
-    gradient_TD = layer->backward(std::move(layer_saved), std::move(gradient_TD), queue);
+  SegmentSaved segment = std::move(saved->segments.back());
+  saved->segments.pop_back();
+  if (chunk.head) gradient_TD = std::move(segment.head_input_gradient_TD);
+  for (std::size_t i = chunk.layers.size(); i-- > 0;) {
+    LayerSaved layer_saved = std::move(segment.layers.back());
+    segment.layers.pop_back();
+    gradient_TD =
+        chunk.layers[i].backward(std::move(layer_saved), std::move(gradient_TD), saved->histories[i], queue);
   }
   if (!chunk.group.has_embedding) return gradient_TD;
-  stage.embed_backward(saved->tokens_T, std::move(gradient_TD));
+  stage.embed_backward(segment.tokens_T, std::move(gradient_TD));
   return {};
 }
 
-std::vector<int64_t> Stage::boundary_shape() const {
+std::vector<int64_t> Stage::boundary_shape(int segment) const {
   const StageOptions& options = implementation_->options;
-  const int64_t tokens = options.micro_batch_size * options.sequence_length;
+  const int64_t length = options.segments.empty() ? options.sequence_length : options.segments[segment];
+  const int64_t tokens = options.micro_batch_size * length;
   return {options.sequence_parallel ? tokens / options.placement.tensor_size : tokens, options.model.hidden};
 }
 

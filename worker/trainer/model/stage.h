@@ -29,12 +29,14 @@ struct StageOptions {
   StagePlacement placement;
   int64_t micro_batch_size = 1;
   int64_t sequence_length = 0;
+  std::vector<int64_t> segments = {};  // of a sequence that is cut: tokens of each
   bool sequence_parallel = false;
   planner::RecomputedPart recomputed_part = planner::RecomputedPart::Layer;
   at::ScalarType storage = at::kFloat;
 };
 
-// One micro-batch of token ids, int64, B × S each. Targets below 0 do not count.
+// One micro-batch of token ids, or a segment of its sequences, int64, B × S each. Targets below 0 do not
+// count.
 struct TokenBatch {
   at::Tensor inputs_BS;   // read by the chunk with the embedding
   at::Tensor targets_BS;  // read by the chunk with the head
@@ -42,7 +44,7 @@ struct TokenBatch {
   double loss_scale = 1;
 };
 
-struct StageSaved;  // of one micro-batch in one chunk
+struct StageSaved;  // of one micro-batch in one chunk, all its segments together
 
 struct StageOutput {
   at::Tensor activations_TD{};  // absent with the head; T = B·S tokens of this rank (÷ tensor size with
@@ -63,18 +65,22 @@ class Stage {
   ~Stage();
 
   // activations_TD: input of the chunk, undefined with the embedding. Tensors that are handed over are taken
-  // by value, so that the stage frees or overwrites them as early as it can: move them in.
-  StageOutput forward(int chunk, const TokenBatch& batch, at::Tensor activations_TD);
-  // Loss only, nothing saved (evaluation).
-  StageOutput evaluate(int chunk, const TokenBatch& batch, at::Tensor activations_TD);
-  // gradient_TD: of the loss by the chunk's output; undefined with the head. Returns the gradient by its
-  // input (undefined with the embedding). Consumes what forward saved, layer by layer. With a queue the
-  // weight gradients of the layers that may wait (layer.h) are appended to it, with the tensors they need;
-  // without one (nullptr) they run at once.
-  at::Tensor backward(std::shared_ptr<StageSaved> saved, at::Tensor gradient_TD, WeightGradientQueue* queue);
+  // by value, so that the stage frees or overwrites them as early as it can: move them in. earlier: of a
+  // segment, what the forwards of those before it have saved, which is added to.
+  StageOutput forward(int chunk, const TokenBatch& batch, at::Tensor activations_TD,
+                      std::shared_ptr<StageSaved> earlier = {});
+  // Loss only (evaluation). Nothing is saved but what segments behind this one need.
+  StageOutput evaluate(int chunk, const TokenBatch& batch, at::Tensor activations_TD,
+                       std::shared_ptr<StageSaved> earlier = {});
+  // Of the last segment that has had none. gradient_TD: of the loss by the chunk's output; undefined with the
+  // head. Returns the gradient by its input (undefined with the embedding). Consumes what forward saved,
+  // layer by layer. With a queue the weight gradients of the layers that may wait (layer.h) are appended to
+  // it, with the tensors they need; without one (nullptr) they run at once.
+  at::Tensor backward(const std::shared_ptr<StageSaved>& saved, at::Tensor gradient_TD,
+                      WeightGradientQueue* queue);
 
   // Shape of the activations between stages.
-  std::vector<int64_t> boundary_shape() const;
+  std::vector<int64_t> boundary_shape(int segment = 0) const;
 
  private:
   struct Implementation;

@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <ostream>
+#include <ranges>
 #include <thread>
 
 #include "planner/work/block_sizes.h"
@@ -151,6 +153,10 @@ class Paper {
     }
   }
 
+  void take(int64_t bytes) {
+    live_ += bytes;
+    peak_ = std::max(peak_, live_);
+  }
   void free(int64_t bytes) { live_ -= bytes; }
 
   std::vector<ExpectedEvent> finish() {
@@ -201,6 +207,7 @@ struct Case {
   RecomputedPart recomputed_part = RecomputedPart::Layer;
   ElementType storage = ElementType::FP32;
   int64_t sequence_length = 64;
+  std::vector<int64_t> segments = {};
   int64_t micro_batch_size = 1;
   int64_t vocab = 256;
 };
@@ -218,6 +225,7 @@ StageShape shape_of(const Case& each) {
   stage.recomputed_part = each.recomputed_part;
   stage.micro_batch_size = each.micro_batch_size;
   stage.sequence_length = each.sequence_length;
+  stage.segments = each.segments;
   stage.storage = each.storage;
   return stage;
 }
@@ -229,12 +237,20 @@ int64_t dropped_bytes(const StageShape& shape) {
   return bytes;
 }
 
+// What a layer keeps for the segments behind, though it runs again.
+int64_t copied_bytes(const StageShape& shape) {
+  const bool copies = shape.has_later_segments() && shape.recomputed_part == RecomputedPart::Layer;
+  return copies ? planner::BlockSizes(shape).keys_and_values : 0;
+}
+
 Paper forward_rows(const StageShape& shape) {
   Paper paper;
   paper.play(embedding_forward(shape));
   for (int64_t layer = 0; layer < shape.layers; ++layer) {
     paper.play(layer_forward(shape));
-    if (layer < shape.recomputed_layers) paper.free(dropped_bytes(shape));
+    if (layer >= shape.recomputed_layers) continue;
+    paper.take(copied_bytes(shape));
+    paper.free(dropped_bytes(shape));
   }
   paper.play(head_forward(shape));
   return paper;
@@ -244,7 +260,10 @@ Paper forward_rows(const StageShape& shape) {
 Paper backward_rows(const StageShape& shape, const Operations& of_layer) {
   Paper paper;
   for (int64_t layer = shape.layers - 1; layer >= 0; --layer) {
-    if (layer < shape.recomputed_layers) paper.play(layer_recompute(shape));
+    if (layer < shape.recomputed_layers) {
+      paper.free(copied_bytes(shape));
+      paper.play(layer_recompute(shape));
+    }
     paper.play(of_layer);
   }
   paper.play(embedding_backward(shape));
@@ -257,11 +276,21 @@ Paper weight_rows(const StageShape& shape) {
   return paper;
 }
 
+// A whole sequence is one.
+std::vector<StageShape> segments_of(StageShape shape) {
+  std::vector<StageShape> segments;
+  do {
+    segments.push_back(shape);
+  } while (++shape.segment < static_cast<int>(shape.segments.size()));
+  return segments;
+}
+
 // One rank of a stage with everything on it.
 class RankUnderTest {
  public:
   RankUnderTest(const StageShape& shape, Communicator& group, MemoryLedger& ledger)
       : shape_(shape),
+        segments_(segments_of(shape)),
         ledger_(ledger),
         group_(group),
         placement_{.chunks = {{.layers = static_cast<int>(shape.layers),
@@ -277,34 +306,82 @@ class RankUnderTest {
 
   void check_calls() {
     Stage stage(options(), store_, group_);
-    const TokenBatch batch = tokens();
-    StageOutput output;
-    const auto forward = record([&] { output = stage.forward(0, batch, {}); });
-    expect_rows("forward", forward, forward_rows(shape_));
-    const auto backward = record([&] { stage.backward(std::move(output.saved), {}, nullptr); });
-    expect_rows("backward", backward, backward_rows(shape_, layer_backward(shape_)));
-    output = stage.forward(0, batch, {});
-    WeightGradientQueue waiting;
-    const auto by_input = record([&] { stage.backward(std::move(output.saved), {}, &waiting); });
-    expect_rows("backward by the input", by_input, backward_rows(shape_, layer_backward_input(shape_)));
-    const auto by_weight = record([&] { run_all(std::move(waiting)); });
-    expect_rows("backward by the weights", by_weight, weight_rows(shape_));
+    const std::vector<TokenBatch> batches = tokens();
+    std::shared_ptr<StageSaved> saved;
+    const auto forwards = [&] {
+      for (const StageShape& segment : segments_) {
+        const TokenBatch& batch = batches[segment.segment];
+        const auto done = record([&] { saved = stage.forward(0, batch, {}, std::move(saved)).saved; });
+        expect_rows("forward", done, forward_rows(segment));
+      }
+    };
+    forwards();
+    for (const StageShape& segment : std::views::reverse(segments_)) {
+      const auto done = record([&] { stage.backward(saved, {}, nullptr); });
+      expect_rows("backward", done, backward_rows(segment, layer_backward(segment)));
+    }
+    saved.reset();
+    forwards();
+    for (const StageShape& segment : std::views::reverse(segments_)) {
+      WeightGradientQueue waiting;
+      const auto by_input = record([&] { stage.backward(saved, {}, &waiting); });
+      expect_rows("backward by the input", by_input, backward_rows(segment, layer_backward_input(segment)));
+      const auto by_weight = record([&] { run_all(std::move(waiting)); });
+      expect_rows("backward by the weights", by_weight, weight_rows(segment));
+    }
   }
 
   void check_uses() {
     Stage stage(options(), store_, group_);
-    const TokenBatch batch = tokens();
-    const planner::StageFootprint rows = planner::stage_footprint(shape_);
-    StageOutput output;
-    expect_uses("forward", rows.forward.peak, [&] { output = stage.forward(0, batch, {}); });
-    expect_uses("backward", rows.backward.peak,
-                [&] { stage.backward(std::move(output.saved), {}, nullptr); });
-    output = stage.forward(0, batch, {});
-    WeightGradientQueue waiting;
-    expect_uses("backward by the input", rows.backward_input.peak,
-                [&] { stage.backward(std::move(output.saved), {}, &waiting); });
-    expect_uses("backward by the weights", rows.backward_weight.peak, [&] { run_all(std::move(waiting)); });
-    expect_uses("evaluation", rows.evaluate.peak, [&] { stage.evaluate(0, batch, {}); });
+    const std::vector<TokenBatch> batches = tokens();
+    std::shared_ptr<StageSaved> saved;
+    const auto forwards = [&] {
+      for (const StageShape& segment : segments_) {
+        const TokenBatch& batch = batches[segment.segment];
+        expect_uses("forward", planner::stage_footprint(segment).forward.peak,
+                    [&] { saved = stage.forward(0, batch, {}, std::move(saved)).saved; });
+      }
+    };
+    forwards();
+    for (const StageShape& segment : std::views::reverse(segments_))
+      expect_uses("backward", planner::stage_footprint(segment).backward.peak,
+                  [&] { stage.backward(saved, {}, nullptr); });
+    saved.reset();
+    forwards();
+    for (const StageShape& segment : std::views::reverse(segments_)) {
+      WeightGradientQueue waiting;
+      expect_uses("backward by the input", planner::stage_footprint(segment).backward_input.peak,
+                  [&] { stage.backward(saved, {}, &waiting); });
+      expect_uses("backward by the weights", planner::stage_footprint(segment).backward_weight.peak,
+                  [&] { run_all(std::move(waiting)); });
+    }
+    saved.reset();
+    for (const StageShape& segment : segments_) {
+      const TokenBatch& batch = batches[segment.segment];
+      expect_uses("evaluation", planner::stage_footprint(segment).evaluate.peak,
+                  [&] { saved = stage.evaluate(0, batch, {}, std::move(saved)).saved; });
+    }
+  }
+
+  // Between forwards and backwards, tokens apart.
+  void check_kept() {
+    Stage stage(options(), store_, group_);
+    std::shared_ptr<StageSaved> saved;
+    const std::vector<TokenBatch> batches = tokens();
+    const int64_t before = ledger_.live().total();
+    int64_t kept = 0;
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+      saved = stage.forward(0, batches[i], {}, std::move(saved)).saved;
+      kept += planner::stage_footprint(segments_[i]).kept;
+      EXPECT_EQ(ledger_.live().total() - before, kept) << "after the forward of segment " << i;
+    }
+    for (std::size_t i = segments_.size(); i-- > 0;) {
+      stage.backward(saved, {}, nullptr);
+      const planner::StageFootprint rows = planner::stage_footprint(segments_[i]);
+      kept += rows.lent - rows.borrowed - rows.kept;
+      EXPECT_EQ(ledger_.live().total() - before, kept) << "after the backward of segment " << i;
+    }
+    EXPECT_EQ(kept, 0);
   }
 
   void check_saved() {
@@ -314,7 +391,6 @@ class RankUnderTest {
         store_, 0,
         {.norm_eps = model.norm_eps,
          .attention = {.sequences = shape_.micro_batch_size,
-                       .sequence_length = shape_.sequence_length,
                        .heads = model.heads / shape_.tensor,
                        .kv_heads = model.kv_heads / shape_.tensor,
                        .head_dim = model.head_dim},
@@ -322,7 +398,7 @@ class RankUnderTest {
         region);
     const planner::BlockSizes size(shape_);
     const LayerSaved saved = layer.run_to_saved(
-        at::randn({size.local_tokens, size.hidden}, at::TensorOptions(scalar_type(shape_.storage))));
+        at::randn({size.local_tokens, size.hidden}, at::TensorOptions(scalar_type(shape_.storage))), {});
     const at::Tensor tensors[] = {
         saved.input_TD,           saved.attention_scale_T, saved.qkv_TE,      saved.attention.output_TA,
         saved.attention.log_sums, saved.middle_TD,         saved.mlp_scale_T, saved.gate_up_T2F};
@@ -338,16 +414,23 @@ class RankUnderTest {
             .placement = placement_,
             .micro_batch_size = shape_.micro_batch_size,
             .sequence_length = shape_.sequence_length,
+            .segments = shape_.segments,
             .sequence_parallel = shape_.sequence_parallel,
             .recomputed_part = shape_.recomputed_part,
             .storage = scalar_type(shape_.storage)};
   }
 
-  TokenBatch tokens() const {
-    const auto ids = [&] {
-      return at::randint(0, shape_.model.vocab, {shape_.micro_batch_size, shape_.sequence_length}, at::kLong);
-    };
-    return {.inputs_BS = ids(), .targets_BS = ids()};
+  // By segment. They are handed in: whoever holds them decides when they go.
+  std::vector<TokenBatch> tokens() const {
+    std::vector<TokenBatch> batches;
+    for (const StageShape& segment : segments_) {
+      const auto ids = [&] {
+        return at::randint(0, shape_.model.vocab, {shape_.micro_batch_size, segment.tokens_at_work()},
+                           at::kLong);
+      };
+      batches.push_back({.inputs_BS = ids(), .targets_BS = ids()});
+    }
+    return batches;
   }
 
   // What the rank's tensors are used for when most of them are alive.
@@ -376,6 +459,7 @@ class RankUnderTest {
   }
 
   const StageShape shape_;
+  const std::vector<StageShape> segments_;
   MemoryLedger& ledger_;
   RecordedGroup group_;
   const StagePlacement placement_;
@@ -411,6 +495,10 @@ TEST_P(WorkRows, AreWhatTheTrainerDoesCallByCall) {
 
 TEST_P(WorkRows, SayWhatTheTensorsOfThePeakAreUsedFor) {
   on_every_rank([](RankUnderTest& rank) { rank.check_uses(); });
+}
+
+TEST_P(WorkRows, SayWhatIsKeptBetweenForwardAndBackward) {
+  on_every_rank([](RankUnderTest& rank) { rank.check_kept(); });
 }
 
 TEST_P(WorkRows, SaveWhatTheTrainerSaves) {
@@ -463,6 +551,21 @@ std::vector<Case> cases() {
                  .storage = ElementType::BF16,
                  .sequence_length = 192,
                  .vocab = 80000});
+  for (const Again& again : kAgain) {
+    for (const ElementType storage : {ElementType::FP32, ElementType::BF16}) {
+      for (const int64_t tensor : {1, 2}) {
+        all.push_back({.name = fmt::format("SegmentsTensor{}{}{}", tensor, again.name,
+                                           storage == ElementType::BF16 ? "Bf16" : ""),
+                       .tensor = tensor,
+                       .sequence_parallel = tensor > 1,
+                       .recomputed_layers = again.layers,
+                       .recomputed_part = again.part,
+                       .storage = storage,
+                       .sequence_length = 96,
+                       .segments = {40, 32, 24}});
+      }
+    }
+  }
   return all;
 }
 
