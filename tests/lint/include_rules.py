@@ -13,15 +13,16 @@ ROOMS = {
     "data": {"common"},
     "planner": {"proto", "common"},
     "http": {"common"},
+    "checkpoint": {"planner", "proto", "common"},
     "policy": {"proto"},
     "kube": {"common", "kube/transport"},
     "kube/transport": {"common", "kube"},
     "operator": {"planner", "policy", "http", "kube", "kube/transport", "proto", "common", "coordination"},
     "worker/agent": {"planner", "policy", "http", "proto", "common", "coordination"},
-    "worker/trainer": {"planner", "proto", "common", "data"},
-    "cli": {"planner", "policy", "kube", "kube/transport", "proto", "common", "data", "coordination", "rust"},
-    "fuzz": {"cli", "http", "common", "data", "kube", "operator", "proto", "rust"},
-    "tests": {"cli", "common", "http", "kube", "kube/transport", "data", "operator", "planner", "proto", "worker/trainer", "worker/agent", "coordination"},
+    "worker/trainer": {"checkpoint", "planner", "proto", "common", "data"},
+    "cli": {"checkpoint", "planner", "policy", "kube", "kube/transport", "proto", "common", "data", "coordination", "rust"},
+    "fuzz": {"checkpoint", "cli", "http", "common", "data", "kube", "operator", "proto", "rust"},
+    "tests": {"checkpoint", "cli", "common", "http", "kube", "kube/transport", "data", "operator", "planner", "proto", "worker/trainer", "worker/agent", "coordination"},
 }
 
 # Libraries that only some rooms may see.

@@ -1,0 +1,141 @@
+#include "checkpoint/folder/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "checkpoint/folder/names.h"
+#include "checkpoint/format/block_sums.h"
+#include "checkpoint/format/crc32c.h"
+#include "checkpoint/format/manifest.h"
+#include "checkpoint/hugging_face/config.h"
+
+namespace caravan::checkpoint {
+namespace {
+
+constexpr int64_t kLongestText = 64 << 20;
+
+}  // namespace
+
+Checkpoint::Checkpoint(const Volume& volume, std::string folder, FilePlan plan)
+    : volume_(&volume), folder_(std::move(folder)), plan_(std::move(plan)) {}
+
+tl::unexpected<Error> Checkpoint::damaged(const std::string& name, const std::string& what) const {
+  return bad_input(fmt::format("{}: {}", volume_->shown(folder_ + "/" + name), what));
+}
+
+Result<Checkpoint> Checkpoint::open(const Volume& volume, int step) {
+  const std::string folder = step_folder(step);
+  const std::string path = folder + "/" + kManifestFile;
+  const Result<std::string> text = read_text(volume, path, kLongestManifest);
+  if (!text) return tl::unexpected(text.error());
+  const auto manifest = parse_manifest(*text);
+  if (!manifest) return bad_input(fmt::format("{}: {}", volume.shown(path), manifest.error().message));
+
+  Checkpoint opened(volume, folder, plan_of(*manifest));
+  opened.state_ = state_of(*manifest);
+  opened.terms_ = terms_of(*manifest);
+  opened.block_bytes_ = manifest->block_bytes();
+  for (const auto& file : manifest->files())
+    opened.files_[file.name()] = {.length = file.length(), .sums = parse_sums(file.blocks()).value()};
+  if (opened.state_.step != step) {
+    return opened.damaged(kManifestFile,
+                          fmt::format("is of step {}, the folder's name says another", opened.state_.step));
+  }
+  if (Status read = opened.read_model(); !read) return tl::unexpected(read.error());
+  return opened;
+}
+
+Status Checkpoint::read_model() {
+  const Result<std::string> config = read_whole(kConfigFile, kLongestText);
+  if (!config) return tl::unexpected(config.error());
+  const auto model = parse_config(*config);
+  if (!model) return damaged(kConfigFile, model.error().message);
+  if (tensors_of(*model) != plan_.tensors())
+    return damaged(kConfigFile, "is of another model than the tensors");
+  model_ = *model;
+  return {};
+}
+
+Result<const InputFile*> Checkpoint::open_file(const std::string& name) {
+  const auto found = open_.find(name);
+  if (found != open_.end()) return found->second.get();
+  const auto wanted = files_.find(name);
+  if (wanted == files_.end()) return damaged(name, "is not in the manifest");
+  auto file = volume_->open_input(folder_ + "/" + name);
+  if (!file) return tl::unexpected(file.error());
+  if ((*file)->size() != wanted->second.length) {
+    return damaged(name, fmt::format("has {} bytes, it had {} when it was written", (*file)->size(),
+                                     wanted->second.length));
+  }
+  return open_.emplace(name, *std::move(file)).first->second.get();
+}
+
+Status Checkpoint::load_block(const std::string& name, int64_t number, Block& block) {
+  if (block.file == name && block.number == number) return {};
+  block.number = -1;  // until it is verified
+  const Result<const InputFile*> file = open_file(name);
+  if (!file) return tl::unexpected(file.error());
+  const File& known = files_.at(name);
+  block.file = name;
+  block.bytes.resize(static_cast<std::size_t>(block_length(known.length, block_bytes_, number)));
+  const int64_t offset = number * block_bytes_;
+  if (Status read = (*file)->read(offset, block.bytes); !read) return read;
+  if (crc32c(block.bytes) != known.sums[static_cast<std::size_t>(number)]) {
+    return damaged(name, fmt::format("bytes {} to {} are not those that were written", offset,
+                                     offset + std::ssize(block.bytes) - 1));
+  }
+  block.number = number;
+  return {};
+}
+
+Status Checkpoint::read_bytes(const std::string& name, int64_t offset, std::span<std::byte> bytes,
+                              Block& block) {
+  while (!bytes.empty()) {
+    const int64_t number = offset / block_bytes_;
+    if (Status loaded = load_block(name, number, block); !loaded) return loaded;
+    const auto from = std::span(block.bytes).subspan(static_cast<std::size_t>(offset % block_bytes_));
+    const std::size_t count = std::min(from.size(), bytes.size());
+    std::memcpy(bytes.data(), from.data(), count);
+    bytes = bytes.subspan(count);
+    offset += static_cast<int64_t>(count);
+  }
+  return {};
+}
+
+Status Checkpoint::read(StateKind kind, std::size_t tensor, int64_t first_element,
+                        std::span<std::byte> bytes) {
+  const TensorPlace place = plan_.place(kind, tensor);
+  return read_bytes(plan_.files()[place.file].name, place.offset + first_element * place.element_bytes, bytes,
+                    blocks_[kind]);
+}
+
+Result<std::string> Checkpoint::read_whole(const std::string& name, int64_t most_bytes) {
+  const Result<const InputFile*> file = open_file(name);
+  if (!file) return tl::unexpected(file.error());
+  if ((*file)->size() > most_bytes) return damaged(name, "is too long");
+  std::string text(static_cast<std::size_t>((*file)->size()), '\0');
+  Block block;
+  return read_bytes(name, 0, std::as_writable_bytes(std::span(text)), block).map([&] {
+    return std::move(text);
+  });
+}
+
+Status Checkpoint::verify() {
+  Block block;
+  for (const auto& [name, file] : files_) {
+    if (Result<const InputFile*> opened = open_file(name); !opened) return tl::unexpected(opened.error());
+    for (int64_t number = 0; number < std::ssize(file.sums); ++number)
+      if (Status loaded = load_block(name, number, block); !loaded) return loaded;
+  }
+  for (const PlannedFile& planned : plan_.files()) {
+    std::string header(planned.header.size(), '\0');
+    const auto bytes = std::as_writable_bytes(std::span(header));
+    if (Status read = read_bytes(planned.name, 0, bytes, block); !read) return read;
+    if (header != planned.header) return damaged(planned.name, "its header is not that of its tensors");
+  }
+  return {};
+}
+
+}  // namespace caravan::checkpoint

@@ -1,0 +1,187 @@
+#include "checkpoint/folder/commit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "caravan/v1alpha1/checkpoint.pb.h"
+#include "checkpoint/folder/names.h"
+#include "checkpoint/format/crc32c.h"
+#include "checkpoint/format/manifest.h"
+#include "checkpoint/hugging_face/config.h"
+#include "common/json.h"
+#include "planner/report.h"
+
+namespace caravan::checkpoint {
+namespace {
+
+using v1alpha1::CheckpointManifest;
+using v1alpha1::CheckpointShare;
+
+class Commit {
+ public:
+  Commit(Volume& volume, const FilePlan& plan, const SaveRequest& request, int64_t block_bytes)
+      : volume_(volume),
+        plan_(plan),
+        request_(request),
+        block_bytes_(block_bytes),
+        folder_(unfinished_folder(request.state.step, request.attempt)) {
+    for (const PlannedFile& file : plan.files()) shares_.emplace_back(file.length, block_bytes);
+    describe();
+  }
+
+  Status run() {
+    return join_shares()
+        .and_then([&] { return add_files(); })
+        .and_then([&] { return add_descriptions(); })
+        .and_then([&] { return remove_shares(); })
+        .and_then([&] { return write_manifest(); })
+        .and_then([&] { return publish(); });
+  }
+
+ private:
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  int ranks() const { return static_cast<int>(request_.layout.mesh.ranks()); }
+
+  void describe() {
+    manifest_.set_job_name(request_.job_name);
+    manifest_.set_attempt(request_.attempt);
+    planner::write_layout(request_.layout, *manifest_.mutable_layout());
+    auto& progress = *manifest_.mutable_progress();
+    progress.set_step(request_.state.step);
+    progress.set_updates(request_.state.updates);
+    progress.set_samples(request_.state.samples);
+    auto& training = *manifest_.mutable_training();
+    training.set_seed(static_cast<int>(request_.terms.seed));
+    training.set_sequence_length(static_cast<int>(request_.terms.sequence_length));
+    training.set_global_batch_sequences(static_cast<int>(request_.terms.global_batch_sequences));
+    training.set_steps(request_.terms.steps);
+    manifest_.set_block_bytes(block_bytes_);
+    manifest_.set_largest_file_bytes(plan_.largest_file());
+    for (const NamedShape& shape : plan_.tensors()) {
+      auto& tensor = *manifest_.add_tensors();
+      tensor.set_name(shape.name);
+      tensor.mutable_shape()->Assign(shape.shape.begin(), shape.shape.end());
+      tensor.set_weights_type(std::string(element_type_name(plan_.types().weights)));
+      tensor.set_states_type(std::string(element_type_name(plan_.types().states)));
+      tensor.set_has_master(plan_.types().has_master);
+    }
+  }
+
+  Status join_shares() {
+    for (int rank = 0; rank < ranks(); ++rank) {
+      const std::string name = path(share_file(rank));
+      const Result<std::string> text = read_text(volume_, name, kLongestManifest);
+      if (!text) return tl::unexpected(text.error());
+      const Result<CheckpointShare> share = from_json<CheckpointShare>(*text);
+      if (!share || !join(rank, *share))
+        return failure(fmt::format("{}: is not what rank {} of attempt {} wrote for step {}",
+                                   volume_.shown(name), rank, request_.attempt, request_.state.step));
+    }
+    return {};
+  }
+
+  bool join(int rank, const CheckpointShare& share) {
+    if (share.rank() != rank || share.attempt() != request_.attempt || share.step() != request_.state.step)
+      return false;
+    for (const auto& file : share.files()) {
+      const auto sums = parse_sums(file.blocks());
+      if (!sums || file.file() < 0 || file.file() >= std::ssize(shares_)) return false;
+      if (!shares_[static_cast<std::size_t>(file.file())].join(*sums)) return false;
+    }
+    for (const auto& tensor : share.tensors()) {
+      if (tensor.tensor() < 0 || tensor.tensor() >= manifest_.tensors_size()) return false;
+      manifest_.mutable_tensors(tensor.tensor())->mutable_boxes()->MergeFrom(tensor.boxes());
+    }
+    return true;
+  }
+
+  Status add_files() {
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      const PlannedFile& planned = plan_.files()[i];
+      const auto file = volume_.open_input(path(planned.name));
+      if (!file) return tl::unexpected(file.error());
+      if ((*file)->size() != planned.length) {
+        return failure(fmt::format("{}: has {} bytes, it should have {}", volume_.shown(path(planned.name)),
+                                   (*file)->size(), planned.length));
+      }
+      add_file(planned.name, planned.length, shares_[i].sums());
+    }
+    return {};
+  }
+
+  void add_file(const std::string& name, int64_t length, const std::vector<uint32_t>& sums) {
+    auto& file = *manifest_.add_files();
+    file.set_name(name);
+    file.set_length(length);
+    file.set_crc32c(sum_text(file_sum(length, block_bytes_, sums)));
+    file.set_blocks(sums_text(sums));
+  }
+
+  Status add_text(const std::string& name, const std::string& text) {
+    BlockShares shares(std::ssize(text), block_bytes_);
+    shares.add(0, std::as_bytes(std::span(text)));
+    add_file(name, std::ssize(text), shares.sums());
+    return write_text(volume_, path(name), text);
+  }
+
+  // What makes other programs read the folder.
+  Status add_descriptions() {
+    const std::string config =
+        config_json(request_.model, plan_.types().weights, request_.terms.sequence_length);
+    if (Status added = add_text(kConfigFile, config); !added) return added;
+    const std::string index = plan_.weights_index();
+    return index.empty() ? Status{} : add_text(kWeightsIndexFile, index);
+  }
+
+  Status remove_shares() {
+    for (int rank = 0; rank < ranks(); ++rank)
+      if (Status removed = volume_.remove_file(path(share_file(rank))); !removed) return removed;
+    return {};
+  }
+
+  // Read back as whoever resumes will read it: what he would refuse is never committed.
+  Status write_manifest() {
+    const std::string text = manifest_text(manifest_);
+    if (const auto right = parse_manifest(text); !right)
+      return failure(fmt::format("{}: {}", volume_.shown(path(kManifestFile)), right.error().message));
+    return write_text(volume_, path(kManifestFile), text);
+  }
+
+  Status publish() {
+    return volume_.sync_folder(folder_)
+        .and_then([&] { return volume_.rename(folder_, step_folder(request_.state.step)); })
+        .and_then([&] { return volume_.sync_folder(""); });
+  }
+
+  Volume& volume_;
+  const FilePlan& plan_;
+  const SaveRequest& request_;
+  const int64_t block_bytes_;
+  const std::string folder_;
+  std::vector<BlockShares> shares_;  // by file
+  CheckpointManifest manifest_;
+};
+
+}  // namespace
+
+Status begin_save(Volume& volume, SaveId id) {
+  const Result<std::vector<std::string>> names = volume.names("");
+  if (!names) return tl::unexpected(names.error());
+  const std::string unfinished = unfinished_folder(id.step, id.attempt);
+  if (std::ranges::find(*names, step_folder(id.step)) != names->end())
+    return failure(fmt::format("{}: is there already, and stays", volume.shown(step_folder(id.step))));
+  if (std::ranges::find(*names, unfinished) != names->end())
+    if (Status removed = volume.remove_folder(unfinished); !removed) return removed;
+  return volume.make_folder(unfinished);
+}
+
+Status commit(Volume& volume, const FilePlan& plan, const SaveRequest& request, int64_t block_bytes) {
+  return Commit(volume, plan, request, block_bytes).run();
+}
+
+Status abandon_save(Volume& volume, SaveId id) {
+  return volume.remove_folder(unfinished_folder(id.step, id.attempt));
+}
+
+}  // namespace caravan::checkpoint

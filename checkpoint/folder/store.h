@@ -1,0 +1,24 @@
+// The checkpoints of a folder as a whole: which there are, and which go.
+//
+// Names say what may be believed (names.h): no pointer file is asked or kept.
+#pragma once
+
+#include <vector>
+
+#include "checkpoint/folder/volume.h"
+
+namespace caravan::checkpoint {
+
+// Steps of the committed checkpoints, newest first; what they hold has not been looked at.
+Result<std::vector<int>> committed_steps(const Volume& volume);
+
+// Removes all but the newest. One that is being removed loses its name first.
+Status keep_newest(Volume& volume, int count);
+
+// Gives a damaged checkpoint a name under which nobody reads it.
+Status set_aside(Volume& volume, int step, int attempt);
+
+// Removes what attempts that ended left unfinished. Nobody writes meanwhile.
+Status remove_unfinished(Volume& volume);
+
+}  // namespace caravan::checkpoint

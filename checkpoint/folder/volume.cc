@@ -1,0 +1,258 @@
+#include "checkpoint/folder/volume.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "common/unique_fd.h"
+
+namespace caravan::checkpoint {
+namespace {
+
+const char* advice_for(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return "; make room on the volume";
+    case EFBIG:
+      return "; use a file system that takes larger files";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "; give this user the right to write there";
+    case EMFILE:
+      return "; raise the limit of open files (ulimit -n)";
+    case EIO:
+    case ESTALE:
+      return "; check the volume and this machine's disk";
+    default:
+      return "";
+  }
+}
+
+// What stands in the folder is wrong, not the machine.
+bool is_content(int error) {
+  return error == ENOENT || error == ELOOP || error == EXDEV || error == ENOTDIR || error == EISDIR ||
+         error == EINVAL;
+}
+
+tl::unexpected<Error> cannot(std::string_view what, const std::string& path, int error) {
+  const char* link = error == ELOOP || error == EXDEV ? " (links are not followed)" : "";
+  const std::string message =
+      fmt::format("{}: cannot {}: {}{}{}", path, what, std::strerror(error), link, advice_for(error));
+  return is_content(error) ? bad_input(message) : failure(message);
+}
+
+UniqueFd open_beneath(int folder, const std::string& path, int flags) {
+  open_how how{};
+  how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
+  how.mode = (flags & O_CREAT) != 0 ? 0666 : 0;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  const char* name = path.empty() ? "." : path.c_str();
+  long fd = -1;
+  do {
+    fd = ::syscall(SYS_openat2, folder, name, &how, sizeof(how));
+  } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+  return UniqueFd(static_cast<int>(fd));
+}
+
+class LinuxOutputFile final : public OutputFile {
+ public:
+  LinuxOutputFile(UniqueFd file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+
+  Status write(int64_t offset, std::span<const std::byte> bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t count = ::pwrite(file_.get(), bytes.data(), bytes.size(), offset);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return cannot("write", path_, errno);
+      offset += count;
+      bytes = bytes.subspan(static_cast<std::size_t>(count));
+    }
+    return {};
+  }
+
+  Status sync() override { return ::fsync(file_.get()) == 0 ? Status{} : cannot("write", path_, errno); }
+
+ private:
+  UniqueFd file_;
+  std::string path_;
+};
+
+class LinuxInputFile final : public InputFile {
+ public:
+  LinuxInputFile(UniqueFd file, std::string path, int64_t size)
+      : file_(std::move(file)), path_(std::move(path)), size_(size) {}
+
+  int64_t size() const override { return size_; }
+
+  Status read(int64_t offset, std::span<std::byte> bytes) const override {
+    while (!bytes.empty()) {
+      const ssize_t count = ::pread(file_.get(), bytes.data(), bytes.size(), offset);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return cannot(fmt::format("read at byte {}", offset), path_, errno);
+      if (count == 0) return bad_input(fmt::format("{}: ends at byte {}", path_, offset));
+      offset += count;
+      bytes = bytes.subspan(static_cast<std::size_t>(count));
+    }
+    return {};
+  }
+
+ private:
+  UniqueFd file_;
+  std::string path_;
+  int64_t size_;
+};
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+class LinuxVolume final : public Volume {
+ public:
+  LinuxVolume(UniqueFd root, std::string path) : root_(std::move(root)), path_(std::move(path)) {}
+
+  std::string shown(const std::string& path) const override {
+    return path.empty() || path == "." ? path_ : (std::filesystem::path(path_) / path).string();
+  }
+
+  Result<std::vector<std::string>> names(const std::string& folder) const override {
+    UniqueFd fd = open_beneath(root_.get(), folder, O_RDONLY | O_DIRECTORY);
+    if (!fd) return cannot("open", shown(folder), errno);
+    const std::unique_ptr<DIR, CloseFolder> stream(::fdopendir(fd.get()));
+    if (!stream) return cannot("list", shown(folder), errno);
+    (void)fd.release();  // the stream closes it
+    std::vector<std::string> names;
+    errno = 0;
+    while (const dirent* entry = ::readdir(stream.get())) {
+      const std::string name = entry->d_name;
+      if (name != "." && name != "..") names.push_back(name);
+    }
+    if (errno != 0) return cannot("list", shown(folder), errno);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  Result<std::unique_ptr<InputFile>> open_input(const std::string& path) const override {
+    // O_NONBLOCK: a named pipe must not wait for its writer before it is refused below.
+    UniqueFd file = open_beneath(root_.get(), path, O_RDONLY | O_NONBLOCK);
+    struct stat status {};
+    if (!file || ::fstat(file.get(), &status) != 0) return cannot("open", shown(path), errno);
+    if (!S_ISREG(status.st_mode)) return bad_input(fmt::format("{}: not a regular file", shown(path)));
+    return std::make_unique<LinuxInputFile>(std::move(file), shown(path), status.st_size);
+  }
+
+  Result<std::unique_ptr<OutputFile>> open_output(const std::string& path) override {
+    UniqueFd file = open_beneath(root_.get(), path, O_WRONLY | O_CREAT | O_NONBLOCK);
+    if (!file) return cannot("create", shown(path), errno);
+    return std::make_unique<LinuxOutputFile>(std::move(file), shown(path));
+  }
+
+  Status make_folder(const std::string& path) override {
+    const Result<Entry> entry = parent_of(path);
+    if (!entry) return tl::unexpected(entry.error());
+    if (::mkdirat(entry->parent.get(), entry->name.c_str(), 0777) == 0) return {};
+    return cannot("make the folder", shown(path), errno);
+  }
+
+  Status sync_folder(const std::string& path) override {
+    const UniqueFd folder = open_beneath(root_.get(), path, O_RDONLY | O_DIRECTORY);
+    if (!folder || ::fsync(folder.get()) != 0) return cannot("write", shown(path), errno);
+    return {};
+  }
+
+  Status rename(const std::string& from, const std::string& to) override {
+    const Result<Entry> source = parent_of(from);
+    if (!source) return tl::unexpected(source.error());
+    const Result<Entry> target = parent_of(to);
+    if (!target) return tl::unexpected(target.error());
+    if (::renameat2(source->parent.get(), source->name.c_str(), target->parent.get(), target->name.c_str(),
+                    RENAME_NOREPLACE) == 0) {
+      return {};
+    }
+    return cannot(fmt::format("give it the name {}", to), shown(from), errno);
+  }
+
+  Status remove_file(const std::string& path) override {
+    const Result<Entry> entry = parent_of(path);
+    if (!entry) return tl::unexpected(entry.error());
+    if (::unlinkat(entry->parent.get(), entry->name.c_str(), 0) == 0) return {};
+    return cannot("remove", shown(path), errno);
+  }
+
+  Status remove_folder(const std::string& path) override {
+    const Result<std::vector<std::string>> files = names(path);
+    if (!files) return tl::unexpected(files.error());
+    for (const std::string& file : *files)
+      if (Status removed = remove_file(path + "/" + file); !removed) return removed;
+    const Result<Entry> entry = parent_of(path);
+    if (!entry) return tl::unexpected(entry.error());
+    if (::unlinkat(entry->parent.get(), entry->name.c_str(), AT_REMOVEDIR) == 0) return {};
+    return cannot("remove", shown(path), errno);
+  }
+
+ private:
+  struct Entry {
+    UniqueFd parent;
+    std::string name;
+  };
+
+  // The folder that holds the path's last name: what has no flag against links works on that name alone.
+  Result<Entry> parent_of(const std::string& path) const {
+    const std::size_t slash = path.rfind('/');
+    const std::string parent = slash == std::string::npos ? "" : path.substr(0, slash);
+    std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+    if (name.empty() || name == "." || name == "..")
+      return bad_input(fmt::format("{}: no name of a file", shown(path)));
+    UniqueFd folder = open_beneath(root_.get(), parent, O_RDONLY | O_DIRECTORY);
+    if (!folder) return cannot("open", shown(parent), errno);
+    return Entry{std::move(folder), std::move(name)};
+  }
+
+  UniqueFd root_;
+  std::string path_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Volume>> open_volume(const std::string& path) {
+  UniqueFd root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return cannot("open", path, errno);
+  return std::make_unique<LinuxVolume>(std::move(root), path);
+}
+
+Result<std::unique_ptr<Volume>> make_volume(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return cannot("make the folder", path, error.value());
+  return open_volume(path);
+}
+
+Result<std::string> read_text(const Volume& volume, const std::string& path, int64_t most_bytes) {
+  const Result<std::unique_ptr<InputFile>> file = volume.open_input(path);
+  if (!file) return tl::unexpected(file.error());
+  if ((*file)->size() > most_bytes) {
+    return bad_input(fmt::format("{}: has {} bytes, there may be {} at most", volume.shown(path),
+                                 (*file)->size(), most_bytes));
+  }
+  std::string text(static_cast<std::size_t>((*file)->size()), '\0');
+  return (*file)->read(0, std::as_writable_bytes(std::span(text))).map([&] { return std::move(text); });
+}
+
+Status write_text(Volume& volume, const std::string& path, const std::string& text) {
+  const Result<std::unique_ptr<OutputFile>> file = volume.open_output(path);
+  if (!file) return tl::unexpected(file.error());
+  if (Status written = (*file)->write(0, std::as_bytes(std::span(text))); !written) return written;
+  return (*file)->sync();
+}
+
+}  // namespace caravan::checkpoint

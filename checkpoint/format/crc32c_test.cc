@@ -1,0 +1,63 @@
+#include "checkpoint/format/crc32c.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string_view>
+#include <vector>
+
+namespace caravan::checkpoint {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes random_bytes(std::size_t size) {
+  std::mt19937 random(7);
+  Bytes bytes(size);
+  std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<std::byte>(random()); });
+  return bytes;
+}
+
+TEST(Crc32c, IsThatOfTheStandard) {
+  const auto sum = [](const Bytes& bytes) { return crc32c(bytes); };
+  Bytes ascending(32);
+  for (std::size_t i = 0; i < ascending.size(); ++i) ascending[i] = static_cast<std::byte>(i);
+  // RFC 3720, appendix B.4.
+  EXPECT_EQ(sum(Bytes(32, std::byte{0x00})), 0x8A9136AAu);
+  EXPECT_EQ(sum(Bytes(32, std::byte{0xFF})), 0x62A8AB43u);
+  EXPECT_EQ(sum(ascending), 0x46DD794Eu);
+  constexpr std::string_view kDigits = "123456789";
+  EXPECT_EQ(crc32c(std::as_bytes(std::span(kDigits))), 0xE3069283u);
+  EXPECT_EQ(sum({}), 0u);
+}
+
+TEST(Crc32c, OfZerosTakesNoZeros) {
+  for (const int64_t length : {0, 1, 7, 32, 4096})
+    EXPECT_EQ(crc32c_of_zeros(length), crc32c(Bytes(static_cast<std::size_t>(length)))) << length;
+}
+
+TEST(Crc32c, OfTwoMessagesInARowIsJoined) {
+  const Bytes whole = random_bytes(1000);
+  for (const std::size_t cut : {0u, 1u, 500u, 999u, 1000u}) {
+    const auto first = std::span(whole).first(cut);
+    const auto second = std::span(whole).subspan(cut);
+    EXPECT_EQ(crc32c_joined(crc32c(first), crc32c(second), static_cast<int64_t>(second.size())),
+              crc32c(whole))
+        << cut;
+  }
+}
+
+TEST(Crc32c, OfAMessageIsMadeOfSharesInAnyOrder) {
+  const Bytes whole = random_bytes(1000);
+  const std::size_t cuts[] = {0, 3, 64, 65, 700, 1000};
+  uint32_t sum = crc32c_of_zeros(1000);
+  for (std::size_t i = std::size(cuts) - 1; i > 0; --i) {
+    const auto part = std::span(whole).subspan(cuts[i - 1], cuts[i] - cuts[i - 1]);
+    sum ^= crc32c_share(part, static_cast<int64_t>(whole.size() - cuts[i]));
+  }
+  EXPECT_EQ(sum, crc32c(whole));
+}
+
+}  // namespace
+}  // namespace caravan::checkpoint

@@ -1,0 +1,180 @@
+#include "checkpoint/format/manifest.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "checkpoint/format/block_sums.h"
+#include "checkpoint/format/box.h"
+#include "checkpoint/format/crc32c.h"
+#include "checkpoint/safetensors/header.h"
+#include "common/json.h"
+
+namespace caravan::checkpoint {
+namespace {
+
+using v1alpha1::CheckpointFile;
+using v1alpha1::CheckpointManifest;
+using v1alpha1::CheckpointTensor;
+
+constexpr int64_t kSmallestBlock = 512;
+constexpr int64_t kLargestBlock = int64_t{1} << 30;
+constexpr int64_t kMostElements = int64_t{1} << 58;
+
+std::string sealed_sum(CheckpointManifest manifest) {
+  manifest.clear_crc32c();
+  const std::string text = to_json(manifest);
+  return sum_text(crc32c(std::as_bytes(std::span(text))));
+}
+
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name.size() <= 255 && name.front() != '.' &&
+         name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+}
+
+Status check_progress(const CheckpointManifest& manifest) {
+  const auto& progress = manifest.progress();
+  const auto& training = manifest.training();
+  if (progress.step() < 1) return bad_input("progress.step: must be at least 1");
+  if (progress.updates() < 0 || progress.updates() > progress.step())
+    return bad_input("progress.updates: must be from 0 to progress.step");
+  if (progress.samples() < 0) return bad_input("progress.samples: must not be below 0");
+  if (training.seed() < 0 || training.sequence_length() < 1 || training.global_batch_sequences() < 1)
+    return bad_input("training: seed, sequenceLength and globalBatchSequences must be positive");
+  return {};
+}
+
+Status check_file(const CheckpointFile& file, int64_t block_bytes) {
+  const auto wrong = [&](std::string_view what) {
+    return bad_input(fmt::format("files: '{}': {}", file.name(), what));
+  };
+  if (!is_plain_name(file.name()) || file.name() == "manifest.json")
+    return wrong("is no name of a file in this folder");
+  if (file.length() < 0) return wrong("length must not be below 0");
+  const auto sums = parse_sums(file.blocks());
+  if (!sums) return wrong("blocks: " + sums.error().message);
+  if (std::ssize(*sums) != block_count(file.length(), block_bytes))
+    return wrong("blocks: there must be a sum for each block of blockBytes");
+  if (sum_text(file_sum(file.length(), block_bytes, *sums)) != file.crc32c())
+    return wrong("crc32c: is not what the sums of its blocks make");
+  return {};
+}
+
+Status check_files(const CheckpointManifest& manifest) {
+  if (manifest.block_bytes() < kSmallestBlock || manifest.block_bytes() > kLargestBlock)
+    return bad_input(fmt::format("blockBytes: must be from {} to {}", kSmallestBlock, kLargestBlock));
+  std::set<std::string> names;
+  for (const CheckpointFile& file : manifest.files()) {
+    if (!names.insert(file.name()).second)
+      return bad_input(fmt::format("files: '{}' stands there twice", file.name()));
+    if (Status right = check_file(file, manifest.block_bytes()); !right) return right;
+  }
+  return {};
+}
+
+Status check_tensor(const CheckpointTensor& tensor) {
+  const auto wrong = [&](std::string_view what) {
+    return bad_input(fmt::format("tensors: '{}': {}", tensor.name(), what));
+  };
+  const std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
+  if (shape.empty() || shape.size() > 2) return wrong("shape must have one or two sizes");
+  if (!tensor_bytes(ElementType::F64, shape)) return wrong("shape is larger than any file");
+  if (!element_type_from_name(tensor.weights_type()) || !element_type_from_name(tensor.states_type()))
+    return wrong("weightsType and statesType must be types of elements");
+  std::vector<Box> boxes;
+  boxes.reserve(static_cast<std::size_t>(tensor.boxes_size()));
+  for (const auto& box : tensor.boxes())
+    boxes.push_back({box.row(), box.column(), box.rows(), box.columns()});
+  if (!cover_exactly(whole_tensor(shape), boxes)) return wrong("boxes must hold each of its elements once");
+  return {};
+}
+
+StateTypes types_of(const CheckpointTensor& tensor) {
+  return {.weights = element_type_from_name(tensor.weights_type()).value(),
+          .states = element_type_from_name(tensor.states_type()).value(),
+          .has_master = tensor.has_master()};
+}
+
+Status check_tensors(const CheckpointManifest& manifest) {
+  if (manifest.tensors().empty()) return bad_input("tensors: there must be some");
+  if (manifest.largest_file_bytes() < 1) return bad_input("largestFileBytes: must be at least 1");
+  std::set<std::string> names;
+  int64_t elements = 0;
+  for (const CheckpointTensor& tensor : manifest.tensors()) {
+    if (!names.insert(tensor.name()).second)
+      return bad_input(fmt::format("tensors: '{}' stands there twice", tensor.name()));
+    if (Status right = check_tensor(tensor); !right) return right;
+    if (types_of(tensor) != types_of(manifest.tensors(0)))
+      return bad_input(fmt::format("tensors: '{}': all must have the same types", tensor.name()));
+    const Box whole = whole_tensor({tensor.shape().data(), static_cast<std::size_t>(tensor.shape_size())});
+    elements += whole.rows * whole.columns;
+    if (elements > kMostElements) return bad_input("tensors: are larger than any file system");
+  }
+  return {};
+}
+
+// The files that this version would make of these tensors.
+Status check_plan(const CheckpointManifest& manifest) {
+  std::map<std::string_view, int64_t> lengths;
+  for (const CheckpointFile& file : manifest.files()) lengths.emplace(file.name(), file.length());
+  const FilePlan plan = plan_of(manifest);
+  for (const PlannedFile& planned : plan.files()) {
+    const auto length = lengths.find(planned.name);
+    if (length == lengths.end()) return bad_input(fmt::format("files: '{}' is missing", planned.name));
+    if (length->second != planned.length) {
+      return bad_input(fmt::format("files: '{}': length is {}, its tensors take {}", planned.name,
+                                   length->second, planned.length));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string sum_text(uint32_t sum) {
+  return fmt::format("{:08x}", sum);
+}
+
+std::string manifest_text(CheckpointManifest manifest) {
+  manifest.set_format(kManifestFormat);
+  manifest.set_crc32c(sealed_sum(manifest));
+  return to_json(manifest) + "\n";
+}
+
+Result<CheckpointManifest> parse_manifest(std::string_view text) {
+  Result<CheckpointManifest> manifest = from_json<CheckpointManifest>(text);
+  if (!manifest) return tl::unexpected(manifest.error());
+  if (manifest->format() != kManifestFormat) {
+    return bad_input(
+        fmt::format("format: is {}, this version reads {}", manifest->format(), kManifestFormat));
+  }
+  if (sealed_sum(*manifest) != manifest->crc32c())
+    return bad_input("crc32c: is not the sum of this manifest, which was damaged or changed");
+  for (const auto check : {check_progress, check_files, check_tensors, check_plan})
+    if (Status right = check(*manifest); !right) return tl::unexpected(right.error());
+  return manifest;
+}
+
+TrainingState state_of(const CheckpointManifest& manifest) {
+  const auto& progress = manifest.progress();
+  return {.step = progress.step(), .updates = progress.updates(), .samples = progress.samples()};
+}
+
+TrainingTerms terms_of(const CheckpointManifest& manifest) {
+  const auto& training = manifest.training();
+  return {.seed = static_cast<uint64_t>(training.seed()),
+          .sequence_length = training.sequence_length(),
+          .global_batch_sequences = training.global_batch_sequences(),
+          .steps = training.steps()};
+}
+
+FilePlan plan_of(const CheckpointManifest& manifest) {
+  std::vector<NamedShape> tensors;
+  tensors.reserve(static_cast<std::size_t>(manifest.tensors_size()));
+  for (const CheckpointTensor& tensor : manifest.tensors())
+    tensors.push_back({tensor.name(), {tensor.shape().begin(), tensor.shape().end()}});
+  return FilePlan(std::move(tensors), types_of(manifest.tensors(0)), manifest.largest_file_bytes());
+}
+
+}  // namespace caravan::checkpoint

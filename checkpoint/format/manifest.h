@@ -1,0 +1,33 @@
+// manifest.json: the message of proto/caravan/v1alpha1/checkpoint.proto with a sum of itself.
+//
+// What is read was checked: the sum, sizes that do not overflow, names that stay in the folder, sums for
+// every block, boxes that hold each element of each tensor once. Errors are bad input and name the field; the
+// caller names the file. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "caravan/v1alpha1/checkpoint.pb.h"
+#include "checkpoint/format/file_plan.h"
+#include "checkpoint/format/training_state.h"
+#include "common/result.h"
+
+namespace caravan::checkpoint {
+
+inline constexpr int kManifestFormat = 1;
+inline constexpr int64_t kLongestManifest = int64_t{256} << 20;
+
+// Fills in the sum.
+std::string manifest_text(v1alpha1::CheckpointManifest manifest);
+Result<v1alpha1::CheckpointManifest> parse_manifest(std::string_view text);
+
+TrainingState state_of(const v1alpha1::CheckpointManifest& manifest);
+TrainingTerms terms_of(const v1alpha1::CheckpointManifest& manifest);
+// Of a manifest that parse_manifest has read.
+FilePlan plan_of(const v1alpha1::CheckpointManifest& manifest);
+
+// A sum as it stands in JSON.
+std::string sum_text(uint32_t sum);
+
+}  // namespace caravan::checkpoint

@@ -1,0 +1,214 @@
+#include "checkpoint/hugging_face/config.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/parse.hpp>
+#include <limits>
+#include <optional>
+
+#include "common/json.h"
+
+namespace caravan::checkpoint {
+namespace {
+
+namespace json = boost::json;
+using planner::ModelShape;
+using planner::RopeScaling;
+
+constexpr std::size_t kLongestConfig = 1 << 20;
+constexpr std::size_t kDeepest = 16;
+constexpr int64_t kLargestSize = int64_t{1} << 31;
+
+std::string scaling_json(const RopeScaling& scaling) {
+  return fmt::format(
+      R"({{"rope_type": "llama3", "factor": {}, "low_freq_factor": {}, "high_freq_factor": {}, )"
+      R"("original_max_position_embeddings": {}}})",
+      json_number(scaling.factor), json_number(scaling.low_frequency_factor),
+      json_number(scaling.high_frequency_factor), scaling.original_positions);
+}
+
+const char* type_in_torch(ElementType type) {
+  switch (type) {
+    case ElementType::BF16:
+      return "bfloat16";
+    case ElementType::F16:
+      return "float16";
+    case ElementType::F64:
+      return "float64";
+    default:
+      return "float32";
+  }
+}
+
+// Remembers the first field that does not hold what it should.
+class Fields {
+ public:
+  Fields(const json::object& object, std::string prefix) : object_(object), prefix_(std::move(prefix)) {}
+
+  const json::value* find(const char* key) const {
+    const json::value* value = object_.if_contains(key);
+    return value == nullptr || value->is_null() ? nullptr : value;
+  }
+
+  int64_t size(const char* key, std::optional<int64_t> absent = std::nullopt) {
+    const json::value* value = find(key);
+    if (value == nullptr && absent) return *absent;
+    const int64_t* number = value == nullptr ? nullptr : value->if_int64();
+    require(number != nullptr && *number >= 1 && *number < kLargestSize, key,
+            "must be a whole number from 1");
+    return number == nullptr ? 1 : *number;
+  }
+
+  double number(const char* key, std::optional<double> absent = std::nullopt) {
+    const json::value* value = find(key);
+    if (value == nullptr && absent) return *absent;
+    require(value != nullptr && value->is_number(), key, "must be a number");
+    if (value == nullptr || !value->is_number()) return 1;
+    const auto number = value->to_number<double>();
+    require(number > 0 && number <= std::numeric_limits<float>::max(), key, "must be above 0");
+    return number;
+  }
+
+  bool flag(const char* key, bool absent) {
+    const json::value* value = find(key);
+    if (value == nullptr) return absent;
+    require(value->is_bool(), key, "must be true or false");
+    return value->is_bool() && value->get_bool();
+  }
+
+  std::string text(const char* key, const char* absent) {
+    const json::value* value = find(key);
+    if (value == nullptr) return absent;
+    require(value->is_string(), key, "must be a text");
+    return value->is_string() ? std::string(value->get_string()) : std::string(absent);
+  }
+
+  void require(bool holds, const char* key, std::string_view what) {
+    if (!holds && status_) status_ = bad_input(fmt::format("{}{}: {}", prefix_, key, what));
+  }
+
+  const Status& status() const { return status_; }
+
+ private:
+  const json::object& object_;
+  const std::string prefix_;
+  Status status_;
+};
+
+Status read_rope(Fields& fields, ModelShape& model) {
+  const char* where = fields.find("rope_parameters") != nullptr ? "rope_parameters" : "rope_scaling";
+  model.rope_theta = fields.number("rope_theta", 10000);
+  const json::value* given = fields.find(where);
+  if (given == nullptr) return fields.status();
+  if (!given->is_object()) return bad_input(fmt::format("{}: must be an object", where));
+  Fields rope(given->get_object(), std::string(where) + ".");
+  model.rope_theta = rope.number("rope_theta", model.rope_theta);
+  const std::string type = rope.text("rope_type", rope.text("type", "default").c_str());
+  if (type == "default") return rope.status();
+  rope.require(type == "llama3", "rope_type", fmt::format("'{}' is none of Llama 2 to 3.2", type));
+  RopeScaling scaling;
+  scaling.factor = rope.number("factor");
+  scaling.low_frequency_factor = rope.number("low_freq_factor");
+  scaling.high_frequency_factor = rope.number("high_freq_factor");
+  scaling.original_positions = rope.size("original_max_position_embeddings");
+  model.rope_scaling = scaling;
+  return rope.status();
+}
+
+Status check_heads(const ModelShape& model, Fields& fields) {
+  fields.require(model.heads % model.kv_heads == 0, "num_key_value_heads", "must divide num_attention_heads");
+  fields.require(model.head_dim % 2 == 0, "head_dim", "must be even: rotary embeddings turn pairs");
+  return fields.status();
+}
+
+}  // namespace
+
+std::string config_json(const ModelShape& model, ElementType type, int64_t sequence_length) {
+  const std::string scaling = model.rope_scaling ? scaling_json(*model.rope_scaling) : "null";
+  return fmt::format(R"({{
+  "architectures": ["LlamaForCausalLM"],
+  "attention_bias": false,
+  "head_dim": {},
+  "hidden_act": "silu",
+  "hidden_size": {},
+  "intermediate_size": {},
+  "max_position_embeddings": {},
+  "mlp_bias": false,
+  "model_type": "llama",
+  "num_attention_heads": {},
+  "num_hidden_layers": {},
+  "num_key_value_heads": {},
+  "rms_norm_eps": {},
+  "rope_scaling": {},
+  "rope_theta": {},
+  "tie_word_embeddings": {},
+  "torch_dtype": "{}",
+  "use_cache": true,
+  "vocab_size": {}
+}}
+)",
+                     model.head_dim, model.hidden, model.ffn, model.positions.value_or(sequence_length),
+                     model.heads, model.layers, model.kv_heads, json_number(model.norm_eps), scaling,
+                     json_number(model.rope_theta), model.tied_embeddings, type_in_torch(type), model.vocab);
+}
+
+Result<ModelShape> parse_config(std::string_view text) {
+  if (text.size() > kLongestConfig) return bad_input("too long for the configuration of a model");
+  json::parse_options options;
+  options.max_depth = kDeepest;
+  json::error_code error;
+  const json::value value = json::parse({text.data(), text.size()}, error, {}, options);
+  if (error) return bad_input("no JSON: " + error.message());
+  if (!value.is_object()) return bad_input("must be an object");
+
+  Fields fields(value.get_object(), "");
+  ModelShape model;
+  model.name = "custom";
+  fields.require(fields.text("model_type", "llama") == "llama", "model_type", "must be llama");
+  fields.require(fields.text("hidden_act", "silu") == "silu", "hidden_act", "must be silu");
+  fields.require(!fields.flag("attention_bias", false), "attention_bias", "must be false");
+  fields.require(!fields.flag("mlp_bias", false), "mlp_bias", "must be false");
+  model.hidden = fields.size("hidden_size");
+  model.layers = fields.size("num_hidden_layers");
+  model.heads = fields.size("num_attention_heads");
+  model.kv_heads = fields.size("num_key_value_heads", model.heads);
+  fields.require(fields.find("head_dim") != nullptr || model.hidden % model.heads == 0, "hidden_size",
+                 "must be divisible by num_attention_heads when head_dim is absent");
+  model.head_dim = fields.size("head_dim", std::max<int64_t>(1, model.hidden / model.heads));
+  model.ffn = fields.size("intermediate_size");
+  model.vocab = fields.size("vocab_size");
+  model.tied_embeddings = fields.flag("tie_word_embeddings", false);
+  model.norm_eps = fields.number("rms_norm_eps");
+  model.positions = fields.size("max_position_embeddings", 2048);
+  if (Status read = read_rope(fields, model); !read) return tl::unexpected(read.error());
+  if (Status right = check_heads(model, fields); !right) return tl::unexpected(right.error());
+  return model;
+}
+
+std::string difference(const ModelShape& checkpoint, const ModelShape& job) {
+  const std::pair<const char*, std::pair<int64_t, int64_t>> sizes[] = {
+      {"hiddenSize", {checkpoint.hidden, job.hidden}},  {"layers", {checkpoint.layers, job.layers}},
+      {"heads", {checkpoint.heads, job.heads}},         {"kvHeads", {checkpoint.kv_heads, job.kv_heads}},
+      {"headDim", {checkpoint.head_dim, job.head_dim}}, {"ffnSize", {checkpoint.ffn, job.ffn}},
+      {"vocabSize", {checkpoint.vocab, job.vocab}}};
+  for (const auto& [name, values] : sizes) {
+    if (values.first != values.second)
+      return fmt::format("{} is {} in the checkpoint and {} in the job", name, values.first, values.second);
+  }
+  if (checkpoint.tied_embeddings != job.tied_embeddings) {
+    return fmt::format("tiedEmbeddings is {} in the checkpoint and {} in the job", checkpoint.tied_embeddings,
+                       job.tied_embeddings);
+  }
+  if (checkpoint.rope_theta != job.rope_theta) {
+    return fmt::format("ropeTheta is {} in the checkpoint and {} in the job", checkpoint.rope_theta,
+                       job.rope_theta);
+  }
+  if (checkpoint.rope_scaling != job.rope_scaling) return "ropeScaling differs";
+  if (checkpoint.norm_eps != job.norm_eps) {
+    return fmt::format("normEps is {} in the checkpoint and {} in the job", checkpoint.norm_eps,
+                       job.norm_eps);
+  }
+  return {};
+}
+
+}  // namespace caravan::checkpoint

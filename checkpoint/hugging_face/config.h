@@ -1,0 +1,27 @@
+// Hugging Face's config.json of a Llama model, to a model's shape and back.
+//
+// Writes what `transformers` loads: LlamaForCausalLM, with rope_theta and rope_scaling as all its versions
+// read them. Reads Llama 2 to 3.2, also with rope_parameters in place of these two, as version 5 writes
+// them; what would make another model of it (biases, another activation, another scaling) is refused. Errors
+// are bad input and name the field; the caller names the file. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "checkpoint/safetensors/element_type.h"
+#include "common/result.h"
+#include "planner/model/shape.h"
+
+namespace caravan::checkpoint {
+
+// sequence_length: the longest that the model was trained with, for models that were published with none.
+std::string config_json(const planner::ModelShape& model, ElementType type, int64_t sequence_length);
+
+// Its name is "custom".
+Result<planner::ModelShape> parse_config(std::string_view json);
+
+// In one sentence, the first thing in which the shapes differ; empty when both make the same model.
+std::string difference(const planner::ModelShape& checkpoint, const planner::ModelShape& job);
+
+}  // namespace caravan::checkpoint
