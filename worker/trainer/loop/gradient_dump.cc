@@ -1,12 +1,12 @@
 #include "worker/trainer/loop/gradient_dump.h"
 
-#include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <filesystem>
-#include <fstream>
+#include <span>
+
+#include "checkpoint/folder/volume.h"
+#include "worker/trainer/model/owned_parts.h"
 
 namespace caravan::trainer {
 namespace {
@@ -14,11 +14,11 @@ namespace {
 const std::string kSecondCopy = "lm_head.weight";
 
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, version 1.0.
-std::string npy_header(const at::Tensor& tensor) {
-  const char* type = tensor.scalar_type() == at::kDouble ? "<f8" : "<f4";
-  const std::string comma = tensor.dim() == 1 ? "," : "";
+std::string npy_header(at::ScalarType element, const std::vector<int64_t>& shape) {
+  const char* type = element == at::kDouble ? "<f8" : "<f4";
+  const std::string comma = shape.size() == 1 ? "," : "";
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", type,
-                                 fmt::join(tensor.sizes(), ", "), comma);
+                                 fmt::join(shape, ", "), comma);
   constexpr std::size_t kPrefix = 10;
   constexpr std::size_t kAlignment = 64;
   text.append(kAlignment - (kPrefix + text.size() + 1) % kAlignment, ' ');
@@ -29,45 +29,35 @@ std::string npy_header(const at::Tensor& tensor) {
   return header + text;
 }
 
-Status write_npy(const std::filesystem::path& path, const at::Tensor& tensor) {
-  std::ofstream file(path, std::ios::binary);
-  file << npy_header(tensor);
-  file.write(static_cast<const char*>(tensor.data_ptr()), static_cast<std::streamsize>(tensor.nbytes()));
-  file.close();
-  if (!file) return bad_input(fmt::format("{}: the gradients cannot be written", path.string()));
-  return {};
-}
-
-// The full tensor of one part, without the padding of the last shards.
-at::Tensor gather(const at::Tensor& local, const ParameterPart& part, Communicator& tensor_group) {
-  if (part.shard_dimension < 0) return local.contiguous();
-  at::Tensor stacked = at::empty({tensor_group.size() * local.size(0), local.size(1)}, local.options());
-  tensor_group.all_gather(stacked, local.contiguous());
-  const at::Tensor full = at::cat(stacked.chunk(tensor_group.size(), 0), part.shard_dimension);
-  return full.narrow(part.shard_dimension, 0, part.full_shape[static_cast<std::size_t>(part.shard_dimension)])
-      .contiguous();
+// Every rank that has a part of the tensor writes the same header.
+Status write_part(checkpoint::Volume& folder, const std::string& name, const at::Tensor& gradients,
+                  const OwnedPart& owned) {
+  const auto file = folder.open_output(name);
+  if (!file) return tl::unexpected(file.error());
+  const std::string header = npy_header(gradients.scalar_type(), owned.part.full_shape);
+  Status written = (*file)->write(0, std::as_bytes(std::span(header)));
+  const auto size = static_cast<int64_t>(gradients.element_size());
+  for_each_run(owned, [&](const Run& run) {
+    const auto* first = static_cast<const std::byte*>(gradients.data_ptr()) + run.values.offset * size;
+    const std::span bytes(first, static_cast<std::size_t>(run.values.elements * size));
+    if (written) written = (*file)->write(std::ssize(header) + run.first_full * size, bytes);
+  });
+  return written;
 }
 
 }  // namespace
 
-Status dump_gradients(const ParameterStore& store, const StagePlacement& placement, Mesh& mesh,
+Status dump_gradients(const ParameterStore& store, const StagePlacement& placement, DataShard slice,
                       const std::string& directory) {
-  const bool writes = mesh.position.tensor == 0 && mesh.position.data == 0;
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  for (const Parameter& parameter : store.layout.parameters) {
-    const at::Tensor whole = store.gradient(parameter);
-    int64_t row = 0;
-    for (const ParameterPart& part : parameter.parts) {
-      const int64_t rows = part.local_shape()[0];
-      const at::Tensor full = gather(whole.narrow(0, row, rows), part, *mesh.tensor);
-      row += rows;
-      const bool second_copy = parameter.tied_copy && !placement.has_embedding();
-      const std::string& name = second_copy ? kSecondCopy : part.name;
-      if (!writes) continue;
-      if (Status written = write_npy(std::filesystem::path(directory) / (name + ".npy"), full); !written)
-        return written;
-    }
+  const auto folder = checkpoint::make_volume(directory);
+  if (!folder) return tl::unexpected(folder.error());
+  const auto parts =
+      owned_parts(store.layout, placement, slices_of(store.layout, slice), Selection::Everything);
+  for (const OwnedPart& owned : parts) {
+    const bool second_copy = owned.parameter.tied_copy && !placement.has_embedding();
+    if (!second_copy && !counts_here(owned.parameter, placement)) continue;
+    const std::string name = (second_copy ? kSecondCopy : owned.part.name) + ".npy";
+    if (Status written = write_part(**folder, name, store.gradients, owned); !written) return written;
   }
   return {};
 }

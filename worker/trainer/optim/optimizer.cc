@@ -17,8 +17,8 @@ at::Tensor view(const at::Tensor& flat, FlatRange range) {
   return view(flat, range.offset, range.elements);
 }
 
-DataShard updated_shard(const Communicator& data, bool sharded) {
-  return sharded ? DataShard{.rank = data.rank(), .size = data.size()} : DataShard{};
+DataShard updated_shard(const Communicator& data, int zero_stage) {
+  return zero_stage >= 1 ? DataShard{.rank = data.rank(), .size = data.size()} : DataShard{};
 }
 
 }  // namespace
@@ -27,30 +27,38 @@ Optimizer::Optimizer(ParameterStore& store, Communicator& data, const AdamWOptio
     : store_(store),
       data_(data),
       options_(options),
-      sharded_(zero_stage >= 1 && data.size() > 1),
-      updates_(ranges_to_update(store.layout, updated_shard(data, sharded_))) {
+      shard_(updated_shard(data, zero_stage)),
+      updates_(ranges_to_update(store.layout, shard_)) {
   const at::TensorOptions wide = store.gradients.options();
-  first_moment_ = at::zeros({updates_.state_elements}, wide);
-  second_moment_ = at::zeros({updates_.state_elements}, wide);
+  states_.first_moment = at::zeros({updates_.state_elements}, wide);
+  states_.second_moment = at::zeros({updates_.state_elements}, wide);
   steps_ = at::zeros(at::IntArrayRef{}, wide.dtype(at::kFloat));
   if (store.values.scalar_type() == store.gradients.scalar_type()) return;
-  master_ = at::empty({updates_.state_elements}, wide);
+  states_.master = at::empty({updates_.state_elements}, wide);
   for (const UpdateRange& range : updates_.ranges) weights(range).copy_(view(store.values, range.values));
 }
 
 at::Tensor Optimizer::weights(const UpdateRange& range) const {
-  if (master_.defined()) return view(master_, range.state_offset, range.values.elements);
+  if (states_.master.defined()) return view(states_.master, range.state_offset, range.values.elements);
   return view(store_.values, range.values);
+}
+
+int Optimizer::updates() const {
+  return static_cast<int>(steps_.item<float>());
+}
+
+void Optimizer::set_updates(int updates) {
+  steps_.fill_(updates);
 }
 
 void Optimizer::update(double learning_rate, double gradient_scale) {
   steps_.add_(1);
   update_group(true, learning_rate, gradient_scale);
   update_group(false, learning_rate, gradient_scale);
-  if (master_.defined()) {
+  if (states_.master.defined()) {
     for (const UpdateRange& range : updates_.ranges) view(store_.values, range.values).copy_(weights(range));
   }
-  if (sharded_) gather_slices(store_.layout, store_.values, data_);
+  if (shard_.size > 1) gather_slices(store_.layout, store_.values, data_);
 }
 
 void Optimizer::update_group(bool weight_decay, double learning_rate, double gradient_scale) {
@@ -60,8 +68,8 @@ void Optimizer::update_group(bool weight_decay, double learning_rate, double gra
     values.push_back(weights(range));
     gradients.push_back(view(store_.gradients, range.values));
     if (gradient_scale != 1) gradients.back().mul_(gradient_scale);
-    first.push_back(view(first_moment_, range.state_offset, range.values.elements));
-    second.push_back(view(second_moment_, range.state_offset, range.values.elements));
+    first.push_back(view(states_.first_moment, range.state_offset, range.values.elements));
+    second.push_back(view(states_.second_moment, range.state_offset, range.values.elements));
     steps.push_back(steps_);
   }
   if (values.empty()) return;

@@ -14,6 +14,13 @@
 
 namespace caravan::trainer {
 
+// One element for each that the rank updates, at state_offset_of (ownership.h).
+struct OptimizerStates {
+  at::Tensor first_moment;
+  at::Tensor second_moment;
+  at::Tensor master;  // undefined where the values themselves are wide enough
+};
+
 class Optimizer {
  public:
   // Takes the master copy from the store's values. store and data outlive the optimizer.
@@ -22,6 +29,12 @@ class Optimizer {
   // Gradients count `gradient_scale` times.
   void update(double learning_rate, double gradient_scale);
 
+  // To be saved, and to be filled with what was saved.
+  const OptimizerStates& states() const { return states_; }
+  DataShard shard() const { return shard_; }
+  int updates() const;
+  void set_updates(int updates);
+
  private:
   void update_group(bool weight_decay, double learning_rate, double gradient_scale);
   at::Tensor weights(const UpdateRange& range) const;
@@ -29,11 +42,9 @@ class Optimizer {
   ParameterStore& store_;
   Communicator& data_;
   const AdamWOptions options_;
-  const bool sharded_;
+  const DataShard shard_;  // that this rank updates
   const Updates updates_;
-  at::Tensor first_moment_;
-  at::Tensor second_moment_;
-  at::Tensor master_;  // undefined where the values themselves are wide enough
+  OptimizerStates states_;
   at::Tensor steps_;
 };
 

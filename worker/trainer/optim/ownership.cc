@@ -1,15 +1,9 @@
 #include "worker/trainer/optim/ownership.h"
 
-#include <algorithm>
+#include "worker/trainer/model/owned_parts.h"
 
 namespace caravan::trainer {
 namespace {
-
-FlatRange intersection(FlatRange a, FlatRange b) {
-  const int64_t begin = std::max(a.offset, b.offset);
-  const int64_t end = std::min(a.offset + a.elements, b.offset + b.elements);
-  return {begin, std::max<int64_t>(0, end - begin)};
-}
 
 FlatRange range_of(const Parameter& parameter) {
   return {parameter.offset, parameter.elements};
@@ -28,6 +22,18 @@ FlatRange slice_of(const Bucket& bucket, DataShard shard) {
   return {bucket.offset + shard.rank * elements, elements};
 }
 
+std::vector<FlatRange> slices_of(const ParameterLayout& layout, DataShard shard) {
+  std::vector<FlatRange> slices;
+  slices.reserve(layout.buckets.size());
+  for (const Bucket& bucket : layout.buckets) slices.push_back(slice_of(bucket, shard));
+  return slices;
+}
+
+// The slices of all buckets lie one after the other, and so do the buckets themselves.
+int64_t state_offset_of(const Bucket& bucket, DataShard shard, int64_t flat_offset) {
+  return bucket.offset / shard.size + flat_offset - slice_of(bucket, shard).offset;
+}
+
 Updates ranges_to_update(const ParameterLayout& layout, DataShard shard) {
   Updates updates;
   for (std::size_t b = 0; b < layout.buckets.size(); ++b) {
@@ -37,7 +43,7 @@ Updates ranges_to_update(const ParameterLayout& layout, DataShard shard) {
       const FlatRange part = intersection(range_of(parameter), slice);
       if (part.elements == 0) continue;
       const UpdateRange next{.values = part,
-                             .state_offset = updates.state_elements + part.offset - slice.offset,
+                             .state_offset = state_offset_of(layout.buckets[b], shard, part.offset),
                              .weight_decay = parameter.weight_decay};
       if (!updates.ranges.empty() && continues(updates.ranges.back(), next)) {
         updates.ranges.back().values.elements += part.elements;
@@ -54,8 +60,7 @@ std::vector<FlatRange> ranges_in_norm(const ParameterLayout& layout, DataShard s
                                       const StagePlacement& placement) {
   std::vector<FlatRange> ranges;
   for (const Parameter& parameter : layout.parameters) {
-    if (parameter.replicated_over_tensor && placement.tensor_rank != 0) continue;
-    if (parameter.tied_copy && !placement.has_embedding()) continue;
+    if (!counts_here(parameter, placement)) continue;
     const FlatRange slice = slice_of(layout.buckets[static_cast<std::size_t>(parameter.bucket)], shard);
     const FlatRange part = intersection(range_of(parameter), slice);
     if (part.elements > 0) ranges.push_back(part);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "worker/trainer/model/flat_range.h"
 #include "worker/trainer/model/parameters.h"
 
 namespace caravan::trainer {
@@ -16,14 +17,13 @@ struct DataShard {
   int size = 1;
 };
 
-// Elements [offset, offset + elements) of the flat buffers.
-struct FlatRange {
-  int64_t offset = 0;
-  int64_t elements = 0;
-  bool operator==(const FlatRange&) const = default;
-};
-
 FlatRange slice_of(const Bucket& bucket, DataShard shard);
+// Of each bucket.
+std::vector<FlatRange> slices_of(const ParameterLayout& layout, DataShard shard);
+
+// Where the state of an element of a bucket's slice lies in the state buffers of a rank that updates that
+// shard.
+int64_t state_offset_of(const Bucket& bucket, DataShard shard, int64_t flat_offset);
 
 // A run of elements with the same treatment, and where its optimizer state lies in the rank's state buffers.
 struct UpdateRange {
