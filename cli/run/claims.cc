@@ -1,8 +1,10 @@
 #include "cli/run/claims.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
+#include <set>
 #include <string_view>
 
 namespace caravan::cli {
@@ -35,8 +37,31 @@ Status replace_path(const std::string& folder, const std::string& field, std::st
   return {};
 }
 
-std::string claim_names(const v1alpha1::JobSpec& spec) {
-  return spec.data().claim_name().empty() ? "none" : "'" + spec.data().claim_name() + "'";
+std::set<std::string> claims_of(const v1alpha1::JobSpec& spec) {
+  std::set<std::string> claims = {spec.data().claim_name(), spec.checkpoint().claim_name()};
+  claims.erase("");
+  return claims;
+}
+
+std::string claim_names(const std::set<std::string>& claims) {
+  return claims.empty() ? "none" : fmt::format("'{}'", fmt::join(claims, "', '"));
+}
+
+Status resolve_data(const Volumes& volumes, v1alpha1::Data& data) {
+  const Result<std::string> folder = folder_of(data.claim_name(), "spec.data.claimName", volumes);
+  if (!folder) return tl::unexpected(folder.error());
+  data.clear_claim_name();
+  if (Status replaced = replace_path(*folder, "spec.data.path", *data.mutable_path()); !replaced)
+    return replaced;
+  if (data.validation_path().empty()) return {};
+  return replace_path(*folder, "spec.data.validationPath", *data.mutable_validation_path());
+}
+
+Status resolve_checkpoint(const Volumes& volumes, v1alpha1::Checkpoint& checkpoint) {
+  const Result<std::string> folder = folder_of(checkpoint.claim_name(), "spec.checkpoint.claimName", volumes);
+  if (!folder) return tl::unexpected(folder.error());
+  checkpoint.clear_claim_name();
+  return replace_path(*folder, "spec.checkpoint.path", *checkpoint.mutable_path());
 }
 
 }  // namespace
@@ -64,19 +89,14 @@ Result<Volumes> parse_volumes(const std::vector<std::string>& arguments) {
 }
 
 Status resolve_claims(const Volumes& volumes, v1alpha1::JobSpec& spec) {
-  v1alpha1::Data& data = *spec.mutable_data();
+  const std::set<std::string> claims = claims_of(spec);
   for (const auto& [claim, folder] : volumes) {
-    if (claim == data.claim_name()) continue;
+    if (claims.contains(claim)) continue;
     return bad_input(fmt::format("--volume {}={}: the job has no claim '{}'; its claims: {}", claim, folder,
-                                 claim, claim_names(spec)));
+                                 claim, claim_names(claims)));
   }
-  const Result<std::string> folder = folder_of(data.claim_name(), "spec.data.claimName", volumes);
-  if (!folder) return tl::unexpected(folder.error());
-  data.clear_claim_name();
-  if (Status replaced = replace_path(*folder, "spec.data.path", *data.mutable_path()); !replaced)
-    return replaced;
-  if (data.validation_path().empty()) return {};
-  return replace_path(*folder, "spec.data.validationPath", *data.mutable_validation_path());
+  if (Status resolved = resolve_data(volumes, *spec.mutable_data()); !resolved) return resolved;
+  return spec.has_checkpoint() ? resolve_checkpoint(volumes, *spec.mutable_checkpoint()) : Status{};
 }
 
 }  // namespace caravan::cli

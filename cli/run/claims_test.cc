@@ -35,6 +35,22 @@ TEST(Claims, APathWithoutAClaimIsLocal) {
   EXPECT_EQ(spec.data().path(), "/srv/train.bin");
 }
 
+TEST(Claims, CheckpointsMayHaveOneOfTheirOwn) {
+  v1alpha1::JobSpec spec = spec_with("corpus", "train");
+  spec.mutable_checkpoint()->set_claim_name("states");
+  spec.mutable_checkpoint()->set_path("tiny");
+  const Status missing = resolve_claims({{"corpus", "/srv"}}, spec);
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("spec.checkpoint.claimName: claim 'states'"));
+
+  spec = spec_with("corpus", "train");
+  spec.mutable_checkpoint()->set_claim_name("states");
+  spec.mutable_checkpoint()->set_path("tiny");
+  ASSERT_TRUE(resolve_claims({{"corpus", "/srv"}, {"states", "/mnt"}}, spec));
+  EXPECT_EQ(spec.checkpoint().claim_name(), "");
+  EXPECT_EQ(spec.checkpoint().path(), "/mnt/tiny");
+}
+
 TEST(Claims, AMissingVolumeSaysWhatToAdd) {
   v1alpha1::JobSpec spec = spec_with("corpus", "train");
   const Status resolved = resolve_claims({}, spec);

@@ -43,8 +43,15 @@ std::string problem_of(const v1alpha1::Plan& plan, const v1alpha1::Resources& re
   return "";
 }
 
+void resolve_claim(v1alpha1::Checkpoint& checkpoint) {
+  if (checkpoint.claim_name().empty()) return;
+  checkpoint.clear_claim_name();
+  checkpoint.set_path(fmt::format("{}/{}", kCheckpointFolder, checkpoint.path()));
+}
+
 // Claims become the folders that they are mounted at.
 void resolve_claims(v1alpha1::JobSpec& spec) {
+  if (spec.has_checkpoint()) resolve_claim(*spec.mutable_checkpoint());
   v1alpha1::Data& data = *spec.mutable_data();
   if (data.claim_name().empty()) return;
   data.clear_claim_name();

@@ -30,9 +30,9 @@ Result<BatchReader> BatchReader::open(const std::string& path, const BatchOption
   return BatchReader(Samples{*std::move(tokens), data::SampleOrder(samples, options.seed)}, options);
 }
 
-Result<StepTokens> BatchReader::read(int64_t step) const {
+Result<StepTokens> BatchReader::read(int64_t first_sample) const {
   const int64_t share = options_.global_batch_sequences / options_.data_size;
-  const int64_t first_position = step * options_.global_batch_sequences + options_.data_rank * share;
+  const int64_t first_position = first_sample + options_.data_rank * share;
   const auto all_tokens = static_cast<double>(options_.global_batch_sequences * options_.sequence_length);
 
   StepTokens tokens{.micro_batch_size = options_.micro_batch_size, .loss_scale = 1 / all_tokens};

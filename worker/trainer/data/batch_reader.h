@@ -1,10 +1,10 @@
 // Token batches of one rank, in the order that every layout shares.
 //
-// Step s sees samples at positions s·G .. s·G + G-1 of the run (G global batch); data parallel rank d takes
-// the d-th contiguous share of them, its micro-batches in order. Sample i is tokens [i·S, i·S + S], the last
-// S shifted by one being the targets. Only the stages with the embedding and with the head read. Errors are
-// bad input: a data set too small for one sample, a token outside the vocabulary; they name file and
-// position.
+// A step sees G samples of the run (G global batch) that follow those of the step before; data parallel rank
+// d takes the d-th contiguous share of them, its micro-batches in order. Sample i is tokens [i·S, i·S + S],
+// the last S shifted by one being the targets. Only the stages with the embedding and with the head read.
+// Errors are bad input: a data set too small for one sample, a token outside the vocabulary; they name file
+// and position.
 #pragma once
 
 #include <memory>
@@ -45,8 +45,8 @@ class BatchReader {
  public:
   static Result<BatchReader> open(const std::string& path, const BatchOptions& options);
 
-  // step: from 0.
-  Result<StepTokens> read(int64_t step) const;
+  // first_sample: position in the run of the first one that any rank reads.
+  Result<StepTokens> read(int64_t first_sample) const;
 
  private:
   struct Samples {

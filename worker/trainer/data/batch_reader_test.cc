@@ -58,20 +58,20 @@ TEST_F(BatchReaderTest, TargetsAreInputsShiftedByOne) {
 
 TEST_F(BatchReaderTest, SharesOfDataRanksMakeUpTheBatchOfOneRank) {
   const std::string path = write_tokens(200);
-  for (const int64_t step : {0, 3}) {
-    const auto whole = first_tokens(*BatchReader::open(path, options(0, 1))->read(step));
-    auto parts = first_tokens(*BatchReader::open(path, options(0, 2))->read(step));
-    for (const int64_t token : first_tokens(*BatchReader::open(path, options(1, 2))->read(step)))
+  for (const int64_t sample : {0, 24}) {
+    const auto whole = first_tokens(*BatchReader::open(path, options(0, 1))->read(sample));
+    auto parts = first_tokens(*BatchReader::open(path, options(0, 2))->read(sample));
+    for (const int64_t token : first_tokens(*BatchReader::open(path, options(1, 2))->read(sample)))
       parts.push_back(token);
-    EXPECT_EQ(parts, whole) << "step " << step;
+    EXPECT_EQ(parts, whole) << "sample " << sample;
   }
 }
 
 TEST_F(BatchReaderTest, AnEpochShowsEverySampleOnce) {
   const auto reader = BatchReader::open(write_tokens(16 * kLength + 1), options(0, 1));
   std::map<int64_t, int> seen;
-  for (const int64_t step : {0, 1}) {
-    for (const int64_t token : first_tokens(*reader->read(step))) ++seen[token];
+  for (const int64_t sample : {0, 8}) {
+    for (const int64_t token : first_tokens(*reader->read(sample))) ++seen[token];
   }
   EXPECT_EQ(seen.size(), 16u);
   for (const auto& [token, count] : seen) {

@@ -1,6 +1,8 @@
 #include "worker/trainer/loop/agreement.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
@@ -30,6 +32,25 @@ StepVerdict agree(Communicator& world, const StepShare& share) {
   }
   verdict.gradient_norm = std::sqrt(squared_norm);
   return verdict;
+}
+
+int largest(Communicator& world, int own) {
+  at::Tensor all = at::empty({world.size()}, at::kDouble);
+  at::Tensor mine = all.narrow(0, world.rank(), 1);
+  mine.fill_(own);
+  world.all_gather(all, mine);
+  return static_cast<int>(all.max().item<double>());
+}
+
+std::vector<int> as_the_first(Communicator& world, const std::vector<int>& own) {
+  at::Tensor count = at::full({1}, static_cast<double>(own.size()), at::kDouble);
+  world.broadcast(count, 0);
+  at::Tensor values = at::zeros({static_cast<int64_t>(count.item<double>())}, at::kDouble);
+  if (values.numel() == 0) return {};
+  if (world.rank() == 0) std::copy(own.begin(), own.end(), values.data_ptr<double>());
+  world.broadcast(values, 0);
+  const double* first = values.data_ptr<double>();
+  return {first, first + values.numel()};
 }
 
 }  // namespace caravan::trainer

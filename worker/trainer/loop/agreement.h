@@ -1,6 +1,8 @@
 // What all ranks must know of a step before anybody updates weights: one exchange over the world, added up in
-// rank order, so that every rank comes to the same conclusion.
+// rank order, so that every rank comes to the same conclusion. And what they must know of a checkpoint.
 #pragma once
+
+#include <vector>
 
 #include "worker/trainer/comm/communicator.h"
 
@@ -24,5 +26,11 @@ struct StepVerdict {
 };
 
 StepVerdict agree(Communicator& world, const StepShare& share);
+
+// The largest that any rank has.
+int largest(Communicator& world, int own);
+
+// What the first rank has; the others' are not looked at.
+std::vector<int> as_the_first(Communicator& world, const std::vector<int>& own);
 
 }  // namespace caravan::trainer

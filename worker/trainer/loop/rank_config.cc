@@ -213,6 +213,17 @@ EvaluationOptions evaluation_of(const JobSpec& spec, Checks& checks) {
   return {.every_steps = evaluation.every_steps(), .batches = evaluation.batches()};
 }
 
+CheckpointOptions checkpoint_of(const JobSpec& spec, Checks& checks) {
+  if (!spec.has_checkpoint()) return {};
+  const v1alpha1::Checkpoint& checkpoint = spec.checkpoint();
+  checks.require(!checkpoint.path().empty(), "spec.checkpoint.path must be set");
+  checks.require(checkpoint.every_steps() >= 1, "spec.checkpoint.everySteps must be at least 1");
+  checks.require(checkpoint.keep_last() >= 1, "spec.checkpoint.keepLast must be at least 1");
+  return {.path = checkpoint.path(),
+          .every_steps = checkpoint.every_steps(),
+          .keep_last = checkpoint.keep_last()};
+}
+
 const JobSpec& with_defaults(JobSpec& spec) {
   spec.mutable_training()->mutable_optimizer();
   spec.mutable_training()->mutable_evaluation();
@@ -237,6 +248,7 @@ Result<TrainerOptions> options_of(RankConfig config) {
   options.data = data_of(spec, checks);
   options.evaluation = evaluation_of(spec, checks);
   options.optimizer = optimizer_of(spec.training(), checks);
+  options.checkpoint = checkpoint_of(spec, checks);
   options.threads = std::max(1, config.threads());
   options.report_fd = descriptor_or_none(config.report_fd());
   options.command_fd = descriptor_or_none(config.command_fd());

@@ -79,21 +79,33 @@ Trainer::Trainer(Rank& rank, RankData data, const Reporter& reporter, const Comm
       evaluation_actions_(actions_of(planner::forwards_of(rank.options.schedule), rank)),
       norm_ranges_(ranges_in_norm(rank.parameters.layout,
                                   {.rank = rank.mesh.position.data, .size = rank.mesh.shape.data},
-                                  rank.placement)) {}
+                                  rank.placement)),
+      checkpoints_(rank, reporter) {}
 
 Outcome Trainer::train() {
+  if (Outcome resumed = resume(); !resumed) return resumed;
   report_start();
-  int finished = 0;
-  while (finished < options_.steps) {
+  bool stopped = false;
+  while (finished_ < options_.steps && !stopped) {
     Step step;
-    step.number = finished + 1;
+    step.number = finished_ + 1;
     if (Outcome ran = run(step); !ran) return ran;
-    finished = step.number;
-    if (step.verdict.stop_after_step <= finished) break;
+    finished_ = step.number;
+    samples_ += options_.data.global_batch_sequences;
+    stopped = step.verdict.stop_after_step <= finished_;
+    checkpoints_.save_if_due(finished_, samples_, /*last=*/stopped || finished_ == options_.steps);
   }
   rank_.mesh.world->barrier();
-  report_finish(finished);
-  write_trace_if_asked(finished);
+  report_finish(finished_);
+  write_trace_if_asked(finished_);
+  return {};
+}
+
+Outcome Trainer::resume() {
+  const Resumed from = checkpoints_.resume();
+  if (!from) return tl::unexpected(from.error());
+  finished_ = from->step;
+  samples_ = from->samples;
   return {};
 }
 
@@ -113,7 +125,7 @@ Outcome Trainer::run(Step& step) {
 
 Outcome Trainer::read_tokens(Step& step) {
   const PhaseClock::Scope scope(rank_.clock, Phase::kData);
-  Result<StepTokens> tokens = data_.training.read(step.number - 1);
+  Result<StepTokens> tokens = data_.training.read(samples_);
   if (!tokens) return input_failure(tokens.error());
   step.tokens = *std::move(tokens);
   return {};
@@ -144,9 +156,9 @@ void Trainer::sum_over_ranks(Step&) {
 
 Outcome Trainer::dump_gradients_if_asked(const Step& step) {
   if (step.number != options_.steps || options_.gradient_dump_directory.empty()) return {};
-  gather_slices(rank_.parameters.layout, rank_.parameters.gradients, *rank_.mesh.data);
+  const DataShard slice{.rank = rank_.mesh.position.data, .size = rank_.mesh.shape.data};
   const Status dumped =
-      dump_gradients(rank_.parameters, rank_.placement, rank_.mesh, options_.gradient_dump_directory);
+      dump_gradients(rank_.parameters, rank_.placement, slice, options_.gradient_dump_directory);
   if (!dumped) return tl::unexpected(TrainingFailure{FailureReason::Internal, dumped.error().message});
   return {};
 }
@@ -180,7 +192,7 @@ Outcome Trainer::evaluate_if_due(Step& step) {
   const PhaseClock::Scope scope(rank_.clock, Phase::kEvaluation);
   StepShare share;
   for (int batch = 0; batch < options_.evaluation.batches; ++batch) {
-    Result<StepTokens> tokens = data_.validation->read(batch);
+    Result<StepTokens> tokens = data_.validation->read(batch * options_.data.global_batch_sequences);
     if (!tokens) return input_failure(tokens.error());
     EvaluationWork work(place_, *tokens);
     execute(evaluation_actions_, work, *rank_.mesh.pipeline);

@@ -10,6 +10,7 @@
 
 #include "planner/schedule/transfers.h"
 #include "planner/work/flops.h"
+#include "worker/trainer/checkpoint/keeper.h"
 #include "worker/trainer/loop/agreement.h"
 #include "worker/trainer/loop/command_listener.h"
 #include "worker/trainer/loop/failure.h"
@@ -31,6 +32,7 @@ class Trainer {
  public:
   Trainer(Rank& rank, RankData data, const Reporter& reporter, const CommandListener& commands);
 
+  // From the newest checkpoint, if there is one.
   Outcome train();
 
  private:
@@ -46,6 +48,7 @@ class Trainer {
     std::optional<double> validation_loss;
   };
 
+  Outcome resume();
   void report_start() const;
   Outcome run(Step& step);
   Outcome read_tokens(Step& step);
@@ -74,7 +77,10 @@ class Trainer {
   const std::vector<planner::Action> evaluation_actions_;
   const std::vector<FlatRange> norm_ranges_;
   const SystemClock trace_clock_{};
-  OpTrace trace_;  // of the last step
+  CheckpointKeeper checkpoints_;
+  OpTrace trace_;        // of the last step
+  int finished_ = 0;     // steps, those of earlier attempts included
+  int64_t samples_ = 0;  // that these steps saw
   int nonfinite_in_a_row_ = 0;
 };
 

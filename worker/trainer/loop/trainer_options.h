@@ -27,6 +27,12 @@ struct EvaluationOptions {
   int batches = 8;      // global batches each time
 };
 
+struct CheckpointOptions {
+  std::string path;       // of the folder; empty: none are written or read
+  int every_steps = 500;  // and after the last step
+  int keep_last = 3;
+};
+
 struct TrainerOptions {
   std::string job_name;
   RendezvousOptions rendezvous;
@@ -38,6 +44,7 @@ struct TrainerOptions {
   DataOptions data;
   EvaluationOptions evaluation;
   OptimizerOptions optimizer;
+  CheckpointOptions checkpoint;
   int threads = 1;
   int report_fd = -1;   // -1: standard output
   int command_fd = -1;  // -1: no commands

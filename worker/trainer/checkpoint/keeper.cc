@@ -1,0 +1,205 @@
+#include "worker/trainer/checkpoint/keeper.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "checkpoint/folder/store.h"
+#include "checkpoint/hugging_face/config.h"
+#include "checkpoint/hugging_face/tensors.h"
+#include "worker/trainer/loop/agreement.h"
+
+namespace caravan::trainer {
+namespace {
+
+using checkpoint::Checkpoint;
+using checkpoint::RankWriter;
+using checkpoint::SaveRequest;
+using checkpoint::TrainingState;
+
+checkpoint::TrainingTerms terms_of(const TrainerOptions& options) {
+  return {.seed = options.data.seed,
+          .sequence_length = options.data.sequence_length,
+          .global_batch_sequences = options.data.global_batch_sequences,
+          .steps = options.steps};
+}
+
+tl::unexpected<TrainingFailure> fail(FailureReason reason, std::string message) {
+  return tl::unexpected(TrainingFailure{reason, std::move(message)});
+}
+
+}  // namespace
+
+CheckpointKeeper::CheckpointKeeper(Rank& rank, const Reporter& reporter)
+    : rank_(rank), options_(rank.options.checkpoint), reporter_(reporter) {
+  if (options_.path.empty()) return;
+  plan_.emplace(checkpoint::tensors_of(rank.options.model), state_types(rank.storage));
+}
+
+bool CheckpointKeeper::is_first() const {
+  return rank_.options.rendezvous.rank == 0;
+}
+
+RankState CheckpointKeeper::own_state() const {
+  return {.parameters = rank_.parameters,
+          .optimizer = *rank_.optimizer,
+          .placement = rank_.placement,
+          .slice = {.rank = rank_.mesh.position.data, .size = rank_.mesh.shape.data}};
+}
+
+void CheckpointKeeper::tell(const std::string& level, const std::string& message) const {
+  reporter_.log(level, message);
+  fmt::print(stderr, "caravan-trainer: {}\n", message);
+}
+
+// --- resume
+
+Resumed CheckpointKeeper::resume() {
+  if (options_.path.empty()) return TrainingState{};
+  auto volume = checkpoint::make_volume(options_.path);
+  std::vector<int> steps;
+  Status listed;
+  if (volume) {
+    volume_ = *std::move(volume);
+    if (is_first()) {
+      auto found = checkpoint::committed_steps(*volume_);
+      if (found) {
+        steps = *std::move(found);
+      } else {
+        listed = tl::unexpected(found.error());
+      }
+    }
+  } else {
+    listed = tl::unexpected(volume.error());
+  }
+  if (!everywhere(listed)) {
+    return fail(FailureReason::DataUnavailable,
+                listed ? "another rank cannot use the folder of checkpoints" : listed.error().message);
+  }
+  return resume_from(as_the_first(*rank_.mesh.world, steps)).and_then([&](TrainingState state) -> Resumed {
+    on_first_rank([&] { return checkpoint::remove_unfinished(*volume_); });
+    saved_step_ = state.step;
+    return state;
+  });
+}
+
+Resumed CheckpointKeeper::resume_from(const std::vector<int>& steps) {
+  for (const int step : steps) {
+    const auto end = static_cast<Load>(largest(*rank_.mesh.world, static_cast<int>(load(step))));
+    if (end == Load::Done) {
+      if (is_first()) {
+        tell("info", fmt::format("goes on from the checkpoint of step {} in {}", step, options_.path));
+      }
+      return resumed_;
+    }
+    if (end == Load::Refused) {
+      return fail(FailureReason::InvalidInput,
+                  refusal_.empty() ? "the checkpoint does not fit another rank's configuration" : refusal_);
+    }
+    leave(step, end);
+  }
+  if (steps.empty()) return TrainingState{};
+  return fail(FailureReason::InvalidInput,
+              fmt::format("{}: none of its {} checkpoints can be read; to begin anew, give another "
+                          "checkpoint.path",
+                          options_.path, steps.size()));
+}
+
+CheckpointKeeper::Load CheckpointKeeper::load(int step) {
+  Result<Checkpoint> from = Checkpoint::open(*volume_, step);
+  Status read;
+  if (from) {
+    if (!(refusal_ = refusal_of(*from)).empty()) return Load::Refused;
+    resumed_ = from->state();
+    read = read_state(*from, own_state());
+  } else {
+    read = tl::unexpected(from.error());
+  }
+  if (read) return Load::Done;
+  tell("warn", fmt::format("the checkpoint of step {} cannot be used: {}", step, read.error().message));
+  return read.error().code == ExitCode::kBadInput ? Load::Damaged : Load::Unreadable;
+}
+
+std::string CheckpointKeeper::refusal_of(const Checkpoint& from) const {
+  const TrainerOptions& job = rank_.options;
+  const auto sentence = [&](const std::string& why) {
+    return fmt::format("{}: the job cannot go on from this checkpoint: {}", volume_->shown(from.folder()),
+                       why);
+  };
+  const std::string other = checkpoint::difference(from.model(), job.model);
+  if (!other.empty())
+    return sentence("model: " + other + "; to train another model, give another checkpoint.path");
+  if (from.plan().types() != plan_->types()) {
+    return sentence(fmt::format("its weights are {}, training.precision makes them {}: set it back",
+                                element_type_name(from.plan().types().weights),
+                                element_type_name(plan_->types().weights)));
+  }
+  if (const std::string why = refusal(from.terms(), terms_of(job)); !why.empty()) return sentence(why);
+  if (from.state().step > job.steps) {
+    return sentence(
+        fmt::format("it has done {} steps, training.steps is {}: raise it, or give another "
+                    "checkpoint.path",
+                    from.state().step, job.steps));
+  }
+  return {};
+}
+
+// Nobody reads a damaged one again; one that could not be read may be well another time.
+void CheckpointKeeper::leave(int step, Load why) {
+  if (!is_first() || why != Load::Damaged) return;
+  const Status aside = checkpoint::set_aside(*volume_, step, rank_.options.rendezvous.attempt);
+  if (!aside) tell("warn", aside.error().message);
+}
+
+// --- save
+
+void CheckpointKeeper::save_if_due(int step, int64_t samples, bool last) {
+  if (options_.path.empty() || step == saved_step_) return;
+  if (!last && step % options_.every_steps != 0) return;
+  save({.step = step, .updates = rank_.optimizer->updates(), .samples = samples});
+  saved_step_ = step;
+}
+
+// Each part begins when the one before it has succeeded on every rank.
+void CheckpointKeeper::save(const TrainingState& state) {
+  const auto begin = PhaseClock::Clock::now();
+  const SaveRequest request = request_of(state);
+  const bool committed = on_first_rank([&] { return begin_save(*volume_, request.id()); }) && everywhere([&] {
+                           RankWriter writer(*volume_, *plan_, request.id(), rank_.options.rendezvous.rank);
+                           return write_state(own_state(), *plan_, writer);
+                         }()) &&
+                         on_first_rank([&] { return commit(*volume_, *plan_, request); });
+  if (!is_first()) return;
+  if (!committed) {
+    (void)abandon_save(*volume_, request.id());  // the next start looks for it again
+    return tell("warn", fmt::format("the checkpoint of step {} was not written; training goes on, and the "
+                                    "checkpoints before stay",
+                                    state.step));
+  }
+  const std::chrono::duration<double> taken = PhaseClock::Clock::now() - begin;
+  tell("info", fmt::format("wrote the checkpoint of step {} to {} in {:.2f} s", state.step, options_.path,
+                           taken.count()));
+  if (const Status kept = checkpoint::keep_newest(*volume_, options_.keep_last); !kept)
+    tell("warn", kept.error().message);
+}
+
+SaveRequest CheckpointKeeper::request_of(const TrainingState& state) const {
+  const TrainerOptions& options = rank_.options;
+  return {.job_name = options.job_name,
+          .attempt = options.rendezvous.attempt,
+          .model = options.model,
+          .layout = options.layout,
+          .terms = terms_of(options),
+          .state = state};
+}
+
+bool CheckpointKeeper::on_first_rank(const std::function<Status()>& action) {
+  return everywhere(is_first() ? action() : Status{});
+}
+
+bool CheckpointKeeper::everywhere(const Status& own) {
+  if (!own) tell("warn", own.error().message);
+  return largest(*rank_.mesh.world, own ? 0 : 1) == 0;
+}
+
+}  // namespace caravan::trainer

@@ -1,0 +1,245 @@
+// Files do not depend on the layout that wrote them, and reading them into any layout loses nothing: what
+// every layout writes is compared, byte for byte, with what one rank writes, and so is what it writes after
+// it has read. So every layout reads what every other has written.
+#include "worker/trainer/checkpoint/rank_state.h"
+
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "checkpoint/folder/commit.h"
+#include "checkpoint/folder/names.h"
+#include "checkpoint/hugging_face/tensors.h"
+#include "common/testing/temporary_folder.h"
+#include "planner/placement.h"
+#include "worker/trainer/comm/fake_communicator.h"
+#include "worker/trainer/kernels/random_normal.h"
+#include "worker/trainer/model/owned_parts.h"
+
+namespace caravan::trainer {
+namespace {
+
+using checkpoint::StateKind;
+using planner::Layout;
+using planner::ScheduleKind;
+
+constexpr int64_t kBlockBytes = 2048;
+constexpr int64_t kLargestFile = 20'000;  // several files of each kind
+constexpr int kStep = 7;
+constexpr int kUpdates = 6;
+
+planner::ModelShape odd_model(bool tied) {
+  planner::ModelShape model;
+  model.hidden = 24;
+  model.layers = 8;
+  model.heads = 4;
+  model.kv_heads = 2;
+  model.head_dim = 6;
+  model.ffn = 20;
+  model.vocab = 37;
+  model.tied_embeddings = tied;
+  return model;
+}
+
+struct Case {
+  std::string name;
+  Layout layout;
+};
+
+void PrintTo(const Case& each, std::ostream* out) {
+  *out << each.name;
+}
+
+Layout layout_of(int tensor, int pipeline, int data, ScheduleKind schedule = ScheduleKind::OneFOneB) {
+  Layout layout;
+  layout.mesh = {.tensor = tensor, .data = data, .pipeline = pipeline};
+  layout.schedule = schedule;
+  layout.virtual_stages = planner::smallest_spec(schedule, pipeline, 1).chunks;
+  layout.layers_per_stage.assign(static_cast<std::size_t>(pipeline), 8 / pipeline);
+  return layout;
+}
+
+// The parts of one rank that a checkpoint is made of, without its groups.
+struct TestRank {
+  TestRank(const planner::ModelShape& model, const Layout& layout, int rank, at::ScalarType storage)
+      : position(planner::position_of(rank, layout.mesh)),
+        placement{.chunks = planner::place_layers(layout).groups_of(position.pipeline),
+                  .tensor_rank = position.tensor,
+                  .tensor_size = layout.mesh.tensor},
+        slice{.rank = position.data, .size = layout.mesh.data},
+        data(std::move(make_fake_group(layout.mesh.data)[static_cast<std::size_t>(position.data)])),
+        parameters(allocate_parameters(lay_out_parameters(model, placement, layout.mesh.data), storage)),
+        optimizer(parameters, *data, {}, layout.zero_stage) {}
+
+  RankState state() { return {parameters, optimizer, placement, slice}; }
+
+  // Values that depend on kind, tensor and element alone.
+  void fill() {
+    initialise_parameters(parameters, 5);
+    fill(StateKind::Master, optimizer.states().master);
+    fill(StateKind::FirstMoment, optimizer.states().first_moment);
+    fill(StateKind::SecondMoment, optimizer.states().second_moment);
+    optimizer.set_updates(kUpdates);
+  }
+
+  void fill(StateKind kind, const at::Tensor& states) {
+    if (!states.defined()) return;
+    const auto updated = slices_of(parameters.layout, optimizer.shard());
+    for (const OwnedPart& owned : owned_parts(parameters.layout, placement, updated, Selection::Everything)) {
+      const Bucket& bucket = parameters.layout.buckets[static_cast<std::size_t>(owned.parameter.bucket)];
+      const uint64_t key = kernels::random_key(static_cast<uint64_t>(kind), owned.part.name);
+      for_each_run(owned, [&](const auto& run) {
+        const int64_t offset = state_offset_of(bucket, optimizer.shard(), run.values.offset);
+        at::Tensor values = states.narrow(0, offset, run.values.elements);
+        kernels::fill_normal(values, key, run.first_full, 1);
+      });
+    }
+  }
+
+  planner::MeshPosition position;
+  StagePlacement placement;
+  DataShard slice;
+  std::unique_ptr<Communicator> data;  // only asked who is in it
+  ParameterStore parameters;
+  Optimizer optimizer;
+};
+
+class Ranks {
+ public:
+  Ranks(const planner::ModelShape& model, const Layout& layout, at::ScalarType storage)
+      : model_(model),
+        layout_(layout),
+        plan_(checkpoint::tensors_of(model), state_types(storage), kLargestFile) {
+    for (int rank = 0; rank < layout.mesh.ranks(); ++rank)
+      ranks_.push_back(std::make_unique<TestRank>(model, layout, rank, storage));
+  }
+
+  void fill() {
+    for (const auto& rank : ranks_) rank->fill();
+  }
+
+  void save(const std::string& folder) {
+    const auto volume = checkpoint::make_volume(folder).value();
+    const checkpoint::SaveRequest request{
+        .job_name = "tiny",
+        .attempt = 1,
+        .model = model_,
+        .layout = layout_,
+        .terms = {.seed = 5, .sequence_length = 16, .global_batch_sequences = 4},
+        .state = {.step = kStep, .updates = ranks_[0]->optimizer.updates(), .samples = 28}};
+    const Status begun = begin_save(*volume, request.id());
+    ASSERT_TRUE(begun) << begun.error().message;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      checkpoint::RankWriter writer(*volume, plan_, request.id(), static_cast<int>(rank), kBlockBytes);
+      const Status written = write_state(ranks_[rank]->state(), plan_, writer);
+      ASSERT_TRUE(written) << written.error().message;
+    }
+    const Status committed = commit(*volume, plan_, request, kBlockBytes);
+    ASSERT_TRUE(committed) << committed.error().message;
+  }
+
+  void load(const std::string& folder) {
+    const auto volume = checkpoint::open_volume(folder).value();
+    for (const auto& rank : ranks_) {
+      auto from = checkpoint::Checkpoint::open(*volume, kStep);
+      ASSERT_TRUE(from) << from.error().message;
+      const Status read = read_state(*from, rank->state());
+      ASSERT_TRUE(read) << read.error().message;
+      EXPECT_EQ(rank->optimizer.updates(), kUpdates);
+    }
+  }
+
+ private:
+  planner::ModelShape model_;
+  Layout layout_;
+  checkpoint::FilePlan plan_;
+  std::vector<std::unique_ptr<TestRank>> ranks_;
+};
+
+// All but the manifest, which says who wrote.
+std::map<std::string, std::string> files_of(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(folder) / checkpoint::step_folder(kStep)))
+    files[entry.path().filename()] = test::contents(entry.path());
+  files.erase(checkpoint::kManifestFile);
+  return files;
+}
+
+void expect_same_files(const std::string& actual, const std::string& expected) {
+  const auto got = files_of(actual);
+  const auto want = files_of(expected);
+  ASSERT_GT(want.size(), 4u);
+  ASSERT_EQ(got.size(), want.size());
+  for (const auto& [name, bytes] : want) EXPECT_TRUE(got.at(name) == bytes) << name;
+}
+
+class Resharding : public testing::TestWithParam<Case> {};
+
+TEST_P(Resharding, NeitherWritingNorReadingChangesAByte) {
+  for (const bool tied : {false, true}) {
+    for (const at::ScalarType storage : {at::kFloat, at::kBFloat16}) {
+      SCOPED_TRACE(std::string(tied ? "tied " : "") + toString(storage));
+      const test::TemporaryFolder folder;
+      const planner::ModelShape model = odd_model(tied);
+      Ranks one(model, layout_of(1, 1, 1), storage);
+      one.fill();
+      one.save(folder.path("one"));
+
+      Ranks written(model, GetParam().layout, storage);
+      written.fill();
+      written.save(folder.path("written"));
+      expect_same_files(folder.path("written"), folder.path("one"));
+
+      Ranks read(model, GetParam().layout, storage);
+      read.load(folder.path("one"));
+      read.save(folder.path("read"));
+      expect_same_files(folder.path("read"), folder.path("one"));
+    }
+  }
+}
+
+std::vector<Case> cases() {
+  Layout uneven = layout_of(1, 2, 1);
+  uneven.layers_per_stage = {3, 5};
+  Layout whole_states = layout_of(1, 1, 2);
+  whole_states.zero_stage = 0;
+  return {{"OneRank", layout_of(1, 1, 1)},
+          {"Tensor2", layout_of(2, 1, 1)},
+          {"Pipeline2", layout_of(1, 2, 1)},
+          {"Pipeline4", layout_of(1, 4, 1)},
+          {"Uneven", uneven},
+          {"Data2", layout_of(1, 1, 2)},
+          {"Data2WithoutSharding", whole_states},
+          {"Data5", layout_of(1, 1, 5)},
+          {"Tensor2Pipeline2", layout_of(2, 2, 1)},
+          {"Pipeline2Interleaved", layout_of(1, 2, 1, ScheduleKind::Interleaved)},
+          {"Pipeline2VHalf", layout_of(1, 2, 1, ScheduleKind::VHalf)},
+          {"Tensor2Pipeline2Data3VHalf", layout_of(2, 2, 3, ScheduleKind::VHalf)}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Resharding, testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(RankState, IsTheSameAfterTheTrip) {
+  const test::TemporaryFolder folder;
+  Ranks written(odd_model(false), layout_of(2, 1, 2), at::kBFloat16);
+  written.fill();
+  written.save(folder.path("all"));
+  TestRank expected(odd_model(false), layout_of(2, 1, 2), 3, at::kBFloat16);
+  expected.fill();
+  TestRank actual(odd_model(false), layout_of(2, 1, 2), 3, at::kBFloat16);
+  const auto volume = checkpoint::open_volume(folder.path("all")).value();
+  auto from = checkpoint::Checkpoint::open(*volume, kStep).value();
+  ASSERT_TRUE(read_state(from, actual.state()));
+  EXPECT_TRUE(at::equal(actual.parameters.values, expected.parameters.values));
+  EXPECT_TRUE(at::equal(actual.optimizer.states().master, expected.optimizer.states().master));
+  EXPECT_TRUE(at::equal(actual.optimizer.states().first_moment, expected.optimizer.states().first_moment));
+  EXPECT_TRUE(at::equal(actual.optimizer.states().second_moment, expected.optimizer.states().second_moment));
+}
+
+}  // namespace
+}  // namespace caravan::trainer
