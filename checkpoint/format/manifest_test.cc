@@ -1,0 +1,125 @@
+#include "checkpoint/format/manifest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+
+#include "checkpoint/testing/tiny_checkpoint.h"
+#include "common/testing/temporary_folder.h"
+
+namespace caravan::checkpoint {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::write_tiny;
+using v1alpha1::CheckpointManifest;
+
+std::string good_text() {
+  const test::TemporaryFolder folder;
+  const auto volume = open_volume(folder.path().string()).value();
+  EXPECT_TRUE(write_tiny(*volume, 5));
+  return test::contents(folder.path() / "step-000005/manifest.json");
+}
+
+TEST(Manifest, ReadsWhatItWrites) {
+  const std::string text = good_text();
+  const auto manifest = parse_manifest(text);
+  ASSERT_TRUE(manifest) << manifest.error().message;
+  EXPECT_EQ(manifest_text(*manifest), text);
+  EXPECT_EQ(state_of(*manifest), testing::tiny_request(5).state);
+  EXPECT_EQ(manifest->layout().data(), 2);
+  EXPECT_EQ(manifest->tensors(0).boxes_size(), 2);
+}
+
+struct Forged {
+  std::string says;
+  std::function<void(CheckpointManifest&)> forge;
+};
+
+// With the sum that belongs to it, as somebody would who means harm.
+TEST(Manifest, RefusesWhatIsForged) {
+  const CheckpointManifest good = parse_manifest(good_text()).value();
+  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+  const Forged cases[] = {
+      {"progress.step", [](auto& m) { m.mutable_progress()->set_step(0); }},
+      {"progress.step", [](auto& m) { m.mutable_progress()->set_step(-5); }},
+      {"progress.updates", [](auto& m) { m.mutable_progress()->set_updates(6); }},
+      {"progress.samples", [](auto& m) { m.mutable_progress()->set_samples(-1); }},
+      {"training", [](auto& m) { m.mutable_training()->set_sequence_length(0); }},
+      {"blockBytes", [](auto& m) { m.set_block_bytes(0); }},
+      {"blockBytes", [](auto& m) { m.set_block_bytes(kHuge); }},
+      {"largestFileBytes", [](auto& m) { m.set_largest_file_bytes(-1); }},
+      {"files: '../x': is no name", [](auto& m) { m.mutable_files(0)->set_name("../x"); }},
+      {"files: '/etc/passwd': is no name", [](auto& m) { m.mutable_files(0)->set_name("/etc/passwd"); }},
+      {"files: '..': is no name", [](auto& m) { m.mutable_files(0)->set_name(".."); }},
+      {"files: '': is no name", [](auto& m) { m.mutable_files(0)->clear_name(); }},
+      {"files: 'manifest.json'", [](auto& m) { m.mutable_files(0)->set_name("manifest.json"); }},
+      {"stands there twice", [](auto& m) { *m.add_files() = m.files(0); }},
+      {"length must not be below 0", [](auto& m) { m.mutable_files(0)->set_length(-1); }},
+      {"a sum for each block", [](auto& m) { m.mutable_files(0)->set_length(kHuge); }},
+      {"eight hexadecimal digits", [](auto& m) { m.mutable_files(0)->set_blocks("0123456x"); }},
+      {"is not what the sums of its blocks make",
+       [](auto& m) { m.mutable_files(0)->set_crc32c("00000000"); }},
+      {"is missing", [](auto& m) { m.mutable_files(0)->set_name("other"); }},
+      {"its tensors take",
+       [](auto& m) {
+         const std::string name = m.files(0).name();
+         m.mutable_files(0)->set_name(m.files(1).name());
+         m.mutable_files(1)->set_name(name);
+       }},
+      {"there must be some", [](auto& m) { m.clear_tensors(); }},
+      {"stands there twice", [](auto& m) { *m.add_tensors() = m.tensors(0); }},
+      {"one or two sizes", [](auto& m) { m.mutable_tensors(0)->add_shape(1); }},
+      {"shape is larger", [](auto& m) { m.mutable_tensors(0)->set_shape(0, kHuge); }},
+      {"shape is larger", [](auto& m) { m.mutable_tensors(0)->set_shape(0, -1); }},
+      {"types of elements", [](auto& m) { m.mutable_tensors(0)->set_weights_type("F33"); }},
+      {"the same types", [](auto& m) { m.mutable_tensors(1)->set_has_master(true); }},
+      {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->clear_boxes(); }},
+      {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(0)->set_row(1); }},
+      {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(0)->set_rows(kHuge); }},
+      {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(1)->set_column(-1); }},
+  };
+  for (const Forged& forged : cases) {
+    CheckpointManifest manifest = good;
+    forged.forge(manifest);
+    const auto read = parse_manifest(manifest_text(manifest));
+    ASSERT_FALSE(read) << forged.says;
+    EXPECT_EQ(read.error().code, ExitCode::kBadInput);
+    EXPECT_THAT(read.error().message, HasSubstr(forged.says));
+  }
+}
+
+TEST(Manifest, RefusesTextsThatAreNone) {
+  for (const char* text : {"", "{}", "[]", "null", "{\"format\":1}", "{\"unknown\":1}", "{\"format\":\"x\"}"})
+    EXPECT_FALSE(parse_manifest(text)) << text;
+  EXPECT_THAT(parse_manifest(R"({"format":2})").error().message,
+              HasSubstr("format: is 2, this version reads 1"));
+}
+
+TEST(Manifest, FindsEveryFlippedBit) {
+  const std::string text = good_text();
+  std::mt19937 random(5);
+  for (int i = 0; i < 2000; ++i) {
+    std::string damaged = text;
+    const std::size_t at = random() % text.size();
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
+    EXPECT_FALSE(parse_manifest(damaged)) << at;
+  }
+}
+
+TEST(Manifest, AMillionTensorsWithoutBoxesAreRefusedAtOnce) {
+  CheckpointManifest manifest = parse_manifest(good_text()).value();
+  for (int i = 0; i < 1'000'000; ++i) {
+    auto& tensor = *manifest.add_tensors();
+    tensor.set_name(std::to_string(i));
+    tensor.add_shape(1);
+    tensor.set_weights_type("F32");
+    tensor.set_states_type("F32");
+  }
+  EXPECT_THAT(parse_manifest(manifest_text(manifest)).error().message, HasSubstr("boxes must hold"));
+}
+
+}  // namespace
+}  // namespace caravan::checkpoint

@@ -1,0 +1,86 @@
+#include "checkpoint/hugging_face/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "checkpoint/hugging_face/tensors.h"
+#include "planner/model/parameters.h"
+#include "planner/model/presets.h"
+
+namespace caravan::checkpoint {
+namespace {
+
+using planner::ModelShape;
+using testing::HasSubstr;
+
+TEST(HuggingFaceConfig, OfEveryPresetComesBackTheSame) {
+  for (const std::string& name : planner::preset_names()) {
+    const ModelShape model = planner::find_preset(name).value();
+    const auto read = parse_config(config_json(model, ElementType::BF16, 2048));
+    ASSERT_TRUE(read) << name << ": " << read.error().message;
+    EXPECT_EQ(difference(*read, model), "") << name;
+    EXPECT_EQ(read->positions, model.positions.value_or(2048)) << name;
+  }
+}
+
+// As meta-llama/Llama-3.2-1B has it, and as version 5 of transformers writes the same.
+TEST(HuggingFaceConfig, IsReadInBothWaysOfRotation) {
+  const std::string common = R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "bos_token_id": 128000, "eos_token_id": 128001, "head_dim": 64, "hidden_act": "silu",
+    "hidden_size": 2048, "initializer_range": 0.02, "intermediate_size": 8192, "max_position_embeddings": 131072,
+    "mlp_bias": false, "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 16,
+    "num_key_value_heads": 8, "pretraining_tp": 1, "rms_norm_eps": 1e-05, "tie_word_embeddings": true,
+    "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 128256, )";
+  const std::string scaling = R"("factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
+    "original_max_position_embeddings": 8192, "rope_type": "llama3")";
+  const ModelShape published = planner::find_preset("llama3.2-1b").value();
+  for (const std::string& rope : {R"("rope_scaling": {)" + scaling + R"(}, "rope_theta": 500000.0})",
+                                  R"("rope_parameters": {"rope_theta": 500000.0, )" + scaling + "}}"}) {
+    const auto model = parse_config(common + rope);
+    ASSERT_TRUE(model) << model.error().message;
+    EXPECT_EQ(difference(*model, published), "") << rope;
+  }
+}
+
+TEST(HuggingFaceConfig, NamesTheFieldOfWhatIsWrong) {
+  const std::string good = config_json(planner::find_preset("llama3.1-8b").value(), ElementType::BF16, 1);
+  const std::tuple<const char*, const char*, const char*> cases[] = {
+      {R"("llama")", R"("mistral")", "model_type: must be llama"},
+      {R"("silu")", R"("gelu")", "hidden_act: must be silu"},
+      {R"("attention_bias": false)", R"("attention_bias": true)", "attention_bias: must be false"},
+      {R"("mlp_bias": false)", R"("mlp_bias": 0)", "mlp_bias: must be true or false"},
+      {R"("hidden_size": 4096)", R"("hidden_size": 0)", "hidden_size: must be a whole number from 1"},
+      {R"("hidden_size": 4096)", R"("hidden_size": 9223372036854775808)", "hidden_size"},
+      {R"("hidden_size": 4096)", R"("hidden_size": -4096)", "hidden_size"},
+      {R"("vocab_size": 128256)", R"("vocab_size": "many")", "vocab_size"},
+      {R"("num_key_value_heads": 8)", R"("num_key_value_heads": 7)", "num_key_value_heads: must divide"},
+      {R"("head_dim": 128)", R"("head_dim": 127)", "head_dim: must be even"},
+      {R"("rms_norm_eps": 1e-05)", R"("rms_norm_eps": 1e999)", "rms_norm_eps"},
+      {R"("rope_type": "llama3")", R"("rope_type": "yarn")", "rope_scaling.rope_type: 'yarn'"},
+      {R"("factor": 8)", R"("factor": 0)", "rope_scaling.factor: must be above 0"},
+      {R"(\{\s*"architectures")", R"(["architectures")", "no JSON"},
+  };
+  for (const auto& [pattern, replacement, says] : cases) {
+    const std::string changed = std::regex_replace(good, std::regex(pattern), replacement);
+    ASSERT_NE(changed, good) << pattern;
+    const auto model = parse_config(changed);
+    ASSERT_FALSE(model) << says;
+    EXPECT_THAT(model.error().message, HasSubstr(says));
+  }
+  EXPECT_FALSE(parse_config(std::string(2 << 20, ' ')));
+}
+
+TEST(HuggingFaceTensors, HaveAsManyParametersAsTheModel) {
+  for (const std::string& name : planner::preset_names()) {
+    const ModelShape model = planner::find_preset(name).value();
+    int64_t elements = 0;
+    for (const NamedShape& tensor : tensors_of(model))
+      elements += tensor.shape[0] * (tensor.shape.size() > 1 ? tensor.shape[1] : 1);
+    EXPECT_EQ(elements, planner::parameter_count(model)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace caravan::checkpoint
