@@ -1,5 +1,7 @@
 // Real trainer processes that go on from checkpoints: the loss curve is that of a training that nothing
 // interrupted, to the bit in the same layout, and the weights are what `transformers` loads.
+#include "checkpoint/folder/checkpoint.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +10,13 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <sstream>
 
+#include "checkpoint/folder/commit.h"
 #include "checkpoint/folder/names.h"
+#include "common/testing/checkout.h"
+#include "common/testing/shell.h"
+#include "data/test_files.h"
 #include "tests/numerics/compared_training.h"
 #include "tests/support/tiny_job.h"
 
@@ -243,6 +250,97 @@ TEST_F(Checkpoints, ASaveThatFailsIsToldAndDoesNotStopTheTraining) {
   EXPECT_THAT(log_of(ranks), HasSubstr("the checkpoint of step 4 was not written; training goes on"));
   EXPECT_THAT(names("all"), ElementsAre("step-000002", "step-000004.tmp-1", "step-000006"));
 }
+
+struct Model {
+  const char* name;
+  bool tied = false;
+  bool scaled = false;
+  const char* theta = "500000";
+};
+
+void PrintTo(const Model& model, std::ostream* out) {
+  *out << model.name;
+}
+
+class Transformers : public Checkpoints, public testing::WithParamInterface<Model> {
+ protected:
+  // As many sequences as a batch has, so that their order does not matter.
+  std::string held_out_tokens() const {
+    std::vector<uint16_t> tokens(8 * 32 + 1);
+    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<uint16_t>(i * i % 131);
+    return files_.write("held-out.bin", data::llm_c_file(tokens).bytes());
+  }
+
+  // A line each.
+  static test::Outcome losses_of(const std::string& folders, const std::string& tokens) {
+    return test::run_shell(fmt::format("{} {}/tests/numerics/transformers_load.py {} 32 {}", CARAVAN_PYTHON,
+                                       test::source_folder(), tokens, folders));
+  }
+
+  // The same checkpoint with weights in many files.
+  void split(const std::string& from, const std::string& to) const {
+    const auto source = checkpoint::open_volume(files_.path(from)).value();
+    auto whole = checkpoint::Checkpoint::open(*source, kSteps).value();
+    const checkpoint::FilePlan plan(whole.plan().tensors(), whole.plan().types(), /*largest_file=*/50'000);
+    const auto target = checkpoint::make_volume(files_.path(to)).value();
+    const checkpoint::SaveRequest request{.job_name = "split",
+                                          .attempt = 1,
+                                          .model = whole.model(),
+                                          .layout = layout_of(1, 1, 1),
+                                          .terms = whole.terms(),
+                                          .state = whole.state()};
+    ASSERT_TRUE(begin_save(*target, request.id()));
+    checkpoint::RankWriter writer(*target, plan, request.id(), 0);
+    for (std::size_t tensor = 0; tensor < plan.tensors().size(); ++tensor) {
+      const checkpoint::Box all = checkpoint::whole_tensor(plan.tensors()[tensor].shape);
+      writer.add_box(tensor, all);
+      for (const auto kind : checkpoint::kStateKinds) {
+        if (!plan.has(kind)) continue;
+        std::vector<std::byte> bytes(
+            static_cast<std::size_t>(all.rows * all.columns * plan.place(kind, tensor).element_bytes));
+        ASSERT_TRUE(whole.read(kind, tensor, 0, bytes));
+        ASSERT_TRUE(writer.write(kind, tensor, 0, bytes));
+      }
+    }
+    ASSERT_TRUE(writer.finish());
+    const Status committed = commit(*target, plan, request);
+    ASSERT_TRUE(committed) << committed.error().message;
+  }
+};
+
+TEST_P(Transformers, LoadTheFolderAsItLiesAndComeToTheSameLoss) {
+  const std::string tokens = held_out_tokens();
+  v1alpha1::JobSpec job = spec("all", GetParam().tied);
+  job.mutable_training()->set_precision(v1alpha1::Precision::FP32);
+  job.mutable_data()->set_validation_path(tokens);
+  job.mutable_training()->mutable_evaluation()->set_every_steps(kSteps);
+  job.mutable_training()->mutable_evaluation()->set_batches(1);
+  auto& model = *job.mutable_model()->mutable_architecture();
+  model.set_rope_theta(GetParam().theta);
+  if (GetParam().scaled) {
+    model.mutable_rope_scaling()->set_factor("8");
+    model.mutable_rope_scaling()->set_original_positions(16);
+  }
+  const auto steps = steps_of(train(job, layout_of(1, 1, 1))[0]);
+  ASSERT_TRUE(steps.back().has_validation_loss());
+
+  split("all", "split");
+  EXPECT_TRUE(fs::exists(step("split", kSteps) + "/" + checkpoint::kWeightsIndexFile));
+  const test::Outcome loaded = losses_of(step("all", kSteps) + " " + step("split", kSteps), tokens);
+  if (loaded.exit_code == 77) GTEST_SKIP() << "transformers is not installed";
+  ASSERT_EQ(loaded.exit_code, 0) << loaded.err;
+  std::istringstream lines(loaded.out);
+  double whole = 0, parts = 0;
+  lines >> whole >> parts;
+  EXPECT_NEAR(whole, steps.back().validation_loss(), 1e-5);
+  EXPECT_EQ(parts, whole);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Transformers,
+                         testing::Values(Model{.name = "Llama2", .theta = "10000"},
+                                         Model{.name = "Tied", .tied = true},
+                                         Model{.name = "Scaled", .tied = true, .scaled = true}),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace caravan::numerics
