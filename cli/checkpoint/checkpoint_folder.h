@@ -1,0 +1,26 @@
+// The folder that a user names: one checkpoint, or the folder of a job with several.
+//
+// Errors are bad input: whoever has just typed the path knows better where it leads.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/folder/volume.h"
+#include "common/result.h"
+
+namespace caravan::cli {
+
+struct CheckpointFolder {
+  std::unique_ptr<checkpoint::Volume> volume;
+  std::vector<int> steps;  // newest first, at least one
+};
+
+// DIR/step-000500 names that one alone.
+Result<CheckpointFolder> open_checkpoint_folder(const std::string& path);
+
+// The same without any step: a folder in which nothing was committed yet.
+Result<CheckpointFolder> open_job_folder(const std::string& path);
+
+}  // namespace caravan::cli

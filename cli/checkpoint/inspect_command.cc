@@ -1,0 +1,75 @@
+#include "cli/checkpoint/inspect_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "checkpoint/folder/names.h"
+#include "cli/checkpoint/checkpoint_folder.h"
+#include "cli/checkpoint/facts.h"
+#include "cli/run/figures.h"
+#include "common/json.h"
+
+namespace caravan::cli {
+namespace {
+
+struct Options {
+  std::string path;
+  std::string output = "text";
+};
+
+std::string count(int64_t number) {
+  return readable_count(static_cast<double>(number));
+}
+
+void print_text(const v1alpha1::CheckpointManifest& manifest, const std::string& path) {
+  const auto& progress = manifest.progress();
+  const auto& training = manifest.training();
+  const auto& first = manifest.tensors(0);
+  fmt::print("checkpoint     {}\n", path);
+  fmt::print("job            {}, attempt {}\n", manifest.job_name(), manifest.attempt());
+  fmt::print("step           {} of {}, {} updates\n", count(progress.step()), count(training.steps()),
+             count(progress.updates()));
+  fmt::print("data           {} sequences of {} tokens seen, {} each step, seed {}\n",
+             count(progress.samples()), count(training.sequence_length()),
+             count(training.global_batch_sequences()), training.seed());
+  fmt::print("written by     {}, schedule {}, ZeRO-{}\n", layout_text(manifest), manifest.layout().schedule(),
+             manifest.layout().zero_stage());
+  fmt::print("parameters     {} in {} tensors\n", count(parameters_of(manifest)),
+             count(manifest.tensors_size()));
+  fmt::print("types          weights {}, optimizer {}{}\n", first.weights_type(), first.states_type(),
+             first.has_master() ? ", with master weights" : "");
+  fmt::print("files          {}, {}\n", manifest.files_size(), readable_bytes(bytes_of(manifest)));
+  for (const auto& file : manifest.files())
+    fmt::print("  {}  {:>10}  {}\n", file.crc32c(), readable_bytes(file.length()), file.name());
+}
+
+void print_json(const v1alpha1::CheckpointManifest& manifest, const std::string& path) {
+  fmt::print("{{{},\"parameters\":{},\"manifest\":{}}}\n", summary_json(manifest, path),
+             parameters_of(manifest), to_json(manifest));
+}
+
+Result<ExitCode> run(const Options& options) {
+  const auto folder = open_checkpoint_folder(options.path);
+  if (!folder) return tl::unexpected(folder.error());
+  const int newest = folder->steps.front();
+  const auto manifest = read_manifest(*folder->volume, newest);
+  if (!manifest) return tl::unexpected(manifest.error());
+  const std::string path = folder->volume->shown(checkpoint::step_folder(newest));
+  options.output == "json" ? print_json(*manifest, path) : print_text(*manifest, path);
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_inspect_checkpoint_command(CLI::App& checkpoint, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = checkpoint.add_subcommand("inspect", "Tells what stands in a checkpoint.");
+  command->add_option("DIR", options->path, "A checkpoint, or the folder of a job: its newest one")
+      ->required();
+  command->add_option("-o,--output", options->output, "text or json")->check(CLI::IsMember({"text", "json"}));
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace caravan::cli

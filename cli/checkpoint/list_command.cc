@@ -1,0 +1,60 @@
+#include "cli/checkpoint/list_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "checkpoint/folder/names.h"
+#include "cli/checkpoint/checkpoint_folder.h"
+#include "cli/checkpoint/facts.h"
+#include "cli/run/figures.h"
+#include "common/json.h"
+
+namespace caravan::cli {
+namespace {
+
+struct Options {
+  std::string path;
+  std::string output = "text";
+};
+
+void print_text(const v1alpha1::CheckpointManifest& manifest, const std::string& path) {
+  fmt::print("{:<10} {:>10}  {:<16} attempt {:<4} {}\n", manifest.progress().step(),
+             readable_bytes(bytes_of(manifest)), layout_text(manifest), manifest.attempt(), path);
+}
+
+// What cannot be read is said and is no reason not to show the others.
+Result<ExitCode> run(const Options& options) {
+  const auto folder = open_job_folder(options.path);
+  if (!folder) return tl::unexpected(folder.error());
+  ExitCode code = ExitCode::kDone;
+  for (const int step : folder->steps) {
+    const std::string path = folder->volume->shown(checkpoint::step_folder(step));
+    const auto manifest = read_manifest(*folder->volume, step);
+    if (!manifest) {
+      fmt::print(stderr, "{}\n", manifest.error().message);
+      code = ExitCode::kBadInput;
+    } else if (options.output == "json") {
+      fmt::print("{{{}}}\n", summary_json(*manifest, path));
+    } else {
+      print_text(*manifest, path);
+    }
+  }
+  if (folder->steps.empty()) fmt::print(stderr, "{}: holds no checkpoint\n", options.path);
+  return code;
+}
+
+}  // namespace
+
+void add_list_command(CLI::App& checkpoint, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = checkpoint.add_subcommand(
+      "list", "The checkpoints of a job, newest first: step, size, layout that wrote it, attempt.");
+  command->add_option("DIR", options->path, "spec.checkpoint.path of the job")->required();
+  command->add_option("-o,--output", options->output, "text or json, a line each")
+      ->check(CLI::IsMember({"text", "json"}));
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,18 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/checkpoint/inspect_command.h"
+#include "cli/checkpoint/list_command.h"
+#include "cli/checkpoint/verify_command.h"
+#include "cli/commands.h"
+
+namespace caravan::cli {
+
+void add_checkpoint_command(CLI::App& app, Action& action) {
+  CLI::App* checkpoint = app.add_subcommand("checkpoint", "Shows and verifies checkpoints.");
+  checkpoint->require_subcommand(0, 1);
+  add_list_command(*checkpoint, action);
+  add_inspect_checkpoint_command(*checkpoint, action);
+  add_verify_command(*checkpoint, action);
+}
+
+}  // namespace caravan::cli
