@@ -2,45 +2,41 @@
 
 #include <ATen/ATen.h>
 
+#include "worker/trainer/model/owned_parts.h"
+
 namespace caravan::numerics {
 namespace {
 
-// visit(part, the part's rows in the fused tensor without padding)
-template <typename Visit>
-void for_each_part(const trainer::Parameter& parameter, const at::Tensor& fused, Visit visit) {
-  int64_t row = 0;
-  for (const trainer::ParameterPart& part : parameter.parts) {
-    const int64_t rows = part.local_shape()[0];
-    const at::Tensor local = fused.narrow(0, row, rows);
-    visit(part, part.shard_dimension < 0 ? local : local.narrow(part.shard_dimension, 0, part.shard_real));
-    row += rows;
-  }
+using trainer::OwnedPart;
+using trainer::Run;
+
+std::vector<OwnedPart> all_parts(const trainer::ParameterLayout& layout) {
+  return owned_parts(layout, /*placement=*/{}, whole_buckets(layout), trainer::Selection::Everything);
 }
 
-at::Tensor shard_of(const at::Tensor& full, const trainer::ParameterPart& part) {
-  if (part.shard_dimension < 0 || part.shard_real == 0) return full;
-  return full.narrow(part.shard_dimension, part.shard_begin, part.shard_real);
+at::Tensor local(const at::Tensor& flat, const Run& run) {
+  return flat.narrow(0, run.values.offset, run.values.elements);
+}
+
+at::Tensor full_view(const at::Tensor& full, const Run& run) {
+  return full.view(-1).narrow(0, run.first_full, run.values.elements);
 }
 
 }  // namespace
 
 void load_weights(trainer::ParameterStore& store, const NamedTensors& weights) {
-  for (const trainer::Parameter& parameter : store.layout.parameters)
-    for_each_part(parameter, store.value(parameter),
-                  [&](const trainer::ParameterPart& part, at::Tensor local) {
-                    if (local.numel() > 0) local.copy_(shard_of(weights.at(part.name).detach(), part));
-                  });
+  for (const OwnedPart& owned : all_parts(store.layout)) {
+    const at::Tensor full = weights.at(owned.part.name).detach().contiguous();
+    for_each_run(owned, [&](const Run& run) { local(store.values, run).copy_(full_view(full, run)); });
+  }
 }
 
 void add_gradients(const trainer::ParameterStore& store, int tensor_rank, NamedTensors& full) {
-  for (const trainer::Parameter& parameter : store.layout.parameters) {
-    if (parameter.replicated_over_tensor && tensor_rank != 0) continue;
-    for_each_part(parameter, store.gradient(parameter),
-                  [&](const trainer::ParameterPart& part, const at::Tensor& local) {
-                    at::Tensor& tensor = full[part.name];
-                    if (!tensor.defined()) tensor = at::zeros(part.full_shape, local.options());
-                    if (local.numel() > 0) shard_of(tensor, part).add_(local);
-                  });
+  for (const OwnedPart& owned : all_parts(store.layout)) {
+    if (owned.parameter.replicated_over_tensor && tensor_rank != 0) continue;
+    at::Tensor& tensor = full[owned.part.name];
+    if (!tensor.defined()) tensor = at::zeros(owned.part.full_shape, store.gradients.options());
+    for_each_run(owned, [&](const Run& run) { full_view(tensor, run).add_(local(store.gradients, run)); });
   }
 }
 

@@ -1,4 +1,4 @@
-#include "worker/trainer/checkpoint/keeper.h"
+#include "worker/trainer/loop/checkpoint_keeper.h"
 
 #include <fmt/format.h>
 
