@@ -1,9 +1,10 @@
 #include "checkpoint/hugging_face/config.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/struct.pb.h>
 
-#include <boost/json/parse.hpp>
-#include <limits>
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "common/json.h"
@@ -11,13 +12,13 @@
 namespace caravan::checkpoint {
 namespace {
 
-namespace json = boost::json;
+using google::protobuf::Struct;
+using google::protobuf::Value;
 using planner::ModelShape;
 using planner::RopeScaling;
 
 constexpr std::size_t kLongestConfig = 1 << 20;
-constexpr std::size_t kDeepest = 16;
-constexpr int64_t kLargestSize = int64_t{1} << 31;
+constexpr double kLargestSize = 2147483648;
 
 std::string scaling_json(const RopeScaling& scaling) {
   return fmt::format(
@@ -43,44 +44,43 @@ const char* type_in_torch(ElementType type) {
 // Remembers the first field that does not hold what it should.
 class Fields {
  public:
-  Fields(const json::object& object, std::string prefix) : object_(object), prefix_(std::move(prefix)) {}
+  Fields(const Struct& object, std::string prefix) : object_(object), prefix_(std::move(prefix)) {}
 
-  const json::value* find(const char* key) const {
-    const json::value* value = object_.if_contains(key);
-    return value == nullptr || value->is_null() ? nullptr : value;
+  const Value* find(const std::string& key) const {
+    const auto found = object_.fields().find(key);
+    if (found == object_.fields().end() || found->second.has_null_value()) return nullptr;
+    return &found->second;
   }
 
   int64_t size(const char* key, std::optional<int64_t> absent = std::nullopt) {
-    const json::value* value = find(key);
+    const Value* value = find(key);
     if (value == nullptr && absent) return *absent;
-    const int64_t* number = value == nullptr ? nullptr : value->if_int64();
-    require(number != nullptr && *number >= 1 && *number < kLargestSize, key,
-            "must be a whole number from 1");
-    return number == nullptr ? 1 : *number;
+    const double number = value != nullptr && value->has_number_value() ? value->number_value() : 0;
+    const bool is_size = number >= 1 && number < kLargestSize && number == std::floor(number);
+    require(is_size, key, "must be a whole number from 1");
+    return is_size ? static_cast<int64_t>(number) : 1;
   }
 
   double number(const char* key, std::optional<double> absent = std::nullopt) {
-    const json::value* value = find(key);
+    const Value* value = find(key);
     if (value == nullptr && absent) return *absent;
-    require(value != nullptr && value->is_number(), key, "must be a number");
-    if (value == nullptr || !value->is_number()) return 1;
-    const auto number = value->to_number<double>();
-    require(number > 0 && number <= std::numeric_limits<float>::max(), key, "must be above 0");
+    const double number = value != nullptr && value->has_number_value() ? value->number_value() : 0;
+    require(number > 0 && std::isfinite(number), key, "must be a number above 0");
     return number;
   }
 
   bool flag(const char* key, bool absent) {
-    const json::value* value = find(key);
+    const Value* value = find(key);
     if (value == nullptr) return absent;
-    require(value->is_bool(), key, "must be true or false");
-    return value->is_bool() && value->get_bool();
+    require(value->has_bool_value(), key, "must be true or false");
+    return value->bool_value();
   }
 
-  std::string text(const char* key, const char* absent) {
-    const json::value* value = find(key);
+  std::string text(const char* key, const std::string& absent) {
+    const Value* value = find(key);
     if (value == nullptr) return absent;
-    require(value->is_string(), key, "must be a text");
-    return value->is_string() ? std::string(value->get_string()) : std::string(absent);
+    require(value->has_string_value(), key, "must be a text");
+    return value->string_value();
   }
 
   void require(bool holds, const char* key, std::string_view what) {
@@ -90,7 +90,7 @@ class Fields {
   const Status& status() const { return status_; }
 
  private:
-  const json::object& object_;
+  const Struct& object_;
   const std::string prefix_;
   Status status_;
 };
@@ -98,12 +98,12 @@ class Fields {
 Status read_rope(Fields& fields, ModelShape& model) {
   const char* where = fields.find("rope_parameters") != nullptr ? "rope_parameters" : "rope_scaling";
   model.rope_theta = fields.number("rope_theta", 10000);
-  const json::value* given = fields.find(where);
+  const Value* given = fields.find(where);
   if (given == nullptr) return fields.status();
-  if (!given->is_object()) return bad_input(fmt::format("{}: must be an object", where));
-  Fields rope(given->get_object(), std::string(where) + ".");
+  if (!given->has_struct_value()) return bad_input(fmt::format("{}: must be an object", where));
+  Fields rope(given->struct_value(), std::string(where) + ".");
   model.rope_theta = rope.number("rope_theta", model.rope_theta);
-  const std::string type = rope.text("rope_type", rope.text("type", "default").c_str());
+  const std::string type = rope.text("rope_type", rope.text("type", "default"));
   if (type == "default") return rope.status();
   rope.require(type == "llama3", "rope_type", fmt::format("'{}' is none of Llama 2 to 3.2", type));
   RopeScaling scaling;
@@ -154,14 +154,10 @@ std::string config_json(const ModelShape& model, ElementType type, int64_t seque
 
 Result<ModelShape> parse_config(std::string_view text) {
   if (text.size() > kLongestConfig) return bad_input("too long for the configuration of a model");
-  json::parse_options options;
-  options.max_depth = kDeepest;
-  json::error_code error;
-  const json::value value = json::parse({text.data(), text.size()}, error, {}, options);
-  if (error) return bad_input("no JSON: " + error.message());
-  if (!value.is_object()) return bad_input("must be an object");
+  const auto object = from_json<Struct>(text);
+  if (!object) return bad_input("no JSON object: " + object.error().message);
 
-  Fields fields(value.get_object(), "");
+  Fields fields(*object, "");
   ModelShape model;
   model.name = "custom";
   fields.require(fields.text("model_type", "llama") == "llama", "model_type", "must be llama");

@@ -59,8 +59,8 @@ TEST(HuggingFaceConfig, NamesTheFieldOfWhatIsWrong) {
       {R"("head_dim": 128)", R"("head_dim": 127)", "head_dim: must be even"},
       {R"("rms_norm_eps": 1e-05)", R"("rms_norm_eps": 1e999)", "rms_norm_eps"},
       {R"("rope_type": "llama3")", R"("rope_type": "yarn")", "rope_scaling.rope_type: 'yarn'"},
-      {R"("factor": 8)", R"("factor": 0)", "rope_scaling.factor: must be above 0"},
-      {R"(\{\s*"architectures")", R"(["architectures")", "no JSON"},
+      {R"("factor": 8)", R"("factor": 0)", "rope_scaling.factor: must be a number above 0"},
+      {R"(\{\s*"architectures")", R"(["architectures")", "no JSON object"},
   };
   for (const auto& [pattern, replacement, says] : cases) {
     const std::string changed = std::regex_replace(good, std::regex(pattern), replacement);
@@ -70,6 +70,18 @@ TEST(HuggingFaceConfig, NamesTheFieldOfWhatIsWrong) {
     EXPECT_THAT(model.error().message, HasSubstr(says));
   }
   EXPECT_FALSE(parse_config(std::string(2 << 20, ' ')));
+}
+
+TEST(HuggingFaceConfig, LosesNoDigit) {
+  ModelShape model = planner::find_preset("llama3.1-8b").value();
+  for (const double eps : {1e-6, 1e-5, 0.1666666666666667, 3.3333333333333335e-07}) {
+    model.norm_eps = eps;
+    model.rope_theta = eps * 1e12;
+    model.rope_scaling->factor = 1 / eps;
+    const auto read = parse_config(config_json(model, ElementType::F32, 1));
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(difference(*read, model), "");
+  }
 }
 
 TEST(HuggingFaceTensors, HaveAsManyParametersAsTheModel) {
