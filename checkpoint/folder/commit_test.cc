@@ -170,10 +170,13 @@ TEST(Store, KeepsTheNewestAndReadsNoOtherNames) {
   ASSERT_TRUE(keep_newest(*volume, 2));
   EXPECT_THAT(intact_steps(*volume), ElementsAre(1000000, 3));
   ASSERT_TRUE(set_aside(*volume, 1000000, 4));
+  ASSERT_TRUE(write_tiny(*volume, 1000000));
+  ASSERT_TRUE(set_aside(*volume, 1000000, 4));
   ASSERT_TRUE(remove_unfinished(*volume));
-  EXPECT_THAT(volume->names("").value(),
-              ElementsAre("notes", "step--00001", "step-000000", "step-0000008", "step-000003",
-                          "step-000010.damaged-2", "step-1000000.damaged-4", "step-7"));
+  EXPECT_THAT(
+      volume->names("").value(),
+      ElementsAre("notes", "step--00001", "step-000000", "step-0000008", "step-000003",
+                  "step-000010.damaged-2", "step-1000000.damaged-4", "step-1000000.damaged-5", "step-7"));
 }
 
 }  // namespace

@@ -36,6 +36,10 @@ Status keep_newest(Volume& volume, int count) {
 }
 
 Status set_aside(Volume& volume, int step, int attempt) {
+  const Result<std::vector<std::string>> names = volume.names("");
+  if (!names) return tl::unexpected(names.error());
+  // Attempts are numbered from 1 again by whoever starts the job anew.
+  while (std::ranges::find(*names, damaged_folder(step, attempt)) != names->end()) ++attempt;
   return volume.rename(step_folder(step), damaged_folder(step, attempt)).and_then([&] {
     return volume.sync_folder("");
   });

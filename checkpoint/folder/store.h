@@ -15,7 +15,8 @@ Result<std::vector<int>> committed_steps(const Volume& volume);
 // Removes all but the newest. One that is being removed loses its name first.
 Status keep_newest(Volume& volume, int count);
 
-// Gives a damaged checkpoint a name under which nobody reads it.
+// Gives a damaged checkpoint a name under which nobody reads it: of this attempt, or with the next number
+// that is free.
 Status set_aside(Volume& volume, int step, int attempt);
 
 // Removes what attempts that ended left unfinished. Nobody writes meanwhile.

@@ -190,6 +190,18 @@ TEST(PlanningPolicy, DevicesComeFromTheNodesThatHaveMost) {
   EXPECT_EQ(survey_gpus(gpu_job("{}").spec, nodes).product, "NVIDIA-A100-SXM4-40GB");
 }
 
+TEST(PlanningPolicy, ClaimsAreTheFoldersThatPodsMount) {
+  Job job = gpu_job("{}");
+  job.spec.mutable_checkpoint()->set_claim_name("states");
+  job.spec.mutable_checkpoint()->set_path("runs/tiny");
+  const PlanVerdict verdict =
+      judge_plan(job, std::vector<NodeView>{gpu_node("a", "NVIDIA-H100-80GB-HBM3", 8),
+                                            gpu_node("b", "NVIDIA-H100-80GB-HBM3", 8)});
+  ASSERT_TRUE(verdict.plan) << verdict.message;
+  EXPECT_EQ(verdict.plan->spec().checkpoint().claim_name(), "");
+  EXPECT_EQ(verdict.plan->spec().checkpoint().path(), "/checkpoints/runs/tiny");
+}
+
 TEST(PlanningPolicy, TheProductThatANodeSaysIsInThePlanWhoeverNamedIt) {
   const std::vector<NodeView> nodes{gpu_node("a", "NVIDIA-A100-SXM4-40GB", 8),
                                     gpu_node("b", "NVIDIA-A100-SXM4-40GB", 8),

@@ -11,14 +11,20 @@
 namespace caravan::trainer {
 namespace {
 
-std::vector<StepVerdict> verdicts(const std::vector<StepShare>& shares) {
-  const auto world = make_fake_group(static_cast<int>(shares.size()));
-  std::vector<StepVerdict> verdicts(shares.size());
+// What exchange(group, own value) comes to on each rank.
+template <typename Value, typename Exchange>
+auto on_all_ranks(const std::vector<Value>& values, Exchange exchange) {
+  const auto world = make_fake_group(static_cast<int>(values.size()));
+  std::vector<decltype(exchange(*world[0], values[0]))> results(values.size());
   std::vector<std::jthread> ranks;
-  for (std::size_t r = 0; r < shares.size(); ++r)
-    ranks.emplace_back([&, r] { verdicts[r] = agree(*world[r], shares[r]); });
+  for (std::size_t r = 0; r < values.size(); ++r)
+    ranks.emplace_back([&, r] { results[r] = exchange(*world[r], values[r]); });
   ranks.clear();
-  return verdicts;
+  return results;
+}
+
+std::vector<StepVerdict> verdicts(const std::vector<StepShare>& shares) {
+  return on_all_ranks(shares, agree);
 }
 
 TEST(Agreement, AllRanksLearnTheSumsAndTheEarliestStop) {
@@ -41,6 +47,18 @@ TEST(Agreement, OneRanksInfinityIsEverybodys) {
 
 TEST(Agreement, NobodyAskedToStop) {
   for (const StepVerdict& verdict : verdicts({{}, {}})) EXPECT_EQ(verdict.stop_after_step, kNoStop);
+}
+
+TEST(Agreement, TheLargestIsEverybodys) {
+  EXPECT_EQ(on_all_ranks(std::vector<int>{0, 3, 1}, largest), (std::vector<int>{3, 3, 3}));
+}
+
+TEST(Agreement, WhatTheFirstRankHasIsEverybodys) {
+  const std::vector<int> steps = {1'500'000'000, 7};
+  const std::vector<std::vector<int>> known = {steps, {}, {1, 2, 3}};
+  EXPECT_EQ(on_all_ranks(known, as_the_first), (std::vector<std::vector<int>>{steps, steps, steps}));
+  const std::vector<std::vector<int>> unknown = {{}, {1}};
+  EXPECT_EQ(on_all_ranks(unknown, as_the_first), (std::vector<std::vector<int>>{{}, {}}));
 }
 
 }  // namespace

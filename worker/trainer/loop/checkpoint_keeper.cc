@@ -73,8 +73,8 @@ Resumed CheckpointKeeper::resume() {
     listed = tl::unexpected(volume.error());
   }
   if (!everywhere(listed)) {
-    return fail(FailureReason::DataUnavailable,
-                listed ? "another rank cannot use the folder of checkpoints" : listed.error().message);
+    if (!listed) return input_failure(listed.error());
+    return fail(FailureReason::DataUnavailable, "another rank cannot use the folder of checkpoints");
   }
   return resume_from(as_the_first(*rank_.mesh.world, steps)).and_then([&](TrainingState state) -> Resumed {
     on_first_rank([&] { return checkpoint::remove_unfinished(*volume_); });

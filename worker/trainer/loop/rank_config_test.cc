@@ -66,6 +66,16 @@ TEST(RankConfig, TakesWhatRunsAgainAndDoublePrecision) {
   EXPECT_EQ(exact->precision, Precision::FP64);
 }
 
+TEST(RankConfig, CheckpointsAreWrittenOnlyWhereTheJobAsksForThem) {
+  EXPECT_EQ(parse_rank_config(kConfig)->checkpoint.path, "");
+  const auto options = parse_rank_config(
+      with(R"("resources")", R"("checkpoint": {"path": "/states", "keepLast": 7}, "resources")"));
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->checkpoint.path, "/states");
+  EXPECT_EQ(options->checkpoint.every_steps, 500);
+  EXPECT_EQ(options->checkpoint.keep_last, 7);
+}
+
 TEST(RankConfig, DescriptorsThatAreAbsentAreNone) {
   const auto options = parse_rank_config(with(R"("reportFd": -1, "commandFd": -1, )", ""));
   ASSERT_TRUE(options) << options.error().message;
@@ -120,6 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{R"(\[1, 3\])", R"([1, 3], "groupTimes": [1, 2])", "plan.groupTimes: three numbers"},
         BadConfig{R"(\[1, 3\])", R"([1, 3], "groupTimes": [1, 2, 3, 4, 5, 0])",
                   "plan.groupTimes: every number"},
+        BadConfig{R"("resources")", R"("checkpoint": {}, "resources")", "spec.checkpoint.path must be set"},
         BadConfig{R"("kvHeads": 2)", R"("kvHeads": 1)", "kvHeads"},
         BadConfig{R"("ffnSize": 128)", R"("ffnSize": 129)", "ffnSize"},
         BadConfig{R"("globalBatchSequences": 8)", R"("globalBatchSequences": 7)", "globalBatchSequences"},
