@@ -27,7 +27,7 @@ Status keep_newest(Volume& volume, int count) {
   if (!steps) return tl::unexpected(steps.error());
   for (std::size_t i = static_cast<std::size_t>(count); i < steps->size(); ++i) {
     const std::string removed = unfinished_folder((*steps)[i], kNoAttempt);
-    const Status gone = volume.rename(step_folder((*steps)[i]), removed).and_then([&] {
+    Status gone = volume.rename(step_folder((*steps)[i]), removed).and_then([&] {
       return volume.remove_folder(removed);
     });
     if (!gone) return gone;

@@ -192,8 +192,9 @@ class LinuxVolume final : public Volume {
   Status remove_folder(const std::string& path) override {
     const Result<std::vector<std::string>> files = names(path);
     if (!files) return tl::unexpected(files.error());
-    for (const std::string& file : *files)
-      if (Status removed = remove_file(path + "/" + file); !removed) return removed;
+    for (const std::string& file : *files) {
+      if (Status removed = remove_file(fmt::format("{}/{}", path, file)); !removed) return removed;
+    }
     const Result<Entry> entry = parent_of(path);
     if (!entry) return tl::unexpected(entry.error());
     if (::unlinkat(entry->parent.get(), entry->name.c_str(), AT_REMOVEDIR) == 0) return {};

@@ -62,7 +62,7 @@ Status read_kind(checkpoint::Checkpoint& from, const RankState& state, StateKind
   const auto parts = owned_parts(state.parameters.layout, state.placement, ranges, Selection::Everything);
   for (const OwnedPart& owned : parts) {
     const std::size_t tensor = from.plan().tensor(owned.part.name);
-    const Status read = for_each_bytes(state, kind, owned, [&](int64_t first, std::span<std::byte> bytes) {
+    Status read = for_each_bytes(state, kind, owned, [&](int64_t first, std::span<std::byte> bytes) {
       return from.read(kind, tensor, first, bytes);
     });
     if (!read) return read;
@@ -86,7 +86,7 @@ Status write_state(const RankState& state, const checkpoint::FilePlan& plan, che
       writer.add_box(tensor, {block.row, block.column, block.rows, block.columns});
     for (const StateKind kind : checkpoint::kStateKinds) {
       if (!plan.has(kind)) continue;
-      const Status written =
+      Status written =
           for_each_bytes(state, kind, owned, [&](int64_t first, std::span<const std::byte> bytes) {
             return writer.write(kind, tensor, first, bytes);
           });
