@@ -10,8 +10,8 @@
 
 #include "planner/schedule/transfers.h"
 #include "planner/work/flops.h"
-#include "worker/trainer/loop/checkpoint_keeper.h"
 #include "worker/trainer/loop/agreement.h"
+#include "worker/trainer/loop/checkpoint_keeper.h"
 #include "worker/trainer/loop/command_listener.h"
 #include "worker/trainer/loop/failure.h"
 #include "worker/trainer/loop/rank.h"
