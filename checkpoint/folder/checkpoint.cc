@@ -31,7 +31,10 @@ Result<Checkpoint> Checkpoint::open(const Volume& volume, int step) {
   const Result<std::string> text = read_text(volume, path, kLongestManifest);
   if (!text) return tl::unexpected(text.error());
   const auto manifest = parse_manifest(*text);
-  if (!manifest) return bad_input(fmt::format("{}: {}", volume.shown(path), manifest.error().message));
+  if (!manifest) {
+    return tl::unexpected(
+        Error{fmt::format("{}: {}", volume.shown(path), manifest.error().message), manifest.error().code});
+  }
 
   Checkpoint opened(volume, folder, plan_of(*manifest));
   opened.state_ = state_of(*manifest);

@@ -1,6 +1,7 @@
 #include "checkpoint/format/manifest.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/struct.pb.h>
 
 #include <map>
 #include <set>
@@ -114,6 +115,14 @@ Status check_tensors(const CheckpointManifest& manifest) {
   return {};
 }
 
+// Of a manifest with fields that this version does not know; 0 where it is none.
+double format_of(std::string_view text) {
+  const auto object = from_json<google::protobuf::Struct>(text);
+  if (!object) return 0;
+  const auto format = object->fields().find("format");
+  return format == object->fields().end() ? 0 : format->second.number_value();
+}
+
 // The files that this version would make of these tensors.
 Status check_plan(const CheckpointManifest& manifest) {
   std::map<std::string_view, int64_t> lengths;
@@ -144,11 +153,15 @@ std::string manifest_text(CheckpointManifest manifest) {
 
 Result<CheckpointManifest> parse_manifest(std::string_view text) {
   Result<CheckpointManifest> manifest = from_json<CheckpointManifest>(text);
-  if (!manifest) return tl::unexpected(manifest.error());
-  if (manifest->format() != kManifestFormat) {
-    return bad_input(
-        fmt::format("format: is {}, this version reads {}", manifest->format(), kManifestFormat));
+  const double format = manifest ? manifest->format() : format_of(text);
+  if (format > kManifestFormat) {
+    return failure(
+        fmt::format("format: is {}, this version reads {}; take the version of caravan that wrote it", format,
+                    kManifestFormat));
   }
+  if (!manifest) return tl::unexpected(manifest.error());
+  if (format != kManifestFormat)
+    return bad_input(fmt::format("format: is {}, this version reads {}", format, kManifestFormat));
   // The same message has one text, so that no byte of it changes unnoticed.
   if (manifest_text(*manifest) != text)
     return bad_input("crc32c: is not the sum of this manifest, which was damaged or changed");

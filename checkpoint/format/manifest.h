@@ -1,8 +1,8 @@
 // manifest.json: the message of proto/caravan/v1alpha1/checkpoint.proto with a sum of itself.
 //
 // What is read was checked: the sum, sizes that do not overflow, names that stay in the folder, sums for
-// every block, boxes that hold each element of each tensor once. Errors are bad input and name the field; the
-// caller names the file. Pure.
+// every block, boxes that hold each element of each tensor once. Errors are bad input and name the field, but
+// for a manifest of a later version, which is not damaged; the caller names the file. Pure.
 #pragma once
 
 #include <string>

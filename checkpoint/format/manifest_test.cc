@@ -94,8 +94,8 @@ TEST(Manifest, RefusesWhatIsForged) {
 TEST(Manifest, RefusesTextsThatAreNone) {
   for (const char* text : {"", "{}", "[]", "null", "{\"format\":1}", "{\"unknown\":1}", "{\"format\":\"x\"}"})
     EXPECT_FALSE(parse_manifest(text)) << text;
-  EXPECT_THAT(parse_manifest(R"({"format":2})").error().message,
-              HasSubstr("format: is 2, this version reads 1"));
+  EXPECT_THAT(parse_manifest(R"({"format":0})").error().message,
+              HasSubstr("format: is 0, this version reads 1"));
 }
 
 TEST(Manifest, FindsEveryFlippedBit) {
@@ -119,6 +119,15 @@ TEST(Manifest, AMillionTensorsWithoutBoxesAreRefusedAtOnce) {
     tensor.set_states_type("F32");
   }
   EXPECT_THAT(parse_manifest(manifest_text(manifest)).error().message, HasSubstr("boxes must hold"));
+}
+
+// Nobody sets it aside as damaged.
+TEST(Manifest, OfALaterVersionIsNotDamagedButNotReadEither) {
+  for (const char* text : {R"({"format":2})", R"({"format":2,"later":[{"unknown":1}]})"}) {
+    const Error error = parse_manifest(text).error();
+    EXPECT_EQ(error.code, ExitCode::kJobFailed);
+    EXPECT_THAT(error.message, HasSubstr("format: is 2, this version reads 1; take the version"));
+  }
 }
 
 }  // namespace

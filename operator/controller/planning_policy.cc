@@ -181,6 +181,12 @@ PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes) {
     if (auto refused = refuse_spec(job)) return *std::move(refused);
     if (const std::string missing = missing_feature(job.spec); !missing.empty())
       return refuse(reasons::kInvalidSpec, missing, false);
+    if (job.spec.has_checkpoint() && job.spec.checkpoint().claim_name().empty())
+      return refuse(
+          reasons::kInvalidSpec,
+          "spec.checkpoint.claimName: must be set on a cluster, since a pod's own files go with it; "
+          "create the job again with a claim that all its pods can write to",
+          true);
   }
   return remembers_plan(job.status) ? accept(job, job.status.plan().document()) : make_plan(job, nodes);
 }

@@ -141,6 +141,14 @@ TEST(JobObject, AStatusThatCannotBeReadIsNoEmptyStatus) {
   EXPECT_EQ(read_job(object).unreadable_status, "");
 }
 
+TEST(PlanningPolicy, CheckpointsOutlivePodsOnAClaimOnly) {
+  const PlanVerdict own_files = judge_plan(job(R"(, "checkpoint": {"path": "mine"})"), {});
+  EXPECT_TRUE(own_files.final);
+  EXPECT_EQ(own_files.reason, reasons::kInvalidSpec);
+  EXPECT_THAT(own_files.message, HasSubstr("spec.checkpoint.claimName: must be set on a cluster"));
+  EXPECT_TRUE(judge_plan(job(R"(, "checkpoint": {"path": "mine", "claimName": "c"})"), {}).plan);
+}
+
 TEST(PlanningPolicy, WhatThisVersionCannotDoIsSaidAndNotIgnored) {
   const PlanVerdict gang = judge_plan(job(R"(, "scheduling": {"gang": {"provider": "Volcano"}})"), {});
   EXPECT_FALSE(gang.plan);
