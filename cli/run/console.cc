@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/run/checkpoint_line.h"
 #include "cli/run/json_lines.h"
 
 namespace caravan::cli {
@@ -44,6 +45,13 @@ void Console::event(const v1alpha1::JobEvent& event) {
   print_json(event_json(event));
   const Colour colour = event.restarting() ? Colour::kYellow : Colour::kRed;
   print(fmt::format("{}: {}\n", paint(event.reason(), colour, style_), event.message()));
+}
+
+void Console::checkpoint(const v1alpha1::CheckpointReport& checkpoint) {
+  print_json(checkpoint_json(checkpoint));
+  const std::string text = checkpoint_line(checkpoint, style_);
+  const bool is_usual = checkpoint.outcome() == v1alpha1::CheckpointReport::Written;
+  if (!is_usual || shows_steps_to_people_) print(text);
 }
 
 void Console::summary(const RunSummary& summary) {

@@ -30,6 +30,7 @@ class Console {
   // tally: with this step.
   void step(const v1alpha1::JobStep& step, const RunFigures& figures, const RunTally& tally);
   void event(const v1alpha1::JobEvent& event);
+  void checkpoint(const v1alpha1::CheckpointReport& checkpoint);
   void summary(const RunSummary& summary);
 
   // Nobody reads the output any more.

@@ -71,6 +71,31 @@ TEST(Console, AsJsonHasOneObjectALineAndTheTextOnStandardError) {
   EXPECT_THAT(err.text(), Not(HasSubstr("step 1/1")));
 }
 
+TEST(Console, TellsOfCheckpointsAndInALogOfTroubleAlone) {
+  v1alpha1::CheckpointReport checkpoint;
+  checkpoint.set_step(500);
+  checkpoint.set_path("ck");
+  checkpoint.set_message("no space left");
+  using Report = v1alpha1::CheckpointReport;
+  const auto told = [&](OutputForm form) {
+    Captured out;
+    Captured err;
+    Console console(form, out.stream(), err.stream());
+    for (const auto outcome : {Report::Resumed, Report::Unusable, Report::Written, Report::Failed}) {
+      checkpoint.set_outcome(outcome);
+      console.checkpoint(checkpoint);
+    }
+    return form == OutputForm::kText ? out.text() : err.text();
+  };
+  EXPECT_EQ(
+      told(OutputForm::kText),
+      "Goes on after step 500, from its checkpoint in ck\n"
+      "CheckpointUnusable: the one of step 500 cannot be read, and an older one is tried: no space left\n"
+      "checkpoint of step 500 in ck: 0B in 0.00 s\n"
+      "CheckpointFailed: step 500 has no checkpoint, and training goes on: no space left\n");
+  EXPECT_THAT(told(OutputForm::kJson), Not(HasSubstr("checkpoint of step 500 in ck")));
+}
+
 TEST(Console, NoticesThatNobodyReadsAnyMore) {
   std::FILE* full = std::fopen("/dev/full", "w");
   ASSERT_NE(full, nullptr);

@@ -66,4 +66,15 @@ std::string event_json(const v1alpha1::JobEvent& event) {
       .finish();
 }
 
+std::string checkpoint_json(const v1alpha1::CheckpointReport& checkpoint) {
+  JsonLine line("checkpoint");
+  line.text("outcome", v1alpha1::CheckpointReport::Outcome_Name(checkpoint.outcome()))
+      .integer("step", checkpoint.step())
+      .text("path", checkpoint.path());
+  if (checkpoint.seconds() > 0) line.number("seconds", checkpoint.seconds());
+  if (checkpoint.bytes() > 0) line.integer("bytes", checkpoint.bytes());
+  if (!checkpoint.message().empty()) line.text("message", checkpoint.message());
+  return line.finish();
+}
+
 }  // namespace caravan::cli

@@ -34,5 +34,6 @@ class JsonLine {
 std::string plan_json(const v1alpha1::PlanReport& report);
 std::string step_json(const v1alpha1::JobStep& step, int steps);
 std::string event_json(const v1alpha1::JobEvent& event);
+std::string checkpoint_json(const v1alpha1::CheckpointReport& checkpoint);
 
 }  // namespace caravan::cli

@@ -78,6 +78,22 @@ TEST(JsonLines, AnEventNamesItsRankOrNull) {
   EXPECT_THAT(event_json(event), HasSubstr("\"rank\":null"));
 }
 
+TEST(JsonLines, ACheckpointSaysWhatBecameOfIt) {
+  v1alpha1::CheckpointReport checkpoint;
+  checkpoint.set_outcome(v1alpha1::CheckpointReport::Written);
+  checkpoint.set_step(500);
+  checkpoint.set_path("checkpoints");
+  checkpoint.set_seconds(1.5);
+  checkpoint.set_bytes(42);
+  EXPECT_EQ(checkpoint_json(checkpoint),
+            "{\"type\":\"checkpoint\",\"outcome\":\"Written\",\"step\":500,\"path\":\"checkpoints\","
+            "\"seconds\":1.5,\"bytes\":42}\n");
+  checkpoint.set_outcome(v1alpha1::CheckpointReport::Failed);
+  checkpoint.set_bytes(0);
+  checkpoint.set_message("no space");
+  EXPECT_THAT(checkpoint_json(checkpoint), HasSubstr("\"seconds\":1.5,\"message\":\"no space\"}"));
+}
+
 TEST(JsonLines, ThePlanIsThePlannersAnswerInOneLine) {
   v1alpha1::PlanReport report;
   report.mutable_plan()->set_tensor(2);
@@ -105,7 +121,8 @@ RunSummary finished_run() {
 
 TEST(Summary, AsJsonHasTheDocumentedKeysInOrder) {
   EXPECT_EQ(summary_json(finished_run()),
-            "{\"type\":\"summary\",\"result\":\"Complete\",\"steps\":2,\"tokens\":8192,\"firstLoss\":5,"
+            "{\"type\":\"summary\",\"result\":\"Complete\",\"steps\":2,\"resumedStep\":null,\"tokens\":8192,"
+            "\"firstLoss\":5,"
             "\"lastLoss\":4,"
             "\"meanStepSeconds\":0.92,\"worstStepSeconds\":0.92,\"mfu\":null,\"restarts\":0,"
             "\"predictedPeakBytes\":1100,"

@@ -165,6 +165,11 @@ void LocalRun::handle(const v1alpha1::JobReport& report) {
       if (report.event().restarting()) count_restart(report.event().counts());
       console_.event(report.event());
       break;
+    case Report::kCheckpoint:
+      if (report.checkpoint().report().outcome() == v1alpha1::CheckpointReport::Resumed)
+        tally_.resume_after(report.checkpoint().report().step());
+      console_.checkpoint(report.checkpoint().report());
+      break;
     case Report::kResult: {
       v1alpha1::ReportCommand command;
       command.set_acknowledge_result(true);

@@ -27,6 +27,11 @@ void RunTally::add(const v1alpha1::JobStep& step) {
   mfu_seconds_ += step.mfu() * step.seconds();
 }
 
+void RunTally::resume_after(int step) {
+  if (last_step_ == 0) resumed_step_ = step;
+  last_step_ = step;
+}
+
 std::optional<double> RunTally::mean_step_seconds() const {
   if (counted_steps_ == 0) return std::nullopt;
   return counted_seconds_ / counted_steps_;

@@ -16,7 +16,11 @@ namespace caravan::cli {
 class RunTally {
  public:
   void add(const v1alpha1::JobStep& step);
+  // An attempt goes on after that step.
+  void resume_after(int step);
 
+  // The first time; absent where it began with step 1.
+  std::optional<int> resumed_step() const { return resumed_step_; }
   // 0 before the first step.
   int last_step() const { return last_step_; }
   int last_attempt() const { return last_attempt_; }
@@ -34,6 +38,7 @@ class RunTally {
  private:
   int last_attempt_ = 0;
   int last_step_ = 0;
+  std::optional<int> resumed_step_;
   std::optional<double> first_loss_;
   std::optional<double> last_loss_;
   std::optional<double> last_seconds_;

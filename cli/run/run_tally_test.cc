@@ -57,6 +57,18 @@ TEST(RunTally, KeepsTheFirstLossAndTheLastThroughARestart) {
   EXPECT_THAT(tally.last_loss(), Optional(Eq(5.5)));
 }
 
+TEST(RunTally, OfARunThatGoesOnKnowsWhereFrom) {
+  RunTally tally;
+  tally.resume_after(40);
+  EXPECT_EQ(tally.last_step(), 40) << "also where nothing was left to do";
+  v1alpha1::JobStep step;
+  step.set_step(45);
+  tally.add(step);
+  tally.resume_after(44);
+  EXPECT_EQ(tally.resumed_step(), 40) << "later attempts are restarts";
+  EXPECT_EQ(tally.last_step(), 44);
+}
+
 TEST(RunTally, WeighsTheUtilisationByTime) {
   RunTally tally;
   tally.add(step(1, 1, 1));

@@ -56,6 +56,7 @@ std::string mfu_line(double mfu, const RunFigures& figures) {
 std::string summary_text(const RunSummary& summary, const ConsoleStyle& style) {
   const RunTally& tally = summary.tally;
   std::string text = headline(summary, style);
+  if (tally.resumed_step()) text += line("resumed", fmt::format("after step {}", *tally.resumed_step()));
   if (tally.last_loss())
     text += line("loss", fmt::format("first {:.4f}, last {:.4f}", *tally.first_loss(), *tally.last_loss()));
   if (tally.mean_step_seconds()) {
@@ -82,6 +83,7 @@ std::string summary_json(const RunSummary& summary) {
   return JsonLine("summary")
       .text("result", result.result())
       .integer("steps", tally.last_step())
+      .integer("resumedStep", tally.resumed_step())
       .integer("tokens", tokens_of(summary))
       .number("firstLoss", tally.first_loss())
       .number("lastLoss", tally.last_loss())

@@ -12,6 +12,7 @@
 #include "operator/controller/progress_policy.h"
 #include "operator/controller/suspension_policy.h"
 #include "operator/controller/ttl_policy.h"
+#include "operator/service/progress_board.h"
 #include "operator/testing/jobs.h"
 
 namespace caravan::controller::testing {
@@ -116,6 +117,25 @@ TEST(ProgressPolicy, BeforeTheFirstStepNoColumnIsBlank) {
   show_progress(job().spec, progress, false, kStart, status);
   EXPECT_EQ(status.progress().step(), 1);
   EXPECT_EQ(status.progress().mfu_percent(), "-") << "the peak of the device is not known";
+}
+
+TEST(ProgressPolicy, TheLastCompleteCheckpointIsShownWithItsFolder) {
+  v1alpha1::JobReport report;
+  v1alpha1::CheckpointReport& checkpoint = *report.mutable_checkpoint()->mutable_report();
+  JobProgress progress{.attempt = 1};
+  const auto tell = [&](v1alpha1::CheckpointReport::Outcome outcome, int step) {
+    checkpoint.set_outcome(outcome);
+    checkpoint.set_step(step);
+    add_report(report, kStart, progress);
+  };
+  tell(v1alpha1::CheckpointReport::Written, 500);
+  tell(v1alpha1::CheckpointReport::Failed, 1000);
+  v1alpha1::JobStatus status;
+  const Job with_checkpoints = job(R"(, "checkpoint": {"path": "mine", "claimName": "c"})");
+  show_progress(with_checkpoints.spec, progress, false, kStart, status);
+  EXPECT_EQ(status.last_checkpoint().step(), 500);
+  EXPECT_EQ(status.last_checkpoint().path(), "mine/step-000500");
+  EXPECT_EQ(status.last_checkpoint().time(), to_text(kStart));
 }
 
 TEST(ProgressPolicy, StepsAreShownEveryHalfMinute) {

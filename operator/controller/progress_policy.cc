@@ -109,12 +109,21 @@ void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status) 
 
 ShownProgress show_progress(const v1alpha1::JobSpec& spec, const JobProgress& progress, bool urgent,
                             TimePoint now, v1alpha1::JobStatus& status) {
-  if (!progress.step || progress.step->step() == status.progress().step()) return {};
+  const bool new_step = progress.step && progress.step->step() != status.progress().step();
+  const bool new_checkpoint =
+      progress.checkpoint_step && *progress.checkpoint_step != status.last_checkpoint().step();
+  if (!new_step && !new_checkpoint) return {};
   const auto last = to_time(status.progress().last_update_time());
   if (!urgent && last && now < *last + kBetweenWrites) {
     return {.look_again = std::chrono::ceil<std::chrono::milliseconds>(*last + kBetweenWrites - now)};
   }
-  show_step(spec, *progress.step, now, *status.mutable_progress());
+  if (new_step) show_step(spec, *progress.step, now, *status.mutable_progress());
+  if (new_checkpoint) {
+    v1alpha1::LastCheckpoint& shown = *status.mutable_last_checkpoint();
+    shown.set_step(*progress.checkpoint_step);
+    shown.set_path(fmt::format("{}/step-{:06}", spec.checkpoint().path(), *progress.checkpoint_step));
+    shown.set_time(to_text(*progress.checkpoint_at));
+  }
   return {};
 }
 

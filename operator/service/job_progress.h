@@ -17,6 +17,8 @@ struct JobProgress {
   std::optional<v1alpha1::JobStep> step = {};      // the last one of that attempt
   std::optional<v1alpha1::JobEvent> event = {};    // the last failure
   std::optional<TimePoint> event_at = {};          // when its report arrived first
+  std::optional<int> checkpoint_step = {};         // of the last complete checkpoint
+  std::optional<TimePoint> checkpoint_at = {};     // when its report arrived
   std::optional<v1alpha1::JobResult> result = {};
 };
 

@@ -40,6 +40,11 @@ bool add_report(const v1alpha1::JobReport& report, TimePoint now, JobProgress& p
       if (!progress.event || report.event().attempt() > progress.event->attempt()) progress.event_at = now;
       progress.event = report.event();
       return true;
+    case Report::kCheckpoint:  // shown with the steps
+      if (report.checkpoint().report().outcome() != v1alpha1::CheckpointReport::Written) return false;
+      progress.checkpoint_step = report.checkpoint().report().step();
+      progress.checkpoint_at = now;
+      return false;
     case Report::kResult:
       progress.result = report.result();
       return true;

@@ -14,6 +14,7 @@ namespace {
 
 using v1alpha1::AttemptStarted;
 using v1alpha1::EndedAttempt;
+using v1alpha1::JobCheckpoint;
 using v1alpha1::JobEvent;
 using v1alpha1::JobReport;
 using v1alpha1::JobResult;
@@ -101,6 +102,18 @@ Result<JobStep> check_step(const JobStep& step, const JobFacts& job) {
   return kept;
 }
 
+// The path that counts is the spec's own.
+Result<JobCheckpoint> check_checkpoint(const JobCheckpoint& told, const JobFacts& job) {
+  const v1alpha1::CheckpointReport& report = told.report();
+  if (report.step() < 1 || (job.steps > 0 && report.step() > job.steps))
+    return failure(fmt::format("step {} is none of a job of {} steps", report.step(), job.steps));
+  JobCheckpoint kept;
+  kept.set_attempt(told.attempt());
+  kept.mutable_report()->set_outcome(report.outcome());
+  kept.mutable_report()->set_step(report.step());
+  return kept;
+}
+
 JobEvent keep(const JobEvent& event) {
   JobEvent kept;
   kept.set_reason(known_reason(event.reason()));
@@ -157,6 +170,14 @@ Result<JobReport> check_report(const JobReport& report, const JobFacts& job, Tim
       auto result = check_result(report.result(), job, now);
       if (!result) return tl::unexpected(result.error());
       *kept.mutable_result() = std::move(*result);
+      return kept;
+    }
+    case JobReport::kCheckpoint: {
+      if (Status known = check_attempt(report.checkpoint().attempt(), 1, job, now); !known)
+        return tl::unexpected(known.error());
+      auto checkpoint = check_checkpoint(report.checkpoint(), job);
+      if (!checkpoint) return tl::unexpected(checkpoint.error());
+      *kept.mutable_checkpoint() = std::move(*checkpoint);
       return kept;
     }
     case JobReport::kRankStarted:  // read on one machine only

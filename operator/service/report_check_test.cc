@@ -52,6 +52,9 @@ TEST(CheckReport, WhatCannotBeIsRefusedWithWhatIsWrong) {
       {R"({"step": {"attempt": 1, "step": 1, "tokensPerSecond": "Infinity"}})", "tokensPerSecond is inf"},
       {R"({"step": {"attempt": 1, "step": 1, "mfu": "-Infinity"}})", "mfu is -inf"},
       {R"({"step": {"attempt": 1, "step": 1, "mfu": "NaN"}})", "mfu is nan"},
+      {R"({"checkpoint": {"attempt": 2147483647, "report": {"step": 1}}})", "attempt 2147483647 cannot be"},
+      {R"({"checkpoint": {"attempt": 1, "report": {"step": 0}}})", "step 0 is none of a job of 100 steps"},
+      {R"({"checkpoint": {"attempt": 1, "report": {"step": 101}}})", "step 101 is none"},
       {R"({"result": {"result": "Won"}})", "Complete, Failed or Interrupted"},
       {R"({"result": {"result": "Complete", "restarts": -1}})", "attempt -1 cannot be"},
       {R"({"result": {"result": "Complete", "restarts": 2147483647}})", "attempt 2147483647 cannot be"},
@@ -72,6 +75,10 @@ TEST(CheckReport, WhatTheOperatorDoesNotReadIsNotKept) {
                                       "tokensPerSecond": 64, "mfu": 0.25, "peakBytesPerRank": ["9"]}})")));
   EXPECT_EQ(checked(read(R"({"step": {"attempt": 1, "peakBytesPerRank": ["-5"]}})")),
             checked(read(R"({"step": {"attempt": 1, "peakBytesPerRank": ["0"]}})")));
+  EXPECT_EQ(
+      checked(read(R"({"checkpoint": {"attempt": 1, "report": {"outcome": "Written", "step": 7, "path": "/x",
+                                                                     "bytes": "-1", "message": "y"}}})")),
+      checked(read(R"({"checkpoint": {"attempt": 1, "report": {"outcome": "Written", "step": 7}}})")));
   EXPECT_EQ(checked(read(R"({"rankStarted": {"rank": 7}})")), checked({}));
 }
 

@@ -184,6 +184,13 @@ void CoordinatorState::on_rank_update(int node, const v1alpha1::RankUpdate& upda
     *told.mutable_rank_started() = report.started();
     told.mutable_rank_started()->set_rank(update.rank());
     effects_.push_back(Tell{std::move(told)});
+  } else if (report.has_checkpoint()) {
+    if (update.rank() != 0) return;
+    last_progress_ = now_;
+    v1alpha1::JobReport told;
+    told.mutable_checkpoint()->set_attempt(attempt_);
+    *told.mutable_checkpoint()->mutable_report() = report.checkpoint();
+    effects_.push_back(Tell{std::move(told)});
   } else if (report.has_finished()) {
     rank.finished_step = report.finished().step();
   } else if (report.has_step()) {

@@ -333,6 +333,22 @@ TEST_F(CoordinatorTest, ARankThatEndsEarlyWithoutAWordHasFailed) {
   EXPECT_THAT(events()[0].message(), HasSubstr("before the last step, with exit code 0"));
 }
 
+TEST_F(CoordinatorTest, OfCheckpointsTheFirstRankAloneIsHeard) {
+  run_first_attempt();
+  const auto checkpoint_of = [&](int rank) {
+    AgentMessage message;
+    v1alpha1::CheckpointReport& report = *update(message, 1, rank).mutable_checkpoint();
+    report.set_outcome(v1alpha1::CheckpointReport::Written);
+    report.set_step(500 + rank);
+    from(rank / 2, message);
+  };
+  const auto before = told_.size();
+  for (const int rank : {3, 1, 0}) checkpoint_of(rank);
+  ASSERT_EQ(told_.size(), before + 1);
+  EXPECT_EQ(told_.back().checkpoint().attempt(), 1);
+  EXPECT_EQ(told_.back().checkpoint().report().step(), 500);
+}
+
 TEST_F(CoordinatorTest, AStepOfTheJobIsToldOnceAllRanksHaveMadeIt) {
   run_first_attempt();
   for (int rank = 0; rank < 3; ++rank) step_of(rank, 1, 1);

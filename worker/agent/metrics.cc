@@ -30,6 +30,11 @@ const Histogram::BucketBoundaries& step_buckets() {
   return kBuckets;
 }
 
+const Histogram::BucketBoundaries& checkpoint_buckets() {
+  static const Histogram::BucketBoundaries kBuckets = {0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000};
+  return kBuckets;
+}
+
 double unix_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -42,6 +47,7 @@ struct Metrics::Series {
         mesh(mesh_of(plan)),
         loss_rank(rank_at({.pipeline = planner::head_stage(planner::layout_value(plan))}, mesh)),
         shape(shape_of(job)),
+        has_checkpoints(job.spec().has_checkpoint()),
         common(std::move(labels)) {}
 
   Family<Counter>& counter(const metric::Description& d) {
@@ -57,6 +63,7 @@ struct Metrics::Series {
   void announce(int rank);
   void observe_step(int rank, const StepReport& step);
   void observe_memory(const Labels& labels, const StepReport& step);
+  void observe_checkpoint(const v1alpha1::CheckpointReport& checkpoint);
   void observe_collectives(const StepReport& step);
   void observe_loss(const Labels& labels, const StepReport& step);
 
@@ -65,6 +72,7 @@ struct Metrics::Series {
   planner::MeshShape mesh;
   int loss_rank;  // one of those that know the loss
   JobShape shape;
+  bool has_checkpoints;
   Labels common;
 };
 
@@ -85,6 +93,7 @@ void Metrics::Series::announce(int rank) {
         .Add({{"rank", std::to_string(rank)}, {"dtype", "bf16"}})
         .Set(plan.device_peak_flops());
   }
+  if (rank == 0 && has_checkpoints) counter(metric::kCheckpointFailures).Add({});
   if (rank != loss_rank) return;
   counter(metric::kNonFiniteSteps).Add(labels);
   if (plan.has_mfu()) gauge(metric::kPredictedMfu).Add(labels).Set(plan.mfu());
@@ -106,6 +115,19 @@ void Metrics::Series::observe_step(int rank, const StepReport& step) {
   observe_memory(labels, step);
   observe_collectives(step);
   if (rank == loss_rank) observe_loss(labels, step);
+}
+
+void Metrics::Series::observe_checkpoint(const v1alpha1::CheckpointReport& checkpoint) {
+  const bool written = checkpoint.outcome() == v1alpha1::CheckpointReport::Written;
+  if (written) {
+    gauge(metric::kCheckpointSuccess).Add({}).Set(unix_seconds());
+    gauge(metric::kCheckpointStep).Add({}).Set(checkpoint.step());
+    gauge(metric::kCheckpointBytes).Add({}).Set(static_cast<double>(checkpoint.bytes()));
+  }
+  const bool failed = checkpoint.outcome() == v1alpha1::CheckpointReport::Failed;
+  if (failed) counter(metric::kCheckpointFailures).Add({}).Increment();
+  if (written || failed)
+    histogram(metric::kCheckpointDuration).Add({}, checkpoint_buckets()).Observe(checkpoint.seconds());
 }
 
 void Metrics::Series::observe_memory(const Labels& labels, const StepReport& step) {
@@ -140,6 +162,7 @@ Metrics::~Metrics() = default;
 
 void Metrics::observe(const v1alpha1::RankUpdate& update) {
   if (update.report().has_step()) series_->observe_step(update.rank(), update.report().step());
+  if (update.report().has_checkpoint()) series_->observe_checkpoint(update.report().checkpoint());
 }
 
 void Metrics::observe(const v1alpha1::RankExit& exit) {

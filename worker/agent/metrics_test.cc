@@ -22,6 +22,7 @@ using ::testing::Not;
 // Two ranks in two stages on one node; the device's speed and memory are known.
 v1alpha1::JobPlan known_job() {
   v1alpha1::JobPlan job = testing::scripted_job(1, 1, 10);
+  job.mutable_spec()->mutable_checkpoint()->set_path("checkpoints");
   v1alpha1::Plan& plan = *job.mutable_plan();
   plan.set_pipeline(2);
   plan.set_device_peak_flops(1e9);
@@ -63,8 +64,19 @@ v1alpha1::RankUpdate step_update(int rank, int step) {
   return update;
 }
 
+v1alpha1::RankUpdate checkpoint_update(v1alpha1::CheckpointReport::Outcome outcome) {
+  v1alpha1::RankUpdate update;
+  v1alpha1::CheckpointReport& report = *update.mutable_report()->mutable_checkpoint();
+  report.set_outcome(outcome);
+  report.set_step(500);
+  report.set_seconds(2.5);
+  report.set_bytes(1'000'000);
+  return update;
+}
+
 class MetricsTest : public ::testing::Test {
  protected:
+  void a_checkpoint() { metrics_.observe(checkpoint_update(v1alpha1::CheckpointReport::Written)); }
   void two_steps_of_both_ranks() {
     for (const int step : {1, 2}) {
       for (const int rank : {0, 1}) metrics_.observe(step_update(rank, step));
@@ -105,8 +117,24 @@ TEST_F(MetricsTest, OneRankSpeaksForTheLossOfTheJob) {
                           Not(HasSubstr("caravan_loss{job=\"scripted\",rank=\"0\"}"))));
 }
 
+TEST_F(MetricsTest, CheckpointsAreTimedAndThoseThatFailAreCounted) {
+  EXPECT_THAT(metrics_.text(), HasSubstr("caravan_checkpoint_failures_total{job=\"scripted\"} 0\n"));
+  metrics_.observe(checkpoint_update(v1alpha1::CheckpointReport::Resumed));
+  metrics_.observe(checkpoint_update(v1alpha1::CheckpointReport::Failed));
+  EXPECT_THAT(metrics_.text(), Not(HasSubstr("last_success")));
+  a_checkpoint();
+  EXPECT_THAT(metrics_.text(),
+              AllOf(HasSubstr("caravan_checkpoint_failures_total{job=\"scripted\"} 1\n"),
+                    HasSubstr("caravan_checkpoint_duration_seconds_count{job=\"scripted\"} 2\n"),
+                    HasSubstr("caravan_checkpoint_duration_seconds_sum{job=\"scripted\"} 5\n"),
+                    HasSubstr("caravan_checkpoint_last_step{job=\"scripted\"} 500\n"),
+                    HasSubstr("caravan_checkpoint_bytes{job=\"scripted\"} 1000000\n"),
+                    HasSubstr("caravan_checkpoint_last_success_timestamp_seconds{job=\"scripted\"} ")));
+}
+
 TEST_F(MetricsTest, EveryMetricStandsInTheReferencePage) {
   two_steps_of_both_ranks();
+  a_checkpoint();
   std::stringstream page;
   page << std::ifstream(test::source_folder() + "/docs/reference/metrics.md").rdbuf();
   std::istringstream text(metrics_.text());

@@ -36,6 +36,7 @@ Node column(const PrinterColumn& column) {
   std::vector<Node> entries = {text("name", column.name()), text("type", column.type()),
                                text("jsonPath", column.json_path())};
   if (!column.description().empty()) entries.push_back(text("description", column.description()));
+  if (column.priority() > 0) entries.push_back(literal("priority", fmt::format("{}", column.priority())));
   return map("", std::move(entries));
 }
 

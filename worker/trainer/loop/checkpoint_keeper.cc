@@ -52,6 +52,14 @@ void CheckpointKeeper::tell(const std::string& level, const std::string& message
   fmt::print(stderr, "caravan-trainer: {}\n", message);
 }
 
+void CheckpointKeeper::report(const CheckpointRecord& record) const {
+  if (is_first()) reporter_.checkpoint(record);
+}
+
+std::string CheckpointKeeper::why() const {
+  return trouble_.empty() ? "another rank had trouble; its log says which" : trouble_;
+}
+
 // --- resume
 
 Resumed CheckpointKeeper::resume() {
@@ -87,15 +95,14 @@ Resumed CheckpointKeeper::resume_from(const std::vector<int>& steps) {
   for (const int step : steps) {
     const auto end = static_cast<Load>(largest(*rank_.mesh.world, static_cast<int>(load(step))));
     if (end == Load::Done) {
-      if (is_first()) {
-        tell("info", fmt::format("goes on from the checkpoint of step {} in {}", step, options_.path));
-      }
+      report({.outcome = CheckpointOutcome::Resumed, .step = step, .path = options_.path});
       return resumed_;
     }
     if (end == Load::Refused) {
       return fail(FailureReason::InvalidInput,
                   refusal_.empty() ? "the checkpoint does not fit another rank's configuration" : refusal_);
     }
+    report({.outcome = CheckpointOutcome::Unusable, .step = step, .path = options_.path, .message = why()});
     leave(step, end);
   }
   if (steps.empty()) return TrainingState{};
@@ -106,6 +113,7 @@ Resumed CheckpointKeeper::resume_from(const std::vector<int>& steps) {
 }
 
 CheckpointKeeper::Load CheckpointKeeper::load(int step) {
+  trouble_.clear();
   Result<Checkpoint> from = Checkpoint::open(*volume_, step);
   Status read;
   if (from) {
@@ -116,7 +124,8 @@ CheckpointKeeper::Load CheckpointKeeper::load(int step) {
     read = tl::unexpected(from.error());
   }
   if (read) return Load::Done;
-  tell("warn", fmt::format("the checkpoint of step {} cannot be used: {}", step, read.error().message));
+  trouble_ = read.error().message;
+  tell("warn", fmt::format("the checkpoint of step {} cannot be used: {}", step, trouble_));
   return read.error().code == ExitCode::kBadInput ? Load::Damaged : Load::Unreadable;
 }
 
@@ -162,6 +171,7 @@ void CheckpointKeeper::save_if_due(int step, int64_t samples, bool last) {
 
 // Each part begins when the one before it has succeeded on every rank.
 void CheckpointKeeper::save(const TrainingState& state) {
+  trouble_.clear();
   const auto begin = PhaseClock::Clock::now();
   const SaveRequest request = request_of(state);
   const bool committed = on_first_rank([&] { return begin_save(*volume_, request.id()); }) && everywhere([&] {
@@ -169,18 +179,22 @@ void CheckpointKeeper::save(const TrainingState& state) {
                            return write_state(own_state(), *plan_, writer);
                          }()) &&
                          on_first_rank([&] { return commit(*volume_, *plan_, request); });
-  if (!is_first()) return;
-  if (!committed) {
-    (void)abandon_save(*volume_, request.id());  // the next start looks for it again
-    return tell("warn", fmt::format("the checkpoint of step {} was not written; training goes on, and the "
-                                    "checkpoints before stay",
-                                    state.step));
-  }
   const std::chrono::duration<double> taken = PhaseClock::Clock::now() - begin;
-  tell("info", fmt::format("wrote the checkpoint of step {} to {} in {:.2f} s", state.step, options_.path,
-                           taken.count()));
-  if (const Status kept = checkpoint::keep_newest(*volume_, options_.keep_last); !kept)
-    tell("warn", kept.error().message);
+  CheckpointRecord record{.outcome = committed ? CheckpointOutcome::Written : CheckpointOutcome::Failed,
+                          .step = state.step,
+                          .path = options_.path,
+                          .seconds = taken.count()};
+  if (committed) {
+    for (const checkpoint::PlannedFile& file : plan_->files()) record.bytes += file.length;
+  } else {
+    record.message = why();
+  }
+  report(record);
+  if (!is_first()) return;
+  // What could not be removed the next start looks for again.
+  const Status tidied = committed ? checkpoint::keep_newest(*volume_, options_.keep_last)
+                                  : abandon_save(*volume_, request.id());
+  if (!tidied) tell("warn", tidied.error().message);
 }
 
 SaveRequest CheckpointKeeper::request_of(const TrainingState& state) const {
@@ -198,7 +212,10 @@ bool CheckpointKeeper::on_first_rank(const std::function<Status()>& action) {
 }
 
 bool CheckpointKeeper::everywhere(const Status& own) {
-  if (!own) tell("warn", own.error().message);
+  if (!own) {
+    trouble_ = own.error().message;
+    tell("warn", trouble_);
+  }
   return largest(*rank_.mesh.world, own ? 0 : 1) == 0;
 }
 

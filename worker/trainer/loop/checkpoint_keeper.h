@@ -46,6 +46,8 @@ class CheckpointKeeper {
   bool on_first_rank(const std::function<Status()>& action);
   bool everywhere(const Status& own);
   void tell(const std::string& level, const std::string& message) const;
+  void report(const CheckpointRecord& record) const;  // of the first rank
+  std::string why() const;
 
   checkpoint::SaveRequest request_of(const checkpoint::TrainingState& state) const;
   RankState own_state() const;
@@ -58,6 +60,7 @@ class CheckpointKeeper {
   std::optional<checkpoint::FilePlan> plan_;
   checkpoint::TrainingState resumed_;
   std::string refusal_;
+  std::string trouble_;  // of this rank, with the checkpoint at hand
   int saved_step_ = 0;
 };
 

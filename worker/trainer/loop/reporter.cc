@@ -60,6 +60,21 @@ void write(const StepRecord& record, v1alpha1::StepReport& step) {
   step.set_peak_bytes(record.peak_bytes);
 }
 
+v1alpha1::CheckpointReport::Outcome outcome_message(CheckpointOutcome outcome) {
+  using Message = v1alpha1::CheckpointReport;
+  switch (outcome) {
+    case CheckpointOutcome::Written:
+      return Message::Written;
+    case CheckpointOutcome::Resumed:
+      return Message::Resumed;
+    case CheckpointOutcome::Failed:
+      return Message::Failed;
+    case CheckpointOutcome::Unusable:
+      return Message::Unusable;
+  }
+  return Message::OutcomeUnspecified;
+}
+
 }  // namespace
 
 std::string_view failure_reason_name(FailureReason reason) {
@@ -112,6 +127,18 @@ void Reporter::failed(FailureReason reason, const std::string& message) const {
   RankReport report;
   report.mutable_failure()->set_reason(std::string(failure_reason_name(reason)));
   report.mutable_failure()->set_message(message);
+  write_line(to_json(report));
+}
+
+void Reporter::checkpoint(const CheckpointRecord& record) const {
+  RankReport report;
+  v1alpha1::CheckpointReport& checkpoint = *report.mutable_checkpoint();
+  checkpoint.set_outcome(outcome_message(record.outcome));
+  checkpoint.set_step(record.step);
+  checkpoint.set_path(record.path);
+  checkpoint.set_seconds(record.seconds);
+  checkpoint.set_bytes(record.bytes);
+  checkpoint.set_message(record.message);
   write_line(to_json(report));
 }
 

@@ -60,6 +60,18 @@ struct FinishRecord {
   MemoryBreakdown peak;
 };
 
+// See CheckpointReport.
+enum class CheckpointOutcome { Written, Resumed, Failed, Unusable };
+
+struct CheckpointRecord {
+  CheckpointOutcome outcome = CheckpointOutcome::Written;
+  int step = 0;
+  std::string path;
+  double seconds = 0;
+  int64_t bytes = 0;
+  std::string message{};
+};
+
 // Why a rank ends by its own decision: RankFailure.reason.
 enum class FailureReason {
   InvalidInput,
@@ -80,6 +92,7 @@ class Reporter {
   void step(const StepRecord& record) const;
   void finished(const FinishRecord& record) const;
   void failed(FailureReason reason, const std::string& message) const;
+  void checkpoint(const CheckpointRecord& record) const;
   void log(const std::string& level, const std::string& message) const;
 
  private:

@@ -1,0 +1,36 @@
+#include "cli/run/checkpoint_line.h"
+
+#include <fmt/format.h>
+
+#include "cli/run/figures.h"
+
+namespace caravan::cli {
+
+std::string checkpoint_line(const v1alpha1::CheckpointReport& checkpoint, const ConsoleStyle& style) {
+  using Report = v1alpha1::CheckpointReport;
+  const auto trouble = [&](const char* name, const std::string& what) {
+    return fmt::format("{}: {}: {}\n", paint(name, Colour::kYellow, style), what, checkpoint.message());
+  };
+  switch (checkpoint.outcome()) {
+    case Report::Written:
+      return fmt::format("{}\n", paint(fmt::format("checkpoint of step {} in {}: {} in {:.2f} s",
+                                                   checkpoint.step(), checkpoint.path(),
+                                                   readable_bytes(checkpoint.bytes()), checkpoint.seconds()),
+                                       Colour::kDim, style));
+    case Report::Resumed:
+      return fmt::format("Goes on after step {}, from its checkpoint in {}\n", checkpoint.step(),
+                         checkpoint.path());
+    case Report::Failed:
+      return trouble("CheckpointFailed",
+                     fmt::format("step {} has no checkpoint, and training goes on", checkpoint.step()));
+    case Report::Unusable:
+      return trouble("CheckpointUnusable",
+                     fmt::format("the one of step {} cannot be read, and an older one is "
+                                 "tried",
+                                 checkpoint.step()));
+    default:
+      return "";
+  }
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,13 @@
+// What became of a checkpoint, in a line for people.
+#pragma once
+
+#include <string>
+
+#include "caravan/v1alpha1/rank.pb.h"
+#include "cli/run/console_style.h"
+
+namespace caravan::cli {
+
+std::string checkpoint_line(const v1alpha1::CheckpointReport& checkpoint, const ConsoleStyle& style);
+
+}  // namespace caravan::cli
