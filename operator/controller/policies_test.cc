@@ -138,6 +138,25 @@ TEST(ProgressPolicy, TheLastCompleteCheckpointIsShownWithItsFolder) {
   EXPECT_EQ(status.last_checkpoint().time(), to_text(kStart));
 }
 
+TEST(ProgressPolicy, AnAttemptThatGoesOnFromACheckpointSaysSo) {
+  v1alpha1::JobReport report;
+  report.mutable_checkpoint()->set_attempt(2);
+  report.mutable_checkpoint()->mutable_report()->set_outcome(v1alpha1::CheckpointReport::Resumed);
+  report.mutable_checkpoint()->mutable_report()->set_step(500);
+  JobProgress progress{.attempt = 1};
+  progress.step.emplace().set_step(520);
+  EXPECT_TRUE(add_report(report, kStart, progress));
+  EXPECT_FALSE(progress.step) << "of the attempt before";
+  v1alpha1::JobStatus status;
+  const auto running = [&] {
+    follow_attempts(job().spec, progress, 1, kStart, status);
+    return find_condition(status, conditions::kRunning)->message();
+  };
+  EXPECT_EQ(running(), "attempt 2: the ranks start, from the checkpoint of step 500 on");
+  progress.step.emplace().set_step(501);
+  EXPECT_EQ(running(), "attempt 2 makes steps, from the checkpoint of step 500 on");
+}
+
 TEST(ProgressPolicy, StepsAreShownEveryHalfMinute) {
   v1alpha1::JobStatus status;
   JobProgress progress{.attempt = 1};

@@ -88,13 +88,15 @@ void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress,
   if (progress.short_attempts) status.set_short_attempts(*progress.short_attempts);
   conditions.clear(conditions::kRestarting, reasons::kAttemptStarted,
                    fmt::format("attempt {} has started", progress.attempt));
+  const std::string from =
+      progress.resumed_step ? fmt::format(", from the checkpoint of step {} on", *progress.resumed_step) : "";
   if (!progress.step) {
     conditions.set(conditions::kRunning, true, reasons::kRendezvous,
-                   fmt::format("attempt {}: the ranks start", progress.attempt));
+                   fmt::format("attempt {}: the ranks start{}", progress.attempt, from));
     return;
   }
   conditions.set(conditions::kRunning, true, reasons::kStepsAdvancing,
-                 fmt::format("attempt {} makes steps", progress.attempt));
+                 fmt::format("attempt {} makes steps{}", progress.attempt, from));
   conditions.clear(conditions::kStalled, reasons::kStepsAdvancing, "steps are made again");
 }
 

@@ -15,6 +15,7 @@ struct JobProgress {
   std::vector<v1alpha1::EndedAttempt> ended = {};  // before it, as far as its coordinator told
   std::optional<int> short_attempts = {};          // of them, in a row
   std::optional<v1alpha1::JobStep> step = {};      // the last one of that attempt
+  std::optional<int> resumed_step = {};            // whose checkpoint that attempt goes on from
   std::optional<v1alpha1::JobEvent> event = {};    // the last failure
   std::optional<TimePoint> event_at = {};          // when its report arrived first
   std::optional<int> checkpoint_step = {};         // of the last complete checkpoint

@@ -13,6 +13,24 @@ void begin_attempt(int attempt, JobProgress& progress) {
   progress.attempt = attempt;
   progress.short_attempts.reset();
   progress.step.reset();
+  progress.resumed_step.reset();
+}
+
+bool add_checkpoint(const v1alpha1::JobCheckpoint& checkpoint, TimePoint now, JobProgress& progress) {
+  const v1alpha1::CheckpointReport& report = checkpoint.report();
+  switch (report.outcome()) {
+    case v1alpha1::CheckpointReport::Written:  // shown with the steps
+      progress.checkpoint_step = report.step();
+      progress.checkpoint_at = now;
+      return false;
+    case v1alpha1::CheckpointReport::Resumed:
+      if (checkpoint.attempt() < progress.attempt) return false;
+      if (checkpoint.attempt() > progress.attempt) begin_attempt(checkpoint.attempt(), progress);
+      progress.resumed_step = report.step();
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -40,11 +58,8 @@ bool add_report(const v1alpha1::JobReport& report, TimePoint now, JobProgress& p
       if (!progress.event || report.event().attempt() > progress.event->attempt()) progress.event_at = now;
       progress.event = report.event();
       return true;
-    case Report::kCheckpoint:  // shown with the steps
-      if (report.checkpoint().report().outcome() != v1alpha1::CheckpointReport::Written) return false;
-      progress.checkpoint_step = report.checkpoint().report().step();
-      progress.checkpoint_at = now;
-      return false;
+    case Report::kCheckpoint:
+      return add_checkpoint(report.checkpoint(), now, progress);
     case Report::kResult:
       progress.result = report.result();
       return true;
