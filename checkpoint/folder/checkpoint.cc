@@ -55,7 +55,7 @@ Status Checkpoint::read_model() {
   if (!config) return tl::unexpected(config.error());
   const auto model = parse_config(*config);
   if (!model) return damaged(kConfigFile, model.error().message);
-  if (tensors_of(*model) != plan_.tensors())
+  if (tensor_count(*model) != std::ssize(plan_.tensors()) || tensors_of(*model) != plan_.tensors())
     return damaged(kConfigFile, "is of another model than the tensors");
   model_ = *model;
   return {};

@@ -165,7 +165,18 @@ class Commit {
 
 }  // namespace
 
-Status begin_save(Volume& volume, SaveId id) {
+namespace {
+
+Status make_file(Volume& volume, const std::string& path, int64_t length) {
+  const auto file = volume.open_output(path);
+  if (!file) return tl::unexpected(file.error());
+  constexpr std::byte kEnd{0};
+  return (*file)->write(length - 1, std::span(&kEnd, 1)).and_then([&] { return (*file)->sync(); });
+}
+
+}  // namespace
+
+Status begin_save(Volume& volume, const FilePlan& plan, SaveId id) {
   const Result<std::vector<std::string>> names = volume.names("");
   if (!names) return tl::unexpected(names.error());
   const std::string unfinished = unfinished_folder(id.step, id.attempt);
@@ -173,7 +184,10 @@ Status begin_save(Volume& volume, SaveId id) {
     return failure(fmt::format("{}: is there already, and stays", volume.shown(step_folder(id.step))));
   if (std::ranges::find(*names, unfinished) != names->end())
     if (Status removed = volume.remove_folder(unfinished); !removed) return removed;
-  return volume.make_folder(unfinished);
+  if (Status made = volume.make_folder(unfinished); !made) return made;
+  for (const PlannedFile& file : plan.files())
+    if (Status made = make_file(volume, unfinished + "/" + file.name, file.length); !made) return made;
+  return {};
 }
 
 Status commit(Volume& volume, const FilePlan& plan, const SaveRequest& request, int64_t block_bytes) {
@@ -181,7 +195,11 @@ Status commit(Volume& volume, const FilePlan& plan, const SaveRequest& request, 
 }
 
 Status abandon_save(Volume& volume, SaveId id) {
-  return volume.remove_folder(unfinished_folder(id.step, id.attempt));
+  const Result<std::vector<std::string>> names = volume.names("");
+  if (!names) return tl::unexpected(names.error());
+  const std::string unfinished = unfinished_folder(id.step, id.attempt);
+  if (std::ranges::find(*names, unfinished) == names->end()) return {};
+  return volume.remove_folder(unfinished);
 }
 
 }  // namespace caravan::checkpoint

@@ -27,8 +27,10 @@ struct SaveRequest {
   SaveId id() const { return {.step = state.step, .attempt = attempt}; }
 };
 
-// The empty folder that ranks write into. A checkpoint of this step that is there already is an error.
-Status begin_save(Volume& volume, SaveId id);
+// The folder that ranks write into, with all files in their length: machines that share a volume may
+// otherwise each take a file to end with what they have written of it. A checkpoint of this step that is
+// there already is an error.
+Status begin_save(Volume& volume, const FilePlan& plan, SaveId id);
 
 Status commit(Volume& volume, const FilePlan& plan, const SaveRequest& request,
               int64_t block_bytes = kBlockBytes);

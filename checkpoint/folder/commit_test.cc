@@ -59,11 +59,11 @@ TEST(Commit, EveryPrefixOfItsOperationsLeavesTheCheckpointBeforeOrBoth) {
   const auto real = volume_in(recorded);
   FaultyVolume recorder(*real);
   ASSERT_TRUE(write_tiny(recorder, 5));
-  ASSERT_TRUE(keep_newest(recorder, 1));
+  ASSERT_TRUE(keep_newest(recorder, 1, 1000000));
   const std::size_t first = recorder.operations().size();
   ASSERT_TRUE(write_tiny(recorder, 10));
   const std::size_t written = recorder.operations().size();
-  ASSERT_TRUE(keep_newest(recorder, 1));
+  ASSERT_TRUE(keep_newest(recorder, 1, 1000000));
   ASSERT_GT(written, first + 20);
 
   for (std::size_t end = first; end <= recorder.operations().size(); ++end) {
@@ -107,7 +107,7 @@ TEST(Commit, NeverReplacesACheckpoint) {
   const test::TemporaryFolder folder;
   const auto volume = volume_in(folder);
   ASSERT_TRUE(write_tiny(*volume, 5));
-  const Status again = begin_save(*volume, {.step = 5, .attempt = 2});
+  const Status again = begin_save(*volume, tiny_plan(), {.step = 5, .attempt = 2});
   ASSERT_FALSE(again);
   EXPECT_THAT(again.error().message, HasSubstr("step-000005: is there already"));
   // Also when it came to be there in the meantime.
@@ -124,7 +124,7 @@ TEST(Commit, NeedsEveryRankOfThisAttempt) {
   const auto committed = [&] {
     return commit(*volume, tiny_plan(), tiny_request(5, 2), testing::kTinyBlock);
   };
-  ASSERT_TRUE(begin_save(*volume, {.step = 5, .attempt = 2}));
+  ASSERT_TRUE(begin_save(*volume, tiny_plan(), {.step = 5, .attempt = 2}));
   ASSERT_TRUE(write_tiny_rank(*volume, 5, 0, 2));
   EXPECT_THAT(committed().error().message, HasSubstr("rank-1.json"));
 
@@ -140,7 +140,7 @@ TEST(Commit, NeedsEveryRankOfThisAttempt) {
 TEST(Commit, RefusesATensorThatNobodyWroteWhole) {
   const test::TemporaryFolder folder;
   const auto volume = volume_in(folder);
-  ASSERT_TRUE(begin_save(*volume, {.step = 5}));
+  ASSERT_TRUE(begin_save(*volume, tiny_plan(), {.step = 5}));
   ASSERT_TRUE(write_tiny_rank(*volume, 5, 0));
   // The second rank has the first one's half too, so every element of the other half is missing.
   ASSERT_TRUE(volume->rename(unfinished_folder(5, 1) + "/rank-0.json", "first"));
@@ -167,7 +167,7 @@ TEST(Store, KeepsTheNewestAndReadsNoOtherNames) {
                            "step--00001", "step-000000", "notes"})
     folder.write(std::string(name) + "/manifest.json", "{}");
   EXPECT_THAT(committed_steps(*volume).value(), ElementsAre(1000000, 3, 2, 1));
-  ASSERT_TRUE(keep_newest(*volume, 2));
+  ASSERT_TRUE(keep_newest(*volume, 2, 1000000));
   EXPECT_THAT(intact_steps(*volume), ElementsAre(1000000, 3));
   ASSERT_TRUE(set_aside(*volume, 1000000, 4));
   ASSERT_TRUE(write_tiny(*volume, 1000000));

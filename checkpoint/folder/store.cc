@@ -22,14 +22,15 @@ Result<std::vector<int>> committed_steps(const Volume& volume) {
   return steps;
 }
 
-Status keep_newest(Volume& volume, int count) {
-  const Result<std::vector<int>> steps = committed_steps(volume);
+Status keep_newest(Volume& volume, int count, int committed_step) {
+  Result<std::vector<int>> steps = committed_steps(volume);
   if (!steps) return tl::unexpected(steps.error());
+  std::erase_if(*steps, [&](int step) { return step > committed_step; });
   for (std::size_t i = static_cast<std::size_t>(count); i < steps->size(); ++i) {
     const std::string removed = unfinished_folder((*steps)[i], kNoAttempt);
-    Status gone = volume.rename(step_folder((*steps)[i]), removed).and_then([&] {
-      return volume.remove_folder(removed);
-    });
+    Status gone = volume.rename(step_folder((*steps)[i]), removed)
+                      .and_then([&] { return volume.sync_folder(""); })
+                      .and_then([&] { return volume.remove_folder(removed); });
     if (!gone) return gone;
   }
   return {};

@@ -12,8 +12,9 @@ namespace caravan::checkpoint {
 // Steps of the committed checkpoints, newest first; what they hold has not been looked at.
 Result<std::vector<int>> committed_steps(const Volume& volume);
 
-// Removes all but the newest. One that is being removed loses its name first.
-Status keep_newest(Volume& volume, int count);
+// Removes all but so many, of those up to the step that was just committed. One that is being removed loses
+// its name first. What is newer could not be read, and is left to people.
+Status keep_newest(Volume& volume, int count, int committed_step);
 
 // Gives a damaged checkpoint a name under which nobody reads it: of this attempt, or with the next number
 // that is free.

@@ -32,6 +32,8 @@ const char* advice_for(int error) {
       return "; give this user the right to write there";
     case EMFILE:
       return "; raise the limit of open files (ulimit -n)";
+    case ENOSYS:
+      return "; openat2 is needed: Linux 5.6, and a sandbox that allows it";
     case EIO:
     case ESTALE:
       return "; check the volume and this machine's disk";
@@ -175,10 +177,7 @@ class LinuxVolume final : public Volume {
     if (!source) return tl::unexpected(source.error());
     const Result<Entry> target = parent_of(to);
     if (!target) return tl::unexpected(target.error());
-    if (::renameat2(source->parent.get(), source->name.c_str(), target->parent.get(), target->name.c_str(),
-                    RENAME_NOREPLACE) == 0) {
-      return {};
-    }
+    if (rename_to_a_new_name(*source, *target)) return {};
     return cannot(fmt::format("give it the name {}", to), shown(from), errno);
   }
 
@@ -206,6 +205,21 @@ class LinuxVolume final : public Volume {
     UniqueFd parent;
     std::string name;
   };
+
+  // File systems of several machines, such as NFS, do not know the flag. There a folder with files in it
+  // cannot be replaced either, and a job's checkpoints have one writer.
+  static bool rename_to_a_new_name(const Entry& source, const Entry& target) {
+    const char* from = source.name.c_str();
+    const char* to = target.name.c_str();
+    if (::renameat2(source.parent.get(), from, target.parent.get(), to, RENAME_NOREPLACE) == 0) return true;
+    if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP) return false;
+    struct stat status {};
+    if (::fstatat(target.parent.get(), to, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+      errno = EEXIST;
+      return false;
+    }
+    return errno == ENOENT && ::renameat(source.parent.get(), from, target.parent.get(), to) == 0;
+  }
 
   // The folder that holds the path's last name: what has no flag against links works on that name alone.
   Result<Entry> parent_of(const std::string& path) const {

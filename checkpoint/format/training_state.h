@@ -23,7 +23,8 @@ struct TrainingTerms {
 };
 
 // Why a job with other terms cannot go on from such a checkpoint; empty when it can. Steps and batch may
-// change: the order of the data follows from seed and sequence length, and the state says where in it one is.
+// change: the order of the data follows from seed, sequence length and the data, and the state says where in
+// it one is.
 std::string refusal(const TrainingTerms& checkpoint, const TrainingTerms& job);
 
 }  // namespace caravan::checkpoint

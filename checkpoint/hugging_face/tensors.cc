@@ -4,6 +4,11 @@
 
 namespace caravan::checkpoint {
 
+int64_t tensor_count(const planner::ModelShape& model) {
+  constexpr int64_t kOfALayer = 9;
+  return kOfALayer * model.layers + (model.tied_embeddings ? 2 : 3);
+}
+
 std::vector<NamedShape> tensors_of(const planner::ModelShape& model) {
   const int64_t hidden = model.hidden;
   const int64_t query = model.heads * model.head_dim;

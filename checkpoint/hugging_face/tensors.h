@@ -18,6 +18,8 @@ struct NamedShape {
   bool operator==(const NamedShape&) const = default;
 };
 
+// How many, whatever the configuration says: known before they are made.
+int64_t tensor_count(const planner::ModelShape& model);
 std::vector<NamedShape> tensors_of(const planner::ModelShape& model);
 
 }  // namespace caravan::checkpoint

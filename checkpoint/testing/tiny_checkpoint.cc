@@ -75,7 +75,7 @@ Status write_tiny_rank(Volume& volume, int step, int rank, int attempt) {
 
 Status write_tiny(Volume& volume, int step, int attempt) {
   const SaveRequest request = tiny_request(step, attempt);
-  return begin_save(volume, request.id())
+  return begin_save(volume, tiny_plan(), request.id())
       .and_then([&] { return write_tiny_rank(volume, step, 0, attempt); })
       .and_then([&] { return write_tiny_rank(volume, step, 1, attempt); })
       .and_then([&] { return commit(volume, tiny_plan(), request, kTinyBlock); });

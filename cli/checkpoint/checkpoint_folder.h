@@ -14,7 +14,7 @@ namespace caravan::cli {
 
 struct CheckpointFolder {
   std::unique_ptr<checkpoint::Volume> volume;
-  std::vector<int> steps;  // newest first, at least one
+  std::vector<int> steps;  // newest first
 };
 
 // DIR/step-000500 names that one alone.

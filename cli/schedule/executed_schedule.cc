@@ -49,8 +49,9 @@ planner::OpTimes mean_times(const ExecutedSchedule& executed) {
   const planner::ChunkMap map = executed.schedule.map();
   constexpr PhaseTimes kNone{.forward = 0, .backward_input = 0, .backward_weight = 0};
   const int segments = executed.schedule.segments;
-  planner::OpTimes times{.groups = std::vector<PhaseTimes>(map.groups() * segments, kNone),
-                         .segments = segments};
+  planner::OpTimes times{
+      .groups = std::vector<PhaseTimes>(static_cast<std::size_t>(map.groups()) * segments, kNone),
+      .segments = segments};
   for (int stage = 0; stage < executed.schedule.stages; ++stage) {
     for (const TimedOp& timed : executed.ops[stage]) {
       const int unit = map.group_of(stage, timed.op.chunk) * segments + timed.op.segment;

@@ -101,7 +101,8 @@ StageFootprint MemoryModel::footprint(const Layout& layout, const LayerGroup& gr
 
 MemoryTerms MemoryModel::moving_terms(const Layout& layout, const Placement& placement, int stage) const {
   std::vector<StageFootprint> units;
-  units.reserve(static_cast<std::size_t>(layout.segment_count() * placement.map.chunks));
+  units.reserve(static_cast<std::size_t>(layout.segment_count()) *
+                static_cast<std::size_t>(placement.map.chunks));
   for (int segment = 0; segment < layout.segment_count(); ++segment) {
     for (int chunk = 0; chunk < placement.map.chunks; ++chunk)
       units.push_back(footprint(layout, placement.group(stage, chunk), segment));

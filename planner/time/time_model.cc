@@ -132,6 +132,7 @@ void set_utilisation(StepTime& time, const PlanRequest& request, const Layout& l
 PipelineTimes predict_pipeline_times(const PlanRequest& request, const Layout& layout,
                                      const EngineProfile& profile) {
   std::vector<BlockTimes> segments;
+  segments.reserve(static_cast<std::size_t>(layout.segment_count()));
   for (int segment = 0; segment < layout.segment_count(); ++segment)
     segments.push_back(block_times(request, layout, profile, segment));
   const Placement placement = place_layers(layout);

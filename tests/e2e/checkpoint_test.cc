@@ -24,6 +24,7 @@ using ::testing::Not;
 
 constexpr int kSteps = 40;
 constexpr int kEvery = 4;
+constexpr int kBatch = 64;
 
 class RunWithCheckpoints : public testing::Test {
  protected:
@@ -36,7 +37,11 @@ class RunWithCheckpoints : public testing::Test {
                                  kEvery)}};
   }
 
-  std::vector<std::string> arguments(const std::string& name) const { return folder_.arguments(job(name)); }
+  // Steps long enough for a signal to come between them.
+  std::vector<std::string> arguments(const std::string& name) const {
+    return folder_.arguments(job(name),
+                             {"--set", fmt::format("spec.training.globalBatchSequences={}", kBatch)});
+  }
 
   // By step; of steps that were done again, the later loss.
   static std::map<int, double> losses(const Finished& finished) {
@@ -109,7 +114,7 @@ TEST_F(RunWithCheckpoints, AreListedInspectedAndVerified) {
   EXPECT_THAT(list.out, HasSubstr("TP1 PP1 DP2"));
   EXPECT_LT(list.out.find("step-000040"), list.out.find("step-000036")) << list.out;
   EXPECT_THAT(caravan("checkpoint list -o json " + path).out,
-              HasSubstr(R"("step":36,"updates":36,"samples":288)"));
+              HasSubstr(fmt::format(R"("step":36,"updates":36,"samples":{})", 36 * kBatch)));
 
   const Outcome inspect = caravan("checkpoint inspect " + path);
   EXPECT_EQ(inspect.exit_code, 0) << inspect.err;

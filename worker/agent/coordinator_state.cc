@@ -22,6 +22,8 @@ constexpr seconds kStopTimeout{60};
 constexpr std::size_t kMostEnded = 100;
 // A clean stop waits for the step that runs, at least so long.
 constexpr seconds kCleanStopTimeout{30};
+// With a last checkpoint behind that step: less than the 300 s that a pod has for its end.
+constexpr seconds kCleanStopTimeoutWithCheckpoint{270};
 // How far ahead the last step of a clean stop lies, so that no rank has passed it when it hears of it.
 constexpr double kStopNoticeSeconds = 0.5;
 
@@ -353,7 +355,8 @@ void CoordinatorState::ask_ranks_to_stop() {
   message.mutable_stop_after_step()->set_step(
       static_cast<int>(std::min<double>(config_.steps, last_step() + std::max(1.0, notice))));
   send_to_all(std::move(message));
-  stop_deadline_ = now_ + kCleanStopTimeout + milliseconds(static_cast<std::int64_t>(2000 * step_seconds_));
+  const seconds patience = config_.writes_checkpoints ? kCleanStopTimeoutWithCheckpoint : kCleanStopTimeout;
+  stop_deadline_ = now_ + patience + milliseconds(static_cast<std::int64_t>(2000 * step_seconds_));
 }
 
 Failure CoordinatorState::failure_of_attempt() const {

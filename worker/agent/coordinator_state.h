@@ -33,6 +33,7 @@ struct CoordinatorConfig {
   std::optional<double> device_peak_flops = std::nullopt;
   v1alpha1::FailurePolicy failure_policy = {};
   std::chrono::seconds stall_timeout{600};
+  bool writes_checkpoints = false;  // also a last one, when the job is stopped
   std::optional<std::chrono::seconds> active_deadline = std::nullopt;
   std::chrono::seconds elapsed{0};  // of the active deadline
   std::chrono::milliseconds heartbeat{1000};

@@ -97,6 +97,7 @@ CoordinatorConfig coordinator_config(const v1alpha1::JobPlan& job, const AgentOp
   const Limits limits = limits_of(spec);
   config.failure_policy = limits.failure_policy;
   config.stall_timeout = limits.stall_timeout;
+  config.writes_checkpoints = spec.has_checkpoint();
   if (spec.has_active_deadline_seconds() && !options.losses_judged_elsewhere)
     config.active_deadline = std::chrono::seconds(spec.active_deadline_seconds());
   config.elapsed = options.elapsed;

@@ -130,7 +130,7 @@ class Ranks {
         .layout = layout_,
         .terms = {.seed = 5, .sequence_length = 16, .global_batch_sequences = 4},
         .state = {.step = kStep, .updates = ranks_[0]->optimizer.updates(), .samples = 28}};
-    const Status begun = begin_save(*volume, request.id());
+    const Status begun = begin_save(*volume, plan_, request.id());
     ASSERT_TRUE(begun) << begun.error().message;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       checkpoint::RankWriter writer(*volume, plan_, request.id(), static_cast<int>(rank), kBlockBytes);

@@ -91,10 +91,14 @@ Resumed CheckpointKeeper::resume() {
   });
 }
 
+// One is set aside only when an older one has done: a folder in which none does stays as it is, and is
+// refused again by the next start.
 Resumed CheckpointKeeper::resume_from(const std::vector<int>& steps) {
+  std::vector<int> damaged;
   for (const int step : steps) {
     const auto end = static_cast<Load>(largest(*rank_.mesh.world, static_cast<int>(load(step))));
     if (end == Load::Done) {
+      for (const int worse : damaged) leave(worse);
       report({.outcome = CheckpointOutcome::Resumed, .step = step, .path = options_.path});
       return resumed_;
     }
@@ -103,7 +107,11 @@ Resumed CheckpointKeeper::resume_from(const std::vector<int>& steps) {
                   refusal_.empty() ? "the checkpoint does not fit another rank's configuration" : refusal_);
     }
     report({.outcome = CheckpointOutcome::Unusable, .step = step, .path = options_.path, .message = why()});
-    leave(step, end);
+    if (end == Load::Unreadable) {
+      return fail(FailureReason::DataUnavailable,
+                  fmt::format("the checkpoint of step {} cannot be read now: {}", step, why()));
+    }
+    damaged.push_back(step);
   }
   if (steps.empty()) return TrainingState{};
   return fail(FailureReason::InvalidInput,
@@ -153,9 +161,8 @@ std::string CheckpointKeeper::refusal_of(const Checkpoint& from) const {
   return {};
 }
 
-// Nobody reads a damaged one again; one that could not be read may be well another time.
-void CheckpointKeeper::leave(int step, Load why) {
-  if (!is_first() || why != Load::Damaged) return;
+void CheckpointKeeper::leave(int step) {
+  if (!is_first()) return;
   const Status aside = checkpoint::set_aside(*volume_, step, rank_.options.rendezvous.attempt);
   if (!aside) tell("warn", aside.error().message);
 }
@@ -174,7 +181,8 @@ void CheckpointKeeper::save(const TrainingState& state) {
   trouble_.clear();
   const auto begin = PhaseClock::Clock::now();
   const SaveRequest request = request_of(state);
-  const bool committed = on_first_rank([&] { return begin_save(*volume_, request.id()); }) && everywhere([&] {
+  const bool committed = on_first_rank([&] { return begin_save(*volume_, *plan_, request.id()); }) &&
+                         everywhere([&] {
                            RankWriter writer(*volume_, *plan_, request.id(), rank_.options.rendezvous.rank);
                            return write_state(own_state(), *plan_, writer);
                          }()) &&
@@ -192,7 +200,7 @@ void CheckpointKeeper::save(const TrainingState& state) {
   report(record);
   if (!is_first()) return;
   // What could not be removed the next start looks for again.
-  const Status tidied = committed ? checkpoint::keep_newest(*volume_, options_.keep_last)
+  const Status tidied = committed ? checkpoint::keep_newest(*volume_, options_.keep_last, state.step)
                                   : abandon_save(*volume_, request.id());
   if (!tidied) tell("warn", tidied.error().message);
 }

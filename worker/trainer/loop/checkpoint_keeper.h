@@ -40,7 +40,7 @@ class CheckpointKeeper {
   Resumed resume_from(const std::vector<int>& steps);
   Load load(int step);
   std::string refusal_of(const checkpoint::Checkpoint& from) const;
-  void leave(int step, Load why);
+  void leave(int step);
 
   void save(const checkpoint::TrainingState& state);
   bool on_first_rank(const std::function<Status()>& action);
