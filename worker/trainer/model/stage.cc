@@ -27,6 +27,7 @@ struct SegmentSaved {
 
 struct StageSaved {
   int chunk = 0;
+  std::size_t begun = 0;                               // segments that have had a forward
   std::vector<SegmentSaved> segments{};                // that wait for their backward
   std::vector<kernels::AttentionHistory> histories{};  // by layer
 };
@@ -85,10 +86,8 @@ struct Stage::Implementation {
     kernels::embedding_backward(region.enter(std::move(gradient_TD)), tokens_T, table_gradient, first_token);
   }
 
-  // Than the segment whose forward begins.
-  bool others_follow(const StageSaved& saved) const {
-    return saved.histories.front().kv_TC.size() + 1 < options.segments.size();
-  }
+  // The forward of the next segment; whether others follow it.
+  bool begin_segment(StageSaved& saved) const { return ++saved.begun < options.segments.size(); }
 
   StageOptions options;
   TensorRegion region;
@@ -108,7 +107,7 @@ StageOutput Stage::forward(int chunk_number, const TokenBatch& batch, at::Tensor
   const Implementation& stage = *implementation_;
   const Chunk& chunk = stage.chunks[chunk_number];
   std::shared_ptr<StageSaved> all = earlier ? std::move(earlier) : begin_saving(chunk_number, chunk);
-  const bool others_follow = stage.others_follow(*all);
+  const bool others_follow = stage.begin_segment(*all);
   SegmentSaved& saved = all->segments.emplace_back();
   at::Tensor x_TD = std::move(activations_TD);
   if (chunk.group.has_embedding) {
@@ -140,7 +139,7 @@ StageOutput Stage::evaluate(int chunk_number, const TokenBatch& batch, at::Tenso
   const Implementation& stage = *implementation_;
   const Chunk& chunk = stage.chunks[chunk_number];
   std::shared_ptr<StageSaved> all = earlier ? std::move(earlier) : begin_saving(chunk_number, chunk);
-  const bool others_follow = stage.others_follow(*all);
+  const bool others_follow = stage.begin_segment(*all);
   at::Tensor x_TD = std::move(activations_TD);
   if (chunk.group.has_embedding) x_TD = stage.embed(batch.inputs_BS.flatten());
   for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
