@@ -46,15 +46,16 @@ TEST(Definition, ShowsWhatAJobDoes) {
   const Json status = JsonObject{{"state", "Running"},
                                  {"layout", "TP2 PP1 DP2"},
                                  {"progress", JsonObject{{"percent", 40}, {"mfuPercent", "41.2"}}},
-                                 {"restarts", 1}};
+                                 {"restarts", 1},
+                                 {"lastCheckpoint", JsonObject{{"step", 500}}}};
   ASSERT_TRUE(server.merge("/running/status", JsonObject{{"status", status}}).is_success());
 
   const Json table = server.table().body;
   EXPECT_THAT(column_names(table),
-              ElementsAre("Name", "State", "Layout", "Progress", "MFU", "Restarts", "Age"));
+              ElementsAre("Name", "State", "Layout", "Progress", "MFU", "Restarts", "Checkpoint", "Age"));
   JsonArray cells = find(table, {"rows"})->as_array().at(0).at("cells").as_array();
   cells.pop_back();
-  EXPECT_EQ(cells, (JsonArray{"running", "Running", "TP2 PP1 DP2", 40, "41.2", 1}));
+  EXPECT_EQ(cells, (JsonArray{"running", "Running", "TP2 PP1 DP2", 40, "41.2", 1, 500}));
 }
 
 TEST(Definition, HasNoScale) {
