@@ -11,13 +11,14 @@
 #include <memory>
 
 #include "checkpoint/folder/commit.h"
-#include "checkpoint/folder/names.h"
+#include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/tensors.h"
 #include "common/testing/temporary_folder.h"
 #include "planner/placement.h"
 #include "worker/trainer/comm/fake_communicator.h"
 #include "worker/trainer/kernels/random_normal.h"
 #include "worker/trainer/model/owned_parts.h"
+#include "worker/trainer/model/testing/odd_model.h"
 
 namespace caravan::trainer {
 namespace {
@@ -30,19 +31,6 @@ constexpr int64_t kBlockBytes = 2048;
 constexpr int64_t kLargestFile = 20'000;  // several files of each kind
 constexpr int kStep = 7;
 constexpr int kUpdates = 6;
-
-planner::ModelShape odd_model(bool tied) {
-  planner::ModelShape model;
-  model.hidden = 24;
-  model.layers = 8;
-  model.heads = 4;
-  model.kv_heads = 2;
-  model.head_dim = 6;
-  model.ffn = 20;
-  model.vocab = 37;
-  model.tied_embeddings = tied;
-  return model;
-}
 
 struct Case {
   std::string name;
@@ -184,7 +172,7 @@ TEST_P(Resharding, NeitherWritingNorReadingChangesAByte) {
     for (const at::ScalarType storage : {at::kFloat, at::kBFloat16}) {
       SCOPED_TRACE(std::string(tied ? "tied " : "") + toString(storage));
       const test::TemporaryFolder folder;
-      const planner::ModelShape model = odd_model(tied);
+      const planner::ModelShape model = odd_model(24, 8, tied);
       Ranks one(model, layout_of(1, 1, 1), storage);
       one.fill();
       one.save(folder.path("one"));
@@ -226,12 +214,12 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Resharding, testing::ValuesIn(cases()),
 
 TEST(RankState, IsTheSameAfterTheTrip) {
   const test::TemporaryFolder folder;
-  Ranks written(odd_model(false), layout_of(2, 1, 2), at::kBFloat16);
+  Ranks written(odd_model(24, 8, false), layout_of(2, 1, 2), at::kBFloat16);
   written.fill();
   written.save(folder.path("all"));
-  TestRank expected(odd_model(false), layout_of(2, 1, 2), 3, at::kBFloat16);
+  TestRank expected(odd_model(24, 8, false), layout_of(2, 1, 2), 3, at::kBFloat16);
   expected.fill();
-  TestRank actual(odd_model(false), layout_of(2, 1, 2), 3, at::kBFloat16);
+  TestRank actual(odd_model(24, 8, false), layout_of(2, 1, 2), 3, at::kBFloat16);
   const auto volume = checkpoint::open_volume(folder.path("all")).value();
   auto from = checkpoint::Checkpoint::open(*volume, kStep).value();
   ASSERT_TRUE(read_state(from, actual.state()));

@@ -6,23 +6,11 @@
 
 #include "checkpoint/format/box.h"
 #include "checkpoint/hugging_face/tensors.h"
+#include "worker/trainer/model/testing/odd_model.h"
 #include "worker/trainer/optim/ownership.h"
 
 namespace caravan::trainer {
 namespace {
-
-planner::ModelShape odd_model(bool tied) {
-  planner::ModelShape model;
-  model.hidden = 12;
-  model.layers = 3;
-  model.heads = 4;
-  model.kv_heads = 2;
-  model.head_dim = 6;
-  model.ffn = 20;
-  model.vocab = 37;
-  model.tied_embeddings = tied;
-  return model;
-}
 
 struct Cut {
   std::string name;
@@ -47,7 +35,7 @@ class OwnedParts : public testing::TestWithParam<Cut> {
       for (int tensor = 0; tensor < cut.tensor; ++tensor)
         for (int data = 0; data < cut.data; ++data) {
           const StagePlacement placement{.chunks = chunks, .tensor_rank = tensor, .tensor_size = cut.tensor};
-          const auto layout = lay_out_parameters(odd_model(cut.tied), placement, cut.data);
+          const auto layout = lay_out_parameters(odd_model(12, 3, cut.tied), placement, cut.data);
           const auto slices = slices_of(layout, {.rank = data, .size = cut.data});
           for (const OwnedPart& owned : owned_parts(layout, placement, slices, Selection::CountsHere))
             visit(owned);
@@ -57,7 +45,7 @@ class OwnedParts : public testing::TestWithParam<Cut> {
 
 TEST_P(OwnedParts, OfAllRanksHaveEachElementOfTheModelOnce) {
   std::map<std::string, std::vector<int>> seen;
-  for (const auto& tensor : checkpoint::tensors_of(odd_model(GetParam().tied)))
+  for (const auto& tensor : checkpoint::tensors_of(odd_model(12, 3, GetParam().tied)))
     seen[tensor.name].resize(static_cast<std::size_t>(tensor.shape[0] * columns_of(tensor.shape)));
   for_each_owned([&](const OwnedPart& owned) {
     for_each_run(owned, [&](const auto& run) {
@@ -78,7 +66,7 @@ TEST_P(OwnedParts, HaveBlocksThatCoverEachTensorExactly) {
     for (const TensorBlock& block : blocks)
       boxes[owned.part.name].push_back({block.row, block.column, block.rows, block.columns});
   });
-  for (const auto& tensor : checkpoint::tensors_of(odd_model(GetParam().tied)))
+  for (const auto& tensor : checkpoint::tensors_of(odd_model(12, 3, GetParam().tied)))
     EXPECT_TRUE(cover_exactly(checkpoint::whole_tensor(tensor.shape), boxes[tensor.name])) << tensor.name;
 }
 
