@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "checkpoint/folder/names.h"
 #include "checkpoint/format/block_sums.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/format/manifest.h"
+#include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/config.h"
 
 namespace caravan::checkpoint {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <random>
 
-#include "checkpoint/folder/names.h"
+#include "checkpoint/format/names.h"
 #include "checkpoint/testing/tiny_checkpoint.h"
 #include "common/testing/temporary_folder.h"
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "caravan/v1alpha1/checkpoint.pb.h"
-#include "checkpoint/folder/names.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/format/manifest.h"
+#include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/config.h"
 #include "common/json.h"
 #include "planner/report.h"
@@ -162,10 +162,6 @@ class Commit {
   std::vector<BlockShares> shares_;  // by file
   CheckpointManifest manifest_;
 };
-
-}  // namespace
-
-namespace {
 
 Status make_file(Volume& volume, const std::string& path, int64_t length) {
   const auto file = volume.open_output(path);

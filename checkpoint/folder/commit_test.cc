@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "checkpoint/folder/names.h"
 #include "checkpoint/folder/store.h"
+#include "checkpoint/format/names.h"
 #include "checkpoint/testing/faulty_volume.h"
 #include "checkpoint/testing/tiny_checkpoint.h"
 #include "common/testing/temporary_folder.h"

@@ -1,7 +1,7 @@
 #include "checkpoint/folder/rank_writer.h"
 
 #include "caravan/v1alpha1/checkpoint.pb.h"
-#include "checkpoint/folder/names.h"
+#include "checkpoint/format/names.h"
 #include "common/json.h"
 
 namespace caravan::checkpoint {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "checkpoint/folder/names.h"
+#include "checkpoint/format/names.h"
 
 namespace caravan::checkpoint {
 namespace {

@@ -1,6 +1,8 @@
 #include "checkpoint/format/box.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <vector>
 
 namespace caravan::checkpoint {
@@ -12,9 +14,28 @@ bool lies_in(const Box& whole, const Box& box) {
          box.column <= whole.columns - box.columns;
 }
 
-bool share_columns(const Box& a, const Box& b) {
-  return a.column < b.column + b.columns && b.column < a.column + a.columns;
-}
+// Columns of boxes that share a row, first column to the one behind the last.
+class Columns {
+ public:
+  // False when some are taken.
+  bool take(const Box& box) {
+    const auto next = taken_.lower_bound(box.column);
+    if (next != taken_.end() && next->first < box.column + box.columns) return false;
+    if (next != taken_.begin() && std::prev(next)->second > box.column) return false;
+    taken_.emplace_hint(next, box.column, box.column + box.columns);
+    ends_.emplace(box.row + box.rows, box.column);
+    return true;
+  }
+  // Of boxes that end before that row.
+  void give_back(int64_t row) {
+    for (; !ends_.empty() && ends_.begin()->first <= row; ends_.erase(ends_.begin()))
+      taken_.erase(ends_.begin()->second);
+  }
+
+ private:
+  std::map<int64_t, int64_t> taken_;
+  std::multimap<int64_t, int64_t> ends_;  // first column, by the row behind
+};
 
 }  // namespace
 
@@ -27,12 +48,12 @@ bool cover_exactly(const Box& whole, std::span<const Box> boxes) {
   if (!std::ranges::all_of(boxes, [&](const Box& box) { return lies_in(whole, box); })) return false;
   std::vector<Box> sorted(boxes.begin(), boxes.end());
   std::ranges::sort(sorted, {}, &Box::row);
+  Columns columns;
   int64_t elements = 0;
-  for (auto box = sorted.begin(); box != sorted.end(); ++box) {
-    elements += box->rows * box->columns;
-    for (auto next = box + 1; next != sorted.end() && next->row < box->row + box->rows; ++next)
-      if (share_columns(*box, *next)) return false;
-    if (elements > whole.rows * whole.columns) return false;
+  for (const Box& box : sorted) {
+    columns.give_back(box.row);
+    if (!columns.take(box)) return false;
+    elements += box.rows * box.columns;
   }
   return elements == whole.rows * whole.columns;
 }

@@ -9,6 +9,7 @@
 #include "checkpoint/format/block_sums.h"
 #include "checkpoint/format/box.h"
 #include "checkpoint/format/crc32c.h"
+#include "checkpoint/format/names.h"
 #include "checkpoint/safetensors/header.h"
 #include "common/json.h"
 
@@ -50,7 +51,7 @@ Status check_file(const CheckpointFile& file, int64_t block_bytes) {
   const auto wrong = [&](std::string_view what) {
     return bad_input(fmt::format("files: '{}': {}", file.name(), what));
   };
-  if (!is_plain_name(file.name()) || file.name() == "manifest.json")
+  if (!is_plain_name(file.name()) || file.name() == kManifestFile)
     return wrong("is no name of a file in this folder");
   if (file.length() < 0) return wrong("length must not be below 0");
   const auto sums = parse_sums(file.blocks());

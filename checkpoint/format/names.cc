@@ -1,4 +1,4 @@
-#include "checkpoint/folder/names.h"
+#include "checkpoint/format/names.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Names of the folders in a job's checkpoint folder: a name says what may be believed of what is in it.
+// Names of the folders in a job's checkpoint folder: a name says what may be believed of what is in it. Pure.
 //
 //   step-000500             a checkpoint that was committed; nothing in it changes any more
 //   step-000500.tmp-3       what attempt 3 was writing, or of 0, what is being removed: never read

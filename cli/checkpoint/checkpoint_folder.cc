@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "checkpoint/folder/names.h"
 #include "checkpoint/folder/store.h"
+#include "checkpoint/format/names.h"
 
 namespace caravan::cli {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint/folder/names.h"
 #include "checkpoint/format/manifest.h"
+#include "checkpoint/format/names.h"
 #include "common/json.h"
 
 namespace caravan::cli {

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "checkpoint/folder/names.h"
+#include "checkpoint/format/names.h"
 #include "cli/checkpoint/checkpoint_folder.h"
 #include "cli/checkpoint/facts.h"
 #include "cli/run/figures.h"

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "checkpoint/folder/checkpoint.h"
-#include "checkpoint/folder/names.h"
+#include "checkpoint/format/names.h"
 #include "cli/checkpoint/checkpoint_folder.h"
 
 namespace caravan::cli {

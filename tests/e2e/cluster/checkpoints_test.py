@@ -65,6 +65,7 @@ class Checkpoints(ClusterTest):
         apply(checkpointed_job("shown"))
         self.wait_for_end("shown")
         wait_until("the last checkpoint in the status", lambda: self.last_checkpoint("shown") == STEPS)
+        self.assertTrue((FOLDER / "checkpoints" / self.status("shown")["lastCheckpoint"]["path"]).is_dir())
         head, row = kubectl("get", "ltj", "shown", "--namespace", NAMESPACE, "-o", "wide").splitlines()
         self.assertIn("CHECKPOINT", head)
         self.assertIn(f" {STEPS} ", row)

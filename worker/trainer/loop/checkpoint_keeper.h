@@ -27,8 +27,8 @@ class CheckpointKeeper {
   CheckpointKeeper(Rank& rank, const Reporter& reporter);
 
   // Fills the rank with the newest intact checkpoint and says where it stands; step 0 where there is none.
-  // One that is damaged is told and set aside; a job that it does not fit, or a folder in which none is
-  // intact, is a failure that says what to do.
+  // One that is damaged is told, and set aside when an older one has done; a job that it does not fit, or a
+  // folder in which none is intact, is a failure that says what to do.
   Resumed resume();
 
   // After each step, `last` after the job's last one.

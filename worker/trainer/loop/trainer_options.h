@@ -28,9 +28,9 @@ struct EvaluationOptions {
 };
 
 struct CheckpointOptions {
-  std::string path;       // of the folder; empty: none are written or read
-  int every_steps = 500;  // and after the last step
-  int keep_last = 3;
+  std::string path;     // of the folder; empty: none are written or read
+  int every_steps = 1;  // and after the last step
+  int keep_last = 1;
 };
 
 struct TrainerOptions {
