@@ -25,9 +25,7 @@ std::string checkpoint_line(const v1alpha1::CheckpointReport& checkpoint, const 
                      fmt::format("step {} has no checkpoint, and training goes on", checkpoint.step()));
     case Report::Unusable:
       return trouble("CheckpointUnusable",
-                     fmt::format("the one of step {} cannot be read, and an older one is "
-                                 "tried",
-                                 checkpoint.step()));
+                     fmt::format("the one of step {} cannot be used", checkpoint.step()));
     default:
       return "";
   }

@@ -87,12 +87,11 @@ TEST(Console, TellsOfCheckpointsAndInALogOfTroubleAlone) {
     }
     return form == OutputForm::kText ? out.text() : err.text();
   };
-  EXPECT_EQ(
-      told(OutputForm::kText),
-      "Goes on after step 500, from its checkpoint in ck\n"
-      "CheckpointUnusable: the one of step 500 cannot be read, and an older one is tried: no space left\n"
-      "checkpoint of step 500 in ck: 0B in 0.00 s\n"
-      "CheckpointFailed: step 500 has no checkpoint, and training goes on: no space left\n");
+  EXPECT_EQ(told(OutputForm::kText),
+            "Goes on after step 500, from its checkpoint in ck\n"
+            "CheckpointUnusable: the one of step 500 cannot be used: no space left\n"
+            "checkpoint of step 500 in ck: 0B in 0.00 s\n"
+            "CheckpointFailed: step 500 has no checkpoint, and training goes on: no space left\n");
   EXPECT_THAT(told(OutputForm::kJson), Not(HasSubstr("checkpoint of step 500 in ck")));
 }
 

@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "checkpoint/folder/commit.h"
-#include "checkpoint/folder/names.h"
+#include "checkpoint/format/names.h"
 #include "common/testing/checkout.h"
 #include "common/testing/shell.h"
 #include "data/test_files.h"
