@@ -46,8 +46,8 @@ TEST(Output, AsJsonLinesTellsPlanStepsAndSummary) {
 
   const JsonObject summary = last_of(finished, "summary");
   EXPECT_THAT(keys(summary),
-              UnorderedElementsAre("type", "result", "steps", "tokens", "firstLoss", "lastLoss",
-                                   "meanStepSeconds", "worstStepSeconds", "mfu", "restarts",
+              UnorderedElementsAre("type", "result", "steps", "tokens", "resumedStep", "firstLoss",
+                                   "lastLoss", "meanStepSeconds", "worstStepSeconds", "mfu", "restarts",
                                    "predictedPeakBytes", "peakBytesPerRank", "reason"));
   EXPECT_EQ(text(summary, "result"), "Complete");
   EXPECT_EQ(number(summary, "steps"), 6);
