@@ -19,6 +19,7 @@
 #include "cli/load_profile.h"
 #include "cli/run/console_style.h"
 #include "cli/run/machine.h"
+#include "cli/shape_of_folder.h"
 #include "common/json.h"
 #include "planner/device/catalogue.h"
 #include "planner/engine_profile.h"
@@ -99,12 +100,14 @@ Result<ExitCode> write_picture(const v1alpha1::JobSpec& spec, const planner::Dev
 }
 
 Result<ExitCode> plan(const Options& options) {
-  const auto loaded = load_job(options.path, overrides(options));
+  auto loaded = load_job(options.path, overrides(options));
   if (!loaded) return tl::unexpected(loaded.error());
   for (const std::string& note : loaded->notes) fmt::print(stderr, "{}\n", note);
   const auto profile = options.engine_profile.empty() ? planner::default_engine_profile()
                                                       : load_profile(options.engine_profile);
   if (!profile) return tl::unexpected(profile.error());
+  Status taken = take_shape_of_folder(*loaded->job.mutable_spec()->mutable_model());
+  if (!taken) return tl::unexpected(taken.error());
   const v1alpha1::JobSpec& spec = loaded->job.spec();
   const auto facts = read_facts(spec.resources(), options);
   if (!facts) return tl::unexpected(facts.error());

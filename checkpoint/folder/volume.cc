@@ -55,11 +55,15 @@ tl::unexpected<Error> cannot(std::string_view what, const std::string& path, int
   return is_content(error) ? bad_input(message) : failure(message);
 }
 
-UniqueFd open_beneath(int folder, const std::string& path, int flags) {
+constexpr uint64_t kNoLinks = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+// Links of /proc lead to what a path does not name.
+constexpr uint64_t kWithLinks = RESOLVE_NO_MAGICLINKS;
+
+UniqueFd open_beneath(int folder, const std::string& path, int flags, uint64_t resolve = kNoLinks) {
   open_how how{};
   how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
   how.mode = (flags & O_CREAT) != 0 ? 0666 : 0;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  how.resolve = resolve;
   const char* name = path.empty() ? "." : path.c_str();
   long fd = -1;
   do {
@@ -121,7 +125,8 @@ struct CloseFolder {
 
 class LinuxVolume final : public Volume {
  public:
-  LinuxVolume(UniqueFd root, std::string path) : root_(std::move(root)), path_(std::move(path)) {}
+  LinuxVolume(UniqueFd root, std::string path, Links links)
+      : root_(std::move(root)), path_(std::move(path)), links_(links) {}
 
   std::string shown(const std::string& path) const override {
     return path.empty() || path == "." ? path_ : (std::filesystem::path(path_) / path).string();
@@ -146,7 +151,8 @@ class LinuxVolume final : public Volume {
 
   Result<std::unique_ptr<InputFile>> open_input(const std::string& path) const override {
     // O_NONBLOCK: a named pipe must not wait for its writer before it is refused below.
-    UniqueFd file = open_beneath(root_.get(), path, O_RDONLY | O_NONBLOCK);
+    const bool follows = links_ == Links::Followed;
+    UniqueFd file = open_beneath(root_.get(), path, O_RDONLY | O_NONBLOCK, follows ? kWithLinks : kNoLinks);
     struct stat status {};
     if (!file || ::fstat(file.get(), &status) != 0) return cannot("open", shown(path), errno);
     if (!S_ISREG(status.st_mode)) return bad_input(fmt::format("{}: not a regular file", shown(path)));
@@ -235,14 +241,15 @@ class LinuxVolume final : public Volume {
 
   UniqueFd root_;
   std::string path_;
+  Links links_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Volume>> open_volume(const std::string& path) {
+Result<std::unique_ptr<Volume>> open_volume(const std::string& path, Links links) {
   UniqueFd root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root) return cannot("open", path, errno);
-  return std::make_unique<LinuxVolume>(std::move(root), path);
+  return std::make_unique<LinuxVolume>(std::move(root), path, links);
 }
 
 Result<std::unique_ptr<Volume>> make_volume(const std::string& path) {

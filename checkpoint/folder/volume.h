@@ -1,10 +1,11 @@
 // The folder of a job's checkpoints, as its files are written and read: the few operations of the file system
 // that a commit is made of, so that a test can record them, cut them off and let them fail.
 //
-// Paths are relative to the folder and stay in it: no `..`, no absolute path and no symbolic link is
-// followed (openat2(2)). What is written is durable only when the file was synced and, for its name, the
-// folder. Errors name the path and say what to do; their code is kBadInput where the content is wrong
-// (a link, a missing file, a folder in place of a file) and kJobFailed where machine or volume fail.
+// Paths are relative to the folder and stay in it: no `..`, no absolute path and, unless Links says
+// otherwise, no symbolic link is followed (openat2(2)). What is written is durable only when the file was
+// synced and, for its name, the folder. Errors name the path and say what to do; their code is kBadInput
+// where the content is wrong (a link, a missing file, a folder in place of a file) and kJobFailed where
+// machine or volume fail.
 #pragma once
 
 #include <cstddef>
@@ -54,8 +55,12 @@ class Volume {
   virtual Status remove_folder(const std::string& path) = 0;
 };
 
+// Followed: what is opened for reading may be a link to anywhere, for folders that other programs have made.
+// Nothing is written through a link in any case.
+enum class Links { Refused, Followed };
+
 // The folder must be there. "" and "." are the folder itself.
-Result<std::unique_ptr<Volume>> open_volume(const std::string& path);
+Result<std::unique_ptr<Volume>> open_volume(const std::string& path, Links links = Links::Refused);
 // Makes the folder and those above it where they are absent.
 Result<std::unique_ptr<Volume>> make_volume(const std::string& path);
 

@@ -30,11 +30,6 @@ std::string sealed_sum(CheckpointManifest manifest) {
   return sum_text(crc32c(std::as_bytes(std::span(text))));
 }
 
-bool is_plain_name(const std::string& name) {
-  return !name.empty() && name.size() <= 255 && name.front() != '.' &&
-         name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
-}
-
 Status check_progress(const CheckpointManifest& manifest) {
   const auto& progress = manifest.progress();
   const auto& training = manifest.training();
@@ -51,7 +46,7 @@ Status check_file(const CheckpointFile& file, int64_t block_bytes) {
   const auto wrong = [&](std::string_view what) {
     return bad_input(fmt::format("files: '{}': {}", file.name(), what));
   };
-  if (!is_plain_name(file.name()) || file.name() == kManifestFile)
+  if (!is_file_name(file.name()) || file.name() == kManifestFile)
     return wrong("is no name of a file in this folder");
   if (file.length() < 0) return wrong("length must not be below 0");
   const auto sums = parse_sums(file.blocks());

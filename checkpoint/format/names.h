@@ -1,4 +1,4 @@
-// Names of the folders in a job's checkpoint folder: a name says what may be believed of what is in it. Pure.
+// Names in a job's checkpoint folder: that of a folder says what may be believed of what is in it. Pure.
 //
 //   step-000500             a checkpoint that was committed; nothing in it changes any more
 //   step-000500.tmp-3       what attempt 3 was writing, or of 0, what is being removed: never read
@@ -13,6 +13,7 @@ namespace caravan::checkpoint {
 
 inline constexpr char kManifestFile[] = "manifest.json";
 inline constexpr char kConfigFile[] = "config.json";
+inline constexpr char kWeightsFile[] = "model.safetensors";
 inline constexpr char kWeightsIndexFile[] = "model.safetensors.index.json";
 
 std::string step_folder(int step);
@@ -23,5 +24,9 @@ std::string share_file(int rank);
 // The step of a committed checkpoint; none for every other name.
 std::optional<int> committed_step(std::string_view folder);
 bool is_unfinished(std::string_view folder);
+
+// Whether a name that somebody else wrote, in a manifest or an index, is one of a file beside it, and no path
+// that leads out of the folder.
+bool is_file_name(std::string_view name);
 
 }  // namespace caravan::checkpoint

@@ -181,29 +181,25 @@ Result<ModelShape> parse_config(std::string_view text) {
   return model;
 }
 
-std::string difference(const ModelShape& checkpoint, const ModelShape& job) {
+std::string difference(const ModelShape& given, const ModelShape& job, std::string_view where) {
+  const auto sentence = [&](const char* name, const auto& there, const auto& here) {
+    return fmt::format("{} is {} in {} and {} in the job", name, there, where, here);
+  };
   const std::pair<const char*, std::pair<int64_t, int64_t>> sizes[] = {
-      {"hiddenSize", {checkpoint.hidden, job.hidden}},  {"layers", {checkpoint.layers, job.layers}},
-      {"heads", {checkpoint.heads, job.heads}},         {"kvHeads", {checkpoint.kv_heads, job.kv_heads}},
-      {"headDim", {checkpoint.head_dim, job.head_dim}}, {"ffnSize", {checkpoint.ffn, job.ffn}},
-      {"vocabSize", {checkpoint.vocab, job.vocab}}};
-  for (const auto& [name, values] : sizes) {
-    if (values.first != values.second)
-      return fmt::format("{} is {} in the checkpoint and {} in the job", name, values.first, values.second);
+      {"hiddenSize", {given.hidden, job.hidden}},  {"layers", {given.layers, job.layers}},
+      {"heads", {given.heads, job.heads}},         {"kvHeads", {given.kv_heads, job.kv_heads}},
+      {"headDim", {given.head_dim, job.head_dim}}, {"ffnSize", {given.ffn, job.ffn}},
+      {"vocabSize", {given.vocab, job.vocab}}};
+  for (const auto& [name, values] : sizes)
+    if (values.first != values.second) return sentence(name, values.first, values.second);
+  if (given.tied_embeddings != job.tied_embeddings)
+    return sentence("tiedEmbeddings", given.tied_embeddings, job.tied_embeddings);
+  if (given.rope_theta != job.rope_theta) return sentence("ropeTheta", given.rope_theta, job.rope_theta);
+  if (given.rope_scaling != job.rope_scaling) {
+    return sentence("ropeScaling", given.rope_scaling ? scaling_json(*given.rope_scaling) : "absent",
+                    job.rope_scaling ? scaling_json(*job.rope_scaling) : "absent");
   }
-  if (checkpoint.tied_embeddings != job.tied_embeddings) {
-    return fmt::format("tiedEmbeddings is {} in the checkpoint and {} in the job", checkpoint.tied_embeddings,
-                       job.tied_embeddings);
-  }
-  if (checkpoint.rope_theta != job.rope_theta) {
-    return fmt::format("ropeTheta is {} in the checkpoint and {} in the job", checkpoint.rope_theta,
-                       job.rope_theta);
-  }
-  if (checkpoint.rope_scaling != job.rope_scaling) return "ropeScaling differs";
-  if (checkpoint.norm_eps != job.norm_eps) {
-    return fmt::format("normEps is {} in the checkpoint and {} in the job", checkpoint.norm_eps,
-                       job.norm_eps);
-  }
+  if (given.norm_eps != job.norm_eps) return sentence("normEps", given.norm_eps, job.norm_eps);
   return {};
 }
 

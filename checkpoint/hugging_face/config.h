@@ -21,7 +21,9 @@ std::string config_json(const planner::ModelShape& model, ElementType type, int6
 // Its name is "custom".
 Result<planner::ModelShape> parse_config(std::string_view json);
 
-// In one sentence, the first thing in which the shapes differ; empty when both make the same model.
-std::string difference(const planner::ModelShape& checkpoint, const planner::ModelShape& job);
+// In one sentence, the first thing in which the shapes differ; empty when both make the same model. where:
+// what the first shape is of, for the sentence.
+std::string difference(const planner::ModelShape& given, const planner::ModelShape& job,
+                       std::string_view where = "the checkpoint");
 
 }  // namespace caravan::checkpoint

@@ -38,7 +38,8 @@ Status replace_path(const std::string& folder, const std::string& field, std::st
 }
 
 std::set<std::string> claims_of(const v1alpha1::JobSpec& spec) {
-  std::set<std::string> claims = {spec.data().claim_name(), spec.checkpoint().claim_name()};
+  std::set<std::string> claims = {spec.data().claim_name(), spec.checkpoint().claim_name(),
+                                  spec.model().init_from().claim_name()};
   claims.erase("");
   return claims;
 }
@@ -57,11 +58,13 @@ Status resolve_data(const Volumes& volumes, v1alpha1::Data& data) {
   return replace_path(*folder, "spec.data.validationPath", *data.mutable_validation_path());
 }
 
-Status resolve_checkpoint(const Volumes& volumes, v1alpha1::Checkpoint& checkpoint) {
-  const Result<std::string> folder = folder_of(checkpoint.claim_name(), "spec.checkpoint.claimName", volumes);
+// A message with a claim and one path.
+template <typename Place>
+Status resolve_place(const Volumes& volumes, const std::string& field, Place& place) {
+  const Result<std::string> folder = folder_of(place.claim_name(), field + ".claimName", volumes);
   if (!folder) return tl::unexpected(folder.error());
-  checkpoint.clear_claim_name();
-  return replace_path(*folder, "spec.checkpoint.path", *checkpoint.mutable_path());
+  place.clear_claim_name();
+  return replace_path(*folder, field + ".path", *place.mutable_path());
 }
 
 }  // namespace
@@ -96,7 +99,12 @@ Status resolve_claims(const Volumes& volumes, v1alpha1::JobSpec& spec) {
                                  claim, claim_names(claims)));
   }
   if (Status resolved = resolve_data(volumes, *spec.mutable_data()); !resolved) return resolved;
-  return spec.has_checkpoint() ? resolve_checkpoint(volumes, *spec.mutable_checkpoint()) : Status{};
+  if (spec.has_checkpoint()) {
+    Status resolved = resolve_place(volumes, "spec.checkpoint", *spec.mutable_checkpoint());
+    if (!resolved) return resolved;
+  }
+  if (!spec.model().has_init_from()) return {};
+  return resolve_place(volumes, "spec.model.initFrom", *spec.mutable_model()->mutable_init_from());
 }
 
 }  // namespace caravan::cli

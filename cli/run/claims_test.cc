@@ -51,6 +51,19 @@ TEST(Claims, CheckpointsMayHaveOneOfTheirOwn) {
   EXPECT_EQ(spec.checkpoint().path(), "/mnt/tiny");
 }
 
+TEST(Claims, WeightsToBeginWithMayHaveOneOfTheirOwn) {
+  v1alpha1::JobSpec spec = spec_with("corpus", "train");
+  spec.mutable_model()->mutable_init_from()->set_claim_name("weights");
+  spec.mutable_model()->mutable_init_from()->set_path("llama");
+  v1alpha1::JobSpec without = spec;
+  const Status missing = resolve_claims({{"corpus", "/srv"}}, without);
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("spec.model.initFrom.claimName: claim 'weights'"));
+  ASSERT_TRUE(resolve_claims({{"corpus", "/srv"}, {"weights", "/mnt"}}, spec));
+  EXPECT_EQ(spec.model().init_from().claim_name(), "");
+  EXPECT_EQ(spec.model().init_from().path(), "/mnt/llama");
+}
+
 TEST(Claims, AMissingVolumeSaysWhatToAdd) {
   v1alpha1::JobSpec spec = spec_with("corpus", "train");
   const Status resolved = resolve_claims({}, spec);

@@ -72,5 +72,6 @@ inline constexpr char kTlsFolder[] = "/etc/caravan-tls";
 inline constexpr char kTokenFolder[] = "/var/run/secrets/caravan";
 inline constexpr char kDataFolder[] = "/data";
 inline constexpr char kCheckpointFolder[] = "/checkpoints";
+inline constexpr char kWeightsFolder[] = "/weights";
 
 }  // namespace caravan::controller

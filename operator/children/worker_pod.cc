@@ -165,6 +165,8 @@ Storage storage(const Job& job, const v1alpha1::Worker& worker, const PodRequest
   if (reports_to_operator(settings, request.node)) all.add(token_volume(), kTokenFolder, true);
   if (!job.spec.data().claim_name().empty())
     all.add(claim("data", job.spec.data().claim_name(), true), kDataFolder, true);
+  if (const std::string& weights = job.spec.model().init_from().claim_name(); !weights.empty())
+    all.add(claim("weights", weights, true), kWeightsFolder, true);
   if (job.spec.has_checkpoint() && !job.spec.checkpoint().claim_name().empty())
     all.add(claim("checkpoints", job.spec.checkpoint().claim_name(), false), kCheckpointFolder, false);
   return all;

@@ -43,21 +43,21 @@ std::string problem_of(const v1alpha1::Plan& plan, const v1alpha1::Resources& re
   return "";
 }
 
-void resolve_claim(v1alpha1::Checkpoint& checkpoint) {
-  if (checkpoint.claim_name().empty()) return;
-  checkpoint.clear_claim_name();
-  checkpoint.set_path(fmt::format("{}/{}", kCheckpointFolder, checkpoint.path()));
+template <typename Place>
+void resolve_claim(Place& place, const char* folder) {
+  if (place.claim_name().empty()) return;
+  place.clear_claim_name();
+  place.set_path(fmt::format("{}/{}", folder, place.path()));
 }
 
 // Claims become the folders that they are mounted at.
 void resolve_claims(v1alpha1::JobSpec& spec) {
-  if (spec.has_checkpoint()) resolve_claim(*spec.mutable_checkpoint());
+  if (spec.has_checkpoint()) resolve_claim(*spec.mutable_checkpoint(), kCheckpointFolder);
+  if (spec.model().has_init_from()) resolve_claim(*spec.mutable_model()->mutable_init_from(), kWeightsFolder);
   v1alpha1::Data& data = *spec.mutable_data();
-  if (data.claim_name().empty()) return;
-  data.clear_claim_name();
-  data.set_path(fmt::format("{}/{}", kDataFolder, data.path()));
-  if (!data.validation_path().empty())
+  if (!data.claim_name().empty() && !data.validation_path().empty())
     data.set_validation_path(fmt::format("{}/{}", kDataFolder, data.validation_path()));
+  resolve_claim(data, kDataFolder);
 }
 
 v1alpha1::JobPlan job_plan(const Job& job, v1alpha1::PlanRecord record) {

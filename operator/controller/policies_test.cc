@@ -206,6 +206,16 @@ TEST(PlanningPolicy, WhatThisVersionCannotDoIsSaidAndNotIgnored) {
   EXPECT_TRUE(judge_plan(job(R"(, "scheduling": {"gang": {}})"), {}).plan) << "None is the default";
 }
 
+TEST(PlanningPolicy, AShapeThatStandsInAClaimOnlyIsAskedFor) {
+  Job job = read_job(job_object());
+  job.spec.mutable_model()->clear_preset();
+  job.spec.mutable_model()->mutable_init_from()->set_claim_name("models");
+  job.spec.mutable_model()->mutable_init_from()->set_path("llama");
+  const PlanVerdict verdict = judge_plan(job, {});
+  EXPECT_EQ(verdict.reason, reasons::kInvalidSpec);
+  EXPECT_THAT(verdict.message, HasSubstr("set preset or architecture too"));
+}
+
 NodeView gpu_node(const std::string& name, const std::string& product, int gpus) {
   return {.name = name,
           .labels = {{labels::kGpuProduct, product}, {labels::kGpuMemory, "81559"}},
@@ -241,12 +251,18 @@ TEST(PlanningPolicy, ClaimsAreTheFoldersThatPodsMount) {
   Job job = gpu_job("{}");
   job.spec.mutable_checkpoint()->set_claim_name("states");
   job.spec.mutable_checkpoint()->set_path("runs/tiny");
+  job.spec.mutable_model()->mutable_init_from()->set_claim_name("models");
+  job.spec.mutable_model()->mutable_init_from()->set_path("llama3-8b");
+  job.spec.mutable_data()->set_validation_path("held-out.bin");
   const PlanVerdict verdict =
       judge_plan(job, std::vector<NodeView>{gpu_node("a", "NVIDIA-H100-80GB-HBM3", 8),
                                             gpu_node("b", "NVIDIA-H100-80GB-HBM3", 8)});
   ASSERT_TRUE(verdict.plan) << verdict.message;
   EXPECT_EQ(verdict.plan->spec().checkpoint().claim_name(), "");
   EXPECT_EQ(verdict.plan->spec().checkpoint().path(), "/checkpoints/runs/tiny");
+  EXPECT_EQ(verdict.plan->spec().model().init_from().claim_name(), "");
+  EXPECT_EQ(verdict.plan->spec().model().init_from().path(), "/weights/llama3-8b");
+  EXPECT_EQ(verdict.plan->spec().data().validation_path(), "/data/held-out.bin");
 }
 
 TEST(PlanningPolicy, TheProductThatANodeSaysIsInThePlanWhoeverNamedIt) {

@@ -84,8 +84,13 @@ Result<ModelShape> custom_shape(const v1alpha1::Architecture& architecture) {
 
 Result<ModelShape> resolve_model_shape(const v1alpha1::Model& model) {
   if (model.has_architecture()) return custom_shape(model.architecture());
+  if (model.preset().empty() && model.has_init_from()) {
+    return bad_input(
+        "spec.model: the shape stands in the folder of initFrom, which is not at hand where this job is "
+        "planned; set preset or architecture too");
+  }
   if (model.preset().empty())
-    return bad_input("spec.model: exactly one of preset, architecture and initFrom must be set");
+    return bad_input("spec.model: exactly one of preset and architecture must be set");
   if (auto shape = find_preset(model.preset())) return *std::move(shape);
   return bad_input(fmt::format("spec.model.preset: no preset is named \"{}\"; the presets are {}",
                                model.preset(), fmt::join(preset_names(), ", ")));

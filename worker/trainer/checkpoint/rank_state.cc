@@ -33,6 +33,12 @@ const at::Tensor& tensor_of(const RankState& state, StateKind kind) {
   return state.optimizer.states().second_moment;
 }
 
+std::span<std::byte> bytes_of(const at::Tensor& flat, FlatRange range) {
+  const auto size = static_cast<int64_t>(flat.element_size());
+  return {static_cast<std::byte*>(flat.data_ptr()) + range.offset * size,
+          static_cast<std::size_t>(range.elements * size)};
+}
+
 // Of a run, in the flat tensor that holds this kind.
 std::span<std::byte> bytes_of(const RankState& state, StateKind kind, const OwnedPart& owned,
                               const Run& run) {
@@ -42,9 +48,7 @@ std::span<std::byte> bytes_of(const RankState& state, StateKind kind, const Owne
     const Bucket& bucket = state.parameters.layout.buckets[static_cast<std::size_t>(owned.parameter.bucket)];
     offset = state_offset_of(bucket, state.optimizer.shard(), offset);
   }
-  const auto size = static_cast<int64_t>(flat.element_size());
-  return {static_cast<std::byte*>(flat.data_ptr()) + offset * size,
-          static_cast<std::size_t>(run.values.elements * size)};
+  return bytes_of(flat, {offset, run.values.elements});
 }
 
 // transfer(first element of the tensor, bytes) for each run, until one fails.
@@ -57,16 +61,23 @@ Status for_each_bytes(const RankState& state, StateKind kind, const OwnedPart& o
   return status;
 }
 
-Status read_kind(checkpoint::Checkpoint& from, const RankState& state, StateKind kind,
-                 const std::vector<FlatRange>& ranges) {
+// read(part, first element, bytes) for what of the ranges lies in this kind's buffer, until one fails.
+template <typename Read>
+Status read_kind(const RankState& state, StateKind kind, const std::vector<FlatRange>& ranges, Read read) {
   const auto parts = owned_parts(state.parameters.layout, state.placement, ranges, Selection::Everything);
   for (const OwnedPart& owned : parts) {
-    const std::size_t tensor = from.plan().tensor(owned.part.name);
-    Status read = for_each_bytes(state, kind, owned, [&](int64_t first, std::span<std::byte> bytes) {
-      return from.read(kind, tensor, first, bytes);
+    Status done = for_each_bytes(state, kind, owned, [&](int64_t first, std::span<std::byte> bytes) {
+      return read(owned.part, first, bytes);
     });
-    if (!read) return read;
+    if (!done) return done;
   }
+  return {};
+}
+
+Status check_parts(checkpoint::WeightsFolder& from, const ParameterLayout& layout) {
+  for (const Parameter& parameter : layout.parameters)
+    for (const ParameterPart& part : parameter.parts)
+      if (Status right = from.check({part.name, part.full_shape}); !right) return right;
   return {};
 }
 
@@ -97,15 +108,48 @@ Status write_state(const RankState& state, const checkpoint::FilePlan& plan, che
 }
 
 Status read_state(checkpoint::Checkpoint& from, const RankState& state) {
+  const auto reader_of = [&from](StateKind kind) {
+    return [&from, kind](const ParameterPart& part, int64_t first, std::span<std::byte> bytes) {
+      return from.read(kind, from.plan().tensor(part.name), first, bytes);
+    };
+  };
   const ParameterLayout& layout = state.parameters.layout;
-  if (Status read = read_kind(from, state, StateKind::Weights, whole_buckets(layout)); !read) return read;
+  Status read = read_kind(state, StateKind::Weights, whole_buckets(layout), reader_of(StateKind::Weights));
+  if (!read) return read;
   const std::vector<FlatRange> updated = slices_of(layout, state.optimizer.shard());
   for (const StateKind kind : kOptimizerStates) {
     if (!from.plan().has(kind)) continue;
-    if (Status read = read_kind(from, state, kind, updated); !read) return read;
+    if (read = read_kind(state, kind, updated, reader_of(kind)); !read) return read;
   }
   state.optimizer.set_updates(from.state().updates);
   return {};
+}
+
+Status read_values(checkpoint::WeightsFolder& from, const ParameterStore& parameters,
+                   const StagePlacement& placement) {
+  const ParameterLayout& layout = parameters.layout;
+  if (Status right = check_parts(from, layout); !right) return right;
+  const ElementType type = type_of(parameters.values.scalar_type());
+  Status status;
+  for (const OwnedPart& owned :
+       owned_parts(layout, placement, whole_buckets(layout), Selection::Everything)) {
+    for_each_run(owned, [&](const Run& run) {
+      if (status)
+        status = from.read(owned.part.name, run.first_full, type, bytes_of(parameters.values, run.values));
+    });
+  }
+  return status;
+}
+
+Status read_weights(checkpoint::WeightsFolder& from, const RankState& state) {
+  const checkpoint::StateTypes types = state_types(state.parameters.values.scalar_type());
+  Status read = read_values(from, state.parameters, state.placement);
+  if (!read || !types.has_master) return read;
+  const auto updated = slices_of(state.parameters.layout, state.optimizer.shard());
+  return read_kind(state, StateKind::Master, updated,
+                   [&](const ParameterPart& part, int64_t first, std::span<std::byte> bytes) {
+                     return from.read(part.name, first, types.states, bytes);
+                   });
 }
 
 }  // namespace caravan::trainer

@@ -9,6 +9,7 @@
 
 #include "checkpoint/folder/checkpoint.h"
 #include "checkpoint/folder/rank_writer.h"
+#include "checkpoint/folder/weights_folder.h"
 #include "worker/trainer/model/parameters.h"
 #include "worker/trainer/optim/optimizer.h"
 
@@ -29,5 +30,13 @@ Status write_state(const RankState& state, const checkpoint::FilePlan& plan, che
 
 // What a failure leaves is neither the old state nor the new.
 Status read_state(checkpoint::Checkpoint& from, const RankState& state);
+
+// Weights alone, of a model of the same shape in elements of any type; of a new optimizer, which keeps its
+// zeros. Master copies get what the file has and not what is left of it in the type of the weights.
+Status read_weights(checkpoint::WeightsFolder& from, const RankState& state);
+
+// The weights of a rank that updates none.
+Status read_values(checkpoint::WeightsFolder& from, const ParameterStore& parameters,
+                   const StagePlacement& placement);
 
 }  // namespace caravan::trainer

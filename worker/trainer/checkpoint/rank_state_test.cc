@@ -129,6 +129,17 @@ class Ranks {
     ASSERT_TRUE(committed) << committed.error().message;
   }
 
+  void load_weights(const std::string& folder) {
+    for (const auto& rank : ranks_) {
+      auto from = checkpoint::WeightsFolder::open(folder);
+      ASSERT_TRUE(from) << from.error().message;
+      const Status read = read_weights(*from, rank->state());
+      ASSERT_TRUE(read) << read.error().message;
+    }
+  }
+
+  const TestRank& rank(std::size_t number) const { return *ranks_[number]; }
+
   void load(const std::string& folder) {
     const auto volume = checkpoint::open_volume(folder).value();
     for (const auto& rank : ranks_) {
@@ -211,6 +222,88 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Resharding, testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name; });
+
+// The weights of a folder, in files of any number and in any layout, are those of the checkpoint that is
+// written next, byte for byte.
+class Weights : public testing::TestWithParam<Case> {};
+
+TEST_P(Weights, OfAFolderComeBackByteForByte) {
+  for (const bool tied : {false, true}) {
+    for (const at::ScalarType storage : {at::kFloat, at::kBFloat16}) {
+      SCOPED_TRACE(std::string(tied ? "tied " : "") + toString(storage));
+      const test::TemporaryFolder folder;
+      const planner::ModelShape model = odd_model(tied);
+      Ranks one(model, layout_of(1, 1, 1), storage);
+      one.fill();
+      one.save(folder.path("one"));
+      Ranks begun(model, GetParam().layout, storage);
+      begun.load_weights(folder.path("one/" + checkpoint::step_folder(kStep)));
+      EXPECT_EQ(begun.rank(0).optimizer.updates(), 0);
+      begun.save(folder.path("begun"));
+
+      const auto want = files_of(folder.path("one"));
+      const auto got = files_of(folder.path("begun"));
+      int compared = 0;
+      for (const auto& [name, bytes] : got) {
+        if (name.starts_with("model-") || name == checkpoint::kConfigFile) {
+          EXPECT_TRUE(bytes == want.at(name)) << name;
+          ++compared;
+        } else if (name.find("moment") != std::string::npos) {
+          const std::size_t header = bytes.find('\0', 8);
+          EXPECT_EQ(bytes.find_first_not_of('\0', header), std::string::npos) << name << " is not zero";
+        }
+      }
+      EXPECT_GT(compared, 2);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Weights, testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+// Of fp32 files the master copies keep what bf16 would lose.
+TEST(InitialWeights, AreRoundedInTheWeightsAndNotInTheMasterCopies) {
+  const test::TemporaryFolder folder;
+  const planner::ModelShape model = odd_model(false);
+  Ranks wide(model, layout_of(1, 1, 1), at::kFloat);
+  wide.fill();
+  wide.save(folder.path("wide"));
+  for (const Layout& layout : {layout_of(1, 1, 1), layout_of(2, 2, 2)}) {
+    Ranks begun(model, layout, at::kBFloat16);
+    begun.load_weights(folder.path("wide/" + checkpoint::step_folder(kStep)));
+    Ranks expected(model, layout, at::kFloat);
+    expected.load(folder.path("wide"));
+    for (int rank = 0; rank < layout.mesh.ranks(); ++rank) {
+      const TestRank& actual = begun.rank(static_cast<std::size_t>(rank));
+      const TestRank& exact = expected.rank(static_cast<std::size_t>(rank));
+      EXPECT_TRUE(at::equal(actual.parameters.values, exact.parameters.values.to(at::kBFloat16)));
+      const auto updated = slices_of(actual.parameters.layout, actual.optimizer.shard());
+      for (const OwnedPart& owned :
+           owned_parts(actual.parameters.layout, actual.placement, updated, Selection::Everything)) {
+        const Bucket& bucket =
+            actual.parameters.layout.buckets[static_cast<std::size_t>(owned.parameter.bucket)];
+        const int64_t offset = state_offset_of(bucket, actual.optimizer.shard(), owned.values.offset);
+        EXPECT_TRUE(at::equal(actual.optimizer.states().master.narrow(0, offset, owned.values.elements),
+                              exact.parameters.values.narrow(0, owned.values.offset, owned.values.elements)))
+            << owned.part.name;
+      }
+    }
+  }
+}
+
+TEST(InitialWeights, OfAnotherShapeAreRefusedByName) {
+  const test::TemporaryFolder folder;
+  Ranks written(odd_model(true), layout_of(1, 1, 1), at::kFloat);
+  written.fill();
+  written.save(folder.path("all"));
+  auto from = checkpoint::WeightsFolder::open(folder.path("all/" + checkpoint::step_folder(kStep))).value();
+  TestRank untied(odd_model(false), layout_of(1, 1, 1), 0, at::kFloat);
+  const Status read = read_weights(from, untied.state());
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ExitCode::kBadInput);
+  EXPECT_NE(read.error().message.find("has no tensor 'lm_head.weight'"), std::string::npos)
+      << read.error().message;
+}
 
 TEST(RankState, IsTheSameAfterTheTrip) {
   const test::TemporaryFolder folder;

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
+#include "checkpoint/format/names.h"
 #include "checkpoint/folder/store.h"
 #include "checkpoint/hugging_face/config.h"
 #include "checkpoint/hugging_face/tensors.h"
@@ -31,7 +33,7 @@ tl::unexpected<TrainingFailure> fail(FailureReason reason, std::string message) 
 }  // namespace
 
 CheckpointKeeper::CheckpointKeeper(Rank& rank, const Reporter& reporter)
-    : rank_(rank), options_(rank.options.checkpoint), reporter_(reporter) {
+    : rank_(rank), options_(rank.options.checkpoint), model_(rank.options.model), reporter_(reporter) {
   if (options_.path.empty()) return;
   plan_.emplace(checkpoint::tensors_of(rank.options.model), state_types(rank.storage));
 }
@@ -63,7 +65,12 @@ std::string CheckpointKeeper::why() const {
 // --- resume
 
 Resumed CheckpointKeeper::resume() {
-  if (options_.path.empty()) return TrainingState{};
+  const Resumed from = options_.path.empty() ? Resumed(TrainingState{}) : go_on();
+  const bool begins = from && from->step == 0;
+  return begins && !rank_.options.init_from.empty() ? begin() : from;
+}
+
+Resumed CheckpointKeeper::go_on() {
   auto volume = checkpoint::make_volume(options_.path);
   std::vector<int> steps;
   Status listed;
@@ -127,6 +134,7 @@ CheckpointKeeper::Load CheckpointKeeper::load(int step) {
   if (from) {
     if (!(refusal_ = refusal_of(*from)).empty()) return Load::Refused;
     resumed_ = from->state();
+    model_.positions = from->model().positions;
     read = read_state(*from, own_state());
   } else {
     read = tl::unexpected(from.error());
@@ -165,6 +173,34 @@ void CheckpointKeeper::leave(int step) {
   if (!is_first()) return;
   const Status aside = checkpoint::set_aside(*volume_, step, rank_.options.rendezvous.attempt);
   if (!aside) tell("warn", aside.error().message);
+}
+
+// --- weights to begin with
+
+Resumed CheckpointKeeper::begin() {
+  const Status read = read_initial_weights();
+  const auto worst = static_cast<ExitCode>(
+      largest(*rank_.mesh.world, static_cast<int>(read ? ExitCode::kDone : read.error().code)));
+  if (!read) return input_failure(read.error());
+  if (worst != ExitCode::kDone)
+    return input_failure({"another rank cannot read the weights of spec.model.initFrom", worst});
+  if (is_first()) tell("info", fmt::format("begins with the weights of {}", rank_.options.init_from));
+  return TrainingState{};
+}
+
+Status CheckpointKeeper::read_initial_weights() {
+  const std::string& path = rank_.options.init_from;
+  auto from = checkpoint::WeightsFolder::open(path);
+  if (!from) return tl::unexpected(from.error());
+  const std::string other = checkpoint::difference(from->model(), model_, checkpoint::kConfigFile);
+  if (!other.empty()) {
+    return bad_input(fmt::format(
+        "{}: model: {}; set spec.model to what it is in the folder, or leave all but initFrom out", path,
+        other));
+  }
+  const int64_t positions = from->model().positions.value_or(0);
+  model_.positions = std::max(positions, rank_.options.data.sequence_length);
+  return read_weights(*from, own_state());
 }
 
 // --- save
@@ -209,7 +245,7 @@ SaveRequest CheckpointKeeper::request_of(const TrainingState& state) const {
   const TrainerOptions& options = rank_.options;
   return {.job_name = options.job_name,
           .attempt = options.rendezvous.attempt,
-          .model = options.model,
+          .model = model_,
           .layout = options.layout,
           .terms = terms_of(options),
           .state = state};

@@ -1,4 +1,5 @@
-// Keeps a job's checkpoints: goes on from the newest that is intact, and writes new ones.
+// Keeps a job's checkpoints: goes on from the newest that is intact, or begins with the weights that the job
+// names, and writes new ones.
 //
 // All ranks call the same functions after the same steps and come to the same conclusion, by exchanges over
 // the world. A save that fails anywhere is no checkpoint, is told, and costs nothing but its time: training
@@ -26,9 +27,10 @@ class CheckpointKeeper {
   // rank and reporter outlive the keeper. Without a folder in its options nothing is read or written.
   CheckpointKeeper(Rank& rank, const Reporter& reporter);
 
-  // Fills the rank with the newest intact checkpoint and says where it stands; step 0 where there is none.
-  // One that is damaged is told, and set aside when an older one has done; a job that it does not fit, or a
-  // folder in which none is intact, is a failure that says what to do.
+  // Fills the rank with the newest intact checkpoint and says where it stands. Where there is none this is
+  // step 0, with the weights of init_from, or those that the rank was made with. One that is damaged is told,
+  // and set aside when an older one has done; a job that it does not fit, or a folder in which none is
+  // intact, is a failure that says what to do.
   Resumed resume();
 
   // After each step, `last` after the job's last one.
@@ -37,6 +39,9 @@ class CheckpointKeeper {
  private:
   enum class Load : int { Done, Damaged, Unreadable, Refused };
 
+  Resumed go_on();
+  Resumed begin();
+  Status read_initial_weights();
   Resumed resume_from(const std::vector<int>& steps);
   Load load(int step);
   std::string refusal_of(const checkpoint::Checkpoint& from) const;
@@ -55,6 +60,7 @@ class CheckpointKeeper {
 
   Rank& rank_;
   const CheckpointOptions& options_;
+  planner::ModelShape model_;  // for how many positions, is said by what was read
   const Reporter& reporter_;
   std::unique_ptr<checkpoint::Volume> volume_;
   std::optional<checkpoint::FilePlan> plan_;

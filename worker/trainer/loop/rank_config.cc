@@ -249,6 +249,7 @@ Result<TrainerOptions> options_of(RankConfig config) {
   options.evaluation = evaluation_of(spec, checks);
   options.optimizer = optimizer_of(spec.training(), checks);
   options.checkpoint = checkpoint_of(spec, checks);
+  options.init_from = spec.model().init_from().path();
   options.threads = std::max(1, config.threads());
   options.report_fd = descriptor_or_none(config.report_fd());
   options.command_fd = descriptor_or_none(config.command_fd());

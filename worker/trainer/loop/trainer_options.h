@@ -45,6 +45,7 @@ struct TrainerOptions {
   EvaluationOptions evaluation;
   OptimizerOptions optimizer;
   CheckpointOptions checkpoint;
+  std::string init_from;  // folder with the weights to begin with; empty: random ones
   int threads = 1;
   int report_fd = -1;   // -1: standard output
   int command_fd = -1;  // -1: no commands

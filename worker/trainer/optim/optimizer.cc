@@ -1,7 +1,6 @@
 #include "worker/trainer/optim/optimizer.h"
 
 #include <ATen/ops/_fused_adamw.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
 #include "worker/trainer/optim/gradient_sync.h"
@@ -34,7 +33,7 @@ Optimizer::Optimizer(ParameterStore& store, Communicator& data, const AdamWOptio
   states_.second_moment = at::zeros({updates_.state_elements}, wide);
   steps_ = at::zeros(at::IntArrayRef{}, wide.dtype(at::kFloat));
   if (store.values.scalar_type() == store.gradients.scalar_type()) return;
-  states_.master = at::empty({updates_.state_elements}, wide);
+  states_.master = at::zeros({updates_.state_elements}, wide);
   for (const UpdateRange& range : updates_.ranges) weights(range).copy_(view(store.values, range.values));
 }
 

@@ -1,0 +1,64 @@
+// A folder with a Llama model as Hugging Face keeps it, opened for reading: config.json and safetensors, one
+// file or several with an index. A checkpoint is such a folder too.
+//
+// Files are opened, and their headers read, when a tensor of theirs is asked for; every size is held against
+// the file, and config.json says which tensors there must be. No sums are verified: such folders have none.
+// Links are followed, since Hugging Face's cache consists of them: only what stands at names in the folder
+// that the user gave is read, only regular files, and only as numbers of the format. That is why names in an
+// index may not lead elsewhere. Errors name file, tensor and field; kBadInput where the content is wrong.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoint/folder/volume.h"
+#include "checkpoint/hugging_face/tensors.h"
+#include "checkpoint/hugging_face/weight_map.h"
+#include "checkpoint/safetensors/header.h"
+#include "planner/model/shape.h"
+
+namespace caravan::checkpoint {
+
+class WeightsFolder {
+ public:
+  static Result<WeightsFolder> open(const std::string& path);
+
+  const planner::ModelShape& model() const { return model_; }
+  // Tensors that the files hold, also those that no Llama model has.
+  std::vector<std::string> names() const;
+  Result<const TensorEntry*> find(const std::string& tensor);
+
+  // That the tensor is there, with this shape and elements that weights may have.
+  Status check(const NamedShape& wanted);
+  // Elements of a tensor that follow each other, as another type; as many as `bytes` has room for.
+  Status read(const std::string& tensor, int64_t first_element, ElementType as, std::span<std::byte> bytes);
+
+ private:
+  struct File {
+    std::unique_ptr<InputFile> input;
+    int64_t data_begin = 0;
+    std::map<std::string, TensorEntry, std::less<>> tensors;
+  };
+  struct Found {
+    const File* file;
+    const TensorEntry* entry;
+  };
+
+  explicit WeightsFolder(std::unique_ptr<Volume> volume) : volume_(std::move(volume)) {}
+
+  Status read_model();
+  Status find_files();
+  Result<const File*> open_file(const std::string& name);
+  Result<Found> look_up(const std::string& tensor);
+
+  std::unique_ptr<Volume> volume_;
+  planner::ModelShape model_;
+  WeightMap places_;
+  std::map<std::string, File> files_;
+};
+
+}  // namespace caravan::checkpoint

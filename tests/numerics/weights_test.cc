@@ -1,0 +1,216 @@
+// Weights in and out: real trainer processes begin with folders that `transformers` wrote and come to its
+// loss, in any layout, and what they write is what they were given.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <sstream>
+
+#include "checkpoint/format/names.h"
+#include "checkpoint/folder/weights_folder.h"
+#include "common/testing/checkout.h"
+#include "common/testing/shell.h"
+#include "data/test_files.h"
+#include "tests/numerics/compared_training.h"
+#include "tests/support/tiny_job.h"
+
+namespace caravan::numerics {
+namespace {
+
+namespace fs = std::filesystem;
+using planner::Layout;
+using testing::HasSubstr;
+
+constexpr int kSkipped = 77;  // transformers is not installed
+
+struct Model {
+  const char* name;
+  const char* settings;  // beside the sizes
+  const char* type;
+  int shard_bytes = 1'000'000;
+  Layout layout = layout_of(1, 1, 1);
+};
+
+void PrintTo(const Model& model, std::ostream* out) {
+  *out << model.name;
+}
+
+class Weights : public testing::TestWithParam<Model> {
+ protected:
+  static void SetUpTestSuite() { corpus_ = std::make_unique<test::JobFolder>(); }
+  static void TearDownTestSuite() { corpus_.reset(); }
+
+  static test::Outcome python(const std::string& script, const std::string& arguments) {
+    return test::run_shell(
+        fmt::format("{} {}/tests/numerics/{} {}", CARAVAN_PYTHON, test::source_folder(), script, arguments));
+  }
+
+  // As tiny_spec's, but for what settings say.
+  test::Outcome make(const Model& model, const std::string& folder) const {
+    const std::string settings = fmt::format(
+        R"({{"vocab_size": 131, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4,
+             "num_attention_heads": 4, "rms_norm_eps": 1e-5, "max_position_embeddings": 256, {}}})",
+        model.settings);
+    return python("transformers_models.py",
+                  fmt::format("make {} '{}' {} {}", folder, settings, model.type, model.shard_bytes));
+  }
+
+  // As many sequences as a batch has, so that their order does not matter.
+  std::string tokens() const {
+    std::vector<uint16_t> tokens(8 * 32 + 1);
+    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<uint16_t>(i * i % 131);
+    return files_.write("held-out.bin", data::llm_c_file(tokens).bytes());
+  }
+
+  // One step that changes nothing, and the loss after it.
+  v1alpha1::JobSpec job(const std::string& weights, const v1alpha1::Architecture& shape) const {
+    v1alpha1::JobSpec spec = tiny_spec(corpus_->files().path("corpus/genesis.bin"));
+    *spec.mutable_model()->mutable_architecture() = shape;
+    spec.mutable_model()->mutable_init_from()->set_path(weights);
+    spec.mutable_data()->set_validation_path(tokens());
+    v1alpha1::Training& training = *spec.mutable_training();
+    training.set_steps(1);
+    training.mutable_evaluation()->set_every_steps(1);
+    training.mutable_evaluation()->set_batches(1);
+    training.mutable_optimizer()->set_learning_rate("0");
+    training.mutable_optimizer()->set_min_learning_rate("0");
+    return spec;
+  }
+
+  static v1alpha1::Architecture shape_of(const std::string& folder) {
+    const planner::ModelShape model = checkpoint::WeightsFolder::open(folder).value().model();
+    v1alpha1::Architecture shape = tiny_spec("").model().architecture();
+    shape.set_kv_heads(static_cast<int>(model.kv_heads));
+    shape.set_tied_embeddings(model.tied_embeddings);
+    shape.set_rope_theta(fmt::format("{}", model.rope_theta));
+    if (model.rope_scaling) {
+      shape.mutable_rope_scaling()->set_factor(fmt::format("{}", model.rope_scaling->factor));
+      shape.mutable_rope_scaling()->set_original_positions(
+          static_cast<int>(model.rope_scaling->original_positions));
+    }
+    return shape;
+  }
+
+  const test::TemporaryFolder files_;
+
+ private:
+  static inline std::unique_ptr<test::JobFolder> corpus_;
+};
+
+double last_validation_loss(const std::vector<RankResult>& ranks) {
+  double loss = 0;
+  for (const RankResult& rank : ranks)
+    for (const auto& step : steps_of(rank))
+      if (step.has_validation_loss()) loss = step.validation_loss();
+  return loss;
+}
+
+TEST_P(Weights, OfTransformersGiveTheLossThatTheyGiveThere) {
+  const std::string folder = files_.path("hugging-face");
+  const test::Outcome made = make(GetParam(), folder);
+  if (made.exit_code == kSkipped) GTEST_SKIP() << "transformers is not installed";
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const test::Outcome loaded = python("transformers_load.py", tokens() + " 32 " + folder);
+  ASSERT_EQ(loaded.exit_code, 0) << loaded.err;
+  const auto ranks = train(job(folder, shape_of(folder)), GetParam().layout);
+  EXPECT_NEAR(last_validation_loss(ranks), std::stod(loaded.out), 2e-5);
+  EXPECT_THAT(ranks[0].log, HasSubstr("begins with the weights of " + folder));
+}
+
+// In the type of the folder: nothing is rounded.
+TEST_P(Weights, AreWrittenAsTheyWereRead) {
+  if (std::string_view(GetParam().type) == "float16") return;  // no weights are trained in it
+  const std::string folder = files_.path("hugging-face");
+  const test::Outcome made = make(GetParam(), folder);
+  if (made.exit_code == kSkipped) GTEST_SKIP() << "transformers is not installed";
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  v1alpha1::JobSpec spec = job(folder, shape_of(folder));
+  const bool narrow = std::string_view(GetParam().type) == "bfloat16";
+  spec.mutable_training()->set_precision(narrow ? v1alpha1::Precision::BF16 : v1alpha1::Precision::FP32);
+  spec.mutable_checkpoint()->set_path(files_.path("all"));
+  train(spec, GetParam().layout);
+  const std::string step = files_.path("all/" + checkpoint::step_folder(1));
+  const test::Outcome same = python("transformers_models.py", fmt::format("same {} {}", folder, step));
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_EQ(checkpoint::WeightsFolder::open(step).value().model().positions, 256)
+      << "as many as the model was published with";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, Weights,
+    testing::Values(
+        Model{.name = "Llama2InHalves",
+              .settings = R"("num_key_value_heads": 4, "rope_theta": 10000.0, "tie_word_embeddings": false)",
+              .type = "float16",
+              .shard_bytes = 50'000},
+        Model{.name = "Llama3InBFloat16",
+              .settings = R"("num_key_value_heads": 2, "rope_theta": 500000.0, "tie_word_embeddings": false)",
+              .type = "bfloat16",
+              .layout = layout_of(1, 2, 2)},
+        Model{.name = "Llama32TiedInManyFiles",
+              .settings = R"("num_key_value_heads": 2, "rope_theta": 500000.0, "tie_word_embeddings": true,
+                             "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                             "high_freq_factor": 4.0, "original_max_position_embeddings": 16})",
+              .type = "bfloat16",
+              .shard_bytes = 50'000,
+              .layout = layout_of(2, 2, 1)},
+        Model{.name = "InFloat32",
+              .settings = R"("num_key_value_heads": 4, "rope_theta": 10000.0, "tie_word_embeddings": false)",
+              .type = "float32",
+              .layout = layout_of(2, 1, 1)}),
+    [](const auto& info) { return info.param.name; });
+
+// A checkpoint stands in for a folder of Hugging Face, so that nothing but the trainer is needed.
+class InitialWeights : public Weights {
+ protected:
+  std::string trained() const {
+    v1alpha1::JobSpec spec = job("", tiny_spec("").model().architecture());
+    spec.mutable_model()->clear_init_from();
+    spec.mutable_training()->mutable_optimizer()->set_learning_rate("1e-2");
+    spec.mutable_checkpoint()->set_path(files_.path("first"));
+    first_loss_ = last_validation_loss(train(spec, layout_of(1, 1, 1)));
+    return files_.path("first/" + checkpoint::step_folder(1));
+  }
+
+  mutable double first_loss_ = 0;
+};
+
+TEST_F(InitialWeights, MayBeACheckpointAndAResumeComesFirst) {
+  const std::string weights = trained();
+  v1alpha1::JobSpec spec = job(weights, tiny_spec("").model().architecture());
+  spec.mutable_checkpoint()->set_path(files_.path("second"));
+  const auto begun = train(spec, layout_of(1, 1, 1));
+  EXPECT_EQ(last_validation_loss(begun), first_loss_);
+  EXPECT_EQ(steps_of(begun[0]).size(), 1u);
+
+  fs::remove_all(files_.path("first"));
+  spec.mutable_training()->set_steps(2);
+  const auto resumed = train(spec, layout_of(1, 1, 2), {.attempt = 2});
+  ASSERT_EQ(steps_of(resumed[0]).size(), 1u) << "the folder is not needed any more";
+  EXPECT_EQ(steps_of(resumed[0])[0].step(), 2);
+}
+
+TEST_F(InitialWeights, OfAnotherModelOrDamagedEndTheJobWithTheReason) {
+  const std::string weights = trained();
+  v1alpha1::JobSpec spec = job(weights, tiny_spec("").model().architecture());
+  spec.mutable_model()->mutable_architecture()->set_layers(2);
+  spec.mutable_model()->mutable_architecture()->set_ffn_size(192);
+  Layout layout = layout_of(1, 1, 1);
+  layout.layers_per_stage = {2};
+  const auto other = TrainerWorld(spec, layout).wait();
+  EXPECT_EQ(other[0].reports.back().failure().reason(), "InvalidInput");
+  EXPECT_THAT(other[0].reports.back().failure().message(),
+              HasSubstr("layers is 4 in config.json and 2 in the job"));
+
+  fs::resize_file(weights + "/model.safetensors", 100'000);
+  const auto cut =
+      TrainerWorld(job(weights, tiny_spec("").model().architecture()), layout_of(1, 2, 1)).wait();
+  EXPECT_EQ(cut[0].reports.back().failure().reason(), "InvalidInput");
+  EXPECT_THAT(cut[0].reports.back().failure().message(),
+              HasSubstr("model.safetensors: header: its tensors end at byte"));
+}
+
+}  // namespace
+}  // namespace caravan::numerics
