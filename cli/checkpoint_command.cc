@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
 
+#include "cli/checkpoint/diff_command.h"
+#include "cli/checkpoint/export_command.h"
 #include "cli/checkpoint/inspect_command.h"
 #include "cli/checkpoint/list_command.h"
 #include "cli/checkpoint/verify_command.h"
@@ -8,11 +10,13 @@
 namespace caravan::cli {
 
 void add_checkpoint_command(CLI::App& app, Action& action) {
-  CLI::App* checkpoint = app.add_subcommand("checkpoint", "Shows and verifies checkpoints.");
+  CLI::App* checkpoint = app.add_subcommand("checkpoint", "Shows, verifies, compares and exports checkpoints.");
   checkpoint->require_subcommand(0, 1);
   add_list_command(*checkpoint, action);
   add_inspect_checkpoint_command(*checkpoint, action);
   add_verify_command(*checkpoint, action);
+  add_diff_command(*checkpoint, action);
+  add_export_command(*checkpoint, action);
 }
 
 }  // namespace caravan::cli

@@ -44,4 +44,12 @@ Result<CheckpointFolder> open_checkpoint_folder(const std::string& path) {
   return folder;
 }
 
+Result<std::string> model_folder(const std::string& path) {
+  std::error_code ignored;
+  if (fs::exists(fs::path(path) / checkpoint::kConfigFile, ignored)) return path;
+  const auto folder = open_checkpoint_folder(path);
+  if (!folder) return tl::unexpected(folder.error());
+  return folder->volume->shown(checkpoint::step_folder(folder->steps.front()));
+}
+
 }  // namespace caravan::cli

@@ -23,4 +23,7 @@ Result<CheckpointFolder> open_checkpoint_folder(const std::string& path);
 // The same without any step: a folder in which nothing was committed yet.
 Result<CheckpointFolder> open_job_folder(const std::string& path);
 
+// Where the weights lie: a folder of Hugging Face itself, one checkpoint, or the newest of a job.
+Result<std::string> model_folder(const std::string& path);
+
 }  // namespace caravan::cli

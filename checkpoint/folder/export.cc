@@ -1,0 +1,137 @@
+#include "checkpoint/folder/export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "checkpoint/format/names.h"
+#include "checkpoint/format/box.h"
+#include "checkpoint/hugging_face/config.h"
+#include "checkpoint/safetensors/convert.h"
+
+namespace caravan::checkpoint {
+namespace {
+
+constexpr int64_t kElementsAtOnce = 1 << 20;
+constexpr int64_t kBytesAtOnce = 1 << 20;
+
+class Export {
+ public:
+  Export(Checkpoint& from, Volume& to, const ExportRequest& request)
+      : from_(from),
+        to_(to),
+        request_(request),
+        plan_(from.plan().tensors(), {.weights = request.type, .has_master = false},
+              from.plan().largest_file()),
+        unfinished_(request.folder + ".unfinished") {}
+
+  Status run() {
+    return begin()
+        .and_then([&] { return write_weights(); })
+        .and_then([&] { return write_descriptions(); })
+        .and_then([&] { return copy_files(); })
+        .and_then([&] { return publish(); });
+  }
+
+ private:
+  std::string path(const std::string& name) const { return unfinished_ + "/" + name; }
+
+  Status begin() {
+    const Result<std::vector<std::string>> names = to_.names("");
+    if (!names) return tl::unexpected(names.error());
+    if (std::ranges::binary_search(*names, request_.folder))
+      return bad_input(fmt::format("{}: is there already; give another name", to_.shown(request_.folder)));
+    if (std::ranges::binary_search(*names, unfinished_))
+      if (Status removed = to_.remove_folder(unfinished_); !removed) return removed;
+    return to_.make_folder(unfinished_);
+  }
+
+  Status write_weights() {
+    for (std::size_t file = 0; file < plan_.files().size(); ++file) {
+      if (plan_.files()[file].kind != StateKind::Weights) continue;
+      if (Status written = write_file(file); !written) return written;
+    }
+    return {};
+  }
+
+  Status write_file(std::size_t number) {
+    const PlannedFile& planned = plan_.files()[number];
+    const auto file = to_.open_output(path(planned.name));
+    if (!file) return tl::unexpected(file.error());
+    Status written = (*file)->write(0, std::as_bytes(std::span(planned.header)));
+    for (std::size_t tensor = 0; written && tensor < plan_.tensors().size(); ++tensor)
+      if (plan_.place(StateKind::Weights, tensor).file == number) written = write_tensor(tensor, **file);
+    return written ? (*file)->sync() : written;
+  }
+
+  Status write_tensor(std::size_t tensor, OutputFile& file) {
+    const bool wide = request_.type == from_.plan().types().states;
+    const StateKind kind =
+        wide && from_.plan().has(StateKind::Master) ? StateKind::Master : StateKind::Weights;
+    const ElementType type = from_.plan().type_of(kind);
+    const TensorPlace place = plan_.place(StateKind::Weights, tensor);
+    const Box box = whole_tensor(plan_.tensors()[tensor].shape);
+    const int64_t elements = box.rows * box.columns;
+    for (int64_t first = 0; first < elements; first += kElementsAtOnce) {
+      const int64_t count = std::min(kElementsAtOnce, elements - first);
+      read_.resize(static_cast<std::size_t>(count * element_bytes(type)));
+      if (Status read = from_.read(kind, tensor, first, read_); !read) return read;
+      converted_.resize(static_cast<std::size_t>(count * place.element_bytes));
+      convert(type, read_, request_.type, converted_);
+      Status written = file.write(place.offset + first * place.element_bytes, converted_);
+      if (!written) return written;
+    }
+    return {};
+  }
+
+  Status write_descriptions() {
+    const std::string config = config_json(from_.model(), request_.type, from_.terms().sequence_length);
+    if (Status written = write_text(to_, path(kConfigFile), config); !written) return written;
+    const std::string index = plan_.weights_index();
+    return index.empty() ? Status{} : write_text(to_, path(kWeightsIndexFile), index);
+  }
+
+  Status copy_files() {
+    if (request_.copied_files.empty()) return {};
+    const auto source = open_volume(request_.copied_from, Links::Followed);
+    if (!source) return tl::unexpected(source.error());
+    for (const std::string& name : request_.copied_files)
+      if (Status copied = copy_file(**source, name); !copied) return copied;
+    return {};
+  }
+
+  Status copy_file(const Volume& source, const std::string& name) {
+    const auto in = source.open_input(name);
+    if (!in) return tl::unexpected(in.error());
+    const auto out = to_.open_output(path(name));
+    if (!out) return tl::unexpected(out.error());
+    for (int64_t offset = 0; offset < (*in)->size(); offset += kBytesAtOnce) {
+      read_.resize(static_cast<std::size_t>(std::min(kBytesAtOnce, (*in)->size() - offset)));
+      if (Status read = (*in)->read(offset, read_); !read) return read;
+      if (Status written = (*out)->write(offset, read_); !written) return written;
+    }
+    return (*out)->sync();
+  }
+
+  Status publish() {
+    return to_.sync_folder(unfinished_)
+        .and_then([&] { return to_.rename(unfinished_, request_.folder); })
+        .and_then([&] { return to_.sync_folder(""); });
+  }
+
+  Checkpoint& from_;
+  Volume& to_;
+  const ExportRequest& request_;
+  const FilePlan plan_;
+  const std::string unfinished_;
+  std::vector<std::byte> read_;
+  std::vector<std::byte> converted_;
+};
+
+}  // namespace
+
+Status export_weights(Checkpoint& from, Volume& to, const ExportRequest& request) {
+  return Export(from, to, request).run();
+}
+
+}  // namespace caravan::checkpoint

@@ -1,0 +1,157 @@
+#include "checkpoint/folder/export.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "checkpoint/format/names.h"
+#include "checkpoint/folder/weights_difference.h"
+#include "checkpoint/testing/faulty_volume.h"
+#include "checkpoint/testing/tiny_checkpoint.h"
+#include "common/testing/temporary_folder.h"
+
+namespace caravan::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int kStep = 3;
+
+class Export : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(testing::write_tiny(*volume_, kStep)); }
+
+  Status write(const ExportRequest& request) {
+    auto from = Checkpoint::open(*volume_, kStep);
+    if (!from) return tl::unexpected(from.error());
+    return export_weights(*from, *volume_, request);
+  }
+
+  std::string path(const std::string& name) const { return files_.path("all/" + name); }
+  std::string step(const std::string& name) const { return path("step-000003/" + name); }
+
+  std::vector<std::string> names(const std::string& folder) const { return volume_->names(folder).value(); }
+
+  std::vector<TensorDifference> differences(const std::string& first, const std::string& second) const {
+    auto one = WeightsFolder::open(path(first)).value();
+    auto other = WeightsFolder::open(path(second)).value();
+    return compare_weights(one, other).value();
+  }
+
+  const test::TemporaryFolder files_;
+  const std::unique_ptr<Volume> volume_ = make_volume(files_.path("all")).value();
+};
+
+TEST_F(Export, IsByteForByteWhatTheCheckpointHas) {
+  files_.write("tokenizer/real", "{\"model\": 1}");
+  fs::create_symlink("real", files_.path("tokenizer/tokenizer.json"));
+  const Status written = write({.folder = "out",
+                                .type = ElementType::F32,
+                                .copied_from = files_.path("tokenizer"),
+                                .copied_files = {"tokenizer.json"}});
+  ASSERT_TRUE(written) << written.error().message;
+  int weights = 0;
+  for (const std::string& name : names("out")) {
+    if (name == "tokenizer.json") {
+      EXPECT_EQ(test::contents(path("out/" + name)), "{\"model\": 1}");
+      EXPECT_FALSE(fs::is_symlink(path("out/" + name)));
+      continue;
+    }
+    EXPECT_TRUE(test::contents(path("out/" + name)) == test::contents(step(name))) << name;
+    weights += name.ends_with(".safetensors") ? 1 : 0;
+  }
+  EXPECT_GT(weights, 1);
+  EXPECT_THAT(differences("out", "step-000003"), IsEmpty());
+  EXPECT_THAT(names("out"), ::testing::Not(::testing::Contains(HasSubstr("moment"))));
+  EXPECT_THAT(names(""), ElementsAre("out", "step-000003"));
+}
+
+TEST_F(Export, IsRoundedToTheTypeThatIsAskedFor) {
+  ASSERT_TRUE(write({.folder = "out", .type = ElementType::BF16}));
+  auto out = WeightsFolder::open(path("out")).value();
+  std::vector<float> values(3);
+  const auto bytes = std::as_writable_bytes(std::span(values));
+  ASSERT_TRUE(out.read("model.embed_tokens.weight", 0, ElementType::F32, bytes));
+  // 3000, and so many parts of 1024, in steps of 16.
+  EXPECT_THAT(values, ElementsAre(3008, 3008, 3008));
+  EXPECT_THAT(test::contents(path("out/config.json")), HasSubstr("\"torch_dtype\": \"bfloat16\""));
+  const auto found = differences("out", "step-000003");
+  ASSERT_FALSE(found.empty());
+  EXPECT_LE(found[0].largest, 8);
+}
+
+TEST_F(Export, NeverReplacesAndTakesUpWhatWasLeft) {
+  fs::create_directories(path("out.unfinished"));
+  std::ofstream(path("out.unfinished/model.safetensors")) << "half";
+  ASSERT_TRUE(write({.folder = "out", .type = ElementType::F32}));
+  EXPECT_THAT(differences("out", "step-000003"), IsEmpty());
+  const Status again = write({.folder = "out", .type = ElementType::F32});
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, ExitCode::kBadInput);
+  EXPECT_THAT(again.error().message, HasSubstr("out: is there already; give another name"));
+}
+
+TEST_F(Export, ADamagedCheckpointIsNotPassedOn) {
+  const std::string file = step("model-00001-of-00002.safetensors");
+  ASSERT_TRUE(fs::exists(file)) << ::testing::PrintToString(names("step-000003"));
+  std::string bytes = test::contents(file);
+  bytes[bytes.size() - 7] ^= 1;
+  files_.write("all/step-000003/model-00001-of-00002.safetensors", bytes);
+  const Status written = write({.folder = "out", .type = ElementType::F32});
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().message, HasSubstr("are not those that were written"));
+  EXPECT_FALSE(fs::exists(path("out")));
+}
+
+TEST_F(Export, AnyOperationThatFailsLeavesNoFolderOfThatName) {
+  for (std::size_t number = 0;; ++number) {
+    testing::FaultyVolume faulty(*volume_);
+    faulty.fails_at = number;
+    auto from = Checkpoint::open(*volume_, kStep).value();
+    const Status written = export_weights(from, faulty, {.folder = "out", .type = ElementType::F32});
+    if (faulty.operations().size() <= number) {
+      EXPECT_TRUE(written);
+      EXPECT_GT(number, 10u);
+      return;
+    }
+    EXPECT_FALSE(written) << faulty.descriptions()[number];
+    const bool is_last = faulty.descriptions()[number] == "sync folder ";
+    EXPECT_EQ(fs::exists(path("out")), is_last) << faulty.descriptions()[number];
+    if (is_last) fs::remove_all(path("out"));
+  }
+}
+
+TEST_F(Export, DifferencesAreNamedByTensorAndLargestDistance) {
+  ASSERT_TRUE(testing::write_tiny(*volume_, 4));
+  const auto found = differences("step-000003", "step-000004");
+  EXPECT_EQ(found.size(), tensors_of(testing::tiny_model()).size());
+  for (const TensorDifference& each : found) {
+    EXPECT_EQ(each.structure, "") << each.tensor;
+    EXPECT_EQ(each.different, each.elements) << each.tensor;
+    EXPECT_EQ(each.largest, 1000) << each.tensor;
+  }
+}
+
+TEST_F(Export, TensorsThatAreMissingOrOfAnotherShapeAreDifferences) {
+  Header header{
+      .tensors =
+          {{.name = "model.norm.weight", .type = ElementType::F32, .shape = {2}, .begin = 0, .end = 8}},
+      .metadata = {}};
+  files_.write("all/other/model.safetensors", header_bytes(header) + std::string(8, '\0'));
+  fs::copy_file(step("config.json"), path("other/config.json"));
+  const auto found = differences("other", "step-000003");
+  for (const TensorDifference& each : found) {
+    EXPECT_EQ(each.structure,
+              each.tensor == "model.norm.weight" ? "shape [2] and [8]" : "is in the second alone");
+  }
+  EXPECT_EQ(found.size(), tensors_of(testing::tiny_model()).size());
+}
+
+}  // namespace
+}  // namespace caravan::checkpoint

@@ -1,0 +1,60 @@
+#include "cli/checkpoint/diff_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "checkpoint/folder/weights_difference.h"
+#include "cli/checkpoint/checkpoint_folder.h"
+
+namespace caravan::cli {
+namespace {
+
+struct Options {
+  std::string first;
+  std::string second;
+};
+
+Result<checkpoint::WeightsFolder> open(const std::string& path) {
+  const Result<std::string> folder = model_folder(path);
+  if (!folder) return tl::unexpected(folder.error());
+  auto opened = checkpoint::WeightsFolder::open(*folder);
+  if (!opened) return bad_input(opened.error().message);
+  return opened;
+}
+
+void print(const checkpoint::TensorDifference& difference) {
+  if (!difference.structure.empty()) {
+    fmt::print("{}: {}\n", difference.tensor, difference.structure);
+  } else {
+    fmt::print("{}: {} of {} elements, by {:.3g} at most\n", difference.tensor, difference.different,
+               difference.elements, difference.largest);
+  }
+}
+
+// As diff(1): 0 where they are the same, 1 where they differ, 2 in trouble.
+Result<ExitCode> run(const Options& options) {
+  auto first = open(options.first);
+  if (!first) return tl::unexpected(first.error());
+  auto second = open(options.second);
+  if (!second) return tl::unexpected(second.error());
+  const auto differences = compare_weights(*first, *second);
+  if (!differences) return bad_input(differences.error().message);
+  for (const auto& difference : *differences) print(difference);
+  return differences->empty() ? ExitCode::kDone : ExitCode::kJobFailed;
+}
+
+}  // namespace
+
+void add_diff_command(CLI::App& checkpoint, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = checkpoint.add_subcommand(
+      "diff", "Which weights of two checkpoints differ, and by how much. Exit code 1 when some do.");
+  const char* what = "A checkpoint, the folder of a job (its newest one), or a folder of Hugging Face";
+  command->add_option("A", options->first, what)->required();
+  command->add_option("B", options->second, what)->required();
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace caravan::cli

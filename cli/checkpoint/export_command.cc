@@ -1,0 +1,99 @@
+#include "cli/checkpoint/export_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <filesystem>
+#include <memory>
+
+#include "checkpoint/folder/export.h"
+#include "checkpoint/format/names.h"
+#include "cli/checkpoint/checkpoint_folder.h"
+
+namespace caravan::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using checkpoint::ElementType;
+
+// What tokenizers of Hugging Face consist of, and what generation takes its end of text from.
+constexpr std::array kTokenizerFiles = {"tokenizer.json",
+                                        "tokenizer.model",
+                                        "tokenizer_config.json",
+                                        "special_tokens_map.json",
+                                        "added_tokens.json",
+                                        "vocab.json",
+                                        "merges.txt",
+                                        "chat_template.jinja",
+                                        "generation_config.json"};
+
+struct Options {
+  std::string path;
+  std::string output;
+  std::string type;  // empty: as it was trained
+  std::string tokenizer;
+};
+
+Result<std::vector<std::string>> tokenizer_files(const std::string& folder) {
+  std::vector<std::string> files;
+  if (folder.empty()) return files;
+  std::error_code ignored;
+  for (const char* name : kTokenizerFiles)
+    if (fs::exists(fs::path(folder) / name, ignored)) files.emplace_back(name);
+  if (!files.empty() && files.front().starts_with("tokenizer.")) return files;
+  return bad_input(
+      fmt::format("--tokenizer: {} has neither tokenizer.json nor tokenizer.model; give the folder of the "
+                  "model that they came with",
+                  folder));
+}
+
+ElementType type_of(const Options& options, const checkpoint::Checkpoint& from) {
+  if (options.type.empty()) return from.plan().types().weights;
+  return options.type == "bf16" ? ElementType::BF16 : ElementType::F32;
+}
+
+Result<ExitCode> run(const Options& options) {
+  const auto folder = open_checkpoint_folder(options.path);
+  if (!folder) return tl::unexpected(folder.error());
+  auto from = checkpoint::Checkpoint::open(*folder->volume, folder->steps.front());
+  if (!from) return tl::unexpected(from.error());
+  auto files = tokenizer_files(options.tokenizer);
+  if (!files) return tl::unexpected(files.error());
+
+  std::error_code error;
+  fs::path output = fs::absolute(options.output, error).lexically_normal();
+  if (!output.has_filename()) output = output.parent_path();  // without a slash at its end
+  if (!checkpoint::is_file_name(output.filename().string()))
+    return bad_input(fmt::format("{}: cannot be the name of a new folder", options.output));
+  auto to = checkpoint::make_volume(output.parent_path());
+  if (!to) return tl::unexpected(to.error());
+  const checkpoint::ExportRequest request{.folder = output.filename(),
+                                          .type = type_of(options, *from),
+                                          .copied_from = options.tokenizer,
+                                          .copied_files = *std::move(files)};
+  if (Status written = export_weights(*from, **to, request); !written) return tl::unexpected(written.error());
+  fmt::print("{}: the weights of step {} in {}\n", options.output, from->state().step,
+             element_type_name(request.type));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_export_command(CLI::App& checkpoint, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command =
+      checkpoint.add_subcommand("export", "Writes the weights alone, verified, as a folder of Hugging Face.");
+  command->add_option("DIR", options->path, "A checkpoint, or the folder of a job: its newest one")
+      ->required();
+  command->add_option("OUT", options->output, "The folder to make")->required();
+  command
+      ->add_option("--dtype", options->type,
+                   "bf16 or fp32, which comes from the master copies; default: as it was trained")
+      ->check(CLI::IsMember({"bf16", "fp32"}));
+  command->add_option("--tokenizer", options->tokenizer, "Folder whose tokenizer files are copied too")
+      ->check(CLI::ExistingDirectory);
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace caravan::cli
