@@ -20,5 +20,6 @@ void add_run_command(CLI::App& app, Action& action);
 void add_schedule_command(CLI::App& app, Action& action);
 void add_data_command(CLI::App& app, Action& action);
 void add_checkpoint_command(CLI::App& app, Action& action);
+void add_generate_command(CLI::App& app, Action& action);
 
 }  // namespace caravan::cli

@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
   caravan::cli::add_schedule_command(app, action);
   caravan::cli::add_data_command(app, action);
   caravan::cli::add_checkpoint_command(app, action);
+  caravan::cli::add_generate_command(app, action);
 
   try {
     app.parse(argc, argv);

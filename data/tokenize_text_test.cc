@@ -34,6 +34,9 @@ class WordTokenizer final : public Tokenizer {
     }
     return tokens;
   }
+  Result<std::string> decode(std::span<const uint32_t>) const override {
+    return bad_input("ids are sums, and have no way back");
+  }
 };
 
 std::string random_words(size_t bytes, const std::vector<std::string>& letters) {

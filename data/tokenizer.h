@@ -1,7 +1,9 @@
-// What turns text into token ids. Implementations may be used by any number of threads.
+// What turns text into token ids, and back. Implementations may be used by any number of threads.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +30,9 @@ class Tokenizer {
   virtual bool byte_level() const = 0;
 
   virtual Result<std::vector<Token>> encode(std::string_view text) const = 0;
+
+  // The text of tokens. Where a character is not whole it is bytes without meaning, or U+FFFD.
+  virtual Result<std::string> decode(std::span<const uint32_t> ids) const = 0;
 };
 
 // A token's id is the byte; no end-of-text token.
@@ -36,6 +41,7 @@ class ByteTokenizer final : public Tokenizer {
   int64_t vocabulary() const override { return 256; }
   bool byte_level() const override { return true; }
   Result<std::vector<Token>> encode(std::string_view text) const override;
+  Result<std::string> decode(std::span<const uint32_t> ids) const override;
 };
 
 }  // namespace caravan::data

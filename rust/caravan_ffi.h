@@ -45,6 +45,11 @@ CaravanToken* caravan_tokenizer_encode(const CaravanTokenizer* tokenizer, const 
                                        size_t text_length, size_t* count, char** error);
 void caravan_tokens_free(CaravanToken* tokens, size_t count);
 
+/* The text of tokens, without special ones; what is no whole character, and a NUL, is U+FFFD. NULL on error,
+ * else the caller's, who frees it with caravan_string_free. */
+char* caravan_tokenizer_decode(const CaravanTokenizer* tokenizer, const uint32_t* ids, size_t count,
+                               char** error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <csignal>
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
+#include "cli/data/load_tokenizer.h"
 #include "cli/data/tokenize_bar.h"
-#include "cli/data/tokenizer_json.h"
 #include "cli/run/figures.h"
 #include "common/process.h"
 #include "data/tokenize_files.h"
@@ -21,51 +19,11 @@
 namespace caravan::cli {
 namespace {
 
-// What the tokens that end a document are called in well-known tokenizers: Llama 3, GPT-2 and Qwen, Llama 2,
-// Gemma.
-constexpr std::array<std::string_view, 4> kEndOfText{"<|end_of_text|>", "<|endoftext|>", "</s>", "<eos>"};
-
 struct Options {
   std::string tokenizer;
   std::string end_of_text;  // empty: one of the well-known names, if the tokenizer has it
   data::TokenizeRequest request;
 };
-
-struct LoadedTokenizer {
-  std::unique_ptr<data::Tokenizer> tokenizer;
-  std::optional<uint32_t> end_of_text;
-};
-
-Result<std::optional<uint32_t>> find_end_of_text(const TokenizerJson& tokenizer, const Options& options) {
-  if (options.end_of_text == "none") return std::nullopt;
-  if (!options.end_of_text.empty()) {
-    const std::optional<uint32_t> id = tokenizer.id_of(options.end_of_text);
-    if (id) return id;
-    return bad_input(fmt::format("--end-of-text: {} has no token {}; give one that it has, or none",
-                                 options.tokenizer, options.end_of_text));
-  }
-  for (const std::string_view name : kEndOfText) {
-    if (const std::optional<uint32_t> id = tokenizer.id_of(name)) return id;
-  }
-  return std::nullopt;
-}
-
-Result<LoadedTokenizer> load_tokenizer(const Options& options) {
-  if (options.tokenizer == "byte") {
-    if (options.end_of_text.empty() || options.end_of_text == "none") {
-      return LoadedTokenizer{.tokenizer = std::make_unique<data::ByteTokenizer>(),
-                             .end_of_text = std::nullopt};
-    }
-    return bad_input(
-        "--end-of-text: the byte tokenizer has no such token; leave the option out, or give none");
-  }
-  Result<TokenizerJson> tokenizer = TokenizerJson::open(options.tokenizer);
-  if (!tokenizer) return tl::unexpected(tokenizer.error());
-  const Result<std::optional<uint32_t>> end_of_text = find_end_of_text(*tokenizer, options);
-  if (!end_of_text) return tl::unexpected(end_of_text.error());
-  return LoadedTokenizer{.tokenizer = std::make_unique<TokenizerJson>(std::move(*tokenizer)),
-                         .end_of_text = *end_of_text};
-}
 
 void print_summary(const Options& options, const data::TokenizeSummary& summary,
                    const LoadedTokenizer& loaded) {
@@ -98,7 +56,7 @@ Result<data::TokenizeSummary> tokenize(const Options& options, const LoadedToken
 }
 
 Result<ExitCode> run(const Options& options) {
-  const Result<LoadedTokenizer> loaded = load_tokenizer(options);
+  const Result<LoadedTokenizer> loaded = load_tokenizer(options.tokenizer, options.end_of_text);
   if (!loaded) return tl::unexpected(loaded.error());
   const Result<data::TokenizeSummary> summary = tokenize(options, *loaded);
   if (!summary) return tl::unexpected(summary.error());

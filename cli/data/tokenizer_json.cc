@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kLargestFile = 1 << 30;
 
-// Takes the message that the library left.
+// Takes a text that the library left.
 std::string taken(char* message) {
   std::string text = message == nullptr ? "unknown error" : message;
   caravan_string_free(message);
@@ -60,6 +60,13 @@ Result<std::vector<data::Token>> TokenizerJson::encode(std::string_view text) co
     tokens.push_back({.id = token.id, .begin = token.begin});
   caravan_tokens_free(encoded, count);
   return tokens;
+}
+
+Result<std::string> TokenizerJson::decode(std::span<const uint32_t> ids) const {
+  char* error = nullptr;
+  char* text = caravan_tokenizer_decode(handle_.get(), ids.data(), ids.size(), &error);
+  if (text == nullptr) return bad_input(fmt::format("{}: cannot decode: {}", path_, taken(error)));
+  return taken(text);
 }
 
 std::optional<uint32_t> TokenizerJson::id_of(std::string_view token) const {

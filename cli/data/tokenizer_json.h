@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,8 @@ class TokenizerJson final : public data::Tokenizer {
   int64_t vocabulary() const override { return vocabulary_; }
   bool byte_level() const override { return false; }
   Result<std::vector<data::Token>> encode(std::string_view text) const override;
+  // Special tokens have no text.
+  Result<std::string> decode(std::span<const uint32_t> ids) const override;
 
   std::optional<uint32_t> id_of(std::string_view token) const;
 

@@ -1,6 +1,6 @@
 //! Hugging Face `tokenizer.json` files.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, CString};
 
 use tokenizers::Tokenizer;
 
@@ -30,6 +30,11 @@ fn encode(tokenizer: &Tokenizer, text: &[u8]) -> Result<Box<[Token]>, String> {
             Ok(Token { id, begin: u32::try_from(begin).map_err(|error| error.to_string())? })
         })
         .collect()
+}
+
+fn decode(tokenizer: &Tokenizer, ids: &[u32]) -> Result<CString, String> {
+    let text = tokenizer.decode(ids, true).map_err(|error| error.to_string())?;
+    CString::new(text.replace('\0', "\u{FFFD}")).map_err(|error| error.to_string())
 }
 
 /// # Safety
@@ -97,4 +102,17 @@ pub unsafe extern "C" fn caravan_tokens_free(tokens: *mut Token, count: usize) {
     if !tokens.is_null() {
         drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(tokens, count)));
     }
+}
+
+/// # Safety
+/// See the header.
+#[no_mangle]
+pub unsafe extern "C" fn caravan_tokenizer_decode(
+    tokenizer: *const Tokenizer,
+    ids: *const u32,
+    count: usize,
+    error: *mut *mut c_char,
+) -> *mut c_char {
+    let ids = if count == 0 { &[] } else { std::slice::from_raw_parts(ids, count) };
+    guarded(error, || decode(&*tokenizer, ids)).map_or(std::ptr::null_mut(), CString::into_raw)
 }

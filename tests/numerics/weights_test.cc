@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <sstream>
@@ -35,6 +36,10 @@ struct Model {
 
 void PrintTo(const Model& model, std::ostream* out) {
   *out << model.name;
+}
+
+test::Outcome caravan(const std::string& arguments) {
+  return test::run_shell(fmt::format("{}/caravan {}", test::program_folder(), arguments));
 }
 
 class Weights : public testing::TestWithParam<Model> {
@@ -132,10 +137,42 @@ TEST_P(Weights, AreWrittenAsTheyWereRead) {
   spec.mutable_checkpoint()->set_path(files_.path("all"));
   train(spec, GetParam().layout);
   const std::string step = files_.path("all/" + checkpoint::step_folder(1));
-  const test::Outcome same = python("transformers_models.py", fmt::format("same {} {}", folder, step));
-  EXPECT_EQ(same.exit_code, 0) << same.err;
+  const std::string exported = files_.path("exported");
+  const test::Outcome written = caravan(fmt::format("checkpoint export {} {}", files_.path("all"), exported));
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  for (const std::string& mine : {step, exported}) {
+    const test::Outcome same = python("transformers_models.py", fmt::format("same {} {}", folder, mine));
+    EXPECT_EQ(same.exit_code, 0) << same.err;
+  }
+  EXPECT_EQ(caravan(fmt::format("checkpoint diff {} {}", folder, exported)).exit_code, 0);
   EXPECT_EQ(checkpoint::WeightsFolder::open(step).value().model().positions, 256)
       << "as many as the model was published with";
+}
+
+// The likeliest token, again and again, with keys and values kept.
+TEST_P(Weights, ContinueATextAsTransformersDo) {
+  const std::string folder = files_.path("hugging-face");
+  Model model = GetParam();
+  model.type = "float32";
+  const test::Outcome made = make(model, folder);
+  if (made.exit_code == kSkipped) GTEST_SKIP() << "transformers is not installed";
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const test::Outcome theirs = python("transformers_models.py", "generate " + folder + " 60 7 1 30 99 5");
+  ASSERT_EQ(theirs.exit_code, 0) << theirs.err;
+  const auto continued = [&](const std::string& arguments) {
+    return test::run_shell(fmt::format("echo 7 1 30 99 5 | {}/caravan-generate {} --max-tokens 60 {}",
+                                       test::program_folder(), folder, arguments));
+  };
+  const test::Outcome ours = continued("");
+  ASSERT_EQ(ours.exit_code, 0) << ours.err;
+  std::string line = ours.out;
+  std::ranges::replace(line, '\n', ' ');
+  EXPECT_EQ(line.substr(0, line.size() - 1) + "\n", theirs.out);
+
+  const std::size_t cut = ours.out.find('\n', 20) + 1;
+  const std::string last = ours.out.substr(cut, ours.out.find('\n', cut) - cut);
+  const std::size_t first = ("\n" + ours.out).find("\n" + last + "\n");
+  EXPECT_EQ(continued("--end-of-text " + last).out, ours.out.substr(0, first)) << "ends before " << last;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -210,6 +247,86 @@ TEST_F(InitialWeights, OfAnotherModelOrDamagedEndTheJobWithTheReason) {
   EXPECT_EQ(cut[0].reports.back().failure().reason(), "InvalidInput");
   EXPECT_THAT(cut[0].reports.back().failure().message(),
               HasSubstr("model.safetensors: header: its tensors end at byte"));
+}
+
+// fp32 is what the optimizer has, and bf16 of that what the model was trained in.
+TEST_F(InitialWeights, AreExportedFromTheMasterCopies) {
+  v1alpha1::JobSpec spec = job("", tiny_spec("").model().architecture());
+  spec.mutable_model()->clear_init_from();
+  spec.mutable_training()->mutable_optimizer()->set_learning_rate("1e-2");
+  spec.mutable_training()->set_precision(v1alpha1::Precision::BF16);
+  spec.mutable_checkpoint()->set_path(files_.path("narrow"));
+  train(spec, layout_of(1, 1, 2));
+  const auto exported = [&](const std::string& name, const std::string& arguments) {
+    const std::string out = files_.path(name);
+    const test::Outcome outcome =
+        caravan(fmt::format("checkpoint export {} {} {}", files_.path("narrow"), out, arguments));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return out;
+  };
+  const std::string wide = exported("wide", "--dtype fp32");
+  const std::string step = files_.path("narrow/" + checkpoint::step_folder(1));
+  fs::create_directories(files_.path("master"));
+  fs::copy_file(step + "/master.safetensors", files_.path("master/model.safetensors"));
+  fs::copy_file(step + "/config.json", files_.path("master/config.json"));
+  EXPECT_EQ(caravan("checkpoint diff " + wide + " " + files_.path("master")).exit_code, 0);
+  const test::Outcome rounded = caravan("checkpoint diff " + wide + " " + step);
+  EXPECT_EQ(rounded.exit_code, 1);
+  EXPECT_THAT(rounded.out, HasSubstr("model.embed_tokens.weight: "));
+  EXPECT_THAT(rounded.out, HasSubstr(" of 8384 elements, by "));
+  EXPECT_EQ(caravan("checkpoint diff " + exported("same", "") + " " + step).exit_code, 0);
+}
+
+TEST_F(InitialWeights, WhatCannotBeExportedOrComparedIsSaid) {
+  const std::string step = trained();
+  const auto expect_refused = [&](const std::string& arguments, const std::string& says) {
+    const test::Outcome outcome = caravan("checkpoint " + arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(says)) << arguments;
+  };
+  const std::string out = files_.path("out");
+  expect_refused(fmt::format("export {} {}", step, step), "is there already; give another name");
+  expect_refused(fmt::format("export {} {} --tokenizer {}", step, out, step), "has neither tokenizer.json");
+  expect_refused(fmt::format("export {} {}", files_.path("nothing"), out), "nothing: cannot open");
+  expect_refused(fmt::format("diff {} {}", step, files_.path("nothing")), "nothing: cannot open");
+  files_.write("tokenizer/tokenizer.json", "{}");
+  const test::Outcome whole =
+      caravan(fmt::format("checkpoint export {} {} --tokenizer {}", step, out, files_.path("tokenizer")));
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_EQ(test::contents(out + "/tokenizer.json"), "{}");
+}
+
+TEST_F(InitialWeights, ContinueATextOnTheCommandLine) {
+  trained();
+  const std::string job = "generate " + files_.path("first") + " --prompt 'And God said' --tokenizer byte";
+  const test::Outcome greedy = caravan(job + " --max-tokens 40");
+  ASSERT_EQ(greedy.exit_code, 0) << greedy.err;
+  EXPECT_THAT(greedy.out, testing::StartsWith("And God said"));
+  EXPECT_THAT(greedy.out, testing::EndsWith("\n"));
+  EXPECT_GE(greedy.out.size(), std::string("And God said").size() + 40);
+
+  const auto drawn = [&](const std::string& seed) {
+    return caravan(job + " --temperature 1 --seed " + seed).out;
+  };
+  const std::string first = drawn("1");
+  EXPECT_EQ(first, drawn("1"));
+  EXPECT_NE(first, drawn("2"));
+}
+
+TEST_F(InitialWeights, WhatCannotBeContinuedIsSaid) {
+  const std::string folder = trained();
+  const auto expect_refused = [&](const std::string& arguments, const std::string& says) {
+    const test::Outcome outcome = caravan("generate " + arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(says)) << arguments;
+  };
+  expect_refused(folder + " --prompt And", "--tokenizer: " + folder + " has no tokenizer.json");
+  expect_refused(folder + " --prompt '' --tokenizer byte", "--prompt: must not be empty");
+  expect_refused(folder + " --prompt '\xC3\xA9' --tokenizer byte",
+                 "token 195 is not in the model's vocabulary of 131");
+  expect_refused(files_.path("nothing") + " --prompt And", "nothing: cannot open");
+  fs::resize_file(folder + "/model.safetensors", 5000);
+  expect_refused(folder + " --prompt And --tokenizer byte", "model.safetensors: header: its tensors end");
 }
 
 }  // namespace

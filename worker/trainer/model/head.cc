@@ -17,7 +17,8 @@ namespace caravan::trainer {
 namespace {
 
 ParameterView without_padding(ParameterView table, int64_t rows) {
-  return {.value = table.value.narrow(0, 0, rows), .gradient = table.gradient.narrow(0, 0, rows)};
+  const auto real = [rows](const at::Tensor& all) { return all.defined() ? all.narrow(0, 0, rows) : all; };
+  return {.value = real(table.value), .gradient = real(table.gradient)};
 }
 
 }  // namespace
@@ -49,6 +50,13 @@ double Head::forward(at::Tensor input_TD, const at::Tensor& targets_T) const {
   const at::Tensor scale_T = kernels::rms_norm_scale(input_TD, norm_eps_);
   const at::Tensor normed_TD = region_.enter(kernels::rms_norm_apply(input_TD, norm_D.value, scale_T));
   return run_chunks(normed_TD, targets_T, nullptr);
+}
+
+at::Tensor Head::logits(const at::Tensor& input_TD) const {
+  const at::Tensor scale_T = kernels::rms_norm_scale(input_TD, norm_eps_);
+  const at::Tensor normed_TD = region_.enter(kernels::rms_norm_apply(input_TD, norm_D.value, scale_T));
+  return kernels::linear_forward(normed_TD, projection_VD.value)
+      .to(kernels::wide_type(normed_TD.scalar_type()));
 }
 
 double Head::run_chunks(const at::Tensor& normed_TD, const at::Tensor& targets_T,

@@ -22,6 +22,8 @@ class Head {
   // Adds to the weights' gradients those of loss_scale times the loss.
   HeadOutput forward_and_backward(at::Tensor input_TD, const at::Tensor& targets_T, double loss_scale) const;
   double forward(at::Tensor input_TD, const at::Tensor& targets_T) const;
+  // Of this rank's part of the vocabulary, for few tokens: fp32 (fp64 for fp64).
+  at::Tensor logits(const at::Tensor& input_TD) const;
 
  private:
   // What a chunk needs for gradients; its rows of by_normed are written.

@@ -184,7 +184,7 @@ at::Tensor ParameterStore::gradient(const Parameter& parameter) const {
 
 ParameterView ParameterStore::view(std::string_view name) const {
   const Parameter& parameter = layout.find(name);
-  return {.value = value(parameter), .gradient = gradient(parameter)};
+  return {.value = value(parameter), .gradient = gradients.defined() ? gradient(parameter) : at::Tensor()};
 }
 
 // Zeros, also between the parameters, so that sums and norms over whole buckets are right.

@@ -98,7 +98,7 @@ struct ParameterView {
 struct ParameterStore {
   ParameterLayout layout;
   at::Tensor values;     // flat, storage type
-  at::Tensor gradients;  // flat, fp32 or fp64
+  at::Tensor gradients;  // flat, fp32 or fp64; undefined where only forwards run
 
   at::Tensor value(const Parameter& parameter) const;     // view in the parameter's shape
   at::Tensor gradient(const Parameter& parameter) const;  // view in the parameter's shape

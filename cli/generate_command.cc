@@ -1,0 +1,207 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <memory>
+
+#include "checkpoint/folder/weights_folder.h"
+#include "cli/checkpoint/checkpoint_folder.h"
+#include "cli/commands.h"
+#include "cli/data/load_tokenizer.h"
+#include "cli/generate/text_stream.h"
+#include "cli/run/machine.h"
+#include "common/line_reader.h"
+#include "common/process.h"
+#include "common/utf8.h"
+
+namespace caravan::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestLine = 64;
+constexpr int64_t kBytes = 256;
+
+struct Options {
+  std::string path;
+  std::string prompt;
+  std::string tokenizer;
+  std::string end_of_text;
+  int most_tokens = 200;
+  double temperature = 0;
+  uint64_t seed = 1;
+};
+
+// The one of the folder, or bytes where the vocabulary is theirs.
+Result<LoadedTokenizer> tokenizer_of(const Options& options, const std::string& folder, int64_t vocabulary) {
+  if (!options.tokenizer.empty()) return load_tokenizer(options.tokenizer, options.end_of_text);
+  std::error_code ignored;
+  if (fs::exists(fs::path(folder) / "tokenizer.json", ignored))
+    return load_tokenizer(folder, options.end_of_text);
+  if (vocabulary == kBytes) return load_tokenizer("byte", options.end_of_text);
+  return bad_input(fmt::format(
+      "--tokenizer: {} has no tokenizer.json; give the one that its data were made with, or byte", folder));
+}
+
+Result<std::vector<uint32_t>> tokens_of(const std::string& prompt, const data::Tokenizer& tokenizer) {
+  const auto tokens = tokenizer.encode(prompt);
+  if (!tokens) return tl::unexpected(tokens.error());
+  if (tokens->empty()) return bad_input("--prompt: must not be empty: give the text to go on from");
+  std::vector<uint32_t> ids;
+  for (const data::Token& token : *tokens) ids.push_back(token.id);
+  return ids;
+}
+
+// The program that knows the model, and the ends of its pipes.
+struct Generator {
+  Process process;
+  UniqueFd tokens;
+};
+
+std::vector<std::string> arguments(const Options& options, const std::string& folder, int prompt_fd,
+                                   std::optional<uint32_t> end_of_text, int threads) {
+  std::vector<std::string> all = {folder,
+                                  fmt::format("--prompt-fd={}", prompt_fd),
+                                  fmt::format("--max-tokens={}", options.most_tokens),
+                                  fmt::format("--temperature={}", options.temperature),
+                                  fmt::format("--seed={}", options.seed),
+                                  fmt::format("--threads={}", threads)};
+  if (end_of_text) all.push_back(fmt::format("--end-of-text={}", *end_of_text));
+  return all;
+}
+
+Status write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(fd, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    // It has ended, and says why.
+    if (count < 0 && errno == EPIPE) return {};
+    if (count < 0) return failure(fmt::format("cannot hand over the prompt: {}", std::strerror(errno)));
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+Result<Generator> start(const Options& options, const std::string& folder,
+                        const std::vector<uint32_t>& prompt, std::optional<uint32_t> end_of_text) {
+  const Result<Machine> machine = inspect_machine();
+  if (!machine) return tl::unexpected(machine.error());
+  Result<Pipe> in = make_pipe();
+  if (!in) return tl::unexpected(in.error());
+  Result<Pipe> out = make_pipe();
+  if (!out) return tl::unexpected(out.error());
+  std::error_code ignored;
+  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  Result<Process> process = Process::spawn(
+      {.program = (here / "caravan-generate").string(),
+       .arguments = arguments(options, folder, in->read_end.get(), end_of_text, machine->cores),
+       .environment = {{"OMP_WAIT_POLICY", "PASSIVE"}},
+       .stdout_fd = out->write_end.get(),
+       .inherited_fds = {in->read_end.get()}});
+  if (!process) return tl::unexpected(process.error());
+  in->read_end.reset();
+  out->write_end.reset();
+  if (Status written = write_all(in->write_end.get(), fmt::format("{}\n", fmt::join(prompt, " "))); !written)
+    return tl::unexpected(written.error());
+  return Generator{*std::move(process), std::move(out->read_end)};
+}
+
+// A terminal does not get what would move its cursor.
+void show(const std::string& text) {
+  static const bool to_terminal = isatty(STDOUT_FILENO) == 1;
+  fmt::print("{}", to_terminal ? readable(text, std::numeric_limits<std::size_t>::max()) : text);
+  std::fflush(stdout);
+}
+
+Status show_token(const std::string& line, TextStream& stream) {
+  uint32_t token = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), token);
+  if (error != std::errc() || end != line.data() + line.size())
+    return failure(fmt::format("caravan-generate wrote '{}' in place of a token", line));
+  const auto text = stream.add(token);
+  if (!text) return tl::unexpected(text.error());
+  show(*text);
+  return {};
+}
+
+// Until its end.
+Status show_tokens(int fd, TextStream& stream) {
+  LineReader lines(kLongestLine);
+  char chunk[4096];
+  while (true) {
+    const ssize_t count = ::read(fd, chunk, sizeof chunk);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(fmt::format("cannot read tokens: {}", std::strerror(errno)));
+    if (count == 0) return stream.finish().map([](const std::string& rest) { show(rest); });
+    lines.add({chunk, static_cast<std::size_t>(count)});
+    while (true) {
+      const auto line = lines.next();
+      if (!line) return tl::unexpected(line.error());
+      if (!*line) break;
+      if (Status shown = show_token(**line, stream); !shown) return shown;
+    }
+  }
+}
+
+Result<ExitCode> run(const Options& options) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const Result<std::string> folder = model_folder(options.path);
+  if (!folder) return tl::unexpected(folder.error());
+  const auto weights = checkpoint::WeightsFolder::open(*folder);
+  if (!weights) return bad_input(weights.error().message);
+  const auto loaded = tokenizer_of(options, *folder, weights->model().vocab);
+  if (!loaded) return tl::unexpected(loaded.error());
+  const auto prompt = tokens_of(options.prompt, *loaded->tokenizer);
+  if (!prompt) return tl::unexpected(prompt.error());
+
+  auto generator = start(options, *folder, *prompt, loaded->end_of_text);
+  if (!generator) return tl::unexpected(generator.error());
+  show(options.prompt);
+  TextStream stream(*loaded->tokenizer, *prompt);
+  if (Status shown = show_tokens(generator->tokens.get(), stream); !shown)
+    return tl::unexpected(shown.error());
+  show("\n");
+  const ExitStatus end = generator->process.wait();
+  if (end == ExitStatus{.exit_code = 0}) return ExitCode::kDone;
+  const bool is_input = end.exit_code == static_cast<int>(ExitCode::kBadInput);
+  return tl::unexpected(
+      Error{fmt::format("the text ends here: caravan-generate ended with {}", to_string(end)),
+            is_input ? ExitCode::kBadInput : ExitCode::kJobFailed});
+}
+
+}  // namespace
+
+void add_generate_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "generate", "Continues a text with a trained model, on this machine's processor, as it comes.");
+  command
+      ->add_option("CHECKPOINT", options->path,
+                   "A checkpoint, the folder of a job (its newest one), or a folder of Hugging Face")
+      ->required();
+  command->add_option("--prompt", options->prompt, "The text to go on from")->required();
+  command->add_option("--tokenizer", options->tokenizer,
+                      "tokenizer.json (file or folder) that the data were made with, or byte; default: the "
+                      "one in the folder, or byte where the vocabulary has 256 tokens");
+  command->add_option("--max-tokens", options->most_tokens, "Tokens to add at most; default: 200")
+      ->check(CLI::Range(1, 1'000'000));
+  command
+      ->add_option("--temperature", options->temperature,
+                   "Draw tokens, the more evenly the higher; default 0: always the likeliest")
+      ->check(CLI::Range(0.0, 1000.0));
+  command->add_option("--seed", options->seed, "Of what is drawn; the same seed gives the same text");
+  command->add_option(
+      "--end-of-text", options->end_of_text,
+      "Token that ends the text, or none; default: the tokenizer's own, if it has a usual name");
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,51 @@
+// A model that continues a text, token by token, on one process: forwards alone, with the keys and values of
+// the tokens so far kept by layer, so that each token is worked on once.
+//
+// Layers and kernels are those that train: tokens that are here already are the segment before the ones that
+// come. Memory: the weights in their type, and for each token that may come 2 · layers · key heads · head
+// size elements.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+#include <vector>
+
+#include "planner/model/shape.h"
+#include "worker/trainer/comm/solo_communicator.h"
+#include "worker/trainer/model/head.h"
+#include "worker/trainer/model/layer.h"
+#include "worker/trainer/model/parameters.h"
+#include "worker/trainer/model/tensor_region.h"
+
+namespace caravan::trainer {
+
+// Of a model that stands on one rank as a whole.
+StagePlacement whole_model(const planner::ModelShape& model);
+
+class Decoder {
+ public:
+  // parameters: laid out for whole_model. most_tokens: that are ever added.
+  Decoder(const planner::ModelShape& model, ParameterStore parameters, int64_t most_tokens);
+  Decoder(const Decoder&) = delete;  // layers refer to the region
+  Decoder& operator=(const Decoder&) = delete;
+
+  // Adds tokens (below the vocabulary, at least one) and gives the logits of the one after them: V elements,
+  // fp32 (fp64 for fp64).
+  at::Tensor add(std::span<const int64_t> tokens);
+
+ private:
+  kernels::AttentionHistory history_of(std::size_t layer) const;
+  void remember(std::size_t layer, const at::Tensor& kv_TC);
+
+  ParameterStore parameters_;
+  SoloCommunicator alone_;
+  TensorRegion region_;
+  at::Tensor embedding_VD_;
+  std::vector<Layer> layers_;
+  Head head_;
+  std::vector<at::Tensor> cache_NC_;  // by layer, of the tokens so far and room for the others
+  int64_t tokens_ = 0;
+};
+
+}  // namespace caravan::trainer

@@ -1,0 +1,86 @@
+// In fp64, where whatever is worked on once or twice agrees to ten digits.
+#include "worker/trainer/generate/decoder.h"
+
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/tensor.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "worker/trainer/model/stage.h"
+
+namespace caravan::trainer {
+namespace {
+
+constexpr int64_t kLength = 24;
+
+planner::ModelShape model(bool tied) {
+  planner::ModelShape model;
+  model.hidden = 24;
+  model.layers = 3;
+  model.heads = 4;
+  model.kv_heads = 2;
+  model.head_dim = 6;
+  model.ffn = 20;
+  model.vocab = 37;
+  model.tied_embeddings = tied;
+  model.rope_scaling = planner::RopeScaling{.factor = 4, .original_positions = 8};
+  return model;
+}
+
+ParameterStore parameters_of(const planner::ModelShape& model) {
+  ParameterStore store = allocate_values(lay_out_parameters(model, whole_model(model), 1), at::kDouble);
+  initialise_parameters(store, 3);
+  store.values.mul_(20);  // far from uniform
+  return store;
+}
+
+std::vector<int64_t> tokens() {
+  std::vector<int64_t> tokens;
+  for (int64_t i = 0; i < kLength; ++i) tokens.push_back(i * i * 5 % 37);
+  return tokens;
+}
+
+TEST(Decoder, GivesTheSameLogitsHoweverTheTokensCome) {
+  const planner::ModelShape shape = model(false);
+  const std::vector<int64_t> all = tokens();
+  Decoder whole(shape, parameters_of(shape), kLength);
+  const at::Tensor expected = whole.add(all);
+  for (const std::size_t first : {1u, 7u, 23u}) {
+    Decoder cut(shape, parameters_of(shape), kLength);
+    at::Tensor logits = cut.add(std::span(all).first(first));
+    for (std::size_t i = first; i < all.size(); ++i) logits = cut.add(std::span(all).subspan(i, 1));
+    EXPECT_TRUE(at::allclose(logits, expected, 1e-10, 1e-10)) << first;
+  }
+  Decoder pieces(shape, parameters_of(shape), kLength);
+  pieces.add(std::span(all).first(5));
+  pieces.add(std::span(all).subspan(5, 11));
+  EXPECT_TRUE(at::allclose(pieces.add(std::span(all).subspan(16)), expected, 1e-10, 1e-10));
+}
+
+TEST(Decoder, SaysWhatTheTrainedStageSays) {
+  for (const bool tied : {false, true}) {
+    const planner::ModelShape shape = model(tied);
+    const std::vector<int64_t> all = tokens();
+    Decoder decoder(shape, parameters_of(shape), kLength);
+    double loss = 0;
+    for (std::size_t i = 0; i + 1 < all.size(); ++i)
+      loss -= at::log_softmax(decoder.add(std::span(all).subspan(i, 1)), 0)[all[i + 1]].item<double>();
+
+    ParameterStore store = parameters_of(shape);
+    SoloCommunicator alone;
+    Stage stage({.model = shape,
+                 .placement = whole_model(shape),
+                 .sequence_length = kLength - 1,
+                 .storage = at::kDouble},
+                store, alone);
+    const at::Tensor ids = at::tensor(all, at::kLong);
+    const TokenBatch batch{.inputs_BS = ids.narrow(0, 0, kLength - 1).unsqueeze(0),
+                           .targets_BS = ids.narrow(0, 1, kLength - 1).unsqueeze(0)};
+    EXPECT_NEAR(stage.evaluate(0, batch, {}).loss_sum, loss, 1e-9 * loss);
+  }
+}
+
+}  // namespace
+}  // namespace caravan::trainer

@@ -1,0 +1,153 @@
+// caravan-generate: continues a text of tokens with a model. Tokens in, tokens out; `caravan generate` makes
+// text of them.
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "checkpoint/folder/weights_folder.h"
+#include "common/version.h"
+#include "worker/trainer/checkpoint/rank_state.h"
+#include "worker/trainer/generate/decoder.h"
+#include "worker/trainer/generate/sampler.h"
+
+namespace caravan::trainer {
+namespace {
+
+struct Options {
+  std::string folder;
+  int prompt_fd = 0;
+  int64_t most_tokens = 200;
+  double temperature = 0;
+  uint64_t seed = 1;
+  std::optional<int64_t> end_of_text;
+  int threads = 1;
+};
+
+// Halves have no kernels here.
+at::ScalarType storage_of(checkpoint::ElementType type) {
+  switch (type) {
+    case checkpoint::ElementType::BF16:
+      return at::kBFloat16;
+    case checkpoint::ElementType::F64:
+      return at::kDouble;
+    default:
+      return at::kFloat;
+  }
+}
+
+Result<std::string> read_all(int fd) {
+  std::string text;
+  char chunk[4096];
+  while (true) {
+    const ssize_t count = ::read(fd, chunk, sizeof chunk);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(fmt::format("cannot read the prompt: {}", std::strerror(errno)));
+    if (count == 0) return text;
+    text.append(chunk, static_cast<std::size_t>(count));
+  }
+}
+
+Result<std::vector<int64_t>> read_prompt(int fd, int64_t vocabulary) {
+  const Result<std::string> text = read_all(fd);
+  if (!text) return tl::unexpected(text.error());
+  std::istringstream numbers(*text);
+  const std::vector<int64_t> tokens{std::istream_iterator<int64_t>(numbers), {}};
+  if (!numbers.eof()) return bad_input("the prompt: must be numbers of tokens");
+  if (tokens.empty()) return bad_input("the prompt: must have at least one token");
+  for (const int64_t token : tokens) {
+    if (token < 0 || token >= vocabulary) {
+      return bad_input(fmt::format(
+          "the prompt: token {} is not in the model's vocabulary of {}; use the tokenizer that it was "
+          "trained with",
+          token, vocabulary));
+    }
+  }
+  return tokens;
+}
+
+Result<std::unique_ptr<Decoder>> load(checkpoint::WeightsFolder& from, int64_t most_tokens) {
+  const planner::ModelShape& model = from.model();
+  const auto table = from.find("model.embed_tokens.weight");
+  if (!table) return tl::unexpected(table.error());
+  const StagePlacement placement = whole_model(model);
+  ParameterStore parameters =
+      allocate_values(lay_out_parameters(model, placement, /*padding=*/1), storage_of((*table)->type));
+  if (Status read = read_values(from, parameters, placement); !read) return tl::unexpected(read.error());
+  return std::make_unique<Decoder>(model, std::move(parameters), most_tokens);
+}
+
+Result<ExitCode> generate(const Options& options) {
+  auto from = checkpoint::WeightsFolder::open(options.folder);
+  if (!from) return tl::unexpected(from.error());
+  const auto prompt = read_prompt(options.prompt_fd, from->model().vocab);
+  if (!prompt) return tl::unexpected(prompt.error());
+  const auto decoder = load(*from, std::ssize(*prompt) + options.most_tokens);
+  if (!decoder) return tl::unexpected(decoder.error());
+
+  Sampler sampler(options.temperature, options.seed);
+  at::Tensor logits_V = (*decoder)->add(*prompt).to(at::kFloat);
+  for (int64_t made = 1; made <= options.most_tokens; ++made) {
+    const int64_t token =
+        sampler.choose({logits_V.data_ptr<float>(), static_cast<std::size_t>(logits_V.numel())});
+    if (options.end_of_text && token == *options.end_of_text) break;
+    fmt::print("{}\n", token);
+    std::fflush(stdout);
+    if (made < options.most_tokens) logits_V = (*decoder)->add(std::span(&token, 1)).to(at::kFloat);
+  }
+  return ExitCode::kDone;
+}
+
+// Exceptions of LibTorch become errors here.
+Result<ExitCode> guarded(const Options& options) {
+  try {
+    at::set_num_threads(options.threads);
+    at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+    return generate(options);
+  } catch (const std::bad_alloc&) {
+    return failure("the system has no memory left for this model");
+  } catch (const std::exception& error) {
+    return failure(error.what());
+  }
+}
+
+}  // namespace
+}  // namespace caravan::trainer
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Continues a text of tokens: reads the prompt's numbers from standard input and writes a number a "
+      "line.",
+      "caravan-generate");
+  caravan::trainer::Options options;
+  app.add_option("FOLDER", options.folder, "config.json and safetensors")->required();
+  app.add_option("--prompt-fd", options.prompt_fd, "Read the prompt from this descriptor");
+  app.add_option("--max-tokens", options.most_tokens, "Tokens to make")->check(CLI::Range(1, 1'000'000));
+  app.add_option("--temperature", options.temperature, "0: always the likeliest")
+      ->check(CLI::Range(0.0, 1000.0));
+  app.add_option("--seed", options.seed, "Of what is drawn with a temperature");
+  app.add_option("--end-of-text", options.end_of_text, "The token that ends the text, and is not written");
+  app.add_option("--threads", options.threads, "Of tensor operations")->check(CLI::Range(1, 1024));
+  app.set_version_flag("--version", "caravan-generate " + std::string(caravan::version()));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(caravan::ExitCode::kBadInput);
+  }
+  const auto end = caravan::trainer::guarded(options);
+  if (end) return static_cast<int>(*end);
+  fmt::print(stderr, "{}\n", end.error().message);
+  return static_cast<int>(end.error().code);
+}
