@@ -10,7 +10,8 @@
 namespace caravan::cli {
 
 void add_checkpoint_command(CLI::App& app, Action& action) {
-  CLI::App* checkpoint = app.add_subcommand("checkpoint", "Shows, verifies, compares and exports checkpoints.");
+  CLI::App* checkpoint =
+      app.add_subcommand("checkpoint", "Shows, verifies, compares and exports checkpoints.");
   checkpoint->require_subcommand(0, 1);
   add_list_command(*checkpoint, action);
   add_inspect_checkpoint_command(*checkpoint, action);

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint/format/names.h"
 #include "checkpoint/folder/weights_folder.h"
+#include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/config.h"
 #include "common/json.h"
 #include "planner/plan.h"

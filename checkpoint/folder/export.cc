@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "checkpoint/format/names.h"
 #include "checkpoint/format/box.h"
+#include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/config.h"
 #include "checkpoint/safetensors/convert.h"
 

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <memory>
 
-#include "checkpoint/format/names.h"
 #include "checkpoint/folder/weights_difference.h"
+#include "checkpoint/format/names.h"
 #include "checkpoint/testing/faulty_volume.h"
 #include "checkpoint/testing/tiny_checkpoint.h"
 #include "common/testing/temporary_folder.h"

@@ -9,8 +9,8 @@
 #include <memory>
 #include <sstream>
 
-#include "checkpoint/format/names.h"
 #include "checkpoint/folder/weights_folder.h"
+#include "checkpoint/format/names.h"
 #include "common/testing/checkout.h"
 #include "common/testing/shell.h"
 #include "data/test_files.h"

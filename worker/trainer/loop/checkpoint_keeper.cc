@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "checkpoint/format/names.h"
 #include "checkpoint/folder/store.h"
+#include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/config.h"
 #include "checkpoint/hugging_face/tensors.h"
 #include "worker/trainer/loop/agreement.h"
