@@ -232,7 +232,7 @@ TEST_P(Weights, OfAFolderComeBackByteForByte) {
     for (const at::ScalarType storage : {at::kFloat, at::kBFloat16}) {
       SCOPED_TRACE(std::string(tied ? "tied " : "") + toString(storage));
       const test::TemporaryFolder folder;
-      const planner::ModelShape model = odd_model(tied);
+      const planner::ModelShape model = odd_model(24, 8, tied);
       Ranks one(model, layout_of(1, 1, 1), storage);
       one.fill();
       one.save(folder.path("one"));
@@ -264,7 +264,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Weights, testing::ValuesIn(cases()),
 // Of fp32 files the master copies keep what bf16 would lose.
 TEST(InitialWeights, AreRoundedInTheWeightsAndNotInTheMasterCopies) {
   const test::TemporaryFolder folder;
-  const planner::ModelShape model = odd_model(false);
+  const planner::ModelShape model = odd_model(24, 8, false);
   Ranks wide(model, layout_of(1, 1, 1), at::kFloat);
   wide.fill();
   wide.save(folder.path("wide"));
@@ -293,11 +293,11 @@ TEST(InitialWeights, AreRoundedInTheWeightsAndNotInTheMasterCopies) {
 
 TEST(InitialWeights, OfAnotherShapeAreRefusedByName) {
   const test::TemporaryFolder folder;
-  Ranks written(odd_model(true), layout_of(1, 1, 1), at::kFloat);
+  Ranks written(odd_model(24, 8, true), layout_of(1, 1, 1), at::kFloat);
   written.fill();
   written.save(folder.path("all"));
   auto from = checkpoint::WeightsFolder::open(folder.path("all/" + checkpoint::step_folder(kStep))).value();
-  TestRank untied(odd_model(false), layout_of(1, 1, 1), 0, at::kFloat);
+  TestRank untied(odd_model(24, 8, false), layout_of(1, 1, 1), 0, at::kFloat);
   const Status read = read_weights(from, untied.state());
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, ExitCode::kBadInput);
