@@ -1,4 +1,5 @@
 // The children of a job against golden files, and the certificates with OpenSSL.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
@@ -91,6 +92,54 @@ TEST(Children, PodsGoToTheProductOfThePlanUnlessTheJobSelectsAnother) {
   };
   EXPECT_EQ(selected(job()), "NVIDIA-H100-80GB-HBM3");
   EXPECT_EQ(selected(job(R"(, "worker": {"nodeSelector": {"nvidia.com/gpu.product": "mine"}})")), "mine");
+}
+
+// The pod's volumes of claims, with where they are mounted.
+std::vector<std::string> claims_of(const Job& job) {
+  const kube::Json pod = pod_intent(job, plan_of(job), {.node = 1}, settings());
+  std::vector<std::string> claims;
+  for (const kube::Json& volume : kube::find(pod, {"spec", "volumes"})->as_array()) {
+    if (kube::find(volume, {"persistentVolumeClaim"}) == nullptr) continue;
+    const std::string name = kube::text_at(volume, {"name"});
+    std::string line =
+        fmt::format("{}: {}", name, kube::text_at(volume, {"persistentVolumeClaim", "claimName"}));
+    if (kube::find(volume, {"persistentVolumeClaim", "readOnly"})->as_bool()) line += " read only";
+    const auto& container = kube::find(pod, {"spec", "containers"})->as_array()[0];
+    for (const kube::Json& mount : container.at("volumeMounts").as_array()) {
+      if (kube::text_at(mount, {"name"}) != name) continue;
+      line += fmt::format(", {}{}", kube::text_at(mount, {"mountPath"}),
+                          mount.at("readOnly").as_bool() ? " read only" : "");
+    }
+    claims.push_back(line);
+  }
+  return claims;
+}
+
+Job job_with_claims(const char* weights, const char* checkpoints) {
+  Job result = job();
+  result.spec.mutable_model()->mutable_init_from()->set_claim_name(weights);
+  result.spec.mutable_model()->mutable_init_from()->set_path("llama");
+  result.spec.mutable_checkpoint()->set_claim_name(checkpoints);
+  result.spec.mutable_checkpoint()->set_path("run");
+  return result;
+}
+
+TEST(Children, APodMountsTheClaimsOfItsJob) {
+  EXPECT_THAT(claims_of(job_with_claims("models", "states")),
+              ::testing::ElementsAre("data: corpus read only, /data read only",
+                                     "weights: models read only, /weights read only",
+                                     "checkpoints: states, /checkpoints"));
+}
+
+TEST(Children, AClaimThatIsNamedTwiceIsOneVolume) {
+  EXPECT_THAT(claims_of(job_with_claims("corpus", "corpus")),
+              ::testing::ElementsAre("data: corpus, /data read only, /weights read only, /checkpoints"));
+  EXPECT_THAT(claims_of(job_with_claims("corpus", "states")),
+              ::testing::ElementsAre("data: corpus read only, /data read only, /weights read only",
+                                     "checkpoints: states, /checkpoints"));
+  EXPECT_THAT(claims_of(job_with_claims("states", "states")),
+              ::testing::ElementsAre("data: corpus read only, /data read only",
+                                     "weights: states, /weights read only, /checkpoints"));
 }
 
 TEST(PlanObject, TheFingerprintIsOfTheContentThatIsOurs) {

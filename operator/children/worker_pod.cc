@@ -151,6 +151,35 @@ struct Storage {
   }
 };
 
+struct ClaimUse {
+  const char* name;  // of the volume
+  std::string claim;
+  const char* path;
+  bool read_only;
+};
+
+std::vector<ClaimUse> claim_uses(const v1alpha1::JobSpec& spec) {
+  std::vector<ClaimUse> uses{{"data", spec.data().claim_name(), kDataFolder, true},
+                             {"weights", spec.model().init_from().claim_name(), kWeightsFolder, true},
+                             {"checkpoints", spec.checkpoint().claim_name(), kCheckpointFolder, false}};
+  std::erase_if(uses, [](const ClaimUse& use) { return use.claim.empty(); });
+  return uses;
+}
+
+// One volume for each claim, however many folders show it: of two volumes of one claim some kubelets wait
+// for the second for ever (kubernetes issue 82526).
+void add_claims(const std::vector<ClaimUse>& uses, Storage& all) {
+  for (const ClaimUse& use : uses) {
+    const auto is_same = [&](const ClaimUse& other) { return other.claim == use.claim; };
+    const ClaimUse& first = *std::ranges::find_if(uses, is_same);
+    all.mounts.push_back(mount(first.name, use.path, use.read_only));
+    if (&first != &use) continue;
+    const bool is_written =
+        std::ranges::any_of(uses, [&](const ClaimUse& other) { return is_same(other) && !other.read_only; });
+    all.volumes.push_back(claim(use.name, use.claim, !is_written));
+  }
+}
+
 Storage storage(const Job& job, const v1alpha1::Worker& worker, const PodRequest& request,
                 const Settings& settings) {
   Storage all;
@@ -163,12 +192,7 @@ Storage storage(const Job& job, const v1alpha1::Worker& worker, const PodRequest
           "/dev/shm", false);
   all.add({{"name", "work"}, {"emptyDir", JsonObject{{"sizeLimit", worker.scratch()}}}}, "/tmp", false);
   if (reports_to_operator(settings, request.node)) all.add(token_volume(), kTokenFolder, true);
-  if (!job.spec.data().claim_name().empty())
-    all.add(claim("data", job.spec.data().claim_name(), true), kDataFolder, true);
-  if (const std::string& weights = job.spec.model().init_from().claim_name(); !weights.empty())
-    all.add(claim("weights", weights, true), kWeightsFolder, true);
-  if (job.spec.has_checkpoint() && !job.spec.checkpoint().claim_name().empty())
-    all.add(claim("checkpoints", job.spec.checkpoint().claim_name(), false), kCheckpointFolder, false);
+  add_claims(claim_uses(job.spec), all);
   return all;
 }
 
