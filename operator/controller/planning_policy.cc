@@ -149,6 +149,19 @@ std::optional<PlanVerdict> refuse_spec(const Job& job) {
   return std::nullopt;
 }
 
+// What a pod reads or writes beside its data; the schema cannot ask for a claim that local mode has not.
+std::string missing_claim(const v1alpha1::JobSpec& spec) {
+  if (spec.has_checkpoint() && spec.checkpoint().claim_name().empty()) {
+    return "spec.checkpoint.claimName: must be set on a cluster, since a pod's own files go with it; "
+           "create the job again with a claim that all its pods can write to";
+  }
+  if (spec.model().has_init_from() && spec.model().init_from().claim_name().empty()) {
+    return "spec.model.initFrom.claimName: must be set on a cluster, since a pod has no such folder of its "
+           "own; create the job again with a claim that holds it";
+  }
+  return "";
+}
+
 PlanVerdict make_plan(const Job& job, const std::vector<NodeView>& nodes) {
   const bool again = has_plan(job.status);
   const v1alpha1::PlanStatus& shown = job.status.plan();
@@ -181,12 +194,8 @@ PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes) {
     if (auto refused = refuse_spec(job)) return *std::move(refused);
     if (const std::string missing = missing_feature(job.spec); !missing.empty())
       return refuse(reasons::kInvalidSpec, missing, false);
-    if (job.spec.has_checkpoint() && job.spec.checkpoint().claim_name().empty())
-      return refuse(
-          reasons::kInvalidSpec,
-          "spec.checkpoint.claimName: must be set on a cluster, since a pod's own files go with it; "
-          "create the job again with a claim that all its pods can write to",
-          true);
+    if (const std::string missing = missing_claim(job.spec); !missing.empty())
+      return refuse(reasons::kInvalidSpec, missing, true);
   }
   return remembers_plan(job.status) ? accept(job, job.status.plan().document()) : make_plan(job, nodes);
 }

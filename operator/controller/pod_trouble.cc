@@ -20,7 +20,8 @@ constexpr std::array<std::string_view, 5> kImageReasons{
 // The first one whose sign is found.
 constexpr std::array<Advice, 6> kPlacementAdvice{
     Advice{"persistentvolumeclaim",
-           "create that claim in the job's namespace (data.claimName, checkpoint.claimName)"},
+           "create that claim in the job's namespace (data.claimName, checkpoint.claimName, "
+           "model.initFrom.claimName)"},
     Advice{"unbound immediate PersistentVolumeClaims",
            "give the claim a volume or a storage class that makes one"},
     Advice{"available persistent volumes", "give the claim a volume or a storage class that makes one"},

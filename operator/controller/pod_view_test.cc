@@ -61,7 +61,7 @@ TEST(PodView, SaysWhyAPodDoesNotStartAndWhatToDo) {
       {waiting("InvalidImageName", ""), "(InvalidImageName)", "worker.image"},
       {waiting("CreateContainerConfigError", "secret not found"), "cannot be started", "secret not found"},
       {unschedulable("0/1 nodes are available: persistentvolumeclaim \\\"corpus\\\" not found. not found"),
-       "persistentvolumeclaim \"corpus\" not found", "create that claim"},
+       "persistentvolumeclaim \"corpus\" not found", "model.initFrom.claimName"},
       {unschedulable("0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind."),
        "available persistent volumes", "give the claim a volume"},
       {unschedulable("0/1 nodes are available: 1 Insufficient cpu. preemption: none."), "1 Insufficient cpu",

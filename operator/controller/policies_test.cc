@@ -188,6 +188,17 @@ TEST(PlanningPolicy, CheckpointsOutlivePodsOnAClaimOnly) {
   EXPECT_TRUE(judge_plan(job(R"(, "checkpoint": {"path": "mine", "claimName": "c"})"), {}).plan);
 }
 
+TEST(PlanningPolicy, WeightsReachPodsOnAClaimOnly) {
+  Job without = job();
+  without.spec.mutable_model()->mutable_init_from()->set_path("llama");
+  const PlanVerdict verdict = judge_plan(without, {});
+  EXPECT_TRUE(verdict.final);
+  EXPECT_EQ(verdict.reason, reasons::kInvalidSpec);
+  EXPECT_THAT(verdict.message, HasSubstr("spec.model.initFrom.claimName: must be set on a cluster"));
+  without.spec.mutable_model()->mutable_init_from()->set_claim_name("models");
+  EXPECT_TRUE(judge_plan(without, {}).plan);
+}
+
 TEST(PlanningPolicy, WhatThisVersionCannotDoIsSaidAndNotIgnored) {
   const PlanVerdict gang = judge_plan(job(R"(, "scheduling": {"gang": {"provider": "Volcano"}})"), {});
   EXPECT_FALSE(gang.plan);

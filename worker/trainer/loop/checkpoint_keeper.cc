@@ -195,8 +195,7 @@ Status CheckpointKeeper::read_initial_weights() {
   const std::string other = checkpoint::difference(from->model(), model_, checkpoint::kConfigFile);
   if (!other.empty()) {
     return bad_input(fmt::format(
-        "{}: model: {}; set spec.model to what it is in the folder, or leave all but initFrom out", path,
-        other));
+        "{}: model: {}; give spec.model the preset or architecture that the folder has", path, other));
   }
   const int64_t positions = from->model().positions.value_or(0);
   model_.positions = std::max(positions, rank_.options.data.sequence_length);
