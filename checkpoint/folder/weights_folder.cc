@@ -13,8 +13,6 @@
 namespace caravan::checkpoint {
 namespace {
 
-constexpr int64_t kLongestConfig = 1 << 20;
-constexpr int64_t kLongestIndex = 64 << 20;
 constexpr int64_t kElementsAtOnce = 1 << 18;
 
 tl::unexpected<Error> in_file(const std::string& file, const Error& error) {

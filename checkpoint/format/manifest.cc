@@ -10,6 +10,7 @@
 #include "checkpoint/format/box.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/format/names.h"
+#include "checkpoint/hugging_face/file_name.h"
 #include "checkpoint/safetensors/header.h"
 #include "common/json.h"
 

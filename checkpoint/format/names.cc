@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::string_view kStep = "step-";
 constexpr std::string_view kUnfinished = ".tmp-";
-constexpr std::size_t kLongestName = 255;  // of Linux
 
 }  // namespace
 
@@ -41,11 +40,6 @@ std::optional<int> committed_step(std::string_view folder) {
 bool is_unfinished(std::string_view folder) {
   const std::size_t cut = folder.find(kUnfinished);
   return cut != std::string_view::npos && committed_step(folder.substr(0, cut)).has_value();
-}
-
-bool is_file_name(std::string_view name) {
-  return !name.empty() && name.size() <= kLongestName && name.front() != '.' &&
-         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
 }
 
 }  // namespace caravan::checkpoint

@@ -25,8 +25,4 @@ std::string share_file(int rank);
 std::optional<int> committed_step(std::string_view folder);
 bool is_unfinished(std::string_view folder);
 
-// Whether a name that somebody else wrote, in a manifest or an index, is one of a file beside it, and no path
-// that leads out of the folder.
-bool is_file_name(std::string_view name);
-
 }  // namespace caravan::checkpoint

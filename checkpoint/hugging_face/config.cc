@@ -1,6 +1,7 @@
 #include "checkpoint/hugging_face/config.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <google/protobuf/struct.pb.h>
 
 #include <algorithm>
@@ -17,7 +18,6 @@ using google::protobuf::Value;
 using planner::ModelShape;
 using planner::RopeScaling;
 
-constexpr std::size_t kLongestConfig = 1 << 20;
 constexpr double kLargestSize = 2147483648;
 
 std::string scaling_json(const RopeScaling& scaling) {
@@ -61,6 +61,25 @@ class Fields {
     return is_size ? static_cast<int64_t>(number) : 1;
   }
 
+  // A number, a list of numbers, or nothing.
+  std::vector<int64_t> tokens(const char* key) {
+    std::vector<int64_t> tokens;
+    const Value* value = find(key);
+    if (value == nullptr) return tokens;
+    const auto add = [&](const Value& one) {
+      const double number = one.has_number_value() ? one.number_value() : -1;
+      const bool is_token = number >= 0 && number < kLargestSize && number == std::floor(number);
+      require(is_token, key, "must be a token's number, or a list of some");
+      if (is_token) tokens.push_back(static_cast<int64_t>(number));
+    };
+    if (!value->has_list_value()) {
+      add(*value);
+    } else {
+      for (const Value& one : value->list_value().values()) add(one);
+    }
+    return tokens;
+  }
+
   double number(const char* key, std::optional<double> absent = std::nullopt) {
     const Value* value = find(key);
     if (value == nullptr && absent) return *absent;
@@ -95,6 +114,11 @@ class Fields {
   Status status_;
 };
 
+void read_tokens(Fields& fields, ModelShape& model) {
+  if (const auto begin = fields.tokens("bos_token_id"); !begin.empty()) model.bos_token = begin.front();
+  model.eos_tokens = fields.tokens("eos_token_id");
+}
+
 Status read_rope(Fields& fields, ModelShape& model) {
   const char* where = fields.find("rope_parameters") != nullptr ? "rope_parameters" : "rope_scaling";
   model.rope_theta = fields.number("rope_theta", 10000);
@@ -121,6 +145,13 @@ Status check_heads(const ModelShape& model, Fields& fields) {
   return fields.status();
 }
 
+// Without the fields `transformers` takes 1 and 2, whatever the tokenizer.
+std::string tokens_json(const std::vector<int64_t>& tokens) {
+  if (tokens.empty()) return "null";
+  return tokens.size() == 1 ? fmt::format("{}", tokens.front())
+                            : fmt::format("[{}]", fmt::join(tokens, ", "));
+}
+
 }  // namespace
 
 std::string config_json(const ModelShape& model, ElementType type, int64_t sequence_length) {
@@ -128,6 +159,8 @@ std::string config_json(const ModelShape& model, ElementType type, int64_t seque
   return fmt::format(R"({{
   "architectures": ["LlamaForCausalLM"],
   "attention_bias": false,
+  "bos_token_id": {},
+  "eos_token_id": {},
   "head_dim": {},
   "hidden_act": "silu",
   "hidden_size": {},
@@ -147,13 +180,15 @@ std::string config_json(const ModelShape& model, ElementType type, int64_t seque
   "vocab_size": {}
 }}
 )",
-                     model.head_dim, model.hidden, model.ffn, model.positions.value_or(sequence_length),
-                     model.heads, model.layers, model.kv_heads, json_number(model.norm_eps), scaling,
-                     json_number(model.rope_theta), model.tied_embeddings, type_in_torch(type), model.vocab);
+                     model.bos_token ? fmt::format("{}", *model.bos_token) : "null",
+                     tokens_json(model.eos_tokens), model.head_dim, model.hidden, model.ffn,
+                     model.positions.value_or(sequence_length), model.heads, model.layers, model.kv_heads,
+                     json_number(model.norm_eps), scaling, json_number(model.rope_theta),
+                     model.tied_embeddings, type_in_torch(type), model.vocab);
 }
 
 Result<ModelShape> parse_config(std::string_view text) {
-  if (text.size() > kLongestConfig) return bad_input("too long for the configuration of a model");
+  if (std::ssize(text) > kLongestConfig) return bad_input("too long for the configuration of a model");
   const auto object = from_json<Struct>(text);
   if (!object) return bad_input("no JSON object: " + object.error().message);
 
@@ -176,14 +211,26 @@ Result<ModelShape> parse_config(std::string_view text) {
   model.tied_embeddings = fields.flag("tie_word_embeddings", false);
   model.norm_eps = fields.number("rms_norm_eps");
   model.positions = fields.size("max_position_embeddings", 2048);
+  read_tokens(fields, model);
   if (Status read = read_rope(fields, model); !read) return tl::unexpected(read.error());
   if (Status right = check_heads(model, fields); !right) return tl::unexpected(right.error());
   return model;
 }
 
-std::string difference(const ModelShape& given, const ModelShape& job, std::string_view where) {
+Result<std::vector<int64_t>> parse_eos_tokens(std::string_view text) {
+  if (std::ssize(text) > kLongestConfig) return bad_input("too long for the configuration of a model");
+  const auto object = from_json<Struct>(text);
+  if (!object) return bad_input("no JSON object: " + object.error().message);
+  Fields fields(*object, "");
+  std::vector<int64_t> tokens = fields.tokens("eos_token_id");
+  if (!fields.status()) return tl::unexpected(fields.status().error());
+  return tokens;
+}
+
+std::string difference(const ModelShape& given, const ModelShape& job, std::string_view where,
+                       std::string_view other) {
   const auto sentence = [&](const char* name, const auto& there, const auto& here) {
-    return fmt::format("{} is {} in {} and {} in the job", name, there, where, here);
+    return fmt::format("{} is {} in {} and {} in {}", name, there, where, here, other);
   };
   const std::pair<const char*, std::pair<int64_t, int64_t>> sizes[] = {
       {"hiddenSize", {given.hidden, job.hidden}},  {"layers", {given.layers, job.layers}},

@@ -6,14 +6,19 @@
 // are bad input and name the field; the caller names the file. Pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "checkpoint/safetensors/element_type.h"
 #include "common/result.h"
 #include "planner/model/shape.h"
 
 namespace caravan::checkpoint {
+
+// That a model's folder may have.
+inline constexpr int64_t kLongestConfig = 1 << 20;
 
 // sequence_length: the longest that the model was trained with, for models that were published with none.
 std::string config_json(const planner::ModelShape& model, ElementType type, int64_t sequence_length);
@@ -22,8 +27,11 @@ std::string config_json(const planner::ModelShape& model, ElementType type, int6
 Result<planner::ModelShape> parse_config(std::string_view json);
 
 // In one sentence, the first thing in which the shapes differ; empty when both make the same model. where:
-// what the first shape is of, for the sentence.
+// and other: what the shapes are of, for the sentence.
 std::string difference(const planner::ModelShape& given, const planner::ModelShape& job,
-                       std::string_view where = "the checkpoint");
+                       std::string_view where = "the checkpoint", std::string_view other = "the job");
+
+// Tokens that end a text, by generation_config.json; empty where it names none.
+Result<std::vector<int64_t>> parse_eos_tokens(std::string_view json);
 
 }  // namespace caravan::checkpoint

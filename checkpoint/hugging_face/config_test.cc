@@ -1,10 +1,12 @@
 #include "checkpoint/hugging_face/config.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <regex>
 
+#include "checkpoint/format/file_plan.h"
 #include "checkpoint/hugging_face/tensors.h"
 #include "planner/model/parameters.h"
 #include "planner/model/presets.h"
@@ -70,6 +72,30 @@ TEST(HuggingFaceConfig, NamesTheFieldOfWhatIsWrong) {
     EXPECT_THAT(model.error().message, HasSubstr(says));
   }
   EXPECT_FALSE(parse_config(std::string(2 << 20, ' ')));
+}
+
+// transformers takes 1 and 2 where the fields are absent.
+TEST(HuggingFaceConfig, TokensThatBeginAndEndATextAreHandedOn) {
+  ModelShape model = planner::find_preset("llama3.1-8b").value();
+  const auto written = [&] { return config_json(model, ElementType::BF16, 1); };
+  EXPECT_THAT(written(), AllOf(HasSubstr(R"("bos_token_id": null)"), HasSubstr(R"("eos_token_id": null)")));
+  const std::vector<int64_t> cases[] = {{128001}, {128001, 128008, 128009}, {}};
+  for (const std::vector<int64_t>& tokens : cases) {
+    model.bos_token = 0;
+    model.eos_tokens = tokens;
+    const auto read = parse_config(written());
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->bos_token, 0);
+    EXPECT_EQ(read->eos_tokens, tokens);
+    EXPECT_EQ(parse_eos_tokens(written()).value(), tokens);
+  }
+  EXPECT_THAT(written(), HasSubstr(R"("bos_token_id": 0)"));
+  for (const char* wrong : {"-1", "1.5", "\"</s>\"", "[1, []]", "{}", "1e300"}) {
+    const auto tokens = parse_eos_tokens(fmt::format(R"({{"eos_token_id": {}}})", wrong));
+    ASSERT_FALSE(tokens) << wrong;
+    EXPECT_EQ(tokens.error().message, "eos_token_id: must be a token's number, or a list of some");
+  }
+  EXPECT_EQ(parse_eos_tokens("{}").value(), std::vector<int64_t>{});
 }
 
 TEST(HuggingFaceConfig, LosesNoDigit) {

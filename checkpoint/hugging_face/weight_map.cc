@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/struct.pb.h>
 
-#include "checkpoint/format/names.h"
+#include "checkpoint/hugging_face/file_name.h"
 #include "common/json.h"
 
 namespace caravan::checkpoint {

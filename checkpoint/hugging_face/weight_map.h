@@ -6,6 +6,7 @@
 // Pure.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -14,6 +15,10 @@
 #include "common/result.h"
 
 namespace caravan::checkpoint {
+
+// The index of Llama 3.1 405B has 100 KiB, and that of as many layers as a job may have 4 MiB. Parsed, it
+// takes many times its length.
+inline constexpr int64_t kLongestIndex = 4 << 20;
 
 using WeightMap = std::map<std::string, std::string, std::less<>>;  // tensor to file
 

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "checkpoint/folder/export.h"
-#include "checkpoint/format/names.h"
+#include "checkpoint/hugging_face/file_name.h"
 #include "cli/checkpoint/checkpoint_folder.h"
 
 namespace caravan::cli {

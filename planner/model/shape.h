@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace caravan::planner {
 
@@ -33,7 +34,10 @@ struct ModelShape {
   double rope_theta = 500000;
   std::optional<RopeScaling> rope_scaling;
   double norm_eps = 1e-5;
-  std::optional<int64_t> positions;  // longest sequence that the published model was made for
+  std::optional<int64_t> positions = {};  // longest sequence that the published model was made for
+  // Tokens that begin and end its texts. As positions no part of the shape, but handed on with the weights.
+  std::optional<int64_t> bos_token = {};
+  std::vector<int64_t> eos_tokens = {};
   bool operator==(const ModelShape&) const = default;
 };
 
