@@ -11,6 +11,7 @@
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/file_name.h"
+#include "checkpoint/safetensors/convert.h"
 #include "checkpoint/safetensors/header.h"
 #include "common/json.h"
 
@@ -78,8 +79,12 @@ Status check_tensor(const CheckpointTensor& tensor) {
   const std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
   if (shape.empty() || shape.size() > 2) return wrong("shape must have one or two sizes");
   if (!tensor_bytes(ElementType::F64, shape)) return wrong("shape is larger than any file");
-  if (!element_type_from_name(tensor.weights_type()) || !element_type_from_name(tensor.states_type()))
-    return wrong("weightsType and statesType must be types of elements");
+  for (const std::string& name : {tensor.weights_type(), tensor.states_type()}) {
+    const auto type = element_type_from_name(name);
+    if (!type || !is_floating(*type))
+      return wrong(
+          fmt::format("weightsType and statesType must be F64, F32, F16 or BF16; one is '{}'", name));
+  }
   std::vector<Box> boxes;
   boxes.reserve(static_cast<std::size_t>(tensor.boxes_size()));
   for (const auto& box : tensor.boxes())

@@ -74,7 +74,16 @@ TEST(Manifest, RefusesWhatIsForged) {
       {"one or two sizes", [](auto& m) { m.mutable_tensors(0)->add_shape(1); }},
       {"shape is larger", [](auto& m) { m.mutable_tensors(0)->set_shape(0, kHuge); }},
       {"shape is larger", [](auto& m) { m.mutable_tensors(0)->set_shape(0, -1); }},
-      {"types of elements", [](auto& m) { m.mutable_tensors(0)->set_weights_type("F33"); }},
+      {"must be F64, F32, F16 or BF16; one is 'F33'",
+       [](auto& m) { m.mutable_tensors(0)->set_weights_type("F33"); }},
+      {"must be F64, F32, F16 or BF16; one is 'I8'",
+       [](auto& m) {
+         for (auto& tensor : *m.mutable_tensors()) tensor.set_weights_type("I8");
+       }},
+      {"must be F64, F32, F16 or BF16; one is 'I64'",
+       [](auto& m) {
+         for (auto& tensor : *m.mutable_tensors()) tensor.set_states_type("I64");
+       }},
       {"the same types", [](auto& m) { m.mutable_tensors(1)->set_has_master(true); }},
       {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->clear_boxes(); }},
       {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(0)->set_row(1); }},
