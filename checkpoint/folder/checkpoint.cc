@@ -12,22 +12,33 @@
 #include "checkpoint/hugging_face/config.h"
 
 namespace caravan::checkpoint {
-namespace {
-
-constexpr int64_t kLongestText = 64 << 20;
-
-}  // namespace
 
 Checkpoint::Checkpoint(const Volume& volume, std::string folder, FilePlan plan)
     : volume_(&volume), folder_(std::move(folder)), plan_(std::move(plan)) {}
 
 tl::unexpected<Error> Checkpoint::damaged(const std::string& name, const std::string& what) const {
-  return bad_input(fmt::format("{}: {}", volume_->shown(folder_ + "/" + name), what));
+  return bad_input(fmt::format("{}: {}", volume_->shown(path(name)), what));
+}
+
+std::string Checkpoint::path(const std::string& name) const {
+  return folder_.empty() ? name : folder_ + "/" + name;
 }
 
 Result<Checkpoint> Checkpoint::open(const Volume& volume, int step) {
-  const std::string folder = step_folder(step);
-  const std::string path = folder + "/" + kManifestFile;
+  Result<Checkpoint> opened = open_folder(volume, step_folder(step));
+  if (opened && opened->state_.step != step) {
+    return opened->damaged(kManifestFile,
+                           fmt::format("is of step {}, the folder's name says another", opened->state_.step));
+  }
+  return opened;
+}
+
+Result<Checkpoint> Checkpoint::open_itself(const Volume& volume) {
+  return open_folder(volume, "");
+}
+
+Result<Checkpoint> Checkpoint::open_folder(const Volume& volume, const std::string& folder) {
+  const std::string path = folder.empty() ? kManifestFile : folder + "/" + kManifestFile;
   const Result<std::string> text = read_text(volume, path, kLongestManifest);
   if (!text) return tl::unexpected(text.error());
   const auto manifest = parse_manifest(*text);
@@ -42,16 +53,12 @@ Result<Checkpoint> Checkpoint::open(const Volume& volume, int step) {
   opened.block_bytes_ = manifest->block_bytes();
   for (const auto& file : manifest->files())
     opened.files_[file.name()] = {.length = file.length(), .sums = parse_sums(file.blocks()).value()};
-  if (opened.state_.step != step) {
-    return opened.damaged(kManifestFile,
-                          fmt::format("is of step {}, the folder's name says another", opened.state_.step));
-  }
   if (Status read = opened.read_model(); !read) return tl::unexpected(read.error());
   return opened;
 }
 
 Status Checkpoint::read_model() {
-  const Result<std::string> config = read_whole(kConfigFile, kLongestText);
+  const Result<std::string> config = read_whole(kConfigFile, kLongestConfig);
   if (!config) return tl::unexpected(config.error());
   const auto model = parse_config(*config);
   if (!model) return damaged(kConfigFile, model.error().message);
@@ -66,7 +73,7 @@ Result<const InputFile*> Checkpoint::open_file(const std::string& name) {
   if (found != open_.end()) return found->second.get();
   const auto wanted = files_.find(name);
   if (wanted == files_.end()) return damaged(name, "is not in the manifest");
-  auto file = volume_->open_input(folder_ + "/" + name);
+  auto file = volume_->open_input(path(name));
   if (!file) return tl::unexpected(file.error());
   if ((*file)->size() != wanted->second.length) {
     return damaged(name, fmt::format("has {} bytes, it had {} when it was written", (*file)->size(),

@@ -23,6 +23,8 @@ class Checkpoint {
  public:
   // volume outlives the checkpoint.
   static Result<Checkpoint> open(const Volume& volume, int step);
+  // Of a folder with any name: the volume is the checkpoint.
+  static Result<Checkpoint> open_itself(const Volume& volume);
 
   const std::string& folder() const { return folder_; }
   const TrainingState& state() const { return state_; }
@@ -51,6 +53,8 @@ class Checkpoint {
 
   Checkpoint(const Volume& volume, std::string folder, FilePlan plan);
 
+  static Result<Checkpoint> open_folder(const Volume& volume, const std::string& folder);
+  std::string path(const std::string& name) const;
   Status read_model();
   Result<const InputFile*> open_file(const std::string& name);
   Status load_block(const std::string& name, int64_t number, Block& block);

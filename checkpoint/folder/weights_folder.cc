@@ -38,9 +38,34 @@ Result<WeightsFolder> WeightsFolder::open(const std::string& path) {
   auto volume = open_volume(path, Links::Followed);
   if (!volume) return tl::unexpected(volume.error());
   WeightsFolder folder(*std::move(volume));
-  if (Status read = folder.read_model(); !read) return tl::unexpected(read.error());
-  if (Status found = folder.find_files(); !found) return tl::unexpected(found.error());
+  const Result<std::vector<std::string>> names = folder.volume_->names("");
+  if (!names) return tl::unexpected(names.error());
+  const bool has_sums = std::ranges::binary_search(*names, kManifestFile);
+  Status opened = has_sums ? folder.open_checkpoint()
+                           : folder.read_model().and_then([&] { return folder.find_files(*names); });
+  if (!opened) return tl::unexpected(opened.error());
   return folder;
+}
+
+Status WeightsFolder::open_checkpoint() {
+  Result<Checkpoint> opened = Checkpoint::open_itself(*volume_);
+  if (!opened) {
+    return tl::unexpected(Error{
+        opened.error().message + "; with a manifest.json the folder is read as a checkpoint, and verified",
+        opened.error().code});
+  }
+  checkpoint_ = *std::move(opened);
+  model_ = checkpoint_->model();
+  for (const PlannedFile& planned : checkpoint_->plan().files()) {
+    if (planned.kind != StateKind::Weights) continue;
+    const int64_t data_begin = std::ssize(planned.header);
+    const Result<Header> header = parse_header(std::string_view(planned.header).substr(kHeaderLengthBytes),
+                                               planned.length - data_begin);
+    if (!header) return in_file(volume_->shown(planned.name), header.error());
+    add_file(planned.name, {.input = nullptr, .data_begin = data_begin, .tensors = {}}, *header);
+    for (const TensorEntry& entry : header->tensors) places_.emplace(entry.name, planned.name);
+  }
+  return {};
 }
 
 Status WeightsFolder::read_model() {
@@ -58,16 +83,14 @@ Status WeightsFolder::read_model() {
 }
 
 // As `transformers` looks for them: one file comes first.
-Status WeightsFolder::find_files() {
-  const Result<std::vector<std::string>> names = volume_->names("");
-  if (!names) return tl::unexpected(names.error());
-  if (std::ranges::binary_search(*names, kWeightsFile)) {
+Status WeightsFolder::find_files(const std::vector<std::string>& names) {
+  if (std::ranges::binary_search(names, kWeightsFile)) {
     const Result<const File*> file = open_file(kWeightsFile);
     if (!file) return tl::unexpected(file.error());
     for (const auto& [tensor, entry] : (*file)->tensors) places_.emplace(tensor, kWeightsFile);
     return {};
   }
-  if (!std::ranges::binary_search(*names, kWeightsIndexFile)) {
+  if (!std::ranges::binary_search(names, kWeightsIndexFile)) {
     return bad_input(
         fmt::format("{}: has neither {} nor {}; only safetensors are read, since other files may hold code",
                     volume_->shown(""), kWeightsFile, kWeightsIndexFile));
@@ -86,12 +109,13 @@ Result<const WeightsFolder::File*> WeightsFolder::open_file(const std::string& n
   auto input = volume_->open_input(name);
   if (!input) return tl::unexpected(input.error());
   File file{.input = *std::move(input), .tensors = {}};
-  Result<Header> header = read_header(*file.input, file.data_begin);
+  const Result<Header> header = read_header(*file.input, file.data_begin);
   if (!header) return in_file(volume_->shown(name), header.error());
-  for (TensorEntry& entry : header->tensors) {
-    std::string tensor = entry.name;
-    file.tensors.emplace(std::move(tensor), std::move(entry));
-  }
+  return add_file(name, std::move(file), *header);
+}
+
+const WeightsFolder::File* WeightsFolder::add_file(const std::string& name, File file, const Header& header) {
+  for (const TensorEntry& entry : header.tensors) file.tensors.emplace(entry.name, entry);
   return &files_.emplace(name, std::move(file)).first->second;
 }
 
@@ -143,24 +167,42 @@ Status WeightsFolder::check(const NamedShape& wanted) {
   return {};
 }
 
+// In the type of the file.
+Status WeightsFolder::read_stored(const Found& found, int64_t first_element, std::span<std::byte> bytes) {
+  const auto& [file, entry] = found;
+  if (checkpoint_) {
+    const std::size_t tensor = checkpoint_->plan().tensor(entry->name);
+    return checkpoint_->read(StateKind::Weights, tensor, first_element, bytes);
+  }
+  const int64_t offset = file->data_begin + entry->begin + first_element * element_bytes(entry->type);
+  return file->input->read(offset, bytes);
+}
+
+Status WeightsFolder::check_all() {
+  // With fewer tensors than layers one is missing among these already.
+  planner::ModelShape counted = model_;
+  counted.layers = std::min<int64_t>(model_.layers, std::ssize(places_));
+  for (const NamedShape& tensor : tensors_of(counted))
+    if (Status right = check(tensor); !right) return right;
+  return {};
+}
+
 Status WeightsFolder::read(const std::string& tensor, int64_t first_element, ElementType as,
                            std::span<std::byte> bytes) {
   const Result<Found> found = look_up(tensor);
   if (!found) return tl::unexpected(found.error());
-  const auto& [file, entry] = *found;
-  const int64_t size = element_bytes(entry->type);
+  const ElementType type = found->entry->type;
   int64_t left = std::ssize(bytes) / element_bytes(as);
   std::vector<std::byte> piece;
   while (left > 0) {
     const int64_t count = std::min(left, kElementsAtOnce);
     const auto out = bytes.first(static_cast<std::size_t>(count * element_bytes(as)));
-    const int64_t offset = file->data_begin + entry->begin + first_element * size;
-    if (entry->type == as) {
-      if (Status read = file->input->read(offset, out); !read) return read;
+    if (type == as) {
+      if (Status read = read_stored(*found, first_element, out); !read) return read;
     } else {
-      piece.resize(static_cast<std::size_t>(count * size));
-      if (Status read = file->input->read(offset, piece); !read) return read;
-      convert(entry->type, piece, as, out);
+      piece.resize(static_cast<std::size_t>(count * element_bytes(type)));
+      if (Status read = read_stored(*found, first_element, piece); !read) return read;
+      convert(type, piece, as, out);
     }
     bytes = bytes.subspan(out.size());
     first_element += count;

@@ -61,9 +61,8 @@ class Folder {
   std::string mistake() const {
     auto folder = WeightsFolder::open(path());
     if (!folder) return folder.error().message;
-    for (const NamedShape& tensor : tensors_of(folder->model()))
-      if (const Status right = folder->check(tensor); !right) return right.error().message;
-    return "none";
+    const Status right = folder->check_all();
+    return right ? "none" : right.error().message;
   }
 
   const std::vector<NamedShape> tensors = tensors_of(tiny_model());
@@ -112,6 +111,59 @@ TEST(WeightsFolder, ACheckpointIsOne) {
   ASSERT_TRUE(folder.read(kTable, 5, ElementType::F32, std::as_writable_bytes(std::span(some))));
   EXPECT_EQ(some, (std::vector{testing::tiny_value(3, StateKind::Weights, 0, 5),
                                testing::tiny_value(3, StateKind::Weights, 0, 6)}));
+}
+
+// Whatever its name.
+TEST(WeightsFolder, OfACheckpointEveryBlockThatIsReadIsVerified) {
+  const test::TemporaryFolder files;
+  const auto volume = make_volume(files.path("all")).value();
+  ASSERT_TRUE(testing::write_tiny(*volume, 3));
+  fs::rename(files.path("all/step-000003"), files.path("all/mine"));
+  const std::string file = "all/mine/model-00001-of-00002.safetensors";
+  std::string bytes = test::contents(files.path(file));
+  bytes[bytes.size() - 7] ^= 1;
+  files.write(file, bytes);
+  auto folder = WeightsFolder::open(files.path("all/mine")).value();
+  ASSERT_TRUE(folder.check_all());
+  std::vector<double> some(2);
+  const auto first = std::as_writable_bytes(std::span(some));
+  EXPECT_TRUE(folder.read(kTable, 0, ElementType::F64, first)) << "blocks before are what was written";
+  Status all;
+  for (const NamedShape& tensor : tensors_of(tiny_model())) {
+    const int64_t elements = tensor.shape[0] * (tensor.shape.size() > 1 ? tensor.shape[1] : 1);
+    std::vector<double> values(static_cast<std::size_t>(elements));
+    if (all) all = folder.read(tensor.name, 0, ElementType::F64, std::as_writable_bytes(std::span(values)));
+  }
+  ASSERT_FALSE(all);
+  EXPECT_THAT(all.error().message, HasSubstr("model-00001-of-00002.safetensors: bytes "));
+  EXPECT_THAT(all.error().message, HasSubstr("are not those that were written"));
+
+  files.write("all/mine/manifest.json", "{}");
+  const auto foreign = WeightsFolder::open(files.path("all/mine"));
+  ASSERT_FALSE(foreign);
+  EXPECT_THAT(foreign.error().message, HasSubstr("with a manifest.json the folder is read as a checkpoint"));
+}
+
+// Nothing of what config.json says is allocated before the files have it.
+TEST(WeightsFolder, AConfigurationLargerThanItsFilesIsRefusedAtOnce) {
+  const std::string good = config_json(tiny_model(), ElementType::F32, 16);
+  const std::tuple<const char*, const char*, const char*> cases[] = {
+      {R"("num_hidden_layers": 2,)", R"("num_hidden_layers": 2147483647,)",
+       "'model.layers.2.input_layernorm.weight'"},
+      {R"("vocab_size": 20)", R"("vocab_size": 2147483647)",
+       "shape is [20, 8], config.json makes it [2147483647, 8]"},
+      {R"("head_dim": 4)", R"("head_dim": 2147483646)", "config.json makes it [4294967292, 8]"},
+      {R"("intermediate_size": 12)", R"("intermediate_size": 2147483647)",
+       "config.json makes it [2147483647, 8]"},
+  };
+  for (const auto& [before, after, says] : cases) {
+    const Folder folder;
+    folder.write(kWeightsFile, file_of(folder.tensors, 0, folder.tensors.size()));
+    std::string config = good;
+    ASSERT_NE(config.find(before), std::string::npos) << before;
+    folder.write(kConfigFile, config.replace(config.find(before), std::string_view(before).size(), after));
+    EXPECT_THAT(folder.mistake(), HasSubstr(says));
+  }
 }
 
 // snapshots/REVISION/model.safetensors -> ../../blobs/SUM
