@@ -50,6 +50,25 @@ Status compare_values(WeightsFolder& first, WeightsFolder& second, TensorDiffere
   return {};
 }
 
+// Of types that are no weights: the same or not, without a distance.
+Status compare_bytes(WeightsFolder& first, WeightsFolder& second, ElementType type, TensorDifference& all) {
+  std::vector<std::byte> ours, theirs;
+  const auto size = static_cast<std::size_t>(element_bytes(type));
+  for (int64_t begin = 0; begin < all.elements; begin += kElementsAtOnce) {
+    const auto count = static_cast<std::size_t>(std::min(kElementsAtOnce, all.elements - begin));
+    ours.resize(count * size);
+    theirs.resize(count * size);
+    if (Status done = first.read(all.tensor, begin, type, ours); !done) return done;
+    if (Status done = second.read(all.tensor, begin, type, theirs); !done) return done;
+    for (std::size_t i = 0; i < ours.size(); i += size)
+      if (!std::equal(&ours[i], &ours[i] + size, &theirs[i])) ++all.different;
+  }
+  if (all.different > 0) {
+    all.structure = fmt::format("{} of {} {} elements", all.different, all.elements, element_type_name(type));
+  }
+  return {};
+}
+
 Result<TensorDifference> compare(WeightsFolder& first, WeightsFolder& second, const std::string& name) {
   TensorDifference all{.tensor = name};
   const auto ours = first.find(name);
@@ -63,10 +82,13 @@ Result<TensorDifference> compare(WeightsFolder& first, WeightsFolder& second, co
         fmt::format("shape [{}] and [{}]", fmt::join(shape, ", "), fmt::join((*theirs)->shape, ", "));
     return all;
   }
-  for (const ElementType type : {(*ours)->type, (*theirs)->type})
-    if (!is_floating(type)) all.structure = fmt::format("{} is not compared", element_type_name(type));
-  if (!all.structure.empty()) return all;
-  return compare_values(first, second, all).map([&] { return all; });
+  const ElementType type = (*ours)->type;
+  const ElementType other = (*theirs)->type;
+  if (is_floating(type) && is_floating(other))
+    return compare_values(first, second, all).map([&] { return all; });
+  if (type == other) return compare_bytes(first, second, type, all).map([&] { return all; });
+  all.structure = fmt::format("{} and {}", element_type_name(type), element_type_name(other));
+  return all;
 }
 
 }  // namespace

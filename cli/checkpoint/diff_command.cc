@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "checkpoint/folder/weights_difference.h"
+#include "checkpoint/format/names.h"
+#include "checkpoint/hugging_face/config.h"
 #include "cli/checkpoint/checkpoint_folder.h"
 
 namespace caravan::cli {
@@ -41,8 +43,11 @@ Result<ExitCode> run(const Options& options) {
   if (!second) return tl::unexpected(second.error());
   const auto differences = compare_weights(*first, *second);
   if (!differences) return bad_input(differences.error().message);
+  const std::string shape =
+      checkpoint::difference(first->model(), second->model(), options.first, options.second);
+  if (!shape.empty()) fmt::print("{}: {}\n", checkpoint::kConfigFile, shape);
   for (const auto& difference : *differences) print(difference);
-  return differences->empty() ? ExitCode::kDone : ExitCode::kJobFailed;
+  return shape.empty() && differences->empty() ? ExitCode::kDone : ExitCode::kJobFailed;
 }
 
 }  // namespace
