@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/folder/copied_file.h"
 #include "checkpoint/format/box.h"
 #include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/config.h"
@@ -13,7 +14,6 @@ namespace caravan::checkpoint {
 namespace {
 
 constexpr int64_t kElementsAtOnce = 1 << 20;
-constexpr int64_t kBytesAtOnce = 1 << 20;
 
 class Export {
  public:
@@ -26,11 +26,16 @@ class Export {
         unfinished_(request.folder + ".unfinished") {}
 
   Status run() {
-    return begin()
-        .and_then([&] { return write_weights(); })
-        .and_then([&] { return write_descriptions(); })
-        .and_then([&] { return copy_files(); })
-        .and_then([&] { return publish(); });
+    Status made = begin();
+    if (!made) return made;
+    Status written = write_weights()
+                         .and_then([&] { return write_descriptions(); })
+                         .and_then([&] { return copy_files(); })
+                         .and_then([&] { return to_.sync_folder(unfinished_); })
+                         .and_then([&] { return to_.rename(unfinished_, request_.folder); });
+    // What is left of it nobody can use; should that fail too, the first error says more.
+    if (!written) (void)to_.remove_folder(unfinished_);
+    return written.and_then([&] { return to_.sync_folder(""); });
   }
 
  private:
@@ -41,9 +46,36 @@ class Export {
     if (!names) return tl::unexpected(names.error());
     if (std::ranges::binary_search(*names, request_.folder))
       return bad_input(fmt::format("{}: is there already; give another name", to_.shown(request_.folder)));
+    if (committed_step(request_.folder) || is_unfinished(request_.folder)) {
+      return bad_input(
+          fmt::format("{}: only checkpoints have such a name; give another", to_.shown(request_.folder)));
+    }
     if (std::ranges::binary_search(*names, unfinished_))
-      if (Status removed = to_.remove_folder(unfinished_); !removed) return removed;
+      if (Status removed = remove_old(); !removed) return removed;
     return to_.make_folder(unfinished_);
+  }
+
+  // What an export has left that was killed, and nothing else that has this name.
+  Status remove_old() {
+    const Result<std::vector<std::string>> old = to_.names(unfinished_);
+    if (!old) return tl::unexpected(old.error());
+    for (const std::string& name : *old) {
+      if (writes(name)) continue;
+      return bad_input(
+          fmt::format("{}: is no file of an export that was cut off; take {} away, or give "
+                      "another name",
+                      to_.shown(path(name)), unfinished_));
+    }
+    return to_.remove_folder(unfinished_);
+  }
+
+  bool writes(const std::string& name) const {
+    const auto is_weights = [&](const PlannedFile& file) {
+      return file.kind == StateKind::Weights && file.name == name;
+    };
+    return std::ranges::any_of(plan_.files(), is_weights) || name == kConfigFile ||
+           name == kWeightsIndexFile ||
+           std::ranges::find(request_.copied_files, name) != request_.copied_files.end();
   }
 
   Status write_weights() {
@@ -92,31 +124,12 @@ class Export {
   }
 
   Status copy_files() {
-    if (request_.copied_files.empty()) return {};
-    const auto source = open_volume(request_.copied_from, Links::Followed);
-    if (!source) return tl::unexpected(source.error());
-    for (const std::string& name : request_.copied_files)
-      if (Status copied = copy_file(**source, name); !copied) return copied;
-    return {};
-  }
-
-  Status copy_file(const Volume& source, const std::string& name) {
-    const auto in = source.open_input(name);
-    if (!in) return tl::unexpected(in.error());
-    const auto out = to_.open_output(path(name));
-    if (!out) return tl::unexpected(out.error());
-    for (int64_t offset = 0; offset < (*in)->size(); offset += kBytesAtOnce) {
-      read_.resize(static_cast<std::size_t>(std::min(kBytesAtOnce, (*in)->size() - offset)));
-      if (Status read = (*in)->read(offset, read_); !read) return read;
-      if (Status written = (*out)->write(offset, read_); !written) return written;
+    for (const std::string& name : request_.copied_files) {
+      const Result<std::string> text = read_copied_file(request_.copied_from, name);
+      if (!text) return tl::unexpected(text.error());
+      if (Status written = write_text(to_, path(name), *text); !written) return written;
     }
-    return (*out)->sync();
-  }
-
-  Status publish() {
-    return to_.sync_folder(unfinished_)
-        .and_then([&] { return to_.rename(unfinished_, request_.folder); })
-        .and_then([&] { return to_.sync_folder(""); });
+    return {};
   }
 
   Checkpoint& from_;

@@ -2,8 +2,9 @@
 // names, config.json, and what else they ask for. The optimizer's states stay behind.
 //
 // Everything that is read is verified. The folder appears whole or not at all: it is written under another
-// name, synced and renamed, and never replaces anything. In the type that was trained in, files are byte for
-// byte those of the checkpoint; fp32 comes from the master copies where there are some, bf16 is rounded.
+// name, synced and renamed, and never replaces anything; what a run leaves unfinished it removes. In the type
+// that was trained in, tensors are byte for byte those of the checkpoint; fp32 comes from the master copies
+// where there are some, bf16 is rounded.
 #pragma once
 
 #include <string>
@@ -16,7 +17,7 @@ namespace caravan::checkpoint {
 struct ExportRequest {
   std::string folder;  // a name in the volume, which nothing has
   ElementType type = ElementType::BF16;
-  std::string copied_from = {};                // a folder; links are followed
+  std::string copied_from = {};                // a folder; see copied_file.h
   std::vector<std::string> copied_files = {};  // of it
 };
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <memory>
 
+#include "checkpoint/folder/copied_file.h"
 #include "checkpoint/folder/weights_difference.h"
 #include "checkpoint/format/names.h"
 #include "checkpoint/testing/faulty_volume.h"
@@ -88,13 +89,80 @@ TEST_F(Export, IsRoundedToTheTypeThatIsAskedFor) {
 
 TEST_F(Export, NeverReplacesAndTakesUpWhatWasLeft) {
   fs::create_directories(path("out.unfinished"));
-  std::ofstream(path("out.unfinished/model.safetensors")) << "half";
+  std::ofstream(path("out.unfinished/model-00001-of-00002.safetensors")) << "half";
   ASSERT_TRUE(write({.folder = "out", .type = ElementType::F32}));
   EXPECT_THAT(differences("out", "step-000003"), IsEmpty());
   const Status again = write({.folder = "out", .type = ElementType::F32});
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, ExitCode::kBadInput);
   EXPECT_THAT(again.error().message, HasSubstr("out: is there already; give another name"));
+}
+
+TEST_F(Export, WhatIsNotItsOwnIsNotRemoved) {
+  files_.write("all/out.unfinished/thesis.txt", "years");
+  const Status written = write({.folder = "out", .type = ElementType::F32});
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, ExitCode::kBadInput);
+  EXPECT_THAT(written.error().message, HasSubstr("out.unfinished/thesis.txt: is no file of an export"));
+  EXPECT_EQ(test::contents(path("out.unfinished/thesis.txt")), "years");
+}
+
+TEST_F(Export, NamesOfCheckpointsAreNotForOtherFolders) {
+  for (const char* name : {"step-000007", "step-000007.tmp-1"}) {
+    const Status written = write({.folder = name, .type = ElementType::F32});
+    ASSERT_FALSE(written) << name;
+    EXPECT_THAT(written.error().message, HasSubstr(": only checkpoints have such a name"));
+  }
+  EXPECT_THAT(names(""), ElementsAre("step-000003"));
+}
+
+// A model's folder comes from anybody, and the export may be published.
+TEST_F(Export, WhatAFolderLinksToElsewhereIsNotCopied) {
+  files_.write("secret/key", "{\"secret\": 1}");
+  files_.write("model/inside", "{}");
+  fs::create_symlink("../secret/key", files_.path("model/tokenizer.json"));
+  fs::create_symlink("../secret", files_.path("model/folder"));
+  fs::create_symlink("folder/key", files_.path("model/tokenizer_config.json"));
+  fs::create_symlink("/dev/zero", files_.path("model/merges.txt"));
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "merges.txt"}) {
+    const Status written = write({.folder = "out",
+                                  .type = ElementType::F32,
+                                  .copied_from = files_.path("model"),
+                                  .copied_files = {name}});
+    ASSERT_FALSE(written) << name;
+    EXPECT_EQ(written.error().code, ExitCode::kBadInput);
+    EXPECT_THAT(written.error().message, HasSubstr("which is not in that folder"));
+    EXPECT_THAT(names(""), ElementsAre("step-000003")) << "nothing is left";
+  }
+}
+
+// models--x/snapshots/REVISION/tokenizer.json -> ../../blobs/SUM
+TEST_F(Export, LinksOfACacheAreFollowed) {
+  files_.write("cache/blobs/1234", "{}");
+  files_.write("cache/other", "{}");
+  const std::string snapshot = files_.path("cache/snapshots/main");
+  fs::create_directories(snapshot);
+  fs::create_symlink("../../blobs/1234", snapshot + "/tokenizer.json");
+  fs::create_symlink("../../other", snapshot + "/vocab.json");
+  EXPECT_EQ(read_copied_file(snapshot, "tokenizer.json").value(), "{}");
+  EXPECT_FALSE(read_copied_file(snapshot, "vocab.json"));
+  fs::create_directory_symlink("snapshots/main", files_.path("cache/link"));
+  EXPECT_TRUE(read_copied_file(files_.path("cache/link"), "tokenizer.json")) << "the user named it";
+  fs::rename(files_.path("cache/snapshots"), files_.path("cache/folders"));
+  EXPECT_FALSE(read_copied_file(files_.path("cache/folders/main"), "tokenizer.json"));
+}
+
+TEST_F(Export, WhatIsCopiedIsSmallAndJsonWhereItSaysSo) {
+  files_.write("model/vocab.json", "-----BEGIN OPENSSH PRIVATE KEY-----");
+  EXPECT_THAT(read_copied_file(files_.path("model"), "vocab.json").error().message,
+              HasSubstr("model/vocab.json: is no JSON"));
+  files_.write("model/merges.txt", "no JSON");
+  EXPECT_EQ(read_copied_file(files_.path("model"), "merges.txt").value(), "no JSON");
+  fs::resize_file(files_.path("model/merges.txt"), (64 << 20) + 1);
+  EXPECT_THAT(read_copied_file(files_.path("model"), "merges.txt").error().message,
+              HasSubstr("there may be 67108864 at most"));
+  EXPECT_THAT(read_copied_file(files_.path("model"), "nothing.json").error().message,
+              HasSubstr("nothing.json: cannot open: No such file or directory"));
 }
 
 TEST_F(Export, ADamagedCheckpointIsNotPassedOn) {
@@ -106,7 +174,7 @@ TEST_F(Export, ADamagedCheckpointIsNotPassedOn) {
   const Status written = write({.folder = "out", .type = ElementType::F32});
   ASSERT_FALSE(written);
   EXPECT_THAT(written.error().message, HasSubstr("are not those that were written"));
-  EXPECT_FALSE(fs::exists(path("out")));
+  EXPECT_THAT(names(""), ElementsAre("step-000003"));
 }
 
 TEST_F(Export, AnyOperationThatFailsLeavesNoFolderOfThatName) {
@@ -123,6 +191,7 @@ TEST_F(Export, AnyOperationThatFailsLeavesNoFolderOfThatName) {
     EXPECT_FALSE(written) << faulty.descriptions()[number];
     const bool is_last = faulty.descriptions()[number] == "sync folder ";
     EXPECT_EQ(fs::exists(path("out")), is_last) << faulty.descriptions()[number];
+    EXPECT_FALSE(fs::exists(path("out.unfinished"))) << faulty.descriptions()[number];
     if (is_last) fs::remove_all(path("out"));
   }
 }
@@ -151,6 +220,24 @@ TEST_F(Export, TensorsThatAreMissingOrOfAnotherShapeAreDifferences) {
               each.tensor == "model.norm.weight" ? "shape [2] and [8]" : "is in the second alone");
   }
   EXPECT_EQ(found.size(), tensors_of(testing::tiny_model()).size());
+}
+
+TEST_F(Export, WhatIsNoWeightIsComparedByItsBytes) {
+  const auto write_folder = [&](const std::string& folder, ElementType type, int64_t elements,
+                                const std::string& bytes) {
+    const Header header{
+        .tensors = {{.name = "ids", .type = type, .shape = {elements}, .begin = 0, .end = std::ssize(bytes)}},
+        .metadata = {}};
+    files_.write("all/" + folder + "/model.safetensors", header_bytes(header) + bytes);
+    fs::copy_file(step("config.json"), path(folder + "/config.json"));
+  };
+  write_folder("one", ElementType::I16, 3, "aabbcc");
+  write_folder("same", ElementType::I16, 3, "aabbcc");
+  write_folder("other", ElementType::I16, 3, "aaxbcc");
+  write_folder("narrow", ElementType::I8, 3, "abc");
+  EXPECT_THAT(differences("one", "same"), IsEmpty());
+  EXPECT_EQ(differences("one", "other").at(0).structure, "1 of 3 I16 elements");
+  EXPECT_EQ(differences("one", "narrow").at(0).structure, "I16 and I8");
 }
 
 }  // namespace

@@ -19,7 +19,9 @@
 namespace caravan::checkpoint {
 namespace {
 
-const char* advice_for(int error) {
+enum class Access { Read, Write };
+
+const char* advice_for(int error, Access access) {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
@@ -29,7 +31,8 @@ const char* advice_for(int error) {
     case EACCES:
     case EPERM:
     case EROFS:
-      return "; give this user the right to write there";
+      return access == Access::Read ? "; give this user the right to read it"
+                                    : "; give this user the right to write there";
     case EMFILE:
       return "; raise the limit of open files (ulimit -n)";
     case ENOSYS:
@@ -48,11 +51,18 @@ bool is_content(int error) {
          error == EINVAL;
 }
 
-tl::unexpected<Error> cannot(std::string_view what, const std::string& path, int error) {
-  const char* link = error == ELOOP || error == EXDEV ? " (links are not followed)" : "";
+tl::unexpected<Error> cannot(std::string_view what, const std::string& path, int error,
+                             Access access = Access::Write, Links links = Links::Refused) {
+  const bool is_link = links == Links::Refused && (error == ELOOP || error == EXDEV);
   const std::string message =
-      fmt::format("{}: cannot {}: {}{}{}", path, what, std::strerror(error), link, advice_for(error));
+      fmt::format("{}: cannot {}: {}{}{}", path, what, std::strerror(error),
+                  is_link ? " (links are not followed)" : "", advice_for(error, access));
   return is_content(error) ? bad_input(message) : failure(message);
+}
+
+tl::unexpected<Error> cannot_read(std::string_view what, const std::string& path, int error,
+                                  Links links = Links::Refused) {
+  return cannot(what, path, error, Access::Read, links);
 }
 
 constexpr uint64_t kNoLinks = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
@@ -105,7 +115,7 @@ class LinuxInputFile final : public InputFile {
     while (!bytes.empty()) {
       const ssize_t count = ::pread(file_.get(), bytes.data(), bytes.size(), offset);
       if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return cannot(fmt::format("read at byte {}", offset), path_, errno);
+      if (count < 0) return cannot_read(fmt::format("read at byte {}", offset), path_, errno);
       if (count == 0) return bad_input(fmt::format("{}: ends at byte {}", path_, offset));
       offset += count;
       bytes = bytes.subspan(static_cast<std::size_t>(count));
@@ -134,9 +144,9 @@ class LinuxVolume final : public Volume {
 
   Result<std::vector<std::string>> names(const std::string& folder) const override {
     UniqueFd fd = open_beneath(root_.get(), folder, O_RDONLY | O_DIRECTORY);
-    if (!fd) return cannot("open", shown(folder), errno);
+    if (!fd) return cannot_read("open", shown(folder), errno);
     const std::unique_ptr<DIR, CloseFolder> stream(::fdopendir(fd.get()));
-    if (!stream) return cannot("list", shown(folder), errno);
+    if (!stream) return cannot_read("list", shown(folder), errno);
     (void)fd.release();  // the stream closes it
     std::vector<std::string> names;
     errno = 0;
@@ -144,7 +154,7 @@ class LinuxVolume final : public Volume {
       const std::string name = entry->d_name;
       if (name != "." && name != "..") names.push_back(name);
     }
-    if (errno != 0) return cannot("list", shown(folder), errno);
+    if (errno != 0) return cannot_read("list", shown(folder), errno);
     std::sort(names.begin(), names.end());
     return names;
   }
@@ -154,7 +164,7 @@ class LinuxVolume final : public Volume {
     const bool follows = links_ == Links::Followed;
     UniqueFd file = open_beneath(root_.get(), path, O_RDONLY | O_NONBLOCK, follows ? kWithLinks : kNoLinks);
     struct stat status {};
-    if (!file || ::fstat(file.get(), &status) != 0) return cannot("open", shown(path), errno);
+    if (!file || ::fstat(file.get(), &status) != 0) return cannot_read("open", shown(path), errno, links_);
     if (!S_ISREG(status.st_mode)) return bad_input(fmt::format("{}: not a regular file", shown(path)));
     return std::make_unique<LinuxInputFile>(std::move(file), shown(path), status.st_size);
   }
@@ -235,7 +245,7 @@ class LinuxVolume final : public Volume {
     if (name.empty() || name == "." || name == "..")
       return bad_input(fmt::format("{}: no name of a file", shown(path)));
     UniqueFd folder = open_beneath(root_.get(), parent, O_RDONLY | O_DIRECTORY);
-    if (!folder) return cannot("open", shown(parent), errno);
+    if (!folder) return cannot_read("open", shown(parent), errno);
     return Entry{std::move(folder), std::move(name)};
   }
 
@@ -248,7 +258,7 @@ class LinuxVolume final : public Volume {
 
 Result<std::unique_ptr<Volume>> open_volume(const std::string& path, Links links) {
   UniqueFd root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!root) return cannot("open", path, errno);
+  if (!root) return cannot_read("open", path, errno, Links::Followed);
   return std::make_unique<LinuxVolume>(std::move(root), path, links);
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/testing/temporary_folder.h"
 
@@ -10,6 +11,7 @@ namespace caravan::checkpoint {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(Volume, NoPathLeavesTheFolder) {
   const test::TemporaryFolder folder;
@@ -48,6 +50,46 @@ TEST(Volume, ReadsRegularFilesOnlyAndAtMostSoManyBytes) {
   std::byte bytes[3];
   EXPECT_THAT(volume->open_input("file").value()->read(4, bytes).error().message,
               HasSubstr("ends at byte 5"));
+}
+
+TEST(Volume, WhatIsWrongWithALinkIsSaidWhereItIsWrong) {
+  const test::TemporaryFolder folder;
+  folder.write("file", "1");
+  std::filesystem::create_symlink("file", folder.path("link"));
+  std::filesystem::create_symlink("loop", folder.path("loop"));
+  const auto refused = open_volume(folder.path().string()).value();
+  EXPECT_THAT(refused->open_input("link").error().message, HasSubstr("(links are not followed)"));
+  const auto followed = open_volume(folder.path().string(), Links::Followed).value();
+  EXPECT_TRUE(followed->open_input("link"));
+  const std::string loop = followed->open_input("loop").error().message;
+  EXPECT_THAT(loop, HasSubstr("Too many levels of symbolic links"));
+  EXPECT_THAT(loop, Not(HasSubstr("not followed")));
+  EXPECT_THAT(open_volume(folder.path("loop")).error().message, Not(HasSubstr("not followed")));
+}
+
+// Root may do everything, and is another user here.
+class OtherUser {
+ public:
+  OtherUser() { EXPECT_EQ(::geteuid() == 0 ? ::seteuid(65534) : 0, 0); }
+  ~OtherUser() { EXPECT_EQ(::getuid() == 0 ? ::seteuid(0) : 0, 0); }
+  OtherUser(const OtherUser&) = delete;
+  OtherUser& operator=(const OtherUser&) = delete;
+};
+
+TEST(Volume, WhoMayNotReadIsNotToldToWrite) {
+  const test::TemporaryFolder folder;
+  folder.write("file", "1");
+  ASSERT_EQ(::chmod(folder.path("file").c_str(), 0200), 0);
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0555), 0);
+  const auto volume = open_volume(folder.path().string()).value();
+  {
+    const OtherUser other;
+    EXPECT_THAT(volume->open_input("file").error().message,
+                HasSubstr("; give this user the right to read it"));
+    EXPECT_THAT(volume->open_output("new").error().message,
+                HasSubstr("; give this user the right to write there"));
+  }
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0700), 0);
 }
 
 TEST(Volume, NamesAreGivenOnce) {
