@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "checkpoint/safetensors/convert.h"
 #include "worker/trainer/kernels/storage_type.h"
 #include "worker/trainer/model/owned_parts.h"
 #include "worker/trainer/optim/ownership.h"
@@ -141,15 +142,26 @@ Status read_values(checkpoint::WeightsFolder& from, const ParameterStore& parame
   return status;
 }
 
+// What the values have already is not read again.
 Status read_weights(checkpoint::WeightsFolder& from, const RankState& state) {
   const checkpoint::StateTypes types = state_types(state.parameters.values.scalar_type());
-  Status read = read_values(from, state.parameters, state.placement);
-  if (!read || !types.has_master) return read;
+  Status status = read_values(from, state.parameters, state.placement);
+  if (!status || !types.has_master) return status;
   const auto updated = slices_of(state.parameters.layout, state.optimizer.shard());
-  return read_kind(state, StateKind::Master, updated,
-                   [&](const ParameterPart& part, int64_t first, std::span<std::byte> bytes) {
-                     return from.read(part.name, first, types.states, bytes);
-                   });
+  for (const OwnedPart& owned :
+       owned_parts(state.parameters.layout, state.placement, updated, Selection::Everything)) {
+    const Result<const checkpoint::TensorEntry*> entry = from.find(owned.part.name);
+    if (!entry) return tl::unexpected(entry.error());
+    for_each_run(owned, [&](const Run& run) {
+      const std::span<std::byte> master = bytes_of(state, StateKind::Master, owned, run);
+      if ((*entry)->type == types.weights) {
+        convert(types.weights, bytes_of(state, StateKind::Weights, owned, run), types.states, master);
+      } else if (status) {
+        status = from.read(owned.part.name, run.first_full, types.states, master);
+      }
+    });
+  }
+  return status;
 }
 
 }  // namespace caravan::trainer

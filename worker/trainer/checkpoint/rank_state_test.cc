@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 
@@ -288,6 +289,45 @@ TEST(InitialWeights, AreRoundedInTheWeightsAndNotInTheMasterCopies) {
             << owned.part.name;
       }
     }
+  }
+}
+
+// Bytes that this process has read from files.
+int64_t bytes_read() {
+  std::ifstream file("/proc/self/io");
+  std::string name;
+  int64_t bytes = -1;
+  file >> name >> bytes;
+  return name == "rchar:" ? bytes : -1;
+}
+
+TEST(InitialWeights, OfTheTypeThatIsTrainedInAreReadOnce) {
+  const test::TemporaryFolder folder;
+  const planner::ModelShape model = odd_model(24, 8, false);
+  Ranks written(model, layout_of(1, 1, 1), at::kBFloat16);
+  written.fill();
+  written.save(folder.path("all"));
+  const std::string step = folder.path("all/" + checkpoint::step_folder(kStep));
+  std::filesystem::remove(step + "/manifest.json");  // whose blocks are read whole
+  const Layout layout = layout_of(1, 1, 1);
+  TestRank begun(model, layout, 0, at::kBFloat16);
+  auto from = checkpoint::WeightsFolder::open(step).value();
+  ASSERT_TRUE(from.check_all());
+  const int64_t before = bytes_read();
+  ASSERT_GT(before, 0);
+  const Status read = read_weights(from, begun.state());
+  ASSERT_TRUE(read) << read.error().message;
+  const int64_t weights = begun.parameters.layout.elements * 2;
+  EXPECT_LT(bytes_read() - before, weights + weights / 4);
+  const auto updated = slices_of(begun.parameters.layout, begun.optimizer.shard());
+  for (const OwnedPart& owned :
+       owned_parts(begun.parameters.layout, begun.placement, updated, Selection::Everything)) {
+    const Bucket& bucket = begun.parameters.layout.buckets[static_cast<std::size_t>(owned.parameter.bucket)];
+    const int64_t offset = state_offset_of(bucket, begun.optimizer.shard(), owned.values.offset);
+    EXPECT_TRUE(at::equal(
+        begun.optimizer.states().master.narrow(0, offset, owned.values.elements),
+        begun.parameters.values.narrow(0, owned.values.offset, owned.values.elements).to(at::kFloat)))
+        << owned.part.name;
   }
 }
 

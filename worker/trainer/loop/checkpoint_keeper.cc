@@ -135,6 +135,8 @@ CheckpointKeeper::Load CheckpointKeeper::load(int step) {
     if (!(refusal_ = refusal_of(*from)).empty()) return Load::Refused;
     resumed_ = from->state();
     model_.positions = from->model().positions;
+    model_.bos_token = from->model().bos_token;
+    model_.eos_tokens = from->model().eos_tokens;
     read = read_state(*from, own_state());
   } else {
     read = tl::unexpected(from.error());
@@ -199,6 +201,8 @@ Status CheckpointKeeper::read_initial_weights() {
   }
   const int64_t positions = from->model().positions.value_or(0);
   model_.positions = std::max(positions, rank_.options.data.sequence_length);
+  model_.bos_token = from->model().bos_token;
+  model_.eos_tokens = from->model().eos_tokens;
   return read_weights(*from, own_state());
 }
 
