@@ -106,7 +106,7 @@ Result<ExitCode> plan(const Options& options) {
   const auto profile = options.engine_profile.empty() ? planner::default_engine_profile()
                                                       : load_profile(options.engine_profile);
   if (!profile) return tl::unexpected(profile.error());
-  Status taken = take_shape_of_folder(*loaded->job.mutable_spec()->mutable_model());
+  Status taken = take_shape_of_folder(*loaded->job.mutable_spec());
   if (!taken) return tl::unexpected(taken.error());
   const v1alpha1::JobSpec& spec = loaded->job.spec();
   const auto facts = read_facts(spec.resources(), options);

@@ -1,11 +1,21 @@
 #include "cli/shape_of_folder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/folder/checkpoint.h"
+#include "checkpoint/folder/store.h"
+#include "checkpoint/folder/volume.h"
 #include "checkpoint/folder/weights_folder.h"
 #include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/config.h"
+#include "cli/yaml_reader.h"
 #include "common/json.h"
+#include "common/schema/loader.h"
 #include "planner/plan.h"
 
 namespace caravan::cli {
@@ -37,23 +47,85 @@ tl::unexpected<Error> in_path(const std::string& message) {
   return bad_input("spec.model.initFrom.path: " + message);
 }
 
-}  // namespace
+// What a job file could not say, a folder cannot say either.
+Status check_bounds(const v1alpha1::Architecture& architecture) {
+  const Result<schema::Node> tree = read_yaml(to_json(architecture), checkpoint::kConfigFile);
+  if (!tree) return tl::unexpected(tree.error());
+  v1alpha1::Architecture read;
+  std::vector<std::string> mistakes;
+  for (const schema::Remark& mistake : schema::load_message(*tree, read).mistakes)
+    mistakes.push_back(fmt::format("{}: {}: {}", checkpoint::kConfigFile, mistake.path, mistake.text));
+  return mistakes.empty() ? Status{} : bad_input(fmt::format("{}", fmt::join(mistakes, "\n")));
+}
 
-Status take_shape_of_folder(v1alpha1::Model& model) {
-  const v1alpha1::InitFrom& from = model.init_from();
-  if (!model.has_init_from() || !from.claim_name().empty()) return {};
-  const auto folder = checkpoint::WeightsFolder::open(from.path());
-  if (!folder) return in_path(folder.error().message);
-  if (model.preset().empty() && !model.has_architecture()) {
-    *model.mutable_architecture() = architecture_of(folder->model());
-    return {};
+struct OwnCheckpoints {
+  std::unique_ptr<checkpoint::Volume> volume;
+  std::vector<int> steps = {};  // newest first; empty: the job begins
+};
+
+// What cannot be looked at here is told by the ranks.
+OwnCheckpoints checkpoints_of(const v1alpha1::Checkpoint& place) {
+  OwnCheckpoints own;
+  if (place.path().empty() || !place.claim_name().empty()) return own;
+  auto volume = checkpoint::open_volume(place.path());
+  if (!volume) return own;
+  own.volume = *std::move(volume);
+  own.steps = checkpoint::committed_steps(*own.volume).value_or(own.steps);
+  return own;
+}
+
+// Of the newest that can be read, as the ranks go on from it.
+Result<v1alpha1::Architecture> architecture_of(const OwnCheckpoints& own) {
+  std::string newest;
+  for (const int step : own.steps) {
+    const auto opened = checkpoint::Checkpoint::open(*own.volume, step);
+    if (opened) return architecture_of(opened->model());
+    if (newest.empty()) newest = opened.error().message;
   }
+  return bad_input("spec.checkpoint.path: " + newest);
+}
+
+Result<v1alpha1::Architecture> architecture_of(const std::string& path, checkpoint::WeightsFolder& folder) {
+  const v1alpha1::Architecture architecture = architecture_of(folder.model());
+  if (Status right = check_bounds(architecture); !right)
+    return bad_input(fmt::format("{}: {}", path, right.error().message));
+  if (Status right = folder.check_all(); !right) return tl::unexpected(right.error());
+  return architecture;
+}
+
+bool says_its_shape(const v1alpha1::Model& model) {
+  return !model.preset().empty() || model.has_architecture();
+}
+
+Status agree(const planner::ModelShape& folder, const v1alpha1::Model& model) {
   const Result<planner::ModelShape> given = planner::resolve_model_shape(model);
   if (!given) return tl::unexpected(given.error());
-  const std::string other = checkpoint::difference(folder->model(), *given, checkpoint::kConfigFile);
+  const std::string other = checkpoint::difference(folder, *given, checkpoint::kConfigFile);
   if (other.empty()) return {};
-  return in_path(fmt::format("{}: {}; leave {} out, and the folder gives the shape", from.path(), other,
-                             model.preset().empty() ? "architecture" : "preset"));
+  return bad_input(fmt::format("{}; leave {} out, and the folder gives the shape", other,
+                               model.preset().empty() ? "architecture" : "preset"));
+}
+
+}  // namespace
+
+Status take_shape_of_folder(v1alpha1::JobSpec& spec) {
+  v1alpha1::Model& model = *spec.mutable_model();
+  const std::string& path = model.init_from().path();
+  if (!model.has_init_from() || !model.init_from().claim_name().empty()) return {};
+  if (const OwnCheckpoints own = checkpoints_of(spec.checkpoint()); !own.steps.empty()) {
+    if (says_its_shape(model)) return {};
+    return architecture_of(own).map([&](const auto& shape) { *model.mutable_architecture() = shape; });
+  }
+  auto folder = checkpoint::WeightsFolder::open(path);
+  if (!folder) return in_path(folder.error().message);
+  const Result<v1alpha1::Architecture> architecture = architecture_of(path, *folder);
+  if (!architecture) return in_path(architecture.error().message);
+  if (says_its_shape(model)) {
+    const Status same = agree(folder->model(), model);
+    return same ? same : in_path(fmt::format("{}: {}", path, same.error().message));
+  }
+  *model.mutable_architecture() = *architecture;
+  return {};
 }
 
 }  // namespace caravan::cli

@@ -83,7 +83,7 @@ Status resolve_and_check_data(const std::vector<std::string>& volume_arguments, 
   const Result<Volumes> volumes = parse_volumes(volume_arguments);
   if (!volumes) return tl::unexpected(volumes.error());
   if (Status resolved = resolve_claims(*volumes, spec); !resolved) return resolved;
-  if (Status taken = take_shape_of_folder(*spec.mutable_model()); !taken) return taken;
+  if (Status taken = take_shape_of_folder(spec); !taken) return taken;
   const Result<planner::ModelShape> shape = planner::resolve_model_shape(spec.model());
   if (!shape) return tl::unexpected(shape.error());
   return check_token_files(spec, shape->vocab);

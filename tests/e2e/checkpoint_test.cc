@@ -106,6 +106,30 @@ TEST_F(RunWithCheckpoints, AKilledRankCostsTheStepsSinceTheLastOneOnly) {
     EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr(".tmp-")));
 }
 
+// The model of a folder, until the job has a checkpoint of its own.
+TEST_F(RunWithCheckpoints, BeginWithWeightsWhoseFolderMayGoWhenTheJobHasItsOwn) {
+  ASSERT_EQ(run(arguments("first")).status.exit_code, 0);
+  const std::string folder = folder_.files().path("model");
+  const Outcome exported = caravan(fmt::format("checkpoint export {} {}", states("first"), folder));
+  ASSERT_EQ(exported.exit_code, 0) << exported.err;
+  const auto begun = [&](int steps) {
+    TinyJob job = this->job("second");
+    job.model = fmt::format("{{initFrom: {{path: '{}'}}}}", folder);
+    return run(folder_.arguments(job, {"--set", fmt::format("spec.training.steps={}", steps)}));
+  };
+  const Finished first = begun(kEvery);
+  ASSERT_EQ(first.status.exit_code, 0) << first.err;
+
+  fs::remove_all(folder);
+  const Finished second = begun(2 * kEvery);
+  ASSERT_EQ(second.status.exit_code, 0) << second.err;
+  EXPECT_EQ(losses(second).begin()->first, kEvery + 1) << "it did not go on from where it was";
+  fs::remove_all(states("second"));
+  const Finished none = begun(2 * kEvery);
+  EXPECT_EQ(none.status.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("spec.model.initFrom.path: " + folder));
+}
+
 TEST_F(RunWithCheckpoints, AreListedInspectedAndVerified) {
   ASSERT_EQ(run(arguments("all")).status.exit_code, 0);
   const std::string path = states("all");

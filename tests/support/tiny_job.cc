@@ -16,7 +16,7 @@ constexpr const char* kJob = R"(apiVersion: training.caravan.dev/v1alpha1
 kind: LlamaTrainingJob
 metadata: {{name: tiny}}
 spec:
-  model: {{preset: llama-tiny}}
+  model: {model}
   data: {{claimName: corpus, path: genesis.bin}}
   training:
     steps: {steps}
@@ -59,10 +59,10 @@ JobFolder::JobFolder() {
 
 std::string JobFolder::write(const TinyJob& job) const {
   std::string text = fmt::format(
-      kJob, fmt::arg("steps", job.steps), fmt::arg("devices", job.tensor * job.pipeline * job.data),
-      fmt::arg("tensor", job.tensor), fmt::arg("pipeline", job.pipeline), fmt::arg("data", job.data),
-      fmt::arg("schedule", job.schedule), fmt::arg("checkpointing", job.checkpointing),
-      fmt::arg("restarts", job.max_restarts));
+      kJob, fmt::arg("model", job.model), fmt::arg("steps", job.steps),
+      fmt::arg("devices", job.tensor * job.pipeline * job.data), fmt::arg("tensor", job.tensor),
+      fmt::arg("pipeline", job.pipeline), fmt::arg("data", job.data), fmt::arg("schedule", job.schedule),
+      fmt::arg("checkpointing", job.checkpointing), fmt::arg("restarts", job.max_restarts));
   for (const std::string& line : job.more) text += fmt::format("  {}\n", line);
   return files_.write("job.yaml", text);
 }

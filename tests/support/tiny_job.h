@@ -17,6 +17,7 @@ struct TinyJob {
   std::string schedule = "1F1B";
   int steps = 6;
   int max_restarts = 10;
+  std::string model = "{preset: llama-tiny}";
   std::vector<std::string> more = {};  // further lines below spec, indented by two
 };
 
