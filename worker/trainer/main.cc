@@ -1,6 +1,4 @@
 // caravan-trainer: one rank of a training job.
-#include <ATen/Context.h>
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,27 +13,16 @@
 #include "common/process.h"
 #include "common/refusal.h"
 #include "common/version.h"
+#include "worker/trainer/libtorch.h"
 #include "worker/trainer/loop/rank_config.h"
 #include "worker/trainer/loop/trainer.h"
 
 namespace caravan::trainer {
 namespace {
 
-// Results depend on the number of threads, and on algorithms that add in the order of arrival.
-void make_deterministic(int threads) {
-  at::set_num_threads(threads);
-  at::set_num_interop_threads(1);
-  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
-  at::globalContext().setDeterministicFillUninitializedMemory(false);
-}
-
 void end_with_the_agent(const TrainerOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);
   if (options.command_fd >= 0) end_with_parent(getppid());
-}
-
-bool is_out_of_memory(const std::string& message) {
-  return message.find("allocate memory") != std::string::npos;
 }
 
 // Exceptions of LibTorch and of the groups become failures here.
@@ -53,8 +40,8 @@ Outcome guarded(Action&& action) {
   } catch (const std::bad_alloc&) {
     return failed(FailureReason::OutOfMemory, "the system has no memory left");
   } catch (const std::exception& error) {
-    const std::string message = error.what();
-    return failed(is_out_of_memory(message) ? FailureReason::OutOfMemory : FailureReason::Internal, message);
+    return failed(is_out_of_memory(error) ? FailureReason::OutOfMemory : FailureReason::Internal,
+                  error.what());
   }
 }
 

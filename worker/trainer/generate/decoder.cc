@@ -31,6 +31,12 @@ StagePlacement whole_model(const planner::ModelShape& model) {
   return {.chunks = {{.layers = static_cast<int>(model.layers), .has_embedding = true, .has_head = true}}};
 }
 
+int64_t decoder_bytes(const planner::ModelShape& model, const ParameterLayout& layout, at::ScalarType storage,
+                      int64_t most_tokens) {
+  const int64_t cached = 2 * model.layers * model.kv_heads * model.head_dim * most_tokens;
+  return (layout.elements + cached) * static_cast<int64_t>(at::elementSize(storage));
+}
+
 Decoder::Decoder(const planner::ModelShape& model, ParameterStore parameters, int64_t most_tokens)
     : parameters_(std::move(parameters)),
       region_(alone_, /*sequence_parallel=*/false),

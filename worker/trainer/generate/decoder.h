@@ -23,6 +23,10 @@ namespace caravan::trainer {
 // Of a model that stands on one rank as a whole.
 StagePlacement whole_model(const planner::ModelShape& model);
 
+// Of weights, keys and values in memory; a token that is worked on takes little beside them.
+int64_t decoder_bytes(const planner::ModelShape& model, const ParameterLayout& layout, at::ScalarType storage,
+                      int64_t most_tokens);
+
 class Decoder {
  public:
   // parameters: laid out for whole_model. most_tokens: that are ever added.

@@ -59,6 +59,14 @@ TEST(Decoder, GivesTheSameLogitsHoweverTheTokensCome) {
   EXPECT_TRUE(at::allclose(pieces.add(std::span(all).subspan(16)), expected, 1e-10, 1e-10));
 }
 
+TEST(Decoder, TakesItsWeightsAndTwoVectorsOfALayerForEachToken) {
+  const planner::ModelShape shape = model(true);
+  const ParameterLayout layout = lay_out_parameters(shape, whole_model(shape), 1);
+  const int64_t weights = decoder_bytes(shape, layout, at::kBFloat16, 0);
+  EXPECT_EQ(weights, layout.elements * 2);
+  EXPECT_EQ(decoder_bytes(shape, layout, at::kBFloat16, 10) - weights, 10 * 2 * 3 * 2 * 6 * 2);
+}
+
 TEST(Decoder, SaysWhatTheTrainedStageSays) {
   for (const bool tied : {false, true}) {
     const planner::ModelShape shape = model(tied);

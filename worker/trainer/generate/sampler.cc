@@ -6,7 +6,9 @@
 
 namespace caravan::trainer {
 
-int64_t Sampler::choose(std::span<const float> logits) {
+Result<int64_t> Sampler::choose(std::span<const float> logits) {
+  if (!std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); }))
+    return bad_input("the model gives no numbers: its weights hold NaN or infinity");
   const auto largest = std::ranges::max_element(logits);
   if (temperature_ == 0) return largest - logits.begin();
   std::vector<double> sums;

@@ -6,6 +6,8 @@
 #include <random>
 #include <span>
 
+#include "common/result.h"
+
 namespace caravan::trainer {
 
 class Sampler {
@@ -14,7 +16,8 @@ class Sampler {
   // softmax(logits / temperature).
   Sampler(double temperature, uint64_t seed) : temperature_(temperature), random_(seed) {}
 
-  int64_t choose(std::span<const float> logits);
+  // Fails on logits that are no numbers (bad input): whatever made them, no token follows from them.
+  Result<int64_t> choose(std::span<const float> logits);
 
  private:
   double temperature_;

@@ -11,8 +11,8 @@ namespace {
 
 TEST(Sampler, WithoutTemperatureTakesTheLargestAndOfEqualOnesTheFirst) {
   Sampler greedy(0, 1);
-  EXPECT_EQ(greedy.choose(std::vector{-1.0F, 3.0F, 2.0F, 3.0F}), 1);
-  EXPECT_EQ(greedy.choose(std::vector{-5.0F}), 0);
+  EXPECT_EQ(greedy.choose(std::vector{-1.0F, 3.0F, 2.0F, 3.0F}).value(), 1);
+  EXPECT_EQ(greedy.choose(std::vector{-5.0F}).value(), 0);
 }
 
 TEST(Sampler, DrawsByTheSoftmaxOfLogitsOverTemperature) {
@@ -21,7 +21,7 @@ TEST(Sampler, DrawsByTheSoftmaxOfLogitsOverTemperature) {
     Sampler sampler(temperature, 9);
     constexpr int kDraws = 100'000;
     std::array<int, 4> counts{};
-    for (int i = 0; i < kDraws; ++i) ++counts[static_cast<std::size_t>(sampler.choose(logits))];
+    for (int i = 0; i < kDraws; ++i) ++counts[static_cast<std::size_t>(sampler.choose(logits).value())];
     double sum = 0;
     for (const float logit : logits) sum += std::exp(static_cast<double>(logit) / temperature);
     for (std::size_t i = 0; i < logits.size(); ++i) {
@@ -37,11 +37,22 @@ TEST(Sampler, ASeedGivesTheSameTokensAgain) {
   const auto drawn = [&](uint64_t seed) {
     Sampler sampler(1, seed);
     std::vector<int64_t> tokens;
-    for (int i = 0; i < 20; ++i) tokens.push_back(sampler.choose(logits));
+    for (int i = 0; i < 20; ++i) tokens.push_back(sampler.choose(logits).value());
     return tokens;
   };
   EXPECT_EQ(drawn(3), drawn(3));
   EXPECT_NE(drawn(3), drawn(4));
+}
+
+TEST(Sampler, ChoosesNothingAmongWhatIsNoNumber) {
+  for (const float wrong : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
+    for (const double temperature : {0.0, 1.0}) {
+      const auto chosen = Sampler(temperature, 1).choose(std::vector{1.0F, wrong, 2.0F});
+      ASSERT_FALSE(chosen) << wrong;
+      EXPECT_EQ(chosen.error().code, ExitCode::kBadInput);
+      EXPECT_EQ(chosen.error().message, "the model gives no numbers: its weights hold NaN or infinity");
+    }
+  }
 }
 
 }  // namespace

@@ -1,0 +1,25 @@
+#include "worker/trainer/libtorch.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include <new>
+#include <string_view>
+
+namespace caravan::trainer {
+
+// Results depend on the number of threads, and on algorithms that add in the order of arrival. Memory that is
+// about to be written is not filled before: that would touch every page of what may never be used.
+void make_deterministic(int threads) {
+  at::set_num_threads(threads);
+  at::set_num_interop_threads(1);
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
+}
+
+bool is_out_of_memory(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         std::string_view(error.what()).find("allocate memory") != std::string_view::npos;
+}
+
+}  // namespace caravan::trainer

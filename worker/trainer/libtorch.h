@@ -1,0 +1,15 @@
+// What every program of this room settles with LibTorch before it begins, and what it makes of its
+// exceptions.
+#pragma once
+
+#include <exception>
+
+namespace caravan::trainer {
+
+// The same numbers whenever the threads are as many. To be called first, once.
+void make_deterministic(int threads);
+
+// LibTorch's allocator throws an exception of its own, with the reason in the text alone.
+bool is_out_of_memory(const std::exception& error);
+
+}  // namespace caravan::trainer

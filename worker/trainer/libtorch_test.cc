@@ -1,0 +1,31 @@
+#include "worker/trainer/libtorch.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/empty.h>
+#include <gtest/gtest.h>
+
+#include <new>
+#include <stdexcept>
+
+namespace caravan::trainer {
+namespace {
+
+TEST(LibTorch, IsDeterministicAndFillsNothingThatIsWrittenAnyway) {
+  make_deterministic(1);
+  EXPECT_TRUE(at::globalContext().deterministicAlgorithms());
+  EXPECT_FALSE(at::globalContext().deterministicFillUninitializedMemory());
+}
+
+TEST(LibTorch, ThatHasNoMemoryLeftIsKnownByItsException) {
+  EXPECT_TRUE(is_out_of_memory(std::bad_alloc()));
+  EXPECT_FALSE(is_out_of_memory(std::runtime_error("shapes do not match")));
+  try {
+    at::empty({int64_t{1} << 58}, at::kByte);
+    FAIL() << "there is more memory than can be";
+  } catch (const std::exception& error) {
+    EXPECT_TRUE(is_out_of_memory(error)) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace caravan::trainer
