@@ -3,19 +3,23 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "checkpoint/folder/weights_folder.h"
 #include "cli/checkpoint/checkpoint_folder.h"
 #include "cli/commands.h"
 #include "cli/data/load_tokenizer.h"
+#include "cli/generate/stop_tokens.h"
 #include "cli/generate/text_stream.h"
 #include "cli/run/machine.h"
 #include "common/line_reader.h"
@@ -34,7 +38,7 @@ struct Options {
   std::string path;
   std::string prompt;
   std::string tokenizer;
-  std::string end_of_text;
+  std::vector<std::string> end_of_text;
   int most_tokens = 200;
   double temperature = 0;
   uint64_t seed = 1;
@@ -42,11 +46,11 @@ struct Options {
 
 // The one of the folder, or bytes where the vocabulary is theirs.
 Result<LoadedTokenizer> tokenizer_of(const Options& options, const std::string& folder, int64_t vocabulary) {
-  if (!options.tokenizer.empty()) return load_tokenizer(options.tokenizer, options.end_of_text);
+  constexpr const char* kNoEnd = "none";  // see stop_tokens
+  if (!options.tokenizer.empty()) return load_tokenizer(options.tokenizer, kNoEnd);
   std::error_code ignored;
-  if (fs::exists(fs::path(folder) / "tokenizer.json", ignored))
-    return load_tokenizer(folder, options.end_of_text);
-  if (vocabulary == kBytes) return load_tokenizer("byte", options.end_of_text);
+  if (fs::exists(fs::path(folder) / "tokenizer.json", ignored)) return load_tokenizer(folder, kNoEnd);
+  if (vocabulary == kBytes) return load_tokenizer("byte", kNoEnd);
   return bad_input(fmt::format(
       "--tokenizer: {} has no tokenizer.json; give the one that its data were made with, or byte", folder));
 }
@@ -67,14 +71,15 @@ struct Generator {
 };
 
 std::vector<std::string> arguments(const Options& options, const std::string& folder, int prompt_fd,
-                                   std::optional<uint32_t> end_of_text, int threads) {
+                                   const std::vector<int64_t>& end_of_text, const Machine& machine) {
   std::vector<std::string> all = {folder,
                                   fmt::format("--prompt-fd={}", prompt_fd),
                                   fmt::format("--max-tokens={}", options.most_tokens),
                                   fmt::format("--temperature={}", options.temperature),
                                   fmt::format("--seed={}", options.seed),
-                                  fmt::format("--threads={}", threads)};
-  if (end_of_text) all.push_back(fmt::format("--end-of-text={}", *end_of_text));
+                                  fmt::format("--threads={}", machine.cores),
+                                  fmt::format("--memory-bytes={}", machine.memory_bytes)};
+  for (const int64_t token : end_of_text) all.push_back(fmt::format("--end-of-text={}", token));
   return all;
 }
 
@@ -91,7 +96,7 @@ Status write_all(int fd, std::string_view text) {
 }
 
 Result<Generator> start(const Options& options, const std::string& folder,
-                        const std::vector<uint32_t>& prompt, std::optional<uint32_t> end_of_text) {
+                        const std::vector<uint32_t>& prompt, const std::vector<int64_t>& end_of_text) {
   const Result<Machine> machine = inspect_machine();
   if (!machine) return tl::unexpected(machine.error());
   Result<Pipe> in = make_pipe();
@@ -100,12 +105,12 @@ Result<Generator> start(const Options& options, const std::string& folder,
   if (!out) return tl::unexpected(out.error());
   std::error_code ignored;
   const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  Result<Process> process = Process::spawn(
-      {.program = (here / "caravan-generate").string(),
-       .arguments = arguments(options, folder, in->read_end.get(), end_of_text, machine->cores),
-       .environment = {{"OMP_WAIT_POLICY", "PASSIVE"}},
-       .stdout_fd = out->write_end.get(),
-       .inherited_fds = {in->read_end.get()}});
+  Result<Process> process =
+      Process::spawn({.program = (here / "caravan-generate").string(),
+                      .arguments = arguments(options, folder, in->read_end.get(), end_of_text, *machine),
+                      .environment = {{"OMP_WAIT_POLICY", "PASSIVE"}},
+                      .stdout_fd = out->write_end.get(),
+                      .inherited_fds = {in->read_end.get()}});
   if (!process) return tl::unexpected(process.error());
   in->read_end.reset();
   out->write_end.reset();
@@ -115,44 +120,73 @@ Result<Generator> start(const Options& options, const std::string& folder,
 }
 
 // A terminal does not get what would move its cursor.
-void show(const std::string& text) {
+Status show(const std::string& text) {
   static const bool to_terminal = isatty(STDOUT_FILENO) == 1;
-  fmt::print("{}", to_terminal ? readable(text, std::numeric_limits<std::size_t>::max()) : text);
-  std::fflush(stdout);
+  const std::string shown = to_terminal ? readable(text, std::numeric_limits<std::size_t>::max()) : text;
+  if (std::fwrite(shown.data(), 1, shown.size(), stdout) == shown.size() && std::fflush(stdout) == 0)
+    return {};
+  return failure(fmt::format("cannot write the text: {}", std::strerror(errno)));
 }
 
-Status show_token(const std::string& line, TextStream& stream) {
-  uint32_t token = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), token);
-  if (error != std::errc() || end != line.data() + line.size())
-    return failure(fmt::format("caravan-generate wrote '{}' in place of a token", line));
-  const auto text = stream.add(token);
-  if (!text) return tl::unexpected(text.error());
-  show(*text);
-  return {};
-}
+// What comes out of the program, behind the prompt, which stands there once it is known that it can be gone
+// on from.
+class Output {
+ public:
+  Output(std::string prompt, TextStream stream) : prompt_(std::move(prompt)), stream_(std::move(stream)) {}
+
+  bool has_begun() const { return prompt_.empty(); }
+
+  Status add(const std::string& line) {
+    uint32_t token = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), token);
+    if (error != std::errc() || end != line.data() + line.size())
+      return failure(fmt::format("caravan-generate wrote '{}' in place of a token", line));
+    const auto text = stream_.add(token);
+    if (!text) return tl::unexpected(text.error());
+    return show(std::exchange(prompt_, "") + *text);
+  }
+
+  Status finish() {
+    const auto rest = stream_.finish();
+    if (!rest) return tl::unexpected(rest.error());
+    return show(std::exchange(prompt_, "") + *rest + "\n");
+  }
+
+ private:
+  std::string prompt_;
+  TextStream stream_;
+};
 
 // Until its end.
-Status show_tokens(int fd, TextStream& stream) {
+Status show_tokens(int fd, Output& output) {
   LineReader lines(kLongestLine);
   char chunk[4096];
   while (true) {
     const ssize_t count = ::read(fd, chunk, sizeof chunk);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return failure(fmt::format("cannot read tokens: {}", std::strerror(errno)));
-    if (count == 0) return stream.finish().map([](const std::string& rest) { show(rest); });
+    if (count == 0) return {};
     lines.add({chunk, static_cast<std::size_t>(count)});
     while (true) {
       const auto line = lines.next();
       if (!line) return tl::unexpected(line.error());
       if (!*line) break;
-      if (Status shown = show_token(**line, stream); !shown) return shown;
+      if (Status shown = output.add(**line); !shown) return shown;
     }
   }
 }
 
+// What the program has said of the reason stands above.
+Error broken_off(const ExitStatus& end, bool has_begun) {
+  constexpr ExitCode kKept[] = {ExitCode::kBadInput, ExitCode::kDoesNotFit};
+  const auto kept = std::ranges::find(kKept, static_cast<ExitCode>(end.exit_code));
+  return {fmt::format("{}: caravan-generate ended with {}{}",
+                      has_begun ? "the text ends here" : "there is no text", to_string(end),
+                      end.signal == SIGKILL ? "; the system may have had no memory left" : ""),
+          kept == std::end(kKept) ? ExitCode::kJobFailed : *kept};
+}
+
 Result<ExitCode> run(const Options& options) {
-  std::signal(SIGPIPE, SIG_IGN);
   const Result<std::string> folder = model_folder(options.path);
   if (!folder) return tl::unexpected(folder.error());
   const auto weights = checkpoint::WeightsFolder::open(*folder);
@@ -161,20 +195,26 @@ Result<ExitCode> run(const Options& options) {
   if (!loaded) return tl::unexpected(loaded.error());
   const auto prompt = tokens_of(options.prompt, *loaded->tokenizer);
   if (!prompt) return tl::unexpected(prompt.error());
+  const auto of_folder = weights->eos_tokens();
+  if (!of_folder) return bad_input(of_folder.error().message);
+  const auto end_of_text = stop_tokens(options.end_of_text, *of_folder, *loaded->tokenizer);
+  if (!end_of_text) return tl::unexpected(end_of_text.error());
 
-  auto generator = start(options, *folder, *prompt, loaded->end_of_text);
+  std::signal(SIGPIPE, SIG_IGN);  // the program may end before it has the prompt
+  auto generator = start(options, *folder, *prompt, *end_of_text);
   if (!generator) return tl::unexpected(generator.error());
-  show(options.prompt);
-  TextStream stream(*loaded->tokenizer, *prompt);
-  if (Status shown = show_tokens(generator->tokens.get(), stream); !shown)
+  std::signal(SIGPIPE,
+              SIG_DFL);  // as any filter ends whose reader has enough; the program ends with this one
+  Output output(options.prompt, TextStream(*loaded->tokenizer, *prompt));
+  if (Status shown = show_tokens(generator->tokens.get(), output); !shown)
     return tl::unexpected(shown.error());
-  show("\n");
+  const bool has_begun = output.has_begun();
   const ExitStatus end = generator->process.wait();
-  if (end == ExitStatus{.exit_code = 0}) return ExitCode::kDone;
-  const bool is_input = end.exit_code == static_cast<int>(ExitCode::kBadInput);
-  return tl::unexpected(
-      Error{fmt::format("the text ends here: caravan-generate ended with {}", to_string(end)),
-            is_input ? ExitCode::kBadInput : ExitCode::kJobFailed});
+  const bool is_done = end == ExitStatus{.exit_code = 0};
+  if (is_done || has_begun)
+    if (Status shown = output.finish(); !shown) return tl::unexpected(shown.error());
+  if (is_done) return ExitCode::kDone;
+  return tl::unexpected(broken_off(end, has_begun));
 }
 
 }  // namespace
@@ -198,9 +238,12 @@ void add_generate_command(CLI::App& app, Action& action) {
                    "Draw tokens, the more evenly the higher; default 0: always the likeliest")
       ->check(CLI::Range(0.0, 1000.0));
   command->add_option("--seed", options->seed, "Of what is drawn; the same seed gives the same text");
-  command->add_option(
-      "--end-of-text", options->end_of_text,
-      "Token that ends the text, or none; default: the tokenizer's own, if it has a usual name");
+  command
+      ->add_option("--end-of-text", options->end_of_text,
+                   "Token that ends the text, once for each, or none; default: what the folder says "
+                   "(generation_config.json, config.json), "
+                   "else those of the tokenizer that have a usual name")
+      ->allow_extra_args(false);
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

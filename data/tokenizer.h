@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,9 @@ class Tokenizer {
   virtual bool byte_level() const = 0;
 
   virtual Result<std::vector<Token>> encode(std::string_view text) const = 0;
+
+  // The token of that name; absent where tokens have none.
+  virtual std::optional<uint32_t> id_of(std::string_view) const { return std::nullopt; }
 
   // The text of tokens. Where a character is not whole it is bytes without meaning, or U+FFFD.
   virtual Result<std::string> decode(std::span<const uint32_t> ids) const = 0;

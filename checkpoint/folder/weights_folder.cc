@@ -119,6 +119,17 @@ const WeightsFolder::File* WeightsFolder::add_file(const std::string& name, File
   return &files_.emplace(name, std::move(file)).first->second;
 }
 
+Result<std::vector<int64_t>> WeightsFolder::eos_tokens() const {
+  const Result<std::vector<std::string>> names = volume_->names("");
+  if (!names) return tl::unexpected(names.error());
+  if (!std::ranges::binary_search(*names, kGenerationConfigFile)) return model_.eos_tokens;
+  const Result<std::string> text = read_text(*volume_, kGenerationConfigFile, kLongestConfig);
+  if (!text) return tl::unexpected(text.error());
+  Result<std::vector<int64_t>> tokens = parse_eos_tokens(*text);
+  if (!tokens) return in_file(volume_->shown(kGenerationConfigFile), tokens.error());
+  return tokens->empty() ? model_.eos_tokens : tokens;
+}
+
 std::vector<std::string> WeightsFolder::names() const {
   std::vector<std::string> names;
   names.reserve(places_.size());

@@ -31,6 +31,8 @@ class WeightsFolder {
   static Result<WeightsFolder> open(const std::string& path);
 
   const planner::ModelShape& model() const { return model_; }
+  // Tokens that end its texts: by generation_config.json, else by config.json; empty where neither says.
+  Result<std::vector<int64_t>> eos_tokens() const;
   // Tensors that the files hold, also those that no Llama model has.
   std::vector<std::string> names() const;
   Result<const TensorEntry*> find(const std::string& tensor);

@@ -252,6 +252,23 @@ TEST(WeightsFolder, WhatIsWrongIsNamedWithFileTensorAndField) {
   }
 }
 
+TEST(WeightsFolder, SaysWhichTokensEndATextAsTransformersReadIt) {
+  const Folder folder;
+  folder.write(kWeightsFile, file_of(folder.tensors, 0, folder.tensors.size()));
+  const auto tokens = [&] { return WeightsFolder::open(folder.path()).value().eos_tokens(); };
+  EXPECT_EQ(tokens().value(), std::vector<int64_t>{});
+  planner::ModelShape model = tiny_model();
+  model.eos_tokens = {2};
+  folder.write(kConfigFile, config_json(model, ElementType::F32, 16));
+  EXPECT_EQ(tokens().value(), std::vector<int64_t>{2});
+  folder.write("generation_config.json", R"({"eos_token_id": [8, 9], "do_sample": true})");
+  EXPECT_EQ(tokens().value(), (std::vector<int64_t>{8, 9}));
+  folder.write("generation_config.json", R"({"do_sample": true})");
+  EXPECT_EQ(tokens().value(), std::vector<int64_t>{2});
+  folder.write("generation_config.json", R"({"eos_token_id": "two"})");
+  EXPECT_THAT(tokens().error().message, HasSubstr("generation_config.json: eos_token_id: must be a token"));
+}
+
 TEST(WeightsFolder, WhatTheModelDoesNotHaveIsLeftAlone) {
   const Folder folder;
   std::vector<NamedShape> tensors = folder.tensors;

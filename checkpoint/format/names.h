@@ -13,6 +13,7 @@ namespace caravan::checkpoint {
 
 inline constexpr char kManifestFile[] = "manifest.json";
 inline constexpr char kConfigFile[] = "config.json";
+inline constexpr char kGenerationConfigFile[] = "generation_config.json";
 inline constexpr char kWeightsFile[] = "model.safetensors";
 inline constexpr char kWeightsIndexFile[] = "model.safetensors.index.json";
 

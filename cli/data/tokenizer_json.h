@@ -31,7 +31,7 @@ class TokenizerJson final : public data::Tokenizer {
   // Special tokens have no text.
   Result<std::string> decode(std::span<const uint32_t> ids) const override;
 
-  std::optional<uint32_t> id_of(std::string_view token) const;
+  std::optional<uint32_t> id_of(std::string_view token) const override;
 
  private:
   struct Free {
