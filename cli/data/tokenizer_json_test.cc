@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/generate/text_stream.h"
 #include "common/testing/checkout.h"
 
 namespace caravan::cli {
@@ -28,22 +27,6 @@ class TokenizerJsonFile : public testing::Test {
 TEST_F(TokenizerJsonFile, MakesTheTextOfTokensAgain) {
   EXPECT_EQ(tokenizer_.decode(ids(kText)).value(), kText);
   EXPECT_EQ(tokenizer_.decode({}).value(), "");
-}
-
-TEST_F(TokenizerJsonFile, TextComesInWholeCharactersAsTokensDo) {
-  const std::vector<uint32_t> tokens = ids(kText);
-  ASSERT_GT(tokens.size(), 10u);
-  for (const std::size_t prompt : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
-    const auto before = std::span(tokens).first(prompt);
-    std::string text = tokenizer_.decode(before).value();
-    TextStream stream(tokenizer_, before);
-    for (std::size_t i = prompt; i < tokens.size(); ++i) {
-      const std::string piece = stream.add(tokens[i]).value();
-      EXPECT_EQ(piece.find("\xEF\xBF\xBD"), std::string::npos) << "half a character after '" << text << "'";
-      text += piece;
-    }
-    EXPECT_EQ(text + stream.finish().value(), kText) << prompt;
-  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "cli/generate/text_stream.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <string_view>
 
 #include "common/utf8.h"
@@ -35,13 +36,19 @@ bool is_cut(std::string_view text) {
   return invalid && text.size() - *invalid < kMostOfOneCharacter;
 }
 
+// What of a text stays as it is when more bytes come.
+std::string_view without_cut_end(std::string_view text) {
+  while (text.ends_with(kReplacement)) text.remove_suffix(kReplacement.size());
+  return text;
+}
+
 }  // namespace
 
+// Token by token, so that it is known where characters end. An error comes again with the next token.
 TextStream::TextStream(const data::Tokenizer& tokenizer, std::span<const uint32_t> prompt)
     : tokenizer_(tokenizer) {
-  const auto last = prompt.last(std::min(prompt.size(), kContext));
-  ids_.assign(last.begin(), last.end());
-  shown_ = ids_.size();
+  for (const uint32_t token : prompt) (void)add(token);
+  (void)finish();
 }
 
 // Of the tokens that were not shown: what they add to the text of those before.
@@ -50,15 +57,23 @@ Result<std::string> TextStream::new_text() const {
   if (!before) return before;
   auto all = tokenizer_.decode(ids_);
   if (!all) return all;
+  // Tokenizers that spell bytes replace all bytes in a row when one is wrong. What was shown stays as it is.
+  if (!all->starts_with(without_cut_end(*before))) return tokenizer_.decode(std::span(ids_).subspan(shown_));
   // Where a character was not whole before, it is another one now.
   auto same = static_cast<std::size_t>(std::ranges::mismatch(*before, *all).in2 - all->begin());
   while (same > 0 && same < before->size() && is_continuation((*all)[same])) --same;
   return all->substr(same);
 }
 
+// Only where a piece begins may the text be cut: what is left of a character is none.
 std::string TextStream::take(const std::string& text) {
-  if (ids_.size() > kContext) ids_.erase(ids_.begin(), ids_.end() - kContext);
+  pieces_.push_back(shown_);
   shown_ = ids_.size();
+  while (pieces_.size() > 1 && shown_ - pieces_[1] >= kContext) pieces_.erase(pieces_.begin());
+  const std::size_t cut = pieces_.front();
+  ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(cut));
+  for (std::size_t& piece : pieces_) piece -= cut;
+  shown_ -= cut;
   return with_replacements(text);
 }
 

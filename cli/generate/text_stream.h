@@ -30,8 +30,9 @@ class TextStream {
   std::string take(const std::string& text);
 
   const data::Tokenizer& tokenizer_;
-  std::vector<uint32_t> ids_;  // as many as the next ones depend on
-  std::size_t shown_;          // of these
+  std::vector<uint32_t> ids_;        // as many as the next ones depend on
+  std::vector<std::size_t> pieces_;  // where among them those begin that were shown
+  std::size_t shown_ = 0;            // of these tokens
 };
 
 }  // namespace caravan::cli
