@@ -10,6 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace caravan::checkpoint;
   using caravan::fuzz::require;
   const std::string_view text = caravan::fuzz::text_of(data, size);
+  const auto tokens = parse_eos_tokens(text);
+  require(tokens || !tokens.error().message.empty(), "an error without a message", text);
   const auto model = parse_config(text);
   if (!model) {
     require(!model.error().message.empty(), "an error without a message", text);

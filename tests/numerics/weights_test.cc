@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <sstream>
@@ -246,7 +247,7 @@ TEST_F(InitialWeights, OfAnotherModelOrDamagedEndTheJobWithTheReason) {
       TrainerWorld(job(weights, tiny_spec("").model().architecture()), layout_of(1, 2, 1)).wait();
   EXPECT_EQ(cut[0].reports.back().failure().reason(), "InvalidInput");
   EXPECT_THAT(cut[0].reports.back().failure().message(),
-              HasSubstr("model.safetensors: header: its tensors end at byte"));
+              HasSubstr("model.safetensors: has 100000 bytes, it had "));
 }
 
 // fp32 is what the optimizer has, and bf16 of that what the model was trained in.
@@ -285,6 +286,8 @@ TEST_F(InitialWeights, WhatCannotBeExportedOrComparedIsSaid) {
     EXPECT_THAT(outcome.err, HasSubstr(says)) << arguments;
   };
   const std::string out = files_.path("out");
+  expect_refused(fmt::format("export {} {}", step, files_.path("first/step-000009")),
+                 "only checkpoints have such a name");
   expect_refused(fmt::format("export {} {}", step, step), "is there already; give another name");
   expect_refused(fmt::format("export {} {} --tokenizer {}", step, out, step), "has neither tokenizer.json");
   expect_refused(fmt::format("export {} {}", files_.path("nothing"), out), "nothing: cannot open");
@@ -299,11 +302,16 @@ TEST_F(InitialWeights, WhatCannotBeExportedOrComparedIsSaid) {
 TEST_F(InitialWeights, ContinueATextOnTheCommandLine) {
   trained();
   const std::string job = "generate " + files_.path("first") + " --prompt 'And God said' --tokenizer byte";
-  const test::Outcome greedy = caravan(job + " --max-tokens 40");
+  const test::Outcome greedy = caravan(job + " --max-tokens 20");
   ASSERT_EQ(greedy.exit_code, 0) << greedy.err;
+  EXPECT_EQ(greedy.err, "");
   EXPECT_THAT(greedy.out, testing::StartsWith("And God said"));
   EXPECT_THAT(greedy.out, testing::EndsWith("\n"));
-  EXPECT_GE(greedy.out.size(), std::string("And God said").size() + 40);
+  EXPECT_GE(greedy.out.size(), std::string("And God said").size() + 20);
+  const test::Outcome capped = caravan(job);
+  EXPECT_EQ(capped.out, greedy.out);
+  EXPECT_EQ(capped.err,
+            "the text ends after 20 more tokens at most: the model was made for 32, with the prompt\n");
 
   const auto drawn = [&](const std::string& seed) {
     return caravan(job + " --temperature 1 --seed " + seed).out;
@@ -311,6 +319,88 @@ TEST_F(InitialWeights, ContinueATextOnTheCommandLine) {
   const std::string first = drawn("1");
   EXPECT_EQ(first, drawn("1"));
   EXPECT_NE(first, drawn("2"));
+}
+
+// A folder whose files may be changed: a checkpoint's have sums.
+std::string text_of(const std::string& path, const std::string& before, const std::string& after) {
+  std::string text = test::contents(path);
+  const std::size_t at = text.find(before);
+  EXPECT_NE(at, std::string::npos) << before;
+  return text.replace(at, before.size(), after);
+}
+
+TEST_F(InitialWeights, ATextEndsWhenNobodyReadsIt) {
+  trained();
+  const std::string folder = files_.path("exported");
+  ASSERT_EQ(caravan(fmt::format("checkpoint export {} {}", files_.path("first"), folder)).exit_code, 0);
+  files_.write("exported/config.json", text_of(folder + "/config.json", R"("max_position_embeddings": 32)",
+                                               R"("max_position_embeddings": 2000000)"));
+  const std::string endless =
+      fmt::format("timeout 100 {}/caravan generate {} --prompt And --tokenizer byte --max-tokens 1000000",
+                  test::program_folder(), folder);
+  const test::Outcome cut = test::run_shell(fmt::format("bash -o pipefail -c '{} | head -c 5'", endless));
+  EXPECT_THAT(cut.out, testing::StartsWith("And"));
+  EXPECT_EQ(cut.exit_code, 128 + SIGPIPE) << cut.err;
+  const test::Outcome full = test::run_shell(endless + " > /dev/full");
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_THAT(full.err, HasSubstr("cannot write the text: No space left on device"));
+}
+
+TEST_F(InitialWeights, WhatNoTextFollowsFromIsSaid) {
+  const std::string step = trained();
+  const std::string folder = files_.path("exported");
+  ASSERT_EQ(caravan(fmt::format("checkpoint export {} {}", step, folder)).exit_code, 0);
+  const auto refused = [&](const std::string& where, int tokens, const std::string& arguments,
+                           int exit_code) {
+    std::string prompt;
+    for (int i = 0; i < tokens; ++i) prompt += "65 ";
+    const test::Outcome outcome =
+        test::run_shell(fmt::format("echo {} | {}/caravan-generate {} --max-tokens 8 {}", prompt,
+                                    test::program_folder(), where, arguments));
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    return outcome.err;
+  };
+  EXPECT_EQ(refused(step, 32, "", 2),
+            "the prompt: has 32 tokens, and the model was made for 32; give a shorter one\n");
+  EXPECT_THAT(refused(step, 1, "--memory-bytes 65536", 3),
+              HasSubstr("B of memory for 9 tokens, and there are 64.0KiB"));
+  files_.write("exported/config.json", text_of(folder + "/config.json", R"("num_hidden_layers": 4)",
+                                               R"("num_hidden_layers": 2147483647)"));
+  EXPECT_THAT(refused(folder, 1, "", 2), HasSubstr("has no tensor 'model.layers.4.input_layernorm.weight'"));
+
+  fs::copy_file(step + "/config.json", folder + "/config.json", fs::copy_options::overwrite_existing);
+  std::string weights = test::contents(folder + "/model.safetensors");
+  weights.replace(weights.size() - 4096, 4096, std::string(4096, '\xFF'));
+  files_.write("exported/model.safetensors", weights);
+  EXPECT_EQ(refused(folder, 1, "", 2), "the model gives no numbers: its weights hold NaN or infinity\n");
+  const test::Outcome none = caravan("generate " + folder + " --prompt And --tokenizer byte");
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_EQ(none.out, "") << "a prompt that nothing follows is no text";
+}
+
+// What transformers would otherwise take for 1 and 2.
+TEST_F(InitialWeights, HandOnTheTokensThatEndATextAndDifferWhereTheirShapesDo) {
+  const std::string step = trained();
+  EXPECT_THAT(test::contents(step + "/config.json"), HasSubstr(R"("eos_token_id": null)"));
+  const std::string folder = files_.path("exported");
+  ASSERT_EQ(caravan(fmt::format("checkpoint export {} {}", step, folder)).exit_code, 0);
+  files_.write("exported/config.json",
+               text_of(folder + "/config.json", R"("eos_token_id": null)", R"("eos_token_id": [7, 9])"));
+  v1alpha1::JobSpec spec = job(folder, tiny_spec("").model().architecture());
+  spec.mutable_checkpoint()->set_path(files_.path("second"));
+  train(spec, layout_of(1, 1, 1));
+  spec.mutable_training()->set_steps(2);
+  train(spec, layout_of(1, 1, 1), {.attempt = 2});
+  const std::string last = files_.path("second/" + checkpoint::step_folder(2));
+  EXPECT_THAT(test::contents(last + "/config.json"), HasSubstr(R"("eos_token_id": [7, 9])"));
+
+  EXPECT_EQ(caravan("checkpoint diff " + step + " " + folder).exit_code, 0);
+  files_.write("exported/config.json",
+               text_of(folder + "/config.json", R"("rms_norm_eps": 1e-05)", R"("rms_norm_eps": 1e-06)"));
+  const test::Outcome other = caravan("checkpoint diff " + step + " " + folder);
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_EQ(other.out, fmt::format("config.json: normEps is 1e-05 in {} and 1e-06 in {}\n", step, folder));
 }
 
 TEST_F(InitialWeights, WhatCannotBeContinuedIsSaid) {
@@ -326,7 +416,7 @@ TEST_F(InitialWeights, WhatCannotBeContinuedIsSaid) {
                  "token 195 is not in the model's vocabulary of 131");
   expect_refused(files_.path("nothing") + " --prompt And", "nothing: cannot open");
   fs::resize_file(folder + "/model.safetensors", 5000);
-  expect_refused(folder + " --prompt And --tokenizer byte", "model.safetensors: header: its tensors end");
+  expect_refused(folder + " --prompt And --tokenizer byte", "model.safetensors: has 5000 bytes, it had ");
 }
 
 }  // namespace
