@@ -49,8 +49,9 @@ Result<std::string> read_copied_file(const std::string& folder, const std::strin
     return text;
   }
   return bad_input(
-      fmt::format("{}: is a link to {}, which is not in that folder; what it leads to is not copied", shown,
-                  target.string()));
+      fmt::format("{}: is a link to {}, which is not in that folder; put the file itself there if "
+                  "it belongs to it",
+                  shown, target.string()));
 }
 
 }  // namespace caravan::checkpoint
