@@ -13,13 +13,8 @@
 #include "common/testing/checkout.h"
 
 namespace caravan::test {
-namespace {
-
-const std::string kProgram = test::program_folder() + "/caravan";
-
-}  // namespace
-
-RunProcess::RunProcess(const std::vector<std::string>& arguments) : work_directory_(folder_.path("work")) {
+RunProcess::RunProcess(const std::vector<std::string>& arguments, const std::string& programs)
+    : work_directory_(folder_.path("work")) {
   std::vector<std::string> all = {"run"};
   all.insert(all.end(), arguments.begin(), arguments.end());
   all.insert(all.end(), {"--work-directory", work_directory_});
@@ -30,8 +25,11 @@ RunProcess::RunProcess(const std::vector<std::string>& arguments) : work_directo
   Result<Pipe> out = make_pipe();
   const UniqueFd err(open(folder_.write("stderr", "").c_str(), O_WRONLY | O_CLOEXEC));
   if (!out || !err) throw std::runtime_error("cannot make the streams of caravan run");
-  Result<Process> process = Process::spawn(
-      {.program = kProgram, .arguments = all, .stdout_fd = out->write_end.get(), .stderr_fd = err.get()});
+  Result<Process> process =
+      Process::spawn({.program = (programs.empty() ? program_folder() : programs) + "/caravan",
+                      .arguments = all,
+                      .stdout_fd = out->write_end.get(),
+                      .stderr_fd = err.get()});
   if (!process) throw std::runtime_error(process.error().message);
   process_.emplace(std::move(*process));
   out_ = std::move(out->read_end);

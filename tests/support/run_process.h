@@ -28,8 +28,9 @@ struct Finished {
 
 class RunProcess {
  public:
-  // arguments: after `caravan run`; a work directory and the JSON form are added.
-  explicit RunProcess(const std::vector<std::string>& arguments);
+  // arguments: after `caravan run`; a work directory and the JSON form are added. programs: the folder of
+  // caravan, and of what it starts; empty: those that were built.
+  explicit RunProcess(const std::vector<std::string>& arguments, const std::string& programs = "");
 
   pid_t pid() const { return process_->pid(); }
   const std::string& work_directory() const { return work_directory_; }
