@@ -1,6 +1,7 @@
 #include "operator/job_ledger.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "operator/api/names.h"
 #include "operator/controller/conditions.h"
@@ -25,10 +26,14 @@ const char* name_of(TimeCategory category) {
       return "queue";
     case TimeCategory::kStartup:
       return "startup";
+    case TimeCategory::kRestore:
+      return "restore";
     case TimeCategory::kProductive:
       return "productive";
     case TimeCategory::kRework:
       return "rework";
+    case TimeCategory::kCheckpointStall:
+      return "checkpoint_stall";
     case TimeCategory::kStalled:
       return "stalled";
     case TimeCategory::kTeardown:
@@ -63,16 +68,40 @@ void JobLedger::look(const Snapshot& snapshot, const v1alpha1::JobStatus& status
              .attempt = before.attempt(),
              .highest = before.progress().step()};
   }
-  if (entry.category) entry.account.seconds[*entry.category] += seconds_between(entry.since, now);
+  settle(entry, now);
+  hear(snapshot, entry);
   const bool has_pods = std::any_of(snapshot.pods.begin(), snapshot.pods.end(),
                                     [](const PodView& pod) { return !pod.ended(); });
   entry.category = category_of(snapshot.job, status, has_pods, is_redone(snapshot, entry));
-  entry.since = now;
   if (status.restarts() <= entry.restarts) return;
   const v1alpha1::Condition* restarting = find_condition(status, conditions::kRestarting);
   entry.account.restarts[restarting == nullptr ? reasons::kRankFailed : restarting->reason()] +=
       status.restarts() - entry.restarts;
   entry.restarts = status.restarts();
+}
+
+// Up to now.
+void JobLedger::settle(Entry& entry, Clock::TimePoint now) {
+  double seconds = seconds_between(std::exchange(entry.since, now), now);
+  if (!entry.category) return;
+  const auto take_out = [&](double& told, TimeCategory as) {
+    const double part = std::min(told, seconds);
+    if (part > 0) entry.account.seconds[as] += part;
+    told -= part;
+    seconds -= part;
+  };
+  if (entry.category == TimeCategory::kStartup) take_out(entry.restores, TimeCategory::kRestore);
+  if (entry.category == TimeCategory::kProductive || entry.category == TimeCategory::kRework)
+    take_out(entry.stalls, TimeCategory::kCheckpointStall);
+  entry.account.seconds[*entry.category] += seconds;
+}
+
+void JobLedger::hear(const Snapshot& snapshot, Entry& entry) {
+  if (!snapshot.progress) return;
+  entry.restores += snapshot.progress->restore_seconds - entry.restores_told;
+  entry.restores_told = snapshot.progress->restore_seconds;
+  entry.stalls += snapshot.progress->stall_seconds - entry.stalls_told;
+  entry.stalls_told = snapshot.progress->stall_seconds;
 }
 
 bool JobLedger::is_redone(const Snapshot& snapshot, Entry& entry) {
@@ -91,12 +120,12 @@ void JobLedger::forget(const std::string& job_uid) {
   entries_.erase(job_uid);
 }
 
-std::map<std::string, JobLedger::Account> JobLedger::accounts(Clock::TimePoint now) const {
+std::map<std::string, JobLedger::Account> JobLedger::accounts(Clock::TimePoint now) {
   const std::scoped_lock lock(mutex_);
   std::map<std::string, Account> all;
-  for (const auto& [uid, entry] : entries_) {
-    Account& account = all[uid] = entry.account;
-    if (entry.category) account.seconds[*entry.category] += seconds_between(entry.since, now);
+  for (auto& [uid, entry] : entries_) {
+    settle(entry, now);
+    all[uid] = entry.account;
   }
   return all;
 }

@@ -1,8 +1,10 @@
 // What the operator counted of each job while it looked after it: where the time went, and why it restarted.
 //
 // Time belongs to one category at any moment, so a job's seconds add up; none passes while a job is suspended
-// or over and has no pods. rework: steps that an earlier attempt had made already. Counted from when this
-// process first saw the job, as counters of Prometheus may begin anew. Safe for any thread.
+// or over and has no pods. rework: steps that an earlier attempt had made already. restore and
+// checkpoint_stall: what ranks tell that checkpoints took, taken out of the startup and steps that follow, so
+// that no category ever shrinks. Counted from when this process first saw the job, as counters of Prometheus
+// may begin anew. Safe for any thread.
 #pragma once
 
 #include <map>
@@ -15,7 +17,16 @@
 
 namespace caravan::controller {
 
-enum class TimeCategory { kQueue, kStartup, kProductive, kRework, kStalled, kTeardown };
+enum class TimeCategory {
+  kQueue,
+  kStartup,
+  kRestore,
+  kProductive,
+  kRework,
+  kCheckpointStall,
+  kStalled,
+  kTeardown
+};
 const char* name_of(TimeCategory category);
 
 // redone: the last step is one that an earlier attempt had made. Nothing for a job of another controller.
@@ -34,7 +45,7 @@ class JobLedger {
   // snapshot: what was decided on; status: the decision's. From `now` on the job is what they say.
   void look(const Snapshot& snapshot, const v1alpha1::JobStatus& status, Clock::TimePoint now);
   void forget(const std::string& job_uid);
-  std::map<std::string, Account> accounts(Clock::TimePoint now) const;  // by UID
+  std::map<std::string, Account> accounts(Clock::TimePoint now);  // by UID
 
  private:
   struct Entry {
@@ -45,8 +56,14 @@ class JobLedger {
     int attempt = 0;
     int made_before = 0;  // the highest step of earlier attempts
     int highest = 0;
+    double restores = 0;  // told, and not in the account yet
+    double stalls = 0;
+    double restores_told = 0;
+    double stalls_told = 0;
   };
 
+  static void settle(Entry& entry, Clock::TimePoint now);
+  static void hear(const Snapshot& snapshot, Entry& entry);
   static bool is_redone(const Snapshot& snapshot, Entry& entry);
 
   mutable std::mutex mutex_;

@@ -61,6 +61,28 @@ TEST(JobLedger, EachSecondBelongsToWhatTheJobDidThen) {
   EXPECT_THAT(account.restarts, ElementsAre(Pair("PodLost", 1)));
 }
 
+TEST(JobLedger, WhatCheckpointsTookIsTakenOutOfTheTimeThatFollows) {
+  JobLedger ledger;
+  const auto seconds = [&](std::chrono::seconds at) {
+    return ledger.accounts(kBegin + at).begin()->second.seconds;
+  };
+  const auto steps = status_with(conditions::kRunning, reasons::kStepsAdvancing);
+  Snapshot snapshot = at_step(1, 1);
+  ledger.look(snapshot, steps, kBegin);
+  snapshot.progress->stall_seconds = 3;
+  ledger.look(snapshot, steps, kBegin + 10s);
+  EXPECT_THAT(seconds(12s),
+              ElementsAre(Pair(TimeCategory::kProductive, 10), Pair(TimeCategory::kCheckpointStall, 2)));
+  EXPECT_THAT(seconds(20s),
+              ElementsAre(Pair(TimeCategory::kProductive, 17), Pair(TimeCategory::kCheckpointStall, 3)));
+  snapshot.progress->restore_seconds = 4;
+  ledger.look(snapshot, status_with(conditions::kRestarting, reasons::kPodLost, 1), kBegin + 20s);
+  ledger.look(snapshot, steps, kBegin + 30s);
+  EXPECT_THAT(seconds(31s),
+              ElementsAre(Pair(TimeCategory::kStartup, 6), Pair(TimeCategory::kRestore, 4),
+                          Pair(TimeCategory::kProductive, 18), Pair(TimeCategory::kCheckpointStall, 3)));
+}
+
 TEST(JobLedger, TimeThatRunsIsCountedUpToNowAndASuspendedJobCostsNone) {
   JobLedger ledger;
   ledger.look({.job = job()}, planned(), kBegin);

@@ -11,15 +11,18 @@ namespace caravan::controller {
 
 // Attempts only grow, so reports that come twice or late change nothing.
 struct JobProgress {
-  int attempt = 0;                                 // the highest that has started; 0: none yet
-  std::vector<v1alpha1::EndedAttempt> ended = {};  // before it, as far as its coordinator told
-  std::optional<int> short_attempts = {};          // of them, in a row
-  std::optional<v1alpha1::JobStep> step = {};      // the last one of that attempt
-  std::optional<int> resumed_step = {};            // whose checkpoint that attempt goes on from
-  std::optional<v1alpha1::JobEvent> event = {};    // the last failure
-  std::optional<TimePoint> event_at = {};          // when its report arrived first
-  std::optional<int> checkpoint_step = {};         // of the last complete checkpoint
-  std::optional<TimePoint> checkpoint_at = {};     // when its report arrived
+  int attempt = 0;                                             // the highest that has started; 0: none yet
+  std::vector<v1alpha1::EndedAttempt> ended = {};              // before it, as far as its coordinator told
+  std::optional<int> short_attempts = {};                      // of them, in a row
+  std::optional<v1alpha1::JobStep> step = {};                  // the last one of that attempt
+  std::optional<int> resumed_step = {};                        // whose checkpoint that attempt goes on from
+  std::optional<v1alpha1::JobEvent> event = {};                // the last failure
+  std::optional<TimePoint> event_at = {};                      // when its report arrived first
+  std::optional<int> checkpoint_step = {};                     // of the last complete checkpoint
+  std::optional<TimePoint> checkpoint_at = {};                 // when its report arrived
+  std::optional<v1alpha1::CheckpointReport> failed_save = {};  // since the last complete one
+  double restore_seconds = 0;  // that ranks of all attempts took to read checkpoints
+  double stall_seconds = 0;    // and that training waited for those it wrote
   std::optional<v1alpha1::JobResult> result = {};
 };
 

@@ -19,13 +19,20 @@ void begin_attempt(int attempt, JobProgress& progress) {
 bool add_checkpoint(const v1alpha1::JobCheckpoint& checkpoint, TimePoint now, JobProgress& progress) {
   const v1alpha1::CheckpointReport& report = checkpoint.report();
   switch (report.outcome()) {
-    case v1alpha1::CheckpointReport::Written:  // shown with the steps
+    case v1alpha1::CheckpointReport::Written:  // shown with the steps, but for the end of a trouble
+      if (progress.checkpoint_step != report.step()) progress.stall_seconds += report.stall_seconds();
       progress.checkpoint_step = report.step();
       progress.checkpoint_at = now;
-      return false;
+      return std::exchange(progress.failed_save, std::nullopt).has_value();
+    case v1alpha1::CheckpointReport::Failed: {
+      const bool first = !progress.failed_save;
+      progress.failed_save = report;
+      return first;
+    }
     case v1alpha1::CheckpointReport::Resumed:
       if (checkpoint.attempt() < progress.attempt) return false;
       if (checkpoint.attempt() > progress.attempt) begin_attempt(checkpoint.attempt(), progress);
+      if (!progress.resumed_step) progress.restore_seconds += report.stall_seconds();
       progress.resumed_step = report.step();
       return true;
     default:

@@ -34,7 +34,7 @@ constexpr std::array kReasonsOfAnEnd{
     reasons::kPodLost,      reasons::kPreempted,          reasons::kStalled,
     reasons::kStepsReached, reasons::kMaxRestartsReached, reasons::kFailurePolicyMatched,
     reasons::kDoesNotFit,   reasons::kInvalidSpec,        reasons::kDeadlineExceeded,
-    reasons::kAgentFailed,  reasons::kStoppedByUser};
+    reasons::kAgentFailed,  reasons::kStoppedByUser,      reasons::kSilentCorruption};
 
 std::string known_reason(const std::string& reason) {
   const auto known = std::find(kReasonsOfAnEnd.begin(), kReasonsOfAnEnd.end(), reason);
@@ -107,10 +107,14 @@ Result<JobCheckpoint> check_checkpoint(const JobCheckpoint& told, const JobFacts
   const v1alpha1::CheckpointReport& report = told.report();
   if (report.step() < 1 || (job.steps > 0 && report.step() > job.steps))
     return failure(fmt::format("step {} is none of a job of {} steps", report.step(), job.steps));
+  if (Status right = check_number("stallSeconds", report.stall_seconds(), kMostSeconds); !right)
+    return tl::unexpected(right.error());
   JobCheckpoint kept;
   kept.set_attempt(told.attempt());
+  kept.mutable_report()->set_stall_seconds(report.stall_seconds());
   kept.mutable_report()->set_outcome(report.outcome());
   kept.mutable_report()->set_step(report.step());
+  kept.mutable_report()->set_message(readable(report.message(), kLongestText));
   return kept;
 }
 
