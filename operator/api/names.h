@@ -56,6 +56,7 @@ inline constexpr char kScheduled[] = "Scheduled";
 inline constexpr char kRunning[] = "Running";
 inline constexpr char kStalled[] = "Stalled";
 inline constexpr char kRestarting[] = "Restarting";
+inline constexpr char kCheckpointFailing[] = "CheckpointFailing";
 inline constexpr char kComplete[] = "Complete";
 inline constexpr char kFailed[] = "Failed";
 }  // namespace conditions

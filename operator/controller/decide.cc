@@ -146,6 +146,7 @@ class Decider {
         conditions_.set(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event->message());
     }
     follow_attempts(job().spec, *snapshot_.progress, job().generation, now_, status());
+    follow_saves(*snapshot_.progress, job().generation, now_, status());
     return false;
   }
 

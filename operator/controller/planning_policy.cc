@@ -12,6 +12,7 @@
 #include "operator/controller/device_survey.h"
 #include "operator/controller/plan_record.h"
 #include "planner/engine_profile.h"
+#include "planner/explain/checkpoints.h"
 #include "planner/plan.h"
 
 namespace caravan::controller {
@@ -88,6 +89,11 @@ std::string remarks_on(const v1alpha1::JobSpec& spec) {
   return remarks;
 }
 
+std::string remark_on_checkpoints(const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan) {
+  const std::string trouble = planner::checkpoints_trouble(spec, plan);
+  return trouble.empty() ? "" : fmt::format(" {}.", trouble);
+}
+
 // Of a job that has a plan: what this operator would have said to it, had it been asked first.
 std::string remarks_on_versions(const Job& job, const std::string& unknown_of_plan) {
   std::string remarks;
@@ -114,10 +120,11 @@ PlanVerdict accept(const Job& job, std::string document) {
         false);
   }
   const v1alpha1::Plan& plan = remembered->plan.plan();
-  PlanVerdict verdict{
-      .document = std::move(document),
-      .reason = plan.source(),
-      .message = plan.reason() + remarks_on(job.spec) + remarks_on_versions(job, remembered->unknown)};
+  PlanVerdict verdict{.document = std::move(document),
+                      .reason = plan.source(),
+                      .message = plan.reason() + remarks_on(job.spec) +
+                                 remark_on_checkpoints(job.spec, plan) +
+                                 remarks_on_versions(job, remembered->unknown)};
   verdict.plan = std::move(remembered->plan);
   return verdict;
 }

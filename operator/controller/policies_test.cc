@@ -138,6 +138,30 @@ TEST(ProgressPolicy, TheLastCompleteCheckpointIsShownWithItsFolder) {
   EXPECT_EQ(status.last_checkpoint().time(), to_text(kStart));
 }
 
+TEST(ProgressPolicy, ASaveThatFailsIsAConditionUntilOneIsComplete) {
+  v1alpha1::JobReport report;
+  v1alpha1::CheckpointReport& checkpoint = *report.mutable_checkpoint()->mutable_report();
+  JobProgress progress{.attempt = 1};
+  v1alpha1::JobStatus status;
+  const auto tell = [&](v1alpha1::CheckpointReport::Outcome outcome, int step, const std::string& message) {
+    checkpoint.set_outcome(outcome);
+    checkpoint.set_step(step);
+    checkpoint.set_message(message);
+    const bool news = add_report(report, kStart, progress);
+    follow_saves(progress, 1, kStart, status);
+    return news;
+  };
+  EXPECT_FALSE(tell(v1alpha1::CheckpointReport::Written, 500, ""));
+  EXPECT_EQ(find_condition(status, conditions::kCheckpointFailing), nullptr);
+  EXPECT_TRUE(tell(v1alpha1::CheckpointReport::Failed, 1000, "no space left"));
+  EXPECT_TRUE(is_true(status, conditions::kCheckpointFailing));
+  EXPECT_EQ(find_condition(status, conditions::kCheckpointFailing)->message(),
+            "step 1000 has no checkpoint, and training goes on: no space left");
+  EXPECT_FALSE(tell(v1alpha1::CheckpointReport::Failed, 1500, "no space left")) << "told already";
+  EXPECT_TRUE(tell(v1alpha1::CheckpointReport::Written, 2000, ""));
+  EXPECT_FALSE(is_true(status, conditions::kCheckpointFailing));
+}
+
 TEST(ProgressPolicy, AnAttemptThatGoesOnFromACheckpointSaysSo) {
   v1alpha1::JobReport report;
   report.mutable_checkpoint()->set_attempt(2);

@@ -100,6 +100,18 @@ void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress,
   conditions.clear(conditions::kStalled, reasons::kStepsAdvancing, "steps are made again");
 }
 
+void follow_saves(const JobProgress& progress, int generation, TimePoint now, v1alpha1::JobStatus& status) {
+  Conditions conditions(status, generation, now);
+  if (progress.failed_save) {
+    conditions.set(conditions::kCheckpointFailing, true, reasons::kSaveFailed,
+                   fmt::format("step {} has no checkpoint, and training goes on: {}",
+                               progress.failed_save->step(), progress.failed_save->message()));
+  } else if (progress.checkpoint_step) {
+    conditions.clear(conditions::kCheckpointFailing, reasons::kSaved,
+                     fmt::format("the checkpoint of step {} is complete", *progress.checkpoint_step));
+  }
+}
+
 void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status) {
   if (status.has_progress()) return;
   v1alpha1::ProgressStatus& shown = *status.mutable_progress();

@@ -30,6 +30,9 @@ EndVerdict judge_end(const JobFacts& job, const std::optional<JobProgress>& prog
 void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress, int generation,
                      TimePoint now, v1alpha1::JobStatus& status);
 
+// The condition CheckpointFailing: from the first save that fails to the next one that does not.
+void follow_saves(const JobProgress& progress, int generation, TimePoint now, v1alpha1::JobStatus& status);
+
 // Of a job that has made no step yet.
 void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status);
 

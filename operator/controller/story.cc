@@ -9,8 +9,9 @@ namespace {
 bool is_bad_news(const v1alpha1::Condition& condition) {
   const bool is_true = condition.status() == "True";
   if (condition.type() == conditions::kPlanned) return !is_true;
-  return is_true && (condition.type() == conditions::kFailed || condition.type() == conditions::kRestarting ||
-                     condition.type() == conditions::kStalled);
+  return is_true &&
+         (condition.type() == conditions::kFailed || condition.type() == conditions::kRestarting ||
+          condition.type() == conditions::kStalled || condition.type() == conditions::kCheckpointFailing);
 }
 
 // That something is not so any more follows from what is so now, and that a new job waits for its pods goes

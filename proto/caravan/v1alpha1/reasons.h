@@ -29,11 +29,17 @@ inline constexpr char kGangTimeout[] = "GangTimeout";
 inline constexpr char kRendezvous[] = "Rendezvous";
 inline constexpr char kStepsAdvancing[] = "StepsAdvancing";
 
+// CheckpointFailing.
+inline constexpr char kSaveFailed[] = "SaveFailed";
+inline constexpr char kSaved[] = "Saved";
+
 // Why a gang stopped; also what failurePolicy.rules[].onReason matches.
 inline constexpr char kRankFailed[] = "RankFailed";        // a rank ended by itself or by a signal
 inline constexpr char kOutOfMemory[] = "OutOfMemory";      // a rank or the kernel ran out of memory
 inline constexpr char kNonFiniteLoss[] = "NonFiniteLoss";  // too many steps in a row were not finite
-inline constexpr char kPodLost[] = "PodLost";              // the agent of a node was lost
+inline constexpr char kSilentCorruption[] =
+    "SilentCorruption";                            // ranks differ in what they must have in common
+inline constexpr char kPodLost[] = "PodLost";      // the agent of a node was lost
 inline constexpr char kPreempted[] = "Preempted";  // a pod gave way to another, or its machine was lost
 inline constexpr char kStalled[] = "Stalled";      // no step within stallTimeoutSeconds, or a rank is silent
 
