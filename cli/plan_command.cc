@@ -23,6 +23,7 @@
 #include "common/json.h"
 #include "planner/device/catalogue.h"
 #include "planner/engine_profile.h"
+#include "planner/explain/checkpoints.h"
 #include "planner/explain/explain.h"
 #include "planner/explain/picture.h"
 #include "planner/explain/why.h"
@@ -120,7 +121,11 @@ Result<ExitCode> plan(const Options& options) {
   if (options.output == "json" && has_layouts) {
     fmt::print("{}\n", to_json(answer.report, JsonLayout::kIndented));
   } else if (has_layouts) {
-    fmt::print("{}", planner::explain_plan(answer, {.all = options.all, .width = output_width()}));
+    const int width = output_width();
+    fmt::print("{}", planner::explain_plan(answer, {.all = options.all,
+                                                    .width = width,
+                                                    .checkpoints = planner::checkpoints_text(
+                                                        spec, answer.report.plan(), width)}));
   }
   if (answer.error) return tl::unexpected(*answer.error);
   if (!options.svg.empty()) return write_picture(spec, *facts, *profile, options.svg);

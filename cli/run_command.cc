@@ -16,6 +16,7 @@
 #include "cli/run/trace_directory.h"
 #include "cli/run/work_directory.h"
 #include "common/json.h"
+#include "planner/explain/checkpoints.h"
 #include "planner/explain/summary.h"
 
 namespace caravan::cli {
@@ -81,7 +82,8 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
 
 void introduce(const PreparedRun& run, const RunOptions& options, Console& console) {
   for (const std::string& notice : run.notices) console.notice(notice);
-  console.plan(run.report, planner::plan_summary(run.report));
+  console.plan(run.report, planner::plan_summary(run.report) +
+                               planner::checkpoints_text(run.job.spec(), run.report.plan()));
   if (!options.metrics_port) return;
   for (int node = 0; node < run.job.nodes(); ++node) {
     console.notice(

@@ -89,6 +89,7 @@ v1alpha1::MemoryTerms terms_message(const MemoryTerms& terms) {
   message.set_workspace(terms.workspace);
   message.set_communication(terms.communication);
   message.set_overhead(terms.overhead);
+  message.set_snapshot(terms.snapshot);
   return message;
 }
 
@@ -162,11 +163,15 @@ v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& c
   message.set_source(request.fixed.all_sizes() ? "UserSpecified" : "HeuristicSelected");
   message.set_reason(chosen.reason);
   message.set_parameters(parameter_count(request.shape));
+  int64_t snapshot = 0;
   for (int stage = 0; stage < layout.mesh.pipeline; ++stage) {
+    snapshot = std::max(snapshot, snapshot_bytes(request, layout, stage, profile));
     const MemoryTerms terms = predict_stage_memory(request, layout, stage, profile);
     message.add_peak_bytes_per_stage(terms.total());
     *message.add_memory_per_stage() = terms_message(terms);
   }
+  if (request.writes_checkpoints && request.devices.gpu)
+    message.set_host_snapshot_bytes(snapshot * request.devices.per_node);
   message.set_usable_bytes(usable_bytes(request.devices, profile).value_or(0));
   if (chosen.time.seconds) set_speed(message, request, chosen.time);
   if (profile.step_time_error) message.set_step_time_error(*profile.step_time_error);

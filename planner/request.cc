@@ -124,6 +124,7 @@ Result<PlanRequest> read_request(const v1alpha1::JobSpec& spec, const DeviceFact
                       .bf16 = spec.training().precision() != v1alpha1::Precision::FP32};
   request.devices = *std::move(devices);
   request.fixed = *std::move(fixed);
+  request.writes_checkpoints = spec.has_checkpoint();
   return request;
 }
 

@@ -72,6 +72,7 @@ struct PlanRequest {
   TrainingNumbers training;
   DevicePool devices;
   FixedChoices fixed;
+  bool writes_checkpoints = false;
 };
 
 Result<PlanRequest> read_request(const v1alpha1::JobSpec& spec, const DeviceFacts& facts);

@@ -23,6 +23,7 @@ class FaultyVolume final : public Volume {
   // The operation of that number fails once, or it and all that follow; absent: none.
   std::optional<std::size_t> fails_at;
   bool fails_from_then_on = false;
+  std::function<void()> before = [] {};  // each operation
 
   const std::vector<Operation>& operations() const { return operations_; }
   const std::vector<std::string>& descriptions() const { return descriptions_; }
@@ -84,6 +85,7 @@ class FaultyVolume final : public Volume {
   };
 
   Status perform(const std::string& description, const Operation& operation) {
+    before();
     const std::size_t number = operations_.size();
     operations_.push_back(operation);
     descriptions_.push_back(description);

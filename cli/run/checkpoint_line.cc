@@ -13,10 +13,12 @@ std::string checkpoint_line(const v1alpha1::CheckpointReport& checkpoint, const 
   };
   switch (checkpoint.outcome()) {
     case Report::Written:
-      return fmt::format("{}\n", paint(fmt::format("checkpoint of step {} in {}: {} in {:.2f} s",
-                                                   checkpoint.step(), checkpoint.path(),
-                                                   readable_bytes(checkpoint.bytes()), checkpoint.seconds()),
-                                       Colour::kDim, style));
+      return fmt::format(
+          "{}\n",
+          paint(fmt::format("checkpoint of step {} in {}: {} in {:.2f} s, of which training waited {:.2f}",
+                            checkpoint.step(), checkpoint.path(), readable_bytes(checkpoint.bytes()),
+                            checkpoint.seconds(), checkpoint.stall_seconds()),
+                Colour::kDim, style));
     case Report::Resumed:
       return fmt::format("Goes on after step {}, from its checkpoint in {}\n", checkpoint.step(),
                          checkpoint.path());

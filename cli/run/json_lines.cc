@@ -72,6 +72,7 @@ std::string checkpoint_json(const v1alpha1::CheckpointReport& checkpoint) {
       .integer("step", checkpoint.step())
       .text("path", checkpoint.path());
   if (checkpoint.seconds() > 0) line.number("seconds", checkpoint.seconds());
+  if (checkpoint.stall_seconds() > 0) line.number("stallSeconds", checkpoint.stall_seconds());
   if (checkpoint.bytes() > 0) line.integer("bytes", checkpoint.bytes());
   if (!checkpoint.message().empty()) line.text("message", checkpoint.message());
   return line.finish();

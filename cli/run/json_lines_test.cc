@@ -84,14 +84,15 @@ TEST(JsonLines, ACheckpointSaysWhatBecameOfIt) {
   checkpoint.set_step(500);
   checkpoint.set_path("checkpoints");
   checkpoint.set_seconds(1.5);
+  checkpoint.set_stall_seconds(0.25);
   checkpoint.set_bytes(42);
   EXPECT_EQ(checkpoint_json(checkpoint),
             "{\"type\":\"checkpoint\",\"outcome\":\"Written\",\"step\":500,\"path\":\"checkpoints\","
-            "\"seconds\":1.5,\"bytes\":42}\n");
+            "\"seconds\":1.5,\"stallSeconds\":0.25,\"bytes\":42}\n");
   checkpoint.set_outcome(v1alpha1::CheckpointReport::Failed);
   checkpoint.set_bytes(0);
   checkpoint.set_message("no space");
-  EXPECT_THAT(checkpoint_json(checkpoint), HasSubstr("\"seconds\":1.5,\"message\":\"no space\"}"));
+  EXPECT_THAT(checkpoint_json(checkpoint), HasSubstr("\"stallSeconds\":0.25,\"message\":\"no space\"}"));
 }
 
 TEST(JsonLines, ThePlanIsThePlannersAnswerInOneLine) {

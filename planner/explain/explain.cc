@@ -35,9 +35,10 @@ std::string shortage_text(const v1alpha1::PlanReport& report, int width) {
 
 std::string explain_plan(const PlanAnswer& answer, const ExplainOptions& options) {
   const v1alpha1::PlanReport& report = answer.report;
-  const std::string verdict = report.has_plan() ? plan_summary(report, options.width, options.all) +
-                                                      alternatives_table(report, options.width, options.all)
-                                                : shortage_text(report, options.width);
+  const std::string verdict = report.has_plan()
+                                  ? plan_summary(report, options.width, options.all) + options.checkpoints +
+                                        alternatives_table(report, options.width, options.all)
+                                  : shortage_text(report, options.width);
   return verdict + rejected_table(report, options.width, options.all);
 }
 

@@ -9,8 +9,9 @@
 namespace caravan::planner {
 
 struct ExplainOptions {
-  bool all = false;  // every candidate and stage, not only the telling ones
-  int width = 100;   // of a line, in characters
+  bool all = false;              // every candidate and stage, not only the telling ones
+  int width = 100;               // of a line, in characters
+  std::string checkpoints = {};  // checkpoints_text() of the job
 };
 
 // Ends with a newline.

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "planner/engine_profile.h"
+#include "planner/explain/checkpoints.h"
 #include "planner/explain/figures.h"
 #include "planner/explain/memory_bars.h"
 #include "planner/explain/table.h"
@@ -35,6 +36,43 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
+}
+
+TEST(Checkpoints, SayHowOftenAndWhatTheyTakeOfANode) {
+  v1alpha1::JobSpec spec = job("llama3-8b", 8);
+  const auto plan = [&] { return answer_job(spec, {}, default_engine_profile()).report.plan(); };
+  EXPECT_EQ(plan().host_snapshot_bytes(), 0);
+  EXPECT_EQ(checkpoints_text(spec, plan()), "");
+  spec.mutable_checkpoint()->set_path("states");
+  // 14 bytes for each parameter, on one node of eight; the fullest rank counts for all.
+  const double share =
+      static_cast<double>(plan().host_snapshot_bytes()) / (14.0 * static_cast<double>(plan().parameters()));
+  EXPECT_GE(share, 1);
+  EXPECT_LT(share, 1.1);
+  EXPECT_EQ(plan().memory().snapshot(), 0);
+  EXPECT_THAT(
+      checkpoints_text(spec, plan(), 1000),
+      HasSubstr("from once a minute to once an hour. While one is written, 110.4 GiB of a node's memory hold "
+                "a copy.\n"));
+  spec.mutable_checkpoint()->set_every_steps(1000);
+  EXPECT_THAT(checkpoints_text(spec, plan()), HasSubstr("every 1,000 steps, about every "));
+  EXPECT_EQ(checkpoints_trouble(spec, plan()), "");
+  spec.mutable_worker()->mutable_resources()->set_memory("64Gi");
+  EXPECT_THAT(checkpoints_trouble(spec, plan()),
+              HasSubstr("spec.worker.resources.memory is 64Gi, and 110.4 GiB"));
+  spec.mutable_checkpoint()->clear_every_steps();
+  spec.mutable_checkpoint()->set_every_seconds(90);
+  EXPECT_THAT(checkpoints_text(spec, plan()), HasSubstr("every 90.0 s."));
+}
+
+TEST(Checkpoints, OnACpuTheCopyIsATermOfTheRanksMemory) {
+  v1alpha1::JobSpec spec = job("llama-mini", 2);
+  spec.mutable_resources()->mutable_device()->set_kind(v1alpha1::Device::CPU);
+  spec.mutable_resources()->mutable_device()->clear_product();
+  spec.mutable_checkpoint()->set_path("states");
+  const auto plan = answer_job(spec, {}, default_engine_profile()).report.plan();
+  EXPECT_GT(plan.memory().snapshot(), 0);
+  EXPECT_EQ(plan.host_snapshot_bytes(), 0);
 }
 
 TEST(Figures, AreShort) {

@@ -88,7 +88,8 @@ std::vector<LetteredTerm> letters_of(const v1alpha1::MemoryTerms& terms) {
           {'L', "logits", terms.logits()},
           {'W', "workspace", terms.workspace()},
           {'C', "communication", terms.communication()},
-          {'X', "overhead", terms.overhead()}};
+          {'X', "overhead", terms.overhead()},
+          {'S', "snapshot", terms.snapshot()}};
 }
 
 int64_t total_bytes(const v1alpha1::MemoryTerms& terms) {

@@ -10,8 +10,8 @@ namespace caravan::planner {
 namespace {
 
 // In the order of letters_of(), neighbours well apart in brightness.
-constexpr std::array<std::string_view, 8> kTermColours = {"#4e79a7", "#a0cbe8", "#f28e2b", "#59a14f",
-                                                          "#d4a6c8", "#b6992d", "#b07aa1", "#9c9c9c"};
+constexpr std::array<std::string_view, 9> kTermColours = {
+    "#4e79a7", "#a0cbe8", "#f28e2b", "#59a14f", "#d4a6c8", "#b6992d", "#b07aa1", "#9c9c9c", "#499894"};
 constexpr std::string_view kLimitColour = "#d1242f";
 constexpr double kGibibyte = 1024.0 * 1024 * 1024;
 constexpr double kRoomAtTheRight = 1.04;

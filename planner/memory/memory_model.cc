@@ -21,6 +21,17 @@ int64_t process_bytes(const DevicePool& devices) {
   return devices.gpu ? 0 : kCpuProcessBytes + devices.threads * kCpuThreadBytes;
 }
 
+int64_t state_bytes(const PlanRequest& request, const EngineProfile& profile) {
+  return profile.moment_bytes + (request.training.bf16 ? profile.master_bytes : 0);
+}
+
+// Every bucket is cut into a slice for each data parallel rank, whether states are cut or not.
+int64_t snapshot_of(const PlanRequest& request, const Layout& layout, const StageElements& elements,
+                    const EngineProfile& profile) {
+  return elements.values / layout.mesh.data *
+         (request.training.storage_bytes() + state_bytes(request, profile));
+}
+
 // ZeRO (Rajbhandari et al., arXiv 1910.02054): stage 1 cuts optimizer states over the data parallel ranks, 2
 // also gradients, 3 also parameters. What is cut is whole for a bucket at a time: gradients until they are
 // reduced, parameters while they are used, and the next ones while they are gathered.
@@ -28,14 +39,15 @@ MemoryTerms standing_terms(const PlanRequest& request, const Layout& layout, con
                            int stage, const EngineProfile& profile) {
   const StageElements elements = stage_elements(request.shape, layout, placement, stage);
   const int64_t storage = request.training.storage_bytes();
-  const int64_t state_bytes = profile.moment_bytes + (request.training.bf16 ? profile.master_bytes : 0);
   const bool cuts_gradients = layout.zero_stage >= 2;
   const bool cuts_parameters = layout.zero_stage >= 3;
   const int64_t bucket = elements.largest_slice * layout.mesh.data;
   MemoryTerms terms;
   terms.parameters = (cuts_parameters ? elements.states : elements.values) * storage;
   terms.gradients = (cuts_gradients ? elements.states : elements.values) * profile.gradient_bytes;
-  terms.optimizer = elements.states * state_bytes;
+  terms.optimizer = elements.states * state_bytes(request, profile);
+  if (request.writes_checkpoints && !request.devices.gpu)
+    terms.snapshot = snapshot_of(request, layout, elements, profile);
   if (cuts_gradients) terms.communication += bucket * profile.gradient_bytes;
   if (cuts_parameters) terms.communication += 2 * bucket * storage;
   return terms;
@@ -69,14 +81,15 @@ bool repeats_an_earlier_stage(const Layout& layout, const Placement& placement, 
 }  // namespace
 
 int64_t MemoryTerms::total() const {
-  return parameters + gradients + optimizer + activations + logits + workspace + communication + overhead;
+  return parameters + gradients + optimizer + activations + logits + workspace + communication + overhead +
+         snapshot;
 }
 
 std::vector<NamedTerm> named_terms(const MemoryTerms& terms) {
   return {
       {"parameters", terms.parameters},       {"gradients", terms.gradients}, {"optimizer", terms.optimizer},
       {"activations", terms.activations},     {"logits", terms.logits},       {"workspace", terms.workspace},
-      {"communication", terms.communication}, {"overhead", terms.overhead}};
+      {"communication", terms.communication}, {"overhead", terms.overhead},   {"snapshot", terms.snapshot}};
 }
 
 int64_t micro_batches(const TrainingNumbers& training, const Layout& layout) {
@@ -143,6 +156,12 @@ MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layou
 
 LayoutMemory predict_memory(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   return MemoryModel(request, layout, profile).of(layout);
+}
+
+int64_t snapshot_bytes(const PlanRequest& request, const Layout& layout, int stage,
+                       const EngineProfile& profile) {
+  return snapshot_of(request, layout, stage_elements(request.shape, layout, place_layers(layout), stage),
+                     profile);
 }
 
 std::optional<int64_t> usable_bytes(const DevicePool& devices, const EngineProfile& profile) {

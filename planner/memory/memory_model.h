@@ -26,6 +26,7 @@ struct MemoryTerms {
   int64_t workspace = 0;
   int64_t communication = 0;
   int64_t overhead = 0;
+  int64_t snapshot = 0;
   bool operator==(const MemoryTerms&) const = default;
 
   int64_t total() const;
@@ -69,6 +70,11 @@ class MemoryModel {
 MemoryTerms predict_stage_memory(const PlanRequest& request, const Layout& layout, int stage,
                                  const EngineProfile& profile);
 LayoutMemory predict_memory(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
+
+// The copy of a rank's part of a checkpoint, from which it is written while training goes on: weights and
+// optimizer states of its slice. On a CPU it is a term of the rank's memory, on a GPU it lies in the host's.
+int64_t snapshot_bytes(const PlanRequest& request, const Layout& layout, int stage,
+                       const EngineProfile& profile);
 
 // Memory of a device that a plan may fill: less the margin and, on a CPU, what a process needs beside its
 // tensors; nothing where the device's memory is unknown.

@@ -101,7 +101,8 @@ TEST(Properties, TheTermsOfEveryCandidateAddUpToItsPeak) {
     for (const v1alpha1::Candidate& candidate : answer.report.candidates()) {
       const v1alpha1::MemoryTerms& terms = candidate.memory();
       EXPECT_EQ(terms.parameters() + terms.gradients() + terms.optimizer() + terms.activations() +
-                    terms.logits() + terms.workspace() + terms.communication() + terms.overhead(),
+                    terms.logits() + terms.workspace() + terms.communication() + terms.overhead() +
+                    terms.snapshot(),
                 candidate.peak_bytes());
     }
   }

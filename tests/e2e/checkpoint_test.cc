@@ -5,9 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <map>
+#include <sstream>
 
+#include "common/json.h"
 #include "common/testing/checkout.h"
 #include "common/testing/shell.h"
 #include "tests/support/process_table.h"
@@ -57,6 +61,13 @@ class RunWithCheckpoints : public testing::Test {
     return losses(finished);
   }
 
+  // That it is complete, or a later one.
+  static bool wait_for_checkpoint(RunProcess& process, int step) {
+    while (const auto told = process.wait_for("checkpoint"))
+      if (text(*told, "outcome") == "Written" && number(*told, "step") >= step) return true;
+    return false;
+  }
+
   static Outcome caravan(const std::string& arguments) {
     return run_shell(fmt::format("'{}/caravan' {}", program_folder(), arguments));
   }
@@ -88,7 +99,7 @@ TEST_F(RunWithCheckpoints, GoesOnWhereCtrlCEndedIt) {
 TEST_F(RunWithCheckpoints, AKilledRankCostsTheStepsSinceTheLastOneOnly) {
   const std::map<int, double> whole = uninterrupted();
   RunProcess process(arguments("cut"));
-  ASSERT_TRUE(process.wait_for_step(1, 2 * kEvery + 1));
+  ASSERT_TRUE(wait_for_checkpoint(process, 2 * kEvery));
   const auto ranks = processes_of("caravan-trainer", process.work_directory());
   ASSERT_EQ(ranks.size(), 2u);
   kill(ranks[1].pid, SIGKILL);
@@ -128,6 +139,114 @@ TEST_F(RunWithCheckpoints, BeginWithWeightsWhoseFolderMayGoWhenTheJobHasItsOwn) 
   const Finished none = begun(2 * kEvery);
   EXPECT_EQ(none.status.exit_code, 2);
   EXPECT_THAT(none.err, HasSubstr("spec.model.initFrom.path: " + folder));
+}
+
+// Weights that stand still are the same bytes in memory as in the first checkpoint. Flips a bit in each copy.
+int flip_in_memory(pid_t pid, const std::string& bytes) {
+  std::fstream memory(fmt::format("/proc/{}/mem", pid), std::ios::in | std::ios::out | std::ios::binary);
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  int flipped = 0;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0;
+    unsigned long end = 0;
+    char writable = '-';
+    if (std::sscanf(line.c_str(), "%lx-%lx %*c%c", &begin, &end, &writable) != 3 || writable != 'w') continue;
+    std::string region(end - begin, '\0');
+    memory.clear();
+    memory.seekg(static_cast<std::streamoff>(begin));
+    if (!memory.read(region.data(), static_cast<std::streamsize>(region.size()))) continue;
+    for (std::size_t at = region.find(bytes); at != std::string::npos; at = region.find(bytes, at + 1)) {
+      memory.seekp(static_cast<std::streamoff>(begin + at));
+      memory.put(static_cast<char>(bytes[0] ^ 1)).flush();
+      ++flipped;
+    }
+  }
+  return flipped;
+}
+
+std::string some_weights(const std::string& checkpoint) {
+  const std::string file = contents(checkpoint + "/model.safetensors");
+  constexpr std::size_t kFarIn = 40'000;
+  return file.substr(kFarIn, 256);
+}
+
+// Half the run lies between the two checkpoints: what is changed meanwhile is no copy that is being written.
+TEST_F(RunWithCheckpoints, AreNotMadeOfWeightsThatADeviceSpoilt) {
+  constexpr int kHalf = kSteps / 2;
+  auto spoilt = arguments("spoilt");
+  for (const std::string& setting :
+       {std::string("spec.training.optimizer.learningRate=1e-30"),
+        std::string("spec.training.optimizer.minLearningRate=1e-31"),
+        std::string("spec.parallelism.zeroStage=0"), fmt::format("spec.checkpoint.everySteps={}", kHalf)}) {
+    spoilt.emplace_back("--set");
+    spoilt.push_back(setting);
+  }
+  RunProcess process(spoilt);
+  ASSERT_TRUE(wait_for_checkpoint(process, kHalf));
+  const auto ranks = processes_of("caravan-trainer", process.work_directory());
+  ASSERT_EQ(ranks.size(), 2u);
+  const std::string weights = some_weights(fmt::format("{}/step-{:06}", states("spoilt"), kHalf));
+  ASSERT_GT(flip_in_memory(ranks[1].pid, weights), 0);
+  const Finished finished = process.finish();
+  EXPECT_EQ(finished.status.exit_code, 0) << finished.err;
+  const JsonObject event = last_of(finished, "event");
+  EXPECT_EQ(text(event, "reason"), "SilentCorruption");
+  EXPECT_THAT(text(event, "message"), HasSubstr("the weights of ranks 0, 1 differ, and must be the same"));
+  EXPECT_EQ(number(last_of(finished, "step"), "attempt"), 2);
+  EXPECT_TRUE(some_weights(fmt::format("{}/step-{:06}", states("spoilt"), kSteps)) == weights);
+}
+
+// On a file system with room for one checkpoint and a half.
+TEST_F(RunWithCheckpoints, AFullDiskCostsCheckpointsAndTheJobOnlyItsLast) {
+  const std::string disk = states("disk");
+  fs::create_directories(disk);
+  const std::string mount = fmt::format("mount -t tmpfs -o size=4m tmpfs '{}'", disk);
+  if (run_shell(fmt::format("unshare --map-root-user --mount sh -c \"{}\"", mount)).exit_code != 0)
+    GTEST_SKIP() << "this machine lets nobody mount a file system of his own";
+  std::string command = fmt::format("'{}/caravan' run -o json", program_folder());
+  for (const std::string& argument : arguments("disk/states")) command += fmt::format(" '{}'", argument);
+  const Outcome outcome = run_shell(
+      fmt::format("unshare --map-root-user --mount sh -c \"{} && {} --set spec.failurePolicy.maxRestarts=0\"",
+                  mount, command));
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  std::map<std::string, int> outcomes;
+  int steps = 0;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    const auto object = from_json<JsonObject>(line).value();
+    if (text(object, "type") == "step") ++steps;
+    if (text(object, "type") == "checkpoint") ++outcomes[text(object, "outcome")];
+  }
+  EXPECT_EQ(steps, kSteps) << "training goes on";
+  EXPECT_EQ(outcomes["Written"], 1);
+  EXPECT_GE(outcomes["Failed"], kSteps / kEvery - 1);
+  EXPECT_THAT(outcome.err, HasSubstr("No space left on device"));
+  EXPECT_THAT(outcome.err, HasSubstr("the weights after the last step, 40, could not be saved"));
+}
+
+TEST_F(RunWithCheckpoints, BeginAnewOnlyWhereThereAreNone) {
+  auto anew = arguments("anew");
+  anew.insert(anew.end(), {"--set", "spec.checkpoint.resume=Never"});
+  ASSERT_EQ(run(anew).status.exit_code, 0);
+  const Finished again = run(anew);
+  EXPECT_EQ(again.status.exit_code, 2);
+  EXPECT_THAT(again.err, HasSubstr("has checkpoints up to step 40, and checkpoint.resume is Never"));
+}
+
+TEST_F(RunWithCheckpoints, MayComeByTheClock) {
+  auto by_clock = folder_.arguments(
+      {.steps = 60, .more = {fmt::format("checkpoint: {{path: '{}', everySeconds: 1}}", states("clock"))}},
+      {"--set", "spec.training.globalBatchSequences=64"});
+  const Finished finished = run(by_clock);
+  ASSERT_EQ(finished.status.exit_code, 0) << finished.err;
+  const double seconds = number(last_of(finished, "summary"), "meanStepSeconds") * 60;
+  std::vector<double> written;
+  for (const JsonObject& told : all_of(finished, "checkpoint")) written.push_back(number(told, "step"));
+  EXPECT_EQ(written.back(), 60);
+  EXPECT_LE(static_cast<double>(written.size()), seconds + 2);
+  if (seconds > 3) {
+    EXPECT_GT(written.size(), 2u) << seconds;
+  }
 }
 
 TEST_F(RunWithCheckpoints, AreListedInspectedAndVerified) {

@@ -27,6 +27,7 @@ struct Case {
   bool bf16 = false;
   bool tied = false;
   int threads = 1;
+  bool saves = false;
 };
 
 void PrintTo(const Case& each, std::ostream* out) {
@@ -130,6 +131,13 @@ std::vector<Case> cases() {
       {"Data2Sharded", layout_of(1, 1, 2), 64},
       {"Data2ShardedBf16", layout_of(1, 1, 2), 64, true},
       {"Data2Whole", changed(layout_of(1, 1, 2), [](Layout& l) { l.zero_stage = 0; }), 64},
+      {.name = "OneThatSaves", .layout = layout_of(1, 1, 1), .saves = true},
+      {.name = "Data2ThatSavesBf16", .layout = layout_of(1, 1, 2), .bf16 = true, .saves = true},
+      {.name = "Tensor2Pipeline2WholeThatSavesBf16",
+       .layout = changed(layout_of(2, 2, 1), [](Layout& l) { l.zero_stage = 0; }),
+       .bf16 = true,
+       .tied = true,
+       .saves = true},
       {"Tensor2Pipeline2Data2Bf16", changed(layout_of(2, 2, 2), [](Layout& l) { l.micro_batch_size = 2; }),
        256, true},
   };
@@ -148,7 +156,8 @@ planner::MemoryTerms measured_terms(const v1alpha1::MemoryTerms& terms) {
           .activations = terms.activations(),
           .logits = terms.logits(),
           .workspace = terms.workspace(),
-          .communication = terms.communication()};
+          .communication = terms.communication(),
+          .snapshot = terms.snapshot()};
 }
 
 class MemoryPrediction : public testing::TestWithParam<Case> {};
@@ -161,6 +170,10 @@ TEST_P(MemoryPrediction, IsWithinTwoPerCentOnEveryRankAndRightByCategory) {
   spec.mutable_model()->mutable_architecture()->set_layers(layers_of(wanted.layout));
   spec.mutable_training()->set_steps(2);
   spec.mutable_training()->set_sequence_length(wanted.sequence_length);
+  if (wanted.saves) {
+    spec.mutable_checkpoint()->set_path(corpus.files().path("states"));
+    spec.mutable_checkpoint()->set_every_steps(1);
+  }
   if (wanted.bf16) spec.mutable_training()->set_precision(v1alpha1::Precision::BF16);
   spec.mutable_resources()->set_devices(static_cast<int>(wanted.layout.mesh.ranks()));
   spec.mutable_resources()->mutable_device()->set_kind(v1alpha1::Device::CPU);

@@ -25,7 +25,9 @@ std::string cut(std::string text, std::size_t size) {
 std::string reason_of(const v1alpha1::RankExit& exit) {
   const std::string& own = exit.failure().reason();
   if (exit.out_of_memory() || own == reasons::kOutOfMemory) return reasons::kOutOfMemory;
-  if (own == reasons::kNonFiniteLoss || own == reasons::kStalled) return own;
+  for (const char* known : {reasons::kNonFiniteLoss, reasons::kStalled, reasons::kSilentCorruption}) {
+    if (own == known) return own;
+  }
   return reasons::kRankFailed;
 }
 
@@ -44,6 +46,8 @@ std::string advice_for(const v1alpha1::RankExit& exit, const std::string& reason
     return "lower training.optimizer.learningRate, lengthen warmupSteps, or look for bad data around this "
            "step";
   }
+  if (reason == reasons::kSilentCorruption)
+    return "test the memory and the devices of the nodes with these ranks before they train on";
   if (reason == reasons::kStalled) return "see who stops processes on this machine";
   if (is_bad_input(exit)) return "correct what it names; the same input would fail again";
   if (exit.failure().reason() == reasons::kRankDataUnavailable)

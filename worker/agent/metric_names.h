@@ -53,8 +53,8 @@ inline constexpr Description kPredictedMfu{"caravan_predicted_mfu_ratio",
 inline constexpr Description kStepDuration{"caravan_step_duration_seconds", "Duration of optimizer steps."};
 
 // Of the job's checkpoints, where its first rank is.
-inline constexpr Description kCheckpointDuration{
-    "caravan_checkpoint_duration_seconds", "Time that training waited for a checkpoint, written or failed."};
+inline constexpr Description kCheckpointDuration{"caravan_checkpoint_duration_seconds",
+                                                 "From a checkpoint's step to its end, written or failed."};
 inline constexpr Description kCheckpointFailures{"caravan_checkpoint_failures_total",
                                                  "Checkpoints that could not be written."};
 inline constexpr Description kCheckpointSuccess{"caravan_checkpoint_last_success_timestamp_seconds",

@@ -1,7 +1,5 @@
 #include "worker/trainer/checkpoint/rank_state.h"
 
-#include <span>
-
 #include "checkpoint/safetensors/convert.h"
 #include "worker/trainer/kernels/storage_type.h"
 #include "worker/trainer/model/owned_parts.h"
@@ -20,6 +18,35 @@ ElementType type_of(at::ScalarType type) {
   return type == at::kDouble ? ElementType::F64 : ElementType::F32;
 }
 
+std::span<std::byte> bytes_of(const RankState& state, StateKind kind, const OwnedPart& owned,
+                              const Run& run) {
+  const Bucket& bucket = state.parameters.layout.buckets[static_cast<std::size_t>(owned.parameter.bucket)];
+  return bytes_of(tensor_of(state, kind),
+                  {offset_of(state, kind, bucket, run.values.offset), run.values.elements});
+}
+
+// read(part, first element, bytes) for what of the ranges lies in this kind's buffer, until one fails.
+template <typename Read>
+Status read_kind(const RankState& state, StateKind kind, const std::vector<FlatRange>& ranges, Read read) {
+  const auto parts = owned_parts(state.parameters.layout, state.placement, ranges, Selection::Everything);
+  Status done;
+  for (const OwnedPart& owned : parts) {
+    for_each_run(owned, [&](const Run& run) {
+      if (done) done = read(owned.part, run.first_full, bytes_of(state, kind, owned, run));
+    });
+  }
+  return done;
+}
+
+Status check_parts(checkpoint::WeightsFolder& from, const ParameterLayout& layout) {
+  for (const Parameter& parameter : layout.parameters)
+    for (const ParameterPart& part : parameter.parts)
+      if (Status right = from.check({part.name, part.full_shape}); !right) return right;
+  return {};
+}
+
+}  // namespace
+
 const at::Tensor& tensor_of(const RankState& state, StateKind kind) {
   switch (kind) {
     case StateKind::Weights:
@@ -34,78 +61,19 @@ const at::Tensor& tensor_of(const RankState& state, StateKind kind) {
   return state.optimizer.states().second_moment;
 }
 
+int64_t offset_of(const RankState& state, StateKind kind, const Bucket& bucket, int64_t value) {
+  return kind == StateKind::Weights ? value : state_offset_of(bucket, state.optimizer.shard(), value);
+}
+
 std::span<std::byte> bytes_of(const at::Tensor& flat, FlatRange range) {
   const auto size = static_cast<int64_t>(flat.element_size());
   return {static_cast<std::byte*>(flat.data_ptr()) + range.offset * size,
           static_cast<std::size_t>(range.elements * size)};
 }
 
-// Of a run, in the flat tensor that holds this kind.
-std::span<std::byte> bytes_of(const RankState& state, StateKind kind, const OwnedPart& owned,
-                              const Run& run) {
-  const at::Tensor& flat = tensor_of(state, kind);
-  int64_t offset = run.values.offset;
-  if (kind != StateKind::Weights) {
-    const Bucket& bucket = state.parameters.layout.buckets[static_cast<std::size_t>(owned.parameter.bucket)];
-    offset = state_offset_of(bucket, state.optimizer.shard(), offset);
-  }
-  return bytes_of(flat, {offset, run.values.elements});
-}
-
-// transfer(first element of the tensor, bytes) for each run, until one fails.
-template <typename Transfer>
-Status for_each_bytes(const RankState& state, StateKind kind, const OwnedPart& owned, Transfer transfer) {
-  Status status;
-  for_each_run(owned, [&](const Run& run) {
-    if (status) status = transfer(run.first_full, bytes_of(state, kind, owned, run));
-  });
-  return status;
-}
-
-// read(part, first element, bytes) for what of the ranges lies in this kind's buffer, until one fails.
-template <typename Read>
-Status read_kind(const RankState& state, StateKind kind, const std::vector<FlatRange>& ranges, Read read) {
-  const auto parts = owned_parts(state.parameters.layout, state.placement, ranges, Selection::Everything);
-  for (const OwnedPart& owned : parts) {
-    Status done = for_each_bytes(state, kind, owned, [&](int64_t first, std::span<std::byte> bytes) {
-      return read(owned.part, first, bytes);
-    });
-    if (!done) return done;
-  }
-  return {};
-}
-
-Status check_parts(checkpoint::WeightsFolder& from, const ParameterLayout& layout) {
-  for (const Parameter& parameter : layout.parameters)
-    for (const ParameterPart& part : parameter.parts)
-      if (Status right = from.check({part.name, part.full_shape}); !right) return right;
-  return {};
-}
-
-}  // namespace
-
 checkpoint::StateTypes state_types(at::ScalarType storage) {
   const at::ScalarType wide = kernels::wide_type(storage);
   return {.weights = type_of(storage), .states = type_of(wide), .has_master = storage != wide};
-}
-
-Status write_state(const RankState& state, const checkpoint::FilePlan& plan, checkpoint::RankWriter& writer) {
-  const auto parts = owned_parts(state.parameters.layout, state.placement,
-                                 slices_of(state.parameters.layout, state.slice), Selection::CountsHere);
-  for (const OwnedPart& owned : parts) {
-    const std::size_t tensor = plan.tensor(owned.part.name);
-    for (const TensorBlock& block : blocks_of(owned))
-      writer.add_box(tensor, {block.row, block.column, block.rows, block.columns});
-    for (const StateKind kind : checkpoint::kStateKinds) {
-      if (!plan.has(kind)) continue;
-      Status written =
-          for_each_bytes(state, kind, owned, [&](int64_t first, std::span<const std::byte> bytes) {
-            return writer.write(kind, tensor, first, bytes);
-          });
-      if (!written) return written;
-    }
-  }
-  return writer.finish();
 }
 
 Status read_state(checkpoint::Checkpoint& from, const RankState& state) {

@@ -1,14 +1,13 @@
 // What a rank holds of a checkpoint's tensors, as bytes: its weights, and the optimizer's states of what it
 // updates.
 //
-// Both ways are the walk of model/owned_parts.h with another body. Writing visits what the rank answers for
-// among those that hold it too, a slice for each data parallel rank, whether states are sharded or not, so
-// that all ranks write and nobody writes twice. Reading visits all weights that it holds and all states that
-// it updates. On a processor's memory nothing is copied.
+// Reading is the walk of model/owned_parts.h with another body: it visits all weights that the rank holds and
+// all states that it updates, and fills them where they lie. For writing see snapshot.h.
 #pragma once
 
+#include <span>
+
 #include "checkpoint/folder/checkpoint.h"
-#include "checkpoint/folder/rank_writer.h"
 #include "checkpoint/folder/weights_folder.h"
 #include "worker/trainer/model/parameters.h"
 #include "worker/trainer/optim/optimizer.h"
@@ -22,11 +21,13 @@ struct RankState {
   ParameterStore& parameters;
   Optimizer& optimizer;
   const StagePlacement& placement;
-  DataShard slice;  // of the data group
 };
 
-// To the end, also where nothing is left to be written: files are on disk and the rank has said so.
-Status write_state(const RankState& state, const checkpoint::FilePlan& plan, checkpoint::RankWriter& writer);
+// The flat tensor that holds all of this kind; undefined where the rank has none.
+const at::Tensor& tensor_of(const RankState& state, checkpoint::StateKind kind);
+// Where in it stands what belongs to an element of the flat values, which lies in this bucket.
+int64_t offset_of(const RankState& state, checkpoint::StateKind kind, const Bucket& bucket, int64_t value);
+std::span<std::byte> bytes_of(const at::Tensor& flat, FlatRange range);
 
 // What a failure leaves is neither the old state nor the new.
 Status read_state(checkpoint::Checkpoint& from, const RankState& state);

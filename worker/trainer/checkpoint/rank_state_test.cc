@@ -16,6 +16,7 @@
 #include "checkpoint/hugging_face/tensors.h"
 #include "common/testing/temporary_folder.h"
 #include "planner/placement.h"
+#include "worker/trainer/checkpoint/snapshot.h"
 #include "worker/trainer/comm/fake_communicator.h"
 #include "worker/trainer/kernels/random_normal.h"
 #include "worker/trainer/model/owned_parts.h"
@@ -63,7 +64,7 @@ struct TestRank {
         parameters(allocate_parameters(lay_out_parameters(model, placement, layout.mesh.data), storage)),
         optimizer(parameters, *data, {}, layout.zero_stage) {}
 
-  RankState state() { return {parameters, optimizer, placement, slice}; }
+  RankState state() { return {parameters, optimizer, placement}; }
 
   // Values that depend on kind, tensor and element alone.
   void fill() {
@@ -123,7 +124,9 @@ class Ranks {
     ASSERT_TRUE(begun) << begun.error().message;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       checkpoint::RankWriter writer(*volume, plan_, request.id(), static_cast<int>(rank), kBlockBytes);
-      const Status written = write_state(ranks_[rank]->state(), plan_, writer);
+      Snapshot snapshot(ranks_[rank]->state(), ranks_[rank]->slice);
+      snapshot.take();
+      const Status written = snapshot.write(plan_, writer);
       ASSERT_TRUE(written) << written.error().message;
     }
     const Status committed = commit(*volume, plan_, request, kBlockBytes);

@@ -5,32 +5,57 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace caravan::trainer {
+namespace {
+
+// A row of each rank.
+template <std::size_t kColumns>
+at::Tensor gather(Communicator& world, const std::array<double, kColumns>& own) {
+  at::Tensor rows = at::empty({world.size(), kColumns}, at::kDouble);
+  at::Tensor mine = rows.narrow(0, world.rank(), 1);
+  std::ranges::copy(own, mine.data_ptr<double>());
+  world.all_gather(rows, mine);
+  return rows;
+}
+
+void add(const double* share, int rank, SaveVerdict& verdict) {
+  const auto progress = static_cast<SaveProgress>(static_cast<int>(share[1]));
+  if (rank == 0) verdict.asked = share[0] != 0;
+  if (progress == SaveProgress::UnderWay) verdict.under_way = true;
+  if (progress == SaveProgress::Failed && !verdict.failed_rank) verdict.failed_rank = rank;
+}
+
+}  // namespace
 
 bool StepVerdict::finite() const {
   return std::isfinite(loss_sum) && std::isfinite(gradient_norm);
 }
 
 StepVerdict agree(Communicator& world, const StepShare& share) {
-  at::Tensor shares = at::empty({world.size(), 3}, at::kDouble);
-  at::Tensor own = shares.narrow(0, world.rank(), 1);
-  double* mine = own.data_ptr<double>();
-  mine[0] = share.loss_sum;
-  mine[1] = share.squared_gradient_norm;
-  mine[2] = share.stop_after_step;
-  world.all_gather(shares, own);
-
+  const at::Tensor shares = gather<5>(
+      world, {share.loss_sum, share.squared_gradient_norm, static_cast<double>(share.stop_after_step),
+              share.save.asks ? 1.0 : 0.0, static_cast<double>(share.save.progress)});
   StepVerdict verdict;
   double squared_norm = 0;
   const auto* rank = shares.data_ptr<double>();
-  for (int r = 0; r < world.size(); ++r, rank += 3) {
+  for (int r = 0; r < world.size(); ++r, rank += 5) {
     verdict.loss_sum += rank[0];
     squared_norm += rank[1];
     verdict.stop_after_step = std::min(verdict.stop_after_step, static_cast<int>(rank[2]));
+    add(rank + 3, r, verdict.save);
   }
   verdict.gradient_norm = std::sqrt(squared_norm);
+  return verdict;
+}
+
+SaveVerdict agree_on_save(Communicator& world, const SaveShare& share) {
+  const at::Tensor shares = gather<2>(world, {share.asks ? 1.0 : 0.0, static_cast<double>(share.progress)});
+  SaveVerdict verdict;
+  const auto* rank = shares.data_ptr<double>();
+  for (int r = 0; r < world.size(); ++r, rank += 2) add(rank, r, verdict);
   return verdict;
 }
 

@@ -2,6 +2,7 @@
 // rank order, so that every rank comes to the same conclusion. And what they must know of a checkpoint.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "worker/trainer/comm/communicator.h"
@@ -10,22 +11,41 @@ namespace caravan::trainer {
 
 inline constexpr int kNoStop = 2'147'483'647;
 
+// How far a rank is with its part of what all of them do for a checkpoint.
+enum class SaveProgress { Ended, UnderWay, Failed };
+
+struct SaveShare {
+  bool asks = false;  // of the first rank; the others' is not looked at
+  SaveProgress progress = SaveProgress::Ended;
+};
+
+struct SaveVerdict {
+  bool asked = false;
+  bool under_way = false;                         // somewhere
+  std::optional<int> failed_rank = std::nullopt;  // the first one
+};
+
 // What one rank contributes; loss and squared norm such that everything counts once.
 struct StepShare {
   double loss_sum = 0;
   double squared_gradient_norm = 0;
   int stop_after_step = kNoStop;
+  SaveShare save = {};
 };
 
 struct StepVerdict {
   double loss_sum = 0;
   double gradient_norm = 0;
   int stop_after_step = kNoStop;  // the earliest that any rank was told
+  SaveVerdict save = {};
 
   bool finite() const;
 };
 
 StepVerdict agree(Communicator& world, const StepShare& share);
+
+// Between steps.
+SaveVerdict agree_on_save(Communicator& world, const SaveShare& share);
 
 // The largest that any rank has.
 int largest(Communicator& world, int own);

@@ -49,6 +49,23 @@ TEST(Agreement, NobodyAskedToStop) {
   for (const StepVerdict& verdict : verdicts({{}, {}})) EXPECT_EQ(verdict.stop_after_step, kNoStop);
 }
 
+TEST(Agreement, TheFirstRankAsksForACheckpointAndAllSayHowFarTheyAre) {
+  const std::vector<SaveShare> shares = {{.asks = true},
+                                         {.progress = SaveProgress::UnderWay},
+                                         {.progress = SaveProgress::Failed},
+                                         {.progress = SaveProgress::Failed}};
+  for (const SaveVerdict& verdict : on_all_ranks(shares, agree_on_save)) {
+    EXPECT_TRUE(verdict.asked);
+    EXPECT_TRUE(verdict.under_way);
+    EXPECT_EQ(verdict.failed_rank, 2);
+  }
+  for (const StepVerdict& verdict : verdicts({{.loss_sum = 1}, {.loss_sum = 2, .save = {.asks = true}}})) {
+    EXPECT_FALSE(verdict.save.asked);
+    EXPECT_FALSE(verdict.save.under_way);
+    EXPECT_FALSE(verdict.save.failed_rank);
+  }
+}
+
 TEST(Agreement, TheLargestIsEverybodys) {
   EXPECT_EQ(on_all_ranks(std::vector<int>{0, 3, 1}, largest), (std::vector<int>{3, 3, 3}));
 }

@@ -33,6 +33,10 @@ std::optional<int> CommandListener::stop_after_step() const {
   return step == kNone ? std::nullopt : std::optional(step);
 }
 
+bool CommandListener::take_save() const {
+  return save_.exchange(false);
+}
+
 void CommandListener::listen(int fd) {
   std::string pending;
   std::array<char, 4096> buffer;
@@ -56,6 +60,8 @@ void CommandListener::obey(const std::string& line) {
     fmt::print(stderr, "command from the agent: {}\n", command.error().message);
   } else if (command->has_stop_after_step()) {
     stop_after_step_ = command->stop_after_step();
+  } else if (command->save()) {
+    save_ = true;
   }
 }
 

@@ -18,6 +18,8 @@ class CommandListener {
 
   // The step after which to stop; 0: the one that runs.
   std::optional<int> stop_after_step() const;
+  // Whether a checkpoint was asked for since the last call.
+  bool take_save() const;
 
  private:
   void listen(int fd);
@@ -25,6 +27,7 @@ class CommandListener {
 
   static constexpr int kNone = -1;
   std::atomic<int> stop_after_step_ = kNone;
+  mutable std::atomic<bool> save_ = false;
   UniqueFd leave_;
   std::thread thread_;
 };

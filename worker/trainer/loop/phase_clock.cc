@@ -25,6 +25,8 @@ std::string_view phase_name(Phase phase) {
       return "optimizer";
     case Phase::kEvaluation:
       return "evaluation";
+    case Phase::kCheckpoint:
+      return "checkpoint";
     case Phase::kIdle:
       return "idle";
   }

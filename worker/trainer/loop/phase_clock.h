@@ -9,8 +9,8 @@
 
 namespace caravan::trainer {
 
-enum class Phase { kData, kForward, kBackward, kCommunication, kOptimizer, kEvaluation, kIdle };
-inline constexpr std::size_t kPhases = 7;
+enum class Phase { kData, kForward, kBackward, kCommunication, kOptimizer, kEvaluation, kCheckpoint, kIdle };
+inline constexpr std::size_t kPhases = 8;
 
 // The names of StepReport.phase_seconds.
 std::string_view phase_name(Phase phase);

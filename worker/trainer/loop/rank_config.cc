@@ -217,11 +217,17 @@ CheckpointOptions checkpoint_of(const JobSpec& spec, Checks& checks) {
   if (!spec.has_checkpoint()) return {};
   const v1alpha1::Checkpoint& checkpoint = spec.checkpoint();
   checks.require(!checkpoint.path().empty(), "spec.checkpoint.path must be set");
-  checks.require(checkpoint.every_steps() >= 1, "spec.checkpoint.everySteps must be at least 1");
+  checks.require(!checkpoint.has_every_steps() || checkpoint.every_steps() >= 1,
+                 "spec.checkpoint.everySteps must be at least 1");
+  checks.require(!checkpoint.has_every_seconds() || checkpoint.every_seconds() >= 1,
+                 "spec.checkpoint.everySeconds must be at least 1");
   checks.require(checkpoint.keep_last() >= 1, "spec.checkpoint.keepLast must be at least 1");
-  return {.path = checkpoint.path(),
-          .every_steps = checkpoint.every_steps(),
-          .keep_last = checkpoint.keep_last()};
+  CheckpointOptions options{.path = checkpoint.path(),
+                            .keep_last = checkpoint.keep_last(),
+                            .resumes = checkpoint.resume() != v1alpha1::Checkpoint::Never};
+  if (checkpoint.has_every_steps()) options.every_steps = checkpoint.every_steps();
+  if (checkpoint.has_every_seconds()) options.every_seconds = checkpoint.every_seconds();
+  return options;
 }
 
 const JobSpec& with_defaults(JobSpec& spec) {

@@ -72,7 +72,9 @@ TEST(RankConfig, CheckpointsAreWrittenOnlyWhereTheJobAsksForThem) {
       with(R"("resources")", R"("checkpoint": {"path": "/states", "keepLast": 7}, "resources")"));
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_EQ(options->checkpoint.path, "/states");
-  EXPECT_EQ(options->checkpoint.every_steps, 500);
+  EXPECT_FALSE(options->checkpoint.every_steps);
+  EXPECT_FALSE(options->checkpoint.every_seconds);
+  EXPECT_TRUE(options->checkpoint.resumes);
   EXPECT_EQ(options->checkpoint.keep_last, 7);
 }
 

@@ -37,6 +37,7 @@ void write(const MemoryBreakdown& memory, v1alpha1::MemoryTerms& terms) {
   terms.set_logits(memory.logits);
   terms.set_workspace(memory.workspace);
   terms.set_communication(memory.communication);
+  terms.set_snapshot(memory.snapshot);
 }
 
 void write(const StepRecord& record, v1alpha1::StepReport& step) {
@@ -89,6 +90,8 @@ std::string_view failure_reason_name(FailureReason reason) {
       return reasons::kOutOfMemory;
     case FailureReason::Communication:
       return reasons::kRankCommunication;
+    case FailureReason::SilentCorruption:
+      return reasons::kSilentCorruption;
     case FailureReason::Internal:
       return reasons::kRankInternal;
   }
@@ -137,6 +140,7 @@ void Reporter::checkpoint(const CheckpointRecord& record) const {
   checkpoint.set_step(record.step);
   checkpoint.set_path(record.path);
   checkpoint.set_seconds(record.seconds);
+  checkpoint.set_stall_seconds(record.stall_seconds);
   checkpoint.set_bytes(record.bytes);
   checkpoint.set_message(record.message);
   write_line(to_json(report));

@@ -68,6 +68,7 @@ struct CheckpointRecord {
   int step = 0;
   std::string path;
   double seconds = 0;
+  double stall_seconds = 0;
   int64_t bytes = 0;
   std::string message{};
 };
@@ -79,6 +80,7 @@ enum class FailureReason {
   NonFiniteLoss,
   OutOfMemory,
   Communication,
+  SilentCorruption,
   Internal
 };
 std::string_view failure_reason_name(FailureReason reason);

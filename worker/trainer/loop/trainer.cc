@@ -79,8 +79,7 @@ Trainer::Trainer(Rank& rank, RankData data, const Reporter& reporter, const Comm
       evaluation_actions_(actions_of(planner::forwards_of(rank.options.schedule), rank)),
       norm_ranges_(ranges_in_norm(rank.parameters.layout,
                                   {.rank = rank.mesh.position.data, .size = rank.mesh.shape.data},
-                                  rank.placement)),
-      checkpoints_(rank, reporter) {}
+                                  rank.placement)) {}
 
 Outcome Trainer::train() {
   if (Outcome resumed = resume(); !resumed) return resumed;
@@ -93,8 +92,8 @@ Outcome Trainer::train() {
     finished_ = step.number;
     samples_ += options_.data.global_batch_sequences;
     stopped = step.verdict.stop_after_step <= finished_;
-    checkpoints_.save_if_due(finished_, samples_, /*last=*/stopped || finished_ == options_.steps);
   }
+  if (Outcome kept = keep_last_checkpoint(); !kept) return kept;
   rank_.mesh.world->barrier();
   report_finish(finished_);
   write_trace_if_asked(finished_);
@@ -102,10 +101,11 @@ Outcome Trainer::train() {
 }
 
 Outcome Trainer::resume() {
-  const Resumed from = checkpoints_.resume();
+  Resumed from = CheckpointLoader(rank_, reporter_).resume();
   if (!from) return tl::unexpected(from.error());
-  finished_ = from->step;
-  samples_ = from->samples;
+  finished_ = from->state.step;
+  samples_ = from->state.samples;
+  if (from->volume) checkpoints_.emplace(rank_, reporter_, *std::move(from));
   return {};
 }
 
@@ -119,6 +119,7 @@ Outcome Trainer::run(Step& step) {
   agree_on(step);
   update_weights(step);
   if (Outcome evaluated = evaluate_if_due(step); !evaluated) return evaluated;
+  if (Outcome kept = keep_checkpoint(step); !kept) return kept;
   report(step);
   return check_finite(step);
 }
@@ -163,12 +164,13 @@ Outcome Trainer::dump_gradients_if_asked(const Step& step) {
   return {};
 }
 
-StepShare Trainer::share_of(const Step& step) const {
+StepShare Trainer::share_of(const Step& step) {
   const bool speaks_for_its_sequences = rank_.placement.has_head() && rank_.mesh.position.tensor == 0;
   const std::optional<int> stop = commands_.stop_after_step();
   return {.loss_sum = speaks_for_its_sequences ? step.loss_sum : 0,
           .squared_gradient_norm = sum_of_squares(rank_.parameters.gradients, norm_ranges_),
-          .stop_after_step = stop.value_or(kNoStop)};
+          .stop_after_step = stop.value_or(kNoStop),
+          .save = checkpoints_ ? checkpoints_->share(step.number, commands_.take_save()) : SaveShare{}};
 }
 
 void Trainer::agree_on(Step& step) {
@@ -201,6 +203,23 @@ Outcome Trainer::evaluate_if_due(Step& step) {
   const double loss_sum = agree(*rank_.mesh.world, share).loss_sum;
   step.validation_loss = loss_sum / (tokens_per_batch(options_) * options_.evaluation.batches);
   return {};
+}
+
+checkpoint::TrainingState Trainer::state_after(int step, int64_t samples) const {
+  return {.step = step, .updates = rank_.optimizer->updates(), .samples = samples};
+}
+
+Outcome Trainer::keep_checkpoint(const Step& step) {
+  if (!checkpoints_) return {};
+  const PhaseClock::Scope scope(rank_.clock, Phase::kCheckpoint);
+  const int64_t samples = samples_ + options_.data.global_batch_sequences;
+  return checkpoints_->after_step(state_after(step.number, samples), step.verdict.save);
+}
+
+Outcome Trainer::keep_last_checkpoint() {
+  if (!checkpoints_) return {};
+  const bool all_steps_done = finished_ == options_.steps;
+  return checkpoints_->finish(state_after(finished_, samples_), /*must=*/all_steps_done);
 }
 
 Outcome Trainer::check_finite(const Step& step) {

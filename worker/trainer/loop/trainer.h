@@ -11,7 +11,7 @@
 #include "planner/schedule/transfers.h"
 #include "planner/work/flops.h"
 #include "worker/trainer/loop/agreement.h"
-#include "worker/trainer/loop/checkpoint_keeper.h"
+#include "worker/trainer/loop/checkpoint_saver.h"
 #include "worker/trainer/loop/command_listener.h"
 #include "worker/trainer/loop/failure.h"
 #include "worker/trainer/loop/rank.h"
@@ -59,12 +59,15 @@ class Trainer {
   void agree_on(Step& step);
   void update_weights(Step& step);
   Outcome evaluate_if_due(Step& step);
+  Outcome keep_checkpoint(const Step& step);
+  Outcome keep_last_checkpoint();
   void report(const Step& step);
   Outcome check_finite(const Step& step);
   void write_trace_if_asked(int step) const;
   void report_finish(int step) const;
 
-  StepShare share_of(const Step& step) const;
+  StepShare share_of(const Step& step);
+  checkpoint::TrainingState state_after(int step, int64_t samples) const;
 
   Rank& rank_;
   const TrainerOptions& options_;
@@ -77,10 +80,10 @@ class Trainer {
   const std::vector<planner::Action> evaluation_actions_;
   const std::vector<FlatRange> norm_ranges_;
   const SystemClock trace_clock_{};
-  CheckpointKeeper checkpoints_;
-  OpTrace trace_;        // of the last step
-  int finished_ = 0;     // steps, those of earlier attempts included
-  int64_t samples_ = 0;  // that these steps saw
+  std::optional<CheckpointSaver> checkpoints_;  // absent: none are written
+  OpTrace trace_;                               // of the last step
+  int finished_ = 0;                            // steps, those of earlier attempts included
+  int64_t samples_ = 0;                         // that these steps saw
   int nonfinite_in_a_row_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "planner/layout.h"
@@ -28,9 +29,12 @@ struct EvaluationOptions {
 };
 
 struct CheckpointOptions {
-  std::string path;     // of the folder; empty: none are written or read
-  int every_steps = 1;  // and after the last step
+  std::string path;  // of the folder; empty: none are written or read
+  // And after the last step; at most one of the two, and without: save_interval.h.
+  std::optional<int> every_steps = std::nullopt;
+  std::optional<int> every_seconds = std::nullopt;
   int keep_last = 1;
+  bool resumes = true;  // a first attempt, too; else it begins in a folder without checkpoints
 };
 
 struct TrainerOptions {

@@ -9,7 +9,7 @@ thread_local MemoryLedger* open_ledger = nullptr;
 
 MemoryLedger::MemoryLedger()
     : counters_{MemoryCounter(this), MemoryCounter(this), MemoryCounter(this), MemoryCounter(this),
-                MemoryCounter(this), MemoryCounter(this), MemoryCounter(this)} {}
+                MemoryCounter(this), MemoryCounter(this), MemoryCounter(this), MemoryCounter(this)} {}
 
 MemoryBreakdown MemoryLedger::live() const {
   const auto bytes = [&](MemoryUse use) { return counters_[static_cast<std::size_t>(use)].live_bytes(); };
@@ -19,7 +19,8 @@ MemoryBreakdown MemoryLedger::live() const {
           .activations = bytes(MemoryUse::Activations),
           .logits = bytes(MemoryUse::Logits),
           .workspace = bytes(MemoryUse::Workspace),
-          .communication = bytes(MemoryUse::Communication)};
+          .communication = bytes(MemoryUse::Communication),
+          .snapshot = bytes(MemoryUse::Snapshot)};
 }
 
 MemoryBreakdown MemoryLedger::peak() const {

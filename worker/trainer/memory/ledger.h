@@ -14,7 +14,16 @@
 
 namespace caravan::trainer {
 
-enum class MemoryUse { Parameters, Gradients, Optimizer, Activations, Logits, Workspace, Communication };
+enum class MemoryUse {
+  Parameters,
+  Gradients,
+  Optimizer,
+  Activations,
+  Logits,
+  Workspace,
+  Communication,
+  Snapshot
+};
 
 class MemoryLedger final : private GrowthListener {
  public:
@@ -29,7 +38,7 @@ class MemoryLedger final : private GrowthListener {
   void reset_peak();
 
  private:
-  static constexpr std::size_t kUses = 7;
+  static constexpr std::size_t kUses = 8;
 
   void grown() override;
 

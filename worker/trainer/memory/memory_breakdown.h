@@ -14,9 +14,10 @@ struct MemoryBreakdown {
   int64_t logits = 0;
   int64_t workspace = 0;
   int64_t communication = 0;
+  int64_t snapshot = 0;
 
   int64_t total() const {
-    return parameters + gradients + optimizer + activations + logits + workspace + communication;
+    return parameters + gradients + optimizer + activations + logits + workspace + communication + snapshot;
   }
 };
 

@@ -1,0 +1,45 @@
+#include "planner/explain/checkpoints.h"
+
+#include <fmt/format.h>
+
+#include "common/quantity.h"
+#include "planner/explain/figures.h"
+#include "planner/explain/table.h"
+
+namespace caravan::planner {
+namespace {
+
+std::string interval_text(const v1alpha1::Checkpoint& checkpoint, const v1alpha1::Plan& plan) {
+  if (checkpoint.has_every_seconds()) return "every " + readable_duration(checkpoint.every_seconds());
+  if (!checkpoint.has_every_steps())
+    return "as often as their cost and the failures to be expected ask for, from once a minute to once an "
+           "hour";
+  const std::string steps = fmt::format("every {} steps", readable_integer(checkpoint.every_steps()));
+  if (!plan.has_step_seconds()) return steps;
+  return fmt::format("{}, about every {}", steps,
+                     readable_duration(checkpoint.every_steps() * plan.step_seconds()));
+}
+
+}  // namespace
+
+std::string checkpoints_text(const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan, int width) {
+  if (!spec.has_checkpoint()) return {};
+  std::string text = fmt::format("Checkpoints: {}.", interval_text(spec.checkpoint(), plan));
+  if (plan.host_snapshot_bytes() > 0) {
+    text += fmt::format(" While one is written, {} of a node's memory hold a copy.",
+                        readable_bytes(plan.host_snapshot_bytes()));
+  }
+  return paragraph(text, width);
+}
+
+std::string checkpoints_trouble(const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan) {
+  const auto memory = parse_quantity(spec.worker().resources().memory());
+  if (!memory || plan.host_snapshot_bytes() <= *memory) return {};
+  return fmt::format(
+      "spec.worker.resources.memory is {}, and {} hold a copy of a checkpoint on each node while it is "
+      "written: "
+      "raise it, or give the job more data parallel ranks",
+      spec.worker().resources().memory(), readable_bytes(plan.host_snapshot_bytes()));
+}
+
+}  // namespace caravan::planner

@@ -1,0 +1,19 @@
+// How often a job will write checkpoints, and what that takes of a node's memory.
+#pragma once
+
+#include <string>
+
+#include "caravan/v1alpha1/job.pb.h"
+#include "caravan/v1alpha1/plan.pb.h"
+
+namespace caravan::planner {
+
+// "Checkpoints: every 500 steps, about every 7.6 minutes." Nothing where none are written; else it ends with
+// a newline.
+std::string checkpoints_text(const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan, int width = 100);
+
+// A sentence where a node's copies of a checkpoint are more than its pods may have; empty where they fit, and
+// where nobody said how much that is.
+std::string checkpoints_trouble(const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan);
+
+}  // namespace caravan::planner

@@ -1,0 +1,116 @@
+#include "worker/trainer/checkpoint/replicas.h"
+
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <tuple>
+
+#include "worker/trainer/model/flat_range.h"
+
+namespace caravan::trainer {
+namespace {
+
+constexpr uint64_t kMask = (uint64_t{1} << 53) - 1;
+
+constexpr std::array<std::string_view, kReplicas> kNames = {"weights", "norms", "table of embeddings"};
+
+// Words of eight bytes: parameters are padded to a cache line.
+uint64_t sum_of_bits(const at::Tensor& flat, FlatRange range) {
+  const auto size = static_cast<int64_t>(flat.element_size());
+  const auto* bytes = static_cast<const std::byte*>(flat.data_ptr()) + range.offset * size;
+  uint64_t sum = 0;
+  for (int64_t at = 0; at < range.elements * size; at += int64_t{sizeof(uint64_t)}) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes + at, std::min<std::size_t>(sizeof word, range.elements * size - at));
+    sum += word;
+  }
+  return sum;
+}
+
+// Ranks with equal places have the same.
+using Place = std::tuple<int, int, int>;
+Place place_of(Replica what, const planner::MeshPosition& position) {
+  switch (what) {
+    case Replica::Weights:
+      return {position.tensor, position.pipeline, 0};
+    case Replica::Norms:
+      return {0, position.pipeline, 0};
+    case Replica::Table:
+      break;
+  }
+  return {position.tensor, 0, 0};
+}
+
+using RanksBySum = std::map<int64_t, std::vector<int>>;
+
+// The largest number that agree is right; of equals nobody knows.
+std::string verdict_on(std::string_view what, const RanksBySum& ranks) {
+  const auto larger = [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); };
+  const auto most = std::ranges::max_element(ranks, larger);
+  std::vector<int> others;
+  bool is_tied = false;
+  for (const auto& [sum, members] : ranks) {
+    if (sum == most->first) continue;
+    is_tied = is_tied || members.size() == most->second.size();
+    others.insert(others.end(), members.begin(), members.end());
+  }
+  if (is_tied) others.insert(others.end(), most->second.begin(), most->second.end());
+  std::ranges::sort(others);
+  if (is_tied)
+    return fmt::format("the {} of ranks {} differ, and must be the same", what, fmt::join(others, ", "));
+  return fmt::format("the {} of rank{} {} are not those of the {} others that must have the same", what,
+                     others.size() == 1 ? "" : "s", fmt::join(others, ", "), most->second.size());
+}
+
+}  // namespace
+
+BitSums bit_sums(const ParameterStore& parameters) {
+  uint64_t norms = 0;
+  uint64_t table = 0;
+  bool has_table = false;
+  for (const Parameter& parameter : parameters.layout.parameters) {
+    if (!parameter.replicated_over_tensor && !parameter.tied_copy) continue;
+    const uint64_t sum = sum_of_bits(parameters.values, {parameter.offset, parameter.elements});
+    if (parameter.replicated_over_tensor) norms += sum;
+    if (!parameter.tied_copy) continue;
+    table += sum;
+    has_table = true;
+  }
+  const uint64_t all = sum_of_bits(parameters.values, {0, parameters.layout.elements});
+  return {static_cast<int64_t>(all & kMask), static_cast<int64_t>(norms & kMask),
+          has_table ? static_cast<int64_t>(table & kMask) : -1};
+}
+
+std::string difference(const std::vector<BitSums>& sums, const planner::MeshShape& mesh) {
+  for (const Replica what : {Replica::Norms, Replica::Table, Replica::Weights}) {
+    const auto index = static_cast<std::size_t>(what);
+    std::map<Place, RanksBySum> places;
+    for (std::size_t rank = 0; rank < sums.size(); ++rank) {
+      if (sums[rank][index] < 0) continue;
+      const Place place = place_of(what, planner::position_of(static_cast<int>(rank), mesh));
+      places[place][sums[rank][index]].push_back(static_cast<int>(rank));
+    }
+    for (const auto& [place, ranks] : places)
+      if (ranks.size() > 1) return verdict_on(kNames[index], ranks);
+  }
+  return {};
+}
+
+std::string compare_replicas(Communicator& world, const ParameterStore& parameters,
+                             const planner::MeshShape& mesh) {
+  at::Tensor rows = at::empty({world.size(), static_cast<int64_t>(kReplicas)}, at::kDouble);
+  at::Tensor mine = rows.narrow(0, world.rank(), 1);
+  std::ranges::copy(bit_sums(parameters), mine.data_ptr<double>());
+  world.all_gather(rows, mine);
+  std::vector<BitSums> sums(static_cast<std::size_t>(world.size()));
+  const auto* row = rows.data_ptr<double>();
+  for (BitSums& each : sums)
+    for (int64_t& sum : each) sum = static_cast<int64_t>(*row++);
+  return difference(sums, mesh);
+}
+
+}  // namespace caravan::trainer

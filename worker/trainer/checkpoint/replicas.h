@@ -1,0 +1,35 @@
+// Finds ranks whose weights are not those of the ranks that must have the same: what a processor or a memory
+// that fails now and then leaves behind, and what would otherwise be saved for good.
+//
+// All data parallel ranks have the same weights, all ranks of a stage the same norms, and the stages with
+// embedding and head the same table where it is tied. A rank sums up the bits of each of the three: one that
+// differs has other sums. Two errors that cancel out are not found.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "planner/mesh.h"
+#include "worker/trainer/comm/communicator.h"
+#include "worker/trainer/model/parameters.h"
+
+namespace caravan::trainer {
+
+enum class Replica { Weights, Norms, Table };
+inline constexpr std::size_t kReplicas = 3;
+
+// By Replica; below 2^53, so that a double holds it. -1: the rank has none.
+using BitSums = std::array<int64_t, kReplicas>;
+
+BitSums bit_sums(const ParameterStore& parameters);
+
+// Which ranks differ from those that must have the same, for people; empty: none does. By rank. Pure.
+std::string difference(const std::vector<BitSums>& sums, const planner::MeshShape& mesh);
+
+// Among all ranks: all say the same.
+std::string compare_replicas(Communicator& world, const ParameterStore& parameters,
+                             const planner::MeshShape& mesh);
+
+}  // namespace caravan::trainer

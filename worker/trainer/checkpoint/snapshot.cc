@@ -1,0 +1,59 @@
+#include "worker/trainer/checkpoint/snapshot.h"
+
+#include <ATen/ops/empty.h>
+
+#include "worker/trainer/memory/ledger.h"
+#include "worker/trainer/model/owned_parts.h"
+
+namespace caravan::trainer {
+
+using checkpoint::StateKind;
+
+Snapshot::Snapshot(const RankState& state, DataShard slice) : state_(state), slice_(slice) {
+  const ChargeAs charge(MemoryUse::Snapshot);
+  const int64_t elements = ranges_to_update(state.parameters.layout, slice).state_elements;
+  for (const StateKind kind : checkpoint::kStateKinds) {
+    const at::Tensor& whole = tensor_of(state, kind);
+    if (whole.defined()) copies_[static_cast<std::size_t>(kind)] = at::empty({elements}, whole.options());
+  }
+}
+
+void Snapshot::take() {
+  for (const StateKind kind : checkpoint::kStateKinds) {
+    const at::Tensor& copy = copies_[static_cast<std::size_t>(kind)];
+    if (!copy.defined()) continue;
+    for (const Bucket& bucket : state_.parameters.layout.buckets) {
+      const FlatRange slice = slice_of(bucket, slice_);
+      copy.narrow(0, state_offset_of(bucket, slice_, slice.offset), slice.elements)
+          .copy_(tensor_of(state_, kind)
+                     .narrow(0, offset_of(state_, kind, bucket, slice.offset), slice.elements));
+    }
+  }
+}
+
+Status Snapshot::write(const checkpoint::FilePlan& plan, checkpoint::RankWriter& writer) const {
+  const ParameterLayout& layout = state_.parameters.layout;
+  for (const OwnedPart& owned :
+       owned_parts(layout, state_.placement, slices_of(layout, slice_), Selection::CountsHere)) {
+    const Bucket& bucket = layout.buckets[static_cast<std::size_t>(owned.parameter.bucket)];
+    const std::size_t tensor = plan.tensor(owned.part.name);
+    for (const TensorBlock& block : blocks_of(owned))
+      writer.add_box(tensor, {block.row, block.column, block.rows, block.columns});
+    for (const StateKind kind : checkpoint::kStateKinds) {
+      if (!plan.has(kind)) continue;
+      Status written;
+      for_each_run(owned, [&](const Run& run) {
+        if (written) written = writer.write(kind, tensor, run.first_full, bytes(kind, bucket, run.values));
+      });
+      if (!written) return written;
+    }
+  }
+  return writer.finish();
+}
+
+std::span<const std::byte> Snapshot::bytes(StateKind kind, const Bucket& bucket, FlatRange values) const {
+  return bytes_of(copies_[static_cast<std::size_t>(kind)],
+                  {state_offset_of(bucket, slice_, values.offset), values.elements});
+}
+
+}  // namespace caravan::trainer

@@ -1,0 +1,210 @@
+#include "worker/trainer/loop/checkpoint_loader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "checkpoint/folder/store.h"
+#include "checkpoint/format/names.h"
+#include "checkpoint/hugging_face/config.h"
+#include "worker/trainer/loop/agreement.h"
+#include "worker/trainer/loop/checkpoint_terms.h"
+
+namespace caravan::trainer {
+namespace {
+
+using checkpoint::Checkpoint;
+
+tl::unexpected<TrainingFailure> fail(FailureReason reason, std::string message) {
+  return tl::unexpected(TrainingFailure{reason, std::move(message)});
+}
+
+}  // namespace
+
+CheckpointLoader::CheckpointLoader(Rank& rank, const Reporter& reporter)
+    : rank_(rank),
+      options_(rank.options.checkpoint),
+      reporter_(reporter),
+      plan_(file_plan_of(rank)),
+      beginning_{.state = {}, .model = rank.options.model, .volume = nullptr} {}
+
+void CheckpointLoader::report(const CheckpointRecord& record) const {
+  if (is_first(rank_)) reporter_.checkpoint(record);
+}
+
+bool CheckpointLoader::everywhere(const Status& own) {
+  if (!own) {
+    trouble_ = own.error().message;
+    tell(reporter_, "warn", trouble_);
+  }
+  return largest(*rank_.mesh.world, own ? 0 : 1) == 0;
+}
+
+std::string CheckpointLoader::why() const {
+  return trouble_.empty() ? "another rank had trouble; its log says which" : trouble_;
+}
+
+// --- resume
+
+Resumed CheckpointLoader::resume() {
+  if (!options_.path.empty()) {
+    if (Outcome found = go_on(); !found) return tl::unexpected(found.error());
+  }
+  if (beginning_.state.step == 0 && !rank_.options.init_from.empty()) {
+    if (Outcome begun = begin(); !begun) return tl::unexpected(begun.error());
+  }
+  return std::move(beginning_);
+}
+
+Outcome CheckpointLoader::go_on() {
+  const Result<std::vector<int>> listed = list_steps();
+  if (!everywhere(listed ? Status{} : tl::unexpected(listed.error()))) {
+    if (!listed) return input_failure(listed.error());
+    return fail(FailureReason::DataUnavailable, "another rank cannot use the folder of checkpoints");
+  }
+  const std::vector<int> steps = as_the_first(*rank_.mesh.world, *listed);
+  if (begins_anew() && !steps.empty()) {
+    return fail(FailureReason::InvalidInput,
+                fmt::format("{}: has checkpoints up to step {}, and checkpoint.resume is Never: give another "
+                            "checkpoint.path, or go on from them with Latest",
+                            options_.path, steps.front()));
+  }
+  if (Outcome resumed = resume_from(steps); !resumed) return resumed;
+  // What cannot be removed the next start looks for again.
+  if (is_first(rank_)) {
+    const Status removed = checkpoint::remove_unfinished(*beginning_.volume);
+    if (!removed) tell(reporter_, "warn", removed.error().message);
+  }
+  return {};
+}
+
+// A restart goes on from what its job has written.
+bool CheckpointLoader::begins_anew() const {
+  return !options_.resumes && rank_.options.rendezvous.attempt == 1;
+}
+
+// Newest first; what others than the first rank say is not looked at.
+Result<std::vector<int>> CheckpointLoader::list_steps() {
+  auto volume = checkpoint::make_volume(options_.path);
+  if (!volume) return tl::unexpected(volume.error());
+  beginning_.volume = *std::move(volume);
+  if (!is_first(rank_)) return {};
+  return checkpoint::committed_steps(*beginning_.volume);
+}
+
+// One is set aside only when an older one has done: a folder in which none does stays as it is, and is
+// refused again by the next start.
+Outcome CheckpointLoader::resume_from(const std::vector<int>& steps) {
+  std::vector<int> damaged;
+  for (const int step : steps) {
+    const auto begin = PhaseClock::Clock::now();
+    const auto end = static_cast<Load>(largest(*rank_.mesh.world, static_cast<int>(load(step))));
+    if (end == Load::Done) {
+      for (const int worse : damaged) leave(worse);
+      const std::chrono::duration<double> taken = PhaseClock::Clock::now() - begin;
+      report({.outcome = CheckpointOutcome::Resumed,
+              .step = step,
+              .path = options_.path,
+              .seconds = taken.count(),
+              .stall_seconds = taken.count()});
+      return {};
+    }
+    if (end == Load::Refused) {
+      return fail(FailureReason::InvalidInput,
+                  refusal_.empty() ? "the checkpoint does not fit another rank's configuration" : refusal_);
+    }
+    report({.outcome = CheckpointOutcome::Unusable, .step = step, .path = options_.path, .message = why()});
+    if (end == Load::Unreadable) {
+      return fail(FailureReason::DataUnavailable,
+                  fmt::format("the checkpoint of step {} cannot be read now: {}", step, why()));
+    }
+    damaged.push_back(step);
+  }
+  if (steps.empty()) return {};
+  return fail(FailureReason::InvalidInput,
+              fmt::format("{}: none of its {} checkpoints can be read; to begin anew, give another "
+                          "checkpoint.path",
+                          options_.path, steps.size()));
+}
+
+CheckpointLoader::Load CheckpointLoader::load(int step) {
+  trouble_.clear();
+  Result<Checkpoint> from = Checkpoint::open(*beginning_.volume, step);
+  Status read;
+  if (from) {
+    if (!(refusal_ = refusal_of(*from)).empty()) return Load::Refused;
+    beginning_.state = from->state();
+    beginning_.model.positions = from->model().positions;
+    beginning_.model.bos_token = from->model().bos_token;
+    beginning_.model.eos_tokens = from->model().eos_tokens;
+    read = read_state(*from, state_of(rank_));
+  } else {
+    read = tl::unexpected(from.error());
+  }
+  if (read) return Load::Done;
+  trouble_ = read.error().message;
+  tell(reporter_, "warn", fmt::format("the checkpoint of step {} cannot be used: {}", step, trouble_));
+  return read.error().code == ExitCode::kBadInput ? Load::Damaged : Load::Unreadable;
+}
+
+std::string CheckpointLoader::refusal_of(const Checkpoint& from) const {
+  const TrainerOptions& job = rank_.options;
+  const auto sentence = [&](const std::string& why) {
+    return fmt::format("{}: the job cannot go on from this checkpoint: {}",
+                       beginning_.volume->shown(from.folder()), why);
+  };
+  const std::string other = checkpoint::difference(from.model(), job.model);
+  if (!other.empty())
+    return sentence("model: " + other + "; to train another model, give another checkpoint.path");
+  if (from.plan().types() != plan_.types()) {
+    return sentence(fmt::format("its weights are {}, training.precision makes them {}: set it back",
+                                element_type_name(from.plan().types().weights),
+                                element_type_name(plan_.types().weights)));
+  }
+  if (const std::string why = refusal(from.terms(), terms_of(job)); !why.empty()) return sentence(why);
+  if (from.state().step > job.steps) {
+    return sentence(
+        fmt::format("it has done {} steps, training.steps is {}: raise it, or give another "
+                    "checkpoint.path",
+                    from.state().step, job.steps));
+  }
+  return {};
+}
+
+void CheckpointLoader::leave(int step) {
+  if (!is_first(rank_)) return;
+  const Status aside = checkpoint::set_aside(*beginning_.volume, step, rank_.options.rendezvous.attempt);
+  if (!aside) tell(reporter_, "warn", aside.error().message);
+}
+
+// --- weights to begin with
+
+Outcome CheckpointLoader::begin() {
+  const Status read = read_initial_weights();
+  const auto worst = static_cast<ExitCode>(
+      largest(*rank_.mesh.world, static_cast<int>(read ? ExitCode::kDone : read.error().code)));
+  if (!read) return input_failure(read.error());
+  if (worst != ExitCode::kDone)
+    return input_failure({"another rank cannot read the weights of spec.model.initFrom", worst});
+  if (is_first(rank_))
+    tell(reporter_, "info", fmt::format("begins with the weights of {}", rank_.options.init_from));
+  return {};
+}
+
+Status CheckpointLoader::read_initial_weights() {
+  const std::string& path = rank_.options.init_from;
+  auto from = checkpoint::WeightsFolder::open(path);
+  if (!from) return tl::unexpected(from.error());
+  const std::string other = checkpoint::difference(from->model(), beginning_.model, checkpoint::kConfigFile);
+  if (!other.empty()) {
+    return bad_input(fmt::format(
+        "{}: model: {}; give spec.model the preset or architecture that the folder has", path, other));
+  }
+  const int64_t positions = from->model().positions.value_or(0);
+  beginning_.model.positions = std::max(positions, rank_.options.data.sequence_length);
+  beginning_.model.bos_token = from->model().bos_token;
+  beginning_.model.eos_tokens = from->model().eos_tokens;
+  return read_weights(*from, state_of(rank_));
+}
+
+}  // namespace caravan::trainer

@@ -1,0 +1,207 @@
+#include "worker/trainer/loop/checkpoint_saver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <thread>
+
+#include "checkpoint/folder/store.h"
+#include "worker/trainer/checkpoint/replicas.h"
+#include "worker/trainer/loop/checkpoint_terms.h"
+
+namespace caravan::trainer {
+namespace {
+
+using namespace std::chrono_literals;
+using checkpoint::RankWriter;
+using checkpoint::SaveRequest;
+using checkpoint::TrainingState;
+
+constexpr std::chrono::seconds kPatience = 60s;
+constexpr std::chrono::milliseconds kFirstLook = 1ms;
+constexpr std::chrono::milliseconds kLastLook = 100ms;
+// Before the last checkpoint is tried again.
+constexpr std::array kPauses = {0s, 1s, 10s};
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+SaveRequest request_of(const TrainerOptions& options, const Beginning& beginning) {
+  return {.job_name = options.job_name,
+          .attempt = options.rendezvous.attempt,
+          .model = beginning.model,
+          .layout = options.layout,
+          .terms = terms_of(options),
+          .state = beginning.state};
+}
+
+// On a thread of its own, which has nobody to catch what it throws.
+Status guarded(const std::function<Status()>& part) {
+  try {
+    return part();
+  } catch (const std::exception& error) {
+    return failure(error.what());
+  }
+}
+
+}  // namespace
+
+CheckpointSaver::CheckpointSaver(Rank& rank, const Reporter& reporter, Beginning beginning)
+    : rank_(rank),
+      options_(rank.options.checkpoint),
+      reporter_(reporter),
+      plan_(file_plan_of(rank)),
+      volume_(std::move(beginning.volume)),
+      snapshot_(state_of(rank), {.rank = rank.mesh.position.data, .size = rank.mesh.shape.data}),
+      request_(request_of(rank.options, beginning)),
+      saved_step_(beginning.state.step) {}
+
+SaveShare CheckpointSaver::share(int step, bool asked) {
+  const FailureRecord failures{.ranks = rank_.options.rendezvous.world_size,
+                               .restarts = rank_.options.rendezvous.attempt - 1,
+                               .run_seconds = seconds_since(start_)};
+  return {.asks = asked || save_is_due(options_, step, seconds_since(begun_), cost_, failures),
+          .progress = progress()};
+}
+
+Outcome CheckpointSaver::after_step(const TrainingState& state, const SaveVerdict& verdict) {
+  advance(verdict);
+  return verdict.asked ? save(state) : Outcome{};
+}
+
+Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {
+  for (const std::chrono::seconds pause : kPauses) {
+    if (saved_step_ == state.step) return {};
+    std::this_thread::sleep_for(pause);
+    const bool under_way =
+        stage_ != Stage::None && stage_ != Stage::Tidy && request_.state.step == state.step;
+    if (!under_way) {
+      if (Outcome saved = save(state); !saved) return saved;
+    }
+    wait(std::nullopt);
+    if (!must) return {};
+  }
+  if (saved_step_ == state.step) return {};
+  return tl::unexpected(TrainingFailure{
+      FailureReason::DataUnavailable,
+      fmt::format("the weights after the last step, {}, could not be saved in {}; the log says why",
+                  state.step, options_.path)});
+}
+
+// --- what training waits for
+
+Outcome CheckpointSaver::save(const TrainingState& state) {
+  const Clock::time_point begin = Clock::now();
+  if (!wait(kPatience)) {
+    give_up(state.step);
+    return {};
+  }
+  if (std::string wrong = compare_replicas(*rank_.mesh.world, rank_.parameters, rank_.mesh.shape);
+      !wrong.empty()) {
+    return tl::unexpected(TrainingFailure{
+        FailureReason::SilentCorruption,
+        fmt::format("after step {}, {}: a device that computes or remembers wrongly; nothing of it is saved",
+                    state.step, wrong)});
+  }
+  snapshot_.take();
+  request_.state = state;
+  begun_ = begin;
+  start(Stage::Prepare);
+  stall_seconds_ = seconds_since(begin);
+  return {};
+}
+
+// Whether it came to an end. The first rank's patience counts.
+bool CheckpointSaver::wait(std::optional<std::chrono::seconds> patience) {
+  const Clock::time_point begin = Clock::now();
+  for (std::chrono::milliseconds pause = kFirstLook; stage_ != Stage::None;
+       pause = std::min(2 * pause, kLastLook)) {
+    const bool waits = !patience || Clock::now() - begin < *patience;
+    const SaveVerdict verdict = agree_on_save(*rank_.mesh.world, {.asks = waits, .progress = progress()});
+    advance(verdict);
+    if (!verdict.asked) return stage_ == Stage::None;
+    if (verdict.under_way) std::this_thread::sleep_for(pause);
+  }
+  return true;
+}
+
+void CheckpointSaver::give_up(int step) {
+  report({.outcome = CheckpointOutcome::Failed,
+          .step = step,
+          .path = options_.path,
+          .message = fmt::format("the checkpoint of step {} is still being written after {} s: see what the "
+                                 "volume is busy with, or write them less often",
+                                 request_.state.step, static_cast<int>(seconds_since(begun_)))});
+}
+
+// --- the stages
+
+void CheckpointSaver::start(Stage stage) {
+  stage_ = stage;
+  outcome_ = {};
+  if (auto part = part_of(stage)) task_ = std::async(std::launch::async, guarded, std::move(part));
+}
+
+std::function<Status()> CheckpointSaver::part_of(Stage stage) {
+  if (stage == Stage::Write) {
+    return [this] {
+      RankWriter writer(*volume_, plan_, request_.id(), rank_.options.rendezvous.rank);
+      return snapshot_.write(plan_, writer);
+    };
+  }
+  if (!is_first(rank_)) return {};
+  if (stage == Stage::Prepare) return [this] { return begin_save(*volume_, plan_, request_.id()); };
+  if (stage == Stage::Commit) return [this] { return commit(*volume_, plan_, request_); };
+  if (written_) {
+    return [this] { return checkpoint::keep_newest(*volume_, options_.keep_last, request_.state.step); };
+  }
+  return [this] { return abandon_save(*volume_, request_.id()); };
+}
+
+SaveProgress CheckpointSaver::progress() {
+  if (task_.valid()) {
+    if (task_.wait_for(0s) != std::future_status::ready) return SaveProgress::UnderWay;
+    outcome_ = task_.get();
+    if (!outcome_) tell(reporter_, "warn", outcome_.error().message);
+  }
+  return outcome_ ? SaveProgress::Ended : SaveProgress::Failed;
+}
+
+void CheckpointSaver::advance(const SaveVerdict& verdict) {
+  if (stage_ == Stage::None || verdict.under_way) return;
+  if (stage_ == Stage::Tidy) {
+    stage_ = Stage::None;
+  } else if (verdict.failed_rank || stage_ == Stage::Commit) {
+    conclude(verdict.failed_rank);
+    start(Stage::Tidy);
+  } else {
+    start(stage_ == Stage::Prepare ? Stage::Write : Stage::Commit);
+  }
+}
+
+void CheckpointSaver::conclude(std::optional<int> failed_rank) {
+  written_ = !failed_rank;
+  CheckpointRecord record{.outcome = written_ ? CheckpointOutcome::Written : CheckpointOutcome::Failed,
+                          .step = request_.state.step,
+                          .path = options_.path,
+                          .seconds = seconds_since(begun_),
+                          .stall_seconds = stall_seconds_};
+  if (written_) {
+    saved_step_ = request_.state.step;
+    cost_ = {.seconds = record.seconds, .stall_seconds = record.stall_seconds};
+    for (const checkpoint::PlannedFile& file : plan_.files()) record.bytes += file.length;
+  } else {
+    record.message = outcome_ ? fmt::format("rank {} had trouble; its log says which", *failed_rank)
+                              : outcome_.error().message;
+  }
+  report(record);
+}
+
+void CheckpointSaver::report(const CheckpointRecord& record) const {
+  if (is_first(rank_)) reporter_.checkpoint(record);
+}
+
+}  // namespace caravan::trainer

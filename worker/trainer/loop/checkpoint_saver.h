@@ -1,0 +1,76 @@
+// Writes a job's checkpoints while training goes on.
+//
+// Training waits for a copy of the rank's part, no longer (Snapshot). The rest is done in stages, each on a
+// thread of its own: the first rank makes the folder, all write their parts, the first rank commits, and
+// removes what is left over. A stage begins when the agreement of a step says that the one before has ended
+// on every rank of this attempt: so nothing is committed that one of them has not acknowledged, and what an
+// earlier attempt left under way has lost its folder (CheckpointLoader). One that fails anywhere is no
+// checkpoint, is told, and costs nothing but its time: the checkpoints before stay.
+//
+// All ranks call the same functions after the same steps. Throws CommunicationError when a peer is lost.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+
+#include "checkpoint/folder/commit.h"
+#include "worker/trainer/checkpoint/snapshot.h"
+#include "worker/trainer/loop/agreement.h"
+#include "worker/trainer/loop/checkpoint_loader.h"
+#include "worker/trainer/loop/save_interval.h"
+
+namespace caravan::trainer {
+
+class CheckpointSaver {
+ public:
+  // rank and reporter outlive the saver. Makes room for the copy.
+  CheckpointSaver(Rank& rank, const Reporter& reporter, Beginning beginning);
+
+  // What this rank says in the agreement of a step. asked: somebody wants a checkpoint now.
+  SaveShare share(int step, bool asked);
+
+  // After the step's update. A checkpoint that is due while the one before is still being written waits for
+  // it, for a minute at most, and is given up then. A failure if ranks differ in weights that they share.
+  Outcome after_step(const checkpoint::TrainingState& state, const SaveVerdict& verdict);
+
+  // Until the state after the last step is saved. must: where that fails again and again, the job fails.
+  Outcome finish(const checkpoint::TrainingState& state, bool must);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Stage { None, Prepare, Write, Commit, Tidy };
+
+  Outcome save(const checkpoint::TrainingState& state);
+  bool wait(std::optional<std::chrono::seconds> patience);
+  void start(Stage stage);
+  std::function<Status()> part_of(Stage stage);  // empty: this rank has none
+  SaveProgress progress();
+  void advance(const SaveVerdict& verdict);
+  void conclude(std::optional<int> failed_rank);
+  void give_up(int step);
+  void report(const CheckpointRecord& record) const;
+
+  Rank& rank_;
+  const CheckpointOptions& options_;
+  const Reporter& reporter_;
+  const checkpoint::FilePlan plan_;
+  const std::unique_ptr<checkpoint::Volume> volume_;
+  Snapshot snapshot_;
+
+  checkpoint::SaveRequest request_;  // of the one that is written
+  Stage stage_ = Stage::None;
+  std::future<Status> task_;
+  Status outcome_;  // of this rank's part
+  bool written_ = false;
+  int saved_step_;  // of the newest that is complete
+
+  const Clock::time_point start_ = Clock::now();
+  Clock::time_point begun_ = start_;
+  double stall_seconds_ = 0;
+  SaveCost cost_;
+};
+
+}  // namespace caravan::trainer

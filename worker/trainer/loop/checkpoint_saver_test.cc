@@ -1,0 +1,196 @@
+// One rank, on a volume that waits, and one that fails.
+#include "worker/trainer/loop/checkpoint_saver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <future>
+#include <string>
+#include <thread>
+
+#include "checkpoint/folder/store.h"
+#include "checkpoint/testing/faulty_volume.h"
+#include "common/process.h"
+#include "common/testing/temporary_folder.h"
+#include "worker/trainer/loop/checkpoint_terms.h"
+#include "worker/trainer/loop/rank_config.h"
+
+namespace caravan::trainer {
+namespace {
+
+using checkpoint::testing::FaultyVolume;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TrainerOptions options_for(const std::string& folder) {
+  const std::string config = R"({
+    "jobName": "tiny", "attempt": 1, "rank": 0, "worldSize": 1, "masterAddress": "127.0.0.1", "masterPort": 1,
+    "spec": {
+      "model": {"architecture":
+        {"hiddenSize": 32, "layers": 2, "heads": 2, "kvHeads": 2, "ffnSize": 48, "vocabSize": 64}},
+      "data": {"path": "train.bin"},
+      "training": {"steps": 50, "sequenceLength": 16, "globalBatchSequences": 1, "precision": "BF16"},
+      "resources": {"devices": 1, "device": {"kind": "CPU"}},
+      "checkpoint": {"path": ")" +
+                             folder + R"(", "everySteps": 10}},
+    "plan": {"tensor": 1, "pipeline": 1, "data": 1, "microBatchSize": 1, "gradientAccumulation": 1,
+      "virtualStages": 1, "layersPerStage": [2], "schedule": "1F1B", "zeroStage": 1},
+    "reportFd": -1, "commandFd": -1, "threads": 1, "collectiveTimeoutSeconds": 60})";
+  const auto options = parse_rank_config(config);
+  return options ? *options : throw std::runtime_error(options.error().message);
+}
+
+class Saver : public ::testing::Test {
+ protected:
+  Saver() {
+    auto volume = std::make_unique<FaultyVolume>(*real_);
+    volume_ = volume.get();
+    EXPECT_TRUE(set_nonblocking(pipe_.read_end.get()));
+    saver_.emplace(rank_, reporter_,
+                   Beginning{.state = {}, .model = options_.model, .volume = std::move(volume)});
+  }
+
+  // As the trainer does it.
+  void end_step(int step, bool asked = false) {
+    const SaveVerdict verdict = agree_on_save(*rank_.mesh.world, saver_->share(step, asked));
+    const Outcome outcome = saver_->after_step(state_after(step), verdict);
+    ASSERT_TRUE(outcome) << outcome.error().message;
+  }
+
+  static checkpoint::TrainingState state_after(int step) {
+    return {.step = step, .updates = step, .samples = step};
+  }
+
+  // Steps without a checkpoint of their own, until the one that is written has come to its end.
+  void train_until_told(int first_step) {
+    for (int step = first_step; told().empty(); ++step) {
+      end_step(step % 10 == 0 ? step + 1 : step);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  // What was reported since the last call.
+  std::string told() {
+    std::string text(1 << 16, '\0');
+    const ssize_t size = read(pipe_.read_end.get(), text.data(), text.size());
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, size)));
+    last_told_ = text.empty() ? last_told_ : text;
+    return text;
+  }
+
+  std::vector<int> saved() const { return checkpoint::committed_steps(*real_).value(); }
+
+  const test::TemporaryFolder files_;
+  const std::unique_ptr<checkpoint::Volume> real_ = checkpoint::make_volume(files_.path("states")).value();
+  const TrainerOptions options_ = options_for(files_.path("states"));
+  MemoryLedger ledger_;
+  Rank rank_{options_, ledger_};
+  Pipe pipe_ = make_pipe().value();
+  const Reporter reporter_{pipe_.write_end.get()};
+  FaultyVolume* volume_ = nullptr;
+  std::optional<CheckpointSaver> saver_;
+  std::string last_told_;
+};
+
+TEST_F(Saver, TrainingGoesOnWhileACopyOfTheStepIsWritten) {
+  std::promise<void> gate;
+  const std::shared_future<void> opened = gate.get_future().share();
+  volume_->before = [&] { opened.wait(); };
+  rank_.parameters.values.fill_(1);
+  end_step(10);
+  for (int step = 11; step < 20; ++step) {
+    rank_.parameters.values.fill_(step);
+    end_step(step);
+  }
+  EXPECT_EQ(told(), "");
+  EXPECT_THAT(saved(), IsEmpty());
+  gate.set_value();
+  train_until_told(11);
+  EXPECT_THAT(last_told_, HasSubstr("\"Written\""));
+  EXPECT_THAT(saved(), ElementsAre(10));
+  auto from = checkpoint::Checkpoint::open(*real_, 10).value();
+  EXPECT_EQ(from.state().samples, 10);
+  ASSERT_TRUE(read_state(from, state_of(rank_)));
+  const Parameter& first = rank_.parameters.layout.parameters.front();
+  EXPECT_TRUE(rank_.parameters.value(first).eq(1).all().item<bool>());
+}
+
+TEST_F(Saver, OneThatIsDueWaitsForTheOneBefore) {
+  std::promise<void> gate;
+  const std::shared_future<void> opened = gate.get_future().share();
+  volume_->before = [&] { opened.wait(); };
+  end_step(10);
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    gate.set_value();
+  });
+  end_step(20);
+  later.join();
+  EXPECT_THAT(saved(), ElementsAre(10));
+  ASSERT_TRUE(saver_->finish(state_after(20), /*must=*/true));
+  EXPECT_THAT(saved(), ElementsAre(20, 10));
+}
+
+TEST_F(Saver, SomebodyMayAskForOne) {
+  end_step(13, /*asked=*/true);
+  train_until_told(14);
+  EXPECT_THAT(saved(), ElementsAre(13));
+}
+
+// The first operations of a save, the last ones, with what tidies up behind it, and some of the many writes
+// between them.
+TEST_F(Saver, AnOperationThatFailsCostsThatCheckpointAlone) {
+  constexpr std::size_t kEnds = 24;
+  constexpr std::size_t kStride = 61;
+  int step = 10;
+  for (; step <= 40; step += 10) ASSERT_TRUE(saver_->finish(state_after(step), /*must=*/true));
+  const std::size_t all = volume_->operations().size() / 4;
+  int complete = 0;  // what failed was tidying up
+  int incomplete = 0;
+  for (std::size_t number = 0; number < all + kEnds;
+       number += number < kEnds || number + kEnds >= all ? 1 : kStride, step += 10) {
+    told();
+    const std::size_t before = volume_->operations().size();
+    volume_->fails_at = before + number;
+    end_step(step);
+    train_until_told(step + 1);
+    const bool is_complete = std::ranges::count(saved(), step) == 1;
+    ASSERT_TRUE(saver_->finish(state_after(step), /*must=*/false));
+    volume_->fails_at.reset();
+    if (volume_->operations().size() <= before + number) break;
+    const std::string failed = volume_->descriptions()[before + number];
+    if (failed == "sync folder ") continue;  // behind a rename: it is there, and nobody can be sure of it
+    EXPECT_THAT(last_told_, HasSubstr(is_complete ? "\"Written\"" : "\"Failed\"")) << failed;
+    if (!is_complete) {
+      EXPECT_THAT(last_told_, HasSubstr("No space left on device")) << failed;
+    }
+    ++(is_complete ? complete : incomplete);
+  }
+  EXPECT_GT(complete, 2);
+  EXPECT_GT(incomplete, 30);
+}
+
+TEST_F(Saver, TheLastOneIsTriedAgainAndAJobWithoutItFails) {
+  volume_->fails_at = 0;
+  ASSERT_TRUE(saver_->finish(state_after(50), /*must=*/true));
+  EXPECT_THAT(saved(), ElementsAre(50));
+  volume_->fails_at = volume_->operations().size();
+  volume_->fails_from_then_on = true;
+  const Outcome stopped = saver_->finish(state_after(51), /*must=*/false);
+  EXPECT_TRUE(stopped) << "told, and no reason for a job that is stopped to fail";
+  EXPECT_THAT(saved(), ElementsAre(50));
+}
+
+TEST_F(Saver, NothingIsSavedTwice) {
+  end_step(10);
+  ASSERT_TRUE(saver_->finish(state_after(10), /*must=*/true));
+  const std::size_t operations = volume_->operations().size();
+  ASSERT_TRUE(saver_->finish(state_after(10), /*must=*/true));
+  EXPECT_EQ(volume_->operations().size(), operations);
+}
+
+}  // namespace
+}  // namespace caravan::trainer

@@ -1,0 +1,22 @@
+// What a rank's options and state say of its job's checkpoints, to whoever reads and whoever writes them.
+#pragma once
+
+#include "checkpoint/format/file_plan.h"
+#include "checkpoint/format/training_state.h"
+#include "worker/trainer/checkpoint/rank_state.h"
+#include "worker/trainer/loop/rank.h"
+#include "worker/trainer/loop/reporter.h"
+
+namespace caravan::trainer {
+
+checkpoint::TrainingTerms terms_of(const TrainerOptions& options);
+checkpoint::FilePlan file_plan_of(const Rank& rank);
+RankState state_of(Rank& rank);
+
+// The one that speaks for all.
+bool is_first(const Rank& rank);
+
+// To whoever reads the rank's reports, or its log.
+void tell(const Reporter& reporter, const std::string& level, const std::string& message);
+
+}  // namespace caravan::trainer
