@@ -83,7 +83,9 @@ std::optional<Json> kept_of_job(const Json& job) {
                                    "creationTimestamp", "deletionTimestamp"});
   const JsonObject others = fields_of(job, {"metadata"}, {"labels", "annotations", "finalizers"});
   const std::size_t hash = std::hash<std::string>()(boost::json::serialize(others));
-  metadata["annotations"] = JsonObject{{"hash", fmt::format("{:x}", hash)}};
+  JsonObject annotations = fields_of(job, {"metadata", "annotations"}, {annotations::kCheckpoint});
+  annotations["hash"] = fmt::format("{:x}", hash);
+  metadata["annotations"] = std::move(annotations);
   JsonObject kept = fields_of(job, {}, {"apiVersion", "kind", "spec", "status"});
   kept["metadata"] = std::move(metadata);
   return kept;

@@ -11,7 +11,8 @@
 
 namespace caravan::controller {
 
-// Spec and status whole; labels, annotations and finalizers as one value that changes when they do.
+// Spec and status whole; labels, annotations and finalizers as one value that changes when they do, beside
+// the annotation that asks for a checkpoint.
 std::optional<kube::Json> kept_of_job(const kube::Json& job);
 // Children count when a job is their controller.
 std::optional<kube::Json> kept_of_pod(const kube::Json& pod);

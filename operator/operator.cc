@@ -261,7 +261,8 @@ class Operator {
                       is_true(decision.status, conditions::kPlanned))
                     metrics_.on_planned(took);
                 },
-            .put_off = [this] { metrics_.on_stale_cache(); }};
+            .put_off = [this] { metrics_.on_stale_cache(); },
+            .ask_for_checkpoint = [this](const std::string& uid) { board_.ask_for_checkpoint(uid); }};
   }
 
   // A standby never takes a job from the queue; whoever leads begins with all of them.

@@ -35,7 +35,7 @@ bool is_ignored(int signal) {
 }  // namespace
 
 Result<UserSignals> UserSignals::catch_all() {
-  std::vector<int> signals = {SIGINT, SIGTERM};
+  std::vector<int> signals = {SIGINT, SIGTERM, SIGUSR1};
   if (!is_ignored(SIGHUP)) signals.push_back(SIGHUP);  // nohup: the run outlives its terminal
   Result<UniqueFd> descriptor = signals_as_descriptor(signals);
   if (!descriptor) return tl::unexpected(descriptor.error());
@@ -114,7 +114,11 @@ void LocalRun::wait_for_something() const {
 }
 
 void LocalRun::handle_signals() {
-  while (read_signal(signals_.descriptor.get())) {
+  while (const auto signal = read_signal(signals_.descriptor.get())) {
+    if (*signal == SIGUSR1) {
+      save();
+      continue;
+    }
     if (stopping_) at_once_ = true;
     stop();
   }
@@ -125,6 +129,12 @@ void LocalRun::handle_signals() {
   if (at_once_ && !result_)
     finish(reasons::kInterrupted, reasons::kStoppedByUser, "stopped at once by a second signal",
            ExitCode::kInterrupted);
+}
+
+void LocalRun::save() {
+  v1alpha1::ReportCommand command;
+  command.set_save(true);
+  if (!reports_.send(command)) console_.notice("no checkpoint can be written yet: the ranks start");
 }
 
 void LocalRun::stop() {

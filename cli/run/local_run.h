@@ -2,8 +2,8 @@
 // reports go to the console, signals of the user to them.
 //
 // Guarantees: when run() returns, no process of the job is left, and attempts have only grown. The first
-// SIGINT, SIGTERM or SIGHUP stops after the step that runs, the second at once. Must be called from the main
-// thread, once.
+// SIGINT, SIGTERM or SIGHUP stops after the step that runs, the second at once; SIGUSR1 asks for a
+// checkpoint. Must be called from the main thread, once.
 #pragma once
 
 #include <chrono>
@@ -53,6 +53,7 @@ class LocalRun {
   void wait_for_something() const;
   void handle_signals();
   void stop();
+  void save();
   void handle_reports();
   void handle(const v1alpha1::JobReport& report);
   void handle_agent_exits();

@@ -140,6 +140,7 @@ Job read_job_but_spec(const kube::Json& object) {
   job.generation = static_cast<int>(kube::integer_at(object, {"metadata", "generation"}).value_or(0));
   job.created_at = to_time(kube::text_at(object, {"metadata", "creationTimestamp"})).value_or(TimePoint{});
   job.being_deleted = kube::is_being_deleted(object);
+  job.checkpoint_request = kube::text_at(object, {"metadata", "annotations", annotations::kCheckpoint});
   job.reference = reference_of(object);
   job.unreadable_status = read_status(object, job);
   return job;

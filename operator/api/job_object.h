@@ -25,6 +25,7 @@ struct Job {
   int generation = 0;
   TimePoint created_at{};
   bool being_deleted = false;
+  std::string checkpoint_request = {};  // value of the annotation that asks for a checkpoint
   kube::JsonObject reference = {};  // apiVersion, kind and metadata: what owner references and events need
   v1alpha1::JobSpec spec = {};
   v1alpha1::JobStatus status = {};

@@ -42,6 +42,8 @@ inline constexpr char kCertificates[] = "training.caravan.dev/certificates";  //
 }  // namespace labels
 
 namespace annotations {
+// Of a job: each new value asks for a checkpoint.
+inline constexpr char kCheckpoint[] = "training.caravan.dev/checkpoint";
 inline constexpr char kContent[] = "training.caravan.dev/content";  // fingerprint of what was written
 }  // namespace annotations
 

@@ -147,6 +147,10 @@ class Decider {
     }
     follow_attempts(job().spec, *snapshot_.progress, job().generation, now_, status());
     follow_saves(*snapshot_.progress, job().generation, now_, status());
+    if (wants_checkpoint(job(), status())) {
+      status().set_checkpoint_request(job().checkpoint_request);
+      decision_.effects.emplace_back(AskForCheckpoint{});
+    }
     return false;
   }
 

@@ -31,6 +31,7 @@ std::vector<std::string> effects_of(const Decision& decision) {
     }
     std::string operator()(const DeletePod& e) const { return "delete " + e.name; }
     std::string operator()(const DeleteJob&) const { return "delete the job"; }
+    std::string operator()(const AskForCheckpoint&) const { return "ask for a checkpoint"; }
   };
   std::vector<std::string> names;
   if (decision.new_certificates) names.emplace_back("create certificates");
@@ -101,6 +102,27 @@ TEST(Decide, ANewJobGetsItsPlanThenItsChildrenCertificatesFirst) {
   EXPECT_EQ(condition(decision, conditions::kPlanned).status(), "True");
   EXPECT_EQ(decision.status.layout(), "TP1 PP1 DP4");
   EXPECT_EQ(decision.status.attempt(), 1);
+}
+
+TEST(Decide, EachNewValueOfTheAnnotationAsksForACheckpointOnceStepsAreMade) {
+  Snapshot snapshot = running_job(R"(, "checkpoint": {"path": "mine", "claimName": "c"})");
+  const auto asks = [&] {
+    const Decision decision = decide_at(snapshot);
+    snapshot.job.status = decision.status;
+    const auto effects = effects_of(decision);
+    return std::count(effects.begin(), effects.end(), "ask for a checkpoint");
+  };
+  EXPECT_EQ(asks(), 0);
+  snapshot.job.checkpoint_request = "before the upgrade";
+  EXPECT_EQ(asks(), 0) << "the ranks start";
+  snapshot.progress->step.emplace().set_step(1);
+  EXPECT_EQ(asks(), 1);
+  EXPECT_EQ(snapshot.job.status.checkpoint_request(), "before the upgrade");
+  EXPECT_EQ(asks(), 0) << "that was asked for";
+  snapshot.job.checkpoint_request = "and again";
+  EXPECT_EQ(asks(), 1);
+  snapshot.job.checkpoint_request = std::string(257, 'x');
+  EXPECT_EQ(asks(), 0) << "longer than the status remembers";
 }
 
 TEST(Decide, OnlyWhatIsNewsBecomesAnEvent) {

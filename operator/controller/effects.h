@@ -45,7 +45,9 @@ struct DeletePod {
   std::string uid;
 };
 struct DeleteJob {};
-using Effect = std::variant<CreateChild, ApplyChild, CreatePod, DeletePod, DeleteJob>;
+// Of its coordinator, when that reports next.
+struct AskForCheckpoint {};
+using Effect = std::variant<CreateChild, ApplyChild, CreatePod, DeletePod, DeleteJob, AskForCheckpoint>;
 
 struct Decision {
   v1alpha1::JobStatus status = {};

@@ -208,6 +208,11 @@ Executor::Done Executor::carry_out(const Task& task, const DeleteJob&) {
   return {};
 }
 
+Executor::Done Executor::carry_out(const Task& task, const AskForCheckpoint&) {
+  ask_for_checkpoint_(task.job.uid);
+  return {};
+}
+
 Executor::Done Executor::check_ownership(const Task& task, const CreateChild& effect) {
   const std::string name = kube::key_of(effect.object).name;
   const auto existing = client_.get(task.context, path_of(task.job, effect.resource), name);

@@ -44,14 +44,16 @@ class Executor {
   // Beside the threads of the workers; the client has 64 connections, and tokens and events need some.
   static constexpr std::ptrdiff_t kHelpers = 31;
 
-  // tell: the notes of effects that were carried out.
+  // tell: the notes of effects that were carried out. ask_for_checkpoint: by the job's UID.
   Executor(kube::Client& client, kube::OwnWrites& writes, Clock& clock, Settings settings,
-           std::function<void(const Job&, const Note&)> tell)
+           std::function<void(const Job&, const Note&)> tell,
+           std::function<void(const std::string&)> ask_for_checkpoint)
       : client_(client),
         writes_(writes),
         clock_(clock),
         settings_(std::move(settings)),
-        tell_(std::move(tell)) {}
+        tell_(std::move(tell)),
+        ask_for_checkpoint_(std::move(ask_for_checkpoint)) {}
 
   // `job`: as it was observed.
   Executed run(const CallContext& context, const Job& job, const Decision& decision);
@@ -88,6 +90,7 @@ class Executor {
   Done carry_out(const Task& task, const CreatePod& effect);
   Done carry_out(const Task& task, const DeletePod& effect);
   Done carry_out(const Task& task, const DeleteJob& effect);
+  Done carry_out(const Task& task, const AskForCheckpoint& effect);
   Done check_ownership(const Task& task, const CreateChild& effect);
   Done restore(const Task& task, const CreateChild& effect, const std::string& uid);
   Done make_anew(const Task& task, const ApplyChild& effect);
@@ -99,6 +102,7 @@ class Executor {
   Clock& clock_;
   Settings settings_;
   std::function<void(const Job&, const Note&)> tell_;
+  std::function<void(const std::string&)> ask_for_checkpoint_;
   std::counting_semaphore<> helpers_{kHelpers};
   std::mutex mutex_;
   std::map<std::string, UnfinishedSet> unfinished_;  // by job UID

@@ -112,6 +112,15 @@ void follow_saves(const JobProgress& progress, int generation, TimePoint now, v1
   }
 }
 
+bool wants_checkpoint(const Job& job, const v1alpha1::JobStatus& status) {
+  constexpr std::size_t kLongest = 256;  // of the field in the status
+  const std::string& wish = job.checkpoint_request;
+  const v1alpha1::Condition* running = find_condition(status, conditions::kRunning);
+  return !wish.empty() && wish.size() <= kLongest && wish != status.checkpoint_request() &&
+         job.spec.has_checkpoint() && running != nullptr && running->status() == "True" &&
+         running->reason() == reasons::kStepsAdvancing;
+}
+
 void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status) {
   if (status.has_progress()) return;
   v1alpha1::ProgressStatus& shown = *status.mutable_progress();

@@ -33,6 +33,9 @@ void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress,
 // The condition CheckpointFailing: from the first save that fails to the next one that does not.
 void follow_saves(const JobProgress& progress, int generation, TimePoint now, v1alpha1::JobStatus& status);
 
+// Whether somebody asks for a checkpoint that was not asked for yet; a job that makes no steps is not asked.
+bool wants_checkpoint(const Job& job, const v1alpha1::JobStatus& status);
+
 // Of a job that has made no step yet.
 void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status);
 

@@ -43,7 +43,7 @@ Reconciler::Reconciler(Caches caches, kube::Client& client, Clock& clock, Settin
       clock_(clock),
       settings_(std::move(settings)),
       outside_(std::move(outside)),
-      executor_(client, writes_, clock, settings_, outside_.record) {}
+      executor_(client, writes_, clock, settings_, outside_.record, outside_.ask_for_checkpoint) {}
 
 tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const CallContext& context,
                                                                        const kube::ObjectKey& key) {

@@ -113,6 +113,18 @@ std::optional<JobProgress> ProgressBoard::look_at(const std::string& job_uid) {
   return found->second.progress;
 }
 
+void ProgressBoard::ask_for_checkpoint(const std::string& job_uid) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = entries_.find(job_uid);
+  if (found != entries_.end()) found->second.wants_checkpoint = true;
+}
+
+bool ProgressBoard::take_checkpoint_wish(const std::string& job_uid) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = entries_.find(job_uid);
+  return found != entries_.end() && std::exchange(found->second.wants_checkpoint, false);
+}
+
 void ProgressBoard::forget(const std::string& job_uid) {
   const std::scoped_lock lock(mutex_);
   entries_.erase(job_uid);

@@ -96,15 +96,33 @@ bool ReportStream::take() {
     return false;
   }
   was_known_ = true;  // one that is gone since never comes back: let its pod have its last words
-  if (report_.has_result() && answer != ProgressBoard::Answer::kImpossible) acknowledge();
+  v1alpha1::ReportCommand command;
+  if (report_.has_result() && answer != ProgressBoard::Answer::kImpossible)
+    command.set_acknowledge_result(!std::exchange(acknowledged_, true));
+  command.set_save(around_.board.take_checkpoint_wish(reporter_.job_uid));
+  send(command);
   return true;
 }
 
-void ReportStream::acknowledge() {
+// Commands that wait for one another become one.
+void ReportStream::send(const v1alpha1::ReportCommand& command) {
   const std::scoped_lock lock(mutex_);
-  if (ended_ || std::exchange(acknowledged_, true)) return;
-  command_.set_acknowledge_result(true);
+  waiting_.MergeFrom(command);
+  write_waiting();
+}
+
+void ReportStream::write_waiting() {
+  if (ended_ || writes_ || waiting_.ByteSizeLong() == 0) return;
+  writes_ = true;
+  command_.Clear();
+  command_.Swap(&waiting_);
   StartWrite(&command_);
+}
+
+void ReportStream::OnWriteDone(bool ok) {
+  const std::scoped_lock lock(mutex_);
+  writes_ = false;
+  if (ok) write_waiting();
 }
 
 void ReportStream::read_at_its_pace() {

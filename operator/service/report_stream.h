@@ -42,12 +42,14 @@ class ReportStream final : public grpc::ServerBidiReactor<v1alpha1::JobReport, v
   explicit ReportStream(StreamSurroundings& around);
 
   void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
   void OnCancel() override { end(grpc::StatusCode::CANCELLED, ""); }
   void OnDone() override;
 
   // False: this ends the stream.
   bool take();
-  void acknowledge();
+  void send(const v1alpha1::ReportCommand& command);
+  void write_waiting();
   void read_at_its_pace();
   void resume();
 
@@ -61,7 +63,9 @@ class ReportStream final : public grpc::ServerBidiReactor<v1alpha1::JobReport, v
   grpc::Alarm alarm_;
   Reporter reporter_;
   v1alpha1::JobReport report_;
-  v1alpha1::ReportCommand command_;
+  v1alpha1::ReportCommand command_;  // on its way
+  v1alpha1::ReportCommand waiting_;  // behind it
+  bool writes_ = false;
   bool acknowledged_ = false;
   bool was_known_ = false;
 };

@@ -70,7 +70,8 @@ void CrashScenario::start_operator() {
           .record = [this](const Job&,
                            const Note& note) { told_.push_back(note.action + " " + note.reason); },
           .decided = [](const Snapshot&, const Decision&, Clock::Duration) {},
-          .put_off = [] { ADD_FAILURE() << "the caches have not seen the operator's own writes"; }});
+          .put_off = [] { ADD_FAILURE() << "the caches have not seen the operator's own writes"; },
+          .ask_for_checkpoint = [](const std::string&) {}});
 }
 
 void CrashScenario::reconcile() {

@@ -224,6 +224,19 @@ TEST_F(RunWithCheckpoints, AFullDiskCostsCheckpointsAndTheJobOnlyItsLast) {
   EXPECT_THAT(outcome.err, HasSubstr("the weights after the last step, 40, could not be saved"));
 }
 
+TEST_F(RunWithCheckpoints, ComeWhenSomebodyAsks) {
+  auto asked = arguments("asked");
+  asked.insert(asked.end(), {"--set", "spec.checkpoint.everySteps=1000"});
+  RunProcess process(asked);
+  ASSERT_TRUE(process.wait_for_step(1, 3));
+  process.signal(SIGUSR1);
+  const auto told = process.wait_for("checkpoint");
+  ASSERT_TRUE(told);
+  EXPECT_EQ(text(*told, "outcome"), "Written");
+  EXPECT_LT(number(*told, "step"), kSteps);
+  EXPECT_EQ(process.finish().status.exit_code, 0);
+}
+
 TEST_F(RunWithCheckpoints, BeginAnewOnlyWhereThereAreNone) {
   auto anew = arguments("anew");
   anew.insert(anew.end(), {"--set", "spec.checkpoint.resume=Never"});

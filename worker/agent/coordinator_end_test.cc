@@ -155,6 +155,14 @@ TEST_F(CoordinatorEndTest, AStopLetsTheRunningStepEnd) {
   EXPECT_EQ(result().result(), reasons::kInterrupted);
 }
 
+TEST_F(CoordinatorEndTest, ACheckpointIsOrderedFromTheFirstRankWhileTheGangRuns) {
+  give(SaveRequested{});
+  EXPECT_THAT(take_sent(), testing::IsEmpty());
+  run_first_attempt();
+  give(SaveRequested{});
+  EXPECT_THAT(take_sent(), ElementsAre("0 save 1"));
+}
+
 TEST_F(CoordinatorEndTest, AStopNearTheEndCompletesTheJob) {
   run_first_attempt();
   step_of_all(1, 9);

@@ -94,6 +94,14 @@ void CoordinatorState::handle(const StopRequested&) {
   ask_ranks_to_stop();
 }
 
+// The first rank decides for all, and lives on the first node.
+void CoordinatorState::handle(const SaveRequested&) {
+  if (phase_ != Phase::kRunning) return;
+  CoordinatorMessage message;
+  message.mutable_save_checkpoint()->set_attempt(attempt_);
+  send(0, message);
+}
+
 void CoordinatorState::handle(const Limits& limits) {
   config_.failure_policy = limits.failure_policy;
   config_.stall_timeout = limits.stall_timeout;

@@ -56,13 +56,14 @@ struct ConnectionLost {
   ConnectionId connection = 0;
 };
 struct StopRequested {};
+struct SaveRequested {};
 // What users may change while the job runs.
 struct Limits {
   v1alpha1::FailurePolicy failure_policy;
   std::chrono::seconds stall_timeout{600};
 };
 struct Tick {};
-using Input = std::variant<FromAgent, ConnectionLost, StopRequested, Limits, Tick>;
+using Input = std::variant<FromAgent, ConnectionLost, StopRequested, SaveRequested, Limits, Tick>;
 
 // Effects.
 struct SendTo {
@@ -110,6 +111,7 @@ class CoordinatorState {
   void handle(const FromAgent& input);
   void handle(const ConnectionLost& input);
   void handle(const StopRequested&);
+  void handle(const SaveRequested&);
   void handle(const Limits& limits);
   void handle(const Tick&);
   void join(ConnectionId connection, const v1alpha1::AgentHello& hello);

@@ -37,7 +37,7 @@ Status Host::start(const v1alpha1::JobPlan& job, const AgentOptions& options,
     client_ = ReportClient::connect({.address = options.reports,
                                      .authority_file = options.reports_authority_file,
                                      .token_file = options.reports_token_file},
-                                    [this] { stop_job(); });
+                                    {.stop = [this] { stop_job(); }, .save = [this] { save_job(); }});
     result_.set_next(client_.get());
   }
   log_.set_next(&result_);
@@ -67,6 +67,11 @@ Host::~Host() {
 void Host::stop_job() {
   const std::scoped_lock lock(mutex_);
   if (server_) server_->request_stop();
+}
+
+void Host::save_job() {
+  const std::scoped_lock lock(mutex_);
+  if (server_) server_->request_save();
 }
 
 void Host::say_farewell() {

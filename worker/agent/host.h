@@ -28,6 +28,7 @@ class Host {
   const std::string& address() const { return server_->address(); }
   // Safe for any thread.
   void stop_job();
+  void save_job();
   // After the end of the job: until the others have heard of it, but not for long.
   void say_farewell();
 

@@ -114,6 +114,12 @@ void NodeAgent::handle(const CoordinatorMessage& message) {
       if (message.stop_after_step().attempt() == last_attempt_) supervisor_.command(command);
       return;
     }
+    case CoordinatorMessage::kSaveCheckpoint: {
+      v1alpha1::RankCommand command;
+      command.set_save(true);
+      if (message.save_checkpoint().attempt() == last_attempt_) supervisor_.command(command);
+      return;
+    }
     case CoordinatorMessage::kJobEnd:
       spdlog::info("the job is over: {}", message.job_end().reason());
       supervisor_.stop();

@@ -89,8 +89,8 @@ class ReportStream final : private Stream<grpc::ClientBidiReactor<JobReport, Rep
 
 class Client final : public ReportClient {
  public:
-  Client(ReportTarget target, std::function<void()> on_stop)
-      : target_(std::move(target)), on_stop_(std::move(on_stop)) {
+  Client(ReportTarget target, Commands commands)
+      : target_(std::move(target)), commands_(std::move(commands)) {
     if (!over_tls(target_)) {
       stream_ = open(grpc::InsecureChannelCredentials(), "");
     } else {
@@ -127,7 +127,8 @@ class Client final : public ReportClient {
   }
 
   void obey(const ReportCommand& command) {
-    if (command.stop()) on_stop_();
+    if (command.stop()) commands_.stop();
+    if (command.save()) commands_.save();
     const std::scoped_lock lock(mutex_);
     acknowledged_ = acknowledged_ || command.acknowledge_result();
     changed_.notify_all();
@@ -182,7 +183,7 @@ class Client final : public ReportClient {
   }
 
   const ReportTarget target_;
-  const std::function<void()> on_stop_;
+  const Commands commands_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   ReportPicture picture_;
@@ -195,9 +196,8 @@ class Client final : public ReportClient {
 
 }  // namespace
 
-std::unique_ptr<ReportClient> ReportClient::connect(const ReportTarget& target,
-                                                    std::function<void()> on_stop) {
-  return std::make_unique<Client>(target, std::move(on_stop));
+std::unique_ptr<ReportClient> ReportClient::connect(const ReportTarget& target, Commands commands) {
+  return std::make_unique<Client>(target, std::move(commands));
 }
 
 }  // namespace caravan::agent

@@ -1,4 +1,4 @@
-// Sends the job's story to a JobReports service, and brings back its command to stop.
+// Sends the job's story to a JobReports service, and brings back its commands.
 //
 // A slow reader never blocks the job (see report_queue.h). A reader that is not there yet is waited for. On
 // one machine, one that goes away is not missed: the job goes on, and its story in the agent's log. On a
@@ -27,8 +27,12 @@ struct ReportTarget {
 
 class ReportClient : public ReportSink {
  public:
-  // on_stop: called by another thread for each command to stop.
-  static std::unique_ptr<ReportClient> connect(const ReportTarget& target, std::function<void()> on_stop);
+  // Called by another thread, for each command.
+  struct Commands {
+    std::function<void()> stop;
+    std::function<void()> save;
+  };
+  static std::unique_ptr<ReportClient> connect(const ReportTarget& target, Commands commands);
   // Until the reader has acknowledged the result; false when it did not within `patience`.
   virtual bool wait_for_acknowledgement(std::chrono::milliseconds patience) = 0;
 };

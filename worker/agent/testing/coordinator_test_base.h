@@ -49,6 +49,8 @@ class CoordinatorTestBase : public ::testing::Test {
     if (m.has_stop_attempt()) sent_.push_back(fmt::format("{} stop {}", node, m.stop_attempt().attempt()));
     if (m.has_stop_after_step())
       sent_.push_back(fmt::format("{} until {}", node, m.stop_after_step().step()));
+    if (m.has_save_checkpoint())
+      sent_.push_back(fmt::format("{} save {}", node, m.save_checkpoint().attempt()));
     if (m.has_superseded()) sent_.push_back(fmt::format("{} superseded", connection));
     if (m.has_job_end()) sent_.push_back(fmt::format("{} end {}", node, m.job_end().exit_code()));
   }
