@@ -18,8 +18,8 @@ ElementType type_of(at::ScalarType type) {
   return type == at::kDouble ? ElementType::F64 : ElementType::F32;
 }
 
-std::span<std::byte> bytes_of(const RankState& state, StateKind kind, const OwnedPart& owned,
-                              const Run& run) {
+std::span<std::byte> bytes_of_run(const RankState& state, StateKind kind, const OwnedPart& owned,
+                                  const Run& run) {
   const Bucket& bucket = state.parameters.layout.buckets[static_cast<std::size_t>(owned.parameter.bucket)];
   return bytes_of(tensor_of(state, kind),
                   {offset_of(state, kind, bucket, run.values.offset), run.values.elements});
@@ -32,7 +32,7 @@ Status read_kind(const RankState& state, StateKind kind, const std::vector<FlatR
   Status done;
   for (const OwnedPart& owned : parts) {
     for_each_run(owned, [&](const Run& run) {
-      if (done) done = read(owned.part, run.first_full, bytes_of(state, kind, owned, run));
+      if (done) done = read(owned.part, run.first_full, bytes_of_run(state, kind, owned, run));
     });
   }
   return done;
@@ -121,9 +121,9 @@ Status read_weights(checkpoint::WeightsFolder& from, const RankState& state) {
     const Result<const checkpoint::TensorEntry*> entry = from.find(owned.part.name);
     if (!entry) return tl::unexpected(entry.error());
     for_each_run(owned, [&](const Run& run) {
-      const std::span<std::byte> master = bytes_of(state, StateKind::Master, owned, run);
+      const std::span<std::byte> master = bytes_of_run(state, StateKind::Master, owned, run);
       if ((*entry)->type == types.weights) {
-        convert(types.weights, bytes_of(state, StateKind::Weights, owned, run), types.states, master);
+        convert(types.weights, bytes_of_run(state, StateKind::Weights, owned, run), types.states, master);
       } else if (status) {
         status = from.read(owned.part.name, run.first_full, types.states, master);
       }
