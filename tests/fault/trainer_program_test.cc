@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "common/testing/checkout.h"
+#include "common/testing/temporary_folder.h"
 #include "tests/numerics/trainer_world.h"
 #include "tests/support/tiny_job.h"
 
@@ -155,6 +156,46 @@ TEST_F(TrainerProgram, ValidationLossComesEveryFewStepsAndIsTheSameInEveryLayout
   EXPECT_TRUE(validation_losses(ranks.front()).empty());
 }
 
+TEST_F(TrainerProgram, ARankThatIsStuckInATransferTellsWhomItWaitsFor) {
+  TrainerWorld world(endless(), layout_of(1, 2, 1));
+  ASSERT_TRUE(world.wait_for_step(0, 2));
+  world.process(1).signal_group(SIGSTOP);
+  v1alpha1::RankActivity activity;
+  while (activity.operation().empty() || activity.seconds() < 0.5) activity = world.ask_activity(0);
+  EXPECT_EQ(activity.phase(), "communication");
+  const bool waits_for_the_next_stage = activity.axis() == "pipeline" && activity.peer() == 1;
+  const bool waits_for_all = activity.operation() == "all_reduce" && activity.axis() == "world";
+  EXPECT_TRUE(waits_for_the_next_stage || waits_for_all) << activity.ShortDebugString();
+  world.process(1).signal_group(SIGCONT);
+  v1alpha1::RankCommand stop;
+  stop.set_stop_after_step(0);
+  world.send(0, stop);
+  for (const RankResult& rank : world.wait()) EXPECT_EQ(rank.status, ExitStatus{.exit_code = 0}) << rank.log;
+}
+
+std::vector<int> delayed_steps(const RankResult& rank) {
+  std::vector<int> steps;
+  for (const auto& report : rank.reports) {
+    if (report.has_interlude()) steps.push_back(report.interlude().delayed_step());
+  }
+  return steps;
+}
+
+TEST_F(TrainerProgram, TheFirstRankAnnouncesEvaluationsAndCheckpoints) {
+  const test::TemporaryFolder folder;
+  JobSpec job = spec();
+  job.mutable_training()->set_steps(4);
+  job.mutable_data()->set_validation_path(validation_file());
+  job.mutable_training()->mutable_evaluation()->set_every_steps(2);
+  job.mutable_training()->mutable_evaluation()->set_batches(1);
+  job.mutable_checkpoint()->set_path(folder.path("checkpoints"));
+  job.mutable_checkpoint()->set_every_steps(3);
+  const auto ranks = train(job, layout_of(1, 1, 2));
+  EXPECT_EQ(delayed_steps(ranks[0]), (std::vector<int>{2, 4, 4, 5}))
+      << "evaluations delay steps 2 and 4, checkpoints those behind steps 3 and 4";
+  EXPECT_EQ(delayed_steps(ranks[1]), std::vector<int>{});
+}
+
 TEST_F(TrainerProgram, EveryRankReportsItsShareOfTheWork) {
   const auto ranks = train(spec(), layout_of(1, 2, 1));
   for (const RankResult& rank : ranks) {
@@ -164,6 +205,8 @@ TEST_F(TrainerProgram, EveryRankReportsItsShareOfTheWork) {
     EXPECT_GT(step.model_flops(), 0);
     EXPECT_EQ(step.hardware_flops(), step.model_flops());
     EXPECT_GT(step.phase_seconds().at("backward"), 0);
+    EXPECT_GT(step.work_seconds(), 0);
+    EXPECT_LT(step.work_seconds(), step.seconds());
     EXPECT_TRUE(std::any_of(step.collectives().begin(), step.collectives().end(), [](const auto& count) {
       return count.operation() == "send" && count.axis() == "pipeline";
     }));

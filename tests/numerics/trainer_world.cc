@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <iterator>
 #include <numeric>
+#include <thread>
 
 #include "common/json.h"
 #include "common/listen.h"
@@ -153,6 +154,22 @@ bool TrainerWorld::wait_for_step(int rank, int step) const {
                                      [&](const auto& report) { return report.step().step() >= step; });
     if (reached || over) return reached;
   }
+}
+
+v1alpha1::RankActivity TrainerWorld::ask_activity(int rank) const {
+  const auto answers = [&] {
+    std::vector<v1alpha1::RankActivity> all;
+    for (const auto& report : read_reports(ranks_[static_cast<std::size_t>(rank)].report_path)) {
+      if (report.has_activity()) all.push_back(report.activity());
+    }
+    return all;
+  };
+  const std::size_t before = answers().size();
+  v1alpha1::RankCommand ask;
+  ask.set_tell_activity(true);
+  send(rank, ask);
+  while (answers().size() == before) std::this_thread::yield();
+  return answers().back();
 }
 
 std::vector<RankResult> TrainerWorld::wait() {

@@ -50,6 +50,8 @@ class TrainerWorld {
   const Process& process(int rank) const { return ranks_[static_cast<std::size_t>(rank)].process; }
   // Until the rank has reported this step; false when it ended before.
   bool wait_for_step(int rank, int step) const;
+  // Its next answer to RankCommand.tell_activity; it must live.
+  v1alpha1::RankActivity ask_activity(int rank) const;
   // To the end, results by rank.
   std::vector<RankResult> wait();
 

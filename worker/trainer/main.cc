@@ -59,16 +59,17 @@ int exit_code(FailureReason reason) {
 }
 
 void train(const TrainerOptions& options, const Reporter& reporter) {
+  ActivityBoard board;
   std::optional<CommandListener> commands;
   MemoryLedger ledger;
   const CountingAllocator allocator(ledger.counter(MemoryUse::Activations));
   const LedgerScope count(ledger);
   std::optional<Rank> rank;
   const Outcome outcome = guarded([&]() -> Outcome {
-    commands.emplace(options.command_fd);
+    commands.emplace(options.command_fd, board, reporter);
     Result<RankData> data = open_data(options);
     if (!data) return input_failure(data.error());
-    rank.emplace(options, ledger);
+    rank.emplace(options, ledger, board);
     return Trainer(*rank, *std::move(data), reporter, *commands).train();
   });
   if (!outcome) end_with(outcome.error(), reporter);

@@ -1,5 +1,7 @@
 #include "worker/trainer/comm/metered_communicator.h"
 
+#include <optional>
+
 namespace caravan::trainer {
 namespace {
 
@@ -12,8 +14,8 @@ struct Gauge {
   Instruments instruments;
 
   template <typename Action>
-  void measure(const char* operation, int64_t bytes, Action&& action) const {
-    const PhaseClock::Scope scope(instruments.clock, Phase::kCommunication);
+  void measure(const char* operation, int64_t bytes, std::optional<int> peer, Action&& action) const {
+    const PhaseClock::Scope scope(instruments.clock, Wait{operation, axis, peer});
     const CountTo charge(instruments.memory);
     action();
     instruments.meter.add(operation, axis, bytes, scope.seconds());
@@ -22,16 +24,18 @@ struct Gauge {
 
 class MeteredTransfer final : public PendingTransfer {
  public:
-  MeteredTransfer(std::unique_ptr<PendingTransfer> transfer, const char* operation, const Gauge& gauge)
-      : transfer_(std::move(transfer)), operation_(operation), gauge_(gauge) {}
+  MeteredTransfer(std::unique_ptr<PendingTransfer> transfer, const char* operation, int peer,
+                  const Gauge& gauge)
+      : transfer_(std::move(transfer)), operation_(operation), peer_(peer), gauge_(gauge) {}
 
   void wait() override {
-    gauge_.measure(operation_, 0, [&] { transfer_->wait(); });
+    gauge_.measure(operation_, 0, peer_, [&] { transfer_->wait(); });
   }
 
  private:
   std::unique_ptr<PendingTransfer> transfer_;
   const char* operation_;
+  int peer_;
   const Gauge& gauge_;
 };
 
@@ -64,19 +68,19 @@ class MeteredCommunicator final : public Communicator {
 
   std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {
     std::unique_ptr<PendingTransfer> transfer;
-    collective("send", bytes_of(tensor), [&] { transfer = group_->send(tensor, peer, tag); });
-    return std::make_unique<MeteredTransfer>(std::move(transfer), "send", gauge_);
+    gauge_.measure("send", bytes_of(tensor), peer, [&] { transfer = group_->send(tensor, peer, tag); });
+    return std::make_unique<MeteredTransfer>(std::move(transfer), "send", peer, gauge_);
   }
   std::unique_ptr<PendingTransfer> receive(at::Tensor& tensor, int peer, int tag) override {
     std::unique_ptr<PendingTransfer> transfer;
-    collective("recv", bytes_of(tensor), [&] { transfer = group_->receive(tensor, peer, tag); });
-    return std::make_unique<MeteredTransfer>(std::move(transfer), "recv", gauge_);
+    gauge_.measure("recv", bytes_of(tensor), peer, [&] { transfer = group_->receive(tensor, peer, tag); });
+    return std::make_unique<MeteredTransfer>(std::move(transfer), "recv", peer, gauge_);
   }
 
  private:
   template <typename Action>
   void collective(const char* operation, int64_t bytes, Action&& action) {
-    gauge_.measure(operation, bytes, action);
+    gauge_.measure(operation, bytes, std::nullopt, action);
   }
 
   std::unique_ptr<Communicator> group_;

@@ -57,6 +57,7 @@ Resumed CheckpointLoader::resume() {
 }
 
 Outcome CheckpointLoader::go_on() {
+  const PhaseClock::Scope scope(rank_.clock, Phase::kRestore);
   const Result<std::vector<int>> listed = list_steps();
   if (!everywhere(listed ? Status{} : tl::unexpected(listed.error()))) {
     if (!listed) return input_failure(listed.error());

@@ -73,6 +73,8 @@ Outcome CheckpointSaver::after_step(const TrainingState& state, const SaveVerdic
 }
 
 Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {
+  const PhaseClock::Scope scope(rank_.clock, Phase::kCheckpoint);
+  if (is_first(rank_)) reporter_.interlude(state.step + 1);
   for (const std::chrono::seconds pause : kPauses) {
     if (saved_step_ == state.step) return {};
     std::this_thread::sleep_for(pause);
@@ -95,6 +97,7 @@ Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {
 
 Outcome CheckpointSaver::save(const TrainingState& state) {
   const Clock::time_point begin = Clock::now();
+  if (stage_ != Stage::None && is_first(rank_)) reporter_.interlude(state.step);
   if (!wait(kPatience)) {
     give_up(state.step);
     return {};

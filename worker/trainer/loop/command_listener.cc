@@ -16,7 +16,8 @@
 
 namespace caravan::trainer {
 
-CommandListener::CommandListener(int fd) {
+CommandListener::CommandListener(int fd, const ActivityBoard& board, const Reporter& reporter)
+    : board_(board), reporter_(reporter) {
   if (fd < 0) return;
   leave_.reset(eventfd(0, EFD_CLOEXEC));
   thread_ = std::thread([this, fd] { listen(fd); });
@@ -62,6 +63,8 @@ void CommandListener::obey(const std::string& line) {
     stop_after_step_ = command->stop_after_step();
   } else if (command->save()) {
     save_ = true;
+  } else if (command->tell_activity()) {
+    reporter_.activity(board_.shown());
   }
 }
 

@@ -1,5 +1,5 @@
-// Hears the agent's commands while the rank works. When the agent's end of the pipe closes, the agent is
-// gone: the process ends at once, so that no orphan stays.
+// Hears the agent's commands while the rank works, and says what it does when the agent asks. When the
+// agent's end of the pipe closes, the agent is gone: the process ends at once, so that no orphan stays.
 #pragma once
 
 #include <atomic>
@@ -7,13 +7,15 @@
 #include <thread>
 
 #include "common/unique_fd.h"
+#include "worker/trainer/loop/activity.h"
+#include "worker/trainer/loop/reporter.h"
 
 namespace caravan::trainer {
 
 class CommandListener {
  public:
-  // fd: -1 hears nothing.
-  explicit CommandListener(int fd);
+  // fd: -1 hears nothing. Board and reporter outlive the listener.
+  CommandListener(int fd, const ActivityBoard& board, const Reporter& reporter);
   ~CommandListener();
 
   // The step after which to stop; 0: the one that runs.
@@ -26,6 +28,8 @@ class CommandListener {
   void obey(const std::string& line);
 
   static constexpr int kNone = -1;
+  const ActivityBoard& board_;
+  const Reporter& reporter_;
   std::atomic<int> stop_after_step_ = kNone;
   mutable std::atomic<bool> save_ = false;
   UniqueFd leave_;

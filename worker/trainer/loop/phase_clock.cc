@@ -29,34 +29,56 @@ std::string_view phase_name(Phase phase) {
       return "checkpoint";
     case Phase::kIdle:
       return "idle";
+    case Phase::kStart:
+      return "start";
+    case Phase::kRestore:
+      return "restore";
+    case Phase::kCheckpoint:
+      return "checkpoint";
   }
   return "";
 }
 
-PhaseClock::PhaseClock() : since_(Clock::now()) {}
+PhaseClock::PhaseClock(ActivityBoard& board) : board_(board), since_(Clock::now()) {}
 
 PhaseClock::Scope::Scope(PhaseClock& clock, Phase phase)
     : clock_(clock), outer_(clock.current_), begin_(Clock::now()) {
-  clock_.enter(phase);
+  clock_.enter(phase, nullptr);
+}
+
+PhaseClock::Scope::Scope(PhaseClock& clock, const Wait& wait)
+    : clock_(clock), outer_(clock.current_), begin_(Clock::now()) {
+  clock_.enter(Phase::kCommunication, &wait);
 }
 
 PhaseClock::Scope::~Scope() {
-  clock_.enter(outer_);
+  clock_.enter(outer_, nullptr);
 }
 
 double PhaseClock::Scope::seconds() const {
   return seconds_between(begin_, Clock::now());
 }
 
-void PhaseClock::enter(Phase phase) {
+void PhaseClock::enter(Phase phase, const Wait* wait) {
   const Clock::time_point now = Clock::now();
+  charge(now);
+  current_ = phase;
+  Activity activity{.phase = std::string(phase_name(phase)), .since = now};
+  if (wait != nullptr) {
+    activity.operation = wait->operation;
+    activity.axis = std::string(wait->axis);
+    activity.peer = wait->peer;
+  }
+  board_.show(std::move(activity));
+}
+
+void PhaseClock::charge(Clock::time_point now) {
   seconds_[static_cast<std::size_t>(current_)] += seconds_between(since_, now);
   since_ = now;
-  current_ = phase;
 }
 
 PhaseClock::Seconds PhaseClock::take() {
-  enter(current_);
+  charge(Clock::now());
   return std::exchange(seconds_, {});
 }
 

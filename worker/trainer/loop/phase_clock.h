@@ -1,30 +1,58 @@
 // Where the time of a step goes. One phase runs at a time: a scope inside another one stops the outer phase's
 // time until it ends, so the phases add up to the time measured. What no scope covers is idle.
+//
+// Which phase runs, and which other ranks it waits for, is shown on a board that other threads may read.
 #pragma once
 
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string_view>
+
+#include "worker/trainer/loop/activity.h"
 
 namespace caravan::trainer {
 
-enum class Phase { kData, kForward, kBackward, kCommunication, kOptimizer, kEvaluation, kCheckpoint, kIdle };
-inline constexpr std::size_t kPhases = 8;
+// Those of a step come first.
+enum class Phase {
+  kData,
+  kForward,
+  kBackward,
+  kCommunication,
+  kOptimizer,
+  kEvaluation,
+  kCheckpoint,
+  kIdle,
+  kStart,
+  kRestore
+};
+inline constexpr std::size_t kPhases = 8;  // of a step
+inline constexpr std::size_t kAllPhases = 10;
 
-// The names of StepReport.phase_seconds.
+// The names of StepReport.phase_seconds and RankActivity.phase.
 std::string_view phase_name(Phase phase);
+
+// For other ranks, in a collective.
+struct Wait {
+  const char* operation;
+  std::string_view axis;
+  std::optional<int> peer = {};
+};
 
 class PhaseClock {
  public:
   using Clock = std::chrono::steady_clock;
-  using Seconds = std::array<double, kPhases>;
+  using Seconds = std::array<double, kAllPhases>;
 
-  PhaseClock();
+  // The board outlives the clock. The phase is kStart until begin_steps().
+  explicit PhaseClock(ActivityBoard& board);
 
   class Scope {
    public:
     Scope(PhaseClock& clock, Phase phase);
+    // Of phase kCommunication.
+    Scope(PhaseClock& clock, const Wait& wait);
     ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
@@ -38,14 +66,17 @@ class PhaseClock {
     Clock::time_point begin_;
   };
 
+  void begin_steps() { enter(Phase::kIdle, nullptr); }
   // Seconds by phase since the last take().
   Seconds take();
 
  private:
-  void enter(Phase phase);
+  void enter(Phase phase, const Wait* wait);
+  void charge(Clock::time_point now);
 
+  ActivityBoard& board_;
   Seconds seconds_{};
-  Phase current_ = Phase::kIdle;
+  Phase current_ = Phase::kStart;
   Clock::time_point since_;
 };
 

@@ -17,14 +17,16 @@ at::ScalarType storage_of(Precision precision) {
   return at::kFloat;
 }
 
-std::unique_ptr<GlooRendezvous> meet(const TrainerOptions& options) {
+std::unique_ptr<GlooRendezvous> meet(const TrainerOptions& options, PhaseClock& clock) {
   if (options.rendezvous.world_size == 1) return nullptr;
+  const PhaseClock::Scope scope(clock, Wait{"rendezvous", "world"});
   return std::make_unique<GlooRendezvous>(options.rendezvous);
 }
 
 Mesh form_metered_mesh(Rank& rank) {
   const Instruments instruments{rank.meter, rank.clock, rank.ledger.counter(MemoryUse::Communication)};
   const auto factory = [&](const GroupRequest& request) {
+    const PhaseClock::Scope scope(rank.clock, Wait{"rendezvous", request.axis});
     auto group = rank.rendezvous->form_group(request.name, request.rank, request.size);
     return metered(std::move(group), request.axis, instruments);
   };
@@ -78,10 +80,11 @@ std::unique_ptr<Stage> make_stage(Rank& rank) {
 
 }  // namespace
 
-Rank::Rank(const TrainerOptions& trainer_options, MemoryLedger& memory_ledger)
+Rank::Rank(const TrainerOptions& trainer_options, MemoryLedger& memory_ledger, ActivityBoard& board)
     : options(trainer_options),
       ledger(memory_ledger),
-      rendezvous(meet(options)),
+      clock(board),
+      rendezvous(meet(options, clock)),
       mesh(form_metered_mesh(*this)),
       placement(placement_of(options.layout, mesh.position)),
       storage(storage_of(options.precision)),

@@ -19,8 +19,8 @@
 namespace caravan::trainer {
 
 struct Rank {
-  // Meets the other ranks. Throws CommunicationError.
-  Rank(const TrainerOptions& options, MemoryLedger& ledger);
+  // Meets the other ranks. Throws CommunicationError. All references outlive the rank.
+  Rank(const TrainerOptions& options, MemoryLedger& ledger, ActivityBoard& board);
 
   const TrainerOptions& options;
   MemoryLedger& ledger;

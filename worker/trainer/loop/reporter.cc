@@ -40,6 +40,14 @@ void write(const MemoryBreakdown& memory, v1alpha1::MemoryTerms& terms) {
   terms.set_snapshot(memory.snapshot);
 }
 
+double work_seconds(const PhaseClock::Seconds& seconds) {
+  double work = 0;
+  for (const Phase phase :
+       {Phase::kData, Phase::kForward, Phase::kBackward, Phase::kOptimizer, Phase::kEvaluation})
+    work += seconds[static_cast<std::size_t>(phase)];
+  return work;
+}
+
 void write(const StepRecord& record, v1alpha1::StepReport& step) {
   step.set_step(record.step);
   if (record.loss) step.set_loss(*record.loss);
@@ -59,6 +67,7 @@ void write(const StepRecord& record, v1alpha1::StepReport& step) {
   step.set_allocated_bytes(record.allocated_bytes);
   step.set_reserved_bytes(record.allocated_bytes);  // nothing is held back on a CPU
   step.set_peak_bytes(record.peak_bytes);
+  step.set_work_seconds(work_seconds(record.phase_seconds));
 }
 
 v1alpha1::CheckpointReport::Outcome outcome_message(CheckpointOutcome outcome) {
@@ -146,6 +155,24 @@ void Reporter::checkpoint(const CheckpointRecord& record) const {
   write_line(to_json(report));
 }
 
+void Reporter::interlude(int delayed_step) const {
+  RankReport report;
+  report.mutable_interlude()->set_delayed_step(delayed_step);
+  write_line(to_json(report));
+}
+
+void Reporter::activity(const Activity& activity) const {
+  const std::chrono::duration<double> lasted = std::chrono::steady_clock::now() - activity.since;
+  RankReport report;
+  v1alpha1::RankActivity& told = *report.mutable_activity();
+  told.set_phase(activity.phase);
+  told.set_operation(activity.operation);
+  told.set_axis(activity.axis);
+  if (activity.peer) told.set_peer(*activity.peer);
+  told.set_seconds(lasted.count());
+  write_line(to_json(report));
+}
+
 void Reporter::log(const std::string& level, const std::string& message) const {
   RankReport report;
   report.mutable_log()->set_level(level);
@@ -155,6 +182,7 @@ void Reporter::log(const std::string& level, const std::string& message) const {
 
 void Reporter::write_line(const std::string& json) const {
   const std::string line = json + '\n';
+  const std::scoped_lock lock(mutex_);
   std::size_t written = 0;
   while (written < line.size()) {
     const ssize_t count = ::write(fd_, line.data() + written, line.size() - written);

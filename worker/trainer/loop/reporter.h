@@ -1,15 +1,17 @@
 // What a rank tells its agent: RankReport, one JSON line each, on an inherited pipe or standard output.
 //
 // A pipe that nobody reads any more means that the agent is gone: the process ends at once, so that no orphan
-// stays.
+// stays. Safe for any thread.
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "worker/trainer/loop/activity.h"
 #include "worker/trainer/loop/phase_clock.h"
 #include "worker/trainer/memory/memory_breakdown.h"
 
@@ -95,12 +97,16 @@ class Reporter {
   void finished(const FinishRecord& record) const;
   void failed(FailureReason reason, const std::string& message) const;
   void checkpoint(const CheckpointRecord& record) const;
+  // See RankInterlude.
+  void interlude(int delayed_step) const;
+  void activity(const Activity& activity) const;
   void log(const std::string& level, const std::string& message) const;
 
  private:
   void write_line(const std::string& json) const;
 
   int fd_;
+  mutable std::mutex mutex_;  // lines stay whole
 };
 
 }  // namespace caravan::trainer

@@ -84,6 +84,7 @@ Trainer::Trainer(Rank& rank, RankData data, const Reporter& reporter, const Comm
 Outcome Trainer::train() {
   if (Outcome resumed = resume(); !resumed) return resumed;
   report_start();
+  rank_.clock.begin_steps();
   bool stopped = false;
   while (finished_ < options_.steps && !stopped) {
     Step step;
@@ -192,6 +193,7 @@ Outcome Trainer::evaluate_if_due(Step& step) {
   const int every = options_.evaluation.every_steps;
   if (every == 0 || step.number % every != 0) return {};
   const PhaseClock::Scope scope(rank_.clock, Phase::kEvaluation);
+  if (options_.rendezvous.rank == 0) reporter_.interlude(step.number);
   StepShare share;
   for (int batch = 0; batch < options_.evaluation.batches; ++batch) {
     Result<StepTokens> tokens = data_.validation->read(batch * options_.data.global_batch_sequences);

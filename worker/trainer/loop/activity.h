@@ -1,0 +1,37 @@
+// What a rank does right now, for those who ask while the thread that trains may be stuck: who waits in a
+// collective that never ends cannot answer. That thread writes, any thread reads.
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace caravan::trainer {
+
+// See RankActivity.
+struct Activity {
+  std::string phase = "start";
+  std::string operation = {};  // while it waits for other ranks
+  std::string axis = {};
+  std::optional<int> peer = {};  // along the axis
+  std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
+};
+
+class ActivityBoard {
+ public:
+  void show(Activity activity) {
+    const std::scoped_lock lock(mutex_);
+    shown_ = std::move(activity);
+  }
+  Activity shown() const {
+    const std::scoped_lock lock(mutex_);
+    return shown_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Activity shown_;
+};
+
+}  // namespace caravan::trainer
