@@ -93,7 +93,7 @@ TEST_F(CoordinatorEndTest, LimitsThatChangeHoldForTheAttemptThatRuns) {
   give(limits);
   pass_alive(seconds(99));
   EXPECT_EQ(state().phase(), Phase::kRunning);
-  pass_alive(seconds(2));
+  pass_alive(seconds(7));
   stopped(0, 1);
   stopped(1, 1);
   EXPECT_EQ(result().reason(), reasons::kMaxRestartsReached);
@@ -115,7 +115,7 @@ TEST_F(CoordinatorEndTest, AStalledGangIsRestarted) {
   step_of_all(1, 1);
   pass_alive(seconds(59));
   EXPECT_EQ(state().phase(), Phase::kRunning) << "counted from the last step";
-  pass_alive(seconds(2));
+  pass_alive(seconds(7));
   stop_everywhere(1);
   EXPECT_EQ(events()[0].reason(), reasons::kStalled);
   EXPECT_THAT(events()[0].message(),
@@ -128,7 +128,7 @@ TEST_F(CoordinatorEndTest, AStepOfSomeRanksOnlyIsNoProgress) {
   run_first_attempt();
   pass_alive(seconds(40));
   for (int rank = 0; rank < 3; ++rank) step_of(rank, 1, 1);
-  pass_alive(seconds(21));
+  pass_alive(seconds(26));
   EXPECT_EQ(state().phase(), Phase::kStopping);
 }
 

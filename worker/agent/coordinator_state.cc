@@ -44,7 +44,6 @@ CoordinatorState::CoordinatorState(CoordinatorConfig config, TimePoint now)
       nodes_(config_.shape.nodes),
       highest_attempt_(config_.first_attempt - 1),
       steps_(config_.shape.world_size, config_.device_peak_flops),
-      last_progress_(now),
       restarts_(config_.restarts),
       budget_(budget_of(config_, now)),
       short_attempts_(config_.short_attempts),
@@ -196,23 +195,21 @@ void CoordinatorState::on_rank_update(int node, const v1alpha1::RankUpdate& upda
     effects_.push_back(Tell{std::move(told)});
   } else if (report.has_checkpoint()) {
     if (update.rank() != 0) return;
-    last_progress_ = now_;
+    clock_.note_progress(now_);
     v1alpha1::JobReport told;
     told.mutable_checkpoint()->set_attempt(attempt_);
     *told.mutable_checkpoint()->mutable_report() = report.checkpoint();
     effects_.push_back(Tell{std::move(told)});
   } else if (report.has_finished()) {
     rank.finished_step = report.finished().step();
+  } else if (report.has_interlude()) {
+    if (update.rank() != 0) return;
+    clock_.note_progress(now_);
+    clock_.expect_delay(report.interlude().delayed_step());
+  } else if (report.has_activity()) {
+    on_activity(update.rank(), report.activity());
   } else if (report.has_step()) {
-    rank.last_step = report.step().step();
-    auto step = steps_.add(attempt_, update.rank(), report.step());
-    if (!step) return;
-    last_progress_ = now_;
-    step_seconds_ = step->seconds();
-    made_step_ = true;
-    v1alpha1::JobReport told;
-    *told.mutable_step() = std::move(*step);
-    effects_.push_back(Tell{std::move(told)});
+    on_step(update.rank(), report.step());
   }
 }
 
@@ -222,6 +219,7 @@ void CoordinatorState::on_rank_exit(int node, const v1alpha1::RankExit& exit) {
   const bool reached_end = rank.finished_step && (*rank.finished_step >= config_.steps || stop_requested_);
   if (exit.signal() == 0 && exit.exit_code() == 0 && reached_end) {
     if (!std::exchange(rank.ended_well, true)) ++ended_well_;
+    if (rank.activity) --answers_;
     return;
   }
   Member& home = nodes_.at(node);
@@ -299,10 +297,7 @@ void CoordinatorState::check_clocks() {
           ExitCode::kJobFailed);
     }
   }
-  if (phase_ == Phase::kRunning && now_ - last_progress_ > config_.stall_timeout) {
-    cause_ = describe_stall(config_.stall_timeout, last_step());
-    begin_stop("no step finished in time");
-  }
+  if (phase_ == Phase::kRunning && ended_well_ < config_.shape.world_size) check_progress();
   if (phase_ == Phase::kRunning && stop_deadline_ && now_ > *stop_deadline_)
     begin_stop("the step did not end in time");
   const bool waiting = phase_ == Phase::kGathering || phase_ == Phase::kOpeningMaster;
@@ -328,7 +323,9 @@ void CoordinatorState::open_master() {
 
 void CoordinatorState::begin_attempt(const std::string& address, int port) {
   phase_ = Phase::kRunning;
-  phase_since_ = attempt_since_ = last_progress_ = now_;
+  phase_since_ = attempt_since_ = now_;
+  clock_.start(now_);
+  asked_at_.reset();
   ranks_.assign(static_cast<std::size_t>(config_.shape.world_size), Rank{});
   ended_well_ = 0;
   steps_.reset();
@@ -401,6 +398,7 @@ void CoordinatorState::conclude_attempt() {
   ended.set_attempt(attempt_);
   ended.set_reason(failure.reason);
   ended.set_counts(decision.counts);
+  if (failure.suspect_node) ended.set_suspect_node(*failure.suspect_node);
   if (ended_.size() > kMostEnded) ended_.pop_front();
   const auto lasted = std::chrono::duration_cast<milliseconds>(now_ - attempt_since_);
   short_attempts_ = policy::short_attempts_after(short_attempts_, made_step_, lasted);
@@ -459,6 +457,7 @@ void CoordinatorState::tell_event(const Failure& failure, const policy::Decision
   event.set_message(failure_message(failure, decision.next));
   event.set_restarting(decision.restart);
   event.set_counts(decision.restart && decision.counts);
+  if (failure.suspect_node) event.set_suspect_node(*failure.suspect_node);
   effects_.push_back(Tell{std::move(told)});
 }
 

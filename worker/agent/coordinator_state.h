@@ -22,7 +22,9 @@
 #include "worker/agent/failure.h"
 #include "worker/agent/job_shape.h"
 #include "worker/agent/membership.h"
+#include "worker/agent/stall.h"
 #include "worker/agent/step_aggregator.h"
+#include "worker/agent/step_clock.h"
 
 namespace caravan::agent {
 
@@ -105,6 +107,7 @@ class CoordinatorState {
     int last_step = 0;
     std::optional<int> finished_step;  // its own last word
     bool ended_well = false;
+    std::optional<v1alpha1::RankActivity> activity = {};  // its answer
   };
 
   // Facts: what an input says.
@@ -119,6 +122,8 @@ class CoordinatorState {
   void take_place(ConnectionId connection, const v1alpha1::AgentHello& hello);
   void on_master_ready(const v1alpha1::MasterReady& ready);
   void on_rank_update(int node, const v1alpha1::RankUpdate& update);
+  void on_step(int rank, const v1alpha1::StepReport& report);
+  void on_activity(int rank, const v1alpha1::RankActivity& activity);
   void on_rank_exit(int node, const v1alpha1::RankExit& exit);
   void on_attempt_stopped(int node, const v1alpha1::AttemptStopped& stopped);
   void on_attempt_refused(int node, const v1alpha1::AttemptRefused& refused);
@@ -137,6 +142,9 @@ class CoordinatorState {
   void ask_ranks_to_stop();
   void end(const char* result, const std::string& reason, const std::string& message, ExitCode exit_code);
   void check_clocks();
+  void check_progress();
+  void ask_activity();
+  void end_stall();
   void check_nodes();
   void forget_attempt();
   Failure failure_of_attempt() const;
@@ -170,7 +178,9 @@ class CoordinatorState {
   std::vector<Rank> ranks_;
   int ended_well_ = 0;  // ranks
   StepAggregator steps_;
-  TimePoint last_progress_;
+  StepClock clock_;
+  std::optional<TimePoint> asked_at_;  // what the ranks do, since no step finishes
+  int answers_ = 0;                    // of ranks that have not ended
   double step_seconds_ = 0;
   std::vector<Death> deaths_;
   bool only_symptoms_ = true;               // among them

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <tuple>
 
@@ -70,7 +71,21 @@ std::string cause_of(const v1alpha1::RankExit& exit, const std::string& reason) 
   return "of " + status;
 }
 
+// A crash, or an error that the trainer does not know; what somebody sent, what lies in the job and its
+// volumes, and what another rank did would have happened elsewhere too.
+bool blames_machine(const v1alpha1::RankExit& exit) {
+  if (exit.out_of_memory()) return false;
+  if (exit.has_failure()) return exit.failure().reason() == reasons::kRankInternal;
+  const auto is_sent = [&](int signal) { return exit.signal() == signal; };
+  const std::array sent{SIGKILL, SIGTERM, SIGINT, SIGHUP};
+  return exit.signal() != 0 && std::none_of(sent.begin(), sent.end(), is_sent);
+}
+
 }  // namespace
+
+std::string leave_room(std::string what) {
+  return cut(std::move(what), kMaxMessageBytes / 2);
+}
 
 std::chrono::steady_clock::time_point time_of_death(
     const v1alpha1::RankExit& exit, std::optional<std::chrono::steady_clock::time_point> before,
@@ -99,30 +114,24 @@ Failure describe_death(const Death& death) {
           .rank = exit.rank(),
           .exit_code = exit.signal() == 0 ? exit.exit_code() : 128 + exit.signal(),
           .bad_input = is_bad_input(exit),
-          .what = cut(fmt::format("rank {} on node {} died first, after step {}, {}", exit.rank(), death.node,
-                                  death.last_step, cause_of(exit, reason)),
-                      kMaxMessageBytes / 2),
+          .what = leave_room(fmt::format("rank {} on node {} died first, after step {}, {}", exit.rank(),
+                                         death.node, death.last_step, cause_of(exit, reason))),
           .advice = advice_for(exit, reason),
-          .log = {exit.last_log_lines().begin(), exit.last_log_lines().end()}};
+          .log = {exit.last_log_lines().begin(), exit.last_log_lines().end()},
+          .suspect_node = blames_machine(exit) ? std::optional(death.node) : std::nullopt};
 }
 
 Failure describe_lost_node(int node, const std::string& how) {
   return {.reason = reasons::kPodLost,
           .what = fmt::format("the agent of node {} was lost: {}", node, how),
-          .advice = "if it happens again, see whether that machine was drained or ran out of memory"};
+          .advice = "if it happens again, see whether that machine was drained or ran out of memory",
+          .suspect_node = node};
 }
 
 Failure describe_refusal(int node, const std::string& why) {
   return {.reason = reasons::kRankFailed,
-          .what = cut(fmt::format("node {} cannot start its ranks: {}", node, why), kMaxMessageBytes / 2),
+          .what = leave_room(fmt::format("node {} cannot start its ranks: {}", node, why)),
           .advice = "look into the log of its agent"};
-}
-
-Failure describe_stall(std::chrono::seconds timeout, int last_step) {
-  return {.reason = reasons::kStalled,
-          .what = fmt::format("no step finished for {} s (stallTimeoutSeconds) after step {}",
-                              timeout.count(), last_step),
-          .advice = "if steps take that long, raise stallTimeoutSeconds"};
 }
 
 Failure describe_deadline(std::chrono::seconds deadline) {

@@ -29,7 +29,8 @@ struct Failure {
   bool bad_input = false;
   std::string what;
   std::string advice;
-  std::vector<std::string> log = {};  // last lines of that rank's log
+  std::vector<std::string> log = {};               // last lines of that rank's log
+  std::optional<int> suspect_node = std::nullopt;  // whose machine may be to blame
 
   // As failurePolicy sees it.
   policy::Failure facts() const { return {.reason = reason, .exit_code = exit_code, .bad_input = bad_input}; }
@@ -45,10 +46,12 @@ bool is_symptom(const Death& death);
 // Index into `deaths`; they must not be empty.
 std::size_t first_death(const std::vector<Death>& deaths);
 
+// So much of what happened that what follows from it fits into the message too.
+std::string leave_room(std::string what);
+
 Failure describe_death(const Death& death);
 Failure describe_lost_node(int node, const std::string& how);
 Failure describe_refusal(int node, const std::string& why);
-Failure describe_stall(std::chrono::seconds timeout, int last_step);
 Failure describe_deadline(std::chrono::seconds deadline);
 
 // `what; next; advice`, then as many of the last log lines as fit into the 1 kB of an API message.

@@ -112,6 +112,22 @@ TEST(DescribeDeath, SaysOfWhatAndWhatToDo) {
   }
 }
 
+TEST(DescribeDeath, ACrashSpeaksAgainstTheMachineAndNotWhatWouldHappenElsewhereToo) {
+  const auto suspect = [](const v1alpha1::RankExit& exit) {
+    return describe_death({.node = 1, .exit = exit}).suspect_node;
+  };
+  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT}) EXPECT_EQ(suspect(killed(signal)), 1) << signal;
+  EXPECT_EQ(suspect(exited(1, "Internal")), 1);
+  for (const int signal : {SIGKILL, SIGTERM, SIGINT}) EXPECT_FALSE(suspect(killed(signal))) << signal;
+  EXPECT_FALSE(suspect(killed(SIGKILL, true))) << "out of memory";
+  EXPECT_FALSE(suspect(exited(7)));
+  for (const char* reason :
+       {"OutOfMemory", "NonFiniteLoss", "Stalled", "InvalidInput", "DataUnavailable", "Communication"})
+    EXPECT_FALSE(suspect(exited(1, reason))) << reason;
+  EXPECT_EQ(describe_lost_node(2, "no heartbeat").suspect_node, 2);
+  EXPECT_FALSE(describe_refusal(2, "busy").suspect_node);
+}
+
 TEST(DescribeDeath, ASignalGivesTheExitCodeOfAShell) {
   EXPECT_EQ(describe_death({.exit = exited(7)}).exit_code, 7);
   EXPECT_EQ(describe_death({.exit = killed(SIGKILL)}).exit_code, 137);

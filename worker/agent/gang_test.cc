@@ -345,7 +345,10 @@ TEST_F(GangTest, ARankThatHangsStallsTheJobWhichIsRestarted) {
   plan(1, 2, 20);
   job_.mutable_spec()->set_stall_timeout_seconds(1);
   start_agent(0);
-  EXPECT_EQ(wait_for_event().reason(), "Stalled");
+  const auto event = wait_for_event();
+  EXPECT_EQ(event.reason(), "Stalled");
+  EXPECT_EQ(event.rank(), 1);
+  EXPECT_THAT(event.message(), HasSubstr("rank 1 on node 0 does not answer"));
   EXPECT_EQ(exit_code(0), 0);
 }
 

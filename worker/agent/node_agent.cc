@@ -120,6 +120,8 @@ void NodeAgent::handle(const CoordinatorMessage& message) {
       if (message.save_checkpoint().attempt() == last_attempt_) supervisor_.command(command);
       return;
     }
+    case CoordinatorMessage::kAskActivity:
+      return ask_activity(message.ask_activity());
     case CoordinatorMessage::kJobEnd:
       spdlog::info("the job is over: {}", message.job_end().reason());
       supervisor_.stop();
@@ -179,6 +181,13 @@ void NodeAgent::stop_attempt(const v1alpha1::StopAttempt& stop) {
   last_attempt_ = stop.attempt();
   supervisor_.stop();
   stopping_ = stop.attempt();
+}
+
+void NodeAgent::ask_activity(const v1alpha1::AskActivity& ask) {
+  if (ask.attempt() != last_attempt_) return;
+  v1alpha1::RankCommand command;
+  command.set_tell_activity(true);
+  supervisor_.command(command);
 }
 
 void NodeAgent::handle_ranks() {

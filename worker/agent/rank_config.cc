@@ -6,6 +6,8 @@ namespace caravan::agent {
 namespace {
 
 constexpr int kDefaultStallTimeoutSeconds = 600;
+// The coordinator, which knows what all ranks wait for, gives a gang up before one of them does.
+constexpr int kBehindCoordinatorSeconds = 60;
 
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
@@ -32,10 +34,9 @@ v1alpha1::RankConfig make_rank_config(const v1alpha1::JobPlan& job, const Master
   config.set_command_fd(-1);
   config.set_threads(settings.threads);
   config.set_trace_directory(settings.trace_directory);
-  // A rank that waits longer for another one has stalled.
-  config.set_collective_timeout_seconds(job.spec().has_stall_timeout_seconds()
-                                            ? job.spec().stall_timeout_seconds()
-                                            : kDefaultStallTimeoutSeconds);
+  const int stall_timeout = job.spec().has_stall_timeout_seconds() ? job.spec().stall_timeout_seconds()
+                                                                   : kDefaultStallTimeoutSeconds;
+  config.set_collective_timeout_seconds(stall_timeout + kBehindCoordinatorSeconds);
   return config;
 }
 

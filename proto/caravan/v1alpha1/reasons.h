@@ -41,7 +41,7 @@ inline constexpr char kSilentCorruption[] =
     "SilentCorruption";                            // ranks differ in what they must have in common
 inline constexpr char kPodLost[] = "PodLost";      // the agent of a node was lost
 inline constexpr char kPreempted[] = "Preempted";  // a pod gave way to another, or its machine was lost
-inline constexpr char kStalled[] = "Stalled";      // no step within stallTimeoutSeconds, or a rank is silent
+inline constexpr char kStalled[] = "Stalled";      // no step in time, or a rank is silent
 
 // Stalled and Restarting.
 inline constexpr char kNoStepWithinTimeout[] = "NoStepWithinTimeout";

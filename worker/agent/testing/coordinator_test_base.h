@@ -51,6 +51,7 @@ class CoordinatorTestBase : public ::testing::Test {
       sent_.push_back(fmt::format("{} until {}", node, m.stop_after_step().step()));
     if (m.has_save_checkpoint())
       sent_.push_back(fmt::format("{} save {}", node, m.save_checkpoint().attempt()));
+    if (m.has_ask_activity()) sent_.push_back(fmt::format("{} ask {}", node, m.ask_activity().attempt()));
     if (m.has_superseded()) sent_.push_back(fmt::format("{} superseded", connection));
     if (m.has_job_end()) sent_.push_back(fmt::format("{} end {}", node, m.job_end().exit_code()));
   }
@@ -110,6 +111,21 @@ class CoordinatorTestBase : public ::testing::Test {
     message.mutable_rank_update()->set_attempt(attempt);
     message.mutable_rank_update()->set_rank(rank);
     return *message.mutable_rank_update()->mutable_report();
+  }
+  void activity_of(int rank, int attempt, const std::string& phase, double seconds,
+                   const std::string& operation = "") {
+    AgentMessage message;
+    v1alpha1::RankActivity& activity = *update(message, attempt, rank).mutable_activity();
+    activity.set_phase(phase);
+    activity.set_seconds(seconds);
+    activity.set_operation(operation);
+    if (!operation.empty()) activity.set_axis("data");
+    from(rank / 2, message);
+  }
+  void interlude_of(int rank, int attempt, int delayed_step) {
+    AgentMessage message;
+    update(message, attempt, rank).mutable_interlude()->set_delayed_step(delayed_step);
+    from(rank / 2, message);
   }
   void step_of(int rank, int attempt, int step) {
     AgentMessage message;

@@ -114,7 +114,8 @@ class ScriptedRank {
     if (count <= 0) return std::nullopt;
     const auto command =
         from_json<v1alpha1::RankCommand>(std::string_view(buffer, static_cast<std::size_t>(count - 1)));
-    return command ? std::optional(command->stop_after_step()) : std::nullopt;
+    return command && command->has_stop_after_step() ? std::optional(command->stop_after_step())
+                                                     : std::nullopt;
   }
 
   void act(int step) {

@@ -33,8 +33,6 @@ std::string_view phase_name(Phase phase) {
       return "start";
     case Phase::kRestore:
       return "restore";
-    case Phase::kCheckpoint:
-      return "checkpoint";
   }
   return "";
 }

@@ -1,0 +1,71 @@
+// What the coordinator makes of the steps of its ranks: whether they hang, and which of them holds up the others.
+#include "worker/agent/coordinator_state.h"
+
+namespace caravan::agent {
+namespace {
+
+using std::chrono::seconds;
+using v1alpha1::CoordinatorMessage;
+
+// For answers. Longer than the usual patience with an agent, so that a machine that is gone is told as lost.
+constexpr seconds kAnswerTimeout{5};
+
+}  // namespace
+
+void CoordinatorState::on_step(int rank, const v1alpha1::StepReport& report) {
+  ranks_[static_cast<std::size_t>(rank)].last_step = report.step();
+  auto step = steps_.add(attempt_, rank, report);
+  if (!step) return;
+  clock_.finish_step(report.step(), step->seconds(), now_);
+  step_seconds_ = step->seconds();
+  made_step_ = true;
+  v1alpha1::JobReport told;
+  *told.mutable_step() = std::move(*step);
+  effects_.push_back(Tell{std::move(told)});
+}
+
+void CoordinatorState::on_activity(int rank, const v1alpha1::RankActivity& activity) {
+  Rank& answering = ranks_[static_cast<std::size_t>(rank)];
+  if (!asked_at_ || answering.ended_well) return;
+  if (!answering.activity) ++answers_;
+  answering.activity = activity;
+}
+
+// A step that finishes while the ranks are asked ends the alarm.
+void CoordinatorState::check_progress() {
+  if (!clock_.is_overdue(config_.stall_timeout, now_)) {
+    asked_at_.reset();
+  } else if (!asked_at_) {
+    ask_activity();
+  } else if (now_ - *asked_at_ >= kAnswerTimeout || answers_ >= config_.shape.world_size - ended_well_) {
+    end_stall();
+  }
+}
+
+void CoordinatorState::ask_activity() {
+  asked_at_ = now_;
+  answers_ = 0;
+  for (Rank& rank : ranks_) rank.activity.reset();
+  looked_at_ += config_.shape.world_size;
+  CoordinatorMessage message;
+  message.mutable_ask_activity()->set_attempt(attempt_);
+  send_to_all(std::move(message));
+}
+
+void CoordinatorState::end_stall() {
+  const auto usual = clock_.usual_seconds();
+  const bool by_steps = clock_.limit(config_.stall_timeout) < config_.stall_timeout;
+  Stall stall{.silent_seconds = clock_.silence(*asked_at_).count(),
+              .attempt = attempt_,
+              .last_step = last_step(),
+              .usual_step_seconds = by_steps ? usual : std::nullopt};
+  for (int rank = 0; rank < config_.shape.world_size; ++rank) {
+    const Rank& asked = ranks_[static_cast<std::size_t>(rank)];
+    if (asked.ended_well) continue;
+    stall.answers.push_back({.rank = rank, .node = config_.shape.node_of(rank), .activity = asked.activity});
+  }
+  cause_ = describe_stall(stall);
+  begin_stop("no step finished in time");
+}
+
+}  // namespace caravan::agent

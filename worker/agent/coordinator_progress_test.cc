@@ -1,0 +1,176 @@
+// Of a gang that hangs the rank is named that holds it up.
+#include <gmock/gmock.h>
+
+#include "worker/agent/testing/coordinator_test_base.h"
+
+namespace caravan::agent::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class CoordinatorProgressTest : public CoordinatorTestBase {
+ protected:
+  CoordinatorProgressTest() { config_.steps = 1000; }
+
+  void make_steps(int first, int last) {
+    for (int step = first; step <= last; ++step) step_of_all(1, step);
+  }
+  // The limit that steps of 0.1 s make.
+  void pass_the_limit() { pass_alive(seconds(31)); }
+};
+
+TEST_F(CoordinatorProgressTest, RanksAreAskedAndTheOneThatDoesNotAnswerIsNamed) {
+  run_first_attempt();
+  make_steps(1, 3);
+  pass_alive(seconds(30));
+  EXPECT_THAT(take_sent(), IsEmpty());
+  pass_alive(seconds(1));
+  EXPECT_THAT(take_sent(), ElementsAre("0 ask 1", "1 ask 1"));
+  for (const int rank : {0, 1, 3}) activity_of(rank, 1, "communication", 30, "all_reduce");
+  pass_alive(seconds(4));
+  EXPECT_EQ(state().phase(), Phase::kRunning) << "it may still answer";
+  pass_alive(seconds(1));
+  EXPECT_EQ(state().phase(), Phase::kStopping);
+  stop_everywhere(1);
+  ASSERT_EQ(events().size(), 1U);
+  EXPECT_EQ(events()[0].reason(), reasons::kStalled);
+  EXPECT_EQ(events()[0].rank(), 2);
+  EXPECT_EQ(events()[0].suspect_node(), 1);
+  EXPECT_TRUE(events()[0].restarting());
+  EXPECT_THAT(
+      events()[0].message(),
+      HasSubstr(
+          "no step finished for 30 s after step 3 (steps take 0.1 s): rank 2 on node 1 does not answer; 3 "
+          "others wait in all_reduce over data (3)"));
+  run_attempt(2);
+}
+
+TEST_F(CoordinatorProgressTest, WhenAllHaveAnsweredTheAttemptEndsAtOnce) {
+  run_first_attempt();
+  make_steps(1, 3);
+  pass_the_limit();
+  for (const int rank : {0, 1, 2}) activity_of(rank, 1, "communication", 30, "all_reduce");
+  activity_of(0, 1, "communication", 30, "all_reduce");
+  EXPECT_EQ(state().phase(), Phase::kRunning) << "the first rank answered twice, the last not at all";
+  activity_of(3, 1, "forward", 30);
+  EXPECT_EQ(state().phase(), Phase::kStopping);
+  stop_everywhere(1);
+  EXPECT_EQ(events()[0].rank(), 3);
+  EXPECT_THAT(events()[0].message(),
+              HasSubstr("rank 3 on node 1 has been in forward for 30 s; 3 others wait"));
+}
+
+TEST_F(CoordinatorProgressTest, AStepThatFinishesWhileRanksAreAskedEndsTheAlarm) {
+  run_first_attempt();
+  make_steps(1, 3);
+  pass_the_limit();
+  activity_of(0, 1, "forward", 0.1);
+  make_steps(4, 4);
+  pass_alive(seconds(20));
+  EXPECT_EQ(state().phase(), Phase::kRunning);
+  take_sent();
+  pass_alive(seconds(11));
+  EXPECT_THAT(take_sent(), ElementsAre("0 ask 1", "1 ask 1")) << "asked anew";
+  pass_alive(seconds(5));
+  stop_everywhere(1);
+  EXPECT_THAT(events()[0].message(),
+              HasSubstr("rank 0 on node 0, rank 1 on node 0, rank 2 on node 1 and 1 more do not"))
+      << "what rank 0 said before is no answer";
+  EXPECT_FALSE(events()[0].has_suspect_node());
+}
+
+TEST_F(CoordinatorProgressTest, AnAnswerThatNobodyAskedForIsNothing) {
+  run_first_attempt();
+  make_steps(1, 3);
+  activity_of(1, 1, "forward", 0.1);
+  pass_the_limit();
+  pass_alive(seconds(5));
+  stop_everywhere(1);
+  EXPECT_THAT(events()[0].message(), HasSubstr("rank 0 on node 0, rank 1 on node 0"));
+}
+
+TEST_F(CoordinatorProgressTest, RanksThatHaveEndedAreNotWaitedFor) {
+  config_.steps = 3;
+  run_first_attempt();
+  make_steps(1, 3);
+  finish(0, 1, 3);
+  finish(2, 1, 3);
+  pass_the_limit();
+  activity_of(1, 1, "idle", 30);
+  activity_of(3, 1, "communication", 30, "barrier");
+  EXPECT_EQ(state().phase(), Phase::kStopping);
+  stop_everywhere(1);
+  EXPECT_EQ(events()[0].rank(), 1);
+}
+
+TEST_F(CoordinatorProgressTest, RanksThatEndWhileTheyAreAskedEndTheJob) {
+  config_.steps = 3;
+  run_first_attempt();
+  make_steps(1, 3);
+  pass_the_limit();
+  for (int rank = 0; rank < 4; ++rank) finish(rank, 1, 3);
+  EXPECT_EQ(exit_code_, 0);
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(CoordinatorProgressTest, WhatIsNoStepHasTheWholeTimeout) {
+  config_.stall_timeout = seconds(100);
+  run_first_attempt();
+  make_steps(1, 3);
+  interlude_of(0, 1, 4);
+  pass_alive(seconds(99));
+  EXPECT_EQ(state().phase(), Phase::kRunning);
+  EXPECT_THAT(take_sent(), IsEmpty());
+  make_steps(4, 4);
+  pass_the_limit();
+  EXPECT_THAT(take_sent(), ElementsAre("0 ask 1", "1 ask 1")) << "the next step has the usual time again";
+}
+
+TEST_F(CoordinatorProgressTest, OfTwoRanksThatAnnounceTheFirstSpeaksForAll) {
+  config_.stall_timeout = seconds(100);
+  run_first_attempt();
+  make_steps(1, 3);
+  interlude_of(1, 1, 4);
+  pass_the_limit();
+  EXPECT_THAT(take_sent(), ElementsAre("0 ask 1", "1 ask 1"));
+}
+
+TEST_F(CoordinatorProgressTest, TheStartOfEachAttemptHasTheWholeTimeout) {
+  config_.stall_timeout = seconds(100);
+  run_first_attempt();
+  make_steps(1, 5);
+  die(0, 1, 1);
+  stop_everywhere(1);
+  run_attempt(2);
+  pass_alive(seconds(99));
+  EXPECT_EQ(state().phase(), Phase::kRunning);
+  pass_alive(seconds(7));
+  stop_everywhere(2);
+  EXPECT_THAT(events().back().message(),
+              HasSubstr("no step finished for 100 s (stallTimeoutSeconds) since attempt 2 began"));
+}
+
+TEST_F(CoordinatorProgressTest, ADeathWhileRanksAreAskedIsTheCause) {
+  run_first_attempt();
+  make_steps(1, 3);
+  pass_the_limit();
+  die(3, 1, 1);
+  stop_everywhere(1);
+  EXPECT_EQ(events()[0].reason(), reasons::kRankFailed);
+}
+
+TEST_F(CoordinatorProgressTest, TheNextAttemptHearsWhoseMachineWasToBlame) {
+  run_first_attempt();
+  die(3, 1, 0, SIGSEGV);
+  stop_everywhere(1);
+  EXPECT_EQ(events()[0].suspect_node(), 1);
+  run_attempt(2);
+  const v1alpha1::AttemptStarted& started = told_.back().attempt_started();
+  ASSERT_EQ(started.ended_size(), 1);
+  EXPECT_EQ(started.ended(0).suspect_node(), 1);
+}
+
+}  // namespace
+}  // namespace caravan::agent::testing

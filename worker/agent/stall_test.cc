@@ -1,0 +1,134 @@
+#include "worker/agent/stall.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "proto/caravan/v1alpha1/reasons.h"
+
+namespace caravan::agent {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Le;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr int kRanksPerNode = 4;
+
+RankAnswer silent(int rank) {
+  return {.rank = rank, .node = rank / kRanksPerNode};
+}
+
+RankAnswer works(int rank, const std::string& phase, double seconds) {
+  RankAnswer answer = silent(rank);
+  answer.activity.emplace().set_phase(phase);
+  answer.activity->set_seconds(seconds);
+  return answer;
+}
+
+RankAnswer waits(int rank, const std::string& operation, const std::string& axis,
+                 std::optional<int> peer = std::nullopt) {
+  RankAnswer answer = works(rank, "communication", 30);
+  answer.activity->set_operation(operation);
+  answer.activity->set_axis(axis);
+  if (peer) answer.activity->set_peer(*peer);
+  return answer;
+}
+
+Stall after_step_120(std::vector<RankAnswer> answers) {
+  return {.silent_seconds = 34.9,
+          .attempt = 2,
+          .last_step = 120,
+          .usual_step_seconds = 2.1,
+          .answers = std::move(answers)};
+}
+
+TEST(Stall, ARankThatDoesNotAnswerIsNamedWithWhatOthersWaitFor) {
+  std::vector<RankAnswer> answers;
+  for (int rank = 0; rank < 8; ++rank) {
+    if (rank == 5) {
+      answers.push_back(silent(rank));
+    } else {
+      answers.push_back(rank < 4 ? waits(rank, "recv", "pipeline", 1) : waits(rank, "all_reduce", "tensor"));
+    }
+  }
+  const Failure failure = describe_stall(after_step_120(answers));
+  EXPECT_EQ(failure.reason, reasons::kStalled);
+  EXPECT_EQ(failure.what,
+            "no step finished for 34 s after step 120 (steps take 2.1 s): rank 5 on node 1 does not answer; "
+            "7 others "
+            "wait in recv from stage 1 (4), all_reduce over tensor (3)");
+  EXPECT_EQ(failure.rank, 5);
+  EXPECT_EQ(failure.suspect_node, 1);
+}
+
+TEST(Stall, WhenAllAnswerTheOneThatWaitsForNobodyIsNamed) {
+  const Failure failure =
+      describe_stall(after_step_120({waits(0, "all_gather", "data"), waits(1, "send", "pipeline", 1),
+                                     waits(2, "recv", "data", 0), works(3, "forward", 33.2)}));
+  EXPECT_THAT(failure.what, HasSubstr("rank 3 on node 0 has been in forward for 33 s; 3 others wait in"));
+  EXPECT_THAT(failure.what, HasSubstr("send to stage 1 (1)"));
+  EXPECT_THAT(failure.what, HasSubstr("recv from rank 0 along data (1)"));
+  EXPECT_EQ(failure.rank, 3);
+  EXPECT_EQ(failure.suspect_node, 0);
+}
+
+TEST(Stall, OfSeveralTheOneThatHasBeenThereLongestIsNamedFirst) {
+  const Failure failure = describe_stall(
+      after_step_120({works(0, "data", 20), works(4, "forward", 33), waits(1, "barrier", "world")}));
+  EXPECT_THAT(
+      failure.what,
+      HasSubstr(
+          "rank 4 on node 1 has been in forward for 33 s; rank 0 on node 0 has been in data for 20 s; 1 "
+          "other waits in barrier over world (1)"));
+  EXPECT_EQ(failure.rank, 4);
+  EXPECT_FALSE(failure.suspect_node) << "on two nodes";
+}
+
+TEST(Stall, ARankThatBeganItsWorkLatelyHoldsUpNobody) {
+  const Failure failure =
+      describe_stall(after_step_120({works(0, "backward", 0.2), waits(1, "all_reduce", "tensor")}));
+  EXPECT_THAT(failure.what, HasSubstr("1 work in backward (1); 1 other waits"));
+  EXPECT_EQ(failure.rank, -1);
+  EXPECT_FALSE(failure.suspect_node);
+}
+
+TEST(Stall, WhenAllWaitNobodyIsToBlame) {
+  const Failure failure =
+      describe_stall(after_step_120({waits(0, "all_reduce", "tensor"), waits(1, "all_reduce", "tensor")}));
+  EXPECT_THAT(failure.what, HasSubstr("all 2 ranks wait in all_reduce over tensor (2)"));
+  EXPECT_EQ(failure.rank, -1);
+  EXPECT_THAT(failure.advice, HasSubstr("network"));
+}
+
+TEST(Stall, BeforeTheFirstStepsTheTimeoutIsNamed) {
+  const Failure failure = describe_stall({.silent_seconds = 600.2,
+                                          .attempt = 3,
+                                          .usual_step_seconds = {},
+                                          .answers = {works(0, "restore", 590)}});
+  EXPECT_THAT(failure.what,
+              HasSubstr("no step finished for 600 s (stallTimeoutSeconds) since attempt 3 began: rank 0 "
+                        "on node 0 has been in restore for 590 s"));
+}
+
+TEST(Stall, OfTenThousandRanksTheMessageIsShort) {
+  std::vector<RankAnswer> quiet;
+  std::vector<RankAnswer> busy;
+  std::vector<RankAnswer> waiting;
+  for (int rank = 0; rank < 10000; ++rank) {
+    quiet.push_back(silent(rank));
+    busy.push_back(works(rank, "forward", 30));
+    waiting.push_back(waits(rank, "recv", "pipeline", rank / 10));
+  }
+  for (const auto& answers : {quiet, busy, waiting}) {
+    const Failure failure = describe_stall(after_step_120(answers));
+    EXPECT_THAT(failure.what, SizeIs(Le(500U))) << failure.what;
+    EXPECT_THAT(failure.what, Not(HasSubstr("rank 9999")));
+  }
+  EXPECT_THAT(describe_stall(after_step_120(quiet)).what,
+              HasSubstr("rank 0 on node 0, rank 1 on node 0, rank 2 on node 0 and 9997 more do not answer"));
+  EXPECT_THAT(describe_stall(after_step_120(waiting)).what, HasSubstr("others (9940)"));
+}
+
+}  // namespace
+}  // namespace caravan::agent
