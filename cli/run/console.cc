@@ -4,6 +4,7 @@
 
 #include "cli/run/checkpoint_line.h"
 #include "cli/run/json_lines.h"
+#include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::cli {
 namespace {
@@ -43,7 +44,8 @@ void Console::step(const v1alpha1::JobStep& step, const RunFigures& figures, con
 
 void Console::event(const v1alpha1::JobEvent& event) {
   print_json(event_json(event));
-  const Colour colour = event.restarting() ? Colour::kYellow : Colour::kRed;
+  const bool goes_on = event.restarting() || event.reason() == reasons::kStraggler;
+  const Colour colour = goes_on ? Colour::kYellow : Colour::kRed;
   print(fmt::format("{}: {}\n", paint(event.reason(), colour, style_), event.message()));
 }
 

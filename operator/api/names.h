@@ -57,6 +57,7 @@ inline constexpr char kSuspended[] = "Suspended";
 inline constexpr char kScheduled[] = "Scheduled";
 inline constexpr char kRunning[] = "Running";
 inline constexpr char kStalled[] = "Stalled";
+inline constexpr char kStraggling[] = "Straggling";
 inline constexpr char kRestarting[] = "Restarting";
 inline constexpr char kCheckpointFailing[] = "CheckpointFailing";
 inline constexpr char kComplete[] = "Complete";

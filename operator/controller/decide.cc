@@ -88,8 +88,8 @@ class Decider {
       case Suspension::kSuspend:
         conditions_.set(conditions::kSuspended, true, reasons::kByUser,
                         "spec.suspend is true; set it to false to go on");
-        for (const char* type :
-             {conditions::kScheduled, conditions::kRunning, conditions::kStalled, conditions::kRestarting})
+        for (const char* type : {conditions::kScheduled, conditions::kRunning, conditions::kStalled,
+                                 conditions::kStraggling, conditions::kRestarting})
           conditions_.clear(type, conditions::kSuspended, "the job is suspended");
         status().clear_start_time();
         status().clear_short_attempts();
@@ -225,8 +225,8 @@ class Decider {
   }
 
   void finish(const std::string& reason) {
-    for (const char* type :
-         {conditions::kSuspended, conditions::kRunning, conditions::kStalled, conditions::kRestarting})
+    for (const char* type : {conditions::kSuspended, conditions::kRunning, conditions::kStalled,
+                             conditions::kStraggling, conditions::kRestarting})
       conditions_.clear(type, reason, "the job is over");
     status().set_completion_time(to_text(now_));
     tidy_up();

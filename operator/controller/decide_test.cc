@@ -146,6 +146,34 @@ TEST(Decide, ARunningJobIsLeftInPeace) {
   EXPECT_THAT(decision.notes, IsEmpty());
 }
 
+TEST(Decide, AStragglerIsShownUntilTheNextAttempt) {
+  Snapshot snapshot = running_job();
+  v1alpha1::JobEvent slow;
+  slow.set_reason(reasons::kStraggler);
+  slow.set_attempt(1);
+  slow.set_message("rank 1 is slow");
+  snapshot.progress->stragglers = {slow};
+  Decision decision = decide_at(snapshot);
+  EXPECT_EQ(condition(decision, conditions::kStraggling).status(), "True");
+  EXPECT_EQ(condition(decision, conditions::kStraggling).message(), "rank 1 is slow");
+  ASSERT_EQ(decision.notes.size(), 1U);
+  EXPECT_EQ(decision.notes[0].reason, reasons::kStraggler);
+  EXPECT_EQ(decision.notes[0].type, kube::EventType::kWarning);
+  EXPECT_THAT(effects_of(decision), IsEmpty());
+  EXPECT_EQ(decision.status.restarts(), 0);
+  EXPECT_EQ(decision.status.state(), "Running");
+  snapshot.job.status = decision.status;
+  EXPECT_THAT(decide_at(snapshot).notes, IsEmpty()) << "told once";
+  slow.set_message("rank 3 is slow");
+  snapshot.progress->stragglers.push_back(slow);
+  decision = decide_at(snapshot);
+  EXPECT_EQ(condition(decision, conditions::kStraggling).message(), "rank 3 is slow; rank 1 is slow");
+  EXPECT_EQ(decision.notes.size(), 1U);
+  snapshot.job.status = decision.status;
+  snapshot.progress = JobProgress{.attempt = 2};
+  EXPECT_EQ(condition(decide_at(snapshot), conditions::kStraggling).status(), "False");
+}
+
 TEST(Decide, PodsThatAreMadeChangeTheStatusOnlyWhenTheyHaveAMachine) {
   Snapshot snapshot = running_job();
   snapshot.progress.reset();

@@ -60,6 +60,18 @@ void show_step(const v1alpha1::JobSpec& spec, const v1alpha1::JobStep& step, Tim
   shown.set_last_update_time(to_text(now));
 }
 
+// The latest that fit into a message.
+std::string told_of(const std::vector<v1alpha1::JobEvent>& stragglers) {
+  constexpr std::size_t kLongestMessage = 1000;
+  std::string text;
+  for (auto event = stragglers.rbegin(); event != stragglers.rend(); ++event) {
+    if (text.size() + event->message().size() + 2 > kLongestMessage) break;
+    if (!text.empty()) text += "; ";
+    text += event->message();
+  }
+  return text;
+}
+
 }  // namespace
 
 EndVerdict judge_end(const JobFacts& job, const std::optional<JobProgress>& progress,
@@ -88,6 +100,12 @@ void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress,
   if (progress.short_attempts) status.set_short_attempts(*progress.short_attempts);
   conditions.clear(conditions::kRestarting, reasons::kAttemptStarted,
                    fmt::format("attempt {} has started", progress.attempt));
+  if (progress.stragglers.empty()) {
+    conditions.clear(conditions::kStraggling, reasons::kAttemptStarted,
+                     fmt::format("attempt {} has started", progress.attempt));
+  } else {
+    conditions.set(conditions::kStraggling, true, reasons::kStraggler, told_of(progress.stragglers));
+  }
   const std::string from =
       progress.resumed_step ? fmt::format(", from the checkpoint of step {} on", *progress.resumed_step) : "";
   if (!progress.step) {

@@ -11,7 +11,8 @@ bool is_bad_news(const v1alpha1::Condition& condition) {
   if (condition.type() == conditions::kPlanned) return !is_true;
   return is_true &&
          (condition.type() == conditions::kFailed || condition.type() == conditions::kRestarting ||
-          condition.type() == conditions::kStalled || condition.type() == conditions::kCheckpointFailing);
+          condition.type() == conditions::kStalled || condition.type() == conditions::kStraggling ||
+          condition.type() == conditions::kCheckpointFailing);
 }
 
 // That something is not so any more follows from what is so now, and that a new job waits for its pods goes
@@ -24,7 +25,8 @@ bool is_worth_telling(const v1alpha1::Condition* before, const v1alpha1::Conditi
 bool is_new(const v1alpha1::Condition* before, const v1alpha1::Condition& after) {
   if (before == nullptr || before->status() != after.status() || before->reason() != after.reason())
     return true;
-  return after.type() == conditions::kRestarting && before->message() != after.message();
+  const bool tells_more = after.type() == conditions::kRestarting || after.type() == conditions::kStraggling;
+  return tells_more && before->message() != after.message();
 }
 
 }  // namespace

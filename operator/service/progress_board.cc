@@ -3,17 +3,33 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/caravan/v1alpha1/reasons.h"
+
 namespace caravan::controller {
 namespace {
 
 constexpr std::chrono::seconds kBetweenSteps{30};
 constexpr std::chrono::milliseconds kBetweenLooks{500};
+constexpr std::size_t kMostStragglers = 16;  // as a coordinator names in an attempt
 
 void begin_attempt(int attempt, JobProgress& progress) {
   progress.attempt = attempt;
   progress.short_attempts.reset();
   progress.step.reset();
   progress.resumed_step.reset();
+  progress.stragglers.clear();
+}
+
+// Told again after each reconnection.
+bool add_straggler(const v1alpha1::JobEvent& event, JobProgress& progress) {
+  if (event.attempt() < progress.attempt) return false;
+  if (event.attempt() > progress.attempt) begin_attempt(event.attempt(), progress);
+  std::vector<v1alpha1::JobEvent>& known = progress.stragglers;
+  const auto is_same = [&](const v1alpha1::JobEvent& other) { return other.message() == event.message(); };
+  if (std::any_of(known.begin(), known.end(), is_same)) return false;
+  known.push_back(event);
+  if (known.size() > kMostStragglers) known.erase(known.begin());
+  return true;
 }
 
 bool add_checkpoint(const v1alpha1::JobCheckpoint& checkpoint, TimePoint now, JobProgress& progress) {
@@ -61,6 +77,7 @@ bool add_report(const v1alpha1::JobReport& report, TimePoint now, JobProgress& p
       return first;
     }
     case Report::kEvent:
+      if (report.event().reason() == reasons::kStraggler) return add_straggler(report.event(), progress);
       if (progress.event && report.event().attempt() < progress.event->attempt()) return false;
       if (!progress.event || report.event().attempt() > progress.event->attempt()) progress.event_at = now;
       progress.event = report.event();

@@ -118,8 +118,15 @@ Result<JobCheckpoint> check_checkpoint(const JobCheckpoint& told, const JobFacts
   return kept;
 }
 
+// That a rank is slow ends nothing.
 JobEvent keep(const JobEvent& event) {
   JobEvent kept;
+  if (event.reason() == reasons::kStraggler) {
+    kept.set_reason(reasons::kStraggler);
+    kept.set_attempt(event.attempt());
+    kept.set_message(readable(event.message(), kLongestText));
+    return kept;
+  }
   kept.set_reason(known_reason(event.reason()));
   kept.set_attempt(event.attempt());
   kept.set_message(readable(event.message(), kLongestText));

@@ -66,6 +66,12 @@ TEST(CheckReport, WhatCannotBeIsRefusedWithWhatIsWrong) {
   }
 }
 
+TEST(CheckReport, AStragglerEndsNothing) {
+  EXPECT_EQ(checked(read(R"({"event": {"attempt": 1, "reason": "Straggler", "rank": 5, "message": "m",
+                                       "restarting": true, "counts": true, "suspectNode": 0}})")),
+            checked(read(R"({"event": {"attempt": 1, "reason": "Straggler", "message": "m"}})")));
+}
+
 TEST(CheckReport, WhatTheOperatorDoesNotReadIsNotKept) {
   EXPECT_EQ(checked(read(R"({"step": {"attempt": 1, "step": 100, "loss": 2.5, "validationLoss": "NaN",
                                       "gradientNorm": "Infinity", "modelFlops": -1, "tokens": "-7",

@@ -1,4 +1,5 @@
-// What the coordinator makes of the steps of its ranks: whether they hang, and which of them holds up the others.
+// What the coordinator makes of the steps of its ranks: whether they hang, and which of them are slow.
+#include "proto/caravan/v1alpha1/reasons.h"
 #include "worker/agent/coordinator_state.h"
 
 namespace caravan::agent {
@@ -9,19 +10,50 @@ using v1alpha1::CoordinatorMessage;
 
 // For answers. Longer than the usual patience with an agent, so that a machine that is gone is told as lost.
 constexpr seconds kAnswerTimeout{5};
+// Metrics are read less often.
+constexpr seconds kBetweenSlowdowns{5};
 
 }  // namespace
 
 void CoordinatorState::on_step(int rank, const v1alpha1::StepReport& report) {
   ranks_[static_cast<std::size_t>(rank)].last_step = report.step();
-  auto step = steps_.add(attempt_, rank, report);
-  if (!step) return;
-  clock_.finish_step(report.step(), step->seconds(), now_);
-  step_seconds_ = step->seconds();
+  auto whole = steps_.add(attempt_, rank, report);
+  if (!whole) return;
+  clock_.finish_step(report.step(), whole->job.seconds(), now_);
+  step_seconds_ = whole->job.seconds();
   made_step_ = true;
   v1alpha1::JobReport told;
-  *told.mutable_step() = std::move(*step);
+  *told.mutable_step() = std::move(whole->job);
   effects_.push_back(Tell{std::move(told)});
+  find_stragglers(report.step(), whole->work_seconds);
+}
+
+void CoordinatorState::find_stragglers(int step, const std::vector<double>& work_seconds) {
+  if (stragglers_.ratios().empty()) return;
+  looked_at_ += config_.shape.world_size;
+  for (const Straggler& slow : stragglers_.add(work_seconds)) {
+    v1alpha1::JobReport told;
+    v1alpha1::JobEvent& event = *told.mutable_event();
+    event.set_reason(reasons::kStraggler);
+    event.set_attempt(attempt_);
+    event.set_rank(slow.rank);
+    event.set_message(describe_straggler(slow, config_.shape.node_of(slow.rank), step));
+    effects_.push_back(Tell{std::move(told)});
+  }
+  if (now_ - slowdowns_sent_ >= kBetweenSlowdowns) send_slowdowns();
+}
+
+void CoordinatorState::send_slowdowns() {
+  slowdowns_sent_ = now_;
+  looked_at_ += config_.shape.world_size;
+  for (int node = 0; node < config_.shape.nodes; ++node) {
+    CoordinatorMessage message;
+    v1alpha1::RankSlowdowns& slowdowns = *message.mutable_rank_slowdowns();
+    slowdowns.set_attempt(attempt_);
+    for (int rank = config_.shape.first_rank(node); rank <= config_.shape.last_rank(node); ++rank)
+      slowdowns.add_ratios(stragglers_.ratios()[static_cast<std::size_t>(rank)]);
+    send(node, std::move(message));
+  }
 }
 
 void CoordinatorState::on_activity(int rank, const v1alpha1::RankActivity& activity) {

@@ -1,6 +1,7 @@
-// Of a gang that hangs the rank is named that holds it up.
+// Of a gang that hangs the rank is named that holds it up; of one that is slow, the slow rank.
 #include <gmock/gmock.h>
 
+#include "worker/agent/report_picture.h"
 #include "worker/agent/testing/coordinator_test_base.h"
 
 namespace caravan::agent::testing {
@@ -170,6 +171,61 @@ TEST_F(CoordinatorProgressTest, TheNextAttemptHearsWhoseMachineWasToBlame) {
   const v1alpha1::AttemptStarted& started = told_.back().attempt_started();
   ASSERT_EQ(started.ended_size(), 1);
   EXPECT_EQ(started.ended(0).suspect_node(), 1);
+}
+
+class StragglerTest : public CoordinatorProgressTest {
+ protected:
+  StragglerTest() { config_.ranks_per_stage = 2; }
+
+  void make_slow_steps(int first, int last) {
+    for (int step = first; step <= last; ++step) {
+      for (int rank = 0; rank < 4; ++rank) step_of(rank, 1, step, rank == 3 ? 1.5 : 1.0);
+    }
+  }
+};
+
+TEST_F(StragglerTest, IsNamedOnceAndTrainingGoesOn) {
+  run_first_attempt();
+  make_slow_steps(1, 19);
+  EXPECT_TRUE(events().empty());
+  make_slow_steps(20, 60);
+  ASSERT_EQ(events().size(), 1U);
+  EXPECT_EQ(events()[0].reason(), reasons::kStraggler);
+  EXPECT_EQ(events()[0].rank(), 3);
+  EXPECT_EQ(events()[0].attempt(), 1);
+  EXPECT_FALSE(events()[0].restarting());
+  EXPECT_THAT(events()[0].message(), HasSubstr("rank 3 on node 1"));
+  EXPECT_EQ(state().phase(), Phase::kRunning);
+}
+
+TEST_F(StragglerTest, AgentsHearTheRatiosOfTheirRanksEveryFiveSeconds) {
+  run_first_attempt();
+  make_slow_steps(1, 1);
+  EXPECT_THAT(take_sent(), IsEmpty());
+  pass_alive(seconds(5));
+  make_slow_steps(2, 3);
+  EXPECT_THAT(take_sent(), ElementsAre("0 ratios 1 1", "1 ratios 0.6666666666666666 1.5"));
+}
+
+TEST_F(StragglerTest, AfterAReconnectionItIsToldBesideTheLastFailure) {
+  ReportPicture picture;
+  run_first_attempt();
+  die(0, 1, 1);
+  stop_everywhere(1);
+  run_attempt(2);
+  for (int step = 1; step <= 20; ++step) {
+    for (int rank = 0; rank < 4; ++rank) step_of(rank, 2, step, rank == 3 ? 1.5 : 1.0);
+  }
+  for (const v1alpha1::JobReport& report : told_) picture.add(report);
+  std::vector<std::string> reasons;
+  for (const v1alpha1::JobReport& report : picture.reports()) {
+    if (report.has_event()) reasons.push_back(report.event().reason());
+  }
+  EXPECT_THAT(reasons, ElementsAre(reasons::kRankFailed, reasons::kStraggler));
+  v1alpha1::JobReport next;
+  next.mutable_attempt_started()->set_attempt(3);
+  picture.add(next);
+  EXPECT_EQ(picture.reports().size(), 2U) << "the failure and the attempt";
 }
 
 }  // namespace

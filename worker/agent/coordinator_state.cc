@@ -44,6 +44,8 @@ CoordinatorState::CoordinatorState(CoordinatorConfig config, TimePoint now)
       nodes_(config_.shape.nodes),
       highest_attempt_(config_.first_attempt - 1),
       steps_(config_.shape.world_size, config_.device_peak_flops),
+      stragglers_(config_.shape.world_size, config_.ranks_per_stage),
+      slowdowns_sent_(now),
       restarts_(config_.restarts),
       budget_(budget_of(config_, now)),
       short_attempts_(config_.short_attempts),
@@ -326,6 +328,7 @@ void CoordinatorState::begin_attempt(const std::string& address, int port) {
   phase_since_ = attempt_since_ = now_;
   clock_.start(now_);
   asked_at_.reset();
+  stragglers_.reset();
   ranks_.assign(static_cast<std::size_t>(config_.shape.world_size), Rank{});
   ended_well_ = 0;
   steps_.reset();

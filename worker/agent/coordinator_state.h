@@ -25,6 +25,7 @@
 #include "worker/agent/stall.h"
 #include "worker/agent/step_aggregator.h"
 #include "worker/agent/step_clock.h"
+#include "worker/agent/straggler_watch.h"
 
 namespace caravan::agent {
 
@@ -32,6 +33,7 @@ struct CoordinatorConfig {
   JobShape shape;
   std::string job_uid;
   int steps = 1;
+  int ranks_per_stage = 1;
   std::optional<double> device_peak_flops = std::nullopt;
   v1alpha1::FailurePolicy failure_policy = {};
   std::chrono::seconds stall_timeout{600};
@@ -145,6 +147,8 @@ class CoordinatorState {
   void check_progress();
   void ask_activity();
   void end_stall();
+  void find_stragglers(int step, const std::vector<double>& work_seconds);
+  void send_slowdowns();
   void check_nodes();
   void forget_attempt();
   Failure failure_of_attempt() const;
@@ -181,6 +185,8 @@ class CoordinatorState {
   StepClock clock_;
   std::optional<TimePoint> asked_at_;  // what the ranks do, since no step finishes
   int answers_ = 0;                    // of ranks that have not ended
+  StragglerWatch stragglers_;
+  TimePoint slowdowns_sent_;
   double step_seconds_ = 0;
   std::vector<Death> deaths_;
   bool only_symptoms_ = true;               // among them

@@ -352,6 +352,21 @@ TEST_F(GangTest, ARankThatHangsStallsTheJobWhichIsRestarted) {
   EXPECT_EQ(exit_code(0), 0);
 }
 
+TEST_F(GangTest, ARankThatIsSlowerThanTheOthersIsNamedAndTheJobGoesOn) {
+  script_ = "rank=3 slow";
+  plan(2, 4, 40);
+  start_agent(0);
+  start_agent(1);
+  const auto event = wait_for_event();
+  EXPECT_EQ(event.reason(), "Straggler");
+  EXPECT_EQ(event.rank(), 3);
+  EXPECT_FALSE(event.restarting());
+  EXPECT_THAT(event.message(), HasSubstr("rank 3 on node 1"));
+  EXPECT_EQ(exit_code(0), 0);
+  EXPECT_EQ(exit_code(1), 0);
+  EXPECT_EQ(result().restarts(), 0);
+}
+
 TEST_F(GangTest, ALossThatIsNotFiniteEndsTheJobWithTheCause) {
   script_ = "rank=1 step=5 log=the_loss_exploded fail=NonFiniteLoss; rank=0 step=6 hang";
   plan(1, 2, 20);

@@ -91,8 +91,10 @@ Result<v1alpha1::JobPlan> read_job(const AgentOptions& options) {
 
 CoordinatorConfig coordinator_config(const v1alpha1::JobPlan& job, const AgentOptions& options) {
   const v1alpha1::JobSpec& spec = job.spec();
-  CoordinatorConfig config{
-      .shape = shape_of(job), .job_uid = job.job_uid(), .steps = spec.training().steps()};
+  CoordinatorConfig config{.shape = shape_of(job),
+                           .job_uid = job.job_uid(),
+                           .steps = spec.training().steps(),
+                           .ranks_per_stage = job.plan().tensor() * job.plan().data()};
   if (job.plan().has_device_peak_flops()) config.device_peak_flops = job.plan().device_peak_flops();
   const Limits limits = limits_of(spec);
   config.failure_policy = limits.failure_policy;

@@ -33,6 +33,9 @@ inline constexpr Description kLimitBytes{"caravan_device_memory_limit_bytes",
                                          "Memory of the device that the job may use."};
 inline constexpr Description kPredictedPeakBytes{"caravan_predicted_memory_peak_bytes",
                                                  "Peak memory that the plan predicts for this rank."};
+inline constexpr Description kSlowdown{
+    "caravan_rank_slowdown_ratio",
+    "Time of this rank's own work in a step, divided by the median of the other ranks of its stage."};
 inline constexpr Description kOutOfMemory{"caravan_oom_total", "Ends of this rank by lack of memory."};
 
 // Of all ranks of this node together (labels op and axis).

@@ -72,6 +72,7 @@ struct Metrics::Series {
   planner::MeshShape mesh;
   int loss_rank;  // one of those that know the loss
   JobShape shape;
+  int first_rank = 0;  // of this node
   bool has_checkpoints;
   Labels common;
 };
@@ -154,7 +155,8 @@ void Metrics::Series::observe_loss(const Labels& labels, const StepReport& step)
 
 Metrics::Metrics(const v1alpha1::JobPlan& job, int node, bool local) {
   series_ = std::make_unique<Series>(job, local ? Labels{{"job", job.job_name()}} : Labels{});
-  for (int rank = series_->shape.first_rank(node); rank <= series_->shape.last_rank(node); ++rank)
+  series_->first_rank = series_->shape.first_rank(node);
+  for (int rank = series_->first_rank; rank <= series_->shape.last_rank(node); ++rank)
     series_->announce(rank);
 }
 
@@ -168,6 +170,14 @@ void Metrics::observe(const v1alpha1::RankUpdate& update) {
 void Metrics::observe(const v1alpha1::RankExit& exit) {
   if (!exit.out_of_memory() && exit.failure().reason() != reasons::kOutOfMemory) return;
   series_->counter(metric::kOutOfMemory).Add({{"rank", std::to_string(exit.rank())}}).Increment();
+}
+
+void Metrics::observe(const v1alpha1::RankSlowdowns& slowdowns) {
+  int rank = series_->first_rank;
+  for (const double ratio : slowdowns.ratios()) {
+    if (ratio > 0) series_->gauge(metric::kSlowdown).Add({{"rank", std::to_string(rank)}}).Set(ratio);
+    ++rank;
+  }
 }
 
 std::string Metrics::text() const {

@@ -21,6 +21,7 @@ class Metrics {
 
   void observe(const v1alpha1::RankUpdate& update);
   void observe(const v1alpha1::RankExit& exit);
+  void observe(const v1alpha1::RankSlowdowns& slowdowns);
   // The text format of Prometheus.
   std::string text() const;
 

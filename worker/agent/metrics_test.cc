@@ -82,6 +82,12 @@ class MetricsTest : public ::testing::Test {
       for (const int rank : {0, 1}) metrics_.observe(step_update(rank, step));
     }
   }
+  static v1alpha1::RankSlowdowns slowdowns(double first, double second) {
+    v1alpha1::RankSlowdowns slowdowns;
+    slowdowns.add_ratios(first);
+    slowdowns.add_ratios(second);
+    return slowdowns;
+  }
   Metrics metrics_{known_job(), 0, /*local=*/true};
 };
 
@@ -132,8 +138,20 @@ TEST_F(MetricsTest, CheckpointsAreTimedAndThoseThatFailAreCounted) {
                     HasSubstr("caravan_checkpoint_last_success_timestamp_seconds{job=\"scripted\"} ")));
 }
 
+TEST_F(MetricsTest, HowSlowARankIsComesFromTheCoordinator) {
+  metrics_.observe(slowdowns(0, 1.5));
+  EXPECT_THAT(metrics_.text(),
+              AllOf(HasSubstr("caravan_rank_slowdown_ratio{job=\"scripted\",rank=\"1\"} 1.5\n"),
+                    Not(HasSubstr("caravan_rank_slowdown_ratio{job=\"scripted\",rank=\"0\"}"))));
+  Metrics second_node(testing::scripted_job(2, 4, 1), 1, true);
+  second_node.observe(slowdowns(0, 1.5));
+  EXPECT_THAT(second_node.text(),
+              HasSubstr("caravan_rank_slowdown_ratio{job=\"scripted\",rank=\"3\"} 1.5\n"));
+}
+
 TEST_F(MetricsTest, EveryMetricStandsInTheReferencePage) {
   two_steps_of_both_ranks();
+  metrics_.observe(slowdowns(1, 1.5));
   a_checkpoint();
   std::stringstream page;
   page << std::ifstream(test::source_folder() + "/docs/reference/metrics.md").rdbuf();
@@ -176,6 +194,7 @@ TEST_F(MetricsTest, EndsForLackOfMemoryAreCounted) {
 
 TEST_F(MetricsTest, ARankHasAtMostTwentyFiveSeries) {
   two_steps_of_both_ranks();
+  metrics_.observe(slowdowns(1, 1.5));
   std::istringstream lines(metrics_.text());
   std::map<std::string, int> series;
   for (std::string line; std::getline(lines, line);) {

@@ -122,6 +122,9 @@ void NodeAgent::handle(const CoordinatorMessage& message) {
     }
     case CoordinatorMessage::kAskActivity:
       return ask_activity(message.ask_activity());
+    case CoordinatorMessage::kRankSlowdowns:
+      if (message.rank_slowdowns().attempt() == last_attempt_) metrics_.observe(message.rank_slowdowns());
+      return;
     case CoordinatorMessage::kJobEnd:
       spdlog::info("the job is over: {}", message.job_end().reason());
       supervisor_.stop();

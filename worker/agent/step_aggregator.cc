@@ -11,22 +11,24 @@ StepAggregator::OpenStep& StepAggregator::open(int attempt, int step) {
   if (!is_new) return open;
   open.missing = world_size_;
   open.seen.resize(static_cast<std::size_t>(world_size_));
-  open.job.set_attempt(attempt);
-  open.job.set_step(step);
-  open.job.set_loss(std::numeric_limits<double>::quiet_NaN());
-  open.job.mutable_peak_bytes_per_rank()->Resize(world_size_, 0);
+  open.whole.work_seconds.resize(static_cast<std::size_t>(world_size_));
+  v1alpha1::JobStep& job = open.whole.job;
+  job.set_attempt(attempt);
+  job.set_step(step);
+  job.set_loss(std::numeric_limits<double>::quiet_NaN());
+  job.mutable_peak_bytes_per_rank()->Resize(world_size_, 0);
   return open;
 }
 
-std::optional<v1alpha1::JobStep> StepAggregator::add(int attempt, int rank,
-                                                     const v1alpha1::StepReport& report) {
+std::optional<WholeStep> StepAggregator::add(int attempt, int rank, const v1alpha1::StepReport& report) {
   OpenStep& step = open(attempt, report.step());
   const auto index = static_cast<std::size_t>(rank);
   if (step.seen[index]) return std::nullopt;
   step.seen[index] = true;
   --step.missing;
+  step.whole.work_seconds[index] = report.work_seconds();
 
-  v1alpha1::JobStep& job = step.job;
+  v1alpha1::JobStep& job = step.whole.job;
   if (report.has_loss() && rank > step.loss_rank) {
     step.loss_rank = rank;
     job.set_loss(report.loss());
@@ -40,10 +42,10 @@ std::optional<v1alpha1::JobStep> StepAggregator::add(int attempt, int rank,
   job.set_model_flops(job.model_flops() + report.model_flops());
   job.set_peak_bytes_per_rank(rank, report.peak_bytes());
 
-  std::optional<v1alpha1::JobStep> whole;
+  std::optional<WholeStep> whole;
   if (step.missing == 0) {
     finish(job);
-    whole = std::move(job);
+    whole = std::move(step.whole);
     open_.erase(report.step());
   }
   if (open_.size() > kMaxOpenSteps) open_.erase(open_.begin());

@@ -12,6 +12,11 @@
 
 namespace caravan::agent {
 
+struct WholeStep {
+  v1alpha1::JobStep job;
+  std::vector<double> work_seconds;  // of each rank
+};
+
 class StepAggregator {
  public:
   static constexpr std::size_t kMaxOpenSteps = 64;
@@ -21,12 +26,12 @@ class StepAggregator {
       : world_size_(world_size), peak_flops_(peak_flops) {}
 
   // The whole step, when this was its last missing report.
-  std::optional<v1alpha1::JobStep> add(int attempt, int rank, const v1alpha1::StepReport& report);
+  std::optional<WholeStep> add(int attempt, int rank, const v1alpha1::StepReport& report);
   void reset() { open_.clear(); }
 
  private:
   struct OpenStep {
-    v1alpha1::JobStep job;
+    WholeStep whole;
     std::vector<bool> seen;
     int missing = 0;
     int loss_rank = -1;

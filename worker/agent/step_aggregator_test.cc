@@ -27,8 +27,9 @@ v1alpha1::StepReport report(int step, double seconds, int64_t peak_bytes,
 TEST(StepAggregator, AStepIsWholeWhenEveryRankHasReportedIt) {
   StepAggregator steps(2, 1e10);
   EXPECT_FALSE(steps.add(4, 0, report(7, 0.5, 100)));
-  const auto job = steps.add(4, 1, report(7, 1.0, 200, 2.5));
-  ASSERT_TRUE(job);
+  const auto whole = steps.add(4, 1, report(7, 1.0, 200, 2.5));
+  ASSERT_TRUE(whole);
+  const v1alpha1::JobStep* job = &whole->job;
   EXPECT_EQ(job->attempt(), 4);
   EXPECT_EQ(job->step(), 7);
   EXPECT_EQ(job->loss(), 2.5) << "of the stage with the head";
@@ -42,19 +43,29 @@ TEST(StepAggregator, AStepIsWholeWhenEveryRankHasReportedIt) {
 }
 
 TEST(StepAggregator, WithoutAPeakThereIsNoMfu) {
-  EXPECT_FALSE(StepAggregator(1, std::nullopt).add(1, 0, report(1, 1.0, 1, 2.0))->has_mfu());
+  EXPECT_FALSE(StepAggregator(1, std::nullopt).add(1, 0, report(1, 1.0, 1, 2.0))->job.has_mfu());
 }
 
 TEST(StepAggregator, ALossThatNobodyReportsIsNotANumber) {
-  EXPECT_TRUE(std::isnan(StepAggregator(1, std::nullopt).add(1, 0, report(1, 1.0, 1))->loss()));
+  EXPECT_TRUE(std::isnan(StepAggregator(1, std::nullopt).add(1, 0, report(1, 1.0, 1))->job.loss()));
 }
 
 TEST(StepAggregator, RanksMayRunAheadOfEachOther) {
   StepAggregator steps(2, std::nullopt);
   EXPECT_FALSE(steps.add(1, 0, report(1, 1, 1, 3.0)));
   EXPECT_FALSE(steps.add(1, 0, report(2, 1, 1, 2.0)));
-  EXPECT_EQ(steps.add(1, 1, report(1, 1, 1))->loss(), 3.0);
-  EXPECT_EQ(steps.add(1, 1, report(2, 1, 1))->loss(), 2.0);
+  EXPECT_EQ(steps.add(1, 1, report(1, 1, 1))->job.loss(), 3.0);
+  EXPECT_EQ(steps.add(1, 1, report(2, 1, 1))->job.loss(), 2.0);
+}
+
+TEST(StepAggregator, AWholeStepHasTheWorkOfEachRank) {
+  StepAggregator steps(2, std::nullopt);
+  v1alpha1::StepReport slow = report(1, 1, 1);
+  slow.set_work_seconds(0.75);
+  steps.add(1, 1, slow);
+  v1alpha1::StepReport fast = report(1, 1, 1);
+  fast.set_work_seconds(0.5);
+  EXPECT_THAT(steps.add(1, 0, fast)->work_seconds, ElementsAre(0.5, 0.75));
 }
 
 TEST(StepAggregator, AReportThatComesTwiceCountsOnce) {

@@ -43,6 +43,9 @@ inline constexpr char kPodLost[] = "PodLost";      // the agent of a node was lo
 inline constexpr char kPreempted[] = "Preempted";  // a pod gave way to another, or its machine was lost
 inline constexpr char kStalled[] = "Stalled";      // no step in time, or a rank is silent
 
+// Of an event, and of the condition Straggling.
+inline constexpr char kStraggler[] = "Straggler";  // a rank is slower than those that do the same work
+
 // Stalled and Restarting.
 inline constexpr char kNoStepWithinTimeout[] = "NoStepWithinTimeout";
 inline constexpr char kAttemptStarted[] = "AttemptStarted";

@@ -52,6 +52,8 @@ class CoordinatorTestBase : public ::testing::Test {
     if (m.has_save_checkpoint())
       sent_.push_back(fmt::format("{} save {}", node, m.save_checkpoint().attempt()));
     if (m.has_ask_activity()) sent_.push_back(fmt::format("{} ask {}", node, m.ask_activity().attempt()));
+    if (m.has_rank_slowdowns())
+      sent_.push_back(fmt::format("{} ratios {}", node, fmt::join(m.rank_slowdowns().ratios(), " ")));
     if (m.has_superseded()) sent_.push_back(fmt::format("{} superseded", connection));
     if (m.has_job_end()) sent_.push_back(fmt::format("{} end {}", node, m.job_end().exit_code()));
   }
@@ -127,11 +129,12 @@ class CoordinatorTestBase : public ::testing::Test {
     update(message, attempt, rank).mutable_interlude()->set_delayed_step(delayed_step);
     from(rank / 2, message);
   }
-  void step_of(int rank, int attempt, int step) {
+  void step_of(int rank, int attempt, int step, double work_seconds = 0) {
     AgentMessage message;
     v1alpha1::StepReport& report = *update(message, attempt, rank).mutable_step();
     report.set_step(step);
     report.set_seconds(0.1);
+    report.set_work_seconds(work_seconds);
     if (rank >= 2) report.set_loss(3);
     from(rank / 2, message);
   }

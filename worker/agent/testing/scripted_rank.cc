@@ -4,8 +4,8 @@
 // CARAVAN_SCRIPT is a list of rules, `;` between them: `[rank=R] [attempt=A] [step=S] ACTION`. A rule without
 // rank or attempt holds for all; without a step, before the start. Actions: exit=CODE, signal=NUMBER, hang,
 // fail=REASON (and exit code 1), quit (exit code 0 without a word), log=TEXT, garbage (a line that is no
-// report), overlong (a line of 3 MiB that ends like a report), child (leaves a process in its group).
-// CARAVAN_STEP_MILLISECONDS is the length of a step.
+// report), overlong (a line of 3 MiB that ends like a report), child (leaves a process in its group), slow
+// (each step is more work than for others). CARAVAN_STEP_MILLISECONDS is the length of a step.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -97,6 +97,7 @@ class ScriptedRank {
     step.set_rank_tokens(64.0 / config_.world_size());
     step.set_model_flops(1e6);
     step.set_hardware_flops(2e6);
+    step.set_work_seconds(is_slow_ ? 1.5 : 1);
     (*step.mutable_phase_seconds())["forward"] = 0.25;
     (*step.mutable_phase_seconds())["backward"] = 0.5;
     v1alpha1::CollectiveCount& collective = *step.add_collectives();
@@ -137,6 +138,7 @@ class ScriptedRank {
     if (const auto text = argument("log")) std::cerr << *text << std::endl;
     if (argument("garbage")) say("no json");
     if (argument("overlong")) say(std::string(3 << 20, ' ') + R"({"finished": {"step": 99}})");
+    if (argument("slow")) is_slow_ = true;
     if (argument("child") && fork() == 0) pause();
     if (const auto reason = argument("fail")) fail(*reason);
     if (const auto code = argument("exit")) _exit(std::stoi(*code));
@@ -162,6 +164,7 @@ class ScriptedRank {
   v1alpha1::RankConfig config_;
   std::vector<Rule> rules_;
   std::chrono::milliseconds step_time_{0};
+  bool is_slow_ = false;
 };
 
 }  // namespace
