@@ -142,6 +142,25 @@ TEST(Children, AClaimThatIsNamedTwiceIsOneVolume) {
                                      "weights: states, /weights read only, /checkpoints"));
 }
 
+TEST(Children, PodsAvoidMachinesByNameBesideTheTopologyThatTheyAskFor) {
+  const Job racked = job(R"(, "scheduling": {"topology": {"mode": "Required", "key": "rack"}})");
+  const PodRequest request{.avoided_machines = {"bad", "worse"}};
+  const kube::Json pod = pod_intent(racked, plan_of(racked), request, settings());
+  const auto avoids = [](const char* machine) {
+    return kube::Json(kube::JsonObject{
+        {"key", "metadata.name"}, {"operator", "NotIn"}, {"values", kube::JsonArray{machine}}});
+  };
+  const kube::Json expected = kube::JsonObject{
+      {"nodeSelectorTerms",
+       kube::JsonArray{kube::JsonObject{{"matchFields", kube::JsonArray{avoids("bad"), avoids("worse")}}}}}};
+  const kube::Json* required =
+      kube::find(pod, {"spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
+  ASSERT_NE(required, nullptr);
+  EXPECT_EQ(*required, expected);
+  EXPECT_NE(kube::find(pod, {"spec", "affinity", "podAffinity"}), nullptr);
+  EXPECT_EQ(kube::find(pod_intent(job(), plan_of(job()), {}, settings()), {"spec", "affinity"}), nullptr);
+}
+
 TEST(PlanObject, TheFingerprintIsOfTheContentThatIsOurs) {
   const kube::Json intent = plan_intent(job(), "{}", settings());
   const std::string written = fingerprint_of(intent);

@@ -230,17 +230,28 @@ JsonArray tolerations(const v1alpha1::Worker& worker) {
 }
 
 // Pods of one job in one domain of the topology, as far as possible or strictly.
-JsonObject affinity(const Job& job) {
+JsonObject pod_affinity(const Job& job) {
   const v1alpha1::Topology& topology = job.spec.scheduling().topology();
   const JsonObject term{
       {"labelSelector", JsonObject{{"matchLabels", JsonObject{{labels::kJobUid, job.uid}}}}},
       {"topologyKey", topology.key()}};
   if (topology.mode() == v1alpha1::Topology::Required) {
-    return {{"podAffinity", JsonObject{{"requiredDuringSchedulingIgnoredDuringExecution", JsonArray{term}}}}};
+    return {{"requiredDuringSchedulingIgnoredDuringExecution", JsonArray{term}}};
   }
   const JsonObject weighted{{"weight", 100}, {"podAffinityTerm", term}};
+  return {{"preferredDuringSchedulingIgnoredDuringExecution", JsonArray{weighted}}};
+}
+
+// By name, which no label need repeat; a requirement on it takes one value.
+JsonObject node_affinity(const std::vector<std::string>& avoided) {
+  JsonArray fields;
+  for (const std::string& machine : avoided) {
+    fields.push_back(
+        JsonObject{{"key", "metadata.name"}, {"operator", "NotIn"}, {"values", JsonArray{Json(machine)}}});
+  }
+  const JsonObject term{{"matchFields", std::move(fields)}};
   return {
-      {"podAffinity", JsonObject{{"preferredDuringSchedulingIgnoredDuringExecution", JsonArray{weighted}}}}};
+      {"requiredDuringSchedulingIgnoredDuringExecution", JsonObject{{"nodeSelectorTerms", JsonArray{term}}}}};
 }
 
 void add_placement(const Job& job, const PodRequest& request, JsonObject& spec) {
@@ -254,8 +265,11 @@ void add_placement(const Job& job, const PodRequest& request, JsonObject& spec) 
   if (!job.spec.worker().priority_class_name().empty())
     spec["priorityClassName"] = job.spec.worker().priority_class_name();
   const auto mode = job.spec.scheduling().topology().mode();
+  JsonObject affinity;
   if (mode == v1alpha1::Topology::Preferred || mode == v1alpha1::Topology::Required)
-    spec["affinity"] = affinity(job);
+    affinity["podAffinity"] = pod_affinity(job);
+  if (!request.avoided_machines.empty()) affinity["nodeAffinity"] = node_affinity(request.avoided_machines);
+  if (!affinity.empty()) spec["affinity"] = std::move(affinity);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "caravan/v1alpha1/plan.pb.h"
 #include "operator/api/job_object.h"
@@ -19,6 +20,7 @@ struct PodRequest {
   int short_attempts = 0;          // of them in a row
   std::string certificates = {};   // the set that is complete
   std::string product_label = {};  // the GPUs that the plan was made for; empty: any node
+  std::vector<std::string> avoided_machines = {};
 };
 
 std::string pod_name(const Job& job, int node, int attempt);

@@ -10,6 +10,7 @@
 #include "operator/children/plan_object.h"
 #include "operator/children/worker_pod.h"
 #include "operator/controller/conditions.h"
+#include "operator/controller/machine_policy.h"
 #include "operator/controller/pod_trouble.h"
 #include "policy/failure_policy.h"
 
@@ -112,6 +113,10 @@ class Children {
       if (living != nullptr) remove(*living);  // of an older attempt: pods are sorted
       living = pod;
     }
+    if (living != nullptr && must_move(*living, job_.status)) {
+      remove(*living);
+      return false;
+    }
     bool needed = living == nullptr;
     for (const PodView* pod : pods) {
       if (pod != living && !pod->alive() && !is_out_of_the_way(*pod)) needed = false;
@@ -167,7 +172,7 @@ PodsVerdict judge_pods(const Snapshot& snapshot, int nodes, TimePoint now) {
   for (const PodView& pod : snapshot.pods) {
     const bool is_done = pod.phase == PodPhase::kSucceeded && !pod.gone_by;  // agents do not end all at once
     if (!pod.alive() && !is_done) continue;
-    if (pod.bound) ++bound;
+    if (pod.bound()) ++bound;
     std::string trouble = pod.trouble;
     if (pod.creating_since) {
       const TimePoint slow_at = *pod.creating_since + kSlowCreation;

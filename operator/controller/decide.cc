@@ -137,7 +137,8 @@ class Decider {
   bool restart_as_told() {
     if (!snapshot_.progress) return false;
     if (const auto& event = snapshot_.progress->event) {
-      count_told_restarts(job().spec.failure_policy(), *snapshot_.progress, event->attempt(), now_, status());
+      count_told_restarts(job().spec.failure_policy(), *snapshot_.progress, snapshot_.pods, event->attempt(),
+                          now_, status());
       const LossVerdict verdict =
           judge_report(job().spec, status(), *snapshot_.progress, snapshot_.pods, now_);
       if (verdict.look_again) decision_.look_again_in(*verdict.look_again);
@@ -145,7 +146,7 @@ class Decider {
       if (verdict.reason == reasons::kStalled)
         conditions_.set(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event->message());
     }
-    follow_attempts(job().spec, *snapshot_.progress, job().generation, now_, status());
+    follow_attempts(job().spec, *snapshot_.progress, snapshot_.pods, job().generation, now_, status());
     follow_saves(*snapshot_.progress, job().generation, now_, status());
     if (wants_checkpoint(job(), status())) {
       status().set_checkpoint_request(job().checkpoint_request);
@@ -170,7 +171,7 @@ class Decider {
       fail(verdict.reason, verdict.message);
       return true;
     }
-    count_restart(job().spec.failure_policy(), next_attempt, verdict.counts, now_, status());
+    count_restart(job().spec.failure_policy(), next_attempt, verdict, now_, status());
     conditions_.set(conditions::kRestarting, true, verdict.reason, verdict.message);
     conditions_.clear(conditions::kRunning, reasons::kRendezvous, "the gang is being started again");
     return false;

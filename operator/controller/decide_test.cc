@@ -7,6 +7,7 @@
 
 #include "operator/children/plan_object.h"
 #include "operator/controller/conditions.h"
+#include "operator/controller/machine_policy.h"
 #include "operator/testing/jobs.h"
 
 namespace caravan::controller::testing {
@@ -146,6 +147,32 @@ TEST(Decide, ARunningJobIsLeftInPeace) {
   EXPECT_THAT(decision.notes, IsEmpty());
 }
 
+TEST(Decide, APodMovesAwayFromAMachineThatFailedTwice) {
+  Snapshot snapshot = running_job();
+  v1alpha1::JobEvent crash;
+  crash.set_reason(reasons::kRankFailed);
+  crash.set_restarting(true);
+  crash.set_counts(true);
+  crash.set_suspect_node(1);
+  for (const int attempt : {1, 2}) {
+    EXPECT_THAT(avoided_machines(snapshot.job.status), IsEmpty());
+    crash.set_attempt(attempt);
+    snapshot.progress = JobProgress{.attempt = attempt, .event = crash, .event_at = kStart};
+    const Decision decision = decide_at(snapshot);
+    EXPECT_EQ(condition(decision, conditions::kRestarting).status(), "True");
+    const bool moves = attempt == 2;
+    EXPECT_EQ(effects_of(decision),
+              moves ? std::vector<std::string>{"delete train-1-a1"} : std::vector<std::string>{});
+    EXPECT_EQ(decision.notes.back().reason, moves ? reasons::kNodeAvoided : reasons::kRankFailed);
+    snapshot.job.status = decision.status;
+  }
+  EXPECT_THAT(avoided_machines(snapshot.job.status), ElementsAre("machine-1"));
+  snapshot.pods[1].gone_by = kStart + 60s;
+  EXPECT_THAT(effects_of(decide_at(snapshot)), IsEmpty()) << "it ends";
+  snapshot.pods.pop_back();
+  EXPECT_THAT(effects_of(decide_at(snapshot)), ElementsAre("create pods/train-1-a3"));
+}
+
 TEST(Decide, AStragglerIsShownUntilTheNextAttempt) {
   Snapshot snapshot = running_job();
   v1alpha1::JobEvent slow;
@@ -178,9 +205,9 @@ TEST(Decide, PodsThatAreMadeChangeTheStatusOnlyWhenTheyHaveAMachine) {
   Snapshot snapshot = running_job();
   snapshot.progress.reset();
   snapshot.job.status = decide_at(new_job()).status;
-  for (PodView& pod : snapshot.pods) pod.bound = false;
+  for (PodView& pod : snapshot.pods) pod.machine.clear();
   EXPECT_EQ(text_of(decide_at(snapshot).status), text_of(snapshot.job.status)) << "a write per job saved";
-  snapshot.pods[0].bound = true;
+  snapshot.pods[0].machine = "machine-0";
   EXPECT_EQ(condition(decide_at(snapshot), conditions::kScheduled).message(), "1 of 2 pods have a machine");
 }
 
@@ -500,11 +527,11 @@ TEST(Decide, TroubleOfPodsStandsInTheConditions) {
   Snapshot snapshot = running_job();
   snapshot.progress.reset();
   snapshot.job.status = decide_at(new_job()).status;
-  snapshot.pods[1].bound = false;
+  snapshot.pods[1].machine.clear();
   snapshot.pods[1].trouble = "0/1 nodes are available: 1 Insufficient cpu";
   EXPECT_THAT(condition(decide_at(snapshot), conditions::kScheduled).message(),
               ::testing::HasSubstr("pod train-1-a1: 0/1 nodes are available"));
-  snapshot.pods[1].bound = true;
+  snapshot.pods[1].machine = "machine-1";
   snapshot.pods[1].trouble = "ErrImagePull: not found";
   EXPECT_THAT(condition(decide_at(snapshot), conditions::kRunning).message(),
               ::testing::HasSubstr("ErrImagePull"));

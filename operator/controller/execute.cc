@@ -9,6 +9,7 @@
 #include "operator/api/names.h"
 #include "operator/children/certificates.h"
 #include "operator/children/worker_pod.h"
+#include "operator/controller/machine_policy.h"
 
 namespace caravan::controller {
 namespace {
@@ -187,7 +188,8 @@ Executor::Done Executor::carry_out(const Task& task, const CreatePod& effect) {
                            .restarts = decision.status.restarts(),
                            .short_attempts = decision.status.short_attempts(),
                            .certificates = task.status.certificates().set(),
-                           .product_label = decision.plan.gpu_product()};
+                           .product_label = decision.plan.gpu_product(),
+                           .avoided_machines = avoided_machines(decision.status)};
   return carry_out(task, CreateChild{kube::kPods, pod_intent(task.job, decision.plan, request, settings_)});
 }
 

@@ -7,6 +7,7 @@
 
 #include "operator/api/names.h"
 #include "operator/controller/conditions.h"
+#include "operator/controller/machine_policy.h"
 #include "policy/failure_policy.h"
 
 namespace caravan::controller {
@@ -94,12 +95,19 @@ LossVerdict verdict_of(const policy::Decision& decision, const std::string& reas
 }
 
 LossVerdict judge(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, const Loss& loss,
-                  TimePoint now) {
+                  int attempt, TimePoint now) {
   const policy::Failure failure{.reason = reason_of(loss),
                                 .exit_code = loss.pod == nullptr ? std::nullopt : loss.pod->exit_code};
   const std::string reason = failure.reason == reasons::kPreempted ? reasons::kPreempted : reasons::kPodLost;
-  return verdict_of(policy::decide(policy, failure, budget_of(status), policy::since_epoch(now)), reason,
-                    describe(loss));
+  const policy::Decision decision =
+      failure.reason == reasons::kPodLost && is_of_a_move(attempt, status)
+          ? policy::Decision{.restart = true,
+                             .counts = false,
+                             .next = "pods move away from a machine, which costs no restart"}
+          : policy::decide(policy, failure, budget_of(status), policy::since_epoch(now));
+  LossVerdict verdict = verdict_of(decision, reason, describe(loss));
+  if (loss.pod != nullptr && failed_by_machine(*loss.pod)) verdict.machine = loss.pod->machine;
+  return verdict;
 }
 
 // The pod whose end explains that the coordinator lost a node; one that the cluster took away before others.
@@ -155,7 +163,7 @@ LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatu
         continue;
       }
     }
-    return judge(spec.failure_policy(), status, {.pod = pod, .node = node}, now);
+    return judge(spec.failure_policy(), status, {.pod = pod, .node = node}, status.attempt(), now);
   }
   return verdict;
 }
@@ -165,34 +173,48 @@ LossVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatu
   const v1alpha1::JobEvent& event = *progress.event;
   if (!event.restarting() || event.attempt() < status.attempt()) return {};
   const v1alpha1::FailurePolicy& policy = spec.failure_policy();
-  if (event.reason() != reasons::kPodLost) return judge_rank_failure(policy, status, event, now);
+  const std::string suspect =
+      event.has_suspect_node() ? machine_of(pods, event.suspect_node(), event.attempt()) : "";
+  if (event.reason() != reasons::kPodLost) {
+    LossVerdict verdict = judge_rank_failure(policy, status, event, now);
+    verdict.machine = suspect;
+    return verdict;
+  }
   const PodView* pod = lost_pod(pods, event.attempt());
   if (const auto wait = wait_for_end(progress, pod, now)) return {.look_again = wait};
   const std::string told = event.message().substr(0, event.message().find(';'));
-  return judge(policy, status, {.pod = pod, .told = told}, now);
+  LossVerdict verdict = judge(policy, status, {.pod = pod, .told = told}, event.attempt(), now);
+  const bool is_silent = pod == nullptr && progress.attempt <= event.attempt();
+  if (is_silent) verdict.machine = suspect;
+  return verdict;
 }
 
-void count_restart(const v1alpha1::FailurePolicy& policy, int attempt, bool counts, TimePoint now,
-                   v1alpha1::JobStatus& status) {
+void count_restart(const v1alpha1::FailurePolicy& policy, int attempt, const LossVerdict& verdict,
+                   TimePoint now, v1alpha1::JobStatus& status) {
   if (attempt <= status.attempt()) return;
+  note_failure(verdict.machine, attempt - 1, status);
   status.set_attempt(attempt);
   status.set_restarts(status.restarts() + 1);
   status.set_short_attempts(short_attempts_of(status, now));
-  if (!counts) return;
+  if (!verdict.counts) return;
   policy::Budget budget = budget_of(status);
   policy::count_restart(policy, policy::since_epoch(now), budget);
   if (budget.used == 1) status.set_restart_window_start(to_text(now));
   status.set_counted_restarts(budget.used);
 }
 
-void count_told_restarts(const v1alpha1::FailurePolicy& policy, const JobProgress& progress, int attempt,
-                         TimePoint now, v1alpha1::JobStatus& status) {
+void count_told_restarts(const v1alpha1::FailurePolicy& policy, const JobProgress& progress,
+                         const std::vector<PodView>& pods, int attempt, TimePoint now,
+                         v1alpha1::JobStatus& status) {
   for (const v1alpha1::EndedAttempt& ended : progress.ended) {
     if (ended.attempt() < status.attempt() || ended.attempt() >= attempt) continue;
-    const bool is_loss = ended.reason() == reasons::kPodLost;
-    const bool counts =
-        is_loss ? judge(policy, status, {.told = reasons::kPodLost}, now).counts : ended.counts();
-    count_restart(policy, ended.attempt() + 1, counts, now, status);
+    LossVerdict verdict{.counts = ended.counts()};
+    if (ended.reason() == reasons::kPodLost) {
+      verdict = judge(policy, status, {.told = reasons::kPodLost}, ended.attempt(), now);
+    } else if (ended.has_suspect_node()) {
+      verdict.machine = machine_of(pods, ended.suspect_node(), ended.attempt());
+    }
+    count_restart(policy, ended.attempt() + 1, verdict, now, status);
   }
   if (attempt > status.attempt()) status.set_attempt(attempt);
 }

@@ -23,6 +23,7 @@ struct LossVerdict {
   bool counts = true;  // against maxRestarts
   std::string reason = {};
   std::string message = {};
+  std::string machine = {};  // that may be to blame; see machine_policy.h
   std::optional<std::chrono::milliseconds> look_again = {};
 };
 
@@ -35,14 +36,16 @@ LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatu
 LossVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
                          const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now);
 
-// The restart that makes this attempt; nothing when it is known already.
-void count_restart(const v1alpha1::FailurePolicy& policy, int attempt, bool counts, TimePoint now,
-                   v1alpha1::JobStatus& status);
+// The restart that makes this attempt; nothing when it is known already. Reads of the verdict whether it
+// counts, and the machine.
+void count_restart(const v1alpha1::FailurePolicy& policy, int attempt, const LossVerdict& verdict,
+                   TimePoint now, v1alpha1::JobStatus& status);
 
 // Goes on to `attempt`, with the restarts in between that the coordinator told of, each at its own cost.
 // Attempts that it says nothing of ended before their ranks started, or nobody is left who knows of them:
 // they cost nothing.
-void count_told_restarts(const v1alpha1::FailurePolicy& policy, const JobProgress& progress, int attempt,
-                         TimePoint now, v1alpha1::JobStatus& status);
+void count_told_restarts(const v1alpha1::FailurePolicy& policy, const JobProgress& progress,
+                         const std::vector<PodView>& pods, int attempt, TimePoint now,
+                         v1alpha1::JobStatus& status);
 
 }  // namespace caravan::controller

@@ -120,12 +120,12 @@ TEST(FailurePolicy, RestartsWhileNobodyListenedCostWhatTheyWouldHaveCost) {
                                        ended(4, "RankFailed", true), ended(5, "PodLost", false)}};
   v1alpha1::JobStatus status = running_status(2);
   status.set_restarts(1);
-  for (int i = 0; i < 2; ++i) count_told_restarts(policy, progress, 7, kStart, status);
+  for (int i = 0; i < 2; ++i) count_told_restarts(policy, progress, {}, 7, kStart, status);
   EXPECT_EQ(status.attempt(), 7);
   EXPECT_EQ(status.restarts(), 4) << "2, 4 and 5; 1 was known, 3 and 6 never ran";
   EXPECT_EQ(status.counted_restarts(), 1) << "4 alone: a rule forgives lost pods";
   status = running_status(4);
-  count_told_restarts({}, progress, 7, kStart, status);
+  count_told_restarts({}, progress, {}, 7, kStart, status);
   EXPECT_EQ(status.counted_restarts(), 2) << "without the rule, 5 counts as well";
 }
 
@@ -141,7 +141,7 @@ TEST(FailurePolicy, AReportTellsOfTheAttemptsBefore) {
 
 TEST(FailurePolicy, AttemptsThatNobodyKnowsOfCostNothing) {
   v1alpha1::JobStatus status = running_status(2);
-  count_told_restarts({}, JobProgress{.attempt = 5}, 5, kStart, status);
+  count_told_restarts({}, JobProgress{.attempt = 5}, {}, 5, kStart, status);
   EXPECT_EQ(status.attempt(), 5);
   EXPECT_EQ(status.restarts(), 0);
   EXPECT_EQ(status.counted_restarts(), 0);
@@ -151,11 +151,11 @@ TEST(FailurePolicy, OnlyRestartsOfTheWindowCount) {
   const auto policy = job(R"(, "failurePolicy": {"windowSeconds": 100})").spec.failure_policy();
   v1alpha1::JobStatus status;
   status.set_attempt(1);
-  count_restart(policy, 2, true, kStart, status);
-  count_restart(policy, 3, true, kStart + 100s, status);
+  count_restart(policy, 2, {}, kStart, status);
+  count_restart(policy, 3, {}, kStart + 100s, status);
   EXPECT_EQ(status.counted_restarts(), 2);
   EXPECT_EQ(status.restart_window_start(), to_text(kStart));
-  count_restart(policy, 4, true, kStart + 101s, status);
+  count_restart(policy, 4, {}, kStart + 101s, status);
   EXPECT_EQ(status.counted_restarts(), 1);
   EXPECT_EQ(status.restart_window_start(), to_text(kStart + 101s));
   EXPECT_EQ(status.restarts(), 3) << "what users see is never set back";
@@ -245,7 +245,7 @@ TEST(FailurePolicy, WhatTheCoordinatorToldBeforeIsNotJudgedAgain) {
 TEST(FailurePolicy, AnAttemptThatIsKnownIsNotCountedAgain) {
   v1alpha1::JobStatus status;
   status.set_attempt(2);
-  count_restart({}, 2, true, kStart, status);
+  count_restart({}, 2, {}, kStart, status);
   EXPECT_EQ(status.restarts(), 0);
 }
 

@@ -77,7 +77,7 @@ void read_placement(const Json& object, PodView& view) {
   if (scheduled == nullptr) return;
   if (kube::text_at(*scheduled, {"status"}) == "False")
     view.trouble = explain_unschedulable(kube::text_at(*scheduled, {"message"}));
-  if (view.bound && view.phase == PodPhase::kPending && view.trouble.empty())
+  if (view.bound() && view.phase == PodPhase::kPending && view.trouble.empty())
     view.creating_since = to_time(kube::text_at(*scheduled, {"lastTransitionTime"}));
 }
 
@@ -91,7 +91,7 @@ PodView read_pod(const Json& object) {
   view.attempt = number(kube::text_at(object, {"metadata", "labels", labels::kAttempt}), 0);
   view.certificates = kube::text_at(object, {"metadata", "labels", labels::kCertificates});
   view.phase = phase_of(kube::text_at(object, {"status", "phase"}));
-  view.bound = !kube::text_at(object, {"spec", "nodeName"}).empty();
+  view.machine = kube::text_at(object, {"spec", "nodeName"});
   view.created_at = to_time(kube::text_at(object, {"metadata", "creationTimestamp"})).value_or(TimePoint{});
   view.gone_by = to_time(kube::text_at(object, {"metadata", "deletionTimestamp"}));
   view.disrupted = is_disrupted(object);

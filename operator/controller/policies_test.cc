@@ -173,7 +173,7 @@ TEST(ProgressPolicy, AnAttemptThatGoesOnFromACheckpointSaysSo) {
   EXPECT_FALSE(progress.step) << "of the attempt before";
   v1alpha1::JobStatus status;
   const auto running = [&] {
-    follow_attempts(job().spec, progress, 1, kStart, status);
+    follow_attempts(job().spec, progress, {}, 1, kStart, status);
     return find_condition(status, conditions::kRunning)->message();
   };
   EXPECT_EQ(running(), "attempt 2: the ranks start, from the checkpoint of step 500 on");

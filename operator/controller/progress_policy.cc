@@ -92,11 +92,12 @@ EndVerdict judge_end(const JobFacts& job, const std::optional<JobProgress>& prog
   return {};
 }
 
-void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress, int generation,
-                     TimePoint now, v1alpha1::JobStatus& status) {
+void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress,
+                     const std::vector<PodView>& pods, int generation, TimePoint now,
+                     v1alpha1::JobStatus& status) {
   if (progress.attempt < status.attempt() || progress.attempt == 0) return;
   Conditions conditions(status, generation, now);
-  count_told_restarts(spec.failure_policy(), progress, progress.attempt, now, status);
+  count_told_restarts(spec.failure_policy(), progress, pods, progress.attempt, now, status);
   if (progress.short_attempts) status.set_short_attempts(*progress.short_attempts);
   conditions.clear(conditions::kRestarting, reasons::kAttemptStarted,
                    fmt::format("attempt {} has started", progress.attempt));

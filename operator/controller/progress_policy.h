@@ -26,9 +26,11 @@ struct EndVerdict {
 EndVerdict judge_end(const JobFacts& job, const std::optional<JobProgress>& progress,
                      const std::vector<PodView>& pods, TimePoint now);
 
-// Brings attempts and the conditions Running, Restarting, Stalled and Straggling up to the attempt that was reported.
-void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress, int generation,
-                     TimePoint now, v1alpha1::JobStatus& status);
+// Brings attempts and the conditions Running, Restarting, Stalled and Straggling up to the attempt that was
+// reported.
+void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress,
+                     const std::vector<PodView>& pods, int generation, TimePoint now,
+                     v1alpha1::JobStatus& status);
 
 // The condition CheckpointFailing: from the first save that fails to the next one that does not.
 void follow_saves(const JobProgress& progress, int generation, TimePoint now, v1alpha1::JobStatus& status);

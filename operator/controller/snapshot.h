@@ -22,7 +22,7 @@ struct PodView {
   int attempt = 1;                // the one that it was made for
   std::string certificates = {};  // the set that it has
   PodPhase phase = PodPhase::kPending;
-  bool bound = false;                     // to a machine
+  std::string machine = {};               // that it is bound to; empty: none yet
   std::optional<TimePoint> gone_by = {};  // being deleted, and when its grace is over
   bool disrupted = false;                 // by preemption, eviction or the loss of its machine
   bool out_of_memory = false;             // the kernel killed it for that
@@ -34,6 +34,7 @@ struct PodView {
   std::string trouble = {};     // why it does not start, in the words of the cluster
 
   bool operator==(const PodView&) const = default;
+  bool bound() const { return !machine.empty(); }
   bool ended() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }
   bool alive() const { return !ended() && !gone_by; }
 };

@@ -1,7 +1,12 @@
 #include "operator/controller/story.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "operator/api/names.h"
 #include "operator/controller/conditions.h"
+#include "operator/controller/machine_policy.h"
 
 namespace caravan::controller {
 namespace {
@@ -29,6 +34,16 @@ bool is_new(const v1alpha1::Condition* before, const v1alpha1::Condition& after)
   return tells_more && before->message() != after.message();
 }
 
+Note avoidance_of(const std::string& machine) {
+  return {.type = kube::EventType::kWarning,
+          .reason = reasons::kNodeAvoided,
+          .action = conditions::kScheduled,
+          .text = fmt::format(
+              "two attempts ended by failures on node {}: the job's pods move away and avoid it; where "
+              "no other node is free, they wait",
+              machine)};
+}
+
 }  // namespace
 
 std::vector<Note> story_of(const v1alpha1::JobStatus& before, const v1alpha1::JobStatus& after) {
@@ -40,6 +55,10 @@ std::vector<Note> story_of(const v1alpha1::JobStatus& before, const v1alpha1::Jo
                      .reason = condition.reason(),
                      .action = condition.type(),
                      .text = condition.message()});
+  }
+  const std::vector<std::string> known = avoided_machines(before);
+  for (const std::string& machine : avoided_machines(after)) {
+    if (!std::binary_search(known.begin(), known.end(), machine)) notes.push_back(avoidance_of(machine));
   }
   return notes;
 }

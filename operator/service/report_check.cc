@@ -35,10 +35,16 @@ constexpr std::array kReasonsOfAnEnd{
     reasons::kStepsReached, reasons::kMaxRestartsReached, reasons::kFailurePolicyMatched,
     reasons::kDoesNotFit,   reasons::kInvalidSpec,        reasons::kDeadlineExceeded,
     reasons::kAgentFailed,  reasons::kStoppedByUser,      reasons::kSilentCorruption};
+constexpr int kMostNodes = 100'000;
 
 std::string known_reason(const std::string& reason) {
   const auto known = std::find(kReasonsOfAnEnd.begin(), kReasonsOfAnEnd.end(), reason);
   return known == kReasonsOfAnEnd.end() ? reasons::kRankFailed : *known;
+}
+
+// Of the job; one that it does not have has no pod either.
+std::optional<int> known_node(bool is_told, int node) {
+  return is_told && node >= 0 && node < kMostNodes ? std::optional(node) : std::nullopt;
 }
 
 std::int64_t most_attempts(const JobFacts& job, TimePoint now) {
@@ -76,6 +82,8 @@ Result<AttemptStarted> check_start(const AttemptStarted& started, const JobFacts
     ended.set_attempt(told.attempt());
     ended.set_reason(known_reason(told.reason()));
     ended.set_counts(told.counts());
+    if (const auto node = known_node(told.has_suspect_node(), told.suspect_node()))
+      ended.set_suspect_node(*node);
   }
   return kept;
 }
@@ -128,6 +136,8 @@ JobEvent keep(const JobEvent& event) {
     return kept;
   }
   kept.set_reason(known_reason(event.reason()));
+  if (const auto node = known_node(event.has_suspect_node(), event.suspect_node()))
+    kept.set_suspect_node(*node);
   kept.set_attempt(event.attempt());
   kept.set_message(readable(event.message(), kLongestText));
   kept.set_restarting(event.restarting());

@@ -72,6 +72,20 @@ TEST(CheckReport, AStragglerEndsNothing) {
             checked(read(R"({"event": {"attempt": 1, "reason": "Straggler", "message": "m"}})")));
 }
 
+TEST(CheckReport, ASuspectNodeIsKeptWhereItMayBeOne) {
+  for (const char* node : {"-1", "100000", "2147483647"}) {
+    const std::string event = R"({"event": {"attempt": 1, "reason": "RankFailed", "suspectNode": )";
+    EXPECT_EQ(checked(read(event + node + "}}")),
+              checked(read(R"({"event": {"attempt": 1, "reason": "RankFailed"}})")))
+        << node;
+  }
+  EXPECT_THAT(checked(read(R"({"event": {"attempt": 1, "reason": "RankFailed", "suspectNode": 7}})")),
+              HasSubstr("\"suspectNode\":7"));
+  EXPECT_THAT(
+      checked(read(R"({"attemptStarted": {"attempt": 2, "ended": [{"attempt": 1, "suspectNode": 7}]}})")),
+      HasSubstr("\"suspectNode\":7"));
+}
+
 TEST(CheckReport, WhatTheOperatorDoesNotReadIsNotKept) {
   EXPECT_EQ(checked(read(R"({"step": {"attempt": 1, "step": 100, "loss": 2.5, "validationLoss": "NaN",
                                       "gradientNorm": "Infinity", "modelFlops": -1, "tokens": "-7",

@@ -62,7 +62,7 @@ inline PodView running_pod(int node, int attempt = 1) {
           .attempt = attempt,
           .certificates = kCertificates,
           .phase = PodPhase::kRunning,
-          .bound = true};
+          .machine = fmt::format("machine-{}", node)};
 }
 
 inline PodView ended_pod(int node, int exit_code, TimePoint at, int attempt = 1) {

@@ -1,4 +1,5 @@
 // The life of a job, from its creation to its deletion.
+#include <boost/json/serialize.hpp>
 #include <csignal>
 
 #include "tests/kube/operator_program.h"
@@ -27,6 +28,31 @@ TEST_F(OperatorProgram, AJobBecomesPodsLosesOneAndCompletes) {
   await_state("Complete");
   for (const char* reason : {"HeuristicSelected", "AllPodsBound", "PodLost", "StepsReached"})
     await(std::string("event ") + reason, [&] { return has_event(reason); });
+}
+
+TEST_F(OperatorProgram, PodsThatCrashedTwiceOnANodeAreMadeElsewhere) {
+  const Process program = start_operator();
+  create_job(job_yaml());
+  await_pods({"train-0-a1", "train-1-a1"});
+  for (const char* pod : {"train-0-a1", "train-1-a1"}) run(pod);
+  await_condition("Scheduled", "all 2 pods have a machine");
+  end("train-1-a1", "Failed", 139);
+  await_pods({"train-0-a1", "train-1-a2"});
+  run("train-1-a2");
+  end("train-1-a2", "Failed", 139);
+  await("event NodeAvoided", [&] { return has_event("NodeAvoided"); });
+  let_go("train-0-a1");  // its machine was the same
+  await_pods({"train-0-a3", "train-1-a3"});
+  for (const Json& pod : all(kube::kPods)) {
+    const Json* affinity = kube::find(
+        pod, {"spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
+    ASSERT_NE(affinity, nullptr);
+    EXPECT_THAT(boost::json::serialize(*affinity), HasSubstr(R"("values":["machine"])"));
+  }
+  const Json trained = job();
+  const Json* failed = kube::find(trained, {"status", "failedMachines"});
+  ASSERT_NE(failed, nullptr);
+  EXPECT_THAT(failed->as_array(), SizeIs(1));
 }
 
 TEST_F(OperatorProgram, ASuspendedJobKeepsItsAttemptAndResumesWhenItsOldPodsAreGone) {

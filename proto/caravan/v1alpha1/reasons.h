@@ -14,6 +14,7 @@ inline constexpr char kDamagedPlan[] = "DamagedPlan";  // status.plan.document i
 
 // Of events alone.
 inline constexpr char kPlanRepaired[] = "PlanRepaired";  // the plan's ConfigMap was changed by somebody else
+inline constexpr char kNodeAvoided[] = "NodeAvoided";    // the job's pods avoid a machine that failed twice
 inline constexpr char kUnreadable[] = "Unreadable";      // status or spec have values of another type
 
 // Suspended.

@@ -1,0 +1,92 @@
+#include "operator/controller/machine_policy.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+namespace caravan::controller {
+namespace {
+
+constexpr int kFailuresUntilAvoided = 2;
+constexpr int kMostRemembered = 16;  // as the schema says
+constexpr std::size_t kMostAvoided = 8;
+constexpr int kFirstSignalExitCode = 128;
+
+using Machines = google::protobuf::RepeatedPtrField<v1alpha1::FailedMachine>;
+
+bool failed_twice(const v1alpha1::FailedMachine& machine) {
+  return machine.failures() >= kFailuresUntilAvoided;
+}
+
+// The latest of those that failed twice.
+std::vector<const v1alpha1::FailedMachine*> avoided(const v1alpha1::JobStatus& status) {
+  std::vector<const v1alpha1::FailedMachine*> found;
+  const Machines& machines = status.failed_machines();
+  for (auto machine = machines.rbegin(); machine != machines.rend() && found.size() < kMostAvoided;
+       ++machine) {
+    if (failed_twice(*machine)) found.push_back(&*machine);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string machine_of(const std::vector<PodView>& pods, int node, int attempt) {
+  const PodView* latest = nullptr;
+  for (const PodView& pod : pods) {
+    if (pod.node != node || pod.attempt > attempt) continue;
+    if (latest == nullptr || pod.attempt > latest->attempt) latest = &pod;
+  }
+  return latest == nullptr ? "" : latest->machine;
+}
+
+bool failed_by_machine(const PodView& pod) {
+  if (!pod.ended() || pod.disrupted || pod.out_of_memory || pod.gone_by) return false;
+  if (!pod.exit_code) return pod.phase == PodPhase::kFailed;
+  const int signal = *pod.exit_code - kFirstSignalExitCode;
+  const std::array sent{SIGHUP, SIGINT, SIGKILL, SIGTERM};
+  return signal > 0 && std::find(sent.begin(), sent.end(), signal) == sent.end();
+}
+
+void note_failure(const std::string& machine, int attempt, v1alpha1::JobStatus& status) {
+  if (machine.empty()) return;
+  Machines& machines = *status.mutable_failed_machines();
+  const auto known = std::find_if(machines.begin(), machines.end(),
+                                  [&](const auto& other) { return other.name() == machine; });
+  v1alpha1::FailedMachine failed;
+  failed.set_name(machine);
+  if (known != machines.end()) {
+    failed = *known;
+    machines.erase(known);
+  } else if (machines.size() >= kMostRemembered) {
+    const auto once = std::find_if_not(machines.begin(), machines.end(), failed_twice);
+    machines.erase(once == machines.end() ? machines.begin() : once);
+  }
+  failed.set_failures(failed.failures() + 1);
+  failed.set_attempt(attempt);
+  *machines.Add() = std::move(failed);
+}
+
+std::vector<std::string> avoided_machines(const v1alpha1::JobStatus& status) {
+  std::vector<std::string> names;
+  for (const v1alpha1::FailedMachine* machine : avoided(status)) names.push_back(machine->name());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool must_move(const PodView& pod, const v1alpha1::JobStatus& status) {
+  const auto machines = avoided(status);
+  return std::any_of(machines.begin(), machines.end(), [&](const v1alpha1::FailedMachine* machine) {
+    return machine->name() == pod.machine && pod.attempt <= machine->attempt() &&
+           machine->attempt() + 1 == status.attempt();
+  });
+}
+
+bool is_of_a_move(int attempt, const v1alpha1::JobStatus& status) {
+  const auto machines = avoided(status);
+  return std::any_of(machines.begin(), machines.end(), [&](const v1alpha1::FailedMachine* machine) {
+    return machine->attempt() + 1 == attempt;
+  });
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,31 @@
+// Remembers the machines on which a job failed, and decides which of them its new pods avoid.
+//
+// A machine is avoided after the second attempt that ended by it: a rank crashed there or held up the others,
+// the agent fell silent, the pod crashed or was rejected. What says nothing of a machine does not count: lack
+// of memory, preemption, deletion, signals that somebody sends, the job's own numbers and volumes. The memory
+// is bounded, and what failed longest ago goes first. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "operator/controller/snapshot.h"
+
+namespace caravan::controller {
+
+// Where the pod was that ran this node of the job in that attempt; empty when nobody knows any more.
+std::string machine_of(const std::vector<PodView>& pods, int node, int attempt);
+// Whether the end of this pod speaks against its machine.
+bool failed_by_machine(const PodView& pod);
+
+// An attempt that ended by it. Nothing for an empty name.
+void note_failure(const std::string& machine, int attempt, v1alpha1::JobStatus& status);
+// Sorted.
+std::vector<std::string> avoided_machines(const v1alpha1::JobStatus& status);
+// A pod that was there when its machine failed, and is to be made again elsewhere. Only while the gang starts
+// again for that failure: one that runs on is left in peace.
+bool must_move(const PodView& pod, const v1alpha1::JobStatus& status);
+// Pods move in this attempt, so that the loss of one is no failure.
+bool is_of_a_move(int attempt, const v1alpha1::JobStatus& status);
+
+}  // namespace caravan::controller
