@@ -148,10 +148,14 @@ class Commit {
     return write_text(volume_, path(kManifestFile), text);
   }
 
+  // What cannot be made durable loses its name again, so that it may be tried anew.
   Status publish() {
-    return volume_.sync_folder(folder_)
-        .and_then([&] { return volume_.rename(folder_, step_folder(request_.state.step)); })
-        .and_then([&] { return volume_.sync_folder(""); });
+    const std::string name = step_folder(request_.state.step);
+    Status named = volume_.sync_folder(folder_).and_then([&] { return volume_.rename(folder_, name); });
+    if (!named) return named;
+    Status durable = volume_.sync_folder("");
+    if (!durable) (void)volume_.rename(name, folder_);
+    return durable;
   }
 
   Volume& volume_;

@@ -150,13 +150,13 @@ TEST(Children, PodsAvoidMachinesByNameBesideTheTopologyThatTheyAskFor) {
     return kube::Json(kube::JsonObject{
         {"key", "metadata.name"}, {"operator", "NotIn"}, {"values", kube::JsonArray{machine}}});
   };
-  const kube::Json expected = kube::JsonObject{
-      {"nodeSelectorTerms",
-       kube::JsonArray{kube::JsonObject{{"matchFields", kube::JsonArray{avoids("bad"), avoids("worse")}}}}}};
-  const kube::Json* required =
-      kube::find(pod, {"spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
-  ASSERT_NE(required, nullptr);
-  EXPECT_EQ(*required, expected);
+  const kube::Json expected = kube::JsonArray{kube::JsonObject{
+      {"weight", 100},
+      {"preference", kube::JsonObject{{"matchFields", kube::JsonArray{avoids("bad"), avoids("worse")}}}}}};
+  const kube::Json* preferred = kube::find(
+      pod, {"spec", "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"});
+  ASSERT_NE(preferred, nullptr);
+  EXPECT_EQ(*preferred, expected);
   EXPECT_NE(kube::find(pod, {"spec", "affinity", "podAffinity"}), nullptr);
   EXPECT_EQ(kube::find(pod_intent(job(), plan_of(job()), {}, settings()), {"spec", "affinity"}), nullptr);
 }

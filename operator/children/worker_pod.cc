@@ -242,16 +242,19 @@ JsonObject pod_affinity(const Job& job) {
   return {{"preferredDuringSchedulingIgnoredDuringExecution", JsonArray{weighted}}};
 }
 
-// By name, which no label need repeat; a requirement on it takes one value.
+constexpr int kHeaviest = 100;  // of the preferences of a pod
+
+// By name, which no label need repeat; a requirement on it takes one value. Where there is room nowhere else,
+// the job goes on there: a machine may be innocent of two failures.
 JsonObject node_affinity(const std::vector<std::string>& avoided) {
   JsonArray fields;
   for (const std::string& machine : avoided) {
     fields.push_back(
         JsonObject{{"key", "metadata.name"}, {"operator", "NotIn"}, {"values", JsonArray{Json(machine)}}});
   }
-  const JsonObject term{{"matchFields", std::move(fields)}};
-  return {
-      {"requiredDuringSchedulingIgnoredDuringExecution", JsonObject{{"nodeSelectorTerms", JsonArray{term}}}}};
+  const JsonObject preference{{"matchFields", std::move(fields)}};
+  const JsonObject term{{"weight", kHeaviest}, {"preference", preference}};
+  return {{"preferredDuringSchedulingIgnoredDuringExecution", JsonArray{term}}};
 }
 
 void add_placement(const Job& job, const PodRequest& request, JsonObject& spec) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "operator/api/names.h"
 #include "operator/controller/children_policy.h"
 #include "operator/controller/conditions.h"
@@ -56,6 +59,7 @@ class Decider {
     if (is_finished(status())) return tidy_up();
     announce_steps(job().spec, status());
     const bool planned = plan();
+    if (snapshot_.progress) follow_saves(*snapshot_.progress, job().generation, now_, status());
     if (is_finished(status()) || end_by_result()) return;
     if (suspend() || end_by_deadline() || !planned) return;
     if (restart_as_told() || replace_losses()) return;
@@ -147,7 +151,6 @@ class Decider {
         conditions_.set(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event->message());
     }
     follow_attempts(job().spec, *snapshot_.progress, snapshot_.pods, job().generation, now_, status());
-    follow_saves(*snapshot_.progress, job().generation, now_, status());
     if (wants_checkpoint(job(), status())) {
       status().set_checkpoint_request(job().checkpoint_request);
       decision_.effects.emplace_back(AskForCheckpoint{});
@@ -183,7 +186,7 @@ class Decider {
     if (status().start_time().empty()) status().set_start_time(to_text(now_));
     if (waits_for_result_) return;
     ChildrenVerdict verdict = judge_children(snapshot_, decision_.plan, settings_, now_);
-    decision_.effects = std::move(verdict.effects);
+    std::ranges::move(verdict.effects, std::back_inserter(decision_.effects));
     decision_.new_certificates = verdict.new_certificates;
     decision_.plan_fingerprint = std::move(verdict.plan_fingerprint);
     if (verdict.look_again) decision_.look_again_in(*verdict.look_again);

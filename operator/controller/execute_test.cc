@@ -87,7 +87,8 @@ class World {
                                 told.push_back(note.reason);
                               },
                           .decided = [](const Snapshot&, const Decision&, Clock::Duration) {},
-                          .put_off = [] {}}};
+                          .put_off = [] {},
+                          .ask_for_checkpoint = [](const std::string&) {}}};
 };
 
 TEST(Certificates, OfAJobThatChangesAllTheTimeAreMadeOnce) {

@@ -4,6 +4,9 @@
 #include <array>
 #include <csignal>
 
+#include "operator/api/names.h"
+#include "operator/controller/conditions.h"
+
 namespace caravan::controller {
 namespace {
 
@@ -75,6 +78,10 @@ std::vector<std::string> avoided_machines(const v1alpha1::JobStatus& status) {
 }
 
 bool must_move(const PodView& pod, const v1alpha1::JobStatus& status) {
+  const v1alpha1::Condition* running = find_condition(status, conditions::kRunning);
+  const bool makes_steps =
+      running != nullptr && running->status() == "True" && running->reason() == reasons::kStepsAdvancing;
+  if (makes_steps) return false;
   const auto machines = avoided(status);
   return std::any_of(machines.begin(), machines.end(), [&](const v1alpha1::FailedMachine* machine) {
     return machine->name() == pod.machine && pod.attempt <= machine->attempt() &&

@@ -31,7 +31,8 @@ class ReconcilerTest : public ::testing::Test {
                           .forget = [](const std::string&) {},
                           .record = [this](const Job&, const Note& note) { told_.push_back(note.reason); },
                           .decided = [](const Snapshot&, const Decision&, Clock::Duration) {},
-                          .put_off = [this] { ++put_off_; }}};
+                          .put_off = [this] { ++put_off_; },
+                          .ask_for_checkpoint = [](const std::string&) {}}};
 };
 
 TEST_F(ReconcilerTest, MakesNothingTwiceWhileACacheHasNotSeenIt) {

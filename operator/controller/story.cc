@@ -35,13 +35,14 @@ bool is_new(const v1alpha1::Condition* before, const v1alpha1::Condition& after)
 }
 
 Note avoidance_of(const std::string& machine) {
-  return {.type = kube::EventType::kWarning,
-          .reason = reasons::kNodeAvoided,
-          .action = conditions::kScheduled,
-          .text = fmt::format(
-              "two attempts ended by failures on node {}: the job's pods move away and avoid it; where "
-              "no other node is free, they wait",
-              machine)};
+  return {
+      .type = kube::EventType::kWarning,
+      .reason = reasons::kNodeAvoided,
+      .action = conditions::kScheduled,
+      .text = fmt::format(
+          "two attempts ended by failures on node {}: the job's pods move to other nodes where these have "
+          "room",
+          machine)};
 }
 
 }  // namespace

@@ -26,9 +26,8 @@ bool add_straggler(const v1alpha1::JobEvent& event, JobProgress& progress) {
   if (event.attempt() > progress.attempt) begin_attempt(event.attempt(), progress);
   std::vector<v1alpha1::JobEvent>& known = progress.stragglers;
   const auto is_same = [&](const v1alpha1::JobEvent& other) { return other.message() == event.message(); };
-  if (std::any_of(known.begin(), known.end(), is_same)) return false;
+  if (known.size() >= kMostStragglers || std::any_of(known.begin(), known.end(), is_same)) return false;
   known.push_back(event);
-  if (known.size() > kMostStragglers) known.erase(known.begin());
   return true;
 }
 

@@ -96,33 +96,33 @@ bool ReportStream::take() {
     return false;
   }
   was_known_ = true;  // one that is gone since never comes back: let its pod have its last words
-  v1alpha1::ReportCommand command;
-  if (report_.has_result() && answer != ProgressBoard::Answer::kImpossible)
-    command.set_acknowledge_result(!std::exchange(acknowledged_, true));
-  command.set_save(around_.board.take_checkpoint_wish(reporter_.job_uid));
-  send(command);
+  const bool ends = report_.has_result() && answer != ProgressBoard::Answer::kImpossible;
+  const bool saves = around_.board.take_checkpoint_wish(reporter_.job_uid);
+  const std::scoped_lock lock(mutex_);
+  if (saves) owes_save_ = true;
+  if (ends && !std::exchange(acknowledged_, true)) owes_acknowledgement_ = true;
+  write_what_it_owes();
   return true;
 }
 
-// Commands that wait for one another become one.
-void ReportStream::send(const v1alpha1::ReportCommand& command) {
-  const std::scoped_lock lock(mutex_);
-  waiting_.MergeFrom(command);
-  write_waiting();
-}
-
-void ReportStream::write_waiting() {
-  if (ended_ || writes_ || waiting_.ByteSizeLong() == 0) return;
-  writes_ = true;
+// One command at a time.
+void ReportStream::write_what_it_owes() {
+  if (ended_ || writes_ || (!owes_save_ && !owes_acknowledgement_)) return;
   command_.Clear();
-  command_.Swap(&waiting_);
+  if (std::exchange(owes_save_, false)) {
+    command_.set_save(true);
+  } else {
+    owes_acknowledgement_ = false;
+    command_.set_acknowledge_result(true);
+  }
+  writes_ = true;
   StartWrite(&command_);
 }
 
 void ReportStream::OnWriteDone(bool ok) {
   const std::scoped_lock lock(mutex_);
   writes_ = false;
-  if (ok) write_waiting();
+  if (ok) write_what_it_owes();
 }
 
 void ReportStream::read_at_its_pace() {

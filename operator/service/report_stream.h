@@ -48,8 +48,7 @@ class ReportStream final : public grpc::ServerBidiReactor<v1alpha1::JobReport, v
 
   // False: this ends the stream.
   bool take();
-  void send(const v1alpha1::ReportCommand& command);
-  void write_waiting();
+  void write_what_it_owes();
   void read_at_its_pace();
   void resume();
 
@@ -63,10 +62,11 @@ class ReportStream final : public grpc::ServerBidiReactor<v1alpha1::JobReport, v
   grpc::Alarm alarm_;
   Reporter reporter_;
   v1alpha1::JobReport report_;
-  v1alpha1::ReportCommand command_;  // on its way
-  v1alpha1::ReportCommand waiting_;  // behind it
-  bool writes_ = false;
-  bool acknowledged_ = false;
+  v1alpha1::ReportCommand command_;
+  bool writes_ = false;  // that command is on its way
+  bool owes_save_ = false;
+  bool owes_acknowledgement_ = false;
+  bool acknowledged_ = false;  // or owes it
   bool was_known_ = false;
 };
 

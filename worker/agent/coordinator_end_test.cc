@@ -157,7 +157,7 @@ TEST_F(CoordinatorEndTest, AStopLetsTheRunningStepEnd) {
 
 TEST_F(CoordinatorEndTest, ACheckpointIsOrderedFromTheFirstRankWhileTheGangRuns) {
   give(SaveRequested{});
-  EXPECT_THAT(take_sent(), testing::IsEmpty());
+  EXPECT_THAT(take_sent(), ::testing::IsEmpty());
   run_first_attempt();
   give(SaveRequested{});
   EXPECT_THAT(take_sent(), ElementsAre("0 save 1"));

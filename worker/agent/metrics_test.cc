@@ -49,7 +49,7 @@ v1alpha1::RankUpdate step_update(int rank, int step) {
   report.set_reserved_bytes(4'000);
   report.set_peak_bytes(4'500);
   for (const char* phase :
-       {"data", "forward", "backward", "communication", "optimizer", "evaluation", "idle"}) {
+       {"data", "forward", "backward", "communication", "optimizer", "evaluation", "checkpoint", "idle"}) {
     (*report.mutable_phase_seconds())[phase] = 0.5;
   }
   for (const char* axis : {"tensor", "data", "pipeline", "world"}) {

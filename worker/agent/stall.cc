@@ -18,6 +18,13 @@ constexpr std::size_t kMostGroups = 6;
 // Whose own work began later is not what the others have waited for all the time.
 constexpr double kShareOfStall = 0.5;
 
+// What a volume or a start holds up says nothing of the machine.
+bool is_of_machine(const RankAnswer& answer) {
+  if (!answer.activity) return true;
+  const std::string& phase = answer.activity->phase();
+  return phase != "start" && phase != "restore" && phase != "data" && phase != "checkpoint";
+}
+
 bool waits(const RankAnswer& answer) {
   return answer.activity && !answer.activity->operation().empty();
 }
@@ -72,7 +79,11 @@ class Picture {
     });
   }
 
-  const std::vector<const RankAnswer*>& suspects() const { return silent_.empty() ? stuck_ : silent_; }
+  // A rank that works for long holds up nobody where nobody waits for it.
+  std::vector<const RankAnswer*> suspects() const {
+    if (!silent_.empty()) return silent_;
+    return waiting_.empty() ? std::vector<const RankAnswer*>{} : stuck_;
+  }
 
   std::string text() const {
     std::vector<std::string> clauses;
@@ -140,15 +151,16 @@ std::string advice_for(const Stall& stall, bool has_suspect) {
 
 Failure describe_stall(const Stall& stall) {
   const Picture picture(stall);
-  const auto& suspects = picture.suspects();
+  const std::vector<const RankAnswer*> suspects = picture.suspects();
   Failure failure{.reason = reasons::kStalled,
                   .what = leave_room(fmt::format("{}: {}", length_of(stall), picture.text())),
                   .advice = advice_for(stall, !suspects.empty())};
   if (suspects.empty()) return failure;
   failure.rank = suspects.front()->rank;
   const int node = suspects.front()->node;
-  const bool on_one_node = std::all_of(suspects.begin(), suspects.end(),
-                                       [node](const RankAnswer* answer) { return answer->node == node; });
+  const bool on_one_node = std::all_of(suspects.begin(), suspects.end(), [node](const RankAnswer* answer) {
+    return answer->node == node && is_of_machine(*answer);
+  });
   if (on_one_node) failure.suspect_node = node;
   return failure;
 }

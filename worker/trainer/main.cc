@@ -65,12 +65,13 @@ void train(const TrainerOptions& options, const Reporter& reporter) {
   const CountingAllocator allocator(ledger.counter(MemoryUse::Activations));
   const LedgerScope count(ledger);
   std::optional<Rank> rank;
+  std::optional<Trainer> trainer;  // beyond a failure, behind which nobody waits for what it writes
   const Outcome outcome = guarded([&]() -> Outcome {
     commands.emplace(options.command_fd, board, reporter);
     Result<RankData> data = open_data(options);
     if (!data) return input_failure(data.error());
     rank.emplace(options, ledger, board);
-    return Trainer(*rank, *std::move(data), reporter, *commands).train();
+    return trainer.emplace(*rank, *std::move(data), reporter, *commands).train();
   });
   if (!outcome) end_with(outcome.error(), reporter);
 }

@@ -14,11 +14,12 @@
 namespace caravan::trainer {
 namespace {
 
+constexpr uint64_t kLowHalf = (uint64_t{1} << 32) - 1;
 constexpr uint64_t kMask = (uint64_t{1} << 53) - 1;
 
 constexpr std::array<std::string_view, kReplicas> kNames = {"weights", "norms", "table of embeddings"};
 
-// Words of eight bytes: parameters are padded to a cache line.
+// Of halves of eight bytes, so that every bit counts in what a double holds of the sum.
 uint64_t sum_of_bits(const at::Tensor& flat, FlatRange range) {
   const auto size = static_cast<int64_t>(flat.element_size());
   const auto* bytes = static_cast<const std::byte*>(flat.data_ptr()) + range.offset * size;
@@ -26,7 +27,7 @@ uint64_t sum_of_bits(const at::Tensor& flat, FlatRange range) {
   for (int64_t at = 0; at < range.elements * size; at += int64_t{sizeof(uint64_t)}) {
     uint64_t word = 0;
     std::memcpy(&word, bytes + at, std::min<std::size_t>(sizeof word, range.elements * size - at));
-    sum += word;
+    sum += (word & kLowHalf) + (word >> 32);
   }
   return sum;
 }
@@ -48,7 +49,7 @@ Place place_of(Replica what, const planner::MeshPosition& position) {
 using RanksBySum = std::map<int64_t, std::vector<int>>;
 
 // The largest number that agree is right; of equals nobody knows.
-std::string verdict_on(std::string_view what, const RanksBySum& ranks) {
+ReplicaDifference verdict_on(std::string_view what, const RanksBySum& ranks) {
   const auto larger = [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); };
   const auto most = std::ranges::max_element(ranks, larger);
   std::vector<int> others;
@@ -60,10 +61,12 @@ std::string verdict_on(std::string_view what, const RanksBySum& ranks) {
   }
   if (is_tied) others.insert(others.end(), most->second.begin(), most->second.end());
   std::ranges::sort(others);
-  if (is_tied)
-    return fmt::format("the {} of ranks {} differ, and must be the same", what, fmt::join(others, ", "));
-  return fmt::format("the {} of rank{} {} are not those of the {} others that must have the same", what,
-                     others.size() == 1 ? "" : "s", fmt::join(others, ", "), most->second.size());
+  const std::string text =
+      is_tied
+          ? fmt::format("the {} of ranks {} differ, and must be the same", what, fmt::join(others, ", "))
+          : fmt::format("the {} of rank{} {} are not those of the {} others that must have the same", what,
+                        others.size() == 1 ? "" : "s", fmt::join(others, ", "), most->second.size());
+  return {.ranks = std::move(others), .what = text};
 }
 
 }  // namespace
@@ -85,7 +88,8 @@ BitSums bit_sums(const ParameterStore& parameters) {
           has_table ? static_cast<int64_t>(table & kMask) : -1};
 }
 
-std::string difference(const std::vector<BitSums>& sums, const planner::MeshShape& mesh) {
+std::optional<ReplicaDifference> difference(const std::vector<BitSums>& sums,
+                                            const planner::MeshShape& mesh) {
   for (const Replica what : {Replica::Norms, Replica::Table, Replica::Weights}) {
     const auto index = static_cast<std::size_t>(what);
     std::map<Place, RanksBySum> places;
@@ -97,11 +101,11 @@ std::string difference(const std::vector<BitSums>& sums, const planner::MeshShap
     for (const auto& [place, ranks] : places)
       if (ranks.size() > 1) return verdict_on(kNames[index], ranks);
   }
-  return {};
+  return std::nullopt;
 }
 
-std::string compare_replicas(Communicator& world, const ParameterStore& parameters,
-                             const planner::MeshShape& mesh) {
+std::optional<ReplicaDifference> compare_replicas(Communicator& world, const ParameterStore& parameters,
+                                                  const planner::MeshShape& mesh) {
   at::Tensor rows = at::empty({world.size(), static_cast<int64_t>(kReplicas)}, at::kDouble);
   at::Tensor mine = rows.narrow(0, world.rank(), 1);
   std::ranges::copy(bit_sums(parameters), mine.data_ptr<double>());

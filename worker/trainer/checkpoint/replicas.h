@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,17 @@ using BitSums = std::array<int64_t, kReplicas>;
 
 BitSums bit_sums(const ParameterStore& parameters);
 
-// Which ranks differ from those that must have the same, for people; empty: none does. By rank. Pure.
-std::string difference(const std::vector<BitSums>& sums, const planner::MeshShape& mesh);
+struct ReplicaDifference {
+  std::vector<int>
+      ranks;         // that differ from those that must have the same; where nobody is right, all of them
+  std::string what;  // for people
+};
+
+// The first that is found; absent: none differs. sums: by rank. Pure.
+std::optional<ReplicaDifference> difference(const std::vector<BitSums>& sums, const planner::MeshShape& mesh);
 
 // Among all ranks: all say the same.
-std::string compare_replicas(Communicator& world, const ParameterStore& parameters,
-                             const planner::MeshShape& mesh);
+std::optional<ReplicaDifference> compare_replicas(Communicator& world, const ParameterStore& parameters,
+                                                  const planner::MeshShape& mesh);
 
 }  // namespace caravan::trainer

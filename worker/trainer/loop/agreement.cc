@@ -24,7 +24,7 @@ at::Tensor gather(Communicator& world, const std::array<double, kColumns>& own) 
 void add(const double* share, int rank, SaveVerdict& verdict) {
   const auto progress = static_cast<SaveProgress>(static_cast<int>(share[1]));
   if (rank == 0) verdict.asked = share[0] != 0;
-  if (progress == SaveProgress::UnderWay) verdict.under_way = true;
+  if (progress == SaveProgress::UnderWay && !verdict.under_way) verdict.under_way = rank;
   if (progress == SaveProgress::Failed && !verdict.failed_rank) verdict.failed_rank = rank;
 }
 

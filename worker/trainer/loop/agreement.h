@@ -21,7 +21,7 @@ struct SaveShare {
 
 struct SaveVerdict {
   bool asked = false;
-  bool under_way = false;                         // somewhere
+  std::optional<int> under_way = std::nullopt;    // on that rank, the first one
   std::optional<int> failed_rank = std::nullopt;  // the first one
 };
 

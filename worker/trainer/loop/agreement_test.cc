@@ -56,7 +56,7 @@ TEST(Agreement, TheFirstRankAsksForACheckpointAndAllSayHowFarTheyAre) {
                                          {.progress = SaveProgress::Failed}};
   for (const SaveVerdict& verdict : on_all_ranks(shares, agree_on_save)) {
     EXPECT_TRUE(verdict.asked);
-    EXPECT_TRUE(verdict.under_way);
+    EXPECT_EQ(verdict.under_way, 1);
     EXPECT_EQ(verdict.failed_rank, 2);
   }
   for (const StepVerdict& verdict : verdicts({{.loss_sum = 1}, {.loss_sum = 2, .save = {.asks = true}}})) {

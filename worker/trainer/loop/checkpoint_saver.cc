@@ -20,6 +20,7 @@ using checkpoint::SaveRequest;
 using checkpoint::TrainingState;
 
 constexpr std::chrono::seconds kPatience = 60s;
+constexpr std::nullopt_t kNoEnd = std::nullopt;
 constexpr std::chrono::milliseconds kFirstLook = 1ms;
 constexpr std::chrono::milliseconds kLastLook = 100ms;
 // Before the last checkpoint is tried again.
@@ -47,6 +48,15 @@ Status guarded(const std::function<Status()>& part) {
   }
 }
 
+// All ranks end; the ones that differ are to be looked at.
+tl::unexpected<TrainingFailure> spoilt_after(int step, int rank, const ReplicaDifference& wrong) {
+  const bool is_one = std::ranges::count(wrong.ranks, rank) > 0;
+  return tl::unexpected(TrainingFailure{
+      is_one ? FailureReason::SilentCorruption : FailureReason::Communication,
+      fmt::format("after step {}, {}: a device that computes or remembers wrongly; nothing of it is saved",
+                  step, wrong.what)});
+}
+
 }  // namespace
 
 CheckpointSaver::CheckpointSaver(Rank& rank, const Reporter& reporter, Beginning beginning)
@@ -63,13 +73,13 @@ SaveShare CheckpointSaver::share(int step, bool asked) {
   const FailureRecord failures{.ranks = rank_.options.rendezvous.world_size,
                                .restarts = rank_.options.rendezvous.attempt - 1,
                                .run_seconds = seconds_since(start_)};
-  return {.asks = asked || save_is_due(options_, step, seconds_since(begun_), cost_, failures),
+  return {.asks = asked || save_is_due(options_, step, seconds_since(last_tried_), cost_, failures),
           .progress = progress()};
 }
 
 Outcome CheckpointSaver::after_step(const TrainingState& state, const SaveVerdict& verdict) {
   advance(verdict);
-  return verdict.asked ? save(state) : Outcome{};
+  return verdict.asked ? save(state, kPatience) : Outcome{};
 }
 
 Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {
@@ -81,9 +91,9 @@ Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {
     const bool under_way =
         stage_ != Stage::None && stage_ != Stage::Tidy && request_.state.step == state.step;
     if (!under_way) {
-      if (Outcome saved = save(state); !saved) return saved;
+      if (Outcome saved = save(state, kNoEnd); !saved) return saved;
     }
-    wait(std::nullopt);
+    wait(kNoEnd);
     if (!must) return {};
   }
   if (saved_step_ == state.step) return {};
@@ -95,20 +105,16 @@ Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {
 
 // --- what training waits for
 
-Outcome CheckpointSaver::save(const TrainingState& state) {
-  const Clock::time_point begin = Clock::now();
-  if (stage_ != Stage::None && is_first(rank_)) reporter_.interlude(state.step);
-  if (!wait(kPatience)) {
-    give_up(state.step);
+Outcome CheckpointSaver::save(const TrainingState& state, Patience patience) {
+  const Clock::time_point begin = last_tried_ = Clock::now();
+  if (is_first(rank_)) reporter_.interlude(state.step);
+  if (!wait(patience)) {
+    last_tried_ = Clock::now();
+    give_up(state.step, seconds_since(begin));
     return {};
   }
-  if (std::string wrong = compare_replicas(*rank_.mesh.world, rank_.parameters, rank_.mesh.shape);
-      !wrong.empty()) {
-    return tl::unexpected(TrainingFailure{
-        FailureReason::SilentCorruption,
-        fmt::format("after step {}, {}: a device that computes or remembers wrongly; nothing of it is saved",
-                    state.step, wrong)});
-  }
+  if (const auto wrong = compare_replicas(*rank_.mesh.world, rank_.parameters, rank_.mesh.shape))
+    return spoilt_after(state.step, rank_.options.rendezvous.rank, *wrong);
   snapshot_.take();
   request_.state = state;
   begun_ = begin;
@@ -118,26 +124,30 @@ Outcome CheckpointSaver::save(const TrainingState& state) {
 }
 
 // Whether it came to an end. The first rank's patience counts.
-bool CheckpointSaver::wait(std::optional<std::chrono::seconds> patience) {
+bool CheckpointSaver::wait(Patience patience) {
   const Clock::time_point begin = Clock::now();
   for (std::chrono::milliseconds pause = kFirstLook; stage_ != Stage::None;
        pause = std::min(2 * pause, kLastLook)) {
     const bool waits = !patience || Clock::now() - begin < *patience;
     const SaveVerdict verdict = agree_on_save(*rank_.mesh.world, {.asks = waits, .progress = progress()});
     advance(verdict);
+    slowest_rank_ = verdict.under_way.value_or(0);
     if (!verdict.asked) return stage_ == Stage::None;
     if (verdict.under_way) std::this_thread::sleep_for(pause);
   }
   return true;
 }
 
-void CheckpointSaver::give_up(int step) {
+void CheckpointSaver::give_up(int step, double waited) {
   report({.outcome = CheckpointOutcome::Failed,
           .step = step,
           .path = options_.path,
-          .message = fmt::format("the checkpoint of step {} is still being written after {} s: see what the "
-                                 "volume is busy with, or write them less often",
-                                 request_.state.step, static_cast<int>(seconds_since(begun_)))});
+          .seconds = waited,
+          .stall_seconds = waited,
+          .message =
+              fmt::format("the checkpoint of step {} is still being written after {:.0f} s, by rank {} at "
+                          "least: see what the volume is busy with, or write them less often",
+                          request_.state.step, seconds_since(begun_), slowest_rank_)});
 }
 
 // --- the stages

@@ -4,8 +4,8 @@
 // thread of its own: the first rank makes the folder, all write their parts, the first rank commits, and
 // removes what is left over. A stage begins when the agreement of a step says that the one before has ended
 // on every rank of this attempt: so nothing is committed that one of them has not acknowledged, and what an
-// earlier attempt left under way has lost its folder (CheckpointLoader). One that fails anywhere is no
-// checkpoint, is told, and costs nothing but its time: the checkpoints before stay.
+// earlier attempt has under way loses its folder when this one begins (CheckpointLoader). One that fails
+// anywhere is no checkpoint, is told, and costs nothing but its time: the checkpoints before stay.
 //
 // All ranks call the same functions after the same steps. Throws CommunicationError when a peer is lost.
 #pragma once
@@ -43,14 +43,15 @@ class CheckpointSaver {
   using Clock = std::chrono::steady_clock;
   enum class Stage { None, Prepare, Write, Commit, Tidy };
 
-  Outcome save(const checkpoint::TrainingState& state);
-  bool wait(std::optional<std::chrono::seconds> patience);
+  using Patience = std::optional<std::chrono::seconds>;  // absent: without an end
+  Outcome save(const checkpoint::TrainingState& state, Patience patience);
+  bool wait(Patience patience);
   void start(Stage stage);
   std::function<Status()> part_of(Stage stage);  // empty: this rank has none
   SaveProgress progress();
   void advance(const SaveVerdict& verdict);
   void conclude(std::optional<int> failed_rank);
-  void give_up(int step);
+  void give_up(int step, double waited);
   void report(const CheckpointRecord& record) const;
 
   Rank& rank_;
@@ -68,7 +69,9 @@ class CheckpointSaver {
   int saved_step_;  // of the newest that is complete
 
   const Clock::time_point start_ = Clock::now();
-  Clock::time_point begun_ = start_;
+  Clock::time_point begun_ = start_;       // the one that is written
+  Clock::time_point last_tried_ = start_;  // to begin one
+  int slowest_rank_ = 0;                   // that was last seen at work on it
   double stall_seconds_ = 0;
   SaveCost cost_;
 };
