@@ -17,7 +17,7 @@ struct JobProgress {
   std::optional<v1alpha1::JobStep> step = {};                  // the last one of that attempt
   std::optional<int> resumed_step = {};                        // whose checkpoint that attempt goes on from
   std::optional<v1alpha1::JobEvent> event = {};                // the last failure
-  std::vector<v1alpha1::JobEvent> stragglers = {};             // of that attempt, the last few
+  std::vector<v1alpha1::JobEvent> stragglers = {};             // of that attempt, the first few
   std::optional<TimePoint> event_at = {};                      // when its report arrived first
   std::optional<int> checkpoint_step = {};                     // of the last complete checkpoint
   std::optional<TimePoint> checkpoint_at = {};                 // when its report arrived

@@ -122,7 +122,8 @@ Result<JobCheckpoint> check_checkpoint(const JobCheckpoint& told, const JobFacts
   kept.mutable_report()->set_stall_seconds(report.stall_seconds());
   kept.mutable_report()->set_outcome(report.outcome());
   kept.mutable_report()->set_step(report.step());
-  kept.mutable_report()->set_message(readable(report.message(), kLongestText));
+  if (report.outcome() == v1alpha1::CheckpointReport::Failed)
+    kept.mutable_report()->set_message(readable(report.message(), kLongestText));
   return kept;
 }
 

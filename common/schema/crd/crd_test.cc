@@ -22,9 +22,10 @@ using v1alpha1::FieldRules;
 using v1alpha1::Mutability;
 using v1alpha1::StringFormat;
 
-constexpr std::uintmax_t kMaximumBytes = 64 << 10;
+// kubectl apply keeps a copy of it in an annotation, which may have 256 KiB, beside all others.
+constexpr std::uintmax_t kMaximumBytes = 96 << 10;
 
-TEST(CustomResource, IsAtMost64KiB) {
+TEST(CustomResource, IsAtMost96KiB) {
   const auto file = std::filesystem::path(test::source_folder()) /
                     "deploy/crds/llamatrainingjobs.training.caravan.dev.yaml";
   EXPECT_LE(std::filesystem::file_size(file), kMaximumBytes);

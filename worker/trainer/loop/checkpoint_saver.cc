@@ -19,7 +19,6 @@ using checkpoint::RankWriter;
 using checkpoint::SaveRequest;
 using checkpoint::TrainingState;
 
-constexpr std::chrono::seconds kPatience = 60s;
 constexpr std::nullopt_t kNoEnd = std::nullopt;
 constexpr std::chrono::milliseconds kFirstLook = 1ms;
 constexpr std::chrono::milliseconds kLastLook = 100ms;
@@ -59,10 +58,12 @@ tl::unexpected<TrainingFailure> spoilt_after(int step, int rank, const ReplicaDi
 
 }  // namespace
 
-CheckpointSaver::CheckpointSaver(Rank& rank, const Reporter& reporter, Beginning beginning)
+CheckpointSaver::CheckpointSaver(Rank& rank, const Reporter& reporter, Beginning beginning,
+                                 std::chrono::seconds patience)
     : rank_(rank),
       options_(rank.options.checkpoint),
       reporter_(reporter),
+      patience_(patience),
       plan_(file_plan_of(rank)),
       volume_(std::move(beginning.volume)),
       snapshot_(state_of(rank), {.rank = rank.mesh.position.data, .size = rank.mesh.shape.data}),
@@ -79,7 +80,7 @@ SaveShare CheckpointSaver::share(int step, bool asked) {
 
 Outcome CheckpointSaver::after_step(const TrainingState& state, const SaveVerdict& verdict) {
   advance(verdict);
-  return verdict.asked ? save(state, kPatience) : Outcome{};
+  return verdict.asked ? save(state, patience_) : Outcome{};
 }
 
 Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {

@@ -26,14 +26,16 @@ namespace caravan::trainer {
 
 class CheckpointSaver {
  public:
-  // rank and reporter outlive the saver. Makes room for the copy.
-  CheckpointSaver(Rank& rank, const Reporter& reporter, Beginning beginning);
+  // rank and reporter outlive the saver. Makes room for the copy. patience: of one that is due, with the one
+  // before.
+  CheckpointSaver(Rank& rank, const Reporter& reporter, Beginning beginning,
+                  std::chrono::seconds patience = std::chrono::seconds(60));
 
   // What this rank says in the agreement of a step. asked: somebody wants a checkpoint now.
   SaveShare share(int step, bool asked);
 
   // After the step's update. A checkpoint that is due while the one before is still being written waits for
-  // it, for a minute at most, and is given up then. A failure if ranks differ in weights that they share.
+  // it, and is given up when patience ends. A failure if ranks differ in weights that they share.
   Outcome after_step(const checkpoint::TrainingState& state, const SaveVerdict& verdict);
 
   // Until the state after the last step is saved. must: where that fails again and again, the job fails.
@@ -57,6 +59,7 @@ class CheckpointSaver {
   Rank& rank_;
   const CheckpointOptions& options_;
   const Reporter& reporter_;
+  const std::chrono::seconds patience_;
   const checkpoint::FilePlan plan_;
   const std::unique_ptr<checkpoint::Volume> volume_;
   Snapshot snapshot_;
