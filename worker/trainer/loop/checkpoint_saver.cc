@@ -86,14 +86,11 @@ Outcome CheckpointSaver::after_step(const TrainingState& state, const SaveVerdic
 Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {
   const PhaseClock::Scope scope(rank_.clock, Phase::kCheckpoint);
   if (is_first(rank_)) reporter_.interlude(state.step + 1);
+  wait(kNoEnd);
   for (const std::chrono::seconds pause : kPauses) {
     if (saved_step_ == state.step) return {};
     std::this_thread::sleep_for(pause);
-    const bool under_way =
-        stage_ != Stage::None && stage_ != Stage::Tidy && request_.state.step == state.step;
-    if (!under_way) {
-      if (Outcome saved = save(state, kNoEnd); !saved) return saved;
-    }
+    if (Outcome saved = save(state, kNoEnd); !saved) return saved;
     wait(kNoEnd);
     if (!must) return {};
   }
