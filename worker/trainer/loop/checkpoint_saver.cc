@@ -80,7 +80,9 @@ SaveShare CheckpointSaver::share(int step, bool asked) {
 
 Outcome CheckpointSaver::after_step(const TrainingState& state, const SaveVerdict& verdict) {
   advance(verdict);
-  return verdict.asked ? save(state, patience_) : Outcome{};
+  if (!verdict.asked) return {};
+  if (is_first(rank_)) reporter_.interlude(state.step);
+  return save(state, patience_);
 }
 
 Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {
@@ -105,7 +107,6 @@ Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {
 
 Outcome CheckpointSaver::save(const TrainingState& state, Patience patience) {
   const Clock::time_point begin = last_tried_ = Clock::now();
-  if (is_first(rank_)) reporter_.interlude(state.step);
   if (!wait(patience)) {
     last_tried_ = Clock::now();
     give_up(state.step, seconds_since(begin));

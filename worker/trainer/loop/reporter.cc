@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 
 #include "caravan/v1alpha1/rank.pb.h"
@@ -13,6 +14,9 @@ namespace caravan::trainer {
 namespace {
 
 using v1alpha1::RankReport;
+
+// The thread that writes a line may be the one that is stuck.
+constexpr std::chrono::seconds kLineTimeout{1};
 
 void write(const SavedTensorRecord& record, v1alpha1::SavedTensor& tensor) {
   tensor.set_name(record.name);
@@ -170,7 +174,9 @@ void Reporter::activity(const Activity& activity) const {
   told.set_axis(activity.axis);
   if (activity.peer) told.set_peer(*activity.peer);
   told.set_seconds(lasted.count());
-  write_line(to_json(report));
+  // Without the lock the line is still written at once, since it is shorter than PIPE_BUF.
+  const std::unique_lock lock(mutex_, kLineTimeout);
+  write_whole(to_json(report) + '\n');
 }
 
 void Reporter::log(const std::string& level, const std::string& message) const {
@@ -181,8 +187,11 @@ void Reporter::log(const std::string& level, const std::string& message) const {
 }
 
 void Reporter::write_line(const std::string& json) const {
-  const std::string line = json + '\n';
   const std::scoped_lock lock(mutex_);
+  write_whole(json + '\n');
+}
+
+void Reporter::write_whole(const std::string& line) const {
   std::size_t written = 0;
   while (written < line.size()) {
     const ssize_t count = ::write(fd_, line.data() + written, line.size() - written);

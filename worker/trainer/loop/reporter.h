@@ -99,14 +99,16 @@ class Reporter {
   void checkpoint(const CheckpointRecord& record) const;
   // See RankInterlude.
   void interlude(int delayed_step) const;
+  // Also while another thread is stuck in the middle of its report.
   void activity(const Activity& activity) const;
   void log(const std::string& level, const std::string& message) const;
 
  private:
   void write_line(const std::string& json) const;
+  void write_whole(const std::string& line) const;
 
   int fd_;
-  mutable std::mutex mutex_;  // lines stay whole
+  mutable std::timed_mutex mutex_;  // lines stay whole
 };
 
 }  // namespace caravan::trainer
