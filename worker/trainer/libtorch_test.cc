@@ -7,6 +7,14 @@
 #include <new>
 #include <stdexcept>
 
+// Under a sanitizer too, what cannot be allocated is an exception.
+extern "C" const char* __asan_default_options() {
+  return "allocator_may_return_null=1";
+}
+extern "C" const char* __tsan_default_options() {
+  return "allocator_may_return_null=1";
+}
+
 namespace caravan::trainer {
 namespace {
 
