@@ -45,7 +45,7 @@ TEST_F(OperatorProgram, PodsThatCrashedTwiceOnANodeAreMadeElsewhere) {
   await_pods({"train-0-a3", "train-1-a3"});
   for (const Json& pod : all(kube::kPods)) {
     const Json* affinity = kube::find(
-        pod, {"spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
+        pod, {"spec", "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"});
     ASSERT_NE(affinity, nullptr);
     EXPECT_THAT(boost::json::serialize(*affinity), HasSubstr(R"("values":["machine"])"));
   }
