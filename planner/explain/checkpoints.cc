@@ -14,7 +14,7 @@ std::string interval_text(const v1alpha1::Checkpoint& checkpoint, const v1alpha1
   if (!checkpoint.has_every_steps())
     return "as often as their cost and the failures to be expected ask for, from once a minute to once an "
            "hour";
-  const std::string steps = fmt::format("every {} steps", readable_integer(checkpoint.every_steps()));
+  std::string steps = fmt::format("every {} steps", readable_integer(checkpoint.every_steps()));
   if (!plan.has_step_seconds()) return steps;
   return fmt::format("{}, about every {}", steps,
                      readable_duration(checkpoint.every_steps() * plan.step_seconds()));
