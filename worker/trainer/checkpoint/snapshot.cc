@@ -1,6 +1,6 @@
 #include "worker/trainer/checkpoint/snapshot.h"
 
-#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include "worker/trainer/memory/ledger.h"
 #include "worker/trainer/model/owned_parts.h"
@@ -14,7 +14,7 @@ Snapshot::Snapshot(const RankState& state, DataShard slice) : state_(state), sli
   const int64_t elements = ranges_to_update(state.parameters.layout, slice).state_elements;
   for (const StateKind kind : checkpoint::kStateKinds) {
     const at::Tensor& whole = tensor_of(state, kind);
-    if (whole.defined()) copies_[static_cast<std::size_t>(kind)] = at::empty({elements}, whole.options());
+    if (whole.defined()) copies_[static_cast<std::size_t>(kind)] = at::zeros({elements}, whole.options());
   }
 }
 

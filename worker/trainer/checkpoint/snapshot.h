@@ -2,8 +2,8 @@
 //
 // A rank writes a slice of each bucket, one of as many as there are data parallel ranks, whether optimizer
 // states are sharded or not, so that all ranks write and nobody writes twice. In the copy all kinds of state
-// lie as sharded optimizer states do. It is allocated once, charged to the ledger as Snapshot, and counted by
-// the planner (planner/memory/memory_model.h, snapshot_bytes).
+// lie as sharded optimizer states do. It is allocated and touched once, charged to the ledger as Snapshot,
+// and counted by the planner (planner/memory/memory_model.h, snapshot_bytes).
 #pragma once
 
 #include <array>
