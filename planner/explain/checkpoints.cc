@@ -5,15 +5,17 @@
 #include "common/quantity.h"
 #include "planner/explain/figures.h"
 #include "planner/explain/table.h"
+#include "planner/time/save_interval.h"
 
 namespace caravan::planner {
 namespace {
 
 std::string interval_text(const v1alpha1::Checkpoint& checkpoint, const v1alpha1::Plan& plan) {
   if (checkpoint.has_every_seconds()) return "every " + readable_duration(checkpoint.every_seconds());
-  if (!checkpoint.has_every_steps())
-    return "as often as their cost and the failures to be expected ask for, from once a minute to once an "
-           "hour";
+  if (!checkpoint.has_every_steps()) {
+    return fmt::format("about every {} at first, later as their cost and the job's failures ask for",
+                       readable_duration(best_save_interval({}, {.ranks = plan.devices()})));
+  }
   std::string steps = fmt::format("every {} steps", readable_integer(checkpoint.every_steps()));
   if (!plan.has_step_seconds()) return steps;
   return fmt::format("{}, about every {}", steps,

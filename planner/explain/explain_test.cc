@@ -50,10 +50,10 @@ TEST(Checkpoints, SayHowOftenAndWhatTheyTakeOfANode) {
   EXPECT_GE(share, 1);
   EXPECT_LT(share, 1.1);
   EXPECT_EQ(plan().memory().snapshot(), 0);
-  EXPECT_THAT(
+  EXPECT_EQ(
       checkpoints_text(spec, plan(), 1000),
-      HasSubstr("from once a minute to once an hour. While one is written, 110.4 GiB of a node's memory hold "
-                "a copy.\n"));
+      "Checkpoints: about every 60.0 minutes at first, later as their cost and the job's failures ask for. "
+      "While one is written, 110.4 GiB of a node's memory hold a copy.\n");
   spec.mutable_checkpoint()->set_every_steps(1000);
   EXPECT_THAT(checkpoints_text(spec, plan()), HasSubstr("every 1,000 steps, about every "));
   EXPECT_EQ(checkpoints_trouble(spec, plan()), "");

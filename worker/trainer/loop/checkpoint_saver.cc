@@ -71,9 +71,9 @@ CheckpointSaver::CheckpointSaver(Rank& rank, const Reporter& reporter, Beginning
       saved_step_(beginning.state.step) {}
 
 SaveShare CheckpointSaver::share(int step, bool asked) {
-  const FailureRecord failures{.ranks = rank_.options.rendezvous.world_size,
-                               .restarts = rank_.options.rendezvous.attempt - 1,
-                               .run_seconds = seconds_since(start_)};
+  const planner::FailureRecord failures{.ranks = rank_.options.rendezvous.world_size,
+                                        .attempts_before = rank_.options.rendezvous.attempt - 1,
+                                        .run_seconds = seconds_since(start_)};
   return {.asks = asked || save_is_due(options_, step, seconds_since(last_tried_), cost_, failures),
           .progress = progress()};
 }

@@ -76,7 +76,7 @@ class CheckpointSaver {
   Clock::time_point last_tried_ = start_;  // to begin one
   int slowest_rank_ = 0;                   // that was last seen at work on it
   double stall_seconds_ = 0;
-  SaveCost cost_;
+  planner::SaveCost cost_;
 };
 
 }  // namespace caravan::trainer
