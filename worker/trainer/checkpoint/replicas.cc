@@ -1,6 +1,5 @@
 #include "worker/trainer/checkpoint/replicas.h"
 
-#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "worker/trainer/comm/gather_rows.h"
 #include "worker/trainer/model/flat_range.h"
 
 namespace caravan::trainer {
@@ -106,14 +106,13 @@ std::optional<ReplicaDifference> difference(const std::vector<BitSums>& sums,
 
 std::optional<ReplicaDifference> compare_replicas(Communicator& world, const ParameterStore& parameters,
                                                   const planner::MeshShape& mesh) {
-  at::Tensor rows = at::empty({world.size(), static_cast<int64_t>(kReplicas)}, at::kDouble);
-  at::Tensor mine = rows.narrow(0, world.rank(), 1);
-  std::ranges::copy(bit_sums(parameters), mine.data_ptr<double>());
-  world.all_gather(rows, mine);
-  std::vector<BitSums> sums(static_cast<std::size_t>(world.size()));
-  const auto* row = rows.data_ptr<double>();
-  for (BitSums& each : sums)
-    for (int64_t& sum : each) sum = static_cast<int64_t>(*row++);
+  std::array<double, kReplicas> own{};
+  std::ranges::copy(bit_sums(parameters), own.begin());
+  std::vector<BitSums> sums;
+  for (const auto& row : gather_rows(world, own)) {
+    BitSums& each = sums.emplace_back();
+    std::ranges::transform(row, each.begin(), [](double sum) { return static_cast<int64_t>(sum); });
+  }
   return difference(sums, mesh);
 }
 
