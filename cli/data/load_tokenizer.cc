@@ -2,17 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <string_view>
 
+#include "cli/data/end_of_text.h"
 #include "cli/data/tokenizer_json.h"
 
 namespace caravan::cli {
 namespace {
-
-// What the tokens that end a document are called in well-known tokenizers: Llama 3, GPT-2 and Qwen, Llama 2,
-// Gemma.
-constexpr std::array<std::string_view, 4> kEndOfText{"<|end_of_text|>", "<|endoftext|>", "</s>", "<eos>"};
 
 Result<std::optional<uint32_t>> find_end_of_text(const TokenizerJson& tokenizer, const std::string& name,
                                                  const std::string& end_of_text) {
@@ -23,7 +19,7 @@ Result<std::optional<uint32_t>> find_end_of_text(const TokenizerJson& tokenizer,
     return bad_input(
         fmt::format("--end-of-text: {} has no token {}; give one that it has, or none", name, end_of_text));
   }
-  for (const std::string_view known : kEndOfText) {
+  for (const std::string_view known : kEndsOfText) {
     if (const std::optional<uint32_t> id = tokenizer.id_of(known)) return id;
   }
   return std::nullopt;

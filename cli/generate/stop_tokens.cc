@@ -2,16 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <string_view>
+
+#include "cli/data/end_of_text.h"
 
 namespace caravan::cli {
 namespace {
 
-// Llama 3 ends texts with the first and turns of a conversation with the second; GPT-2 and Qwen, Llama 2,
-// Gemma.
-constexpr std::array<std::string_view, 5> kKnownNames{"<|end_of_text|>", "<|eot_id|>", "<|endoftext|>",
-                                                      "</s>", "<eos>"};
+constexpr std::string_view kEndOfTurn = "<|eot_id|>";  // of a conversation with Llama 3
 
 }  // namespace
 
@@ -30,8 +28,9 @@ Result<std::vector<int64_t>> stop_tokens(const std::vector<std::string>& named,
   }
   if (!named.empty()) return tokens;
   if (!of_folder.empty()) return of_folder;
-  for (const std::string_view name : kKnownNames)
+  for (const std::string_view name : kEndsOfText)
     if (const auto id = tokenizer.id_of(name)) tokens.push_back(*id);
+  if (const auto id = tokenizer.id_of(kEndOfTurn)) tokens.push_back(*id);
   return tokens;
 }
 
