@@ -13,11 +13,6 @@ double seconds_between(Clock::TimePoint from, Clock::TimePoint to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-bool has_reason(const v1alpha1::JobStatus& status, const char* type, const char* reason) {
-  const v1alpha1::Condition* condition = find_condition(status, type);
-  return condition != nullptr && condition->status() == "True" && condition->reason() == reason;
-}
-
 }  // namespace
 
 const char* name_of(TimeCategory category) {
@@ -48,8 +43,7 @@ std::optional<TimeCategory> category_of(const Job& job, const v1alpha1::JobStatu
   if (job.being_deleted || is_finished(status) || is_true(status, conditions::kSuspended))
     return has_pods ? std::optional(TimeCategory::kTeardown) : std::nullopt;
   if (is_true(status, conditions::kStalled)) return TimeCategory::kStalled;
-  if (has_reason(status, conditions::kRunning, reasons::kStepsAdvancing))
-    return redone ? TimeCategory::kRework : TimeCategory::kProductive;
+  if (makes_steps(status)) return redone ? TimeCategory::kRework : TimeCategory::kProductive;
   for (const char* type : {conditions::kRunning, conditions::kRestarting, conditions::kScheduled}) {
     if (is_true(status, type)) return TimeCategory::kStartup;
   }

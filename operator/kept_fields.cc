@@ -13,8 +13,6 @@
 namespace caravan::controller {
 namespace {
 
-constexpr std::size_t kLongestRequest = 257;  // one more than is ever acted on
-
 using kube::Json;
 using kube::JsonArray;
 using kube::JsonObject;
@@ -86,9 +84,10 @@ std::optional<Json> kept_of_job(const Json& job) {
   const JsonObject others = fields_of(job, {"metadata"}, {"labels", "annotations", "finalizers"});
   const std::size_t hash = std::hash<std::string>()(boost::json::serialize(others));
   JsonObject annotations = fields_of(job, {"metadata", "annotations"}, {annotations::kCheckpoint});
+  // One more than is ever acted on.
   for (auto& [name, value] : annotations) {
-    if (value.is_string() && value.as_string().size() > kLongestRequest)
-      value.as_string().resize(kLongestRequest);
+    if (value.is_string() && value.as_string().size() > kLongestCheckpointRequest)
+      value.as_string().resize(kLongestCheckpointRequest + 1);
   }
   annotations["hash"] = fmt::format("{:x}", hash);
   metadata["annotations"] = std::move(annotations);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "caravan/v1alpha1/options.pb.h"
 #include "proto/caravan/v1alpha1/reasons.h"
@@ -44,6 +45,10 @@ bool window_is_over(const FailurePolicy& policy, const Budget& budget, Time now)
 }
 
 }  // namespace
+
+bool is_sent(int signal) {
+  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+}
 
 Decision decide(const FailurePolicy& policy, const Failure& failure, const Budget& budget, Time now) {
   if (failure.reason == reasons::kDeadlineExceeded)

@@ -16,6 +16,9 @@
 
 namespace caravan::policy {
 
+// Whether somebody sends such a signal to end a process, as users and kubelets do; others are crashes.
+bool is_sent(int signal);
+
 // Since an epoch of the caller's choice.
 using Time = std::chrono::milliseconds;
 template <typename Clock, typename Duration>

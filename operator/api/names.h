@@ -2,6 +2,8 @@
 // users select and alert by them. Reasons, which agents give too, stand with the schema.
 #pragma once
 
+#include <cstddef>
+
 #include "kube/api/resource_path.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 
@@ -49,7 +51,8 @@ inline constexpr char kContent[] = "training.caravan.dev/content";  // fingerpri
 
 // Value of labels::kMetrics: pods of this namespace may read the metrics of every job.
 inline constexpr char kMetricsEnabled[] = "enabled";
-inline constexpr char kManager[] = "caravan-operator";  // value of kManagedBy
+inline constexpr std::size_t kLongestCheckpointRequest = 256;  // that the status has room for
+inline constexpr char kManager[] = "caravan-operator";         // value of kManagedBy
 
 namespace conditions {
 inline constexpr char kPlanned[] = "Planned";

@@ -229,6 +229,8 @@ JsonArray tolerations(const v1alpha1::Worker& worker) {
   return all;
 }
 
+constexpr int kHeaviest = 100;  // of the preferences of a pod
+
 // Pods of one job in one domain of the topology, as far as possible or strictly.
 JsonObject pod_affinity(const Job& job) {
   const v1alpha1::Topology& topology = job.spec.scheduling().topology();
@@ -238,11 +240,9 @@ JsonObject pod_affinity(const Job& job) {
   if (topology.mode() == v1alpha1::Topology::Required) {
     return {{"requiredDuringSchedulingIgnoredDuringExecution", JsonArray{term}}};
   }
-  const JsonObject weighted{{"weight", 100}, {"podAffinityTerm", term}};
+  const JsonObject weighted{{"weight", kHeaviest}, {"podAffinityTerm", term}};
   return {{"preferredDuringSchedulingIgnoredDuringExecution", JsonArray{weighted}}};
 }
-
-constexpr int kHeaviest = 100;  // of the preferences of a pod
 
 // By name, which no label need repeat; a requirement on it takes one value. Where there is room nowhere else,
 // the job goes on there: a machine may be innocent of two failures.

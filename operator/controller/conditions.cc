@@ -27,6 +27,11 @@ bool is_finished(const v1alpha1::JobStatus& status) {
   return is_true(status, conditions::kComplete) || is_true(status, conditions::kFailed);
 }
 
+bool makes_steps(const v1alpha1::JobStatus& status) {
+  const v1alpha1::Condition* running = find_condition(status, conditions::kRunning);
+  return running != nullptr && running->status() == "True" && running->reason() == reasons::kStepsAdvancing;
+}
+
 void Conditions::set(const std::string& type, bool value, const std::string& reason,
                      const std::string& message) {
   auto& all = *status_.mutable_conditions();

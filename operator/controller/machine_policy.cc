@@ -1,11 +1,9 @@
 #include "operator/controller/machine_policy.h"
 
 #include <algorithm>
-#include <array>
-#include <csignal>
 
-#include "operator/api/names.h"
 #include "operator/controller/conditions.h"
+#include "policy/failure_policy.h"
 
 namespace caravan::controller {
 namespace {
@@ -47,8 +45,7 @@ bool failed_by_machine(const PodView& pod) {
   if (!pod.ended() || pod.disrupted || pod.out_of_memory || pod.gone_by) return false;
   if (!pod.exit_code) return pod.phase == PodPhase::kFailed;
   const int signal = *pod.exit_code - kFirstSignalExitCode;
-  const std::array sent{SIGHUP, SIGINT, SIGKILL, SIGTERM};
-  return signal > 0 && std::find(sent.begin(), sent.end(), signal) == sent.end();
+  return signal > 0 && !policy::is_sent(signal);
 }
 
 void note_failure(const std::string& machine, int attempt, v1alpha1::JobStatus& status) {
@@ -78,10 +75,7 @@ std::vector<std::string> avoided_machines(const v1alpha1::JobStatus& status) {
 }
 
 bool must_move(const PodView& pod, const v1alpha1::JobStatus& status) {
-  const v1alpha1::Condition* running = find_condition(status, conditions::kRunning);
-  const bool makes_steps =
-      running != nullptr && running->status() == "True" && running->reason() == reasons::kStepsAdvancing;
-  if (makes_steps) return false;
+  if (makes_steps(status)) return false;
   const auto machines = avoided(status);
   return std::any_of(machines.begin(), machines.end(), [&](const v1alpha1::FailedMachine* machine) {
     return machine->name() == pod.machine && pod.attempt <= machine->attempt() &&

@@ -10,6 +10,7 @@
 #include "operator/controller/device_survey.h"
 #include "operator/controller/planning_policy.h"
 #include "operator/controller/progress_policy.h"
+#include "operator/controller/story.h"
 #include "operator/controller/suspension_policy.h"
 #include "operator/controller/ttl_policy.h"
 #include "operator/service/progress_board.h"
@@ -160,6 +161,22 @@ TEST(ProgressPolicy, ASaveThatFailsIsAConditionUntilOneIsComplete) {
   EXPECT_FALSE(tell(v1alpha1::CheckpointReport::Failed, 1500, "no space left")) << "told already";
   EXPECT_TRUE(tell(v1alpha1::CheckpointReport::Written, 2000, ""));
   EXPECT_FALSE(is_true(status, conditions::kCheckpointFailing));
+}
+
+TEST(ProgressPolicy, SavesThatFailAndSucceedByTurnsAreOneEvent) {
+  v1alpha1::JobStatus status;
+  const auto events = [&](bool fails, TimePoint now) {
+    JobProgress progress{.attempt = 1, .checkpoint_step = 500};
+    if (fails) progress.failed_save.emplace().set_step(1000);
+    const v1alpha1::JobStatus before = status;
+    follow_saves(progress, 1, now, status);
+    return story_of(before, status).size();
+  };
+  EXPECT_EQ(events(true, kStart), 1U);
+  EXPECT_EQ(events(false, kStart + 10s), 0U);
+  EXPECT_EQ(events(true, kStart + 20s), 0U);
+  EXPECT_EQ(events(false, kStart + 10min), 0U);
+  EXPECT_EQ(events(true, kStart + 20min), 1U);
 }
 
 TEST(ProgressPolicy, AnAttemptThatGoesOnFromACheckpointSaysSo) {

@@ -132,12 +132,9 @@ void follow_saves(const JobProgress& progress, int generation, TimePoint now, v1
 }
 
 bool wants_checkpoint(const Job& job, const v1alpha1::JobStatus& status) {
-  constexpr std::size_t kLongest = 256;  // of the field in the status
   const std::string& wish = job.checkpoint_request;
-  const v1alpha1::Condition* running = find_condition(status, conditions::kRunning);
-  return !wish.empty() && wish.size() <= kLongest && wish != status.checkpoint_request() &&
-         job.spec.has_checkpoint() && running != nullptr && running->status() == "True" &&
-         running->reason() == reasons::kStepsAdvancing;
+  return !wish.empty() && wish.size() <= kLongestCheckpointRequest && wish != status.checkpoint_request() &&
+         job.spec.has_checkpoint() && makes_steps(status);
 }
 
 void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "operator/api/names.h"
 #include "operator/controller/conditions.h"
@@ -27,7 +28,17 @@ bool is_worth_telling(const v1alpha1::Condition* before, const v1alpha1::Conditi
   return after.type() == conditions::kScheduled && before != nullptr;
 }
 
+// Saves that fail and succeed by turns are one story: a job tells of each.
+bool flips(const v1alpha1::Condition* before, const v1alpha1::Condition& after) {
+  constexpr std::chrono::minutes kOneStory{5};
+  if (before == nullptr || after.type() != conditions::kCheckpointFailing) return false;
+  const auto then = to_time(before->last_transition_time());
+  const auto now = to_time(after.last_transition_time());
+  return then && now && *now - *then < kOneStory;
+}
+
 bool is_new(const v1alpha1::Condition* before, const v1alpha1::Condition& after) {
+  if (flips(before, after)) return false;
   if (before == nullptr || before->status() != after.status() || before->reason() != after.reason())
     return true;
   const bool tells_more = after.type() == conditions::kRestarting || after.type() == conditions::kStraggling;

@@ -23,7 +23,7 @@ struct JobProgress {
   std::optional<TimePoint> checkpoint_at = {};                 // when its report arrived
   std::optional<v1alpha1::CheckpointReport> failed_save = {};  // since the last complete one
   double restore_seconds = 0;  // that ranks of all attempts took to read checkpoints
-  double stall_seconds = 0;    // and that training waited for those it wrote
+  double stall_seconds = 0;    // and that training waited for those it wrote, or tried to
   std::optional<v1alpha1::JobResult> result = {};
 };
 

@@ -41,6 +41,8 @@ bool add_checkpoint(const v1alpha1::JobCheckpoint& checkpoint, TimePoint now, Jo
       return std::exchange(progress.failed_save, std::nullopt).has_value();
     case v1alpha1::CheckpointReport::Failed: {
       const bool first = !progress.failed_save;
+      if (first || progress.failed_save->step() != report.step())
+        progress.stall_seconds += report.stall_seconds();
       progress.failed_save = report;
       return first;
     }

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <tuple>
 
 #include "common/process.h"
+#include "policy/failure_policy.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::agent {
@@ -56,8 +56,7 @@ std::string advice_for(const v1alpha1::RankExit& exit, const std::string& reason
   if (exit.failure().reason() == reasons::kRankCommunication) return "check the network between the nodes";
   if (exit.signal() == SIGKILL)
     return "somebody outside of the job sent it: look into the machine's kernel log";
-  if (exit.signal() == SIGTERM || exit.signal() == SIGINT || exit.signal() == SIGHUP)
-    return "somebody outside of the job sent it";
+  if (policy::is_sent(exit.signal())) return "somebody outside of the job sent it";
   if (exit.signal() != 0) return "the trainer crashed: keep its log for a bug report";
   return "look into its log";
 }
@@ -76,9 +75,7 @@ std::string cause_of(const v1alpha1::RankExit& exit, const std::string& reason) 
 bool blames_machine(const v1alpha1::RankExit& exit) {
   if (exit.out_of_memory()) return false;
   if (exit.has_failure()) return exit.failure().reason() == reasons::kRankInternal;
-  const auto is_sent = [&](int signal) { return exit.signal() == signal; };
-  const std::array sent{SIGKILL, SIGTERM, SIGINT, SIGHUP};
-  return exit.signal() != 0 && std::none_of(sent.begin(), sent.end(), is_sent);
+  return exit.signal() != 0 && !policy::is_sent(exit.signal());
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using v1alpha1::AgentMessage;
 using v1alpha1::CoordinatorMessage;
+using v1alpha1::RankCommand;
 
 // The loop looks once in a heartbeat, so a stopped rank is seen after one and killed after three more.
 constexpr double kHeartbeatsUntilSilent = 2.5;
@@ -109,19 +110,20 @@ void NodeAgent::handle(const CoordinatorMessage& message) {
     case CoordinatorMessage::kStopAttempt:
       return stop_attempt(message.stop_attempt());
     case CoordinatorMessage::kStopAfterStep: {
-      v1alpha1::RankCommand command;
+      RankCommand command;
       command.set_stop_after_step(message.stop_after_step().step());
-      if (message.stop_after_step().attempt() == last_attempt_) supervisor_.command(command);
-      return;
+      return pass_on(message.stop_after_step().attempt(), command);
     }
     case CoordinatorMessage::kSaveCheckpoint: {
-      v1alpha1::RankCommand command;
+      RankCommand command;
       command.set_save(true);
-      if (message.save_checkpoint().attempt() == last_attempt_) supervisor_.command(command);
-      return;
+      return pass_on(message.save_checkpoint().attempt(), command);
     }
-    case CoordinatorMessage::kAskActivity:
-      return ask_activity(message.ask_activity());
+    case CoordinatorMessage::kAskActivity: {
+      RankCommand command;
+      command.set_tell_activity(true);
+      return pass_on(message.ask_activity().attempt(), command);
+    }
     case CoordinatorMessage::kRankSlowdowns:
       if (message.rank_slowdowns().attempt() == last_attempt_) metrics_.observe(message.rank_slowdowns());
       return;
@@ -186,11 +188,9 @@ void NodeAgent::stop_attempt(const v1alpha1::StopAttempt& stop) {
   stopping_ = stop.attempt();
 }
 
-void NodeAgent::ask_activity(const v1alpha1::AskActivity& ask) {
-  if (ask.attempt() != last_attempt_) return;
-  v1alpha1::RankCommand command;
-  command.set_tell_activity(true);
-  supervisor_.command(command);
+// To the ranks that run, if they are of that attempt.
+void NodeAgent::pass_on(int attempt, const RankCommand& command) {
+  if (attempt == last_attempt_) supervisor_.command(command);
 }
 
 void NodeAgent::handle_ranks() {
