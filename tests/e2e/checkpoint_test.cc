@@ -47,18 +47,10 @@ class RunWithCheckpoints : public testing::Test {
                              {"--set", fmt::format("spec.training.globalBatchSequences={}", kBatch)});
   }
 
-  // By step; of steps that were done again, the later loss.
-  static std::map<int, double> losses(const Finished& finished) {
-    std::map<int, double> losses;
-    for (const JsonObject& step : all_of(finished, "step"))
-      losses[static_cast<int>(number(step, "step"))] = number(step, "loss");
-    return losses;
-  }
-
   std::map<int, double> uninterrupted() const {
     const Finished finished = run(arguments("whole"));
     EXPECT_EQ(finished.status.exit_code, 0) << finished.err;
-    return losses(finished);
+    return losses_by_step(finished);
   }
 
   // That it is complete, or a later one.
@@ -90,9 +82,9 @@ TEST_F(RunWithCheckpoints, GoesOnWhereCtrlCEndedIt) {
 
   const Finished again = run(arguments("cut"));
   ASSERT_EQ(again.status.exit_code, 0) << again.err;
-  std::map<int, double> both = losses(again);
+  std::map<int, double> both = losses_by_step(again);
   EXPECT_EQ(both.begin()->first, done + 1) << "it did not go on from where it was";
-  both.merge(losses(stopped));
+  both.merge(losses_by_step(stopped));
   EXPECT_EQ(both, whole);
 }
 
@@ -111,7 +103,7 @@ TEST_F(RunWithCheckpoints, AKilledRankCostsTheStepsSinceTheLastOneOnly) {
       first_of_second = std::min(first_of_second, static_cast<int>(number(step, "step")));
   EXPECT_GT(first_of_second, 2 * kEvery) << "the second attempt did not begin at the checkpoint";
   EXPECT_EQ(first_of_second % kEvery, 1);
-  EXPECT_EQ(losses(finished), whole);
+  EXPECT_EQ(losses_by_step(finished), whole);
   EXPECT_THAT(left_behind(process.work_directory()), IsEmpty());
   for (const auto& entry : fs::directory_iterator(states("cut")))
     EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr(".tmp-")));
@@ -134,7 +126,7 @@ TEST_F(RunWithCheckpoints, BeginWithWeightsWhoseFolderMayGoWhenTheJobHasItsOwn) 
   fs::remove_all(folder);
   const Finished second = begun(2 * kEvery);
   ASSERT_EQ(second.status.exit_code, 0) << second.err;
-  EXPECT_EQ(losses(second).begin()->first, kEvery + 1) << "it did not go on from where it was";
+  EXPECT_EQ(losses_by_step(second).begin()->first, kEvery + 1) << "it did not go on from where it was";
   fs::remove_all(states("second"));
   const Finished none = begun(2 * kEvery);
   EXPECT_EQ(none.status.exit_code, 2);

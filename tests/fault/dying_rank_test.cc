@@ -40,7 +40,7 @@ class DyingRank : public testing::TestWithParam<Dying> {
     whole_ = new std::map<int, double>;
     const Finished finished = run(arguments("whole", /*keep_last=*/100));
     ASSERT_EQ(finished.status.exit_code, 0) << finished.err;
-    *whole_ = losses(finished);
+    *whole_ = losses_by_step(finished);
     fs::create_directories(programs());
     for (const char* name : {"caravan", "caravan-agent"})
       fs::copy_file(program_folder() + "/" + name, programs() + "/" + name);
@@ -60,14 +60,6 @@ class DyingRank : public testing::TestWithParam<Dying> {
          .steps = kSteps,
          .more = {fmt::format("checkpoint: {{path: '{}', everySteps: {}, keepLast: {}}}", path(states),
                               kEvery, keep_last)}});
-  }
-
-  // Of steps that were done again, the later loss.
-  static std::map<int, double> losses(const Finished& finished) {
-    std::map<int, double> losses;
-    for (const JsonObject& step : all_of(finished, "step"))
-      losses[static_cast<int>(number(step, "step"))] = number(step, "loss");
-    return losses;
   }
 
   static void copy_checkpoint(const std::string& from, const std::string& to) {
@@ -102,7 +94,7 @@ class DyingRank : public testing::TestWithParam<Dying> {
     EXPECT_EQ(first % kEvery, 1);
     std::map<int, double> expected = *whole_;
     if (starts) expected.erase(expected.begin(), expected.upper_bound(kEvery));
-    EXPECT_EQ(losses(finished), expected);
+    EXPECT_EQ(losses_by_step(finished), expected);
     EXPECT_THAT(left_behind(process.work_directory()), IsEmpty());
     for (const auto& entry : fs::directory_iterator(path(states)))
       EXPECT_EQ(entry.path().filename(), fmt::format("step-{:06}", kSteps));

@@ -106,4 +106,11 @@ JsonObject last_of(const Finished& finished, const std::string& type) {
   return found.empty() ? JsonObject() : found.back();
 }
 
+std::map<int, double> losses_by_step(const Finished& finished) {
+  std::map<int, double> losses;
+  for (const JsonObject& step : all_of(finished, "step"))
+    losses[static_cast<int>(number(step, "step"))] = number(step, "loss");
+  return losses;
+}
+
 }  // namespace caravan::test

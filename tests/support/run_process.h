@@ -7,6 +7,7 @@
 #include <google/protobuf/struct.pb.h>
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,5 +64,7 @@ std::string text(const JsonObject& object, const std::string& key);
 // The last line of this type; an empty object when there is none.
 JsonObject last_of(const Finished& finished, const std::string& type);
 std::vector<JsonObject> all_of(const Finished& finished, const std::string& type);
+// By step; of steps that were done again, the later loss.
+std::map<int, double> losses_by_step(const Finished& finished);
 
 }  // namespace caravan::test

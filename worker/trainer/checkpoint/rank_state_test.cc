@@ -180,9 +180,9 @@ void expect_same_files(const std::string& actual, const std::string& expected) {
   for (const auto& [name, bytes] : want) EXPECT_TRUE(got.at(name) == bytes) << name;
 }
 
-class Resharding : public testing::TestWithParam<Case> {};
-
-TEST_P(Resharding, NeitherWritingNorReadingChangesAByte) {
+// With the checkpoint of one rank in the folder "one", for models of both kinds in both types.
+template <typename Check>
+void for_each_checkpoint(Check check) {
   for (const bool tied : {false, true}) {
     for (const at::ScalarType storage : {at::kFloat, at::kBFloat16}) {
       SCOPED_TRACE(std::string(tied ? "tied " : "") + toString(storage));
@@ -191,18 +191,26 @@ TEST_P(Resharding, NeitherWritingNorReadingChangesAByte) {
       Ranks one(model, layout_of(1, 1, 1), storage);
       one.fill();
       one.save(folder.path("one"));
-
-      Ranks written(model, GetParam().layout, storage);
-      written.fill();
-      written.save(folder.path("written"));
-      expect_same_files(folder.path("written"), folder.path("one"));
-
-      Ranks read(model, GetParam().layout, storage);
-      read.load(folder.path("one"));
-      read.save(folder.path("read"));
-      expect_same_files(folder.path("read"), folder.path("one"));
+      check(model, storage, folder);
     }
   }
+}
+
+class Resharding : public testing::TestWithParam<Case> {};
+
+TEST_P(Resharding, NeitherWritingNorReadingChangesAByte) {
+  for_each_checkpoint(
+      [](const planner::ModelShape& model, at::ScalarType storage, const test::TemporaryFolder& folder) {
+        Ranks written(model, GetParam().layout, storage);
+        written.fill();
+        written.save(folder.path("written"));
+        expect_same_files(folder.path("written"), folder.path("one"));
+
+        Ranks read(model, GetParam().layout, storage);
+        read.load(folder.path("one"));
+        read.save(folder.path("read"));
+        expect_same_files(folder.path("read"), folder.path("one"));
+      });
 }
 
 std::vector<Case> cases() {
@@ -232,34 +240,27 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Resharding, testing::ValuesIn(cases()),
 class Weights : public testing::TestWithParam<Case> {};
 
 TEST_P(Weights, OfAFolderComeBackByteForByte) {
-  for (const bool tied : {false, true}) {
-    for (const at::ScalarType storage : {at::kFloat, at::kBFloat16}) {
-      SCOPED_TRACE(std::string(tied ? "tied " : "") + toString(storage));
-      const test::TemporaryFolder folder;
-      const planner::ModelShape model = odd_model(24, 8, tied);
-      Ranks one(model, layout_of(1, 1, 1), storage);
-      one.fill();
-      one.save(folder.path("one"));
-      Ranks begun(model, GetParam().layout, storage);
-      begun.load_weights(folder.path("one/" + checkpoint::step_folder(kStep)));
-      EXPECT_EQ(begun.rank(0).optimizer.updates(), 0);
-      begun.save(folder.path("begun"));
+  for_each_checkpoint(
+      [](const planner::ModelShape& model, at::ScalarType storage, const test::TemporaryFolder& folder) {
+        Ranks begun(model, GetParam().layout, storage);
+        begun.load_weights(folder.path("one/" + checkpoint::step_folder(kStep)));
+        EXPECT_EQ(begun.rank(0).optimizer.updates(), 0);
+        begun.save(folder.path("begun"));
 
-      const auto want = files_of(folder.path("one"));
-      const auto got = files_of(folder.path("begun"));
-      int compared = 0;
-      for (const auto& [name, bytes] : got) {
-        if (name.starts_with("model-") || name == checkpoint::kConfigFile) {
-          EXPECT_TRUE(bytes == want.at(name)) << name;
-          ++compared;
-        } else if (name.find("moment") != std::string::npos) {
-          const std::size_t header = bytes.find('\0', 8);
-          EXPECT_EQ(bytes.find_first_not_of('\0', header), std::string::npos) << name << " is not zero";
+        const auto want = files_of(folder.path("one"));
+        const auto got = files_of(folder.path("begun"));
+        int compared = 0;
+        for (const auto& [name, bytes] : got) {
+          if (name.starts_with("model-") || name == checkpoint::kConfigFile) {
+            EXPECT_TRUE(bytes == want.at(name)) << name;
+            ++compared;
+          } else if (name.find("moment") != std::string::npos) {
+            const std::size_t header = bytes.find('\0', 8);
+            EXPECT_EQ(bytes.find_first_not_of('\0', header), std::string::npos) << name << " is not zero";
+          }
         }
-      }
-      EXPECT_GT(compared, 2);
-    }
-  }
+        EXPECT_GT(compared, 2);
+      });
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Weights, testing::ValuesIn(cases()),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "worker/trainer/model/stage.h"
+#include "worker/trainer/model/testing/odd_model.h"
 
 namespace caravan::trainer {
 namespace {
@@ -16,15 +17,7 @@ namespace {
 constexpr int64_t kLength = 24;
 
 planner::ModelShape model(bool tied) {
-  planner::ModelShape model;
-  model.hidden = 24;
-  model.layers = 3;
-  model.heads = 4;
-  model.kv_heads = 2;
-  model.head_dim = 6;
-  model.ffn = 20;
-  model.vocab = 37;
-  model.tied_embeddings = tied;
+  planner::ModelShape model = odd_model(24, 3, tied);
   model.rope_scaling = planner::RopeScaling{.factor = 4, .original_positions = 8};
   return model;
 }
