@@ -109,8 +109,14 @@ class JobAdmission(OnAServer):
         named = job("a")
         named["spec"]["data"]["claimName"] = "corpus"
         self.waits_for(lambda: self.create(named))
-        named["spec"]["data"]["claimName"] = "states"
-        self.is_refused(self.create(named), f"{self.user} may not get each PersistentVolumeClaim that the job names, states")
+        for claim, part in (("states", {"checkpoint": {"path": "states", "claimName": "states"}}),
+                            ("weights", {"model": {"preset": "llama-tiny", "initFrom": {"path": "w", "claimName": "weights"}}})):
+            named["spec"] |= part
+            self.is_refused(self.create(named), f"{self.user} may not get the PersistentVolumeClaim {claim} that the job names")
+            self.grant(("", "persistentvolumeclaims", ("get",)), name=claim)
+            self.waits_for(lambda: self.create(named))
+        named["spec"]["data"]["claimName"] = "others"
+        self.is_refused(self.create(named), f"{self.user} may not get the PersistentVolumeClaim others that the job names")
 
     def test_a_priority_class_needs_the_right_to_use_it_here_or_everywhere(self):
         self.grant(MAKE_PODS, ("scheduling.k8s.io", "priorityclasses", ("get", "list")))
