@@ -80,10 +80,12 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
           .agent_program = agent_program()};
 }
 
-void introduce(const PreparedRun& run, const RunOptions& options, Console& console) {
+void introduce(const PreparedRun& run, const RunOptions& options, const WorkDirectory& folder,
+               Console& console) {
   for (const std::string& notice : run.notices) console.notice(notice);
   console.plan(run.report, planner::plan_summary(run.report) +
                                planner::checkpoints_text(run.job.spec(), run.report.plan()));
+  console.notice(fmt::format("logs of agents and ranks: {}", (folder.path() / "node-*.log").string()));
   if (!options.metrics_port) return;
   for (int node = 0; node < run.job.nodes(); ++node) {
     console.notice(
@@ -105,7 +107,7 @@ Result<ExitCode> run_job(const RunOptions& options) {
     return tl::unexpected(written.error());
 
   Console console(output_form(options.output), stdout, stderr);
-  introduce(*run, options, console);
+  introduce(*run, options, *folder, console);
   Result<LocalRun> local_run = LocalRun::create(config, std::move(*signals), console);
   if (!local_run) return tl::unexpected(local_run.error());
   Result<RunSummary> summary = local_run->run();

@@ -17,6 +17,7 @@ enum class ExitCode : int {
   kBadInput = 2,
   kDoesNotFit = 3,
   kClusterUnreachable = 4,
+  kLeft = 75,  // an agent that was told to end; its job goes on
   kInterrupted = 130,
 };
 

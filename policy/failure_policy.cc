@@ -31,8 +31,11 @@ Decision fail(std::string reason, const std::string& why) {
   return {.failed_reason = std::move(reason), .next = fmt::format("not restarted: {}", why)};
 }
 
-// What happens where no rule matches and no restart would help.
-std::optional<Decision> refuse_without_rule(const Failure& failure) {
+// What happens where no rule matches, whatever the budget is.
+std::optional<Decision> decide_by_reason(const Failure& failure) {
+  if (failure.reason == reasons::kPreempted)
+    return Decision{
+        .restart = true, .counts = false, .next = "restarting, not counted: nothing of the job failed"};
   if (failure.bad_input) return fail(reasons::kInvalidSpec, "bad input does not get better");
   if (failure.reason == reasons::kNonFiniteLoss)
     return fail(reasons::kNonFiniteLoss, "the same steps would give the same loss");
@@ -56,8 +59,7 @@ Decision decide(const FailurePolicy& policy, const Failure& failure, const Budge
   const auto& rules = policy.rules_list();
   const auto rule =
       std::find_if(rules.begin(), rules.end(), [&](const FailureRule& r) { return matches(r, failure); });
-  if (rule == rules.end())
-    return refuse_without_rule(failure).value_or(decide_by_budget(policy, budget, now));
+  if (rule == rules.end()) return decide_by_reason(failure).value_or(decide_by_budget(policy, budget, now));
   const std::string name = fmt::format("failurePolicy.rules[{}]", rule - rules.begin());
   switch (rule->action()) {
     case FailureRule::Fail:

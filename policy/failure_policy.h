@@ -3,9 +3,9 @@
 //
 // The first rule that matches decides; a rule that names exit codes and a reason needs both. Without a rule,
 // input that a rank refused and a loss that is not finite are never tried again, since they would fail the
-// same way; everything else is, as long as the budget lasts: maxRestarts in a window of windowSeconds, which
-// begins with the first restart that counts and anew with the first one after its end. No rule overrules the
-// deadline. Pure.
+// same way; a pod that had to give way costs nothing; everything else is tried again as long as the budget
+// lasts: maxRestarts in a window of windowSeconds, which begins with the first restart that counts and anew
+// with the first one after its end. No rule overrules the deadline. Pure.
 #pragma once
 
 #include <chrono>

@@ -51,6 +51,17 @@ TEST(FailurePolicy, RestartsUntilTheLimit) {
   EXPECT_FALSE(decide_now({}, reasons::kPodLost, {}, 10).restart);
 }
 
+TEST(FailurePolicy, APodThatHadToGoCostsNothingUnlessARuleSaysSo) {
+  const Decision decision = decide_now(policy(0), reasons::kPreempted);
+  EXPECT_TRUE(decision.restart);
+  EXPECT_FALSE(decision.counts);
+  EXPECT_TRUE(
+      decide_now(policy(1, {rule(FailureRule::Restart, {}, reasons::kPreempted)}), reasons::kPreempted)
+          .counts);
+  EXPECT_FALSE(
+      decide_now(policy(1, {rule(FailureRule::Fail, {}, reasons::kPreempted)}), reasons::kPreempted).restart);
+}
+
 TEST(FailurePolicy, AWindowBeginsWithTheFirstRestartAndAnewAfterItsEnd) {
   const FailurePolicy with_window = policy(2, {}, 60);
   Budget budget;

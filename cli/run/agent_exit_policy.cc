@@ -9,6 +9,10 @@ namespace {
 
 using Action = AgentVerdict::Action;
 
+bool ended_with(const AgentExit& exit, ExitCode code) {
+  return exit.status.exit_code == static_cast<int>(code);
+}
+
 AgentVerdict fail(std::string reason, std::string message) {
   return {.action = Action::kFail, .reason = std::move(reason), .message = std::move(message)};
 }
@@ -18,7 +22,8 @@ AgentVerdict fail(std::string reason, std::string message) {
 AgentVerdict judge_lost_node(const AgentExit& exit, const std::string& what, const RunProgress& progress,
                              const v1alpha1::FailurePolicy& policy, policy::Time now) {
   const bool with_coordinator = exit.node == 0;
-  policy::Failure failure{.reason = reasons::kPodLost};
+  policy::Failure failure{.reason =
+                              ended_with(exit, ExitCode::kLeft) ? reasons::kPreempted : reasons::kPodLost};
   if (with_coordinator)
     failure.exit_code = exit.status.signal == 0 ? exit.status.exit_code : 128 + exit.status.signal;
   const policy::Decision decision =
@@ -30,7 +35,7 @@ AgentVerdict judge_lost_node(const AgentExit& exit, const std::string& what, con
   return {.action = Action::kStartAgain,
           .restarts = with_coordinator,
           .counts = with_coordinator && decision.counts,
-          .reason = reasons::kPodLost,
+          .reason = failure.reason,
           .message = fmt::format("{}; it is started again {}", what, next)};
 }
 
@@ -43,7 +48,7 @@ AgentVerdict judge_agent_exit(const AgentExit& exit, const RunProgress& progress
       fmt::format("the agent of node {} ended with {}", exit.node, to_string(exit.status));
   if (exit.status.signal != 0) return judge_lost_node(exit, what, progress, policy, now);
   const bool tells_results = exit.node == 0;
-  const bool was_told_to_stop = exit.status.exit_code == static_cast<int>(ExitCode::kInterrupted);
+  const bool was_told_to_stop = ended_with(exit, ExitCode::kLeft) || ended_with(exit, ExitCode::kInterrupted);
   if (was_told_to_stop && !tells_results) return judge_lost_node(exit, what, progress, policy, now);
   if (tells_results) return fail(reasons::kAgentFailed, what + " before the job was over");
   // The end of the job may have reached this node before its result reached us.
@@ -53,7 +58,8 @@ AgentVerdict judge_agent_exit(const AgentExit& exit, const RunProgress& progress
 void count_lost_agent(const AgentExit& exit, const AgentVerdict& verdict,
                       const v1alpha1::FailurePolicy& policy, policy::Time now, RunProgress& progress) {
   if (verdict.counts) policy::count_restart(policy, now, progress.budget);
-  if (exit.node > 0) policy::count_restart(policy, now, progress.lost_agents);
+  if (exit.node > 0 && !ended_with(exit, ExitCode::kLeft))
+    policy::count_restart(policy, now, progress.lost_agents);
   const policy::Time lasted = now - progress.attempt_since.value_or(now);
   progress.short_attempts = policy::short_attempts_after(progress.short_attempts, progress.made_step, lasted);
   progress.attempt_since.reset();

@@ -106,6 +106,18 @@ TEST(AgentExitPolicy, AttemptsThatEndWithTheirAgentSoonAfterAStepAreARow) {
   }
 }
 
+TEST(AgentExitPolicy, AnAgentThatWasToldToEndIsStartedAgainHoweverOften) {
+  const AgentExit left{.node = 1, .status = {.exit_code = static_cast<int>(ExitCode::kLeft)}};
+  RunProgress progress;
+  for (int time = 0; time < 3; ++time) {
+    const AgentVerdict verdict = judge(left, progress, at_most(0));
+    EXPECT_EQ(verdict.action, Action::kStartAgain) << verdict.message;
+    EXPECT_EQ(verdict.reason, "Preempted");
+    count_lost_agent(left, verdict, at_most(0), std::chrono::hours(1), progress);
+  }
+  EXPECT_EQ(progress.lost_agents.used, 0);
+}
+
 TEST(AgentExitPolicy, TheFirstRuleForLostPodsDecides) {
   const AgentExit lost{.node = 0, .status = kKilled};
   EXPECT_EQ(judge(lost, {}, with_rule("PodLost", v1alpha1::FailureRule::Fail)).reason,

@@ -100,6 +100,7 @@ class Decider {
         show_steps(true);
         break;
       case Suspension::kStay:
+        show_steps(false);
         break;
     }
     delete_pods([](const PodView& pod) { return !pod.gone_by; });

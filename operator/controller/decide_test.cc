@@ -15,6 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // "create pods/train-0-a1", "delete train-0-a1", ...
@@ -134,7 +135,7 @@ TEST(Decide, OnlyWhatIsNewsBecomesAnEvent) {
   };
   EXPECT_THAT(told(decide_at(new_job())), ElementsAre(reasons::kHeuristicSelected)) << "pods wait at first";
   Snapshot snapshot = running_job();
-  snapshot.pods[0].gone_by = kStart;
+  snapshot.pods[0].gone_by = kStart - 1s;
   EXPECT_THAT(told(decide_at(snapshot)), ElementsAre(reasons::kWaitingForPods, reasons::kPodLost));
 }
 
@@ -246,9 +247,13 @@ TEST(Decide, ADeletedPodIsReplacedWhenItsGraceIsOver) {
   snapshot.pods[0].gone_by = kStart + 60s;
   const Decision waiting = decide_at(snapshot);
   EXPECT_THAT(effects_of(waiting), IsEmpty());
-  EXPECT_EQ(waiting.status.restarts(), 1);
+  EXPECT_EQ(waiting.status.restarts(), 0);
+  EXPECT_THAT(condition(waiting, conditions::kScheduled).message(),
+              HasSubstr("pod train-0-a1: it is being deleted, and its gang saves first if it can"));
   snapshot.job.status = waiting.status;
-  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 61s)), ElementsAre("create pods/train-0-a2"));
+  const Decision over = decide_at(snapshot, kStart + 61s);
+  EXPECT_THAT(effects_of(over), ElementsAre("create pods/train-0-a2"));
+  EXPECT_EQ(over.status.restarts(), 1);
 }
 
 TEST(Decide, APodThatDiesAgainAndAgainIsReplacedLaterEachTime) {

@@ -21,6 +21,7 @@ constexpr seconds kResultMayFollow{30};
 // The kubelet tells of a pod's end later than the coordinator loses its agent.
 constexpr seconds kEndMayFollow{10};
 constexpr int kFirstSignalExitCode = 128;
+constexpr std::chrono::milliseconds kAMoment{1};
 
 struct Loss {
   const PodView* pod = nullptr;  // null: gone without a trace
@@ -28,8 +29,13 @@ struct Loss {
   std::string told = {};  // by the coordinator
 };
 
+bool has_left(const PodView& pod) {
+  return pod.ended() && pod.exit_code == static_cast<int>(ExitCode::kLeft);
+}
+
 bool ended_by_itself(const PodView& pod) {
-  return pod.ended() && pod.exit_code && *pod.exit_code < kFirstSignalExitCode && !pod.disrupted;
+  return pod.ended() && pod.exit_code && *pod.exit_code < kFirstSignalExitCode && !pod.disrupted &&
+         !has_left(pod);
 }
 
 // Of each node the newest pod, living ones first.
@@ -48,6 +54,7 @@ std::string describe(const Loss& loss) {
   if (loss.pod == nullptr) return fmt::format("the pod of node {} is gone", loss.node);
   const PodView& pod = *loss.pod;
   if (pod.disrupted) return fmt::format("pod {} was preempted or evicted", pod.name);
+  if (has_left(pod)) return fmt::format("pod {} was told to end", pod.name);
   if (pod.out_of_memory)
     return fmt::format("pod {} ran out of memory (worker.resources.memory limits it)", pod.name);
   if (pod.exit_code) return fmt::format("pod {} ended with exit code {}", pod.name, *pod.exit_code);
@@ -57,7 +64,7 @@ std::string describe(const Loss& loss) {
 
 // What rules call it.
 std::string reason_of(const Loss& loss) {
-  if (loss.pod != nullptr && loss.pod->disrupted) return reasons::kPreempted;
+  if (loss.pod != nullptr && (loss.pod->disrupted || has_left(*loss.pod))) return reasons::kPreempted;
   if (loss.pod != nullptr && loss.pod->out_of_memory) return reasons::kOutOfMemory;
   return reasons::kPodLost;
 }
@@ -156,6 +163,10 @@ LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatu
     if (pod != nullptr && pod->alive()) continue;
     const bool of_this_attempt = pod != nullptr && pod->attempt == status.attempt();
     if (!running && !of_this_attempt) continue;
+    if (pod != nullptr && pod->leaving() && now <= *pod->gone_by) {
+      verdict.look_again = std::chrono::ceil<std::chrono::milliseconds>(*pod->gone_by - now) + kAMoment;
+      continue;
+    }
     if (pod != nullptr && ended_by_itself(*pod) && pod->finished_at) {
       const TimePoint judged_at = *pod->finished_at + kResultMayFollow;
       if (now < judged_at) {

@@ -1,7 +1,8 @@
 // Decides what follows when pods of a job are lost: whether the gang starts again, at whose cost, or the job
 // fails.
 //
-// Every restart makes a new attempt, and a loss belongs to the attempt it happened in, so it is counted once,
+// A pod that is being deleted is not lost before it has ended: its gang may write a checkpoint first. Every
+// restart makes a new attempt, and a loss belongs to the attempt it happened in, so it is counted once,
 // whether the operator sees the pod go first or the coordinator tells of it. A pod of an older attempt that
 // goes while the gang is not running belongs to the restart that is under way and is not counted. The
 // coordinator applies failurePolicy to failures of ranks, which it knows best; lost pods are judged here,

@@ -29,6 +29,10 @@ PodView deleted_pod(int node) {
 
 TEST(FailurePolicy, ALossCountsOnceForTheAttemptThatItEnds) {
   const PodView killed = ended_pod(1, 137, kStart);
+  PodView overdue = deleted_pod(1);
+  overdue.gone_by = kStart - 1s;
+  PodView never_ran = deleted_pod(1);
+  never_ran.phase = PodPhase::kPending;
   struct Case {
     const char* what;
     std::vector<PodView> pods;
@@ -38,7 +42,10 @@ TEST(FailurePolicy, ALossCountsOnceForTheAttemptThatItEnds) {
   const Case cases[] = {
       {"all run", {running_pod(0), running_pod(1)}, running_status(), Action::kNone},
       {"a pod was killed", {running_pod(0), killed}, running_status(), Action::kRestart},
-      {"a pod is being deleted", {running_pod(0), deleted_pod(1)}, running_status(), Action::kRestart},
+      {"a pod is being deleted", {running_pod(0), deleted_pod(1)}, running_status(), Action::kNone},
+      {"its grace is over", {running_pod(0), overdue}, running_status(), Action::kRestart},
+      {"it never ran", {running_pod(0), never_ran}, running_status(), Action::kRestart},
+      {"it has left", {running_pod(0), ended_pod(1, 75, kStart)}, running_status(), Action::kRestart},
       {"a pod is gone", {running_pod(0)}, running_status(), Action::kRestart},
       {"pods are still being made", {running_pod(0)}, running_status(1, false), Action::kNone},
       {"a pod of this attempt dies before the gang runs",
@@ -91,6 +98,26 @@ TEST(FailurePolicy, TheFirstRuleThatMatchesDecidesBeforeTheBudget) {
             reasons::kFailurePolicyMatched);
 }
 
+TEST(FailurePolicy, APodThatWasToldToEndCostsNothing) {
+  PodView evicted = ended_pod(1, 137, kStart);
+  evicted.disrupted = true;
+  for (const PodView& pod : {ended_pod(1, 75, kStart), evicted}) {
+    const LossVerdict verdict = judge_losses(job(R"(, "failurePolicy": {"maxRestarts": 0})").spec,
+                                             running_status(), {running_pod(0), pod}, 2, kStart);
+    EXPECT_EQ(verdict.action, Action::kRestart);
+    EXPECT_FALSE(verdict.counts);
+    EXPECT_EQ(verdict.reason, reasons::kPreempted);
+    EXPECT_THAT(verdict.message, HasSubstr(pod.disrupted ? "was preempted or evicted" : "was told to end"));
+  }
+}
+
+TEST(FailurePolicy, APodThatLeavesIsLookedAtAgainWhenItsGraceIsOver) {
+  PodView pod = deleted_pod(1);
+  pod.gone_by = kStart + 300s;
+  const LossVerdict verdict = judge_losses(job().spec, running_status(), {running_pod(0), pod}, 2, kStart);
+  EXPECT_EQ(verdict.look_again, 300s + 1ms);
+}
+
 TEST(FailurePolicy, ARuleForExitCodesHoldsForLostPodsToo) {
   const auto judge = [](const PodView& pod) {
     const auto spec =
@@ -100,7 +127,9 @@ TEST(FailurePolicy, ARuleForExitCodesHoldsForLostPodsToo) {
   };
   EXPECT_EQ(judge(ended_pod(1, 139, kStart)), Action::kFail);
   EXPECT_EQ(judge(ended_pod(1, 137, kStart)), Action::kRestart);
-  EXPECT_EQ(judge(deleted_pod(1)), Action::kRestart) << "no exit code is known";
+  PodView rejected = running_pod(1);
+  rejected.phase = PodPhase::kFailed;
+  EXPECT_EQ(judge(rejected), Action::kRestart) << "no exit code is known";
 }
 
 v1alpha1::EndedAttempt ended(int attempt, const std::string& reason, bool counts) {

@@ -37,6 +37,8 @@ struct PodView {
   bool bound() const { return !machine.empty(); }
   bool ended() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }
   bool alive() const { return !ended() && !gone_by; }
+  // Its agent was told to end and may have the gang write a checkpoint first.
+  bool leaving() const { return phase == PodPhase::kRunning && gone_by; }
 };
 
 struct NodeView {

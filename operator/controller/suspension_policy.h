@@ -1,7 +1,7 @@
 // Decides what spec.suspend means for a job now.
 //
-// A suspended job has no pods and keeps its attempts; the one that it resumes with is the next. The clock of
-// the deadline starts anew with it. Pure.
+// The pods of a suspended job are deleted, which has their gang write a checkpoint; it keeps its attempts,
+// and the one that it resumes with is the next. The clock of the deadline starts anew with it. Pure.
 #pragma once
 
 #include "operator/api/job_object.h"

@@ -2,8 +2,9 @@
 
 Usage: chaos.py PROGRAMS [--seconds 1200] [--seed 1]     PROGRAMS: folder of caravan
 
-Every few seconds, chosen by the seed: a rank or an agent is killed, a rank is stopped, the run is interrupted, the newest
-checkpoint loses a bit, or somebody asks for one. Whatever ends the run, it is started again with the same command.
+Every few seconds, chosen by the seed: a rank or an agent is killed, a rank is stopped, an agent is told to end, the run is
+interrupted, the newest checkpoint loses a bit, or somebody asks for one. Whatever ends the run, it is started again with the
+same command.
 When the time is over it is left alone until its last step. Ends with 1 when a loss differs in one bit, a process or a folder
 under way is left behind, or the run does not end well; prints one JSON object with what was done and the goodput: the part
 of the time in which steps were made that had not been made before.
@@ -100,6 +101,7 @@ class Chaos:
             "rank killed": lambda: self.signal_one("caravan-trainer", signal.SIGKILL),
             "rank stopped": lambda: self.signal_one("caravan-trainer", signal.SIGSTOP),
             "agent killed": lambda: self.signal_one("caravan-agent", signal.SIGKILL),
+            "agent told to end": lambda: self.signal_one("caravan-agent", signal.SIGTERM),
             "run interrupted": lambda: run.process.send_signal(signal.SIGINT),
             "checkpoint damaged, rank killed": lambda: (self.damage(), self.signal_one("caravan-trainer", signal.SIGKILL)),
             "checkpoint asked for": lambda: run.process.send_signal(signal.SIGUSR1),

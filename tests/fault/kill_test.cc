@@ -1,11 +1,13 @@
 // kill -9 of whatever belongs to a run. The job goes on in the next attempt with the same losses, and no
 // process is left behind.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <csignal>
 #include <iostream>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -122,6 +124,27 @@ TEST_P(KillOfAnAgent, ByAStopCostsOneAttemptToo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfNode, KillOfAnAgent, testing::Values(0, 1));
+
+// As a drained machine ends a pod.
+TEST_F(Kill, BySigtermOfAnAgentHasTheGangSaveAndGoOnBehindThatAtNoCost) {
+  TinyJob job = four_ranks();
+  job.max_restarts = 0;
+  job.more = {
+      fmt::format("checkpoint: {{path: '{}', everySteps: {}}}", folder_.files().path("states"), kSteps)};
+  RunProcess run(folder_.arguments(job, {"--nodes", "2"}));
+  ASSERT_TRUE(wait_for_random_step(run));
+  kill(agents_of(run).at(1).pid, SIGTERM);
+  const Finished finished = run.finish();
+  ASSERT_EQ(finished.status.exit_code, 0) << finished.err;
+  const JsonObject event = last_of(finished, "event");
+  EXPECT_EQ(text(event, "reason"), "Preempted");
+  std::map<int, double> times;
+  for (const JsonObject& step : all_of(finished, "step")) ++times[static_cast<int>(number(step, "step"))];
+  EXPECT_EQ(times.size(), kSteps);
+  for (const auto& [step, made] : times) EXPECT_EQ(made, 1) << "step " << step;
+  EXPECT_EQ(number(last_of(finished, "step"), "attempt"), 2);
+  EXPECT_THAT(left_behind(run.work_directory()), IsEmpty());
+}
 
 TEST_F(Kill, OfTheOnlyAgentAgainAndAgainIsAnsweredLaterEachTimeAndCanBeInterrupted) {
   RunProcess run(folder_.arguments({.steps = 100000}));

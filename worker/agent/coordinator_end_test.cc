@@ -9,6 +9,7 @@ namespace {
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 using CoordinatorEndTest = testing::CoordinatorTestBase;
 
@@ -155,9 +156,72 @@ TEST_F(CoordinatorEndTest, AStopLetsTheRunningStepEnd) {
   EXPECT_EQ(result().result(), reasons::kInterrupted);
 }
 
+TEST_F(CoordinatorEndTest, ANodeThatIsToldToEndGoesBehindALastCheckpointAndTheNextAttemptWaitsForItsReturn) {
+  config_.writes_checkpoints = true;
+  config_.failure_policy.set_max_restarts(0);
+  run_first_attempt();
+  step_of_all(1, 1);
+  told_to_end(1);
+  EXPECT_THAT(take_sent(), ElementsAre("0 until 6", "1 until 6"));
+  told_to_end(0);
+  EXPECT_THAT(take_sent(), IsEmpty()) << "it comes along";
+  for (int rank = 0; rank < 4; ++rank) finish(rank, 1, 6);
+  EXPECT_THAT(take_sent(), ElementsAre("0 stop 1", "1 stop 1"));
+  stopped(0, 1);
+  EXPECT_THAT(cut_, IsEmpty());
+  stopped(1, 1);
+  EXPECT_THAT(cut_, ElementsAre("it was told to end", "it was told to end"));
+  ASSERT_EQ(events().size(), 1U);
+  EXPECT_EQ(events()[0].reason(), reasons::kPreempted);
+  EXPECT_TRUE(events()[0].restarting());
+  EXPECT_FALSE(events()[0].counts()) << "maxRestarts is 0";
+  EXPECT_THAT(events()[0].message(), HasSubstr("the agent of node 1 was told to end"));
+  join(0, 1);
+  EXPECT_EQ(state().phase(), Phase::kGathering);
+  join(1, 1);
+  EXPECT_EQ(state().phase(), Phase::kOpeningMaster);
+  EXPECT_EQ(state().attempt(), 2);
+}
+
+TEST_F(CoordinatorEndTest, ANodeThatIsToldToEndDoesNotWaitWhereNothingIsKept) {
+  run_first_attempt();
+  step_of_all(1, 1);
+  told_to_end(1);
+  EXPECT_THAT(take_sent(), ElementsAre("0 stop 1", "1 stop 1"));
+}
+
+TEST_F(CoordinatorEndTest, ANodeThatIsToldToEndBeforeTheGangRunsIsLetGo) {
+  join(0);
+  told_to_end(0);
+  EXPECT_THAT(cut_, ElementsAre("it was told to end"));
+  EXPECT_EQ(state().phase(), Phase::kGathering);
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(CoordinatorEndTest, AStopBehindALeavingNodeInterruptsTheJob) {
+  config_.writes_checkpoints = true;
+  run_first_attempt();
+  step_of_all(1, 1);
+  told_to_end(1);
+  take_sent();
+  give(StopRequested{});
+  EXPECT_THAT(take_sent(), IsEmpty()) << "the gang stops already";
+  for (int rank = 0; rank < 4; ++rank) finish(rank, 1, 6);
+  EXPECT_EQ(exit_code_, 130);
+}
+
+TEST_F(CoordinatorEndTest, ANodeThatLeavesBehindTheLastStepCompletesTheJob) {
+  config_.writes_checkpoints = true;
+  run_first_attempt();
+  step_of_all(1, 9);
+  told_to_end(1);
+  for (int rank = 0; rank < 4; ++rank) finish(rank, 1, 10);
+  EXPECT_EQ(exit_code_, 0);
+}
+
 TEST_F(CoordinatorEndTest, ACheckpointIsOrderedFromTheFirstRankWhileTheGangRuns) {
   give(SaveRequested{});
-  EXPECT_THAT(take_sent(), ::testing::IsEmpty());
+  EXPECT_THAT(take_sent(), IsEmpty());
   run_first_attempt();
   give(SaveRequested{});
   EXPECT_THAT(take_sent(), ElementsAre("0 save 1"));

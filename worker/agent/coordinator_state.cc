@@ -79,6 +79,8 @@ void CoordinatorState::handle(const FromAgent& input) {
       return on_attempt_stopped(*node, message.attempt_stopped());
     case AgentMessage::kAttemptRefused:
       return on_attempt_refused(*node, message.attempt_refused());
+    case AgentMessage::kLeaving:
+      return on_leaving(*node);
     default:
       return;
   }
@@ -91,8 +93,8 @@ void CoordinatorState::handle(const ConnectionLost& input) {
 void CoordinatorState::handle(const StopRequested&) {
   const bool again = std::exchange(stop_requested_, true);
   if (phase_ != Phase::kRunning) return;
-  if (again || last_step() == 0) return begin_stop("stopped by the user");
-  ask_ranks_to_stop();
+  if (again) return begin_stop("stopped by the user");
+  stop_cleanly("stopped by the user");
 }
 
 // The first rank decides for all, and lives on the first node.
@@ -218,7 +220,7 @@ void CoordinatorState::on_rank_update(int node, const v1alpha1::RankUpdate& upda
 void CoordinatorState::on_rank_exit(int node, const v1alpha1::RankExit& exit) {
   if (!is_current(node, exit.attempt(), exit.rank())) return;
   Rank& rank = ranks_[static_cast<std::size_t>(exit.rank())];
-  const bool reached_end = rank.finished_step && (*rank.finished_step >= config_.steps || stop_requested_);
+  const bool reached_end = rank.finished_step && (*rank.finished_step >= config_.steps || stop_deadline_);
   if (exit.signal() == 0 && exit.exit_code() == 0 && reached_end) {
     if (!std::exchange(rank.ended_well, true)) ++ended_well_;
     if (rank.activity) --answers_;
@@ -243,6 +245,21 @@ void CoordinatorState::on_attempt_refused(int index, const v1alpha1::AttemptRefu
   if (phase_ == Phase::kStopping) return;
   cause_ = describe_refusal(index, refused.reason());
   begin_stop(fmt::format("node {} cannot take part", index));
+}
+
+// Its ranks hold it, and those of others wait for them.
+void CoordinatorState::on_leaving(int node) {
+  if (phase_ != Phase::kRunning) return lose(node, "it was told to end");
+  nodes_.at(node).leaving = true;
+  if (stop_deadline_) return;
+  cause_ = describe_leaving(node);
+  if (config_.writes_checkpoints) return stop_cleanly(fmt::format("node {} leaves", node));
+  begin_stop(fmt::format("node {} leaves", node));
+}
+
+void CoordinatorState::let_go() {
+  looked_at_ += config_.shape.nodes;
+  for (const int node : nodes_.leaving()) lose(node, "it was told to end");
 }
 
 void CoordinatorState::lose(int node, const std::string& how) {
@@ -356,6 +373,12 @@ void CoordinatorState::begin_stop(const std::string& reason) {
   send_to_all(std::move(message));
 }
 
+// After the step that runs, if any has been made.
+void CoordinatorState::stop_cleanly(const std::string& reason) {
+  if (last_step() == 0) return begin_stop(reason);
+  if (!stop_deadline_) ask_ranks_to_stop();
+}
+
 void CoordinatorState::ask_ranks_to_stop() {
   const double notice = step_seconds_ > 0 ? std::ceil(kStopNoticeSeconds / step_seconds_) : 1;
   CoordinatorMessage message;
@@ -407,6 +430,7 @@ void CoordinatorState::conclude_attempt() {
   short_attempts_ = policy::short_attempts_after(short_attempts_, made_step_, lasted);
   resume_at_ = now_ + policy::pause_before_restart(short_attempts_);
   phase_ = Phase::kBackingOff;
+  let_go();
 }
 
 void CoordinatorState::forget_attempt() {
@@ -425,6 +449,8 @@ void CoordinatorState::complete_if_all_ended() {
   if (std::all_of(ranks_.begin(), ranks_.end(), reached)) {
     end(reasons::kComplete, reasons::kStepsReached, fmt::format("all {} steps are done", config_.steps),
         ExitCode::kDone);
+  } else if (!stop_requested_) {
+    begin_stop("its ranks have stopped for a node that leaves");
   } else {
     end(reasons::kInterrupted, reasons::kStoppedByUser,
         fmt::format("stopped by the user after step {}", last_step()), ExitCode::kInterrupted);

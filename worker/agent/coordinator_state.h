@@ -129,6 +129,7 @@ class CoordinatorState {
   void on_rank_exit(int node, const v1alpha1::RankExit& exit);
   void on_attempt_stopped(int node, const v1alpha1::AttemptStopped& stopped);
   void on_attempt_refused(int node, const v1alpha1::AttemptRefused& refused);
+  void on_leaving(int node);
   void lose(int node, const std::string& how);
   void leave(int node, const std::string& how);
   bool is_current(int attempt);
@@ -139,6 +140,7 @@ class CoordinatorState {
   void open_master();
   void begin_attempt(const std::string& address, int port);
   void begin_stop(const std::string& reason);
+  void stop_cleanly(const std::string& reason);
   void conclude_attempt();
   void complete_if_all_ended();
   void ask_ranks_to_stop();
@@ -151,6 +153,7 @@ class CoordinatorState {
   void send_slowdowns();
   void check_nodes();
   void forget_attempt();
+  void let_go();
   Failure failure_of_attempt() const;
   policy::Decision judge(const Failure& failure) const;
 

@@ -125,6 +125,12 @@ Failure describe_lost_node(int node, const std::string& how) {
           .suspect_node = node};
 }
 
+Failure describe_leaving(int node) {
+  return {.reason = reasons::kPreempted,
+          .what = fmt::format("the agent of node {} was told to end", node),
+          .advice = "its pod was deleted or evicted, or its machine is drained"};
+}
+
 Failure describe_refusal(int node, const std::string& why) {
   return {.reason = reasons::kRankFailed,
           .what = leave_room(fmt::format("node {} cannot start its ranks: {}", node, why)),

@@ -51,6 +51,7 @@ std::string leave_room(std::string what);
 
 Failure describe_death(const Death& death);
 Failure describe_lost_node(int node, const std::string& how);
+Failure describe_leaving(int node);
 Failure describe_refusal(int node, const std::string& why);
 Failure describe_deadline(std::chrono::seconds deadline);
 

@@ -118,8 +118,9 @@ Result<int> run(const AgentOptions& options, int signal_fd) {
 
   Supervisor supervisor(supervisor_config(*job, options));
   const int exit_code = NodeAgent(std::move(config), supervisor, metrics, signal_fd).run();
-  const bool only_this_pod_ends = in_pod && exit_code == static_cast<int>(ExitCode::kInterrupted);
-  if (host && !only_this_pod_ends) host->say_farewell();
+  const bool job_goes_on = in_pod && (exit_code == static_cast<int>(ExitCode::kInterrupted) ||
+                                      exit_code == static_cast<int>(ExitCode::kLeft));
+  if (host && !job_goes_on) host->say_farewell();
   return exit_code;
 }
 

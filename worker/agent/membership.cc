@@ -29,6 +29,7 @@ void Membership::join(ConnectionId connection, const v1alpha1::AgentHello& hello
   member.incarnation = hello.incarnation();
   member.made_for = hello.first_attempt();
   member.heard = now;
+  member.leaving = false;
 }
 
 void Membership::leave(int node) {
@@ -43,6 +44,14 @@ void Membership::start_all() {
 
 void Membership::set_stopped(int node) {
   if (!std::exchange(at(node).stopped, true)) --running_;
+}
+
+std::vector<int> Membership::leaving() const {
+  std::vector<int> nodes;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (members_[i].connection && members_[i].leaving) nodes.push_back(static_cast<int>(i));
+  }
+  return nodes;
 }
 
 std::vector<ConnectionId> Membership::connections() const {

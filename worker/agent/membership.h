@@ -26,7 +26,8 @@ struct Member {
   std::string incarnation = {};  // of the agent that speaks for it, also while that is away
   int made_for = 0;              // attempt
   TimePoint heard;
-  bool stopped = true;  // runs no rank of this attempt
+  bool stopped = true;   // runs no rank of this attempt
+  bool leaving = false;  // was told to end, and waits until its attempt is over
   std::optional<TimePoint> last_death = {};
 };
 
@@ -48,6 +49,7 @@ class Membership {
 
   void start_all();
   void set_stopped(int node);
+  std::vector<int> leaving() const;
 
   bool all_connected() const { return connected_ == static_cast<int>(members_.size()); }
   bool all_stopped() const { return running_ == 0; }

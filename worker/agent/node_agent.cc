@@ -71,11 +71,23 @@ void NodeAgent::handle_signals() {
       spdlog::info("signal {}: stopping the job", *signal);
       config_.stop_job();
     } else {
-      spdlog::info("signal {}: leaving the job", *signal);
-      supervisor_.stop();
-      exit_code_ = static_cast<int>(ExitCode::kInterrupted);
+      leave(*signal);
     }
   }
+}
+
+void NodeAgent::leave(int signal) {
+  spdlog::info("signal {}: leaving the job", signal);
+  const bool again = std::exchange(leaving_, true);
+  if (again || connection_ == 0 || supervisor_.idle()) return end(static_cast<int>(ExitCode::kLeft));
+  AgentMessage message;
+  message.mutable_leaving();
+  link_.send(message);
+}
+
+void NodeAgent::end(int exit_code) {
+  supervisor_.stop();
+  exit_code_ = exit_code;
 }
 
 void NodeAgent::handle_link() {
@@ -129,14 +141,10 @@ void NodeAgent::handle(const CoordinatorMessage& message) {
       return;
     case CoordinatorMessage::kJobEnd:
       spdlog::info("the job is over: {}", message.job_end().reason());
-      supervisor_.stop();
-      exit_code_ = message.job_end().exit_code();
-      return;
+      return end(message.job_end().exit_code());
     case CoordinatorMessage::kSuperseded:
       spdlog::warn("a newer agent speaks for node {}: this one ends", config_.node);
-      supervisor_.stop();
-      exit_code_ = static_cast<int>(ExitCode::kInterrupted);
-      return;
+      return end(static_cast<int>(ExitCode::kInterrupted));
     default:
       return;
   }
@@ -195,6 +203,7 @@ void NodeAgent::pass_on(int attempt, const RankCommand& command) {
 
 void NodeAgent::handle_ranks() {
   const RankNews news = supervisor_.collect();
+  for (const RankLogLine& line : news.log) spdlog::info("rank {}: {}", line.rank, line.text);
   for (const v1alpha1::RankUpdate& update : news.updates) {
     metrics_.observe(update);
     forward(update);
@@ -262,6 +271,7 @@ void NodeAgent::join() {
 
 void NodeAgent::lose_coordinator(const std::string& why) {
   if (exit_code_) return;
+  if (leaving_) return end(static_cast<int>(ExitCode::kLeft));
   const Clock::time_point now = Clock::now();
   if (!was_lost_ || welcome_at_) {
     spdlog::warn("the coordinator at {} is not there: {}", config_.coordinator.where, why);

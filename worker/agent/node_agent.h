@@ -32,7 +32,8 @@ struct NodeAgentConfig {
   // Until the coordinator says otherwise.
   std::chrono::milliseconds heartbeat{1000};
   std::chrono::milliseconds patience{3500};
-  // What a signal to end means: asks the job to stop. Absent: this node leaves the job at once.
+  // What a signal to end means: asks the job to stop. Absent: this node leaves the job, which goes on. The
+  // coordinator may have a checkpoint written first; a second signal does not wait for that.
   std::function<void()> stop_job;
 };
 
@@ -49,6 +50,8 @@ class NodeAgent {
 
   void wait_for_events();
   void handle_signals();
+  void leave(int signal);
+  void end(int exit_code);
   void handle_link();
   void handle(const LinkMessage& event);
   void handle(const LinkBroken& event);
@@ -76,6 +79,7 @@ class NodeAgent {
   std::optional<int> stopping_;  // attempt whose ranks are ending, to be told
   UniqueFd listener_;            // node 0: where the ranks of the next attempt meet
   int listening_for_ = 0;        // that attempt
+  bool leaving_ = false;
   std::optional<int> exit_code_;
 
   Clock::time_point heard_;    // from the coordinator

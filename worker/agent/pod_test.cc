@@ -154,7 +154,7 @@ TEST_F(PodTest, ASignalEndsThePodOfNodeZeroAndNotTheJob) {
   Process one = start_node_one("tls-1", {"--rejoin-timeout-seconds", "60"});
   await_file(folder_.path() / "work/node-1/attempt-1");
   zero.signal_group(SIGTERM);
-  EXPECT_EQ(zero.wait().exit_code, static_cast<int>(ExitCode::kInterrupted));
+  EXPECT_EQ(zero.wait().exit_code, static_cast<int>(ExitCode::kLeft));
   EXPECT_FALSE(fs::exists(result_file()));
 
   Process another = start_node_zero("tls-0", port_of_node_zero(), /*first_attempt=*/2);

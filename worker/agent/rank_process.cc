@@ -43,7 +43,8 @@ RankProcess::RankProcess(int rank, Process process, Pipe pipes, std::string log_
       process_(std::move(process)),
       reports_(std::move(pipes.read_end)),
       commands_(std::move(pipes.write_end)),
-      log_path_(std::move(log_path)) {}
+      log_path_(std::move(log_path)),
+      log_(log_path_) {}
 
 Result<RankProcess> RankProcess::start(RankLaunch launch) {
   const int rank = launch.config.rank();

@@ -13,6 +13,7 @@
 #include "caravan/v1alpha1/coordination.pb.h"
 #include "common/line_reader.h"
 #include "common/process.h"
+#include "worker/agent/rank_log.h"
 
 namespace caravan::agent {
 
@@ -37,6 +38,8 @@ class RankProcess {
 
   // Every whole line that has arrived.
   std::vector<v1alpha1::RankReport> read_reports();
+  // Every whole line of its log since the last call; when it has ended, all.
+  std::vector<std::string> read_log(bool has_ended) { return log_.take(has_ended); }
   // Absent while it runs.
   std::optional<ExitStatus> ended() { return process_.try_wait(); }
   void command(const v1alpha1::RankCommand& command);
@@ -53,6 +56,7 @@ class RankProcess {
   UniqueFd reports_;
   UniqueFd commands_;
   std::string log_path_;
+  LogFollower log_;
   LineReader lines_{kLongestReport};
   bool killed_ = false;
   std::optional<std::chrono::steady_clock::time_point> stopped_since_;

@@ -6,8 +6,8 @@
 #include <csignal>
 
 #include "proto/caravan/v1alpha1/reasons.h"
-#include "worker/agent/log_tail.h"
 #include "worker/agent/out_of_memory.h"
+#include "worker/agent/rank_log.h"
 
 namespace caravan::agent {
 namespace {
@@ -77,7 +77,7 @@ void Supervisor::watch(std::vector<pollfd>& descriptors) const {
 
 RankNews Supervisor::collect() {
   const auto found_at = std::chrono::steady_clock::now();
-  RankNews news{.updates = {}, .exits = std::exchange(failed_starts_, {})};
+  RankNews news{.log = {}, .updates = {}, .exits = std::exchange(failed_starts_, {})};
   std::erase_if(ranks_, [&](RankProcess& rank) {
     // The end first: what a dead rank has written is complete.
     const std::optional<ExitStatus> status = rank.ended();
@@ -88,6 +88,8 @@ RankNews Supervisor::collect() {
       update.set_rank(rank.rank());
       *update.mutable_report() = std::move(report);
     }
+    for (std::string& line : rank.read_log(status.has_value()))
+      news.log.push_back({.rank = rank.rank(), .text = std::move(line)});
     if (!status) return false;
     const bool by_us = rank.killed() && status->signal == SIGKILL && silent_.count(rank.rank()) == 0;
     if (!by_us) news.exits.push_back(describe_exit(rank, *status));

@@ -27,7 +27,13 @@ struct SupervisorConfig {
   RankSettings ranks;
 };
 
+struct RankLogLine {
+  int rank = 0;
+  std::string text;
+};
+
 struct RankNews {
+  std::vector<RankLogLine> log;
   std::vector<v1alpha1::RankUpdate> updates;
   std::vector<v1alpha1::RankExit> exits;
 };

@@ -10,7 +10,6 @@
 
 #include "common/json.h"
 #include "common/testing/temporary_folder.h"
-#include "worker/agent/log_tail.h"
 #include "worker/agent/out_of_memory.h"
 #include "worker/agent/testing/scripted_job.h"
 
@@ -41,6 +40,7 @@ class SupervisorTest : public ::testing::Test {
     RankNews all;
     while (true) {
       RankNews news = supervisor_->collect();
+      for (auto& line : news.log) all.log.push_back(line);
       for (auto& update : news.updates) all.updates.push_back(update);
       for (auto& exit : news.exits) all.exits.push_back(exit);
       if (supervisor_->idle()) return all;
@@ -84,6 +84,11 @@ TEST_F(SupervisorTest, WhatARankSaidBeforeItDiedIsNotLost) {
   int last_steps = 0;
   for (const auto& update : news.updates) last_steps += update.report().step().step() == 3 ? 1 : 0;
   EXPECT_EQ(last_steps, 2);
+  std::vector<std::string> said;
+  for (const RankLogLine& line : news.log) {
+    if (line.rank == 1) said.push_back(line.text);
+  }
+  EXPECT_THAT(said, ElementsAre("rank 1 of 2 starts", "last_words"));
   ASSERT_EQ(news.exits.size(), 2U);
   for (const auto& exit : news.exits) {
     if (exit.rank() == 0) {
@@ -182,37 +187,6 @@ TEST(JobShape, RanksStandInBlocks) {
   EXPECT_EQ(shape.last_rank(1), 2);
   EXPECT_EQ(shape.node_of(2), 1);
   EXPECT_FALSE(shape.owns(1, 3));
-}
-
-class LogTailTest : public ::testing::Test {
- protected:
-  std::vector<std::string> tail_of(const std::string& text) {
-    const std::string path = folder_.path() / "log";
-    std::ofstream(path, std::ios::binary) << text;
-    return last_log_lines(path);
-  }
-  test::TemporaryFolder folder_;
-};
-
-TEST_F(LogTailTest, TheLastLinesWithoutEmptyOnes) {
-  EXPECT_THAT(tail_of("a\n\n  \nb\nunfinished"), ElementsAre("a", "b", "unfinished"));
-  EXPECT_THAT(tail_of(""), IsEmpty());
-  EXPECT_THAT(last_log_lines("/no/such/file"), IsEmpty());
-}
-
-TEST_F(LogTailTest, ALongLogGivesItsLastTenLines) {
-  std::string text;
-  for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "\n";
-  const auto lines = tail_of(text);
-  ASSERT_EQ(lines.size(), kMaxLogLines);
-  EXPECT_EQ(lines.front(), "99990");
-  EXPECT_EQ(lines.back(), "99999");
-}
-
-TEST_F(LogTailTest, BytesThatAreNoTextAreReplacedAndLongLinesCut) {
-  EXPECT_THAT(tail_of("\xFF\x1B[31mred\n"), ElementsAre("??[31mred"));
-  EXPECT_EQ(tail_of(std::string(1'000'000, 'x')).size(), 0U) << "no line begins in what is read";
-  EXPECT_EQ(tail_of(std::string(1000, 'x')).at(0).size(), kMaxLogLineBytes);
 }
 
 TEST(OutOfMemory, TheKernelsCounterIsRead) {

@@ -12,9 +12,9 @@ STEPS = 120
 EVERY = 10
 
 
-def checkpointed_job(name):
-    checkpoint = {"claimName": "checkpoints", "path": name, "everySteps": EVERY, "keepLast": STEPS}
-    return small_job(name, STEPS, checkpoint=checkpoint)
+def checkpointed_job(name, every=EVERY, **spec):
+    checkpoint = {"claimName": "checkpoints", "path": name, "everySteps": every, "keepLast": STEPS}
+    return small_job(name, STEPS, checkpoint=checkpoint, failurePolicy={"maxRestarts": 2}, **spec)
 
 
 def inspect(name):
@@ -60,6 +60,56 @@ class Checkpoints(ClusterTest):
         kubectl("delete", "pod", "outlives-0-a1", "--namespace", NAMESPACE, "--wait=false")
         self.assertGreaterEqual(self.goes_on("outlives", attempt=2), EVERY)
         self.ends_as_if_nothing_had_happened("outlives", attempt=2)
+
+    def start_and_train(self, name):
+        """With no checkpoint but the one that a stop makes."""
+        apply(checkpointed_job(name, every=STEPS))
+        self.wait_for_steps(name)
+
+    def costs_no_restart(self, name):
+        self.assertEqual(self.status(name).get("countedRestarts", 0), 0)
+
+    def test_a_pod_that_is_told_to_end_has_the_gang_save_first(self):
+        self.start_and_train("told")
+        step = 0
+        for attempt, node in ((2, 1), (3, 0)):
+            kubectl("delete", "pod", self.pod("told", node)["metadata"]["name"], "--namespace", NAMESPACE, "--wait=false")
+            step, before = self.goes_on("told", attempt), step
+            self.assertGreaterEqual(step, max(before, 1))
+        self.costs_no_restart("told")
+        self.ends_as_if_nothing_had_happened("told", attempt=3)
+
+    def test_a_drained_machine_costs_no_step(self):
+        """The operators go with it."""
+        self.start_and_train("moved")
+        machine = self.pod("moved", 0)["spec"]["nodeName"]
+        kubectl("drain", machine, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=60s")
+        self.assertEqual(self.children("moved"), [])
+        kubectl("uncordon", machine)
+        self.assertGreater(self.goes_on("moved", attempt=2), 0)
+        self.costs_no_restart("moved")
+        self.ends_as_if_nothing_had_happened("moved", attempt=2)
+
+    def test_a_job_goes_on_behind_its_suspension_and_another_behind_that_in_another_layout(self):
+        self.start_and_train("paused")
+        self.suspend("paused", True)
+        wait_until("no pods", lambda: not self.children("paused"))
+        saved = wait_until("the checkpoint in the status", lambda: self.last_checkpoint("paused"))
+        self.suspend("paused", False)
+        self.assertEqual(self.goes_on("paused", attempt=2), saved)
+        self.costs_no_restart("paused")
+        self.suspend("paused", True)
+        wait_until("no pods", lambda: not self.children("paused"))
+        kubectl("delete", "ltj", "paused", "--namespace", NAMESPACE)
+        apply(checkpointed_job("paused", parallelism={"tensor": 1, "pipeline": 2, "data": 2}))
+        self.assertGreaterEqual(self.goes_on("paused", attempt=1), saved)
+        status = self.wait_for_end("paused")
+        self.assertAlmostEqual(float(status["progress"]["loss"]), self.loss, delta=1e-3 * self.loss)
+        kubectl("delete", "ltj", "paused", "--namespace", NAMESPACE)
+
+    def suspend(self, name, value):
+        kubectl("patch", "ltj", name, "--namespace", NAMESPACE, "--type=merge", "--patch",
+                json.dumps({"spec": {"suspend": value}}))
 
     def test_the_last_one_stands_in_the_status(self):
         apply(checkpointed_job("shown"))

@@ -104,6 +104,11 @@ class CoordinatorTestBase : public ::testing::Test {
     message.mutable_master_ready()->set_port(29500);
     from(0, message);
   }
+  void told_to_end(int node) {
+    AgentMessage message;
+    message.mutable_leaving();
+    from(node, message);
+  }
   void stopped(int node, int attempt) {
     AgentMessage message;
     message.mutable_attempt_stopped()->set_attempt(attempt);

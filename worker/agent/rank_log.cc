@@ -1,0 +1,82 @@
+#include "worker/agent/rank_log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "common/utf8.h"
+
+namespace caravan::agent {
+namespace {
+
+constexpr std::streamoff kTailBytes = 16'384;
+constexpr std::size_t kMaxFollowedLineBytes = 4096;
+
+// Cut to `most_bytes`, with '?' for bytes that are not UTF-8 and for control characters.
+std::string clean(std::string_view line, std::size_t most_bytes) {
+  std::string text;
+  while (!line.empty()) {
+    const std::size_t length = utf8_sequence_length(line);
+    if (text.size() + std::max<std::size_t>(length, 1) > most_bytes) break;
+    const bool printable =
+        length > 1 || (length == 1 && (static_cast<unsigned char>(line[0]) >= 0x20 || line[0] == '\t'));
+    text += printable ? line.substr(0, length) : std::string_view("?");
+    line.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return text;
+}
+
+// Empty lines are left out.
+void add_line(const std::string& line, std::size_t most_bytes, std::vector<std::string>& lines) {
+  if (line.find_first_not_of(" \t\r") != std::string::npos) lines.push_back(clean(line, most_bytes));
+}
+
+}  // namespace
+
+std::vector<std::string> last_log_lines(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return {};
+  const std::streamoff size = file.tellg();
+  const bool starts_within_a_line = size > kTailBytes;
+  file.seekg(starts_within_a_line ? size - kTailBytes : 0);
+  std::vector<std::string> lines;
+  std::string line;
+  if (starts_within_a_line) std::getline(file, line);
+  while (std::getline(file, line)) add_line(line, kMaxLogLineBytes, lines);
+  if (lines.size() > kMaxLogLines) lines.erase(lines.begin(), lines.end() - kMaxLogLines);
+  return lines;
+}
+
+LogFollower::LogFollower(std::string path)
+    : path_(std::move(path)), file_(open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {}
+
+std::vector<std::string> LogFollower::take(bool ended) {
+  std::vector<std::string> lines;
+  struct stat file {};
+  if (!file_ || fstat(file_.get(), &file) != 0) return lines;
+  if (const std::int64_t first = file.st_size - kMaxFollowedBytes; first > offset_) {
+    lines.push_back(fmt::format("... {} bytes of its log are in {} only ...", first - offset_, path_));
+    offset_ = first;
+  }
+  std::string text = read(offset_);
+  if (!ended) text.resize(text.rfind('\n') + 1);  // npos + 1 is 0
+  offset_ += static_cast<std::int64_t>(text.size());
+  std::istringstream rest(text);
+  for (std::string line; std::getline(rest, line);) add_line(line, kMaxFollowedLineBytes, lines);
+  return lines;
+}
+
+std::string LogFollower::read(std::int64_t from) const {
+  std::string text(kMaxFollowedBytes, '\0');
+  const ssize_t count = pread(file_.get(), text.data(), text.size(), from);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  return text;
+}
+
+}  // namespace caravan::agent

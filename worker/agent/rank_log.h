@@ -1,0 +1,40 @@
+// The log file of a rank, as lines that can be shown: valid UTF-8 without control characters, cut where they
+// are too long, empty ones left out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/unique_fd.h"
+
+namespace caravan::agent {
+
+inline constexpr std::size_t kMaxLogLines = 10;
+inline constexpr std::size_t kMaxLogLineBytes = 300;
+
+// The last of them, at most kMaxLogLines of kMaxLogLineBytes; none when the file cannot be read.
+std::vector<std::string> last_log_lines(const std::string& path);
+
+// Of one look: a rank that writes without end must not fill the log of its agent.
+inline constexpr std::int64_t kMaxFollowedBytes = 65'536;
+
+// Reads a log while it is being written.
+class LogFollower {
+ public:
+  // The file exists.
+  explicit LogFollower(std::string path);
+
+  // The lines that came since the last call, each whole: one that has no end yet waits for the next call, or
+  // for `ended`. Where there are more than kMaxFollowedBytes the last of them, behind a line that says so.
+  std::vector<std::string> take(bool ended);
+
+ private:
+  std::string read(std::int64_t from) const;
+
+  std::string path_;
+  UniqueFd file_;
+  std::int64_t offset_ = 0;  // of what was taken
+};
+
+}  // namespace caravan::agent

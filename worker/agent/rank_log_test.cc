@@ -1,0 +1,73 @@
+#include "worker/agent/rank_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "common/testing/temporary_folder.h"
+
+namespace caravan::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class RankLogTest : public ::testing::Test {
+ protected:
+  std::string path() const { return folder_.path() / "log"; }
+  void append(const std::string& text) { std::ofstream(path(), std::ios::binary | std::ios::app) << text; }
+  std::vector<std::string> tail_of(const std::string& text) {
+    std::ofstream(path(), std::ios::binary) << text;
+    return last_log_lines(path());
+  }
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(RankLogTest, TheLastLinesWithoutEmptyOnes) {
+  EXPECT_THAT(tail_of("a\n\n  \nb\nunfinished"), ElementsAre("a", "b", "unfinished"));
+  EXPECT_THAT(tail_of(""), IsEmpty());
+  EXPECT_THAT(last_log_lines("/no/such/file"), IsEmpty());
+}
+
+TEST_F(RankLogTest, ALongLogGivesItsLastTenLines) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "\n";
+  const auto lines = tail_of(text);
+  ASSERT_EQ(lines.size(), kMaxLogLines);
+  EXPECT_EQ(lines.front(), "99990");
+  EXPECT_EQ(lines.back(), "99999");
+}
+
+TEST_F(RankLogTest, BytesThatAreNoTextAreReplacedAndLongLinesCut) {
+  EXPECT_THAT(tail_of("\xFF\x1B[31mred\n"), ElementsAre("??[31mred"));
+  EXPECT_EQ(tail_of(std::string(1'000'000, 'x')).size(), 0U) << "no line begins in what is read";
+  EXPECT_EQ(tail_of(std::string(1000, 'x')).at(0).size(), kMaxLogLineBytes);
+}
+
+TEST_F(RankLogTest, IsFollowedLineByLine) {
+  append("a\nb");
+  LogFollower log(path());
+  EXPECT_THAT(log.take(false), ElementsAre("a"));
+  EXPECT_THAT(log.take(false), IsEmpty());
+  append("c\n\x1B[2Jd\n\ne");
+  EXPECT_THAT(log.take(false), ElementsAre("bc", "?[2Jd"));
+  EXPECT_THAT(log.take(true), ElementsAre("e")) << "its last word";
+}
+
+TEST_F(RankLogTest, OfAFloodTheEndIsFollowed) {
+  append("");
+  LogFollower log(path());
+  const std::string line = std::string(1023, 'x') + "\n";
+  for (int i = 0; i < 100; ++i) append(line);
+  append("the end\n");
+  const std::vector<std::string> lines = log.take(false);
+  ASSERT_EQ(lines.size(), 1 + 64 + 1U) << "what is left of the first line counts";
+  EXPECT_THAT(lines.front(), HasSubstr("36872 bytes of its log are in " + path()));
+  EXPECT_EQ(lines.back(), "the end");
+  EXPECT_THAT(log.take(false), IsEmpty());
+}
+
+}  // namespace
+}  // namespace caravan::agent
