@@ -7,6 +7,14 @@ set(TORCH_WHEEL_DIR "${_torch_found}" CACHE PATH "site-packages/torch of the whe
 if(NOT EXISTS "${TORCH_WHEEL_DIR}/lib/libtorch_cpu.so")
   message(FATAL_ERROR "no LibTorch in '${TORCH_WHEEL_DIR}': run ./dev setup, or set TORCH_WHEEL_DIR")
 endif()
+file(STRINGS "${TORCH_WHEEL_DIR}/version.py" _torch_version REGEX "^__version__ = ")
+string(REGEX REPLACE ".*'([0-9.]+).*" "\\1" _torch_version "${_torch_version}")
+file(STRINGS "${CMAKE_SOURCE_DIR}/versions.env" _torch_wanted REGEX "^TORCH_VERSION=")
+string(REPLACE "TORCH_VERSION=" "" _torch_wanted "${_torch_wanted}")
+if(NOT _torch_version STREQUAL _torch_wanted)
+  message(FATAL_ERROR "LibTorch in '${TORCH_WHEEL_DIR}' is ${_torch_version}, and versions.env asks for ${_torch_wanted}: run ./dev setup, or set "
+    "TORCH_WHEEL_DIR to the folder torch of that wheel")
+endif()
 get_filename_component(_site "${TORCH_WHEEL_DIR}" DIRECTORY)
 
 # The wheel also ships old google/protobuf and fmt headers: show the compiler only torch's own.
