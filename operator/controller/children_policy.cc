@@ -24,8 +24,9 @@ constexpr std::chrono::hours kRenewedAfter{24 * 365};
 
 class Children {
  public:
-  Children(const Snapshot& snapshot, const v1alpha1::JobPlan& plan, const Settings& settings, TimePoint now)
-      : snapshot_(snapshot), job_(snapshot.job), plan_(plan), settings_(settings), now_(now) {
+  Children(const Job& job, const Snapshot& snapshot, const v1alpha1::JobPlan& plan, const Settings& settings,
+           TimePoint now)
+      : snapshot_(snapshot), job_(job), plan_(plan), settings_(settings), now_(now) {
     by_node_.resize(static_cast<std::size_t>(plan.nodes()));
     for (const PodView& pod : snapshot.pods) {
       if (pod.node >= 0 && pod.node < plan.nodes())
@@ -158,9 +159,9 @@ class Children {
 
 }  // namespace
 
-ChildrenVerdict judge_children(const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
+ChildrenVerdict judge_children(const Job& job, const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
                                const Settings& settings, TimePoint now) {
-  Children children(snapshot, plan, settings, now);
+  Children children(job, snapshot, plan, settings, now);
   children.add_objects();
   children.add_pods();
   return children.take();

@@ -27,8 +27,8 @@ struct ChildrenVerdict {
   std::optional<std::chrono::milliseconds> look_again = {};
 };
 
-// snapshot.job.status: with this decision's attempt and restarts.
-ChildrenVerdict judge_children(const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
+// job.status: with this decision's attempt and restarts.
+ChildrenVerdict judge_children(const Job& job, const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
                                const Settings& settings, TimePoint now);
 
 // How far the pods are: for the condition Scheduled.

@@ -27,41 +27,40 @@ constexpr auto kFarewell = 60s;
 class Decider {
  public:
   Decider(const Snapshot& snapshot, const Settings& settings, TimePoint now)
-      : snapshot_(snapshot),
+      : seen_(snapshot),
+        job_(snapshot.job),
         settings_(settings),
         now_(now),
-        conditions_(snapshot_.job.status, snapshot.job.generation, now) {}
+        conditions_(job_.status, job_.generation, now) {}
 
   Decision decide() {
-    const v1alpha1::JobStatus before = status();
     advance();
     if (!is_left_alone()) {
-      status().set_observed_generation(job().generation);
+      status().set_observed_generation(job_.generation);
       status().set_state(state_of(status()));
     }
-    decision_.notes = story_of(before, status());
+    decision_.notes = story_of(seen_.job.status, status());
     decision_.status = status();
     return std::move(decision_);
   }
 
  private:
-  const Job& job() const { return snapshot_.job; }
-  v1alpha1::JobStatus& status() { return snapshot_.job.status; }
+  v1alpha1::JobStatus& status() { return job_.status; }
 
   bool is_left_alone() const {
-    const std::string& manager = job().spec.managed_by();
-    return job().being_deleted || !(manager.empty() || manager == kController);
+    const std::string& manager = job_.spec.managed_by();
+    return job_.being_deleted || !(manager.empty() || manager == kController);
   }
 
   // The policies, in order; each may be the last one.
   void advance() {
     if (is_left_alone()) return;
     if (is_finished(status())) return tidy_up();
-    announce_steps(job().spec, status());
+    announce_steps(job_.spec, status());
     const bool planned = plan();
-    if (snapshot_.progress) follow_saves(*snapshot_.progress, job().generation, now_, status());
+    if (seen_.progress) follow_saves(*seen_.progress, job_.generation, now_, status());
     if (is_finished(status()) || end_by_result()) return;
-    if (suspend() || end_by_deadline() || !planned) return;
+    if (suspend() || carry_out(judge_deadline(job_.spec, status(), now_)) || !planned) return;
     if (restart_as_told() || replace_losses()) return;
     make_children();
     show_pods();
@@ -69,7 +68,7 @@ class Decider {
   }
 
   bool plan() {
-    PlanVerdict verdict = judge_plan(job(), snapshot_.nodes);
+    PlanVerdict verdict = judge_plan(job_, seen_.nodes);
     conditions_.set(conditions::kPlanned, verdict.plan.has_value(), verdict.reason, verdict.message);
     if (verdict.plan) {
       decision_.plan = std::move(*verdict.plan);
@@ -77,12 +76,13 @@ class Decider {
       status().mutable_plan()->set_document(verdict.document);
       return true;
     }
-    if (verdict.final) fail(verdict.reason, verdict.message);
+    if (verdict.final)
+      carry_out({.course = Verdict::Course::kFails, .reason = verdict.reason, .message = verdict.message});
     return false;
   }
 
   bool suspend() {
-    switch (judge_suspension(job().spec, status())) {
+    switch (judge_suspension(job_.spec, status())) {
       case Suspension::kNone:
         return false;
       case Suspension::kResume:
@@ -108,77 +108,56 @@ class Decider {
   }
 
   bool end_by_result() {
-    const EndVerdict verdict = judge_end(facts_of(job()), snapshot_.progress, snapshot_.pods, now_);
-    if (verdict.last_step) {
-      if (!snapshot_.progress) snapshot_.progress.emplace();
-      snapshot_.progress->step = verdict.last_step;
-    }
-    if (verdict.restarts > status().restarts()) status().set_restarts(verdict.restarts);
-    switch (verdict.end) {
-      case EndVerdict::End::kNone:
-        return false;
-      case EndVerdict::End::kComplete:
-        show_steps(true);
-        conditions_.set(conditions::kComplete, true, verdict.reason, verdict.message);
-        finish(verdict.reason);
-        return true;
-      case EndVerdict::End::kFailed:
-        show_steps(true);
-        fail(verdict.reason, verdict.message);
-        return true;
-    }
-    return false;
-  }
-
-  bool end_by_deadline() {
-    const DeadlineVerdict verdict = judge_deadline(job().spec, status(), now_);
-    if (verdict.look_again) decision_.look_again_in(*verdict.look_again);
-    if (!verdict.over) return false;
-    show_steps(true);
-    fail(reasons::kDeadlineExceeded, verdict.message);
-    return true;
+    EndVerdict end = judge_end(facts_of(job_), seen_.progress, seen_.pods, now_);
+    last_step_ = std::move(end.last_step);
+    if (end.restarts > status().restarts()) status().set_restarts(end.restarts);
+    return carry_out(end.verdict);
   }
 
   bool restart_as_told() {
-    if (!snapshot_.progress) return false;
-    if (const auto& event = snapshot_.progress->event) {
-      count_told_restarts(job().spec.failure_policy(), *snapshot_.progress, snapshot_.pods, event->attempt(),
-                          now_, status());
-      const LossVerdict verdict =
-          judge_report(job().spec, status(), *snapshot_.progress, snapshot_.pods, now_);
-      if (verdict.look_again) decision_.look_again_in(*verdict.look_again);
-      if (carry_out(verdict, event->attempt() + 1)) return true;
+    if (!seen_.progress) return false;
+    if (const auto& event = seen_.progress->event) {
+      count_told_restarts(job_.spec.failure_policy(), *seen_.progress, seen_.pods, event->attempt(), now_,
+                          status());
+      const Verdict verdict = judge_report(job_.spec, status(), *seen_.progress, seen_.pods, now_);
+      if (carry_out(verdict)) return true;
       if (verdict.reason == reasons::kStalled)
         conditions_.set(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event->message());
     }
-    follow_attempts(job().spec, *snapshot_.progress, snapshot_.pods, job().generation, now_, status());
-    if (wants_checkpoint(job(), status())) {
-      status().set_checkpoint_request(job().checkpoint_request);
+    follow_attempts(job_.spec, *seen_.progress, seen_.pods, job_.generation, now_, status());
+    if (wants_checkpoint(job_, status())) {
+      status().set_checkpoint_request(job_.checkpoint_request);
       decision_.effects.emplace_back(AskForCheckpoint{});
     }
     return false;
   }
 
   bool replace_losses() {
-    const LossVerdict verdict =
-        judge_losses(job().spec, status(), snapshot_.pods, decision_.plan.nodes(), now_);
-    if (verdict.look_again) decision_.look_again_in(*verdict.look_again);
-    waits_for_result_ = verdict.action == LossVerdict::Action::kNone && verdict.look_again;
-    return carry_out(verdict, status().attempt() + 1);
+    const Verdict verdict = judge_losses(job_.spec, status(), seen_.pods, decision_.plan.nodes(), now_);
+    waits_for_result_ = verdict.course == Verdict::Course::kGoesOn && verdict.look_again;
+    return carry_out(verdict);
   }
 
   // True: the job is over.
-  bool carry_out(const LossVerdict& verdict, int next_attempt) {
-    if (verdict.action == LossVerdict::Action::kNone) return false;
+  bool carry_out(const Verdict& verdict) {
+    if (verdict.look_again) decision_.look_again_in(*verdict.look_again);
+    if (verdict.course == Verdict::Course::kGoesOn) return false;
     show_steps(true);
-    if (verdict.action == LossVerdict::Action::kFail) {
-      fail(verdict.reason, verdict.message);
-      return true;
+    if (verdict.course == Verdict::Course::kRestarts) {
+      restart(verdict);
+      return false;
     }
-    count_restart(job().spec.failure_policy(), next_attempt, verdict, now_, status());
+    const bool completes = verdict.course == Verdict::Course::kCompletes;
+    conditions_.set(completes ? conditions::kComplete : conditions::kFailed, true, verdict.reason,
+                    verdict.message);
+    finish(verdict.reason);
+    return true;
+  }
+
+  void restart(const Verdict& verdict) {
+    count_restart(job_.spec.failure_policy(), verdict.next_attempt, verdict, now_, status());
     conditions_.set(conditions::kRestarting, true, verdict.reason, verdict.message);
     conditions_.clear(conditions::kRunning, reasons::kRendezvous, "the gang is being started again");
-    return false;
   }
 
   void make_children() {
@@ -186,7 +165,7 @@ class Decider {
     if (!status().has_restarts()) status().set_restarts(0);
     if (status().start_time().empty()) status().set_start_time(to_text(now_));
     if (waits_for_result_) return;
-    ChildrenVerdict verdict = judge_children(snapshot_, decision_.plan, settings_, now_);
+    ChildrenVerdict verdict = judge_children(job_, seen_, decision_.plan, settings_, now_);
     std::ranges::move(verdict.effects, std::back_inserter(decision_.effects));
     decision_.new_certificates = verdict.new_certificates;
     decision_.plan_fingerprint = std::move(verdict.plan_fingerprint);
@@ -194,7 +173,7 @@ class Decider {
   }
 
   void show_pods() {
-    const PodsVerdict pods = judge_pods(snapshot_, decision_.plan.nodes(), now_);
+    const PodsVerdict pods = judge_pods(seen_, decision_.plan.nodes(), now_);
     if (pods.look_again) decision_.look_again_in(*pods.look_again);
     if (pods.all_bound) {
       conditions_.set(conditions::kScheduled, true, reasons::kAllPodsBound, pods.message);
@@ -209,24 +188,21 @@ class Decider {
 
   bool waited_too_long() {
     const v1alpha1::Condition* scheduled = find_condition(status(), conditions::kScheduled);
-    if (scheduled == nullptr || scheduled->status() == "True" || !job().spec.scheduling().has_gang())
+    if (scheduled == nullptr || scheduled->status() == "True" || !job_.spec.scheduling().has_gang())
       return false;
     const auto since = to_time(scheduled->last_transition_time());
     const auto end =
-        since.value_or(now_) + std::chrono::seconds(job().spec.scheduling().gang().timeout_seconds());
+        since.value_or(now_) + std::chrono::seconds(job_.spec.scheduling().gang().timeout_seconds());
     if (now_ < end) decision_.look_again_in(std::chrono::ceil<std::chrono::milliseconds>(end - now_));
     return now_ >= end;
   }
 
   void show_steps(bool urgent) {
-    if (!snapshot_.progress) return;
-    const auto shown = show_progress(job().spec, *snapshot_.progress, urgent, now_, status());
+    if (!seen_.progress && !last_step_) return;
+    JobProgress progress = seen_.progress.value_or(JobProgress{});
+    if (last_step_) progress.step = last_step_;
+    const auto shown = show_progress(job_.spec, progress, urgent, now_, status());
     if (shown.look_again) decision_.look_again_in(*shown.look_again);
-  }
-
-  void fail(const std::string& reason, const std::string& message) {
-    conditions_.set(conditions::kFailed, true, reason, message);
-    finish(reason);
   }
 
   void finish(const std::string& reason) {
@@ -239,7 +215,7 @@ class Decider {
 
   // Of a finished job: pods that still live, and the job itself when its time is over.
   void tidy_up() {
-    const TtlVerdict ttl = judge_ttl(job().spec, status(), now_);
+    const TtlVerdict ttl = judge_ttl(job_.spec, status(), now_);
     if (ttl.look_again) decision_.look_again_in(*ttl.look_again);
     if (ttl.expired) {
       decision_.effects.emplace_back(DeleteJob{});
@@ -255,16 +231,18 @@ class Decider {
 
   template <typename Which>
   void delete_pods(Which which) {
-    for (const PodView& pod : snapshot_.pods) {
+    for (const PodView& pod : seen_.pods) {
       if (which(pod)) decision_.effects.emplace_back(DeletePod{pod.name, pod.uid});
     }
   }
 
-  Snapshot snapshot_;  // its status becomes the new one
+  const Snapshot& seen_;
+  Job job_;  // its status becomes the new one
   const Settings& settings_;
   TimePoint now_;
   Conditions conditions_;
   Decision decision_;
+  std::optional<v1alpha1::JobStep> last_step_;  // as the last words of a pod tell of it
   bool waits_for_result_ = false;
 };
 

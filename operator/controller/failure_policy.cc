@@ -14,7 +14,7 @@ namespace caravan::controller {
 namespace {
 
 using std::chrono::seconds;
-using Action = LossVerdict::Action;
+using Course = Verdict::Course;
 
 // An agent that ends by its own decision may have heard of the job's end before we do.
 constexpr seconds kResultMayFollow{30};
@@ -94,15 +94,17 @@ policy::Budget budget_of(const v1alpha1::JobStatus& status) {
   return budget;
 }
 
-LossVerdict verdict_of(const policy::Decision& decision, const std::string& reason, const std::string& what) {
-  return {.action = decision.restart ? Action::kRestart : Action::kFail,
-          .counts = decision.counts,
+Verdict verdict_of(const policy::Decision& decision, int attempt, const std::string& reason,
+                   const std::string& what) {
+  return {.course = decision.restart ? Course::kRestarts : Course::kFails,
           .reason = decision.restart ? reason : decision.failed_reason,
-          .message = fmt::format("{}; {}", what, decision.next)};
+          .message = fmt::format("{}; {}", what, decision.next),
+          .next_attempt = attempt + 1,
+          .counts = decision.counts};
 }
 
-LossVerdict judge(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, const Loss& loss,
-                  int attempt, TimePoint now) {
+Verdict judge(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, const Loss& loss,
+              int attempt, TimePoint now) {
   const policy::Failure failure{.reason = reason_of(loss),
                                 .exit_code = loss.pod == nullptr ? std::nullopt : loss.pod->exit_code};
   const std::string reason = failure.reason == reasons::kPreempted ? reasons::kPreempted : reasons::kPodLost;
@@ -112,7 +114,7 @@ LossVerdict judge(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStat
                              .counts = false,
                              .next = "pods move away from a machine, which costs no restart"}
           : policy::decide(policy, failure, budget_of(status), policy::since_epoch(now));
-  LossVerdict verdict = verdict_of(decision, reason, describe(loss));
+  Verdict verdict = verdict_of(decision, attempt, reason, describe(loss));
   if (loss.pod != nullptr && failed_by_machine(*loss.pod)) verdict.machine = loss.pod->machine;
   return verdict;
 }
@@ -139,12 +141,12 @@ std::optional<std::chrono::milliseconds> wait_for_end(const JobProgress& progres
 }
 
 // The coordinator has applied the rules; the budget is ours.
-LossVerdict judge_rank_failure(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
-                               const v1alpha1::JobEvent& event, TimePoint now) {
+Verdict judge_rank_failure(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
+                           const v1alpha1::JobEvent& event, TimePoint now) {
   policy::Decision decision{.restart = true, .counts = false};
   if (event.counts())
     decision = policy::decide_by_budget(policy, budget_of(status), policy::since_epoch(now));
-  LossVerdict verdict = verdict_of(decision, restart_reason(event.reason()), event.message());
+  Verdict verdict = verdict_of(decision, event.attempt(), restart_reason(event.reason()), event.message());
   verdict.message =
       decision.restart ? event.message() : fmt::format("{}: {}", decision.next, event.message());
   return verdict;
@@ -152,11 +154,11 @@ LossVerdict judge_rank_failure(const v1alpha1::FailurePolicy& policy, const v1al
 
 }  // namespace
 
-LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
-                         const std::vector<PodView>& pods, int nodes, TimePoint now) {
+Verdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
+                     const std::vector<PodView>& pods, int nodes, TimePoint now) {
   const bool running = is_true(status, conditions::kRunning);
   const auto newest = newest_by_node(pods);
-  LossVerdict verdict;
+  Verdict verdict;
   for (int node = 0; node < nodes; ++node) {
     const auto found = newest.find(node);
     const PodView* pod = found == newest.end() ? nullptr : found->second;
@@ -179,29 +181,29 @@ LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatu
   return verdict;
 }
 
-LossVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
-                         const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now) {
+Verdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
+                     const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now) {
   const v1alpha1::JobEvent& event = *progress.event;
   if (!event.restarting() || event.attempt() < status.attempt()) return {};
   const v1alpha1::FailurePolicy& policy = spec.failure_policy();
   const std::string suspect =
       event.has_suspect_node() ? machine_of(pods, event.suspect_node(), event.attempt()) : "";
   if (event.reason() != reasons::kPodLost) {
-    LossVerdict verdict = judge_rank_failure(policy, status, event, now);
+    Verdict verdict = judge_rank_failure(policy, status, event, now);
     verdict.machine = suspect;
     return verdict;
   }
   const PodView* pod = lost_pod(pods, event.attempt());
   if (const auto wait = wait_for_end(progress, pod, now)) return {.look_again = wait};
   const std::string told = event.message().substr(0, event.message().find(';'));
-  LossVerdict verdict = judge(policy, status, {.pod = pod, .told = told}, event.attempt(), now);
+  Verdict verdict = judge(policy, status, {.pod = pod, .told = told}, event.attempt(), now);
   const bool is_silent = pod == nullptr && progress.attempt <= event.attempt();
   if (is_silent) verdict.machine = suspect;
   return verdict;
 }
 
-void count_restart(const v1alpha1::FailurePolicy& policy, int attempt, const LossVerdict& verdict,
-                   TimePoint now, v1alpha1::JobStatus& status) {
+void count_restart(const v1alpha1::FailurePolicy& policy, int attempt, const Verdict& verdict, TimePoint now,
+                   v1alpha1::JobStatus& status) {
   if (attempt <= status.attempt()) return;
   note_failure(verdict.machine, attempt - 1, status);
   status.set_attempt(attempt);
@@ -219,7 +221,7 @@ void count_told_restarts(const v1alpha1::FailurePolicy& policy, const JobProgres
                          v1alpha1::JobStatus& status) {
   for (const v1alpha1::EndedAttempt& ended : progress.ended) {
     if (ended.attempt() < status.attempt() || ended.attempt() >= attempt) continue;
-    LossVerdict verdict{.counts = ended.counts()};
+    Verdict verdict{.counts = ended.counts()};
     if (ended.reason() == reasons::kPodLost) {
       verdict = judge(policy, status, {.told = reasons::kPodLost}, ended.attempt(), now);
     } else if (ended.has_suspect_node()) {

@@ -15,32 +15,23 @@
 #include <vector>
 
 #include "operator/controller/snapshot.h"
+#include "operator/controller/verdict.h"
 
 namespace caravan::controller {
 
-struct LossVerdict {
-  enum class Action { kNone, kRestart, kFail };
-  Action action = Action::kNone;
-  bool counts = true;  // against maxRestarts
-  std::string reason = {};
-  std::string message = {};
-  std::string machine = {};  // that may be to blame; see machine_policy.h
-  std::optional<std::chrono::milliseconds> look_again = {};
-};
-
-LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
-                         const std::vector<PodView>& pods, int nodes, TimePoint now);
+Verdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
+                     const std::vector<PodView>& pods, int nodes, TimePoint now);
 
 // The same for what the coordinator told of last; nothing when that is known already. A node can be lost
 // before the cluster says what became of its pod: for that the verdict waits a while, unless a new attempt
 // has begun.
-LossVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
-                         const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now);
+Verdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
+                     const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now);
 
 // The restart that makes this attempt; nothing when it is known already. Reads of the verdict whether it
 // counts, and the machine.
-void count_restart(const v1alpha1::FailurePolicy& policy, int attempt, const LossVerdict& verdict,
-                   TimePoint now, v1alpha1::JobStatus& status);
+void count_restart(const v1alpha1::FailurePolicy& policy, int attempt, const Verdict& verdict, TimePoint now,
+                   v1alpha1::JobStatus& status);
 
 // Goes on to `attempt`, with the restarts in between that the coordinator told of, each at its own cost.
 // Attempts that it says nothing of ended before their ranks started, or nobody is left who knows of them:

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-using Action = LossVerdict::Action;
+using Course = Verdict::Course;
 
 v1alpha1::JobStatus running_status(int attempt = 1, bool running = true) {
   v1alpha1::JobStatus status;
@@ -37,40 +37,40 @@ TEST(FailurePolicy, ALossCountsOnceForTheAttemptThatItEnds) {
     const char* what;
     std::vector<PodView> pods;
     v1alpha1::JobStatus status;
-    Action action;
+    Course course;
   };
   const Case cases[] = {
-      {"all run", {running_pod(0), running_pod(1)}, running_status(), Action::kNone},
-      {"a pod was killed", {running_pod(0), killed}, running_status(), Action::kRestart},
-      {"a pod is being deleted", {running_pod(0), deleted_pod(1)}, running_status(), Action::kNone},
-      {"its grace is over", {running_pod(0), overdue}, running_status(), Action::kRestart},
-      {"it never ran", {running_pod(0), never_ran}, running_status(), Action::kRestart},
-      {"it has left", {running_pod(0), ended_pod(1, 75, kStart)}, running_status(), Action::kRestart},
-      {"a pod is gone", {running_pod(0)}, running_status(), Action::kRestart},
-      {"pods are still being made", {running_pod(0)}, running_status(1, false), Action::kNone},
+      {"all run", {running_pod(0), running_pod(1)}, running_status(), Course::kGoesOn},
+      {"a pod was killed", {running_pod(0), killed}, running_status(), Course::kRestarts},
+      {"a pod is being deleted", {running_pod(0), deleted_pod(1)}, running_status(), Course::kGoesOn},
+      {"its grace is over", {running_pod(0), overdue}, running_status(), Course::kRestarts},
+      {"it never ran", {running_pod(0), never_ran}, running_status(), Course::kRestarts},
+      {"it has left", {running_pod(0), ended_pod(1, 75, kStart)}, running_status(), Course::kRestarts},
+      {"a pod is gone", {running_pod(0)}, running_status(), Course::kRestarts},
+      {"pods are still being made", {running_pod(0)}, running_status(1, false), Course::kGoesOn},
       {"a pod of this attempt dies before the gang runs",
        {running_pod(0), killed},
        running_status(1, false),
-       Action::kRestart},
+       Course::kRestarts},
       {"a pod of the attempt before is still there",
        {running_pod(0), killed},
        running_status(2, false),
-       Action::kNone},
+       Course::kGoesOn},
       {"it was replaced already",
        {running_pod(0), killed, running_pod(1, 2)},
        running_status(2),
-       Action::kNone},
+       Course::kGoesOn},
       {"it ended by itself a moment ago",
        {running_pod(0), ended_pod(1, 1, kStart)},
        running_status(),
-       Action::kNone},
+       Course::kGoesOn},
       {"it ended by itself and no result followed",
        {running_pod(0), ended_pod(1, 1, kStart - 31s)},
        running_status(),
-       Action::kRestart},
+       Course::kRestarts},
   };
   for (const Case& c : cases)
-    EXPECT_EQ(judge_losses(job().spec, c.status, c.pods, 2, kStart).action, c.action) << c.what;
+    EXPECT_EQ(judge_losses(job().spec, c.status, c.pods, 2, kStart).course, c.course) << c.what;
 }
 
 TEST(FailurePolicy, TheFirstRuleThatMatchesDecidesBeforeTheBudget) {
@@ -84,14 +84,14 @@ TEST(FailurePolicy, TheFirstRuleThatMatchesDecidesBeforeTheBudget) {
                         kStart);
   };
   const PodView killed = ended_pod(1, 137, kStart);
-  EXPECT_EQ(judge(R"({"maxRestarts": 3})", killed).action, Action::kRestart);
-  const LossVerdict over = judge(R"({"maxRestarts": 2})", killed);
+  EXPECT_EQ(judge(R"({"maxRestarts": 3})", killed).course, Course::kRestarts);
+  const Verdict over = judge(R"({"maxRestarts": 2})", killed);
   EXPECT_EQ(over.reason, reasons::kMaxRestartsReached);
   EXPECT_THAT(over.message, HasSubstr("2 of 2 restarts"));
-  const LossVerdict free =
+  const Verdict free =
       judge(R"({"maxRestarts": 2, "rules": [{"onReason": "Preempted", "action": "RestartIgnoringLimit"}]})",
             preempted);
-  EXPECT_EQ(free.action, Action::kRestart);
+  EXPECT_EQ(free.course, Course::kRestarts);
   EXPECT_FALSE(free.counts);
   EXPECT_EQ(free.reason, reasons::kPreempted);
   EXPECT_EQ(judge(R"({"rules": [{"onReason": "PodLost", "action": "Fail"}]})", killed).reason,
@@ -102,9 +102,9 @@ TEST(FailurePolicy, APodThatWasToldToEndCostsNothing) {
   PodView evicted = ended_pod(1, 137, kStart);
   evicted.disrupted = true;
   for (const PodView& pod : {ended_pod(1, 75, kStart), evicted}) {
-    const LossVerdict verdict = judge_losses(job(R"(, "failurePolicy": {"maxRestarts": 0})").spec,
-                                             running_status(), {running_pod(0), pod}, 2, kStart);
-    EXPECT_EQ(verdict.action, Action::kRestart);
+    const Verdict verdict = judge_losses(job(R"(, "failurePolicy": {"maxRestarts": 0})").spec,
+                                         running_status(), {running_pod(0), pod}, 2, kStart);
+    EXPECT_EQ(verdict.course, Course::kRestarts);
     EXPECT_FALSE(verdict.counts);
     EXPECT_EQ(verdict.reason, reasons::kPreempted);
     EXPECT_THAT(verdict.message, HasSubstr(pod.disrupted ? "was preempted or evicted" : "was told to end"));
@@ -114,7 +114,7 @@ TEST(FailurePolicy, APodThatWasToldToEndCostsNothing) {
 TEST(FailurePolicy, APodThatLeavesIsLookedAtAgainWhenItsGraceIsOver) {
   PodView pod = deleted_pod(1);
   pod.gone_by = kStart + 300s;
-  const LossVerdict verdict = judge_losses(job().spec, running_status(), {running_pod(0), pod}, 2, kStart);
+  const Verdict verdict = judge_losses(job().spec, running_status(), {running_pod(0), pod}, 2, kStart);
   EXPECT_EQ(verdict.look_again, 300s + 1ms);
 }
 
@@ -123,13 +123,13 @@ TEST(FailurePolicy, ARuleForExitCodesHoldsForLostPodsToo) {
     const auto spec =
         job(R"(, "failurePolicy": {"rules": [{"onExitCodes": [139], "onReason": "PodLost", "action": "Fail"}]})")
             .spec;
-    return judge_losses(spec, running_status(), {running_pod(0), pod}, 2, kStart).action;
+    return judge_losses(spec, running_status(), {running_pod(0), pod}, 2, kStart).course;
   };
-  EXPECT_EQ(judge(ended_pod(1, 139, kStart)), Action::kFail);
-  EXPECT_EQ(judge(ended_pod(1, 137, kStart)), Action::kRestart);
+  EXPECT_EQ(judge(ended_pod(1, 139, kStart)), Course::kFails);
+  EXPECT_EQ(judge(ended_pod(1, 137, kStart)), Course::kRestarts);
   PodView rejected = running_pod(1);
   rejected.phase = PodPhase::kFailed;
-  EXPECT_EQ(judge(rejected), Action::kRestart) << "no exit code is known";
+  EXPECT_EQ(judge(rejected), Course::kRestarts) << "no exit code is known";
 }
 
 v1alpha1::EndedAttempt ended(int attempt, const std::string& reason, bool counts) {
@@ -201,8 +201,8 @@ v1alpha1::JobEvent told(const std::string& reason, bool counts = true) {
   return event;
 }
 
-LossVerdict judge_told(const v1alpha1::JobEvent& event, const std::string& policy, int used = 0,
-                       const std::vector<PodView>& pods = {}) {
+Verdict judge_told(const v1alpha1::JobEvent& event, const std::string& policy, int used = 0,
+                   const std::vector<PodView>& pods = {}) {
   auto status = running_status();
   status.set_counted_restarts(used);
   const JobProgress progress{.attempt = 1, .event = event, .event_at = kStart};
@@ -211,17 +211,17 @@ LossVerdict judge_told(const v1alpha1::JobEvent& event, const std::string& polic
 
 TEST(FailurePolicy, RulesForRanksAreTheCoordinatorsAndTheBudgetIsOurs) {
   const std::string policy = R"({"maxRestarts": 2})";
-  const LossVerdict counted = judge_told(told("OutOfMemory"), policy, 1);
-  EXPECT_EQ(counted.action, Action::kRestart);
+  const Verdict counted = judge_told(told("OutOfMemory"), policy, 1);
+  EXPECT_EQ(counted.course, Course::kRestarts);
   EXPECT_TRUE(counted.counts);
   EXPECT_EQ(counted.reason, reasons::kRankFailed);
   EXPECT_THAT(counted.message, HasSubstr("rank 3 died first"));
-  const LossVerdict over = judge_told(told("RankFailed"), policy, 2);
+  const Verdict over = judge_told(told("RankFailed"), policy, 2);
   EXPECT_EQ(over.reason, reasons::kMaxRestartsReached) << "it does not keep the budget";
   EXPECT_THAT(over.message,
               HasSubstr("2 of 2 restarts are used up (failurePolicy.maxRestarts): rank 3 died"));
-  const LossVerdict free = judge_told(told("RankFailed", false), policy, 2);
-  EXPECT_EQ(free.action, Action::kRestart);
+  const Verdict free = judge_told(told("RankFailed", false), policy, 2);
+  EXPECT_EQ(free.course, Course::kRestarts);
   EXPECT_FALSE(free.counts);
   EXPECT_EQ(judge_told(told("Stalled"), policy).reason, reasons::kStalled);
 }
@@ -232,8 +232,8 @@ TEST(FailurePolicy, ALostNodeThatTheCoordinatorTellsOfIsJudgedByWhatBecameOfItsP
                                       {"onReason": "OutOfMemory", "action": "Fail"}]})";
   PodView preempted = deleted_pod(1);
   preempted.disrupted = true;
-  const LossVerdict free = judge_told(told("PodLost"), policy, 0, {running_pod(0), preempted});
-  EXPECT_EQ(free.action, Action::kRestart);
+  const Verdict free = judge_told(told("PodLost"), policy, 0, {running_pod(0), preempted});
+  EXPECT_EQ(free.course, Course::kRestarts);
   EXPECT_FALSE(free.counts);
   EXPECT_EQ(free.reason, reasons::kPreempted);
   PodView starved = ended_pod(1, 137, kStart);
@@ -249,26 +249,26 @@ TEST(FailurePolicy, ANodeIsLostBeforeTheClusterSaysWhatBecameOfItsPod) {
   const auto judge_at = [&](TimePoint now) {
     return judge_report(spec, running_status(), progress, pods, now);
   };
-  const LossVerdict waiting = judge_at(kStart + 4s);
-  EXPECT_EQ(waiting.action, Action::kNone);
+  const Verdict waiting = judge_at(kStart + 4s);
+  EXPECT_EQ(waiting.course, Course::kGoesOn);
   EXPECT_EQ(waiting.look_again, 6s);
-  const LossVerdict silent = judge_at(kStart + 10s);
+  const Verdict silent = judge_at(kStart + 10s);
   EXPECT_EQ(silent.reason, reasons::kMaxRestartsReached) << "its agent is silent and its pod lives";
   EXPECT_THAT(silent.message, HasSubstr("rank 3 died first; not restarted: 0 of 0 restarts"));
   pods[1] = deleted_pod(1);
-  EXPECT_EQ(judge_at(kStart).action, Action::kFail) << "its end is known";
+  EXPECT_EQ(judge_at(kStart).course, Course::kFails) << "its end is known";
   pods[1] = running_pod(1);
   progress.attempt = 2;
-  EXPECT_EQ(judge_at(kStart).action, Action::kFail) << "its agent is back";
+  EXPECT_EQ(judge_at(kStart).course, Course::kFails) << "its agent is back";
 }
 
 TEST(FailurePolicy, WhatTheCoordinatorToldBeforeIsNotJudgedAgain) {
   v1alpha1::JobEvent old = told("RankFailed");
   old.set_attempt(0);
-  EXPECT_EQ(judge_told(old, "{}").action, Action::kNone);
+  EXPECT_EQ(judge_told(old, "{}").course, Course::kGoesOn);
   v1alpha1::JobEvent last = told("RankFailed");
   last.set_restarting(false);
-  EXPECT_EQ(judge_told(last, "{}").action, Action::kNone) << "a result follows";
+  EXPECT_EQ(judge_told(last, "{}").course, Course::kGoesOn) << "a result follows";
 }
 
 TEST(FailurePolicy, AnAttemptThatIsKnownIsNotCountedAgain) {

@@ -120,7 +120,7 @@ TEST(MachinePolicy, TheVerdictOnAFailureNamesTheMachine) {
 
 TEST(MachinePolicy, AFailureCountsOnceForTheAttemptThatItEnds) {
   v1alpha1::JobStatus status = running_status(1);
-  const LossVerdict verdict{.machine = "bad"};
+  const Verdict verdict{.machine = "bad"};
   for (int i = 0; i < 2; ++i) count_restart({}, 2, verdict, kStart, status);
   EXPECT_THAT(avoided_machines(status), IsEmpty());
   v1alpha1::EndedAttempt ended;
@@ -142,12 +142,12 @@ TEST(MachinePolicy, PodsThatMoveCostNoRestart) {
                         told("PodLost", attempt, std::nullopt), {}, kStart + 10s);
   };
   for (const int attempt : {2, 4}) note_failure("bad", attempt, status);
-  const LossVerdict moves = lost(5);
-  EXPECT_EQ(moves.action, LossVerdict::Action::kRestart);
+  const Verdict moves = lost(5);
+  EXPECT_EQ(moves.course, Verdict::Course::kRestarts);
   EXPECT_FALSE(moves.counts);
   EXPECT_THAT(moves.message, HasSubstr("move away"));
   status.set_attempt(6);
-  EXPECT_EQ(lost(6).action, LossVerdict::Action::kFail) << "the attempt after";
+  EXPECT_EQ(lost(6).course, Verdict::Course::kFails) << "the attempt after";
 }
 
 TEST(MachinePolicy, OnlyPodsThatWereThereMoveAway) {

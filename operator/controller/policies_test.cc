@@ -27,11 +27,12 @@ const JobFacts kFacts{.steps = 100, .created_at = kStart};
 TEST(DeadlinePolicy, CountsFromTheStartAndSaysWhenToLookAgain) {
   const auto spec = job(R"(, "activeDeadlineSeconds": 60)").spec;
   v1alpha1::JobStatus status;
-  EXPECT_FALSE(judge_deadline(spec, status, kStart).over) << "it has not started";
+  const auto fails = Verdict::Course::kFails;
+  EXPECT_NE(judge_deadline(spec, status, kStart).course, fails) << "it has not started";
   status.set_start_time(to_text(kStart));
   EXPECT_EQ(judge_deadline(spec, status, kStart + 20s).look_again, 40s);
-  EXPECT_TRUE(judge_deadline(spec, status, kStart + 60s).over);
-  EXPECT_FALSE(judge_deadline(job().spec, status, kStart + 1000h).over);
+  EXPECT_EQ(judge_deadline(spec, status, kStart + 60s).course, fails);
+  EXPECT_NE(judge_deadline(job().spec, status, kStart + 1000h).course, fails);
 }
 
 TEST(TtlPolicy, CountsFromTheEnd) {
@@ -54,7 +55,7 @@ TEST(SuspensionPolicy, FollowsTheSpec) {
 }
 
 TEST(ProgressPolicy, TheEndIsKnownFromTheReportOrFromTheLastWordsOfNodeZero) {
-  using End = EndVerdict::End;
+  using Course = Verdict::Course;
   const auto result = [](const char* kind, const char* reason) {
     v1alpha1::JobResult told;
     told.set_result(kind);
@@ -62,17 +63,21 @@ TEST(ProgressPolicy, TheEndIsKnownFromTheReportOrFromTheLastWordsOfNodeZero) {
     return told;
   };
   PodView failed = ended_pod(0, 1, kStart);
-  EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).end, End::kNone);
+  EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).verdict.course, Course::kGoesOn);
   failed.last_words = R"({"result": "Failed", "reason": "NonFiniteLoss", "message": "m", "exitCode": 1})";
-  EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).reason, "NonFiniteLoss");
+  EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).verdict.reason, "NonFiniteLoss");
   failed.last_words = R"({"reason": "NonFiniteLoss", "result": "Failed", "ofALaterVersion": {"depth": 1}})";
-  EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).reason, "NonFiniteLoss") << "an agent may be a later one";
-  EXPECT_EQ(judge_end(kFacts, {}, {ended_pod(0, 0, kStart)}, kStart).end, End::kComplete);
-  EXPECT_EQ(judge_end(kFacts, {}, {running_pod(0), ended_pod(1, 0, kStart)}, kStart).end, End::kNone);
-  EXPECT_EQ(judge_end(kFacts, JobProgress{.result = result("Complete", "StepsReached")}, {}, kStart).end,
-            End::kComplete);
-  EXPECT_EQ(judge_end(kFacts, JobProgress{.result = result("Interrupted", "StoppedByUser")}, {}, kStart).end,
-            End::kNone);
+  EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).verdict.reason, "NonFiniteLoss")
+      << "an agent may be a later one";
+  EXPECT_EQ(judge_end(kFacts, {}, {ended_pod(0, 0, kStart)}, kStart).verdict.course, Course::kCompletes);
+  EXPECT_EQ(judge_end(kFacts, {}, {running_pod(0), ended_pod(1, 0, kStart)}, kStart).verdict.course,
+            Course::kGoesOn);
+  EXPECT_EQ(
+      judge_end(kFacts, JobProgress{.result = result("Complete", "StepsReached")}, {}, kStart).verdict.course,
+      Course::kCompletes);
+  EXPECT_EQ(judge_end(kFacts, JobProgress{.result = result("Interrupted", "StoppedByUser")}, {}, kStart)
+                .verdict.course,
+            Course::kGoesOn);
 }
 
 TEST(ProgressPolicy, TheLastWordsTellOfTheLastStep) {
@@ -88,11 +93,11 @@ TEST(ProgressPolicy, TheLastWordsTellOfTheLastStep) {
 TEST(ProgressPolicy, LastWordsThatCannotBeTrueAreNotHeard) {
   PodView done = ended_pod(0, 1, kStart);
   done.last_words = R"({"result": "Complete", "restarts": 2147483647})";
-  EXPECT_EQ(judge_end(kFacts, {}, {done}, kStart).end, EndVerdict::End::kNone);
+  EXPECT_EQ(judge_end(kFacts, {}, {done}, kStart).verdict.course, Verdict::Course::kGoesOn);
   done.last_words = R"({"result": "Complete", "lastStep": {"step": 7, "tokensPerSecond": 1e300}})";
-  EXPECT_EQ(judge_end(kFacts, {}, {done}, kStart).end, EndVerdict::End::kNone);
+  EXPECT_EQ(judge_end(kFacts, {}, {done}, kStart).verdict.course, Verdict::Course::kGoesOn);
   done.last_words = R"({"result": "Failed", "reason": ")" + std::string(3000, 'r') + "\"}";
-  EXPECT_EQ(judge_end(kFacts, {}, {done}, kStart).reason, reasons::kRankFailed);
+  EXPECT_EQ(judge_end(kFacts, {}, {done}, kStart).verdict.reason, reasons::kRankFailed);
 }
 
 TEST(ProgressPolicy, ALossThatIsNoNumberIsShownAsSuch) {

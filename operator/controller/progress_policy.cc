@@ -14,7 +14,7 @@
 namespace caravan::controller {
 namespace {
 
-using End = EndVerdict::End;
+using Course = Verdict::Course;
 
 constexpr std::chrono::seconds kBetweenWrites{30};
 constexpr double kMostSeconds = 2e9;
@@ -22,14 +22,14 @@ constexpr const char* kNoMfu =
     "-";  // no peak of the device is known; a column without a value would be blank
 
 EndVerdict end_of(const v1alpha1::JobResult& result) {
-  EndVerdict verdict;
-  if (result.result() == "Complete")
-    verdict = {.end = End::kComplete, .reason = reasons::kStepsReached, .message = result.message()};
-  if (result.result() == "Failed")
-    verdict = {.end = End::kFailed, .reason = result.reason(), .message = result.message()};
-  if (result.has_last_step()) verdict.last_step = result.last_step();
-  verdict.restarts = result.restarts();
-  return verdict;  // interrupted: its pods end, which is a loss
+  EndVerdict end{.restarts = result.restarts()};
+  if (result.result() == reasons::kComplete)
+    end.verdict = {
+        .course = Course::kCompletes, .reason = reasons::kStepsReached, .message = result.message()};
+  if (result.result() == reasons::kFailed)
+    end.verdict = {.course = Course::kFails, .reason = result.reason(), .message = result.message()};
+  if (result.has_last_step()) end.last_step = result.last_step();
+  return end;  // interrupted: its pods end, which is a loss
 }
 
 std::int64_t fullest(const v1alpha1::JobStep& step) {
@@ -77,17 +77,19 @@ std::string told_of(const std::vector<v1alpha1::JobEvent>& stragglers) {
 EndVerdict judge_end(const JobFacts& job, const std::optional<JobProgress>& progress,
                      const std::vector<PodView>& pods, TimePoint now) {
   if (progress && progress->result) {
-    if (EndVerdict verdict = end_of(*progress->result); verdict.end != End::kNone) return verdict;
+    if (EndVerdict end = end_of(*progress->result); end.verdict.course != Course::kGoesOn) return end;
   }
   for (const PodView& pod : pods) {
     if (pod.node != 0 || !pod.ended()) continue;
     const auto told = from_json_of_any_version<v1alpha1::JobResult>(pod.last_words);
     if (const auto result =
             told.and_then([&](const auto& words) { return check_result(words.message, job, now); })) {
-      if (EndVerdict verdict = end_of(*result); verdict.end != End::kNone) return verdict;
+      if (EndVerdict end = end_of(*result); end.verdict.course != Course::kGoesOn) return end;
     }
     if (pod.phase == PodPhase::kSucceeded)
-      return {.end = End::kComplete, .reason = reasons::kStepsReached, .message = "all steps are done"};
+      return {.verdict = {.course = Course::kCompletes,
+                          .reason = reasons::kStepsReached,
+                          .message = "all steps are done"}};
   }
   return {};
 }

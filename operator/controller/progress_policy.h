@@ -9,15 +9,13 @@
 #include <vector>
 
 #include "operator/controller/snapshot.h"
+#include "operator/controller/verdict.h"
 #include "operator/service/report_check.h"
 
 namespace caravan::controller {
 
 struct EndVerdict {
-  enum class End { kNone, kComplete, kFailed };
-  End end = End::kNone;
-  std::string reason = {};
-  std::string message = {};
+  Verdict verdict = {};
   std::optional<v1alpha1::JobStep> last_step = {};  // when the last words of a pod tell of it
   int restarts = 0;                                 // at least so many, of which not all may have been told
 };
