@@ -9,12 +9,9 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
-#include <mutex>
 
-#include "common/certificates.h"
 #include "common/process.h"
 #include "common/version.h"
-#include "http/server.h"
 #include "kube/client/client.h"
 #include "kube/config/config_credentials.h"
 #include "kube/config/in_cluster.h"
@@ -31,8 +28,9 @@
 #include "operator/job_ledger.h"
 #include "operator/log.h"
 #include "operator/metrics.h"
+#include "operator/pages.h"
+#include "operator/report_service.h"
 #include "operator/report_witness.h"
-#include "operator/service/token_check.h"
 
 namespace caravan::controller {
 namespace {
@@ -41,8 +39,6 @@ using namespace std::chrono_literals;
 
 constexpr auto kFlushEvents = 2s;
 constexpr auto kReleaseLease = 5s;
-constexpr std::size_t kScrapersAtOnce = 16;  // each may hold the text of ten thousand jobs
-constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 10};  // a leader never renews it
 
 Result<kube::ClientConfig> load_config(const OperatorOptions& options) {
   if (options.kubeconfig.empty()) return kube::in_cluster_config();
@@ -57,31 +53,6 @@ kube::ClientOptions client_options(const std::string& base_path, const std::stri
           .field_manager = kFieldManager,
           .status_field_manager = kStatusFieldManager,
           .base_path = base_path};
-}
-
-// Who signed the certificate of the report service. Made anew by each process: running jobs learn of it
-// through their plan, which agents read again.
-struct Identity {
-  KeyPair authority;
-  KeyPair server;
-};
-
-Result<Identity> make_identity(const std::string& reports_address) {
-  const std::string host = reports_address.substr(0, reports_address.rfind(':'));
-  auto authority = make_authority("caravan-operator authority", kAuthorityLifetime);
-  if (!authority) return tl::unexpected(authority.error());
-  const bool is_address = host.find_first_not_of("0123456789.") == std::string::npos || host.front() == '[';
-  CertificateRequest request{.common_name = "caravan-operator", .lifetime = kAuthorityLifetime};
-  (is_address ? request.addresses : request.dns_names).push_back(host);
-  auto server = issue_certificate(*authority, request);
-  if (!server) return tl::unexpected(server.error());
-  return Identity{.authority = std::move(*authority), .server = std::move(*server)};
-}
-
-http::Reply text_reply(bool good, const std::string& text) {
-  return {.content_type = "text/plain; charset=utf-8",
-          .body = text + "\n",
-          .status = good ? "200 OK" : "503 Service Unavailable"};
 }
 
 class Operator {
@@ -117,7 +88,8 @@ class Operator {
   }
 
   Result<ExitCode> run(int signal_fd) {
-    if (Status serving = serve(); !serving) return tl::unexpected(serving.error());
+    const auto pages = Pages::serve(options_.probes, options_.metrics, page_contents());
+    if (!pages) return tl::unexpected(pages.error());
     caches_.start();
     UniqueFd elected(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     std::jthread election([&](const std::stop_token& stop) { take_part(stop, elected.get()); });
@@ -144,45 +116,18 @@ class Operator {
     return options;
   }
 
-  // Probes are answered by a thread of their own, however long the text of the metrics takes.
-  Status serve() {
-    auto probes = http::Server::start(options_.probes, [this](std::string_view path) { return probe(path); });
-    if (!probes) return tl::unexpected(Error{"--probes: " + probes.error().message, probes.error().code});
-    auto metrics =
-        http::Server::start(options_.metrics, [this](std::string_view path) { return metrics_page(path); },
-                            {.connections = kScrapersAtOnce});
-    if (!metrics) return tl::unexpected(Error{"--metrics: " + metrics.error().message, metrics.error().code});
-    probes_server_.emplace(std::move(*probes));
-    metrics_server_.emplace(std::move(*metrics));
-    log_line(spdlog::level::info, "probes and metrics are served",
-             {{"probes", probes_server_->address()}, {"metrics", metrics_server_->address()}});
-    return {};
+  PageContents page_contents() {
+    return {.what_hangs = [this] { return what_hangs(pulse()); },
+            .caches_are_filled = [this] { return caches_.synced(); },
+            .metrics = [this] { return metrics_.text(); }};
   }
 
-  std::optional<http::Reply> metrics_page(std::string_view path) const {
-    if (path != "/metrics") return std::nullopt;
-    return http::Reply{"text/plain; version=0.0.4; charset=utf-8", metrics_.text()};
-  }
-
-  std::optional<http::Reply> probe(std::string_view path) const {
-    if (path == "/healthz") return health();
-    if (path == "/readyz")
-      return caches_.synced() ? text_reply(true, "ok") : text_reply(false, "the caches are not filled yet");
-    return std::nullopt;
-  }
-
-  http::Reply health() const {
-    const auto hung = what_hangs({.election_gets_on = elector_.healthy(),
-                                  .reconcile = queue_.longest_run(),
-                                  .cache = caches_.stuck_for(),
-                                  .event = events_.longest_run(),
-                                  .review = longest_review()});
-    return text_reply(!hung, hung.value_or("ok"));
-  }
-
-  Clock::Duration longest_review() const {
-    const std::scoped_lock lock(reports_mutex_);
-    return reports_ ? reports_->longest_review() : Clock::Duration::zero();
+  Pulse pulse() const {
+    return {.election_gets_on = elector_.healthy(),
+            .reconcile = queue_.longest_run(),
+            .cache = caches_.stuck_for(),
+            .event = events_.longest_run(),
+            .review = reports_.longest_review()};
   }
 
   // Losing the lease is final: whoever has it now acts already.
@@ -212,34 +157,12 @@ class Operator {
                       .platform_assigns_users = options_.platform_assigns_users,
                       .agent_patience = options_.agent_patience};
     if (!options_.reports_address.empty()) {
-      const auto identity = make_identity(options_.reports_address);
-      if (!identity) return tl::unexpected(identity.error());
-      settings.reports_authority = identity->authority.certificate_pem;
-      if (Status taken = take_reports(*identity); !taken) return taken;
+      auto authority = reports_.start(options_.reports_listen, options_.reports_address);
+      if (!authority) return tl::unexpected(authority.error());
+      settings.reports_authority = *std::move(authority);
     }
     start_loop(settings);
     return wait_for(signal_fd, gave_up_.get()) ? caches_missing() : Status();
-  }
-
-  Status take_reports(const Identity& identity) {
-    auto server = ReportServer::start(
-        {.listen = options_.reports_listen,
-         .identity = identity.server,
-         .authenticate = [this](const CallContext& context,
-                                const std::string& token) { return tokens_.check(context, token); }},
-        clock_, board_, witness_);
-    if (!server) return tl::unexpected(server.error());
-    log_line(spdlog::level::info, "reports are taken", {{"port", std::to_string((*server)->port())}});
-    const std::scoped_lock lock(reports_mutex_);
-    reports_ = std::move(*server);
-    return {};
-  }
-  // Nobody waits for the streams' end while holding the mutex that a probe needs.
-  void take_no_more_reports() {
-    const auto ending = [this] {
-      const std::scoped_lock lock(reports_mutex_);
-      return std::move(reports_);
-    }();
   }
 
   Status caches_missing() const {
@@ -327,7 +250,7 @@ class Operator {
     const auto released = elector_.release({.deadline = clock_.now() + kReleaseLease});
     if (!released)
       log_line(spdlog::level::warn, "the lease could not be given back: " + released.error().message);
-    take_no_more_reports();
+    reports_.stop();
   }
 
   OperatorOptions options_;
@@ -348,15 +271,11 @@ class Operator {
   kube::EventRecorder events_;
   TokenCheck tokens_;
   ReportWitness witness_{clock_, metrics_};
-  mutable std::mutex reports_mutex_;
-  std::unique_ptr<ReportServer> reports_;
+  ReportService reports_{clock_, board_, tokens_, witness_};
   std::unique_ptr<Reconciler> reconciler_;
   std::unique_ptr<kube::ReconcileLoop> loop_;
   UniqueFd gave_up_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};  // readable: the caches do not fill
   std::jthread starter_;
-  // Ask all of the above.
-  std::optional<http::Server> probes_server_;
-  std::optional<http::Server> metrics_server_;
 };
 
 }  // namespace

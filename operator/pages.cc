@@ -1,0 +1,46 @@
+#include "operator/pages.h"
+
+#include <utility>
+
+#include "operator/log.h"
+
+namespace caravan::controller {
+namespace {
+
+constexpr std::size_t kScrapersAtOnce = 16;  // each may hold the text of ten thousand jobs
+
+http::Reply text_reply(bool good, const std::string& text) {
+  return {.content_type = "text/plain; charset=utf-8",
+          .body = text + "\n",
+          .status = good ? "200 OK" : "503 Service Unavailable"};
+}
+
+std::optional<http::Reply> probe(std::string_view path, const PageContents& contents) {
+  if (path == "/healthz") {
+    const auto hung = contents.what_hangs();
+    return text_reply(!hung, hung.value_or("ok"));
+  }
+  if (path != "/readyz") return std::nullopt;
+  return contents.caches_are_filled() ? text_reply(true, "ok")
+                                      : text_reply(false, "the caches are not filled yet");
+}
+
+}  // namespace
+
+Result<Pages> Pages::serve(const std::string& probes, const std::string& metrics, PageContents contents) {
+  auto probed =
+      http::Server::start(probes, [contents](std::string_view path) { return probe(path, contents); });
+  if (!probed) return tl::unexpected(Error{"--probes: " + probed.error().message, probed.error().code});
+  const auto page = [text =
+                         std::move(contents.metrics)](std::string_view path) -> std::optional<http::Reply> {
+    if (path != "/metrics") return std::nullopt;
+    return http::Reply{"text/plain; version=0.0.4; charset=utf-8", text()};
+  };
+  auto scraped = http::Server::start(metrics, page, {.connections = kScrapersAtOnce});
+  if (!scraped) return tl::unexpected(Error{"--metrics: " + scraped.error().message, scraped.error().code});
+  log_line(spdlog::level::info, "probes and metrics are served",
+           {{"probes", probed->address()}, {"metrics", scraped->address()}});
+  return Pages(std::move(*probed), std::move(*scraped));
+}
+
+}  // namespace caravan::controller
