@@ -174,8 +174,7 @@ PodsVerdict judge_pods(const Snapshot& snapshot, int nodes, TimePoint now) {
     const bool is_done = pod.phase == PodPhase::kSucceeded && !pod.gone_by;  // agents do not end all at once
     if (!pod.alive() && !is_done && !pod.leaving()) continue;
     if (pod.bound() && !pod.leaving()) ++bound;
-    std::string trouble =
-        pod.leaving() ? "it is being deleted, and its gang saves first if it can" : pod.trouble;
+    std::string trouble = pod.leaving() ? explain_leaving(*pod.gone_by) : pod.trouble;
     if (pod.creating_since) {
       const TimePoint slow_at = *pod.creating_since + kSlowCreation;
       if (now >= slow_at) trouble = explain_slow_creation(pod.name);

@@ -134,7 +134,7 @@ class Decider {
 
   bool replace_losses() {
     const Verdict verdict = judge_losses(job_.spec, status(), seen_.pods, decision_.plan.nodes(), now_);
-    waits_for_result_ = verdict.course == Verdict::Course::kGoesOn && verdict.look_again;
+    waits_for_result_ = verdict.course == Verdict::Course::kGoesOn && verdict.result_may_follow;
     return carry_out(verdict);
   }
 

@@ -249,7 +249,7 @@ TEST(Decide, ADeletedPodIsReplacedWhenItsGraceIsOver) {
   EXPECT_THAT(effects_of(waiting), IsEmpty());
   EXPECT_EQ(waiting.status.restarts(), 0);
   EXPECT_THAT(condition(waiting, conditions::kScheduled).message(),
-              HasSubstr("pod train-0-a1: it is being deleted, and its gang saves first if it can"));
+              HasSubstr("pod train-0-a1: it is being deleted, and ends by " + to_text(kStart + 60s)));
   snapshot.job.status = waiting.status;
   const Decision over = decide_at(snapshot, kStart + 61s);
   EXPECT_THAT(effects_of(over), ElementsAre("create pods/train-0-a2"));

@@ -38,6 +38,15 @@ bool ended_by_itself(const PodView& pod) {
          !has_left(pod);
 }
 
+bool may_still_save(const PodView& pod, TimePoint now) {
+  return pod.leaving() && now <= *pod.gone_by;
+}
+
+void look_again_at(TimePoint time, TimePoint now, Verdict& verdict) {
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(time - now);
+  if (!verdict.look_again || wait < *verdict.look_again) verdict.look_again = wait;
+}
+
 // Of each node the newest pod, living ones first.
 std::unordered_map<int, const PodView*> newest_by_node(const std::vector<PodView>& pods) {
   std::unordered_map<int, const PodView*> newest;
@@ -54,6 +63,7 @@ std::string describe(const Loss& loss) {
   if (loss.pod == nullptr) return fmt::format("the pod of node {} is gone", loss.node);
   const PodView& pod = *loss.pod;
   if (pod.disrupted) return fmt::format("pod {} was preempted or evicted", pod.name);
+  if (pod.evicted) return fmt::format("pod {} was evicted by its machine: {}", pod.name, pod.last_words);
   if (has_left(pod)) return fmt::format("pod {} was told to end", pod.name);
   if (pod.out_of_memory)
     return fmt::format("pod {} ran out of memory (worker.resources.memory limits it)", pod.name);
@@ -64,7 +74,9 @@ std::string describe(const Loss& loss) {
 
 // What rules call it.
 std::string reason_of(const Loss& loss) {
-  if (loss.pod != nullptr && (loss.pod->disrupted || has_left(*loss.pod))) return reasons::kPreempted;
+  const bool never_ran = loss.pod != nullptr && loss.pod->gone_by && loss.pod->phase == PodPhase::kPending;
+  if (loss.pod != nullptr && (loss.pod->disrupted || has_left(*loss.pod) || never_ran))
+    return reasons::kPreempted;
   if (loss.pod != nullptr && loss.pod->out_of_memory) return reasons::kOutOfMemory;
   return reasons::kPodLost;
 }
@@ -120,11 +132,14 @@ Verdict judge(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& 
 }
 
 // The pod whose end explains that the coordinator lost a node; one that the cluster took away before others.
-const PodView* lost_pod(const std::vector<PodView>& pods, int attempt) {
+enum class Among { kEnded, kEndedOrLeaving };
+
+const PodView* lost_pod(const std::vector<PodView>& pods, int attempt, Among among, TimePoint now) {
   const auto newest = newest_by_node(pods);
   const PodView* lost = nullptr;
   for (const PodView& pod : pods) {
-    if (pod.alive() || pod.attempt > attempt || newest.at(pod.node) != &pod) continue;
+    if (pod.alive() || (among == Among::kEnded && may_still_save(pod, now))) continue;
+    if (pod.attempt > attempt || newest.at(pod.node) != &pod) continue;
     if (lost == nullptr || pod.disrupted) lost = &pod;
   }
   return lost;
@@ -165,14 +180,15 @@ Verdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& s
     if (pod != nullptr && pod->alive()) continue;
     const bool of_this_attempt = pod != nullptr && pod->attempt == status.attempt();
     if (!running && !of_this_attempt) continue;
-    if (pod != nullptr && pod->leaving() && now <= *pod->gone_by) {
-      verdict.look_again = std::chrono::ceil<std::chrono::milliseconds>(*pod->gone_by - now) + kAMoment;
+    if (pod != nullptr && may_still_save(*pod, now)) {
+      look_again_at(*pod->gone_by + kAMoment, now, verdict);
       continue;
     }
     if (pod != nullptr && ended_by_itself(*pod) && pod->finished_at) {
       const TimePoint judged_at = *pod->finished_at + kResultMayFollow;
       if (now < judged_at) {
-        verdict.look_again = std::chrono::ceil<std::chrono::milliseconds>(judged_at - now);
+        look_again_at(judged_at, now, verdict);
+        verdict.result_may_follow = true;
         continue;
       }
     }
@@ -193,8 +209,10 @@ Verdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& s
     verdict.machine = suspect;
     return verdict;
   }
-  const PodView* pod = lost_pod(pods, event.attempt());
+  // A pod that is leaving may be another than the one that was lost.
+  const PodView* pod = lost_pod(pods, event.attempt(), Among::kEnded, now);
   if (const auto wait = wait_for_end(progress, pod, now)) return {.look_again = wait};
+  if (pod == nullptr) pod = lost_pod(pods, event.attempt(), Among::kEndedOrLeaving, now);
   const std::string told = event.message().substr(0, event.message().find(';'));
   Verdict verdict = judge(policy, status, {.pod = pod, .told = told}, event.attempt(), now);
   const bool is_silent = pod == nullptr && progress.attempt <= event.attempt();

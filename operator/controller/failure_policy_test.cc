@@ -111,6 +111,22 @@ TEST(FailurePolicy, APodThatWasToldToEndCostsNothing) {
   }
 }
 
+TEST(FailurePolicy, APodThatItsMachineEvictsCosts) {
+  PodView evicted = running_pod(1);
+  evicted.phase = PodPhase::kFailed;
+  evicted.evicted = true;
+  evicted.last_words = "it took more than 2Gi of the disk";
+  const auto judge = [&](const std::string& policy) {
+    return judge_losses(job(R"(, "failurePolicy": )" + policy).spec, running_status(),
+                        {running_pod(0), evicted}, 2, kStart);
+  };
+  EXPECT_EQ(judge(R"({"maxRestarts": 0})").reason, reasons::kMaxRestartsReached);
+  const Verdict verdict = judge("{}");
+  EXPECT_TRUE(verdict.counts);
+  EXPECT_EQ(verdict.machine, "") << "which is not to blame";
+  EXPECT_THAT(verdict.message, HasSubstr("was evicted by its machine: it took more than 2Gi of the disk"));
+}
+
 TEST(FailurePolicy, APodThatLeavesIsLookedAtAgainWhenItsGraceIsOver) {
   PodView pod = deleted_pod(1);
   pod.gone_by = kStart + 300s;
@@ -209,6 +225,18 @@ Verdict judge_told(const v1alpha1::JobEvent& event, const std::string& policy, i
   return judge_report(job(R"(, "failurePolicy": )" + policy).spec, status, progress, pods, kStart);
 }
 
+TEST(FailurePolicy, WhileAPodLeavesTheEndOfAnotherIsAwaitedAndJudged) {
+  const PodView leaving = deleted_pod(1);
+  const auto losses = [&](const PodView& other) {
+    return judge_losses(job().spec, running_status(), {other, leaving}, 2, kStart);
+  };
+  EXPECT_EQ(losses(ended_pod(0, 1, kStart)).look_again, 30s) << "its result may follow";
+  EXPECT_EQ(losses(ended_pod(0, 137, kStart)).course, Course::kRestarts);
+  const Verdict verdict = judge_told(told("PodLost"), "{}", 0, {running_pod(0), leaving});
+  EXPECT_EQ(verdict.course, Course::kGoesOn) << "the pod that was lost may be another";
+  EXPECT_EQ(verdict.look_again, 10s);
+}
+
 TEST(FailurePolicy, RulesForRanksAreTheCoordinatorsAndTheBudgetIsOurs) {
   const std::string policy = R"({"maxRestarts": 2})";
   const Verdict counted = judge_told(told("OutOfMemory"), policy, 1);
@@ -230,7 +258,7 @@ TEST(FailurePolicy, ALostNodeThatTheCoordinatorTellsOfIsJudgedByWhatBecameOfItsP
   const std::string policy =
       R"({"maxRestarts": 0, "rules": [{"onReason": "Preempted", "action": "RestartIgnoringLimit"},
                                       {"onReason": "OutOfMemory", "action": "Fail"}]})";
-  PodView preempted = deleted_pod(1);
+  PodView preempted = ended_pod(1, 137, kStart);
   preempted.disrupted = true;
   const Verdict free = judge_told(told("PodLost"), policy, 0, {running_pod(0), preempted});
   EXPECT_EQ(free.course, Course::kRestarts);
@@ -255,8 +283,12 @@ TEST(FailurePolicy, ANodeIsLostBeforeTheClusterSaysWhatBecameOfItsPod) {
   const Verdict silent = judge_at(kStart + 10s);
   EXPECT_EQ(silent.reason, reasons::kMaxRestartsReached) << "its agent is silent and its pod lives";
   EXPECT_THAT(silent.message, HasSubstr("rank 3 died first; not restarted: 0 of 0 restarts"));
-  pods[1] = deleted_pod(1);
+  pods[1] = ended_pod(1, 137, kStart);
   EXPECT_EQ(judge_at(kStart).course, Course::kFails) << "its end is known";
+  pods[1] = deleted_pod(1);
+  pods[1].disrupted = true;
+  EXPECT_EQ(judge_at(kStart).course, Course::kGoesOn) << "it may be another that was lost";
+  EXPECT_EQ(judge_at(kStart + 10s).reason, reasons::kPreempted) << "nobody else is";
   pods[1] = running_pod(1);
   progress.attempt = 2;
   EXPECT_EQ(judge_at(kStart).course, Course::kFails) << "its agent is back";

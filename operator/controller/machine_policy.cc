@@ -42,7 +42,7 @@ std::string machine_of(const std::vector<PodView>& pods, int node, int attempt) 
 }
 
 bool failed_by_machine(const PodView& pod) {
-  if (!pod.ended() || pod.disrupted || pod.out_of_memory || pod.gone_by) return false;
+  if (!pod.ended() || pod.disrupted || pod.evicted || pod.out_of_memory || pod.gone_by) return false;
   if (!pod.exit_code) return pod.phase == PodPhase::kFailed;
   const int signal = *pod.exit_code - kFirstSignalExitCode;
   return signal > 0 && !policy::is_sent(signal);

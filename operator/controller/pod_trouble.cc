@@ -54,6 +54,10 @@ std::string explain_unschedulable(const std::string& message) {
   return advice == kPlacementAdvice.end() ? message : with_advice(message, advice->words);
 }
 
+std::string explain_leaving(TimePoint gone_by) {
+  return fmt::format("it is being deleted, and ends by {}: its gang saves first if it can", to_text(gone_by));
+}
+
 std::string explain_slow_creation(const std::string& pod) {
   return fmt::format(
       "its container is still being created {} s after it got a machine, as when a volume cannot be mounted "

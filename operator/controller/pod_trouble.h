@@ -5,6 +5,8 @@
 #include <chrono>
 #include <string>
 
+#include "operator/api/job_object.h"
+
 namespace caravan::controller {
 
 // A container is usually created within seconds of its pod's binding; after this long users should know.
@@ -15,6 +17,8 @@ std::string explain_waiting(const std::string& reason, const std::string& messag
 // Of a pod that no machine takes.
 std::string explain_unschedulable(const std::string& message);
 // Of a container whose creation takes longer than kSlowCreation: the cause stands in the pod's events only.
+// A pod that is being deleted, and whose gang may write a checkpoint first.
+std::string explain_leaving(TimePoint gone_by);
 std::string explain_slow_creation(const std::string& pod);
 
 }  // namespace caravan::controller

@@ -47,7 +47,7 @@ bool has_condition(const Json& object, std::string_view type, std::string_view s
 }
 
 bool is_disrupted(const Json& pod) {
-  constexpr std::array<std::string_view, 4> kReasons{"Evicted", "Preempting", "NodeLost", "Terminated"};
+  constexpr std::array<std::string_view, 3> kReasons{"Preempting", "NodeLost", "Terminated"};
   const std::string reason = kube::text_at(pod, {"status", "reason"});
   return has_condition(pod, "DisruptionTarget", "True") ||
          std::find(kReasons.begin(), kReasons.end(), reason) != kReasons.end();
@@ -94,10 +94,11 @@ PodView read_pod(const Json& object) {
   view.machine = kube::text_at(object, {"spec", "nodeName"});
   view.created_at = to_time(kube::text_at(object, {"metadata", "creationTimestamp"})).value_or(TimePoint{});
   view.gone_by = to_time(kube::text_at(object, {"metadata", "deletionTimestamp"}));
-  view.disrupted = is_disrupted(object);
+  view.evicted = kube::text_at(object, {"status", "reason"}) == "Evicted";
+  view.disrupted = is_disrupted(object) && !view.evicted;
   for (const Json& container : array_at(object, {"status", "containerStatuses"}))
     read_container(container, view);
-  if (view.phase == PodPhase::kFailed && !view.exit_code)
+  if (view.phase == PodPhase::kFailed && (view.evicted || !view.exit_code))
     view.last_words = kube::text_at(object, {"status", "message"});
   read_placement(object, view);
   cut_words(view);

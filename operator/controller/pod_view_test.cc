@@ -95,7 +95,10 @@ TEST(PodView, KnowsHowAPodEnded) {
       "message": "Pod was rejected: Node didn't have enough resource: cpu"})");
   EXPECT_FALSE(rejected.exit_code);
   EXPECT_THAT(rejected.last_words, HasSubstr("enough resource"));
-  EXPECT_TRUE(pod(R"({"phase": "Failed", "reason": "Evicted"})").disrupted);
+  const PodView evicted = pod(R"({"phase": "Failed", "reason": "Evicted", "message": "it took too much"})");
+  EXPECT_TRUE(evicted.evicted);
+  EXPECT_FALSE(evicted.disrupted);
+  EXPECT_EQ(evicted.last_words, "it took too much");
 }
 
 }  // namespace

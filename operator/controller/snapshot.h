@@ -24,8 +24,9 @@ struct PodView {
   PodPhase phase = PodPhase::kPending;
   std::string machine = {};               // that it is bound to; empty: none yet
   std::optional<TimePoint> gone_by = {};  // being deleted, and when its grace is over
-  bool disrupted = false;                 // by preemption, eviction or the loss of its machine
-  bool out_of_memory = false;             // the kernel killed it for that
+  bool disrupted = false;      // by preemption, eviction through the API or the loss of its machine
+  bool evicted = false;        // by its machine: it took more than it may, or the machine ran short
+  bool out_of_memory = false;  // the kernel killed it for that
   TimePoint created_at{};
   std::optional<TimePoint> creating_since = {};  // its container, on the machine that it is bound to
   std::optional<int> exit_code = {};             // 128 + signal for a signal

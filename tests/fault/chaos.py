@@ -52,6 +52,10 @@ def processes(work: pathlib.Path) -> dict[int, str]:
     return found
 
 
+def command_line(pid: int) -> str:
+    return (pathlib.Path("/proc") / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+
+
 class Run:
     """`caravan run`, and what it tells: the loss of each step, and how long those took that were new."""
 
@@ -80,8 +84,8 @@ class Chaos:
     def __init__(self, seed: int, work: pathlib.Path):
         self.random, self.work, self.done = random.Random(seed), work, {}
 
-    def signal_one(self, program: str, number: int) -> None:
-        chosen = [pid for pid, name in processes(self.work / "run").items() if name == program]
+    def signal_one(self, program: str, number: int, words: str = "") -> None:
+        chosen = [pid for pid, name in processes(self.work / "run").items() if name == program and words in command_line(pid)]
         if chosen:
             os.kill(self.random.choice(chosen), number)
 
@@ -101,7 +105,7 @@ class Chaos:
             "rank killed": lambda: self.signal_one("caravan-trainer", signal.SIGKILL),
             "rank stopped": lambda: self.signal_one("caravan-trainer", signal.SIGSTOP),
             "agent killed": lambda: self.signal_one("caravan-agent", signal.SIGKILL),
-            "agent told to end": lambda: self.signal_one("caravan-agent", signal.SIGTERM),
+            "agent told to end": lambda: self.signal_one("caravan-agent", signal.SIGTERM, "--node 1"),
             "run interrupted": lambda: run.process.send_signal(signal.SIGINT),
             "checkpoint damaged, rank killed": lambda: (self.damage(), self.signal_one("caravan-trainer", signal.SIGKILL)),
             "checkpoint asked for": lambda: run.process.send_signal(signal.SIGUSR1),

@@ -198,6 +198,43 @@ TEST_F(CoordinatorEndTest, ANodeThatIsToldToEndBeforeTheGangRunsIsLetGo) {
   EXPECT_TRUE(events().empty());
 }
 
+TEST_F(CoordinatorEndTest, ANodeThatGoesBeforeItIsLetGoHasLeftAllTheSame) {
+  config_.writes_checkpoints = true;
+  config_.failure_policy.set_max_restarts(0);
+  run_first_attempt();
+  step_of_all(1, 1);
+  told_to_end(1);
+  lose(1);
+  stopped(0, 1);
+  ASSERT_EQ(events().size(), 1U);
+  EXPECT_EQ(events()[0].reason(), reasons::kPreempted);
+  EXPECT_FALSE(events()[0].has_suspect_node());
+}
+
+TEST_F(CoordinatorEndTest, ARankThatFailsBeforeANodeIsLetGoIsWhatIsTold) {
+  config_.writes_checkpoints = true;
+  run_first_attempt();
+  step_of_all(1, 1);
+  told_to_end(1);
+  die(0, 1, 7);
+  stopped(0, 1);
+  stopped(1, 1);
+  ASSERT_EQ(events().size(), 1U);
+  EXPECT_EQ(events()[0].reason(), reasons::kRankFailed);
+  EXPECT_EQ(cut_.size(), 1U) << "the node leaves behind that";
+}
+
+TEST_F(CoordinatorEndTest, ANodeThatLeavesHasSoLongAsItsPodHas) {
+  config_.writes_checkpoints = true;
+  run_first_attempt();
+  step_of_all(1, 1);
+  told_to_end(1);
+  pass_alive(seconds(269));
+  EXPECT_EQ(state().phase(), Phase::kRunning);
+  pass_alive(seconds(2));
+  EXPECT_EQ(state().phase(), Phase::kStopping);
+}
+
 TEST_F(CoordinatorEndTest, AStopBehindALeavingNodeInterruptsTheJob) {
   config_.writes_checkpoints = true;
   run_first_attempt();

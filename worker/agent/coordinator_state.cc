@@ -143,6 +143,7 @@ void CoordinatorState::join(ConnectionId connection, const v1alpha1::AgentHello&
   } else {
     message.mutable_welcome()->set_heartbeat_milliseconds(static_cast<int>(config_.heartbeat.count()));
     message.mutable_welcome()->set_patience_milliseconds(static_cast<int>(config_.patience.count()));
+    message.mutable_welcome()->set_lets_go(true);
   }
   effects_.push_back(SendTo{{connection}, std::move(message)});
 }
@@ -249,8 +250,8 @@ void CoordinatorState::on_attempt_refused(int index, const v1alpha1::AttemptRefu
 
 // Its ranks hold it, and those of others wait for them.
 void CoordinatorState::on_leaving(int node) {
-  if (phase_ != Phase::kRunning) return lose(node, "it was told to end");
   nodes_.at(node).leaving = true;
+  if (phase_ != Phase::kRunning) return lose(node, "it was told to end");
   if (stop_deadline_) return;
   cause_ = describe_leaving(node);
   if (config_.writes_checkpoints) return stop_cleanly(fmt::format("node {} leaves", node));
@@ -268,10 +269,11 @@ void CoordinatorState::lose(int node, const std::string& how) {
 }
 
 void CoordinatorState::leave(int index, const std::string& how) {
+  const bool was_told_to_end = nodes_.at(index).leaving;
   nodes_.leave(index);
   if (phase_ == Phase::kRunning ||
       (phase_ == Phase::kStopping && only_symptoms_ && !cause_ && !stop_requested_)) {
-    cause_ = describe_lost_node(index, how);
+    cause_ = was_told_to_end ? describe_leaving(index) : describe_lost_node(index, how);
   }
   if (phase_ == Phase::kRunning) begin_stop(fmt::format("node {} was lost", index));
   if (phase_ == Phase::kOpeningMaster) forget_attempt();
@@ -306,7 +308,8 @@ void CoordinatorState::check_nodes() {
 }
 
 void CoordinatorState::check_clocks() {
-  if (config_.active_deadline && now_ - job_since_ >= *config_.active_deadline && !cause_) {
+  const bool is_stopped_for_good = cause_ && cause_->reason != reasons::kPreempted;
+  if (config_.active_deadline && now_ - job_since_ >= *config_.active_deadline && !is_stopped_for_good) {
     const Failure late = describe_deadline(*config_.active_deadline);
     if (phase_ == Phase::kRunning) {
       cause_ = late;
@@ -387,11 +390,14 @@ void CoordinatorState::ask_ranks_to_stop() {
       static_cast<int>(std::min<double>(config_.steps, last_step() + std::max(1.0, notice))));
   send_to_all(std::move(message));
   const seconds patience = config_.writes_checkpoints ? kCleanStopTimeoutWithCheckpoint : kCleanStopTimeout;
-  stop_deadline_ = now_ + patience + milliseconds(static_cast<std::int64_t>(2000 * step_seconds_));
+  const double steps = cause_ ? 0 : 2 * step_seconds_;  // a node that leaves does not wait for them
+  stop_deadline_ = now_ + patience + milliseconds(static_cast<std::int64_t>(1000 * steps));
 }
 
 Failure CoordinatorState::failure_of_attempt() const {
-  if (cause_) return *cause_;
+  const bool a_rank_failed = !deaths_.empty() && !only_symptoms_;
+  const bool only_leaves = cause_ && cause_->reason == reasons::kPreempted;
+  if (cause_ && !(only_leaves && a_rank_failed)) return *cause_;
   looked_at_ += static_cast<std::int64_t>(deaths_.size());
   return describe_death(deaths_[first_death(deaths_)]);
 }

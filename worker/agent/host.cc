@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
+constexpr milliseconds kTheRest{1000};
 constexpr milliseconds kFarewell{2000};
 constexpr milliseconds kAcknowledgement{5000};
 
@@ -72,6 +73,10 @@ void Host::stop_job() {
 void Host::save_job() {
   const std::scoped_lock lock(mutex_);
   if (server_) server_->request_save();
+}
+
+void Host::tell_the_rest() {
+  if (client_) client_->wait_until_sent(kTheRest);
 }
 
 void Host::say_farewell() {

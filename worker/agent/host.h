@@ -29,6 +29,8 @@ class Host {
   // Safe for any thread.
   void stop_job();
   void save_job();
+  // Before this node leaves a job that goes on: until what happened is told, but not for long.
+  void tell_the_rest();
   // After the end of the job: until the others have heard of it, but not for long.
   void say_farewell();
 

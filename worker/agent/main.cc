@@ -60,9 +60,10 @@ Succession::Config succession_config(const v1alpha1::JobPlan& job, const AgentOp
           .first_attempt = options.first_attempt};
 }
 
-// As the kubelet would that cannot be told to.
+// As the kubelet would that cannot be told to, and at once: a second signal waits for no checkpoint.
 void end_this_pod() {
   kill(getpid(), SIGTERM);
+  kill(getpid(), SIGINT);
 }
 
 Status check_trainer(const std::string& path) {
@@ -120,6 +121,7 @@ Result<int> run(const AgentOptions& options, int signal_fd) {
   const int exit_code = NodeAgent(std::move(config), supervisor, metrics, signal_fd).run();
   const bool job_goes_on = in_pod && (exit_code == static_cast<int>(ExitCode::kInterrupted) ||
                                       exit_code == static_cast<int>(ExitCode::kLeft));
+  if (host && job_goes_on) host->tell_the_rest();
   if (host && !job_goes_on) host->say_farewell();
   return exit_code;
 }

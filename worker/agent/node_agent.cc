@@ -79,7 +79,7 @@ void NodeAgent::handle_signals() {
 void NodeAgent::leave(int signal) {
   spdlog::info("signal {}: leaving the job", signal);
   const bool again = std::exchange(leaving_, true);
-  if (again || connection_ == 0 || supervisor_.idle()) return end(static_cast<int>(ExitCode::kLeft));
+  if (again || !lets_go_) return end(static_cast<int>(ExitCode::kLeft));
   AgentMessage message;
   message.mutable_leaving();
   link_.send(message);
@@ -114,6 +114,7 @@ void NodeAgent::handle(const CoordinatorMessage& message) {
       if (message.welcome().patience_milliseconds() > 0)
         config_.patience = milliseconds(message.welcome().patience_milliseconds());
       welcome_at_ = Clock::now();
+      lets_go_ = message.welcome().lets_go();
       return;
     case CoordinatorMessage::kOpenMaster:
       return open_master(message.open_master().attempt());
@@ -280,6 +281,7 @@ void NodeAgent::lose_coordinator(const std::string& why) {
   if (welcome_at_ && now - *welcome_at_ > longest_rejoin_pause(config_.nodes)) rejoin_.reset();
   was_lost_ = true;
   welcome_at_.reset();
+  lets_go_ = false;
   connection_ = 0;
   link_.disconnect();
   supervisor_.stop();

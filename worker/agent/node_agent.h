@@ -79,6 +79,7 @@ class NodeAgent {
   std::optional<int> stopping_;  // attempt whose ranks are ending, to be told
   UniqueFd listener_;            // node 0: where the ranks of the next attempt meet
   int listening_for_ = 0;        // that attempt
+  bool lets_go_ = false;         // who it is connected to, of agents that leave
   bool leaving_ = false;
   std::optional<int> exit_code_;
 

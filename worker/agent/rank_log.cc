@@ -54,19 +54,22 @@ std::vector<std::string> last_log_lines(const std::string& path) {
 }
 
 LogFollower::LogFollower(std::string path)
-    : path_(std::move(path)), file_(open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {}
+    : path_(std::move(path)), file_(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {}
 
-std::vector<std::string> LogFollower::take(bool ended) {
+std::vector<std::string> LogFollower::take(bool ended, std::chrono::steady_clock::time_point now) {
   std::vector<std::string> lines;
+  if (!ended && looked_at_ && now - *looked_at_ < kBetweenLooks) return lines;
+  looked_at_ = now;
   struct stat file {};
   if (!file_ || fstat(file_.get(), &file) != 0) return lines;
-  if (const std::int64_t first = file.st_size - kMaxFollowedBytes; first > offset_) {
-    lines.push_back(fmt::format("... {} bytes of its log are in {} only ...", first - offset_, path_));
-    offset_ = first;
-  }
-  std::string text = read(offset_);
+  if (file.st_size < offset_) offset_ = 0;  // somebody has cut it
+  if (file.st_size == offset_) return lines;
+  const std::int64_t skipped = std::max<std::int64_t>(file.st_size - kMaxFollowedBytes - offset_, 0);
+  if (skipped > 0) lines.push_back(fmt::format("... {} bytes of its log are in {} only ...", skipped, path_));
+  std::string text = read(offset_ + skipped);
   if (!ended) text.resize(text.rfind('\n') + 1);  // npos + 1 is 0
-  offset_ += static_cast<std::int64_t>(text.size());
+  offset_ += skipped + static_cast<std::int64_t>(text.size());
+  if (skipped > 0) text.erase(0, text.find('\n'));  // the end of a line whose beginning is not here
   std::istringstream rest(text);
   for (std::string line; std::getline(rest, line);) add_line(line, kMaxFollowedLineBytes, lines);
   return lines;

@@ -2,7 +2,9 @@
 // are too long, empty ones left out.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +18,10 @@ inline constexpr std::size_t kMaxLogLineBytes = 300;
 // The last of them, at most kMaxLogLines of kMaxLogLineBytes; none when the file cannot be read.
 std::vector<std::string> last_log_lines(const std::string& path);
 
-// Of one look: a rank that writes without end must not fill the log of its agent.
+// A rank that writes without end must not fill the log of its agent: so much of each look, a few times a
+// second.
 inline constexpr std::int64_t kMaxFollowedBytes = 65'536;
+inline constexpr std::chrono::milliseconds kBetweenLooks{250};
 
 // Reads a log while it is being written.
 class LogFollower {
@@ -25,9 +29,10 @@ class LogFollower {
   // The file exists.
   explicit LogFollower(std::string path);
 
-  // The lines that came since the last call, each whole: one that has no end yet waits for the next call, or
+  // The lines that came since the last look, each whole: one that has no end yet waits for the next look, or
   // for `ended`. Where there are more than kMaxFollowedBytes the last of them, behind a line that says so.
-  std::vector<std::string> take(bool ended);
+  // Nothing where the last look is less than kBetweenLooks ago.
+  std::vector<std::string> take(bool ended, std::chrono::steady_clock::time_point now);
 
  private:
   std::string read(std::int64_t from) const;
@@ -35,6 +40,7 @@ class LogFollower {
   std::string path_;
   UniqueFd file_;
   std::int64_t offset_ = 0;  // of what was taken
+  std::optional<std::chrono::steady_clock::time_point> looked_at_;
 };
 
 }  // namespace caravan::agent

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "common/testing/temporary_folder.h"
@@ -22,7 +23,13 @@ class RankLogTest : public ::testing::Test {
     std::ofstream(path(), std::ios::binary) << text;
     return last_log_lines(path());
   }
+  std::vector<std::string> look(LogFollower& log) {
+    now_ += kBetweenLooks;
+    return log.take(false, now_);
+  }
+
   test::TemporaryFolder folder_;
+  std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
 };
 
 TEST_F(RankLogTest, TheLastLinesWithoutEmptyOnes) {
@@ -49,11 +56,12 @@ TEST_F(RankLogTest, BytesThatAreNoTextAreReplacedAndLongLinesCut) {
 TEST_F(RankLogTest, IsFollowedLineByLine) {
   append("a\nb");
   LogFollower log(path());
-  EXPECT_THAT(log.take(false), ElementsAre("a"));
-  EXPECT_THAT(log.take(false), IsEmpty());
+  EXPECT_THAT(look(log), ElementsAre("a"));
+  EXPECT_THAT(look(log), IsEmpty());
   append("c\n\x1B[2Jd\n\ne");
-  EXPECT_THAT(log.take(false), ElementsAre("bc", "?[2Jd"));
-  EXPECT_THAT(log.take(true), ElementsAre("e")) << "its last word";
+  EXPECT_THAT(log.take(false, now_), IsEmpty()) << "too soon";
+  EXPECT_THAT(look(log), ElementsAre("bc", "?[2Jd"));
+  EXPECT_THAT(log.take(true, now_), ElementsAre("e")) << "its last word, however soon";
 }
 
 TEST_F(RankLogTest, OfAFloodTheEndIsFollowed) {
@@ -62,11 +70,20 @@ TEST_F(RankLogTest, OfAFloodTheEndIsFollowed) {
   const std::string line = std::string(1023, 'x') + "\n";
   for (int i = 0; i < 100; ++i) append(line);
   append("the end\n");
-  const std::vector<std::string> lines = log.take(false);
-  ASSERT_EQ(lines.size(), 1 + 64 + 1U) << "what is left of the first line counts";
+  const std::vector<std::string> lines = look(log);
+  ASSERT_EQ(lines.size(), 1 + 63 + 1U) << "whole lines";
   EXPECT_THAT(lines.front(), HasSubstr("36872 bytes of its log are in " + path()));
   EXPECT_EQ(lines.back(), "the end");
-  EXPECT_THAT(log.take(false), IsEmpty());
+  EXPECT_THAT(look(log), IsEmpty());
+}
+
+TEST_F(RankLogTest, IsFollowedFromItsBeginningWhenItWasCut) {
+  append("first\n");
+  LogFollower log(path());
+  EXPECT_THAT(look(log), ElementsAre("first"));
+  std::filesystem::resize_file(path(), 0);
+  append("2nd\n");
+  EXPECT_THAT(look(log), ElementsAre("2nd"));
 }
 
 }  // namespace

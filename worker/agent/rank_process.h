@@ -38,8 +38,10 @@ class RankProcess {
 
   // Every whole line that has arrived.
   std::vector<v1alpha1::RankReport> read_reports();
-  // Every whole line of its log since the last call; when it has ended, all.
-  std::vector<std::string> read_log(bool has_ended) { return log_.take(has_ended); }
+  // New whole lines of its log, not at every call; when it has ended, all.
+  std::vector<std::string> read_log(bool has_ended, std::chrono::steady_clock::time_point now) {
+    return log_.take(has_ended, now);
+  }
   // Absent while it runs.
   std::optional<ExitStatus> ended() { return process_.try_wait(); }
   void command(const v1alpha1::RankCommand& command);

@@ -67,6 +67,7 @@ class ReportStream final : private Stream<grpc::ClientBidiReactor<JobReport, Rep
   }
 
   void tell(JobReport report) { send(std::move(report)); }
+  using Stream::wait_until_sent;
 
  private:
   void received(ReportCommand& command) override { events_.command(command); }
@@ -109,6 +110,11 @@ class Client final : public ReportClient {
       picture_.add(report);
     }
     if (stream_) stream_->tell(std::move(report));
+  }
+
+  void wait_until_sent(milliseconds patience) override {
+    const std::scoped_lock lock(mutex_);
+    if (stream_) stream_->wait_until_sent(patience);
   }
 
   bool wait_for_acknowledgement(milliseconds patience) override {

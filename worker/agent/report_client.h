@@ -33,6 +33,8 @@ class ReportClient : public ReportSink {
     std::function<void()> save;
   };
   static std::unique_ptr<ReportClient> connect(const ReportTarget& target, Commands commands);
+  // Until what was told is on its way, as far as there is a reader; not longer than that.
+  virtual void wait_until_sent(std::chrono::milliseconds patience) = 0;
   // Until the reader has acknowledged the result; false when it did not within `patience`.
   virtual bool wait_for_acknowledgement(std::chrono::milliseconds patience) = 0;
 };

@@ -7,6 +7,8 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <utility>
@@ -24,6 +26,12 @@ class Stream : public Base {
     if (closed_) return;
     queue_.push_back(std::move(message));
     write_next();
+  }
+
+  // Until all messages are on their way, or nothing goes any more; not longer than that.
+  void wait_until_sent(std::chrono::milliseconds patience) {
+    std::unique_lock lock(mutex_);
+    written_.wait_for(lock, patience, [this] { return closed_ || (queue_.empty() && !writing_); });
   }
 
  protected:
@@ -56,6 +64,7 @@ class Stream : public Base {
       writing_ = false;
       if (ok) write_next();
       last = closed_;
+      written_.notify_all();
     }
     if (last) broken();
   }
@@ -69,6 +78,7 @@ class Stream : public Base {
   }
 
   std::mutex mutex_;
+  std::condition_variable written_;
   In incoming_;
   Queue queue_;
   Out outgoing_;

@@ -88,7 +88,7 @@ RankNews Supervisor::collect() {
       update.set_rank(rank.rank());
       *update.mutable_report() = std::move(report);
     }
-    for (std::string& line : rank.read_log(status.has_value()))
+    for (std::string& line : rank.read_log(status.has_value(), found_at))
       news.log.push_back({.rank = rank.rank(), .text = std::move(line)});
     if (!status) return false;
     const bool by_us = rank.killed() && status->signal == SIGKILL && silent_.count(rank.rank()) == 0;

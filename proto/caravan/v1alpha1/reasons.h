@@ -41,7 +41,7 @@ inline constexpr char kNonFiniteLoss[] = "NonFiniteLoss";  // too many steps in 
 inline constexpr char kSilentCorruption[] =
     "SilentCorruption";                            // ranks differ in what they must have in common
 inline constexpr char kPodLost[] = "PodLost";      // the agent of a node was lost
-inline constexpr char kPreempted[] = "Preempted";  // a pod gave way to another, or its machine was lost
+inline constexpr char kPreempted[] = "Preempted";  // a pod was told to end, gave way, or lost its machine
 inline constexpr char kStalled[] = "Stalled";      // no step in time, or a rank is silent
 
 // Of an event, and of the condition Straggling.

@@ -8,7 +8,7 @@ import unittest
 from cluster import FOLDER, NAMESPACE, PROGRAMS, ClusterTest, apply, kubectl, run_locally, small_job, wait_until
 from volume import shared_claim, shared_volume
 
-STEPS = 120
+STEPS = 240
 EVERY = 10
 
 
