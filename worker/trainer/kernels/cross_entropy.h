@@ -12,10 +12,9 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace caravan::kernels {
+#include "worker/trainer/kernels/cross_entropy_statistics.h"
 
-// Rows of the statistics. kTarget: the target's logit less the maximum, on the rank that holds it, else zero.
-enum CrossEntropyStatistic : int64_t { kMaximum, kSum, kTarget, kStatistics };
+namespace caravan::kernels {
 
 void cross_entropy_maxima(const at::Tensor& logits_CV, at::Tensor& statistics_3C);
 void cross_entropy_sums(at::Tensor& logits_CV, const at::Tensor& targets_C, int64_t first_token,

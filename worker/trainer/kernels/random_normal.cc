@@ -6,27 +6,11 @@
 #include <cmath>
 #include <numbers>
 
+#include "worker/trainer/kernels/philox.h"
 #include "worker/trainer/kernels/storage_type.h"
 
 namespace caravan::kernels {
 namespace {
-
-using Block = std::array<uint32_t, 4>;
-
-Block philox(uint64_t key, uint64_t counter) {
-  Block x = {static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), 0, 0};
-  auto key_0 = static_cast<uint32_t>(key);
-  auto key_1 = static_cast<uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t a = uint64_t{0xD2511F53} * x[0];
-    const uint64_t b = uint64_t{0xCD9E8D57} * x[2];
-    x = {static_cast<uint32_t>(b >> 32) ^ x[1] ^ key_0, static_cast<uint32_t>(b),
-         static_cast<uint32_t>(a >> 32) ^ x[3] ^ key_1, static_cast<uint32_t>(a)};
-    key_0 += 0x9E3779B9;
-    key_1 += 0xBB67AE85;
-  }
-  return x;
-}
 
 // Two independent normal numbers from two uniform ones; the first is never zero, so that its logarithm is
 // finite.
@@ -39,10 +23,10 @@ void box_muller(uint32_t a, uint32_t b, double* normal) {
 }
 
 std::array<double, 4> normal_block(uint64_t key, uint64_t counter) {
-  const Block random = philox(key, counter);
+  const RandomBlock random = philox(key, counter);
   std::array<double, 4> normal;
-  box_muller(random[0], random[1], normal.data());
-  box_muller(random[2], random[3], normal.data() + 2);
+  box_muller(random.word[0], random.word[1], normal.data());
+  box_muller(random.word[2], random.word[3], normal.data() + 2);
   return normal;
 }
 
