@@ -10,6 +10,7 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 set(CARAVAN_SANITIZE "" CACHE STRING "Value of -fsanitize, such as address,undefined or thread")
+option(CARAVAN_CUDA "Compile the kernels for CUDA devices" OFF)
 
 # Heavy downloads and build results that every checkout shares.
 if(DEFINED ENV{CARAVAN_CACHE})
@@ -43,8 +44,11 @@ if(CARAVAN_SANITIZE)
   # GCC's bug 105562: with a sanitizer, the standard library's own regex and function seem uninitialised.
   target_compile_options(caravan_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 else()
-  add_compile_options(-fstack-protector-strong -fstack-clash-protection -fcf-protection)
-  add_compile_definitions(_GLIBCXX_ASSERTIONS $<$<CONFIG:Release>:_FORTIFY_SOURCE=3>)
+  # Not for nvcc, which knows no such options, and whose device code has no assertions of the standard library.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fstack-protector-strong> $<$<COMPILE_LANGUAGE:CXX>:-fstack-clash-protection>
+    $<$<COMPILE_LANGUAGE:CXX>:-fcf-protection>)
+  add_compile_definitions($<$<COMPILE_LANGUAGE:CXX>:_GLIBCXX_ASSERTIONS>
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:_FORTIFY_SOURCE=3>)
   add_link_options(-Wl,-z,relro,-z,now)
 endif()
 

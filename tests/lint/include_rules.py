@@ -20,9 +20,10 @@ ROOMS = {
     "operator": {"planner", "policy", "http", "kube", "kube/transport", "proto", "common", "coordination"},
     "worker/agent": {"planner", "policy", "http", "proto", "common", "coordination"},
     "worker/trainer": {"checkpoint", "planner", "proto", "common", "data"},
+    "worker/trainer/cuda": {"worker/trainer"},
     "cli": {"checkpoint", "planner", "policy", "kube", "kube/transport", "proto", "common", "data", "coordination", "rust"},
     "fuzz": {"checkpoint", "cli", "http", "common", "data", "kube", "operator", "proto", "rust"},
-    "tests": {"checkpoint", "cli", "common", "http", "kube", "kube/transport", "data", "operator", "planner", "proto", "worker/trainer", "worker/agent", "coordination"},
+    "tests": {"checkpoint", "cli", "common", "http", "kube", "kube/transport", "data", "operator", "planner", "proto", "worker/trainer", "worker/trainer/cuda", "worker/agent", "coordination"},
 }
 
 # Libraries that only some rooms may see.

@@ -1,0 +1,29 @@
+# CUDA's compiler from the wheels that ./dev setup installs, as CMake's language CUDA. The driver, and a device, are
+# needed to run what it makes, not to compile or link it.
+
+file(STRINGS "${CMAKE_SOURCE_DIR}/versions.env" _cuda_version REGEX "^CUDA_NVCC_VERSION=")
+string(REPLACE "CUDA_NVCC_VERSION=" "" _cuda_version "${_cuda_version}")
+set(CUDA_TOOLKIT "${CARAVAN_CACHE}/cuda-${_cuda_version}/nvidia/cu13" CACHE PATH "Folder with bin/nvcc")
+if(NOT EXISTS "${CUDA_TOOLKIT}/bin/nvcc")
+  message(FATAL_ERROR "no nvcc in '${CUDA_TOOLKIT}': run ./dev setup, or set CUDA_TOOLKIT")
+endif()
+
+set(CMAKE_CUDA_COMPILER "${CUDA_TOOLKIT}/bin/nvcc")
+# Programs get the runtime by its path: the wheels have it under the name with the version only.
+set(CMAKE_CUDA_RUNTIME_LIBRARY None)
+# One image a generation, and PTX of the last for those to come.
+set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)
+if(CCACHE)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+endif()
+enable_language(CUDA)
+# CMake 3.25 gives this nvcc no flag for C++20.
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+
+add_library(cuda::runtime SHARED IMPORTED GLOBAL)
+set_target_properties(cuda::runtime PROPERTIES
+  IMPORTED_LOCATION "${CUDA_TOOLKIT}/lib/libcudart.so.13"
+  INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${CUDA_TOOLKIT}/include"
+  INTERFACE_INCLUDE_DIRECTORIES "${CUDA_TOOLKIT}/include")

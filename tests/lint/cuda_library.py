@@ -1,0 +1,79 @@
+"""Checks that libcaravan_cuda.so runs wherever LibTorch does, and shows nothing but the functions of its headers.
+
+Usage: cuda_library.py LIBRARY TORCH, with the folder of LibTorch's libraries
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+# The runtime comes with LibTorch; the driver is opened by the runtime, so that the library loads without one.
+MAY_NEED = {"libcudart.so.13", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "ld-linux-x86-64.so.2"}
+GENERATIONS = {80, 90, 100}
+
+
+def readelf(*arguments):
+    return subprocess.run(["readelf", "--wide", *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def needed(library):
+    return set(re.findall(r"\(NEEDED\).*\[(.+)\]", readelf("--dynamic", library)))
+
+
+def newest_versions(libraries):
+    """The newest version of each interface, such as GLIBC, that any of the libraries asks for."""
+    newest = {}
+    for library in libraries:
+        for name, version in re.findall(r"Name: (GLIBC|GLIBCXX|CXXABI|GCC)_([\d.]+)", readelf("--version-info", library)):
+            newest[name] = max(newest.get(name, ()), tuple(map(int, version.split("."))))
+    return newest
+
+
+def exported(library):
+    lines = subprocess.run(["nm", "--dynamic", "--defined-only", "--demangle", library],
+                           check=True, capture_output=True, text=True).stdout.splitlines()
+    return {line.split(maxsplit=2)[2] for line in lines}
+
+
+def functions_of_headers(room):
+    text = "".join(path.read_text() for path in room.glob("*.h"))
+    return set(re.findall(r"^CARAVAN_CUDA_API \w+ (\w+)\(", text, re.MULTILINE))
+
+
+def generations(library):
+    """Compute capabilities of the machine code inside: e_flags of the ELF files that the fat binary is made of."""
+    image = pathlib.Path(library).read_bytes()
+    found = set()
+    for match in re.finditer(rb"\x7fELF\x02\x01", image):
+        header = image[match.start():match.start() + 64]
+        if len(header) == 64 and int.from_bytes(header[18:20], "little") == 190:  # EM_CUDA
+            found.add(int.from_bytes(header[48:52], "little") >> 8 & 0xFF)
+    return found
+
+
+def mistakes_in(library, torch):
+    for name in sorted(needed(library) - MAY_NEED):
+        yield f"it needs {name}, which neither LibTorch nor every system has"
+    if re.search(r"\((RPATH|RUNPATH)\)", readelf("--dynamic", library)):
+        yield "it looks for libraries in a folder of the machine it was built on"
+    torchs = newest_versions(sorted(pathlib.Path(torch).glob("lib*torch_cpu.so")) + sorted(pathlib.Path(torch).glob("libc10.so")))
+    for name, version in newest_versions([library]).items():
+        if version > torchs.get(name, ()):
+            yield f"it needs {name}_{'.'.join(map(str, version))}, newer than what LibTorch needs"
+    room = pathlib.Path(__file__).resolve().parents[2] / "worker/trainer/cuda"
+    names = {re.sub(r"^caravan::cuda::|\(.*", "", symbol) for symbol in exported(library)}
+    for name in sorted(names ^ functions_of_headers(room)):
+        yield f"{name} is in the headers or among its symbols, but not in both"
+    for missing in sorted(GENERATIONS - generations(library)):
+        yield f"it has no machine code for compute capability {missing / 10}"
+
+
+def main(library, torch):
+    mistakes = [f"{library}: {mistake}" for mistake in mistakes_in(library, torch)]
+    print("\n".join(mistakes) if mistakes else f"{library} runs where LibTorch does")
+    return 1 if mistakes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

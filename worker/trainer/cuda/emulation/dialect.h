@@ -1,0 +1,66 @@
+// The part of CUDA that kernels of this room are written in, for g++. See engine.h for how it runs.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <source_location>
+#include <type_traits>
+
+#include "worker/trainer/cuda/emulation/bfloat16.h"
+#include "worker/trainer/cuda/emulation/engine.h"
+#include "worker/trainer/cuda/grid.h"
+#include "worker/trainer/cuda/launch.h"
+
+// NOLINTBEGIN(bugprone-reserved-identifier): CUDA's names
+
+#define __global__
+#define __device__
+#define __host__
+#define __launch_bounds__(...)
+
+inline const caravan::cuda::emulation::Index& threadIdx = caravan::cuda::emulation::engine().thread_index();
+inline const caravan::cuda::emulation::Index& blockIdx = caravan::cuda::emulation::engine().block_index();
+inline const caravan::cuda::emulation::Index& blockDim = caravan::cuda::emulation::engine().block_size();
+inline const caravan::cuda::emulation::Index& gridDim = caravan::cuda::emulation::engine().grid_size();
+
+inline void __syncthreads(std::source_location site = std::source_location::current()) {
+  caravan::cuda::emulation::engine().barrier(site);
+}
+
+template <typename T>
+T __shfl_xor_sync(unsigned mask, T value, int lane_bits,
+                  std::source_location site = std::source_location::current()) {
+  static_assert(sizeof(T) <= sizeof(std::uint64_t) && std::is_trivially_copyable_v<T>);
+  caravan::cuda::emulation::Engine& engine = caravan::cuda::emulation::engine();
+  std::uint64_t word = 0;
+  std::memcpy(&word, &value, sizeof(T));
+  word = engine.exchange(mask, word, engine.lane() ^ static_cast<unsigned>(lane_bits), site);
+  std::memcpy(&value, &word, sizeof(T));
+  return value;
+}
+
+using std::isfinite;
+inline float rsqrtf(float value) {
+  return 1.0F / std::sqrt(value);
+}
+
+// NOLINTEND(bugprone-reserved-identifier)
+
+namespace caravan::cuda {
+
+template <typename T>
+T* shared_memory() {
+  return static_cast<T*>(emulation::engine().shared_memory());
+}
+
+template <typename... Parameters>
+LaunchResult launch(void (*kernel)(Parameters...), const Grid& grid, Stream,
+                    std::type_identity_t<Parameters>... arguments) {
+  if (grid.blocks > kMaxBlocks) return {kTooManyRows};
+  if (grid.shared_bytes > emulation::kMaxSharedBytes) return {kTooLongRows};
+  emulation::engine().launch(grid, [=] { kernel(arguments...); });
+  return {};
+}
+
+}  // namespace caravan::cuda

@@ -1,0 +1,43 @@
+// How many threads share out the work of a kernel. One dimension: a block for each row, or as many as fill a
+// device.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace caravan::cuda {
+
+inline constexpr int kWarp = 32;
+inline constexpr int kMaxThreads = 1024;
+inline constexpr std::int64_t kMaxBlocks = 0x7fffffff;
+
+// Why a grid is refused.
+inline constexpr const char* kTooManyRows = "the shape has more rows than a launch can have blocks";
+inline constexpr const char* kTooLongRows = "rows are too long for the shared memory of this device";
+
+struct Grid {
+  std::int64_t blocks;
+  int threads;
+  std::size_t shared_bytes = 0;
+};
+
+constexpr std::int64_t divide_up(std::int64_t n, std::int64_t by) {
+  return (n + by - 1) / by;
+}
+
+// Whole warps, one thread for each item as far as a block has as many.
+constexpr int threads_for(std::int64_t items, int most = kMaxThreads) {
+  const std::int64_t warps = std::max<std::int64_t>(divide_up(items, kWarp), 1);
+  return static_cast<int>(std::min<std::int64_t>(warps * kWarp, most));
+}
+
+// For items that lie one after the other: each thread takes several where there are more than fill any
+// device.
+constexpr Grid flat_grid(std::int64_t items) {
+  constexpr int kThreads = 256;
+  constexpr std::int64_t kEnoughBlocks = 2048;
+  return {.blocks = std::min(divide_up(items, kThreads), kEnoughBlocks), .threads = kThreads};
+}
+
+}  // namespace caravan::cuda
