@@ -1,0 +1,83 @@
+#include "worker/trainer/cuda/gradient_norm.h"
+
+#include <limits>
+
+#include "worker/trainer/cuda/testing/kernel_test.h"
+
+namespace caravan::cuda {
+namespace {
+
+using testing::DeviceArray;
+using testing::in_every_order;
+using testing::Outputs;
+using testing::random_values;
+using testing::StoredArray;
+
+constexpr double kBefore = 3;
+
+double sum_of_squares(const std::vector<float>& values, int misaligned) {
+  const StoredArray array(Storage::Float32, values, misaligned);
+  const DeviceArray<double> partial(
+      std::vector<double>(kSquaredNormParts, std::numeric_limits<double>::quiet_NaN()));
+  const DeviceArray<double> sum(std::vector<double>{kBefore});
+  testing::expect_launched(squared_norm({.elements = static_cast<std::int64_t>(values.size()),
+                                         .values = array.floats(),
+                                         .partial = partial.data(),
+                                         .sum = sum.data()},
+                                        nullptr));
+  return sum.values()[0];
+}
+
+float factor_of(double squared_norm, double limit, double scale) {
+  const DeviceArray<double> sum(std::vector<double>{squared_norm});
+  const DeviceArray<float> factor(std::vector<float>{-1});
+  testing::expect_launched(clip_factor(
+      {.squared_norm = sum.data(), .limit = limit, .scale = scale, .factor = factor.data()}, nullptr));
+  return factor.values()[0];
+}
+
+using GradientNormKernels = testing::KernelTest;
+
+TEST_F(GradientNormKernels, AddSquaresInFp64) {
+  struct Shape {
+    std::int64_t elements;
+    int misaligned;
+  };
+  for (const auto [elements, misaligned] : {Shape{0, 0}, {1, 0}, {5, 3}, {1023, 0}, {40'001, 1}}) {
+    const std::string what = std::to_string(elements) + " misaligned by " + std::to_string(misaligned);
+    const std::vector<float> values = random_values(Storage::Float32, elements, 1, 1e-3F);
+    double expected = kBefore;
+    for (const float value : values) expected += double{value} * value;
+    double sum = 0;
+    in_every_order(what, [&]() -> Outputs {
+      sum = sum_of_squares(values, misaligned);
+      const auto high = static_cast<float>(sum);
+      return {{high, static_cast<float>(sum - high)}};
+    });
+    EXPECT_NEAR(sum, expected, 1e-12 * expected) << what;
+  }
+}
+
+TEST_F(GradientNormKernels, TakeMoreValuesThanThreadsTakeInOneGo) {
+  constexpr std::size_t kElements = kSquaredNormParts * 256 * 4 + 4001;
+  EXPECT_EQ(sum_of_squares(std::vector<float>(kElements, 0.5F), 0), kBefore + kElements * 0.25);
+}
+
+TEST_F(GradientNormKernels, SquaresThatNoFp32HoldsAreNumbers) {
+  EXPECT_NEAR(sum_of_squares({3e30F, 4e30F}, 0), 25e60, 1e54);
+  EXPECT_FALSE(std::isfinite(sum_of_squares({1, std::numeric_limits<float>::infinity()}, 0)));
+}
+
+TEST_F(GradientNormKernels, FactorsScaleAndClip) {
+  constexpr double kNone = 0;
+  EXPECT_EQ(factor_of(16, 1, 1), 0.25F);
+  EXPECT_EQ(factor_of(16, 4, 1), 1) << "at the limit";
+  EXPECT_EQ(factor_of(16, 1, 0.125), 0.125F) << "the norm counts the scale";
+  EXPECT_EQ(factor_of(16, 1, 0.5), 0.25F);
+  EXPECT_EQ(factor_of(16, kNone, 0.5), 0.5F);
+  EXPECT_FALSE(std::isfinite(factor_of(std::numeric_limits<double>::infinity(), 1, 1)));
+  EXPECT_FALSE(std::isfinite(factor_of(std::numeric_limits<double>::quiet_NaN(), kNone, 1)));
+}
+
+}  // namespace
+}  // namespace caravan::cuda
