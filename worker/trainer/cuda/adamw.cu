@@ -74,9 +74,9 @@ __device__ void store_moment(float* to, const Values<kWidth>& values, const std:
 
 template <int kWidth>
 __device__ void store_moment(bf16* to, const Values<kWidth>& values, const std::uint32_t* noise) {
-  Pack<bf16, kWidth> pack;
-  for (int k = 0; k < kWidth; ++k) pack.item[k] = rounded_at_random(values.item[k], noise[k]);
-  *reinterpret_cast<Pack<bf16, kWidth>*>(to) = pack;
+  bf16 rounded[kWidth];
+  for (int k = 0; k < kWidth; ++k) rounded[k] = rounded_at_random(values.item[k], noise[k]);
+  store_exact<kWidth>(to, rounded);
 }
 
 __device__ void update(float& weight, float& first, float& second, float gradient, const Factors& factors) {

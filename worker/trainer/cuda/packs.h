@@ -18,15 +18,12 @@ struct Values {
   float item[kWidth];
 };
 
+// Values that one instruction moves.
 template <typename T, int kWidth>
-inline constexpr int kPackAlignment = kWidth* static_cast<int>(sizeof(T)) < kPackBytes
-                                          ? kWidth* static_cast<int>(sizeof(T))
-                                          : kPackBytes;
+inline constexpr int kMoved = kWidth < kPackOf<T> ? kWidth : kPackOf<T>;
 
 template <typename T, int kWidth>
-struct alignas(kPackAlignment<T, kWidth>) Pack {
-  T item[kWidth];
-};
+inline constexpr int kMovedBytes = kMoved<T, kWidth>* static_cast<int>(sizeof(T));
 
 __device__ inline float to_float(float value) {
   return value;
@@ -50,19 +47,81 @@ __device__ float rounded(float value) {
   return to_float(from_float<T>(value));
 }
 
-template <int kWidth, typename T>
-__device__ Values<kWidth> load(const T* from) {
-  const auto pack = *reinterpret_cast<const Pack<T, kWidth>*>(from);
-  Values<kWidth> values;
-  for (int k = 0; k < kWidth; ++k) values.item[k] = to_float(pack.item[k]);
-  return values;
+// Words of 32 bits and the values in them, one fp32 or two bf16.
+__device__ inline unsigned word_of(const float* values) {
+  return __float_as_uint(*values);
+}
+__device__ inline unsigned word_of(const bf16* values) {
+  return __bfloat16_as_ushort(values[0]) | static_cast<unsigned>(__bfloat16_as_ushort(values[1])) << 16;
+}
+template <typename T>
+__device__ void unpack(unsigned word, float* values) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    values[0] = __uint_as_float(word << 16);
+    values[1] = __uint_as_float(word & 0xffff0000U);
+  } else {
+    values[0] = __uint_as_float(word);
+  }
+}
+
+// Global memory is written by CUDA's store functions: assignments of packs to rows that begin anywhere nvcc
+// takes apart, for compute capabilities 8 and 9, into a store for each word.
+struct GlobalMemory {
+  template <typename Word>
+  __device__ static void write(Word* to, const Word& word) {
+    __stwb(to, word);
+  }
+};
+struct SharedMemory {
+  template <typename Word>
+  __device__ static void write(Word* to, const Word& word) {
+    *to = word;
+  }
+};
+
+// kWidth values, as they are stored.
+template <int kWidth, typename Memory = GlobalMemory, typename T>
+__device__ void store_exact(T* to, const T* values) {
+  constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
+  if constexpr (kWidth == 1) {
+    *to = *values;
+  } else if constexpr (kMovedBytes<T, kWidth> == 8) {
+    Memory::write(reinterpret_cast<uint2*>(to), uint2{word_of(values), word_of(values + kPerWord)});
+  } else {
+    for (int i = 0; i < kWidth; i += kPackOf<T>)
+      Memory::write(reinterpret_cast<uint4*>(to + i),
+                    uint4{word_of(values + i), word_of(values + i + kPerWord),
+                          word_of(values + i + 2 * kPerWord), word_of(values + i + 3 * kPerWord)});
+  }
+}
+
+template <int kWidth, typename Memory = GlobalMemory, typename T>
+__device__ void store(T* to, const Values<kWidth>& values) {
+  T exact[kWidth];
+  for (int k = 0; k < kWidth; ++k) exact[k] = from_float<T>(values.item[k]);
+  store_exact<kWidth, Memory>(to, exact);
 }
 
 template <int kWidth, typename T>
-__device__ void store(T* to, const Values<kWidth>& values) {
-  Pack<T, kWidth> pack;
-  for (int k = 0; k < kWidth; ++k) pack.item[k] = from_float<T>(values.item[k]);
-  *reinterpret_cast<Pack<T, kWidth>*>(to) = pack;
+__device__ Values<kWidth> load(const T* from) {
+  constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
+  Values<kWidth> values;
+  if constexpr (kWidth == 1) {
+    values.item[0] = to_float(*from);
+  } else if constexpr (kMovedBytes<T, kWidth> == 8) {
+    const uint2 words = *reinterpret_cast<const uint2*>(from);
+    unpack<T>(words.x, values.item);
+    unpack<T>(words.y, values.item + kPerWord);
+  } else {
+    for (int i = 0; i < kWidth; i += kPackOf<T>) {
+      const uint4 words = *reinterpret_cast<const uint4*>(from + i);
+      unpack<T>(words.x, values.item + i);
+      unpack<T>(words.y, values.item + i + kPerWord);
+      unpack<T>(words.z, values.item + i + 2 * kPerWord);
+      unpack<T>(words.w, values.item + i + 3 * kPerWord);
+    }
+  }
+  return values;
 }
 
 // How many of `count` values come before the first that a pack may start at in each of the arrays: `count`,
@@ -73,7 +132,7 @@ __host__ __device__ std::int64_t single_values(std::int64_t count, const T*... a
     const auto aligned = [skipped]<typename U>(const U* array) {
       const auto address =
           reinterpret_cast<std::uintptr_t>(array) + static_cast<std::uintptr_t>(skipped) * sizeof(U);
-      return array == nullptr || address % kPackAlignment<U, kWidth> == 0;
+      return array == nullptr || address % kMovedBytes<U, kWidth> == 0;
     };
     if ((aligned(arrays) && ...)) return skipped;
   }

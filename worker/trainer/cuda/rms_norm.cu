@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kMaxThreads) add_rms_norm_kernel(AddRmsNorm a,
       store<kWidth>(residual + i, sum);
     }
     for (int k = 0; k < kWidth; ++k) squares += sum.item[k] * sum.item[k];
-    store<kWidth>(row + i, sum);
+    store<kWidth, SharedMemory>(row + i, sum);
   });
   const float mean = block_sum(squares, sums_memory()) / static_cast<float>(a.columns);
   const float scale = rsqrtf(mean + a.epsilon);
@@ -97,7 +97,7 @@ __device__ float add_weight_gradient(const BackwardRow<T>& row, std::int64_t sin
       product += gradient.item[k] * weight.item[k] * x.item[k];
       sum.item[k] += gradient.item[k] * (x.item[k] * row.scale);
     }
-    store<kWidth>(sums + i, sum);
+    store<kWidth, SharedMemory>(sums + i, sum);
   });
   return product;
 }
@@ -119,13 +119,16 @@ __device__ void turn_into_input_gradient(const BackwardRow<T>& row, std::int64_t
   });
 }
 
+constexpr int kBackwardThreads = 512;  // a thread of a larger block would not have the registers
+
 // Block b takes the rows b, b + gridDim.x, ..., and leaves its sums in row b of the partial ones.
 template <typename T>
-__global__ void __launch_bounds__(kMaxThreads)
+__global__ void __launch_bounds__(kBackwardThreads)
     rms_norm_backward_kernel(RmsNormBackward a, std::int64_t single) {
   float* const sums = row_memory();
-  for_packs<kPackOf<T>>(worker_of_block(), single, a.columns,
-                        [&]<int kWidth>(std::int64_t i) { store<kWidth>(sums + i, Values<kWidth>{}); });
+  for_packs<kPackOf<T>>(worker_of_block(), single, a.columns, [&]<int kWidth>(std::int64_t i) {
+    store<kWidth, SharedMemory>(sums + i, Values<kWidth>{});
+  });
   for (std::int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
     const BackwardRow<T> row = backward_row<T>(a, r);
     const float dot = block_sum(add_weight_gradient(row, single, a.columns, sums), sums_memory());
@@ -199,7 +202,7 @@ LaunchResult rms_norm_backward(const RmsNormBackward& a, Stream stream) {
         a.columns, static_cast<T*>(a.gradient), static_cast<const T*>(a.residual_gradient),
         static_cast<const T*>(a.x), static_cast<const T*>(a.weight), a.partial);
     const Grid grid{.blocks = partial_rows,
-                    .threads = threads_for(single == 0 ? a.columns / kWidth : a.columns),
+                    .threads = threads_for(single == 0 ? a.columns / kWidth : a.columns, kBackwardThreads),
                     .shared_bytes = memory_of(a.columns)};
     return launch(rms_norm_backward_kernel<T>, grid, stream, a, single);
   });

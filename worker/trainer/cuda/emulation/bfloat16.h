@@ -26,8 +26,8 @@ inline __nv_bfloat16 __float2bfloat16(float value) {
 inline __nv_bfloat16 __ushort_as_bfloat16(std::uint16_t bits) {
   return {bits};
 }
-inline std::uint32_t __float_as_uint(float value) {
-  return std::bit_cast<std::uint32_t>(value);
+inline std::uint16_t __bfloat16_as_ushort(__nv_bfloat16 value) {
+  return value.bits;
 }
 
 // NOLINTEND(bugprone-reserved-identifier)

@@ -1,6 +1,7 @@
 // The part of CUDA that kernels of this room are written in, for g++. See engine.h for how it runs.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -19,6 +20,14 @@
 #define __host__
 #define __launch_bounds__(...)
 
+// Memory is read and written by words whatever it holds.
+struct alignas(8) [[gnu::may_alias]] uint2 {
+  unsigned x, y;
+};
+struct alignas(16) [[gnu::may_alias]] uint4 {
+  unsigned x, y, z, w;
+};
+
 inline const caravan::cuda::emulation::Index& threadIdx = caravan::cuda::emulation::engine().thread_index();
 inline const caravan::cuda::emulation::Index& blockIdx = caravan::cuda::emulation::engine().block_index();
 inline const caravan::cuda::emulation::Index& blockDim = caravan::cuda::emulation::engine().block_size();
@@ -26,6 +35,11 @@ inline const caravan::cuda::emulation::Index& gridDim = caravan::cuda::emulation
 
 inline void __syncthreads(std::source_location site = std::source_location::current()) {
   caravan::cuda::emulation::engine().barrier(site);
+}
+
+template <typename Word>
+void __stwb(Word* to, Word word) {
+  *to = word;
 }
 
 template <typename T>
@@ -40,6 +54,12 @@ T __shfl_xor_sync(unsigned mask, T value, int lane_bits,
   return value;
 }
 
+inline std::uint32_t __float_as_uint(float value) {
+  return std::bit_cast<std::uint32_t>(value);
+}
+inline float __uint_as_float(std::uint32_t bits) {
+  return std::bit_cast<float>(bits);
+}
 using std::isfinite;
 inline float rsqrtf(float value) {
   return 1.0F / std::sqrt(value);
