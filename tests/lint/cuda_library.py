@@ -52,12 +52,19 @@ def generations(library):
     return found
 
 
+def loading_problem(library, torch):
+    """What the loader says where nothing but LibTorch's own libraries is at hand, or nothing."""
+    code = f"import ctypes; ctypes.CDLL('{torch}/libtorch_cpu.so'); ctypes.CDLL('{library}', mode=os.RTLD_NOW)"
+    run = subprocess.run([sys.executable, "-c", "import os; " + code], env={}, capture_output=True, text=True)
+    return "" if run.returncode == 0 else run.stderr.splitlines()[-1]
+
+
 def mistakes_in(library, torch):
     for name in sorted(needed(library) - MAY_NEED):
         yield f"it needs {name}, which neither LibTorch nor every system has"
     if re.search(r"\((RPATH|RUNPATH)\)", readelf("--dynamic", library)):
         yield "it looks for libraries in a folder of the machine it was built on"
-    torchs = newest_versions(sorted(pathlib.Path(torch).glob("lib*torch_cpu.so")) + sorted(pathlib.Path(torch).glob("libc10.so")))
+    torchs = newest_versions([f"{torch}/libtorch_cpu.so", f"{torch}/libc10.so"])
     for name, version in newest_versions([library]).items():
         if version > torchs.get(name, ()):
             yield f"it needs {name}_{'.'.join(map(str, version))}, newer than what LibTorch needs"
@@ -65,6 +72,9 @@ def mistakes_in(library, torch):
     names = {re.sub(r"^caravan::cuda::|\(.*", "", symbol) for symbol in exported(library)}
     for name in sorted(names ^ functions_of_headers(room)):
         yield f"{name} is in the headers or among its symbols, but not in both"
+    problem = loading_problem(library, torch)
+    if problem:
+        yield f"it does not load into a process that has LibTorch: {problem}"
     for missing in sorted(GENERATIONS - generations(library)):
         yield f"it has no machine code for compute capability {missing / 10}"
 

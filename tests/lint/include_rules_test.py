@@ -17,6 +17,7 @@ class IncludeRules(unittest.TestCase):
     def test_libraries_stay_in_their_rooms(self):
         self.assert_refused("planner/a.cc", "#include <ATen/core/Tensor.h>", "planner may not use")
         self.assert_refused("worker/trainer/a.cc", "#include <grpcpp/grpcpp.h>", "worker/trainer may not use")
+        self.assert_refused("worker/trainer/cuda/a.cu", "#include <ATen/core/Tensor.h>", "worker/trainer/cuda may not use")
 
     def test_the_planner_is_pure(self):
         self.assert_refused("planner/a.cc", "#include <chrono>", "the planner is pure")

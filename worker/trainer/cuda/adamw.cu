@@ -7,7 +7,6 @@
 namespace caravan::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kPack = 4;  // 16 bytes of fp32, and as many elements as share a block of random numbers
 
 // What is the same for all elements, made on the host in fp64.
@@ -87,7 +86,7 @@ __device__ void update(float& weight, float& first, float& second, float gradien
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads) adamw_kernel(AdamW a, Factors factors, std::int64_t single) {
+__global__ void __launch_bounds__(kFlatThreads) adamw_kernel(AdamW a, Factors factors, std::int64_t single) {
   const float scale = *a.gradient_scale;
   T* const firsts = static_cast<T*>(a.first_moment);
   T* const seconds = static_cast<T*>(a.second_moment);

@@ -33,7 +33,10 @@ LaunchResult launch(void (*kernel)(Parameters...), const Grid& grid, Stream stre
   if (grid.shared_bytes > kWithoutAsking) {
     const cudaError_t refused = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                      static_cast<int>(grid.shared_bytes));
-    if (refused != cudaSuccess) return {kTooLongRows};
+    if (refused != cudaSuccess) {
+      (void)cudaGetLastError();  // it was this one: the next launch is not to blame
+      return {refused == cudaErrorInvalidValue ? kTooLongRows : cudaGetErrorString(refused)};
+    }
   }
   kernel<<<static_cast<unsigned>(grid.blocks), grid.threads, grid.shared_bytes, stream>>>(arguments...);
   const cudaError_t error = cudaGetLastError();

@@ -32,12 +32,13 @@ constexpr int threads_for(std::int64_t items, int most = kMaxThreads) {
   return static_cast<int>(std::min<std::int64_t>(warps * kWarp, most));
 }
 
+inline constexpr int kFlatThreads = 256;
+
 // For items that lie one after the other: each thread takes several where there are more than fill any
 // device.
 constexpr Grid flat_grid(std::int64_t items) {
-  constexpr int kThreads = 256;
   constexpr std::int64_t kEnoughBlocks = 2048;
-  return {.blocks = std::min(divide_up(items, kThreads), kEnoughBlocks), .threads = kThreads};
+  return {.blocks = std::min(divide_up(items, kFlatThreads), kEnoughBlocks), .threads = kFlatThreads};
 }
 
 }  // namespace caravan::cuda

@@ -143,17 +143,18 @@ __global__ void __launch_bounds__(kBackwardThreads)
 
 // A warp adds up every eighth of the partial rows for a column a lane, then the first warp what these have
 // made of it.
-constexpr int kColumnWarps = 8;
+constexpr unsigned kColumnWarps = 8;
+constexpr unsigned kColumnThreads = kColumnWarps * kWarp;
 
-__global__ void __launch_bounds__(kColumnWarps* kWarp)
-    weight_gradient_kernel(RmsNormBackward a, int partial_rows) {
+__global__ void __launch_bounds__(kColumnThreads)
+    weight_gradient_kernel(RmsNormBackward a, std::int64_t partial_rows) {
   float* const sums = shared_memory<float>();
   const unsigned lane = threadIdx.x % kWarp;
   const unsigned warp = threadIdx.x / kWarp;
   const std::int64_t column = std::int64_t{blockIdx.x} * kWarp + lane;
   float sum = 0;
   if (column < a.columns)
-    for (int row = static_cast<int>(warp); row < partial_rows; row += kColumnWarps)
+    for (std::int64_t row = warp; row < partial_rows; row += kColumnWarps)
       sum += a.partial[row * a.columns + column];
   sums[threadIdx.x] = sum;
   __syncthreads();
@@ -164,9 +165,9 @@ __global__ void __launch_bounds__(kColumnWarps* kWarp)
 
 LaunchResult add_up_weight_gradient(const RmsNormBackward& a, std::int64_t partial_rows, Stream stream) {
   const Grid grid{.blocks = divide_up(a.columns, kWarp),
-                  .threads = kColumnWarps * kWarp,
-                  .shared_bytes = kColumnWarps * kWarp * sizeof(float)};
-  return launch(weight_gradient_kernel, grid, stream, a, static_cast<int>(partial_rows));
+                  .threads = kColumnThreads,
+                  .shared_bytes = kColumnThreads * sizeof(float)};
+  return launch(weight_gradient_kernel, grid, stream, a, partial_rows);
 }
 
 }  // namespace

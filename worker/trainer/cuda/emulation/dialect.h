@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <source_location>
 #include <type_traits>
 
 #include "worker/trainer/cuda/emulation/bfloat16.h"
@@ -33,7 +32,7 @@ inline const caravan::cuda::emulation::Index& blockIdx = caravan::cuda::emulatio
 inline const caravan::cuda::emulation::Index& blockDim = caravan::cuda::emulation::engine().block_size();
 inline const caravan::cuda::emulation::Index& gridDim = caravan::cuda::emulation::engine().grid_size();
 
-inline void __syncthreads(std::source_location site = std::source_location::current()) {
+inline void __syncthreads(caravan::cuda::emulation::Site site = caravan::cuda::emulation::Site::current()) {
   caravan::cuda::emulation::engine().barrier(site);
 }
 
@@ -44,7 +43,7 @@ void __stwb(Word* to, Word word) {
 
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int lane_bits,
-                  std::source_location site = std::source_location::current()) {
+                  caravan::cuda::emulation::Site site = caravan::cuda::emulation::Site::current()) {
   static_assert(sizeof(T) <= sizeof(std::uint64_t) && std::is_trivially_copyable_v<T>);
   caravan::cuda::emulation::Engine& engine = caravan::cuda::emulation::engine();
   std::uint64_t word = 0;

@@ -18,19 +18,18 @@
 namespace caravan::cuda::emulation {
 namespace {
 
-using Site = std::source_location;
 namespace context = boost::context;
 
 constexpr std::size_t kStackBytes = std::size_t{256} * 1024;
 
 bool same(const Site& a, const Site& b) {
-  return a.line() == b.line() && a.column() == b.column() && std::strcmp(a.file_name(), b.file_name()) == 0;
+  return a.line == b.line && std::strcmp(a.file, b.file) == 0;
 }
 
 std::string text(const Site& site) {
-  std::string text = site.file_name();
+  std::string text = site.file;
   text += ':';
-  text += std::to_string(site.line());
+  text += std::to_string(site.line);
   return text;
 }
 

@@ -16,7 +16,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <source_location>
 
 #include "worker/trainer/cuda/emulation/device_memory.h"
 #include "worker/trainer/cuda/emulation/fault.h"
@@ -25,6 +24,16 @@
 namespace caravan::cuda::emulation {
 
 inline constexpr std::size_t kMaxSharedBytes = std::size_t{227} * 1024;  // of an H100
+
+// Where a kernel calls; not std::source_location, which clang-tidy 14 cannot read.
+struct Site {
+  const char* file = "";
+  int line = 0;
+
+  static Site current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {.file = file, .line = line};
+  }
+};
 
 struct Index {
   unsigned x;
@@ -52,10 +61,9 @@ class Engine {
   const Index& grid_size() const;
   void* shared_memory() const;
   unsigned lane() const;
-  void barrier(const std::source_location& site);
+  void barrier(const Site& site);
   // Gives `sent` to the other lanes of the mask, and returns what the source lane gave.
-  std::uint64_t exchange(unsigned mask, std::uint64_t sent, unsigned source,
-                         const std::source_location& site);
+  std::uint64_t exchange(unsigned mask, std::uint64_t sent, unsigned source, const Site& site);
 
  private:
   class Impl;

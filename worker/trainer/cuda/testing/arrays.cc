@@ -1,5 +1,6 @@
 #include "worker/trainer/cuda/testing/arrays.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <random>
@@ -62,8 +63,8 @@ StoredArray::StoredArray(Storage storage, const std::vector<float>& values, int 
     copy_to_device(data(), values.data(), values.size() * sizeof(float));
     return;
   }
-  std::vector<std::uint16_t> bits;
-  for (const float value : values) bits.push_back(to_bfloat16(value));
+  std::vector<std::uint16_t> bits(values.size());
+  std::ranges::transform(values, bits.begin(), to_bfloat16);
   copy_to_device(data(), bits.data(), bits.size() * sizeof(std::uint16_t));
 }
 
