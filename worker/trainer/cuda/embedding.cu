@@ -37,10 +37,6 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
-Grid grid_of_rows(std::int64_t rows, std::int64_t columns, std::int64_t single, int width) {
-  return {.blocks = rows, .threads = threads_for(single == 0 ? columns / width : columns, kThreads)};
-}
-
 }  // namespace
 
 LaunchResult embedding_forward(const EmbeddingForward& a, Stream stream) {
@@ -48,8 +44,8 @@ LaunchResult embedding_forward(const EmbeddingForward& a, Stream stream) {
     constexpr int kWidth = kPackOf<T>;
     const std::int64_t single =
         single_values_of_rows<kWidth>(a.columns, static_cast<const T*>(a.table), static_cast<T*>(a.output));
-    return launch(embedding_forward_kernel<T>, grid_of_rows(a.tokens, a.columns, single, kWidth), stream, a,
-                  single);
+    return launch(embedding_forward_kernel<T>, grid_of_rows(a.tokens, a.columns, single, kWidth, kThreads),
+                  stream, a, single);
   });
 }
 
@@ -58,8 +54,8 @@ LaunchResult embedding_backward(const EmbeddingBackward& a, Stream stream) {
     constexpr int kWidth = kPackOf<T>;
     const std::int64_t single =
         single_values_of_rows<kWidth>(a.columns, static_cast<const T*>(a.gradient), a.table_gradient);
-    return launch(embedding_backward_kernel<T>, grid_of_rows(a.tokens, a.columns, single, kWidth), stream, a,
-                  single);
+    return launch(embedding_backward_kernel<T>, grid_of_rows(a.tokens, a.columns, single, kWidth, kThreads),
+                  stream, a, single);
   });
 }
 

@@ -32,6 +32,13 @@ constexpr int threads_for(std::int64_t items, int most = kMaxThreads) {
   return static_cast<int>(std::min<std::int64_t>(warps * kWarp, most));
 }
 
+// A block for each row; a thread for each pack of so many values, or for each value where rows have single
+// ones.
+constexpr Grid grid_of_rows(std::int64_t rows, std::int64_t columns, std::int64_t single, int width,
+                            int most_threads) {
+  return {.blocks = rows, .threads = threads_for(single == 0 ? columns / width : columns, most_threads)};
+}
+
 inline constexpr int kFlatThreads = 256;
 
 // For items that lie one after the other: each thread takes several where there are more than fill any

@@ -178,9 +178,8 @@ LaunchResult add_rms_norm(const AddRmsNorm& a, Stream stream) {
     const std::int64_t single =
         single_values_of_rows<kWidth>(a.columns, static_cast<T*>(a.residual), static_cast<const T*>(a.x),
                                       static_cast<T*>(a.output), static_cast<const T*>(a.weight));
-    const Grid grid{.blocks = a.rows,
-                    .threads = threads_for(single == 0 ? a.columns / kWidth : a.columns),
-                    .shared_bytes = memory_of(a.columns)};
+    Grid grid = grid_of_rows(a.rows, a.columns, single, kWidth, kMaxThreads);
+    grid.shared_bytes = memory_of(a.columns);
     return launch(add_rms_norm_kernel<T>, grid, stream, a, single);
   });
 }
@@ -190,7 +189,7 @@ LaunchResult rms_norm_apply(const RmsNormApply& a, Stream stream) {
     constexpr int kWidth = kPackOf<T>;
     const std::int64_t single = single_values_of_rows<kWidth>(
         a.columns, static_cast<const T*>(a.x), static_cast<T*>(a.output), static_cast<const T*>(a.weight));
-    const Grid grid{.blocks = a.rows, .threads = threads_for(single == 0 ? a.columns / kWidth : a.columns)};
+    const Grid grid = grid_of_rows(a.rows, a.columns, single, kWidth, kMaxThreads);
     return launch(rms_norm_apply_kernel<T>, grid, stream, a, single);
   });
 }
@@ -202,9 +201,8 @@ LaunchResult rms_norm_backward(const RmsNormBackward& a, Stream stream) {
     const std::int64_t single = single_values_of_rows<kWidth>(
         a.columns, static_cast<T*>(a.gradient), static_cast<const T*>(a.residual_gradient),
         static_cast<const T*>(a.x), static_cast<const T*>(a.weight), a.partial);
-    const Grid grid{.blocks = partial_rows,
-                    .threads = threads_for(single == 0 ? a.columns / kWidth : a.columns, kBackwardThreads),
-                    .shared_bytes = memory_of(a.columns)};
+    Grid grid = grid_of_rows(partial_rows, a.columns, single, kWidth, kBackwardThreads);
+    grid.shared_bytes = memory_of(a.columns);
     return launch(rms_norm_backward_kernel<T>, grid, stream, a, single);
   });
   return gradients.ok() ? add_up_weight_gradient(a, partial_rows, stream) : gradients;

@@ -49,10 +49,6 @@ __global__ void __launch_bounds__(kThreads) swiglu_backward_kernel(SwigluBackwar
   });
 }
 
-Grid grid_of_rows(std::int64_t rows, std::int64_t columns, std::int64_t single, int width) {
-  return {.blocks = rows, .threads = threads_for(single == 0 ? columns / width : columns, kThreads)};
-}
-
 }  // namespace
 
 LaunchResult swiglu_forward(const SwigluForward& a, Stream stream) {
@@ -60,8 +56,8 @@ LaunchResult swiglu_forward(const SwigluForward& a, Stream stream) {
     constexpr int kWidth = kPackOf<T>;
     const std::int64_t single =
         single_values_of_rows<kWidth>(a.columns, static_cast<const T*>(a.gate_up), static_cast<T*>(a.output));
-    return launch(swiglu_forward_kernel<T>, grid_of_rows(a.rows, a.columns, single, kWidth), stream, a,
-                  single);
+    return launch(swiglu_forward_kernel<T>, grid_of_rows(a.rows, a.columns, single, kWidth, kThreads), stream,
+                  a, single);
   });
 }
 
@@ -70,8 +66,8 @@ LaunchResult swiglu_backward(const SwigluBackward& a, Stream stream) {
     constexpr int kWidth = kPackOf<T>;
     const std::int64_t single =
         single_values_of_rows<kWidth>(a.columns, static_cast<T*>(a.gate_up), static_cast<T*>(a.gradient));
-    return launch(swiglu_backward_kernel<T>, grid_of_rows(a.rows, a.columns, single, kWidth), stream, a,
-                  single);
+    return launch(swiglu_backward_kernel<T>, grid_of_rows(a.rows, a.columns, single, kWidth, kThreads),
+                  stream, a, single);
   });
 }
 

@@ -81,6 +81,17 @@ TEST_F(LargeShapes, SwigluFindsItsLastRow) {
                              nullptr)
                   .ok());
   EXPECT_EQ(output[kLast + 7], 300);
+
+  output[kLast + 7] = 2;  // the gradient
+  ASSERT_TRUE(swiglu_backward({.storage = Storage::Float32,
+                               .rows = kRows,
+                               .columns = kColumns,
+                               .gate_up = gate_up.data(),
+                               .gradient = output.data()},
+                              nullptr)
+                  .ok());
+  EXPECT_EQ(output[kLast + 7], 300);
+  EXPECT_EQ(gate_up[2 * kLast + kColumns + 7], 200);
 }
 
 TEST_F(LargeShapes, RopeFindsItsLastRow) {
@@ -106,17 +117,19 @@ TEST_F(LargeShapes, CrossEntropyFindsItsLastRow) {
   const SparseArray logits(kRows * kColumns), statistics(3 * kRows), own_maximum(kRows);
   const SparseArray targets(kRows * 2);  // zeros, also as ids
   logits[kLast + 7] = 30;
-  ASSERT_TRUE(cross_entropy_maxima({.storage = Storage::Float32,
-                                    .tokens = kRows,
-                                    .vocabulary = kColumns,
-                                    .first_token = 0,
-                                    .logits = logits.data(),
-                                    .targets = reinterpret_cast<const std::int64_t*>(targets.data()),
-                                    .statistics = statistics.data(),
-                                    .own_maximum = own_maximum.data()},
-                                   nullptr)
-                  .ok());
+  const CrossEntropyChunk chunk{.storage = Storage::Float32,
+                                .tokens = kRows,
+                                .vocabulary = kColumns,
+                                .first_token = 0,
+                                .logits = logits.data(),
+                                .targets = reinterpret_cast<const std::int64_t*>(targets.data()),
+                                .statistics = statistics.data(),
+                                .own_maximum = own_maximum.data()};
+  ASSERT_TRUE(cross_entropy_maxima(chunk, nullptr).ok());
   EXPECT_EQ(statistics[kLastRow], 30);
+  ASSERT_TRUE(cross_entropy_gradient(chunk, 1, nullptr).ok());
+  EXPECT_NEAR(logits[kLast + 7], 1, 1e-6);
+  EXPECT_NEAR(logits[kLast], -1, 1e-6) << "the target";
 }
 
 TEST_F(LargeShapes, EmbeddingFindsItsLastRow) {
