@@ -37,7 +37,9 @@ inline void __syncthreads(caravan::cuda::emulation::Site site = caravan::cuda::e
 }
 
 template <typename Word>
-void __stwb(Word* to, Word word) {
+void __stwb(Word* to, Word word,
+            caravan::cuda::emulation::Site site = caravan::cuda::emulation::Site::current()) {
+  caravan::cuda::emulation::engine().require_global(to, site);
   *to = word;
 }
 

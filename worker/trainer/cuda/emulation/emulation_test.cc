@@ -68,6 +68,10 @@ __global__ void write_before_it_is_read(float* out) {
   }
 }
 
+__global__ void store_to_the_wrong_memory() {
+  __stwb(shared_memory<uint4>(), uint4{});
+}
+
 __global__ void count_blocks(float* out) {
   if (threadIdx.x == 0) out[0] += 1;
 }
@@ -140,6 +144,11 @@ TEST_F(Emulation, SharedMemoryIsNotZero) {
   run(read_what_nobody_wrote, 2, out.data());
   EXPECT_TRUE(std::isnan(out.values()[0]));
   EXPECT_EQ(out.values()[1], 1);
+}
+
+TEST_F(Emulation, FindsStoresToTheWrongMemory) {
+  EXPECT_THAT(fault_of(store_to_the_wrong_memory, 1),
+              HasSubstr("a store to global memory goes to shared memory: "));
 }
 
 TEST_F(Emulation, FindsMissingBarriersInSomeOrder) {

@@ -6,6 +6,7 @@
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -294,6 +295,13 @@ void* Engine::shared_memory() const {
 }
 unsigned Engine::lane() const {
   return impl_->running->lane();
+}
+void Engine::require_global(const void* address, const Site& site) const {
+  const auto* const byte = static_cast<const unsigned char*>(address);
+  const std::less<> before;
+  const bool shared =
+      !before(byte, impl_->shared.data()) && before(byte, impl_->shared.data() + impl_->shared.size());
+  if (shared) throw FaultInKernel("a store to global memory goes to shared memory: " + text(site));
 }
 void Engine::barrier(const Site& site) {
   impl_->barrier(site);

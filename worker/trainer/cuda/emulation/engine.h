@@ -61,6 +61,8 @@ class Engine {
   const Index& grid_size() const;
   void* shared_memory() const;
   unsigned lane() const;
+  // Throws where the address is one of shared memory, which a store to global memory would miss on a device.
+  void require_global(const void* address, const Site& site) const;
   void barrier(const Site& site);
   // Gives `sent` to the other lanes of the mask, and returns what the source lane gave.
   std::uint64_t exchange(unsigned mask, std::uint64_t sent, unsigned source, const Site& site);

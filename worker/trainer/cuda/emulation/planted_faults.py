@@ -56,6 +56,8 @@ FAULTS = [
           "  total = block_merged(", "  if (threadIdx.x >= a.vocabulary) return;\n  total = block_merged("),
     Fault("shared memory that nobody has written", "rms_norm", "RmsNorm*", WRONG,
           "    store<kWidth, SharedMemory>(sums + i, Values<kWidth>{});", "    (void)(sums + i);"),
+    Fault("a store to global memory that goes to shared memory", "rms_norm", "RmsNorm*", "goes to shared memory",
+          "store<kWidth, SharedMemory>(row + i, sum)", "store<kWidth>(row + i, sum)"),
     Fault("too little shared memory", "rms_norm", "RmsNorm*", OUT_OF_BOUNDS,
           "static_cast<std::size_t>(columns)) * sizeof", "static_cast<std::size_t>(columns) - 1) * sizeof"),
     Fault("a row that begins one value late", "rms_norm", "RmsNorm*", OUT_OF_BOUNDS + "|misaligned address",
