@@ -32,6 +32,27 @@ TEST(Crc32c, IsThatOfTheStandard) {
   EXPECT_EQ(sum({}), 0u);
 }
 
+// Bit by bit, as the standard has it.
+uint32_t plain_crc32c(std::span<const std::byte> bytes) {
+  uint32_t state = 0xFFFFFFFF;
+  for (const std::byte byte : bytes) {
+    state ^= static_cast<uint32_t>(byte);
+    for (int bit = 0; bit < 8; ++bit) state = (state >> 1) ^ ((state & 1) != 0 ? 0x82F63B78 : 0);
+  }
+  return ~state;
+}
+
+// Long ones are summed up in several parts at a time.
+TEST(Crc32c, OfAnyLengthAndPlaceInMemoryIsThatOfItsBits) {
+  const Bytes whole = random_bytes(100'000);
+  for (const std::size_t length : {8191u, 8192u, 24'575u, 24'576u, 24'577u, 49'152u, 73'735u, 99'000u}) {
+    for (const std::size_t begin : {0u, 1u, 7u, 64u}) {
+      const auto bytes = std::span(whole).subspan(begin, length);
+      EXPECT_EQ(crc32c(bytes), plain_crc32c(bytes)) << length << " bytes from " << begin;
+    }
+  }
+}
+
 TEST(Crc32c, OfZerosTakesNoZeros) {
   for (const int64_t length : {0, 1, 7, 32, 4096})
     EXPECT_EQ(crc32c_of_zeros(length), crc32c(Bytes(static_cast<std::size_t>(length)))) << length;
