@@ -1,5 +1,7 @@
 #include "checkpoint/folder/rank_writer.h"
 
+#include <algorithm>
+
 #include "caravan/v1alpha1/checkpoint.pb.h"
 #include "checkpoint/format/names.h"
 #include "common/json.h"
@@ -43,8 +45,21 @@ Status RankWriter::write(StateKind kind, std::size_t tensor, int64_t first_eleme
     if (Status written = (*to)->file->write(0, head); !written) return written;
     (*to)->shares.add(0, head);
   }
-  (*to)->shares.add(offset, bytes);
-  return (*to)->file->write(offset, bytes);
+  return write_blocks(**to, offset, bytes);
+}
+
+// Block by block: what was just summed up is still in the processor's cache, and all but the first and the
+// last piece begin and end with a page.
+Status RankWriter::write_blocks(OpenFile& to, int64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto left = static_cast<std::size_t>(block_bytes_ - offset % block_bytes_);
+    const auto piece = bytes.first(std::min(left, bytes.size()));
+    to.shares.add(offset, piece);
+    if (Status written = to.file->write(offset, piece); !written) return written;
+    bytes = bytes.subspan(piece.size());
+    offset += std::ssize(piece);
+  }
+  return {};
 }
 
 void RankWriter::add_box(std::size_t tensor, const Box& box) {

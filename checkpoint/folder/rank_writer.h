@@ -45,6 +45,7 @@ class RankWriter {
     BlockShares shares;
   };
   Result<OpenFile*> open(std::size_t number);
+  Status write_blocks(OpenFile& to, int64_t offset, std::span<const std::byte> bytes);
 
   Volume& volume_;
   const FilePlan& plan_;

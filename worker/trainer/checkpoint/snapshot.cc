@@ -3,7 +3,6 @@
 #include <ATen/ops/zeros.h>
 
 #include "worker/trainer/memory/ledger.h"
-#include "worker/trainer/model/owned_parts.h"
 
 namespace caravan::trainer {
 
@@ -33,22 +32,29 @@ void Snapshot::take() {
 
 Status Snapshot::write(const checkpoint::FilePlan& plan, checkpoint::RankWriter& writer) const {
   const ParameterLayout& layout = state_.parameters.layout;
-  for (const OwnedPart& owned :
-       owned_parts(layout, state_.placement, slices_of(layout, slice_), Selection::CountsHere)) {
-    const Bucket& bucket = layout.buckets[static_cast<std::size_t>(owned.parameter.bucket)];
-    const std::size_t tensor = plan.tensor(owned.part.name);
+  const std::vector<OwnedPart> parts =
+      owned_parts(layout, state_.placement, slices_of(layout, slice_), Selection::CountsHere);
+  for (const OwnedPart& owned : parts)
     for (const TensorBlock& block : blocks_of(owned))
-      writer.add_box(tensor, {block.row, block.column, block.rows, block.columns});
-    for (const StateKind kind : checkpoint::kStateKinds) {
-      if (!plan.has(kind)) continue;
-      Status written;
-      for_each_run(owned, [&](const Run& run) {
-        if (written) written = writer.write(kind, tensor, run.first_full, bytes(kind, bucket, run.values));
-      });
-      if (!written) return written;
-    }
-  }
+      writer.add_box(plan.tensor(owned.part.name), {block.row, block.column, block.rows, block.columns});
+  // One file after the other, each from its beginning to its end.
+  for (const StateKind kind : checkpoint::kStateKinds)
+    if (Status written = write_kind(kind, parts, plan, writer); !written) return written;
   return writer.finish();
+}
+
+Status Snapshot::write_kind(StateKind kind, const std::vector<OwnedPart>& parts,
+                            const checkpoint::FilePlan& plan, checkpoint::RankWriter& writer) const {
+  Status written;
+  if (!plan.has(kind)) return written;
+  for (const OwnedPart& owned : parts) {
+    const Bucket& bucket = state_.parameters.layout.buckets[static_cast<std::size_t>(owned.parameter.bucket)];
+    const std::size_t tensor = plan.tensor(owned.part.name);
+    for_each_run(owned, [&](const Run& run) {
+      if (written) written = writer.write(kind, tensor, run.first_full, bytes(kind, bucket, run.values));
+    });
+  }
+  return written;
 }
 
 std::span<const std::byte> Snapshot::bytes(StateKind kind, const Bucket& bucket, FlatRange values) const {

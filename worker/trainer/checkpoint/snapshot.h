@@ -7,9 +7,11 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "checkpoint/folder/rank_writer.h"
 #include "worker/trainer/checkpoint/rank_state.h"
+#include "worker/trainer/model/owned_parts.h"
 
 namespace caravan::trainer {
 
@@ -26,6 +28,8 @@ class Snapshot {
   Status write(const checkpoint::FilePlan& plan, checkpoint::RankWriter& writer) const;
 
  private:
+  Status write_kind(checkpoint::StateKind kind, const std::vector<OwnedPart>& parts,
+                    const checkpoint::FilePlan& plan, checkpoint::RankWriter& writer) const;
   std::span<const std::byte> bytes(checkpoint::StateKind kind, const Bucket& bucket, FlatRange values) const;
 
   const RankState state_;

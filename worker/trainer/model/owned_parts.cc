@@ -50,6 +50,10 @@ int64_t columns_of(const std::vector<int64_t>& shape) {
   return shape.size() > 1 ? shape[1] : 1;
 }
 
+bool is_cut_by_columns(const ParameterPart& part) {
+  return part.shard_dimension == 1 && part.shard_real != part.full_shape[1];
+}
+
 std::vector<TensorBlock> blocks_of(const OwnedPart& owned) {
   const ParameterPart& part = owned.part;
   const bool by_columns = part.shard_dimension == 1;

@@ -58,11 +58,14 @@ std::vector<OwnedPart> owned_parts(const ParameterLayout& layout, const StagePla
 // Columns of a tensor; 1 where it has one dimension.
 int64_t columns_of(const std::vector<int64_t>& shape);
 
-// visit(Run). A shard of rows is one run, a shard of columns one run for each row.
+// So that rows of the shard do not follow each other in the full tensor.
+bool is_cut_by_columns(const ParameterPart& part);
+
+// visit(Run). A shard of whole rows is one run, a shard of columns one run for each row.
 template <typename Visit>
 void for_each_run(const OwnedPart& owned, Visit&& visit) {
   const ParameterPart& part = owned.part;
-  if (part.shard_dimension != 1) {
+  if (!is_cut_by_columns(part)) {
     visit(Run{owned.values, part.shard_begin * columns_of(part.full_shape) + owned.first_local});
     return;
   }
