@@ -1,10 +1,12 @@
 #include "worker/trainer/checkpoint/replicas.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -14,22 +16,32 @@
 namespace caravan::trainer {
 namespace {
 
-constexpr uint64_t kLowHalf = (uint64_t{1} << 32) - 1;
 constexpr uint64_t kMask = (uint64_t{1} << 53) - 1;
 
 constexpr std::array<std::string_view, kReplicas> kNames = {"weights", "norms", "table of embeddings"};
 
-// Of halves of eight bytes, so that every bit counts in what a double holds of the sum.
+constexpr int64_t kWordBytes = sizeof(uint32_t);
+constexpr int64_t kWordsPerTask = 1 << 16;
+
+// Of its first bytes; the others count as zeros.
+uint32_t word_at(const std::byte* from, int64_t bytes) {
+  uint32_t word = 0;
+  std::memcpy(&word, from, static_cast<std::size_t>(bytes));
+  return word;
+}
+
+// Of halves of eight bytes, so that every bit counts in what a double holds of the sum. By all of the rank's
+// threads, since training waits.
 uint64_t sum_of_bits(const at::Tensor& flat, FlatRange range) {
   const auto size = static_cast<int64_t>(flat.element_size());
-  const auto* bytes = static_cast<const std::byte*>(flat.data_ptr()) + range.offset * size;
-  uint64_t sum = 0;
-  for (int64_t at = 0; at < range.elements * size; at += int64_t{sizeof(uint64_t)}) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes + at, std::min<std::size_t>(sizeof word, range.elements * size - at));
-    sum += (word & kLowHalf) + (word >> 32);
-  }
-  return sum;
+  const auto* bytes = static_cast<const std::byte*>(flat.const_data_ptr()) + range.offset * size;
+  const auto words = static_cast<int64_t>(range.elements * size / kWordBytes);
+  const auto sum_of_words = [bytes](int64_t begin, int64_t end, uint64_t sum) {
+    for (int64_t i = begin; i < end; ++i) sum += word_at(bytes + i * kWordBytes, kWordBytes);
+    return sum;
+  };
+  const uint64_t sum = at::parallel_reduce(0, words, kWordsPerTask, uint64_t{0}, sum_of_words, std::plus<>());
+  return sum + word_at(bytes + words * kWordBytes, range.elements * size % kWordBytes);
 }
 
 // Ranks with equal places have the same.
@@ -47,6 +59,19 @@ Place place_of(Replica what, const planner::MeshPosition& position) {
 }
 
 using RanksBySum = std::map<int64_t, std::vector<int>>;
+
+// Some rank has the same. Where none has, a sum would cost its time and be held against nothing.
+bool has_twins(Replica what, const planner::MeshShape& mesh) {
+  switch (what) {
+    case Replica::Weights:
+      break;
+    case Replica::Norms:
+      return mesh.data * mesh.tensor > 1;
+    case Replica::Table:
+      return mesh.data * mesh.pipeline > 1;
+  }
+  return mesh.data > 1;
+}
 
 // The largest number that agree is right; of equals nobody knows.
 ReplicaDifference verdict_on(std::string_view what, const RanksBySum& ranks) {
@@ -71,21 +96,22 @@ ReplicaDifference verdict_on(std::string_view what, const RanksBySum& ranks) {
 
 }  // namespace
 
-BitSums bit_sums(const ParameterStore& parameters) {
-  uint64_t norms = 0;
-  uint64_t table = 0;
-  bool has_table = false;
+BitSums bit_sums(const ParameterStore& parameters, const planner::MeshShape& mesh) {
+  std::array<std::optional<uint64_t>, kReplicas> sums;
+  const auto add = [&](Replica what, FlatRange range) {
+    if (!has_twins(what, mesh)) return;
+    auto& sum = sums[static_cast<std::size_t>(what)];
+    sum = sum.value_or(0) + sum_of_bits(parameters.values, range);
+  };
+  add(Replica::Weights, {0, parameters.layout.elements});
   for (const Parameter& parameter : parameters.layout.parameters) {
-    if (!parameter.replicated_over_tensor && !parameter.tied_copy) continue;
-    const uint64_t sum = sum_of_bits(parameters.values, {parameter.offset, parameter.elements});
-    if (parameter.replicated_over_tensor) norms += sum;
-    if (!parameter.tied_copy) continue;
-    table += sum;
-    has_table = true;
+    if (parameter.replicated_over_tensor) add(Replica::Norms, {parameter.offset, parameter.elements});
+    if (parameter.tied_copy) add(Replica::Table, {parameter.offset, parameter.elements});
   }
-  const uint64_t all = sum_of_bits(parameters.values, {0, parameters.layout.elements});
-  return {static_cast<int64_t>(all & kMask), static_cast<int64_t>(norms & kMask),
-          has_table ? static_cast<int64_t>(table & kMask) : -1};
+  BitSums found{};
+  std::ranges::transform(sums, found.begin(),
+                         [](auto sum) { return sum ? static_cast<int64_t>(*sum & kMask) : -1; });
+  return found;
 }
 
 std::optional<ReplicaDifference> difference(const std::vector<BitSums>& sums,
@@ -107,7 +133,7 @@ std::optional<ReplicaDifference> difference(const std::vector<BitSums>& sums,
 std::optional<ReplicaDifference> compare_replicas(Communicator& world, const ParameterStore& parameters,
                                                   const planner::MeshShape& mesh) {
   std::array<double, kReplicas> own{};
-  std::ranges::copy(bit_sums(parameters), own.begin());
+  std::ranges::copy(bit_sums(parameters, mesh), own.begin());
   std::vector<BitSums> sums;
   for (const auto& row : gather_rows(world, own)) {
     BitSums& each = sums.emplace_back();

@@ -21,10 +21,11 @@ namespace caravan::trainer {
 enum class Replica { Weights, Norms, Table };
 inline constexpr std::size_t kReplicas = 3;
 
-// By Replica; below 2^53, so that a double holds it. -1: the rank has none.
+// By Replica; below 2^53, so that a double holds it. -1: the rank has none, or no other rank of the mesh has
+// the same.
 using BitSums = std::array<int64_t, kReplicas>;
 
-BitSums bit_sums(const ParameterStore& parameters);
+BitSums bit_sums(const ParameterStore& parameters, const planner::MeshShape& mesh);
 
 struct ReplicaDifference {
   std::vector<int>

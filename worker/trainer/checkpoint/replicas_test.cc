@@ -73,7 +73,8 @@ TEST(Replicas, AnyBitThatFlipsChangesASum) {
                             .tensor_size = 2};
   ParameterStore store = allocate_values(lay_out_parameters(model, last, 2), at::kBFloat16);
   initialise_parameters(store, 5);
-  const BitSums before = bit_sums(store);
+  constexpr planner::MeshShape kMesh = {.tensor = 2, .data = 2, .pipeline = 2};
+  const BitSums before = bit_sums(store, kMesh);
   EXPECT_GE(before[static_cast<std::size_t>(Replica::Table)], 0);
   auto* bits = static_cast<uint16_t*>(store.values.data_ptr());
   for (const Parameter& parameter : store.layout.parameters) {
@@ -81,12 +82,33 @@ TEST(Replicas, AnyBitThatFlipsChangesASum) {
       uint16_t& word = bits[parameter.offset + parameter.elements / 8 * 4 + bit / 16];
       const auto flip = static_cast<uint16_t>(1U << (bit % 16));
       word ^= flip;
-      const BitSums after = bit_sums(store);
+      const BitSums after = bit_sums(store, kMesh);
       EXPECT_NE(after[0], before[0]) << parameter.name << " " << bit;
       EXPECT_EQ(after[1] != before[1], parameter.replicated_over_tensor) << parameter.name << " " << bit;
       EXPECT_EQ(after[2] != before[2], parameter.tied_copy) << parameter.name << " " << bit;
       word ^= flip;
     }
+  }
+}
+
+TEST(Replicas, WhatNobodyElseHasIsNotSummedUp) {
+  const planner::ModelShape model = odd_model(24, 8, true);
+  const StagePlacement last{.chunks = {{.stage = 1, .first_layer = 4, .layers = 4, .has_head = true}},
+                            .tensor_rank = 0,
+                            .tensor_size = 2};
+  ParameterStore store = allocate_values(lay_out_parameters(model, last, 2), at::kFloat);
+  store.values.fill_(1);
+  struct Case {
+    planner::MeshShape mesh;
+    std::array<bool, kReplicas> compared;
+  };
+  for (const auto& [mesh, compared] : {Case{{.tensor = 1, .data = 1, .pipeline = 1}, {false, false, false}},
+                                       Case{{.tensor = 2, .data = 1, .pipeline = 1}, {false, true, false}},
+                                       Case{{.tensor = 1, .data = 1, .pipeline = 2}, {false, false, true}},
+                                       Case{{.tensor = 1, .data = 2, .pipeline = 1}, {true, true, true}}}) {
+    const BitSums sums = bit_sums(store, mesh);
+    for (std::size_t i = 0; i < kReplicas; ++i)
+      EXPECT_EQ(sums[i] >= 0, compared[i]) << mesh.tensor << mesh.data << mesh.pipeline << " " << i;
   }
 }
 
