@@ -20,8 +20,8 @@ using checkpoint::SaveRequest;
 using checkpoint::TrainingState;
 
 constexpr std::nullopt_t kNoEnd = std::nullopt;
-constexpr std::chrono::milliseconds kFirstLook = 1ms;
-constexpr std::chrono::milliseconds kLastLook = 100ms;
+constexpr std::chrono::nanoseconds kShortestPause = 1ms;
+constexpr std::chrono::nanoseconds kLongestPause = 100ms;
 // Before the last checkpoint is tried again.
 constexpr std::array kPauses = {0s, 1s, 10s};
 
@@ -125,16 +125,27 @@ Outcome CheckpointSaver::save(const TrainingState& state, Patience patience) {
 // Whether it came to an end. The first rank's patience counts.
 bool CheckpointSaver::wait(Patience patience) {
   const Clock::time_point begin = Clock::now();
-  for (std::chrono::milliseconds pause = kFirstLook; stage_ != Stage::None;
-       pause = std::min(2 * pause, kLastLook)) {
+  while (stage_ != Stage::None) {
     const bool waits = !patience || Clock::now() - begin < *patience;
     const SaveVerdict verdict = agree_on_save(*rank_.mesh.world, {.asks = waits, .progress = progress()});
     advance(verdict);
     slowest_rank_ = verdict.under_way.value_or(0);
     if (!verdict.asked) return stage_ == Stage::None;
-    if (verdict.under_way) std::this_thread::sleep_for(pause);
+    if (verdict.under_way) pause();
   }
   return true;
+}
+
+// Before ranks ask each other again: until this one has something to say, and otherwise so that a stage takes
+// little longer than its work does.
+void CheckpointSaver::pause() const {
+  const std::chrono::nanoseconds taken = Clock::now() - stage_begun_;
+  const auto longest = std::clamp(taken / 16, kShortestPause, kLongestPause);
+  if (task_.valid()) {
+    task_.wait_for(longest);
+  } else {
+    std::this_thread::sleep_for(longest);
+  }
 }
 
 void CheckpointSaver::give_up(int step, double waited) {
@@ -153,6 +164,7 @@ void CheckpointSaver::give_up(int step, double waited) {
 
 void CheckpointSaver::start(Stage stage) {
   stage_ = stage;
+  stage_begun_ = Clock::now();
   outcome_ = {};
   if (auto part = part_of(stage)) task_ = std::async(std::launch::async, guarded, std::move(part));
 }

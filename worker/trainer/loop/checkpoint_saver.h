@@ -48,6 +48,7 @@ class CheckpointSaver {
   using Patience = std::optional<std::chrono::seconds>;  // absent: without an end
   Outcome save(const checkpoint::TrainingState& state, Patience patience);
   bool wait(Patience patience);
+  void pause() const;
   void start(Stage stage);
   std::function<Status()> part_of(Stage stage);  // empty: this rank has none
   SaveProgress progress();
@@ -72,7 +73,8 @@ class CheckpointSaver {
   int saved_step_;  // of the newest that is complete
 
   const Clock::time_point start_ = Clock::now();
-  Clock::time_point begun_ = start_;       // the one that is written
+  Clock::time_point begun_ = start_;  // the one that is written
+  Clock::time_point stage_begun_ = start_;
   Clock::time_point last_tried_ = start_;  // to begin one
   int slowest_rank_ = 0;                   // that was last seen at work on it
   double stall_seconds_ = 0;
