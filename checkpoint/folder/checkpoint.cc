@@ -82,32 +82,45 @@ Result<const InputFile*> Checkpoint::open_file(const std::string& name) {
   return open_.emplace(name, *std::move(file)).first->second.get();
 }
 
+// Of the file, from its beginning; verified.
+Status Checkpoint::read_block(const std::string& name, int64_t number, std::span<std::byte> bytes) {
+  const Result<const InputFile*> file = open_file(name);
+  if (!file) return tl::unexpected(file.error());
+  const int64_t offset = number * block_bytes_;
+  if (Status read = (*file)->read(offset, bytes); !read) return read;
+  if (crc32c(bytes) != files_.at(name).sums[static_cast<std::size_t>(number)]) {
+    return damaged(name, fmt::format("bytes {} to {} are not those that were written", offset,
+                                     offset + std::ssize(bytes) - 1));
+  }
+  return {};
+}
+
 Status Checkpoint::load_block(const std::string& name, int64_t number, Block& block) {
   if (block.file == name && block.number == number) return {};
   block.number = -1;  // until it is verified
-  const Result<const InputFile*> file = open_file(name);
-  if (!file) return tl::unexpected(file.error());
-  const File& known = files_.at(name);
+  if (Result<const InputFile*> file = open_file(name); !file) return tl::unexpected(file.error());
   block.file = name;
-  block.bytes.resize(static_cast<std::size_t>(block_length(known.length, block_bytes_, number)));
-  const int64_t offset = number * block_bytes_;
-  if (Status read = (*file)->read(offset, block.bytes); !read) return read;
-  if (crc32c(block.bytes) != known.sums[static_cast<std::size_t>(number)]) {
-    return damaged(name, fmt::format("bytes {} to {} are not those that were written", offset,
-                                     offset + std::ssize(block.bytes) - 1));
-  }
+  block.bytes.resize(static_cast<std::size_t>(block_length(files_.at(name).length, block_bytes_, number)));
+  if (Status read = read_block(name, number, block.bytes); !read) return read;
   block.number = number;
   return {};
 }
 
+// A block of which all is asked for comes to its place at once.
 Status Checkpoint::read_bytes(const std::string& name, int64_t offset, std::span<std::byte> bytes,
                               Block& block) {
+  const auto whole = static_cast<std::size_t>(block_bytes_);
   while (!bytes.empty()) {
     const int64_t number = offset / block_bytes_;
-    if (Status loaded = load_block(name, number, block); !loaded) return loaded;
-    const auto from = std::span(block.bytes).subspan(static_cast<std::size_t>(offset % block_bytes_));
-    const std::size_t count = std::min(from.size(), bytes.size());
-    std::memcpy(bytes.data(), from.data(), count);
+    std::size_t count = whole;
+    if (offset % block_bytes_ == 0 && bytes.size() >= whole) {
+      if (Status read = read_block(name, number, bytes.first(whole)); !read) return read;
+    } else {
+      if (Status loaded = load_block(name, number, block); !loaded) return loaded;
+      const auto from = std::span(block.bytes).subspan(static_cast<std::size_t>(offset % block_bytes_));
+      count = std::min(from.size(), bytes.size());
+      std::memcpy(bytes.data(), from.data(), count);
+    }
     bytes = bytes.subspan(count);
     offset += static_cast<int64_t>(count);
   }

@@ -33,7 +33,7 @@ class Checkpoint {
   const FilePlan& plan() const { return plan_; }
 
   // Elements of a tensor that follow each other, as many as `bytes` has room for. Reads in ascending order of
-  // elements read each block once.
+  // elements read each block once. What a failure leaves in `bytes` is not verified.
   Status read(StateKind kind, std::size_t tensor, int64_t first_element, std::span<std::byte> bytes);
 
   // Every byte of every file, and that the files' headers are those that belong to the tensors.
@@ -57,6 +57,7 @@ class Checkpoint {
   std::string path(const std::string& name) const;
   Status read_model();
   Result<const InputFile*> open_file(const std::string& name);
+  Status read_block(const std::string& name, int64_t number, std::span<std::byte> bytes);
   Status load_block(const std::string& name, int64_t number, Block& block);
   Status read_bytes(const std::string& name, int64_t offset, std::span<std::byte> bytes, Block& block);
   Result<std::string> read_whole(const std::string& name, int64_t most_bytes);
