@@ -10,6 +10,7 @@
 #include "checkpoint/format/manifest.h"
 #include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/config.h"
+#include "checkpoint/hugging_face/tokenizer_files.h"
 
 namespace caravan::checkpoint {
 
@@ -143,6 +144,20 @@ Result<std::string> Checkpoint::read_whole(const std::string& name, int64_t most
   return read_bytes(name, 0, std::as_writable_bytes(std::span(text)), block).map([&] {
     return std::move(text);
   });
+}
+
+Result<std::vector<CopiedFile>> Checkpoint::tokenizer() {
+  std::vector<CopiedFile> files;
+  int64_t left = kLargestTokenizer;
+  for (const std::string_view known : kTokenizerFiles) {
+    std::string name(known);
+    if (!files_.contains(name)) continue;
+    auto text = read_whole(name, left);
+    if (!text) return tl::unexpected(text.error());
+    left -= std::ssize(*text);
+    files.push_back({.name = std::move(name), .text = *std::move(text)});
+  }
+  return files;
 }
 
 Status Checkpoint::verify() {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/folder/copied_file.h"
 #include "checkpoint/folder/volume.h"
 #include "checkpoint/format/file_plan.h"
 #include "checkpoint/format/training_state.h"
@@ -35,6 +36,9 @@ class Checkpoint {
   // Elements of a tensor that follow each other, as many as `bytes` has room for. Reads in ascending order of
   // elements read each block once. What a failure leaves in `bytes` is not verified.
   Status read(StateKind kind, std::size_t tensor, int64_t first_element, std::span<std::byte> bytes);
+
+  // Of the model that training began with; none where that had none.
+  Result<std::vector<CopiedFile>> tokenizer();
 
   // Every byte of every file, and that the files' headers are those that belong to the tensors.
   Status verify();

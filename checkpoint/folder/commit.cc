@@ -130,6 +130,8 @@ class Commit {
     const std::string config =
         config_json(request_.model, plan_.types().weights, request_.terms.sequence_length);
     if (Status added = add_text(kConfigFile, config); !added) return added;
+    for (const CopiedFile& file : request_.tokenizer)
+      if (Status added = add_text(file.name, file.text); !added) return added;
     const std::string index = plan_.weights_index();
     return index.empty() ? Status{} : add_text(kWeightsIndexFile, index);
   }

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "checkpoint/folder/copied_file.h"
 #include "checkpoint/folder/rank_writer.h"
 #include "checkpoint/folder/volume.h"
 #include "checkpoint/format/training_state.h"
@@ -23,6 +25,7 @@ struct SaveRequest {
   planner::Layout layout;
   TrainingTerms terms;
   TrainingState state;
+  std::vector<CopiedFile> tokenizer = {};
 
   SaveId id() const { return {.step = state.step, .attempt = attempt}; }
 };

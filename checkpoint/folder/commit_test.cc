@@ -103,6 +103,28 @@ TEST(Commit, AnOperationThatFailsLeavesTheCheckpointsBeforeAndTheNextSaveSucceed
   }
 }
 
+TEST(Commit, ATokenizerGoesAlongAndIsVerifiedAsAllElse) {
+  const test::TemporaryFolder folder;
+  const auto volume = volume_in(folder);
+  const std::vector<CopiedFile> tokenizer = {{.name = "tokenizer.json", .text = "{\"a\": 1}"},
+                                             {.name = "merges.txt", .text = ""}};
+  SaveRequest request = tiny_request(5);
+  request.tokenizer = tokenizer;
+  ASSERT_TRUE(begin_save(*volume, tiny_plan(), request.id()));
+  for (const int rank : {0, 1}) ASSERT_TRUE(write_tiny_rank(*volume, 5, rank));
+  const Status committed = commit(*volume, tiny_plan(), request, testing::kTinyBlock);
+  ASSERT_TRUE(committed) << committed.error().message;
+  EXPECT_THAT(intact_steps(*volume), ElementsAre(5));
+  EXPECT_EQ(Checkpoint::open(*volume, 5)->tokenizer().value(), tokenizer);
+  EXPECT_EQ(test::contents(folder.path("step-000005/tokenizer.json")), "{\"a\": 1}");
+  folder.write("step-000005/vocab.json", "{}");
+  EXPECT_EQ(Checkpoint::open(*volume, 5)->tokenizer().value(), tokenizer) << "nobody has a sum of that";
+  folder.write("step-000005/tokenizer.json", "{\"a\": 2}");
+  auto changed = Checkpoint::open(*volume, 5).value();
+  EXPECT_THAT(changed.tokenizer().error().message, HasSubstr("tokenizer.json: bytes 0 to 7 are not those"));
+  EXPECT_FALSE(changed.verify());
+}
+
 TEST(Commit, NeverReplacesACheckpoint) {
   const test::TemporaryFolder folder;
   const auto volume = volume_in(folder);

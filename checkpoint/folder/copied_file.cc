@@ -4,16 +4,14 @@
 
 #include <boost/json/parse.hpp>
 #include <filesystem>
-#include <vector>
 
 #include "checkpoint/folder/volume.h"
+#include "checkpoint/hugging_face/tokenizer_files.h"
 
 namespace caravan::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int64_t kLongestFile = 64 << 20;  // the largest tokenizer.json that is known has a third
 
 // Without links in any of them.
 std::vector<fs::path> roots_of(const fs::path& folder) {
@@ -31,7 +29,7 @@ bool is_json(const std::string& text) {
 
 }  // namespace
 
-Result<std::string> read_copied_file(const std::string& folder, const std::string& name) {
+Result<std::string> read_copied_file(const std::string& folder, const std::string& name, int64_t most_bytes) {
   const std::string shown = (fs::path(folder) / name).string();
   std::error_code error;
   const fs::path real_folder = fs::canonical(folder, error);
@@ -43,7 +41,7 @@ Result<std::string> read_copied_file(const std::string& folder, const std::strin
     // The volume follows no link, should one have come there since.
     const auto volume = open_volume(root.string());
     if (!volume) return tl::unexpected(volume.error());
-    auto text = read_text(**volume, inside.string(), kLongestFile);
+    auto text = read_text(**volume, inside.string(), most_bytes);
     if (text && name.ends_with(".json") && !is_json(*text))
       return bad_input(fmt::format("{}: is no JSON; fetch it again", shown));
     return text;
@@ -52,6 +50,20 @@ Result<std::string> read_copied_file(const std::string& folder, const std::strin
       fmt::format("{}: is a link to {}, which is not in that folder; put the file itself there if "
                   "it belongs to it",
                   shown, target.string()));
+}
+
+Result<std::vector<CopiedFile>> read_tokenizer(const std::string& folder) {
+  std::vector<CopiedFile> files;
+  int64_t left = kLargestTokenizer;
+  for (const std::string_view name : kTokenizerFiles) {
+    std::error_code ignored;  // what is there and cannot be opened is told below
+    if (fs::symlink_status(fs::path(folder) / name, ignored).type() == fs::file_type::not_found) continue;
+    auto text = read_copied_file(folder, std::string(name), left);
+    if (!text) return tl::unexpected(text.error());
+    left -= std::ssize(*text);
+    files.push_back({.name = std::string(name), .text = *std::move(text)});
+  }
+  return files;
 }
 
 }  // namespace caravan::checkpoint

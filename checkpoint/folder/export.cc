@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "checkpoint/folder/copied_file.h"
 #include "checkpoint/format/box.h"
 #include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/config.h"
+#include "checkpoint/hugging_face/tokenizer_files.h"
 #include "checkpoint/safetensors/convert.h"
 
 namespace caravan::checkpoint {
@@ -30,7 +30,7 @@ class Export {
     if (!made) return made;
     Status written = write_weights()
                          .and_then([&] { return write_descriptions(); })
-                         .and_then([&] { return copy_files(); })
+                         .and_then([&] { return write_tokenizer(); })
                          .and_then([&] { return to_.sync_folder(unfinished_); })
                          .and_then([&] { return to_.rename(unfinished_, request_.folder); });
     // What is left of it nobody can use; should that fail too, the first error says more.
@@ -74,8 +74,7 @@ class Export {
       return file.kind == StateKind::Weights && file.name == name;
     };
     return std::ranges::any_of(plan_.files(), is_weights) || name == kConfigFile ||
-           name == kWeightsIndexFile ||
-           std::ranges::find(request_.copied_files, name) != request_.copied_files.end();
+           name == kWeightsIndexFile || is_tokenizer_file(name);
   }
 
   Status write_weights() {
@@ -123,12 +122,9 @@ class Export {
     return index.empty() ? Status{} : write_text(to_, path(kWeightsIndexFile), index);
   }
 
-  Status copy_files() {
-    for (const std::string& name : request_.copied_files) {
-      const Result<std::string> text = read_copied_file(request_.copied_from, name);
-      if (!text) return tl::unexpected(text.error());
-      if (Status written = write_text(to_, path(name), *text); !written) return written;
-    }
+  Status write_tokenizer() {
+    for (const CopiedFile& file : request_.tokenizer)
+      if (Status written = write_text(to_, path(file.name), file.text); !written) return written;
     return {};
   }
 

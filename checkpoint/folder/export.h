@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "checkpoint/folder/checkpoint.h"
+#include "checkpoint/folder/copied_file.h"
 
 namespace caravan::checkpoint {
 
 struct ExportRequest {
   std::string folder;  // a name in the volume, which nothing has
   ElementType type = ElementType::BF16;
-  std::string copied_from = {};                // a folder; see copied_file.h
-  std::vector<std::string> copied_files = {};  // of it
+  std::vector<CopiedFile> tokenizer = {};
 };
 
 Status export_weights(Checkpoint& from, Volume& to, const ExportRequest& request);

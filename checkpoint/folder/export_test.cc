@@ -50,18 +50,14 @@ class Export : public ::testing::Test {
 };
 
 TEST_F(Export, IsByteForByteWhatTheCheckpointHas) {
-  files_.write("tokenizer/real", "{\"model\": 1}");
-  fs::create_symlink("real", files_.path("tokenizer/tokenizer.json"));
   const Status written = write({.folder = "out",
                                 .type = ElementType::F32,
-                                .copied_from = files_.path("tokenizer"),
-                                .copied_files = {"tokenizer.json"}});
+                                .tokenizer = {{.name = "tokenizer.json", .text = "{\"model\": 1}"}}});
   ASSERT_TRUE(written) << written.error().message;
   int weights = 0;
   for (const std::string& name : names("out")) {
     if (name == "tokenizer.json") {
       EXPECT_EQ(test::contents(path("out/" + name)), "{\"model\": 1}");
-      EXPECT_FALSE(fs::is_symlink(path("out/" + name)));
       continue;
     }
     EXPECT_TRUE(test::contents(path("out/" + name)) == test::contents(step(name))) << name;
@@ -116,24 +112,51 @@ TEST_F(Export, NamesOfCheckpointsAreNotForOtherFolders) {
   EXPECT_THAT(names(""), ElementsAre("step-000003"));
 }
 
-// A model's folder comes from anybody, and the export may be published.
-TEST_F(Export, WhatAFolderLinksToElsewhereIsNotCopied) {
-  files_.write("secret/key", "{\"secret\": 1}");
-  files_.write("model/inside", "{}");
-  fs::create_symlink("../secret/key", files_.path("model/tokenizer.json"));
-  fs::create_symlink("../secret", files_.path("model/folder"));
-  fs::create_symlink("folder/key", files_.path("model/tokenizer_config.json"));
-  fs::create_symlink("/dev/zero", files_.path("model/merges.txt"));
-  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "merges.txt"}) {
-    const Status written = write({.folder = "out",
-                                  .type = ElementType::F32,
-                                  .copied_from = files_.path("model"),
-                                  .copied_files = {name}});
-    ASSERT_FALSE(written) << name;
-    EXPECT_EQ(written.error().code, ExitCode::kBadInput);
-    EXPECT_THAT(written.error().message, HasSubstr("which is not in that folder"));
-    EXPECT_THAT(names(""), ElementsAre("step-000003")) << "nothing is left";
+// A model's folder comes from anybody, and what is taken of it may be published.
+TEST(Tokenizer, IsAllThatTheFolderHasOfIt) {
+  const test::TemporaryFolder files;
+  EXPECT_THAT(read_tokenizer(files.path().string()).value(), IsEmpty());
+  files.write("model.safetensors", "no");
+  files.write("secrets.json", "{}");
+  files.write("real", "{\"model\": 1}");
+  fs::create_symlink("real", files.path("tokenizer.json"));
+  files.write("generation_config.json", "{}");
+  EXPECT_THAT(read_tokenizer(files.path().string()).value(),
+              ElementsAre(CopiedFile{"tokenizer.json", "{\"model\": 1}"},
+                          CopiedFile{"generation_config.json", "{}"}));
+}
+
+TEST(Tokenizer, LinksToElsewhereAreRefused) {
+  const test::TemporaryFolder files;
+  files.write("secret/key", "{\"secret\": 1}");
+  for (const auto& [name, target] : {std::pair("tokenizer.json", "../secret/key"),
+                                     {"tokenizer_config.json", "folder/key"},
+                                     {"merges.txt", "/dev/zero"}}) {
+    fs::remove_all(files.path("model"));
+    fs::create_directories(files.path("model"));
+    fs::create_symlink("../secret", files.path("model/folder"));
+    fs::create_symlink(target, files.path("model/" + std::string(name)));
+    const auto read = read_tokenizer(files.path("model"));
+    ASSERT_FALSE(read) << name;
+    EXPECT_EQ(read.error().code, ExitCode::kBadInput);
+    EXPECT_THAT(read.error().message, HasSubstr(std::string(name) + ": is a link to"));
+    EXPECT_THAT(read.error().message, HasSubstr("which is not in that folder"));
   }
+  fs::remove(files.path("model/merges.txt"));
+  fs::create_symlink("nowhere", files.path("model/vocab.json"));
+  EXPECT_THAT(read_tokenizer(files.path("model")).error().message, HasSubstr("vocab.json: cannot open"));
+}
+
+TEST(Tokenizer, AllOfItIsBounded) {
+  const test::TemporaryFolder files;
+  for (const char* name : {"tokenizer.model", "merges.txt"}) {
+    files.write(name, "");
+    fs::resize_file(files.path(name), kLargestTokenizer / 2);
+  }
+  EXPECT_EQ(read_tokenizer(files.path().string()).value().size(), 2u);
+  files.write("chat_template.jinja", "{");
+  EXPECT_THAT(read_tokenizer(files.path().string()).error().message,
+              HasSubstr("chat_template.jinja: has 1 bytes, there may be 0 at most"));
 }
 
 // models--x/snapshots/REVISION/tokenizer.json -> ../../blobs/SUM

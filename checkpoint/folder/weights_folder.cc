@@ -130,6 +130,14 @@ Result<std::vector<int64_t>> WeightsFolder::eos_tokens() const {
   return tokens->empty() ? model_.eos_tokens : tokens;
 }
 
+Result<std::vector<CopiedFile>> WeightsFolder::tokenizer() {
+  if (checkpoint_) {
+    auto own = checkpoint_->tokenizer();
+    if (!own || !own->empty()) return own;
+  }
+  return read_tokenizer(volume_->shown(""));
+}
+
 std::vector<std::string> WeightsFolder::names() const {
   std::vector<std::string> names;
   names.reserve(places_.size());

@@ -33,6 +33,8 @@ class WeightsFolder {
   const planner::ModelShape& model() const { return model_; }
   // Tokens that end its texts: by generation_config.json, else by config.json; empty where neither says.
   Result<std::vector<int64_t>> eos_tokens() const;
+  // None where the folder has none. Of a checkpoint it is what was written with it, or else lies there.
+  Result<std::vector<CopiedFile>> tokenizer();
   // Tensors that the files hold, also those that no Llama model has.
   std::vector<std::string> names() const;
   Result<const TensorEntry*> find(const std::string& tensor);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <filesystem>
 #include <memory>
 
@@ -15,18 +14,8 @@ namespace caravan::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using checkpoint::CopiedFile;
 using checkpoint::ElementType;
-
-// What tokenizers of Hugging Face consist of, and what generation takes its end of text from.
-constexpr std::array kTokenizerFiles = {"tokenizer.json",
-                                        "tokenizer.model",
-                                        "tokenizer_config.json",
-                                        "special_tokens_map.json",
-                                        "added_tokens.json",
-                                        "vocab.json",
-                                        "merges.txt",
-                                        "chat_template.jinja",
-                                        "generation_config.json"};
 
 struct Options {
   std::string path;
@@ -35,17 +24,15 @@ struct Options {
   std::string tokenizer;
 };
 
-Result<std::vector<std::string>> tokenizer_files(const std::string& folder) {
-  std::vector<std::string> files;
-  if (folder.empty()) return files;
-  std::error_code ignored;
-  for (const char* name : kTokenizerFiles)
-    if (fs::exists(fs::path(folder) / name, ignored)) files.emplace_back(name);
-  if (!files.empty() && files.front().starts_with("tokenizer.")) return files;
+// The checkpoint's own, unless another folder is named.
+Result<std::vector<CopiedFile>> tokenizer_of(const Options& options, checkpoint::Checkpoint& from) {
+  if (options.tokenizer.empty()) return from.tokenizer();
+  auto files = checkpoint::read_tokenizer(options.tokenizer);
+  if (!files || (!files->empty() && files->front().name.starts_with("tokenizer."))) return files;
   return bad_input(
       fmt::format("--tokenizer: {} has neither tokenizer.json nor tokenizer.model; give the folder of the "
                   "model that they came with",
-                  folder));
+                  options.tokenizer));
 }
 
 ElementType type_of(const Options& options, const checkpoint::Checkpoint& from) {
@@ -58,8 +45,8 @@ Result<ExitCode> run(const Options& options) {
   if (!folder) return tl::unexpected(folder.error());
   auto from = checkpoint::Checkpoint::open(*folder->volume, folder->steps.front());
   if (!from) return tl::unexpected(from.error());
-  auto files = tokenizer_files(options.tokenizer);
-  if (!files) return tl::unexpected(files.error());
+  auto tokenizer = tokenizer_of(options, *from);
+  if (!tokenizer) return tl::unexpected(tokenizer.error());
 
   std::error_code error;
   fs::path output = fs::absolute(options.output, error).lexically_normal();
@@ -68,10 +55,8 @@ Result<ExitCode> run(const Options& options) {
     return bad_input(fmt::format("{}: cannot be the name of a new folder", options.output));
   auto to = checkpoint::make_volume(output.parent_path());
   if (!to) return tl::unexpected(to.error());
-  const checkpoint::ExportRequest request{.folder = output.filename(),
-                                          .type = type_of(options, *from),
-                                          .copied_from = options.tokenizer,
-                                          .copied_files = *std::move(files)};
+  const checkpoint::ExportRequest request{
+      .folder = output.filename(), .type = type_of(options, *from), .tokenizer = *std::move(tokenizer)};
   if (Status written = export_weights(*from, **to, request); !written) return tl::unexpected(written.error());
   fmt::print("{}: the weights of step {} in {}\n", options.output, from->state().step,
              element_type_name(request.type));
@@ -91,7 +76,9 @@ void add_export_command(CLI::App& checkpoint, Action& action) {
       ->add_option("--dtype", options->type,
                    "bf16 or fp32, which comes from the master copies; default: as it was trained")
       ->check(CLI::IsMember({"bf16", "fp32"}));
-  command->add_option("--tokenizer", options->tokenizer, "Folder whose tokenizer files are copied too")
+  command
+      ->add_option("--tokenizer", options->tokenizer,
+                   "Folder whose tokenizer is taken; default: the checkpoint's own")
       ->check(CLI::ExistingDirectory);
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }

@@ -3,6 +3,7 @@
 transformers_models.py make FOLDER SETTINGS DTYPE SHARD_BYTES   a small model with random weights; SETTINGS: JSON of its config
 transformers_models.py same FOLDER FOLDER                       exit code 1 unless all weights have the same names and bytes
 transformers_models.py generate FOLDER COUNT TOKEN...           prints COUNT more tokens, chosen greedily in fp32
+transformers_models.py tokenizer FOLDER TEXT                    prints the text after its way through the folder's tokenizer
 Exit code 77: transformers is not installed.
 """
 
@@ -48,10 +49,15 @@ def generate(folder, count, *tokens):
     print(*ids[0, prompt.shape[1]:].tolist())
 
 
+def tokenizer(folder, text):
+    loaded = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    print(loaded.decode(loaded.encode(text)))
+
+
 def main():
     torch.set_num_threads(1)
     transformers.utils.logging.disable_progress_bar()
-    {"make": make, "same": same, "generate": generate}[sys.argv[1]](*sys.argv[2:])
+    {"make": make, "same": same, "generate": generate, "tokenizer": tokenizer}[sys.argv[1]](*sys.argv[2:])
 
 
 main()

@@ -230,6 +230,51 @@ TEST_F(InitialWeights, MayBeACheckpointAndAResumeComesFirst) {
   EXPECT_EQ(steps_of(resumed[0])[0].step(), 2);
 }
 
+TEST_F(InitialWeights, BringTheirTokenizerIntoCheckpointsAndExports) {
+  const std::string model = files_.path("model");
+  files_.write("tokenizer/tokenizer.json",
+               test::contents(test::source_folder() + "/tests/data/tiny_tokenizer.json"));
+  files_.write("tokenizer/tokenizer_config.json", R"({"tokenizer_class": "PreTrainedTokenizerFast"})");
+  const auto exported = [&](const std::string& arguments) {
+    const test::Outcome outcome = caravan("checkpoint export " + arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  };
+  exported(fmt::format("{} {} --tokenizer {}", trained(), model, files_.path("tokenizer")));
+  v1alpha1::JobSpec spec = job(model, tiny_spec("").model().architecture());
+  spec.mutable_checkpoint()->set_path(files_.path("second"));
+  train(spec, layout_of(1, 1, 2));
+  fs::remove_all(model);
+  spec.mutable_training()->set_steps(2);
+  train(spec, layout_of(1, 1, 1), {.attempt = 2});
+  exported(fmt::format("{} {}", files_.path("second"), files_.path("third")));
+
+  const std::string first = files_.path("second/" + checkpoint::step_folder(1));
+  const std::string resumed = files_.path("second/" + checkpoint::step_folder(2));
+  for (const std::string& folder : {first, resumed, files_.path("third")}) {
+    for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) {
+      const std::string file = fmt::format("{}/{}", folder, name);
+      EXPECT_EQ(test::contents(file), test::contents(files_.path("tokenizer/" + std::string(name)))) << file;
+    }
+    const test::Outcome loaded = python("transformers_models.py", "tokenizer " + folder + " 'a b'");
+    if (loaded.exit_code == kSkipped) continue;  // transformers is not installed
+    EXPECT_EQ(loaded.exit_code, 0) << loaded.err;
+    EXPECT_EQ(loaded.out, "a b\n") << folder;
+  }
+  EXPECT_EQ(caravan("checkpoint verify " + files_.path("second")).exit_code, 0);
+}
+
+TEST_F(InitialWeights, ATokenizerThatLiesElsewhereIsNotTakenAndCostsNoJob) {
+  const std::string weights = trained();
+  files_.write("secret", "{}");
+  fs::create_symlink(files_.path("secret"), weights + "/tokenizer.json");
+  v1alpha1::JobSpec spec = job(weights, tiny_spec("").model().architecture());
+  spec.mutable_checkpoint()->set_path(files_.path("second"));
+  const auto ranks = train(spec, layout_of(1, 1, 1));
+  EXPECT_THAT(ranks[0].log, HasSubstr("checkpoints will have no tokenizer: " + weights +
+                                      "/tokenizer.json: is a link to " + files_.path("secret")));
+  EXPECT_FALSE(fs::exists(files_.path("second/step-000001/tokenizer.json")));
+}
+
 TEST_F(InitialWeights, OfAnotherModelOrDamagedEndTheJobWithTheReason) {
   const std::string weights = trained();
   v1alpha1::JobSpec spec = job(weights, tiny_spec("").model().architecture());

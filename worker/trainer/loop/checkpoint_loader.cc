@@ -26,7 +26,7 @@ CheckpointLoader::CheckpointLoader(Rank& rank, const Reporter& reporter)
       options_(rank.options.checkpoint),
       reporter_(reporter),
       plan_(file_plan_of(rank)),
-      beginning_{.state = {}, .model = rank.options.model, .volume = nullptr} {}
+      beginning_{.state = {}, .model = rank.options.model, .tokenizer = {}, .volume = nullptr} {}
 
 void CheckpointLoader::report(const CheckpointRecord& record) const {
   if (is_first(rank_)) reporter_.checkpoint(record);
@@ -134,11 +134,7 @@ CheckpointLoader::Load CheckpointLoader::load(int step) {
   Status read;
   if (from) {
     if (!(refusal_ = refusal_of(*from)).empty()) return Load::Refused;
-    beginning_.state = from->state();
-    beginning_.model.positions = from->model().positions;
-    beginning_.model.bos_token = from->model().bos_token;
-    beginning_.model.eos_tokens = from->model().eos_tokens;
-    read = read_state(*from, state_of(rank_));
+    read = read_all(*from);
   } else {
     read = tl::unexpected(from.error());
   }
@@ -146,6 +142,19 @@ CheckpointLoader::Load CheckpointLoader::load(int step) {
   trouble_ = read.error().message;
   tell(reporter_, "warn", fmt::format("the checkpoint of step {} cannot be used: {}", step, trouble_));
   return read.error().code == ExitCode::kBadInput ? Load::Damaged : Load::Unreadable;
+}
+
+Status CheckpointLoader::read_all(Checkpoint& from) {
+  beginning_.state = from.state();
+  beginning_.model.positions = from.model().positions;
+  beginning_.model.bos_token = from.model().bos_token;
+  beginning_.model.eos_tokens = from.model().eos_tokens;
+  if (is_first(rank_)) {
+    auto tokenizer = from.tokenizer();
+    if (!tokenizer) return tl::unexpected(tokenizer.error());
+    beginning_.tokenizer = *std::move(tokenizer);
+  }
+  return read_state(from, state_of(rank_));
 }
 
 std::string CheckpointLoader::refusal_of(const Checkpoint& from) const {
@@ -205,7 +214,22 @@ Status CheckpointLoader::read_initial_weights() {
   beginning_.model.positions = std::max(positions, rank_.options.data.sequence_length);
   beginning_.model.bos_token = from->model().bos_token;
   beginning_.model.eos_tokens = from->model().eos_tokens;
+  if (Status read = read_tokenizer(*from); !read) return read;
   return read_weights(*from, state_of(rank_));
+}
+
+// Training needs none, so what is wrong with it is told and costs no job.
+Status CheckpointLoader::read_tokenizer(checkpoint::WeightsFolder& from) {
+  if (!is_first(rank_)) return {};
+  auto tokenizer = from.tokenizer();
+  if (tokenizer) {
+    beginning_.tokenizer = *std::move(tokenizer);
+  } else if (tokenizer.error().code == ExitCode::kBadInput) {
+    tell(reporter_, "warn", "checkpoints will have no tokenizer: " + tokenizer.error().message);
+  } else {
+    return tl::unexpected(tokenizer.error());
+  }
+  return {};
 }
 
 }  // namespace caravan::trainer

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "checkpoint/folder/checkpoint.h"
+#include "checkpoint/folder/copied_file.h"
 #include "checkpoint/folder/volume.h"
+#include "checkpoint/folder/weights_folder.h"
 #include "checkpoint/format/training_state.h"
 #include "worker/trainer/loop/failure.h"
 #include "worker/trainer/loop/rank.h"
@@ -18,8 +20,10 @@
 namespace caravan::trainer {
 
 struct Beginning {
-  checkpoint::TrainingState state;             // after the last step that was saved; step 0: nothing was
-  planner::ModelShape model;                   // for how many positions, is said by what was read
+  checkpoint::TrainingState state;  // after the last step that was saved; step 0: nothing was
+  planner::ModelShape model;        // for how many positions, is said by what was read
+  // Of what was read, on the first rank, to be passed on; within what is kept free for the process itself.
+  std::vector<checkpoint::CopiedFile> tokenizer;
   std::unique_ptr<checkpoint::Volume> volume;  // the job's folder; absent where it has none
 };
 using Resumed = tl::expected<Beginning, TrainingFailure>;
@@ -41,10 +45,12 @@ class CheckpointLoader {
   Outcome go_on();
   Outcome begin();
   Status read_initial_weights();
+  Status read_tokenizer(checkpoint::WeightsFolder& from);
   bool begins_anew() const;
   Result<std::vector<int>> list_steps();
   Outcome resume_from(const std::vector<int>& steps);
   Load load(int step);
+  Status read_all(checkpoint::Checkpoint& from);
   std::string refusal_of(const checkpoint::Checkpoint& from) const;
   void leave(int step);
 

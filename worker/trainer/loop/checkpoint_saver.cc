@@ -29,13 +29,14 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-SaveRequest request_of(const TrainerOptions& options, const Beginning& beginning) {
+SaveRequest request_of(const TrainerOptions& options, Beginning& beginning) {
   return {.job_name = options.job_name,
           .attempt = options.rendezvous.attempt,
           .model = beginning.model,
           .layout = options.layout,
           .terms = terms_of(options),
-          .state = beginning.state};
+          .state = beginning.state,
+          .tokenizer = std::move(beginning.tokenizer)};
 }
 
 // On a thread of its own, which has nobody to catch what it throws.
