@@ -16,7 +16,7 @@
 #include "common/process.h"
 #include "common/testing/temporary_folder.h"
 #include "worker/trainer/loop/checkpoint_terms.h"
-#include "worker/trainer/loop/rank_config.h"
+#include "worker/trainer/loop/testing/tiny_options.h"
 
 namespace caravan::trainer {
 namespace {
@@ -26,32 +26,15 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TrainerOptions options_for(const std::string& folder) {
-  const std::string config = R"({
-    "jobName": "tiny", "attempt": 1, "rank": 0, "worldSize": 1, "masterAddress": "127.0.0.1", "masterPort": 1,
-    "spec": {
-      "model": {"architecture":
-        {"hiddenSize": 32, "layers": 2, "heads": 2, "kvHeads": 2, "ffnSize": 48, "vocabSize": 64}},
-      "data": {"path": "train.bin"},
-      "training": {"steps": 50, "sequenceLength": 16, "globalBatchSequences": 1, "precision": "BF16"},
-      "resources": {"devices": 1, "device": {"kind": "CPU"}},
-      "checkpoint": {"path": ")" +
-                             folder + R"(", "everySteps": 10}},
-    "plan": {"tensor": 1, "pipeline": 1, "data": 1, "microBatchSize": 1, "gradientAccumulation": 1,
-      "virtualStages": 1, "layersPerStage": [2], "schedule": "1F1B", "zeroStage": 1},
-    "reportFd": -1, "commandFd": -1, "threads": 1, "collectiveTimeoutSeconds": 60})";
-  const auto options = parse_rank_config(config);
-  return options ? *options : throw std::runtime_error(options.error().message);
-}
-
 class Saver : public ::testing::Test {
  protected:
   Saver() {
     auto volume = std::make_unique<FaultyVolume>(*real_);
     volume_ = volume.get();
     EXPECT_TRUE(set_nonblocking(pipe_.read_end.get()));
-    saver_.emplace(rank_, reporter_,
-                   Beginning{.state = {}, .model = options_.model, .volume = std::move(volume)});
+    saver_.emplace(
+        rank_, reporter_,
+        Beginning{.state = {}, .model = options_.model, .tokenizer = {}, .volume = std::move(volume)});
   }
 
   // As the trainer does it.
@@ -89,7 +72,7 @@ class Saver : public ::testing::Test {
 
   const test::TemporaryFolder files_;
   const std::unique_ptr<checkpoint::Volume> real_ = checkpoint::make_volume(files_.path("states")).value();
-  const TrainerOptions options_ = options_for(files_.path("states"));
+  const TrainerOptions options_ = tiny_options(files_.path("states"));
   MemoryLedger ledger_;
   ActivityBoard board_;
   Rank rank_{options_, ledger_, board_};
@@ -144,9 +127,10 @@ TEST_F(Saver, OneThatIsDueIsLeftOutWhenTheOneBeforeTakesTooLong) {
   const std::shared_future<void> opened = gate.get_future().share();
   auto volume = std::make_unique<FaultyVolume>(*real_);
   volume->before = [&] { opened.wait(); };
-  saver_.emplace(rank_, reporter_,
-                 Beginning{.state = {}, .model = options_.model, .volume = std::move(volume)},
-                 /*patience=*/std::chrono::seconds(0));
+  saver_.emplace(
+      rank_, reporter_,
+      Beginning{.state = {}, .model = options_.model, .tokenizer = {}, .volume = std::move(volume)},
+      /*patience=*/std::chrono::seconds(0));
   end_step(10);
   end_step(20);
   EXPECT_THAT(told(), HasSubstr("the checkpoint of step 10 is still being written"));
@@ -167,7 +151,7 @@ TEST_F(Saver, SomebodyMayAskForOne) {
 // between them.
 TEST_F(Saver, AnOperationThatFailsCostsThatCheckpointAlone) {
   constexpr std::size_t kEnds = 18;
-  constexpr std::size_t kStride = 151;
+  constexpr std::size_t kStride = 7;
   int step = 10;
   for (; step <= 40; step += 10) ASSERT_TRUE(saver_->finish(state_after(step), /*must=*/true));
   const std::size_t all = volume_->operations().size() / 4;
