@@ -2,6 +2,7 @@
 
 #include <ATen/ops/zeros.h>
 
+#include "worker/trainer/kernels/stream_copy.h"
 #include "worker/trainer/memory/ledger.h"
 
 namespace caravan::trainer {
@@ -23,9 +24,9 @@ void Snapshot::take() {
     if (!copy.defined()) continue;
     for (const Bucket& bucket : state_.parameters.layout.buckets) {
       const FlatRange slice = slice_of(bucket, slice_);
-      copy.narrow(0, state_offset_of(bucket, slice_, slice.offset), slice.elements)
-          .copy_(tensor_of(state_, kind)
-                     .narrow(0, offset_of(state_, kind, bucket, slice.offset), slice.elements));
+      const FlatRange from = {offset_of(state_, kind, bucket, slice.offset), slice.elements};
+      const FlatRange to = {state_offset_of(bucket, slice_, slice.offset), slice.elements};
+      kernels::stream_copy(bytes_of(copy, to), bytes_of(tensor_of(state_, kind), from));
     }
   }
 }
