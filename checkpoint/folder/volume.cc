@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 
 #include "common/unique_fd.h"
@@ -82,19 +83,65 @@ UniqueFd open_beneath(int folder, const std::string& path, int flags, uint64_t r
   return UniqueFd(static_cast<int>(fd));
 }
 
-constexpr int64_t kPage = 4096;
-constexpr int64_t kEarlyBytes = 1 << 20;
+// What goes to the disk early, before sync() asks for all of it: the disk works while the next bytes are
+// prepared, and what it has taken leaves the page cache, so that a checkpoint does not fill the memory that
+// training, its data and the pod's limit need. So the same few pages are filled again and again.
+//
+// Whole pages only, and of large writes only: the neighbours of small ones are other ranks', which would have
+// a page written again. A file system that does not know this has all done by sync().
+class EarlyWrites {
+ public:
+  // 0, or the error that the disk had.
+  int add(int file, int64_t offset, int64_t bytes) {
+    if (bytes < kLeastBytes || is_unknown_) return 0;
+    const int64_t begin = (offset + kPage - 1) / kPage * kPage;
+    const Range range = {begin, (offset + bytes) / kPage * kPage - begin};
+    // An error of the disk is told when it is waited for, here or by sync().
+    is_unknown_ = ::sync_file_range(file, range.offset, range.bytes, SYNC_FILE_RANGE_WRITE) != 0;
+    if (is_unknown_) return 0;
+    under_way_.push_back(range);
+    bytes_under_way_ += range.bytes;
+    while (bytes_under_way_ > kMostUnderWay)
+      if (const int error = wait_for_first(file); error != 0) return error;
+    return 0;
+  }
 
-// Lets the disk begin now and not with sync(), so that it works while the next bytes are prepared. Of whole
-// pages only, since what else comes into one would have it written twice; for the same reason small writes
-// wait, whose neighbours are other ranks'. A hint: errors are told by sync(), which also does all of it on
-// file systems that do not know this.
-void begin_writeback(int file, int64_t offset, int64_t bytes) {
-  if (bytes < kEarlyBytes) return;
-  const int64_t begin = (offset + kPage - 1) / kPage * kPage;
-  const int64_t end = (offset + bytes) / kPage * kPage;
-  (void)::sync_file_range(file, begin, end - begin, SYNC_FILE_RANGE_WRITE);
-}
+  // All is on disk.
+  void done(int file) {
+    for (const Range& range : under_way_) leave_cache(file, range);
+    under_way_.clear();
+    bytes_under_way_ = 0;
+  }
+
+ private:
+  struct Range {
+    int64_t offset = 0;
+    int64_t bytes = 0;
+  };
+  static constexpr int64_t kPage = 4096;
+  static constexpr int64_t kLeastBytes = int64_t{1} << 20;
+  static constexpr int64_t kMostUnderWay = int64_t{64} << 20;  // keeps a disk of several GB/s at work
+
+  int wait_for_first(int file) {
+    const Range range = under_way_.front();
+    under_way_.pop_front();
+    bytes_under_way_ -= range.bytes;
+    constexpr unsigned kWait =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    while (::sync_file_range(file, range.offset, range.bytes, kWait) != 0)
+      if (errno != EINTR) return errno;
+    leave_cache(file, range);
+    return 0;
+  }
+
+  static void leave_cache(int file, const Range& range) {
+    (void)::posix_fadvise(file, range.offset, range.bytes, POSIX_FADV_DONTNEED);  // advice
+  }
+
+  std::deque<Range> under_way_;
+  int64_t bytes_under_way_ = 0;
+  bool is_unknown_ = false;
+};
 
 class LinuxOutputFile final : public OutputFile {
  public:
@@ -109,15 +156,20 @@ class LinuxOutputFile final : public OutputFile {
       offset += count;
       bytes = bytes.subspan(static_cast<std::size_t>(count));
     }
-    begin_writeback(file_.get(), begin, offset - begin);
-    return {};
+    const int error = early_.add(file_.get(), begin, offset - begin);
+    return error == 0 ? Status{} : cannot("write", path_, error);
   }
 
-  Status sync() override { return ::fsync(file_.get()) == 0 ? Status{} : cannot("write", path_, errno); }
+  Status sync() override {
+    if (::fsync(file_.get()) != 0) return cannot("write", path_, errno);
+    early_.done(file_.get());
+    return {};
+  }
 
  private:
   UniqueFd file_;
   std::string path_;
+  EarlyWrites early_;
 };
 
 class LinuxInputFile final : public InputFile {
