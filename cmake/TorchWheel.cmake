@@ -38,3 +38,17 @@ set_target_properties(torch::cpu PROPERTIES
   INTERFACE_COMPILE_DEFINITIONS "USE_DISTRIBUTED;USE_C10D_GLOO;AT_PER_OPERATOR_HEADERS"
   INTERFACE_LINK_LIBRARIES "torch::c10;Threads::Threads"
   INTERFACE_LINK_OPTIONS "LINKER:-rpath-link,${TORCH_WHEEL_DIR}/lib:${_site}/nvidia/cu13/lib")
+
+# at::parallel_for is inline, and works on one thread where its caller is compiled without OpenMP. The wheel brings the
+# library along. To the thread sanitizer, which does not see into that library, all that the threads share is a race.
+file(GLOB _torch_openmp "${TORCH_WHEEL_DIR}/lib/libgomp*.so*")
+list(GET _torch_openmp 0 _torch_openmp)
+add_library(torch::openmp SHARED IMPORTED GLOBAL)
+set_target_properties(torch::openmp PROPERTIES IMPORTED_LOCATION "${_torch_openmp}")
+
+# caravan_parallel(SOURCES...): sources of the calling folder, in a target that has torch::openmp among its DEPS.
+function(caravan_parallel)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CARAVAN_SANITIZE STREQUAL "thread")
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -fopenmp)
+  endif()
+endfunction()
