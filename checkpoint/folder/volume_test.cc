@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <string>
+
 #include "common/testing/temporary_folder.h"
 
 namespace caravan::checkpoint {
@@ -101,6 +104,26 @@ TEST(Volume, NamesAreGivenOnce) {
   EXPECT_FALSE(volume->rename("a/file", "b/file"));
   EXPECT_FALSE(volume->make_folder("a"));
   EXPECT_EQ(test::contents(folder.path("b/file")), "b");
+}
+
+// More than may be under way to the disk at a time, in pieces that neither begin nor end with a page.
+TEST(Volume, LargeFilesAreWhatWasWritten) {
+  const test::TemporaryFolder folder;
+  const auto volume = open_volume(folder.path().string()).value();
+  std::string bytes(90'000'001, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 2'654'435'761U >> 11);
+  const auto file = volume->open_output("large").value();
+  constexpr std::size_t kPiece = 3'000'007;
+  for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
+    const auto piece = std::as_bytes(std::span(bytes)).subspan(at, std::min(kPiece, bytes.size() - at));
+    ASSERT_TRUE(file->write(static_cast<int64_t>(at), piece));
+  }
+  ASSERT_TRUE(file->sync());
+  // Again, over what the disk has.
+  const auto again = std::as_bytes(std::span(bytes)).subspan(5, 2'000'000);
+  ASSERT_TRUE(file->write(5, again));
+  ASSERT_TRUE(file->sync());
+  EXPECT_TRUE(test::contents(folder.path("large")) == bytes);
 }
 
 TEST(Volume, AFolderThatIsAbsentIsMadeOnlyWhereOneWrites) {
