@@ -17,8 +17,8 @@
 
 #include "caravan/v1alpha1/plan.pb.h"
 #include "common/json.h"
+#include "common/readable_bytes.h"
 #include "planner/engine_profile.h"
-#include "planner/explain/figures.h"
 #include "planner/memory/memory_model.h"
 #include "planner/report.h"
 #include "planner/request.h"

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/run/figures.h"
+#include "common/readable_bytes.h"
 
 namespace caravan::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/run/figures.h"
+#include "common/readable_bytes.h"
 
 namespace caravan::cli {
 

@@ -90,7 +90,7 @@ TEST(Console, TellsOfCheckpointsAndInALogOfTroubleAlone) {
   EXPECT_EQ(told(OutputForm::kText),
             "Goes on after step 500, from its checkpoint in ck\n"
             "CheckpointUnusable: the one of step 500 cannot be used: no space left\n"
-            "checkpoint of step 500 in ck: 0B in 0.00 s, of which training waited 0.00\n"
+            "checkpoint of step 500 in ck: 0 B in 0.00 s, of which training waited 0.00\n"
             "CheckpointFailed: step 500 has no checkpoint, and training goes on: no space left\n");
   EXPECT_THAT(told(OutputForm::kJson), Not(HasSubstr("checkpoint of step 500 in ck")));
 }

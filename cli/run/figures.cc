@@ -3,39 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace caravan::cli {
-namespace {
-
-constexpr std::array<std::string_view, 5> kByteUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
-
-std::size_t byte_unit(int64_t bytes) {
-  std::size_t unit = 0;
-  // 1023.95 would be printed as 1024.0.
-  for (double size = static_cast<double>(bytes); size >= 1023.95 && unit + 1 < kByteUnits.size();
-       size /= 1024)
-    ++unit;
-  return unit;
-}
-
-std::string bytes_in(std::size_t unit, int64_t bytes) {
-  if (unit == 0) return fmt::format("{}", bytes);
-  return fmt::format("{:.1f}", std::ldexp(static_cast<double>(bytes), -10 * static_cast<int>(unit)));
-}
-
-}  // namespace
-
-std::string readable_bytes(int64_t bytes) {
-  const std::size_t unit = byte_unit(bytes);
-  return bytes_in(unit, bytes).append(kByteUnits[unit]);
-}
-
-std::string readable_bytes_like(int64_t bytes, int64_t like) {
-  return bytes_in(byte_unit(like), bytes);
-}
-
 std::string readable_count(double count) {
   std::string digits = fmt::format("{:.0f}", count);
   const std::size_t first = digits.starts_with('-') ? 1 : 0;

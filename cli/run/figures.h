@@ -1,4 +1,4 @@
-// Numbers as people read them on the console: bytes, counts, durations, learning rates.
+// Numbers as people read them on the console: counts, durations, learning rates.
 //
 // Rounded for display; whoever computes with a number reads the JSON lines. Pure and independent of the
 // locale.
@@ -10,12 +10,6 @@
 #include <string_view>
 
 namespace caravan::cli {
-
-// "40.1GiB", "512B".
-std::string readable_bytes(int64_t bytes);
-
-// Without a unit, in the unit that readable_bytes picks for `like`: "39.8".
-std::string readable_bytes_like(int64_t bytes, int64_t like);
 
 // "7,123"; a fraction is rounded.
 std::string readable_count(double count);

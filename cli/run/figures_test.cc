@@ -7,20 +7,6 @@
 namespace caravan::cli {
 namespace {
 
-TEST(Figures, BytesTakeTheUnitThatKeepsThemBelow1024) {
-  EXPECT_EQ(readable_bytes(0), "0B");
-  EXPECT_EQ(readable_bytes(1023), "1023B");
-  EXPECT_EQ(readable_bytes(1024), "1.0KiB");
-  EXPECT_EQ(readable_bytes(1024 * 1024 - 1), "1.0MiB");
-  EXPECT_EQ(readable_bytes(43056765338), "40.1GiB");
-  EXPECT_EQ(readable_bytes(int64_t{5} << 50), "5120.0TiB");
-}
-
-TEST(Figures, BytesLikeOthersShareTheirUnit) {
-  EXPECT_EQ(readable_bytes_like(int64_t{512} << 20, int64_t{4} << 30), "0.5");
-  EXPECT_EQ(readable_bytes_like(2048, 100), "2048");
-}
-
 TEST(Figures, CountsHaveThousandsSeparators) {
   EXPECT_EQ(readable_count(0), "0");
   EXPECT_EQ(readable_count(999.4), "999");

@@ -135,7 +135,7 @@ TEST(Summary, AsTextTellsTheSame) {
   EXPECT_THAT(text, StartsWith("Complete: 2 of 2 steps, 8,192 tokens in 1m15s\n"));
   EXPECT_THAT(text, HasSubstr("first 5.0000, last 4.0000"));
   EXPECT_THAT(text, HasSubstr("mean 0.920 s, worst 0.920 s"));
-  EXPECT_THAT(text, HasSubstr("rank 0 39.1GiB, rank 1 40.0GiB; predicted 1.1KiB"));
+  EXPECT_THAT(text, HasSubstr("rank 0 39.1 GiB, rank 1 40.0 GiB; predicted 1.1 KiB"));
   EXPECT_THAT(text, HasSubstr("restarts     0"));
   EXPECT_THAT(text, Not(HasSubstr("mfu")));
 }

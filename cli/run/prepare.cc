@@ -9,6 +9,7 @@
 #include "cli/run/preflight.h"
 #include "cli/shape_of_folder.h"
 #include "common/quantity.h"
+#include "common/readable_bytes.h"
 #include "planner/engine_profile.h"
 #include "planner/plan.h"
 
@@ -63,7 +64,7 @@ void fit_to_machine(int nodes, int64_t memory_per_rank, v1alpha1::Resources& res
   if (memory && *memory > memory_per_rank) {
     notices.push_back(
         fmt::format("ignored: spec.resources.device.memory {}: this machine has {} for each rank",
-                    device.memory(), readable_quantity(memory_per_rank)));
+                    device.memory(), readable_bytes(memory_per_rank)));
     device.clear_memory();
   }
 }

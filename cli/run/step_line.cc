@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/run/figures.h"
+#include "common/readable_bytes.h"
 
 namespace caravan::cli {
 namespace {

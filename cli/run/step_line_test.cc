@@ -40,10 +40,11 @@ RunFigures figures_of_an_h100() {
 }
 
 TEST(StepLine, IsTheLineThatTheDocumentationShows) {
-  EXPECT_EQ(step_line(step_of_an_h100(), figures_of_an_h100(), 2 * 3600.0 + 13 * 60, {}),
-            "step 10/1000  loss 7.1234  grad_norm 1.20  lr 3.0e-4  mem 40.1GiB (50% · predicted 39.8)  tok/s "
-            "7,123  "
-            "tflops 412  mfu 41.7% (predicted 43.0)  eta 2h13m");
+  EXPECT_EQ(
+      step_line(step_of_an_h100(), figures_of_an_h100(), 2 * 3600.0 + 13 * 60, {}),
+      "step 10/1000  loss 7.1234  grad_norm 1.20  lr 3.0e-4  mem 40.1 GiB (50% · predicted 39.8)  tok/s "
+      "7,123  "
+      "tflops 412  mfu 41.7% (predicted 43.0)  eta 2h13m");
 }
 
 TEST(StepLine, LeavesOutWhatIsUnknown) {
@@ -54,7 +55,7 @@ TEST(StepLine, LeavesOutWhatIsUnknown) {
             "step 1/4  loss 5.5000  grad_norm 0.00  lr 0.0e0");
 
   step.add_peak_bytes_per_rank(3 << 20);
-  EXPECT_THAT(step_line(step, {.steps = 4}, std::nullopt, {}), HasSubstr("mem 3.0MiB"));
+  EXPECT_THAT(step_line(step, {.steps = 4}, std::nullopt, {}), HasSubstr("mem 3.0 MiB"));
   EXPECT_THAT(step_line(step, {.steps = 4}, std::nullopt, {}), Not(HasSubstr("(")));
 }
 

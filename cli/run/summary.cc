@@ -6,6 +6,7 @@
 
 #include "cli/run/figures.h"
 #include "cli/run/json_lines.h"
+#include "common/readable_bytes.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::cli {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/readable_bytes.h"
 #include "planner/explain/figures.h"
 #include "planner/explain/table.h"
 #include "planner/report.h"

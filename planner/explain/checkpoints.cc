@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/quantity.h"
+#include "common/readable_bytes.h"
 #include "planner/explain/figures.h"
 #include "planner/explain/table.h"
 #include "planner/time/save_interval.h"

@@ -6,9 +6,6 @@
 
 namespace caravan::planner {
 
-// "61.2 GiB": binary units, one digit after the point.
-std::string readable_bytes(int64_t bytes);
-
 // "8.03B", "1.64M": about three digits.
 std::string readable_count(double count);
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "planner/explain/figures.h"
+#include "common/readable_bytes.h"
 #include "planner/explain/table.h"
 
 namespace caravan::planner {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "planner/explain/figures.h"
+#include "common/readable_bytes.h"
 #include "planner/explain/picture_parts.h"
 
 namespace caravan::planner {

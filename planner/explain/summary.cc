@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "common/readable_bytes.h"
 #include "planner/explain/estimate.h"
 #include "planner/explain/figures.h"
 #include "planner/explain/memory_bars.h"

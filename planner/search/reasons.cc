@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/readable_bytes.h"
 #include "planner/explain/figures.h"
 #include "planner/schedule/generate.h"
 

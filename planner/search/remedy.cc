@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "planner/explain/figures.h"
+#include "common/readable_bytes.h"
 #include "planner/search/device_count.h"
 #include "planner/search/reasons.h"
 

@@ -409,7 +409,7 @@ TEST_F(InitialWeights, WhatNoTextFollowsFromIsSaid) {
   EXPECT_EQ(refused(step, 32, "", 2),
             "the prompt: has 32 tokens, and the model was made for 32; give a shorter one\n");
   EXPECT_THAT(refused(step, 1, "--memory-bytes 65536", 3),
-              HasSubstr("B of memory for 9 tokens, and there are 64.0KiB"));
+              HasSubstr("B of memory for 9 tokens, and there are 64.0 KiB;"));
   files_.write("exported/config.json", text_of(folder + "/config.json", R"("num_hidden_layers": 4)",
                                                R"("num_hidden_layers": 2147483647)"));
   EXPECT_THAT(refused(folder, 1, "", 2), HasSubstr("has no tensor 'model.layers.4.input_layernorm.weight'"));

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "checkpoint/folder/weights_folder.h"
-#include "common/quantity.h"
+#include "common/readable_bytes.h"
 #include "common/version.h"
 #include "worker/trainer/checkpoint/rank_state.h"
 #include "worker/trainer/generate/decoder.h"
@@ -104,11 +104,10 @@ Result<std::unique_ptr<Decoder>> load(checkpoint::WeightsFolder& from, int64_t m
   ParameterLayout layout = lay_out_parameters(model, placement, /*padding=*/1);
   const int64_t needed = decoder_bytes(model, layout, storage, most_tokens);
   if (needed > memory_bytes) {
-    return tl::unexpected(
-        Error{fmt::format(
-                  "the model takes {}B of memory for {} tokens, and there are {}B; take a machine with more",
-                  readable_quantity(needed), most_tokens, readable_quantity(memory_bytes)),
-              ExitCode::kDoesNotFit});
+    return tl::unexpected(Error{
+        fmt::format("the model takes {} of memory for {} tokens, and there are {}; take a machine with more",
+                    readable_bytes(needed), most_tokens, readable_bytes(memory_bytes)),
+        ExitCode::kDoesNotFit});
   }
   ParameterStore parameters = allocate_values(std::move(layout), storage);
   if (Status read = read_values(from, parameters, placement); !read) return tl::unexpected(read.error());
