@@ -49,8 +49,8 @@ std::string memory_legend(const MemoryChart& chart, int width);
 // binding ones, unless `all`.
 std::string memory_bars(const MemoryChart& chart, int width, bool all);
 
-// "PPGGGOOAAAA   |": terms in proportion, `width` characters at `full` bytes. limit: where the mark stands, 0
-// for none.
+// "PPGGGOOAAAA   |": terms in proportion, `width` characters at `full` bytes. limit: where the mark stands;
+// 0: nowhere.
 std::string stacked_bar(const v1alpha1::MemoryTerms& terms, int64_t limit, int64_t full, int width);
 
 }  // namespace caravan::planner

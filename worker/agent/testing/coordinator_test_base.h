@@ -21,8 +21,8 @@ using std::chrono::seconds;
 using v1alpha1::AgentMessage;
 using v1alpha1::CoordinatorMessage;
 
-// Two nodes with two ranks each, ten steps; agents are played by the test. Connection numbers are node + 100
-// * joins.
+// Two nodes with two ranks each, ten steps; agents are played by the test. Connections have the number
+// node + 100 * joins.
 class CoordinatorTestBase : public ::testing::Test {
  protected:
   CoordinatorTestBase() { config_ = {.shape = {.nodes = 2, .world_size = 4}, .job_uid = "uid", .steps = 10}; }

@@ -1,10 +1,12 @@
 // Cross entropy over a vocabulary that is cut over the tensor group, for a chunk of C tokens at a time; in
 // pieces, because the group meets between them:
 //
-//   cross_entropy_maxima    largest local logit of each token                     then: all-reduce MAX of
-//   statistics[kMaximum] cross_entropy_sums      logits → exp(logit − maximum), their sum, the target  then:
-//   all-reduce SUM of [kSum], [kTarget] cross_entropy_loss      Σ log(sum) − target cross_entropy_gradient
-//   exponentials → gradient by the logits
+//  - cross_entropy_maxima: the largest local logit of each token;
+//  - the group all-reduces MAX of statistics[kMaximum];
+//  - cross_entropy_sums: logits → exp(logit − maximum), their sum, the target;
+//  - the group all-reduces SUM of statistics[kSum] and [kTarget];
+//  - cross_entropy_loss: Σ log(sum) − target;
+//  - cross_entropy_gradient: exponentials → gradient by the logits.
 //
 // logits_CV and statistics_3C are fp32 (fp64 for fp64); V local vocabulary without padding, may be empty.
 // Targets are int64 ids; those below 0 do not count and get zero gradient.

@@ -1,7 +1,7 @@
 // One transformer layer of Llama on one tensor parallel rank:
 //
-//   middle = x + output(attention(rope(qkv(norm(x)))))        y = middle +
-//   down(swiglu(gate_up(norm(middle))))
+//  - middle = x + output(attention(rope(qkv(norm(x)))))
+//  - y = middle + down(swiglu(gate_up(norm(middle))))
 //
 // Forward is cut where its backward's needs end: `run_to_saved` makes everything that is saved, `output` the
 // rest. Activation checkpointing drops all of it but the input, or the gates alone, and makes it again. The
@@ -9,8 +9,8 @@
 //
 // A layer works on whole sequences, or on a segment of each, which attends to the segments before it.
 //
-// Shapes: T tokens of this rank or all of them, D hidden, E = (H + 2G)·K fused heads, A = H·K, C = 2·G·K, F
-// ffn; H, G, F local.
+// Shapes: T tokens of this rank or all of them, D hidden, F ffn, E = (H + 2G)·K fused heads, A = H·K,
+// C = 2·G·K; H, G, F local.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -9,12 +9,12 @@
 // element index only, never on the layout.
 //
 // The stage adds to gradients what this rank knows; three sums are left to the engine, once per step:
-//   over the data group          every gradient;
-//   over the tensor group        those with `replicated_over_tensor`, if sequence parallelism is on (each
-//   rank has seen its own
-//                                tokens only; without it all ranks have the whole gradient already);
-//   over the embedding group     those with `tied_copy` (the stages with embedding and head each hold the
-//   table).
+//
+//  - over the data group: every gradient;
+//  - over the tensor group: those with `replicated_over_tensor`, if sequence parallelism is on (each rank has
+//    seen its own tokens only; without it all ranks have the whole gradient already);
+//  - over the embedding group: those with `tied_copy` (the stages with embedding and head each hold the
+//    table).
 #pragma once
 
 #include <ATen/core/Tensor.h>
