@@ -97,13 +97,19 @@ bool says_its_shape(const v1alpha1::Model& model) {
   return !model.preset().empty() || model.has_architecture();
 }
 
+// The fields of the job that give the shape.
+std::string fields_of_shape(const v1alpha1::Model& model) {
+  if (model.preset().empty()) return "architecture";
+  return model.has_vocab_size() ? "preset and vocabSize" : "preset";
+}
+
 Status agree(const planner::ModelShape& folder, const v1alpha1::Model& model) {
   const Result<planner::ModelShape> given = planner::resolve_model_shape(model);
   if (!given) return tl::unexpected(given.error());
   const std::string other = checkpoint::difference(folder, *given, checkpoint::kConfigFile);
   if (other.empty()) return {};
-  return bad_input(fmt::format("{}; leave {} out, and the folder gives the shape", other,
-                               model.preset().empty() ? "architecture" : "preset"));
+  return bad_input(
+      fmt::format("{}; leave {} out, and the folder gives the shape", other, fields_of_shape(model)));
 }
 
 }  // namespace

@@ -66,6 +66,14 @@ TEST_F(ShapeOfFolder, MustBeTheOneThatTheJobGives) {
   EXPECT_THAT(taken.error().message, HasSubstr("leave preset out, and the folder gives the shape"));
 }
 
+TEST_F(ShapeOfFolder, NamesTheVocabularyToo) {
+  model_.set_preset("llama-tiny");
+  model_.set_vocab_size(300);
+  const Status taken = take_shape_of_folder(spec_);
+  ASSERT_FALSE(taken);
+  EXPECT_THAT(taken.error().message, HasSubstr("leave preset and vocabSize out, and the folder gives"));
+}
+
 TEST_F(ShapeOfFolder, KeepsTheBoundsOfTheSchemaAndIsThatOfTheFiles) {
   const auto refusal_of = [&](const auto& change) {
     planner::ModelShape other = tiny_model();

@@ -105,7 +105,9 @@ Status TokenFile::read(int64_t begin, std::span<int64_t> output, int64_t vocabul
   }
   return bad_input(fmt::format(
       "{}: token {} has id {}, but the model's vocabulary has ids 0 to {}; tokenize the text with the "
-      "model's tokenizer, or give the model the tokenizer's vocabSize",
+      "model's tokenizer, or set spec.model.vocabSize (beside an architecture, its own vocabSize) to the "
+      "size "
+      "of the tokenizer's vocabulary",
       path(), position, *foreign, vocabulary - 1));
 }
 

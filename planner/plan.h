@@ -37,7 +37,7 @@ struct PlanOptions {
   bool all_candidates = false;  // also the layouts that the rule would never pick
 };
 
-// The model's shape by preset or architecture.
+// The model's shape by preset (with a vocabulary of the job's own, where it gives one) or architecture.
 Result<ModelShape> resolve_model_shape(const v1alpha1::Model& model);
 
 // What there is to say also when there is no plan.

@@ -1,8 +1,11 @@
 #include "common/schema/remarks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
+#include <iterator>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "common/schema/values.h"
@@ -19,20 +22,20 @@ template <typename D>
 std::string comment_above(const D& descriptor) {
   google::protobuf::SourceLocation location;
   if (!descriptor.GetSourceLocation(&location)) return "";
-  std::string text = location.leading_comments;
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  while (text.starts_with(' ')) text.erase(0, 1);
-  while (text.ends_with(' ')) text.pop_back();
-  return text;
+  std::istringstream words(location.leading_comments);
+  const std::vector<std::string> all{std::istream_iterator<std::string>(words), {}};
+  return fmt::format("{}", fmt::join(all, " "));
 }
 
-std::string missing_feature(const FieldRules& rules) {
+// In the words of the error, behind what it is about.
+std::string missing_feature(const FieldDescriptor& field) {
+  const FieldRules& rules = rules_of(field);
   if (rules.unavailable().empty()) return "";
-  if (rules.has_unavailable_above()) {
-    return fmt::format("Above {} not available yet ({}).", rules.unavailable_above(), rules.unavailable());
-  }
-  if (rules.unavailable_values().empty()) return fmt::format("Not available yet ({}).", rules.unavailable());
-  return fmt::format("Not available yet: {}.", fmt::join(rules.unavailable_values(), ", "));
+  std::string what = "This field";
+  if (rules.has_unavailable_above()) what = fmt::format("What is above {}", rules.unavailable_above());
+  if (!rules.unavailable_values().empty())
+    what = fmt::format("{}", fmt::join(rules.unavailable_values(), ", "));
+  return fmt::format("{}: {}.", what, unavailability(field));
 }
 
 }  // namespace
@@ -43,7 +46,7 @@ std::string comment_of(const Descriptor& type) {
 
 std::string remarks_on(const FieldDescriptor& field) {
   const FieldRules& rules = rules_of(field);
-  std::vector<std::string> remarks = {comment_above(field), missing_feature(rules)};
+  std::vector<std::string> remarks = {comment_above(field), missing_feature(field)};
   if (rules.cluster_only()) remarks.emplace_back("Matters on a cluster only.");
   if (rules.mutability() == Mutability::Always) remarks.emplace_back("May change at any time.");
   if (rules.mutability() == Mutability::WhileSuspended) remarks.emplace_back("May change while suspended.");

@@ -496,8 +496,8 @@ TEST(Decide, AJobThatRanAndCannotBePlannedNowMeetsItsDeadlineToo) {
 }
 
 TEST(Decide, AJobThatWaitsToBePlannedHasNotRun) {
-  Snapshot snapshot = new_job(R"(, "activeDeadlineSeconds": 60)");
-  snapshot.job.spec.mutable_scheduling()->mutable_gang()->set_provider(v1alpha1::Gang::Kueue);
+  Snapshot snapshot =
+      new_job(R"(, "activeDeadlineSeconds": 60, "scheduling": {"gang": {"provider": "Kueue"}})");
   snapshot.job.status = decide_at(snapshot).status;
   EXPECT_FALSE(is_finished(decide_at(snapshot, kStart + 1000s).status));
 }

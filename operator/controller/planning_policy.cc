@@ -67,26 +67,9 @@ PlanVerdict refuse(const std::string& reason, const std::string& message, bool f
   return {.reason = reason, .message = message, .final = final};
 }
 
-// Empty when this version can do what the job wants of the cluster.
-std::string missing_feature(const v1alpha1::JobSpec& spec) {
-  const auto provider = spec.scheduling().gang().provider();
-  if (provider == v1alpha1::Gang::ProviderUnspecified || provider == v1alpha1::Gang::None) return "";
-  return fmt::format(
-      "spec.scheduling.gang.provider: {} is not available yet in this version (gang scheduling); use None, "
-      "which "
-      "may be set while the job is suspended",
-      v1alpha1::Gang::Provider_Name(provider));
-}
-
 // What users should know of a job that is planned.
 std::string remarks_on(const v1alpha1::JobSpec& spec) {
-  std::string remarks;
-  if (const std::string missing = missing_feature(spec); !missing.empty())
-    remarks += fmt::format(" {}; the job goes on without.", missing);
-  if (!spec.has_checkpoint()) remarks += " Without spec.checkpoint a restart begins at the first step.";
-  if (!spec.scheduling().queue().empty())
-    remarks += " spec.scheduling.queue is not used: this version knows no queueing system.";
-  return remarks;
+  return spec.has_checkpoint() ? "" : " Without spec.checkpoint a restart begins at the first step.";
 }
 
 std::string remark_on_checkpoints(const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan) {
@@ -199,8 +182,6 @@ PlanVerdict make_plan(const Job& job, const std::vector<NodeView>& nodes) {
 PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes) {
   if (!has_plan(job.status)) {
     if (auto refused = refuse_spec(job)) return *std::move(refused);
-    if (const std::string missing = missing_feature(job.spec); !missing.empty())
-      return refuse(reasons::kInvalidSpec, missing, false);
     if (const std::string missing = missing_claim(job.spec); !missing.empty())
       return refuse(reasons::kInvalidSpec, missing, true);
   }

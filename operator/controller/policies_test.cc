@@ -273,16 +273,17 @@ TEST(PlanningPolicy, WhatThisVersionCannotDoIsSaidAndNotIgnored) {
   EXPECT_FALSE(gang.plan);
   EXPECT_FALSE(gang.final) << "it may be changed while suspended";
   EXPECT_EQ(gang.reason, reasons::kInvalidSpec);
-  EXPECT_THAT(gang.message, HasSubstr("Volcano is not available yet"));
+  EXPECT_THAT(gang.message, HasSubstr("spec.scheduling.gang.provider: Volcano is not available yet in this "
+                                      "version (gang scheduling); use None"));
   Job planned = job(R"(, "scheduling": {"gang": {"provider": "Volcano"}})");
   planned.status.mutable_plan()->set_document(judge_plan(job(), {}).document);
   const PlanVerdict goes_on = judge_plan(planned, {});
   EXPECT_TRUE(goes_on.plan) << "by an operator that could";
   EXPECT_THAT(goes_on.message, HasSubstr("Volcano is not available yet"));
   const PlanVerdict queued = judge_plan(job(R"(, "scheduling": {"queue": "gold"})"), {});
-  EXPECT_TRUE(queued.plan);
-  EXPECT_THAT(queued.message, HasSubstr("spec.scheduling.queue is not used"));
-  EXPECT_THAT(queued.message, HasSubstr("a restart begins at the first step"));
+  EXPECT_FALSE(queued.plan);
+  EXPECT_THAT(queued.message, HasSubstr("spec.scheduling.queue: not available yet in this version"));
+  EXPECT_THAT(judge_plan(job(), {}).message, HasSubstr("a restart begins at the first step"));
   EXPECT_TRUE(judge_plan(job(R"(, "scheduling": {"gang": {}})"), {}).plan) << "None is the default";
 }
 

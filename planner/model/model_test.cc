@@ -95,6 +95,15 @@ TEST(ResolveModelShape, ReadsDecimalsAndScaling) {
   EXPECT_EQ(shape->rope_scaling, RopeScaling{.factor = 32});
 }
 
+TEST(ResolveModelShape, APresetTakesTheVocabularyOfAnotherTokenizerAndNothingElse) {
+  v1alpha1::Model model;
+  model.set_preset("llama3.1-8b");
+  ModelShape expected = resolve_model_shape(model).value();
+  model.set_vocab_size(32'000);
+  expected.vocab = 32'000;
+  EXPECT_EQ(resolve_model_shape(model).value(), expected);
+}
+
 struct BadModel {
   std::string name;
   v1alpha1::Model model;
@@ -104,6 +113,9 @@ struct BadModel {
 TEST(ResolveModelShape, NamesTheFieldOfWhatIsWrong) {
   v1alpha1::Model unknown;
   unknown.set_preset("llama9-1b");
+  v1alpha1::Model empty_vocabulary;
+  empty_vocabulary.set_preset("llama-tiny");
+  empty_vocabulary.set_vocab_size(0);
   const BadModel cases[] = {
       {"indivisible key heads", architecture(64, 4, 3),
        "spec.model.architecture.kvHeads: heads must be divisible by kvHeads"},
@@ -113,6 +125,7 @@ TEST(ResolveModelShape, NamesTheFieldOfWhatIsWrong) {
       {"no heads", architecture(64, 0, 2), "spec.model.architecture.heads: must be at least 1"},
       {"unknown preset", unknown,
        "spec.model.preset: no preset is named \"llama9-1b\"; the presets are llama-tiny"},
+      {"no vocabulary", empty_vocabulary, "spec.model.vocabSize: must be at least 1; it is 0"},
       {"nothing", {}, "spec.model: exactly one of preset"},
   };
   for (const BadModel& bad : cases) {

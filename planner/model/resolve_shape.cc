@@ -80,6 +80,20 @@ Result<ModelShape> custom_shape(const v1alpha1::Architecture& architecture) {
   return shape;
 }
 
+// A preset with the vocabulary of the user's own tokenizer, if one is given.
+Result<ModelShape> preset_shape(const v1alpha1::Model& model) {
+  auto shape = find_preset(model.preset());
+  if (!shape) {
+    return bad_input(fmt::format("spec.model.preset: no preset is named \"{}\"; the presets are {}",
+                                 model.preset(), fmt::join(preset_names(), ", ")));
+  }
+  if (!model.has_vocab_size()) return *std::move(shape);
+  if (model.vocab_size() < 1)
+    return bad_input(fmt::format("spec.model.vocabSize: must be at least 1; it is {}", model.vocab_size()));
+  shape->vocab = model.vocab_size();
+  return *std::move(shape);
+}
+
 }  // namespace
 
 Result<ModelShape> resolve_model_shape(const v1alpha1::Model& model) {
@@ -91,9 +105,7 @@ Result<ModelShape> resolve_model_shape(const v1alpha1::Model& model) {
   }
   if (model.preset().empty())
     return bad_input("spec.model: exactly one of preset and architecture must be set");
-  if (auto shape = find_preset(model.preset())) return *std::move(shape);
-  return bad_input(fmt::format("spec.model.preset: no preset is named \"{}\"; the presets are {}",
-                               model.preset(), fmt::join(preset_names(), ", ")));
+  return preset_shape(model);
 }
 
 }  // namespace caravan::planner

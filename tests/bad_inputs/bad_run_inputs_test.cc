@@ -58,7 +58,7 @@ TEST_F(BadInput, ATokenOutsideTheVocabularyIsNamed) {
   std::vector<uint16_t> tokens(5000, 1);
   tokens[4321] = 256;
   folder_.files().write("corpus/genesis.bin", data::llm_c_file(tokens).bytes());
-  expect_refusal(folder_.arguments({}), {"spec.data.path", corpus(), "4321", "256"});
+  expect_refusal(folder_.arguments({}), {"spec.data.path", corpus(), "4321", "255", "spec.model.vocabSize"});
 }
 
 TEST_F(BadInput, AFileThatMayNotBeReadIsNamed) {

@@ -95,7 +95,8 @@ TEST_F(JobChanges, OfTheFieldsThatMayAlwaysChangeAreAccepted) {
 
 TEST_F(JobChanges, OfWorkersNeedASuspendedJob) {
   for (const auto& [path, value] : std::vector<std::pair<std::string, Json>>{
-           {"spec.worker.image", "registry.example/caravan:2"}, {"spec.scheduling.queue", "gold"}}) {
+           {"spec.worker.image", "registry.example/caravan:2"},
+           {"spec.scheduling.topology", JsonObject{{"mode", "Required"}, {"key", "rack"}}}}) {
     const std::string field = path.substr(0, path.rfind('.'));
     const Answer running = change(path, value);
     EXPECT_TRUE(running.refuses(field, kWhileSuspended)) << running.message();

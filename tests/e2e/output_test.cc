@@ -77,7 +77,7 @@ TEST(Output, AsTextHasThePlanItsReasonTheStepLinesAndTheSummary) {
   EXPECT_THAT(finished.out, HasSubstr("TP2"));
   EXPECT_THAT(finished.out,
               testing::ContainsRegex(
-                  "\nstep 6/6  loss [0-9.]+  grad_norm [0-9.]+  lr [0-9.e-]+  mem [0-9.]+MiB "
+                  "\nstep 6/6  loss [0-9.]+  grad_norm [0-9.]+  lr [0-9.e-]+  mem [0-9.]+ MiB "
                   "\\([<0-9]+% · predicted [0-9.]+\\)  tok/s [0-9,]+  tflops [0-9.e-]+  eta 0.0s\n"));
   EXPECT_THAT(finished.out, HasSubstr("\nComplete: 6 of 6 steps, 3,072 tokens in "));
   EXPECT_THAT(finished.out, Not(HasSubstr("\x1b"))) << "colour where there is no terminal";
@@ -86,8 +86,9 @@ TEST(Output, AsTextHasThePlanItsReasonTheStepLinesAndTheSummary) {
 
 TEST(Output, FieldsThatOnlyActOnAClusterAreNamedAsIgnored) {
   const JobFolder folder;
-  const Finished finished = run(folder.arguments(
-      {.more = {"suspend: true", "ttlSecondsAfterFinished: 60", "scheduling: {queue: research}"}}));
+  const Finished finished =
+      run(folder.arguments({.more = {"suspend: true", "ttlSecondsAfterFinished: 60",
+                                     "scheduling: {topology: {mode: Preferred, key: rack}}"}}));
   ASSERT_EQ(finished.status.exit_code, 0) << finished.err;
   EXPECT_THAT(finished.err, HasSubstr("ignored: spec.suspend"));
   EXPECT_THAT(finished.err, HasSubstr("ignored: spec.ttlSecondsAfterFinished"));
