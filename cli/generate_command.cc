@@ -228,9 +228,11 @@ void add_generate_command(CLI::App& app, Action& action) {
                    "A checkpoint, the folder of a job (its newest one), or a folder of Hugging Face")
       ->required();
   command->add_option("--prompt", options->prompt, "The text to go on from")->required();
-  command->add_option("--tokenizer", options->tokenizer,
-                      "tokenizer.json (file or folder) that the data were made with, or byte; default: the "
-                      "one in the folder, or byte where the vocabulary has 256 tokens");
+  command
+      ->add_option("--tokenizer", options->tokenizer,
+                   "tokenizer.json (file or folder) that the data were made with, or byte; default: the "
+                   "one in the folder, or byte where the vocabulary has 256 tokens")
+      ->type_name("PATH");
   command->add_option("--max-tokens", options->most_tokens, "Tokens to add at most; default: 200")
       ->check(CLI::Range(1, 1'000'000));
   command
@@ -243,6 +245,7 @@ void add_generate_command(CLI::App& app, Action& action) {
                    "Token that ends the text, once for each, or none; default: what the folder says "
                    "(generation_config.json, config.json), "
                    "else those of the tokenizer that have a usual name")
+      ->type_name("NAME")
       ->allow_extra_args(false);
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }

@@ -4,6 +4,7 @@
 
 #include "caravan/v1alpha1/devices.pb.h"
 #include "cli/load_message.h"
+#include "cli/yaml_reader.h"
 #include "planner/device/own_devices.h"
 
 namespace caravan::cli {
@@ -20,7 +21,7 @@ Result<std::vector<planner::DeviceProduct>> load_devices(const std::string& path
     if (product) {
       products.push_back(*product);
     } else {
-      mistakes += fmt::format("{}{}:{}: devices[{}].{}", mistakes.empty() ? "" : "\n", path,
+      mistakes += fmt::format("{}{}:{}: devices[{}].{}", mistakes.empty() ? "" : "\n", input_name(path),
                               entries.children[i].line, i, product.error().message);
     }
   }

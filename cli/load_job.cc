@@ -70,7 +70,8 @@ Result<LoadedJob> load_tree(Node root, const std::string& name, const std::vecto
 }  // namespace
 
 Result<LoadedJob> load_job(const std::string& path, const std::vector<std::string>& sets) {
-  return read_yaml_file(path).and_then([&](Node root) { return load_tree(std::move(root), path, sets); });
+  return read_yaml_file(path).and_then(
+      [&](Node root) { return load_tree(std::move(root), input_name(path), sets); });
 }
 
 Result<LoadedJob> parse_job(const std::string& text, const std::string& name,

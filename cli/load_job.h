@@ -20,7 +20,8 @@ struct LoadedJob {
   std::vector<std::string> notes;         // whole lines for the user: what was ignored or read differently
 };
 
-// sets: "path=value" pairs that overrule the file, such as spec.resources.device.kind=CPU.
+// path: of the file; - is standard input. sets: "path=value" pairs that overrule the file, such as
+// spec.resources.device.kind=CPU.
 Result<LoadedJob> load_job(const std::string& path, const std::vector<std::string>& sets);
 
 // The same for a text that was read already; name: what it is called in messages.

@@ -13,8 +13,8 @@ Result<schema::Node> load_yaml_message(const std::string& path, google::protobuf
   const schema::Findings findings = schema::load_message(*root, message);
   std::string mistakes;
   for (const schema::Remark& mistake : findings.mistakes) {
-    mistakes += fmt::format("{}{}:{}: {}: {}", mistakes.empty() ? "" : "\n", path, mistake.line, mistake.path,
-                            mistake.text);
+    mistakes += fmt::format("{}{}:{}: {}: {}", mistakes.empty() ? "" : "\n", input_name(path), mistake.line,
+                            mistake.path, mistake.text);
   }
   if (!mistakes.empty()) return bad_input(mistakes);
   return root;

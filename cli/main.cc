@@ -1,17 +1,33 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <memory>
 #include <string>
 
+#include "cli/arguments/help_formatter.h"
+#include "cli/arguments/unknown_argument.h"
 #include "cli/commands.h"
+#include "cli/run/console_style.h"
 #include "common/refusal.h"
 #include "common/version.h"
 
 namespace {
 
-// CLI11 has exit codes of its own; ours has one for every mistake in the arguments.
+int refuse(const CLI::App& app, const std::string& sentence) {
+  const std::string command = caravan::cli::full_name(caravan::cli::innermost_command(app));
+  fmt::print(stderr, "{}\n`{} --help` tells more.\n", sentence, command);
+  return static_cast<int>(caravan::ExitCode::kBadInput);
+}
+
+// Of an argument that nobody knows, what is missing may only follow; another mistake stands for itself.
 int exit_on_parse_error(const CLI::App& app, const CLI::ParseError& error) {
-  const bool asked_for_help = app.exit(error) == 0;
-  return static_cast<int>(asked_for_help ? caravan::ExitCode::kDone : caravan::ExitCode::kBadInput);
+  const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  if (code == CLI::ExitCodes::Success) return app.exit(error);  // help or version
+  if (code == CLI::ExitCodes::ExtrasError || code == CLI::ExitCodes::RequiredError) {
+    if (const auto unknown = caravan::cli::unknown_argument(app)) return refuse(app, *unknown);
+  }
+  return refuse(app, error.what());
 }
 
 bool output_is_written() {
@@ -39,25 +55,16 @@ int main(int argc, char** argv) {
                "caravan");
   app.set_version_flag("--version", "caravan " + std::string(caravan::version()));
   app.require_subcommand(0, 1);  // CLI11 would ask for a command without naming the one it does not know
-  app.get_formatter()->column_width(36);
+  app.formatter(std::make_shared<caravan::cli::HelpFormatter>(caravan::cli::output_width()));
 
   caravan::cli::Action action;
-  caravan::cli::add_run_command(app, action);
-  caravan::cli::add_plan_command(app, action);
-  caravan::cli::add_validate_command(app, action);
-  caravan::cli::add_schedule_command(app, action);
-  caravan::cli::add_data_command(app, action);
-  caravan::cli::add_checkpoint_command(app, action);
-  caravan::cli::add_generate_command(app, action);
+  caravan::cli::add_commands(app, action);
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return exit_on_parse_error(app, error);
   }
-  if (!action) {
-    std::fputs("A command is required.\nRun with --help for more information.\n", stderr);
-    return static_cast<int>(caravan::ExitCode::kBadInput);
-  }
+  if (!action) return refuse(app, caravan::cli::missing_command(app));
   return static_cast<int>(run(action));
 }

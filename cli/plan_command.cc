@@ -1,27 +1,22 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/arguments/choice.h"
 #include "cli/commands.h"
 #include "cli/load_devices.h"
 #include "cli/load_job.h"
 #include "cli/load_profile.h"
 #include "cli/run/console_style.h"
+#include "cli/run/device_facts.h"
 #include "cli/run/machine.h"
 #include "cli/shape_of_folder.h"
 #include "common/json.h"
-#include "planner/device/catalogue.h"
 #include "planner/engine_profile.h"
 #include "planner/explain/checkpoints.h"
 #include "planner/explain/explain.h"
@@ -41,9 +36,8 @@ struct Options {
   std::string device_catalogue;
   std::string engine_profile;
   std::string why;
-  std::string svg;
   bool all = false;
-  std::string output = "table";
+  std::string output = "text";
 };
 
 // The options are short for fields of the job.
@@ -57,16 +51,10 @@ std::vector<std::string> overrides(const Options& options) {
   return sets;
 }
 
-// Ranks on CPUs share this machine evenly.
+// Looked at only where the job is for this machine.
 Result<planner::DeviceFacts> facts_of_machine(const v1alpha1::Resources& resources) {
-  planner::DeviceFacts facts;
-  if (resources.device().kind() != v1alpha1::Device::CPU) return facts;
-  const Result<Machine> machine = inspect_machine();
-  if (!machine) return tl::unexpected(machine.error());
-  const int ranks = std::max(1, resources.devices());
-  facts.memory_bytes = machine->memory_bytes / ranks;
-  facts.threads_per_rank = std::max(1, machine->cores / ranks);
-  return facts;
+  if (resources.device().kind() != v1alpha1::Device::CPU) return planner::DeviceFacts{};
+  return inspect_machine().map([&](const Machine& machine) { return device_facts(resources, machine); });
 }
 
 Result<planner::DeviceFacts> read_facts(const v1alpha1::Resources& resources, const Options& options) {
@@ -90,14 +78,26 @@ Result<ExitCode> print_why(const v1alpha1::JobSpec& spec, const planner::DeviceF
   return ExitCode::kDone;
 }
 
-Result<ExitCode> write_picture(const v1alpha1::JobSpec& spec, const planner::DeviceFacts& facts,
-                               const planner::EngineProfile& profile, const std::string& path) {
+Result<ExitCode> print_picture(const v1alpha1::JobSpec& spec, const planner::DeviceFacts& facts,
+                               const planner::EngineProfile& profile) {
   const auto picture = planner::draw_plan(spec, facts, profile);
   if (!picture) return tl::unexpected(picture.error());
-  std::ofstream file(path, std::ios::binary);
-  file << *picture << std::flush;
-  if (!file) return bad_input(fmt::format("--svg: cannot write {}: {}", path, std::strerror(errno)));
+  fmt::print("{}", *picture);
   return ExitCode::kDone;
+}
+
+// The plan, or why there is none, in the form that was asked for.
+void print_answer(const v1alpha1::JobSpec& spec, const planner::PlanAnswer& answer, const Options& options) {
+  if (answer.report.candidates_size() == 0) return;
+  if (options.output == "json") {
+    fmt::print("{}\n", to_json(answer.report, JsonLayout::kIndented));
+    return;
+  }
+  const int width = output_width();
+  fmt::print("{}", planner::explain_plan(answer, {.all = options.all,
+                                                  .width = width,
+                                                  .checkpoints = planner::checkpoints_text(
+                                                      spec, answer.report.plan(), width)}));
 }
 
 Result<ExitCode> plan(const Options& options) {
@@ -117,18 +117,9 @@ Result<ExitCode> plan(const Options& options) {
   const planner::PlanAnswer answer =
       planner::answer_job(spec, *facts, *profile, {.all_candidates = options.all});
   for (const std::string& warning : answer.warnings) fmt::print(stderr, "warning: {}\n", warning);
-  const bool has_layouts = answer.report.candidates_size() > 0;
-  if (options.output == "json" && has_layouts) {
-    fmt::print("{}\n", to_json(answer.report, JsonLayout::kIndented));
-  } else if (has_layouts) {
-    const int width = output_width();
-    fmt::print("{}", planner::explain_plan(answer, {.all = options.all,
-                                                    .width = width,
-                                                    .checkpoints = planner::checkpoints_text(
-                                                        spec, answer.report.plan(), width)}));
-  }
+  if (options.output != "svg") print_answer(spec, answer, options);
   if (answer.error) return tl::unexpected(*answer.error);
-  if (!options.svg.empty()) return write_picture(spec, *facts, *profile, options.svg);
+  if (options.output == "svg") return print_picture(spec, *facts, *profile);
   return ExitCode::kDone;
 }
 
@@ -139,35 +130,38 @@ void add_plan_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "plan",
       "Picks the parallel layout of a job, predicts its memory and speed, and says why. Starts nothing.");
-  command->add_option("JOB", options->path, "Job file, YAML or JSON")->required();
+  command->add_option("JOB", options->path, "Job file, YAML or JSON; - is standard input")->required();
   command->add_option("--devices", options->devices, "Overrule spec.resources.devices");
   command->add_option("--devices-per-node", options->devices_per_node,
                       "Overrule spec.resources.devicesPerNode");
-  command->add_option("--device-product", options->device_product,
-                      fmt::format("Overrule spec.resources.device.product; known are {}",
-                                  fmt::join(planner::device_names(), ", ")));
-  command->add_option(
-      "--device-catalogue", options->device_catalogue,
-      "Your own hardware, a YAML file: products that Caravan does not know, or other numbers");
-  command->add_option("--engine-profile", options->engine_profile,
-                      "Constants of another engine, a YAML file");
   command
-      ->add_option("--set", options->sets,
-                   "Overrule a field: PATH=VALUE, such as spec.training.sequenceLength=4096")
+      ->add_option("--device-product", options->device_product,
+                   "Overrule spec.resources.device.product: one that `caravan devices` lists, or the "
+                   "catalogue")
+      ->type_name("NAME");
+  command
+      ->add_option("--device-catalogue", options->device_catalogue,
+                   "Your own hardware, a YAML file: products that Caravan does not know, or other numbers")
+      ->type_name("FILE");
+  command->add_option("--engine-profile", options->engine_profile, "Constants of another engine, a YAML file")
+      ->type_name("FILE");
+  command->add_option("--set", options->sets, "Overrule a field, such as spec.training.sequenceLength=4096")
+      ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
-  command->add_option(
-      "--why", options->why,
-      "Explain one layout instead, such as tensor=4,pipeline=2: its memory, its time, its price");
   command
-      ->add_option("--svg", options->svg,
-                   "Draw the plan into this file: what every stage does when, and what it holds")
-      ->excludes("--why");
+      ->add_option("--why", options->why,
+                   "Explain one layout instead, such as tensor=4,pipeline=2: its memory, its time, its price")
+      ->type_name("LAYOUT");
   command->add_flag(
       "--all", options->all,
       "List every layout, also those that the rule would never pick; V-schedules only where they may win");
-  command->add_option("-o,--output", options->output, "table, or json")
-      ->check(CLI::IsMember({"table", "json"}));
-  command->callback([options, &action] { action = [options] { return plan(*options); }; });
+  add_output_option(*command, options->output, {"text", "json", "svg"},
+                    "Text, JSON, or a picture: what every stage does when, and what it holds");
+  command->callback([options, &action] {
+    if (!options->why.empty() && options->output == "svg")
+      throw CLI::ValidationError("--why: is answered in text or json; the picture is of the whole plan");
+    action = [options] { return plan(*options); };
+  });
 }
 
 }  // namespace caravan::cli

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <memory>
 
+#include "cli/arguments/choice.h"
 #include "cli/commands.h"
 #include "cli/run/console.h"
 #include "cli/run/local_run.h"
@@ -121,7 +122,7 @@ Result<ExitCode> run_job(const RunOptions& options) {
 }
 
 void declare_options(CLI::App& command, RunOptions& options) {
-  command.add_option("job", options.job_file, "The job, YAML or JSON")->required()->type_name("JOB.yaml");
+  command.add_option("JOB", options.job_file, "Job file, YAML or JSON; - is standard input")->required();
   command
       .add_option("--nodes", options.nodes,
                   "Agents to start, as so many pods would; default: as spec.resources says")
@@ -148,11 +149,8 @@ void declare_options(CLI::App& command, RunOptions& options) {
                   "Have every rank write here what it did when in its last step: rank-<n>.json, for caravan "
                   "schedule --from, chrome://tracing and Perfetto")
       ->type_name("DIR");
-  command
-      .add_option("-o,--output", options.output,
-                  "text, or json for JSON lines; default: text on a terminal, json otherwise")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORM");
+  add_output_option(command, options.output, {"text", "json"},
+                    "Text, or JSON lines; default: text on a terminal, json otherwise");
 }
 
 }  // namespace

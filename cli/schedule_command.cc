@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/arguments/choice.h"
 #include "cli/commands.h"
 #include "cli/run/console_style.h"
 #include "cli/schedule/captions.h"
@@ -167,8 +168,7 @@ void add_schedule_command(CLI::App& app, Action& action) {
                                          "Draws what every stage of a pipeline does when, and says what that "
                                          "costs: of a schedule, NAME -p -m, or "
                                          "of what a run executed, --from.");
-  command->add_option("NAME", options->name, "Which pipeline schedule")
-      ->check(CLI::IsMember(schedule_names()));
+  command->add_option("NAME", options->name, "Which pipeline schedule")->check(one_of(schedule_names()));
   command->add_option("-p,--stages", options->stages, "Stages of the pipeline")
       ->check(CLI::Range(1, kMostStages));
   command->add_option("-m,--micro-batches", options->micro_batches, "Micro-batches of a step")
@@ -190,8 +190,7 @@ void add_schedule_command(CLI::App& app, Action& action) {
           "The folder of caravan run --trace: draws the step that ran, and below it what the same schedule "
           "would take if every op took its mean time")
       ->type_name("DIR");
-  command->add_option("-o,--output", options->output, "text, svg or json")
-      ->check(CLI::IsMember({"text", "svg", "json"}));
+  add_output_option(*command, options->output, {"text", "json", "svg"}, "Form of what is printed");
   command->callback([command, options, &action] {
     require_one_source(*command);
     action = [options] { return options->traces ? draw_executed(*options) : draw(*options); };

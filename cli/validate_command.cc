@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "cli/arguments/choice.h"
 #include "cli/commands.h"
 #include "cli/load_job.h"
+#include "cli/yaml_reader.h"
 #include "common/json.h"
 #include "planner/engine_profile.h"
 #include "planner/plan.h"
@@ -29,22 +31,23 @@ struct Options {
 void print_notes(const Options& options, const LoadedJob& loaded) {
   for (const std::string& note : loaded.notes) fmt::print(stderr, "{}\n", note);
   for (const std::string& path : loaded.cluster_only) {
-    fmt::print(stderr, "{}: {}: matters on a cluster only; caravan run ignores it\n", options.path, path);
+    fmt::print(stderr, "{}: {}: matters on a cluster only; caravan run ignores it\n",
+               input_name(options.path), path);
   }
 }
 
 // What no device could run is a mistake of the file; what merely does not fit is not.
-Status check_layout(const std::string& path, const v1alpha1::JobSpec& spec) {
+Status check_layout(const std::string& name, const v1alpha1::JobSpec& spec) {
   planner::DeviceFacts facts;
   facts.memory_bytes = kAnyMemory;
   const auto report = planner::plan_job(spec, facts, planner::default_engine_profile());
   if (report || report.error().code != ExitCode::kBadInput) return {};
-  return bad_input(fmt::format("{}: {}", path, report.error().message));
+  return bad_input(fmt::format("{}: {}", name, report.error().message));
 }
 
 Result<LoadedJob> load_and_check(const Options& options) {
   return load_job(options.path, options.sets).and_then([&](LoadedJob loaded) {
-    return check_layout(options.path, loaded.job.spec()).map([&] { return std::move(loaded); });
+    return check_layout(input_name(options.path), loaded.job.spec()).map([&] { return std::move(loaded); });
   });
 }
 
@@ -55,7 +58,7 @@ Result<ExitCode> validate(const Options& options) {
   if (options.output == "json") {
     fmt::print("{}\n", to_json(loaded->job, JsonLayout::kIndented));
   } else {
-    fmt::print("{}: valid\n", options.path);
+    fmt::print("{}: valid\n", input_name(options.path));
   }
   return ExitCode::kDone;
 }
@@ -65,11 +68,11 @@ Result<ExitCode> validate(const Options& options) {
 void add_validate_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("validate", "Checks a job file and reports every mistake at once.");
-  command->add_option("JOB", options->path, "Job file, YAML or JSON")->required();
-  command->add_option("--set", options->sets, "Overrule a field: PATH=VALUE, such as spec.training.steps=100")
+  command->add_option("JOB", options->path, "Job file, YAML or JSON; - is standard input")->required();
+  command->add_option("--set", options->sets, "Overrule a field, such as spec.training.steps=100")
+      ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
-  command->add_option("-o,--output", options->output, "text, or json: the job with its defaults")
-      ->check(CLI::IsMember({"text", "json"}));
+  add_output_option(*command, options->output, {"text", "json"}, "The verdict, or the job with its defaults");
   command->callback([options, &action] { action = [options] { return validate(*options); }; });
 }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -172,6 +173,16 @@ Status check_bytes(std::string_view text, const std::string& name) {
   return {};
 }
 
+// As much as is needed to know that it is too much.
+Result<std::string> read_stream(std::istream& stream, const std::string& name) {
+  std::string text(kMaximumYamlBytes + 1, '\0');
+  errno = 0;
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad()) return bad_input(fmt::format("{}: cannot be read: {}", name, std::strerror(errno)));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
+}
+
 // What the file system says, instead of a parser's opinion about nothing.
 Result<std::string> read_bytes(const std::string& path) {
   std::error_code ignored;
@@ -181,11 +192,7 @@ Result<std::string> read_bytes(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) return bad_input(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  std::string text(kMaximumYamlBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return bad_input(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
+  return read_stream(file, path);
 }
 
 }  // namespace
@@ -211,8 +218,14 @@ Result<Node> read_yaml(std::string_view text, const std::string& name) {
   return *std::move(root);
 }
 
+std::string input_name(const std::string& path) {
+  return path == kStandardInput ? "standard input" : path;
+}
+
 Result<Node> read_yaml_file(const std::string& path) {
-  return read_bytes(path).and_then([&](const std::string& text) { return read_yaml(text, path); });
+  const std::string name = input_name(path);
+  return (path == kStandardInput ? read_stream(std::cin, name) : read_bytes(path))
+      .and_then([&](const std::string& text) { return read_yaml(text, name); });
 }
 
 }  // namespace caravan::cli

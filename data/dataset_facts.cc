@@ -21,12 +21,12 @@ std::optional<int64_t> documents_of(const TokenDataset& dataset) {
 
 }  // namespace
 
-Result<DatasetFacts> examine(const TokenDataset& dataset) {
+Result<DatasetFacts> examine(const TokenDataset& dataset, int64_t most_tokens) {
   DatasetFacts facts{.documents = documents_of(dataset), .first_tokens = {}};
-  std::vector<int64_t> buffer(static_cast<size_t>(std::min(kPieceTokens, dataset.tokens())));
-  for (int64_t begin = 0; begin < dataset.tokens(); begin += kPieceTokens) {
-    const auto piece =
-        std::span(buffer).first(static_cast<size_t>(std::min(kPieceTokens, dataset.tokens() - begin)));
+  const int64_t end = std::min(dataset.tokens(), most_tokens);
+  std::vector<int64_t> buffer(static_cast<size_t>(std::min(kPieceTokens, end)));
+  for (int64_t begin = 0; begin < end; begin += kPieceTokens) {
+    const auto piece = std::span(buffer).first(static_cast<size_t>(std::min(kPieceTokens, end - begin)));
     const Status read = dataset.read(begin, piece, std::numeric_limits<int64_t>::max());
     if (!read) return tl::unexpected(read.error());
     facts.largest_id = std::max(facts.largest_id, *std::max_element(piece.begin(), piece.end()));

@@ -1,7 +1,8 @@
-// What a look at every token of a dataset tells.
+// What a look at the tokens of a dataset tells.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -16,7 +17,9 @@ struct DatasetFacts {
   std::vector<int64_t> first_tokens;  // at most 16
 };
 
-// A negative token is an error (exit code 2) that names its place.
-Result<DatasetFacts> examine(const TokenDataset& dataset);
+// Looks at every token, or at the first `most_tokens`. A negative token is an error (exit code 2) that names
+// its place.
+Result<DatasetFacts> examine(const TokenDataset& dataset,
+                             int64_t most_tokens = std::numeric_limits<int64_t>::max());
 
 }  // namespace caravan::data

@@ -96,7 +96,7 @@ def main() -> None:
         work = pathlib.Path(folder).resolve()
         text = work / "text"
         text.write_bytes(bytes(range(32, 127)) * 4000)
-        subprocess.run([caravan, "data", "tokenize", text, "--tokenizer", "byte", "--output", work / "tokens.bin"], check=True,
+        subprocess.run([caravan, "data", "tokenize", text, "--tokenizer", "byte", "--to", work / "tokens.bin"], check=True,
                        stdout=subprocess.DEVNULL)
         rounds = [rounded(one_round(caravan, work, work)) for _ in range(given.rounds)]
     medians = {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}

@@ -8,6 +8,7 @@
 
 #include "checkpoint/folder/export.h"
 #include "checkpoint/hugging_face/file_name.h"
+#include "cli/arguments/choice.h"
 #include "cli/checkpoint/checkpoint_folder.h"
 
 namespace caravan::cli {
@@ -74,12 +75,14 @@ void add_export_command(CLI::App& checkpoint, Action& action) {
   command->add_option("OUT", options->output, "The folder to make")->required();
   command
       ->add_option("--dtype", options->type,
-                   "bf16 or fp32, which comes from the master copies; default: as it was trained")
-      ->check(CLI::IsMember({"bf16", "fp32"}));
+                   "Of the tensors; fp32 comes from the master copies; default: as it was trained")
+      ->check(one_of({"bf16", "fp32"}))
+      ->type_name("TYPE");
   command
       ->add_option("--tokenizer", options->tokenizer,
                    "Folder whose tokenizer is taken; default: the checkpoint's own")
-      ->check(CLI::ExistingDirectory);
+      ->check(CLI::ExistingDirectory)
+      ->type_name("DIR");
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

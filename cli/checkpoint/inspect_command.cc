@@ -6,10 +6,12 @@
 #include <memory>
 
 #include "checkpoint/format/names.h"
+#include "cli/arguments/choice.h"
 #include "cli/checkpoint/checkpoint_folder.h"
 #include "cli/checkpoint/facts.h"
 #include "cli/run/figures.h"
 #include "common/json.h"
+#include "common/readable_bytes.h"
 
 namespace caravan::cli {
 namespace {
@@ -68,7 +70,7 @@ void add_inspect_checkpoint_command(CLI::App& checkpoint, Action& action) {
   CLI::App* command = checkpoint.add_subcommand("inspect", "Tells what stands in a checkpoint.");
   command->add_option("DIR", options->path, "A checkpoint, or the folder of a job: its newest one")
       ->required();
-  command->add_option("-o,--output", options->output, "text or json")->check(CLI::IsMember({"text", "json"}));
+  add_output_option(*command, options->output, {"text", "json"}, "Form of what is printed");
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

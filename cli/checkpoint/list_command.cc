@@ -6,10 +6,11 @@
 #include <memory>
 
 #include "checkpoint/format/names.h"
+#include "cli/arguments/choice.h"
 #include "cli/checkpoint/checkpoint_folder.h"
 #include "cli/checkpoint/facts.h"
-#include "cli/run/figures.h"
 #include "common/json.h"
+#include "common/readable_bytes.h"
 
 namespace caravan::cli {
 namespace {
@@ -52,8 +53,7 @@ void add_list_command(CLI::App& checkpoint, Action& action) {
   CLI::App* command = checkpoint.add_subcommand(
       "list", "The checkpoints of a job, newest first: step, size, layout that wrote it, attempt.");
   command->add_option("DIR", options->path, "spec.checkpoint.path of the job")->required();
-  command->add_option("-o,--output", options->output, "text or json, a line each")
-      ->check(CLI::IsMember({"text", "json"}));
+  add_output_option(*command, options->output, {"text", "json"}, "Form of what is printed, a line each");
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/arguments/choice.h"
 #include "cli/run/figures.h"
 #include "common/json.h"
 #include "data/dataset_facts.h"
@@ -78,7 +79,7 @@ void add_inspect_command(CLI::App& data, Action& action) {
   CLI::App* command = data.add_subcommand("inspect", "Checks token files and tells what stands in them.");
   command->add_option("PATH", options->path, "Token file (llm.c or Megatron), folder of them, or glob")
       ->required();
-  command->add_option("-o,--output", options->output, "text or json")->check(CLI::IsMember({"text", "json"}));
+  add_output_option(*command, options->output, {"text", "json"}, "Form of what is printed");
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -9,9 +9,11 @@
 #include <string>
 #include <string_view>
 
+#include "cli/arguments/choice.h"
 #include "cli/data/load_tokenizer.h"
 #include "cli/data/tokenize_bar.h"
 #include "cli/run/figures.h"
+#include "common/json.h"
 #include "common/process.h"
 #include "data/tokenize_files.h"
 #include "data/tokenizer.h"
@@ -23,10 +25,10 @@ struct Options {
   std::string tokenizer;
   std::string end_of_text;  // empty: one of the well-known names, if the tokenizer has it
   data::TokenizeRequest request;
+  std::string form = "text";
 };
 
-void print_summary(const Options& options, const data::TokenizeSummary& summary,
-                   const LoadedTokenizer& loaded) {
+void print_text(const Options& options, const data::TokenizeSummary& summary, const LoadedTokenizer& loaded) {
   const auto count = [](int64_t number) { return readable_count(static_cast<double>(number)); };
   const std::string_view type = data::to_string(summary.type);
   fmt::print("{}: {} tokens ({})\n", options.request.output, count(summary.tokens), type);
@@ -41,6 +43,20 @@ void print_summary(const Options& options, const data::TokenizeSummary& summary,
              count(loaded.tokenizer->vocabulary()),
              loaded.end_of_text ? fmt::format("token {} ends a document", *loaded.end_of_text)
                                 : "no token between documents");
+  fmt::print("a job on these tokens has spec.model.vocabSize {}, unless its preset has as many already\n",
+             loaded.tokenizer->vocabulary());
+}
+
+void print_json(const Options& options, const data::TokenizeSummary& summary, const LoadedTokenizer& loaded) {
+  const bool is_split = summary.validation_tokens > 0;
+  fmt::print(
+      R"({{"file":{},"tokens":{},"validationFile":{},"validationTokens":{},"type":"{}","documents":{},)"
+      R"("bytes":{},"vocabSize":{},"endOfText":{}}})"
+      "\n",
+      json_string(options.request.output), summary.tokens,
+      is_split ? json_string(options.request.validation_output) : "null", summary.validation_tokens,
+      data::to_string(summary.type), summary.documents, summary.bytes, loaded.tokenizer->vocabulary(),
+      loaded.end_of_text ? std::to_string(*loaded.end_of_text) : "null");
 }
 
 Result<data::TokenizeSummary> tokenize(const Options& options, const LoadedTokenizer& loaded) {
@@ -60,7 +76,7 @@ Result<ExitCode> run(const Options& options) {
   if (!loaded) return tl::unexpected(loaded.error());
   const Result<data::TokenizeSummary> summary = tokenize(options, *loaded);
   if (!summary) return tl::unexpected(summary.error());
-  print_summary(options, *summary, *loaded);
+  options.form == "json" ? print_json(options, *summary, *loaded) : print_text(options, *summary, *loaded);
   return ExitCode::kDone;
 }
 
@@ -74,18 +90,23 @@ void add_tokenize_command(CLI::App& data, Action& action) {
   command
       ->add_option("--tokenizer", options->tokenizer,
                    "tokenizer.json of Hugging Face (file or folder), or byte: a token's id is the byte")
-      ->required();
-  command->add_option("-o,--output", request.output, "Token file to write")->required();
+      ->required()
+      ->type_name("PATH");
+  command->add_option("--to", request.output, "Token file to write")->required()->type_name("FILE");
   CLI::Option* fraction = command->add_option("--validation-fraction", request.validation_fraction,
                                               "Last part of the tokens, for validation, such as 0.05");
   CLI::Option* validation =
-      command->add_option("--validation-output", request.validation_output, "Token file for that part");
+      command->add_option("--validation-to", request.validation_output, "Token file for that part")
+          ->type_name("FILE");
   fraction->needs(validation);
   validation->needs(fraction);
-  command->add_option(
-      "--end-of-text", options->end_of_text,
-      "Token that ends each document, or none; left out: the tokenizer's own, if it has a usual name");
+  command
+      ->add_option(
+          "--end-of-text", options->end_of_text,
+          "Token that ends each document, or none; left out: the tokenizer's own, if it has a usual name")
+      ->type_name("NAME");
   command->add_flag("--force", request.replace, "Replace files that exist");
+  add_output_option(*command, options->form, {"text", "json"}, "Form of the summary that is printed");
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

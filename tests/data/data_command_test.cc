@@ -68,13 +68,14 @@ class DataCommand : public testing::Test {
 TEST_F(DataCommand, BytesBecomeTokens) {
   folder_.write("a.txt", "Hi\xff");
   folder_.write("b.txt", "!");
-  const Outcome outcome = run("tokenize --tokenizer byte a.txt b.txt -o train.bin");
+  const Outcome outcome = run("tokenize --tokenizer byte a.txt b.txt --to train.bin");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   EXPECT_EQ(
       outcome.out,
       "train.bin: 4 tokens (uint16)\n"
-      "2 documents, 4 bytes, 4 tokens, 1.00 bytes per token, vocabulary 256, no token between documents\n");
+      "2 documents, 4 bytes, 4 tokens, 1.00 bytes per token, vocabulary 256, no token between documents\n"
+      "a job on these tokens has spec.model.vocabSize 256, unless its preset has as many already\n");
   EXPECT_THAT(tokens("train.bin"), ElementsAre('H', 'i', 255, '!'));
 }
 
@@ -82,7 +83,7 @@ TEST_F(DataCommand, BytesBecomeTokens) {
 TEST_F(DataCommand, ATokenizerJsonGivesItsIds) {
   folder_.write("a.txt", "In the beginning God created the heaven\n\n  and the earth. é水🦙 1234");
   folder_.write("b.txt", "x");
-  const Outcome outcome = run(fmt::format("tokenize --tokenizer {} a.txt b.txt -o train.bin", kTokenizer));
+  const Outcome outcome = run(fmt::format("tokenize --tokenizer {} a.txt b.txt --to train.bin", kTokenizer));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("vocabulary 360, token 1 ends a document"));
   EXPECT_EQ(
@@ -92,9 +93,24 @@ TEST_F(DataCommand, ATokenizerJsonGivesItsIds) {
                             164, 110, 114, 174, 255, 101, 249, 222, 18,  19,  20,  21,  1,   89,  1}));
 }
 
+TEST_F(DataCommand, TheSummaryIsAlsoThereAsJson) {
+  folder_.write("a.txt", "0123456789");
+  const Outcome whole = run(fmt::format("tokenize --tokenizer {} a.txt --to train.bin -o json", kTokenizer));
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_THAT(whole.out, HasSubstr(R"("validationFile":null,"validationTokens":0,"type":"uint16")"));
+  EXPECT_THAT(whole.out, HasSubstr(R"("vocabSize":360,"endOfText":1})"));
+  const Outcome cut = run(
+      "tokenize --tokenizer byte a.txt --to t.bin --validation-to v.bin --validation-fraction 0.2 -o json");
+  EXPECT_EQ(cut.out,
+            R"({"file":"t.bin","tokens":8,"validationFile":"v.bin","validationTokens":2,"type":"uint16",)"
+            R"("documents":1,"bytes":10,"vocabSize":256,"endOfText":null})"
+            "\n");
+}
+
 TEST_F(DataCommand, TheTokenBetweenDocumentsIsTheUsersChoice) {
   folder_.write("a.txt", "x");
-  const std::string command = fmt::format("tokenize --force --tokenizer {} a.txt -o train.bin ", kTokenizer);
+  const std::string command =
+      fmt::format("tokenize --force --tokenizer {} a.txt --to train.bin ", kTokenizer);
   EXPECT_EQ(run(command + "--end-of-text none").exit_code, 0);
   EXPECT_EQ(tokens("train.bin").size(), 1U);
   EXPECT_EQ(run(command + "--end-of-text '<|begin_of_text|>'").exit_code, 0);
@@ -121,22 +137,22 @@ TEST_F(DataCommand, ALongTextGivesTheIdsOfTheTokenizersLibrary) {
   const std::vector<int64_t> expected{std::istream_iterator<int64_t>(stream), {}};
   ASSERT_GT(expected.size(), 100'000U);
 
-  ASSERT_EQ(run(fmt::format("tokenize --tokenizer {} --end-of-text none long.txt -o train.bin", kTokenizer))
+  ASSERT_EQ(run(fmt::format("tokenize --tokenizer {} --end-of-text none long.txt --to train.bin", kTokenizer))
                 .exit_code,
             0);
   EXPECT_TRUE(tokens("train.bin") == expected);
 }
 
 TEST_F(DataCommand, StandardInputIsAText) {
-  const Outcome outcome = run("tokenize --tokenizer byte - -o train.bin", "printf abc |");
+  const Outcome outcome = run("tokenize --tokenizer byte - --to train.bin", "printf abc |");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(tokens("train.bin"), ElementsAre('a', 'b', 'c'));
 }
 
 TEST_F(DataCommand, TheLastPartGoesToTheValidationFile) {
   folder_.write("a.txt", "0123456789");
-  const Outcome outcome = run(
-      "tokenize --tokenizer byte a.txt -o train.bin --validation-fraction 0.3 --validation-output val.bin");
+  const Outcome outcome =
+      run("tokenize --tokenizer byte a.txt --to train.bin --validation-fraction 0.3 --validation-to val.bin");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("train.bin: 7 tokens"), HasSubstr("val.bin: 3 tokens")));
   EXPECT_THAT(tokens("train.bin"), ElementsAre('0', '1', '2', '3', '4', '5', '6'));
@@ -156,38 +172,39 @@ TEST_F(DataCommand, BadInputEndsWithCode2AndLeavesNothing) {
   fs::create_directory(folder_.path("folder"));
   const std::string tokenizer = "--tokenizer " + kTokenizer;
   const std::pair<std::string, std::string> cases[] = {
-      {"tokenize --tokenizer byte missing.txt -o o.bin", "missing.txt: cannot read: No such file"},
-      {"tokenize --tokenizer byte text.txt missing.txt -o o.bin", "missing.txt: cannot read: No such file"},
-      {"tokenize --tokenizer byte folder -o o.bin", "folder: cannot read: Is a directory"},
-      {"tokenize --tokenizer byte empty.txt -o o.bin", "the texts hold no tokens"},
-      {"tokenize --tokenizer byte text.txt -o precious.bin", "precious.bin: exists already; give --force"},
-      {"tokenize --tokenizer byte text.txt -o folder", "folder: is a folder or a device"},
-      {"tokenize --tokenizer byte text.txt --force -o /dev/null", "/dev/null: is a folder or a device"},
-      {"tokenize --tokenizer byte text.txt -o missing/o.bin", "missing/o.bin: cannot create: No such file"},
-      {"tokenize --tokenizer byte text.txt", "--output is required"},
-      {"tokenize text.txt -o o.bin", "--tokenizer is required"},
-      {"tokenize --tokenizer byte -o o.bin", "TEXT is required"},
-      {"tokenize --tokenizer missing.json text.txt -o o.bin", "missing.json: cannot open: No such file"},
-      {"tokenize --tokenizer not.json text.txt -o o.bin", "not.json: not a tokenizer"},
-      {"tokenize --tokenizer deep.json text.txt -o o.bin", "deep.json: not a tokenizer: recursion limit"},
-      {"tokenize --tokenizer panic.json text.txt -o o.bin", "panic.json: not a tokenizer: internal error"},
-      {"tokenize --tokenizer empty.txt text.txt -o o.bin", "empty.txt: not a tokenizer"},
-      {"tokenize --tokenizer folder text.txt -o o.bin", "folder/tokenizer.json: cannot open"},
-      {"tokenize " + tokenizer + " latin.txt -o o.bin", "latin.txt: not UTF-8 at byte 3"},
-      {"tokenize " + tokenizer + " --end-of-text '<|stop|>' text.txt -o o.bin", "has no token <|stop|>"},
-      {"tokenize --tokenizer byte --end-of-text '</s>' text.txt -o o.bin",
+      {"tokenize --tokenizer byte missing.txt --to o.bin", "missing.txt: cannot read: No such file"},
+      {"tokenize --tokenizer byte text.txt missing.txt --to o.bin", "missing.txt: cannot read: No such file"},
+      {"tokenize --tokenizer byte folder --to o.bin", "folder: cannot read: Is a directory"},
+      {"tokenize --tokenizer byte empty.txt --to o.bin", "the texts hold no tokens"},
+      {"tokenize --tokenizer byte text.txt --to precious.bin", "precious.bin: exists already; give --force"},
+      {"tokenize --tokenizer byte text.txt --to folder", "folder: is a folder or a device"},
+      {"tokenize --tokenizer byte text.txt --force --to /dev/null", "/dev/null: is a folder or a device"},
+      {"tokenize --tokenizer byte text.txt --to missing/o.bin", "missing/o.bin: cannot create: No such file"},
+      {"tokenize --tokenizer byte text.txt", "--to is required"},
+      {"tokenize --tokenizer byte text.txt -o o.bin", "--output: expected one of text, json"},
+      {"tokenize text.txt --to o.bin", "--tokenizer is required"},
+      {"tokenize --tokenizer byte --to o.bin", "TEXT is required"},
+      {"tokenize --tokenizer missing.json text.txt --to o.bin", "missing.json: cannot open: No such file"},
+      {"tokenize --tokenizer not.json text.txt --to o.bin", "not.json: not a tokenizer"},
+      {"tokenize --tokenizer deep.json text.txt --to o.bin", "deep.json: not a tokenizer: recursion limit"},
+      {"tokenize --tokenizer panic.json text.txt --to o.bin", "panic.json: not a tokenizer: internal error"},
+      {"tokenize --tokenizer empty.txt text.txt --to o.bin", "empty.txt: not a tokenizer"},
+      {"tokenize --tokenizer folder text.txt --to o.bin", "folder/tokenizer.json: cannot open"},
+      {"tokenize " + tokenizer + " latin.txt --to o.bin", "latin.txt: not UTF-8 at byte 3"},
+      {"tokenize " + tokenizer + " --end-of-text '<|stop|>' text.txt --to o.bin", "has no token <|stop|>"},
+      {"tokenize --tokenizer byte --end-of-text '</s>' text.txt --to o.bin",
        "--end-of-text: the byte tokenizer"},
-      {"tokenize --tokenizer byte text.txt -o o.bin --validation-fraction 0.1", "--validation-output"},
-      {"tokenize --tokenizer byte text.txt -o o.bin --validation-output v.bin", "--validation-fraction"},
-      {"tokenize --tokenizer byte text.txt -o o.bin --validation-output v.bin --validation-fraction 1.5",
+      {"tokenize --tokenizer byte text.txt --to o.bin --validation-fraction 0.1", "--validation-to"},
+      {"tokenize --tokenizer byte text.txt --to o.bin --validation-to v.bin", "--validation-fraction"},
+      {"tokenize --tokenizer byte text.txt --to o.bin --validation-to v.bin --validation-fraction 1.5",
        "the validation fraction is 1.5"},
-      {"tokenize --tokenizer byte text.txt -o o.bin --validation-output v.bin --validation-fraction 0",
+      {"tokenize --tokenizer byte text.txt --to o.bin --validation-to v.bin --validation-fraction 0",
        "the validation fraction is 0"},
-      {"tokenize --tokenizer byte text.txt -o o.bin --validation-output v.bin --validation-fraction nan",
+      {"tokenize --tokenizer byte text.txt --to o.bin --validation-to v.bin --validation-fraction nan",
        "the validation fraction is nan"},
-      {"tokenize --tokenizer byte text.txt -o o.bin --validation-fraction 0.01 --validation-output v.bin",
+      {"tokenize --tokenizer byte text.txt --to o.bin --validation-fraction 0.01 --validation-to v.bin",
        "leave one of the two files empty"},
-      {"tokenize --tokenizer byte text.txt -o o.bin --validation-fraction 0.5 --validation-output o.bin",
+      {"tokenize --tokenizer byte text.txt --to o.bin --validation-fraction 0.5 --validation-to o.bin",
        "o.bin: is the output for training and for validation"},
       {"inspect missing.bin", "missing.bin: cannot open"},
       {"inspect text.txt", "text.txt: not a token file"},
@@ -196,7 +213,7 @@ TEST_F(DataCommand, BadInputEndsWithCode2AndLeavesNothing) {
       {"inspect", "PATH is required"},
       {"inspect -o yaml text.txt", "yaml"},
       {"", "command is required"},
-      {"tokenize --tokenizer byte a.txt -o ''", "empty name"},
+      {"tokenize --tokenizer byte a.txt --to ''", "empty name"},
   };
   const std::vector<std::string> before = entries();
   for (const auto& [arguments, message] : cases) {
@@ -212,12 +229,12 @@ TEST_F(DataCommand, BadInputEndsWithCode2AndLeavesNothing) {
 TEST_F(DataCommand, ForceReplacesAFile) {
   folder_.write("text.txt", "words");
   folder_.write("o.bin", "old");
-  EXPECT_EQ(run("tokenize --tokenizer byte text.txt -o o.bin --force").exit_code, 0);
+  EXPECT_EQ(run("tokenize --tokenizer byte text.txt --to o.bin --force").exit_code, 0);
   EXPECT_EQ(tokens("o.bin").size(), 5U);
 }
 
 TEST_F(DataCommand, AFullDiskLeavesNothing) {
-  const Outcome outcome = run("tokenize --tokenizer byte /dev/zero -o o.bin", "ulimit -f 4096 &&");
+  const Outcome outcome = run("tokenize --tokenizer byte /dev/zero --to o.bin", "ulimit -f 4096 &&");
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("o.bin: cannot write: File too large"), HasSubstr("make room")));
   EXPECT_THAT(entries(), IsEmpty());
@@ -233,9 +250,9 @@ TEST_F(DataCommand, AnInterruptionLeavesNothing) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const UniqueFd watch(::inotify_init1(IN_CLOEXEC));
     ASSERT_GE(::inotify_add_watch(watch.get(), folder_.path("").c_str(), IN_CREATE), 0);
-    auto process = Process::spawn(
-        {.program = kCaravan,
-         .arguments = {"data", "tokenize", "--tokenizer", "byte", "/dev/zero", "-o", folder_.path("o.bin")}});
+    auto process = Process::spawn({.program = kCaravan,
+                                   .arguments = {"data", "tokenize", "--tokenizer", "byte", "/dev/zero",
+                                                 "--to", folder_.path("o.bin")}});
     ASSERT_TRUE(process) << process.error().message;
     wait_for_new_file(watch);
     process->signal_group(signal);
@@ -251,7 +268,7 @@ TEST_F(DataCommand, AnInterruptionEndsTheWaitForStandardInput) {
   ASSERT_TRUE(silent);
   auto process = Process::spawn(
       {.program = "/bin/sh",
-       .arguments = {"-c", fmt::format("exec '{}' data tokenize --tokenizer byte - -o '{}' <&{}", kCaravan,
+       .arguments = {"-c", fmt::format("exec '{}' data tokenize --tokenizer byte - --to '{}' <&{}", kCaravan,
                                        folder_.path("o.bin"), silent->read_end.get())},
        .inherited_fds = {silent->read_end.get()}});
   ASSERT_TRUE(process) << process.error().message;
@@ -263,7 +280,7 @@ TEST_F(DataCommand, AnInterruptionEndsTheWaitForStandardInput) {
 
 TEST_F(DataCommand, ANamedPipeIsAText) {
   const Outcome outcome =
-      run("tokenize --tokenizer byte pipe -o train.bin", "mkfifo pipe && (printf abc >pipe &) &&");
+      run("tokenize --tokenizer byte pipe --to train.bin", "mkfifo pipe && (printf abc >pipe &) &&");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(tokens("train.bin"), ElementsAre('a', 'b', 'c'));
 }

@@ -121,7 +121,7 @@ class Chaos:
 def tokenize(program: pathlib.Path, work: pathlib.Path) -> None:
     text = work / "text"
     text.write_bytes(bytes(range(32, 127)) * 4000)
-    subprocess.run([program, "data", "tokenize", text, "--tokenizer", "byte", "--output", work / "tokens.bin"], check=True,
+    subprocess.run([program, "data", "tokenize", text, "--tokenizer", "byte", "--to", work / "tokens.bin"], check=True,
                    stdout=subprocess.DEVNULL)
 
 

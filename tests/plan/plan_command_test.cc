@@ -166,15 +166,27 @@ TEST_F(PlanCommand, WhyExplainsOneLayout) {
   EXPECT_EQ(candidate->pipeline(), 8);
 }
 
-TEST_F(PlanCommand, SvgDrawsThePlanBesideTheText) {
-  const std::string path = folder_.path("plan.svg");
-  const Outcome outcome = plan(fmt::format("--svg '{}'", path));
+TEST_F(PlanCommand, DrawsThePlanAsAPicture) {
+  const Outcome outcome = plan("-o svg");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out, plan("").out);
-  EXPECT_THAT(contents(path), StartsWith("<svg "));
-  const Outcome nowhere = plan("--svg /nowhere/plan.svg");
-  EXPECT_EQ(nowhere.exit_code, 2);
-  EXPECT_THAT(nowhere.err, HasSubstr("--svg: cannot write /nowhere/plan.svg: "));
+  EXPECT_THAT(outcome.out, StartsWith("<svg "));
+  const Outcome too_large = plan("-o svg --devices 8");
+  EXPECT_EQ(too_large.exit_code, 3);
+  EXPECT_THAT(too_large.out, IsEmpty());
+  const Outcome question = plan("--why tensor=8 -o svg");
+  EXPECT_EQ(question.exit_code, 2);
+  EXPECT_THAT(question.err, HasSubstr("--why: is answered in text or json"));
+}
+
+TEST_F(PlanCommand, CountsWithTheVocabularyThatTheJobGives) {
+  const auto peak = [&](const char* vocabulary) {
+    const Outcome outcome = plan(fmt::format("-o json --set spec.model.vocabSize={}", vocabulary));
+    const auto report = from_json<v1alpha1::PlanReport>(outcome.out);
+    EXPECT_TRUE(report) << outcome.err;
+    return report ? report->plan().peak_bytes() : 0;
+  };
+  EXPECT_EQ(peak("128256"), from_json<v1alpha1::PlanReport>(plan("-o json").out)->plan().peak_bytes());
+  EXPECT_LT(peak("32000"), peak("128256"));
 }
 
 TEST_F(PlanCommand, WhyRefusesAQuestionThatItDoesNotUnderstand) {

@@ -80,7 +80,7 @@ TEST(ScheduleCommand, RefusesWhatIsNoSchedule) {
   refuses("1F1B -p 4 -m 8 --hold 2", "--hold is for ZBAuto");
   refuses("1F1B -p 256 -m 4096", "1048576 stages x micro-batches");
   refuses("1F1B -p 257 -m 4", "--stages");
-  refuses("1F2B -p 4 -m 4", "1F2B not in");
+  refuses("1F2B -p 4 -m 4", "NAME: expected one of GPipe, 1F1B, ");
   refuses("1F1B -p 4", "--micro-batches is required");
   refuses("-p 4 -m 8", "NAME is required");
   refuses("1F1B --from traces", "--from: NAME follows from the traces; leave it out");

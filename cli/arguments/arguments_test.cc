@@ -1,0 +1,96 @@
+// A small program's arguments, as users get them wrong.
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "cli/arguments/choice.h"
+#include "cli/arguments/help_formatter.h"
+#include "cli/arguments/unknown_argument.h"
+
+namespace caravan::cli {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class Arguments : public testing::Test {
+ protected:
+  Arguments() {
+    CLI::App& paint = *program_.add_subcommand("paint", "Paints a wall in one of a few colours, evenly.");
+    paint.add_option("WALL", wall_, "Which wall");
+    paint.add_option("--colour", colour_, "Which colour")->check(one_of({"red", "green"}));
+    paint.add_option("--layers", layers_, "How many")->check(CLI::Range(1, 9));
+    CLI::App& tools = *program_.add_subcommand("tools", "Looks after tools.");
+    tools.require_subcommand(0, 1);
+    tools.add_subcommand("clean", "Cleans them.");
+    tools.add_subcommand("list", "Lists them.");
+  }
+
+  // What is wrong with the arguments; empty: nothing.
+  std::string mistake(const std::string& arguments) {
+    try {
+      program_.parse(arguments);
+    } catch (const CLI::ParseError& error) {
+      return unknown_argument(program_).value_or(error.what());
+    }
+    return "";
+  }
+
+  CLI::App program_{"A test.", "house"};
+  std::string wall_;
+  std::string colour_;
+  int layers_ = 1;
+};
+
+TEST_F(Arguments, ThatNoCommandKnowsAreNamedWithWhatWasMeant) {
+  EXPECT_EQ(mistake("pant north"), R"(house has no command "pant"; did you mean paint?)");
+  EXPECT_EQ(mistake("swim"), R"(house has no command "swim"; its commands are paint, tools)");
+  EXPECT_EQ(mistake("tools lst"), R"(house tools has no command "lst"; did you mean list?)");
+  EXPECT_EQ(mistake("paint --color red"), R"(house paint has no option "--color"; did you mean --colour?)");
+  EXPECT_EQ(mistake("paint --color=red"), R"(house paint has no option "--color"; did you mean --colour?)");
+  EXPECT_EQ(mistake("--loud paint"), R"(house has no option "--loud")");
+  EXPECT_EQ(mistake("paint north south"), R"(house paint: "south" is one argument too many)");
+  EXPECT_EQ(mistake("paint north --colour red"), "");
+}
+
+TEST_F(Arguments, ThatAreNoChoiceAreRefusedWithTheNearestOne) {
+  EXPECT_EQ(mistake("paint --colour gren"),
+            R"(--colour: expected one of red, green, got "gren"; did you mean green?)");
+  EXPECT_EQ(mistake("paint --colour violet"), R"(--colour: expected one of red, green, got "violet")");
+}
+
+TEST_F(Arguments, TellTheirChoices) {
+  const CLI::App& paint = *program_.get_subcommand("paint");
+  EXPECT_THAT(choices_of(*paint.get_option("--colour")), ElementsAre("red", "green"));
+  EXPECT_THAT(choices_of(*paint.get_option("--layers")), IsEmpty());
+  EXPECT_THAT(choices_of(*paint.get_option("WALL")), IsEmpty());
+}
+
+TEST_F(Arguments, AreExplainedWithinTheWidth) {
+  program_.formatter(std::make_shared<HelpFormatter>(60));
+  CLI::App& paint = *program_.get_subcommand("paint");
+  paint.formatter(program_.get_formatter());
+  const std::string help = program_.help() + paint.help();
+  std::vector<std::string> lines;
+  std::istringstream stream(help);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  EXPECT_THAT(lines, Each(testing::ResultOf([](const auto& line) { return line.size(); }, testing::Le(60U))));
+  EXPECT_THAT(help, HasSubstr("Which colour (red, green)"));
+  EXPECT_THAT(help, HasSubstr("How many [1-9]"));
+  EXPECT_THAT(help, Not(HasSubstr("{")));
+}
+
+TEST_F(Arguments, OfTheOutputAreTheSameInEveryCommand) {
+  std::string form = "text";
+  add_output_option(*program_.get_subcommand("tools"), form, {"text", "json"}, "What is printed");
+  EXPECT_EQ(mistake("tools -o json"), "");
+  EXPECT_EQ(form, "json");
+  EXPECT_EQ(mistake("tools --output jsn"),
+            R"(--output: expected one of text, json, got "jsn"; did you mean json?)");
+}
+
+}  // namespace
+}  // namespace caravan::cli

@@ -1,0 +1,35 @@
+#include "cli/arguments/choice.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "common/schema/words.h"
+
+namespace caravan::cli {
+
+CLI::Validator one_of(const std::vector<std::string>& words) {
+  const auto check = [words](const std::string& given) -> std::string {
+    if (std::ranges::find(words, given) != words.end()) return "";
+    const auto meant = schema::nearest(given, words);
+    return fmt::format("expected one of {}, got {}{}", schema::listed(words), schema::in_quotes(given),
+                       meant ? fmt::format("; did you mean {}?", *meant) : "");
+  };
+  return {check, fmt::format("{{{}}}", fmt::join(words, ","))};
+}
+
+std::vector<std::string> choices_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const std::size_t open = type.find('{');
+  const std::size_t close = type.find('}');
+  if (open == std::string::npos || close == std::string::npos) return {};
+  return CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
+}
+
+CLI::Option* add_output_option(CLI::App& command, std::string& form, const std::vector<std::string>& forms,
+                               const std::string& description) {
+  return command.add_option("-o,--output", form, description)->check(one_of(forms))->type_name("FORM");
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,23 @@
+// Options that take one of a few words, and the option that every command has in common: --output.
+//
+// `-o, --output` is always the form of what goes to standard output, never a file: a file to be written is
+// named with `--to`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace caravan::cli {
+
+// Refuses other words with the one that was probably meant.
+CLI::Validator one_of(const std::vector<std::string>& words);
+
+// The words of an option that was declared with one_of; none: it takes anything.
+std::vector<std::string> choices_of(const CLI::Option& option);
+
+// Declares `-o, --output`. forms: text first, which is the default where `form` is empty no more.
+CLI::Option* add_output_option(CLI::App& command, std::string& form, const std::vector<std::string>& forms,
+                               const std::string& description);
+
+}  // namespace caravan::cli

@@ -1,0 +1,72 @@
+#include "cli/arguments/help_formatter.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <sstream>
+#include <utility>
+
+#include "cli/arguments/choice.h"
+#include "planner/explain/table.h"
+
+namespace caravan::cli {
+namespace {
+
+constexpr int kNames = 32;  // columns
+
+// What CLI11 calls "INT:INT in [1 - 64]".
+struct OptionType {
+  std::string name;
+  std::string range;  // "[1-64]", or empty
+};
+
+OptionType type_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const std::size_t open = type.find('[');
+  std::string range = open == std::string::npos ? "" : type.substr(open);
+  std::erase(range, ' ');
+  return {.name = type.substr(0, type.find_first_of(":{")), .range = std::move(range)};
+}
+
+}  // namespace
+
+HelpFormatter::HelpFormatter(int width) : width_(width) {
+  column_width(kNames);
+}
+
+std::string HelpFormatter::wrapped(const std::string& text) const {
+  return fmt::format("{}", fmt::join(planner::wrap(text, width_ - kNames), "\n"));
+}
+
+std::string HelpFormatter::make_description(const CLI::App* app) const {
+  std::string text;
+  std::istringstream lines(app->get_description());
+  for (std::string line; std::getline(lines, line);) text += planner::paragraph(line, width_);
+  return text;
+}
+
+std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
+  std::stringstream out;
+  const std::string description = command->get_description();
+  const std::string first_line = description.substr(0, description.find('\n'));
+  CLI::detail::format_help(out, command->get_name(), wrapped(first_line), kNames);
+  return out.str();
+}
+
+std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
+  const bool is_flag = option->get_type_size() == 0;
+  if (is_flag || option->get_positional()) return "";
+  const bool takes_many = option->get_expected_max() >= CLI::detail::expected_max_vector_size;
+  return fmt::format(" {}{}{}", type_of(*option).name, takes_many ? " ..." : "",
+                     option->get_required() ? " REQUIRED" : "");
+}
+
+std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
+  std::string text = option->get_description();
+  if (const auto words = choices_of(*option); !words.empty())
+    text += fmt::format(" ({})", fmt::join(words, ", "));
+  if (const std::string range = type_of(*option).range; !range.empty()) text += " " + range;
+  return wrapped(text);
+}
+
+}  // namespace caravan::cli

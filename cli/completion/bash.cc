@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/completion/shells.h"
+
+namespace caravan::cli {
+namespace {
+
+// Bash takes "=" for a word of its own.
+constexpr const char* kStart = R"(# Completion of {0} for bash, written by `{0} completion bash`.
+_{0}() {{
+  local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}} command={0} i
+  if [[ $current == = ]]; then
+    current=
+  elif [[ $previous == = ]]; then
+    previous=${{COMP_WORDS[COMP_CWORD - 2]}}
+  fi
+  COMPREPLY=()
+)";
+
+constexpr const char* kEnd = R"(}}
+complete -o default -F _{0} {0}
+)";
+
+std::string offer(const std::vector<std::string>& words) {
+  return fmt::format("mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$current\")", fmt::join(words, " "));
+}
+
+// An empty answer has bash offer files, unless it is told not to.
+std::string answer(const Value& value) {
+  if (value.kind == ValueKind::Choice) return offer(value.choices);
+  return value.kind == ValueKind::File ? ":" : "compopt +o default 2>/dev/null";
+}
+
+std::string walk(const std::vector<const CommandTree*>& commands) {
+  return fmt::format(
+      "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+      "    case \"$command ${{COMP_WORDS[i]}}\" in\n"
+      "      {}) command+=\" ${{COMP_WORDS[i]}}\" ;;\n"
+      "    esac\n"
+      "  done\n",
+      fmt::join(quoted_paths(commands), " | "));
+}
+
+std::string values_of_options(const std::vector<const CommandTree*>& commands) {
+  std::string text = "  case \"$command $previous\" in\n";
+  for (const CommandTree* command : commands) {
+    for (const OptionWords& option : command->options) {
+      if (option.value.kind == ValueKind::None) continue;
+      text += fmt::format("    {}) {}; return ;;\n", value_pattern(*command, option), answer(option.value));
+    }
+  }
+  return text + "  esac\n";
+}
+
+std::string words_of(const CommandTree& command) {
+  std::vector<std::string> options;
+  for (const OptionWords& option : command.options)
+    options.insert(options.end(), option.names.begin(), option.names.end());
+  std::vector<std::string> commands;
+  for (const CommandTree& inner : command.commands) commands.push_back(inner.name());
+  return fmt::format("    {}) if [[ $current == -* ]]; then {}; else {}; fi ;;\n", shell_quoted(command.path),
+                     offer(options), commands.empty() ? answer(command.positional) : offer(commands));
+}
+
+}  // namespace
+
+std::string bash_completion(const CommandTree& program) {
+  const auto commands = all_commands(program);
+  std::string text = fmt::format(kStart, program.name());
+  text += walk(commands) + values_of_options(commands) + "  case $command in\n";
+  for (const CommandTree* command : commands) text += words_of(*command);
+  return text + "  esac\n" + fmt::format(kEnd, program.name());
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,152 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cli/arguments/choice.h"
+#include "cli/commands.h"
+#include "cli/init/new_job.h"
+#include "cli/load_job.h"
+#include "cli/run/machine.h"
+#include "common/schema/values.h"
+#include "common/unique_fd.h"
+#include "data/dataset_facts.h"
+#include "data/token_dataset.h"
+#include "planner/device/catalogue.h"
+#include "planner/model/presets.h"
+
+namespace caravan::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kTokensLookedAt = int64_t{1} << 28;
+constexpr const char* kCpu = "cpu";
+
+struct Options {
+  JobWish wish = {.preset = "llama-mini", .data = "train.bin"};
+  std::string device = kCpu;
+  std::string file;  // empty: standard output
+  bool replace = false;
+};
+
+std::vector<std::string> device_choices() {
+  std::vector<std::string> choices = planner::device_names();
+  choices.insert(choices.begin(), kCpu);
+  return choices;
+}
+
+// Up to a wildcard the folder is a plain path.
+bool is_there(const std::string& path) {
+  const std::size_t wildcard = path.find_first_of("*?[");
+  const std::string plain = path.substr(0, wildcard);
+  const fs::path place = wildcard == std::string::npos ? fs::path(plain) : fs::path(plain).parent_path();
+  std::error_code ignored;
+  return place.empty() || fs::exists(place, ignored);
+}
+
+// As the schema has it.
+template <typename Message>
+CLI::Range bounds_of(std::string_view field) {
+  const auto& rules = schema::rules_of(*schema::find_field(*Message::descriptor(), field));
+  return {static_cast<int>(rules.minimum()), static_cast<int>(rules.maximum())};
+}
+
+// Absent where the data are not here, as those of a claim mostly are not.
+Result<std::optional<TokenFacts>> look_at(const std::string& path) {
+  if (!is_there(path)) return std::nullopt;
+  const auto dataset = data::TokenDataset::open(path);
+  if (!dataset) return bad_input("--data: " + dataset.error().message);
+  const auto facts = data::examine(*dataset, kTokensLookedAt);
+  if (!facts) return bad_input("--data: " + facts.error().message);
+  return TokenFacts{.tokens = dataset->tokens(), .largest_id = facts->largest_id};
+}
+
+// Never over a file that exists, unless the user says so.
+Status write_file(const std::string& path, const std::string& text, bool replace) {
+  const int exclusive = replace ? O_TRUNC : O_EXCL;
+  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | exclusive, 0666));
+  if (!file && errno == EEXIST)
+    return bad_input(fmt::format("--to: {}: exists already; give --force to replace it", path));
+  if (!file) return bad_input(fmt::format("--to: {}: cannot be written: {}", path, std::strerror(errno)));
+  if (write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return {};
+  return failure(fmt::format("--to: {}: cannot be written: {}", path, std::strerror(errno)));
+}
+
+void say_what_is_next(const Options& options) {
+  const std::string& claim = options.wish.claim;
+  if (!options.wish.tokens && claim.empty()) {
+    fmt::print(stderr, "{0} is not there yet: caravan data tokenize --tokenizer byte TEXT --to {0}\n",
+               options.wish.data);
+  }
+  if (options.file.empty()) return;
+  std::string then =
+      fmt::format(", then {} {}", claim.empty() ? "caravan run" : "kubectl apply -f", options.file);
+  if (!options.wish.product.empty()) then = "; this version plans for GPUs and trains on CPUs";
+  fmt::print(stderr, "{0}: written; next: caravan plan {0}{1}\n", options.file, then);
+}
+
+Result<ExitCode> init(Options& options) {
+  const auto tokens = look_at(options.wish.data);
+  if (!tokens) return tl::unexpected(tokens.error());
+  options.wish.tokens = *tokens;
+  if (options.device != kCpu) options.wish.product = options.device;
+  const Result<Machine> machine = inspect_machine();
+  if (!machine) return tl::unexpected(machine.error());
+  const Result<NewJob> made = make_new_job(options.wish, *machine);
+  if (!made) return tl::unexpected(made.error());
+  const std::string text = job_text(*made);
+  // What the options say is held to the schema's rules, as any file is.
+  if (const auto loaded = parse_job(text, "the job to be written", {}); !loaded)
+    return tl::unexpected(loaded.error());
+  for (const std::string& note : made->notes) fmt::print(stderr, "{}\n", note);
+  if (options.file.empty()) {
+    fmt::print("{}", text);
+  } else if (Status written = write_file(options.file, text, options.replace); !written) {
+    return tl::unexpected(written.error());
+  }
+  say_what_is_next(options);
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_init_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<Options>();
+  JobWish& wish = options->wish;
+  CLI::App* command = app.add_subcommand(
+      "init", "Writes a commented job file that fits the model, the data and the devices.");
+  command->add_option("--preset", wish.preset, "The model, default llama-mini")
+      ->check(one_of(planner::preset_names()))
+      ->type_name("NAME");
+  command->add_option("--data", wish.data, "Token file, folder of them or glob; default train.bin")
+      ->type_name("PATH");
+  command
+      ->add_option("--vocab-size", wish.vocab_size,
+                   "Tokens that the tokenizer of the data has; default: the preset's, or more where the data "
+                   "have")
+      ->check(bounds_of<v1alpha1::Model>("vocabSize"));
+  command->add_option("--devices", wish.devices, "How many devices; default: as few as the model fits into")
+      ->check(bounds_of<v1alpha1::Resources>("devices"));
+  command->add_option("--device", options->device, "CPUs, or GPUs of a product; default cpu")
+      ->check(one_of(device_choices()))
+      ->type_name("NAME");
+  command
+      ->add_option("--kubernetes", wish.claim,
+                   "A job for a cluster, with data and checkpoints on this PersistentVolumeClaim; default: a "
+                   "job for this machine")
+      ->type_name("CLAIM");
+  command->add_option("--name", wish.name, "Name of the job; default: the preset's")->type_name("NAME");
+  command->add_option("--to", options->file, "Write this file; default: standard output")->type_name("FILE");
+  command->add_flag("--force", options->replace, "Replace a file that exists");
+  command->callback([options, &action] { action = [options] { return init(*options); }; });
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,162 @@
+// What all commands have in common, and those that list what there is.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "common/json.h"
+#include "common/testing/checkout.h"
+#include "common/testing/shell.h"
+#include "planner/device/catalogue.h"
+#include "planner/model/parameters.h"
+#include "planner/model/presets.h"
+#include "tests/support/run_process.h"
+
+namespace caravan::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::ResultOf;
+using ::testing::SizeIs;
+
+constexpr const char* kJob = R"(apiVersion: training.caravan.dev/v1alpha1
+kind: LlamaTrainingJob
+metadata: {name: demo}
+spec:
+  model: {preset: llama-tiny}
+  data: {path: tokens.bin}
+  training: {steps: 100, sequenceLength: 128, globalBatchSequences: 8}
+  resources: {devices: 2, device: {kind: CPU}}
+)";
+
+class Commands : public testing::Test {
+ protected:
+  // arguments: as a shell reads them, in the folder of the test. before: what the shell does first.
+  Outcome caravan(const std::string& arguments, const std::string& before = "") const {
+    return run_shell(
+        fmt::format("cd '{}' && {} '{}/caravan' {}", folder_.path(""), before, program_folder(), arguments));
+  }
+
+  const TemporaryFolder folder_;
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST_F(Commands, ReadAJobFromStandardInput) {
+  folder_.write("job.yaml", kJob);
+  for (const char* command : {"validate", "plan"}) {
+    const Outcome outcome = caravan(fmt::format("{} - <job.yaml", command));
+    EXPECT_EQ(outcome.exit_code, 0) << command << ": " << outcome.err;
+    EXPECT_THAT(outcome.err, IsEmpty());
+  }
+  EXPECT_EQ(caravan("validate - <job.yaml").out, "standard input: valid\n");
+  EXPECT_EQ(caravan("plan - <job.yaml").out, caravan("plan job.yaml").out);
+  const Outcome run = caravan("run - <job.yaml");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("spec.data.path")) << "the file is read, the tokens are not there";
+}
+
+TEST_F(Commands, NameMistakesOfStandardInputByItsLines) {
+  folder_.write("job.yaml", std::string(kJob) + "  paralelism: {tensor: 2}\n");
+  const Outcome outcome = caravan("validate - <job.yaml");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.err, "standard input:9: spec.paralelism: unknown field; did you mean parallelism?\n");
+  EXPECT_EQ(caravan("plan - </dev/null").err, "standard input: is empty\n");
+  folder_.write("bad.yaml", "peak: 3\n");
+  folder_.write("job.yaml", kJob);
+  EXPECT_THAT(caravan("plan job.yaml --engine-profile - <bad.yaml").err, HasSubstr("standard input:1: peak"));
+  EXPECT_THAT(caravan("plan job.yaml --device-catalogue - <bad.yaml").err,
+              HasSubstr("standard input:1: peak"));
+}
+
+TEST_F(Commands, SayWhatWasProbablyMeant) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"trian job.yaml", R"(caravan has no command "trian"; its commands are init, validate)"},
+      {"validte job.yaml", R"(caravan has no command "validte"; did you mean validate?)"},
+      {"data tokenise a.txt", R"(caravan data has no command "tokenise"; did you mean tokenize?)"},
+      {"data tokenize --tokeniser byte a.txt",
+       R"(caravan data tokenize has no option "--tokeniser"; did you mean --tokenizer?)"},
+      {"plan job.yaml --device 4", R"(caravan plan has no option "--device"; did you mean --devices?)"},
+      {"plan -o jsn job.yaml", R"(--output: expected one of text, json, svg, got "jsn"; did you mean json?)"},
+      {"schedule VHlf -p 4 -m 8", R"(got "VHlf"; did you mean VHalf?)"},
+      {"validate a.yaml b.yaml", R"(caravan validate: "b.yaml" is one argument too many)"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Outcome outcome = caravan(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(message)) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr("--help")) << arguments;
+    EXPECT_THAT(outcome.out, IsEmpty()) << arguments;
+  }
+}
+
+TEST_F(Commands, ExplainThemselvesWithinTheWidthOfTheTerminal) {
+  for (const char* command : {"", "init", "validate", "plan", "run", "generate", "data", "data tokenize",
+                              "data inspect", "checkpoint", "checkpoint list", "checkpoint export",
+                              "schedule", "presets", "devices", "completion"}) {
+    for (const int width : {80, 100}) {
+      const Outcome help = caravan(fmt::format("{} --help", command), fmt::format("COLUMNS={}", width));
+      EXPECT_EQ(help.exit_code, 0) << command;
+      EXPECT_THAT(lines_of(help.out),
+                  Each(ResultOf([](const std::string& line) { return static_cast<int>(line.size()); },
+                                testing::Le(width))))
+          << command;
+    }
+  }
+}
+
+TEST_F(Commands, ListThePresetsWithTheirFigures) {
+  const Outcome text = caravan("presets", "COLUMNS=80");
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("llama3-8b"), HasSubstr("8.03B"), HasSubstr("128,256")));
+  const std::vector<std::string> lines = lines_of(caravan("presets -o json").out);
+  const auto names = planner::preset_names();
+  ASSERT_THAT(lines, SizeIs(names.size()));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto preset = from_json<JsonObject>(lines[i]);
+    ASSERT_TRUE(preset) << lines[i];
+    const planner::ModelShape shape = *planner::find_preset(names[i]);
+    EXPECT_EQ(test::text(*preset, "name"), names[i]);
+    EXPECT_EQ(number(*preset, "parameters"), static_cast<double>(parameter_count(shape)));
+    EXPECT_EQ(number(*preset, "vocabSize"), static_cast<double>(shape.vocab));
+  }
+}
+
+TEST_F(Commands, ListTheDevicesWithTheirFigures) {
+  const Outcome text = caravan("devices", "COLUMNS=80");
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("H100-80GB"), HasSubstr("79.1 GiB"), HasSubstr("989")));
+  EXPECT_THAT(lines_of(text.out),
+              Each(ResultOf([](const std::string& line) { return line.size(); }, testing::Le(80U))));
+  const std::vector<std::string> lines = lines_of(caravan("devices -o json").out);
+  ASSERT_THAT(lines, SizeIs(planner::device_names().size()));
+  for (const std::string& line : lines) {
+    const auto device = from_json<JsonObject>(line);
+    ASSERT_TRUE(device) << line;
+    const auto known = planner::find_device(test::text(*device, "name"));
+    ASSERT_TRUE(known) << line;
+    EXPECT_EQ(number(*device, "memoryBytes"), static_cast<double>(known->memory_bytes));
+    EXPECT_EQ(number(*device, "peakFlops"), known->peak_flops);
+    EXPECT_EQ(test::text(*device, "validated"), "no");
+  }
+}
+
+TEST_F(Commands, ListDevicesOfTheUsersOwnFirst) {
+  folder_.write("mine.yaml", "devices:\n  - {name: H100-80GB, memory: 64Gi}\n");
+  const Outcome outcome = caravan("devices --device-catalogue mine.yaml");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(lines_of(outcome.out).at(1), AllOf(HasSubstr("H100-80GB"), HasSubstr("64.0 GiB")));
+  EXPECT_THAT(lines_of(outcome.out), SizeIs(lines_of(caravan("devices").out).size())) << "in place of ours";
+}
+
+}  // namespace
+}  // namespace caravan::test
