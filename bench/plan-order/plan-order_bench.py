@@ -72,7 +72,7 @@ class Bench:
         dice = random.Random(1)
         words = ["".join(dice.choices("etaoinshrdlu", k=dice.randint(2, 8))) for _ in range(500)]
         (self._folder / "text.txt").write_text(" ".join(dice.choices(words, k=50_000)))
-        self._call("data", "tokenize", "--tokenizer", "byte", self._folder / "text.txt", "-o", self._folder / "text.bin")
+        self._call("data", "tokenize", "--tokenizer", "byte", self._folder / "text.txt", "--to", self._folder / "text.bin")
 
     def _call(self, *arguments) -> str:
         done = subprocess.run([self._caravan, *arguments], capture_output=True, text=True)

@@ -167,7 +167,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         (work / "text").write_bytes(bytes(range(32, 127)) * 4000)
-        subprocess.run([caravan, "data", "tokenize", work / "text", "--tokenizer", "byte", "--output", work / "tokens.bin"],
+        subprocess.run([caravan, "data", "tokenize", work / "text", "--tokenizer", "byte", "--to", work / "tokens.bin"],
                        check=True, stdout=subprocess.DEVNULL)
         rounds = [locally(caravan, work, number) for number in range(given.rounds)]
     figures = summary(rounds)

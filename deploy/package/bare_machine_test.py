@@ -61,7 +61,7 @@ class BareMachine(unittest.TestCase):
 
     def trains_and_goes_on(self, prefix: str) -> None:
         caravan = f"{prefix}/bin/caravan"
-        self.run_there(caravan, "data", "tokenize", "--tokenizer", "byte", "/work/text", "-o", "/work/kjv.bin")
+        self.run_there(caravan, "data", "tokenize", "--tokenizer", "byte", "/work/text", "--to", "/work/kjv.bin")
         told = self.run_there(caravan, "run", f"{prefix}/share/caravan/examples/quickstart.yaml", "--volume", "corpus=/work",
                               "--set", "spec.training.steps=2", "--set", "spec.training.optimizer.warmupSteps=1",
                               "--set", "spec.checkpoint.path=/work/states", "-o", "text")

@@ -16,7 +16,7 @@ def write_corpus():
     folder.mkdir(exist_ok=True)
     text = folder / "kjv.txt"
     text.write_bytes(subprocess.run(["bible", "-f", "gen1:1-rev22:21"], check=True, capture_output=True).stdout)
-    subprocess.run([PROGRAMS / "caravan", "data", "tokenize", "--tokenizer", "byte", text, "-o", folder / "kjv.bin"],
+    subprocess.run([PROGRAMS / "caravan", "data", "tokenize", "--tokenizer", "byte", text, "--to", folder / "kjv.bin"],
                    check=True, capture_output=True)
 
 

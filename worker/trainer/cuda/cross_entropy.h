@@ -2,10 +2,12 @@
 // pieces of worker/trainer/kernels/cross_entropy.h, with the same statistics between them, so that the group
 // meets as there:
 //
-//   cross_entropy_maxima    reads the logits                                        then: all-reduce MAX of
-//   kMaximum cross_entropy_sums      reads the statistics alone                              then: all-reduce
-//   SUM of the others cross_entropy_loss      adds Σ log(sum) − target cross_entropy_gradient  logits →
-//   gradient by the logits
+//  - cross_entropy_maxima reads the logits;
+//  - the group all-reduces MAX of kMaximum;
+//  - cross_entropy_sums reads the statistics alone;
+//  - the group all-reduces SUM of the others;
+//  - cross_entropy_loss adds Σ log(sum) − target;
+//  - cross_entropy_gradient: logits → gradient by the logits.
 //
 // The first piece adds up the exponentials too, less the rank's own maximum; so the logits are read twice in
 // all, and stay what they are until the last piece. A maximum is at least −3.4e38, also of no logits at all.
