@@ -8,9 +8,9 @@
 #include "cli/arguments/help_formatter.h"
 #include "cli/arguments/unknown_argument.h"
 #include "cli/commands.h"
-#include "cli/run/console_style.h"
 #include "common/refusal.h"
 #include "common/version.h"
+#include "report_text/console_style.h"
 
 namespace {
 

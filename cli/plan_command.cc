@@ -12,7 +12,6 @@
 #include "cli/load_devices.h"
 #include "cli/load_job.h"
 #include "cli/load_profile.h"
-#include "cli/run/console_style.h"
 #include "cli/run/device_facts.h"
 #include "cli/run/machine.h"
 #include "cli/shape_of_folder.h"
@@ -23,6 +22,7 @@
 #include "planner/explain/picture.h"
 #include "planner/explain/why.h"
 #include "planner/plan.h"
+#include "report_text/console_style.h"
 
 namespace caravan::cli {
 namespace {

@@ -7,12 +7,12 @@
 
 #include "cli/arguments/choice.h"
 #include "cli/commands.h"
-#include "cli/run/console_style.h"
 #include "common/json.h"
 #include "planner/explain/figures.h"
 #include "planner/explain/table.h"
 #include "planner/model/parameters.h"
 #include "planner/model/presets.h"
+#include "report_text/console_style.h"
 
 namespace caravan::cli {
 namespace {

@@ -13,7 +13,6 @@
 
 #include "cli/arguments/choice.h"
 #include "cli/commands.h"
-#include "cli/run/console_style.h"
 #include "cli/schedule/captions.h"
 #include "cli/schedule/comparison.h"
 #include "cli/schedule/schedule_json.h"
@@ -22,6 +21,7 @@
 #include "data/input_file.h"
 #include "planner/explain/schedule_picture.h"
 #include "planner/schedule/generate.h"
+#include "report_text/console_style.h"
 
 namespace caravan::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "cli/arguments/choice.h"
 #include "cli/checkpoint/checkpoint_folder.h"
 #include "cli/checkpoint/facts.h"
-#include "cli/run/figures.h"
+#include "report_text/figures.h"
 #include "common/json.h"
 #include "common/readable_bytes.h"
 

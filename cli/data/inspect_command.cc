@@ -9,7 +9,7 @@
 #include <string>
 
 #include "cli/arguments/choice.h"
-#include "cli/run/figures.h"
+#include "report_text/figures.h"
 #include "common/json.h"
 #include "data/dataset_facts.h"
 #include "data/token_dataset.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/run/figures.h"
+#include "report_text/figures.h"
 #include "common/readable_bytes.h"
 
 namespace caravan::cli {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "cli/run/console_style.h"
+#include "report_text/console_style.h"
 #include "data/tokenize_files.h"
 
 namespace caravan::cli {

@@ -12,7 +12,7 @@
 #include "cli/arguments/choice.h"
 #include "cli/data/load_tokenizer.h"
 #include "cli/data/tokenize_bar.h"
-#include "cli/run/figures.h"
+#include "report_text/figures.h"
 #include "common/json.h"
 #include "common/process.h"
 #include "data/tokenize_files.h"

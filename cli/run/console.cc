@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/run/checkpoint_line.h"
 #include "cli/run/json_lines.h"
 #include "proto/caravan/v1alpha1/reasons.h"
+#include "report_text/checkpoint_line.h"
 
 namespace caravan::cli {
 namespace {
@@ -53,7 +53,7 @@ void Console::checkpoint(const v1alpha1::CheckpointReport& checkpoint) {
   print_json(checkpoint_json(checkpoint));
   const std::string text = checkpoint_line(checkpoint, style_);
   const bool is_usual = checkpoint.outcome() == v1alpha1::CheckpointReport::Written;
-  if (!is_usual || shows_steps_to_people_) print(text);
+  if (!text.empty() && (!is_usual || shows_steps_to_people_)) print(text + '\n');
 }
 
 void Console::summary(const RunSummary& summary) {

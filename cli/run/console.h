@@ -11,10 +11,10 @@
 
 #include "caravan/v1alpha1/coordination.pb.h"
 #include "caravan/v1alpha1/plan.pb.h"
-#include "cli/run/console_style.h"
 #include "cli/run/run_tally.h"
-#include "cli/run/step_line.h"
 #include "cli/run/summary.h"
+#include "report_text/console_style.h"
+#include "report_text/step_line.h"
 
 namespace caravan::cli {
 

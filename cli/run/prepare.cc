@@ -69,17 +69,6 @@ void fit_to_machine(int nodes, int64_t memory_per_rank, v1alpha1::Resources& res
   }
 }
 
-RunFigures figures_of(const v1alpha1::JobPlan& job) {
-  const v1alpha1::Training& training = job.spec().training();
-  const v1alpha1::Plan& plan = job.plan();
-  return {.steps = training.steps(),
-          .devices = plan.devices(),
-          .tokens_per_step = int64_t{training.sequence_length()} * training.global_batch_sequences(),
-          .predicted_peak_bytes = plan.peak_bytes(),
-          .usable_bytes = plan.usable_bytes(),
-          .predicted_mfu = plan.has_mfu() ? std::optional(plan.mfu()) : std::nullopt};
-}
-
 Status resolve_and_check_data(const std::vector<std::string>& volume_arguments, v1alpha1::JobSpec& spec) {
   const Result<Volumes> volumes = parse_volumes(volume_arguments);
   if (!volumes) return tl::unexpected(volumes.error());

@@ -11,8 +11,8 @@
 #include "caravan/v1alpha1/plan.pb.h"
 #include "cli/load_job.h"
 #include "cli/run/machine.h"
-#include "cli/run/step_line.h"
 #include "common/result.h"
+#include "report_text/step_line.h"
 
 namespace caravan::cli {
 

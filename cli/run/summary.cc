@@ -4,10 +4,10 @@
 
 #include <vector>
 
-#include "cli/run/figures.h"
 #include "cli/run/json_lines.h"
 #include "common/readable_bytes.h"
 #include "proto/caravan/v1alpha1/reasons.h"
+#include "report_text/figures.h"
 
 namespace caravan::cli {
 namespace {

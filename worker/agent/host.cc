@@ -39,14 +39,14 @@ Status Host::start(const v1alpha1::JobPlan& job, const AgentOptions& options,
                                      .authority_file = options.reports_authority_file,
                                      .token_file = options.reports_token_file},
                                     {.stop = [this] { stop_job(); }, .save = [this] { save_job(); }});
-    result_.set_next(client_.get());
   }
-  log_.set_next(&result_);
+  result_.emplace(options.result_file, client_.get());
+  log_.emplace(job, options.log_every, &*result_);
   CoordinatorServer::ReadLimits limits;
   if (options.losses_judged_elsewhere) limits = [options] { return read_limits(options); };
   auto server =
       CoordinatorServer::start(coordinator_config(job, options),
-                               {.listen = options.listen, .identity = identity}, log_, std::move(limits));
+                               {.listen = options.listen, .identity = identity}, *log_, std::move(limits));
   if (!server) return tl::unexpected(server.error());
   {
     const std::scoped_lock lock(mutex_);

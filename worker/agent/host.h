@@ -20,7 +20,6 @@ namespace caravan::agent {
 
 class Host {
  public:
-  explicit Host(const std::string& result_file) : result_(result_file) {}
   ~Host();
 
   Status start(const v1alpha1::JobPlan& job, const AgentOptions& options,
@@ -35,8 +34,9 @@ class Host {
   void say_farewell();
 
  private:
-  ReportLog log_;
-  ResultFile result_;
+  // Each hands on to the next.
+  std::optional<ReportLog> log_;
+  std::optional<ResultFile> result_;
   std::mutex mutex_;
   std::unique_ptr<CoordinatorServer> server_;
   std::unique_ptr<ReportClient> client_;  // calls stop_job until it is gone

@@ -45,7 +45,7 @@ TEST(Host, MayGoWhileItIsToldToStop) {
   const auto server = builder.BuildAndStart();
   for (int round = 0; round < 20; ++round) {
     const int before = stopper.told();
-    Host host("");
+    Host host;
     ASSERT_TRUE(host.start(testing::scripted_job(1, 1, 5), options, std::nullopt));
     while (stopper.told() < before + 100) std::this_thread::yield();
   }

@@ -109,7 +109,7 @@ Result<int> run(const AgentOptions& options, int signal_fd) {
   std::optional<Host> host;
   std::optional<Succession> succession;
   if (options.node == 0) {
-    host.emplace(options.result_file);
+    host.emplace();
     if (Status started = host->start(*job, options, identity); !started)
       return tl::unexpected(started.error());
     config.coordinator = own_coordinator(host->address(), options, identity);

@@ -130,6 +130,10 @@ void declare_network(CLI::App& app, AgentOptions& options) {
   app.add_option("--host", options.host, "Address under which the ranks of other nodes reach this node")
       ->capture_default_str()
       ->type_name("ADDRESS");
+  app.add_option("--log-every", options.log_every,
+                 "Seconds from the line of one step in the log to the next; 0: every step (node 0)")
+      ->default_str("1")
+      ->type_name("SECONDS");
   app.add_option("--heartbeat-milliseconds", options.heartbeat,
                  "Pause between heartbeats; the coordinator's holds for all")
       ->default_str("1000")
@@ -159,6 +163,7 @@ std::string check_together(const AgentOptions& options) {
     return "--heartbeat-milliseconds: must be at least 10";
   if (options.patience.count() != 0 && options.patience < 2 * options.heartbeat)
     return "--patience-milliseconds: must be at least two heartbeats";
+  if (options.log_every.count() < 0) return "--log-every: must not be negative";
   if (options.rejoin_timeout < std::chrono::seconds{1}) return "--rejoin-timeout-seconds: must be at least 1";
   return "";
 }

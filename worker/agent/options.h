@@ -37,7 +37,8 @@ struct AgentOptions {
   int short_attempts = 0;
   bool losses_judged_elsewhere = false;
   int threads = 1;
-  std::string trace_directory;  // gets a trace of each rank; empty: none is written
+  std::string trace_directory;        // gets a trace of each rank; empty: none is written
+  std::chrono::seconds log_every{1};  // between the lines of two steps in the log (node 0)
   std::chrono::milliseconds heartbeat{1000};
   std::chrono::milliseconds patience{0};
   std::chrono::seconds rejoin_timeout{600};

@@ -48,8 +48,10 @@ TEST(Options, NodeZeroListensWhereTheCoordinatorIs) {
 }
 
 TEST(Options, TimesAreNumbersInTheirUnit) {
-  const AgentOptions options = accepted({"--node", "0", "--listen", "127.0.0.1:0", "--heartbeat-milliseconds",
-                                         "250", "--rejoin-timeout-seconds", "30", "--elapsed-seconds", "7"});
+  const AgentOptions options =
+      accepted({"--node", "0", "--listen", "127.0.0.1:0", "--heartbeat-milliseconds", "250",
+                "--rejoin-timeout-seconds", "30", "--elapsed-seconds", "7", "--log-every", "0"});
+  EXPECT_EQ(options.log_every, std::chrono::seconds(0));
   EXPECT_EQ(options.heartbeat, std::chrono::milliseconds(250));
   EXPECT_EQ(options.rejoin_timeout, std::chrono::seconds(30));
   EXPECT_EQ(options.elapsed, std::chrono::seconds(7));

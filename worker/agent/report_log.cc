@@ -2,13 +2,19 @@
 
 #include <spdlog/spdlog.h>
 
-namespace caravan::agent {
+#include "report_text/checkpoint_line.h"
 
+namespace caravan::agent {
 void ReportLog::tell(v1alpha1::JobReport report) {
   switch (report.report_case()) {
+    case v1alpha1::JobReport::kAttemptStarted:
+      step_written_at_.reset();
+      break;
     case v1alpha1::JobReport::kStep:
-      spdlog::debug("attempt {} step {} loss {}", report.step().attempt(), report.step().step(),
-                    report.step().loss());
+      write(report.step());
+      break;
+    case v1alpha1::JobReport::kCheckpoint:
+      spdlog::info("{}", checkpoint_line(report.checkpoint().report(), {}));
       break;
     case v1alpha1::JobReport::kEvent:
       spdlog::warn("{}: {}", report.event().reason(), report.event().message());
@@ -21,6 +27,15 @@ void ReportLog::tell(v1alpha1::JobReport report) {
       break;
   }
   if (next_ != nullptr) next_->tell(std::move(report));
+}
+
+void ReportLog::write(const v1alpha1::JobStep& step) {
+  const auto now = std::chrono::steady_clock::now();
+  const bool is_due = !step_written_at_ || now - *step_written_at_ >= between_steps_;
+  if (!is_due && step.step() < figures_.steps) return;
+  step_written_at_ = now;
+  const double remaining = (figures_.steps - step.step()) * step.seconds();
+  spdlog::info("{}", step_line(step, figures_, remaining, {}));
 }
 
 }  // namespace caravan::agent

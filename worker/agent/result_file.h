@@ -13,14 +13,13 @@ namespace caravan::agent {
 // Hands everything on to `next`, if there is one.
 class ResultFile : public ReportSink {
  public:
-  explicit ResultFile(std::string path) : path_(std::move(path)) {}
-  void set_next(ReportSink* next) { next_ = next; }
+  ResultFile(std::string path, ReportSink* next) : path_(std::move(path)), next_(next) {}
   void tell(v1alpha1::JobReport report) override;
 
  private:
-  std::string path_;  // empty: nowhere
+  const std::string path_;  // empty: nowhere
+  ReportSink* const next_;
   std::optional<v1alpha1::JobStep> last_step_;
-  ReportSink* next_ = nullptr;
 };
 
 }  // namespace caravan::agent

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace caravan::cli {
+namespace caravan {
 
 // "7,123"; a fraction is rounded.
 std::string readable_count(double count);
@@ -26,4 +26,4 @@ std::string readable_percent(double fraction);
 // Columns that UTF-8 text takes on a terminal; every character of ours is one column wide.
 std::size_t display_columns(std::string_view text);
 
-}  // namespace caravan::cli
+}  // namespace caravan

@@ -1,4 +1,4 @@
-#include "cli/run/console_style.h"
+#include "report_text/console_style.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace caravan::cli {
+namespace caravan {
 namespace {
 
 constexpr std::size_t kUsualWidth = 80;
@@ -66,4 +66,4 @@ std::string paint(std::string_view text, Colour colour, const ConsoleStyle& styl
   return fmt::format("\x1b[{}m{}\x1b[0m", ansi_code(colour), text);
 }
 
-}  // namespace caravan::cli
+}  // namespace caravan

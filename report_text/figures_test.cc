@@ -1,10 +1,10 @@
-#include "cli/run/figures.h"
+#include "report_text/figures.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace caravan::cli {
+namespace caravan {
 namespace {
 
 TEST(Figures, CountsHaveThousandsSeparators) {
@@ -39,4 +39,4 @@ TEST(Figures, ColumnsCountCharactersNotBytes) {
 }
 
 }  // namespace
-}  // namespace caravan::cli
+}  // namespace caravan

@@ -1,26 +1,24 @@
-#include "cli/run/checkpoint_line.h"
+#include "report_text/checkpoint_line.h"
 
 #include <fmt/format.h>
 
 #include "common/readable_bytes.h"
 
-namespace caravan::cli {
+namespace caravan {
 
 std::string checkpoint_line(const v1alpha1::CheckpointReport& checkpoint, const ConsoleStyle& style) {
   using Report = v1alpha1::CheckpointReport;
   const auto trouble = [&](const char* name, const std::string& what) {
-    return fmt::format("{}: {}: {}\n", paint(name, Colour::kYellow, style), what, checkpoint.message());
+    return fmt::format("{}: {}: {}", paint(name, Colour::kYellow, style), what, checkpoint.message());
   };
   switch (checkpoint.outcome()) {
     case Report::Written:
-      return fmt::format(
-          "{}\n",
-          paint(fmt::format("checkpoint of step {} in {}: {} in {:.2f} s, of which training waited {:.2f}",
-                            checkpoint.step(), checkpoint.path(), readable_bytes(checkpoint.bytes()),
-                            checkpoint.seconds(), checkpoint.stall_seconds()),
-                Colour::kDim, style));
+      return paint(fmt::format("checkpoint of step {} in {}: {} in {:.2f} s, of which training waited {:.2f}",
+                               checkpoint.step(), checkpoint.path(), readable_bytes(checkpoint.bytes()),
+                               checkpoint.seconds(), checkpoint.stall_seconds()),
+                   Colour::kDim, style);
     case Report::Resumed:
-      return fmt::format("Goes on after step {}, from its checkpoint in {}\n", checkpoint.step(),
+      return fmt::format("Goes on after step {}, from its checkpoint in {}", checkpoint.step(),
                          checkpoint.path());
     case Report::Failed:
       return trouble("CheckpointFailed",
@@ -33,4 +31,4 @@ std::string checkpoint_line(const v1alpha1::CheckpointReport& checkpoint, const 
   }
 }
 
-}  // namespace caravan::cli
+}  // namespace caravan

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace caravan::cli {
+namespace caravan {
 
 struct ConsoleStyle {
   bool colour = false;
@@ -36,4 +36,4 @@ enum class Colour { kDim, kBold, kGreen, kYellow, kRed };
 
 std::string paint(std::string_view text, Colour colour, const ConsoleStyle& style);
 
-}  // namespace caravan::cli
+}  // namespace caravan

@@ -1,13 +1,13 @@
-#include "cli/run/step_line.h"
+#include "report_text/step_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "cli/run/figures.h"
+#include "report_text/figures.h"
 
-namespace caravan::cli {
+namespace caravan {
 namespace {
 
 using testing::HasSubstr;
@@ -117,4 +117,4 @@ TEST(ConsoleStyle, NoColorAndDumbTerminalsAreRespected) {
 }
 
 }  // namespace
-}  // namespace caravan::cli
+}  // namespace caravan

@@ -1,4 +1,4 @@
-// The line of one optimizer step on the console:
+// The line of one optimizer step, on a console or in a log:
 //
 //  - step 10/1000  loss 7.1234  grad_norm 1.20  lr 3.0e-4  mem 40.1 GiB (50% · predicted 39.8)
 //    tok/s 7,123  tflops 412  mfu 41.7% (predicted 43.0)  eta 2h13m
@@ -12,9 +12,10 @@
 #include <string>
 
 #include "caravan/v1alpha1/coordination.pb.h"
-#include "cli/run/console_style.h"
+#include "caravan/v1alpha1/plan.pb.h"
+#include "report_text/console_style.h"
 
-namespace caravan::cli {
+namespace caravan {
 
 // What the job's steps are held against; the same for the whole run.
 struct RunFigures {
@@ -26,6 +27,8 @@ struct RunFigures {
   std::optional<double> predicted_mfu = std::nullopt;
 };
 
+RunFigures figures_of(const v1alpha1::JobPlan& job);
+
 std::string step_line(const v1alpha1::JobStep& step, const RunFigures& figures,
                       std::optional<double> remaining_seconds, const ConsoleStyle& style);
 
@@ -33,4 +36,4 @@ std::string step_line(const v1alpha1::JobStep& step, const RunFigures& figures,
 std::string progress_bar(int step, const RunFigures& figures, std::optional<double> remaining_seconds,
                          const ConsoleStyle& style);
 
-}  // namespace caravan::cli
+}  // namespace caravan

@@ -4,10 +4,11 @@
 #include <string>
 
 #include "caravan/v1alpha1/rank.pb.h"
-#include "cli/run/console_style.h"
+#include "report_text/console_style.h"
 
-namespace caravan::cli {
+namespace caravan {
 
+// Empty for an outcome that this version does not know.
 std::string checkpoint_line(const v1alpha1::CheckpointReport& checkpoint, const ConsoleStyle& style);
 
-}  // namespace caravan::cli
+}  // namespace caravan

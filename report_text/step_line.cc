@@ -1,4 +1,4 @@
-#include "cli/run/step_line.h"
+#include "report_text/step_line.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <cmath>
 #include <vector>
 
-#include "cli/run/figures.h"
 #include "common/readable_bytes.h"
+#include "report_text/figures.h"
 
-namespace caravan::cli {
+namespace caravan {
 namespace {
 
 struct Part {
@@ -86,6 +86,17 @@ std::vector<Part> parts_of(const v1alpha1::JobStep& step, const RunFigures& figu
 
 }  // namespace
 
+RunFigures figures_of(const v1alpha1::JobPlan& job) {
+  const v1alpha1::Training& training = job.spec().training();
+  const v1alpha1::Plan& plan = job.plan();
+  return {.steps = training.steps(),
+          .devices = plan.devices(),
+          .tokens_per_step = int64_t{training.sequence_length()} * training.global_batch_sequences(),
+          .predicted_peak_bytes = plan.peak_bytes(),
+          .usable_bytes = plan.usable_bytes(),
+          .predicted_mfu = plan.has_mfu() ? std::optional(plan.mfu()) : std::nullopt};
+}
+
 std::string step_line(const v1alpha1::JobStep& step, const RunFigures& figures,
                       std::optional<double> remaining_seconds, const ConsoleStyle& style) {
   std::vector<Part> parts = parts_of(step, figures, remaining_seconds);
@@ -116,4 +127,4 @@ std::string progress_bar(int step, const RunFigures& figures, std::optional<doub
   return fmt::format("[{}]{}", paint(bar, Colour::kGreen, style), text);
 }
 
-}  // namespace caravan::cli
+}  // namespace caravan

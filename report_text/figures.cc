@@ -1,11 +1,11 @@
-#include "cli/run/figures.h"
+#include "report_text/figures.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-namespace caravan::cli {
+namespace caravan {
 std::string readable_count(double count) {
   std::string digits = fmt::format("{:.0f}", count);
   const std::size_t first = digits.starts_with('-') ? 1 : 0;
@@ -44,4 +44,4 @@ std::size_t display_columns(std::string_view text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-}  // namespace caravan::cli
+}  // namespace caravan

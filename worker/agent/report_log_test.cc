@@ -1,0 +1,79 @@
+#include "worker/agent/report_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <sstream>
+
+#include "worker/agent/testing/scripted_job.h"
+
+namespace caravan::agent {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1alpha1::JobReport step(int number) {
+  v1alpha1::JobReport report;
+  report.mutable_step()->set_step(number);
+  report.mutable_step()->set_loss(2.5);
+  report.mutable_step()->set_seconds(1);
+  return report;
+}
+
+class ReportLogTest : public ::testing::Test {
+ protected:
+  ReportLogTest() {
+    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
+    sink->set_pattern("%l %v");
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
+  }
+  ~ReportLogTest() override { spdlog::set_default_logger(before_); }
+
+  std::ostringstream text_;
+  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+};
+
+TEST_F(ReportLogTest, StepsAreAsFarApartAsIsAskedForButForTheLast) {
+  ReportLog log(testing::scripted_job(1, 1, 4), std::chrono::hours(1), nullptr);
+  for (int number = 1; number <= 4; ++number) log.tell(step(number));
+  EXPECT_EQ(text_.str(),
+            "info step 1/4  loss 2.5000  grad_norm 0.00  lr 0.0e0  eta 3.0s\n"
+            "info step 4/4  loss 2.5000  grad_norm 0.00  lr 0.0e0  eta 0.0s\n");
+}
+
+TEST_F(ReportLogTest, AnAttemptBeginsWithALineOfItsOwn) {
+  ReportLog log(testing::scripted_job(1, 1, 4), std::chrono::hours(1), nullptr);
+  log.tell(step(1));
+  v1alpha1::JobReport report;
+  report.mutable_attempt_started()->set_attempt(2);
+  log.tell(report);
+  log.tell(step(2));
+  EXPECT_THAT(text_.str(), HasSubstr("step 2/4"));
+}
+
+TEST_F(ReportLogTest, WhatHappensIsWrittenAndHandedOn) {
+  class Next : public ReportSink {
+   public:
+    void tell(v1alpha1::JobReport report) override { told.push_back(std::move(report)); }
+    std::vector<v1alpha1::JobReport> told;
+  } next;
+  ReportLog log(testing::scripted_job(1, 1, 4), {}, &next);
+  v1alpha1::JobReport saved;
+  saved.mutable_checkpoint()->mutable_report()->set_outcome(v1alpha1::CheckpointReport::Failed);
+  saved.mutable_checkpoint()->mutable_report()->set_step(3);
+  saved.mutable_checkpoint()->mutable_report()->set_message("the disk is full");
+  log.tell(saved);
+  v1alpha1::JobReport event;
+  event.mutable_event()->set_reason("RankFailed");
+  event.mutable_event()->set_message("rank 1 died first");
+  log.tell(event);
+  EXPECT_EQ(text_.str(),
+            "info CheckpointFailed: step 3 has no checkpoint, and training goes on: the disk is full\n"
+            "warning RankFailed: rank 1 died first\n");
+  EXPECT_EQ(next.told.size(), 2U);
+}
+
+}  // namespace
+}  // namespace caravan::agent
