@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
                "caravan");
   app.set_version_flag("--version", "caravan " + std::string(caravan::version()));
   app.require_subcommand(0, 1);  // CLI11 would ask for a command without naming the one it does not know
-  app.formatter(std::make_shared<caravan::cli::HelpFormatter>(caravan::cli::output_width()));
+  app.formatter(std::make_shared<caravan::cli::HelpFormatter>(caravan::output_width()));
 
   caravan::cli::Action action;
   caravan::cli::add_commands(app, action);
