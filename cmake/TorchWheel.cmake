@@ -42,6 +42,9 @@ set_target_properties(torch::cpu PROPERTIES
 # at::parallel_for is inline, and works on one thread where its caller is compiled without OpenMP. The wheel brings the
 # library along. To the thread sanitizer, which does not see into that library, all that the threads share is a race.
 file(GLOB _torch_openmp "${TORCH_WHEEL_DIR}/lib/libgomp*.so*")
+if(NOT _torch_openmp)
+  message(FATAL_ERROR "LibTorch in '${TORCH_WHEEL_DIR}' has no libgomp of its own: run ./dev setup, or set TORCH_WHEEL_DIR to the folder torch of that wheel")
+endif()
 list(GET _torch_openmp 0 _torch_openmp)
 add_library(torch::openmp SHARED IMPORTED GLOBAL)
 set_target_properties(torch::openmp PROPERTIES IMPORTED_LOCATION "${_torch_openmp}")

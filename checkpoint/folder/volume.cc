@@ -96,9 +96,11 @@ class EarlyWrites {
     if (bytes < kLeastBytes || is_unknown_) return 0;
     const int64_t begin = (offset + kPage - 1) / kPage * kPage;
     const Range range = {begin, (offset + bytes) / kPage * kPage - begin};
-    // An error of the disk is told when it is waited for, here or by sync().
-    is_unknown_ = ::sync_file_range(file, range.offset, range.bytes, SYNC_FILE_RANGE_WRITE) != 0;
-    if (is_unknown_) return 0;
+    // An error of the disk may be told once: here, when it is waited for, or by sync().
+    if (::sync_file_range(file, range.offset, range.bytes, SYNC_FILE_RANGE_WRITE) != 0) {
+      is_unknown_ = is_unknown_call(errno);
+      return is_unknown_ || errno == EINTR ? 0 : errno;
+    }
     under_way_.push_back(range);
     bytes_under_way_ += range.bytes;
     while (bytes_under_way_ > kMostUnderWay)
@@ -121,6 +123,11 @@ class EarlyWrites {
   static constexpr int64_t kPage = 4096;
   static constexpr int64_t kLeastBytes = int64_t{1} << 20;
   static constexpr int64_t kMostUnderWay = int64_t{64} << 20;  // keeps a disk of several GB/s at work
+
+  // To the file system or to what filters the process's calls.
+  static bool is_unknown_call(int error) {
+    return error == ENOSYS || error == EINVAL || error == EOPNOTSUPP || error == ESPIPE || error == EPERM;
+  }
 
   int wait_for_first(int file) {
     const Range range = under_way_.front();

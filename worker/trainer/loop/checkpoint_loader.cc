@@ -150,9 +150,13 @@ Status CheckpointLoader::read_all(Checkpoint& from) {
   beginning_.model.bos_token = from.model().bos_token;
   beginning_.model.eos_tokens = from.model().eos_tokens;
   if (is_first(rank_)) {
-    auto tokenizer = from.tokenizer();
-    if (!tokenizer) return tl::unexpected(tokenizer.error());
-    beginning_.tokenizer = *std::move(tokenizer);
+    // Training needs none of it, and somebody may have mended a file of it.
+    if (auto tokenizer = from.tokenizer()) {
+      beginning_.tokenizer = *std::move(tokenizer);
+    } else {
+      tell(reporter_, "warn",
+           fmt::format("the next checkpoints have no tokenizer: {}", tokenizer.error().message));
+    }
   }
   return read_state(from, state_of(rank_));
 }

@@ -103,12 +103,16 @@ class SavingRanks : public ::testing::Test {
     std::vector<std::jthread> threads;
     for (int number = 0; number < kRanks; ++number) {
       threads.emplace_back([&, number] {
-        TrainerOptions options = tiny_options(files_.path("states"), kMesh, number);
-        options.rendezvous.port = listener.port;
-        options.rendezvous.listen_fd = number == 0 ? listener.fd.release() : -1;
-        options.rendezvous.network_interface = "lo";
-        SavingRank rank(options, *real_);
-        body(rank);
+        try {
+          TrainerOptions options = tiny_options(files_.path("states"), kMesh, number);
+          options.rendezvous.port = listener.port;
+          options.rendezvous.listen_fd = number == 0 ? listener.fd.release() : -1;
+          options.rendezvous.network_interface = "lo";
+          SavingRank rank(options, *real_);
+          body(rank);
+        } catch (const std::exception& error) {
+          ADD_FAILURE() << "rank " << number << ": " << error.what();
+        }
       });
     }
   }

@@ -1,4 +1,5 @@
 #include <cuda_runtime_api.h>
+#include <unistd.h>
 
 #include <stdexcept>
 
@@ -16,7 +17,10 @@ void require(cudaError_t error) {
 std::optional<std::string> missing_device() {
   int devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
-  if (error != cudaSuccess) return std::string("no CUDA device: ") + cudaGetErrorString(error);
+  const bool has_driver = access("/dev/nvidiactl", F_OK) == 0;
+  const bool has_none = error == cudaErrorNoDevice || (error == cudaErrorInsufficientDriver && !has_driver);
+  if (has_none) return std::string("no CUDA device: ") + cudaGetErrorString(error);
+  require(error);  // a driver that fails is no reason to skip
   if (devices == 0) return "no CUDA device: the driver has none";
   return std::nullopt;
 }
