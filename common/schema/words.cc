@@ -71,8 +71,9 @@ std::optional<std::string> nearest(std::string_view name, const std::vector<std:
   std::optional<std::string> best;
   std::size_t best_distance = 0;
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(wanted, folded(candidate));
-    const std::size_t tolerance = (std::max(wanted.size(), candidate.size()) + 1) / 3;
+    const std::string offered = folded(candidate);
+    const std::size_t distance = edit_distance(wanted, offered);
+    const std::size_t tolerance = (std::max(wanted.size(), offered.size()) + 1) / 3;
     if (distance > tolerance || (best && distance >= best_distance)) continue;
     best = candidate;
     best_distance = distance;

@@ -26,6 +26,7 @@ TEST(Nearest, SaysNothingWhenNothingIsNear) {
   EXPECT_EQ(nearest("lr", kNames), std::nullopt);
   EXPECT_EQ(nearest(std::string(100'000, 's'), kNames), std::nullopt);
   EXPECT_EQ(nearest("steps", {}), std::nullopt);
+  EXPECT_EQ(nearest("--svg", {"--set", "--output"}), std::nullopt) << "dashes make no word longer";
 }
 
 TEST(InQuotes, IsShortAndSafeToPrint) {
