@@ -5,6 +5,7 @@
 
 #include "cli/arguments/choice.h"
 #include "cli/arguments/help_formatter.h"
+#include "cli/arguments/shell_words.h"
 #include "cli/arguments/unknown_argument.h"
 
 namespace caravan::cli {
@@ -22,6 +23,7 @@ class Arguments : public testing::Test {
     CLI::App& paint = *program_.add_subcommand("paint", "Paints a wall in one of a few colours, evenly.");
     paint.add_option("WALL", wall_, "Which wall");
     paint.add_option("--colour", colour_, "Which colour")->check(one_of({"red", "green"}));
+    paint.add_flag("--gloss", gloss_, "Whether it shines");
     paint.add_option("--layers", layers_, "How many")->check(CLI::Range(1, 9));
     CLI::App& tools = *program_.add_subcommand("tools", "Looks after tools.");
     tools.require_subcommand(0, 1);
@@ -43,6 +45,7 @@ class Arguments : public testing::Test {
   std::string wall_;
   std::string colour_;
   int layers_ = 1;
+  bool gloss_ = false;
 };
 
 TEST_F(Arguments, ThatNoCommandKnowsAreNamedWithWhatWasMeant) {
@@ -69,6 +72,14 @@ TEST_F(Arguments, TellTheirChoices) {
   EXPECT_THAT(choices_of(*paint.get_option("WALL")), IsEmpty());
 }
 
+TEST_F(Arguments, TellFlagsFromOptionsThatTakeAValue) {
+  const CLI::App& paint = *program_.get_subcommand("paint");
+  EXPECT_TRUE(is_flag(*paint.get_option("--gloss")));
+  EXPECT_TRUE(is_flag(*paint.get_option("--help")));
+  EXPECT_FALSE(is_flag(*paint.get_option("--colour")));
+  EXPECT_FALSE(is_flag(*paint.get_option("WALL")));
+}
+
 TEST_F(Arguments, AreExplainedWithinTheWidth) {
   program_.formatter(std::make_shared<HelpFormatter>(60));
   CLI::App& paint = *program_.get_subcommand("paint");
@@ -90,6 +101,15 @@ TEST_F(Arguments, OfTheOutputAreTheSameInEveryCommand) {
   EXPECT_EQ(form, "json");
   EXPECT_EQ(mistake("tools --output jsn"),
             R"(--output: expected one of text, json, got "jsn"; did you mean json?)");
+}
+
+TEST(ShellPath, IsQuotedWhereAShellWouldReadMoreIntoIt) {
+  EXPECT_EQ(shell_path("jobs/a-1.yaml"), "jobs/a-1.yaml");
+  EXPECT_EQ(shell_path("my job.yaml"), "'my job.yaml'");
+  EXPECT_EQ(shell_path("$(it's)"), R"('$(it'\''s)')");
+  EXPECT_EQ(shell_path("~/job"), "'~/job'");
+  EXPECT_EQ(shell_path("-o"), "./-o");
+  EXPECT_EQ(shell_path(""), "''");
 }
 
 }  // namespace

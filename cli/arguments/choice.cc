@@ -27,6 +27,10 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
   return CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
 }
 
+bool is_flag(const CLI::Option& option) {
+  return option.get_items_expected_max() == 0;
+}
+
 CLI::Option* add_output_option(CLI::App& command, std::string& form, const std::vector<std::string>& forms,
                                const std::string& description) {
   return command.add_option("-o,--output", form, description)->check(one_of(forms))->type_name("FORM");

@@ -1,4 +1,4 @@
-// Options that take one of a few words, and the option that every command has in common: --output.
+// Options that take one of a few words or none, and the option that every command has in common: --output.
 //
 // `-o, --output` is always the form of what goes to standard output, never a file: a file to be written is
 // named with `--to`.
@@ -15,6 +15,9 @@ CLI::Validator one_of(const std::vector<std::string>& words);
 
 // The words of an option that was declared with one_of; none: it takes anything.
 std::vector<std::string> choices_of(const CLI::Option& option);
+
+// Whether an option takes no value.
+bool is_flag(const CLI::Option& option);
 
 // Declares `-o, --output`. forms: text first, which is the default where `form` is empty no more.
 CLI::Option* add_output_option(CLI::App& command, std::string& form, const std::vector<std::string>& forms,

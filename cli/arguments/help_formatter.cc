@@ -54,8 +54,7 @@ std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
 }
 
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
-  const bool is_flag = option->get_type_size() == 0;
-  if (is_flag || option->get_positional()) return "";
+  if (is_flag(*option) || option->get_positional()) return "";
   const bool takes_many = option->get_expected_max() >= CLI::detail::expected_max_vector_size;
   return fmt::format(" {}{}{}", type_of(*option).name, takes_many ? " ..." : "",
                      option->get_required() ? " REQUIRED" : "");

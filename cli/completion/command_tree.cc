@@ -9,14 +9,18 @@
 namespace caravan::cli {
 namespace {
 
-// Shells show little more beside a word.
+// Shells show little more beside a word. Within a word, as in spec.data or 1:2, no clause ends.
 std::string first_clause(const std::string& description) {
-  return description.substr(0, description.find_first_of(".:;\n"));
+  const std::string line = description.substr(0, description.find('\n'));
+  std::size_t end = line.find_first_of(".:;");
+  while (end != std::string::npos && end + 1 < line.size() && line[end + 1] != ' ')
+    end = line.find_first_of(".:;", end + 1);
+  return line.substr(0, end);
 }
 
 Value value_of(const CLI::Option& option) {
   constexpr std::array kFiles = {"FILE", "DIR", "PATH"};
-  if (option.get_type_size() == 0) return {};
+  if (is_flag(option)) return {};
   if (auto choices = choices_of(option); !choices.empty()) return {ValueKind::Choice, std::move(choices)};
   const std::string full_type = option.get_type_name();
   const std::string type = full_type.substr(0, full_type.find(':'));

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/arguments/shell_words.h"
 #include "cli/completion/shells.h"
 
 namespace caravan::cli {

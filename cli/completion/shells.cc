@@ -6,19 +6,9 @@
 #include <algorithm>
 #include <iterator>
 
-namespace caravan::cli {
+#include "cli/arguments/shell_words.h"
 
-std::string shell_quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
+namespace caravan::cli {
 
 std::vector<std::string> quoted_paths(const std::vector<const CommandTree*>& commands) {
   std::vector<std::string> paths;

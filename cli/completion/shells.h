@@ -12,9 +12,6 @@ std::string bash_completion(const CommandTree& program);
 std::string zsh_completion(const CommandTree& program);
 std::string fish_completion(const CommandTree& program);
 
-// In single quotes, for any of the three.
-std::string shell_quoted(const std::string& text);
-
 // 'caravan' 'caravan run' …
 std::vector<std::string> quoted_paths(const std::vector<const CommandTree*>& commands);
 

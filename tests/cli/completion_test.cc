@@ -69,6 +69,8 @@ TEST_F(Completion, OfBashKnowsCommandsOptionsAndTheirValues) {
   EXPECT_THAT(bash("caravan run job.yaml --no"), ElementsAre("--nodes"));
   EXPECT_THAT(bash("caravan run ''"), IsEmpty()) << "bash offers files";
   EXPECT_THAT(bash("caravan run --trace ''"), IsEmpty());
+  EXPECT_THAT(bash("caravan plan --all --wh"), ElementsAre("--why")) << "a flag takes no value";
+  EXPECT_THAT(bash("caravan init --force --preset llama3.2-"), ElementsAre("llama3.2-1b", "llama3.2-3b"));
 }
 
 TEST_F(Completion, OfBashIsOfferedForTheProgram) {
@@ -95,6 +97,9 @@ TEST_F(Completion, OfZshKnowsCommandsOptionsAndTheirValues) {
   EXPECT_THAT(zsh("caravan run ''"), ElementsAre("FILES"));
   EXPECT_THAT(zsh("caravan run --trace ''"), ElementsAre("FILES"));
   EXPECT_THAT(zsh("caravan run --nodes ''"), IsEmpty());
+  EXPECT_THAT(zsh("caravan plan --all ''"), ElementsAre("FILES")) << "a flag takes no value";
+  EXPECT_THAT(zsh("caravan plan --all --wh"), Contains(testing::StartsWith("--why:")));
+  EXPECT_THAT(zsh("caravan de"), Contains("devices:Lists the GPUs that spec.resources.device.product names"));
 }
 
 TEST_F(Completion, OfFishKnowsCommandsOptionsAndTheirValues) {
@@ -106,11 +111,15 @@ TEST_F(Completion, OfFishKnowsCommandsOptionsAndTheirValues) {
   };
   EXPECT_THAT(fish("caravan va"),
               ElementsAre("validate\tChecks a job file and reports every mistake at once"));
+  EXPECT_THAT(fish("caravan dev"),
+              ElementsAre("devices\tLists the GPUs that spec.resources.device.product names"));
   EXPECT_THAT(fish("caravan data "), testing::SizeIs(2));
   EXPECT_THAT(fish("caravan plan --wh"),
               ElementsAre("--why\tExplain one layout instead, such as tensor=4,pipeline=2"));
   EXPECT_THAT(fish("caravan init --preset llama3.1-4"), Contains(testing::StartsWith("llama3.1-405b")));
   EXPECT_THAT(fish("caravan run jo"), ElementsAre("job.yaml"));
+  EXPECT_THAT(fish("caravan plan --all jo"), ElementsAre("job.yaml")) << "a flag takes no value";
+  EXPECT_THAT(fish("caravan plan --all --wh"), testing::SizeIs(1));
   EXPECT_THAT(fish("caravan va jo"), Not(Contains("job.yaml"))) << "no command was named";
 }
 
