@@ -1,23 +1,22 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "cli/arguments/choice.h"
+#include "cli/arguments/shell_words.h"
 #include "cli/commands.h"
 #include "cli/init/new_job.h"
 #include "cli/load_job.h"
 #include "cli/run/machine.h"
 #include "common/schema/values.h"
-#include "common/unique_fd.h"
+#include "common/utf8.h"
 #include "data/dataset_facts.h"
+#include "data/temporary_file.h"
 #include "data/token_dataset.h"
 #include "planner/device/catalogue.h"
 #include "planner/model/presets.h"
@@ -29,11 +28,13 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kTokensLookedAt = int64_t{1} << 28;
 constexpr const char* kCpu = "cpu";
+constexpr const char* kStandardOutput = "-";
+constexpr const char* kWildcards = "*?[";
 
 struct Options {
   JobWish wish = {.preset = "llama-mini", .data = "train.bin"};
   std::string device = kCpu;
-  std::string file;  // empty: standard output
+  std::string file = kStandardOutput;
   bool replace = false;
 };
 
@@ -45,11 +46,21 @@ std::vector<std::string> device_choices() {
 
 // Up to a wildcard the folder is a plain path.
 bool is_there(const std::string& path) {
-  const std::size_t wildcard = path.find_first_of("*?[");
+  const std::size_t wildcard = path.find_first_of(kWildcards);
   const std::string plain = path.substr(0, wildcard);
   const fs::path place = wildcard == std::string::npos ? fs::path(plain) : fs::path(plain).parent_path();
   std::error_code ignored;
   return place.empty() || fs::exists(place, ignored);
+}
+
+// What is wrong with what an option says; empty: nothing.
+std::string not_utf8(const std::string& text) {
+  const auto at = first_invalid_utf8(text);
+  return at ? fmt::format("byte {} is not UTF-8, as job files are", *at) : "";
+}
+
+std::string empty_name(const std::string& name) {
+  return name.empty() ? "the name is empty; give the name of a file, or - for standard output" : "";
 }
 
 // As the schema has it.
@@ -69,28 +80,41 @@ Result<std::optional<TokenFacts>> look_at(const std::string& path) {
   return TokenFacts{.tokens = dataset->tokens(), .largest_id = facts->largest_id};
 }
 
-// Never over a file that exists, unless the user says so.
+Error about_file(Error error) {
+  error.message.insert(0, "--to: ");
+  return error;
+}
+
+// Never over a file that exists, unless the user says so, and never half.
 Status write_file(const std::string& path, const std::string& text, bool replace) {
-  const int exclusive = replace ? O_TRUNC : O_EXCL;
-  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | exclusive, 0666));
-  if (!file && errno == EEXIST)
-    return bad_input(fmt::format("--to: {}: exists already; give --force to replace it", path));
-  if (!file) return bad_input(fmt::format("--to: {}: cannot be written: {}", path, std::strerror(errno)));
-  if (write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return {};
-  return failure(fmt::format("--to: {}: cannot be written: {}", path, std::strerror(errno)));
+  auto file = data::TemporaryFile::create(path, replace);
+  if (!file) return tl::unexpected(about_file(file.error()));
+  Status written = file->write(0, std::as_bytes(std::span(text)));
+  if (written) written = file->commit();
+  return written ? written : tl::unexpected(about_file(written.error()));
+}
+
+// A line of it; the names that users gave may stand in it.
+void say(const std::string& text) {
+  fmt::print(stderr, "{}\n", readable(text, text.size()));
+}
+
+void say_what_is_missing(const std::string& data) {
+  const bool is_one_file = !data.ends_with('/') && data.find_first_of(kWildcards) == std::string::npos;
+  const std::string path = shell_path(data);
+  say(is_one_file
+          ? fmt::format("{0} is not there yet: caravan data tokenize --tokenizer byte TEXT --to {0}", path)
+          : fmt::format("{} is not there yet", path));
 }
 
 void say_what_is_next(const Options& options) {
   const std::string& claim = options.wish.claim;
-  if (!options.wish.tokens && claim.empty()) {
-    fmt::print(stderr, "{0} is not there yet: caravan data tokenize --tokenizer byte TEXT --to {0}\n",
-               options.wish.data);
-  }
-  if (options.file.empty()) return;
-  std::string then =
-      fmt::format(", then {} {}", claim.empty() ? "caravan run" : "kubectl apply -f", options.file);
+  if (!options.wish.tokens && claim.empty()) say_what_is_missing(options.wish.data);
+  if (options.file == kStandardOutput) return;
+  const std::string file = shell_path(options.file);
+  std::string then = fmt::format(", then {} {}", claim.empty() ? "caravan run" : "kubectl apply -f", file);
   if (!options.wish.product.empty()) then = "; this version plans for GPUs and trains on CPUs";
-  fmt::print(stderr, "{0}: written; next: caravan plan {0}{1}\n", options.file, then);
+  say(fmt::format("{0}: written; next: caravan plan {0}{1}", file, then));
 }
 
 Result<ExitCode> init(Options& options) {
@@ -106,8 +130,8 @@ Result<ExitCode> init(Options& options) {
   // What the options say is held to the schema's rules, as any file is.
   if (const auto loaded = parse_job(text, "the job to be written", {}); !loaded)
     return tl::unexpected(loaded.error());
-  for (const std::string& note : made->notes) fmt::print(stderr, "{}\n", note);
-  if (options.file.empty()) {
+  for (const std::string& note : made->notes) say(note);
+  if (options.file == kStandardOutput) {
     fmt::print("{}", text);
   } else if (Status written = write_file(options.file, text, options.replace); !written) {
     return tl::unexpected(written.error());
@@ -127,6 +151,7 @@ void add_init_command(CLI::App& app, Action& action) {
       ->check(one_of(planner::preset_names()))
       ->type_name("NAME");
   command->add_option("--data", wish.data, "Token file, folder of them or glob; default train.bin")
+      ->check(not_utf8)
       ->type_name("PATH");
   command
       ->add_option("--vocab-size", wish.vocab_size,
@@ -142,9 +167,14 @@ void add_init_command(CLI::App& app, Action& action) {
       ->add_option("--kubernetes", wish.claim,
                    "A job for a cluster, with data and checkpoints on this PersistentVolumeClaim; default: a "
                    "job for this machine")
+      ->check(not_utf8)
       ->type_name("CLAIM");
-  command->add_option("--name", wish.name, "Name of the job; default: the preset's")->type_name("NAME");
-  command->add_option("--to", options->file, "Write this file; default: standard output")->type_name("FILE");
+  command->add_option("--name", wish.name, "Name of the job; default: the preset's")
+      ->check(not_utf8)
+      ->type_name("NAME");
+  command->add_option("--to", options->file, "Write this file; default: -, which is standard output")
+      ->check(empty_name)
+      ->type_name("FILE");
   command->add_flag("--force", options->replace, "Replace a file that exists");
   command->callback([options, &action] { action = [options] { return init(*options); }; });
 }

@@ -35,18 +35,24 @@ std::string name_of(const JobWish& wish) {
   return name;
 }
 
-void fill_model(const JobWish& wish, NewJob& made) {
+Status fill_model(const JobWish& wish, NewJob& made) {
   v1alpha1::Model& model = *made.job.mutable_spec()->mutable_model();
   model.set_preset(wish.preset);
   const int64_t own = planner::resolve_model_shape(model)->vocab;
+  const int64_t needed = wish.tokens ? wish.tokens->largest_id + 1 : 0;
   if (wish.vocab_size) {
+    if (*wish.vocab_size < needed) {
+      return bad_input(fmt::format("--vocab-size: {} has tokens up to {}; give {} or more", wish.data,
+                                   wish.tokens->largest_id, needed));
+    }
     if (*wish.vocab_size != own) model.set_vocab_size(*wish.vocab_size);
-  } else if (wish.tokens && wish.tokens->largest_id >= own) {
-    model.set_vocab_size(static_cast<int>(wish.tokens->largest_id) + 1);
+  } else if (needed > own) {
+    model.set_vocab_size(static_cast<int>(needed));
     made.notes.push_back(fmt::format(
         "vocabSize is {} for the largest token of {}; give --vocab-size where the tokenizer has more",
         model.vocab_size(), wish.data));
   }
+  return {};
 }
 
 void fill_data(const JobWish& wish, JobSpec& spec) {
@@ -180,7 +186,7 @@ Result<NewJob> make_new_job(const JobWish& wish, const Machine& machine) {
   made.job.set_api_version(only_choice("apiVersion"));
   made.job.set_kind(only_choice("kind"));
   made.job.mutable_metadata()->set_name(name_of(wish));
-  fill_model(wish, made);
+  if (Status filled = fill_model(wish, made); !filled) return tl::unexpected(filled.error());
   JobSpec& spec = *made.job.mutable_spec();
   fill_data(wish, spec);
   if (Status filled = fill_smallest(wish, machine, spec); !filled)
@@ -194,6 +200,7 @@ std::string job_text(const NewJob& made) {
   constexpr const char* kHeader =
       "# A training job. `caravan plan` says whether and how it fits{}.\n"
       "# A line such as #seed: 1 is a field that the job does not have; take the # away, and it has it.\n"
+      "# Of an indented block, such as #evaluation:, take the # away from every line, the first one too.\n"
       "# docs/reference/api.md lists every field with its bounds.\n";
   const bool on_cluster = !made.job.spec().data().claim_name().empty();
   const bool trains = made.job.spec().resources().device().kind() == v1alpha1::Device::CPU;

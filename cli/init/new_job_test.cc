@@ -113,6 +113,14 @@ TEST(NewJob, AnswersTheDataWithTheVocabularyThatTheyNeed) {
       make_new_job({.preset = "llama-mini", .data = "d", .tokens = tokens, .vocab_size = 512}, kMachine);
   ASSERT_TRUE(given);
   EXPECT_EQ(given->job.spec().model().vocab_size(), 512);
+  const auto exact =
+      make_new_job({.preset = "llama-mini", .data = "d", .tokens = tokens, .vocab_size = 301}, kMachine);
+  EXPECT_TRUE(exact) << exact.error().message;
+  const auto small =
+      make_new_job({.preset = "llama-mini", .data = "d", .tokens = tokens, .vocab_size = 300}, kMachine);
+  ASSERT_FALSE(small);
+  EXPECT_EQ(small.error().code, ExitCode::kBadInput);
+  EXPECT_EQ(small.error().message, "--vocab-size: d has tokens up to 300; give 301 or more");
 }
 
 TEST(NewJob, ExplainsItsFieldsInTheSchemasWords) {
@@ -121,6 +129,7 @@ TEST(NewJob, ExplainsItsFieldsInTheSchemasWords) {
   const std::string text = job_text(*made);
   EXPECT_THAT(text, HasSubstr("    # Tokens per sequence.\n    sequenceLength: 128\n"));
   EXPECT_THAT(text, Not(HasSubstr("claimName")));
+  EXPECT_THAT(text, HasSubstr("take the # away from every line, the first one too"));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class Init : public testing::Test {
@@ -54,6 +55,10 @@ TEST_F(Init, WritesToStandardOutput) {
   EXPECT_THAT(outcome.err, HasSubstr("train.bin is not there yet: caravan data tokenize"));
   EXPECT_EQ(caravan("init 2>/dev/null | '" + program_folder() + "/caravan' validate -").out,
             "standard input: valid\n");
+  const Outcome named = caravan("init --to -");
+  EXPECT_EQ(named.out, outcome.out);
+  EXPECT_EQ(named.err, outcome.err);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("-")));
 }
 
 TEST_F(Init, NeverReplacesAFileUnlessToldTo) {
@@ -65,7 +70,7 @@ TEST_F(Init, NeverReplacesAFileUnlessToldTo) {
   EXPECT_EQ(caravan("init --to job.yaml --force").exit_code, 0);
   EXPECT_THAT(contents(folder_.path("job.yaml")), StartsWith("# A training job."));
   EXPECT_THAT(caravan("init --to missing/job.yaml").err,
-              HasSubstr("--to: missing/job.yaml: cannot be written"));
+              HasSubstr("--to: missing/job.yaml: cannot create: No such file or directory"));
 }
 
 TEST_F(Init, RefusesWhatItCannotUse) {
@@ -73,6 +78,10 @@ TEST_F(Init, RefusesWhatItCannotUse) {
       {"init --preset llama3-9b", "did you mean llama3-8b?"},
       {"init --device H100", "--device: expected one of cpu, "},
       {"init --devices 0", "--devices"},
+      {"init --to ''", "--to: the name is empty; give the name of a file, or - for standard output"},
+      {"init --data $(printf 'tr\\344n.bin')", "--data: byte 2 is not UTF-8"},
+      {"init --name $(printf 'a\\377')", "--name: byte 1 is not UTF-8"},
+      {"init --kubernetes $(printf '\\300')", "--kubernetes: byte 0 is not UTF-8"},
       {"init --name Upper", "metadata.name"},
       {"init --vocab-size 99999999", "--vocab-size: Value 99999999 not in range 2 to 2097152"},
       {"init --kubernetes corpus --data /train.bin", "spec.data.path: must stay inside the claim"},
@@ -110,13 +119,57 @@ TEST_F(Init, ItsJobTrainsOnDataWithAVocabularyOfTheirOwn) {
   EXPECT_THAT(other.err, HasSubstr("vocabSize is 300 in config.json and 301 in the job"));
 }
 
-TEST_F(Init, DataBeyondThePresetsVocabularyTellOfVocabSize) {
+TEST_F(Init, DataBeyondTheVocabularyTellOfVocabSize) {
   write_tokens(5000, 299);
-  ASSERT_EQ(caravan("init --preset llama-tiny --vocab-size 256 --to job.yaml").exit_code, 0);
-  const Outcome run = caravan("run job.yaml");
+  const Outcome small = caravan("init --preset llama-tiny --vocab-size 256 --to job.yaml");
+  EXPECT_EQ(small.exit_code, 2);
+  EXPECT_EQ(small.err, "--vocab-size: train.bin has tokens up to 299; give 300 or more\n");
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("job.yaml")));
+  ASSERT_EQ(caravan("init --preset llama-tiny --vocab-size 300 --to job.yaml").exit_code, 0);
+  const Outcome run = caravan("run job.yaml --set spec.model.vocabSize=256");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("token 256 has id 256, but the model's vocabulary has ids 0 to 255"));
   EXPECT_THAT(run.err, HasSubstr("set spec.model.vocabSize"));
+}
+
+// ulimit counts what it allows in half kilobytes, of which the job takes more.
+TEST_F(Init, LosesNothingWhenItsFileCannotBeWritten) {
+  folder_.write("job.yaml", "precious");
+  for (const char* target : {"job.yaml", "new.yaml"}) {
+    const Outcome outcome =
+        run_shell(fmt::format("cd '{}' && trap '' XFSZ && ulimit -f 1 && '{}/caravan' init --to {} --force",
+                              folder_.path(""), program_folder(), target));
+    EXPECT_EQ(outcome.exit_code, 1) << target;
+    EXPECT_EQ(outcome.err,
+              fmt::format("--to: {}: cannot write: File too large; make room for it; nothing was "
+                          "written\n",
+                          target));
+  }
+  EXPECT_EQ(contents(folder_.path("job.yaml")), "precious");
+  EXPECT_EQ(run_shell(fmt::format("ls -A '{}'", folder_.path(""))).out, "job.yaml\n");
+}
+
+TEST_F(Init, NamesCommandsThatCanBePasted) {
+  write_tokens(5000, 200);
+  const Outcome spaced = caravan("init --to 'my job.yaml'");
+  EXPECT_THAT(spaced.err, HasSubstr("next: caravan plan 'my job.yaml', then caravan run 'my job.yaml'\n"));
+  EXPECT_THAT(caravan("init --to=-job.yaml").err, HasSubstr("next: caravan plan ./-job.yaml, then"));
+  EXPECT_THAT(
+      caravan("init --data 'a b.bin'").err,
+      StartsWith("'a b.bin' is not there yet: caravan data tokenize --tokenizer byte TEXT --to 'a b.bin'\n"));
+  EXPECT_EQ(caravan("init --data 'corpus/*.bin'").err, "'corpus/*.bin' is not there yet\n");
+  EXPECT_EQ(caravan("init --data corpus/").err, "corpus/ is not there yet\n");
+}
+
+TEST_F(Init, PrintsNoControlCharacters) {
+  const std::string escape = "$(printf '\\033[31m')";
+  for (const char* arguments : {"init --data \"{}\"", "init --name \"{}\"", "init --kubernetes \"{}\"",
+                                "init --to \"{}/x\"", "init --devices \"{}\"", "init --to \"{}.yaml\""}) {
+    const std::string command = fmt::format(fmt::runtime(arguments), escape);
+    const Outcome outcome = caravan(command);
+    EXPECT_NE(outcome.out + outcome.err, "") << command;
+    EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("\033"))) << command;
+  }
 }
 
 }  // namespace
