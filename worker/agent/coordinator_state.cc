@@ -24,6 +24,8 @@ constexpr std::size_t kMostEnded = 100;
 constexpr seconds kCleanStopTimeout{30};
 // With a last checkpoint behind that step: less than the 300 s that a pod has for its end.
 constexpr seconds kCleanStopTimeoutWithCheckpoint{270};
+// A rank that dies closes its connections before its end can be seen, so that others may end first.
+constexpr milliseconds kCauseMayFollow{500};
 // How far ahead the last step of a clean stop lies, so that no rank has passed it when it hears of it.
 constexpr double kStopNoticeSeconds = 0.5;
 
@@ -231,7 +233,9 @@ void CoordinatorState::on_rank_exit(int node, const v1alpha1::RankExit& exit) {
   home.last_death = time_of_death(exit, home.last_death, now_);
   deaths_.push_back({.node = node, .last_step = rank.last_step, .died_at = *home.last_death, .exit = exit});
   only_symptoms_ = only_symptoms_ && is_symptom(deaths_.back());
-  if (phase_ == Phase::kRunning) begin_stop(fmt::format("rank {} died", exit.rank()));
+  if (phase_ != Phase::kRunning) return;
+  if (!only_symptoms_) return begin_stop(fmt::format("rank {} died", exit.rank()));
+  if (!cause_awaited_) cause_awaited_ = now_ + kCauseMayFollow;
 }
 
 void CoordinatorState::on_attempt_stopped(int node, const v1alpha1::AttemptStopped& stopped) {
@@ -319,6 +323,8 @@ void CoordinatorState::check_clocks() {
           ExitCode::kJobFailed);
     }
   }
+  if (phase_ == Phase::kRunning && cause_awaited_ && now_ >= *cause_awaited_)
+    begin_stop("ranks have lost their connections");
   if (phase_ == Phase::kRunning && ended_well_ < config_.shape.world_size) check_progress();
   if (phase_ == Phase::kRunning && stop_deadline_ && now_ > *stop_deadline_)
     begin_stop("the step did not end in time");
@@ -444,6 +450,7 @@ void CoordinatorState::forget_attempt() {
   phase_since_ = now_;
   deaths_.clear();
   only_symptoms_ = true;
+  cause_awaited_.reset();
   cause_.reset();
   stop_deadline_.reset();
 }

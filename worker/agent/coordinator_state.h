@@ -193,6 +193,7 @@ class CoordinatorState {
   double step_seconds_ = 0;
   std::vector<Death> deaths_;
   bool only_symptoms_ = true;               // among them
+  std::optional<TimePoint> cause_awaited_;  // of the symptoms, until then
   std::optional<Failure> cause_;            // where no death is to blame
   std::optional<TimePoint> stop_deadline_;  // of a clean stop
 

@@ -198,10 +198,24 @@ TEST_F(CoordinatorTest, ASilentAgentIsLostWithinFiveSeconds) {
 TEST_F(CoordinatorTest, ALostNodeIsToBlameForRanksThatLostTheirConnectionToIt) {
   run_first_attempt();
   fail(0, 1, reasons::kRankCommunication);
+  EXPECT_EQ(state().phase(), Phase::kRunning) << "the cause may follow";
+  pass_alive(milliseconds(500), {0});
   EXPECT_EQ(state().phase(), Phase::kStopping);
   stopped(0, 1);
   pass_alive(seconds(5), {0});
   EXPECT_EQ(events()[0].reason(), reasons::kPodLost);
+}
+
+TEST_F(CoordinatorTest, ARankThatDiesIsToBlameThoughOthersMissItFirst) {
+  run_first_attempt();
+  fail(0, 1, reasons::kRankCommunication);
+  pass(milliseconds(499));
+  die(1, 1, 0, SIGKILL);
+  EXPECT_EQ(state().phase(), Phase::kStopping);
+  stopped(0, 1);
+  stopped(1, 1);
+  EXPECT_EQ(events()[0].rank(), 1);
+  EXPECT_EQ(events()[0].reason(), reasons::kRankFailed);
 }
 
 TEST_F(CoordinatorTest, AnAgentThatJoinsAnewTakesThePlaceOfItsOldConnection) {
