@@ -9,9 +9,9 @@
 #include "cli/arguments/choice.h"
 #include "cli/checkpoint/checkpoint_folder.h"
 #include "cli/checkpoint/facts.h"
-#include "report_text/figures.h"
 #include "common/json.h"
 #include "common/readable_bytes.h"
+#include "report_text/figures.h"
 
 namespace caravan::cli {
 namespace {

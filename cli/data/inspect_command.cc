@@ -9,10 +9,10 @@
 #include <string>
 
 #include "cli/arguments/choice.h"
-#include "report_text/figures.h"
 #include "common/json.h"
 #include "data/dataset_facts.h"
 #include "data/token_dataset.h"
+#include "report_text/figures.h"
 
 namespace caravan::cli {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "report_text/figures.h"
 #include "common/readable_bytes.h"
+#include "report_text/figures.h"
 
 namespace caravan::cli {
 namespace {

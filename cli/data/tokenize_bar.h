@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <string>
 
-#include "report_text/console_style.h"
 #include "data/tokenize_files.h"
+#include "report_text/console_style.h"
 
 namespace caravan::cli {
 

@@ -12,11 +12,11 @@
 #include "cli/arguments/choice.h"
 #include "cli/data/load_tokenizer.h"
 #include "cli/data/tokenize_bar.h"
-#include "report_text/figures.h"
 #include "common/json.h"
 #include "common/process.h"
 #include "data/tokenize_files.h"
 #include "data/tokenizer.h"
+#include "report_text/figures.h"
 
 namespace caravan::cli {
 namespace {
