@@ -30,6 +30,9 @@ Time since_epoch(std::chrono::time_point<Clock, Duration> time) {
 // for some seconds is not worth an attempt of many pods.
 inline constexpr std::chrono::seconds kPatienceInPods{20};
 
+// From the signal that ends a pod to the one that kills it, where the gang may write a last checkpoint.
+inline constexpr std::chrono::seconds kGraceForCheckpoint{300};
+
 struct Failure {
   std::string reason;                           // of reasons.h
   std::optional<int> exit_code = std::nullopt;  // of the rank or pod, 128 + signal; absent: none is known

@@ -9,6 +9,7 @@
 #include "operator/api/names.h"
 #include "operator/children/certificates.h"
 #include "operator/children/job_objects.h"
+#include "policy/failure_policy.h"
 
 namespace caravan::controller {
 namespace {
@@ -23,7 +24,6 @@ constexpr int kTokenSeconds = 3600;
 // Pods may wait for machines for long; the operator sees what becomes of them.
 constexpr int kRejoinSeconds = 30 * 24 * 3600;
 constexpr int kGraceSeconds = 60;
-constexpr int kGraceWithCheckpointSeconds = 300;  // for a last checkpoint
 
 int ranks_of(const v1alpha1::JobPlan& plan, int node) {
   const int all = plan.plan().devices();
@@ -305,7 +305,7 @@ Json pod_intent(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest&
       {"automountServiceAccountToken", false},
       {"enableServiceLinks", false},
       {"terminationGracePeriodSeconds",
-       job.spec.has_checkpoint() ? kGraceWithCheckpointSeconds : kGraceSeconds},
+       job.spec.has_checkpoint() ? policy::kGraceForCheckpoint.count() : kGraceSeconds},
       {"securityContext", security(settings)},
       {"containers", JsonArray{container(job, worker, plan, request, settings, std::move(stored.mounts))}},
       {"volumes", std::move(stored.volumes)}};

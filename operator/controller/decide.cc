@@ -155,7 +155,7 @@ class Decider {
   }
 
   void restart(const Verdict& verdict) {
-    count_restart(job_.spec.failure_policy(), verdict.next_attempt, verdict, now_, status());
+    count_restart(job_.spec.failure_policy(), verdict, now_, status());
     conditions_.set(conditions::kRestarting, true, verdict.reason, verdict.message);
     conditions_.clear(conditions::kRunning, reasons::kRendezvous, "the gang is being started again");
   }

@@ -220,14 +220,14 @@ Verdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& s
   return verdict;
 }
 
-void count_restart(const v1alpha1::FailurePolicy& policy, int attempt, const Verdict& verdict, TimePoint now,
+void count_restart(const v1alpha1::FailurePolicy& policy, const Verdict& restart, TimePoint now,
                    v1alpha1::JobStatus& status) {
-  if (attempt <= status.attempt()) return;
-  note_failure(verdict.machine, attempt - 1, status);
-  status.set_attempt(attempt);
+  if (restart.next_attempt <= status.attempt()) return;
+  note_failure(restart.machine, restart.next_attempt - 1, status);
+  status.set_attempt(restart.next_attempt);
   status.set_restarts(status.restarts() + 1);
   status.set_short_attempts(short_attempts_of(status, now));
-  if (!verdict.counts) return;
+  if (!restart.counts) return;
   policy::Budget budget = budget_of(status);
   policy::count_restart(policy, policy::since_epoch(now), budget);
   if (budget.used == 1) status.set_restart_window_start(to_text(now));
@@ -239,13 +239,13 @@ void count_told_restarts(const v1alpha1::FailurePolicy& policy, const JobProgres
                          v1alpha1::JobStatus& status) {
   for (const v1alpha1::EndedAttempt& ended : progress.ended) {
     if (ended.attempt() < status.attempt() || ended.attempt() >= attempt) continue;
-    Verdict verdict{.counts = ended.counts()};
+    Verdict verdict{.next_attempt = ended.attempt() + 1, .counts = ended.counts()};
     if (ended.reason() == reasons::kPodLost) {
       verdict = judge(policy, status, {.told = reasons::kPodLost}, ended.attempt(), now);
     } else if (ended.has_suspect_node()) {
       verdict.machine = machine_of(pods, ended.suspect_node(), ended.attempt());
     }
-    count_restart(policy, ended.attempt() + 1, verdict, now, status);
+    count_restart(policy, verdict, now, status);
   }
   if (attempt > status.attempt()) status.set_attempt(attempt);
 }

@@ -28,9 +28,8 @@ Verdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& s
 Verdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
                      const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now);
 
-// The restart that makes this attempt; nothing when it is known already. Reads of the verdict whether it
-// counts, and the machine.
-void count_restart(const v1alpha1::FailurePolicy& policy, int attempt, const Verdict& verdict, TimePoint now,
+// A restart; nothing when its attempt is known already.
+void count_restart(const v1alpha1::FailurePolicy& policy, const Verdict& restart, TimePoint now,
                    v1alpha1::JobStatus& status);
 
 // Goes on to `attempt`, with the restarts in between that the coordinator told of, each at its own cost.

@@ -196,11 +196,11 @@ TEST(FailurePolicy, OnlyRestartsOfTheWindowCount) {
   const auto policy = job(R"(, "failurePolicy": {"windowSeconds": 100})").spec.failure_policy();
   v1alpha1::JobStatus status;
   status.set_attempt(1);
-  count_restart(policy, 2, {}, kStart, status);
-  count_restart(policy, 3, {}, kStart + 100s, status);
+  count_restart(policy, {.next_attempt = 2}, kStart, status);
+  count_restart(policy, {.next_attempt = 3}, kStart + 100s, status);
   EXPECT_EQ(status.counted_restarts(), 2);
   EXPECT_EQ(status.restart_window_start(), to_text(kStart));
-  count_restart(policy, 4, {}, kStart + 101s, status);
+  count_restart(policy, {.next_attempt = 4}, kStart + 101s, status);
   EXPECT_EQ(status.counted_restarts(), 1);
   EXPECT_EQ(status.restart_window_start(), to_text(kStart + 101s));
   EXPECT_EQ(status.restarts(), 3) << "what users see is never set back";
@@ -306,7 +306,7 @@ TEST(FailurePolicy, WhatTheCoordinatorToldBeforeIsNotJudgedAgain) {
 TEST(FailurePolicy, AnAttemptThatIsKnownIsNotCountedAgain) {
   v1alpha1::JobStatus status;
   status.set_attempt(2);
-  count_restart({}, 2, {}, kStart, status);
+  count_restart({}, {.next_attempt = 2}, kStart, status);
   EXPECT_EQ(status.restarts(), 0);
 }
 

@@ -120,8 +120,8 @@ TEST(MachinePolicy, TheVerdictOnAFailureNamesTheMachine) {
 
 TEST(MachinePolicy, AFailureCountsOnceForTheAttemptThatItEnds) {
   v1alpha1::JobStatus status = running_status(1);
-  const Verdict verdict{.machine = "bad"};
-  for (int i = 0; i < 2; ++i) count_restart({}, 2, verdict, kStart, status);
+  const Verdict verdict{.next_attempt = 2, .machine = "bad"};
+  for (int i = 0; i < 2; ++i) count_restart({}, verdict, kStart, status);
   EXPECT_THAT(avoided_machines(status), IsEmpty());
   v1alpha1::EndedAttempt ended;
   ended.set_reason("RankFailed");

@@ -22,8 +22,8 @@ constexpr seconds kStopTimeout{60};
 constexpr std::size_t kMostEnded = 100;
 // A clean stop waits for the step that runs, at least so long.
 constexpr seconds kCleanStopTimeout{30};
-// With a last checkpoint behind that step: less than the 300 s that a pod has for its end.
-constexpr seconds kCleanStopTimeoutWithCheckpoint{270};
+// With a last checkpoint behind that step: what a pod has for its end, less what the end itself takes.
+constexpr seconds kCleanStopTimeoutWithCheckpoint = policy::kGraceForCheckpoint - seconds(30);
 // A rank that dies closes its connections before its end can be seen, so that others may end first.
 constexpr milliseconds kCauseMayFollow{500};
 // How far ahead the last step of a clean stop lies, so that no rank has passed it when it hears of it.
