@@ -76,6 +76,7 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
                      .nodes = run.job.nodes(),
                      .threads_per_rank = run.threads_per_rank,
                      .metrics_port = options.metrics_port,
+                     .log_every_seconds = options.log_every_seconds,
                      .launcher = getpid(),
                      .trace_directory = traces},
           .agent_program = agent_program()};
@@ -140,6 +141,12 @@ void declare_options(CLI::App& command, RunOptions& options) {
   command.add_option("--set", options.sets, "Overrule a field of the file, such as spec.training.steps=10")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
+  command
+      .add_option(
+          "--log-every", options.log_every_seconds,
+          "Seconds from the line of one step in the log of node 0 to the next; 0: every step; default: 1")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("SECONDS");
   command
       .add_option("--work-directory", options.work_directory,
                   "Keep plan and logs here; default: a temporary folder, which stays only when the job fails")

@@ -14,6 +14,7 @@ struct AgentSettings {
   int nodes = 1;
   int threads_per_rank = 1;
   std::optional<int> metrics_port;             // of node 0; node i takes the i-th after it
+  std::optional<int> log_every_seconds = {};   // absent: as the agent has it
   int launcher = 0;                            // the process with which the agents end
   std::filesystem::path trace_directory = {};  // empty: no traces are written
 };

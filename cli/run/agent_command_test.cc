@@ -46,6 +46,14 @@ TEST(AgentCommand, EveryNodeKnowsWhereTracesGo) {
     EXPECT_THAT(agent_arguments(settings, {.node = node}), IsSupersetOf({"--trace-directory", "/tmp/t"}));
 }
 
+TEST(AgentCommand, TheAgentThatWritesStepsKnowsHowOften) {
+  AgentSettings settings = kSettings;
+  EXPECT_THAT(agent_arguments(settings, {}), Not(Contains("--log-every")));
+  settings.log_every_seconds = 0;
+  EXPECT_THAT(agent_arguments(settings, {}), IsSupersetOf({"--log-every", "0"}));
+  EXPECT_THAT(agent_arguments(settings, {.node = 1}), Not(Contains("--log-every")));
+}
+
 TEST(AgentCommand, MetricsAreOffWithoutAPort) {
   AgentSettings settings = kSettings;
   settings.metrics_port.reset();

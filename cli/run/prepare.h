@@ -22,6 +22,7 @@ struct RunOptions {
   std::optional<int> nodes;
   std::vector<std::string> volumes;
   std::optional<int> metrics_port;
+  std::optional<int> log_every_seconds;
   std::string work_directory;
   std::string trace_directory;  // empty: no traces are written
   std::string output;           // text, json or empty: by what standard output is

@@ -14,7 +14,8 @@ void ReportLog::tell(v1alpha1::JobReport report) {
       write(report.step());
       break;
     case v1alpha1::JobReport::kCheckpoint:
-      spdlog::info("{}", checkpoint_line(report.checkpoint().report(), {}));
+      if (const std::string line = checkpoint_line(report.checkpoint().report(), {}); !line.empty())
+        spdlog::info("{}", line);
       break;
     case v1alpha1::JobReport::kEvent:
       spdlog::warn("{}: {}", report.event().reason(), report.event().message());
