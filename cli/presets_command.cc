@@ -8,6 +8,7 @@
 #include "cli/arguments/choice.h"
 #include "cli/commands.h"
 #include "common/json.h"
+#include "common/readable_integer.h"
 #include "planner/explain/figures.h"
 #include "planner/explain/table.h"
 #include "planner/model/parameters.h"
@@ -30,12 +31,11 @@ std::string text_of(const std::vector<ModelShape>& presets) {
   std::vector<std::vector<std::string>> rows;
   rows.reserve(presets.size());
   for (const ModelShape& shape : presets) {
-    rows.push_back(
-        {shape.name, planner::readable_count(static_cast<double>(parameter_count(shape))),
-         std::to_string(shape.layers), planner::readable_integer(shape.hidden),
-         fmt::format("{}/{}", shape.heads, shape.kv_heads), planner::readable_integer(shape.ffn),
-         fmt::format("{}{}", planner::readable_integer(shape.vocab), shape.tied_embeddings ? " tied" : ""),
-         shape.positions ? planner::readable_integer(*shape.positions) : "any"});
+    rows.push_back({shape.name, planner::readable_count(static_cast<double>(parameter_count(shape))),
+                    std::to_string(shape.layers), readable_integer(shape.hidden),
+                    fmt::format("{}/{}", shape.heads, shape.kv_heads), readable_integer(shape.ffn),
+                    fmt::format("{}{}", readable_integer(shape.vocab), shape.tied_embeddings ? " tied" : ""),
+                    shape.positions ? readable_integer(*shape.positions) : "any"});
   }
   return planner::format_table({{"preset"},
                                 {"parameters", Align::Right},

@@ -6,15 +6,6 @@
 #include <cmath>
 
 namespace caravan {
-std::string readable_count(double count) {
-  std::string digits = fmt::format("{:.0f}", count);
-  const std::size_t first = digits.starts_with('-') ? 1 : 0;
-  for (std::size_t at = digits.size(); at > first + 3;) {
-    at -= 3;
-    digits.insert(at, 1, ',');
-  }
-  return digits;
-}
 
 std::string readable_duration(double seconds) {
   if (seconds < 9.95) return fmt::format("{:.1f}s", std::max(seconds, 0.0));

@@ -1,4 +1,4 @@
-// Numbers as people read them on the console: counts, durations, learning rates.
+// Numbers as people read them on the console: durations, learning rates.
 //
 // Rounded for display; whoever computes with a number reads the JSON lines. Pure and independent of the
 // locale.
@@ -10,9 +10,6 @@
 #include <string_view>
 
 namespace caravan {
-
-// "7,123"; a fraction is rounded.
-std::string readable_count(double count);
 
 // "2h13m", "3m20s", "45s"; below ten seconds "4.2s".
 std::string readable_duration(double seconds);

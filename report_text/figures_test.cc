@@ -7,14 +7,6 @@
 namespace caravan {
 namespace {
 
-TEST(Figures, CountsHaveThousandsSeparators) {
-  EXPECT_EQ(readable_count(0), "0");
-  EXPECT_EQ(readable_count(999.4), "999");
-  EXPECT_EQ(readable_count(7123), "7,123");
-  EXPECT_EQ(readable_count(1234567.8), "1,234,568");
-  EXPECT_EQ(readable_count(-123456), "-123,456");
-}
-
 TEST(Figures, DurationsShowTheirTwoLargestUnits) {
   EXPECT_EQ(readable_duration(-1), "0.0s");
   EXPECT_EQ(readable_duration(4.23), "4.2s");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/readable_bytes.h"
+#include "common/readable_integer.h"
 #include "report_text/figures.h"
 
 namespace caravan {
@@ -75,7 +76,7 @@ std::vector<Part> parts_of(const v1alpha1::JobStep& step, const RunFigures& figu
   add(3, "lr", readable_exponent(step.learning_rate()));
   const auto& peaks = step.peak_bytes_per_rank();
   if (!peaks.empty()) add(2, "mem", memory_text(*std::max_element(peaks.begin(), peaks.end()), figures));
-  if (step.tokens_per_second() > 0) add(6, "tok/s", readable_count(step.tokens_per_second()));
+  if (step.tokens_per_second() > 0) add(6, "tok/s", readable_integer(std::llround(step.tokens_per_second())));
   if (step.model_flops() > 0 && step.seconds() > 0) {
     add(1, "tflops", fmt::format("{:.3g}", step.model_flops() / step.seconds() / figures.devices / 1e12));
   }

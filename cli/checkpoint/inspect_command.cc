@@ -11,7 +11,7 @@
 #include "cli/checkpoint/facts.h"
 #include "common/json.h"
 #include "common/readable_bytes.h"
-#include "report_text/figures.h"
+#include "common/readable_integer.h"
 
 namespace caravan::cli {
 namespace {
@@ -21,25 +21,21 @@ struct Options {
   std::string output = "text";
 };
 
-std::string count(int64_t number) {
-  return readable_count(static_cast<double>(number));
-}
-
 void print_text(const v1alpha1::CheckpointManifest& manifest, const std::string& path) {
   const auto& progress = manifest.progress();
   const auto& training = manifest.training();
   const auto& first = manifest.tensors(0);
   fmt::print("checkpoint     {}\n", path);
   fmt::print("job            {}, attempt {}\n", manifest.job_name(), manifest.attempt());
-  fmt::print("step           {} of {}, {} updates\n", count(progress.step()), count(training.steps()),
-             count(progress.updates()));
+  fmt::print("step           {} of {}, {} updates\n", readable_integer(progress.step()),
+             readable_integer(training.steps()), readable_integer(progress.updates()));
   fmt::print("data           {} sequences of {} tokens seen, {} each step, seed {}\n",
-             count(progress.samples()), count(training.sequence_length()),
-             count(training.global_batch_sequences()), training.seed());
+             readable_integer(progress.samples()), readable_integer(training.sequence_length()),
+             readable_integer(training.global_batch_sequences()), training.seed());
   fmt::print("written by     {}, schedule {}, ZeRO-{}\n", layout_text(manifest), manifest.layout().schedule(),
              manifest.layout().zero_stage());
-  fmt::print("parameters     {} in {} tensors\n", count(parameters_of(manifest)),
-             count(manifest.tensors_size()));
+  fmt::print("parameters     {} in {} tensors\n", readable_integer(parameters_of(manifest)),
+             readable_integer(manifest.tensors_size()));
   fmt::print("types          weights {}, optimizer {}{}\n", first.weights_type(), first.states_type(),
              first.has_master() ? ", with master weights" : "");
   fmt::print("files          {}, {}\n", manifest.files_size(), readable_bytes(bytes_of(manifest)));

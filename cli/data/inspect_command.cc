@@ -10,9 +10,9 @@
 
 #include "cli/arguments/choice.h"
 #include "common/json.h"
+#include "common/readable_integer.h"
 #include "data/dataset_facts.h"
 #include "data/token_dataset.h"
-#include "report_text/figures.h"
 
 namespace caravan::cli {
 namespace {
@@ -22,21 +22,17 @@ struct Options {
   std::string output = "text";
 };
 
-std::string count(int64_t number) {
-  return readable_count(static_cast<double>(number));
-}
-
 void print_text(const data::TokenDataset& dataset, const data::DatasetFacts& facts) {
   for (const data::TokenFile& file : dataset.files()) {
     const data::TokenLayout& layout = file.layout();
     fmt::print("{}: {}, {}, {} tokens", file.path(), to_string(layout.format), to_string(layout.type),
-               count(layout.tokens));
-    if (layout.documents) fmt::print(", {} documents", count(*layout.documents));
+               readable_integer(layout.tokens));
+    if (layout.documents) fmt::print(", {} documents", readable_integer(*layout.documents));
     fmt::print("\n");
   }
-  fmt::print("files            {}\n", count(static_cast<int64_t>(dataset.files().size())));
-  fmt::print("tokens           {}\n", count(dataset.tokens()));
-  fmt::print("documents        {}\n", facts.documents ? count(*facts.documents) : "not recorded");
+  fmt::print("files            {}\n", readable_integer(std::ssize(dataset.files())));
+  fmt::print("tokens           {}\n", readable_integer(dataset.tokens()));
+  fmt::print("documents        {}\n", facts.documents ? readable_integer(*facts.documents) : "not recorded");
   fmt::print("largest token    {}: the model needs vocabSize {} or more\n", facts.largest_id,
              facts.largest_id + 1);
   fmt::print("first tokens     {}\n", fmt::join(facts.first_tokens, " "));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/readable_bytes.h"
+#include "common/readable_integer.h"
 #include "report_text/figures.h"
 
 namespace caravan::cli {
@@ -25,7 +26,7 @@ std::string describe(const data::TokenizeProgress& progress, double seconds) {
   } else {
     line += "  " + readable_bytes(progress.bytes);
   }
-  line += fmt::format("  {} tokens  {}/s", readable_count(static_cast<double>(progress.tokens)),
+  line += fmt::format("  {} tokens  {}/s", readable_integer(progress.tokens),
                       readable_bytes(static_cast<int64_t>(speed)));
   if (progress.total_bytes && speed > 0) {
     line += fmt::format("  {} left",

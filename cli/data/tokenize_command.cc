@@ -14,9 +14,9 @@
 #include "cli/data/tokenize_bar.h"
 #include "common/json.h"
 #include "common/process.h"
+#include "common/readable_integer.h"
 #include "data/tokenize_files.h"
 #include "data/tokenizer.h"
-#include "report_text/figures.h"
 
 namespace caravan::cli {
 namespace {
@@ -29,18 +29,18 @@ struct Options {
 };
 
 void print_text(const Options& options, const data::TokenizeSummary& summary, const LoadedTokenizer& loaded) {
-  const auto count = [](int64_t number) { return readable_count(static_cast<double>(number)); };
   const std::string_view type = data::to_string(summary.type);
-  fmt::print("{}: {} tokens ({})\n", options.request.output, count(summary.tokens), type);
+  fmt::print("{}: {} tokens ({})\n", options.request.output, readable_integer(summary.tokens), type);
   if (summary.validation_tokens > 0) {
-    fmt::print("{}: {} tokens ({})\n", options.request.validation_output, count(summary.validation_tokens),
-               type);
+    fmt::print("{}: {} tokens ({})\n", options.request.validation_output,
+               readable_integer(summary.validation_tokens), type);
   }
   const int64_t tokens = summary.tokens + summary.validation_tokens;
   fmt::print("{} document{}, {} bytes, {} tokens, {:.2f} bytes per token, vocabulary {}, {}\n",
-             count(summary.documents), summary.documents == 1 ? "" : "s", count(summary.bytes), count(tokens),
+             readable_integer(summary.documents), summary.documents == 1 ? "" : "s",
+             readable_integer(summary.bytes), readable_integer(tokens),
              static_cast<double>(summary.bytes) / static_cast<double>(tokens),
-             count(loaded.tokenizer->vocabulary()),
+             readable_integer(loaded.tokenizer->vocabulary()),
              loaded.end_of_text ? fmt::format("token {} ends a document", *loaded.end_of_text)
                                 : "no token between documents");
   fmt::print("a job on these tokens has spec.model.vocabSize {}, unless its preset has as many already\n",

@@ -8,10 +8,10 @@
 #include "cli/init/training_sizes.h"
 #include "cli/run/device_facts.h"
 #include "common/quantity.h"
+#include "common/readable_integer.h"
 #include "common/schema/defaults.h"
 #include "common/schema/values.h"
 #include "planner/engine_profile.h"
-#include "planner/explain/figures.h"
 #include "planner/plan.h"
 
 namespace caravan::cli {
@@ -19,7 +19,6 @@ namespace {
 
 using v1alpha1::JobSpec;
 
-constexpr int kMostDevices = 16384;
 constexpr int64_t kLeastWorkerMemory = int64_t{1} << 30;
 constexpr int64_t kMostWorkerMemory = int64_t{1} << 40;
 
@@ -125,12 +124,17 @@ Status fill_sizes(const JobWish& wish, const Machine& machine, int devices, JobS
   return describes_workers ? fit_worker_memory(machine, spec) : fits(spec, machine);
 }
 
+int most_devices() {
+  return static_cast<int>(
+      schema::rules_of(*schema::find_field(*v1alpha1::Resources::descriptor(), "devices")).maximum());
+}
+
 // A power of two where the user names no number; for CPUs one, since their number is no question of memory.
 Status fill_smallest(const JobWish& wish, const Machine& machine, JobSpec& spec) {
   if (wish.devices) return fill_sizes(wish, machine, *wish.devices, spec);
   Status filled = fill_sizes(wish, machine, 1, spec);
   for (int devices = 2; !filled && filled.error().code == ExitCode::kDoesNotFit && !wish.product.empty() &&
-                        devices <= kMostDevices;
+                        devices <= most_devices();
        devices *= 2)
     filled = fill_sizes(wish, machine, devices, spec);
   return filled;
@@ -168,8 +172,8 @@ void note_sizes(const JobWish& wish, NewJob& made) {
                             .sequence_length = training.sequence_length(),
                             .global_batch_sequences = training.global_batch_sequences()};
   made.notes.push_back(fmt::format("{} has {} tokens; one epoch is {} steps of {} x {} tokens", wish.data,
-                                   planner::readable_integer(wish.tokens->tokens),
-                                   planner::readable_integer(steps_of_epoch(sizes, wish.tokens->tokens)),
+                                   readable_integer(wish.tokens->tokens),
+                                   readable_integer(steps_of_epoch(sizes, wish.tokens->tokens)),
                                    sizes.global_batch_sequences, sizes.sequence_length));
 }
 

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <vector>
 
 #include "cli/run/json_lines.h"
 #include "common/readable_bytes.h"
+#include "common/readable_integer.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "report_text/figures.h"
 
@@ -29,9 +31,9 @@ std::string headline(const RunSummary& summary, const ConsoleStyle& style) {
   const std::string& result = summary.result.result();
   const std::string verdict =
       paint(result, result == reasons::kComplete ? Colour::kGreen : Colour::kRed, style);
-  std::string text = fmt::format(
-      "{}: {} of {} steps, {} tokens in {}\n", verdict, summary.tally.last_step(), summary.figures.steps,
-      readable_count(static_cast<double>(tokens_of(summary))), readable_duration(summary.wall_seconds));
+  std::string text = fmt::format("{}: {} of {} steps, {} tokens in {}\n", verdict, summary.tally.last_step(),
+                                 summary.figures.steps, readable_integer(tokens_of(summary)),
+                                 readable_duration(summary.wall_seconds));
   if (result != reasons::kComplete && !summary.result.message().empty())
     text += line("reason", first_line(summary.result.message()));
   return text;
@@ -67,7 +69,7 @@ std::string summary_text(const RunSummary& summary, const ConsoleStyle& style) {
   if (tally.mean_step_seconds() > 0.0) {
     const double tokens_per_second =
         static_cast<double>(summary.figures.tokens_per_step) / *tally.mean_step_seconds();
-    text += line("speed", fmt::format("{} tokens/s", readable_count(tokens_per_second)));
+    text += line("speed", fmt::format("{} tokens/s", readable_integer(std::llround(tokens_per_second))));
   }
   if (tally.mfu()) text += mfu_line(*tally.mfu(), summary.figures);
   if (!tally.peak_bytes_per_rank().empty()) text += memory_line(summary);

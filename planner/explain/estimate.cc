@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "common/readable_integer.h"
 #include "planner/explain/figures.h"
 #include "planner/explain/table.h"
 

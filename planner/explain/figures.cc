@@ -32,16 +32,6 @@ std::string readable_duration(double seconds) {
   return fmt::format("{:.1f} days", seconds / kDay);
 }
 
-std::string readable_integer(int64_t number) {
-  const std::string digits = std::to_string(number);
-  std::string text;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
 std::string readable_percent(double fraction) {
   return fmt::format("{:.{}f} %", 100 * fraction, fraction < 0.00995 && fraction > 0 ? 1 : 0);
 }

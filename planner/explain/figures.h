@@ -15,9 +15,6 @@ std::string readable_seconds(double seconds);
 // "12.3 s", "45.0 minutes", "7.5 hours", "14.3 days".
 std::string readable_duration(double seconds);
 
-// "1,234,567"
-std::string readable_integer(int64_t number);
-
 // "12 %", "0.6 %", of a fraction.
 std::string readable_percent(double fraction);
 
