@@ -79,7 +79,7 @@ class Run:
         victim = processes(str(self.work), program)[-1]
         begin = time.monotonic()
         os.kill(victim, number)
-        told = self.wait_for(lambda line: line["type"] == "event" and line.get("restarting", False))
+        told = self.wait_for(lambda line: line["type"] == "event" and "restarting" in line["message"])
         return {"told": told - begin, "trains": self.wait_for_step(attempt + 1) - begin}
 
     def end(self) -> None:
