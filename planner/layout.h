@@ -37,6 +37,9 @@ struct Layout {
             .group_times = group_times};
   }
 
+  // Where there is anybody to wait for.
+  bool validates_afterwards() const { return mesh.pipeline > 1 && planner::validates_afterwards(schedule); }
+
   int segment_count() const { return segments.empty() ? 1 : static_cast<int>(segments.size()); }
 
   int recomputed_on(int stage) const {

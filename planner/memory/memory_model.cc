@@ -25,6 +25,11 @@ int64_t state_bytes(const PlanRequest& request, const EngineProfile& profile) {
   return profile.moment_bytes + (request.training.bf16 ? profile.master_bytes : 0);
 }
 
+// Of the values before an update that is made on trial, where no master copy has them.
+int64_t untried_bytes(const PlanRequest& request, const Layout& layout) {
+  return layout.validates_afterwards() && !request.training.bf16 ? request.training.storage_bytes() : 0;
+}
+
 // Every bucket is cut into a slice for each data parallel rank, whether states are cut or not.
 int64_t snapshot_of(const PlanRequest& request, const Layout& layout, const StageElements& elements,
                     const EngineProfile& profile) {
@@ -45,7 +50,7 @@ MemoryTerms standing_terms(const PlanRequest& request, const Layout& layout, con
   MemoryTerms terms;
   terms.parameters = (cuts_parameters ? elements.states : elements.values) * storage;
   terms.gradients = (cuts_gradients ? elements.states : elements.values) * profile.gradient_bytes;
-  terms.optimizer = elements.states * state_bytes(request, profile);
+  terms.optimizer = elements.states * (state_bytes(request, profile) + untried_bytes(request, layout));
   if (request.writes_checkpoints && !request.devices.gpu)
     terms.snapshot = snapshot_of(request, layout, elements, profile);
   if (cuts_gradients) terms.communication += bucket * profile.gradient_bytes;

@@ -54,7 +54,7 @@ class StageReplay {
   }
 
   // Between the last op and the update: the sum over data parallel ranks, for which our own exchange on CPUs
-  // has a buffer, then the gradient norm.
+  // has a buffer, then the gradient norm, and the update where it is made on trial.
   void end_step(const DevicePool& devices, const Layout& layout, const StageElements& elements) {
     const bool has_buffer = !devices.gpu && layout.mesh.data > 1;
     const int64_t received = has_buffer ? std::min(elements.largest_slice, kExchangeChunkElements) : 0;
@@ -62,6 +62,9 @@ class StageReplay {
     const int64_t squared = std::min(elements.largest_parameter, kNormChunkElements);
     consider({.workspace = constants_, .communication = exchange});
     consider({.workspace = constants_ + squared * bytes_of(ElementType::FP64)});
+    if (!layout.validates_afterwards()) return;
+    const int64_t tried = 3 * std::min(elements.states, kUpdateChunkElements);  // weights and two moments
+    consider({.workspace = constants_ + tried * bytes_of(ElementType::FP32)});
   }
 
   const MemoryTerms& peak() const { return peak_; }

@@ -112,7 +112,9 @@ double timed(ScheduleSpec spec, const OpTimes& times, int micro_batches) {
     return OneFOneBWaves(times.groups, times.transfer).run(micro_batches);
   spec.micro_batches = micro_batches;
   const int under_way = has_fixed_order(spec.kind) ? kAnyNumber : messages_under_way(spec.kind);
-  return simulate(generate_schedule(spec, times), times, under_way).makespan;
+  const Schedule schedule = generate_schedule(spec, times);
+  return validates_afterwards(spec.kind) ? period(schedule, times, messages_under_way(spec.kind))
+                                         : simulate(schedule, times, under_way).makespan;
 }
 
 std::vector<PhaseTimes> stages_of(const ScheduleSpec& spec, const OpTimes& times) {
@@ -123,7 +125,8 @@ std::vector<PhaseTimes> stages_of(const ScheduleSpec& spec, const OpTimes& times
 }
 
 // No stage ends before its own work is done, what fills the pipeline up to it and what empties it again;
-// while that empties, gradients of weights that waited keep it busy.
+// while that empties, gradients of weights that waited keep it busy, and where steps follow each other
+// without a pause, those of its neighbours do.
 double least(const ScheduleSpec& spec, const OpTimes& times) {
   const bool fills_the_end = splits_backward(spec.kind);
   double bound = 0;
@@ -132,6 +135,7 @@ double least(const ScheduleSpec& spec, const OpTimes& times) {
     const PhaseTimes all = times.of_stage(spec.map(), stage);
     bound = std::max(bound, around + static_cast<double>(spec.micro_batches) * all.total());
     const PhaseTimes unit = spec.chunks == 1 ? times.at(stage, 0) : 1.0 / spec.chunks * all;
+    if (validates_afterwards(spec.kind)) continue;
     around += fills_the_end ? unit.forward + times.transfer : unit.total() + 2 * times.transfer;
   }
   return bound;

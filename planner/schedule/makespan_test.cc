@@ -26,7 +26,9 @@ Pipeline random_pipeline(std::mt19937& dice, int stages) {
 
 double simulated(const ScheduleSpec& spec, const Pipeline& pipeline) {
   const OpTimes times = even_times(pipeline.times, spec.map(), spec.segments, pipeline.transfer);
-  return simulate(generate_schedule(spec, times), times).makespan;
+  const Schedule schedule = generate_schedule(spec, times);
+  return validates_afterwards(spec.kind) ? period(schedule, times, messages_under_way(spec.kind))
+                                         : simulate(schedule, times).makespan;
 }
 
 double predicted(const ScheduleSpec& spec, const Pipeline& pipeline) {

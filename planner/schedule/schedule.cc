@@ -17,6 +17,7 @@ struct Traits {
   bool cuts_sequences = false;
   bool splits_backward = true;
   bool spares_memory = false;
+  bool validates_afterwards = false;
   bool fixed_order = true;
   bool asked_for = true;
   int messages_under_way = 1;
@@ -31,7 +32,10 @@ constexpr std::array<Traits, 11> kTraits = {
       .chunks = Chunks::Several,
       .splits_backward = false},
      {.kind = ScheduleKind::ZeroBubbleH1, .name = "ZBH1"},
-     {.kind = ScheduleKind::ZeroBubbleH2, .name = "ZBH2", .messages_under_way = 2},
+     {.kind = ScheduleKind::ZeroBubbleH2,
+      .name = "ZBH2",
+      .validates_afterwards = true,
+      .messages_under_way = 2},
      {.kind = ScheduleKind::ZeroBubbleAuto,
       .name = "ZBAuto",
       .fixed_order = false,
@@ -52,6 +56,7 @@ constexpr std::array<Traits, 11> kTraits = {
      {.kind = ScheduleKind::VZeroBubble,
       .name = "VZB",
       .chunks = Chunks::TwoAsAV,
+      .validates_afterwards = true,
       .fixed_order = false,
       .messages_under_way = 2},
      {.kind = ScheduleKind::Seq1F1B, .name = "Seq1F1B", .cuts_sequences = true, .splits_backward = false},
@@ -103,6 +108,10 @@ bool splits_backward(ScheduleKind kind) {
 
 bool spares_memory(ScheduleKind kind) {
   return traits_of(kind).spares_memory;
+}
+
+bool validates_afterwards(ScheduleKind kind) {
+  return traits_of(kind).validates_afterwards;
 }
 
 bool has_fixed_order(ScheduleKind kind) {

@@ -43,6 +43,8 @@ bool cuts_sequences(ScheduleKind kind);
 bool splits_backward(ScheduleKind kind);
 // Holds fewer micro-batches than 1F1B, for a longer bubble than VZB's.
 bool spares_memory(ScheduleKind kind);
+// Its stages begin a step before the others have ended the one before (post_validation.h).
+bool validates_afterwards(ScheduleKind kind);
 // Its op lists follow from a stage's place alone, whatever ops take.
 bool has_fixed_order(ScheduleKind kind);
 // Not of ZeroBubbleAuto, which must be told how much memory there is.

@@ -2,29 +2,45 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "planner/schedule/dependencies.h"
+#include "planner/schedule/post_validation.h"
 
 namespace caravan::planner {
 namespace {
 
 constexpr double kNotYet = -1;
 
+// Of a step that others came before.
+struct Beginning {
+  std::vector<double> stages;  // when each is free for it
+  double known = 0;            // how the step before ended
+  std::vector<int> leading{};  // ops of each stage that need not wait for that
+};
+
 class Timeline {
  public:
   Timeline(const Schedule& schedule, const OpTimes& times, int messages_under_way = kAnyNumber)
+      : Timeline(schedule, times, messages_under_way,
+                 {.stages = std::vector<double>(schedule.stages, 0),
+                  .leading = std::vector<int>(schedule.stages, 0)}) {}
+
+  Timeline(const Schedule& schedule, const OpTimes& times, int messages_under_way, Beginning beginning)
       : schedule_(schedule),
         times_(times),
         messages_under_way_(messages_under_way),
+        beginning_(std::move(beginning)),
         ready_{std::vector<double>(unit_count(schedule), kNotYet),
                std::vector<double>(unit_count(schedule), kNotYet)},
         asked_for_(ready_),
         sent_(channel_count(schedule)),
         next_(schedule.stages, 0),
         ops_(schedule.stages),
-        last_end_(schedule.stages, 0) {}
+        last_end_(beginning_.stages) {}
 
   void run() {
     bool advanced = true;
@@ -36,6 +52,7 @@ class Timeline {
     }
   }
 
+  const std::vector<double>& ends() const { return last_end_; }
   double span(int stage) const { return last_end_[stage] - ops_[stage].front().start; }
   std::vector<std::vector<TimedOp>> ops() && { return std::move(ops_); }
   double makespan() const {
@@ -54,7 +71,8 @@ class Timeline {
 
   // When everything that the op waits for is there; nothing while one of them is not made yet.
   std::optional<double> inputs_of(int stage, const Op& op) {
-    double start = last_end_[stage];
+    const bool leads = next_[stage] < static_cast<size_t>(beginning_.leading[stage]);
+    double start = leads ? last_end_[stage] : std::max(last_end_[stage], beginning_.known);
     bool known = true;
     for (const Dependency& needed : dependencies_of(schedule_, stage, op)) {
       const bool is_message = needed.stage != stage;
@@ -101,6 +119,7 @@ class Timeline {
   const Schedule& schedule_;
   const OpTimes& times_;
   const int messages_under_way_;
+  const Beginning beginning_;
   ByProduct ready_;
   ByProduct asked_for_;                 // by the stage that takes it
   std::vector<std::vector<int>> sent_;  // units by channel
@@ -138,6 +157,24 @@ std::vector<std::vector<TimedOp>> time_ops(const Schedule& schedule, const OpTim
   Timeline timeline(schedule, times);
   timeline.run();
   return std::move(timeline).ops();
+}
+
+double period(const Schedule& schedule, const OpTimes& times, int messages_under_way) {
+  constexpr int kStepsUntilTheyAreAlike = 3;
+  const std::vector<int> leading = leading_forwards(schedule, messages_under_way);
+  Timeline first(schedule, times, messages_under_way);
+  first.run();
+  std::vector<double> ends = first.ends();
+  double end = first.makespan();
+  double taken = end;
+  for (int step = 0; step < kStepsUntilTheyAreAlike && std::isfinite(end); ++step) {
+    Timeline next(schedule, times, messages_under_way,
+                  {.stages = std::move(ends), .known = end, .leading = leading});
+    next.run();
+    taken = next.makespan() - std::exchange(end, next.makespan());
+    ends = next.ends();
+  }
+  return taken;
 }
 
 Simulation simulate(const Schedule& schedule, const OpTimes& times, int messages_under_way) {

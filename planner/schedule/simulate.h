@@ -24,6 +24,10 @@ struct Simulation {
 // stages wait for each other for ever.
 Simulation simulate(const Schedule& schedule, const OpTimes& times, int messages_under_way = kAnyNumber);
 
+// From the end of a step to the end of the next where stages begin each step as soon as they have ended the
+// one before (post_validation.h).
+double period(const Schedule& schedule, const OpTimes& times, int messages_under_way = kAnyNumber);
+
 struct TimedOp {
   Op op;
   double start = 0;

@@ -87,10 +87,12 @@ double tied_traffic_seconds(const PlanRequest& request, const Layout& layout, co
              neighbour_bandwidth(request.devices, profile, layout.mesh, Axis::Pipeline);
 }
 
-// Reads and writes of values, gradients, master copy and moments.
-double optimizer_seconds(const PlanRequest& request, const EngineProfile& profile,
+// Reads and writes of values, gradients, master copy and moments; a trial before reads them all.
+double optimizer_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile,
                          const StageElements& elements) {
-  const double bytes_each = profile.gradient_bytes + 2.0 * (profile.master_bytes + profile.moment_bytes);
+  const int states = profile.master_bytes + profile.moment_bytes;
+  const int tried = layout.validates_afterwards() ? profile.gradient_bytes + states : 0;
+  const double bytes_each = tried + profile.gradient_bytes + 2.0 * states;
   return static_cast<double>(elements.states) * bytes_each / request.devices.known->memory_bandwidth;
 }
 
@@ -197,7 +199,7 @@ StepTime predict_step_time(const PlanRequest& request, const Layout& layout, con
   const StageElements elements = most_elements(request, layout);
   parts.data_traffic = data_traffic_seconds(request, layout, profile, elements) +
                        tied_traffic_seconds(request, layout, profile);
-  parts.optimizer = optimizer_seconds(request, profile, elements);
+  parts.optimizer = optimizer_seconds(request, layout, profile, elements);
   result.seconds = parts.total();
   result.parts = parts;
   result.bubble_fraction = parts.idle / parts.total();

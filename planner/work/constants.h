@@ -29,6 +29,9 @@ inline constexpr int64_t kExchangeChunkElements = int64_t{64} << 10;
 // Elements whose squares are added up at a time for the gradient norm.
 inline constexpr int64_t kNormChunkElements = int64_t{16} << 10;
 
+// Elements that are updated at a time on trial.
+inline constexpr int64_t kUpdateChunkElements = int64_t{1} << 17;
+
 constexpr int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }

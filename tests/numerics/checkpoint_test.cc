@@ -45,6 +45,7 @@ class Checkpoints : public testing::Test {
     spec.mutable_training()->set_steps(kSteps);
     spec.mutable_training()->set_precision(v1alpha1::Precision::BF16);
     spec.mutable_training()->mutable_optimizer()->set_learning_rate("1e-2");
+    spec.mutable_training()->mutable_optimizer()->set_gradient_clip_norm("2.2");  // the second step is
     spec.mutable_checkpoint()->set_path(files_.path(folder));
     spec.mutable_checkpoint()->set_every_steps(kEvery);
     return spec;
@@ -146,6 +147,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Pair{.name = "OneRank", .from = layout_of(1, 1, 1)},
                     Pair{.name = "Data2", .from = layout_of(1, 1, 2)},
                     Pair{.name = "Data2WithoutSharding", .from = whole_states()},
+                    Pair{.name = "VZeroBubble", .from = layout_of(1, 2, 1, ScheduleKind::VZeroBubble)},
                     Pair{.name = "Tensor2Pipeline2Tied", .from = layout_of(2, 2, 1), .tied = true}),
     [](const auto& info) { return info.param.name; });
 

@@ -147,6 +147,7 @@ TEST_P(PoisonedRank, MakesAllRanksSkipTheSameStepsAndEndWithTheSameReason) {
   job.mutable_training()->set_steps(9);
   job.mutable_training()->mutable_optimizer()->set_max_nonfinite_steps(3);
   job.mutable_training()->mutable_optimizer()->set_warmup_steps(0);
+  job.mutable_training()->mutable_optimizer()->set_gradient_clip_norm("0");
   const int last_rank = static_cast<int>(GetParam().training.layout.mesh.ranks()) - 1;
   const auto ranks = TrainerWorld(job, GetParam().training.layout, {.poisoned_rank = last_rank}).wait();
   bool told = false;
@@ -167,6 +168,7 @@ TEST_P(PoisonedRank, MakesAllRanksSkipTheSameStepsAndEndWithTheSameReason) {
 INSTANTIATE_TEST_SUITE_P(
     All, PoisonedRank,
     testing::Values(Case{"Tensor2", layout_of(2, 1, 1)}, Case{"Pipeline2", layout_of(1, 2, 1)},
+                    Case{"Pipeline2ZeroBubbleH2", layout_of(1, 2, 1, ScheduleKind::ZeroBubbleH2)},
                     Case{"Data2WithoutSharding",
                          changed(layout_of(1, 1, 2), [](Layout& l) { l.zero_stage = 0; })},
                     Case{"Tensor2Pipeline2Data2Tied", layout_of(2, 2, 2), true}),

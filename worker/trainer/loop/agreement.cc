@@ -6,10 +6,43 @@
 #include <algorithm>
 #include <cmath>
 
-#include "worker/trainer/comm/gather_rows.h"
-
 namespace caravan::trainer {
 namespace {
+
+constexpr double kNobody = kNoStop;  // no rank has that number
+
+using Row = std::array<double, 6>;
+
+Row row_of(int rank, const StepShare& share) {
+  const auto if_it_is = [&](SaveProgress progress) {
+    return share.save.progress == progress ? static_cast<double>(rank) : kNobody;
+  };
+  return {share.loss_sum,
+          share.squared_gradient_norm,
+          static_cast<double>(share.stop_after_step),
+          rank == 0 && share.save.asks ? 1.0 : 0.0,
+          if_it_is(SaveProgress::UnderWay),
+          if_it_is(SaveProgress::Failed)};
+}
+
+Row combined(const std::vector<Row>& rows) {
+  Row all = {0, 0, kNoStop, 0, kNobody, kNobody};
+  for (const Row& row : rows) {
+    all[0] += row[0];
+    all[1] += row[1];
+    all[3] = std::max(all[3], row[3]);
+    for (const std::size_t earliest : {2, 4, 5}) all[earliest] = std::min(all[earliest], row[earliest]);
+  }
+  return all;
+}
+
+Row of_stage(Mesh& mesh, const Row& own) {
+  return combined(gather_rows(*mesh.data, combined(gather_rows(*mesh.tensor, own))));
+}
+
+std::optional<int> rank_in(double column) {
+  return column == kNobody ? std::nullopt : std::optional(static_cast<int>(column));
+}
 
 void add(double asks, double share_of_progress, int rank, SaveVerdict& verdict) {
   const auto progress = static_cast<SaveProgress>(static_cast<int>(share_of_progress));
@@ -24,21 +57,17 @@ bool StepVerdict::finite() const {
   return std::isfinite(loss_sum) && std::isfinite(gradient_norm);
 }
 
-StepVerdict agree(Communicator& world, const StepShare& share) {
-  const auto rows = gather_rows<5>(
-      world, {share.loss_sum, share.squared_gradient_norm, static_cast<double>(share.stop_after_step),
-              share.save.asks ? 1.0 : 0.0, static_cast<double>(share.save.progress)});
-  StepVerdict verdict;
-  double squared_norm = 0;
-  int rank = 0;
-  for (const auto& [loss_sum, squared, stop_after_step, asks, progress] : rows) {
-    verdict.loss_sum += loss_sum;
-    squared_norm += squared;
-    verdict.stop_after_step = std::min(verdict.stop_after_step, static_cast<int>(stop_after_step));
-    add(asks, progress, rank++, verdict.save);
-  }
-  verdict.gradient_norm = std::sqrt(squared_norm);
-  return verdict;
+Agreement::Agreement(Mesh& mesh, const StepShare& share)
+    : of_stages_(*mesh.pipeline, of_stage(mesh, row_of(mesh.world->rank(), share))) {}
+
+StepVerdict Agreement::wait() {
+  const auto [loss_sum, squared_norm, stop_after_step, asked, under_way, failed_rank] =
+      combined(of_stages_.wait());
+  return {
+      .loss_sum = loss_sum,
+      .gradient_norm = std::sqrt(squared_norm),
+      .stop_after_step = static_cast<int>(stop_after_step),
+      .save = {.asked = asked != 0, .under_way = rank_in(under_way), .failed_rank = rank_in(failed_rank)}};
 }
 
 SaveVerdict agree_on_save(Communicator& world, const SaveShare& share) {

@@ -1,11 +1,12 @@
-// What all ranks must know of a step before anybody updates weights: one exchange over the world, added up in
-// rank order, so that every rank comes to the same conclusion. And what they must know of a checkpoint.
+// What all ranks must know of a step: added up along one axis of the mesh after the other, in rank order, so
+// that every rank comes to the same conclusion. And what they must know of a checkpoint.
 #pragma once
 
 #include <optional>
 #include <vector>
 
-#include "worker/trainer/comm/communicator.h"
+#include "worker/trainer/comm/gather_rows.h"
+#include "worker/trainer/comm/mesh.h"
 
 namespace caravan::trainer {
 
@@ -42,7 +43,17 @@ struct StepVerdict {
   bool finite() const;
 };
 
-StepVerdict agree(Communicator& world, const StepShare& share);
+// The ranks of a stage tell each other what they contribute at once; what other stages do is under way until
+// somebody waits for it. One at a time. The mesh outlives it.
+class Agreement {
+ public:
+  Agreement(Mesh& mesh, const StepShare& share);
+
+  StepVerdict wait();
+
+ private:
+  PendingRows<6> of_stages_;
+};
 
 // Between steps.
 SaveVerdict agree_on_save(Communicator& world, const SaveShare& share);

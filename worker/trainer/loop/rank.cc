@@ -61,8 +61,10 @@ ParameterStore make_parameters(const Rank& rank) {
 
 std::unique_ptr<Optimizer> make_optimizer(Rank& rank) {
   const CountTo charge(rank.ledger.counter(MemoryUse::Optimizer));
-  return std::make_unique<Optimizer>(rank.parameters, *rank.mesh.data, rank.options.optimizer.adamw,
-                                     rank.options.layout.zero_stage);
+  const planner::Layout& layout = rank.options.layout;
+  return std::make_unique<Optimizer>(
+      rank.parameters, *rank.mesh.data, rank.options.optimizer.adamw,
+      OptimizerPlace{.zero_stage = layout.zero_stage, .tries_updates = layout.validates_afterwards()});
 }
 
 std::unique_ptr<Stage> make_stage(Rank& rank) {

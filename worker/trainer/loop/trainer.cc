@@ -10,8 +10,6 @@
 #include "worker/trainer/loop/trace_file.h"
 #include "worker/trainer/optim/gradient_norm.h"
 #include "worker/trainer/optim/gradient_sync.h"
-#include "worker/trainer/pipeline/executor.h"
-#include "worker/trainer/pipeline/traced_work.h"
 
 namespace caravan::trainer {
 namespace {
@@ -19,6 +17,13 @@ namespace {
 std::vector<planner::Action> actions_of(const planner::Schedule& schedule, const Rank& rank) {
   return planner::add_transfers(schedule, rank.mesh.position.pipeline,
                                 planner::messages_under_way(rank.options.layout.schedule));
+}
+
+planner::StepActions training_actions_of(const Rank& rank) {
+  const TrainerOptions& options = rank.options;
+  if (!options.layout.validates_afterwards()) return {.rest = actions_of(options.schedule, rank)};
+  return planner::split_step(options.schedule, rank.mesh.position.pipeline,
+                             planner::messages_under_way(options.layout.schedule));
 }
 
 double tokens_per_batch(const TrainerOptions& options) {
@@ -75,7 +80,7 @@ Trainer::Trainer(Rank& rank, RankData data, const Reporter& reporter, const Comm
              .clock = rank.clock,
              .segments = rank.options.layout.segments},
       flops_(flops_of(rank.options)),
-      training_actions_(actions_of(rank.options.schedule, rank)),
+      training_actions_(training_actions_of(rank)),
       evaluation_actions_(actions_of(planner::forwards_of(rank.options.schedule), rank)),
       norm_ranges_(ranges_in_norm(rank.parameters.layout,
                                   {.rank = rank.mesh.position.data, .size = rank.mesh.shape.data},
@@ -85,14 +90,8 @@ Outcome Trainer::train() {
   if (Outcome resumed = resume(); !resumed) return resumed;
   report_start();
   rank_.clock.begin_steps();
-  bool stopped = false;
-  while (finished_ < options_.steps && !stopped) {
-    Step step;
-    step.number = finished_ + 1;
-    if (Outcome ran = run(step); !ran) return ran;
-    finished_ = step.number;
-    samples_ += options_.data.global_batch_sequences;
-    stopped = step.verdict.stop_after_step <= finished_;
+  for (int number = finished_ + 1; number <= options_.steps && !told_to_stop(); ++number) {
+    if (Outcome ran = run(number); !ran) return ran;
   }
   if (Outcome kept = keep_last_checkpoint(); !kept) return kept;
   rank_.mesh.world->barrier();
@@ -110,37 +109,58 @@ Outcome Trainer::resume() {
   return {};
 }
 
-Outcome Trainer::run(Step& step) {
+Outcome Trainer::run(int number) {
+  Step step;
+  step.number = number;
   step.begin = PhaseClock::Clock::now();
+  step.learning_rate = learning_rate_at(options_.optimizer.learning_rate, number);
   rank_.clock.take();
   if (Outcome read = read_tokens(step); !read) return read;
-  compute_gradients(step);
-  sum_over_ranks(step);
+  auto pass = begin_pass(step);
+  if (Outcome settled = settle_open_step(step, pass); !settled) return settled;
+  if (told_to_stop()) return {};
+  compute_gradients(step, std::move(pass));
+  sum_over_ranks();
   if (Outcome dumped = dump_gradients_if_asked(step); !dumped) return dumped;
-  agree_on(step);
-  update_weights(step);
-  if (Outcome evaluated = evaluate_if_due(step); !evaluated) return evaluated;
-  if (Outcome kept = keep_checkpoint(step); !kept) return kept;
-  report(step);
-  return check_finite(step);
+  begin_agreement(step);
+  if (!may_stay_open(step)) return settle(step);
+  leave_open(std::move(step));
+  return {};
 }
 
 Outcome Trainer::read_tokens(Step& step) {
   const PhaseClock::Scope scope(rank_.clock, Phase::kData);
-  Result<StepTokens> tokens = data_.training.read(samples_);
+  const int64_t steps_before = step.number - finished_ - 1;
+  Result<StepTokens> tokens =
+      data_.training.read(samples_ + steps_before * options_.data.global_batch_sequences);
   if (!tokens) return input_failure(tokens.error());
   step.tokens = *std::move(tokens);
   return {};
 }
 
-void Trainer::compute_gradients(Step& step) {
-  forget_gradients();
-  TrainingWork work(place_, step.tokens);
+std::unique_ptr<TrainingPass> Trainer::begin_pass(const Step& step) {
   trace_ = {};
-  TracedWork traced(work, trace_clock_, trace_);
-  StageWork& executed = options_.trace_directory.empty() ? static_cast<StageWork&>(work) : traced;
-  execute(training_actions_, executed, *rank_.mesh.pipeline);
-  step.loss_sum = work.loss_sum();
+  return std::make_unique<TrainingPass>(place_, step.tokens, training_actions_, *rank_.mesh.pipeline,
+                                        options_.trace_directory.empty() ? nullptr : &trace_);
+}
+
+// now: the step that has begun, with that pass.
+Outcome Trainer::settle_open_step(const Step& now, std::unique_ptr<TrainingPass>& pass) {
+  if (!open_) return {};
+  Step before = *std::exchange(open_, std::nullopt);
+  if (Outcome settled = settle(before); !settled) return settled;
+  if (before.as_tried && !told_to_stop()) return {};
+  pass->recall();
+  pass.reset();
+  if (!told_to_stop()) pass = begin_pass(now);
+  return {};
+}
+
+void Trainer::compute_gradients(Step& step, std::unique_ptr<TrainingPass> pass) {
+  forget_gradients();
+  pass->complete();
+  step.loss_sum = pass->loss_sum();
+  pass.reset();
   step.tokens = {};
 }
 
@@ -149,7 +169,7 @@ void Trainer::forget_gradients() {
   rank_.parameters.gradients.zero_();
 }
 
-void Trainer::sum_over_ranks(Step&) {
+void Trainer::sum_over_ranks() {
   const PhaseClock::Scope scope(rank_.clock, Phase::kCommunication);
   sum_gradients(
       rank_.parameters, rank_.mesh,
@@ -174,24 +194,59 @@ StepShare Trainer::share_of(const Step& step) {
           .save = checkpoints_ ? checkpoints_->share(step.number, commands_.take_save()) : SaveShare{}};
 }
 
-void Trainer::agree_on(Step& step) {
+void Trainer::begin_agreement(Step& step) {
   const PhaseClock::Scope scope(rank_.clock, Phase::kOptimizer);
-  step.verdict = agree(*rank_.mesh.world, share_of(step));
-  step.skipped = !step.verdict.finite();
-  nonfinite_in_a_row_ = step.skipped ? nonfinite_in_a_row_ + 1 : 0;
+  step.agreement.emplace(rank_.mesh, share_of(step));
+}
+
+// A step whose gradients were clipped is seldom the only one.
+bool Trainer::may_stay_open(const Step& step) const {
+  return options_.layout.validates_afterwards() && took_whole_gradients_ && step.number < options_.steps &&
+         !evaluation_is_due(step.number);
+}
+
+void Trainer::leave_open(Step step) {
+  {
+    const PhaseClock::Scope scope(rank_.clock, Phase::kOptimizer);
+    rank_.optimizer->try_update(step.learning_rate);
+  }
+  step.tried = true;
+  measure(step);
+  open_ = std::move(step);
+}
+
+Outcome Trainer::settle(Step& step) {
+  update_weights(step);
+  if (Outcome evaluated = evaluate_if_due(step); !evaluated) return evaluated;
+  if (Outcome kept = keep_checkpoint(step); !kept) return kept;
+  if (!step.tried) measure(step);
+  report(step);
+  finished_ = step.number;
+  samples_ += options_.data.global_batch_sequences;
+  stop_after_ = step.verdict.stop_after_step;
+  return check_finite(step);
 }
 
 void Trainer::update_weights(Step& step) {
   const PhaseClock::Scope scope(rank_.clock, Phase::kOptimizer);
-  step.learning_rate = learning_rate_at(options_.optimizer.learning_rate, step.number);
-  if (step.skipped) return;
-  rank_.optimizer->update(step.learning_rate,
-                          clip_factor(step.verdict.gradient_norm, options_.optimizer.clip_norm));
+  step.verdict = step.agreement->wait();
+  step.skipped = !step.verdict.finite();
+  nonfinite_in_a_row_ = step.skipped ? nonfinite_in_a_row_ + 1 : 0;
+  const double scale = clip_factor(step.verdict.gradient_norm, options_.optimizer.clip_norm);
+  took_whole_gradients_ = !step.skipped && scale == 1;
+  step.as_tried = step.tried && took_whole_gradients_;
+  if (step.as_tried) return rank_.optimizer->confirm(step.learning_rate);
+  if (step.tried) rank_.optimizer->take_back();
+  if (!step.skipped) rank_.optimizer->update(step.learning_rate, scale);
+}
+
+bool Trainer::evaluation_is_due(int step) const {
+  const int every = options_.evaluation.every_steps;
+  return every > 0 && step % every == 0;
 }
 
 Outcome Trainer::evaluate_if_due(Step& step) {
-  const int every = options_.evaluation.every_steps;
-  if (every == 0 || step.number % every != 0) return {};
+  if (!evaluation_is_due(step.number)) return {};
   const PhaseClock::Scope scope(rank_.clock, Phase::kEvaluation);
   if (options_.rendezvous.rank == 0) reporter_.interlude(step.number);
   StepShare share;
@@ -202,7 +257,7 @@ Outcome Trainer::evaluate_if_due(Step& step) {
     execute(evaluation_actions_, work, *rank_.mesh.pipeline);
     if (rank_.placement.has_head() && rank_.mesh.position.tensor == 0) share.loss_sum += work.loss_sum();
   }
-  const double loss_sum = agree(*rank_.mesh.world, share).loss_sum;
+  const double loss_sum = Agreement(rank_.mesh, share).wait().loss_sum;
   step.validation_loss = loss_sum / (tokens_per_batch(options_) * options_.evaluation.batches);
   return {};
 }
@@ -242,8 +297,19 @@ void Trainer::report_start() const {
                      .allocated_bytes = rank_.ledger.live().total()});
 }
 
-void Trainer::report(const Step& step) {
-  StepRecord record;
+// What the step took, from its begin until now.
+void Trainer::measure(Step& step) {
+  StepRecord& record = step.record;
+  record.seconds = seconds_since(step.begin);
+  record.phase_seconds = rank_.clock.take();
+  for (const auto& [key, count] : rank_.meter.take())
+    record.collectives.push_back({key.first, key.second, count.bytes, count.seconds});
+  record.allocated_bytes = rank_.ledger.live().total();
+  record.peak_bytes = rank_.ledger.peak().total();
+}
+
+void Trainer::report(Step& step) const {
+  StepRecord& record = step.record;
   record.step = step.number;
   if (rank_.placement.has_head()) {
     record.loss = step.verdict.loss_sum / tokens_per_batch(options_);
@@ -252,16 +318,10 @@ void Trainer::report(const Step& step) {
   record.gradient_norm = step.verdict.gradient_norm;
   record.learning_rate = step.learning_rate;
   record.skipped = step.skipped;
-  record.seconds = seconds_since(step.begin);
   record.tokens = options_.data.global_batch_sequences * options_.data.sequence_length;
   record.rank_tokens = static_cast<double>(record.tokens) / options_.rendezvous.world_size;
   record.model_flops = flops_.model * record.rank_tokens;
   record.hardware_flops = flops_.hardware * record.rank_tokens;
-  record.phase_seconds = rank_.clock.take();
-  for (const auto& [key, count] : rank_.meter.take())
-    record.collectives.push_back({key.first, key.second, count.bytes, count.seconds});
-  record.allocated_bytes = rank_.ledger.live().total();
-  record.peak_bytes = rank_.ledger.peak().total();
   reporter_.step(record);
 }
 

@@ -4,20 +4,24 @@
 // All ranks run the same steps in lockstep and take every decision (skip a step, stop, fail) from what they
 // agreed on, so they end after the same step. Throws CommunicationError when a peer is lost; all else is in
 // the outcome.
+//
+// Where the schedule validates afterwards, a step may begin before the ranks have agreed on the one before,
+// on weights that were updated on trial as if nothing were clipped or skipped. What they agree on is settled
+// behind the leading forwards of the next step; where it came otherwise, or to an end, those are taken back.
+// Nothing else can be told from steps that wait: weights, states and losses are the same to the bit.
 #pragma once
 
+#include <memory>
 #include <optional>
 
-#include "planner/schedule/transfers.h"
 #include "planner/work/flops.h"
 #include "worker/trainer/loop/agreement.h"
 #include "worker/trainer/loop/checkpoint_saver.h"
 #include "worker/trainer/loop/command_listener.h"
 #include "worker/trainer/loop/failure.h"
 #include "worker/trainer/loop/rank.h"
-#include "worker/trainer/loop/training_work.h"
+#include "worker/trainer/loop/training_pass.h"
 #include "worker/trainer/optim/ownership.h"
-#include "worker/trainer/pipeline/op_trace.h"
 
 namespace caravan::trainer {
 
@@ -42,26 +46,38 @@ class Trainer {
     PhaseClock::Clock::time_point begin;
     StepTokens tokens;
     double loss_sum = 0;
-    StepVerdict verdict;
+    std::optional<Agreement> agreement;
     double learning_rate = 0;
+    bool tried = false;  // the update, before the agreement
+    StepVerdict verdict;
+    bool as_tried = false;
     bool skipped = false;
     std::optional<double> validation_loss;
+    StepRecord record;
   };
 
   Outcome resume();
   void report_start() const;
-  Outcome run(Step& step);
+  bool told_to_stop() const { return stop_after_ <= finished_; }
+  Outcome run(int number);
   Outcome read_tokens(Step& step);
-  void compute_gradients(Step& step);
+  std::unique_ptr<TrainingPass> begin_pass(const Step& step);
+  Outcome settle_open_step(const Step& now, std::unique_ptr<TrainingPass>& pass);
+  void compute_gradients(Step& step, std::unique_ptr<TrainingPass> pass);
   void forget_gradients();
-  void sum_over_ranks(Step& step);
+  void sum_over_ranks();
   Outcome dump_gradients_if_asked(const Step& step);
-  void agree_on(Step& step);
+  void begin_agreement(Step& step);
+  bool may_stay_open(const Step& step) const;
+  void leave_open(Step step);
+  Outcome settle(Step& step);
   void update_weights(Step& step);
+  bool evaluation_is_due(int step) const;
   Outcome evaluate_if_due(Step& step);
   Outcome keep_checkpoint(const Step& step);
   Outcome keep_last_checkpoint();
-  void report(const Step& step);
+  void measure(Step& step);
+  void report(Step& step) const;
   Outcome check_finite(const Step& step);
   void write_trace_if_asked(int step) const;
   void report_finish(int step) const;
@@ -76,14 +92,16 @@ class Trainer {
   const CommandListener& commands_;
   const WorkPlace place_;
   const planner::FlopsPerToken flops_;
-  const std::vector<planner::Action> training_actions_;
+  const planner::StepActions training_actions_;
   const std::vector<planner::Action> evaluation_actions_;
   const std::vector<FlatRange> norm_ranges_;
-  const SystemClock trace_clock_{};
   std::optional<CheckpointSaver> checkpoints_;  // absent: none are written
   OpTrace trace_;                               // of the last step
   int finished_ = 0;                            // steps, those of earlier attempts included
   int64_t samples_ = 0;                         // that these steps saw
+  std::optional<Step> open_;                    // the step before, until it is settled
+  int stop_after_ = kNoStop;
+  bool took_whole_gradients_ = false;  // in the last update that was settled
   int nonfinite_in_a_row_ = 0;
 };
 

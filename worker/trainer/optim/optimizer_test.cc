@@ -2,8 +2,12 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/isnan.h>
 #include <ATen/ops/linspace.h>
+#include <ATen/ops/sin.h>
 #include <ATen/ops/sqrt.h>
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
@@ -68,7 +72,7 @@ struct Oracle {
 void expect_the_papers_algorithm(at::ScalarType storage, double tolerance) {
   ParameterStore store = tiny_store(storage);
   SoloCommunicator data;
-  Optimizer optimizer(store, data, kOptions, 1);
+  Optimizer optimizer(store, data, kOptions, {.zero_stage = 1});
   std::vector<Oracle> oracles;
   for (const Parameter& parameter : store.layout.parameters) oracles.emplace_back(store.value(parameter));
 
@@ -116,7 +120,7 @@ std::vector<at::Tensor> train_two_ranks(at::ScalarType storage, int zero_stage) 
                 .pipeline = {},
                 .embedding = std::make_unique<SoloCommunicator>()};
       mesh.data = std::move(group[rank]);
-      Optimizer optimizer(store, *mesh.data, kOptions, zero_stage);
+      Optimizer optimizer(store, *mesh.data, kOptions, {.zero_stage = zero_stage});
       for (int step = 1; step <= 3; ++step) {
         store.gradients.copy_(gradient_of(store, step, rank));
         sum_gradients(store, mesh, {.sequence_parallel = false, .zero_stage = zero_stage});
@@ -136,6 +140,70 @@ TEST(Optimizer, ShardedStatesGiveTheSameBitsAsWholeOnes) {
     EXPECT_TRUE(at::equal(whole[0], whole[1]));
     EXPECT_TRUE(at::equal(sharded[0], sharded[1]));
     EXPECT_TRUE(at::equal(whole[0], sharded[0]));
+  }
+}
+
+at::Tensor all_of(const Optimizer& optimizer, const at::Tensor& values) {
+  const OptimizerStates& states = optimizer.states();
+  std::vector<at::Tensor> all = {values.to(at::kDouble), states.first_moment.to(at::kDouble),
+                                 states.second_moment.to(at::kDouble)};
+  if (states.master.defined()) all.push_back(states.master.to(at::kDouble));
+  return at::cat(all);
+}
+
+// A model of more than one piece, with gradients of both signs and of many sizes.
+ParameterStore large_store(at::ScalarType storage) {
+  planner::ModelShape model = tiny_model();
+  model.vocab = 20011;
+  ParameterStore store = allocate_parameters(
+      lay_out_parameters(model, {.chunks = {{.layers = 2, .has_embedding = true, .has_head = true}}}, 1),
+      storage);
+  initialise_parameters(store, 3);
+  return store;
+}
+
+void set_gradients(ParameterStore& store, int step) {
+  const at::Tensor ramp = at::linspace(-3, 5, store.layout.elements, at::kFloat);
+  store.gradients.copy_(at::sin(ramp * (1000.0 * step)) * at::exp(ramp));
+}
+
+TEST(TriedUpdate, GivesTheValuesOfAnUpdateAndConfirmedItsStates) {
+  for (const at::ScalarType storage : {at::kFloat, at::kBFloat16}) {
+    SoloCommunicator alone;
+    ParameterStore straight = large_store(storage);
+    ParameterStore tried = large_store(storage);
+    Optimizer updates(straight, alone, kOptions, {});
+    Optimizer tries(tried, alone, kOptions, {.tries_updates = true});
+    for (int step = 1; step <= 3; ++step) {
+      set_gradients(straight, step);
+      set_gradients(tried, step);
+      updates.update(0.01, 1);
+      const at::Tensor states_before = tries.states().first_moment.clone();
+      tries.try_update(0.01);
+      EXPECT_TRUE(at::equal(tried.values, straight.values));
+      EXPECT_TRUE(at::equal(tries.states().first_moment, states_before));
+      EXPECT_EQ(tries.updates(), step - 1);
+      tries.confirm(0.01);
+      EXPECT_TRUE(at::equal(all_of(tries, tried.values), all_of(updates, straight.values)));
+      EXPECT_EQ(tries.updates(), step);
+    }
+  }
+}
+
+TEST(TriedUpdate, TakenBackLeavesNoTrace) {
+  for (const at::ScalarType storage : {at::kFloat, at::kBFloat16}) {
+    SoloCommunicator alone;
+    ParameterStore store = large_store(storage);
+    Optimizer optimizer(store, alone, kOptions, {.tries_updates = true});
+    set_gradients(store, 1);
+    optimizer.update(0.01, 1);
+    const at::Tensor before = all_of(optimizer, store.values);
+    store.gradients.fill_(std::numeric_limits<float>::quiet_NaN());
+    optimizer.try_update(0.01);
+    EXPECT_TRUE(at::isnan(store.values).any().item<bool>());
+    optimizer.take_back();
+    EXPECT_TRUE(at::equal(all_of(optimizer, store.values), before));
+    EXPECT_EQ(optimizer.updates(), 1);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "planner/schedule/generate.h"
+#include "planner/schedule/post_validation.h"
 #include "planner/schedule/simulate.h"
 #include "planner/schedule/validate.h"
 #include "worker/trainer/comm/fake_communicator.h"
@@ -29,7 +30,7 @@ using planner::ScheduleKind;
 class Multiplier final : public StageWork {
  public:
   Multiplier(const Schedule& schedule, int stage)
-      : schedule_(schedule), map_(schedule.map()), stage_(stage), weight_gradients(map_.chunks) {}
+      : schedule_(&schedule), map_(schedule.map()), stage_(stage), weight_gradients(map_.chunks) {}
 
   at::Tensor boundary_buffer(const Op&) const override { return at::empty({1}, at::kDouble); }
 
@@ -66,7 +67,7 @@ class Multiplier final : public StageWork {
 
   at::Tensor forward(const Op& op, const at::Tensor& input) {
     const bool first = group(op) == 0;
-    const double x = first ? op.micro_batch * schedule_.segments + op.segment + 1.0 : input.item<double>();
+    const double x = first ? op.micro_batch * schedule_->segments + op.segment + 1.0 : input.item<double>();
     saved_[unit(op)] = {.x = x};
     most_held = std::max(most_held, saved_.size());
     return group(op) + 1 < map_.groups() ? number(x * factor(op)) : at::Tensor();
@@ -88,9 +89,9 @@ class Multiplier final : public StageWork {
     weight_gradients[op.chunk] += saved.dy * saved.x;
   }
 
-  const Schedule& schedule_;
-  const planner::ChunkMap map_;
-  const int stage_;
+  const Schedule* schedule_;
+  planner::ChunkMap map_;
+  int stage_;
   std::map<Unit, Saved> saved_;
 
  public:
@@ -119,6 +120,33 @@ std::vector<Multiplier> run(const Schedule& schedule, int under_way) {
   return works;
 }
 
+// Steps in a row, of which some are begun, taken back by all stages and begun again.
+std::vector<Multiplier> run_with_recalls(const Schedule& schedule, int under_way, int steps) {
+  std::vector<Multiplier> works;
+  for (int stage = 0; stage < schedule.stages; ++stage) works.emplace_back(schedule, stage);
+  const auto group = make_fake_group(schedule.stages);
+  std::vector<std::jthread> threads;
+  for (int stage = 0; stage < schedule.stages; ++stage) {
+    threads.emplace_back([&, stage] {
+      const planner::StepActions step = planner::split_step(schedule, stage, under_way);
+      for (int number = 0; number < steps; ++number) {
+        for (int recalls = number % 3; recalls > 0; --recalls) {
+          Multiplier begun(schedule, stage);
+          Executor executor(begun, *group[stage]);
+          executor.run(step.leading);
+          executor.run(step.recall);
+        }
+        works[stage] = Multiplier(schedule, stage);
+        Executor executor(works[stage], *group[stage]);
+        executor.run(step.leading);
+        executor.run(step.rest);
+      }
+    });
+  }
+  threads.clear();
+  return works;
+}
+
 // Of a group over units 1..n: Σ x·Π(other factors).
 double expected_weight_gradient(const Schedule& schedule, int group) {
   double product = 1;
@@ -127,8 +155,7 @@ double expected_weight_gradient(const Schedule& schedule, int group) {
   return product * units * (units + 1) / 2;
 }
 
-void expect_right(const Schedule& schedule, int under_way) {
-  const auto works = run(schedule, under_way);
+void expect_right(const Schedule& schedule, const std::vector<Multiplier>& works) {
   for (int stage = 0; stage < schedule.stages; ++stage) {
     EXPECT_EQ(works[stage].log, schedule.ops[stage]) << "stage " << stage;
     const int parts = schedule.chunks * schedule.segments;
@@ -141,13 +168,15 @@ void expect_right(const Schedule& schedule, int under_way) {
   }
 }
 
-// With as few messages under way as do, and with one more.
+// With as few messages under way as do, and with one more; in one go, and in steps that are taken back.
 void expect_right(const Schedule& schedule) {
   const Status valid = planner::validate_schedule(schedule);
   ASSERT_TRUE(valid) << valid.error().message;
   const int least = least_under_way(schedule);
-  expect_right(schedule, least);
-  expect_right(schedule, least + 1);
+  for (const int under_way : {least, least + 1}) {
+    expect_right(schedule, run(schedule, under_way));
+    expect_right(schedule, run_with_recalls(schedule, under_way, 4));
+  }
 }
 
 TEST(Executor, RunsEveryGeneratedListInItsOrderWithTheRightResults) {
