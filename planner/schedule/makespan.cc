@@ -125,8 +125,8 @@ std::vector<PhaseTimes> stages_of(const ScheduleSpec& spec, const OpTimes& times
 }
 
 // No stage ends before its own work is done, what fills the pipeline up to it and what empties it again;
-// while that empties, gradients of weights that waited keep it busy, and where steps follow each other
-// without a pause, those of its neighbours do.
+// while that empties, gradients of weights that waited keep it busy. Where steps overlap, nothing but its own
+// work bounds a stage.
 double least(const ScheduleSpec& spec, const OpTimes& times) {
   const bool fills_the_end = splits_backward(spec.kind);
   double bound = 0;
@@ -158,11 +158,14 @@ double extrapolated(const ScheduleSpec& spec, const OpTimes& times) {
 
 double makespan(const ScheduleSpec& spec, const OpTimes& times) {
   if (spec.kind == ScheduleKind::GPipe) return gpipe(times.groups, times.transfer, spec.micro_batches);
-  if (spec.stages > kTimedStages)
-    return static_cast<double>(spec.micro_batches + spec.stages - 1) *
+  if (spec.stages > kTimedStages) {
+    const int others = validates_afterwards(spec.kind) ? 0 : spec.stages - 1;
+    return static_cast<double>(spec.micro_batches + others) *
            (slowest(stages_of(spec, times)) + 2 * times.transfer);
-  if (spec.micro_batches <= 3 * full_round(spec)) return timed(spec, times, spec.micro_batches);
-  return std::max(extrapolated(spec, times), least(spec, times));
+  }
+  const bool is_short = spec.micro_batches <= 3 * full_round(spec);
+  const double found = is_short ? timed(spec, times, spec.micro_batches) : extrapolated(spec, times);
+  return std::max(found, least(spec, times));
 }
 
 }  // namespace caravan::planner

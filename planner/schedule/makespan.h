@@ -1,5 +1,5 @@
-// How long a pipeline works on the micro-batches of one step, until it may begin the next: what simulate finds
-// (period, where the schedule validates afterwards), some hundred times faster for GPipe and 1F1B.
+// How long a pipeline works on the micro-batches of one step, until it may begin the next: what simulate
+// finds (period, where the schedule validates afterwards), some hundred times faster for GPipe and 1F1B.
 //
 // GPipe has a closed form. The others are timed op by op for up to three micro-batches a stage; from there
 // on each micro-batch adds what those of the last round added, or the slowest stage's time where that is

@@ -107,11 +107,14 @@ TEST(Makespan, IsNeverLessThanTheWorkOfAnyStage) {
   for (int round = 0; round < 50; ++round) {
     const Pipeline pipeline = random_pipeline(dice, 6);
     for (const int micro_batches : {6, 30, 600}) {
-      for (const int chunks : {1, 3}) {
-        const ScheduleKind kind = chunks == 1 ? ScheduleKind::OneFOneB : ScheduleKind::Interleaved;
+      const std::vector<std::pair<ScheduleKind, int>> kinds = {{ScheduleKind::OneFOneB, 1},
+                                                               {ScheduleKind::Interleaved, 3},
+                                                               {ScheduleKind::ZeroBubbleH2, 1},
+                                                               {ScheduleKind::VZeroBubble, 2}};
+      for (const auto& [kind, chunks] : kinds) {
         const double slowest = std::ranges::max(pipeline.times, {}, &PhaseTimes::total).total();
         const ScheduleSpec spec{.kind = kind, .stages = 6, .micro_batches = micro_batches, .chunks = chunks};
-        EXPECT_GE(predicted(spec, pipeline) * (1 + 1e-12), micro_batches * slowest);
+        EXPECT_GE(predicted(spec, pipeline) * (1 + 1e-12), micro_batches * slowest) << schedule_name(kind);
       }
     }
   }

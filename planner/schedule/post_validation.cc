@@ -75,20 +75,16 @@ class LeadingRun {
   std::vector<int> counts_;
 };
 
-// Behind the last action of the first `count` ops.
+// The first ops' actions end with what the last one sends: what else stands before the next op is that one's.
 std::size_t end_of_ops(const std::vector<Action>& actions, int count) {
-  const auto is_next = [&](const Action& action) {
-    return action.type == ActionType::Compute && count-- == 0;
-  };
-  auto end = std::ranges::find_if(actions, is_next);
-  // What stands before the next op belongs to it, but for what the last one sends.
-  while (end != actions.begin()) {
-    const ActionType before = std::prev(end)->type;
-    if (before == ActionType::Compute || before == ActionType::StartSend || before == ActionType::HandOver)
-      break;
-    --end;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    const ActionType type = actions[i].type;
+    if (type == ActionType::Compute && count-- == 0) break;
+    if (type == ActionType::Compute || type == ActionType::StartSend || type == ActionType::HandOver)
+      end = i + 1;
   }
-  return static_cast<std::size_t>(end - actions.begin());
+  return end;
 }
 
 // Sends that are started and not finished, oldest first.
@@ -104,11 +100,11 @@ std::vector<Action> sends_under_way(const std::vector<Action>& actions) {
   return under_way;
 }
 
-template <typename IsSent>
-std::vector<Action> recall_of(const StepActions& step, const IsSent& is_sent) {
+std::vector<Action> recall_of(const StepActions& step, const LeadingRun& run, int stage) {
   std::vector<Action> received;
   for (const Action& action : step.rest) {
-    if (action.type == ActionType::AwaitReceive && is_sent(action.op)) received.push_back(action);
+    if (action.type == ActionType::AwaitReceive && run.sends_for(stage, action.op))
+      received.push_back(action);
   }
   std::vector<Action> recall;
   const auto add = [&](Action action, ActionType type) {
@@ -140,7 +136,7 @@ StepActions split_step(const Schedule& schedule, int stage, int messages_under_w
     (is_early ? step.rest : step.leading).push_back(action);
   }
   step.rest.insert(step.rest.end(), all.begin() + static_cast<std::ptrdiff_t>(cut), all.end());
-  step.recall = recall_of(step, [&](const Op& op) { return run.sends_for(stage, op); });
+  step.recall = recall_of(step, run, stage);
   return step;
 }
 

@@ -160,7 +160,8 @@ std::vector<std::vector<TimedOp>> time_ops(const Schedule& schedule, const OpTim
 }
 
 double period(const Schedule& schedule, const OpTimes& times, int messages_under_way) {
-  constexpr int kStepsUntilTheyAreAlike = 3;
+  constexpr int kStepsUntilTheyAreAlike =
+      3;  // of random stages the third was never another than the hundredth
   const std::vector<int> leading = leading_forwards(schedule, messages_under_way);
   Timeline first(schedule, times, messages_under_way);
   first.run();

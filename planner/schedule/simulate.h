@@ -26,7 +26,7 @@ Simulation simulate(const Schedule& schedule, const OpTimes& times, int messages
 
 // From the end of a step to the end of the next where stages begin each step as soon as they have ended the
 // one before (post_validation.h).
-double period(const Schedule& schedule, const OpTimes& times, int messages_under_way = kAnyNumber);
+double period(const Schedule& schedule, const OpTimes& times, int messages_under_way);
 
 struct TimedOp {
   Op op;

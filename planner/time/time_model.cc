@@ -195,7 +195,7 @@ StepTime predict_step_time(const PlanRequest& request, const Layout& layout, con
   StepParts parts;
   parts.tensor_traffic = static_cast<double>(count) * busiest.traffic;
   parts.compute = busy - parts.tensor_traffic;
-  parts.idle = pipeline - busy;
+  parts.idle = std::max(0.0, pipeline - busy);
   const StageElements elements = most_elements(request, layout);
   parts.data_traffic = data_traffic_seconds(request, layout, profile, elements) +
                        tied_traffic_seconds(request, layout, profile);

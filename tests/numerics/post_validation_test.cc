@@ -138,6 +138,27 @@ TEST_P(PostValidation, ComesToTheBitsOfStepsThatWait) {
       << fmt::format("limit {}, norms {}", limit, fmt::join(norms(clipped), " "));
 }
 
+// While the step after the next one has begun already.
+TEST_P(PostValidation, StopsWhereItIsToldToAndGoesOnToTheBit) {
+  const test::TemporaryFolder folder;
+  v1alpha1::JobSpec job = spec("0");
+  const std::vector<double> whole = losses(train(job, GetParam().layout));
+  job.mutable_checkpoint()->set_path(folder.path("states"));
+  TrainerWorld begun(job, GetParam().layout);
+  v1alpha1::RankCommand stop;
+  stop.set_stop_after_step(4);
+  begun.send(0, stop);
+  const std::vector<RankResult> first = begun.wait();
+  for (const RankResult& rank : first) {
+    ASSERT_TRUE(rank.reports.back().has_finished()) << rank.log;
+    EXPECT_EQ(rank.reports.back().finished().step(), 4);
+  }
+  std::vector<double> both = losses(first);
+  const std::vector<double> rest = losses(train(job, GetParam().layout, {.attempt = 2}));
+  both.insert(both.end(), rest.begin(), rest.end());
+  EXPECT_EQ(both, whole);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, PostValidation, testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name; });
 

@@ -5,33 +5,37 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace caravan::trainer {
 namespace {
 
-constexpr double kNobody = kNoStop;  // no rank has that number
-
+// What a rank says, or several together.
+enum Column { kLoss, kSquares, kStop, kAsked, kUnderWay, kFailed };
 using Row = std::array<double, 6>;
+
+constexpr double kNobody = 2'147'483'647;  // no rank has that number
 
 Row row_of(int rank, const StepShare& share) {
   const auto if_it_is = [&](SaveProgress progress) {
     return share.save.progress == progress ? static_cast<double>(rank) : kNobody;
   };
-  return {share.loss_sum,
-          share.squared_gradient_norm,
-          static_cast<double>(share.stop_after_step),
-          rank == 0 && share.save.asks ? 1.0 : 0.0,
-          if_it_is(SaveProgress::UnderWay),
-          if_it_is(SaveProgress::Failed)};
+  Row row;
+  row[kLoss] = share.loss_sum;
+  row[kSquares] = share.squared_gradient_norm;
+  row[kStop] = share.stop_after_step;
+  row[kAsked] = rank == 0 && share.save.asks ? 1 : 0;
+  row[kUnderWay] = if_it_is(SaveProgress::UnderWay);
+  row[kFailed] = if_it_is(SaveProgress::Failed);
+  return row;
 }
 
 Row combined(const std::vector<Row>& rows) {
-  Row all = {0, 0, kNoStop, 0, kNobody, kNobody};
-  for (const Row& row : rows) {
-    all[0] += row[0];
-    all[1] += row[1];
-    all[3] = std::max(all[3], row[3]);
-    for (const std::size_t earliest : {2, 4, 5}) all[earliest] = std::min(all[earliest], row[earliest]);
+  Row all = rows.front();
+  for (const Row& row : std::span(rows).subspan(1)) {
+    for (const Column sum : {kLoss, kSquares}) all[sum] += row[sum];
+    for (const Column first : {kStop, kUnderWay, kFailed}) all[first] = std::min(all[first], row[first]);
+    all[kAsked] = std::max(all[kAsked], row[kAsked]);
   }
   return all;
 }
@@ -61,13 +65,13 @@ Agreement::Agreement(Mesh& mesh, const StepShare& share)
     : of_stages_(*mesh.pipeline, of_stage(mesh, row_of(mesh.world->rank(), share))) {}
 
 StepVerdict Agreement::wait() {
-  const auto [loss_sum, squared_norm, stop_after_step, asked, under_way, failed_rank] =
-      combined(of_stages_.wait());
-  return {
-      .loss_sum = loss_sum,
-      .gradient_norm = std::sqrt(squared_norm),
-      .stop_after_step = static_cast<int>(stop_after_step),
-      .save = {.asked = asked != 0, .under_way = rank_in(under_way), .failed_rank = rank_in(failed_rank)}};
+  const Row all = combined(of_stages_.wait());
+  return {.loss_sum = all[kLoss],
+          .gradient_norm = std::sqrt(all[kSquares]),
+          .stop_after_step = static_cast<int>(all[kStop]),
+          .save = {.asked = all[kAsked] != 0,
+                   .under_way = rank_in(all[kUnderWay]),
+                   .failed_rank = rank_in(all[kFailed])}};
 }
 
 SaveVerdict agree_on_save(Communicator& world, const SaveShare& share) {

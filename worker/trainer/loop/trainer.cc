@@ -139,9 +139,10 @@ Outcome Trainer::read_tokens(Step& step) {
 }
 
 std::unique_ptr<TrainingPass> Trainer::begin_pass(const Step& step) {
-  trace_ = {};
-  return std::make_unique<TrainingPass>(place_, step.tokens, training_actions_, *rank_.mesh.pipeline,
-                                        options_.trace_directory.empty() ? nullptr : &trace_);
+  auto pass = std::make_unique<TrainingPass>(place_, step.tokens, training_actions_, *rank_.mesh.pipeline,
+                                             /*traces=*/!options_.trace_directory.empty());
+  pass->lead();
+  return pass;
 }
 
 // now: the step that has begun, with that pass.
@@ -160,6 +161,7 @@ void Trainer::compute_gradients(Step& step, std::unique_ptr<TrainingPass> pass) 
   forget_gradients();
   pass->complete();
   step.loss_sum = pass->loss_sum();
+  trace_ = pass->take_trace();
   pass.reset();
   step.tokens = {};
 }
@@ -297,7 +299,8 @@ void Trainer::report_start() const {
                      .allocated_bytes = rank_.ledger.live().total()});
 }
 
-// What the step took, from its begin until now.
+// What the step took, from its begin until now. Of one that is left open, what settling it takes is the next
+// one's.
 void Trainer::measure(Step& step) {
   StepRecord& record = step.record;
   record.seconds = seconds_since(step.begin);

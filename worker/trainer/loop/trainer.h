@@ -8,7 +8,8 @@
 // Where the schedule validates afterwards, a step may begin before the ranks have agreed on the one before,
 // on weights that were updated on trial as if nothing were clipped or skipped. What they agree on is settled
 // behind the leading forwards of the next step; where it came otherwise, or to an end, those are taken back.
-// Nothing else can be told from steps that wait: weights, states and losses are the same to the bit.
+// A failure before that takes the open step with it: whoever resumes makes it again. Nothing else can be told
+// from steps that wait: weights, states and losses are the same to the bit.
 #pragma once
 
 #include <memory>
