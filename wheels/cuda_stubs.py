@@ -1,17 +1,13 @@
-#!/usr/bin/python3 -B
 """Lets Python import the torch wheel on a CPU without CUDA's libraries, which take 2.7 GB.
 
-    cuda_stubs.py TORCH SITE
-
 Of torch's libraries only those for a CPU are called, but Python loads all, and the loader wants every name they mention.
-TORCH is the folder torch of the wheel; the folder SITE of an environment gets libraries that have those names and end
-the process when called, and a file that loads them whenever this environment's Python starts. Nothing that is linked with
-LibTorch sees them. A library or a name that is missing and not CUDA's is an error: it would not do to stand in for that.
+An environment gets libraries that have those names and end the process when called, and a file that loads them whenever
+its Python starts; nothing that is linked with LibTorch sees them. A library or a name that is missing and not CUDA's is
+an error: it would not do to stand in for that.
 """
 
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Collection
@@ -71,7 +67,7 @@ def version_script_of(symbols: Collection[str], undefined_of_libraries: str) -> 
 
 
 def write(torch: Path, site: Path) -> None:
-    """Every library gets all names, so that it need not be known which has which."""
+    """For the wheel's folder torch, to an environment's site. Every library gets all names; the loader takes the first."""
     libraries = torch / "lib"
     ldd = ["ldd", "-r", libraries / "libtorch_python.so"]
     missing = missing_of(subprocess.run(ldd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout)
@@ -87,7 +83,3 @@ def write(torch: Path, site: Path) -> None:
         subprocess.run(["cc", "-shared", "-fPIC", source, *linking], check=True)
     (folder / "__init__.py").write_text(_LOADER)
     (site / f"{PACKAGE}.pth").write_text(f"import {PACKAGE}\n")
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]), Path(sys.argv[2]))
