@@ -114,7 +114,9 @@ def lock(name: str, lists: Path = LISTS) -> None:
         report = Path(folder, "report.json")
         command = [Path(folder, "bin", "python"), *PIP, "install", "--dry-run", "--ignore-installed", "--report", report]
         bare = ["--no-deps"] if name in BARE else []
-        subprocess.run([*command, "--only-binary", ":all:", *bare, "--requirement", lists / f"{name}.in"], check=True)
+        done = subprocess.run([*command, "--only-binary", ":all:", *bare, "--requirement", lists / f"{name}.in"])
+        if done.returncode != 0:
+            raise Refusal(f"pip found no wheels for {name}.in, for the reason above; {name}.txt is as it was")
         pins = sorted(pins_of(json.loads(report.read_text())))
     (lists / f"{name}.txt").write_text(header_of(name, lists) + "".join(pins))
 

@@ -62,6 +62,12 @@ class Locking(OfAFolder):
                          [f"cargo==1.0 --hash=sha256:{cargo}", f"wagon-load==2.1 --hash=sha256:{wagon}"])
         self.assertEqual(list(wheels.mistakes_in(self.lists)), [])
 
+        self.write("small.in", "cargo==1.1\n")
+        before = (self.lists / "small.txt").read_text()
+        with self.assertRaisesRegex(wheels.Refusal, "no wheels for small.in.*small.txt is as it was"):
+            wheels.lock("small", self.lists)
+        self.assertEqual((self.lists / "small.txt").read_text(), before)
+
 
 class Lists(OfAFolder):
     PIN = "cargo==1.0 --hash=sha256:" + "a" * 64 + "\n"
