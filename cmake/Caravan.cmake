@@ -19,6 +19,17 @@ else()
   set(CARAVAN_CACHE "$ENV{HOME}/.cache/caravan")
 endif()
 
+# caravan_wheels(SET RESULT): the environment in which ./dev setup installs wheels/SET.txt.
+function(caravan_wheels set result)
+  execute_process(
+    COMMAND ${CMAKE_COMMAND} -E env "CARAVAN_CACHE=${CARAVAN_CACHE}" "${CMAKE_SOURCE_DIR}/wheels/wheels.py" folder ${set}
+    OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  set_property(DIRECTORY "${CMAKE_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/wheels/${set}.txt")
+  set(${result} "${folder}" PARENT_SCOPE)
+endfunction()
+caravan_wheels(oracle _oracle)
+set(CARAVAN_PYTHON "${_oracle}/bin/python")
+
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env "CCACHE_DIR=${CARAVAN_CACHE}/ccache"

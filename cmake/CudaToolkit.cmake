@@ -1,9 +1,11 @@
 # CUDA's compiler from the wheels that ./dev setup installs, as CMake's language CUDA. The driver, and a device, are
 # needed to run what it makes, not to compile or link it.
 
-file(STRINGS "${CMAKE_SOURCE_DIR}/versions.env" _cuda_version REGEX "^CUDA_NVCC_VERSION=")
-string(REPLACE "CUDA_NVCC_VERSION=" "" _cuda_version "${_cuda_version}")
-set(CUDA_TOOLKIT "${CARAVAN_CACHE}/cuda-${_cuda_version}/nvidia/cu13" CACHE PATH "Folder with bin/nvcc")
+set(CUDA_TOOLKIT "" CACHE PATH "Folder with bin/nvcc, if not of the wheels")
+if(NOT CUDA_TOOLKIT)
+  caravan_wheels(nvcc _nvcc)
+  file(GLOB CUDA_TOOLKIT "${_nvcc}/lib/python3.*/site-packages/nvidia/cu13")
+endif()
 if(NOT EXISTS "${CUDA_TOOLKIT}/bin/nvcc")
   message(FATAL_ERROR "no nvcc in '${CUDA_TOOLKIT}': run ./dev setup, or set CUDA_TOOLKIT")
 endif()

@@ -1,18 +1,20 @@
 # LibTorch from the wheel that ./dev setup installs, as the imported targets torch::cpu and torch::c10.
 # find_package(Torch) of the wheel insists on a full CUDA toolkit, which a CPU build does not need.
 
-file(GLOB _torch_candidates "${CARAVAN_CACHE}/python/lib/python3.*/site-packages/torch")
-list(GET _torch_candidates 0 _torch_found)
-set(TORCH_WHEEL_DIR "${_torch_found}" CACHE PATH "site-packages/torch of the wheel")
+set(TORCH_WHEEL_DIR "" CACHE PATH "site-packages/torch of another wheel than ./dev setup installs")
+if(NOT TORCH_WHEEL_DIR)
+  caravan_wheels(libtorch _libtorch)
+  file(GLOB TORCH_WHEEL_DIR "${_libtorch}/lib/python3.*/site-packages/torch")
+endif()
 if(NOT EXISTS "${TORCH_WHEEL_DIR}/lib/libtorch_cpu.so")
   message(FATAL_ERROR "no LibTorch in '${TORCH_WHEEL_DIR}': run ./dev setup, or set TORCH_WHEEL_DIR")
 endif()
 file(STRINGS "${TORCH_WHEEL_DIR}/version.py" _torch_version REGEX "^__version__ = ")
 string(REGEX REPLACE ".*'([0-9.]+).*" "\\1" _torch_version "${_torch_version}")
-file(STRINGS "${CMAKE_SOURCE_DIR}/versions.env" _torch_wanted REGEX "^TORCH_VERSION=")
-string(REPLACE "TORCH_VERSION=" "" _torch_wanted "${_torch_wanted}")
+file(STRINGS "${CMAKE_SOURCE_DIR}/wheels/libtorch.in" _torch_wanted REGEX "^torch==")
+string(REPLACE "torch==" "" _torch_wanted "${_torch_wanted}")
 if(NOT _torch_version STREQUAL _torch_wanted)
-  message(FATAL_ERROR "LibTorch in '${TORCH_WHEEL_DIR}' is ${_torch_version}, and versions.env asks for ${_torch_wanted}: run ./dev setup, or set "
+  message(FATAL_ERROR "LibTorch in '${TORCH_WHEEL_DIR}' is ${_torch_version}, and wheels/libtorch.in asks for ${_torch_wanted}: run ./dev setup, or set "
     "TORCH_WHEEL_DIR to the folder torch of that wheel")
 endif()
 get_filename_component(_site "${TORCH_WHEEL_DIR}" DIRECTORY)

@@ -84,8 +84,9 @@ def main(repository, build, cache, commits=None):
         name = str(pathlib.Path(command["file"]).relative_to(repository).with_suffix(""))
         if changed is not None and name not in changed:
             continue
-        stamp = cache / key_of(repository, build, command, dependencies.get(output_of(command), [command["file"]]))
-        if not stamp.exists():
+        read = dependencies.get(output_of(command))  # by a compiler: nothing where the file was never compiled
+        stamp = cache / key_of(repository, build, command, read) if read else None
+        if stamp is None or not stamp.exists():
             todo.append((command, stamp))
     failures = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -93,9 +94,9 @@ def main(repository, build, cache, commits=None):
         for run in concurrent.futures.as_completed(runs):
             command, stamp = runs[run]
             code, output = run.result()
-            if code == 0:
+            if code == 0 and stamp is not None:
                 stamp.touch()
-            else:
+            elif code != 0:
                 failures += 1
                 print(f"{command['file']}:\n{output}")
     print(f"clang-tidy: {len(todo)} files checked, {failures} with findings")

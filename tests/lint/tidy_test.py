@@ -1,7 +1,11 @@
+import contextlib
+import io
+import json
 import pathlib
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
 import tidy
 
@@ -37,6 +41,59 @@ class ChangedNames(unittest.TestCase):
         git(self.folder, "init")
         self.commit("only.cc")
         self.assertIsNone(tidy.changed_names(self.folder, 1))
+
+
+class WhatWasClean(unittest.TestCase):
+    """Of one file with one header, by a clang-tidy that finds what it is told to."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "build").mkdir()
+        for name in ("a.cc", "a.h", ".clang-tidy"):
+            self.write(name, "")
+        self.compile_with("-O2")
+        self.read = {"a.o": ["../a.h", "../a.cc"]}
+        self.finding = 0
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+
+    def compile_with(self, option):
+        command = {"file": str(self.folder / "a.cc"), "command": f"g++ {option} -o a.o -c a.cc"}
+        self.write("build/compile_commands.json", json.dumps([command]))
+
+    def files_checked(self):
+        with mock.patch.object(tidy, "dependencies_by_object", return_value=self.read), \
+                mock.patch.object(tidy, "check", return_value=(self.finding, "")) as check, \
+                contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(tidy.main(self.folder, self.folder / "build", self.folder / "cache"), self.finding)
+        return check.call_count
+
+    def test_is_not_checked_again(self):
+        self.assertEqual([self.files_checked(), self.files_checked()], [1, 0])
+
+    def test_is_checked_again_when_anything_that_it_depends_on_changed(self):
+        changes = {
+            "the file": lambda: self.write("a.cc", "changed"),
+            "its header": lambda: self.write("a.h", "changed"),
+            "what is asked for": lambda: self.write(".clang-tidy", "changed"),
+            "how it is compiled": lambda: self.compile_with("-O3"),
+        }
+        for what, change in changes.items():
+            with self.subTest(what):
+                self.files_checked()
+                change()
+                self.assertEqual([self.files_checked(), self.files_checked()], [1, 0])
+
+    def test_is_what_had_no_findings(self):
+        self.finding = 1
+        self.assertEqual([self.files_checked(), self.files_checked()], [1, 1])
+
+    def test_is_not_known_of_a_file_whose_headers_are_not(self):
+        self.read = {}
+        self.assertEqual([self.files_checked(), self.files_checked()], [1, 1])
 
 
 if __name__ == "__main__":
