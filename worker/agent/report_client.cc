@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "common/file_contents.h"
 #include "worker/agent/backoff.h"
 #include "worker/agent/one_peak.h"
 #include "worker/agent/report_picture.h"
@@ -177,8 +178,9 @@ class Client final : public ReportClient {
 
   // Null when a file cannot be read now.
   std::unique_ptr<ReportStream> open_over_tls() {
-    const auto authority = read_text(target_.authority_file);
-    const auto token = target_.token_file.empty() ? Result<std::string>("") : read_text(target_.token_file);
+    const auto authority = file_contents(target_.authority_file);
+    const auto token =
+        target_.token_file.empty() ? Result<std::string>("") : file_contents(target_.token_file);
     if (!authority || !token) {
       spdlog::warn("nobody is told of the job yet: {}", (authority ? token : authority).error().message);
       return nullptr;
