@@ -1,12 +1,11 @@
-#include "common/schema/string_format.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "common/decimal.h"
 #include "common/quantity.h"
-#include "common/schema/words.h"
+#include "common/schema/field_rules.h"
+#include "common/schema/message_text.h"
 #include "common/utf8.h"
 
 namespace caravan::schema {

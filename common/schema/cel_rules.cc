@@ -1,4 +1,4 @@
-#include "common/schema/cel_check.h"
+#include "common/schema/cel_rules.h"
 
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
@@ -10,8 +10,8 @@
 
 #include "caravan/v1alpha1/options.pb.h"
 #include "common/json.h"
-#include "common/schema/values.h"
-#include "common/schema/words.h"
+#include "common/schema/field_rules.h"
+#include "common/schema/message_text.h"
 #include "rust/caravan_ffi.h"
 
 namespace caravan::schema {
@@ -86,14 +86,14 @@ std::string current_values(const Message& message, const std::vector<std::string
     if (const auto value = value_text(message, reference))
       values.push_back(fmt::format("{} is {}", name, *value));
   }
-  return values.empty() ? "" : fmt::format("; {}", listed(values));
+  return values.empty() ? "" : fmt::format("; {}", joined(values));
 }
 
 class RuleChecker {
  public:
-  RuleChecker(const Node& root, const Doubts& doubts) : root_(root), doubts_(doubts) {}
+  RuleChecker(const Node& root, const UnreliableFields& unreliable) : root_(root), unreliable_(unreliable) {}
 
-  std::vector<Remark> take() { return std::move(broken_); }
+  std::vector<Diagnostic> take() { return std::move(broken_); }
 
   void check(const Message& message, const std::string& path) {
     const auto& options = message.GetDescriptor()->options();
@@ -151,13 +151,13 @@ class RuleChecker {
       const std::string relative = path.substr(message.empty() ? 0 : message.size() + 1);
       return find_entry(deepest_entry(root_, message), relative.substr(0, relative.find('.'))) == nullptr;
     };
-    return std::any_of(doubts_.wrong.begin(), doubts_.wrong.end(), is_wrong) ||
-           std::any_of(doubts_.incomplete.begin(), doubts_.incomplete.end(), may_be_misspelt);
+    return std::any_of(unreliable_.invalid.begin(), unreliable_.invalid.end(), is_wrong) ||
+           std::any_of(unreliable_.incomplete.begin(), unreliable_.incomplete.end(), may_be_misspelt);
   }
 
   const Node& root_;
-  const Doubts& doubts_;
-  std::vector<Remark> broken_;
+  const UnreliableFields& unreliable_;
+  std::vector<Diagnostic> broken_;
 };
 
 }  // namespace
@@ -179,8 +179,9 @@ std::vector<std::string> references_of(std::string_view rule) {
   return references;
 }
 
-std::vector<Remark> broken_cel_rules(const Node& root, const Message& message, const Doubts& doubts) {
-  RuleChecker checker(root, doubts);
+std::vector<Diagnostic> violated_cel_rules(const Node& root, const Message& message,
+                                           const UnreliableFields& unreliable) {
+  RuleChecker checker(root, unreliable);
   checker.check(message, "");
   return checker.take();
 }

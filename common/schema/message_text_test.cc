@@ -1,4 +1,4 @@
-#include "common/schema/words.h"
+#include "common/schema/message_text.h"
 
 #include <gtest/gtest.h>
 
@@ -17,16 +17,16 @@ TEST(Nearest, FindsTheNameThatWasMeant) {
       {"optimiser", "optimizer"},
       {"presicion", "precision"},
   };
-  for (const auto& [written, meant] : cases) EXPECT_EQ(nearest(written, kNames), meant) << written;
+  for (const auto& [written, meant] : cases) EXPECT_EQ(closest_match(written, kNames), meant) << written;
 }
 
 TEST(Nearest, SaysNothingWhenNothingIsNear) {
-  EXPECT_EQ(nearest("zzz", kNames), std::nullopt);
-  EXPECT_EQ(nearest("", kNames), std::nullopt);
-  EXPECT_EQ(nearest("lr", kNames), std::nullopt);
-  EXPECT_EQ(nearest(std::string(100'000, 's'), kNames), std::nullopt);
-  EXPECT_EQ(nearest("steps", {}), std::nullopt);
-  EXPECT_EQ(nearest("--svg", {"--set", "--output"}), std::nullopt) << "dashes make no word longer";
+  EXPECT_EQ(closest_match("zzz", kNames), std::nullopt);
+  EXPECT_EQ(closest_match("", kNames), std::nullopt);
+  EXPECT_EQ(closest_match("lr", kNames), std::nullopt);
+  EXPECT_EQ(closest_match(std::string(100'000, 's'), kNames), std::nullopt);
+  EXPECT_EQ(closest_match("steps", {}), std::nullopt);
+  EXPECT_EQ(closest_match("--svg", {"--set", "--output"}), std::nullopt) << "dashes make no word longer";
 }
 
 TEST(InQuotes, IsShortAndSafeToPrint) {

@@ -1,4 +1,4 @@
-#include "common/schema/words.h"
+#include "common/schema/message_text.h"
 
 #include <fmt/format.h>
 
@@ -61,11 +61,11 @@ std::string child_path(std::string_view path, std::string_view name) {
   return path.empty() ? safe : fmt::format("{}.{}", path, safe);
 }
 
-std::string listed(const std::vector<std::string>& words) {
+std::string joined(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-std::optional<std::string> nearest(std::string_view name, const std::vector<std::string>& candidates) {
+std::optional<std::string> closest_match(std::string_view name, const std::vector<std::string>& candidates) {
   if (name.size() > kMaximumNameBytes) return std::nullopt;
   const std::string wanted = folded(name);
   std::optional<std::string> best;

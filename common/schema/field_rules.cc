@@ -1,4 +1,4 @@
-#include "common/schema/values.h"
+#include "common/schema/field_rules.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,7 @@
 
 #include "common/decimal.h"
 #include "common/quantity.h"
-#include "common/schema/string_format.h"
-#include "common/schema/words.h"
+#include "common/schema/message_text.h"
 
 namespace caravan::schema {
 namespace {
@@ -59,7 +58,7 @@ bool is_whole_number(std::string_view text) {
 }
 
 std::string one_of(const std::vector<std::string>& names) {
-  return names.size() == 1 ? names.front() : fmt::format("one of {}", listed(names));
+  return names.size() == 1 ? names.front() : fmt::format("one of {}", joined(names));
 }
 
 std::vector<std::string> available(std::vector<std::string> names, const FieldRules& rules) {
@@ -75,7 +74,7 @@ Value<std::string> read_choice(const FieldDescriptor& field, const Node& node) {
   const std::vector<std::string> names = choices_of(field);
   if (node.kind != NodeKind::kScalar) return wrong(mismatch(one_of(names), node));
   if (std::find(names.begin(), names.end(), node.text) == names.end()) {
-    const auto meant = nearest(node.text, names);
+    const auto meant = closest_match(node.text, names);
     return wrong(fmt::format("expected {}, got {}{}", one_of(names), in_quotes(node.text),
                              meant ? fmt::format("; did you mean {}?", *meant) : ""));
   }
@@ -148,7 +147,7 @@ std::string expectation(const FieldDescriptor& field) {
       return rules.one_of().empty() ? describe_format(rules) : one_of(choices_of(field));
     case FieldDescriptor::CPPTYPE_MESSAGE:
       return field.is_map() ? "a map of names to strings"
-                            : fmt::format("a map of the fields {}", listed(names_of(*field.message_type())));
+                            : fmt::format("a map of the fields {}", joined(names_of(*field.message_type())));
     default:
       const auto [minimum, maximum] = bounds_of(rules);
       return fmt::format("a whole number from {} to {}", minimum, maximum);

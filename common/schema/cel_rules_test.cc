@@ -1,4 +1,4 @@
-#include "common/schema/cel_check.h"
+#include "common/schema/cel_rules.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
@@ -8,7 +8,7 @@
 
 #include "caravan/v1alpha1/job.pb.h"
 #include "caravan/v1alpha1/options.pb.h"
-#include "common/schema/defaults.h"
+#include "common/schema/field_rules.h"
 
 namespace caravan::schema {
 namespace {
@@ -40,21 +40,23 @@ v1alpha1::JobSpec spec_with_layout(int tensor, int pipeline, int data) {
 }
 
 TEST(CelRules, ABrokenRuleNamesItsFieldAndTheValuesItRead) {
-  const auto broken = broken_cel_rules(Node{}, spec_with_layout(2, 2, 2), Doubts{});
+  const auto broken = violated_cel_rules(Node{}, spec_with_layout(2, 2, 2), UnreliableFields{});
   ASSERT_EQ(broken.size(), 1U);
   EXPECT_EQ(broken[0].path, "parallelism");
   EXPECT_EQ(broken[0].text,
             "tensor x pipeline x data must equal spec.resources.devices; tensor is 2, pipeline is 2, data is "
             "2, devices is 4");
-  EXPECT_THAT(broken_cel_rules(Node{}, spec_with_layout(2, 2, 1), Doubts{}), IsEmpty());
+  EXPECT_THAT(violated_cel_rules(Node{}, spec_with_layout(2, 2, 1), UnreliableFields{}), IsEmpty());
 }
 
 TEST(CelRules, ARuleThatReadsADoubtfulFieldIsSilent) {
   const auto spec = spec_with_layout(2, 2, 2);
-  EXPECT_THAT(broken_cel_rules(Node{}, spec, {.wrong = {"resources.devices"}, .incomplete = {}}), IsEmpty());
-  EXPECT_THAT(broken_cel_rules(Node{}, spec, {.wrong = {"parallelism"}, .incomplete = {}}), IsEmpty());
-  EXPECT_EQ(broken_cel_rules(Node{}, spec, {.wrong = {"parallelism.tensors"}, .incomplete = {}}).size(), 1U);
-  EXPECT_THAT(broken_cel_rules(Node{}, spec, {.wrong = {}, .incomplete = {"parallelism"}}), IsEmpty())
+  EXPECT_THAT(violated_cel_rules(Node{}, spec, {.invalid = {"resources.devices"}, .incomplete = {}}),
+              IsEmpty());
+  EXPECT_THAT(violated_cel_rules(Node{}, spec, {.invalid = {"parallelism"}, .incomplete = {}}), IsEmpty());
+  EXPECT_EQ(violated_cel_rules(Node{}, spec, {.invalid = {"parallelism.tensors"}, .incomplete = {}}).size(),
+            1U);
+  EXPECT_THAT(violated_cel_rules(Node{}, spec, {.invalid = {}, .incomplete = {"parallelism"}}), IsEmpty())
       << "the tree holds none of the fields, so each may have been misspelt";
 }
 
@@ -99,19 +101,20 @@ TEST(CelRules, EveryRuleOfTheJobCanBeEvaluated) {
   sparse.mutable_spec()->mutable_model()->mutable_architecture()->set_hidden_size(64);
   apply_defaults(sparse);
   for (const auto* job : {&full, &sparse}) {
-    for (const Remark& remark : broken_cel_rules(Node{}, *job, Doubts{})) {
-      EXPECT_THAT(remark.text, Not(HasSubstr("cannot be evaluated"))) << remark.path;
+    for (const Diagnostic& diagnostic : violated_cel_rules(Node{}, *job, UnreliableFields{})) {
+      EXPECT_THAT(diagnostic.text, Not(HasSubstr("cannot be evaluated"))) << diagnostic.path;
     }
   }
 }
 
-std::vector<Remark> broken_by_variables(const std::vector<std::pair<std::string, std::string>>& variables) {
+std::vector<Diagnostic> broken_by_variables(
+    const std::vector<std::pair<std::string, std::string>>& variables) {
   v1alpha1::Worker worker;
   for (const auto& [name, value] : variables) {
     worker.add_env()->set_name(name);
     worker.mutable_env()->rbegin()->set_value(value);
   }
-  return broken_cel_rules(Node{}, worker, Doubts{});
+  return violated_cel_rules(Node{}, worker, UnreliableFields{});
 }
 
 TEST(CelRules, NamesOfTheLoaderTheCollectivesAndOfOursAreRefused) {

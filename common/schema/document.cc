@@ -1,4 +1,4 @@
-#include "common/schema/node.h"
+#include "common/schema/document.h"
 
 #include <algorithm>
 

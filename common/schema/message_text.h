@@ -1,4 +1,4 @@
-// Phrases of messages to users: quoted values, enumerations, the name that was probably meant.
+// Parts of messages to users: quoted values, lists of words, "did you mean".
 #pragma once
 
 #include <optional>
@@ -15,9 +15,9 @@ std::string in_quotes(std::string_view text);
 std::string child_path(std::string_view path, std::string_view name);
 
 // "a, b, c"
-std::string listed(const std::vector<std::string>& words);
+std::string joined(const std::vector<std::string>& words);
 
 // The candidate that `name` most likely means, judged by edit distance without regard to case, '_' and '-'.
-std::optional<std::string> nearest(std::string_view name, const std::vector<std::string>& candidates);
+std::optional<std::string> closest_match(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace caravan::schema

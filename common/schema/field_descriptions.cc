@@ -1,14 +1,16 @@
-#include "common/schema/remarks.h"
+#include "common/schema/field_descriptions.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <google/protobuf/descriptor.pb.h>
 
+#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "common/schema/values.h"
+#include "common/schema/field_rules.h"
 
 namespace caravan::schema {
 namespace {
@@ -40,18 +42,26 @@ std::string missing_feature(const FieldDescriptor& field) {
 
 }  // namespace
 
+Status read_descriptor_set(const std::string& path, google::protobuf::DescriptorPool& pool) {
+  google::protobuf::FileDescriptorSet files;
+  std::ifstream input(path, std::ios::binary);
+  if (!files.ParseFromIstream(&input)) return bad_input(fmt::format("{}: is not a descriptor set", path));
+  for (const auto& file : files.file()) pool.BuildFile(file);
+  return {};
+}
+
 std::string comment_of(const Descriptor& type) {
   return comment_above(type);
 }
 
-std::string remarks_on(const FieldDescriptor& field) {
+std::string description_of(const FieldDescriptor& field) {
   const FieldRules& rules = rules_of(field);
-  std::vector<std::string> remarks = {comment_above(field), missing_feature(field)};
-  if (rules.cluster_only()) remarks.emplace_back("Matters on a cluster only.");
-  if (rules.mutability() == Mutability::Always) remarks.emplace_back("May change at any time.");
-  if (rules.mutability() == Mutability::WhileSuspended) remarks.emplace_back("May change while suspended.");
-  std::erase(remarks, "");
-  return fmt::format("{}", fmt::join(remarks, " "));
+  std::vector<std::string> sentences = {comment_above(field), missing_feature(field)};
+  if (rules.cluster_only()) sentences.emplace_back("Matters on a cluster only.");
+  if (rules.mutability() == Mutability::Always) sentences.emplace_back("May change at any time.");
+  if (rules.mutability() == Mutability::WhileSuspended) sentences.emplace_back("May change while suspended.");
+  std::erase(sentences, "");
+  return fmt::format("{}", fmt::join(sentences, " "));
 }
 
 }  // namespace caravan::schema

@@ -1,5 +1,5 @@
-// What a YAML or JSON text says, as a plain tree without any library's types. The loader turns it into a
-// message.
+// What a YAML or JSON text says, as a plain tree without any library's types, and a remark about a place in
+// it. The loader turns the tree into a message.
 #pragma once
 
 #include <string>
@@ -21,5 +21,12 @@ struct Node {
 // The first entry of a map with that key; null when there is none or `node` is no map.
 const Node* find_entry(const Node& node, const std::string& key);
 Node* find_entry(Node& node, const std::string& key);
+
+struct Diagnostic {
+  int line = 0;      // 0: given on the command line
+  std::string path;  // spec.training.steps; empty for the text as a whole
+  std::string text;
+  bool operator==(const Diagnostic&) const = default;
+};
 
 }  // namespace caravan::schema

@@ -1,19 +1,22 @@
-// Reads single values as the schema wants them, and says in words what it wants.
+// The rules that stand at the schema's fields (options.proto): which values a field may have, what it has
+// when nobody gives it, and how single values and formats of strings are read by them.
 //
-// The rules stand at the fields (options.proto). An error is the sentence a user reads, without the place:
-// what was expected, what was found, what would be right.
+// An error is the sentence a user reads, without the place: what was expected, what was found, what would be
+// right. Beside the loader, whoever writes the schema down for others reads it here: documents, the CRD.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
 #include <vector>
 
 #include "caravan/v1alpha1/options.pb.h"
-#include "common/schema/node.h"
+#include "common/schema/document.h"
 
 namespace caravan::schema {
 
@@ -48,6 +51,22 @@ std::string expectation(const google::protobuf::FieldDescriptor& field);
 std::string expected_entries(const v1alpha1::FieldRules& rules);
 // "expected names of at most 317 characters"
 std::string expected_key(const v1alpha1::FieldRules& rules);
+
+// Writes the schema's default values into a message, as the API server does: a field that is absent and has a
+// `default_value` gets it, `{}` creates a message whose own defaults follow; other absent messages stay
+// absent.
+void apply_defaults(google::protobuf::Message& message);
+
+// Of the format, length and bounds of a string: "a decimal number from 0 to 100, such as \"3e-4\"".
+std::string describe_format(const v1alpha1::FieldRules& rules);
+
+// What the API server checks the text of a format by, in the syntax of RE2; empty when anything goes. It
+// holds for what `broken_format` accepts, and for little else: numbers may still be out of bounds, and an
+// exponent has two digits.
+std::string_view pattern_of(v1alpha1::StringFormat::Value format);
+
+// The sentence that says why `text` breaks the rules; nothing when it keeps them.
+std::optional<std::string> broken_format(const v1alpha1::FieldRules& rules, std::string_view text);
 
 // "expected X, got Y" for a node of the wrong kind.
 std::string mismatch(const std::string& expected, const Node& node);
