@@ -88,8 +88,9 @@ void declare_job(CLI::App& app, AgentOptions& options) {
       ->type_name("SECONDS");
   app.add_option("--job-uid", options.job_uid, "Refuse a plan that is another job's")
       ->envname("CARAVAN_JOB_UID");
-  app.add_option("--job-namespace", options.job_namespace,
-                 "Namespace of the job; absent: metrics get a label job")
+  app.add_option_function<std::string>(
+         "--job-namespace", [&options](const std::string& name) { options.in_pod = !name.empty(); },
+         "Namespace of the job, for an agent in a pod; absent: metrics get a label job")
       ->envname("CARAVAN_JOB_NAMESPACE");
   app.add_option("--result-file", options.result_file, "File that gets the job's result, JSON (node 0)")
       ->type_name("FILE");
@@ -175,9 +176,8 @@ std::string random_name() {
 
 void fill_defaults(AgentOptions& options) {
   namespace fs = std::filesystem;
-  const bool in_pod = !options.job_namespace.empty();
   if (options.patience.count() == 0)
-    options.patience = in_pod ? policy::kPatienceInPods : 7 * options.heartbeat / 2;
+    options.patience = options.in_pod ? policy::kPatienceInPods : 7 * options.heartbeat / 2;
   if (options.incarnation.empty()) options.incarnation = random_name();
   if (options.node == 0 && options.listen.empty()) options.listen = options.coordinator;
   if (!options.trainer.empty()) return;
