@@ -1,6 +1,9 @@
-// What a reader of the job's story must be told to be up to date: after a reconnect it gets this first.
+// What a reader of the job's reports has not read yet.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -9,7 +12,50 @@
 
 namespace caravan::agent {
 
-class ReportPicture {
+// A step with the peak of the fullest rank alone: what a status shows, however many ranks there are.
+inline void keep_one_peak(v1alpha1::JobStep& step) {
+  auto& peaks = *step.mutable_peak_bytes_per_rank();
+  if (peaks.empty()) return;
+  peaks[0] = *std::max_element(peaks.begin(), peaks.end());
+  peaks.Truncate(1);
+}
+
+// What waits for a slow reader: never more than a bounded number of steps, and every event and result. When
+// it is full, the oldest step goes. What is being sent is not in it.
+class ReportQueue {
+ public:
+  static constexpr std::size_t kMaxSteps = 4096;
+
+  explicit ReportQueue(std::size_t max_steps = kMaxSteps) : max_steps_(max_steps) {}
+
+  void push_back(v1alpha1::JobReport report) {
+    if (report.has_step() && ++steps_ > max_steps_) drop_oldest_step();
+    reports_.push_back(std::move(report));
+  }
+  void pop_front() {
+    if (reports_.front().has_step()) --steps_;
+    reports_.pop_front();
+  }
+  const v1alpha1::JobReport& front() const { return reports_.front(); }
+  bool empty() const { return reports_.empty(); }
+
+ private:
+  void drop_oldest_step() {
+    for (auto report = reports_.begin(); report != reports_.end(); ++report) {
+      if (!report->has_step()) continue;
+      reports_.erase(report);
+      --steps_;
+      return;
+    }
+  }
+
+  std::size_t max_steps_;
+  std::deque<v1alpha1::JobReport> reports_;
+  std::size_t steps_ = 0;
+};
+
+// What brings a reader up to date that comes after the beginning.
+class LatestReports {
  public:
   void add(const v1alpha1::JobReport& report) {
     if (report.has_event()) add_event(report);

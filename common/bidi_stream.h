@@ -2,10 +2,8 @@
 // another from a queue, never blocks the caller.
 //
 // `received` and `broken` are called by gRPC's threads, one at a time; after `broken` nothing comes or goes
-// any more. Only for .cc files: this header is heavy.
+// any more.
 #pragma once
-
-#include <grpcpp/grpcpp.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -13,13 +11,14 @@
 #include <mutex>
 #include <utility>
 
-namespace caravan::agent {
+namespace caravan {
 
-// Base: grpc::ClientBidiReactor<Out, In> or grpc::ServerBidiReactor<In, Out>. Queue: of Out, as std::deque.
+// Base: grpc::ClientBidiReactor<Out, In> or grpc::ServerBidiReactor<In, Out>, which only its users include.
+// Queue: of Out, as std::deque.
 template <typename Base, typename Out, typename In, typename Queue = std::deque<Out>>
-class Stream : public Base {
+class BidiStream : public Base {
  public:
-  explicit Stream(Queue queue = Queue()) : queue_(std::move(queue)) {}
+  explicit BidiStream(Queue queue = Queue()) : queue_(std::move(queue)) {}
 
   void send(Out message) {
     const std::scoped_lock lock(mutex_);
@@ -86,4 +85,4 @@ class Stream : public Base {
   bool closed_ = false;
 };
 
-}  // namespace caravan::agent
+}  // namespace caravan

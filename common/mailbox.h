@@ -9,7 +9,7 @@
 
 #include "common/unique_fd.h"
 
-namespace caravan::agent {
+namespace caravan {
 
 template <typename T>
 class Mailbox {
@@ -37,4 +37,4 @@ class Mailbox {
   std::vector<T> items_;
 };
 
-}  // namespace caravan::agent
+}  // namespace caravan
