@@ -12,6 +12,7 @@
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
 #include "common/bidi_stream.h"
+#include "common/host_port.h"
 #include "common/mailbox.h"
 #include "proto/caravan/v1alpha1/identity.h"
 
@@ -150,7 +151,7 @@ class Server final : public CoordinatorServer {
       return bad_input(
           fmt::format("--listen: cannot listen on {}: the address is in use or not this machine's", where));
     }
-    address_ = is_unix ? where : fmt::format("{}:{}", where.substr(0, where.rfind(':')), port);
+    address_ = is_unix ? where : fmt::format("{}:{}", host_of(where), port);
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
     return {};
   }

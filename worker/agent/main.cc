@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "common/host_port.h"
 #include "common/process.h"
 #include "common/refusal.h"
 #include "http/server.h"
@@ -46,9 +47,9 @@ std::optional<http::Reply> serve_path(std::string_view path, const Metrics& metr
 CoordinatorAddress own_coordinator(const std::string& address, const AgentOptions& options,
                                    const std::optional<TlsIdentity>& identity) {
   if (!identity) return {.where = address};
-  const std::string name = options.coordinator.substr(0, options.coordinator.rfind(':'));
-  return {
-      .where = "localhost" + address.substr(address.rfind(':')), .identity = identity, .verified_name = name};
+  return {.where = "localhost:" + port_of(address),
+          .identity = identity,
+          .verified_name = host_of(options.coordinator)};
 }
 
 Succession::Config succession_config(const v1alpha1::JobPlan& job, const AgentOptions& options,
