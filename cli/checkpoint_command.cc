@@ -1,11 +1,6 @@
 #include <CLI/CLI.hpp>
 
-#include "cli/checkpoint/diff_command.h"
-#include "cli/checkpoint/export_command.h"
-#include "cli/checkpoint/inspect_command.h"
-#include "cli/checkpoint/list_command.h"
-#include "cli/checkpoint/verify_command.h"
-#include "cli/commands.h"
+#include "cli/checkpoint/commands.h"
 
 namespace caravan::cli {
 

@@ -1,8 +1,6 @@
 #include <CLI/CLI.hpp>
 
-#include "cli/commands.h"
-#include "cli/data/inspect_command.h"
-#include "cli/data/tokenize_command.h"
+#include "cli/data/commands.h"
 
 namespace caravan::cli {
 

@@ -13,7 +13,7 @@
 #include "cli/init/new_job.h"
 #include "cli/load_job.h"
 #include "cli/run/machine.h"
-#include "common/schema/values.h"
+#include "common/schema/field_rules.h"
 #include "common/utf8.h"
 #include "data/dataset_facts.h"
 #include "data/temporary_file.h"

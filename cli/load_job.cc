@@ -8,29 +8,29 @@
 
 #include "cli/overrides.h"
 #include "cli/yaml_reader.h"
+#include "common/schema/document.h"
 #include "common/schema/loader.h"
-#include "common/schema/node.h"
 
 namespace caravan::cli {
 namespace {
 
-using schema::Findings;
+using schema::Diagnostic;
+using schema::Diagnostics;
 using schema::Node;
-using schema::Remark;
 
 // More would bury the first ones.
 constexpr std::size_t kMaximumMistakes = 100;
 
-std::string line_of(const Remark& remark, const std::string& name) {
-  const std::string place = remark.line == 0 ? "--set" : fmt::format("{}:{}", name, remark.line);
-  return remark.path.empty() ? fmt::format("{}: {}", place, remark.text)
-                             : fmt::format("{}: {}: {}", place, remark.path, remark.text);
+std::string line_of(const Diagnostic& diagnostic, const std::string& name) {
+  const std::string place = diagnostic.line == 0 ? "--set" : fmt::format("{}:{}", name, diagnostic.line);
+  return diagnostic.path.empty() ? fmt::format("{}: {}", place, diagnostic.text)
+                                 : fmt::format("{}: {}: {}", place, diagnostic.path, diagnostic.text);
 }
 
 // In the order of the file; what came from the command line first.
-std::string report(std::vector<Remark> mistakes, const std::string& name) {
+std::string report(std::vector<Diagnostic> mistakes, const std::string& name) {
   std::stable_sort(mistakes.begin(), mistakes.end(),
-                   [](const Remark& a, const Remark& b) { return a.line < b.line; });
+                   [](const Diagnostic& a, const Diagnostic& b) { return a.line < b.line; });
   std::string text;
   for (std::size_t i = 0; i < std::min(mistakes.size(), kMaximumMistakes); ++i) {
     text += fmt::format("{}{}", i == 0 ? "" : "\n", line_of(mistakes[i], name));
@@ -59,10 +59,10 @@ Result<LoadedJob> load_tree(Node root, const std::string& name, const std::vecto
     if (Status applied = apply_override(set, root); !applied) return tl::unexpected(applied.error());
   }
   LoadedJob loaded;
-  Findings findings = schema::load_message(root, loaded.job);
-  if (!findings.mistakes.empty()) return bad_input(report(std::move(findings.mistakes), name));
-  loaded.cluster_only = std::move(findings.cluster_only);
-  for (const Remark& note : findings.notes) loaded.notes.push_back(line_of(note, name));
+  Diagnostics diagnostics = schema::load_message(root, loaded.job);
+  if (!diagnostics.errors.empty()) return bad_input(report(std::move(diagnostics.errors), name));
+  loaded.cluster_only = std::move(diagnostics.cluster_only);
+  for (const Diagnostic& note : diagnostics.warnings) loaded.notes.push_back(line_of(note, name));
   make_name(root, name, loaded);
   return loaded;
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/json.h"
-#include "common/schema/values.h"
+#include "common/schema/field_rules.h"
 #include "common/testing/checkout.h"
 #include "planner/model/presets.h"
 #include "planner/schedule/schedule.h"

@@ -10,9 +10,9 @@ namespace caravan::cli {
 Result<schema::Node> load_yaml_message(const std::string& path, google::protobuf::Message& message) {
   auto root = read_yaml_file(path);
   if (!root) return root;
-  const schema::Findings findings = schema::load_message(*root, message);
+  const schema::Diagnostics diagnostics = schema::load_message(*root, message);
   std::string mistakes;
-  for (const schema::Remark& mistake : findings.mistakes) {
+  for (const schema::Diagnostic& mistake : diagnostics.errors) {
     mistakes += fmt::format("{}{}:{}: {}: {}", mistakes.empty() ? "" : "\n", input_name(path), mistake.line,
                             mistake.path, mistake.text);
   }

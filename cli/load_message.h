@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/result.h"
-#include "common/schema/node.h"
+#include "common/schema/document.h"
 
 namespace caravan::cli {
 

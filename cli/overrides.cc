@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cli/yaml_reader.h"
-#include "common/schema/words.h"
+#include "common/schema/message_text.h"
 
 namespace caravan::cli {
 namespace {

@@ -53,8 +53,8 @@ Status check_bounds(const v1alpha1::Architecture& architecture) {
   if (!tree) return tl::unexpected(tree.error());
   v1alpha1::Architecture read;
   std::vector<std::string> mistakes;
-  for (const schema::Remark& mistake : schema::load_message(*tree, read).mistakes)
-    mistakes.push_back(fmt::format("{}: {}: {}", checkpoint::kConfigFile, mistake.path, mistake.text));
+  for (const schema::Diagnostic& error : schema::load_message(*tree, read).errors)
+    mistakes.push_back(fmt::format("{}: {}: {}", checkpoint::kConfigFile, error.path, error.text));
   return mistakes.empty() ? Status{} : bad_input(fmt::format("{}", fmt::join(mistakes, "\n")));
 }
 

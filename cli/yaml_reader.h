@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "common/result.h"
-#include "common/schema/node.h"
+#include "common/schema/document.h"
 
 namespace caravan::cli {
 

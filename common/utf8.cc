@@ -46,6 +46,11 @@ std::size_t utf8_sequence_length(std::string_view text) {
   return lead.length;
 }
 
+std::size_t utf8_characters(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
 std::optional<std::size_t> first_invalid_utf8(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {

@@ -1,4 +1,5 @@
-// Checks on UTF-8 text. Everything Caravan reads from users is checked once, where it comes in.
+// UTF-8 text: what it may hold, and how long it is. Everything Caravan reads from users is checked once,
+// where it comes in.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,10 @@ namespace caravan {
 
 // Bytes of the well-formed sequence at the start of `text` (RFC 3629), 0 when there is none.
 std::size_t utf8_sequence_length(std::string_view text);
+
+// Characters of a text, which are the columns that it takes on a terminal where each is one column wide, as
+// all of ours are.
+std::size_t utf8_characters(std::string_view text);
 
 // Offset of the first byte that is not UTF-8.
 std::optional<std::size_t> first_invalid_utf8(std::string_view text);

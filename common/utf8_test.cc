@@ -15,6 +15,11 @@ TEST(Utf8, TextOfEveryLengthOfSequenceIsValid) {
   EXPECT_EQ(first_invalid_utf8("\xF4\x8F\xBF\xBF"), std::nullopt) << "U+10FFFF is the last one";
 }
 
+TEST(Utf8, CharactersAreCountedAndNotBytes) {
+  EXPECT_EQ(utf8_characters("50% · 39.8"), 10U);
+  EXPECT_EQ(utf8_characters(""), 0U);
+}
+
 TEST(Utf8, TheFirstBadByteIsFound) {
   struct Case {
     std::string what;

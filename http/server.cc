@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/host_port.h"
 #include "common/listen.h"
 #include "common/refusal.h"
 
@@ -172,9 +173,8 @@ Server& Server::operator=(Server&&) noexcept = default;
 Server::~Server() = default;
 
 Result<Server> Server::start(const std::string& host_port, Handler handler, const Limits& limits) {
-  const auto colon = host_port.rfind(':');
-  const std::string host = host_port.substr(0, colon);
-  auto listener = listen_on(host, host_port.substr(colon + 1));
+  const std::string host = host_of(host_port);
+  auto listener = listen_on(host, port_of(host_port));
   if (!listener) return tl::unexpected(listener.error());
   const std::string address = fmt::format("{}:{}", host, listener->port);
   try {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "common/host_port.h"
 #include "common/version.h"
 
 namespace caravan::controller {
@@ -15,12 +16,7 @@ constexpr char kDescription[] =
     "Of several of these, one leads and the others wait.";
 
 std::string check_host_port(const std::string& address) {
-  const auto colon = address.rfind(':');
-  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
-  const bool digits =
-      !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string::npos;
-  if (colon == 0 || !digits || std::stoi(port) > 65535) return "'" + address + "' is not HOST:PORT";
-  return "";
+  return is_host_port(address) ? "" : "'" + address + "' is not HOST:PORT";
 }
 
 // "10.0.0.10/32" or "kube-system/k8s-app=kube-dns".

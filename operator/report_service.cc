@@ -1,5 +1,6 @@
 #include "operator/report_service.h"
 
+#include "common/host_port.h"
 #include "operator/log.h"
 
 namespace caravan::controller {
@@ -13,7 +14,7 @@ struct Identity {
 };
 
 Result<Identity> make_identity(const std::string& address) {
-  const std::string host = address.substr(0, address.rfind(':'));
+  const std::string host = host_of(address);
   auto authority = make_authority("caravan-operator authority", kAuthorityLifetime);
   if (!authority) return tl::unexpected(authority.error());
   const bool is_address = host.find_first_not_of("0123456789.") == std::string::npos || host.front() == '[';

@@ -30,9 +30,4 @@ std::string readable_percent(double fraction) {
   return fmt::format("{:.1f}%", fraction * 100);
 }
 
-std::size_t display_columns(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 }  // namespace caravan

@@ -4,10 +4,7 @@
 // locale.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace caravan {
 
@@ -19,8 +16,5 @@ std::string readable_exponent(double value);
 
 // "41.7%" of a fraction.
 std::string readable_percent(double fraction);
-
-// Columns that UTF-8 text takes on a terminal; every character of ours is one column wide.
-std::size_t display_columns(std::string_view text);
 
 }  // namespace caravan

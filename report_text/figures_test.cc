@@ -25,10 +25,5 @@ TEST(Figures, ExponentsAreNotPadded) {
   EXPECT_EQ(readable_exponent(std::numeric_limits<double>::quiet_NaN()), "nan");
 }
 
-TEST(Figures, ColumnsCountCharactersNotBytes) {
-  EXPECT_EQ(display_columns("50% · 39.8"), 10U);
-  EXPECT_EQ(display_columns(""), 0U);
-}
-
 }  // namespace
 }  // namespace caravan

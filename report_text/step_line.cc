@@ -8,6 +8,7 @@
 
 #include "common/readable_bytes.h"
 #include "common/readable_integer.h"
+#include "common/utf8.h"
 #include "report_text/figures.h"
 
 namespace caravan {
@@ -25,7 +26,7 @@ constexpr std::string_view kGap = "  ";
 std::size_t columns_of(const std::vector<Part>& parts) {
   std::size_t columns = 0;
   for (const Part& part : parts) {
-    columns += display_columns(part.label) + 1 + display_columns(part.value);
+    columns += utf8_characters(part.label) + 1 + utf8_characters(part.value);
     if (&part != &parts.front()) columns += kGap.size();
   }
   return columns;
@@ -120,7 +121,7 @@ std::string progress_bar(int step, const RunFigures& figures, std::optional<doub
   std::string text = fmt::format(" {:3.0f}%  step {}/{}", std::floor(fraction * 100), step, figures.steps);
   if (remaining_seconds) text += "  eta " + readable_duration(*remaining_seconds);
 
-  const std::size_t taken = display_columns(text) + 3;  // two brackets; the cursor stays on this line
+  const std::size_t taken = utf8_characters(text) + 3;  // two brackets; the cursor stays on this line
   if (style.width < taken + kShortest) return text.substr(1, style.width > 0 ? style.width - 1 : 0);
   const std::size_t length = std::min(kLongest, style.width - taken);
   const auto done = static_cast<std::size_t>(fraction * static_cast<double>(length));

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "report_text/figures.h"
+#include "common/utf8.h"
 
 namespace caravan {
 namespace {
@@ -78,7 +78,7 @@ TEST(StepLine, FitsATerminalAndKeepsStepAndLoss) {
   for (std::size_t width = 20; width < 200; ++width) {
     const std::string line = step_line(step_of_an_h100(), figures_of_an_h100(), 60, {.width = width});
     EXPECT_THAT(line, StartsWith("step 10/1000  loss 7.1234"));
-    EXPECT_LE(display_columns(line), std::max<std::size_t>(width, 25)) << line;
+    EXPECT_LE(utf8_characters(line), std::max<std::size_t>(width, 25)) << line;
   }
 }
 
@@ -98,7 +98,7 @@ TEST(ProgressBar, FillsWithTheSteps) {
 
 TEST(ProgressBar, NeverReachesTheLastColumn) {
   for (std::size_t width = 1; width < 120; ++width) {
-    EXPECT_LT(display_columns(progress_bar(90, {.steps = 200}, 12, {.width = width})), width + (width == 1));
+    EXPECT_LT(utf8_characters(progress_bar(90, {.steps = 200}, 12, {.width = width})), width + (width == 1));
   }
 }
 

@@ -5,15 +5,15 @@
 
 #include <algorithm>
 
-#include "common/schema/words.h"
+#include "common/schema/message_text.h"
 
 namespace caravan::cli {
 
 CLI::Validator one_of(const std::vector<std::string>& words) {
   const auto check = [words](const std::string& given) -> std::string {
     if (std::ranges::find(words, given) != words.end()) return "";
-    const auto meant = schema::nearest(given, words);
-    return fmt::format("expected one of {}, got {}{}", schema::listed(words), schema::in_quotes(given),
+    const auto meant = schema::closest_match(given, words);
+    return fmt::format("expected one of {}, got {}{}", schema::joined(words), schema::in_quotes(given),
                        meant ? fmt::format("; did you mean {}?", *meant) : "");
   };
   return {check, fmt::format("{{{}}}", fmt::join(words, ","))};

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "common/schema/words.h"
+#include "common/schema/message_text.h"
 
 namespace caravan::cli {
 namespace {
@@ -24,7 +24,7 @@ std::vector<std::string> option_names(const CLI::App& command) {
 }
 
 std::string suggestion(std::string_view given, const std::vector<std::string>& names) {
-  const auto meant = schema::nearest(given, names);
+  const auto meant = schema::closest_match(given, names);
   return meant ? fmt::format("; did you mean {}?", *meant) : "";
 }
 
@@ -40,7 +40,7 @@ std::string sentence(const CLI::App& command, const std::string& word) {
     return fmt::format("{}: {} is one argument too many", full_name(command), schema::in_quotes(word));
   const std::string meant = suggestion(word, names);
   return fmt::format("{} has no command {}{}", full_name(command), schema::in_quotes(word),
-                     meant.empty() ? "; its commands are " + schema::listed(names) : meant);
+                     meant.empty() ? "; its commands are " + schema::joined(names) : meant);
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ std::optional<std::string> unknown_argument(const CLI::App& program) {
 std::string missing_command(const CLI::App& program) {
   const CLI::App& command = innermost_command(program);
   return fmt::format("{}: a command is required: {}", full_name(command),
-                     schema::listed(command_names(command)));
+                     schema::joined(command_names(command)));
 }
 
 }  // namespace caravan::cli

@@ -1,5 +1,3 @@
-#include "cli/checkpoint/diff_command.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +7,7 @@
 #include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/config.h"
 #include "cli/checkpoint/checkpoint_folder.h"
+#include "cli/checkpoint/commands.h"
 
 namespace caravan::cli {
 namespace {

@@ -1,5 +1,3 @@
-#include "cli/checkpoint/export_command.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +8,7 @@
 #include "checkpoint/hugging_face/file_name.h"
 #include "cli/arguments/choice.h"
 #include "cli/checkpoint/checkpoint_folder.h"
+#include "cli/checkpoint/commands.h"
 
 namespace caravan::cli {
 namespace {

@@ -1,5 +1,3 @@
-#include "cli/checkpoint/inspect_command.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +6,7 @@
 #include "checkpoint/format/names.h"
 #include "cli/arguments/choice.h"
 #include "cli/checkpoint/checkpoint_folder.h"
+#include "cli/checkpoint/commands.h"
 #include "cli/checkpoint/facts.h"
 #include "common/json.h"
 #include "common/readable_bytes.h"

@@ -1,5 +1,3 @@
-#include "cli/checkpoint/verify_command.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +6,7 @@
 #include "checkpoint/folder/checkpoint.h"
 #include "checkpoint/format/names.h"
 #include "cli/checkpoint/checkpoint_folder.h"
+#include "cli/checkpoint/commands.h"
 
 namespace caravan::cli {
 namespace {

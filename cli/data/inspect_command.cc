@@ -1,5 +1,3 @@
-#include "cli/data/inspect_command.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "cli/arguments/choice.h"
+#include "cli/data/commands.h"
 #include "common/json.h"
 #include "common/readable_integer.h"
 #include "data/dataset_facts.h"

@@ -1,5 +1,3 @@
-#include "cli/data/tokenize_command.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +8,7 @@
 #include <string_view>
 
 #include "cli/arguments/choice.h"
+#include "cli/data/commands.h"
 #include "cli/data/load_tokenizer.h"
 #include "cli/data/tokenize_bar.h"
 #include "common/json.h"

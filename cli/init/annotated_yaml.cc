@@ -8,7 +8,7 @@
 #include <cctype>
 
 #include "common/json.h"
-#include "common/schema/field_remarks.h"
+#include "common/schema/field_descriptions.h"
 #include "planner/explain/table.h"
 
 namespace caravan::cli {
@@ -22,7 +22,7 @@ constexpr int kWidth = 100;
 std::string comment_lines(const FieldDescriptor& field, const std::string& prefix) {
   const int room = kWidth - static_cast<int>(prefix.size()) - 2;
   std::string lines;
-  for (const std::string& line : planner::wrap(schema::field_remarks(field), room))
+  for (const std::string& line : planner::wrap(schema::compiled_description_of(field), room))
     lines += fmt::format("{}# {}\n", prefix, line);
   return lines;
 }

@@ -9,8 +9,7 @@
 #include "cli/run/device_facts.h"
 #include "common/quantity.h"
 #include "common/readable_integer.h"
-#include "common/schema/defaults.h"
-#include "common/schema/values.h"
+#include "common/schema/field_rules.h"
 #include "planner/engine_profile.h"
 #include "planner/plan.h"
 

@@ -4,19 +4,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <sstream>
+
+#include "common/file_contents.h"
 
 namespace caravan::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // The file in the group and in each one above it, up to the root.
 void add_levels(std::string_view mount, std::string_view file, std::string group,
@@ -62,11 +57,11 @@ std::optional<int64_t> total_memory(std::string_view meminfo) {
 }
 
 Result<int64_t> memory_limit(const fs::path& root) {
-  const std::optional<int64_t> total = total_memory(read_file(root / "proc/meminfo"));
+  const std::optional<int64_t> total = total_memory(file_contents(root / "proc/meminfo").value_or(""));
   if (!total) return failure("/proc/meminfo: does not say how much memory the machine has");
   int64_t smallest = *total;
-  for (const std::string& file : limit_files(read_file(root / "proc/self/cgroup"))) {
-    smallest = std::min(smallest, parse_limit(read_file(root / file)).value_or(smallest));
+  for (const std::string& file : limit_files(file_contents(root / "proc/self/cgroup").value_or(""))) {
+    smallest = std::min(smallest, parse_limit(file_contents(root / file).value_or("")).value_or(smallest));
   }
   return smallest;
 }

@@ -2,80 +2,66 @@
 
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
-#include <sys/eventfd.h>
 
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <utility>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
-#include "common/unique_fd.h"
+#include "common/bidi_stream.h"
+#include "common/mailbox.h"
 
 namespace caravan::cli {
 namespace {
 
-using Stream = grpc::ServerReaderWriter<v1alpha1::ReportCommand, v1alpha1::JobReport>;
+using v1alpha1::JobReport;
+using v1alpha1::ReportCommand;
 
-// What gRPC's threads and the owner share.
-class Mailbox final : public v1alpha1::JobReports::Service {
+// The stream of one coordinator; deletes itself when gRPC is done with it.
+class ReportStream final
+    : public BidiStream<grpc::ServerBidiReactor<JobReport, ReportCommand>, ReportCommand, JobReport> {
  public:
-  explicit Mailbox(UniqueFd arrived) : arrived_(std::move(arrived)) {}
-
-  grpc::Status Report(grpc::ServerContext*, Stream* stream) override {
-    {
-      const std::lock_guard lock(mutex_);
-      coordinator_ = stream;
-    }
-    v1alpha1::JobReport report;
-    while (stream->Read(&report)) put(std::move(report));
-    const std::lock_guard lock(mutex_);
-    if (coordinator_ == stream) coordinator_ = nullptr;
-    return grpc::Status::OK;
-  }
-
-  int descriptor() const { return arrived_.get(); }
-
-  std::vector<v1alpha1::JobReport> take() {
-    const std::lock_guard lock(mutex_);
-    eventfd_t ignored = 0;
-    eventfd_read(arrived_.get(), &ignored);
-    return std::exchange(reports_, {});
-  }
-
-  bool send(const v1alpha1::ReportCommand& command) {
-    const std::lock_guard lock(mutex_);
-    return coordinator_ != nullptr && coordinator_->Write(command);
+  ReportStream(Mailbox<JobReport>& reports, std::function<void(ReportStream&)> on_done)
+      : reports_(reports), on_done_(std::move(on_done)) {
+    read_next();
   }
 
  private:
-  void put(v1alpha1::JobReport report) {
-    const std::lock_guard lock(mutex_);
-    reports_.push_back(std::move(report));
-    eventfd_write(arrived_.get(), 1);
+  void received(JobReport& report) override { reports_.post(std::move(report)); }
+  void broken() override { Finish(grpc::Status::OK); }
+  void OnDone() override {
+    on_done_(*this);
+    delete this;
   }
 
-  std::mutex mutex_;
-  std::vector<v1alpha1::JobReport> reports_;
-  Stream* coordinator_ = nullptr;
-  const UniqueFd arrived_;
+  Mailbox<JobReport>& reports_;
+  const std::function<void(ReportStream&)> on_done_;
 };
 
 }  // namespace
 
-struct ReportServer::Implementation {
-  explicit Implementation(UniqueFd arrived) : mailbox(std::move(arrived)) {}
+struct ReportServer::Implementation final : public v1alpha1::JobReports::CallbackService {
+  grpc::ServerBidiReactor<JobReport, ReportCommand>* Report(grpc::CallbackServerContext*) override {
+    const std::scoped_lock lock(mutex);
+    newest = new ReportStream(reports, [this](ReportStream& ended) {
+      const std::scoped_lock changing(mutex);
+      if (newest == &ended) newest = nullptr;
+    });
+    return newest;
+  }
 
-  Mailbox mailbox;
+  Mailbox<JobReport> reports;
+  std::mutex mutex;
+  ReportStream* newest = nullptr;
   std::unique_ptr<grpc::Server> server;
 };
 
 Result<ReportServer> ReportServer::start(const std::string& address) {
-  UniqueFd arrived(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!arrived) return failure("cannot make an eventfd for progress reports");
-  auto implementation = std::make_unique<Implementation>(std::move(arrived));
+  auto implementation = std::make_unique<Implementation>();
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials());
-  builder.RegisterService(&implementation->mailbox);
+  builder.RegisterService(implementation.get());
   implementation->server = builder.BuildAndStart();
   if (!implementation->server)
     return failure(fmt::format("cannot listen for progress reports on {}", address));
@@ -92,13 +78,16 @@ ReportServer::~ReportServer() {
 }
 
 int ReportServer::descriptor() const {
-  return implementation_->mailbox.descriptor();
+  return implementation_->reports.fd();
 }
-std::vector<v1alpha1::JobReport> ReportServer::take() {
-  return implementation_->mailbox.take();
+std::vector<JobReport> ReportServer::take() {
+  return implementation_->reports.take();
 }
-bool ReportServer::send(const v1alpha1::ReportCommand& command) {
-  return implementation_->mailbox.send(command);
+bool ReportServer::send(const ReportCommand& command) {
+  const std::scoped_lock lock(implementation_->mutex);
+  if (implementation_->newest == nullptr) return false;
+  implementation_->newest->send(command);
+  return true;
 }
 
 }  // namespace caravan::cli

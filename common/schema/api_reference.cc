@@ -5,17 +5,15 @@
 // --descriptor_set_out` makes it.
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
-#include <google/protobuf/descriptor.pb.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
-#include <fstream>
 #include <string>
 #include <vector>
 
-#include "common/schema/remarks.h"
-#include "common/schema/values.h"
+#include "common/schema/field_descriptions.h"
+#include "common/schema/field_rules.h"
 
 namespace caravan::schema {
 namespace {
@@ -68,7 +66,7 @@ void describe(const Descriptor& type, std::vector<const Descriptor*>& described,
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
     out += fmt::format("| `{}` | {} | {} | {} |\n", field.json_name(), type_of(field), default_of(field),
-                       remarks_on(field));
+                       description_of(field));
   }
   if (type.options().ExtensionSize(v1alpha1::cel) > 0) out += "\nRules:\n\n";
   for (int i = 0; i < type.options().ExtensionSize(v1alpha1::cel); ++i) {
@@ -81,14 +79,11 @@ void describe(const Descriptor& type, std::vector<const Descriptor*>& described,
 }
 
 int write_reference(const char* path) {
-  google::protobuf::FileDescriptorSet files;
-  std::ifstream input(path, std::ios::binary);
-  if (!files.ParseFromIstream(&input)) {
-    fmt::print(stderr, "{}: is not a descriptor set\n", path);
+  DescriptorPool pool;
+  if (const Status read = read_descriptor_set(path, pool); !read) {
+    fmt::print(stderr, "{}\n", read.error().message);
     return 2;
   }
-  DescriptorPool pool;
-  for (const auto& file : files.file()) pool.BuildFile(file);
   std::string out = kHeader;
   std::vector<const Descriptor*> described;
   describe(*pool.FindMessageTypeByName("caravan.v1alpha1.LlamaTrainingJob"), described, out);

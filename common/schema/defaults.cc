@@ -1,10 +1,8 @@
-#include "common/schema/defaults.h"
-
 #include <google/protobuf/descriptor.h>
 
 #include <string>
 
-#include "common/schema/values.h"
+#include "common/schema/field_rules.h"
 
 namespace caravan::schema {
 namespace {

@@ -9,11 +9,9 @@
 #include <string>
 #include <utility>
 
-#include "common/schema/cel_check.h"
-#include "common/schema/defaults.h"
-#include "common/schema/string_format.h"
-#include "common/schema/values.h"
-#include "common/schema/words.h"
+#include "common/schema/cel_rules.h"
+#include "common/schema/field_rules.h"
+#include "common/schema/message_text.h"
 
 namespace caravan::schema {
 namespace {
@@ -46,14 +44,14 @@ std::optional<std::string> place_inside(const Descriptor& type, const std::strin
 
 class Loader {
  public:
-  Findings take() { return std::move(findings_); }
-  const Doubts& doubts() const { return doubts_; }
+  Diagnostics take() { return std::move(diagnostics_); }
+  const UnreliableFields& unreliable() const { return unreliable_; }
 
   void load_fields(const Node& node, const std::string& path, Message& message) {
     const Descriptor& type = *message.GetDescriptor();
     if (node.kind != NodeKind::kMap) {
       return mistake(node, path,
-                     mismatch(fmt::format("a map of the fields {}", listed(names_of(type))), node));
+                     mismatch(fmt::format("a map of the fields {}", joined(names_of(type))), node));
     }
     std::map<std::string, int> first_line;
     for (const Node& entry : node.children) {
@@ -70,12 +68,12 @@ class Loader {
 
  private:
   void mistake(const Node& node, const std::string& path, std::string text) {
-    findings_.mistakes.push_back({node.line, path, std::move(text)});
-    doubts_.wrong.push_back(path);
+    diagnostics_.errors.push_back({node.line, path, std::move(text)});
+    unreliable_.invalid.push_back(path);
   }
 
   void note(const Node& node, const std::string& path, std::string text) {
-    findings_.notes.push_back({node.line, path, std::move(text)});
+    diagnostics_.warnings.push_back({node.line, path, std::move(text)});
   }
 
   void load_entry(const Node& entry, const std::string& parent, Message& message) {
@@ -84,13 +82,13 @@ class Loader {
     if (is_server_written(type, entry.key)) return note(entry, path, "written by the API server; ignored");
     const FieldDescriptor* field = find_field(type, entry.key);
     if (field == nullptr) {
-      doubts_.incomplete.push_back(parent);
+      unreliable_.incomplete.push_back(parent);
       return mistake(entry, path, unknown_field(type, entry.key));
     }
     const FieldRules& rules = rules_of(*field);
     if (entry.kind == NodeKind::kNull) return mistake(entry, path, mismatch(expectation(*field), entry));
     if (is_unavailable(rules)) return mistake(entry, path, unavailability(*field));
-    if (rules.cluster_only()) findings_.cluster_only.push_back(path);
+    if (rules.cluster_only()) diagnostics_.cluster_only.push_back(path);
     load_value(entry, path, *field, message);
   }
 
@@ -98,8 +96,9 @@ class Loader {
     const auto names = names_of(type);
     if (const auto place = place_inside(type, key))
       return fmt::format("unknown field here; did you mean {}?", *place);
-    if (const auto meant = nearest(key, names)) return fmt::format("unknown field; did you mean {}?", *meant);
-    return fmt::format("unknown field; the fields here are {}", listed(names));
+    if (const auto meant = closest_match(key, names))
+      return fmt::format("unknown field; did you mean {}?", *meant);
+    return fmt::format("unknown field; the fields here are {}", joined(names));
   }
 
   void load_value(const Node& node, const std::string& path, const FieldDescriptor& field, Message& message) {
@@ -234,7 +233,7 @@ class Loader {
     const std::vector<std::string> names = names_of(type);
     std::set<std::string> meant;
     for (const Node& entry : node.children) {
-      if (find_field(type, entry.key) == nullptr) meant.insert(nearest(entry.key, names).value_or(""));
+      if (find_field(type, entry.key) == nullptr) meant.insert(closest_match(entry.key, names).value_or(""));
     }
     for (int i = 0; i < type.field_count(); ++i) {
       const FieldDescriptor& field = *type.field(i);
@@ -244,20 +243,20 @@ class Loader {
     }
   }
 
-  Findings findings_;
-  Doubts doubts_;
+  Diagnostics diagnostics_;
+  UnreliableFields unreliable_;
 };
 
 }  // namespace
 
-Findings load_message(const Node& root, Message& message) {
+Diagnostics load_message(const Node& root, Message& message) {
   Loader loader;
   loader.load_fields(root, "", message);
   apply_defaults(message);
-  const std::vector<Remark> broken = broken_cel_rules(root, message, loader.doubts());
-  Findings findings = loader.take();
-  findings.mistakes.insert(findings.mistakes.end(), broken.begin(), broken.end());
-  return findings;
+  const std::vector<Diagnostic> broken = violated_cel_rules(root, message, loader.unreliable());
+  Diagnostics diagnostics = loader.take();
+  diagnostics.errors.insert(diagnostics.errors.end(), broken.begin(), broken.end());
+  return diagnostics;
 }
 
 }  // namespace caravan::schema

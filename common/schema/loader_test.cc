@@ -7,8 +7,7 @@
 
 #include "caravan/v1alpha1/job.pb.h"
 #include "common/json.h"
-#include "common/schema/defaults.h"
-#include "common/schema/values.h"
+#include "common/schema/field_rules.h"
 
 namespace caravan::schema {
 namespace {
@@ -46,11 +45,11 @@ Node list(std::string key, std::vector<Node> items) {
 
 TEST(Loader, ReadsEveryKindOfValue) {
   v1alpha1::Parallelism parallelism;
-  const Findings findings = load_message(
+  const Diagnostics diagnostics = load_message(
       map("", {scalar("mode", "Auto"), scalar("tensor", "2"), scalar("sequenceParallel", "True"),
                list("layersPerStage", {scalar("", "3"), scalar("", "1")}), scalar("schedule", "1F1B")}),
       parallelism);
-  EXPECT_THAT(findings.mistakes, IsEmpty());
+  EXPECT_THAT(diagnostics.errors, IsEmpty());
   EXPECT_EQ(to_json(parallelism),
             R"({"mode":"Auto","tensor":2,"layersPerStage":[3,1],"sequenceParallel":true,)"
             R"("schedule":"1F1B","zeroStage":1,"activationCheckpointing":"WhenNeeded"})");
@@ -58,81 +57,81 @@ TEST(Loader, ReadsEveryKindOfValue) {
 
 TEST(Loader, ReadsMapsAndListsOfMessages) {
   v1alpha1::Worker worker;
-  const Findings findings =
+  const Diagnostics diagnostics =
       load_message(map("", {map("nodeSelector", {scalar("b", "x"), scalar("a", "", true)}),
                             list("env", {map("", {scalar("name", "A"), scalar("value", "", true)})})}),
                    worker);
-  EXPECT_THAT(findings.mistakes, IsEmpty());
+  EXPECT_THAT(diagnostics.errors, IsEmpty());
   EXPECT_EQ(to_json(worker),
             R"({"env":[{"name":"A"}],"nodeSelector":{"a":"","b":"x"},"sharedMemory":"8Gi","scratch":"2Gi"})");
 }
 
 TEST(Loader, HoldsEachValueOfAMapToTheBoundsOfTheMap) {
   v1alpha1::Worker worker;
-  const Findings findings = load_message(
+  const Diagnostics diagnostics = load_message(
       map("", {map("nodeSelector", {scalar("a", std::string(63, 'x')), scalar("b", std::string(64, 'x'))})}),
       worker);
-  ASSERT_THAT(findings.mistakes, SizeIs(1));
-  EXPECT_EQ(findings.mistakes[0].path, "nodeSelector.b");
-  EXPECT_THAT(findings.mistakes[0].text, HasSubstr("a string of at most 63 characters, got 64 characters"));
+  ASSERT_THAT(diagnostics.errors, SizeIs(1));
+  EXPECT_EQ(diagnostics.errors[0].path, "nodeSelector.b");
+  EXPECT_THAT(diagnostics.errors[0].text, HasSubstr("a string of at most 63 characters, got 64 characters"));
 }
 
 TEST(Loader, HoldsTheNamesOfAMapToTheirBound) {
   v1alpha1::Worker worker;
-  const Findings findings = load_message(
+  const Diagnostics diagnostics = load_message(
       map("",
           {map("nodeSelector", {scalar(std::string(317, 'a'), "x"), scalar(std::string(318, 'a'), "x")})}),
       worker);
-  ASSERT_THAT(findings.mistakes, SizeIs(1));
-  EXPECT_EQ(findings.mistakes[0].path, "nodeSelector");
-  EXPECT_EQ(findings.mistakes[0].text, "expected names of at most 317 characters");
+  ASSERT_THAT(diagnostics.errors, SizeIs(1));
+  EXPECT_EQ(diagnostics.errors[0].path, "nodeSelector");
+  EXPECT_EQ(diagnostics.errors[0].text, "expected names of at most 317 characters");
 }
 
 TEST(Loader, FindsAllMistakesInOneGo) {
   v1alpha1::Worker worker;
-  const Findings findings = load_message(
+  const Diagnostics diagnostics = load_message(
       map("", {scalar("imagePullPolicy", "always"), map("nodeSelector", {scalar("a", "1"), scalar("a", "x")}),
                list("env", {map("", {scalar("value", "x")}), scalar("", "A=1")}),
                scalar("sharedMemory", "lots")}),
       worker);
   std::vector<std::string> paths;
-  for (const Remark& mistake : findings.mistakes) paths.push_back(mistake.path);
+  for (const Diagnostic& mistake : diagnostics.errors) paths.push_back(mistake.path);
   EXPECT_THAT(paths, ElementsAre("imagePullPolicy", "nodeSelector.a", "nodeSelector.a", "env[0].name",
                                  "env[1]", "sharedMemory"));
 }
 
 TEST(Loader, AMisspeltRequiredFieldIsOneMistake) {
   v1alpha1::Resources resources;
-  const Findings findings = load_message(map("", {scalar("device_s", "4")}), resources);
-  ASSERT_THAT(findings.mistakes, SizeIs(1));
-  EXPECT_THAT(findings.mistakes[0].text, HasSubstr("did you mean devices?"));
+  const Diagnostics diagnostics = load_message(map("", {scalar("device_s", "4")}), resources);
+  ASSERT_THAT(diagnostics.errors, SizeIs(1));
+  EXPECT_THAT(diagnostics.errors[0].text, HasSubstr("did you mean devices?"));
 }
 
 TEST(Loader, ANumberWithoutQuotesForADecimalIsTakenWithANote) {
   v1alpha1::Optimizer optimizer;
-  const Findings findings =
+  const Diagnostics diagnostics =
       load_message(map("", {scalar("learningRate", "1e-3"), scalar("beta1", "0.8", true)}), optimizer);
-  EXPECT_THAT(findings.mistakes, IsEmpty());
+  EXPECT_THAT(diagnostics.errors, IsEmpty());
   EXPECT_EQ(optimizer.learning_rate(), "1e-3");
-  ASSERT_THAT(findings.notes, SizeIs(1));
-  EXPECT_EQ(findings.notes[0].path, "learningRate");
+  ASSERT_THAT(diagnostics.warnings, SizeIs(1));
+  EXPECT_EQ(diagnostics.warnings[0].path, "learningRate");
 }
 
 TEST(Loader, BoundsAreInclusive) {
   for (const auto& [text, accepted] : {std::pair{"0", false}, {"1", true}, {"16", true}, {"17", false}}) {
     v1alpha1::Parallelism parallelism;
-    const Findings findings = load_message(map("", {scalar("tensor", text)}), parallelism);
-    EXPECT_EQ(findings.mistakes.empty(), accepted) << text;
+    const Diagnostics diagnostics = load_message(map("", {scalar("tensor", text)}), parallelism);
+    EXPECT_EQ(diagnostics.errors.empty(), accepted) << text;
   }
 }
 
 TEST(Loader, WhatTheServerWroteIsLeftOutWithANote) {
   v1alpha1::ObjectMeta meta;
-  const Findings findings =
+  const Diagnostics diagnostics =
       load_message(map("", {scalar("name", "a"), list("managedFields", {scalar("", "x")})}), meta);
-  EXPECT_THAT(findings.mistakes, IsEmpty());
-  ASSERT_THAT(findings.notes, SizeIs(1));
-  EXPECT_EQ(findings.notes[0].path, "managedFields");
+  EXPECT_THAT(diagnostics.errors, IsEmpty());
+  ASSERT_THAT(diagnostics.warnings, SizeIs(1));
+  EXPECT_EQ(diagnostics.warnings[0].path, "managedFields");
 }
 
 TEST(Defaults, CreateTheMessagesThatSayThemselvesSo) {
@@ -206,8 +205,9 @@ TEST(Schema, EveryDefaultIsAValueThatTheLoaderTakes) {
     const bool is_string = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
     const std::unique_ptr<google::protobuf::Message> message(
         google::protobuf::MessageFactory::generated_factory()->GetPrototype(field->containing_type())->New());
-    const Findings findings = load_message(map("", {scalar(field->json_name(), text, is_string)}), *message);
-    for (const Remark& mistake : findings.mistakes)
+    const Diagnostics diagnostics =
+        load_message(map("", {scalar(field->json_name(), text, is_string)}), *message);
+    for (const Diagnostic& mistake : diagnostics.errors)
       EXPECT_NE(mistake.path, field->json_name()) << mistake.text;
   }
 }

@@ -1,12 +1,11 @@
-#include "common/schema/string_format.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "common/decimal.h"
 #include "common/quantity.h"
-#include "common/schema/words.h"
+#include "common/schema/field_rules.h"
+#include "common/schema/message_text.h"
 #include "common/utf8.h"
 
 namespace caravan::schema {
@@ -62,11 +61,6 @@ bool has_format(const FieldRules& rules, std::string_view text) {
   }
 }
 
-std::size_t length_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 std::string describe_decimal(const FieldRules& rules) {
   if (rules.decimal_minimum().empty() || rules.decimal_maximum().empty())
     return "a decimal number such as \"3e-4\"";
@@ -119,8 +113,8 @@ std::optional<std::string> broken_format(const FieldRules& rules, std::string_vi
     if (rules.allow_empty()) return std::nullopt;
     return fmt::format("expected {}, got an empty string", describe_format(rules));
   }
-  if (rules.max_length() != 0 && length_of(text) > rules.max_length()) {
-    return fmt::format("expected {}, got {} characters: {}", describe_format(rules), length_of(text),
+  if (rules.max_length() != 0 && utf8_characters(text) > rules.max_length()) {
+    return fmt::format("expected {}, got {} characters: {}", describe_format(rules), utf8_characters(text),
                        in_quotes(text));
   }
   if (has_format(rules, text)) return std::nullopt;

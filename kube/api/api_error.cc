@@ -48,15 +48,6 @@ bool ApiError::is_too_large_version() const {
   return code == 504 && message.find("Too large resource version") != std::string::npos;
 }
 
-Error ApiError::to_error() const {
-  const bool unreachable =
-      kind == ErrorKind::kUnreachable || kind == ErrorKind::kTimeout || kind == ErrorKind::kBroken;
-  const ExitCode exit_code = kind == ErrorKind::kStopped ? ExitCode::kInterrupted
-                             : unreachable               ? ExitCode::kClusterUnreachable
-                                                         : ExitCode::kJobFailed;
-  return {message, exit_code};
-}
-
 tl::unexpected<ApiError> api_failure(ErrorKind kind, std::string message) {
   return tl::unexpected<ApiError>(ApiError{.kind = kind, .message = std::move(message)});
 }

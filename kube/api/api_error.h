@@ -1,7 +1,7 @@
 // What can go wrong in a call of the API server, in the terms that callers decide by.
 //
 // Kinds say whether the server may have acted: kUnreachable and kRefusedHere mean that it has not, kStatus is
-// its own answer, the others leave it open. to_error() turns one into the error of a program.
+// its own answer, the others leave it open.
 #pragma once
 
 #include <chrono>
@@ -41,8 +41,6 @@ struct [[nodiscard]] ApiError {
   bool is_expired() const { return code == 410; }
   // The server is behind the version that was asked for, as after a restore.
   bool is_too_large_version() const;
-
-  Error to_error() const;
 };
 
 template <typename T>

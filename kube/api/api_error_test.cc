@@ -46,11 +46,5 @@ TEST(ApiError, KnowsAServerThatIsBehind) {
   EXPECT_FALSE(error_of_answer("GET /", {.status = 504}, "").is_too_large_version());
 }
 
-TEST(ApiError, EndsAProgramAsUnreachableOnlyWhenTheServerIs) {
-  EXPECT_EQ(ApiError{.kind = ErrorKind::kUnreachable}.to_error().code, ExitCode::kClusterUnreachable);
-  EXPECT_EQ(ApiError{.kind = ErrorKind::kStopped}.to_error().code, ExitCode::kInterrupted);
-  EXPECT_EQ(error_of_answer("POST /", {.status = 409}, kTaken).to_error().code, ExitCode::kJobFailed);
-}
-
 }  // namespace
 }  // namespace caravan::kube

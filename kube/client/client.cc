@@ -223,17 +223,6 @@ ApiResult<Json> Client::merge(const CallContext& context, const ResourcePath& pa
                         .content_type = "application/merge-patch+json"});
 }
 
-ApiResult<Json> Client::patch(const CallContext& context, const ResourcePath& path, std::string_view name,
-                              const JsonArray& operations) {
-  return call(context, {.method = "PATCH",
-                        .of = path,
-                        .object = std::string(name),
-                        .query = {{"fieldManager", options_.field_manager}},
-                        .body = boost::json::serialize(operations),
-                        .content_type = "application/json-patch+json",
-                        .tries = 1});
-}
-
 ApiStatus Client::remove(const CallContext& context, const ResourcePath& path, std::string_view name,
                          const DeleteOptions& options) {
   return call(context,

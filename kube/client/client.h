@@ -92,9 +92,6 @@ class Client {
   // JSON merge patch (RFC 7386).
   ApiResult<Json> merge(const CallContext& context, const ResourcePath& path, std::string_view name,
                         const Json& patch);
-  // JSON patch (RFC 6902), such as those of finalizer.h. One try; after a lost answer the object tells.
-  ApiResult<Json> patch(const CallContext& context, const ResourcePath& path, std::string_view name,
-                        const JsonArray& operations);
   ApiStatus remove(const CallContext& context, const ResourcePath& path, std::string_view name,
                    const DeleteOptions& options);
 

@@ -5,9 +5,9 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
+#include "common/file_contents.h"
 #include "kube/config/base64.h"
 
 namespace caravan::kube {
@@ -39,11 +39,9 @@ struct Entry {
 Result<std::vector<Document>> read_files(const std::vector<std::string>& files, const DocumentReader& read) {
   std::vector<Document> documents;
   for (const std::string& file : files) {
-    std::ifstream stream(file);
-    if (!stream) continue;
-    std::stringstream text;
-    text << stream.rdbuf();
-    auto content = read(text.str(), file);
+    const auto text = file_contents(file);
+    if (!text) continue;
+    auto content = read(*text, file);
     if (!content) return tl::unexpected(std::move(content.error()));
     documents.push_back({.file = fs::absolute(file), .content = std::move(*content)});
   }

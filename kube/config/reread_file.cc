@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
+#include "common/file_contents.h"
 
 namespace caravan::kube {
 namespace {
@@ -19,10 +18,7 @@ std::string trimmed(const std::string& text) {
 Result<std::string> RereadFile::get() {
   const std::lock_guard guard(mutex_);
   if (read_at_ && clock_.now() - *read_at_ < kOldest) return content_;
-  std::ifstream file(path_);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (std::string content = trimmed(text.str()); !content.empty()) {
+  if (std::string content = trimmed(file_contents(path_).value_or("")); !content.empty()) {
     content_ = std::move(content);
     read_at_ = clock_.now();
   } else if (content_.empty()) {

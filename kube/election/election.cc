@@ -132,23 +132,6 @@ class Step {
 
 }  // namespace
 
-Status validate(const ElectionConfig& config) {
-  if (config.identity.empty()) return bad_input("leader election: the identity is empty");
-  if (config.identity == kUnknownHolder)
-    return bad_input(fmt::format("leader election: no identity may be '{}'", kUnknownHolder));
-  if (config.lease_duration <= config.renew_deadline) {
-    return bad_input(fmt::format(
-        "leader election: the lease duration ({} s) must be longer than the renew deadline ({} s)",
-        config.lease_duration.count(), config.renew_deadline.count()));
-  }
-  if (config.renew_deadline * 10 <= config.retry_period * 12) {
-    return bad_input(
-        fmt::format("leader election: the renew deadline ({} s) must be longer than 1.2 retry periods ({} s)",
-                    config.renew_deadline.count(), config.retry_period.count()));
-  }
-  return {};
-}
-
 ElectionStep step(ElectionState state, ElectionInput input, const ElectionMoment& moment) {
   Step next(state, moment);
   ElectionAction action = std::visit([&](auto& outcome) { return next.on(outcome); }, input);

@@ -23,6 +23,7 @@
 
 namespace caravan::kube {
 
+// lease_duration > renew_deadline > 1.2 · retry_period.
 struct ElectionConfig {
   std::string identity;  // unique for each process, such as host name and a random part
   std::chrono::seconds lease_duration{15};
@@ -33,9 +34,6 @@ struct ElectionConfig {
 
 // Of a lease that was missing.
 inline constexpr char kUnknownHolder[] = "unknown";
-
-// lease duration > renew deadline > 1.2 · retry period, and an identity.
-Status validate(const ElectionConfig& config);
 
 // Inputs: what the last action came to.
 struct ElectionTick {};  // the start, or a wait is over

@@ -270,17 +270,5 @@ TEST_F(Election, HoweverOftenALeaseIsDeletedThereAreNeverTwoLeaders) {
   EXPECT_GT(led, 10'000);
 }
 
-TEST(ElectionConfig, RefusesTimesThatCannotWork) {
-  EXPECT_TRUE(validate(config("a")));
-  EXPECT_FALSE(validate(config("")));
-  EXPECT_FALSE(validate(config(kUnknownHolder)));
-  ElectionConfig too_short = config("a");
-  too_short.lease_duration = 10s;
-  EXPECT_FALSE(validate(too_short));
-  ElectionConfig too_slow = config("a");
-  too_slow.retry_period = 9s;
-  EXPECT_FALSE(validate(too_slow));
-}
-
 }  // namespace
 }  // namespace caravan::kube

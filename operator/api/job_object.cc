@@ -6,10 +6,9 @@
 #include <boost/json/serialize.hpp>
 
 #include "common/json.h"
-#include "common/schema/defaults.h"
+#include "common/schema/field_rules.h"
 #include "common/schema/loader.h"
-#include "common/schema/values.h"
-#include "common/schema/words.h"
+#include "common/schema/message_text.h"
 #include "kube/api/timestamp.h"
 #include "operator/api/names.h"
 #include "operator/api/read_message.h"
@@ -150,9 +149,8 @@ void read_spec(const kube::Json& object, Job& job) {
   Node tree = judged_part(object);
   drop_unknown(tree, *v1alpha1::LlamaTrainingJob::descriptor(), "", job.unknown_fields);
   v1alpha1::LlamaTrainingJob message;
-  for (const schema::Remark& mistake : schema::load_message(tree, message).mistakes) {
-    job.mistakes.push_back(mistake.path.empty() ? mistake.text
-                                                : fmt::format("{}: {}", mistake.path, mistake.text));
+  for (const schema::Diagnostic& error : schema::load_message(tree, message).errors) {
+    job.mistakes.push_back(error.path.empty() ? error.text : fmt::format("{}: {}", error.path, error.text));
   }
   job.spec = job.mistakes.empty() ? message.spec() : spec_as_it_stands(object, job.unreadable_spec);
 }

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "common/schema/values.h"
+#include "common/schema/field_rules.h"
 
 namespace caravan::controller {
 namespace {

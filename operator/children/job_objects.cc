@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "common/host_port.h"
 #include "operator/api/names.h"
 
 namespace caravan::controller {
@@ -24,8 +25,7 @@ JsonObject port(const char* protocol, int number) {
 }
 
 int reports_port(const Settings& settings) {
-  const auto colon = settings.reports_address.rfind(':');
-  return std::stoi(settings.reports_address.substr(colon + 1));
+  return std::stoi(port_of(settings.reports_address));
 }
 
 JsonObject pods_of(const std::string& name_space, const std::string& label, const std::string& value) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "common/quantity.h"
-#include "common/schema/defaults.h"
+#include "common/schema/field_rules.h"
 #include "operator/api/names.h"
 #include "operator/children/certificates.h"
 #include "operator/children/job_objects.h"

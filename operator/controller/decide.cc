@@ -8,13 +8,15 @@
 #include "operator/api/names.h"
 #include "operator/controller/children_policy.h"
 #include "operator/controller/conditions.h"
-#include "operator/controller/deadline_policy.h"
+#include "operator/controller/end_policy.h"
 #include "operator/controller/failure_policy.h"
+#include "operator/controller/lifetime_policy.h"
+#include "operator/controller/plan_status.h"
 #include "operator/controller/planning_policy.h"
+#include "operator/controller/pod_trouble.h"
 #include "operator/controller/progress_policy.h"
+#include "operator/controller/restart_count.h"
 #include "operator/controller/story.h"
-#include "operator/controller/suspension_policy.h"
-#include "operator/controller/ttl_policy.h"
 
 namespace caravan::controller {
 namespace {
@@ -46,6 +48,7 @@ class Decider {
 
  private:
   v1alpha1::JobStatus& status() { return job_.status; }
+  void look_again(LookAgain when) { decision_.look_again = sooner(decision_.look_again, when); }
 
   bool is_left_alone() const {
     const std::string& manager = job_.spec.managed_by();
@@ -140,7 +143,7 @@ class Decider {
 
   // True: the job is over.
   bool carry_out(const Verdict& verdict) {
-    if (verdict.look_again) decision_.look_again_in(*verdict.look_again);
+    look_again(verdict.look_again);
     if (verdict.course == Verdict::Course::kGoesOn) return false;
     show_steps(true);
     if (verdict.course == Verdict::Course::kRestarts) {
@@ -169,12 +172,12 @@ class Decider {
     std::ranges::move(verdict.effects, std::back_inserter(decision_.effects));
     decision_.new_certificates = verdict.new_certificates;
     decision_.plan_fingerprint = std::move(verdict.plan_fingerprint);
-    if (verdict.look_again) decision_.look_again_in(*verdict.look_again);
+    look_again(verdict.look_again);
   }
 
   void show_pods() {
-    const PodsVerdict pods = judge_pods(seen_, decision_.plan.nodes(), now_);
-    if (pods.look_again) decision_.look_again_in(*pods.look_again);
+    const PlacementVerdict pods = judge_placement(seen_, decision_.plan.nodes(), now_);
+    look_again(pods.look_again);
     if (pods.all_bound) {
       conditions_.set(conditions::kScheduled, true, reasons::kAllPodsBound, pods.message);
       if (!is_true(status(), conditions::kRunning))
@@ -193,7 +196,7 @@ class Decider {
     const auto since = to_time(scheduled->last_transition_time());
     const auto end =
         since.value_or(now_) + std::chrono::seconds(job_.spec.scheduling().gang().timeout_seconds());
-    if (now_ < end) decision_.look_again_in(std::chrono::ceil<std::chrono::milliseconds>(end - now_));
+    if (now_ < end) look_again(until(end, now_));
     return now_ >= end;
   }
 
@@ -201,8 +204,7 @@ class Decider {
     if (!seen_.progress && !last_step_) return;
     JobProgress progress = seen_.progress.value_or(JobProgress{});
     if (last_step_) progress.step = last_step_;
-    const auto shown = show_progress(job_.spec, progress, urgent, now_, status());
-    if (shown.look_again) decision_.look_again_in(*shown.look_again);
+    look_again(show_progress(job_.spec, progress, urgent, now_, status()));
   }
 
   void finish(const std::string& reason) {
@@ -216,14 +218,14 @@ class Decider {
   // Of a finished job: pods that still live, and the job itself when its time is over.
   void tidy_up() {
     const TtlVerdict ttl = judge_ttl(job_.spec, status(), now_);
-    if (ttl.look_again) decision_.look_again_in(*ttl.look_again);
+    look_again(ttl.look_again);
     if (ttl.expired) {
       decision_.effects.emplace_back(DeleteJob{});
       return;
     }
     const TimePoint farewell = to_time(status().completion_time()).value_or(now_) + kFarewell;
     if (!is_true(status(), conditions::kFailed) && now_ < farewell) {
-      decision_.look_again_in(std::chrono::ceil<std::chrono::milliseconds>(farewell - now_));
+      look_again(until(farewell, now_));
       return;
     }
     delete_pods([](const PodView& pod) { return pod.alive(); });

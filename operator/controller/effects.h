@@ -2,8 +2,6 @@
 // which names them, then the effects one after another, then the events.
 #pragma once
 
-#include <chrono>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "kube/api/json.h"
 #include "kube/api/resource_path.h"
 #include "kube/events/event_series.h"
+#include "operator/controller/verdict.h"
 
 namespace caravan::controller {
 
@@ -58,12 +57,8 @@ struct Decision {
   v1alpha1::JobPlan plan = {};  // of the pods that are made
   // Of its ConfigMap once this is carried out; empty when nobody looked.
   std::string plan_fingerprint = {};
-  std::vector<Note> notes = {};                              // of the status
-  std::optional<std::chrono::milliseconds> look_again = {};  // when the answer may change by time alone
-
-  void look_again_in(std::chrono::milliseconds wait) {
-    if (!look_again || wait < *look_again) look_again = wait;
-  }
+  std::vector<Note> notes = {};  // of the status
+  LookAgain look_again = {};
 };
 
 }  // namespace caravan::controller

@@ -10,8 +10,6 @@
 // stands in policy/failure_policy.h. Pure.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "operator/controller/snapshot.h"
@@ -27,10 +25,6 @@ Verdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& s
 // has begun.
 Verdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
                      const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now);
-
-// A restart; nothing when its attempt is known already.
-void count_restart(const v1alpha1::FailurePolicy& policy, const Verdict& restart, TimePoint now,
-                   v1alpha1::JobStatus& status);
 
 // Goes on to `attempt`, with the restarts in between that the coordinator told of, each at its own cost.
 // Attempts that it says nothing of ended before their ranks started, or nobody is left who knows of them:

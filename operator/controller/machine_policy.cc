@@ -11,7 +11,6 @@ namespace {
 constexpr int kFailuresUntilAvoided = 2;
 constexpr int kMostRemembered = 16;  // as the schema says
 constexpr std::size_t kMostAvoided = 8;
-constexpr int kFirstSignalExitCode = 128;
 
 using Machines = google::protobuf::RepeatedPtrField<v1alpha1::FailedMachine>;
 
@@ -44,7 +43,7 @@ std::string machine_of(const std::vector<PodView>& pods, int node, int attempt) 
 bool failed_by_machine(const PodView& pod) {
   if (!pod.ended() || pod.disrupted || pod.evicted || pod.out_of_memory || pod.gone_by) return false;
   if (!pod.exit_code) return pod.phase == PodPhase::kFailed;
-  const int signal = *pod.exit_code - kFirstSignalExitCode;
+  const int signal = *pod.exit_code - kSignalExitCode;
   return signal > 0 && !policy::is_sent(signal);
 }
 

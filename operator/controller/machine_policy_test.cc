@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "operator/controller/failure_policy.h"
+#include "operator/controller/restart_count.h"
 #include "operator/controller/story.h"
 #include "operator/testing/jobs.h"
 

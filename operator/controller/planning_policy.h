@@ -26,6 +26,4 @@ struct PlanVerdict {
 
 PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes);
 
-void show_plan(const v1alpha1::Plan& plan, v1alpha1::JobStatus& status);
-
 }  // namespace caravan::controller

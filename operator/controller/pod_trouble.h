@@ -1,24 +1,26 @@
-// Why a pod does not start, in words that its user can act on: what the scheduler and the kubelet say, and
-// what to do about it. Pure.
+// How far the pods of a job are, and why one does not start, in words that its user can act on: what the
+// scheduler and the kubelet say, and what to do about it. Pure.
 #pragma once
 
-#include <chrono>
 #include <string>
 
-#include "operator/api/job_object.h"
+#include "operator/controller/snapshot.h"
+#include "operator/controller/verdict.h"
 
 namespace caravan::controller {
-
-// A container is usually created within seconds of its pod's binding; after this long users should know.
-inline constexpr std::chrono::seconds kSlowCreation{20};
 
 // Of a container that waits; empty while that is nothing unusual.
 std::string explain_waiting(const std::string& reason, const std::string& message);
 // Of a pod that no machine takes.
 std::string explain_unschedulable(const std::string& message);
-// Of a container whose creation takes longer than kSlowCreation: the cause stands in the pod's events only.
-// A pod that is being deleted, and whose gang may write a checkpoint first.
-std::string explain_leaving(TimePoint gone_by);
-std::string explain_slow_creation(const std::string& pod);
+
+// For the condition Scheduled.
+struct PlacementVerdict {
+  bool all_bound = false;
+  std::string message = {};
+  std::string trouble = {};  // the first thing that holds a pod up
+  LookAgain look_again = {};
+};
+PlacementVerdict judge_placement(const Snapshot& snapshot, int nodes, TimePoint now);
 
 }  // namespace caravan::controller

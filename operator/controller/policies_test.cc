@@ -4,15 +4,13 @@
 #include <cmath>
 
 #include "common/json.h"
-#include "operator/controller/children_policy.h"
 #include "operator/controller/conditions.h"
-#include "operator/controller/deadline_policy.h"
 #include "operator/controller/device_survey.h"
+#include "operator/controller/end_policy.h"
+#include "operator/controller/lifetime_policy.h"
 #include "operator/controller/planning_policy.h"
 #include "operator/controller/progress_policy.h"
 #include "operator/controller/story.h"
-#include "operator/controller/suspension_policy.h"
-#include "operator/controller/ttl_policy.h"
 #include "operator/service/progress_board.h"
 #include "operator/testing/jobs.h"
 
@@ -231,9 +229,9 @@ TEST(ProgressPolicy, StepsAreShownEveryHalfMinute) {
   JobProgress progress{.attempt = 1};
   progress.step.emplace();
   progress.step->set_step(1);
-  EXPECT_FALSE(show_progress(job().spec, progress, false, kStart, status).look_again);
+  EXPECT_FALSE(show_progress(job().spec, progress, false, kStart, status));
   progress.step->set_step(2);
-  EXPECT_EQ(show_progress(job().spec, progress, false, kStart + 10s, status).look_again, 20s);
+  EXPECT_EQ(show_progress(job().spec, progress, false, kStart + 10s, status), 20s);
   EXPECT_EQ(status.progress().step(), 1);
   show_progress(job().spec, progress, false, kStart + 30s, status);
   EXPECT_EQ(status.progress().step(), 2);

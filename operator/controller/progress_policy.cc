@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/json_of_any_version.h"
+#include "common/json.h"
 #include "common/quantity.h"
 #include "operator/api/names.h"
 #include "operator/controller/conditions.h"
@@ -14,23 +14,10 @@
 namespace caravan::controller {
 namespace {
 
-using Course = Verdict::Course;
-
 constexpr std::chrono::seconds kBetweenWrites{30};
 constexpr double kMostSeconds = 2e9;
-constexpr const char* kNoMfu =
-    "-";  // no peak of the device is known; a column without a value would be blank
-
-EndVerdict end_of(const v1alpha1::JobResult& result) {
-  EndVerdict end{.restarts = result.restarts()};
-  if (result.result() == reasons::kComplete)
-    end.verdict = {
-        .course = Course::kCompletes, .reason = reasons::kStepsReached, .message = result.message()};
-  if (result.result() == reasons::kFailed)
-    end.verdict = {.course = Course::kFails, .reason = result.reason(), .message = result.message()};
-  if (result.has_last_step()) end.last_step = result.last_step();
-  return end;  // interrupted: its pods end, which is a loss
-}
+// No peak of the device is known; a column without a value would be blank.
+constexpr const char* kNoMfu = "-";
 
 std::int64_t fullest(const v1alpha1::JobStep& step) {
   const auto& peaks = step.peak_bytes_per_rank();
@@ -73,26 +60,6 @@ std::string told_of(const std::vector<v1alpha1::JobEvent>& stragglers) {
 }
 
 }  // namespace
-
-EndVerdict judge_end(const JobFacts& job, const std::optional<JobProgress>& progress,
-                     const std::vector<PodView>& pods, TimePoint now) {
-  if (progress && progress->result) {
-    if (EndVerdict end = end_of(*progress->result); end.verdict.course != Course::kGoesOn) return end;
-  }
-  for (const PodView& pod : pods) {
-    if (pod.node != 0 || !pod.ended()) continue;
-    const auto told = from_json_of_any_version<v1alpha1::JobResult>(pod.last_words);
-    if (const auto result =
-            told.and_then([&](const auto& words) { return check_result(words.message, job, now); })) {
-      if (EndVerdict end = end_of(*result); end.verdict.course != Course::kGoesOn) return end;
-    }
-    if (pod.phase == PodPhase::kSucceeded)
-      return {.verdict = {.course = Course::kCompletes,
-                          .reason = reasons::kStepsReached,
-                          .message = "all steps are done"}};
-  }
-  return {};
-}
 
 void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress,
                      const std::vector<PodView>& pods, int generation, TimePoint now,
@@ -148,15 +115,15 @@ void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status) 
   shown.set_mfu_percent(kNoMfu);
 }
 
-ShownProgress show_progress(const v1alpha1::JobSpec& spec, const JobProgress& progress, bool urgent,
-                            TimePoint now, v1alpha1::JobStatus& status) {
+LookAgain show_progress(const v1alpha1::JobSpec& spec, const JobProgress& progress, bool urgent,
+                        TimePoint now, v1alpha1::JobStatus& status) {
   const bool new_step = progress.step && progress.step->step() != status.progress().step();
   const bool new_checkpoint =
       progress.checkpoint_step && *progress.checkpoint_step != status.last_checkpoint().step();
-  if (!new_step && !new_checkpoint) return {};
+  if (!new_step && !new_checkpoint) return std::nullopt;
   const auto last = to_time(status.progress().last_update_time());
   if (!urgent && last && now < *last + kBetweenWrites) {
-    return {.look_again = std::chrono::ceil<std::chrono::milliseconds>(*last + kBetweenWrites - now)};
+    return until(*last + kBetweenWrites, now);
   }
   if (new_step) show_step(spec, *progress.step, now, *status.mutable_progress());
   if (new_checkpoint) {
@@ -165,7 +132,7 @@ ShownProgress show_progress(const v1alpha1::JobSpec& spec, const JobProgress& pr
     shown.set_path(fmt::format("{}/step-{:06}", spec.checkpoint().path(), *progress.checkpoint_step));
     shown.set_time(to_text(*progress.checkpoint_at));
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace caravan::controller

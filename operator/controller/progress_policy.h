@@ -1,28 +1,15 @@
-// Decides what a job's status says of its run: attempts, steps, and the end.
+// Decides what a job's status says of its run: attempts, steps and checkpoints.
 //
-// Reports may come twice, late or never: attempts only grow, and the last words of the pod of node 0 say how
-// the job ended when no report did. Steps are shown at most every 30 s, everything else at once. Pure.
+// Reports may come twice, late or never: attempts only grow. Steps are shown at most every 30 s, everything
+// else at once. Pure.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "operator/controller/snapshot.h"
 #include "operator/controller/verdict.h"
-#include "operator/service/report_check.h"
 
 namespace caravan::controller {
-
-struct EndVerdict {
-  Verdict verdict = {};
-  std::optional<v1alpha1::JobStep> last_step = {};  // when the last words of a pod tell of it
-  int restarts = 0;                                 // at least so many, of which not all may have been told
-};
-
-// Last words that cannot be true (see report_check.h) are not heard.
-EndVerdict judge_end(const JobFacts& job, const std::optional<JobProgress>& progress,
-                     const std::vector<PodView>& pods, TimePoint now);
 
 // Brings attempts and the conditions Running, Restarting, Stalled and Straggling up to the attempt that was
 // reported.
@@ -39,11 +26,8 @@ bool wants_checkpoint(const Job& job, const v1alpha1::JobStatus& status);
 // Of a job that has made no step yet.
 void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status);
 
-struct ShownProgress {
-  std::optional<std::chrono::milliseconds> look_again = {};  // there is more to show by then
-};
-// urgent: something else of the status changes with it.
-ShownProgress show_progress(const v1alpha1::JobSpec& spec, const JobProgress& progress, bool urgent,
-                            TimePoint now, v1alpha1::JobStatus& status);
+// Until there is more to show. urgent: something else of the status changes with it.
+LookAgain show_progress(const v1alpha1::JobSpec& spec, const JobProgress& progress, bool urgent,
+                        TimePoint now, v1alpha1::JobStatus& status);
 
 }  // namespace caravan::controller

@@ -68,11 +68,7 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
                                     .text = obstacle});
     return tl::unexpected(kube::ReconcileError{.message = obstacle, .terminal = true});
   }
-  snapshot->progress = outside_.progress(uid);
-  const Memory memory = memory_of(uid);
-  snapshot->trouble = memory.trouble;
-  if (snapshot->plan && !memory.written_plan.empty()) snapshot->plan->written = memory.written_plan;
-
+  add_own_knowledge(*snapshot);
   const Clock::TimePoint began = clock_.now();
   const Decision decision = decide(*snapshot, settings_, clock_.wall_now());
   outside_.decided(*snapshot, decision, clock_.now() - began);
@@ -81,6 +77,22 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
     for (const Note& note : decision.notes) outside_.record(snapshot->job, note);
   }
   remember(uid, decision, executed);
+  return after(*snapshot, decision, executed);
+}
+
+// What does not come from the API server.
+void Reconciler::add_own_knowledge(Snapshot& snapshot) {
+  const std::string& uid = snapshot.job.uid;
+  snapshot.progress = outside_.progress(uid);
+  const Memory memory = memory_of(uid);
+  snapshot.trouble = memory.trouble;
+  if (snapshot.plan && !memory.written_plan.empty()) snapshot.plan->written = memory.written_plan;
+}
+
+// When to look again.
+tl::expected<kube::Action, kube::ReconcileError> Reconciler::after(const Snapshot& snapshot,
+                                                                   const Decision& decision,
+                                                                   const Executed& executed) {
   if (!executed) {
     if (!executed.error().overtaken)
       return tl::unexpected(kube::ReconcileError{.message = executed.error().message});
@@ -88,7 +100,7 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
     return kube::Action::requeue(kCachesCatchUp);
   }
   if (*executed == Extent::kBatch) return kube::Action::requeue(0ms);
-  if (!snapshot->trouble.empty())
+  if (!snapshot.trouble.empty())
     return kube::Action::requeue(kCachesCatchUp);  // the condition still tells of it
   return decision.look_again ? kube::Action::requeue(*decision.look_again) : kube::Action::done();
 }

@@ -44,6 +44,9 @@ class Reconciler {
     std::string written_plan;  // fingerprint; empty: unknown
   };
   Memory memory_of(const std::string& job_uid);
+  void add_own_knowledge(Snapshot& snapshot);
+  tl::expected<kube::Action, kube::ReconcileError> after(const Snapshot& snapshot, const Decision& decision,
+                                                         const Executed& executed);
   void remember(const std::string& job_uid, const Decision& decision, const Executed& executed);
   void know(const kube::ObjectKey& key, const std::string& job_uid);
   void forget(const kube::ObjectKey& key);

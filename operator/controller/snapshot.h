@@ -15,6 +15,9 @@ namespace caravan::controller {
 
 enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
+// The exit code of a process that a signal ended is this and the signal.
+inline constexpr int kSignalExitCode = 128;
+
 struct PodView {
   std::string name = {};
   std::string uid = {};
@@ -29,7 +32,7 @@ struct PodView {
   bool out_of_memory = false;  // the kernel killed it for that
   TimePoint created_at{};
   std::optional<TimePoint> creating_since = {};  // its container, on the machine that it is bound to
-  std::optional<int> exit_code = {};             // 128 + signal for a signal
+  std::optional<int> exit_code = {};
   std::optional<TimePoint> finished_at = {};
   std::string last_words = {};  // termination message of its agent, or why it was rejected
   std::string trouble = {};     // why it does not start, in the words of the cluster

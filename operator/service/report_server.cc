@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
 
+#include "common/host_port.h"
 #include "operator/service/report_stream.h"
 
 namespace caravan::controller {
@@ -26,11 +27,6 @@ std::string token_of(const grpc::CallbackServerContext& context) {
   if (found == context.client_metadata().end()) return "";
   const std::string_view value(found->second.data(), found->second.size());
   return value.rfind(kBearer, 0) == 0 ? std::string(value.substr(kBearer.size())) : "";
-}
-
-// "ipv4:10.0.0.7:51234" without the port.
-std::string host_of(const std::string& peer) {
-  return peer.substr(0, peer.rfind(':'));
 }
 
 class Server final : public ReportServer, private v1alpha1::JobReports::CallbackService {
@@ -89,12 +85,13 @@ class Server final : public ReportServer, private v1alpha1::JobReports::Callback
       stream->admit(failure("it showed no token"));
       return stream.get();
     }
-    const bool waits = reviews_.post(
-        host_of(context->peer()), [this, stream, token = std::move(token)](const std::stop_token& stop) {
-          if (stream->has_ended()) return;
-          const CallContext review{.stop = stop, .deadline = clock_.now() + config_.limits.review};
-          stream->admit(config_.authenticate(review, token));
-        });
+    const bool waits = reviews_.post(host_of(context->peer()),  // "ipv4:10.0.0.7"
+                                     [this, stream, token = std::move(token)](const std::stop_token& stop) {
+                                       if (stream->has_ended()) return;
+                                       const CallContext review{
+                                           .stop = stop, .deadline = clock_.now() + config_.limits.review};
+                                       stream->admit(config_.authenticate(review, token));
+                                     });
     if (!waits) stream->end(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many wait to be authenticated");
     return stream.get();
   }

@@ -4,32 +4,11 @@
 
 #include <utility>
 
+#include "common/rpc_status.h"
+
 namespace caravan::controller {
-namespace {
 
 using grpc::StatusCode;
-
-// As gRPC's other servers name them in grpc_server_handled_total.
-const char* name_of(StatusCode code) {
-  switch (code) {
-    case StatusCode::OK:
-      return "OK";
-    case StatusCode::CANCELLED:
-      return "CANCELLED";
-    case StatusCode::UNAUTHENTICATED:
-      return "UNAUTHENTICATED";
-    case StatusCode::NOT_FOUND:
-      return "NOT_FOUND";
-    case StatusCode::ABORTED:
-      return "ABORTED";
-    case StatusCode::RESOURCE_EXHAUSTED:
-      return "RESOURCE_EXHAUSTED";
-    default:
-      return "UNKNOWN";
-  }
-}
-
-}  // namespace
 
 std::shared_ptr<ReportStream> ReportStream::make(StreamSurroundings& around) {
   std::shared_ptr<ReportStream> stream(new ReportStream(around));
@@ -150,7 +129,7 @@ void ReportStream::resume() {
 void ReportStream::OnDone() {
   const auto self = std::move(self_);
   around_.places.leave(reporter_.pod_uid, *this, around_.clock.now());
-  around_.observer.on_handled(name_of(last_.error_code()), around_.clock.now() - began_);
+  around_.observer.on_handled(std::string(rpc_code_name(last_.error_code())), around_.clock.now() - began_);
 }
 
 }  // namespace caravan::controller

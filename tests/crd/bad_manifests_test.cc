@@ -62,7 +62,7 @@ bool is_accepted(const std::string& name) {
   return kReadOtherwise.contains(name) || kForThePlanner.contains(name);
 }
 
-schema::Remark first_remark(const std::string& name, const std::string& text) {
+schema::Diagnostic first_error(const std::string& name, const std::string& text) {
   static const std::regex kLine(R"(# [^:]+(?::[0-9]+)?: ([^ ]+): (.*))");
   std::smatch match;
   const std::string line = text.substr(0, text.find('\n'));
@@ -87,7 +87,7 @@ TEST_P(BadManifest, IsRefusedAsTheLoaderRefusesIt) {
   }
   EXPECT_THAT(answer.status, ::testing::AnyOf(400, 422)) << answer.message();
   if (kNoJob.contains(GetParam())) return;
-  const schema::Remark loader = first_remark(GetParam(), text);
+  const schema::Diagnostic loader = first_error(GetParam(), text);
   EXPECT_TRUE(is_refused_alike(answer, loader))
       << "caravan validate: " << loader.path << ": " << loader.text << "\nserver: " << answer.message();
 }

@@ -10,7 +10,7 @@
 #include "caravan/v1alpha1/job.pb.h"
 #include "cli/load_job.h"
 #include "common/json.h"
-#include "common/schema/values.h"
+#include "common/schema/field_rules.h"
 #include "tests/crd/job_server.h"
 #include "tests/crd/refusal.h"
 
@@ -111,13 +111,13 @@ Json job_with_every_field() {
 
 // What the loader says about that field; of two remarks the first. Numbers that it takes for text are
 // remarkable too: it says that the server will not.
-std::optional<schema::Remark> remark_of_the_loader(const Trial& trial) {
+std::optional<schema::Diagnostic> diagnostic_of_the_loader(const Trial& trial) {
   const auto loaded = cli::parse_job(boost::json::serialize(trial.job), kName, {});
   std::istringstream lines(loaded ? fmt::format("{}", fmt::join(loaded->notes, "\n"))
                                   : loaded.error().message);
   const std::string start = fmt::format("{}:1: {}: ", kName, trial.path);
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with(start)) return schema::Remark{1, trial.path, line.substr(start.size())};
+    if (line.starts_with(start)) return schema::Diagnostic{1, trial.path, line.substr(start.size())};
   }
   return std::nullopt;
 }
@@ -133,12 +133,12 @@ TEST(EveryField, IsJudgedAlikeByTheServerAndTheLoader) {
   JobServer server;
   int refused = 0;
   for (const Trial& trial : Trials(job_with_every_field()).take()) {
-    const auto remark = remark_of_the_loader(trial);
+    const auto diagnostic = diagnostic_of_the_loader(trial);
     const Answer answer = server.try_out(boost::json::serialize(trial.job));
-    refused += remark ? 1 : 0;
-    if (remark) {
-      EXPECT_TRUE(is_refused_alike(answer, *remark))
-          << "loader: " << trial.path << ": " << remark->text << "\nserver: " << answer.message();
+    refused += diagnostic ? 1 : 0;
+    if (diagnostic) {
+      EXPECT_TRUE(is_refused_alike(answer, *diagnostic))
+          << "loader: " << trial.path << ": " << diagnostic->text << "\nserver: " << answer.message();
     } else {
       EXPECT_FALSE(speaks_of(answer, trial.path)) << "the loader does not mind, but: " << answer.message();
     }

@@ -32,7 +32,7 @@ bool is_unknown_field(const std::string& message, const std::string& path) {
 
 }  // namespace
 
-bool is_refused_alike(const Answer& server, const schema::Remark& loader) {
+bool is_refused_alike(const Answer& server, const schema::Diagnostic& loader) {
   const std::vector<Cause> causes = server.causes();
   return is_unknown_field(server.message(), loader.path) ||
          std::any_of(causes.begin(), causes.end(), [&](const Cause& cause) {

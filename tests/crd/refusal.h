@@ -5,11 +5,11 @@
 // change, but at the same field.
 #pragma once
 
-#include "common/schema/findings.h"
+#include "common/schema/document.h"
 #include "tests/crd/job_server.h"
 
 namespace caravan::kube::testing {
 
-bool is_refused_alike(const Answer& server, const schema::Remark& loader);
+bool is_refused_alike(const Answer& server, const schema::Diagnostic& loader);
 
 }  // namespace caravan::kube::testing

@@ -11,15 +11,14 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <limits>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "common/file_contents.h"
 #include "common/json.h"
 
 namespace caravan {
@@ -34,11 +33,6 @@ constexpr std::size_t kSmallLiesToALargeOne = 16;
 constexpr long kStreamsToOneOfGarbage = 8;
 constexpr std::chrono::milliseconds kStream{300};  // then whatever is told is held up for long
 constexpr std::chrono::milliseconds kPause{10};    // after a stream that took nothing
-
-std::string read(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 JobReport step(double number, int step = 1) {
   JobReport report;
@@ -106,7 +100,7 @@ class Liar {
  public:
   Liar(std::string address, std::string name, const char* authority, const char* token)
       : address_(std::move(address)), name_(std::move(name)), token_file_(token) {
-    tls_.pem_root_certs = read(authority);
+    tls_.pem_root_certs = file_contents(authority).value_or("");
   }
 
   void tell() {
@@ -133,7 +127,7 @@ class Liar {
   long tell_on_a_stream(v1alpha1::JobReports::Stub& stub) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + kStream);
-    context.AddMetadata("authorization", "Bearer " + read(token_file_));
+    context.AddMetadata("authorization", "Bearer " + file_contents(token_file_).value_or(""));
     const auto stream = stub.Report(&context);
     if (++streams_ % kStreamsToOneOfGarbage == 0) stream->Write(garbage_);
     long told = 0;

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <future>
 
-#include "kube/api/finalizer.h"
 #include "kube/api/object.h"
 #include "kube/events/event_recorder.h"
 #include "kube/watch/informer.h"
@@ -87,21 +86,6 @@ TEST_F(ApiServer, AnOldVersionIsAConflict) {
   ASSERT_TRUE(
       client_.merge({}, in_namespace(kConfigMaps), "a", JsonObject{{"data", JsonObject{{"key", "2"}}}}));
   EXPECT_TRUE(client_.replace({}, in_namespace(kConfigMaps), old).error().is_conflict());
-}
-
-TEST_F(ApiServer, AFinalizerHoldsADeletionUpAndIsNeitherAddedNorRemovedTwice) {
-  const ResourcePath path = in_namespace(kConfigMaps);
-  const std::string finalizer = "caravan.dev/test";
-  const Json before = client_.create({}, path, config_map("a", "1")).value();
-  const auto held = client_.patch({}, path, "a", *patch_to_add_finalizer(before, finalizer));
-  ASSERT_TRUE(held) << held.error().message;
-  EXPECT_EQ(client_.patch({}, path, "a", *patch_to_add_finalizer(before, finalizer)).error().code, 422);
-
-  ASSERT_TRUE(client_.remove({}, path, "a", {}));
-  const Json deleted = client_.get({}, path, "a").value();
-  EXPECT_TRUE(is_being_deleted(deleted));
-  EXPECT_TRUE(client_.patch({}, path, "a", *patch_to_remove_finalizer(deleted, finalizer)));
-  EXPECT_TRUE(client_.get({}, path, "a").error().is_not_found());
 }
 
 TEST_F(ApiServer, ListsAllPages) {

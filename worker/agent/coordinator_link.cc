@@ -1,9 +1,12 @@
 #include "worker/agent/coordinator_link.h"
 
+#include <grpcpp/grpcpp.h>
+
 #include <condition_variable>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
-#include "worker/agent/stream.h"
+#include "common/bidi_stream.h"
+#include "common/rpc_status.h"
 
 namespace caravan::agent {
 
@@ -11,8 +14,8 @@ using v1alpha1::AgentMessage;
 using v1alpha1::CoordinatorMessage;
 
 class CoordinatorLink::AgentStream final
-    : public Stream<grpc::ClientBidiReactor<AgentMessage, CoordinatorMessage>, AgentMessage,
-                    CoordinatorMessage> {
+    : public BidiStream<grpc::ClientBidiReactor<AgentMessage, CoordinatorMessage>, AgentMessage,
+                        CoordinatorMessage> {
  public:
   AgentStream(const CoordinatorAddress& address, int connection, Mailbox<LinkEvent>& events)
       : connection_(connection), events_(events) {
@@ -48,7 +51,7 @@ class CoordinatorLink::AgentStream final
   }
   void broken() override {}
   void OnDone(const grpc::Status& status) override {
-    events_.post(LinkBroken{connection_, status.error_message()});
+    events_.post(LinkBroken{connection_, status.ok() ? "it ended the connection" : rpc_status_text(status)});
     const std::scoped_lock lock(mutex_);
     done_ = true;
     ended_.notify_all();

@@ -10,7 +10,7 @@
 #include <variant>
 
 #include "caravan/v1alpha1/coordination.pb.h"
-#include "worker/agent/mailbox.h"
+#include "common/mailbox.h"
 #include "worker/agent/tls.h"
 
 namespace caravan::agent {

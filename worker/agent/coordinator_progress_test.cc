@@ -1,7 +1,7 @@
 // Of a gang that hangs the rank is named that holds it up; of one that is slow, the slow rank.
 #include <gmock/gmock.h>
 
-#include "worker/agent/report_picture.h"
+#include "worker/agent/report_backlog.h"
 #include "worker/agent/testing/coordinator_test_base.h"
 
 namespace caravan::agent::testing {
@@ -208,7 +208,7 @@ TEST_F(StragglerTest, AgentsHearTheRatiosOfTheirRanksEveryFiveSeconds) {
 }
 
 TEST_F(StragglerTest, AfterAReconnectionItIsToldBesideTheLastFailure) {
-  ReportPicture picture;
+  LatestReports latest;
   run_first_attempt();
   die(0, 1, 1);
   stop_everywhere(1);
@@ -216,16 +216,16 @@ TEST_F(StragglerTest, AfterAReconnectionItIsToldBesideTheLastFailure) {
   for (int step = 1; step <= 20; ++step) {
     for (int rank = 0; rank < 4; ++rank) step_of(rank, 2, step, rank == 3 ? 1.5 : 1.0);
   }
-  for (const v1alpha1::JobReport& report : told_) picture.add(report);
+  for (const v1alpha1::JobReport& report : told_) latest.add(report);
   std::vector<std::string> reasons;
-  for (const v1alpha1::JobReport& report : picture.reports()) {
+  for (const v1alpha1::JobReport& report : latest.reports()) {
     if (report.has_event()) reasons.push_back(report.event().reason());
   }
   EXPECT_THAT(reasons, ElementsAre(reasons::kRankFailed, reasons::kStraggler));
   v1alpha1::JobReport next;
   next.mutable_attempt_started()->set_attempt(3);
-  picture.add(next);
-  EXPECT_EQ(picture.reports().size(), 2U) << "the failure and the attempt";
+  latest.add(next);
+  EXPECT_EQ(latest.reports().size(), 2U) << "the failure and the attempt";
 }
 
 }  // namespace

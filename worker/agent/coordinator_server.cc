@@ -1,6 +1,7 @@
 #include "worker/agent/coordinator_server.h"
 
 #include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
 #include <poll.h>
 #include <spdlog/spdlog.h>
 
@@ -10,9 +11,10 @@
 #include <thread>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "common/bidi_stream.h"
+#include "common/host_port.h"
+#include "common/mailbox.h"
 #include "proto/caravan/v1alpha1/identity.h"
-#include "worker/agent/mailbox.h"
-#include "worker/agent/stream.h"
 
 namespace caravan::agent {
 namespace {
@@ -67,8 +69,8 @@ bool is_of_node(const grpc::CallbackServerContext& context, const std::string& j
 }
 
 // The server's end of one agent's stream; deletes itself when gRPC is done with it.
-class Connection final : public Stream<grpc::ServerBidiReactor<AgentMessage, CoordinatorMessage>,
-                                       CoordinatorMessage, AgentMessage> {
+class Connection final : public BidiStream<grpc::ServerBidiReactor<AgentMessage, CoordinatorMessage>,
+                                           CoordinatorMessage, AgentMessage> {
  public:
   // verified_uid: of the job whose certificates agents show; empty: they show none.
   Connection(Connections& all, grpc::CallbackServerContext& context, const std::string& verified_uid)
@@ -121,11 +123,11 @@ class Service final : public v1alpha1::Coordinator::CallbackService {
 
 class Server final : public CoordinatorServer {
  public:
-  Server(const CoordinatorConfig& config, ReportSink& reports, ReadLimits read_limits)
+  Server(const CoordinatorConfig& config, OnReport on_report, ReadLimits read_limits)
       : state_(config, std::chrono::steady_clock::now()),
         tick_(config.heartbeat / 4),
         job_uid_(config.job_uid),
-        reports_(reports),
+        on_report_(std::move(on_report)),
         read_limits_(std::move(read_limits)) {}
 
   ~Server() override {
@@ -149,7 +151,7 @@ class Server final : public CoordinatorServer {
       return bad_input(
           fmt::format("--listen: cannot listen on {}: the address is in use or not this machine's", where));
     }
-    address_ = is_unix ? where : fmt::format("{}:{}", where.substr(0, where.rfind(':')), port);
+    address_ = is_unix ? where : fmt::format("{}:{}", host_of(where), port);
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
     return {};
   }
@@ -206,13 +208,13 @@ class Server final : public CoordinatorServer {
     spdlog::warn("an agent is disconnected: {}", effect.why);
     connections_.with(effect.connection, [](Connection& c) { c.cancel(); });
   }
-  void carry_out(Tell& effect) { reports_.tell(std::move(effect.report)); }
+  void carry_out(Tell& effect) { on_report_(std::move(effect.report)); }
   void carry_out(const EndOfJob& effect) { spdlog::info("the job ends with exit code {}", effect.exit_code); }
 
   CoordinatorState state_;
   const milliseconds tick_;
   const std::string job_uid_;
-  ReportSink& reports_;
+  const OnReport on_report_;
   const ReadLimits read_limits_;
   std::string limits_problem_;
   TimePoint limits_due_;
@@ -228,9 +230,9 @@ class Server final : public CoordinatorServer {
 
 Result<std::unique_ptr<CoordinatorServer>> CoordinatorServer::start(const CoordinatorConfig& config,
                                                                     const Endpoint& endpoint,
-                                                                    ReportSink& reports,
+                                                                    OnReport on_report,
                                                                     ReadLimits read_limits) {
-  auto server = std::make_unique<Server>(config, reports, std::move(read_limits));
+  auto server = std::make_unique<Server>(config, std::move(on_report), std::move(read_limits));
   if (Status listening = server->listen(endpoint); !listening) return tl::unexpected(listening.error());
   return server;
 }

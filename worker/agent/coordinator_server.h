@@ -11,7 +11,6 @@
 
 #include "common/result.h"
 #include "worker/agent/coordinator_state.h"
-#include "worker/agent/report_sink.h"
 #include "worker/agent/tls.h"
 
 namespace caravan::agent {
@@ -23,11 +22,13 @@ class CoordinatorServer {
     // Agents must show one of the same authority for the node that they say they are; absent: no TLS.
     std::optional<TlsIdentity> identity = {};
   };
-  // `reports` outlives the server. `read_limits`, where there is one, is asked every few seconds on the
-  // server's thread; an error leaves the limits as they are.
+  // `on_report` gets what the job's report service is told, in order, on the server's thread. `read_limits`,
+  // where there is one, is asked every few seconds on the server's thread; an error leaves the limits as they
+  // are.
+  using OnReport = std::function<void(v1alpha1::JobReport report)>;
   using ReadLimits = std::function<Result<Limits>()>;
   static Result<std::unique_ptr<CoordinatorServer>> start(const CoordinatorConfig& config,
-                                                          const Endpoint& endpoint, ReportSink& reports,
+                                                          const Endpoint& endpoint, OnReport on_report,
                                                           ReadLimits read_limits = nullptr);
   virtual ~CoordinatorServer() = default;
 

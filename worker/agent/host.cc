@@ -40,13 +40,13 @@ Status Host::start(const v1alpha1::JobPlan& job, const AgentOptions& options,
                                      .token_file = options.reports_token_file},
                                     {.stop = [this] { stop_job(); }, .save = [this] { save_job(); }});
   }
-  result_.emplace(options.result_file, client_.get());
-  log_.emplace(job, options.log_every, &*result_);
+  log_.emplace(job, options.log_every);
+  result_.emplace(options.result_file);
   CoordinatorServer::ReadLimits limits;
   if (options.losses_judged_elsewhere) limits = [options] { return read_limits(options); };
-  auto server =
-      CoordinatorServer::start(coordinator_config(job, options),
-                               {.listen = options.listen, .identity = identity}, *log_, std::move(limits));
+  auto server = CoordinatorServer::start(
+      coordinator_config(job, options), {.listen = options.listen, .identity = identity},
+      [this](v1alpha1::JobReport report) { tell(std::move(report)); }, std::move(limits));
   if (!server) return tl::unexpected(server.error());
   {
     const std::scoped_lock lock(mutex_);
@@ -63,6 +63,12 @@ Host::~Host() {
   std::unique_ptr<CoordinatorServer> server;
   const std::scoped_lock lock(mutex_);
   server = std::move(server_);
+}
+
+void Host::tell(v1alpha1::JobReport report) {
+  log_->tell(report);
+  result_->tell(report);
+  if (client_) client_->tell(std::move(report));
 }
 
 void Host::stop_job() {

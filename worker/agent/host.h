@@ -14,7 +14,6 @@
 #include "worker/agent/options.h"
 #include "worker/agent/report_client.h"
 #include "worker/agent/report_log.h"
-#include "worker/agent/result_file.h"
 
 namespace caravan::agent {
 
@@ -34,7 +33,8 @@ class Host {
   void say_farewell();
 
  private:
-  // Each hands on to the next.
+  void tell(v1alpha1::JobReport report);
+
   std::optional<ReportLog> log_;
   std::optional<ResultFile> result_;
   std::mutex mutex_;

@@ -3,24 +3,12 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
-
+#include "common/file_contents.h"
 #include "common/json_of_any_version.h"
 #include "worker/agent/job_shape.h"
 
 namespace caravan::agent {
 namespace {
-
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file) return bad_input(fmt::format("--plan: cannot read {}: {}", path, std::strerror(errno)));
-  return text.str();
-}
 
 // What is wrong with the plan; empty when nothing is.
 std::string problem_of(const v1alpha1::JobPlan& job, const AgentOptions& options) {
@@ -62,8 +50,8 @@ std::string unknown_choice(const v1alpha1::JobPlan& job) {
 
 // left_out: what of it this version does not know.
 Result<v1alpha1::JobPlan> read_plan(const AgentOptions& options, std::string& left_out) {
-  const auto text = read_file(options.plan_file);
-  if (!text) return tl::unexpected(text.error());
+  const auto text = file_contents(options.plan_file);
+  if (!text) return bad_input("--plan: " + text.error().message);
   auto read = from_json_of_any_version<v1alpha1::JobPlan>(*text);
   std::string problem = read ? problem_of(read->message, options) : read.error().message;
   if (problem.empty() && !read->left_out.empty()) problem = unknown_choice(read->message);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "common/host_port.h"
 #include "common/process.h"
 #include "common/refusal.h"
 #include "http/server.h"
@@ -46,9 +47,9 @@ std::optional<http::Reply> serve_path(std::string_view path, const Metrics& metr
 CoordinatorAddress own_coordinator(const std::string& address, const AgentOptions& options,
                                    const std::optional<TlsIdentity>& identity) {
   if (!identity) return {.where = address};
-  const std::string name = options.coordinator.substr(0, options.coordinator.rfind(':'));
-  return {
-      .where = "localhost" + address.substr(address.rfind(':')), .identity = identity, .verified_name = name};
+  return {.where = "localhost:" + port_of(address),
+          .identity = identity,
+          .verified_name = host_of(options.coordinator)};
 }
 
 Succession::Config succession_config(const v1alpha1::JobPlan& job, const AgentOptions& options,
@@ -71,59 +72,90 @@ Status check_trainer(const std::string& path) {
   return bad_input(fmt::format("--trainer: cannot execute {}: {}", path, std::strerror(errno)));
 }
 
+Result<std::optional<TlsIdentity>> identity_of(const AgentOptions& options) {
+  if (options.tls_folder.empty()) return std::nullopt;
+  return read_identity(options.tls_folder).map([](TlsIdentity read) {
+    return std::optional(std::move(read));
+  });
+}
+
+// Nothing where nobody wants them.
+Result<std::optional<http::Server>> serve_metrics(const AgentOptions& options, const Metrics& metrics) {
+  if (options.metrics.empty()) return std::nullopt;
+  auto server = http::Server::start(options.metrics,
+                                    [&metrics](std::string_view path) { return serve_path(path, metrics); });
+  if (!server) return tl::unexpected(Error{"--metrics: " + server.error().message, server.error().code});
+  spdlog::info("metrics at http://{}/metrics", server->address());
+  return std::optional(*std::move(server));
+}
+
+NodeAgentConfig node_agent_config(const v1alpha1::JobPlan& job, const AgentOptions& options,
+                                  const std::optional<TlsIdentity>& identity) {
+  return {.job_uid = job.job_uid(),
+          .node = options.node,
+          .nodes = job.nodes(),
+          .host = options.host,
+          .coordinator = {.where = options.coordinator, .identity = identity},
+          .first_attempt = options.first_attempt,
+          .incarnation = options.incarnation,
+          .rejoin_timeout = options.rejoin_timeout,
+          .heartbeat = options.heartbeat,
+          .patience = options.patience,
+          .stop_job = nullptr};
+}
+
+// What every node does, until the job ends or this agent leaves it.
+struct Node {
+  const v1alpha1::JobPlan& job;
+  const AgentOptions& options;
+  Metrics& metrics;
+  int signal_fd;
+
+  int run(NodeAgentConfig config) const {
+    Supervisor supervisor(supervisor_config(job, options));
+    return NodeAgent(std::move(config), supervisor, metrics, signal_fd).run();
+  }
+};
+
+bool leaves_the_job(const AgentOptions& options, int exit_code) {
+  return options.in_pod && (exit_code == static_cast<int>(ExitCode::kInterrupted) ||
+                            exit_code == static_cast<int>(ExitCode::kLeft));
+}
+
+// Node 0 has the coordinator as well.
+Result<int> run_first(const Node& node, NodeAgentConfig config, const std::optional<TlsIdentity>& identity) {
+  Host host;
+  if (Status started = host.start(node.job, node.options, identity); !started)
+    return tl::unexpected(started.error());
+  config.coordinator = own_coordinator(host.address(), node.options, identity);
+  std::optional<Succession> succession;
+  if (node.options.in_pod) {
+    succession.emplace(succession_config(node.job, node.options, identity), addresses_of, end_this_pod);
+  } else {
+    config.stop_job = [&host] { host.stop_job(); };
+  }
+  const int exit_code = node.run(std::move(config));
+  if (leaves_the_job(node.options, exit_code)) {
+    host.tell_the_rest();
+  } else {
+    host.say_farewell();
+  }
+  return exit_code;
+}
+
 Result<int> run(const AgentOptions& options, int signal_fd) {
   const auto job = read_job(options);
   if (!job) return tl::unexpected(job.error());
   if (Status usable = check_trainer(options.trainer); !usable) return tl::unexpected(usable.error());
+  const auto identity = identity_of(options);
+  if (!identity) return tl::unexpected(identity.error());
+  Metrics metrics(*job, options.node, !options.in_pod);
+  const auto served = serve_metrics(options, metrics);
+  if (!served) return tl::unexpected(served.error());
 
-  std::optional<TlsIdentity> identity;
-  if (!options.tls_folder.empty()) {
-    auto read = read_identity(options.tls_folder);
-    if (!read) return tl::unexpected(read.error());
-    identity = std::move(*read);
-  }
-
-  // There a signal ends a pod, which is replaced, and not the job.
-  const bool in_pod = !options.job_namespace.empty();
-  Metrics metrics(*job, options.node, !in_pod);
-  std::optional<http::Server> served;
-  if (!options.metrics.empty()) {
-    auto server = http::Server::start(
-        options.metrics, [&metrics](std::string_view path) { return serve_path(path, metrics); });
-    if (!server) return tl::unexpected(Error{"--metrics: " + server.error().message, server.error().code});
-    served = std::move(*server);
-    spdlog::info("metrics at http://{}/metrics", served->address());
-  }
-
-  NodeAgentConfig config{.job_uid = job->job_uid(),
-                         .node = options.node,
-                         .nodes = job->nodes(),
-                         .host = options.host,
-                         .coordinator = {.where = options.coordinator, .identity = identity},
-                         .first_attempt = options.first_attempt,
-                         .incarnation = options.incarnation,
-                         .rejoin_timeout = options.rejoin_timeout,
-                         .heartbeat = options.heartbeat,
-                         .patience = options.patience,
-                         .stop_job = nullptr};
-  std::optional<Host> host;
-  std::optional<Succession> succession;
-  if (options.node == 0) {
-    host.emplace();
-    if (Status started = host->start(*job, options, identity); !started)
-      return tl::unexpected(started.error());
-    config.coordinator = own_coordinator(host->address(), options, identity);
-    if (!in_pod) config.stop_job = [&host] { host->stop_job(); };
-    if (in_pod) succession.emplace(succession_config(*job, options, identity), addresses_of, end_this_pod);
-  }
-
-  Supervisor supervisor(supervisor_config(*job, options));
-  const int exit_code = NodeAgent(std::move(config), supervisor, metrics, signal_fd).run();
-  const bool job_goes_on = in_pod && (exit_code == static_cast<int>(ExitCode::kInterrupted) ||
-                                      exit_code == static_cast<int>(ExitCode::kLeft));
-  if (host && job_goes_on) host->tell_the_rest();
-  if (host && !job_goes_on) host->say_farewell();
-  return exit_code;
+  const Node node{*job, options, metrics, signal_fd};
+  NodeAgentConfig config = node_agent_config(*job, options, *identity);
+  return options.node == 0 ? run_first(node, std::move(config), *identity) : node.run(std::move(config));
 }
 
 }  // namespace

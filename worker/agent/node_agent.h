@@ -12,8 +12,8 @@
 #include <optional>
 #include <string>
 
+#include "common/mailbox.h"
 #include "worker/agent/coordinator_link.h"
-#include "worker/agent/mailbox.h"
 #include "worker/agent/metrics.h"
 #include "worker/agent/rejoin_pause.h"
 #include "worker/agent/supervisor.h"

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <random>
 
+#include "common/host_port.h"
 #include "common/version.h"
 #include "policy/failure_policy.h"
 
@@ -17,24 +18,19 @@ constexpr char kDescription[] =
     "exports "
     "metrics. The agent of node 0 also hosts the coordinator. Ends with the job's exit code.";
 
+constexpr std::string_view kUnix = "unix:";
+
 // HOST:PORT, [IPV6]:PORT or unix:PATH.
 std::string check_address(const std::string& address) {
-  if (address.rfind("unix:", 0) == 0) return address.size() > 5 ? "" : "unix: needs a path";
-  const auto colon = address.rfind(':');
-  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
-  const bool digits =
-      !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string::npos;
-  if (colon == 0 || !digits || std::stoi(port) > 65535)
-    return "'" + address + "' is not HOST:PORT or unix:PATH";
-  return "";
+  if (address.starts_with(kUnix)) return address.size() > kUnix.size() ? "" : "unix: needs a path";
+  return is_host_port(address) ? "" : "'" + address + "' is not HOST:PORT or unix:PATH";
 }
 
 std::string check_host_port(const std::string& address) {
-  if (address.rfind("unix:", 0) == 0) return "'" + address + "' is not HOST:PORT";
-  return check_address(address);
+  return is_host_port(address) && !address.starts_with(kUnix) ? "" : "'" + address + "' is not HOST:PORT";
 }
 
-void declare_job(CLI::App& app, AgentOptions& options) {
+void declare_node(CLI::App& app, AgentOptions& options) {
   app.add_option("--plan", options.plan_file, "The job's plan (JobPlan, JSON)")
       ->capture_default_str()
       ->type_name("FILE");
@@ -58,6 +54,10 @@ void declare_job(CLI::App& app, AgentOptions& options) {
   app.add_option("--incarnation", options.incarnation,
                  "Tells this process from others of the same node; default: a random one")
       ->envname("CARAVAN_POD_UID");
+}
+
+// What the coordinator must know of them.
+void declare_earlier_attempts(CLI::App& app, AgentOptions& options) {
   app.add_option("--first-attempt", options.first_attempt,
                  "Number of the first attempt that it takes part in")
       ->capture_default_str()
@@ -86,10 +86,14 @@ void declare_job(CLI::App& app, AgentOptions& options) {
   app.add_option("--elapsed-seconds", options.elapsed, "How long the job has run already (node 0)")
       ->capture_default_str()
       ->type_name("SECONDS");
+}
+
+void declare_job(CLI::App& app, AgentOptions& options) {
   app.add_option("--job-uid", options.job_uid, "Refuse a plan that is another job's")
       ->envname("CARAVAN_JOB_UID");
-  app.add_option("--job-namespace", options.job_namespace,
-                 "Namespace of the job; absent: metrics get a label job")
+  app.add_option_function<std::string>(
+         "--job-namespace", [&options](const std::string& name) { options.in_pod = !name.empty(); },
+         "Namespace of the job, for an agent in a pod; absent: metrics get a label job")
       ->envname("CARAVAN_JOB_NAMESPACE");
   app.add_option("--result-file", options.result_file, "File that gets the job's result, JSON (node 0)")
       ->type_name("FILE");
@@ -130,6 +134,9 @@ void declare_network(CLI::App& app, AgentOptions& options) {
   app.add_option("--host", options.host, "Address under which the ranks of other nodes reach this node")
       ->capture_default_str()
       ->type_name("ADDRESS");
+}
+
+void declare_times(CLI::App& app, AgentOptions& options) {
   app.add_option("--log-every", options.log_every,
                  "Seconds from the line of one step in the log to the next; 0: every step (node 0)")
       ->default_str("1")
@@ -175,9 +182,8 @@ std::string random_name() {
 
 void fill_defaults(AgentOptions& options) {
   namespace fs = std::filesystem;
-  const bool in_pod = !options.job_namespace.empty();
   if (options.patience.count() == 0)
-    options.patience = in_pod ? policy::kPatienceInPods : 7 * options.heartbeat / 2;
+    options.patience = options.in_pod ? policy::kPatienceInPods : 7 * options.heartbeat / 2;
   if (options.incarnation.empty()) options.incarnation = random_name();
   if (options.node == 0 && options.listen.empty()) options.listen = options.coordinator;
   if (!options.trainer.empty()) return;
@@ -192,8 +198,11 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   CLI::App app(kDescription, "caravan-agent");
   app.set_version_flag("--version", "caravan-agent " + std::string(version()));
   app.get_formatter()->column_width(42);
+  declare_node(app, options);
+  declare_earlier_attempts(app, options);
   declare_job(app, options);
   declare_network(app, options);
+  declare_times(app, options);
   try {
     app.parse(argc, argv);
     if (const std::string problem = check_together(options); !problem.empty())

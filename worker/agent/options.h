@@ -27,9 +27,10 @@ struct AgentOptions {
   std::string host = "127.0.0.1";  // under which the ranks of other nodes reach this one
   std::string trainer;
   std::string work_directory;
-  std::string job_uid;        // of the environment; the plan's must be the same
-  std::string job_namespace;  // empty: local mode
-  std::string incarnation;    // tells two agents of one node apart
+  std::string job_uid;  // of the environment; the plan's must be the same
+  // In a worker pod: others label its metrics, and a signal ends the pod, which is replaced, and not the job.
+  bool in_pod = false;
+  std::string incarnation;  // tells two agents of one node apart
   int first_attempt = 1;
   int restarts = 0;
   int counted_restarts = 0;

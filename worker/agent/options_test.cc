@@ -92,7 +92,7 @@ TEST(Options, TheEnvironmentOfAPodIsEnough) {
   EXPECT_EQ(options.node, 3);
   EXPECT_EQ(options.coordinator, "job-0.job:7070");
   EXPECT_EQ(options.job_uid, "uid");
-  EXPECT_EQ(options.job_namespace, "team");
+  EXPECT_TRUE(options.in_pod);
 }
 
 TEST(Options, ATokenIsShownOverTlsOnly) {

@@ -1,19 +1,12 @@
 #include "worker/agent/out_of_memory.h"
 
-#include <fstream>
 #include <sstream>
 #include <vector>
 
+#include "common/file_contents.h"
+
 namespace caravan::agent {
 namespace {
-
-std::optional<std::string> read_file(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // Path of this process in the hierarchy whose line of /proc/self/cgroup contains `controller`.
 std::string cgroup_path(const std::string& table, std::string_view controller) {
@@ -37,7 +30,7 @@ std::optional<std::int64_t> parse_oom_kills(std::string_view text) {
 }
 
 std::optional<std::int64_t> read_oom_kills() {
-  const std::string table = read_file("/proc/self/cgroup").value_or("");
+  const std::string table = file_contents("/proc/self/cgroup").value_or("");
   const std::vector<std::string> candidates = {
       "/sys/fs/cgroup" + cgroup_path(table, "0::") + "/memory.events",
       "/sys/fs/cgroup/memory.events",
@@ -46,7 +39,7 @@ std::optional<std::int64_t> read_oom_kills() {
       "/proc/vmstat",
   };
   for (const std::string& path : candidates) {
-    const auto text = read_file(path);
+    const auto text = file_contents(path);
     if (!text) continue;
     if (const auto count = parse_oom_kills(*text)) return count;
   }

@@ -1,5 +1,6 @@
 #include "worker/agent/report_client.h"
 
+#include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -7,12 +8,11 @@
 #include <thread>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "common/bidi_stream.h"
+#include "common/file_contents.h"
+#include "common/rpc_status.h"
 #include "worker/agent/backoff.h"
-#include "worker/agent/one_peak.h"
-#include "worker/agent/report_picture.h"
-#include "worker/agent/report_queue.h"
-#include "worker/agent/stream.h"
-#include "worker/agent/tls.h"
+#include "worker/agent/report_backlog.h"
 
 namespace caravan::agent {
 namespace {
@@ -40,8 +40,8 @@ grpc::ChannelArguments channel_arguments(const ReportTarget& target) {
 }
 
 // One connection to the reader.
-class ReportStream final : private Stream<grpc::ClientBidiReactor<JobReport, ReportCommand>, JobReport,
-                                          ReportCommand, ReportQueue> {
+class ReportStream final : private BidiStream<grpc::ClientBidiReactor<JobReport, ReportCommand>, JobReport,
+                                              ReportCommand, ReportQueue> {
  public:
   struct Events {
     std::function<void(const ReportCommand&)> command;
@@ -50,7 +50,7 @@ class ReportStream final : private Stream<grpc::ClientBidiReactor<JobReport, Rep
 
   ReportStream(const ReportTarget& target, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
                const std::string& token, Events events)
-      : Stream(ReportQueue(over_tls(target) ? kStepsForAStatus : ReportQueue::kMaxSteps)),
+      : BidiStream(ReportQueue(over_tls(target) ? kStepsForAStatus : ReportQueue::kMaxSteps)),
         events_(std::move(events)) {
     channel_ = grpc::CreateCustomChannel(target.address, credentials, channel_arguments(target));
     stub_ = v1alpha1::JobReports::NewStub(channel_);
@@ -67,7 +67,7 @@ class ReportStream final : private Stream<grpc::ClientBidiReactor<JobReport, Rep
   }
 
   void tell(JobReport report) { send(std::move(report)); }
-  using Stream::wait_until_sent;
+  using BidiStream::wait_until_sent;
 
  private:
   void received(ReportCommand& command) override { events_.command(command); }
@@ -107,7 +107,7 @@ class Client final : public ReportClient {
     const std::scoped_lock lock(mutex_);
     if (over_tls(target_)) {
       if (report.has_step()) keep_one_peak(*report.mutable_step());
-      picture_.add(report);
+      latest_.add(report);
     }
     if (stream_) stream_->tell(std::move(report));
   }
@@ -146,7 +146,7 @@ class Client final : public ReportClient {
     crowded_out_ = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
     if (!status.ok() && !acknowledged_)
       spdlog::log(crowded_out_ ? spdlog::level::info : spdlog::level::warn,
-                  "nobody reads the job's reports: {}", status.error_message());
+                  "nobody reads the job's reports: {}", rpc_status_text(status));
     lost_ = true;
     changed_.notify_all();
   }
@@ -159,7 +159,7 @@ class Client final : public ReportClient {
       lock.unlock();
       auto stream = open_over_tls();
       lock.lock();
-      for (JobReport& report : picture_.reports()) {
+      for (JobReport& report : latest_.reports()) {
         if (stream) stream->tell(std::move(report));
       }
       stream_ = std::move(stream);
@@ -177,8 +177,9 @@ class Client final : public ReportClient {
 
   // Null when a file cannot be read now.
   std::unique_ptr<ReportStream> open_over_tls() {
-    const auto authority = read_text(target_.authority_file);
-    const auto token = target_.token_file.empty() ? Result<std::string>("") : read_text(target_.token_file);
+    const auto authority = file_contents(target_.authority_file);
+    const auto token =
+        target_.token_file.empty() ? Result<std::string>("") : file_contents(target_.token_file);
     if (!authority || !token) {
       spdlog::warn("nobody is told of the job yet: {}", (authority ? token : authority).error().message);
       return nullptr;
@@ -192,7 +193,7 @@ class Client final : public ReportClient {
   const Commands commands_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  ReportPicture picture_;
+  LatestReports latest_;
   bool acknowledged_ = false;
   bool lost_ = false;
   bool crowded_out_ = false;  // when it was lost last

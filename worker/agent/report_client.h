@@ -1,7 +1,7 @@
-// Sends the job's story to a JobReports service, and brings back its commands.
+// Sends the job's reports to a JobReports service, and brings back its commands.
 //
-// A slow reader never blocks the job (see report_queue.h). A reader that is not there yet is waited for. On
-// one machine, one that goes away is not missed: the job goes on, and its story in the agent's log. On a
+// A slow reader never blocks the job (see report_backlog.h). A reader that is not there yet is waited for. On
+// one machine, one that goes away is not missed: the job goes on, and is told in the agent's log. On a
 // cluster (over TLS) it is looked for again, also when it is gone without a word, with the token and the
 // authority read anew since both change, and told where the job stands.
 #pragma once
@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "worker/agent/report_sink.h"
+#include "caravan/v1alpha1/coordination.pb.h"
 
 namespace caravan::agent {
 
@@ -25,14 +25,16 @@ struct ReportTarget {
       10'000};  // it is left when it does not answer within another of these
 };
 
-class ReportClient : public ReportSink {
+class ReportClient {
  public:
+  virtual ~ReportClient() = default;
   // Called by another thread, for each command.
   struct Commands {
     std::function<void()> stop;
     std::function<void()> save;
   };
   static std::unique_ptr<ReportClient> connect(const ReportTarget& target, Commands commands);
+  virtual void tell(v1alpha1::JobReport report) = 0;
   // Until what was told is on its way, as far as there is a reader; not longer than that.
   virtual void wait_until_sent(std::chrono::milliseconds patience) = 0;
   // Until the reader has acknowledged the result; false when it did not within `patience`.

@@ -2,10 +2,15 @@
 
 #include <spdlog/spdlog.h>
 
+#include <fstream>
+
+#include "common/json.h"
 #include "report_text/checkpoint_line.h"
+#include "worker/agent/report_backlog.h"
 
 namespace caravan::agent {
-void ReportLog::tell(v1alpha1::JobReport report) {
+
+void ReportLog::tell(const v1alpha1::JobReport& report) {
   switch (report.report_case()) {
     case v1alpha1::JobReport::kAttemptStarted:
       step_written_at_.reset();
@@ -27,7 +32,6 @@ void ReportLog::tell(v1alpha1::JobReport report) {
     default:
       break;
   }
-  if (next_ != nullptr) next_->tell(std::move(report));
 }
 
 void ReportLog::write(const v1alpha1::JobStep& step) {
@@ -37,6 +41,19 @@ void ReportLog::write(const v1alpha1::JobStep& step) {
   step_written_at_ = now;
   const double remaining = (figures_.steps - step.step()) * step.seconds();
   spdlog::info("{}", step_line(step, figures_, remaining, {}));
+}
+
+void ResultFile::tell(const v1alpha1::JobReport& report) {
+  if (report.has_step()) {
+    last_step_ = report.step();
+    keep_one_peak(*last_step_);
+  }
+  if (!report.has_result() || path_.empty()) return;
+  v1alpha1::JobResult result = report.result();
+  if (last_step_) *result.mutable_last_step() = *last_step_;
+  std::ofstream file(path_, std::ios::trunc);
+  file << to_json(result);
+  if (!file.flush()) spdlog::warn("the result cannot be written to {}", path_);
 }
 
 }  // namespace caravan::agent

@@ -1,29 +1,39 @@
-// The job's story in the log of its first agent, which is what `kubectl logs` shows.
+// What the agent of node 0 keeps of the job's reports itself: lines in its log, which is what `kubectl logs`
+// shows, and the result in a file, such as the termination log of a pod, for whoever missed the reports.
 #pragma once
 
 #include <chrono>
 #include <optional>
+#include <string>
 
 #include "report_text/step_line.h"
-#include "worker/agent/report_sink.h"
 
 namespace caravan::agent {
 
-// Writes steps (not more than one in `between_steps`, and the last), attempts, checkpoints, events and the
-// end to the log, and hands everything on to `next`, if there is one.
-class ReportLog : public ReportSink {
+// Steps (not more than one in `between_steps`, and the last), attempts, checkpoints, events and the end.
+class ReportLog {
  public:
-  ReportLog(const v1alpha1::JobPlan& job, std::chrono::milliseconds between_steps, ReportSink* next)
-      : figures_(figures_of(job)), between_steps_(between_steps), next_(next) {}
-  void tell(v1alpha1::JobReport report) override;
+  ReportLog(const v1alpha1::JobPlan& job, std::chrono::milliseconds between_steps)
+      : figures_(figures_of(job)), between_steps_(between_steps) {}
+  void tell(const v1alpha1::JobReport& report);
 
  private:
   void write(const v1alpha1::JobStep& step);
 
   const RunFigures figures_;
   const std::chrono::milliseconds between_steps_;
-  ReportSink* const next_;
   std::optional<std::chrono::steady_clock::time_point> step_written_at_;
+};
+
+// The result with its last step: at most 4 KiB, however many ranks there are.
+class ResultFile {
+ public:
+  explicit ResultFile(std::string path) : path_(std::move(path)) {}
+  void tell(const v1alpha1::JobReport& report);
+
+ private:
+  const std::string path_;  // empty: nowhere
+  std::optional<v1alpha1::JobStep> last_step_;
 };
 
 }  // namespace caravan::agent

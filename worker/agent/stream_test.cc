@@ -1,12 +1,11 @@
 // What a stream keeps while gRPC sends, and how long a client waits before it tries again.
-#include "worker/agent/stream.h"
-
 #include <gmock/gmock.h>
 
 #include <set>
 
+#include "common/bidi_stream.h"
 #include "worker/agent/backoff.h"
-#include "worker/agent/report_queue.h"
+#include "worker/agent/report_backlog.h"
 
 namespace caravan::agent {
 namespace {
@@ -30,8 +29,8 @@ struct Wire {
   const JobReport* sending = nullptr;
 };
 
-struct Sender : Stream<Wire, JobReport, JobReport, ReportQueue> {
-  explicit Sender(std::size_t max_steps) : Stream(ReportQueue(max_steps)) {}
+struct Sender : BidiStream<Wire, JobReport, JobReport, ReportQueue> {
+  explicit Sender(std::size_t max_steps) : BidiStream(ReportQueue(max_steps)) {}
   // The message that was on its way, which now is sent.
   JobReport sent() {
     const JobReport message = *sending;

@@ -10,17 +10,11 @@
 #include <condition_variable>
 #include <memory>
 
+#include "common/host_port.h"
+
 namespace caravan::agent {
-namespace {
-
-std::string host_of(const std::string& address) {
-  return address.substr(0, address.rfind(':'));
-}
-
-}  // namespace
-
 std::vector<std::string> addresses_of(const std::string& name) {
-  const std::string port = name.substr(name.rfind(':') + 1);
+  const std::string port = port_of(name);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;

@@ -17,17 +17,12 @@ using std::chrono::seconds;
 
 constexpr seconds kPatience{60};
 
-class NoReports final : public ReportSink {
- public:
-  void tell(v1alpha1::JobReport) override {}
-};
-
 class SuccessionTest : public ::testing::Test {
  protected:
   // The coordinator of another agent of node 0, which has joined it.
   void SetUp() override {
     auto server = CoordinatorServer::start({.shape = {.nodes = 2, .world_size = 2}, .job_uid = "uid"},
-                                           {.listen = "127.0.0.1:0"}, reports_);
+                                           {.listen = "127.0.0.1:0"}, [](const v1alpha1::JobReport&) {});
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
     link_.emplace(CoordinatorAddress{.where = server_->address()}, events_);
@@ -71,7 +66,6 @@ class SuccessionTest : public ::testing::Test {
     return newer;
   }
 
-  NoReports reports_;
   std::unique_ptr<CoordinatorServer> server_;
   Mailbox<LinkEvent> events_;
   std::optional<CoordinatorLink> link_;

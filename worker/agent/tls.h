@@ -11,8 +11,6 @@
 
 namespace caravan::agent {
 
-Result<std::string> read_text(const std::string& path);
-
 // PEM texts.
 struct TlsIdentity {
   std::string authority;

@@ -6,11 +6,10 @@
 #include <regex>
 
 #include "caravan/v1alpha1/job.pb.h"
-#include "common/schema/crd/structural_schema.h"
-#include "common/schema/crd/transition_rules.h"
+#include "common/schema/crd/custom_resource.h"
+#include "common/schema/crd/validation_rules.h"
 #include "common/schema/crd/yaml_writer.h"
-#include "common/schema/string_format.h"
-#include "common/schema/values.h"
+#include "common/schema/field_rules.h"
 #include "common/testing/checkout.h"
 
 namespace caravan::schema {
@@ -57,7 +56,7 @@ void collect_unbounded(const Node& schema, const std::string& path, std::vector<
 }
 
 TEST(CustomResource, BoundsEveryStringListAndMap) {
-  const auto schema = object_schema(*v1alpha1::LlamaTrainingJob::descriptor());
+  const auto schema = structural_schema(*v1alpha1::LlamaTrainingJob::descriptor());
   ASSERT_TRUE(schema) << schema.error().message;
   std::vector<std::string> unbounded;
   for (const char* part : {"spec", "status"}) {

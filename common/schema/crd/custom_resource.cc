@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "caravan/v1alpha1/options.pb.h"
-#include "common/schema/crd/structural_schema.h"
 #include "common/schema/crd/yaml_writer.h"
 
 namespace caravan::schema {
@@ -52,7 +51,7 @@ Node version(const Resource& resource, Node schema) {
 
 Result<std::string> custom_resource_definition(const Descriptor& object) {
   const Resource& resource = object.options().GetExtension(v1alpha1::resource);
-  auto schema = object_schema(object);
+  auto schema = structural_schema(object);
   if (!schema) return tl::unexpected(schema.error());
   return write_yaml(map(
       "",

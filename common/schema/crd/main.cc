@@ -4,12 +4,11 @@
 // it.
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
-#include <google/protobuf/descriptor.pb.h>
 
 #include <cstdio>
-#include <fstream>
 
 #include "common/schema/crd/custom_resource.h"
+#include "common/schema/field_descriptions.h"
 
 namespace caravan::schema {
 namespace {
@@ -24,11 +23,8 @@ int complain(std::string_view sentence) {
 }
 
 int write_definition(const char* path) {
-  google::protobuf::FileDescriptorSet files;
-  std::ifstream input(path, std::ios::binary);
-  if (!files.ParseFromIstream(&input)) return complain(fmt::format("{}: is not a descriptor set", path));
   google::protobuf::DescriptorPool pool;
-  for (const auto& file : files.file()) pool.BuildFile(file);
+  if (const Status read = read_descriptor_set(path, pool); !read) return complain(read.error().message);
   const auto* object = pool.FindMessageTypeByName("caravan.v1alpha1.LlamaTrainingJob");
   if (object == nullptr) return complain(fmt::format("{}: holds no LlamaTrainingJob", path));
   const auto definition = custom_resource_definition(*object);

@@ -1,5 +1,3 @@
-#include "common/schema/crd/structural_schema.h"
-
 #include <fmt/format.h>
 
 #include <iterator>
@@ -8,12 +6,11 @@
 #include <vector>
 
 #include "common/json.h"
-#include "common/schema/crd/transition_rules.h"
-#include "common/schema/crd/value_rules.h"
+#include "common/schema/crd/custom_resource.h"
+#include "common/schema/crd/validation_rules.h"
 #include "common/schema/crd/yaml_writer.h"
-#include "common/schema/remarks.h"
-#include "common/schema/string_format.h"
-#include "common/schema/values.h"
+#include "common/schema/field_descriptions.h"
+#include "common/schema/field_rules.h"
 
 namespace caravan::schema {
 namespace {
@@ -39,11 +36,12 @@ bool is_message(const FieldDescriptor& field) {
   return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field.is_map();
 }
 
-std::string description_of(const FieldDescriptor& field) {
-  std::string remarks = remarks_on(field);
-  if (!is_message(field)) return remarks;
+std::string description_with_type(const FieldDescriptor& field) {
+  std::string description = description_of(field);
+  if (!is_message(field)) return description;
   const std::string comment = comment_of(*field.message_type());
-  return remarks.empty() || comment.empty() ? remarks + comment : fmt::format("{} {}", remarks, comment);
+  return description.empty() || comment.empty() ? description + comment
+                                                : fmt::format("{} {}", description, comment);
 }
 
 // What the loader would make of an absent field. Messages are written out: the server checks its rules
@@ -84,7 +82,7 @@ class Generator {
 
   Result<Node> field_schema(const FieldDescriptor& field) {
     Nodes schema;
-    if (const std::string words = description_of(field); !words.empty()) {
+    if (const std::string words = description_with_type(field); !words.empty()) {
       schema.push_back(text("description", words));
     }
     if (!rules_of(field).default_value().empty()) schema.push_back(default_of(field, "default"));
@@ -193,7 +191,7 @@ class Generator {
 
 }  // namespace
 
-Result<Node> object_schema(const Descriptor& object) {
+Result<Node> structural_schema(const Descriptor& object) {
   Nodes properties = {
       map("apiVersion", {text("type", "string")}), map("kind", {text("type", "string")}),
       map("metadata", {text("type", "object"), map("properties", {map("name", {text("type", "string")})})})};

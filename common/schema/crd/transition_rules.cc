@@ -1,12 +1,10 @@
-#include "common/schema/crd/transition_rules.h"
-
 #include <fmt/format.h>
 
 #include <string>
 
-#include "common/schema/crd/value_rules.h"
+#include "common/schema/crd/validation_rules.h"
 #include "common/schema/crd/yaml_writer.h"
-#include "common/schema/values.h"
+#include "common/schema/field_rules.h"
 
 namespace caravan::schema {
 namespace {

@@ -1,13 +1,11 @@
-#include "common/schema/crd/value_rules.h"
-
 #include <fmt/format.h>
 
 #include <optional>
 #include <string>
 
+#include "common/schema/crd/validation_rules.h"
 #include "common/schema/crd/yaml_writer.h"
-#include "common/schema/string_format.h"
-#include "common/schema/values.h"
+#include "common/schema/field_rules.h"
 
 namespace caravan::schema {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/schema/node.h"
+#include "common/schema/document.h"
 
 namespace caravan::schema {
 

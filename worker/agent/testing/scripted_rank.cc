@@ -13,7 +13,6 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -23,6 +22,7 @@
 #include <vector>
 
 #include "caravan/v1alpha1/rank.pb.h"
+#include "common/file_contents.h"
 #include "common/json.h"
 
 namespace caravan::agent {
@@ -172,10 +172,7 @@ class ScriptedRank {
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  std::ifstream file(argv[2]);
-  std::ostringstream text;
-  text << file.rdbuf();
-  auto config = caravan::from_json<caravan::v1alpha1::RankConfig>(text.str());
+  auto config = caravan::file_contents(argv[2]).and_then(caravan::from_json<caravan::v1alpha1::RankConfig>);
   if (!config) {
     std::cerr << config.error().message << '\n';
     return 2;

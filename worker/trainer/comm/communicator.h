@@ -48,8 +48,6 @@ class Communicator {
   // input: `size` times output along dimension 0; rank r receives the sum of all r-th parts. output may be
   // input's own part; the other parts stay as they were.
   virtual void reduce_scatter(at::Tensor& output, const at::Tensor& input) = 0;
-  // Both split in `size` equal parts along dimension 0.
-  virtual void all_to_all(at::Tensor& output, const at::Tensor& input) = 0;
   virtual void broadcast(at::Tensor& tensor, int root) = 0;
   virtual void barrier() = 0;
 

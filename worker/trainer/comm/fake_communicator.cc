@@ -119,12 +119,6 @@ class FakeCommunicator final : public Communicator {
     exchange_reduce_scatter(*this, output, input);
   }
 
-  void all_to_all(at::Tensor& output, const at::Tensor& input) override {
-    meet(input);
-    for (int r = 0; r < size(); ++r) part(output, r).copy_(part(group_->inputs[r], rank_));
-    leave();
-  }
-
   void broadcast(at::Tensor& tensor, int root) override {
     meet(tensor);
     if (rank_ != root) tensor.copy_(group_->inputs[root]);
@@ -170,12 +164,6 @@ class FakeCommunicator final : public Communicator {
     if (large.numel() != small.numel() * size())
       throw CommunicationError(fmt::format("rank {}: {} of {} and {} elements over {} ranks", rank_,
                                            operation, large.numel(), small.numel(), size()));
-  }
-
-  // The r-th of `size` equal parts.
-  at::Tensor part(const at::Tensor& tensor, int r) const {
-    const int64_t elements = tensor.numel() / size();
-    return tensor.flatten().narrow(0, r * elements, elements);
   }
 
   const std::shared_ptr<Group> group_;

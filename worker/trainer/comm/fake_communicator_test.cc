@@ -69,15 +69,6 @@ TEST(FakeCommunicator, AllGatherIsInRankOrder) {
   });
 }
 
-TEST(FakeCommunicator, AllToAllTransposesTheParts) {
-  run_ranks(2, [](Communicator& group) {
-    at::Tensor output = at::empty({2}, at::kFloat);
-    const auto rank = static_cast<float>(group.rank());
-    group.all_to_all(output, floats({10 * rank, 10 * rank + 1}));
-    EXPECT_TRUE(at::equal(output, floats({rank, 10 + rank})));
-  });
-}
-
 TEST(FakeCommunicator, BroadcastCopiesTheRoot) {
   run_ranks(3, [](Communicator& group) {
     at::Tensor tensor = at::full({2}, static_cast<float>(group.rank()));

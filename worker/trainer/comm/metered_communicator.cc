@@ -56,9 +56,6 @@ class MeteredCommunicator final : public Communicator {
   void reduce_scatter(at::Tensor& output, const at::Tensor& input) override {
     collective("reduce_scatter", bytes_of(input), [&] { group_->reduce_scatter(output, input); });
   }
-  void all_to_all(at::Tensor& output, const at::Tensor& input) override {
-    collective("all_to_all", bytes_of(input), [&] { group_->all_to_all(output, input); });
-  }
   void broadcast(at::Tensor& tensor, int root) override {
     collective("broadcast", bytes_of(tensor), [&] { group_->broadcast(tensor, root); });
   }

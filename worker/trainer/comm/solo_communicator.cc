@@ -22,9 +22,6 @@ void SoloCommunicator::all_gather(at::Tensor& output, const at::Tensor& input) {
 void SoloCommunicator::reduce_scatter(at::Tensor& output, const at::Tensor& input) {
   copy(output, input);
 }
-void SoloCommunicator::all_to_all(at::Tensor& output, const at::Tensor& input) {
-  copy(output, input);
-}
 void SoloCommunicator::broadcast(at::Tensor&, int) {}
 void SoloCommunicator::barrier() {}
 

@@ -13,7 +13,6 @@ class SoloCommunicator final : public Communicator {
   void all_reduce(at::Tensor& tensor, Reduction reduction) override;
   void all_gather(at::Tensor& output, const at::Tensor& input) override;
   void reduce_scatter(at::Tensor& output, const at::Tensor& input) override;
-  void all_to_all(at::Tensor& output, const at::Tensor& input) override;
   void broadcast(at::Tensor& tensor, int root) override;
   void barrier() override;
 

@@ -8,7 +8,7 @@
 #include "caravan/v1alpha1/rank.pb.h"
 #include "common/decimal.h"
 #include "common/json.h"
-#include "common/schema/defaults.h"
+#include "common/schema/field_rules.h"
 #include "data/input_file.h"
 #include "planner/plan.h"
 #include "planner/report.h"

@@ -113,7 +113,6 @@ class RecordedGroup final : public Communicator {
     const ChargeAs charge(MemoryUse::Communication);  // as a metered group does
     group_.reduce_scatter(output, input);
   }
-  void all_to_all(at::Tensor& output, const at::Tensor& input) override { group_.all_to_all(output, input); }
   void broadcast(at::Tensor& tensor, int root) override { group_.broadcast(tensor, root); }
   void barrier() override { group_.barrier(); }
   std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {

@@ -67,12 +67,6 @@ class GlooCommunicator final : public Communicator {
     exchange_reduce_scatter(*this, output, input);
   }
 
-  void all_to_all(at::Tensor& output, const at::Tensor& input) override {
-    at::Tensor source = input;
-    std::vector<int64_t> even;
-    run("all-to-all", [&] { return group_->alltoall_base(output, source, even, even); });
-  }
-
   void broadcast(at::Tensor& tensor, int root) override {
     std::vector<at::Tensor> tensors{tensor};
     c10d::BroadcastOptions options;

@@ -88,15 +88,6 @@ TEST(Gloo, AllGatherPutsPartsInRankOrderAlsoInPlace) {
   });
 }
 
-TEST(Gloo, AllToAllTransposesParts) {
-  with_ranks(2, [](Communicator& world) {
-    at::Tensor input = at::full({2}, world.rank(), at::kFloat);
-    at::Tensor output = at::empty({2}, at::kFloat);
-    world.all_to_all(output, input);
-    EXPECT_TRUE(at::equal(output, at::arange(2, at::kFloat)));
-  });
-}
-
 TEST(Gloo, BroadcastCopiesFromTheRoot) {
   with_ranks(2, [](Communicator& world) {
     at::Tensor tensor = at::full({3}, world.rank(), at::kFloat);

@@ -19,7 +19,6 @@ class SilentGroup final : public Communicator {
   void all_reduce(at::Tensor&, Reduction) override {}
   void all_gather(at::Tensor&, const at::Tensor&) override {}
   void reduce_scatter(at::Tensor&, const at::Tensor&) override {}
-  void all_to_all(at::Tensor&, const at::Tensor&) override {}
   void broadcast(at::Tensor&, int) override {}
   void barrier() override {}
   std::unique_ptr<PendingTransfer> send(const at::Tensor&, int, int) override {

@@ -1,0 +1,25 @@
+#include "common/host_port.h"
+
+#include <charconv>
+
+namespace caravan {
+
+bool is_host_port(std::string_view address) {
+  const auto colon = address.rfind(':');
+  if (colon == 0 || colon == std::string_view::npos) return false;
+  const std::string_view port = address.substr(colon + 1);
+  const bool digits = !port.empty() && port.find_first_not_of("0123456789") == std::string_view::npos;
+  int number = 0;
+  const auto read = std::from_chars(port.data(), port.data() + port.size(), number);
+  return digits && port.size() <= 5 && read.ec == std::errc() && number <= 65535;
+}
+
+std::string host_of(std::string_view address) {
+  return std::string(address.substr(0, address.rfind(':')));
+}
+
+std::string port_of(std::string_view address) {
+  return std::string(address.substr(address.rfind(':') + 1));
+}
+
+}  // namespace caravan

@@ -1,0 +1,16 @@
+// Addresses as flags and gRPC write them: HOST:PORT, an IPv6 host in brackets.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace caravan {
+
+// A host that is not empty, and a port from 0 to 65535.
+bool is_host_port(std::string_view address);
+
+// The parts of such an address.
+std::string host_of(std::string_view address);
+std::string port_of(std::string_view address);
+
+}  // namespace caravan

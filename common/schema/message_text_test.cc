@@ -1,0 +1,50 @@
+#include "common/schema/message_text.h"
+
+#include <gtest/gtest.h>
+
+namespace caravan::schema {
+namespace {
+
+const std::vector<std::string> kNames = {"steps",     "sequenceLength", "globalBatchSequences",
+                                         "precision", "seed",           "optimizer"};
+
+TEST(Nearest, FindsTheNameThatWasMeant) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"step", "steps"},
+      {"Steps", "steps"},
+      {"sequence_length", "sequenceLength"},
+      {"seqLength", "sequenceLength"},
+      {"optimiser", "optimizer"},
+      {"presicion", "precision"},
+  };
+  for (const auto& [written, meant] : cases) EXPECT_EQ(closest_match(written, kNames), meant) << written;
+}
+
+TEST(Nearest, SaysNothingWhenNothingIsNear) {
+  EXPECT_EQ(closest_match("zzz", kNames), std::nullopt);
+  EXPECT_EQ(closest_match("", kNames), std::nullopt);
+  EXPECT_EQ(closest_match("lr", kNames), std::nullopt);
+  EXPECT_EQ(closest_match(std::string(100'000, 's'), kNames), std::nullopt);
+  EXPECT_EQ(closest_match("steps", {}), std::nullopt);
+  EXPECT_EQ(closest_match("--svg", {"--set", "--output"}), std::nullopt) << "dashes make no word longer";
+}
+
+TEST(InQuotes, IsShortAndSafeToPrint) {
+  EXPECT_EQ(in_quotes("abc"), "\"abc\"");
+  EXPECT_EQ(in_quotes("\x1B[31m\n"), "\"\\u001b[31m\\n\"");
+  EXPECT_EQ(in_quotes(std::string(60, 'x')), '"' + std::string(60, 'x') + '"');
+  EXPECT_EQ(in_quotes(std::string(61, 'x')), '"' + std::string(60, 'x') + "...\"");
+  const std::string umlaut = "\xC3\xA4";
+  EXPECT_EQ(in_quotes(std::string(59, 'x') + umlaut), '"' + std::string(59, 'x') + "...\"")
+      << "no character is cut in two";
+}
+
+TEST(ChildPath, QuotesWhatIsNoPlainName) {
+  EXPECT_EQ(child_path("", "spec"), "spec");
+  EXPECT_EQ(child_path("spec", "training"), "spec.training");
+  EXPECT_EQ(child_path("spec", "a b"), "spec.\"a b\"");
+  EXPECT_EQ(child_path("spec", ""), "spec.\"\"");
+}
+
+}  // namespace
+}  // namespace caravan::schema

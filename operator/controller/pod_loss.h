@@ -1,0 +1,36 @@
+// A pod of a job that is lost: which one it is, why it went, and what rules and people call that. Pure.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "operator/controller/snapshot.h"
+
+namespace caravan::controller {
+
+struct Loss {
+  const PodView* pod = nullptr;  // null: gone without a trace
+  int node = 0;
+  std::string told = {};  // by the coordinator
+};
+
+// "pod a-0-a1 was preempted or evicted"
+std::string describe(const Loss& loss);
+// One of reasons.h, as the rules of failurePolicy name them.
+std::string reason_of(const Loss& loss);
+
+// Its agent ended by its own decision, and may have heard of the job's end before we do.
+bool ended_by_itself(const PodView& pod);
+// It is being deleted, and its gang may write a checkpoint first.
+bool may_still_save(const PodView& pod, TimePoint now);
+
+// Of each node the newest pod, living ones first.
+std::unordered_map<int, const PodView*> newest_by_node(const std::vector<PodView>& pods);
+
+// The pod whose end explains that the coordinator lost a node in that attempt; one that the cluster took away
+// before others. Null: none is known.
+enum class Among { kEnded, kEndedOrLeaving };
+const PodView* lost_pod(const std::vector<PodView>& pods, int attempt, Among among, TimePoint now);
+
+}  // namespace caravan::controller

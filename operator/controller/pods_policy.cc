@@ -1,0 +1,90 @@
+#include "operator/controller/pods_policy.h"
+
+#include "operator/children/worker_pod.h"
+#include "operator/controller/machine_policy.h"
+#include "policy/failure_policy.h"
+
+namespace caravan::controller {
+namespace {
+
+using Pods = std::vector<const PodView*>;
+
+// Far less than they are valid: those of a gang that runs are as old as it is.
+constexpr std::chrono::hours kRenewedAfter{24 * 365};
+
+std::vector<Pods> pods_by_node(const std::vector<PodView>& pods, int nodes) {
+  std::vector<Pods> by_node(static_cast<std::size_t>(nodes));
+  for (const PodView& pod : pods) {
+    if (pod.node >= 0 && pod.node < nodes) by_node[static_cast<std::size_t>(pod.node)].push_back(&pod);
+  }
+  return by_node;
+}
+
+bool needs_certificates(const v1alpha1::JobStatus& status, TimePoint now) {
+  const auto issued = to_time(status.certificates().issue_time());
+  return !issued || now - *issued > kRenewedAfter;
+}
+
+// A pod that its machine rejected has no end of its own.
+TimePoint replaced_at(const PodView& pod, const v1alpha1::JobStatus& status) {
+  return pod.finished_at.value_or(pod.created_at) + policy::pause_before_restart(status.short_attempts());
+}
+
+// What stands in the way of a node's next pod.
+struct DeadPod {
+  bool in_the_way = false;
+  bool is_deleted = false;  // by this decision
+  LookAgain look_again = {};
+};
+
+DeadPod judge_dead_pod(const Job& job, const PodView& pod, TimePoint now) {
+  if (pod.gone_by) {
+    if (pod.ended() || now > *pod.gone_by)
+      return {.in_the_way = pod.name == pod_name(job, pod.node, job.status.attempt())};
+    return {.in_the_way = true, .look_again = until(*pod.gone_by + std::chrono::seconds(1), now)};
+  }
+  const TimePoint ready = replaced_at(pod, job.status);
+  if (now < ready) return {.in_the_way = true, .look_again = until(ready, now)};
+  return {.is_deleted = true};
+}
+
+// Adds what is deleted there, and the node itself where it needs a pod.
+void judge_node(const Job& job, int node, const Pods& pods, TimePoint now, PodsVerdict& verdict) {
+  const PodView* living = nullptr;
+  for (const PodView* pod : pods) {
+    if (!pod->alive()) continue;
+    if (living != nullptr) verdict.deleted.push_back(living);  // of an older attempt: pods are sorted
+    living = pod;
+  }
+  if (living != nullptr && must_move(*living, job.status)) {
+    verdict.deleted.push_back(living);
+    return;
+  }
+  bool needs_pod = living == nullptr;
+  for (const PodView* pod : pods) {
+    if (pod->alive()) continue;
+    const DeadPod dead = judge_dead_pod(job, *pod, now);
+    if (dead.is_deleted) verdict.deleted.push_back(pod);
+    if (dead.in_the_way) needs_pod = false;
+    verdict.look_again = sooner(verdict.look_again, dead.look_again);
+  }
+  if (needs_pod) verdict.created.push_back(node);
+}
+
+}  // namespace
+
+PodsVerdict judge_pods(const Job& job, const std::vector<PodView>& pods, int nodes, TimePoint now) {
+  PodsVerdict verdict;
+  const std::vector<Pods> by_node = pods_by_node(pods, nodes);
+  for (int node = 0; node < nodes; ++node)
+    judge_node(job, node, by_node[static_cast<std::size_t>(node)], now, verdict);
+  if (verdict.created.empty()) return verdict;
+  verdict.new_certificates = needs_certificates(job.status, now);
+  for (const PodView& pod : pods) {
+    const bool has_others = verdict.new_certificates || pod.certificates != job.status.certificates().set();
+    if (pod.alive() && has_others) verdict.deleted.push_back(&pod);
+  }
+  return verdict;
+}
+
+}  // namespace caravan::controller

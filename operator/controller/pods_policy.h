@@ -1,0 +1,28 @@
+// Decides which pods of a job are made and deleted.
+//
+// Every node has one living pod: a dead one is deleted and replaced alone, under the name of the present
+// attempt. A pod that is being deleted is waited for until its grace is over; one that died is replaced after
+// the pause that failurePolicy's library asks for, the longer the more attempts in a row were short. One on a
+// machine that failed twice is made again elsewhere. Pods of one job have certificates of one set: a pod that
+// is made when that is missing or old brings a new one, and those that have another are replaced with it.
+// Pure.
+#pragma once
+
+#include <vector>
+
+#include "operator/controller/snapshot.h"
+#include "operator/controller/verdict.h"
+
+namespace caravan::controller {
+
+struct PodsVerdict {
+  std::vector<const PodView*> deleted = {};  // of the pods that were judged
+  std::vector<int> created = {};             // nodes
+  bool new_certificates = false;             // for those that are created
+  LookAgain look_again = {};
+};
+
+// job.status: with this decision's attempt and restarts.
+PodsVerdict judge_pods(const Job& job, const std::vector<PodView>& pods, int nodes, TimePoint now);
+
+}  // namespace caravan::controller
