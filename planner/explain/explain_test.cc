@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "common/utf8.h"
 #include "planner/engine_profile.h"
 #include "planner/explain/checkpoints.h"
 #include "planner/explain/figures.h"
@@ -290,7 +291,7 @@ TEST(ExplainPlan, FitsIntoTheLinesOfATerminal) {
       const std::string text = explain_plan(
           answer_job(job("llama3-70b", devices), {}, default_engine_profile(), {.all_candidates = true}),
           {.all = true, .width = width});
-      for (const std::string& line : lines_of(text)) EXPECT_LE(characters(line), width) << line;
+      for (const std::string& line : lines_of(text)) EXPECT_LE(utf8_characters(line), width) << line;
     }
   }
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "common/utf8.h"
+
 namespace caravan::planner {
 namespace {
 
@@ -18,7 +20,7 @@ struct Table {
 };
 
 std::string aligned(const std::string& text, size_t width, Align align) {
-  const std::string padding(width - std::min(width, characters(text)), ' ');
+  const std::string padding(width - std::min(width, utf8_characters(text)), ' ');
   return align == Align::Right ? padding + text : text + padding;
 }
 
@@ -56,10 +58,11 @@ std::string format_lines(const std::vector<Column>& columns, const std::vector<C
   Cells titles;
   for (const Column& column : columns) {
     titles.push_back(column.title);
-    table.widths.push_back(characters(column.title));
+    table.widths.push_back(utf8_characters(column.title));
   }
   for (const Cells& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) table.widths[i] = std::max(table.widths[i], characters(row[i]));
+    for (size_t i = 0; i < row.size(); ++i)
+      table.widths[i] = std::max(table.widths[i], utf8_characters(row[i]));
   }
   if (width > 0 && !columns.empty()) keep_within(width, table);
   const bool has_titles =
@@ -74,8 +77,8 @@ std::string cell(const Cells& row, size_t column) {
 }
 
 size_t widest(const Column& column, const std::vector<Cells>& rows, size_t number) {
-  size_t width = characters(column.title);
-  for (const Cells& row : rows) width = std::max(width, characters(cell(row, number)));
+  size_t width = utf8_characters(column.title);
+  for (const Cells& row : rows) width = std::max(width, utf8_characters(cell(row, number)));
   return width;
 }
 
@@ -110,11 +113,6 @@ size_t end_of_word(std::string_view text) {
 
 }  // namespace
 
-size_t characters(std::string_view text) {
-  return static_cast<size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 std::vector<std::string> wrap(std::string_view text, int width) {
   std::vector<std::string> lines;
   std::string line;
@@ -122,7 +120,7 @@ std::vector<std::string> wrap(std::string_view text, int width) {
     const size_t end = end_of_word(text);
     const std::string_view word = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (!line.empty() && characters(line) + 1 + characters(word) > static_cast<size_t>(width)) {
+    if (!line.empty() && utf8_characters(line) + 1 + utf8_characters(word) > static_cast<size_t>(width)) {
       lines.push_back(std::move(line));
       line.clear();
     }

@@ -28,7 +28,4 @@ std::vector<std::string> wrap(std::string_view text, int width);
 // The same as one text, each line ended.
 std::string paragraph(std::string_view text, int width);
 
-// UTF-8 characters.
-size_t characters(std::string_view text);
-
 }  // namespace caravan::planner
