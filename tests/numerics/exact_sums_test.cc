@@ -319,7 +319,8 @@ std::vector<trainer::ParameterStore> updated(std::vector<trainer::Mesh>& meshes,
   for (std::size_t rank = 0; rank < meshes.size(); ++rank) {
     ranks.emplace_back([&, rank] {
       trainer::ParameterStore& store = stores[rank];
-      trainer::Optimizer optimizer(store, *meshes[rank].data, trainer::AdamWOptions{}, zero_stage);
+      trainer::Optimizer optimizer(store, *meshes[rank].data, trainer::AdamWOptions{},
+                                   {.zero_stage = zero_stage});
       auto generator = at::detail::createCPUGenerator(rank);
       for (int step = 0; step < 5; ++step) {
         store.gradients.copy_(at::randn({store.layout.elements}, generator, at::kFloat));

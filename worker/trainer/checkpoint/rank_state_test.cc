@@ -62,7 +62,7 @@ struct TestRank {
         slice{.rank = position.data, .size = layout.mesh.data},
         data(std::move(make_fake_group(layout.mesh.data)[static_cast<std::size_t>(position.data)])),
         parameters(allocate_parameters(lay_out_parameters(model, placement, layout.mesh.data), storage)),
-        optimizer(parameters, *data, {}, layout.zero_stage) {}
+        optimizer(parameters, *data, {}, {.zero_stage = layout.zero_stage}) {}
 
   RankState state() { return {parameters, optimizer, placement}; }
 
