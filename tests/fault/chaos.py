@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 
 JOB = """apiVersion: training.caravan.dev/v1alpha1
 kind: LlamaTrainingJob
@@ -81,16 +82,19 @@ class Run:
 
 
 class Chaos:
-    def __init__(self, seed: int, work: pathlib.Path):
-        self.random, self.work, self.done = random.Random(seed), work, {}
+    """What happens next, by a seed, and how often what was done."""
 
-    def signal_one(self, program: str, number: int, words: str = "") -> None:
-        chosen = [pid for pid, name in processes(self.work / "run").items() if name == program and words in command_line(pid)]
-        if chosen:
-            os.kill(self.random.choice(chosen), number)
+    def __init__(self, seed: int):
+        self.random, self.done = random.Random(seed), {}
 
-    def damage(self) -> None:
-        steps = sorted(folder for folder in (self.work / "states").glob("step-??????"))
+    def signal_one(self, pids: list[int], number: int) -> None:
+        if not pids:
+            raise ProcessLookupError
+        os.kill(self.random.choice(sorted(pids)), number)
+
+    def damage(self, states: pathlib.Path) -> None:
+        """One bit of the newest checkpoint."""
+        steps = sorted(folder for folder in states.glob("step-??????"))
         if len(steps) < 2:  # one stays whole
             return
         file = self.random.choice(sorted(steps[-1].glob("*.safetensors")))
@@ -100,22 +104,40 @@ class Chaos:
             bytes_of.seek(-1, os.SEEK_CUR)
             bytes_of.write(bytes([byte[0] ^ 1]))
 
-    def act(self, run: Run) -> None:
-        faults = {
-            "rank killed": lambda: self.signal_one("caravan-trainer", signal.SIGKILL),
-            "rank stopped": lambda: self.signal_one("caravan-trainer", signal.SIGSTOP),
-            "agent killed": lambda: self.signal_one("caravan-agent", signal.SIGKILL),
-            "agent told to end": lambda: self.signal_one("caravan-agent", signal.SIGTERM, "--node 1"),
-            "run interrupted": lambda: run.process.send_signal(signal.SIGINT),
-            "checkpoint damaged, rank killed": lambda: (self.damage(), self.signal_one("caravan-trainer", signal.SIGKILL)),
-            "checkpoint asked for": lambda: run.process.send_signal(signal.SIGUSR1),
-        }
-        name = self.random.choice(sorted(faults))
+    def act(self, faults: dict[str, Callable]) -> None:
+        """One of those that were done least."""
+        least = min(self.done.get(name, 0) for name in faults)
+        name = self.random.choice(sorted(name for name in faults if self.done.get(name, 0) == least))
         try:
             faults[name]()
         except (FileNotFoundError, ProcessLookupError):
             return  # it was gone already
         self.done[name] = self.done.get(name, 0) + 1
+
+
+def under_way(states: pathlib.Path) -> list[str]:
+    """The folders of checkpoints that were never finished."""
+    return [entry.name for entry in states.iterdir() if ".tmp-" in entry.name]
+
+
+def faults_of(chaos: Chaos, run: Run, work: pathlib.Path) -> dict[str, Callable]:
+    def signal_one(program: str, number: int, words: str = "") -> None:
+        chaos.signal_one([pid for pid, name in processes(work / "run").items()
+                          if name == program and words in command_line(pid)], number)
+
+    def damage_and_kill() -> None:
+        chaos.damage(work / "states")
+        signal_one("caravan-trainer", signal.SIGKILL)
+
+    return {
+        "rank killed": lambda: signal_one("caravan-trainer", signal.SIGKILL),
+        "rank stopped": lambda: signal_one("caravan-trainer", signal.SIGSTOP),
+        "agent killed": lambda: signal_one("caravan-agent", signal.SIGKILL),
+        "agent told to end": lambda: signal_one("caravan-agent", signal.SIGTERM, "--node 1"),
+        "run interrupted": lambda: run.process.send_signal(signal.SIGINT),
+        "checkpoint damaged, rank killed": damage_and_kill,
+        "checkpoint asked for": lambda: run.process.send_signal(signal.SIGUSR1),
+    }
 
 
 def tokenize(program: pathlib.Path, work: pathlib.Path) -> None:
@@ -125,11 +147,17 @@ def tokenize(program: pathlib.Path, work: pathlib.Path) -> None:
                    stdout=subprocess.DEVNULL)
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("programs", type=pathlib.Path)
+def arguments_of(text: str) -> argparse.ArgumentParser:
+    """Which faults, and for how long."""
+    arguments = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--seconds", type=float, default=1200)
     arguments.add_argument("--seed", type=int, default=1)
+    return arguments
+
+
+def main() -> None:
+    arguments = arguments_of(__doc__)
+    arguments.add_argument("programs", type=pathlib.Path)
     given = arguments.parse_args()
     program = given.programs.resolve() / "caravan"
     with tempfile.TemporaryDirectory() as folder:
@@ -139,7 +167,7 @@ def main() -> None:
 
 
 def torment(program: pathlib.Path, work: pathlib.Path, given: argparse.Namespace) -> bool:
-    job, chaos, losses = work / "job.yaml", Chaos(given.seed, work), {}
+    job, chaos, losses = work / "job.yaml", Chaos(given.seed), {}
     steps = int(200 + 2 * given.seconds)
     job.write_text(JOB.format(work=work, steps=steps, states="states"))
     begin, new_seconds, wrong, starts, exit_code = time.monotonic(), 0.0, [], 0, None
@@ -148,14 +176,14 @@ def torment(program: pathlib.Path, work: pathlib.Path, given: argparse.Namespace
         while run.reader.is_alive():
             run.reader.join(chaos.random.uniform(1, 6))
             if run.reader.is_alive() and time.monotonic() - begin < given.seconds:
-                chaos.act(run)
+                chaos.act(faults_of(chaos, run, work))
         new_seconds, exit_code = new_seconds + run.new_seconds, run.exit_code
         wrong += run.wrong
         if exit_code not in (0, 1, 130):
             break
     wall = time.monotonic() - begin
     left = {"processes": list(processes(work / "run").values()),
-            "folders": [entry.name for entry in (work / "states").iterdir() if ".tmp-" in entry.name]}
+            "folders": under_way(work / "states")}
     calm = {}
     job.write_text(JOB.format(work=work, steps=steps, states="calm"))
     Run(program, job, work / "run", calm).reader.join()

@@ -6,7 +6,7 @@ import subprocess
 import unittest
 
 from cluster import FOLDER, NAMESPACE, PROGRAMS, ClusterTest, apply, kubectl, run_locally, small_job, wait_until
-from volume import shared_claim, shared_volume
+from volume import share
 
 STEPS = 240
 EVERY = 10
@@ -28,10 +28,7 @@ class Checkpoints(ClusterTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        folder = FOLDER / "checkpoints"
-        folder.mkdir(exist_ok=True)
-        folder.chmod(0o777)  # pods run as users of their own
-        apply(shared_volume("checkpoints"), shared_claim("checkpoints", NAMESPACE))
+        share("checkpoints", NAMESPACE)
         cls.loss = run_locally(small_job("undisturbed", STEPS))["lastLoss"]
 
     def last_checkpoint(self, name):
@@ -92,13 +89,13 @@ class Checkpoints(ClusterTest):
 
     def test_a_job_goes_on_behind_its_suspension_and_another_behind_that_in_another_layout(self):
         self.start_and_train("paused")
-        self.suspend("paused", True)
+        self.change("paused", suspend=True)
         wait_until("no pods", lambda: not self.children("paused"))
         saved = wait_until("the checkpoint in the status", lambda: self.last_checkpoint("paused"))
-        self.suspend("paused", False)
+        self.change("paused", suspend=False)
         self.assertEqual(self.goes_on("paused", attempt=2), saved)
         self.costs_no_restart("paused")
-        self.suspend("paused", True)
+        self.change("paused", suspend=True)
         wait_until("no pods", lambda: not self.children("paused"))
         kubectl("delete", "ltj", "paused", "--namespace", NAMESPACE)
         apply(checkpointed_job("paused", parallelism={"tensor": 1, "pipeline": 2, "data": 2}))
@@ -106,10 +103,6 @@ class Checkpoints(ClusterTest):
         status = self.wait_for_end("paused")
         self.assertAlmostEqual(float(status["progress"]["loss"]), self.loss, delta=1e-3 * self.loss)
         kubectl("delete", "ltj", "paused", "--namespace", NAMESPACE)
-
-    def suspend(self, name, value):
-        kubectl("patch", "ltj", name, "--namespace", NAMESPACE, "--type=merge", "--patch",
-                json.dumps({"spec": {"suspend": value}}))
 
     def test_the_last_one_stands_in_the_status(self):
         apply(checkpointed_job("shown"))

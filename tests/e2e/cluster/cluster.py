@@ -21,6 +21,7 @@ PROGRAMS = pathlib.Path(os.environ["CARAVAN_BIN"])
 SCRIPT = REPOSITORY / "tests/cluster/cluster.sh"
 NAMESPACE = "train"
 OPERATOR_NAMESPACE = "caravan-system"
+ENDED = ("Succeeded", "Failed")  # phases of pods
 NETWORKING = "apis/networking.k8s.io/v1"
 JOBS = "apis/training.caravan.dev/v1alpha1/namespaces/{}/llamatrainingjobs"
 
@@ -57,14 +58,20 @@ def small_job(name, steps, **spec):
     return job
 
 
-def run_locally(job):
-    """The summary of `caravan run` with the same job."""
+def lines_of_local_run(job, *volumes):
+    """What `caravan run` prints with the same job; a volume is a folder of this cluster's, named like its claim."""
+    options = [word for name in ("corpus", *volumes) for word in ("--volume", f"{name}={FOLDER / name}")]
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         json.dump(job, file)
         file.flush()
-        run = subprocess.run([PROGRAMS / "caravan", "run", file.name, "--volume", f"corpus={FOLDER / 'corpus'}",
-                              "-o", "json"], check=True, capture_output=True, text=True)
-    return json.loads(run.stdout.splitlines()[-1])
+        run = subprocess.run([PROGRAMS / "caravan", "run", file.name, *options, "-o", "json"], check=True,
+                             capture_output=True, text=True)
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def run_locally(job):
+    """The summary of that."""
+    return lines_of_local_run(job)[-1]
 
 
 class ClusterTest(unittest.TestCase):
@@ -89,13 +96,19 @@ class ClusterTest(unittest.TestCase):
         selector = f"labelSelector=training.caravan.dev/job-name={name}"
         return cls.api.items(f"{group}/namespaces/{namespace}/{kind}?{selector}")
 
+    def living_pods(self, name, node):
+        """Of a node of a job: those that neither ended nor are being deleted."""
+        return [pod for pod in self.children(name)
+                if pod["metadata"]["labels"]["training.caravan.dev/node-index"] == str(node)
+                and "deletionTimestamp" not in pod["metadata"] and pod["status"]["phase"] not in ENDED]
+
     def pod(self, name, node):
         """The living pod of a node of a job."""
-        def living(pod):
-            return (pod["metadata"]["labels"]["training.caravan.dev/node-index"] == str(node)
-                    and "deletionTimestamp" not in pod["metadata"]
-                    and pod["status"]["phase"] not in ("Succeeded", "Failed"))
-        return wait_until(f"a pod of node {node}", lambda: next(filter(living, self.children(name)), None))
+        return wait_until(f"a pod of node {node}", lambda: self.living_pods(name, node))[0]
+
+    @staticmethod
+    def change(name, **fields):
+        kubectl("patch", "ltj", name, "--namespace", NAMESPACE, "--type=merge", "--patch", json.dumps({"spec": fields}))
 
     def wait_for_steps(self, name, above=0):
         wait_until(f"{name} makes steps", lambda: self.status(name).get("progress", {}).get("step", 0) > above)

@@ -125,9 +125,6 @@ class Faults(ClusterTest):
             "777" in plan["data"]["plan.json"] for plan in self.children("rigid", "configmaps")))
         self.ends_as_if_nothing_had_happened("rigid", restarts=0)
 
-    def change(self, name, **fields):
-        kubectl("patch", "ltj", name, "--namespace", NAMESPACE, "--type=merge", "--patch", json.dumps({"spec": fields}))
-
     def test_a_job_deleted_while_it_runs_leaves_nothing_and_its_name_is_free(self):
         self.start_and_wait("again")
         kubectl("delete", "ltj", "again", "--namespace", NAMESPACE)

@@ -66,7 +66,13 @@ class Prometheus:
 
     def query(self, expression):
         """Instant vector: a list of (labels, value)."""
+        return [(sample["metric"], float(sample["value"][1])) for sample in self._result(expression)]
+
+    def history(self, expression):
+        """Range vector: a list of (labels, values)."""
+        return [(sample["metric"], [float(value) for _, value in sample["values"]]) for sample in self._result(expression)]
+
+    def _result(self, expression):
         url = f"http://{self.address}/api/v1/query?{urllib.parse.urlencode({'query': expression})}"
         with urllib.request.urlopen(url, timeout=10) as answer:
-            result = json.load(answer)["data"]["result"]
-        return [(sample["metric"], float(sample["value"][1])) for sample in result]
+            return json.load(answer)["data"]["result"]

@@ -1,6 +1,6 @@
 """Volumes of jobs: folders of this machine, and claims that are bound to them."""
 
-from cluster import FOLDER
+from cluster import FOLDER, apply
 
 
 def volume(name, folder, mode):
@@ -24,10 +24,9 @@ def corpus_claim(name, namespace):
     return claim(name, namespace, "ReadOnlyMany")
 
 
-def shared_volume(name):
-    """That all pods write to; its folder has its name."""
-    return volume(name, name, "ReadWriteMany")
-
-
-def shared_claim(name, namespace):
-    return claim(name, namespace, "ReadWriteMany")
+def share(name, namespace):
+    """A volume that all pods of a namespace write to; its folder and its claim have its name."""
+    folder = FOLDER / name
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o777)  # pods run as users of their own
+    apply(volume(name, name, "ReadWriteMany"), claim(name, namespace, "ReadWriteMany"))
