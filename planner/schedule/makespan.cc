@@ -129,13 +129,14 @@ std::vector<PhaseTimes> stages_of(const ScheduleSpec& spec, const OpTimes& times
 // work bounds a stage.
 double least(const ScheduleSpec& spec, const OpTimes& times) {
   const bool fills_the_end = splits_backward(spec.kind);
+  const bool overlaps = validates_afterwards(spec.kind);
   double bound = 0;
   double around = 0;
   for (int stage = 0; stage < spec.stages; ++stage) {
     const PhaseTimes all = times.of_stage(spec.map(), stage);
     bound = std::max(bound, around + static_cast<double>(spec.micro_batches) * all.total());
+    if (overlaps) continue;
     const PhaseTimes unit = spec.chunks == 1 ? times.at(stage, 0) : 1.0 / spec.chunks * all;
-    if (validates_afterwards(spec.kind)) continue;
     around += fills_the_end ? unit.forward + times.transfer : unit.total() + 2 * times.transfer;
   }
   return bound;

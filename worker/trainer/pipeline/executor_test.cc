@@ -106,45 +106,42 @@ int least_under_way(const Schedule& schedule) {
   return messages;
 }
 
-std::vector<Multiplier> run(const Schedule& schedule, int under_way) {
+// execute(stage, its work, its communicator), on all stages at once.
+template <typename Execute>
+std::vector<Multiplier> on_all_stages(const Schedule& schedule, Execute execute) {
   std::vector<Multiplier> works;
   for (int stage = 0; stage < schedule.stages; ++stage) works.emplace_back(schedule, stage);
   const auto group = make_fake_group(schedule.stages);
   std::vector<std::jthread> threads;
-  for (int stage = 0; stage < schedule.stages; ++stage) {
-    threads.emplace_back([&, stage] {
-      execute(planner::add_transfers(schedule, stage, under_way), works[stage], *group[stage]);
-    });
-  }
+  for (int stage = 0; stage < schedule.stages; ++stage)
+    threads.emplace_back([&, stage] { execute(stage, works[stage], *group[stage]); });
   threads.clear();
   return works;
 }
 
+std::vector<Multiplier> run(const Schedule& schedule, int under_way) {
+  return on_all_stages(schedule, [&](int stage, Multiplier& work, Communicator& pipeline) {
+    execute(planner::add_transfers(schedule, stage, under_way), work, pipeline);
+  });
+}
+
 // Steps in a row, of which some are begun, taken back by all stages and begun again.
 std::vector<Multiplier> run_with_recalls(const Schedule& schedule, int under_way, int steps) {
-  std::vector<Multiplier> works;
-  for (int stage = 0; stage < schedule.stages; ++stage) works.emplace_back(schedule, stage);
-  const auto group = make_fake_group(schedule.stages);
-  std::vector<std::jthread> threads;
-  for (int stage = 0; stage < schedule.stages; ++stage) {
-    threads.emplace_back([&, stage] {
-      const planner::StepActions step = planner::split_step(schedule, stage, under_way);
-      for (int number = 0; number < steps; ++number) {
-        for (int recalls = number % 3; recalls > 0; --recalls) {
-          Multiplier begun(schedule, stage);
-          Executor executor(begun, *group[stage]);
-          executor.run(step.leading);
-          executor.run(step.recall);
-        }
-        works[stage] = Multiplier(schedule, stage);
-        Executor executor(works[stage], *group[stage]);
+  return on_all_stages(schedule, [&](int stage, Multiplier& work, Communicator& pipeline) {
+    const planner::StepActions step = planner::split_step(schedule, stage, under_way);
+    for (int number = 0; number < steps; ++number) {
+      for (int recalls = number % 3; recalls > 0; --recalls) {
+        Multiplier begun(schedule, stage);
+        Executor executor(begun, pipeline);
         executor.run(step.leading);
-        executor.run(step.rest);
+        executor.run(step.recall);
       }
-    });
-  }
-  threads.clear();
-  return works;
+      work = Multiplier(schedule, stage);
+      Executor executor(work, pipeline);
+      executor.run(step.leading);
+      executor.run(step.rest);
+    }
+  });
 }
 
 // Of a group over units 1..n: Σ x·Π(other factors).
