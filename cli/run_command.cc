@@ -11,6 +11,7 @@
 
 #include "cli/arguments/choice.h"
 #include "cli/commands.h"
+#include "cli/run/checkpoint_lock.h"
 #include "cli/run/console.h"
 #include "cli/run/local_run.h"
 #include "cli/run/prepare.h"
@@ -100,6 +101,8 @@ Result<ExitCode> run_job(const RunOptions& options) {
   if (!run) return tl::unexpected(run.error());
   Result<UserSignals> signals = UserSignals::catch_all();
   if (!signals) return tl::unexpected(signals.error());
+  const auto lock = CheckpointLock::take(run->job.spec().checkpoint().path(), run->job.job_name());
+  if (!lock) return tl::unexpected(lock.error());
   Result<WorkDirectory> folder = WorkDirectory::create(options.work_directory);
   if (!folder) return tl::unexpected(folder.error());
   const Result<std::filesystem::path> traces = trace_directory(options, run->job.plan().devices());

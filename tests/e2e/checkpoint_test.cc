@@ -47,6 +47,12 @@ class RunWithCheckpoints : public testing::Test {
                              {"--set", fmt::format("spec.training.globalBatchSequences={}", kBatch)});
   }
 
+  std::vector<std::string> endless(const std::string& name) const {
+    auto all = arguments(name);
+    all.insert(all.end(), {"--set", "spec.training.steps=100000"});
+    return all;
+  }
+
   std::map<int, double> uninterrupted() const {
     const Finished finished = run(arguments("whole"));
     EXPECT_EQ(finished.status.exit_code, 0) << finished.err;
@@ -57,6 +63,12 @@ class RunWithCheckpoints : public testing::Test {
   static bool wait_for_checkpoint(RunProcess& process, int step) {
     while (const auto told = process.wait_for("checkpoint"))
       if (text(*told, "outcome") == "Written" && number(*told, "step") >= step) return true;
+    return false;
+  }
+
+  static bool wait_for_outcome(RunProcess& process, const std::string& outcome) {
+    while (const auto told = process.wait_for("checkpoint"))
+      if (text(*told, "outcome") == outcome) return true;
     return false;
   }
 
@@ -214,6 +226,42 @@ TEST_F(RunWithCheckpoints, AFullDiskCostsCheckpointsAndTheJobOnlyItsLast) {
   EXPECT_GE(outcomes["Failed"], kSteps / kEvery - 1);
   EXPECT_THAT(outcome.err, HasSubstr("No space left on device"));
   EXPECT_THAT(outcome.err, HasSubstr("the weights after the last step, 40, could not be saved"));
+}
+
+TEST_F(RunWithCheckpoints, BelongToOneRunAtATime) {
+  RunProcess first(endless("shared"));
+  ASSERT_TRUE(wait_for_outcome(first, "Written"));
+  const Finished second = run(endless("shared"));
+  EXPECT_EQ(second.status.exit_code, 2);
+  EXPECT_THAT(second.err, HasSubstr(fmt::format("another run trains in '{}': job tiny, process {}",
+                                                states("shared"), first.pid())));
+  first.signal(SIGKILL);
+  first.finish();
+  RunProcess third(endless("shared"));
+  ASSERT_TRUE(third.wait_for_step(1, 1));
+  third.signal(SIGINT);
+  const Finished finished = third.finish();
+  EXPECT_EQ(finished.status.exit_code, 130) << finished.err;
+  EXPECT_GT(losses_by_step(finished).begin()->first, kEvery)
+      << "it did not go on from where the first one was killed";
+}
+
+// As on machines whose common file system has no locks.
+TEST_F(RunWithCheckpoints, BelongToTheRunThatBeganLastWhereTheLockDoesNotReach) {
+  RunProcess first(endless("shared"));
+  ASSERT_TRUE(wait_for_outcome(first, "Written"));
+  ASSERT_TRUE(fs::remove(states("shared") + "/run.lock"));
+  RunProcess second(endless("shared"));
+  ASSERT_TRUE(wait_for_outcome(second, "Written"));
+  ASSERT_TRUE(wait_for_outcome(first, "Failed"));
+  for (RunProcess* run : {&first, &second}) run->signal(SIGINT);
+  const Finished older = first.finish();
+  EXPECT_EQ(older.status.exit_code, 130);
+  EXPECT_THAT(older.err, HasSubstr("attempt 1 of job tiny (run local-"));
+  EXPECT_THAT(older.err, HasSubstr("has taken this folder over"));
+  EXPECT_EQ(second.finish().status.exit_code, 130);
+  const Outcome verified = caravan("checkpoint verify " + states("shared"));
+  EXPECT_EQ(verified.exit_code, 0) << verified.err;
 }
 
 TEST_F(RunWithCheckpoints, ComeWhenSomebodyAsks) {

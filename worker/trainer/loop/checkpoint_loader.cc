@@ -26,7 +26,13 @@ CheckpointLoader::CheckpointLoader(Rank& rank, const Reporter& reporter)
       options_(rank.options.checkpoint),
       reporter_(reporter),
       plan_(file_plan_of(rank)),
-      beginning_{.state = {}, .model = rank.options.model, .tokenizer = {}, .volume = nullptr} {}
+      beginning_{.state = {},
+                 .model = rank.options.model,
+                 .tokenizer = {},
+                 .volume = nullptr,
+                 .owner = {.attempt = rank.options.rendezvous.attempt,
+                           .run = rank.options.job_uid,
+                           .job = rank.options.job_name}} {}
 
 void CheckpointLoader::report(const CheckpointRecord& record) const {
   if (is_first(rank_)) reporter_.checkpoint(record);
@@ -71,10 +77,32 @@ Outcome CheckpointLoader::go_on() {
                             options_.path, steps.front()));
   }
   if (Outcome resumed = resume_from(steps); !resumed) return resumed;
+  return own();
+}
+
+// Behind all that may refuse the job: one that cannot train here takes the folder from nobody.
+Outcome CheckpointLoader::own() {
+  if (!everywhere(take_over()))
+    return fail(FailureReason::DataUnavailable, "the folder of checkpoints is not this attempt's: " + why());
   // What cannot be removed the next start looks for again.
   if (is_first(rank_)) {
     const Status removed = checkpoint::remove_unfinished(*beginning_.volume);
     if (!removed) tell(reporter_, "warn", removed.error().message);
+  }
+  return {};
+}
+
+Status CheckpointLoader::take_over() {
+  if (!is_first(rank_)) return {};
+  auto taken = checkpoint::take_over(*beginning_.volume, beginning_.owner);
+  if (!taken) return tl::unexpected(taken.error());
+  beginning_.owner = taken->own;
+  const auto& before = taken->before;
+  if (before && before->run != taken->own.run) {
+    tell(reporter_, "info",
+         fmt::format("{}: attempt {} of job {} (run {}) wrote here before; if it still trains, its "
+                     "checkpoints fail from now on",
+                     options_.path, before->attempt, before->job, before->run));
   }
   return {};
 }

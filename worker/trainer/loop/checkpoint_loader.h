@@ -10,6 +10,7 @@
 
 #include "checkpoint/folder/checkpoint.h"
 #include "checkpoint/folder/copied_file.h"
+#include "checkpoint/folder/owner.h"
 #include "checkpoint/folder/volume.h"
 #include "checkpoint/folder/weights_folder.h"
 #include "checkpoint/format/training_state.h"
@@ -25,6 +26,7 @@ struct Beginning {
   // Of what was read, on the first rank, to be passed on; within what is kept free for the process itself.
   std::vector<checkpoint::CopiedFile> tokenizer;
   std::unique_ptr<checkpoint::Volume> volume;  // the job's folder; absent where it has none
+  checkpoint::Owner owner = {};                // this attempt, with the folder's number on the first rank
 };
 using Resumed = tl::expected<Beginning, TrainingFailure>;
 
@@ -36,7 +38,8 @@ class CheckpointLoader {
   // Fills the rank with the newest intact checkpoint and says where it stands. Where there is none this is
   // step 0, with the weights of init_from, or those that the rank was made with. One that is damaged is told,
   // and set aside when an older one has done; a job that it does not fit, or a folder in which none is
-  // intact, is a failure that says what to do. What earlier attempts left unfinished is removed.
+  // intact, is a failure that says what to do. Then the folder is this attempt's (owner.h), and what earlier
+  // ones left unfinished is removed.
   Resumed resume();
 
  private:
@@ -50,6 +53,8 @@ class CheckpointLoader {
   Result<std::vector<int>> list_steps();
   Outcome resume_from(const std::vector<int>& steps);
   Load load(int step);
+  Outcome own();
+  Status take_over();
   Status read_all(checkpoint::Checkpoint& from);
   std::string refusal_of(const checkpoint::Checkpoint& from) const;
   void leave(int step);

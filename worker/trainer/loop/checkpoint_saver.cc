@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "checkpoint/folder/owner.h"
 #include "checkpoint/folder/store.h"
 #include "worker/trainer/checkpoint/replicas.h"
 #include "worker/trainer/loop/checkpoint_terms.h"
@@ -30,8 +31,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }
 
 SaveRequest request_of(const TrainerOptions& options, Beginning& beginning) {
-  return {.job_name = options.job_name,
-          .attempt = options.rendezvous.attempt,
+  return {.owner = std::move(beginning.owner),
           .model = beginning.model,
           .layout = options.layout,
           .terms = terms_of(options),
@@ -178,10 +178,20 @@ std::function<Status()> CheckpointSaver::part_of(Stage stage) {
     };
   }
   if (!is_first(rank_)) return {};
-  if (stage == Stage::Prepare) return [this] { return begin_save(*volume_, plan_, request_.id()); };
+  if (stage == Stage::Prepare) {
+    return [this] {
+      return check_owner(*volume_, request_.owner).and_then([&] {
+        return begin_save(*volume_, plan_, request_.id());
+      });
+    };
+  }
   if (stage == Stage::Commit) return [this] { return commit(*volume_, plan_, request_); };
   if (written_) {
-    return [this] { return checkpoint::keep_newest(*volume_, options_.keep_last, request_.state.step); };
+    return [this] {
+      return check_owner(*volume_, request_.owner).and_then([&] {
+        return checkpoint::keep_newest(*volume_, options_.keep_last, request_.state.step);
+      });
+    };
   }
   return [this] { return abandon_save(*volume_, request_.id()); };
 }

@@ -4,7 +4,8 @@
 // thread of its own: the first rank makes the folder, all write their parts, the first rank commits, and
 // removes what is left over. A stage begins when the agreement of a step says that the one before has ended
 // on every rank of this attempt: so nothing is committed that one of them has not acknowledged, and what an
-// earlier attempt has under way loses its folder when this one begins (CheckpointLoader). One that fails
+// earlier attempt or another run has under way loses its folder when this one begins (CheckpointLoader). Each
+// stage of the first rank ends at once where another has taken the folder over (owner.h). One that fails
 // anywhere is no checkpoint, is told, and costs nothing but its time: the checkpoints before stay.
 //
 // All ranks call the same functions after the same steps. Throws CommunicationError when a peer is lost.

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "checkpoint/folder/owner.h"
 #include "checkpoint/folder/store.h"
 #include "checkpoint/testing/faulty_volume.h"
 #include "common/process.h"
@@ -145,6 +146,21 @@ TEST_F(Saver, SomebodyMayAskForOne) {
   end_step(13, /*asked=*/true);
   train_until_told(14);
   EXPECT_THAT(saved(), ElementsAre(13));
+}
+
+// As when the same file is started twice, or two jobs were given one folder.
+TEST_F(Saver, AnotherRunThatTakesTheFolderOverEndsTheSavesOfThisOne) {
+  ASSERT_TRUE(saver_->finish(state_after(10), /*must=*/true));
+  told();
+  const auto other = checkpoint::take_over(*real_, {.attempt = 1, .run = "run-b", .job = "other"});
+  ASSERT_TRUE(other);
+  const auto before = real_->names("").value();
+  end_step(20);
+  train_until_told(21);
+  EXPECT_THAT(last_told_, HasSubstr("\"Failed\""));
+  EXPECT_THAT(last_told_, HasSubstr("attempt 1 of job other (run run-b) has taken this folder over"));
+  ASSERT_TRUE(saver_->finish(state_after(25), /*must=*/false));
+  EXPECT_EQ(real_->names("").value(), before) << "it makes and removes nothing there";
 }
 
 // The first operations of a save, the last ones, with what tidies up behind it, and some of the many writes
