@@ -71,7 +71,8 @@ Result<std::filesystem::path> trace_directory(const RunOptions& options, int ran
 
 LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, const WorkDirectory& folder,
                              const std::filesystem::path& traces) {
-  return {.failure_policy = run.job.spec().failure_policy(),
+  return {.job_uid = run.job.job_uid(),
+          .failure_policy = run.job.spec().failure_policy(),
           .figures = run.figures,
           .agents = {.work_directory = folder.path(),
                      .nodes = run.job.nodes(),

@@ -57,6 +57,7 @@ class Commit {
     training.set_sequence_length(static_cast<int>(request_.terms.sequence_length));
     training.set_global_batch_sequences(static_cast<int>(request_.terms.global_batch_sequences));
     training.set_steps(request_.terms.steps);
+    manifest_.set_answered_request(request_.answered_request);
     manifest_.set_block_bytes(block_bytes_);
     manifest_.set_largest_file_bytes(plan_.largest_file());
     for (const NamedShape& shape : plan_.tensors()) {

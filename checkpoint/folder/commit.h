@@ -25,6 +25,7 @@ struct SaveRequest {
   TrainingTerms terms;
   TrainingState state;
   std::vector<CopiedFile> tokenizer = {};
+  std::string answered_request = {};  // by this one or one before it
 
   SaveId id() const { return {.step = state.step, .attempt = owner.attempt, .run = owner.run}; }
 };

@@ -125,10 +125,9 @@ class Decider {
         conditions_.set(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event->message());
     }
     follow_attempts(job_.spec, *seen_.progress, seen_.pods, job_.generation, now_, status());
-    if (wants_checkpoint(job_, status())) {
-      status().set_checkpoint_request(job_.checkpoint_request);
-      decision_.effects.emplace_back(AskForCheckpoint{});
-    }
+    follow_request(job_, *seen_.progress, status());
+    if (auto request = wanted_checkpoint(job_, status()))
+      decision_.effects.emplace_back(AskForCheckpoint{*std::move(request)});
     return false;
   }
 

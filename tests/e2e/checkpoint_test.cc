@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -275,6 +276,22 @@ TEST_F(RunWithCheckpoints, ComeWhenSomebodyAsks) {
   EXPECT_EQ(text(*told, "outcome"), "Written");
   EXPECT_LT(number(*told, "step"), kSteps);
   EXPECT_EQ(process.finish().status.exit_code, 0);
+}
+
+// Before anybody is there to hear it, and again while ranks start.
+TEST_F(RunWithCheckpoints, ComeWhenSomebodyAskedBeforeTheRanksTrained) {
+  auto asked = arguments("early");
+  asked.insert(asked.end(), {"--set", "spec.checkpoint.everySteps=1000"});
+  RunProcess process(asked);
+  while (!fs::exists(process.work_directory() + "/plan.json")) usleep(1000);
+  process.signal(SIGUSR1);
+  const auto told = process.wait_for("checkpoint");
+  ASSERT_TRUE(told);
+  EXPECT_EQ(text(*told, "outcome"), "Written");
+  EXPECT_LT(number(*told, "step"), kSteps);
+  const Finished finished = process.finish();
+  EXPECT_EQ(finished.status.exit_code, 0) << finished.err;
+  EXPECT_EQ(all_of(finished, "checkpoint").size(), 2u) << "one was asked for, and one is the last";
 }
 
 TEST_F(RunWithCheckpoints, BeginAnewOnlyWhereThereAreNone) {

@@ -30,7 +30,7 @@ class ReportClient : public ReportSink {
   // Called by another thread, for each command.
   struct Commands {
     std::function<void()> stop;
-    std::function<void()> save;
+    std::function<void(const std::string& request)> save;
   };
   static std::unique_ptr<ReportClient> connect(const ReportTarget& target, Commands commands);
   // Until what was told is on its way, as far as there is a reader; not longer than that.

@@ -135,7 +135,8 @@ Outcome CheckpointLoader::resume_from(const std::vector<int>& steps) {
               .step = step,
               .path = options_.path,
               .seconds = taken.count(),
-              .stall_seconds = taken.count()});
+              .stall_seconds = taken.count(),
+              .request = beginning_.answered_request});
       return {};
     }
     if (end == Load::Refused) {
@@ -174,6 +175,7 @@ CheckpointLoader::Load CheckpointLoader::load(int step) {
 
 Status CheckpointLoader::read_all(Checkpoint& from) {
   beginning_.state = from.state();
+  beginning_.answered_request = from.answered_request();
   beginning_.model.positions = from.model().positions;
   beginning_.model.bos_token = from.model().bos_token;
   beginning_.model.eos_tokens = from.model().eos_tokens;

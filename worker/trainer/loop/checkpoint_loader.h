@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "checkpoint/folder/checkpoint.h"
@@ -27,6 +28,7 @@ struct Beginning {
   std::vector<checkpoint::CopiedFile> tokenizer;
   std::unique_ptr<checkpoint::Volume> volume;  // the job's folder; absent where it has none
   checkpoint::Owner owner = {};                // this attempt, with the folder's number on the first rank
+  std::string answered_request = {};           // the last one, by what was read
 };
 using Resumed = tl::expected<Beginning, TrainingFailure>;
 

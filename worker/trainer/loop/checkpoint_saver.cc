@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <thread>
+#include <utility>
 
 #include "checkpoint/folder/owner.h"
 #include "checkpoint/folder/store.h"
@@ -69,13 +70,15 @@ CheckpointSaver::CheckpointSaver(Rank& rank, const Reporter& reporter, Beginning
       volume_(std::move(beginning.volume)),
       snapshot_(state_of(rank), {.rank = rank.mesh.position.data, .size = rank.mesh.shape.data}),
       request_(request_of(rank.options, beginning)),
+      answered_(std::move(beginning.answered_request)),
       saved_step_(beginning.state.step) {}
 
-SaveShare CheckpointSaver::share(int step, bool asked) {
+SaveShare CheckpointSaver::share(int step, const std::optional<std::string>& asked) {
+  if (asked && (asked->empty() || *asked != answered_)) asked_ = asked;
   const planner::FailureRecord failures{.ranks = rank_.options.rendezvous.world_size,
                                         .attempts_before = rank_.options.rendezvous.attempt - 1,
                                         .run_seconds = seconds_since(start_)};
-  return {.asks = asked || save_is_due(options_, step, seconds_since(last_tried_), cost_, failures),
+  return {.asks = asked_ || save_is_due(options_, step, seconds_since(last_tried_), cost_, failures),
           .progress = progress()};
 }
 
@@ -108,15 +111,18 @@ Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {
 
 Outcome CheckpointSaver::save(const TrainingState& state, Patience patience) {
   const Clock::time_point begin = last_tried_ = Clock::now();
+  const std::string answers = std::exchange(asked_, std::nullopt).value_or("");
   if (!wait(patience)) {
     last_tried_ = Clock::now();
-    give_up(state.step, seconds_since(begin));
+    give_up(state.step, seconds_since(begin), answers);
     return {};
   }
   if (const auto wrong = compare_replicas(*rank_.mesh.world, rank_.parameters, rank_.mesh.shape))
     return spoilt_after(state.step, rank_.options.rendezvous.rank, *wrong);
   snapshot_.take();
   request_.state = state;
+  answers_ = answers;
+  request_.answered_request = answers.empty() ? answered_ : answers;
   begun_ = begin;
   start(Stage::Prepare);
   stall_seconds_ = seconds_since(begin);
@@ -149,7 +155,7 @@ void CheckpointSaver::pause() const {
   }
 }
 
-void CheckpointSaver::give_up(int step, double waited) {
+void CheckpointSaver::give_up(int step, double waited, const std::string& request) {
   report({.outcome = CheckpointOutcome::Failed,
           .step = step,
           .path = options_.path,
@@ -158,7 +164,8 @@ void CheckpointSaver::give_up(int step, double waited) {
           .message =
               fmt::format("the checkpoint of step {} is still being written after {:.0f} s, by rank {} at "
                           "least: see what the volume is busy with, or write them less often",
-                          request_.state.step, seconds_since(begun_), slowest_rank_)});
+                          request_.state.step, seconds_since(begun_), slowest_rank_),
+          .request = request});
 }
 
 // --- the stages
@@ -223,9 +230,11 @@ void CheckpointSaver::conclude(std::optional<int> failed_rank) {
                           .step = request_.state.step,
                           .path = options_.path,
                           .seconds = seconds_since(begun_),
-                          .stall_seconds = stall_seconds_};
+                          .stall_seconds = stall_seconds_,
+                          .request = answers_};
   if (written_) {
     saved_step_ = request_.state.step;
+    answered_ = request_.answered_request;
     cost_ = {.seconds = record.seconds, .stall_seconds = record.stall_seconds};
     for (const checkpoint::PlannedFile& file : plan_.files()) record.bytes += file.length;
   } else {

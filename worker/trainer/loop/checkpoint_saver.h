@@ -16,6 +16,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "checkpoint/folder/commit.h"
 #include "worker/trainer/checkpoint/snapshot.h"
@@ -32,8 +33,9 @@ class CheckpointSaver {
   CheckpointSaver(Rank& rank, const Reporter& reporter, Beginning beginning,
                   std::chrono::seconds patience = std::chrono::seconds(60));
 
-  // What this rank says in the agreement of a step. asked: somebody wants a checkpoint now.
-  SaveShare share(int step, bool asked);
+  // What this rank says in the agreement of a step. asked: somebody wants a checkpoint now, by a request that
+  // may come again (RankCommand.request): it is answered once.
+  SaveShare share(int step, const std::optional<std::string>& asked);
 
   // After the step's update. A checkpoint that is due while the one before is still being written waits for
   // it, and is given up when patience ends. A failure if ranks differ in weights that they share.
@@ -55,7 +57,7 @@ class CheckpointSaver {
   SaveProgress progress();
   void advance(const SaveVerdict& verdict);
   void conclude(std::optional<int> failed_rank);
-  void give_up(int step, double waited);
+  void give_up(int step, double waited, const std::string& request);
   void report(const CheckpointRecord& record) const;
 
   Rank& rank_;
@@ -66,7 +68,10 @@ class CheckpointSaver {
   const std::unique_ptr<checkpoint::Volume> volume_;
   Snapshot snapshot_;
 
-  checkpoint::SaveRequest request_;  // of the one that is written
+  checkpoint::SaveRequest request_;   // of the one that is written
+  std::optional<std::string> asked_;  // by whom no save was begun for yet
+  std::string answers_;               // the request that the save under way answers, or an empty one
+  std::string answered_;              // the last one that a complete checkpoint has answered
   Stage stage_ = Stage::None;
   std::future<Status> task_;
   Status outcome_;  // of this rank's part

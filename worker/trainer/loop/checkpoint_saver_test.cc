@@ -26,6 +26,7 @@ using checkpoint::testing::FaultyVolume;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 class Saver : public ::testing::Test {
  protected:
@@ -39,7 +40,7 @@ class Saver : public ::testing::Test {
   }
 
   // As the trainer does it.
-  void end_step(int step, bool asked = false) {
+  void end_step(int step, const std::optional<std::string>& asked = std::nullopt) {
     const SaveVerdict verdict = agree_on_save(*rank_.mesh.world, saver_->share(step, asked));
     const Outcome outcome = saver_->after_step(state_after(step), verdict);
     ASSERT_TRUE(outcome) << outcome.error().message;
@@ -143,9 +144,44 @@ TEST_F(Saver, OneThatIsDueIsLeftOutWhenTheOneBeforeTakesTooLong) {
 }
 
 TEST_F(Saver, SomebodyMayAskForOne) {
-  end_step(13, /*asked=*/true);
+  end_step(13, /*asked=*/"");
   train_until_told(14);
   EXPECT_THAT(saved(), ElementsAre(13));
+}
+
+TEST_F(Saver, ARequestThatComesAgainIsAnsweredOnceAlsoByWhoeverResumes) {
+  end_step(13, /*asked=*/"a");
+  train_until_told(14);
+  EXPECT_THAT(last_told_, HasSubstr(R"("request":"a")"));
+  end_step(16, /*asked=*/"a");
+  ASSERT_TRUE(saver_->finish(state_after(20), /*must=*/false));
+  EXPECT_THAT(told(), Not(HasSubstr("\"request\""))) << "it was answered before";
+  EXPECT_THAT(saved(), ElementsAre(20, 13));
+
+  // The later one knows of it as well.
+  const auto newest = checkpoint::Checkpoint::open(*real_, 20).value();
+  EXPECT_EQ(newest.answered_request(), "a");
+  saver_.emplace(rank_, reporter_,
+                 Beginning{.state = newest.state(),
+                           .model = options_.model,
+                           .tokenizer = {},
+                           .volume = checkpoint::open_volume(options_.checkpoint.path).value(),
+                           .answered_request = newest.answered_request()});
+  end_step(21, /*asked=*/"a");
+  end_step(22, /*asked=*/"b");
+  train_until_told(23);
+  EXPECT_THAT(last_told_, HasSubstr(R"("request":"b")"));
+  EXPECT_THAT(saved(), ElementsAre(22, 20, 13));
+}
+
+TEST_F(Saver, ARequestWhoseCheckpointFailsIsAnsweredByThat) {
+  volume_->fails_at = 0;
+  end_step(13, /*asked=*/"a");
+  train_until_told(14);
+  EXPECT_THAT(last_told_, HasSubstr("\"Failed\""));
+  EXPECT_THAT(last_told_, HasSubstr(R"("request":"a")"));
+  ASSERT_TRUE(saver_->finish(state_after(20), /*must=*/true));
+  EXPECT_EQ(checkpoint::Checkpoint::open(*real_, 20)->answered_request(), "") << "none was made for it";
 }
 
 // As when the same file is started twice, or two jobs were given one folder.

@@ -156,6 +156,7 @@ void Reporter::checkpoint(const CheckpointRecord& record) const {
   checkpoint.set_stall_seconds(record.stall_seconds);
   checkpoint.set_bytes(record.bytes);
   checkpoint.set_message(record.message);
+  checkpoint.set_request(record.request);
   write_line(to_json(report));
 }
 

@@ -73,6 +73,7 @@ struct CheckpointRecord {
   double stall_seconds = 0;
   int64_t bytes = 0;
   std::string message{};
+  std::string request{};
 };
 
 // Why a rank ends by its own decision: RankFailure.reason.
