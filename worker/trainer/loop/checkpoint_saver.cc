@@ -129,10 +129,18 @@ Outcome CheckpointSaver::save(const TrainingState& state, Patience patience) {
   return {};
 }
 
-// Whether it came to an end. The first rank's patience counts.
+// Whether it came to an end. Meanwhile whoever asks what the rank does is told of its part.
 bool CheckpointSaver::wait(Patience patience) {
+  const bool ended = wait_while_shown(patience);
+  rank_.clock.show_saving(std::nullopt);
+  return ended;
+}
+
+// The first rank's patience counts.
+bool CheckpointSaver::wait_while_shown(Patience patience) {
   const Clock::time_point begin = Clock::now();
   while (stage_ != Stage::None) {
+    rank_.clock.show_saving(shown_part());
     const bool waits = !patience || Clock::now() - begin < *patience;
     const SaveVerdict verdict = agree_on_save(*rank_.mesh.world, {.asks = waits, .progress = progress()});
     advance(verdict);
@@ -141,6 +149,29 @@ bool CheckpointSaver::wait(Patience patience) {
     if (verdict.under_way) pause();
   }
   return true;
+}
+
+const char* CheckpointSaver::work_of(Stage stage) {
+  switch (stage) {
+    case Stage::Prepare:
+      return "making the files of";
+    case Stage::Write:
+      return "writing its part of";
+    case Stage::Commit:
+      return "committing";
+    case Stage::Tidy:
+      return "tidying up behind";
+    case Stage::None:
+      break;
+  }
+  return "done with";
+}
+
+// Absent where this rank's part of the stage has ended.
+std::optional<Saving> CheckpointSaver::shown_part() const {
+  if (!task_.valid() || task_.wait_for(0s) == std::future_status::ready) return std::nullopt;
+  return Saving{.doing = fmt::format("{} the checkpoint of step {}", work_of(stage_), request_.state.step),
+                .since = stage_begun_};
 }
 
 // Before ranks ask each other again: until this one has something to say, and otherwise so that a stage takes

@@ -51,6 +51,9 @@ class CheckpointSaver {
   using Patience = std::optional<std::chrono::seconds>;  // absent: without an end
   Outcome save(const checkpoint::TrainingState& state, Patience patience);
   bool wait(Patience patience);
+  bool wait_while_shown(Patience patience);
+  static const char* work_of(Stage stage);
+  std::optional<Saving> shown_part() const;
   void pause() const;
   void start(Stage stage);
   std::function<Status()> part_of(Stage stage);  // empty: this rank has none

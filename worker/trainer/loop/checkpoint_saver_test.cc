@@ -143,6 +143,22 @@ TEST_F(Saver, OneThatIsDueIsLeftOutWhenTheOneBeforeTakesTooLong) {
   EXPECT_THAT(saved(), ElementsAre(21, 10)) << "the last one waits";
 }
 
+TEST_F(Saver, WhoeverAsksDuringTheLastOneIsToldWhatItWaitsFor) {
+  std::promise<void> gate;
+  const std::shared_future<void> opened = gate.get_future().share();
+  volume_->before = [&] { opened.wait(); };
+  auto end = std::async(std::launch::async, [&] { return saver_->finish(state_after(50), /*must=*/true); });
+  std::optional<Saving> shown;
+  while (!shown) {
+    std::this_thread::yield();
+    shown = board_.shown_saving();
+  }
+  EXPECT_EQ(shown->doing, "making the files of the checkpoint of step 50");
+  gate.set_value();
+  ASSERT_TRUE(end.get());
+  EXPECT_FALSE(board_.shown_saving());
+}
+
 TEST_F(Saver, SomebodyMayAskForOne) {
   end_step(13, /*asked=*/"");
   train_until_told(14);

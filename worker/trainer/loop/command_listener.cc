@@ -67,7 +67,7 @@ void CommandListener::obey(const std::string& line) {
     const std::scoped_lock lock(mutex_);
     save_ = command->request();
   } else if (command->tell_activity()) {
-    reporter_.activity(board_.shown());
+    reporter_.activity(board_.shown(), board_.shown_saving());
   }
 }
 

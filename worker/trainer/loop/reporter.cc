@@ -74,6 +74,10 @@ void write(const StepRecord& record, v1alpha1::StepReport& step) {
   step.set_work_seconds(work_seconds(record.phase_seconds));
 }
 
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 v1alpha1::CheckpointReport::Outcome outcome_message(CheckpointOutcome outcome) {
   using Message = v1alpha1::CheckpointReport;
   switch (outcome) {
@@ -166,15 +170,18 @@ void Reporter::interlude(int delayed_step) const {
   write_line(to_json(report));
 }
 
-void Reporter::activity(const Activity& activity) const {
-  const std::chrono::duration<double> lasted = std::chrono::steady_clock::now() - activity.since;
+void Reporter::activity(const Activity& activity, const std::optional<Saving>& saving) const {
   RankReport report;
   v1alpha1::RankActivity& told = *report.mutable_activity();
   told.set_phase(activity.phase);
   told.set_operation(activity.operation);
   told.set_axis(activity.axis);
   if (activity.peer) told.set_peer(*activity.peer);
-  told.set_seconds(lasted.count());
+  told.set_seconds(seconds_since(activity.since));
+  if (saving) {
+    told.mutable_saving()->set_doing(saving->doing);
+    told.mutable_saving()->set_seconds(seconds_since(saving->since));
+  }
   // Without the lock the line is still written at once, since it is shorter than PIPE_BUF.
   const std::unique_lock lock(mutex_, kLineTimeout);
   write_whole(to_json(report) + '\n');

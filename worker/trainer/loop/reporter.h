@@ -101,7 +101,7 @@ class Reporter {
   // See RankInterlude.
   void interlude(int delayed_step) const;
   // Also while another thread is stuck in the middle of its report.
-  void activity(const Activity& activity) const;
+  void activity(const Activity& activity, const std::optional<Saving>& saving = std::nullopt) const;
   void log(const std::string& level, const std::string& message) const;
 
  private:
