@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/folder/system_calls.h"
 #include "common/result.h"
 
 namespace caravan::checkpoint {
@@ -59,8 +60,9 @@ class Volume {
 // Nothing is written through a link in any case.
 enum class Links { Refused, Followed };
 
-// The folder must be there. "" and "." are the folder itself.
-Result<std::unique_ptr<Volume>> open_volume(const std::string& path, Links links = Links::Refused);
+// The folder must be there. "" and "." are the folder itself. calls: outlive the volume and its files.
+Result<std::unique_ptr<Volume>> open_volume(const std::string& path, Links links = Links::Refused,
+                                            SystemCalls& calls = system_calls());
 // Makes the folder and those above it where they are absent.
 Result<std::unique_ptr<Volume>> make_volume(const std::string& path);
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <future>
 #include <sstream>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "checkpoint/folder/owner.h"
 #include "checkpoint/folder/store.h"
+#include "checkpoint/testing/failing_calls.h"
 #include "checkpoint/testing/faulty_volume.h"
 #include "common/process.h"
 #include "common/testing/temporary_folder.h"
@@ -248,6 +250,41 @@ TEST_F(Saver, AnOperationThatFailsCostsThatCheckpointAlone) {
   }
   EXPECT_GT(complete, 2);
   EXPECT_GT(incomplete, 25);
+}
+
+// On a full disk and on a broken one, with one system call after another.
+TEST_F(Saver, ACallThatFailsCostsThatCheckpointAlone) {
+  checkpoint::testing::FailingCalls calls;
+  saver_.emplace(
+      rank_, reporter_,
+      Beginning{
+          .state = {},
+          .model = options_.model,
+          .tokenizer = {},
+          .volume =
+              checkpoint::open_volume(options_.checkpoint.path, checkpoint::Links::Refused, calls).value()});
+  ASSERT_TRUE(saver_->finish(state_after(10), /*must=*/true));
+  int failed = 0;
+  int step = 20;
+  for (std::size_t number = 0;; ++number, step += 10) {
+    told();
+    calls.forget();
+    calls.fails_at = number;
+    calls.error = number % 2 == 0 ? ENOSPC : EIO;
+    const int before = saved().front();
+    end_step(step);
+    train_until_told(step + 1);
+    const std::string outcome = last_told_;
+    const bool is_complete = saved().front() == step;
+    ASSERT_TRUE(checkpoint::Checkpoint::open(*real_, before)->verify());
+    ASSERT_TRUE(saver_->finish(state_after(step + 5), /*must=*/false)) << "training does not go on";
+    ASSERT_EQ(saved().front(), step + 5) << "the next one is not made";
+    if (is_complete) break;  // what follows tidies up
+    ++failed;
+    EXPECT_THAT(outcome, HasSubstr("\"Failed\"")) << number;
+    EXPECT_THAT(outcome, HasSubstr(std::strerror(calls.error))) << number;
+  }
+  EXPECT_GT(failed, 100);
 }
 
 TEST_F(Saver, TheLastOneIsTriedAgainAndAJobWithoutItFails) {
