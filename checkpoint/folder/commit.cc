@@ -47,6 +47,7 @@ class Commit {
   void describe() {
     manifest_.set_job_name(request_.owner.job);
     manifest_.set_attempt(request_.owner.attempt);
+    manifest_.set_run(request_.owner.run);
     planner::write_layout(request_.layout, *manifest_.mutable_layout());
     auto& progress = *manifest_.mutable_progress();
     progress.set_step(request_.state.step);
@@ -147,10 +148,19 @@ class Commit {
 
   // Read back as whoever resumes will read it: what he would refuse is never committed.
   Status write_manifest() {
-    const std::string text = manifest_text(manifest_);
-    if (const auto right = parse_manifest(text); !right)
+    text_ = manifest_text(manifest_);
+    if (const auto right = parse_manifest(text_); !right)
       return failure(fmt::format("{}: {}", volume_.shown(path(kManifestFile)), right.error().message));
-    return write_text(volume_, path(kManifestFile), text);
+    return write_text(volume_, path(kManifestFile), text_);
+  }
+
+  // A server that did it and whose answer was lost is asked again, and finds no folder to rename, or the name
+  // taken (NFS): what counts is whose manifest has the name.
+  Status rename_to(const std::string& name) {
+    Status renamed = volume_.rename(folder_, name);
+    if (renamed) return renamed;
+    const Result<std::string> there = read_text(volume_, name + "/" + kManifestFile, kLongestManifest);
+    return there && *there == text_ ? Status{} : renamed;
   }
 
   // What cannot be made durable loses its name again, so that it may be tried anew.
@@ -158,7 +168,7 @@ class Commit {
     const std::string name = step_folder(request_.state.step);
     Status named = volume_.sync_folder(folder_)
                        .and_then([&] { return check_owner(volume_, request_.owner); })
-                       .and_then([&] { return volume_.rename(folder_, name); });
+                       .and_then([&] { return rename_to(name); });
     if (!named) return named;
     Status durable = volume_.sync_folder("");
     if (!durable) (void)volume_.rename(name, folder_);
@@ -172,6 +182,7 @@ class Commit {
   const std::string folder_;
   std::vector<BlockShares> shares_;  // by file
   CheckpointManifest manifest_;
+  std::string text_;  // of the manifest
 };
 
 Status make_file(Volume& volume, const std::string& path, int64_t length) {

@@ -62,6 +62,95 @@ TEST(FailingCalls, EachOfASaveCostsThatCheckpointAlone) {
   }
 }
 
+// A server whose answer was lost is asked again, and says what it finds then.
+class LostAnswers final : public FailingCalls {
+ public:
+  explicit LostAnswers(int found) : found_(found) {}
+
+  int rename(int folder, const char* name, int new_folder, const char* new_name, unsigned flags) override {
+    EXPECT_EQ(SystemCalls::rename(folder, name, new_folder, new_name, flags), 0);
+    errno = found_;
+    return -1;
+  }
+  int remove(int folder, const char* name, int flags) override {
+    EXPECT_EQ(SystemCalls::remove(folder, name, flags), 0);
+    errno = ENOENT;
+    return -1;
+  }
+
+ private:
+  const int found_;
+};
+
+TEST(LostAnswers, OfARenameThatHappenedCostNoCheckpoint) {
+  for (const int found : {ENOENT, EEXIST, ENOTEMPTY, EIO, ETIMEDOUT}) {
+    SCOPED_TRACE(std::strerror(found));
+    const test::TemporaryFolder folder;
+    LostAnswers calls(found);
+    const auto volume = open_volume(folder.path().string(), Links::Refused, calls).value();
+    const Status saved = write_tiny(*volume, 5);
+    EXPECT_TRUE(saved) << saved.error().message;
+    EXPECT_THAT(committed_steps(*volume).value(), ElementsAre(5));
+    auto made = Checkpoint::open(*volume, 5);
+    EXPECT_TRUE(made && made->verify());
+  }
+}
+
+TEST(LostAnswers, OfARemovalThatHappenedAreNoTrouble) {
+  const test::TemporaryFolder folder;
+  folder.write("step-000005.tmp-1/one", "1");
+  folder.write("step-000005.tmp-1/two", "2");
+  LostAnswers calls(ENOENT);
+  const auto volume = open_volume(folder.path().string(), Links::Refused, calls).value();
+  EXPECT_TRUE(remove_unfinished(*volume));
+  EXPECT_THAT(volume->names("").value(), ElementsAre());
+}
+
+// Another one's checkpoint of the step, which came to be there meanwhile.
+TEST(FailingCalls, ARenameThatFindsTheNameTakenIsNone) {
+  const test::TemporaryFolder folder;
+  const auto volume = open_volume(folder.path().string()).value();
+  const SaveRequest late = tiny_request(5, /*attempt=*/1);
+  ASSERT_TRUE(begin_save(*volume, testing::tiny_plan(), late.id()));
+  for (const int rank : {0, 1}) ASSERT_TRUE(testing::write_tiny_rank(*volume, late.id(), rank));
+  ASSERT_TRUE(write_tiny(*volume, 5, /*attempt=*/2));
+  EXPECT_FALSE(commit(*volume, testing::tiny_plan(), late, testing::kTinyBlock));
+}
+
+// File systems of several machines have no rename that refuses to replace.
+TEST(FailingCalls, WithoutAFlagForItNothingIsReplacedEither) {
+  class NoFlags final : public FailingCalls {
+   public:
+    int rename(int folder, const char* name, int new_folder, const char* new_name, unsigned flags) override {
+      if (flags == 0) return FailingCalls::rename(folder, name, new_folder, new_name, flags);
+      errno = EINVAL;
+      return -1;
+    }
+  };
+  const test::TemporaryFolder folder;
+  NoFlags calls;
+  const auto volume = open_volume(folder.path().string(), Links::Refused, calls).value();
+  ASSERT_TRUE(write_tiny(*volume, 5));
+  ASSERT_TRUE(volume->make_folder("empty"));
+  EXPECT_THAT(volume->rename("step-000005", "empty").error().message, HasSubstr("File exists"));
+  EXPECT_TRUE(Checkpoint::open(*volume, 5)->verify());
+}
+
+// A file that somebody still has open leaves a name behind on NFS until he closes it.
+TEST(FailingCalls, WhatCannotBeRemovedKeepsNothingElse) {
+  const test::TemporaryFolder folder;
+  const auto volume = open_volume(folder.path().string()).value();
+  folder.write("step-000005.tmp-1/folder/file", "in the way");
+  folder.write("step-000006.tmp-1/file", "");
+  EXPECT_FALSE(remove_unfinished(*volume));
+  EXPECT_THAT(volume->names("").value(), ElementsAre("step-000005.tmp-1"));
+  for (const int step : {7, 8, 9}) ASSERT_TRUE(write_tiny(*volume, step));
+  folder.write("step-000008/folder/file", "in the way");
+  EXPECT_FALSE(keep_newest(*volume, 1, 9));
+  EXPECT_THAT(volume->names("").value(),
+              ElementsAre("step-000005.tmp-1", "step-000008.tmp-0", "step-000009"));
+}
+
 // With nothing behind them, so that large files cost no time.
 class LargeFile : public FailingCalls {
  public:

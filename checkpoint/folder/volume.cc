@@ -279,8 +279,7 @@ class LinuxVolume final : public Volume {
   Status remove_file(const std::string& path) override {
     const Result<Entry> entry = parent_of(path);
     if (!entry) return tl::unexpected(entry.error());
-    if (calls_.remove(entry->parent.get(), entry->name.c_str(), 0) == 0) return {};
-    return cannot("remove", shown(path), errno);
+    return remove(*entry, path, 0);
   }
 
   Status remove_folder(const std::string& path) override {
@@ -291,8 +290,7 @@ class LinuxVolume final : public Volume {
     }
     const Result<Entry> entry = parent_of(path);
     if (!entry) return tl::unexpected(entry.error());
-    if (calls_.remove(entry->parent.get(), entry->name.c_str(), AT_REMOVEDIR) == 0) return {};
-    return cannot("remove", shown(path), errno);
+    return remove(*entry, path, AT_REMOVEDIR);
   }
 
  private:
@@ -300,6 +298,11 @@ class LinuxVolume final : public Volume {
     UniqueFd parent;
     std::string name;
   };
+
+  Status remove(const Entry& entry, const std::string& path, int flags) {
+    if (calls_.remove(entry.parent.get(), entry.name.c_str(), flags) == 0 || errno == ENOENT) return {};
+    return cannot("remove", shown(path), errno);
+  }
 
   // File systems of several machines, such as NFS, do not know the flag. There a folder with files in it
   // cannot be replaced either, and a job's checkpoints have one writer.

@@ -51,6 +51,7 @@ class Volume {
   virtual Status sync_folder(const std::string& path) = 0;
   // Never replaces anything.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
+  // What is not there is removed: a server may have done it and be asked again (NFS).
   virtual Status remove_file(const std::string& path) = 0;
   // With all its files; folders in it are an error.
   virtual Status remove_folder(const std::string& path) = 0;
