@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <tuple>
+
+#include "common/utf8.h"
 
 namespace caravan::checkpoint {
 namespace {
@@ -12,12 +15,13 @@ constexpr std::string_view kStep = "step-";
 constexpr std::string_view kUnfinished = ".tmp-";
 constexpr std::string_view kOwner = "owner-";
 
-// A whole number of decimal digits, and nothing else.
-std::optional<int> number_in(std::string_view digits) {
-  int number = 0;
+// A whole number from 1 on, of decimal digits and nothing else.
+template <typename Number>
+std::optional<Number> number_in(std::string_view digits) {
+  Number number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return number;
+  const bool is_whole = error == std::errc() && end == digits.data() + digits.size();
+  return is_whole && number >= 1 ? std::optional(number) : std::nullopt;
 }
 
 // What stands before the next dot, which goes too.
@@ -25,6 +29,10 @@ std::string_view take_part(std::string_view& text) {
   const std::string_view part = text.substr(0, text.find('.'));
   text.remove_prefix(std::min(text.size(), part.size() + 1));
   return part;
+}
+
+bool may_be_shown(std::string_view name) {
+  return readable(name, name.size()) == name && name.find_first_of("\n\t") == std::string_view::npos;
 }
 
 }  // namespace
@@ -47,8 +55,8 @@ std::string share_file(int rank) {
 
 std::optional<int> committed_step(std::string_view folder) {
   if (!folder.starts_with(kStep)) return std::nullopt;
-  const auto step = number_in(folder.substr(kStep.size()));
-  return step && *step >= 1 && step_folder(*step) == folder ? step : std::nullopt;
+  const auto step = number_in<int>(folder.substr(kStep.size()));
+  return step && step_folder(*step) == folder ? step : std::nullopt;
 }
 
 bool is_unfinished(std::string_view folder) {
@@ -61,10 +69,10 @@ std::string owner_file(const Owner& owner) {
 }
 
 std::optional<Owner> owner_named(std::string_view file) {
-  if (!file.starts_with(kOwner)) return std::nullopt;
+  if (!file.starts_with(kOwner) || !may_be_shown(file)) return std::nullopt;
   std::string_view rest = file.substr(kOwner.size());
-  const auto number = number_in(take_part(rest));
-  const auto attempt = number_in(take_part(rest));
+  const auto number = number_in<int64_t>(take_part(rest));
+  const auto attempt = number_in<int>(take_part(rest));
   if (!number || !attempt) return std::nullopt;
   const std::string_view run = take_part(rest);
   const Owner owner{
@@ -73,8 +81,10 @@ std::optional<Owner> owner_named(std::string_view file) {
 }
 
 bool is_later(const Owner& one, const Owner& other) {
-  if (one.number != other.number) return one.number > other.number;
-  return owner_file(one) > owner_file(other);
+  const auto place = [](const Owner& owner) {
+    return std::tie(owner.number, owner.run, owner.attempt, owner.job);
+  };
+  return place(one) > place(other);
 }
 
 }  // namespace caravan::checkpoint

@@ -7,6 +7,8 @@
 //   (owner.h)
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,9 +21,11 @@ inline constexpr char kGenerationConfigFile[] = "generation_config.json";
 inline constexpr char kWeightsFile[] = "model.safetensors";
 inline constexpr char kWeightsIndexFile[] = "model.safetensors.index.json";
 
+inline constexpr int64_t kLastOwnerNumber = std::numeric_limits<int64_t>::max();
+
 // An attempt that writes checkpoints.
 struct Owner {
-  int number = 0;        // each takes over from those below; 0: has not taken the folder over
+  int64_t number = 0;    // each takes over from those below; 0: has not taken the folder over
   int attempt = 1;       // of the run
   std::string run = {};  // RankConfig.job_uid
   std::string job = {};
@@ -39,9 +43,11 @@ std::optional<int> committed_step(std::string_view folder);
 bool is_unfinished(std::string_view folder);
 
 std::string owner_file(const Owner& owner);
-// None for every name that is no owner's.
+// None for every name that is no owner's, nor for one that a terminal must not be shown: anybody may have put
+// it there.
 std::optional<Owner> owner_named(std::string_view file);
-// Whether one took over after the other. Two that did it at once have the same number: their names decide.
+// Whether one took over after the other. Of two with the same number, which made their records at once, the
+// later attempt of a run is it, and otherwise the names of their runs decide.
 bool is_later(const Owner& one, const Owner& other);
 
 }  // namespace caravan::checkpoint
