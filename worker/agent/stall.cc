@@ -165,9 +165,20 @@ std::string advice_for(const Stall& stall, const std::vector<const RankAnswer*>&
   return "if steps take that long, raise stallTimeoutSeconds";
 }
 
+// One that has hung in asking the others for as long waits for them, and not for its part of a checkpoint.
+Stall with_parts_that_hold_up(Stall stall) {
+  for (RankAnswer& answer : stall.answers) {
+    const bool has_hung = saves(answer) && !answer.activity->operation().empty() &&
+                          answer.activity->seconds() >= kShareOfStall * stall.silent_seconds;
+    if (has_hung) answer.activity->clear_saving();
+  }
+  return stall;
+}
+
 }  // namespace
 
-Failure describe_stall(const Stall& stall) {
+Failure describe_stall(const Stall& told) {
+  const Stall stall = with_parts_that_hold_up(told);
   const Picture picture(stall);
   const std::vector<const RankAnswer*> suspects = picture.suspects();
   Failure failure{.reason = reasons::kStalled,

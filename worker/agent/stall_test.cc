@@ -120,6 +120,15 @@ TEST(Stall, InACheckpointForWhichAllWaitTheOneThatStillWritesIsNamed) {
   EXPECT_EQ(begun.rank, -1) << "it began lately";
 }
 
+TEST(Stall, WhoHangsInAskingTheOthersIsNotToBlameForItsPartOfACheckpoint) {
+  RankAnswer first = saves(0, "writing its part of the checkpoint of step 120", 34);
+  first.activity->set_seconds(30);
+  const Failure failure = describe_stall(after_step_120({first, waits(1, "all_gather", "world")}));
+  EXPECT_THAT(failure.what, HasSubstr("all 2 ranks wait in all_gather over world (2)"));
+  EXPECT_EQ(failure.rank, -1);
+  EXPECT_THAT(failure.advice, HasSubstr("network"));
+}
+
 TEST(Stall, WhenAllWaitNobodyIsToBlame) {
   const Failure failure =
       describe_stall(after_step_120({waits(0, "all_reduce", "tensor"), waits(1, "all_reduce", "tensor")}));

@@ -1,5 +1,5 @@
 // What a rank does right now, for those who ask while the thread that trains may be stuck: who waits in a
-// collective that never ends cannot answer. That thread writes, any thread reads.
+// collective that never ends cannot answer. Threads write and read as they like.
 #pragma once
 
 #include <chrono>

@@ -140,7 +140,7 @@ bool CheckpointSaver::wait(Patience patience) {
 bool CheckpointSaver::wait_while_shown(Patience patience) {
   const Clock::time_point begin = Clock::now();
   while (stage_ != Stage::None) {
-    rank_.clock.show_saving(shown_part());
+    show_part();
     const bool waits = !patience || Clock::now() - begin < *patience;
     const SaveVerdict verdict = agree_on_save(*rank_.mesh.world, {.asks = waits, .progress = progress()});
     advance(verdict);
@@ -167,11 +167,20 @@ const char* CheckpointSaver::work_of(Stage stage) {
   return "done with";
 }
 
-// Absent where this rank's part of the stage has ended.
-std::optional<Saving> CheckpointSaver::shown_part() const {
-  if (!task_.valid() || task_.wait_for(0s) == std::future_status::ready) return std::nullopt;
-  return Saving{.doing = fmt::format("{} the checkpoint of step {}", work_of(stage_), request_.state.step),
-                .since = stage_begun_};
+// As long as it runs, and no longer: whoever hangs in asking the others has no part in it any more.
+void CheckpointSaver::show_part() {
+  const std::scoped_lock lock(showing_);
+  if (!part_runs_) return;
+  rank_.clock.show_saving(
+      Saving{.doing = fmt::format("{} the checkpoint of step {}", work_of(stage_), request_.state.step),
+             .since = stage_begun_});
+}
+
+// On the part's thread.
+void CheckpointSaver::end_part() {
+  const std::scoped_lock lock(showing_);
+  part_runs_ = false;
+  rank_.clock.show_saving(std::nullopt);
 }
 
 // Before ranks ask each other again: until this one has something to say, and otherwise so that a stage takes
@@ -205,7 +214,14 @@ void CheckpointSaver::start(Stage stage) {
   stage_ = stage;
   stage_begun_ = Clock::now();
   outcome_ = {};
-  if (auto part = part_of(stage)) task_ = std::async(std::launch::async, guarded, std::move(part));
+  auto part = part_of(stage);
+  if (!part) return;
+  part_runs_ = true;
+  task_ = std::async(std::launch::async, [this, part = std::move(part)] {
+    Status ended = guarded(part);
+    end_part();
+    return ended;
+  });
 }
 
 std::function<Status()> CheckpointSaver::part_of(Stage stage) {

@@ -15,6 +15,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -53,7 +54,8 @@ class CheckpointSaver {
   bool wait(Patience patience);
   bool wait_while_shown(Patience patience);
   static const char* work_of(Stage stage);
-  std::optional<Saving> shown_part() const;
+  void show_part();
+  void end_part();
   void pause() const;
   void start(Stage stage);
   std::function<Status()> part_of(Stage stage);  // empty: this rank has none
@@ -77,6 +79,8 @@ class CheckpointSaver {
   std::string answered_;              // the last one that a complete checkpoint has answered
   Stage stage_ = Stage::None;
   std::future<Status> task_;
+  std::mutex showing_;      // what is shown of the part, and whether it runs
+  bool part_runs_ = false;  // on its thread
   Status outcome_;  // of this rank's part
   bool written_ = false;
   int saved_step_;  // of the newest that is complete

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <future>
 #include <sstream>
@@ -159,6 +161,69 @@ TEST_F(Saver, WhoeverAsksDuringTheLastOneIsToldWhatItWaitsFor) {
   gate.set_value();
   ASSERT_TRUE(end.get());
   EXPECT_FALSE(board_.shown_saving());
+}
+
+// A world whose ranks may hang in asking each other.
+class HangingWorld final : public Communicator {
+ public:
+  explicit HangingWorld(std::unique_ptr<Communicator> real) : real_(std::move(real)) {}
+
+  std::atomic<bool> hangs = false;
+  std::atomic<bool> is_stuck = false;
+
+  int rank() const override { return real_->rank(); }
+  int size() const override { return real_->size(); }
+  void all_reduce(at::Tensor& tensor, Reduction reduction) override {
+    wait();
+    real_->all_reduce(tensor, reduction);
+  }
+  void all_gather(at::Tensor& output, const at::Tensor& input) override {
+    wait();
+    real_->all_gather(output, input);
+  }
+  void reduce_scatter(at::Tensor& output, const at::Tensor& input) override {
+    real_->reduce_scatter(output, input);
+  }
+  void all_to_all(at::Tensor& output, const at::Tensor& input) override { real_->all_to_all(output, input); }
+  void broadcast(at::Tensor& tensor, int root) override { real_->broadcast(tensor, root); }
+  void barrier() override { real_->barrier(); }
+  std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {
+    return real_->send(tensor, peer, tag);
+  }
+  std::unique_ptr<PendingTransfer> receive(at::Tensor& tensor, int peer, int tag) override {
+    return real_->receive(tensor, peer, tag);
+  }
+
+ private:
+  void wait() {
+    while (hangs) {
+      is_stuck = true;
+      std::this_thread::yield();
+    }
+    is_stuck = false;
+  }
+
+  std::unique_ptr<Communicator> real_;
+};
+
+TEST_F(Saver, WhoHangsWithTheOthersIsNotShownAtAPartThatHasEnded) {
+  auto owned = std::make_unique<HangingWorld>(std::move(rank_.mesh.world));
+  HangingWorld& world = *owned;
+  rank_.mesh.world = std::move(owned);
+  std::promise<void> gate;
+  const std::shared_future<void> opened = gate.get_future().share();
+  volume_->before = [&] { opened.wait(); };
+  auto end = std::async(std::launch::async, [&] { return saver_->finish(state_after(50), /*must=*/true); });
+  while (!board_.shown_saving()) std::this_thread::yield();
+  world.hangs = true;
+  while (!world.is_stuck) std::this_thread::yield();
+  EXPECT_TRUE(board_.shown_saving());
+  gate.set_value();
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (board_.shown_saving() && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+  EXPECT_FALSE(board_.shown_saving());
+  world.hangs = false;
+  ASSERT_TRUE(end.get());
 }
 
 TEST_F(Saver, SomebodyMayAskForOne) {
