@@ -84,9 +84,10 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
           .agent_program = agent_program()};
 }
 
-void introduce(const PreparedRun& run, const RunOptions& options, const WorkDirectory& folder,
-               Console& console) {
+void introduce(const PreparedRun& run, const RunOptions& options, const CheckpointLock& lock,
+               const WorkDirectory& folder, Console& console) {
   for (const std::string& notice : run.notices) console.notice(notice);
+  if (!lock.notice().empty()) console.notice(lock.notice());
   console.plan(run.report, planner::plan_summary(run.report) +
                                planner::checkpoints_text(run.job.spec(), run.report.plan()));
   console.notice(fmt::format("logs of agents and ranks: {}", (folder.path() / "node-*.log").string()));
@@ -113,7 +114,7 @@ Result<ExitCode> run_job(const RunOptions& options) {
     return tl::unexpected(written.error());
 
   Console console(output_form(options.output), stdout, stderr);
-  introduce(*run, options, *folder, console);
+  introduce(*run, options, *lock, *folder, console);
   Result<LocalRun> local_run = LocalRun::create(config, std::move(*signals), console);
   if (!local_run) return tl::unexpected(local_run.error());
   Result<RunSummary> summary = local_run->run();

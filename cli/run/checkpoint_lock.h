@@ -2,11 +2,12 @@
 //
 // A lock of the kernel on a file in the folder, which goes with the process however it ends, so that nothing
 // has to be removed after a crash. File systems of several machines know the lock between machines or not;
-// where it cannot be had the run goes on, and the records in the folder (checkpoint/folder/owner.h) still
-// keep two runs apart.
+// where it cannot be had the run goes on with a notice, and the records in the folder
+// (checkpoint/folder/owner.h) still keep two runs apart.
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "common/result.h"
 #include "common/unique_fd.h"
@@ -19,10 +20,16 @@ class CheckpointLock {
   // has the lock: it names that run.
   static Result<CheckpointLock> take(const std::string& folder, const std::string& job_name);
 
+  // Why nothing is locked, for people; empty: something is, or there is nothing to lock.
+  const std::string& notice() const { return notice_; }
+
  private:
-  explicit CheckpointLock(UniqueFd file) : file_(std::move(file)) {}
+  explicit CheckpointLock(UniqueFd file, std::string notice = {})
+      : file_(std::move(file)), notice_(std::move(notice)) {}
+  static CheckpointLock none(const std::string& folder, int error);
 
   UniqueFd file_;
+  std::string notice_;
 };
 
 }  // namespace caravan::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@ TEST(CheckpointLock, GoesWithAProcessThatIsKilled) {
     pause();
     _exit(0);
   }
+  close(ready[1]);
   char has_it = '0';
   ASSERT_EQ(read(ready[0], &has_it, 1), 1);
   ASSERT_EQ(has_it, '1');
@@ -54,8 +56,34 @@ TEST(CheckpointLock, GoesWithAProcessThatIsKilled) {
 // What is wrong with the folder is told by the ranks, which write more into it than this.
 TEST(CheckpointLock, AFolderThatTakesNoFileIsNoReasonToStopHere) {
   const test::TemporaryFolder folder;
-  EXPECT_TRUE(CheckpointLock::take(folder.write("file", "") + "/below", "tiny"));
-  EXPECT_TRUE(CheckpointLock::take("", "tiny")) << "a job without checkpoints";
+  const auto none = CheckpointLock::take(folder.write("file", "") + "/below", "tiny");
+  ASSERT_TRUE(none);
+  EXPECT_THAT(none->notice(),
+              HasSubstr("file/below' cannot be locked: Not a directory; see that no other run"));
+  const auto unneeded = CheckpointLock::take("", "tiny");
+  ASSERT_TRUE(unneeded) << "a job without checkpoints";
+  EXPECT_EQ(unneeded->notice(), "");
+}
+
+// A file that another user has made.
+TEST(CheckpointLock, AFileThatMayOnlyBeReadIsLockedAllTheSame) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write everything";
+  const test::TemporaryFolder folder;
+  chmod(folder.write("states/run.lock", "").c_str(), 0444);
+  const auto first = CheckpointLock::take(folder.path("states"), "tiny");
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->notice(), "");
+  EXPECT_FALSE(CheckpointLock::take(folder.path("states"), "other"));
+}
+
+TEST(CheckpointLock, WhatTheFileSaysIsMadeReadable) {
+  const test::TemporaryFolder folder;
+  const auto first = CheckpointLock::take(folder.path("states"), "tiny");
+  ASSERT_TRUE(first);
+  folder.write("states/run.lock", "job \x1B[2Jother");
+  const auto second = CheckpointLock::take(folder.path("states"), "other");
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().message, HasSubstr(": job [2Jother; wait for its end"));
 }
 
 }  // namespace
