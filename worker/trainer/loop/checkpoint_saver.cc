@@ -74,12 +74,24 @@ CheckpointSaver::CheckpointSaver(Rank& rank, const Reporter& reporter, Beginning
       saved_step_(beginning.state.step) {}
 
 SaveShare CheckpointSaver::share(int step, const std::optional<std::string>& asked) {
-  if (asked && (asked->empty() || *asked != answered_)) asked_ = asked;
+  if (asked) hear(*asked);
   const planner::FailureRecord failures{.ranks = rank_.options.rendezvous.world_size,
                                         .attempts_before = rank_.options.rendezvous.attempt - 1,
                                         .run_seconds = seconds_since(start_)};
   return {.asks = asked_ || save_is_due(options_, step, seconds_since(last_tried_), cost_, failures),
           .progress = progress()};
+}
+
+// Whoever asks again must hear of the answer, or would wait for it without an end.
+void CheckpointSaver::hear(const std::string& request) {
+  if (request.empty() || request != answered_) {
+    asked_ = request;
+    return;
+  }
+  report({.outcome = CheckpointOutcome::Answered,
+          .step = saved_step_,
+          .path = options_.path,
+          .request = request});
 }
 
 Outcome CheckpointSaver::after_step(const TrainingState& state, const SaveVerdict& verdict) {

@@ -50,6 +50,7 @@ class CheckpointSaver {
   enum class Stage { None, Prepare, Write, Commit, Tidy };
 
   using Patience = std::optional<std::chrono::seconds>;  // absent: without an end
+  void hear(const std::string& request);
   Outcome save(const checkpoint::TrainingState& state, Patience patience);
   bool wait(Patience patience);
   bool wait_while_shown(Patience patience);
@@ -78,9 +79,9 @@ class CheckpointSaver {
   std::string answers_;               // the request that the save under way answers, or an empty one
   std::string answered_;              // the last one that a complete checkpoint has answered
   Stage stage_ = Stage::None;
-  std::future<Status> task_;
   std::mutex showing_;      // what is shown of the part, and whether it runs
   bool part_runs_ = false;  // on its thread
+  std::future<Status> task_;
   Status outcome_;  // of this rank's part
   bool written_ = false;
   int saved_step_;  // of the newest that is complete

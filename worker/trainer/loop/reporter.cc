@@ -89,6 +89,8 @@ v1alpha1::CheckpointReport::Outcome outcome_message(CheckpointOutcome outcome) {
       return Message::Failed;
     case CheckpointOutcome::Unusable:
       return Message::Unusable;
+    case CheckpointOutcome::Answered:
+      return Message::Answered;
   }
   return Message::OutcomeUnspecified;
 }

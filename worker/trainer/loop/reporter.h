@@ -63,7 +63,7 @@ struct FinishRecord {
 };
 
 // See CheckpointReport.
-enum class CheckpointOutcome { Written, Resumed, Failed, Unusable };
+enum class CheckpointOutcome { Written, Resumed, Failed, Unusable, Answered };
 
 struct CheckpointRecord {
   CheckpointOutcome outcome = CheckpointOutcome::Written;
