@@ -14,6 +14,7 @@ namespace caravan::controller::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -137,6 +138,21 @@ TEST(Decide, EachNewValueOfTheAnnotationAsksForACheckpointUntilItIsAnswered) {
   EXPECT_THAT(asks(), ElementsAre("uid/and again"));
   snapshot.job.checkpoint_request = std::string(257, 'x');
   EXPECT_THAT(asks(), IsEmpty()) << "longer than the status remembers";
+}
+
+TEST(Decide, AnAnswerThatComesWithTheEndOfTheJobOrItsSuspensionIsRemembered) {
+  Snapshot snapshot = running_job(R"(, "checkpoint": {"path": "mine", "claimName": "c"})");
+  snapshot.job.uid = "uid";
+  snapshot.job.checkpoint_request = "now";
+  snapshot.progress->step.emplace().set_step(1);
+  ASSERT_THAT(effects_of(decide_at(snapshot)), Contains("ask for a checkpoint uid/now"));
+  snapshot.progress->answered_request = "uid/now";
+  Snapshot suspended = snapshot;
+  suspended.job.spec.set_suspend(true);
+  EXPECT_EQ(decide_at(suspended).status.checkpoint_request(), "now");
+  Snapshot ended = snapshot;
+  ended.progress->result.emplace().set_result("Complete");
+  EXPECT_EQ(decide_at(ended).status.checkpoint_request(), "now");
 }
 
 TEST(Decide, OnlyWhatIsNewsBecomesAnEvent) {
