@@ -11,6 +11,7 @@
 
 #include "cli/arguments/choice.h"
 #include "cli/commands.h"
+#include "cli/run/checkpoint_lock.h"
 #include "cli/run/console.h"
 #include "cli/run/local_run.h"
 #include "cli/run/prepare.h"
@@ -70,7 +71,8 @@ Result<std::filesystem::path> trace_directory(const RunOptions& options, int ran
 
 LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, const WorkDirectory& folder,
                              const std::filesystem::path& traces) {
-  return {.failure_policy = run.job.spec().failure_policy(),
+  return {.job_uid = run.job.job_uid(),
+          .failure_policy = run.job.spec().failure_policy(),
           .figures = run.figures,
           .agents = {.work_directory = folder.path(),
                      .nodes = run.job.nodes(),
@@ -82,9 +84,10 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
           .agent_program = agent_program()};
 }
 
-void introduce(const PreparedRun& run, const RunOptions& options, const WorkDirectory& folder,
-               Console& console) {
+void introduce(const PreparedRun& run, const RunOptions& options, const CheckpointLock& lock,
+               const WorkDirectory& folder, Console& console) {
   for (const std::string& notice : run.notices) console.notice(notice);
+  if (!lock.notice().empty()) console.notice(lock.notice());
   console.plan(run.report, planner::plan_summary(run.report) +
                                planner::checkpoints_text(run.job.spec(), run.report.plan()));
   console.notice(fmt::format("logs of agents and ranks: {}", (folder.path() / "node-*.log").string()));
@@ -100,6 +103,8 @@ Result<ExitCode> run_job(const RunOptions& options) {
   if (!run) return tl::unexpected(run.error());
   Result<UserSignals> signals = UserSignals::catch_all();
   if (!signals) return tl::unexpected(signals.error());
+  const auto lock = CheckpointLock::take(run->job.spec().checkpoint().path(), run->job.job_name());
+  if (!lock) return tl::unexpected(lock.error());
   Result<WorkDirectory> folder = WorkDirectory::create(options.work_directory);
   if (!folder) return tl::unexpected(folder.error());
   const Result<std::filesystem::path> traces = trace_directory(options, run->job.plan().devices());
@@ -109,7 +114,7 @@ Result<ExitCode> run_job(const RunOptions& options) {
     return tl::unexpected(written.error());
 
   Console console(output_form(options.output), stdout, stderr);
-  introduce(*run, options, *folder, console);
+  introduce(*run, options, *lock, *folder, console);
   Result<LocalRun> local_run = LocalRun::create(config, std::move(*signals), console);
   if (!local_run) return tl::unexpected(local_run.error());
   Result<RunSummary> summary = local_run->run();

@@ -185,7 +185,10 @@ class Operator {
                     metrics_.on_planned(took);
                 },
             .put_off = [this] { metrics_.on_stale_cache(); },
-            .ask_for_checkpoint = [this](const std::string& uid) { board_.ask_for_checkpoint(uid); }};
+            .ask_for_checkpoint =
+                [this](const std::string& uid, const std::string& request) {
+                  board_.ask_for_checkpoint(uid, request);
+                }};
   }
 
   // A standby never takes a job from the queue; whoever leads begins with all of them.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "caravan/v1alpha1/checkpoint.pb.h"
+#include "checkpoint/folder/owner.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/format/manifest.h"
 #include "checkpoint/format/names.h"
@@ -25,7 +26,7 @@ class Commit {
         plan_(plan),
         request_(request),
         block_bytes_(block_bytes),
-        folder_(unfinished_folder(request.state.step, request.attempt)) {
+        folder_(request.id().folder()) {
     for (const PlannedFile& file : plan.files()) shares_.emplace_back(file.length, block_bytes);
     describe();
   }
@@ -44,8 +45,9 @@ class Commit {
   int ranks() const { return static_cast<int>(request_.layout.mesh.ranks()); }
 
   void describe() {
-    manifest_.set_job_name(request_.job_name);
-    manifest_.set_attempt(request_.attempt);
+    manifest_.set_job_name(request_.owner.job);
+    manifest_.set_attempt(request_.owner.attempt);
+    manifest_.set_run(request_.owner.run);
     planner::write_layout(request_.layout, *manifest_.mutable_layout());
     auto& progress = *manifest_.mutable_progress();
     progress.set_step(request_.state.step);
@@ -56,6 +58,7 @@ class Commit {
     training.set_sequence_length(static_cast<int>(request_.terms.sequence_length));
     training.set_global_batch_sequences(static_cast<int>(request_.terms.global_batch_sequences));
     training.set_steps(request_.terms.steps);
+    manifest_.set_answered_request(request_.answered_request);
     manifest_.set_block_bytes(block_bytes_);
     manifest_.set_largest_file_bytes(plan_.largest_file());
     for (const NamedShape& shape : plan_.tensors()) {
@@ -76,13 +79,14 @@ class Commit {
       const Result<CheckpointShare> share = from_json<CheckpointShare>(*text);
       if (!share || !join(rank, *share))
         return failure(fmt::format("{}: is not what rank {} of attempt {} wrote for step {}",
-                                   volume_.shown(name), rank, request_.attempt, request_.state.step));
+                                   volume_.shown(name), rank, request_.owner.attempt, request_.state.step));
     }
     return {};
   }
 
   bool join(int rank, const CheckpointShare& share) {
-    if (share.rank() != rank || share.attempt() != request_.attempt || share.step() != request_.state.step)
+    if (share.rank() != rank || share.attempt() != request_.owner.attempt ||
+        share.step() != request_.state.step)
       return false;
     for (const auto& file : share.files()) {
       const auto sums = parse_sums(file.blocks());
@@ -144,16 +148,27 @@ class Commit {
 
   // Read back as whoever resumes will read it: what he would refuse is never committed.
   Status write_manifest() {
-    const std::string text = manifest_text(manifest_);
-    if (const auto right = parse_manifest(text); !right)
+    text_ = manifest_text(manifest_);
+    if (const auto right = parse_manifest(text_); !right)
       return failure(fmt::format("{}: {}", volume_.shown(path(kManifestFile)), right.error().message));
-    return write_text(volume_, path(kManifestFile), text);
+    return write_text(volume_, path(kManifestFile), text_);
+  }
+
+  // A server that did it and whose answer was lost is asked again, and finds no folder to rename, or the name
+  // taken (NFS): what counts is whose manifest has the name.
+  Status rename_to(const std::string& name) {
+    Status renamed = volume_.rename(folder_, name);
+    if (renamed) return renamed;
+    const Result<std::string> there = read_text(volume_, name + "/" + kManifestFile, kLongestManifest);
+    return there && *there == text_ ? Status{} : renamed;
   }
 
   // What cannot be made durable loses its name again, so that it may be tried anew.
   Status publish() {
     const std::string name = step_folder(request_.state.step);
-    Status named = volume_.sync_folder(folder_).and_then([&] { return volume_.rename(folder_, name); });
+    Status named = volume_.sync_folder(folder_)
+                       .and_then([&] { return check_owner(volume_, request_.owner); })
+                       .and_then([&] { return rename_to(name); });
     if (!named) return named;
     Status durable = volume_.sync_folder("");
     if (!durable) (void)volume_.rename(name, folder_);
@@ -167,6 +182,7 @@ class Commit {
   const std::string folder_;
   std::vector<BlockShares> shares_;  // by file
   CheckpointManifest manifest_;
+  std::string text_;  // of the manifest
 };
 
 Status make_file(Volume& volume, const std::string& path, int64_t length) {
@@ -178,10 +194,10 @@ Status make_file(Volume& volume, const std::string& path, int64_t length) {
 
 }  // namespace
 
-Status begin_save(Volume& volume, const FilePlan& plan, SaveId id) {
+Status begin_save(Volume& volume, const FilePlan& plan, const SaveId& id) {
   const Result<std::vector<std::string>> names = volume.names("");
   if (!names) return tl::unexpected(names.error());
-  const std::string unfinished = unfinished_folder(id.step, id.attempt);
+  const std::string unfinished = id.folder();
   if (std::ranges::find(*names, step_folder(id.step)) != names->end())
     return failure(fmt::format("{}: is there already, and stays", volume.shown(step_folder(id.step))));
   if (std::ranges::find(*names, unfinished) != names->end())
@@ -196,10 +212,10 @@ Status commit(Volume& volume, const FilePlan& plan, const SaveRequest& request, 
   return Commit(volume, plan, request, block_bytes).run();
 }
 
-Status abandon_save(Volume& volume, SaveId id) {
+Status abandon_save(Volume& volume, const SaveId& id) {
   const Result<std::vector<std::string>> names = volume.names("");
   if (!names) return tl::unexpected(names.error());
-  const std::string unfinished = unfinished_folder(id.step, id.attempt);
+  const std::string unfinished = id.folder();
   if (std::ranges::find(*names, unfinished) == names->end()) return {};
   return volume.remove_folder(unfinished);
 }

@@ -19,26 +19,27 @@
 namespace caravan::checkpoint {
 
 struct SaveRequest {
-  std::string job_name;
-  int attempt = 1;
+  Owner owner;
   planner::ModelShape model;
   planner::Layout layout;
   TrainingTerms terms;
   TrainingState state;
   std::vector<CopiedFile> tokenizer = {};
+  std::string answered_request = {};  // by this one or one before it
 
-  SaveId id() const { return {.step = state.step, .attempt = attempt}; }
+  SaveId id() const { return {.step = state.step, .attempt = owner.attempt, .run = owner.run}; }
 };
 
 // The folder that ranks write into, with all files in their length: machines that share a volume may
 // otherwise each take a file to end with what they have written of it. A checkpoint of this step that is
 // there already is an error.
-Status begin_save(Volume& volume, const FilePlan& plan, SaveId id);
+Status begin_save(Volume& volume, const FilePlan& plan, const SaveId& id);
 
+// Only while the owner has the folder (owner.h).
 Status commit(Volume& volume, const FilePlan& plan, const SaveRequest& request,
               int64_t block_bytes = kBlockBytes);
 
 // Removes what was written of a save that came to nothing.
-Status abandon_save(Volume& volume, SaveId id);
+Status abandon_save(Volume& volume, const SaveId& id);
 
 }  // namespace caravan::checkpoint

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "caravan/v1alpha1/checkpoint.pb.h"
-#include "checkpoint/format/names.h"
 #include "common/json.h"
 
 namespace caravan::checkpoint {
@@ -20,13 +19,13 @@ void write_box(int rank, const Box& box, v1alpha1::CheckpointBox& out) {
 }  // namespace
 
 RankWriter::RankWriter(Volume& volume, const FilePlan& plan, SaveId id, int rank, int64_t block_bytes)
-    : volume_(volume), plan_(plan), id_(id), rank_(rank), block_bytes_(block_bytes) {}
+    : volume_(volume), plan_(plan), id_(std::move(id)), rank_(rank), block_bytes_(block_bytes) {}
 
 Result<RankWriter::OpenFile*> RankWriter::open(std::size_t number) {
   const auto found = files_.find(number);
   if (found != files_.end()) return &found->second;
   const PlannedFile& planned = plan_.files()[number];
-  auto file = volume_.open_output(unfinished_folder(id_.step, id_.attempt) + "/" + planned.name);
+  auto file = volume_.open_output(id_.folder() + "/" + planned.name);
   if (!file) return tl::unexpected(file.error());
   OpenFile opened{*std::move(file), BlockShares(planned.length, block_bytes_)};
   return &files_.emplace(number, std::move(opened)).first->second;
@@ -83,8 +82,7 @@ Status RankWriter::finish() {
     tensor.set_tensor(static_cast<int>(number));
     for (const Box& box : boxes) write_box(rank_, box, *tensor.add_boxes());
   }
-  return write_text(volume_, unfinished_folder(id_.step, id_.attempt) + "/" + share_file(rank_),
-                    to_json(share) + "\n");
+  return write_text(volume_, id_.folder() + "/" + share_file(rank_), to_json(share) + "\n");
 }
 
 }  // namespace caravan::checkpoint

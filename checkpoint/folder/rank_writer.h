@@ -12,19 +12,24 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "checkpoint/folder/volume.h"
 #include "checkpoint/format/block_sums.h"
 #include "checkpoint/format/box.h"
 #include "checkpoint/format/file_plan.h"
+#include "checkpoint/format/names.h"
 
 namespace caravan::checkpoint {
 
-// Which save of which attempt; files of another are never mixed with it.
+// Which save of which attempt of which run; files of another are never mixed with it.
 struct SaveId {
   int step = 0;
   int attempt = 1;
+  std::string run = {};  // names.h, Owner
+
+  std::string folder() const { return unfinished_folder(step, attempt, run); }
 };
 
 class RankWriter {

@@ -10,6 +10,10 @@ namespace {
 
 constexpr int kNoAttempt = 0;
 
+void keep_first_error(const Status& status, Status& kept) {
+  if (kept && !status) kept = status;
+}
+
 }  // namespace
 
 Result<std::vector<int>> committed_steps(const Volume& volume) {
@@ -26,14 +30,15 @@ Status keep_newest(Volume& volume, int count, int committed_step) {
   Result<std::vector<int>> steps = committed_steps(volume);
   if (!steps) return tl::unexpected(steps.error());
   std::erase_if(*steps, [&](int step) { return step > committed_step; });
+  Status all;
   for (std::size_t i = static_cast<std::size_t>(count); i < steps->size(); ++i) {
     const std::string removed = unfinished_folder((*steps)[i], kNoAttempt);
-    Status gone = volume.rename(step_folder((*steps)[i]), removed)
-                      .and_then([&] { return volume.sync_folder(""); })
-                      .and_then([&] { return volume.remove_folder(removed); });
-    if (!gone) return gone;
+    keep_first_error(volume.rename(step_folder((*steps)[i]), removed)
+                         .and_then([&] { return volume.sync_folder(""); })
+                         .and_then([&] { return volume.remove_folder(removed); }),
+                     all);
   }
-  return {};
+  return all;
 }
 
 Status set_aside(Volume& volume, int step, int attempt) {
@@ -49,11 +54,10 @@ Status set_aside(Volume& volume, int step, int attempt) {
 Status remove_unfinished(Volume& volume) {
   const Result<std::vector<std::string>> names = volume.names("");
   if (!names) return tl::unexpected(names.error());
-  for (const std::string& name : *names) {
-    if (!is_unfinished(name)) continue;
-    if (Status removed = volume.remove_folder(name); !removed) return removed;
-  }
-  return {};
+  Status all;
+  for (const std::string& name : *names)
+    if (is_unfinished(name)) keep_first_error(volume.remove_folder(name), all);
+  return all;
 }
 
 }  // namespace caravan::checkpoint

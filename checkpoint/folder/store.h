@@ -13,14 +13,16 @@ namespace caravan::checkpoint {
 Result<std::vector<int>> committed_steps(const Volume& volume);
 
 // Removes all but so many, of those up to the step that was just committed. One that is being removed loses
-// its name first. What is newer could not be read, and is left to people.
+// its name first, and one that cannot be removed keeps no other: the first error is told. What is newer could
+// not be read, and is left to people.
 Status keep_newest(Volume& volume, int count, int committed_step);
 
 // Gives a damaged checkpoint a name under which nobody reads it: of this attempt, or with the next number
 // that is free.
 Status set_aside(Volume& volume, int step, int attempt);
 
-// Removes what attempts that ended left unfinished. Nobody writes meanwhile.
+// Removes what attempts that ended left unfinished, as far as it can: the first error is told. Nobody writes
+// meanwhile.
 Status remove_unfinished(Volume& volume);
 
 }  // namespace caravan::checkpoint

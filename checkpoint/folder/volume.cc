@@ -3,14 +3,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/openat2.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <filesystem>
@@ -70,17 +66,18 @@ constexpr uint64_t kNoLinks = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO
 // Links of /proc lead to what a path does not name.
 constexpr uint64_t kWithLinks = RESOLVE_NO_MAGICLINKS;
 
-UniqueFd open_beneath(int folder, const std::string& path, int flags, uint64_t resolve = kNoLinks) {
+UniqueFd open_beneath(SystemCalls& calls, int folder, const std::string& path, int flags,
+                      uint64_t resolve = kNoLinks) {
   open_how how{};
   how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
   how.mode = (flags & O_CREAT) != 0 ? 0666 : 0;
   how.resolve = resolve;
   const char* name = path.empty() ? "." : path.c_str();
-  long fd = -1;
+  int fd = -1;
   do {
-    fd = ::syscall(SYS_openat2, folder, name, &how, sizeof(how));
+    fd = calls.open(folder, name, how);
   } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
-  return UniqueFd(static_cast<int>(fd));
+  return UniqueFd(fd);
 }
 
 // What goes to the disk early, before sync() asks for all of it: the disk works while the next bytes are
@@ -91,13 +88,15 @@ UniqueFd open_beneath(int folder, const std::string& path, int flags, uint64_t r
 // a page written again. A file system that does not know this has all done by sync().
 class EarlyWrites {
  public:
+  explicit EarlyWrites(SystemCalls& calls) : calls_(calls) {}
+
   // 0, or the error that the disk had.
   int add(int file, int64_t offset, int64_t bytes) {
     if (bytes < kLeastBytes || is_unknown_) return 0;
     const int64_t begin = (offset + kPage - 1) / kPage * kPage;
     const Range range = {begin, (offset + bytes) / kPage * kPage - begin};
     // An error of the disk may be told once: here, when it is waited for, or by sync().
-    if (::sync_file_range(file, range.offset, range.bytes, SYNC_FILE_RANGE_WRITE) != 0) {
+    if (calls_.sync_range(file, range.offset, range.bytes, SYNC_FILE_RANGE_WRITE) != 0) {
       is_unknown_ = is_unknown_call(errno);
       return is_unknown_ || errno == EINTR ? 0 : errno;
     }
@@ -135,16 +134,17 @@ class EarlyWrites {
     bytes_under_way_ -= range.bytes;
     constexpr unsigned kWait =
         SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
-    while (::sync_file_range(file, range.offset, range.bytes, kWait) != 0)
+    while (calls_.sync_range(file, range.offset, range.bytes, kWait) != 0)
       if (errno != EINTR) return errno;
     leave_cache(file, range);
     return 0;
   }
 
-  static void leave_cache(int file, const Range& range) {
-    (void)::posix_fadvise(file, range.offset, range.bytes, POSIX_FADV_DONTNEED);  // advice
+  void leave_cache(int file, const Range& range) {
+    (void)calls_.forget_range(file, range.offset, range.bytes);  // advice
   }
 
+  SystemCalls& calls_;
   std::deque<Range> under_way_;
   int64_t bytes_under_way_ = 0;
   bool is_unknown_ = false;
@@ -152,12 +152,13 @@ class EarlyWrites {
 
 class LinuxOutputFile final : public OutputFile {
  public:
-  LinuxOutputFile(UniqueFd file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+  LinuxOutputFile(SystemCalls& calls, UniqueFd file, std::string path)
+      : calls_(calls), file_(std::move(file)), path_(std::move(path)), early_(calls) {}
 
   Status write(int64_t offset, std::span<const std::byte> bytes) override {
     const int64_t begin = offset;
     while (!bytes.empty()) {
-      const ssize_t count = ::pwrite(file_.get(), bytes.data(), bytes.size(), offset);
+      const ssize_t count = calls_.write(file_.get(), bytes.data(), bytes.size(), offset);
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return cannot("write", path_, errno);
       offset += count;
@@ -168,12 +169,13 @@ class LinuxOutputFile final : public OutputFile {
   }
 
   Status sync() override {
-    if (::fsync(file_.get()) != 0) return cannot("write", path_, errno);
+    if (calls_.sync(file_.get()) != 0) return cannot("write", path_, errno);
     early_.done(file_.get());
     return {};
   }
 
  private:
+  SystemCalls& calls_;
   UniqueFd file_;
   std::string path_;
   EarlyWrites early_;
@@ -181,14 +183,14 @@ class LinuxOutputFile final : public OutputFile {
 
 class LinuxInputFile final : public InputFile {
  public:
-  LinuxInputFile(UniqueFd file, std::string path, int64_t size)
-      : file_(std::move(file)), path_(std::move(path)), size_(size) {}
+  LinuxInputFile(SystemCalls& calls, UniqueFd file, std::string path, int64_t size)
+      : calls_(calls), file_(std::move(file)), path_(std::move(path)), size_(size) {}
 
   int64_t size() const override { return size_; }
 
   Status read(int64_t offset, std::span<std::byte> bytes) const override {
     while (!bytes.empty()) {
-      const ssize_t count = ::pread(file_.get(), bytes.data(), bytes.size(), offset);
+      const ssize_t count = calls_.read(file_.get(), bytes.data(), bytes.size(), offset);
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return cannot_read(fmt::format("read at byte {}", offset), path_, errno);
       if (count == 0) return bad_input(fmt::format("{}: ends at byte {}", path_, offset));
@@ -199,6 +201,7 @@ class LinuxInputFile final : public InputFile {
   }
 
  private:
+  SystemCalls& calls_;
   UniqueFd file_;
   std::string path_;
   int64_t size_;
@@ -210,22 +213,21 @@ struct CloseFolder {
 
 class LinuxVolume final : public Volume {
  public:
-  LinuxVolume(UniqueFd root, std::string path, Links links)
-      : root_(std::move(root)), path_(std::move(path)), links_(links) {}
+  LinuxVolume(SystemCalls& calls, UniqueFd root, std::string path, Links links)
+      : calls_(calls), root_(std::move(root)), path_(std::move(path)), links_(links) {}
 
   std::string shown(const std::string& path) const override {
     return path.empty() || path == "." ? path_ : (std::filesystem::path(path_) / path).string();
   }
 
   Result<std::vector<std::string>> names(const std::string& folder) const override {
-    UniqueFd fd = open_beneath(root_.get(), folder, O_RDONLY | O_DIRECTORY);
+    UniqueFd fd = open_beneath(calls_, root_.get(), folder, O_RDONLY | O_DIRECTORY);
     if (!fd) return cannot_read("open", shown(folder), errno);
     const std::unique_ptr<DIR, CloseFolder> stream(::fdopendir(fd.get()));
     if (!stream) return cannot_read("list", shown(folder), errno);
     (void)fd.release();  // the stream closes it
     std::vector<std::string> names;
-    errno = 0;
-    while (const dirent* entry = ::readdir(stream.get())) {
+    while (const dirent* entry = calls_.list(stream.get())) {
       const std::string name = entry->d_name;
       if (name != "." && name != "..") names.push_back(name);
     }
@@ -237,29 +239,31 @@ class LinuxVolume final : public Volume {
   Result<std::unique_ptr<InputFile>> open_input(const std::string& path) const override {
     // O_NONBLOCK: a named pipe must not wait for its writer before it is refused below.
     const bool follows = links_ == Links::Followed;
-    UniqueFd file = open_beneath(root_.get(), path, O_RDONLY | O_NONBLOCK, follows ? kWithLinks : kNoLinks);
+    UniqueFd file =
+        open_beneath(calls_, root_.get(), path, O_RDONLY | O_NONBLOCK, follows ? kWithLinks : kNoLinks);
     struct stat status {};
-    if (!file || ::fstat(file.get(), &status) != 0) return cannot_read("open", shown(path), errno, links_);
+    if (!file || calls_.status(file.get(), status) != 0)
+      return cannot_read("open", shown(path), errno, links_);
     if (!S_ISREG(status.st_mode)) return bad_input(fmt::format("{}: not a regular file", shown(path)));
-    return std::make_unique<LinuxInputFile>(std::move(file), shown(path), status.st_size);
+    return std::make_unique<LinuxInputFile>(calls_, std::move(file), shown(path), status.st_size);
   }
 
   Result<std::unique_ptr<OutputFile>> open_output(const std::string& path) override {
-    UniqueFd file = open_beneath(root_.get(), path, O_WRONLY | O_CREAT | O_NONBLOCK);
+    UniqueFd file = open_beneath(calls_, root_.get(), path, O_WRONLY | O_CREAT | O_NONBLOCK);
     if (!file) return cannot("create", shown(path), errno);
-    return std::make_unique<LinuxOutputFile>(std::move(file), shown(path));
+    return std::make_unique<LinuxOutputFile>(calls_, std::move(file), shown(path));
   }
 
   Status make_folder(const std::string& path) override {
     const Result<Entry> entry = parent_of(path);
     if (!entry) return tl::unexpected(entry.error());
-    if (::mkdirat(entry->parent.get(), entry->name.c_str(), 0777) == 0) return {};
+    if (calls_.make_folder(entry->parent.get(), entry->name.c_str()) == 0) return {};
     return cannot("make the folder", shown(path), errno);
   }
 
   Status sync_folder(const std::string& path) override {
-    const UniqueFd folder = open_beneath(root_.get(), path, O_RDONLY | O_DIRECTORY);
-    if (!folder || ::fsync(folder.get()) != 0) return cannot("write", shown(path), errno);
+    const UniqueFd folder = open_beneath(calls_, root_.get(), path, O_RDONLY | O_DIRECTORY);
+    if (!folder || calls_.sync(folder.get()) != 0) return cannot("write", shown(path), errno);
     return {};
   }
 
@@ -275,8 +279,7 @@ class LinuxVolume final : public Volume {
   Status remove_file(const std::string& path) override {
     const Result<Entry> entry = parent_of(path);
     if (!entry) return tl::unexpected(entry.error());
-    if (::unlinkat(entry->parent.get(), entry->name.c_str(), 0) == 0) return {};
-    return cannot("remove", shown(path), errno);
+    return remove(*entry, path, 0);
   }
 
   Status remove_folder(const std::string& path) override {
@@ -287,8 +290,7 @@ class LinuxVolume final : public Volume {
     }
     const Result<Entry> entry = parent_of(path);
     if (!entry) return tl::unexpected(entry.error());
-    if (::unlinkat(entry->parent.get(), entry->name.c_str(), AT_REMOVEDIR) == 0) return {};
-    return cannot("remove", shown(path), errno);
+    return remove(*entry, path, AT_REMOVEDIR);
   }
 
  private:
@@ -297,19 +299,26 @@ class LinuxVolume final : public Volume {
     std::string name;
   };
 
+  Status remove(const Entry& entry, const std::string& path, int flags) {
+    if (calls_.remove(entry.parent.get(), entry.name.c_str(), flags) == 0 || errno == ENOENT) return {};
+    return cannot("remove", shown(path), errno);
+  }
+
   // File systems of several machines, such as NFS, do not know the flag. There a folder with files in it
   // cannot be replaced either, and a job's checkpoints have one writer.
-  static bool rename_to_a_new_name(const Entry& source, const Entry& target) {
-    const char* from = source.name.c_str();
-    const char* to = target.name.c_str();
-    if (::renameat2(source.parent.get(), from, target.parent.get(), to, RENAME_NOREPLACE) == 0) return true;
+  bool rename_to_a_new_name(const Entry& source, const Entry& target) {
+    const auto rename = [&](unsigned flags) {
+      return calls_.rename(source.parent.get(), source.name.c_str(), target.parent.get(), target.name.c_str(),
+                           flags) == 0;
+    };
+    if (rename(RENAME_NOREPLACE)) return true;
     if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP) return false;
     struct stat status {};
-    if (::fstatat(target.parent.get(), to, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (calls_.status_at(target.parent.get(), target.name.c_str(), status) == 0) {
       errno = EEXIST;
       return false;
     }
-    return errno == ENOENT && ::renameat(source.parent.get(), from, target.parent.get(), to) == 0;
+    return errno == ENOENT && rename(0);
   }
 
   // The folder that holds the path's last name: what has no flag against links works on that name alone.
@@ -319,11 +328,12 @@ class LinuxVolume final : public Volume {
     std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
     if (name.empty() || name == "." || name == "..")
       return bad_input(fmt::format("{}: no name of a file", shown(path)));
-    UniqueFd folder = open_beneath(root_.get(), parent, O_RDONLY | O_DIRECTORY);
+    UniqueFd folder = open_beneath(calls_, root_.get(), parent, O_RDONLY | O_DIRECTORY);
     if (!folder) return cannot_read("open", shown(parent), errno);
     return Entry{std::move(folder), std::move(name)};
   }
 
+  SystemCalls& calls_;
   UniqueFd root_;
   std::string path_;
   Links links_;
@@ -331,10 +341,10 @@ class LinuxVolume final : public Volume {
 
 }  // namespace
 
-Result<std::unique_ptr<Volume>> open_volume(const std::string& path, Links links) {
+Result<std::unique_ptr<Volume>> open_volume(const std::string& path, Links links, SystemCalls& calls) {
   UniqueFd root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root) return cannot_read("open", path, errno, Links::Followed);
-  return std::make_unique<LinuxVolume>(std::move(root), path, links);
+  return std::make_unique<LinuxVolume>(calls, std::move(root), path, links);
 }
 
 Result<std::unique_ptr<Volume>> make_volume(const std::string& path) {

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/folder/system_calls.h"
 #include "common/result.h"
 
 namespace caravan::checkpoint {
@@ -50,6 +51,7 @@ class Volume {
   virtual Status sync_folder(const std::string& path) = 0;
   // Never replaces anything.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
+  // What is not there is removed: a server may have done it and be asked again (NFS).
   virtual Status remove_file(const std::string& path) = 0;
   // With all its files; folders in it are an error.
   virtual Status remove_folder(const std::string& path) = 0;
@@ -59,8 +61,9 @@ class Volume {
 // Nothing is written through a link in any case.
 enum class Links { Refused, Followed };
 
-// The folder must be there. "" and "." are the folder itself.
-Result<std::unique_ptr<Volume>> open_volume(const std::string& path, Links links = Links::Refused);
+// The folder must be there. "" and "." are the folder itself. calls: outlive the volume and its files.
+Result<std::unique_ptr<Volume>> open_volume(const std::string& path, Links links = Links::Refused,
+                                            SystemCalls& calls = system_calls());
 // Makes the folder and those above it where they are absent.
 Result<std::unique_ptr<Volume>> make_volume(const std::string& path);
 

@@ -41,8 +41,7 @@ SaveRequest tiny_request(int step, int attempt) {
   planner::Layout layout;
   layout.mesh.data = kRanks;
   layout.layers_per_stage = {2};
-  return {.job_name = "tiny",
-          .attempt = attempt,
+  return {.owner = {.attempt = attempt, .job = "tiny"},
           .model = tiny_model(),
           .layout = layout,
           .terms = {.seed = 1, .sequence_length = 16, .global_batch_sequences = 4, .steps = 100},
@@ -54,9 +53,9 @@ float tiny_value(int step, StateKind kind, std::size_t tensor, int64_t element) 
          static_cast<float>(element) / 1024;
 }
 
-Status write_tiny_rank(Volume& volume, int step, int rank, int attempt) {
+Status write_tiny_rank(Volume& volume, const SaveId& id, int rank) {
   const FilePlan plan = tiny_plan();
-  RankWriter writer(volume, plan, {.step = step, .attempt = attempt}, rank, kTinyBlock);
+  RankWriter writer(volume, plan, id, rank, kTinyBlock);
   for (std::size_t tensor = 0; tensor < plan.tensors().size(); ++tensor) {
     Box box = whole_tensor(plan.tensors()[tensor].shape);
     box.row = rank * (box.rows / kRanks);
@@ -65,12 +64,16 @@ Status write_tiny_rank(Volume& volume, int step, int rank, int attempt) {
     const int64_t begin = box.row * box.columns;
     for (const StateKind kind : kStateKinds) {
       if (!plan.has(kind)) continue;
-      const auto values = values_of(step, kind, tensor, begin, begin + box.rows * box.columns);
+      const auto values = values_of(id.step, kind, tensor, begin, begin + box.rows * box.columns);
       if (Status written = writer.write(kind, tensor, begin, std::as_bytes(std::span(values))); !written)
         return written;
     }
   }
   return writer.finish();
+}
+
+Status write_tiny_rank(Volume& volume, int step, int rank, int attempt) {
+  return write_tiny_rank(volume, {.step = step, .attempt = attempt}, rank);
 }
 
 Status write_tiny(Volume& volume, int step, int attempt) {

@@ -16,6 +16,7 @@ inline constexpr int64_t kTinyBlock = 512;
 float tiny_value(int step, StateKind kind, std::size_t tensor, int64_t element);
 
 // One rank writes the first half of each tensor's rows, the other the rest.
+Status write_tiny_rank(Volume& volume, const SaveId& id, int rank);
 Status write_tiny_rank(Volume& volume, int step, int rank, int attempt = 1);
 // The whole sequence; stops at the first error.
 Status write_tiny(Volume& volume, int step, int attempt = 1);

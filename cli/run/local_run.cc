@@ -132,9 +132,24 @@ void LocalRun::handle_signals() {
 }
 
 void LocalRun::save() {
+  save_wish_ = fmt::format("{}/{}", config_.job_uid, ++saves_asked_);
+  pass_wish();
+}
+
+// Where nobody hears it now, whoever starts the next attempt will.
+void LocalRun::pass_wish() {
+  if (!save_wish_) return;
   v1alpha1::ReportCommand command;
   command.set_save(true);
-  if (!reports_.send(command)) console_.notice("no checkpoint can be written yet: the ranks start");
+  command.set_request(*save_wish_);
+  if (!reports_.send(command)) console_.notice("the checkpoint is written when the ranks train");
+}
+
+void LocalRun::handle(const v1alpha1::CheckpointReport& report) {
+  if (save_wish_ == report.request()) save_wish_.reset();
+  if (report.outcome() == v1alpha1::CheckpointReport::Answered) return;
+  if (report.outcome() == v1alpha1::CheckpointReport::Resumed) tally_.resume_after(report.step());
+  console_.checkpoint(report);
 }
 
 void LocalRun::stop() {
@@ -165,6 +180,7 @@ void LocalRun::handle(const v1alpha1::JobReport& report) {
       progress_.short_attempts = report.attempt_started().short_attempts();
       progress_.attempt_since = since_epoch();
       progress_.made_step = false;
+      pass_wish();
       break;
     case Report::kStep:
       progress_.made_step = true;
@@ -176,9 +192,7 @@ void LocalRun::handle(const v1alpha1::JobReport& report) {
       console_.event(report.event());
       break;
     case Report::kCheckpoint:
-      if (report.checkpoint().report().outcome() == v1alpha1::CheckpointReport::Resumed)
-        tally_.resume_after(report.checkpoint().report().step());
-      console_.checkpoint(report.checkpoint().report());
+      handle(report.checkpoint().report());
       break;
     case Report::kResult: {
       v1alpha1::ReportCommand command;

@@ -3,7 +3,8 @@
 //
 // Guarantees: when run() returns, no process of the job is left, and attempts have only grown. The first
 // SIGINT, SIGTERM or SIGHUP stops after the step that runs, the second at once; SIGUSR1 asks for a
-// checkpoint. Must be called from the main thread, once.
+// checkpoint, of one coordinator after another until one has answered. Must be called from the main thread,
+// once.
 #pragma once
 
 #include <chrono>
@@ -23,6 +24,7 @@
 namespace caravan::cli {
 
 struct LocalRunConfig {
+  std::string job_uid;
   v1alpha1::FailurePolicy failure_policy;
   RunFigures figures;
   AgentSettings agents;
@@ -54,6 +56,8 @@ class LocalRun {
   void handle_signals();
   void stop();
   void save();
+  void pass_wish();
+  void handle(const v1alpha1::CheckpointReport& report);
   void handle_reports();
   void handle(const v1alpha1::JobReport& report);
   void handle_agent_exits();
@@ -79,6 +83,8 @@ class LocalRun {
   RunProgress progress_;
   int restarts_ = 0;
   RunTally tally_;
+  int saves_asked_ = 0;
+  std::optional<std::string> save_wish_;  // a request that nobody has answered (ReportCommand.request)
   bool stopping_ = false;
   bool at_once_ = false;
   // Set when an agent gave up and the reason is still to come.

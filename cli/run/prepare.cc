@@ -1,9 +1,9 @@
 #include "cli/run/prepare.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <random>
 
 #include "cli/run/claims.h"
 #include "cli/run/preflight.h"
@@ -15,6 +15,12 @@
 
 namespace caravan::cli {
 namespace {
+
+// Of this run, also among those that other machines or containers write with into one folder.
+std::string unique_name() {
+  std::random_device random;
+  return fmt::format("local-{:08x}{:08x}", random(), random());
+}
 
 Status check_device_kind(const v1alpha1::JobSpec& spec, const Machine& machine) {
   if (spec.resources().device().kind() == v1alpha1::Device::CPU) return {};
@@ -87,7 +93,7 @@ Result<PreparedRun> prepare_run(const LoadedJob& loaded, const RunOptions& optio
     run.notices.push_back(fmt::format("ignored: {}: it has a meaning on a cluster only", path));
   }
   run.job.set_job_name(loaded.job.metadata().name());
-  run.job.set_job_uid(fmt::format("local-{}", getpid()));
+  run.job.set_job_uid(unique_name());
   v1alpha1::JobSpec& spec = *run.job.mutable_spec();
   spec = loaded.job.spec();
 

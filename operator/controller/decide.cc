@@ -61,7 +61,10 @@ class Decider {
     if (is_finished(status())) return tidy_up();
     announce_steps(job_.spec, status());
     const bool planned = plan();
-    if (seen_.progress) follow_saves(*seen_.progress, job_.generation, now_, status());
+    if (seen_.progress) {
+      follow_saves(*seen_.progress, job_.generation, now_, status());
+      follow_request(job_, *seen_.progress, status());
+    }
     if (is_finished(status()) || end_by_result()) return;
     if (suspend() || carry_out(judge_deadline(job_.spec, status(), now_)) || !planned) return;
     if (restart_as_told() || replace_losses()) return;
@@ -128,10 +131,8 @@ class Decider {
         conditions_.set(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event->message());
     }
     follow_attempts(job_.spec, *seen_.progress, seen_.pods, job_.generation, now_, status());
-    if (wants_checkpoint(job_, status())) {
-      status().set_checkpoint_request(job_.checkpoint_request);
-      decision_.effects.emplace_back(AskForCheckpoint{});
-    }
+    if (auto request = wanted_checkpoint(job_, status()))
+      decision_.effects.emplace_back(AskForCheckpoint{*std::move(request)});
     return false;
   }
 

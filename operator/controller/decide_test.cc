@@ -14,6 +14,7 @@ namespace caravan::controller::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -33,7 +34,7 @@ std::vector<std::string> effects_of(const Decision& decision) {
     }
     std::string operator()(const DeletePod& e) const { return "delete " + e.name; }
     std::string operator()(const DeleteJob&) const { return "delete the job"; }
-    std::string operator()(const AskForCheckpoint&) const { return "ask for a checkpoint"; }
+    std::string operator()(const AskForCheckpoint& e) const { return "ask for a checkpoint " + e.request; }
   };
   std::vector<std::string> names;
   if (decision.new_certificates) names.emplace_back("create certificates");
@@ -106,25 +107,52 @@ TEST(Decide, ANewJobGetsItsPlanThenItsChildrenCertificatesFirst) {
   EXPECT_EQ(decision.status.attempt(), 1);
 }
 
-TEST(Decide, EachNewValueOfTheAnnotationAsksForACheckpointOnceStepsAreMade) {
+TEST(Decide, EachNewValueOfTheAnnotationAsksForACheckpointUntilItIsAnswered) {
   Snapshot snapshot = running_job(R"(, "checkpoint": {"path": "mine", "claimName": "c"})");
   const auto asks = [&] {
     const Decision decision = decide_at(snapshot);
     snapshot.job.status = decision.status;
-    const auto effects = effects_of(decision);
-    return std::count(effects.begin(), effects.end(), "ask for a checkpoint");
+    std::vector<std::string> asked;
+    for (const std::string& effect : effects_of(decision))
+      if (effect.starts_with("ask for a checkpoint ")) asked.push_back(effect.substr(21));
+    return asked;
   };
-  EXPECT_EQ(asks(), 0);
+  snapshot.job.uid = "uid";
+  EXPECT_THAT(asks(), IsEmpty());
   snapshot.job.checkpoint_request = "before the upgrade";
-  EXPECT_EQ(asks(), 0) << "the ranks start";
+  EXPECT_THAT(asks(), IsEmpty()) << "the ranks start";
   snapshot.progress->step.emplace().set_step(1);
-  EXPECT_EQ(asks(), 1);
+  EXPECT_THAT(asks(), ElementsAre("uid/before the upgrade"));
+  EXPECT_EQ(snapshot.job.status.checkpoint_request(), "");
+  EXPECT_THAT(asks(), ElementsAre("uid/before the upgrade")) << "whoever was asked may be gone";
+
+  snapshot.progress->answered_request = "other/before the upgrade";
+  EXPECT_THAT(asks(), ElementsAre("uid/before the upgrade")) << "that was another job's";
+  snapshot.progress->answered_request = "uid/before the upgrade";
+  EXPECT_THAT(asks(), IsEmpty());
   EXPECT_EQ(snapshot.job.status.checkpoint_request(), "before the upgrade");
-  EXPECT_EQ(asks(), 0) << "that was asked for";
+  snapshot.progress->answered_request.clear();
+  EXPECT_THAT(asks(), IsEmpty()) << "an operator that took over has the status alone";
+
   snapshot.job.checkpoint_request = "and again";
-  EXPECT_EQ(asks(), 1);
+  EXPECT_THAT(asks(), ElementsAre("uid/and again"));
   snapshot.job.checkpoint_request = std::string(257, 'x');
-  EXPECT_EQ(asks(), 0) << "longer than the status remembers";
+  EXPECT_THAT(asks(), IsEmpty()) << "longer than the status remembers";
+}
+
+TEST(Decide, AnAnswerThatComesWithTheEndOfTheJobOrItsSuspensionIsRemembered) {
+  Snapshot snapshot = running_job(R"(, "checkpoint": {"path": "mine", "claimName": "c"})");
+  snapshot.job.uid = "uid";
+  snapshot.job.checkpoint_request = "now";
+  snapshot.progress->step.emplace().set_step(1);
+  ASSERT_THAT(effects_of(decide_at(snapshot)), Contains("ask for a checkpoint uid/now"));
+  snapshot.progress->answered_request = "uid/now";
+  Snapshot suspended = snapshot;
+  suspended.job.spec.set_suspend(true);
+  EXPECT_EQ(decide_at(suspended).status.checkpoint_request(), "now");
+  Snapshot ended = snapshot;
+  ended.progress->result.emplace().set_result("Complete");
+  EXPECT_EQ(decide_at(ended).status.checkpoint_request(), "now");
 }
 
 TEST(Decide, OnlyWhatIsNewsBecomesAnEvent) {

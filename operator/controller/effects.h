@@ -44,8 +44,11 @@ struct DeletePod {
   std::string uid;
 };
 struct DeleteJob {};
-// Of its coordinator, when that reports next.
-struct AskForCheckpoint {};
+// Of its coordinator, when that reports next: again with each decision until it is answered, since whoever
+// was asked may be gone. The request's name keeps it from being answered twice.
+struct AskForCheckpoint {
+  std::string request;
+};
 using Effect = std::variant<CreateChild, ApplyChild, CreatePod, DeletePod, DeleteJob, AskForCheckpoint>;
 
 struct Decision {

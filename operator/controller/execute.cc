@@ -210,8 +210,8 @@ Executor::Done Executor::carry_out(const Task& task, const DeleteJob&) {
   return {};
 }
 
-Executor::Done Executor::carry_out(const Task& task, const AskForCheckpoint&) {
-  ask_for_checkpoint_(task.job.uid);
+Executor::Done Executor::carry_out(const Task& task, const AskForCheckpoint& effect) {
+  ask_for_checkpoint_(task.job.uid, effect.request);
   return {};
 }
 

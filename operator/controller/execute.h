@@ -44,10 +44,10 @@ class Executor {
   // Beside the threads of the workers; the client has 64 connections, and tokens and events need some.
   static constexpr std::ptrdiff_t kHelpers = 31;
 
-  // tell: the notes of effects that were carried out. ask_for_checkpoint: by the job's UID.
+  // tell: the notes of effects that were carried out. ask_for_checkpoint: by the job's UID and the request.
   Executor(kube::Client& client, kube::OwnWrites& writes, Clock& clock, Settings settings,
            std::function<void(const Job&, const Note&)> tell,
-           std::function<void(const std::string&)> ask_for_checkpoint)
+           std::function<void(const std::string&, const std::string&)> ask_for_checkpoint)
       : client_(client),
         writes_(writes),
         clock_(clock),
@@ -102,7 +102,7 @@ class Executor {
   Clock& clock_;
   Settings settings_;
   std::function<void(const Job&, const Note&)> tell_;
-  std::function<void(const std::string&)> ask_for_checkpoint_;
+  std::function<void(const std::string&, const std::string&)> ask_for_checkpoint_;
   std::counting_semaphore<> helpers_{kHelpers};
   std::mutex mutex_;
   std::map<std::string, UnfinishedSet> unfinished_;  // by job UID

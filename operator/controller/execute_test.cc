@@ -88,7 +88,7 @@ class World {
                               },
                           .decided = [](const Snapshot&, const Decision&, Clock::Duration) {},
                           .put_off = [] {},
-                          .ask_for_checkpoint = [](const std::string&) {}}};
+                          .ask_for_checkpoint = [](const std::string&, const std::string&) {}}};
 };
 
 TEST(Certificates, OfAJobThatChangesAllTheTimeAreMadeOnce) {

@@ -59,6 +59,11 @@ std::string told_of(const std::vector<v1alpha1::JobEvent>& stragglers) {
   return text;
 }
 
+// Values of annotations repeat from job to job, and jobs may have one folder after another.
+std::string name_of_request(const Job& job) {
+  return fmt::format("{}/{}", job.uid, job.checkpoint_request);
+}
+
 }  // namespace
 
 void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress,
@@ -100,10 +105,17 @@ void follow_saves(const JobProgress& progress, int generation, TimePoint now, v1
   }
 }
 
-bool wants_checkpoint(const Job& job, const v1alpha1::JobStatus& status) {
+std::optional<std::string> wanted_checkpoint(const Job& job, const v1alpha1::JobStatus& status) {
   const std::string& wish = job.checkpoint_request;
-  return !wish.empty() && wish.size() <= kLongestCheckpointRequest && wish != status.checkpoint_request() &&
-         job.spec.has_checkpoint() && makes_steps(status);
+  const bool is_wanted = !wish.empty() && wish.size() <= kLongestCheckpointRequest &&
+                         wish != status.checkpoint_request() && job.spec.has_checkpoint() &&
+                         makes_steps(status);
+  return is_wanted ? std::optional(name_of_request(job)) : std::nullopt;
+}
+
+void follow_request(const Job& job, const JobProgress& progress, v1alpha1::JobStatus& status) {
+  if (progress.answered_request == name_of_request(job))
+    status.set_checkpoint_request(job.checkpoint_request);
 }
 
 void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status) {

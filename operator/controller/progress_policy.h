@@ -20,8 +20,12 @@ void follow_attempts(const v1alpha1::JobSpec& spec, const JobProgress& progress,
 // The condition CheckpointFailing: from the first save that fails to the next one that does not.
 void follow_saves(const JobProgress& progress, int generation, TimePoint now, v1alpha1::JobStatus& status);
 
-// Whether somebody asks for a checkpoint that was not asked for yet; a job that makes no steps is not asked.
-bool wants_checkpoint(const Job& job, const v1alpha1::JobStatus& status);
+// The request for a checkpoint that nobody has answered yet; a job that makes no steps is not asked. Named so
+// that no other job of the same folder answers it.
+std::optional<std::string> wanted_checkpoint(const Job& job, const v1alpha1::JobStatus& status);
+
+// Remembers the annotation's value when it was answered.
+void follow_request(const Job& job, const JobProgress& progress, v1alpha1::JobStatus& status);
 
 // Of a job that has made no step yet.
 void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status);

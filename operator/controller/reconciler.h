@@ -28,7 +28,7 @@ class Reconciler {
     // Each decision before it is carried out, and how long it took.
     std::function<void(const Snapshot&, const Decision&, Clock::Duration)> decided;
     std::function<void()> put_off;
-    std::function<void(const std::string& job_uid)> ask_for_checkpoint;
+    std::function<void(const std::string& job_uid, const std::string& request)> ask_for_checkpoint;
   };
 
   Reconciler(Caches caches, kube::Client& client, Clock& clock, Settings settings, Outside outside);

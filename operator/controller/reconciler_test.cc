@@ -32,7 +32,7 @@ class ReconcilerTest : public ::testing::Test {
                           .record = [this](const Job&, const Note& note) { told_.push_back(note.reason); },
                           .decided = [](const Snapshot&, const Decision&, Clock::Duration) {},
                           .put_off = [this] { ++put_off_; },
-                          .ask_for_checkpoint = [](const std::string&) {}}};
+                          .ask_for_checkpoint = [](const std::string&, const std::string&) {}}};
 };
 
 TEST_F(ReconcilerTest, MakesNothingTwiceWhileACacheHasNotSeenIt) {

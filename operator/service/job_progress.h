@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "caravan/v1alpha1/coordination.pb.h"
@@ -22,6 +23,7 @@ struct JobProgress {
   std::optional<int> checkpoint_step = {};                     // of the last complete checkpoint
   std::optional<TimePoint> checkpoint_at = {};                 // when its report arrived
   std::optional<v1alpha1::CheckpointReport> failed_save = {};  // since the last complete one
+  std::string answered_request = {};                           // of those for a checkpoint, the last one
   double restore_seconds = 0;  // that ranks of all attempts took to read checkpoints
   double stall_seconds = 0;    // and that training waited for those it wrote, or tried to
   std::optional<v1alpha1::JobResult> result = {};

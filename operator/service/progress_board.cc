@@ -31,6 +31,12 @@ bool add_straggler(const v1alpha1::JobEvent& event, JobProgress& progress) {
   return true;
 }
 
+bool add_answer(const v1alpha1::CheckpointReport& report, JobProgress& progress) {
+  if (report.request().empty() || report.request() == progress.answered_request) return false;
+  progress.answered_request = report.request();
+  return true;
+}
+
 bool add_checkpoint(const v1alpha1::JobCheckpoint& checkpoint, TimePoint now, JobProgress& progress) {
   const v1alpha1::CheckpointReport& report = checkpoint.report();
   switch (report.outcome()) {
@@ -83,8 +89,10 @@ bool add_report(const v1alpha1::JobReport& report, TimePoint now, JobProgress& p
       if (!progress.event || report.event().attempt() > progress.event->attempt()) progress.event_at = now;
       progress.event = report.event();
       return true;
-    case Report::kCheckpoint:
-      return add_checkpoint(report.checkpoint(), now, progress);
+    case Report::kCheckpoint: {
+      const bool answers = add_answer(report.checkpoint().report(), progress);
+      return add_checkpoint(report.checkpoint(), now, progress) || answers;
+    }
     case Report::kResult:
       progress.result = report.result();
       return true;
@@ -131,16 +139,16 @@ std::optional<JobProgress> ProgressBoard::look_at(const std::string& job_uid) {
   return found->second.progress;
 }
 
-void ProgressBoard::ask_for_checkpoint(const std::string& job_uid) {
+void ProgressBoard::ask_for_checkpoint(const std::string& job_uid, const std::string& request) {
   const std::scoped_lock lock(mutex_);
   const auto found = entries_.find(job_uid);
-  if (found != entries_.end()) found->second.wants_checkpoint = true;
+  if (found != entries_.end()) found->second.checkpoint_wish = request;
 }
 
-bool ProgressBoard::take_checkpoint_wish(const std::string& job_uid) {
+std::optional<std::string> ProgressBoard::take_checkpoint_wish(const std::string& job_uid) {
   const std::scoped_lock lock(mutex_);
   const auto found = entries_.find(job_uid);
-  return found != entries_.end() && std::exchange(found->second.wants_checkpoint, false);
+  return found == entries_.end() ? std::nullopt : std::exchange(found->second.checkpoint_wish, std::nullopt);
 }
 
 void ProgressBoard::forget(const std::string& job_uid) {

@@ -40,10 +40,10 @@ class ProgressBoard {
   Answer take(const Reporter& reporter, const v1alpha1::JobReport& report, std::string& why);
   // The look that was asked for: what is told after it asks for another.
   std::optional<JobProgress> look_at(const std::string& job_uid);
-  // Of the job's coordinator, which hears of it with its next report.
-  void ask_for_checkpoint(const std::string& job_uid);
-  // Whether that was asked for since the last call.
-  bool take_checkpoint_wish(const std::string& job_uid);
+  // Of the job's coordinator, which hears of it with its next report. request: its name (ReportCommand).
+  void ask_for_checkpoint(const std::string& job_uid, const std::string& request);
+  // The request that was asked for since the last call.
+  std::optional<std::string> take_checkpoint_wish(const std::string& job_uid);
   void forget(const std::string& job_uid);
 
  private:
@@ -52,7 +52,7 @@ class ProgressBoard {
     std::optional<Clock::TimePoint> step_told_at = {};
     std::optional<Clock::TimePoint> look_at = {};  // the last that was asked for
     bool look_is_to_come = false;                  // nobody has looked since
-    bool wants_checkpoint = false;
+    std::optional<std::string> checkpoint_wish = {};
   };
 
   // How long until the job should be looked at; nothing when a look that was asked for is still to come.

@@ -20,7 +20,8 @@ using v1alpha1::JobReport;
 using v1alpha1::JobResult;
 using v1alpha1::JobStep;
 
-constexpr std::size_t kLongestText = 1024;  // bytes, as of a condition's message
+constexpr std::size_t kLongestRequest = 512;  // bytes, longer than any of ours
+constexpr std::size_t kLongestText = 1024;    // bytes, as of a condition's message
 // The gang needs more than a second to start, so a job cannot have made more attempts than it is old.
 constexpr std::int64_t kSpareAttempts = 1000;  // clocks differ
 constexpr int kMostEnded = 100;                // as a coordinator tells
@@ -122,6 +123,7 @@ Result<JobCheckpoint> check_checkpoint(const JobCheckpoint& told, const JobFacts
   kept.mutable_report()->set_stall_seconds(report.stall_seconds());
   kept.mutable_report()->set_outcome(report.outcome());
   kept.mutable_report()->set_step(report.step());
+  if (report.request().size() <= kLongestRequest) kept.mutable_report()->set_request(report.request());
   if (report.outcome() == v1alpha1::CheckpointReport::Failed)
     kept.mutable_report()->set_message(readable(report.message(), kLongestText));
   return kept;

@@ -76,9 +76,9 @@ bool ReportStream::take() {
   }
   was_known_ = true;  // one that is gone since never comes back: let its pod have its last words
   const bool ends = report_.has_result() && answer != ProgressBoard::Answer::kImpossible;
-  const bool saves = around_.board.take_checkpoint_wish(reporter_.job_uid);
+  auto wish = around_.board.take_checkpoint_wish(reporter_.job_uid);
   const std::scoped_lock lock(mutex_);
-  if (saves) owes_save_ = true;
+  if (wish) owes_save_ = std::move(wish);
   if (ends && !std::exchange(acknowledged_, true)) owes_acknowledgement_ = true;
   write_what_it_owes();
   return true;
@@ -88,8 +88,9 @@ bool ReportStream::take() {
 void ReportStream::write_what_it_owes() {
   if (ended_ || writes_ || (!owes_save_ && !owes_acknowledgement_)) return;
   command_.Clear();
-  if (std::exchange(owes_save_, false)) {
+  if (const auto request = std::exchange(owes_save_, std::nullopt)) {
     command_.set_save(true);
+    command_.set_request(*request);
   } else {
     owes_acknowledgement_ = false;
     command_.set_acknowledge_result(true);

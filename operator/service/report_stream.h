@@ -63,8 +63,8 @@ class ReportStream final : public grpc::ServerBidiReactor<v1alpha1::JobReport, v
   Reporter reporter_;
   v1alpha1::JobReport report_;
   v1alpha1::ReportCommand command_;
-  bool writes_ = false;  // that command is on its way
-  bool owes_save_ = false;
+  bool writes_ = false;                   // that command is on its way
+  std::optional<std::string> owes_save_;  // a request
   bool owes_acknowledgement_ = false;
   bool acknowledged_ = false;  // or owes it
   bool was_known_ = false;

@@ -71,7 +71,7 @@ void CrashScenario::start_operator() {
                            const Note& note) { told_.push_back(note.action + " " + note.reason); },
           .decided = [](const Snapshot&, const Decision&, Clock::Duration) {},
           .put_off = [] { ADD_FAILURE() << "the caches have not seen the operator's own writes"; },
-          .ask_for_checkpoint = [](const std::string&) {}});
+          .ask_for_checkpoint = [](const std::string&, const std::string&) {}});
 }
 
 void CrashScenario::reconcile() {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -47,6 +48,12 @@ class RunWithCheckpoints : public testing::Test {
                              {"--set", fmt::format("spec.training.globalBatchSequences={}", kBatch)});
   }
 
+  std::vector<std::string> endless(const std::string& name) const {
+    auto all = arguments(name);
+    all.insert(all.end(), {"--set", "spec.training.steps=100000"});
+    return all;
+  }
+
   std::map<int, double> uninterrupted() const {
     const Finished finished = run(arguments("whole"));
     EXPECT_EQ(finished.status.exit_code, 0) << finished.err;
@@ -57,6 +64,12 @@ class RunWithCheckpoints : public testing::Test {
   static bool wait_for_checkpoint(RunProcess& process, int step) {
     while (const auto told = process.wait_for("checkpoint"))
       if (text(*told, "outcome") == "Written" && number(*told, "step") >= step) return true;
+    return false;
+  }
+
+  static bool wait_for_outcome(RunProcess& process, const std::string& outcome) {
+    while (const auto told = process.wait_for("checkpoint"))
+      if (text(*told, "outcome") == outcome) return true;
     return false;
   }
 
@@ -216,6 +229,42 @@ TEST_F(RunWithCheckpoints, AFullDiskCostsCheckpointsAndTheJobOnlyItsLast) {
   EXPECT_THAT(outcome.err, HasSubstr("the weights after the last step, 40, could not be saved"));
 }
 
+TEST_F(RunWithCheckpoints, BelongToOneRunAtATime) {
+  RunProcess first(endless("shared"));
+  ASSERT_TRUE(wait_for_outcome(first, "Written"));
+  const Finished second = run(endless("shared"));
+  EXPECT_EQ(second.status.exit_code, 2);
+  EXPECT_THAT(second.err, HasSubstr(fmt::format("another run trains in '{}': job tiny, process {}",
+                                                states("shared"), first.pid())));
+  first.signal(SIGKILL);
+  first.finish();
+  RunProcess third(endless("shared"));
+  ASSERT_TRUE(third.wait_for_step(1, 1));
+  third.signal(SIGINT);
+  const Finished finished = third.finish();
+  EXPECT_EQ(finished.status.exit_code, 130) << finished.err;
+  EXPECT_GT(losses_by_step(finished).begin()->first, kEvery)
+      << "it did not go on from where the first one was killed";
+}
+
+// As on machines whose common file system has no locks.
+TEST_F(RunWithCheckpoints, BelongToTheRunThatBeganLastWhereTheLockDoesNotReach) {
+  RunProcess first(endless("shared"));
+  ASSERT_TRUE(wait_for_outcome(first, "Written"));
+  ASSERT_TRUE(fs::remove(states("shared") + "/run.lock"));
+  RunProcess second(endless("shared"));
+  ASSERT_TRUE(wait_for_outcome(second, "Written"));
+  ASSERT_TRUE(wait_for_outcome(first, "Failed"));
+  for (RunProcess* run : {&first, &second}) run->signal(SIGINT);
+  const Finished older = first.finish();
+  EXPECT_EQ(older.status.exit_code, 130);
+  EXPECT_THAT(older.err, HasSubstr("attempt 1 of job tiny (run local-"));
+  EXPECT_THAT(older.err, HasSubstr("has taken this folder over"));
+  EXPECT_EQ(second.finish().status.exit_code, 130);
+  const Outcome verified = caravan("checkpoint verify " + states("shared"));
+  EXPECT_EQ(verified.exit_code, 0) << verified.err;
+}
+
 TEST_F(RunWithCheckpoints, ComeWhenSomebodyAsks) {
   auto asked = arguments("asked");
   asked.insert(asked.end(), {"--set", "spec.checkpoint.everySteps=1000"});
@@ -227,6 +276,22 @@ TEST_F(RunWithCheckpoints, ComeWhenSomebodyAsks) {
   EXPECT_EQ(text(*told, "outcome"), "Written");
   EXPECT_LT(number(*told, "step"), kSteps);
   EXPECT_EQ(process.finish().status.exit_code, 0);
+}
+
+// Before anybody is there to hear it, and again while ranks start.
+TEST_F(RunWithCheckpoints, ComeWhenSomebodyAskedBeforeTheRanksTrained) {
+  auto asked = arguments("early");
+  asked.insert(asked.end(), {"--set", "spec.checkpoint.everySteps=1000"});
+  RunProcess process(asked);
+  while (!fs::exists(process.work_directory() + "/plan.json")) usleep(1000);
+  process.signal(SIGUSR1);
+  const auto told = process.wait_for("checkpoint");
+  ASSERT_TRUE(told);
+  EXPECT_EQ(text(*told, "outcome"), "Written");
+  EXPECT_LT(number(*told, "step"), kSteps);
+  const Finished finished = process.finish();
+  EXPECT_EQ(finished.status.exit_code, 0) << finished.err;
+  EXPECT_EQ(all_of(finished, "checkpoint").size(), 2u) << "one was asked for, and one is the last";
 }
 
 TEST_F(RunWithCheckpoints, BeginAnewOnlyWhereThereAreNone) {

@@ -50,7 +50,7 @@ class Reports : public OperatorProgram {
                                          .authority_file = authority,
                                          .token_file = token,
                                          .first_pause = 20ms},
-                                        {.stop = [] {}, .save = [] {}});
+                                        {.stop = [] {}, .save = [](const std::string&) {}});
   }
 
   std::filesystem::path folder_ =

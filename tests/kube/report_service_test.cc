@@ -122,7 +122,12 @@ class ReportServerTest : public ::testing::Test, private ReportServer::Observer 
                                          .first_pause = 20ms,
                                          .longest_pause = 500ms,
                                          .ping_period = 1s},
-                                        {.stop = [] {}, .save = [this] { ++saves_; }});
+                                        {.stop = [] {},
+                                         .save =
+                                             [this](const std::string& request) {
+                                               const std::scoped_lock lock(mutex_);
+                                               saves_.push_back(request);
+                                             }});
   }
   // The board, once it knows that attempt.
   JobProgress wait_for_attempt(int attempt) {
@@ -178,7 +183,7 @@ class ReportServerTest : public ::testing::Test, private ReportServer::Observer 
   std::string authority_;
   test::TemporaryFolder folder_;
   std::mutex mutex_;
-  std::atomic<int> saves_ = 0;
+  std::vector<std::string> saves_;  // requests
   std::condition_variable changed_;
   std::vector<std::string> ends_;  // of streams
   std::vector<std::string> admitted_;
@@ -211,17 +216,17 @@ TEST_F(ReportServerTest, AResultIsOnTheBoardWhenItIsAcknowledged) {
 
 TEST_F(ReportServerTest, ACheckpointThatIsAskedForIsOrderedWithTheNextReport) {
   serve(authority());
-  board_.ask_for_checkpoint("uid");  // nobody has told of that job yet
+  board_.ask_for_checkpoint("uid", "uid/earlier");  // nobody has told of that job yet
   const auto client = connect();
   client->tell(started(1));
   wait_for_attempt(1);
-  EXPECT_EQ(saves_, 0);
-  board_.ask_for_checkpoint("uid");
+  board_.ask_for_checkpoint("uid", "uid/now");
   client->tell(started(2));
   wait_for_attempt(2);
   client->tell(completed());
   EXPECT_TRUE(client->wait_for_acknowledgement(kPatience));
-  EXPECT_EQ(saves_, 1);
+  const std::scoped_lock lock(mutex_);
+  EXPECT_THAT(saves_, ::testing::ElementsAre("uid/now"));
 }
 
 TEST_F(ReportServerTest, AnEndAfterTheResultIsNothingToWarnOf) {

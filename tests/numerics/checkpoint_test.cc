@@ -60,10 +60,12 @@ class Checkpoints : public testing::Test {
     fs::copy(this->step(from, step), this->step(to, step), fs::copy_options::recursive);
   }
 
+  // But for the record of who wrote them.
   std::vector<std::string> names(const std::string& folder) const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(files_.path(folder)))
-      names.push_back(entry.path().filename());
+      if (const std::string name = entry.path().filename(); !checkpoint::owner_named(name))
+        names.push_back(name);
     std::sort(names.begin(), names.end());
     return names;
   }
@@ -233,6 +235,8 @@ TEST_F(Checkpoints, AJobThatTheyDoNotFitIsRefusedWithTheReason) {
     EXPECT_EQ(end.reason(), "InvalidInput") << change.says;
     EXPECT_THAT(end.message(), HasSubstr(change.says));
   }
+  EXPECT_TRUE(fs::exists(files_.path("all/owner-000001.1..numerics")))
+      << "who cannot train here takes it from nobody";
 }
 
 TEST_F(Checkpoints, AFolderWithoutAnIntactOneIsRefusedAndNotBegunAnew) {
@@ -295,8 +299,7 @@ class Transformers : public Checkpoints, public testing::WithParamInterface<Mode
     auto whole = checkpoint::Checkpoint::open(*source, kSteps).value();
     const checkpoint::FilePlan plan(whole.plan().tensors(), whole.plan().types(), /*largest_file=*/50'000);
     const auto target = checkpoint::make_volume(files_.path(to)).value();
-    const checkpoint::SaveRequest request{.job_name = "split",
-                                          .attempt = 1,
+    const checkpoint::SaveRequest request{.owner = {.job = "split"},
                                           .model = whole.model(),
                                           .layout = layout_of(1, 1, 1),
                                           .terms = whole.terms(),

@@ -256,14 +256,6 @@ TEST_F(CoordinatorEndTest, ANodeThatLeavesBehindTheLastStepCompletesTheJob) {
   EXPECT_EQ(exit_code_, 0);
 }
 
-TEST_F(CoordinatorEndTest, ACheckpointIsOrderedFromTheFirstRankWhileTheGangRuns) {
-  give(SaveRequested{});
-  EXPECT_THAT(take_sent(), IsEmpty());
-  run_first_attempt();
-  give(SaveRequested{});
-  EXPECT_THAT(take_sent(), ElementsAre("0 save 1"));
-}
-
 TEST_F(CoordinatorEndTest, AStopNearTheEndCompletesTheJob) {
   run_first_attempt();
   step_of_all(1, 9);

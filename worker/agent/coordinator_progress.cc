@@ -1,4 +1,5 @@
-// What the coordinator makes of the steps of its ranks: whether they hang, and which of them are slow.
+// What the coordinator makes of the steps and checkpoints of its ranks: whether they hang, and which of them
+// are slow.
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "worker/agent/coordinator_state.h"
 
@@ -54,6 +55,15 @@ void CoordinatorState::send_slowdowns() {
       slowdowns.add_ratios(stragglers_.ratios()[static_cast<std::size_t>(rank)]);
     send(node, std::move(message));
   }
+}
+
+void CoordinatorState::on_checkpoint(const v1alpha1::CheckpointReport& report) {
+  clock_.note_progress(now_);
+  v1alpha1::JobReport told;
+  told.mutable_checkpoint()->set_attempt(attempt_);
+  *told.mutable_checkpoint()->mutable_report() = report;
+  save_wish_.hear(told.checkpoint());
+  effects_.push_back(Tell{std::move(told)});
 }
 
 void CoordinatorState::on_activity(int rank, const v1alpha1::RankActivity& activity) {

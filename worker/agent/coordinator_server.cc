@@ -158,7 +158,7 @@ class Server final : public CoordinatorServer {
 
   const std::string& address() const override { return address_; }
   void request_stop() override { inputs_.post(StopRequested{}); }
-  void request_save() override { inputs_.post(SaveRequested{}); }
+  void request_save(const std::string& request) override { inputs_.post(SaveRequested{request}); }
   void wait_for_agents(milliseconds patience) override { connections_.wait_until_empty(patience); }
 
  private:

@@ -36,8 +36,8 @@ class CoordinatorServer {
   virtual const std::string& address() const = 0;
   // The first stops the job after the step that runs, the second at once.
   virtual void request_stop() = 0;
-  // A checkpoint after the step that runs.
-  virtual void request_save() = 0;
+  // A checkpoint after the step that runs; see SaveWish.
+  virtual void request_save(const std::string& request) = 0;
   // After the end of the job: until every agent has gone, at most `patience`.
   virtual void wait_for_agents(std::chrono::milliseconds patience) = 0;
 };

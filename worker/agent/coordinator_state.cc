@@ -99,11 +99,27 @@ void CoordinatorState::handle(const StopRequested&) {
   stop_cleanly("stopped by the user");
 }
 
+void CoordinatorState::handle(const SaveRequested& asked) {
+  switch (save_wish_.ask(asked.request)) {
+    case SaveWish::Next::kPass:
+      return ask_for_checkpoint(asked.request);
+    case SaveWish::Next::kRepeatAnswer: {
+      v1alpha1::JobReport told;
+      *told.mutable_checkpoint() = save_wish_.repeated_answer();
+      effects_.push_back(Tell{std::move(told)});
+      return;
+    }
+    case SaveWish::Next::kWait:
+      return;
+  }
+}
+
 // The first rank decides for all, and lives on the first node.
-void CoordinatorState::handle(const SaveRequested&) {
+void CoordinatorState::ask_for_checkpoint(const std::string& request) {
   if (phase_ != Phase::kRunning) return;
   CoordinatorMessage message;
   message.mutable_save_checkpoint()->set_attempt(attempt_);
+  message.mutable_save_checkpoint()->set_request(request);
   send(0, message);
 }
 
@@ -201,12 +217,7 @@ void CoordinatorState::on_rank_update(int node, const v1alpha1::RankUpdate& upda
     told.mutable_rank_started()->set_rank(update.rank());
     effects_.push_back(Tell{std::move(told)});
   } else if (report.has_checkpoint()) {
-    if (update.rank() != 0) return;
-    clock_.note_progress(now_);
-    v1alpha1::JobReport told;
-    told.mutable_checkpoint()->set_attempt(attempt_);
-    *told.mutable_checkpoint()->mutable_report() = report.checkpoint();
-    effects_.push_back(Tell{std::move(told)});
+    if (update.rank() == 0) on_checkpoint(report.checkpoint());
   } else if (report.has_finished()) {
     rank.finished_step = report.finished().step();
   } else if (report.has_interlude()) {
@@ -371,6 +382,7 @@ void CoordinatorState::begin_attempt(const std::string& address, int port) {
   *told.mutable_attempt_started()->mutable_ended() = {ended_.begin(), ended_.end()};
   told.mutable_attempt_started()->set_short_attempts(short_attempts_);
   effects_.push_back(Tell{std::move(told)});
+  if (const auto request = save_wish_.waiting()) ask_for_checkpoint(*request);
 }
 
 void CoordinatorState::begin_stop(const std::string& reason) {

@@ -22,6 +22,7 @@
 #include "worker/agent/failure.h"
 #include "worker/agent/job_shape.h"
 #include "worker/agent/membership.h"
+#include "worker/agent/save_wish.h"
 #include "worker/agent/stall.h"
 #include "worker/agent/step_aggregator.h"
 #include "worker/agent/step_clock.h"
@@ -60,7 +61,9 @@ struct ConnectionLost {
   ConnectionId connection = 0;
 };
 struct StopRequested {};
-struct SaveRequested {};
+struct SaveRequested {
+  std::string request;  // its name; see SaveWish
+};
 // What users may change while the job runs.
 struct Limits {
   v1alpha1::FailurePolicy failure_policy;
@@ -116,7 +119,7 @@ class CoordinatorState {
   void handle(const FromAgent& input);
   void handle(const ConnectionLost& input);
   void handle(const StopRequested&);
-  void handle(const SaveRequested&);
+  void handle(const SaveRequested& asked);
   void handle(const Limits& limits);
   void handle(const Tick&);
   void join(ConnectionId connection, const v1alpha1::AgentHello& hello);
@@ -125,6 +128,7 @@ class CoordinatorState {
   void on_master_ready(const v1alpha1::MasterReady& ready);
   void on_rank_update(int node, const v1alpha1::RankUpdate& update);
   void on_step(int rank, const v1alpha1::StepReport& report);
+  void on_checkpoint(const v1alpha1::CheckpointReport& report);
   void on_activity(int rank, const v1alpha1::RankActivity& activity);
   void on_rank_exit(int node, const v1alpha1::RankExit& exit);
   void on_attempt_stopped(int node, const v1alpha1::AttemptStopped& stopped);
@@ -144,6 +148,7 @@ class CoordinatorState {
   void conclude_attempt();
   void complete_if_all_ended();
   void ask_ranks_to_stop();
+  void ask_for_checkpoint(const std::string& request);
   void end(const char* result, const std::string& reason, const std::string& message, ExitCode exit_code);
   void check_clocks();
   void check_progress();
@@ -199,6 +204,7 @@ class CoordinatorState {
 
   // Of the job.
   bool stop_requested_ = false;
+  SaveWish save_wish_;
   int restarts_;
   policy::Budget budget_;
   std::deque<v1alpha1::EndedAttempt> ended_;  // the latest

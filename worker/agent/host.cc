@@ -35,10 +35,11 @@ Status write_address(const std::string& address, const std::string& path) {
 Status Host::start(const v1alpha1::JobPlan& job, const AgentOptions& options,
                    const std::optional<TlsIdentity>& identity) {
   if (!options.reports.empty()) {
-    client_ = ReportClient::connect({.address = options.reports,
-                                     .authority_file = options.reports_authority_file,
-                                     .token_file = options.reports_token_file},
-                                    {.stop = [this] { stop_job(); }, .save = [this] { save_job(); }});
+    client_ = ReportClient::connect(
+        {.address = options.reports,
+         .authority_file = options.reports_authority_file,
+         .token_file = options.reports_token_file},
+        {.stop = [this] { stop_job(); }, .save = [this](const std::string& request) { save_job(request); }});
   }
   log_.emplace(job, options.log_every);
   result_.emplace(options.result_file);
@@ -76,9 +77,9 @@ void Host::stop_job() {
   if (server_) server_->request_stop();
 }
 
-void Host::save_job() {
+void Host::save_job(const std::string& request) {
   const std::scoped_lock lock(mutex_);
-  if (server_) server_->request_save();
+  if (server_) server_->request_save(request);
 }
 
 void Host::tell_the_rest() {

@@ -26,7 +26,7 @@ class Host {
   const std::string& address() const { return server_->address(); }
   // Safe for any thread.
   void stop_job();
-  void save_job();
+  void save_job(const std::string& request);
   // Before this node leaves a job that goes on: until what happened is told, but not for long.
   void tell_the_rest();
   // After the end of the job: until the others have heard of it, but not for long.

@@ -130,6 +130,7 @@ void NodeAgent::handle(const CoordinatorMessage& message) {
     case CoordinatorMessage::kSaveCheckpoint: {
       RankCommand command;
       command.set_save(true);
+      command.set_request(message.save_checkpoint().request());
       return pass_on(message.save_checkpoint().attempt(), command);
     }
     case CoordinatorMessage::kAskActivity: {

@@ -20,6 +20,7 @@ v1alpha1::RankConfig make_rank_config(const v1alpha1::JobPlan& job, const Master
   const JobShape shape = shape_of(job);
   v1alpha1::RankConfig config;
   config.set_job_name(job.job_name());
+  config.set_job_uid(job.job_uid());
   config.set_attempt(master.attempt);
   config.set_rank(rank);
   config.set_local_rank(rank - shape.first_rank(shape.node_of(rank)));

@@ -134,7 +134,7 @@ class Client final : public ReportClient {
 
   void obey(const ReportCommand& command) {
     if (command.stop()) commands_.stop();
-    if (command.save()) commands_.save();
+    if (command.save()) commands_.save(command.request());
     const std::scoped_lock lock(mutex_);
     acknowledged_ = acknowledged_ || command.acknowledge_result();
     changed_.notify_all();

@@ -31,7 +31,7 @@ class ReportClient {
   // Called by another thread, for each command.
   struct Commands {
     std::function<void()> stop;
-    std::function<void()> save;
+    std::function<void(const std::string& request)> save;
   };
   static std::unique_ptr<ReportClient> connect(const ReportTarget& target, Commands commands);
   virtual void tell(v1alpha1::JobReport report) = 0;

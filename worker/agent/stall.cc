@@ -18,15 +18,30 @@ constexpr std::size_t kMostGroups = 6;
 // Whose own work began later is not what the others have waited for all the time.
 constexpr double kShareOfStall = 0.5;
 
+bool saves(const RankAnswer& answer) {
+  return answer.activity && answer.activity->has_saving();
+}
+
 // What a volume or a start holds up says nothing of the machine.
 bool is_of_machine(const RankAnswer& answer) {
   if (!answer.activity) return true;
+  if (saves(answer)) return false;
   const std::string& phase = answer.activity->phase();
   return phase != "start" && phase != "restore" && phase != "data" && phase != "checkpoint";
 }
 
+// For other ranks. One whose checkpoint is still being written asks them again and again whether theirs is.
 bool waits(const RankAnswer& answer) {
-  return answer.activity && !answer.activity->operation().empty();
+  return answer.activity && !saves(answer) && !answer.activity->operation().empty();
+}
+
+// In work of its own.
+double seconds_of(const RankAnswer& answer) {
+  return saves(answer) ? answer.activity->saving().seconds() : answer.activity->seconds();
+}
+
+std::string work_of(const RankAnswer& answer) {
+  return saves(answer) ? answer.activity->saving().doing() : "in " + answer.activity->phase();
 }
 
 std::string place_of(const RankAnswer& answer) {
@@ -68,29 +83,30 @@ class Picture {
         silent_.push_back(&answer);
       } else if (waits(answer)) {
         ++waiting_[wait_of(*answer.activity)];
-      } else if (answer.activity->seconds() >= kShareOfStall * stall.silent_seconds) {
+      } else if (seconds_of(answer) >= kShareOfStall * stall.silent_seconds) {
         stuck_.push_back(&answer);
       } else {
-        ++working_[answer.activity->phase()];
+        ++working_[saves(answer) ? "checkpoint" : answer.activity->phase()];
       }
     }
     std::stable_sort(stuck_.begin(), stuck_.end(), [](const RankAnswer* a, const RankAnswer* b) {
-      return a->activity->seconds() > b->activity->seconds();
+      return seconds_of(*a) > seconds_of(*b);
     });
   }
 
-  // A rank that works for long holds up nobody where nobody waits for it.
+  // A rank that works for long holds up nobody where nobody waits for it. For a checkpoint all wait.
   std::vector<const RankAnswer*> suspects() const {
     if (!silent_.empty()) return silent_;
-    return waiting_.empty() ? std::vector<const RankAnswer*>{} : stuck_;
+    const bool holds_up = !waiting_.empty() || (!stuck_.empty() && saves(*stuck_.front()));
+    return holds_up ? stuck_ : std::vector<const RankAnswer*>{};
   }
 
   std::string text() const {
     std::vector<std::string> clauses;
     if (!silent_.empty()) clauses.push_back(silence());
     for (std::size_t i = 0; i < std::min(stuck_.size(), kMostNamed); ++i) {
-      clauses.push_back(fmt::format("{} has been in {} for {:.0f} s", place_of(*stuck_[i]),
-                                    stuck_[i]->activity->phase(), stuck_[i]->activity->seconds()));
+      clauses.push_back(fmt::format("{} has been {} for {:.0f} s", place_of(*stuck_[i]), work_of(*stuck_[i]),
+                                    seconds_of(*stuck_[i])));
     }
     if (stuck_.size() > kMostNamed)
       clauses.push_back(fmt::format("so have {} more", stuck_.size() - kMostNamed));
@@ -141,20 +157,33 @@ std::string length_of(const Stall& stall) {
                      *stall.usual_step_seconds);
 }
 
-std::string advice_for(const Stall& stall, bool has_suspect) {
-  if (has_suspect) return "look into the log of that rank, and at its machine";
+std::string advice_for(const Stall& stall, const std::vector<const RankAnswer*>& suspects) {
+  if (!suspects.empty() && saves(*suspects.front()))
+    return "see whether the volume of spec.checkpoint.path answers on that node, and what it is busy with";
+  if (!suspects.empty()) return "look into the log of that rank, and at its machine";
   if (stall.usual_step_seconds) return "check the network between the nodes";
   return "if steps take that long, raise stallTimeoutSeconds";
 }
 
+// One that has hung in asking the others for as long waits for them, and not for its part of a checkpoint.
+Stall with_parts_that_hold_up(Stall stall) {
+  for (RankAnswer& answer : stall.answers) {
+    const bool has_hung = saves(answer) && !answer.activity->operation().empty() &&
+                          answer.activity->seconds() >= kShareOfStall * stall.silent_seconds;
+    if (has_hung) answer.activity->clear_saving();
+  }
+  return stall;
+}
+
 }  // namespace
 
-Failure describe_stall(const Stall& stall) {
+Failure describe_stall(const Stall& told) {
+  const Stall stall = with_parts_that_hold_up(told);
   const Picture picture(stall);
   const std::vector<const RankAnswer*> suspects = picture.suspects();
   Failure failure{.reason = reasons::kStalled,
                   .what = leave_room(fmt::format("{}: {}", length_of(stall), picture.text())),
-                  .advice = advice_for(stall, !suspects.empty())};
+                  .advice = advice_for(stall, suspects)};
   if (suspects.empty()) return failure;
   failure.rank = suspects.front()->rank;
   const int node = suspects.front()->node;

@@ -2,8 +2,8 @@
 // others.
 //
 // That is a rank that does not answer, for which the others wait. When all answer, it is the one that has
-// been longest in work of its own while others wait for it. Messages stay short however many ranks there are.
-// Pure.
+// been longest in work of its own while others wait for it, or in its part of a checkpoint for which all
+// wait. Messages stay short however many ranks there are. Pure.
 #pragma once
 
 #include <optional>

@@ -50,7 +50,8 @@ class CoordinatorTestBase : public ::testing::Test {
     if (m.has_stop_after_step())
       sent_.push_back(fmt::format("{} until {}", node, m.stop_after_step().step()));
     if (m.has_save_checkpoint())
-      sent_.push_back(fmt::format("{} save {}", node, m.save_checkpoint().attempt()));
+      sent_.push_back(
+          fmt::format("{} save {} {}", node, m.save_checkpoint().attempt(), m.save_checkpoint().request()));
     if (m.has_ask_activity()) sent_.push_back(fmt::format("{} ask {}", node, m.ask_activity().attempt()));
     if (m.has_rank_slowdowns())
       sent_.push_back(fmt::format("{} ratios {}", node, fmt::join(m.rank_slowdowns().ratios(), " ")));
@@ -127,6 +128,15 @@ class CoordinatorTestBase : public ::testing::Test {
     activity.set_seconds(seconds);
     activity.set_operation(operation);
     if (!operation.empty()) activity.set_axis("data");
+    from(rank / 2, message);
+  }
+  void checkpoint_of(int rank, int attempt, v1alpha1::CheckpointReport::Outcome outcome, int step,
+                     const std::string& request = "") {
+    AgentMessage message;
+    v1alpha1::CheckpointReport& report = *update(message, attempt, rank).mutable_checkpoint();
+    report.set_outcome(outcome);
+    report.set_step(step);
+    report.set_request(request);
     from(rank / 2, message);
   }
   void interlude_of(int rank, int attempt, int delayed_step) {

@@ -113,9 +113,9 @@ class Ranks {
 
   void save(const std::string& folder) {
     const auto volume = checkpoint::make_volume(folder).value();
+    const checkpoint::Owner owner{.job = "tiny"};
     const checkpoint::SaveRequest request{
-        .job_name = "tiny",
-        .attempt = 1,
+        .owner = owner,
         .model = model_,
         .layout = layout_,
         .terms = {.seed = 5, .sequence_length = 16, .global_batch_sequences = 4},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "checkpoint/folder/store.h"
 #include "checkpoint/format/names.h"
@@ -21,12 +22,19 @@ tl::unexpected<TrainingFailure> fail(FailureReason reason, std::string message) 
 
 }  // namespace
 
-CheckpointLoader::CheckpointLoader(Rank& rank, const Reporter& reporter)
+CheckpointLoader::CheckpointLoader(Rank& rank, const Reporter& reporter, OpenFolder open)
     : rank_(rank),
       options_(rank.options.checkpoint),
       reporter_(reporter),
+      open_(std::move(open)),
       plan_(file_plan_of(rank)),
-      beginning_{.state = {}, .model = rank.options.model, .tokenizer = {}, .volume = nullptr} {}
+      beginning_{.state = {},
+                 .model = rank.options.model,
+                 .tokenizer = {},
+                 .volume = nullptr,
+                 .owner = {.attempt = rank.options.rendezvous.attempt,
+                           .run = rank.options.job_uid,
+                           .job = rank.options.job_name}} {}
 
 void CheckpointLoader::report(const CheckpointRecord& record) const {
   if (is_first(rank_)) reporter_.checkpoint(record);
@@ -47,36 +55,71 @@ std::string CheckpointLoader::why() const {
 // --- resume
 
 Resumed CheckpointLoader::resume() {
-  if (!options_.path.empty()) {
-    if (Outcome found = go_on(); !found) return tl::unexpected(found.error());
-  }
-  if (beginning_.state.step == 0 && !rank_.options.init_from.empty()) {
-    if (Outcome begun = begin(); !begun) return tl::unexpected(begun.error());
-  }
+  if (Outcome found = find_beginning(); !found) return tl::unexpected(found.error());
   return std::move(beginning_);
+}
+
+// The folder is taken behind all that may refuse the job: one that cannot train here takes it from nobody.
+Outcome CheckpointLoader::find_beginning() {
+  if (options_.path.empty()) return begin();
+  if (Outcome resumed = go_on(); !resumed) return resumed;
+  if (beginning_.state.step == 0) {
+    if (Outcome begun = begin(); !begun) return begun;
+  }
+  return own();
 }
 
 Outcome CheckpointLoader::go_on() {
   const PhaseClock::Scope scope(rank_.clock, Phase::kRestore);
-  const Result<std::vector<int>> listed = list_steps();
-  if (!everywhere(listed ? Status{} : tl::unexpected(listed.error()))) {
-    if (!listed) return input_failure(listed.error());
-    return fail(FailureReason::DataUnavailable, "another rank cannot use the folder of checkpoints");
-  }
-  const std::vector<int> steps = as_the_first(*rank_.mesh.world, *listed);
-  if (begins_anew() && !steps.empty()) {
-    return fail(FailureReason::InvalidInput,
-                fmt::format("{}: has checkpoints up to step {}, and checkpoint.resume is Never: give another "
-                            "checkpoint.path, or go on from them with Latest",
-                            options_.path, steps.front()));
-  }
-  if (Outcome resumed = resume_from(steps); !resumed) return resumed;
+  const Steps steps = list_steps();
+  if (!steps) return tl::unexpected(steps.error());
+  return resume_from(*steps);
+}
+
+Outcome CheckpointLoader::own() {
+  const PhaseClock::Scope scope(rank_.clock, Phase::kRestore);
+  if (!everywhere(take_over()))
+    return fail(FailureReason::DataUnavailable, "the folder of checkpoints is not this attempt's: " + why());
+  if (Outcome resumed = resume_newer(); !resumed) return resumed;
   // What cannot be removed the next start looks for again.
-  if (is_first(rank_)) {
-    const Status removed = checkpoint::remove_unfinished(*beginning_.volume);
-    if (!removed) tell(reporter_, "warn", removed.error().message);
+  const Status tidied = is_first(rank_) ? tidy() : Status{};
+  if (!tidied) tell(reporter_, "warn", tidied.error().message);
+  return {};
+}
+
+Status CheckpointLoader::take_over() {
+  if (!is_first(rank_)) return {};
+  auto taken = checkpoint::take_over(*beginning_.volume, beginning_.owner);
+  if (!taken) return tl::unexpected(taken.error());
+  beginning_.owner = taken->own;
+  const auto& before = taken->before;
+  if (before && before->run != taken->own.run) {
+    tell(reporter_, "info",
+         fmt::format("{}: {} wrote here before; if it still trains, its checkpoints fail from now on",
+                     options_.path, checkpoint::shown_owner(*before)));
   }
   return {};
+}
+
+// Whoever had the folder may have made steps of its own until it lost it: to go on from an older one would
+// make them anew, and none of them could be saved.
+Outcome CheckpointLoader::resume_newer() {
+  Steps steps = list_steps();
+  if (!steps) return tl::unexpected(steps.error());
+  std::erase_if(*steps, [this](int step) { return std::ranges::count(damaged_, step) > 0; });
+  const bool has_newer = !steps->empty() && steps->front() > beginning_.state.step;
+  return has_newer ? resume_from(*steps) : Outcome{};
+}
+
+// In the folder that is this attempt's, if it still is.
+Status CheckpointLoader::tidy() {
+  checkpoint::Volume& volume = *beginning_.volume;
+  if (Status own = checkpoint::check_owner(volume, beginning_.owner); !own) return own;
+  for (const int step : damaged_) {
+    const Status aside = checkpoint::set_aside(volume, step, rank_.options.rendezvous.attempt);
+    if (!aside) tell(reporter_, "warn", aside.error().message);
+  }
+  return checkpoint::remove_unfinished(volume);
 }
 
 // A restart goes on from what its job has written.
@@ -84,30 +127,48 @@ bool CheckpointLoader::begins_anew() const {
   return !options_.resumes && rank_.options.rendezvous.attempt == 1;
 }
 
-// Newest first; what others than the first rank say is not looked at.
-Result<std::vector<int>> CheckpointLoader::list_steps() {
-  auto volume = checkpoint::make_volume(options_.path);
-  if (!volume) return tl::unexpected(volume.error());
-  beginning_.volume = *std::move(volume);
+// Newest first, as the first rank sees them.
+CheckpointLoader::Steps CheckpointLoader::list_steps() {
+  const Result<std::vector<int>> listed = list_own();
+  if (!everywhere(listed ? Status{} : tl::unexpected(listed.error()))) {
+    if (!listed) return input_failure(listed.error());
+    return fail(FailureReason::DataUnavailable, "another rank cannot use the folder of checkpoints");
+  }
+  std::vector<int> steps = as_the_first(*rank_.mesh.world, *listed);
+  if (begins_anew() && !steps.empty()) {
+    return fail(FailureReason::InvalidInput,
+                fmt::format("{}: has checkpoints up to step {}, and checkpoint.resume is Never: give another "
+                            "checkpoint.path, or go on from them with Latest",
+                            options_.path, steps.front()));
+  }
+  return steps;
+}
+
+// What others than the first rank say is not looked at.
+Result<std::vector<int>> CheckpointLoader::list_own() {
+  if (!beginning_.volume) {
+    auto volume = open_(options_.path);
+    if (!volume) return tl::unexpected(volume.error());
+    beginning_.volume = *std::move(volume);
+  }
   if (!is_first(rank_)) return {};
   return checkpoint::committed_steps(*beginning_.volume);
 }
 
-// One is set aside only when an older one has done: a folder in which none does stays as it is, and is
-// refused again by the next start.
+// A damaged one is set aside only when an older one has done: a folder in which none does stays as it is, and
+// is refused again by the next start.
 Outcome CheckpointLoader::resume_from(const std::vector<int>& steps) {
-  std::vector<int> damaged;
   for (const int step : steps) {
     const auto begin = PhaseClock::Clock::now();
     const auto end = static_cast<Load>(largest(*rank_.mesh.world, static_cast<int>(load(step))));
     if (end == Load::Done) {
-      for (const int worse : damaged) leave(worse);
       const std::chrono::duration<double> taken = PhaseClock::Clock::now() - begin;
       report({.outcome = CheckpointOutcome::Resumed,
               .step = step,
               .path = options_.path,
               .seconds = taken.count(),
-              .stall_seconds = taken.count()});
+              .stall_seconds = taken.count(),
+              .request = beginning_.answered_request});
       return {};
     }
     if (end == Load::Refused) {
@@ -119,7 +180,7 @@ Outcome CheckpointLoader::resume_from(const std::vector<int>& steps) {
       return fail(FailureReason::DataUnavailable,
                   fmt::format("the checkpoint of step {} cannot be read now: {}", step, why()));
     }
-    damaged.push_back(step);
+    damaged_.push_back(step);
   }
   if (steps.empty()) return {};
   return fail(FailureReason::InvalidInput,
@@ -146,6 +207,7 @@ CheckpointLoader::Load CheckpointLoader::load(int step) {
 
 Status CheckpointLoader::read_all(Checkpoint& from) {
   beginning_.state = from.state();
+  beginning_.answered_request = from.answered_request();
   beginning_.model.positions = from.model().positions;
   beginning_.model.bos_token = from.model().bos_token;
   beginning_.model.eos_tokens = from.model().eos_tokens;
@@ -185,15 +247,10 @@ std::string CheckpointLoader::refusal_of(const Checkpoint& from) const {
   return {};
 }
 
-void CheckpointLoader::leave(int step) {
-  if (!is_first(rank_)) return;
-  const Status aside = checkpoint::set_aside(*beginning_.volume, step, rank_.options.rendezvous.attempt);
-  if (!aside) tell(reporter_, "warn", aside.error().message);
-}
-
 // --- weights to begin with
 
 Outcome CheckpointLoader::begin() {
+  if (rank_.options.init_from.empty()) return {};
   const Status read = read_initial_weights();
   const auto worst = static_cast<ExitCode>(
       largest(*rank_.mesh.world, static_cast<int>(read ? ExitCode::kDone : read.error().code)));

@@ -5,11 +5,14 @@
 // is lost.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "checkpoint/folder/checkpoint.h"
 #include "checkpoint/folder/copied_file.h"
+#include "checkpoint/folder/owner.h"
 #include "checkpoint/folder/volume.h"
 #include "checkpoint/folder/weights_folder.h"
 #include "checkpoint/format/training_state.h"
@@ -25,34 +28,46 @@ struct Beginning {
   // Of what was read, on the first rank, to be passed on; within what is kept free for the process itself.
   std::vector<checkpoint::CopiedFile> tokenizer;
   std::unique_ptr<checkpoint::Volume> volume;  // the job's folder; absent where it has none
+  checkpoint::Owner owner = {};                // this attempt, with the folder's number on the first rank
+  std::string answered_request = {};           // the last one, by what was read
 };
 using Resumed = tl::expected<Beginning, TrainingFailure>;
 
+using OpenFolder = std::function<Result<std::unique_ptr<checkpoint::Volume>>(const std::string& path)>;
+
 class CheckpointLoader {
  public:
-  // rank and reporter outlive the loader.
-  CheckpointLoader(Rank& rank, const Reporter& reporter);
+  // rank and reporter outlive the loader. open: the job's folder of checkpoints.
+  CheckpointLoader(Rank& rank, const Reporter& reporter, OpenFolder open = checkpoint::make_volume);
 
   // Fills the rank with the newest intact checkpoint and says where it stands. Where there is none this is
-  // step 0, with the weights of init_from, or those that the rank was made with. One that is damaged is told,
-  // and set aside when an older one has done; a job that it does not fit, or a folder in which none is
-  // intact, is a failure that says what to do. What earlier attempts left unfinished is removed.
+  // step 0, with the weights of init_from, or those that the rank was made with. A job that it does not fit,
+  // or a folder in which none is intact, is a failure that says what to do. Then the folder is this attempt's
+  // (owner.h): one that was committed meanwhile is gone on from, damaged ones that are newer are set aside,
+  // and what earlier attempts left unfinished is removed.
   Resumed resume();
 
  private:
   enum class Load : int { Done, Damaged, Unreadable, Refused };
 
+  using Steps = tl::expected<std::vector<int>, TrainingFailure>;
+
+  Outcome find_beginning();
   Outcome go_on();
   Outcome begin();
   Status read_initial_weights();
   Status read_tokenizer(checkpoint::WeightsFolder& from);
   bool begins_anew() const;
-  Result<std::vector<int>> list_steps();
+  Steps list_steps();
+  Result<std::vector<int>> list_own();
   Outcome resume_from(const std::vector<int>& steps);
   Load load(int step);
+  Outcome own();
+  Status take_over();
+  Outcome resume_newer();
+  Status tidy();
   Status read_all(checkpoint::Checkpoint& from);
   std::string refusal_of(const checkpoint::Checkpoint& from) const;
-  void leave(int step);
 
   bool everywhere(const Status& own);
   void report(const CheckpointRecord& record) const;  // of the first rank
@@ -61,8 +76,10 @@ class CheckpointLoader {
   Rank& rank_;
   const CheckpointOptions& options_;
   const Reporter& reporter_;
+  const OpenFolder open_;
   const checkpoint::FilePlan plan_;
   Beginning beginning_;
+  std::vector<int> damaged_;  // steps of checkpoints
   std::string refusal_;
   std::string trouble_;  // of this rank, with the checkpoint at hand
 };

@@ -6,7 +6,9 @@
 #include <array>
 #include <cstdio>
 #include <thread>
+#include <utility>
 
+#include "checkpoint/folder/owner.h"
 #include "checkpoint/folder/store.h"
 #include "worker/trainer/checkpoint/replicas.h"
 #include "worker/trainer/loop/checkpoint_terms.h"
@@ -30,8 +32,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }
 
 SaveRequest request_of(const TrainerOptions& options, Beginning& beginning) {
-  return {.job_name = options.job_name,
-          .attempt = options.rendezvous.attempt,
+  return {.owner = std::move(beginning.owner),
           .model = beginning.model,
           .layout = options.layout,
           .terms = terms_of(options),
@@ -69,14 +70,28 @@ CheckpointSaver::CheckpointSaver(Rank& rank, const Reporter& reporter, Beginning
       volume_(std::move(beginning.volume)),
       snapshot_(state_of(rank), {.rank = rank.mesh.position.data, .size = rank.mesh.shape.data}),
       request_(request_of(rank.options, beginning)),
+      answered_(std::move(beginning.answered_request)),
       saved_step_(beginning.state.step) {}
 
-SaveShare CheckpointSaver::share(int step, bool asked) {
+SaveShare CheckpointSaver::share(int step, const std::optional<std::string>& asked) {
+  if (asked) hear(*asked);
   const planner::FailureRecord failures{.ranks = rank_.options.rendezvous.world_size,
                                         .attempts_before = rank_.options.rendezvous.attempt - 1,
                                         .run_seconds = seconds_since(start_)};
-  return {.asks = asked || save_is_due(options_, step, seconds_since(last_tried_), cost_, failures),
+  return {.asks = asked_ || save_is_due(options_, step, seconds_since(last_tried_), cost_, failures),
           .progress = progress()};
+}
+
+// Whoever asks again must hear of the answer, or would wait for it without an end.
+void CheckpointSaver::hear(const std::string& request) {
+  if (request.empty() || request != answered_) {
+    asked_ = request;
+    return;
+  }
+  report({.outcome = CheckpointOutcome::Answered,
+          .step = saved_step_,
+          .path = options_.path,
+          .request = request});
 }
 
 Outcome CheckpointSaver::after_step(const TrainingState& state, const SaveVerdict& verdict) {
@@ -108,25 +123,36 @@ Outcome CheckpointSaver::finish(const TrainingState& state, bool must) {
 
 Outcome CheckpointSaver::save(const TrainingState& state, Patience patience) {
   const Clock::time_point begin = last_tried_ = Clock::now();
+  const std::string answers = std::exchange(asked_, std::nullopt).value_or("");
   if (!wait(patience)) {
     last_tried_ = Clock::now();
-    give_up(state.step, seconds_since(begin));
+    give_up(state.step, seconds_since(begin), answers);
     return {};
   }
   if (const auto wrong = compare_replicas(*rank_.mesh.world, rank_.parameters, rank_.mesh.shape))
     return spoilt_after(state.step, rank_.options.rendezvous.rank, *wrong);
   snapshot_.take();
   request_.state = state;
+  answers_ = answers;
+  request_.answered_request = answers.empty() ? answered_ : answers;
   begun_ = begin;
   start(Stage::Prepare);
   stall_seconds_ = seconds_since(begin);
   return {};
 }
 
-// Whether it came to an end. The first rank's patience counts.
+// Whether it came to an end. Meanwhile whoever asks what the rank does is told of its part.
 bool CheckpointSaver::wait(Patience patience) {
+  const bool ended = wait_while_shown(patience);
+  rank_.clock.show_saving(std::nullopt);
+  return ended;
+}
+
+// The first rank's patience counts.
+bool CheckpointSaver::wait_while_shown(Patience patience) {
   const Clock::time_point begin = Clock::now();
   while (stage_ != Stage::None) {
+    show_part();
     const bool waits = !patience || Clock::now() - begin < *patience;
     const SaveVerdict verdict = agree_on_save(*rank_.mesh.world, {.asks = waits, .progress = progress()});
     advance(verdict);
@@ -135,6 +161,38 @@ bool CheckpointSaver::wait(Patience patience) {
     if (verdict.under_way) pause();
   }
   return true;
+}
+
+const char* CheckpointSaver::work_of(Stage stage) {
+  switch (stage) {
+    case Stage::Prepare:
+      return "making the files of";
+    case Stage::Write:
+      return "writing its part of";
+    case Stage::Commit:
+      return "committing";
+    case Stage::Tidy:
+      return "tidying up behind";
+    case Stage::None:
+      break;
+  }
+  return "done with";
+}
+
+// As long as it runs, and no longer: whoever hangs in asking the others has no part in it any more.
+void CheckpointSaver::show_part() {
+  const std::scoped_lock lock(showing_);
+  if (!part_runs_) return;
+  rank_.clock.show_saving(
+      Saving{.doing = fmt::format("{} the checkpoint of step {}", work_of(stage_), request_.state.step),
+             .since = stage_begun_});
+}
+
+// On the part's thread.
+void CheckpointSaver::end_part() {
+  const std::scoped_lock lock(showing_);
+  part_runs_ = false;
+  rank_.clock.show_saving(std::nullopt);
 }
 
 // Before ranks ask each other again: until this one has something to say, and otherwise so that a stage takes
@@ -149,7 +207,7 @@ void CheckpointSaver::pause() const {
   }
 }
 
-void CheckpointSaver::give_up(int step, double waited) {
+void CheckpointSaver::give_up(int step, double waited, const std::string& request) {
   report({.outcome = CheckpointOutcome::Failed,
           .step = step,
           .path = options_.path,
@@ -158,7 +216,8 @@ void CheckpointSaver::give_up(int step, double waited) {
           .message =
               fmt::format("the checkpoint of step {} is still being written after {:.0f} s, by rank {} at "
                           "least: see what the volume is busy with, or write them less often",
-                          request_.state.step, seconds_since(begun_), slowest_rank_)});
+                          request_.state.step, seconds_since(begun_), slowest_rank_),
+          .request = request});
 }
 
 // --- the stages
@@ -167,7 +226,14 @@ void CheckpointSaver::start(Stage stage) {
   stage_ = stage;
   stage_begun_ = Clock::now();
   outcome_ = {};
-  if (auto part = part_of(stage)) task_ = std::async(std::launch::async, guarded, std::move(part));
+  auto part = part_of(stage);
+  if (!part) return;
+  part_runs_ = true;
+  task_ = std::async(std::launch::async, [this, part = std::move(part)] {
+    Status ended = guarded(part);
+    end_part();
+    return ended;
+  });
 }
 
 std::function<Status()> CheckpointSaver::part_of(Stage stage) {
@@ -178,10 +244,20 @@ std::function<Status()> CheckpointSaver::part_of(Stage stage) {
     };
   }
   if (!is_first(rank_)) return {};
-  if (stage == Stage::Prepare) return [this] { return begin_save(*volume_, plan_, request_.id()); };
+  if (stage == Stage::Prepare) {
+    return [this] {
+      return check_owner(*volume_, request_.owner).and_then([&] {
+        return begin_save(*volume_, plan_, request_.id());
+      });
+    };
+  }
   if (stage == Stage::Commit) return [this] { return commit(*volume_, plan_, request_); };
   if (written_) {
-    return [this] { return checkpoint::keep_newest(*volume_, options_.keep_last, request_.state.step); };
+    return [this] {
+      return check_owner(*volume_, request_.owner).and_then([&] {
+        return checkpoint::keep_newest(*volume_, options_.keep_last, request_.state.step);
+      });
+    };
   }
   return [this] { return abandon_save(*volume_, request_.id()); };
 }
@@ -213,9 +289,11 @@ void CheckpointSaver::conclude(std::optional<int> failed_rank) {
                           .step = request_.state.step,
                           .path = options_.path,
                           .seconds = seconds_since(begun_),
-                          .stall_seconds = stall_seconds_};
+                          .stall_seconds = stall_seconds_,
+                          .request = answers_};
   if (written_) {
     saved_step_ = request_.state.step;
+    answered_ = request_.answered_request;
     cost_ = {.seconds = record.seconds, .stall_seconds = record.stall_seconds};
     for (const checkpoint::PlannedFile& file : plan_.files()) record.bytes += file.length;
   } else {

@@ -4,7 +4,8 @@
 // thread of its own: the first rank makes the folder, all write their parts, the first rank commits, and
 // removes what is left over. A stage begins when the agreement of a step says that the one before has ended
 // on every rank of this attempt: so nothing is committed that one of them has not acknowledged, and what an
-// earlier attempt has under way loses its folder when this one begins (CheckpointLoader). One that fails
+// earlier attempt or another run has under way loses its folder when this one begins (CheckpointLoader). Each
+// stage of the first rank ends at once where another has taken the folder over (owner.h). One that fails
 // anywhere is no checkpoint, is told, and costs nothing but its time: the checkpoints before stay.
 //
 // All ranks call the same functions after the same steps. Throws CommunicationError when a peer is lost.
@@ -14,7 +15,9 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 
 #include "checkpoint/folder/commit.h"
 #include "worker/trainer/checkpoint/snapshot.h"
@@ -31,8 +34,9 @@ class CheckpointSaver {
   CheckpointSaver(Rank& rank, const Reporter& reporter, Beginning beginning,
                   std::chrono::seconds patience = std::chrono::seconds(60));
 
-  // What this rank says in the agreement of a step. asked: somebody wants a checkpoint now.
-  SaveShare share(int step, bool asked);
+  // What this rank says in the agreement of a step. asked: somebody wants a checkpoint now, by a request that
+  // may come again (RankCommand.request): it is answered once.
+  SaveShare share(int step, const std::optional<std::string>& asked);
 
   // After the step's update. A checkpoint that is due while the one before is still being written waits for
   // it, and is given up when patience ends. A failure if ranks differ in weights that they share.
@@ -46,15 +50,20 @@ class CheckpointSaver {
   enum class Stage { None, Prepare, Write, Commit, Tidy };
 
   using Patience = std::optional<std::chrono::seconds>;  // absent: without an end
+  void hear(const std::string& request);
   Outcome save(const checkpoint::TrainingState& state, Patience patience);
   bool wait(Patience patience);
+  bool wait_while_shown(Patience patience);
+  static const char* work_of(Stage stage);
+  void show_part();
+  void end_part();
   void pause() const;
   void start(Stage stage);
   std::function<Status()> part_of(Stage stage);  // empty: this rank has none
   SaveProgress progress();
   void advance(const SaveVerdict& verdict);
   void conclude(std::optional<int> failed_rank);
-  void give_up(int step, double waited);
+  void give_up(int step, double waited, const std::string& request);
   void report(const CheckpointRecord& record) const;
 
   Rank& rank_;
@@ -65,8 +74,13 @@ class CheckpointSaver {
   const std::unique_ptr<checkpoint::Volume> volume_;
   Snapshot snapshot_;
 
-  checkpoint::SaveRequest request_;  // of the one that is written
+  checkpoint::SaveRequest request_;   // of the one that is written
+  std::optional<std::string> asked_;  // by whom no save was begun for yet
+  std::string answers_;               // the request that the save under way answers, or an empty one
+  std::string answered_;              // the last one that a complete checkpoint has answered
   Stage stage_ = Stage::None;
+  std::mutex showing_;      // what is shown of the part, and whether it runs
+  bool part_runs_ = false;  // on its thread
   std::future<Status> task_;
   Status outcome_;  // of this rank's part
   bool written_ = false;

@@ -56,7 +56,7 @@ class SavingRank {
 
   // As the trainer does it.
   void end_step(int step) {
-    const SaveVerdict verdict = agree_on_save(*rank_.mesh.world, saver_->share(step, /*asked=*/false));
+    const SaveVerdict verdict = agree_on_save(*rank_.mesh.world, saver_->share(step, /*asked=*/std::nullopt));
     const Outcome outcome = saver_->after_step(state_after(step), verdict);
     EXPECT_TRUE(outcome) << outcome.error().message;
   }

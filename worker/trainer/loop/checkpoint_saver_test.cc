@@ -6,12 +6,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
 #include <future>
 #include <sstream>
 #include <string>
 #include <thread>
 
+#include "checkpoint/folder/owner.h"
 #include "checkpoint/folder/store.h"
+#include "checkpoint/testing/failing_calls.h"
 #include "checkpoint/testing/faulty_volume.h"
 #include "common/process.h"
 #include "common/testing/temporary_folder.h"
@@ -25,6 +30,7 @@ using checkpoint::testing::FaultyVolume;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 class Saver : public ::testing::Test {
  protected:
@@ -38,7 +44,7 @@ class Saver : public ::testing::Test {
   }
 
   // As the trainer does it.
-  void end_step(int step, bool asked = false) {
+  void end_step(int step, const std::optional<std::string>& asked = std::nullopt) {
     const SaveVerdict verdict = agree_on_save(*rank_.mesh.world, saver_->share(step, asked));
     const Outcome outcome = saver_->after_step(state_after(step), verdict);
     ASSERT_TRUE(outcome) << outcome.error().message;
@@ -141,10 +147,141 @@ TEST_F(Saver, OneThatIsDueIsLeftOutWhenTheOneBeforeTakesTooLong) {
   EXPECT_THAT(saved(), ElementsAre(21, 10)) << "the last one waits";
 }
 
+TEST_F(Saver, WhoeverAsksDuringTheLastOneIsToldWhatItWaitsFor) {
+  std::promise<void> gate;
+  const std::shared_future<void> opened = gate.get_future().share();
+  volume_->before = [&] { opened.wait(); };
+  auto end = std::async(std::launch::async, [&] { return saver_->finish(state_after(50), /*must=*/true); });
+  std::optional<Saving> shown;
+  while (!shown) {
+    std::this_thread::yield();
+    shown = board_.shown_saving();
+  }
+  EXPECT_EQ(shown->doing, "making the files of the checkpoint of step 50");
+  gate.set_value();
+  ASSERT_TRUE(end.get());
+  EXPECT_FALSE(board_.shown_saving());
+}
+
+// A world whose ranks may hang in asking each other.
+class HangingWorld final : public Communicator {
+ public:
+  explicit HangingWorld(std::unique_ptr<Communicator> real) : real_(std::move(real)) {}
+
+  std::atomic<bool> hangs = false;
+  std::atomic<bool> is_stuck = false;
+
+  int rank() const override { return real_->rank(); }
+  int size() const override { return real_->size(); }
+  void all_reduce(at::Tensor& tensor, Reduction reduction) override {
+    wait();
+    real_->all_reduce(tensor, reduction);
+  }
+  void all_gather(at::Tensor& output, const at::Tensor& input) override {
+    wait();
+    real_->all_gather(output, input);
+  }
+  void reduce_scatter(at::Tensor& output, const at::Tensor& input) override {
+    real_->reduce_scatter(output, input);
+  }
+  void all_to_all(at::Tensor& output, const at::Tensor& input) override { real_->all_to_all(output, input); }
+  void broadcast(at::Tensor& tensor, int root) override { real_->broadcast(tensor, root); }
+  void barrier() override { real_->barrier(); }
+  std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {
+    return real_->send(tensor, peer, tag);
+  }
+  std::unique_ptr<PendingTransfer> receive(at::Tensor& tensor, int peer, int tag) override {
+    return real_->receive(tensor, peer, tag);
+  }
+
+ private:
+  void wait() {
+    while (hangs) {
+      is_stuck = true;
+      std::this_thread::yield();
+    }
+    is_stuck = false;
+  }
+
+  std::unique_ptr<Communicator> real_;
+};
+
+TEST_F(Saver, WhoHangsWithTheOthersIsNotShownAtAPartThatHasEnded) {
+  auto owned = std::make_unique<HangingWorld>(std::move(rank_.mesh.world));
+  HangingWorld& world = *owned;
+  rank_.mesh.world = std::move(owned);
+  std::promise<void> gate;
+  const std::shared_future<void> opened = gate.get_future().share();
+  volume_->before = [&] { opened.wait(); };
+  auto end = std::async(std::launch::async, [&] { return saver_->finish(state_after(50), /*must=*/true); });
+  while (!board_.shown_saving()) std::this_thread::yield();
+  world.hangs = true;
+  while (!world.is_stuck) std::this_thread::yield();
+  EXPECT_TRUE(board_.shown_saving());
+  gate.set_value();
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (board_.shown_saving() && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+  EXPECT_FALSE(board_.shown_saving());
+  world.hangs = false;
+  ASSERT_TRUE(end.get());
+}
+
 TEST_F(Saver, SomebodyMayAskForOne) {
-  end_step(13, /*asked=*/true);
+  end_step(13, /*asked=*/"");
   train_until_told(14);
   EXPECT_THAT(saved(), ElementsAre(13));
+}
+
+TEST_F(Saver, ARequestThatComesAgainIsAnsweredOnceAlsoByWhoeverResumes) {
+  end_step(13, /*asked=*/"a");
+  train_until_told(14);
+  EXPECT_THAT(last_told_, HasSubstr(R"("request":"a")"));
+  end_step(16, /*asked=*/"a");
+  EXPECT_THAT(told(), HasSubstr(R"("outcome":"Answered","step":13)")) << "or who asks would wait for ever";
+  ASSERT_TRUE(saver_->finish(state_after(20), /*must=*/false));
+  EXPECT_THAT(told(), Not(HasSubstr("\"request\"")));
+  EXPECT_THAT(saved(), ElementsAre(20, 13));
+
+  // The later one knows of it as well.
+  const auto newest = checkpoint::Checkpoint::open(*real_, 20).value();
+  EXPECT_EQ(newest.answered_request(), "a");
+  saver_.emplace(rank_, reporter_,
+                 Beginning{.state = newest.state(),
+                           .model = options_.model,
+                           .tokenizer = {},
+                           .volume = checkpoint::open_volume(options_.checkpoint.path).value(),
+                           .answered_request = newest.answered_request()});
+  end_step(21, /*asked=*/"a");
+  EXPECT_THAT(told(), HasSubstr("\"Answered\""));
+  end_step(22, /*asked=*/"b");
+  train_until_told(23);
+  EXPECT_THAT(last_told_, HasSubstr(R"("request":"b")"));
+  EXPECT_THAT(saved(), ElementsAre(22, 20, 13));
+}
+
+TEST_F(Saver, ARequestWhoseCheckpointFailsIsAnsweredByThat) {
+  volume_->fails_at = 0;
+  end_step(13, /*asked=*/"a");
+  train_until_told(14);
+  EXPECT_THAT(last_told_, HasSubstr("\"Failed\""));
+  EXPECT_THAT(last_told_, HasSubstr(R"("request":"a")"));
+  ASSERT_TRUE(saver_->finish(state_after(20), /*must=*/true));
+  EXPECT_EQ(checkpoint::Checkpoint::open(*real_, 20)->answered_request(), "") << "none was made for it";
+}
+
+// As when the same file is started twice, or two jobs were given one folder.
+TEST_F(Saver, AnotherRunThatTakesTheFolderOverEndsTheSavesOfThisOne) {
+  ASSERT_TRUE(saver_->finish(state_after(10), /*must=*/true));
+  told();
+  const auto other = checkpoint::take_over(*real_, {.attempt = 1, .run = "run-b", .job = "other"});
+  ASSERT_TRUE(other);
+  const auto before = real_->names("").value();
+  end_step(20);
+  train_until_told(21);
+  EXPECT_THAT(last_told_, HasSubstr("\"Failed\""));
+  EXPECT_THAT(last_told_, HasSubstr("attempt 1 of job other (run run-b) has taken this folder over"));
+  ASSERT_TRUE(saver_->finish(state_after(25), /*must=*/false));
+  EXPECT_EQ(real_->names("").value(), before) << "it makes and removes nothing there";
 }
 
 // The first operations of a save, the last ones, with what tidies up behind it, and some of the many writes
@@ -180,6 +317,41 @@ TEST_F(Saver, AnOperationThatFailsCostsThatCheckpointAlone) {
   }
   EXPECT_GT(complete, 2);
   EXPECT_GT(incomplete, 25);
+}
+
+// On a full disk and on a broken one, with one system call after another.
+TEST_F(Saver, ACallThatFailsCostsThatCheckpointAlone) {
+  checkpoint::testing::FailingCalls calls;
+  saver_.emplace(
+      rank_, reporter_,
+      Beginning{
+          .state = {},
+          .model = options_.model,
+          .tokenizer = {},
+          .volume =
+              checkpoint::open_volume(options_.checkpoint.path, checkpoint::Links::Refused, calls).value()});
+  ASSERT_TRUE(saver_->finish(state_after(10), /*must=*/true));
+  int failed = 0;
+  int step = 20;
+  for (std::size_t number = 0;; ++number, step += 10) {
+    told();
+    calls.forget();
+    calls.fails_at = number;
+    calls.error = number % 2 == 0 ? ENOSPC : EIO;
+    const int before = saved().front();
+    end_step(step);
+    train_until_told(step + 1);
+    const std::string outcome = last_told_;
+    const bool is_complete = saved().front() == step;
+    ASSERT_TRUE(checkpoint::Checkpoint::open(*real_, before)->verify());
+    ASSERT_TRUE(saver_->finish(state_after(step + 5), /*must=*/false)) << "training does not go on";
+    ASSERT_EQ(saved().front(), step + 5) << "the next one is not made";
+    if (is_complete) break;  // what follows tidies up
+    ++failed;
+    EXPECT_THAT(outcome, HasSubstr("\"Failed\"")) << number;
+    EXPECT_THAT(outcome, HasSubstr(std::strerror(calls.error))) << number;
+  }
+  EXPECT_GT(failed, 100);
 }
 
 TEST_F(Saver, TheLastOneIsTriedAgainAndAJobWithoutItFails) {

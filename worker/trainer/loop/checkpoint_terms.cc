@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "checkpoint/hugging_face/tensors.h"
+#include "common/utf8.h"
 
 namespace caravan::trainer {
 
@@ -28,8 +29,9 @@ bool is_first(const Rank& rank) {
 }
 
 void tell(const Reporter& reporter, const std::string& level, const std::string& message) {
-  reporter.log(level, message);
-  fmt::print(stderr, "caravan-trainer: {}\n", message);
+  const std::string shown = readable(message, message.size());
+  reporter.log(level, shown);
+  fmt::print(stderr, "caravan-trainer: {}\n", shown);
 }
 
 }  // namespace caravan::trainer

@@ -16,7 +16,7 @@ RankState state_of(Rank& rank);
 // The one that speaks for all.
 bool is_first(const Rank& rank);
 
-// To whoever reads the rank's reports, or its log.
+// To whoever reads the rank's reports, or its log. Names of files may stand in it that anybody has given.
 void tell(const Reporter& reporter, const std::string& level, const std::string& message);
 
 }  // namespace caravan::trainer

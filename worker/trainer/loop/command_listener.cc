@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "caravan/v1alpha1/rank.pb.h"
 #include "common/json.h"
@@ -34,8 +35,9 @@ std::optional<int> CommandListener::stop_after_step() const {
   return step == kNone ? std::nullopt : std::optional(step);
 }
 
-bool CommandListener::take_save() const {
-  return save_.exchange(false);
+std::optional<std::string> CommandListener::take_save() const {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(save_, std::nullopt);
 }
 
 void CommandListener::listen(int fd) {
@@ -62,9 +64,10 @@ void CommandListener::obey(const std::string& line) {
   } else if (command->has_stop_after_step()) {
     stop_after_step_ = command->stop_after_step();
   } else if (command->save()) {
-    save_ = true;
+    const std::scoped_lock lock(mutex_);
+    save_ = command->request();
   } else if (command->tell_activity()) {
-    reporter_.activity(board_.shown());
+    reporter_.activity(board_.shown(), board_.shown_saving());
   }
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "common/unique_fd.h"
@@ -20,8 +22,8 @@ class CommandListener {
 
   // The step after which to stop; 0: the one that runs.
   std::optional<int> stop_after_step() const;
-  // Whether a checkpoint was asked for since the last call.
-  bool take_save() const;
+  // The last request for a checkpoint since the last call; see RankCommand.request.
+  std::optional<std::string> take_save() const;
 
  private:
   void listen(int fd);
@@ -31,7 +33,8 @@ class CommandListener {
   const ActivityBoard& board_;
   const Reporter& reporter_;
   std::atomic<int> stop_after_step_ = kNone;
-  mutable std::atomic<bool> save_ = false;
+  mutable std::mutex mutex_;
+  mutable std::optional<std::string> save_;
   UniqueFd leave_;
   std::thread thread_;
 };

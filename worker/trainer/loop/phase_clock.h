@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "worker/trainer/loop/activity.h"
 
@@ -67,6 +68,8 @@ class PhaseClock {
   };
 
   void begin_steps() { enter(Phase::kIdle, nullptr); }
+  // What another thread does that this one waits for; see ActivityBoard.
+  void show_saving(std::optional<Saving> saving) { board_.show_saving(std::move(saving)); }
   // Seconds by phase since the last take().
   Seconds take();
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 
 #include "caravan/v1alpha1/rank.pb.h"
@@ -65,6 +66,15 @@ RendezvousOptions rendezvous_of(const RankConfig& config, Checks& checks) {
   checks.require(options.world_size == 1 || (options.port > 0 && options.port < 65536),
                  fmt::format("masterPort must be from 1 to 65535, it is {}", options.port));
   return options;
+}
+
+// It becomes part of the names of files.
+std::string uid_of(const RankConfig& config, Checks& checks) {
+  const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; };
+  checks.require(
+      std::ranges::all_of(config.job_uid(), is_plain),
+      fmt::format("jobUid: '{}' has other characters than letters, digits and -", config.job_uid()));
+  return config.job_uid();
 }
 
 planner::Layout layout_of(const Plan& plan, const planner::ModelShape& model, int world_size,
@@ -245,6 +255,7 @@ Result<TrainerOptions> options_of(RankConfig config) {
   Checks checks;
   TrainerOptions options;
   options.job_name = config.job_name();
+  options.job_uid = uid_of(config, checks);
   options.rendezvous = rendezvous_of(config, checks);
   options.model = *model;
   options.layout = layout_of(config.plan(), *model, config.world_size(), checks);

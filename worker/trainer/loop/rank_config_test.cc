@@ -133,6 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{R"(\[1, 3\])", R"([1, 3], "groupTimes": [1, 2, 3, 4, 5, 0])",
                   "plan.groupTimes: every number"},
         BadConfig{R"("resources")", R"("checkpoint": {}, "resources")", "spec.checkpoint.path must be set"},
+        BadConfig{R"("spec")", R"("jobUid": "../x", "spec")", "jobUid: '../x' has other characters"},
         BadConfig{R"("kvHeads": 2)", R"("kvHeads": 1)", "kvHeads"},
         BadConfig{R"("ffnSize": 128)", R"("ffnSize": 129)", "ffnSize"},
         BadConfig{R"("globalBatchSequences": 8)", R"("globalBatchSequences": 7)", "globalBatchSequences"},

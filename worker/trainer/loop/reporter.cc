@@ -74,6 +74,10 @@ void write(const StepRecord& record, v1alpha1::StepReport& step) {
   step.set_work_seconds(work_seconds(record.phase_seconds));
 }
 
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 v1alpha1::CheckpointReport::Outcome outcome_message(CheckpointOutcome outcome) {
   using Message = v1alpha1::CheckpointReport;
   switch (outcome) {
@@ -85,6 +89,8 @@ v1alpha1::CheckpointReport::Outcome outcome_message(CheckpointOutcome outcome) {
       return Message::Failed;
     case CheckpointOutcome::Unusable:
       return Message::Unusable;
+    case CheckpointOutcome::Answered:
+      return Message::Answered;
   }
   return Message::OutcomeUnspecified;
 }
@@ -156,6 +162,7 @@ void Reporter::checkpoint(const CheckpointRecord& record) const {
   checkpoint.set_stall_seconds(record.stall_seconds);
   checkpoint.set_bytes(record.bytes);
   checkpoint.set_message(record.message);
+  checkpoint.set_request(record.request);
   write_line(to_json(report));
 }
 
@@ -165,15 +172,18 @@ void Reporter::interlude(int delayed_step) const {
   write_line(to_json(report));
 }
 
-void Reporter::activity(const Activity& activity) const {
-  const std::chrono::duration<double> lasted = std::chrono::steady_clock::now() - activity.since;
+void Reporter::activity(const Activity& activity, const std::optional<Saving>& saving) const {
   RankReport report;
   v1alpha1::RankActivity& told = *report.mutable_activity();
   told.set_phase(activity.phase);
   told.set_operation(activity.operation);
   told.set_axis(activity.axis);
   if (activity.peer) told.set_peer(*activity.peer);
-  told.set_seconds(lasted.count());
+  told.set_seconds(seconds_since(activity.since));
+  if (saving) {
+    told.mutable_saving()->set_doing(saving->doing);
+    told.mutable_saving()->set_seconds(seconds_since(saving->since));
+  }
   // Without the lock the line is still written at once, since it is shorter than PIPE_BUF.
   const std::unique_lock lock(mutex_, kLineTimeout);
   write_whole(to_json(report) + '\n');

@@ -63,7 +63,7 @@ struct FinishRecord {
 };
 
 // See CheckpointReport.
-enum class CheckpointOutcome { Written, Resumed, Failed, Unusable };
+enum class CheckpointOutcome { Written, Resumed, Failed, Unusable, Answered };
 
 struct CheckpointRecord {
   CheckpointOutcome outcome = CheckpointOutcome::Written;
@@ -73,6 +73,7 @@ struct CheckpointRecord {
   double stall_seconds = 0;
   int64_t bytes = 0;
   std::string message{};
+  std::string request{};
 };
 
 // Why a rank ends by its own decision: RankFailure.reason.
@@ -100,7 +101,7 @@ class Reporter {
   // See RankInterlude.
   void interlude(int delayed_step) const;
   // Also while another thread is stuck in the middle of its report.
-  void activity(const Activity& activity) const;
+  void activity(const Activity& activity, const std::optional<Saving>& saving = std::nullopt) const;
   void log(const std::string& level, const std::string& message) const;
 
  private:

@@ -48,6 +48,18 @@ TEST(Reporter, AFailureNamesItsReason) {
   EXPECT_EQ(report->failure().message(), "loss is \"nan\"");
 }
 
+TEST(Reporter, AnActivitySaysWhatItsCheckpointWaitsFor) {
+  const Saving saving{.doing = "committing the checkpoint of step 5",
+                      .since = std::chrono::steady_clock::now() - std::chrono::seconds(60)};
+  const auto report = from_json<v1alpha1::RankReport>(
+      line_of([&](const Reporter& reporter) { reporter.activity({.phase = "checkpoint"}, saving); }));
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->activity().phase(), "checkpoint");
+  EXPECT_EQ(report->activity().saving().doing(), saving.doing);
+  EXPECT_GE(report->activity().saving().seconds(), 60);
+  EXPECT_LT(report->activity().seconds(), 60);
+}
+
 TEST(Reporter, TheTermsOfAFinishAddUpToItsPeak) {
   FinishRecord record;
   record.peak = {.parameters = 1,

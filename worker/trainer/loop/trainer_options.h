@@ -39,6 +39,7 @@ struct CheckpointOptions {
 
 struct TrainerOptions {
   std::string job_name;
+  std::string job_uid;  // empty: started by hand
   RendezvousOptions rendezvous;
   planner::ModelShape model;
   planner::Layout layout;

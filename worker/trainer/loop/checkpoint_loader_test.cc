@@ -1,0 +1,163 @@
+// One rank, in a folder that others have too.
+#include "worker/trainer/loop/checkpoint_loader.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "checkpoint/folder/store.h"
+#include "checkpoint/format/names.h"
+#include "checkpoint/testing/faulty_volume.h"
+#include "common/testing/temporary_folder.h"
+#include "common/unique_fd.h"
+#include "worker/trainer/loop/checkpoint_saver.h"
+#include "worker/trainer/loop/testing/tiny_options.h"
+
+namespace caravan::trainer {
+namespace {
+
+using checkpoint::Owner;
+using checkpoint::Volume;
+using checkpoint::testing::FaultyVolume;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Loader : public ::testing::Test {
+ protected:
+  Loader() { options_.job_uid = "run-a"; }
+
+  // By another rank, to which the folder belongs then or before.
+  void save(int step, const Owner& owner = {}) {
+    MemoryLedger ledger;
+    ActivityBoard board;
+    Rank rank(options_, ledger, board);
+    rank.parameters.values.fill_(step);
+    CheckpointSaver saver(rank, reporter_,
+                          {.state = {},
+                           .model = options_.model,
+                           .tokenizer = {},
+                           .volume = checkpoint::open_volume(options_.checkpoint.path).value(),
+                           .owner = owner});
+    const Outcome saved = saver.finish({.step = step, .updates = step, .samples = step}, /*must=*/true);
+    ASSERT_TRUE(saved) << saved.error().message;
+  }
+
+  // What is said where nothing can be resumed.
+  std::string refusal() {
+    const Resumed resumed = CheckpointLoader(rank_, reporter_).resume();
+    return resumed ? "none" : resumed.error().message;
+  }
+
+  Owner taken_by(const std::string& run, int attempt) {
+    return checkpoint::take_over(*real_, {.attempt = attempt, .run = run, .job = "tiny"}).value().own;
+  }
+
+  void damage(int step) const {
+    files_.write("states/" + checkpoint::step_folder(step) + "/model.safetensors", "nothing");
+  }
+
+  std::vector<std::string> names() const { return real_->names("").value(); }
+
+  const test::TemporaryFolder files_;
+  const std::unique_ptr<Volume> real_ = checkpoint::make_volume(files_.path("states")).value();
+  TrainerOptions options_ = tiny_options(files_.path("states"));
+  MemoryLedger ledger_;
+  ActivityBoard board_;
+  Rank rank_{options_, ledger_, board_};
+  const UniqueFd nobody_{open("/dev/null", O_WRONLY | O_CLOEXEC)};
+  const Reporter reporter_{nobody_.get()};
+};
+
+TEST_F(Loader, AJobThatCannotTrainTakesTheFolderFromNobody) {
+  const Owner living = taken_by("run-b", 1);
+  files_.write("states/step-000010.tmp-1-run-b/rank-0.json", "");
+  options_.init_from = files_.path("nowhere");
+  EXPECT_THAT(refusal(), HasSubstr("nowhere"));
+  EXPECT_THAT(names(), ElementsAre(checkpoint::owner_file(living), "step-000010.tmp-1-run-b"));
+}
+
+TEST_F(Loader, AJobThatCannotTrainLeavesNoRecord) {
+  options_.init_from = files_.path("nowhere");
+  EXPECT_THAT(refusal(), HasSubstr("nowhere"));
+  EXPECT_THAT(names(), ElementsAre());
+}
+
+// Of an attempt that still lives, until the record says that it has lost the folder.
+TEST_F(Loader, GoesOnFromWhatIsCommittedUntilTheFolderIsItsOwn) {
+  const Owner before = taken_by("run-b", 1);
+  save(10, before);
+  bool is_committed = false;
+  const auto open = [&](const std::string&) -> Result<std::unique_ptr<Volume>> {
+    auto volume = std::make_unique<FaultyVolume>(*real_);
+    volume->before = [&] {
+      if (!std::exchange(is_committed, true)) save(20, before);
+    };
+    return volume;
+  };
+  const Resumed resumed = CheckpointLoader(rank_, reporter_, open).resume();
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  ASSERT_TRUE(is_committed);
+  EXPECT_EQ(resumed->state.step, 20);
+  const Parameter& first = rank_.parameters.layout.parameters.front();
+  EXPECT_TRUE(rank_.parameters.value(first).eq(20).all().item<bool>());
+  EXPECT_TRUE(checkpoint::check_owner(*real_, resumed->owner));
+  EXPECT_FALSE(checkpoint::check_owner(*real_, before));
+}
+
+TEST_F(Loader, SetsDamagedOnesAsideInItsOwnFolderOnly) {
+  for (const int step : {10, 20}) save(step);
+  damage(20);
+  taken_by("run-a", 7);
+  EXPECT_THAT(refusal(), HasSubstr("attempt 7 of this job was here already"));
+  EXPECT_THAT(checkpoint::committed_steps(*real_).value(), ElementsAre(20, 10));
+
+  options_.rendezvous.attempt = 8;
+  const Resumed resumed = CheckpointLoader(rank_, reporter_).resume();
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  EXPECT_EQ(resumed->state.step, 10);
+  EXPECT_THAT(names(), ElementsAre("owner-000002.8.run-a.tiny", "step-000010", "step-000020.damaged-8"));
+}
+
+// Has something happen between the take-over and what follows it.
+class AfterRename final : public checkpoint::SystemCalls {
+ public:
+  explicit AfterRename(std::function<void()> event) : event_(std::move(event)) {}
+
+  int rename(int folder, const char* name, int new_folder, const char* new_name, unsigned flags) override {
+    is_renamed_ = true;
+    return SystemCalls::rename(folder, name, new_folder, new_name, flags);
+  }
+  // The first list is the one that shows whether the rename has won.
+  int open(int folder, const char* path, const open_how& how) override {
+    if (is_renamed_ && std::string(path) == "." && lists_++ == 1) event_();
+    return SystemCalls::open(folder, path, how);
+  }
+
+ private:
+  const std::function<void()> event_;
+  bool is_renamed_ = false;
+  int lists_ = 0;
+};
+
+TEST_F(Loader, RemovesNothingOfWhoeverHasTakenOverSince) {
+  taken_by("run-a", 1);
+  AfterRename calls([&] {
+    taken_by("run-b", 1);
+    files_.write("states/step-000010.tmp-1-run-b/rank-0.json", "");
+  });
+  const auto open = [&](const std::string& path) {
+    return checkpoint::open_volume(path, checkpoint::Links::Refused, calls);
+  };
+  options_.rendezvous.attempt = 2;
+  EXPECT_TRUE(CheckpointLoader(rank_, reporter_, open).resume());
+  EXPECT_THAT(names(), ElementsAre("owner-000003.1.run-b.tiny", "step-000010.tmp-1-run-b"));
+}
+
+}  // namespace
+}  // namespace caravan::trainer
