@@ -184,7 +184,6 @@ class HangingWorld final : public Communicator {
   void reduce_scatter(at::Tensor& output, const at::Tensor& input) override {
     real_->reduce_scatter(output, input);
   }
-  void all_to_all(at::Tensor& output, const at::Tensor& input) override { real_->all_to_all(output, input); }
   void broadcast(at::Tensor& tensor, int root) override { real_->broadcast(tensor, root); }
   void barrier() override { real_->barrier(); }
   std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {
