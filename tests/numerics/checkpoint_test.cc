@@ -299,7 +299,8 @@ class Transformers : public Checkpoints, public testing::WithParamInterface<Mode
     auto whole = checkpoint::Checkpoint::open(*source, kSteps).value();
     const checkpoint::FilePlan plan(whole.plan().tensors(), whole.plan().types(), /*largest_file=*/50'000);
     const auto target = checkpoint::make_volume(files_.path(to)).value();
-    const checkpoint::SaveRequest request{.owner = {.job = "split"},
+    const checkpoint::Owner owner = {.job = "split"};
+    const checkpoint::SaveRequest request{.owner = owner,
                                           .model = whole.model(),
                                           .layout = layout_of(1, 1, 1),
                                           .terms = whole.terms(),
