@@ -23,7 +23,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 // Many more than there are before the fault, so that it comes before the end.
-constexpr int kSteps = 64;
+constexpr int kSteps = 32;
 constexpr int kLatestFault = 8;
 
 TinyJob four_ranks() {
