@@ -6,8 +6,10 @@
 #include "checkpoint/folder/weights_difference.h"
 #include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/config.h"
+#include "cli/arguments/choice.h"
 #include "cli/checkpoint/checkpoint_folder.h"
 #include "cli/checkpoint/commands.h"
+#include "common/json.h"
 
 namespace caravan::cli {
 namespace {
@@ -15,6 +17,7 @@ namespace {
 struct Options {
   std::string first;
   std::string second;
+  std::string output = "text";
 };
 
 Result<checkpoint::WeightsFolder> open(const std::string& path) {
@@ -25,12 +28,24 @@ Result<checkpoint::WeightsFolder> open(const std::string& path) {
   return opened;
 }
 
-void print(const checkpoint::TensorDifference& difference) {
+void print_text(const checkpoint::TensorDifference& difference) {
   if (!difference.structure.empty()) {
     fmt::print("{}: {}\n", difference.tensor, difference.structure);
   } else {
     fmt::print("{}: {} of {} elements, by {:.3g} at most\n", difference.tensor, difference.different,
                difference.elements, difference.largest);
+  }
+}
+
+// Where one of them is infinite or no number, largest is, and JSON has none of these: null.
+void print_json(const checkpoint::TensorDifference& difference) {
+  if (!difference.structure.empty()) {
+    fmt::print("{{\"tensor\":{},\"difference\":{}}}\n", json_string(difference.tensor),
+               json_string(difference.structure));
+  } else {
+    fmt::print("{{\"tensor\":{},\"different\":{},\"elements\":{},\"largest\":{}}}\n",
+               json_string(difference.tensor), difference.different, difference.elements,
+               json_number(difference.largest));
   }
 }
 
@@ -44,7 +59,8 @@ Result<ExitCode> run(const Options& options) {
   if (!differences) return bad_input(differences.error().message);
   const std::string shape =
       checkpoint::difference(first->model(), second->model(), options.first, options.second);
-  if (!shape.empty()) fmt::print("{}: {}\n", checkpoint::kConfigFile, shape);
+  const auto print = options.output == "json" ? print_json : print_text;
+  if (!shape.empty()) print({.tensor = checkpoint::kConfigFile, .structure = shape});
   for (const auto& difference : *differences) print(difference);
   return shape.empty() && differences->empty() ? ExitCode::kDone : ExitCode::kJobFailed;
 }
@@ -58,6 +74,7 @@ void add_diff_command(CLI::App& checkpoint, Action& action) {
   const char* what = "A checkpoint, the folder of a job (its newest one), or a folder of Hugging Face";
   command->add_option("A", options->first, what)->required();
   command->add_option("B", options->second, what)->required();
+  add_output_option(*command, options->output, {"text", "json"}, "Form of what is printed, a line each");
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

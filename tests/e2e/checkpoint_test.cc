@@ -341,6 +341,10 @@ TEST_F(RunWithCheckpoints, AreListedInspectedAndVerified) {
   EXPECT_EQ(damaged.exit_code, 2);
   EXPECT_THAT(damaged.out, HasSubstr("step-000040: intact"));
   EXPECT_THAT(damaged.err, HasSubstr("step-000036/model.safetensors: has 4096 bytes"));
+  const Outcome lines = caravan("checkpoint verify -o json " + path);
+  EXPECT_EQ(lines.exit_code, 2);
+  EXPECT_THAT(lines.out, HasSubstr(R"(step-000040","intact":true,"error":null})"));
+  EXPECT_THAT(lines.out, HasSubstr(R"(step-000036","intact":false,"error":")"));
   EXPECT_EQ(caravan("checkpoint verify " + path + "/step-000040").exit_code, 0);
 
   for (const std::string wrong :

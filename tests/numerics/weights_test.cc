@@ -445,7 +445,10 @@ TEST_F(InitialWeights, HandOnTheTokensThatEndATextAndDifferWhereTheirShapesDo) {
                text_of(folder + "/config.json", R"("rms_norm_eps": 1e-05)", R"("rms_norm_eps": 1e-06)"));
   const test::Outcome other = caravan("checkpoint diff " + step + " " + folder);
   EXPECT_EQ(other.exit_code, 1);
-  EXPECT_EQ(other.out, fmt::format("config.json: normEps is 1e-05 in {} and 1e-06 in {}\n", step, folder));
+  const std::string says = fmt::format("normEps is 1e-05 in {} and 1e-06 in {}", step, folder);
+  EXPECT_EQ(other.out, fmt::format("config.json: {}\n", says));
+  EXPECT_EQ(caravan("checkpoint diff -o json " + step + " " + folder).out,
+            fmt::format(R"({{"tensor":"config.json","difference":"{}"}})", says) + "\n");
 }
 
 TEST_F(InitialWeights, WhatCannotBeContinuedIsSaid) {
