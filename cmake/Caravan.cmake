@@ -86,8 +86,8 @@ enable_testing()
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# caravan_test(NAME LABELS unit SOURCES ... DEPS ...): a GoogleTest program; every test in it is one of ctest's,
-# with a sanitizer the program is.
+# caravan_test(NAME LABELS unit SOURCES ... DEPS ...): a GoogleTest program. A unit test takes less time than its program
+# takes to start, so these are one of ctest's together, as all are with a sanitizer; else every test is.
 # The target unit_tests is all programs of that label.
 add_custom_target(unit_tests)
 function(caravan_test name)
@@ -108,8 +108,7 @@ function(caravan_test name)
   if(ARG_LABELS STREQUAL unit)
     add_dependencies(unit_tests ${name})
   endif()
-  if(CARAVAN_SANITIZE)
-    # All tests of a program in one process: with a sanitizer most take less time than it takes to start.
+  if(CARAVAN_SANITIZE OR ARG_LABELS STREQUAL unit)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 1200 ${ARG_PROPERTIES})
     return()
