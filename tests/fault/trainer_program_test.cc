@@ -1,6 +1,8 @@
 // How caravan-trainer begins and ends: bad input, commands, losses that are not finite, peers and agents that
 // die.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <csignal>
@@ -125,6 +127,33 @@ TEST_F(TrainerProgram, StepsThatAreNotFiniteAreSkippedAndThenFail) {
   ASSERT_GE(skipped.size(), 4u);
   EXPECT_FALSE(skipped.front());
   EXPECT_EQ(std::vector<bool>(skipped.end() - 3, skipped.end()), std::vector<bool>(3, true));
+}
+
+// Of what it has already, and a little more.
+void limit_address_space(pid_t process) {
+  const std::string status = test::contents("/proc/" + std::to_string(process) + "/statm");
+  const rlim_t pages = std::stoull(status);
+  const rlim_t bytes = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (64 << 20);
+  const rlimit limit{.rlim_cur = bytes, .rlim_max = bytes};
+  ASSERT_EQ(prlimit(process, RLIMIT_AS, &limit, nullptr), 0);
+}
+
+TEST_F(TrainerProgram, OneThatIsRefusedMemorySaysWhatItHadAndWhatWasPlanned) {
+  JobSpec large = endless();
+  large.mutable_training()->set_sequence_length(8192);
+  large.mutable_training()->set_global_batch_sequences(16);
+  large.mutable_resources()->set_devices(1);
+  large.mutable_resources()->mutable_device()->set_kind(v1alpha1::Device::CPU);
+  planner::Layout layout = layout_of(1, 1, 1);
+  layout.micro_batch_size = 16;
+  TrainerWorld world(large, layout);
+  ASSERT_TRUE(world.wait_for_start(0));
+  limit_address_space(world.process(0).pid());
+  const auto ranks = world.wait();
+  EXPECT_EQ(ranks[0].status, ExitStatus{.exit_code = 1});
+  EXPECT_EQ(last_failure(ranks[0]).reason(), "OutOfMemory");
+  EXPECT_THAT(last_failure(ranks[0]).message(),
+              testing::MatchesRegex("no memory beyond [^\n]* GiB planned; no use of it grew [^\n]*"));
 }
 
 TEST_F(TrainerProgram, ASecondAttemptGivesTheBitsOfTheFirst) {

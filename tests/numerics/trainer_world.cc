@@ -143,17 +143,24 @@ void TrainerWorld::send(int rank, const v1alpha1::RankCommand& command) const {
   ASSERT_EQ(write(fd, line.data(), line.size()), static_cast<ssize_t>(line.size()));
 }
 
-bool TrainerWorld::wait_for_step(int rank, int step) const {
+bool TrainerWorld::wait_for(int rank, const std::function<bool(const v1alpha1::RankReport&)>& holds) const {
   constexpr int kLookAgainMilliseconds = 5;
   const Rank& watched = ranks_[static_cast<std::size_t>(rank)];
   while (true) {
     pollfd ended{.fd = watched.process.pidfd(), .events = POLLIN, .revents = 0};
     const bool over = poll(&ended, 1, kLookAgainMilliseconds) > 0;
     const auto reports = read_reports(watched.report_path);
-    const bool reached = std::any_of(reports.begin(), reports.end(),
-                                     [&](const auto& report) { return report.step().step() >= step; });
+    const bool reached = std::any_of(reports.begin(), reports.end(), holds);
     if (reached || over) return reached;
   }
+}
+
+bool TrainerWorld::wait_for_start(int rank) const {
+  return wait_for(rank, [](const auto& report) { return report.has_started(); });
+}
+
+bool TrainerWorld::wait_for_step(int rank, int step) const {
+  return wait_for(rank, [&](const auto& report) { return report.step().step() >= step; });
 }
 
 v1alpha1::RankActivity TrainerWorld::ask_activity(int rank) const {

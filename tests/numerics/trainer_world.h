@@ -5,6 +5,7 @@
 // is.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -48,6 +49,8 @@ class TrainerWorld {
   void send(int rank, const v1alpha1::RankCommand& command) const;
   void close_command_pipe(int rank) { ranks_[static_cast<std::size_t>(rank)].commands.reset(); }
   const Process& process(int rank) const { return ranks_[static_cast<std::size_t>(rank)].process; }
+  // Until the rank has reported that it begins; false when it ended before.
+  bool wait_for_start(int rank) const;
   // Until the rank has reported this step; false when it ended before.
   bool wait_for_step(int rank, int step) const;
   // Its next answer to RankCommand.tell_activity; it must live.
@@ -56,6 +59,8 @@ class TrainerWorld {
   std::vector<RankResult> wait();
 
  private:
+  bool wait_for(int rank, const std::function<bool(const v1alpha1::RankReport&)>& holds) const;
+
   struct Rank {
     Process process;
     UniqueFd commands;

@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
 
 #include <new>
 #include <string_view>
@@ -20,6 +21,11 @@ void make_deterministic(int threads) {
 bool is_out_of_memory(const std::exception& error) {
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
          std::string_view(error.what()).find("allocate memory") != std::string_view::npos;
+}
+
+std::string words_of(const std::exception& error) {
+  const auto* of_libtorch = dynamic_cast<const c10::Error*>(&error);
+  return of_libtorch == nullptr ? error.what() : of_libtorch->what_without_backtrace();
 }
 
 }  // namespace caravan::trainer

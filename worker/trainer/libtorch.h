@@ -3,6 +3,7 @@
 #pragma once
 
 #include <exception>
+#include <string>
 
 namespace caravan::trainer {
 
@@ -11,5 +12,8 @@ void make_deterministic(int threads);
 
 // LibTorch's allocator throws an exception of its own, with the reason in the text alone.
 bool is_out_of_memory(const std::exception& error);
+
+// What LibTorch says of an error, without the calls that led to it.
+std::string words_of(const std::exception& error);
 
 }  // namespace caravan::trainer

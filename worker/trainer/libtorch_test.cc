@@ -32,6 +32,7 @@ TEST(LibTorch, ThatHasNoMemoryLeftIsKnownByItsException) {
     FAIL() << "there is more memory than can be";
   } catch (const std::exception& error) {
     EXPECT_TRUE(is_out_of_memory(error)) << error.what();
+    EXPECT_EQ(words_of(error).find("frame #"), std::string::npos) << words_of(error);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "common/refusal.h"
 #include "common/version.h"
 #include "worker/trainer/libtorch.h"
+#include "worker/trainer/loop/memory_shortage.h"
 #include "worker/trainer/loop/rank_config.h"
 #include "worker/trainer/loop/trainer.h"
 
@@ -40,8 +41,9 @@ Outcome guarded(Action&& action) {
   } catch (const std::bad_alloc&) {
     return failed(FailureReason::OutOfMemory, "the system has no memory left");
   } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());  // with the calls that led to it
     return failed(is_out_of_memory(error) ? FailureReason::OutOfMemory : FailureReason::Internal,
-                  error.what());
+                  words_of(error));
   }
 }
 
@@ -56,6 +58,13 @@ int exit_code(FailureReason reason) {
   fmt::print(stderr, "caravan-trainer: {}: {}\n", failure_reason_name(failure.reason), failure.message);
   std::fflush(stderr);
   _exit(exit_code(failure.reason));
+}
+
+TrainingFailure with_shortage(TrainingFailure failure, const MemoryBreakdown& peak,
+                              const std::optional<MemoryBreakdown>& planned) {
+  if (failure.reason == FailureReason::OutOfMemory)
+    failure.message = describe_shortage(peak, planned, failure.message);
+  return failure;
 }
 
 void train(const TrainerOptions& options, const Reporter& reporter) {
@@ -73,7 +82,7 @@ void train(const TrainerOptions& options, const Reporter& reporter) {
     rank.emplace(options, ledger, board);
     return trainer.emplace(*rank, *std::move(data), reporter, *commands).train();
   });
-  if (!outcome) end_with(outcome.error(), reporter);
+  if (!outcome) end_with(with_shortage(outcome.error(), ledger.peak(), options.planned_memory), reporter);
 }
 
 Result<int> run(const std::string& config_path) {

@@ -153,7 +153,7 @@ Result<ExitCode> guarded(const Options& options) {
     make_deterministic(options.threads);
     return generate(options);
   } catch (const std::exception& error) {
-    if (!is_out_of_memory(error)) return failure(error.what());
+    if (!is_out_of_memory(error)) return failure(words_of(error));
     return tl::unexpected(
         Error{"the system has no memory left for this model; end other programs, or take a machine with more",
               ExitCode::kDoesNotFit});

@@ -11,8 +11,11 @@
 #include "common/json.h"
 #include "common/schema/field_rules.h"
 #include "data/input_file.h"
+#include "planner/engine_profile.h"
+#include "planner/memory/memory_model.h"
 #include "planner/plan.h"
 #include "planner/report.h"
+#include "planner/request.h"
 #include "planner/schedule/generate.h"
 #include "planner/schedule/validate.h"
 
@@ -240,6 +243,23 @@ CheckpointOptions checkpoint_of(const JobSpec& spec, Checks& checks) {
   return options;
 }
 
+std::optional<MemoryBreakdown> planned_memory(const JobSpec& spec, const TrainerOptions& options) {
+  Result<planner::PlanRequest> request = planner::read_request(spec, {});
+  if (!request) return std::nullopt;
+  request->devices.threads = options.threads;
+  const int stage = position_of(options.rendezvous.rank, options.layout.mesh).pipeline;
+  const planner::EngineProfile profile = planner::default_engine_profile();
+  const planner::MemoryTerms terms = predict_stage_memory(*request, options.layout, stage, profile);
+  return MemoryBreakdown{.parameters = terms.parameters,
+                         .gradients = terms.gradients,
+                         .optimizer = terms.optimizer,
+                         .activations = terms.activations,
+                         .logits = terms.logits,
+                         .workspace = terms.workspace,
+                         .communication = terms.communication,
+                         .snapshot = terms.snapshot};
+}
+
 const JobSpec& with_defaults(JobSpec& spec) {
   spec.mutable_training()->mutable_optimizer();
   spec.mutable_training()->mutable_evaluation();
@@ -276,6 +296,7 @@ Result<TrainerOptions> options_of(RankConfig config) {
   check_segments(options, checks);
   make_schedule(options, checks);
   if (!checks.status()) return tl::unexpected(checks.status().error());
+  options.planned_memory = planned_memory(spec, options);
   return options;
 }
 
