@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <vector>
 
 #include "planner/memory/memory_model.h"
 #include "planner/search/reasons.h"
@@ -64,8 +66,9 @@ TEST(Properties, MoreDevicesWithTheSameBatchNeverNeedMoreMemoryEach) {
 }
 
 TEST(Properties, FixingAFieldNeverGivesABetterPlan) {
-  int compared = 0;
-  for (const v1alpha1::JobSpec& job : many_jobs()) {
+  std::size_t compared = 0;
+  const std::vector<v1alpha1::JobSpec> jobs = many_jobs();
+  for (const v1alpha1::JobSpec& job : jobs) {
     const PlanRequest fixed = request_of(job);
     PlanRequest open = fixed;
     open.fixed = {};
@@ -79,7 +82,7 @@ TEST(Properties, FixingAFieldNeverGivesABetterPlan) {
         << picked(best) << " against " << picked(restricted);
     ++compared;
   }
-  EXPECT_GT(compared, 50);
+  EXPECT_GT(compared, jobs.size() / 3);
 }
 
 TEST(Properties, TheOrderInWhichStagesAreLookedAtChangesNothing) {

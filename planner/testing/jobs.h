@@ -26,11 +26,10 @@ PlanRequest request_of(const v1alpha1::JobSpec& spec);
 // A layout for that request, layers split evenly.
 Layout layout_of(const PlanRequest& request, int tensor, int pipeline, int data);
 
-// 150 different requests, the same ones every time: presets, devices, sequence lengths, batches,
-// fixed choices.
+// Different requests, the same ones every time: presets, devices, sequence lengths, batches, fixed choices.
 std::vector<v1alpha1::JobSpec> many_jobs();
 
-// Some of these.
+// A third of these.
 std::vector<v1alpha1::JobSpec> few_jobs();
 
 }  // namespace caravan::planner
