@@ -45,7 +45,7 @@ class Case:
             folder = pathlib.Path(name)
             write_tokens(folder / "tokens.bin")
             make_weights(self._task, folder / "weights")
-            torches = {mode: Torch(mode, self._task, folder, folder / f"{mode}.log") for mode in ["eager", *modes]}
+            torches = {mode: Torch(mode, self._task, folder, folder / f"{mode}.log") for mode in sorted({"eager", *modes})}
             caravans = {label: Caravan(programs / "caravan", folder, layout) for label, layout in LAYOUTS.items()}
             try:
                 for number in range(rounds):
