@@ -18,6 +18,12 @@ int64_t token_bytes(const PlanRequest& request, const Layout& layout, const Plac
   return kinds * tokens * bytes_of(ElementType::INT64);
 }
 
+// The ranks of a stage have consecutive numbers.
+bool leaves_its_node(const Layout& layout, int stage, int per_node) {
+  const int ranks = layout.mesh.tensor * layout.mesh.data;
+  return stage * ranks / per_node != ((stage + 1) * ranks - 1) / per_node;
+}
+
 class StageReplay {
  public:
   StageReplay(int64_t tokens, std::span<const StageFootprint> units, int chunks)
@@ -53,10 +59,9 @@ class StageReplay {
     }
   }
 
-  // Between the last op and the update: the sum over data parallel ranks, for which our own exchange on CPUs
-  // has a buffer, then the gradient norm, and the update where it is made on trial.
-  void end_step(const DevicePool& devices, const Layout& layout, const StageElements& elements) {
-    const bool has_buffer = !devices.gpu && layout.mesh.data > 1;
+  // Between the last op and the update: the sum over data parallel ranks, for which our own exchange over a
+  // network has a buffer on CPUs, then the gradient norm, and the update where it is made on trial.
+  void end_step(bool has_buffer, const Layout& layout, const StageElements& elements) {
     const int64_t received = has_buffer ? std::min(elements.largest_slice, kExchangeChunkElements) : 0;
     const int64_t exchange = received * bytes_of(ElementType::FP32);
     const int64_t squared = std::min(elements.largest_parameter, kNormChunkElements);
@@ -130,7 +135,9 @@ MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, const
   const StagePlace place{.map = placement.map, .segments = layout.segment_count(), .stage = stage};
   for (const Action& action : add_transfers(replayed.ops, place, messages_under_way(layout.schedule)))
     replay.run(action);
-  replay.end_step(request.devices, layout, stage_elements(request.shape, layout, placement, stage));
+  const DevicePool& devices = request.devices;
+  const bool has_buffer = !devices.gpu && leaves_its_node(layout, stage, devices.per_node);
+  replay.end_step(has_buffer, layout, stage_elements(request.shape, layout, placement, stage));
   return replay.peak();
 }
 

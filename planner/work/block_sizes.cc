@@ -6,7 +6,7 @@
 
 namespace caravan::planner {
 
-BlockSizes::BlockSizes(const StageShape& stage) : tensor_(stage.tensor) {
+BlockSizes::BlockSizes(const StageShape& stage) {
   const ModelShape& model = stage.model;
   gathers = stage.sequence_parallel && stage.tensor > 1;
   reduces = stage.tensor > 1;
@@ -50,20 +50,6 @@ int64_t BlockSizes::swiglu_blocks() const {
 
 int64_t BlockSizes::weight_gradient_block(int64_t rows, int64_t columns) const {
   return widens ? block_rows(kWeightGradientBlockElements, rows, columns) * columns * element : 0;
-}
-
-// What a rank receives of its own part, a chunk at a time; where sums are wider also the sum of the chunk and
-// a term of it.
-int64_t BlockSizes::sum_stored(int64_t elements) const {
-  return exchanged(elements) * (element + (widens ? 2 * wide : 0));
-}
-
-int64_t BlockSizes::sum_statistics(int64_t elements) const {
-  return exchanged(elements) * wide;
-}
-
-int64_t BlockSizes::exchanged(int64_t elements) const {
-  return std::min((elements + tensor_ - 1) / tensor_, kExchangeChunkElements);
 }
 
 }  // namespace caravan::planner

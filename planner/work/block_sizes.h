@@ -48,14 +48,6 @@ struct BlockSizes {
   // Bytes that operations take for a moment.
   int64_t swiglu_blocks() const;
   int64_t weight_gradient_block(int64_t rows, int64_t columns) const;
-  // Of a sum over the tensor group, of that many elements of storage type or of statistics.
-  int64_t sum_stored(int64_t elements) const;
-  int64_t sum_statistics(int64_t elements) const;
-
- private:
-  int64_t exchanged(int64_t elements) const;
-
-  int64_t tensor_ = 1;
 };
 
 }  // namespace caravan::planner

@@ -43,8 +43,7 @@ class EndRows : public RowBuilder {
     add(maxima);
     add({.name = "head.sums",
          .pieces = size.chunks,
-         .collective = statistic(/*rows=*/2),
-         .moment = {.communication = size.reduces ? size.sum_statistics(2 * size.chunk_tokens) : 0}});
+         .collective = statistic(/*rows=*/2)});
   }
 
   void head_gradients() {

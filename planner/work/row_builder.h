@@ -86,7 +86,6 @@ class RowBuilder {
     Operation row{.name = name, .phase = phase, .makes = makes};
     row.collective = {.kind = size.gathers ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
                       .bytes = size.full_hidden};
-    row.moment.communication = size.sum_stored(size.tokens * size.hidden);
     if (size.gathers) {
       row.takes.activations = size.local_hidden;
       row.frees.activations = size.full_hidden;

@@ -104,6 +104,7 @@ TrainerWorld::TrainerWorld(const v1alpha1::JobSpec& spec, const planner::Layout&
     config.set_job_name("numerics");
     config.set_attempt(options.attempt);
     config.set_rank(rank);
+    config.set_local_rank(rank);
     config.set_world_size(static_cast<int>(layout.mesh.ranks()));
     config.set_master_address("127.0.0.1");
     config.set_master_port(listener.port);

@@ -2,10 +2,11 @@
 
 #include <ATen/ops/empty.h>
 
-#include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "planner/work/constants.h"
+#include "worker/trainer/comm/partition.h"
 
 namespace caravan::trainer {
 namespace {
@@ -14,38 +15,6 @@ using planner::kExchangeChunkElements;
 
 // Above every tag that callers may use.
 constexpr int kExchangeTag = 1 << 30;
-
-struct Range {
-  int64_t begin = 0;
-  int64_t end = 0;
-
-  int64_t size() const { return end - begin; }
-};
-
-// A flat tensor cut into one part per rank; the last parts may be short or empty.
-class Partition {
- public:
-  Partition(int64_t elements, int ranks) : elements_(elements), part_((elements + ranks - 1) / ranks) {}
-
-  int64_t part_elements() const { return part_; }
-  Range part(int rank) const {
-    return {std::min(rank * part_, elements_), std::min((rank + 1) * part_, elements_)};
-  }
-  // Elements [begin, begin + kExchangeChunkElements) of the rank's part.
-  Range chunk(int rank, int64_t begin) const {
-    const Range whole = part(rank);
-    return {std::min(whole.begin + begin, whole.end),
-            std::min(whole.begin + begin + kExchangeChunkElements, whole.end)};
-  }
-
- private:
-  int64_t elements_;
-  int64_t part_;
-};
-
-at::Tensor view(const at::Tensor& flat, Range range) {
-  return flat.narrow(0, range.begin, range.size());
-}
 
 using Transfers = std::vector<std::unique_ptr<PendingTransfer>>;
 
@@ -82,10 +51,10 @@ void reduce_own_part(Communicator& group, const Partition& partition, const at::
     Transfers sends;
     for (int distance = 1; distance < group.size(); ++distance) {
       const int peer = peer_after(group, distance);
-      const Range outgoing = partition.chunk(peer, begin);
+      const Range outgoing = partition.chunk(peer, begin, kExchangeChunkElements);
       if (outgoing.size() > 0) sends.push_back(group.send(view(flat, outgoing), peer, kExchangeTag));
     }
-    const Range mine = partition.chunk(group.rank(), begin);
+    const Range mine = partition.chunk(group.rank(), begin, kExchangeChunkElements);
     at::Tensor target = view(own, {mine.begin - part.begin, mine.end - part.begin});
     at::Tensor sum = target.to(sum_type(flat.scalar_type()));
     add_from_peers(group, sum, flat.scalar_type());
@@ -107,10 +76,6 @@ void spread_parts(Communicator& group, const Partition& partition, const at::Ten
     transfers.push_back(group.receive(target, peer, kExchangeTag));
   }
   finish(transfers);
-}
-
-void copy_unless_same(const at::Tensor& target, const at::Tensor& source) {
-  if (target.data_ptr() != source.data_ptr()) target.copy_(source);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ struct RendezvousOptions {
       network_interface;  // name or address that collectives bind to; empty: where this host's name leads
   int rank = 0;
   int world_size = 1;
+  int node = 0;  // first rank on the same machine
   int attempt = 1;
   std::chrono::seconds timeout{600};  // of every operation
 };

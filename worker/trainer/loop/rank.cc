@@ -1,6 +1,10 @@
 #include "worker/trainer/loop/rank.h"
 
+#include <cstdlib>
+#include <string_view>
+
 #include "planner/placement.h"
+#include "worker/trainer/comm/shared_memory/shared_memory_communicator.h"
 
 namespace caravan::trainer {
 namespace {
@@ -23,11 +27,21 @@ std::unique_ptr<GlooRendezvous> meet(const TrainerOptions& options, PhaseClock& 
   return std::make_unique<GlooRendezvous>(options.rendezvous);
 }
 
+// CARAVAN_COMM=gloo, the same for all ranks, has everything go over the network, to compare with.
+bool shares_memory() {
+  const char* const wanted = std::getenv("CARAVAN_COMM");
+  return wanted == nullptr || std::string_view(wanted) != "gloo";
+}
+
 Mesh form_metered_mesh(Rank& rank) {
   const Instruments instruments{rank.meter, rank.clock, rank.ledger.counter(MemoryUse::Communication)};
   const auto factory = [&](const GroupRequest& request) {
     const PhaseClock::Scope scope(rank.clock, Wait{"rendezvous", request.axis});
     auto group = rank.rendezvous->form_group(request.name, request.rank, request.size);
+    if (shares_memory())
+      group = share_memory(std::move(group), {.name = request.name,
+                                              .node = rank.options.rendezvous.node,
+                                              .timeout = rank.options.rendezvous.timeout});
     return metered(std::move(group), request.axis, instruments);
   };
   const planner::Layout& layout = rank.options.layout;

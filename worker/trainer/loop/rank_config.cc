@@ -58,6 +58,7 @@ RendezvousOptions rendezvous_of(const RankConfig& config, Checks& checks) {
   options.network_interface = config.network_interface();
   options.rank = config.rank();
   options.world_size = config.world_size();
+  options.node = config.rank() - config.local_rank();
   options.attempt = config.attempt();
   if (config.collective_timeout_seconds() > 0)
     options.timeout = std::chrono::seconds(config.collective_timeout_seconds());
