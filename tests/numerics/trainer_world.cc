@@ -95,24 +95,32 @@ int layers_of(const planner::Layout& layout) {
   return std::accumulate(layout.layers_per_stage.begin(), layout.layers_per_stage.end(), 0);
 }
 
+v1alpha1::RankConfig rank_config(const v1alpha1::JobSpec& spec, const planner::Layout& layout, int rank) {
+  v1alpha1::RankConfig config;
+  config.set_job_name("numerics");
+  config.set_rank(rank);
+  config.set_local_rank(rank);
+  config.set_world_size(static_cast<int>(layout.mesh.ranks()));
+  config.set_master_address("127.0.0.1");
+  config.set_master_port(1);
+  config.set_network_interface("lo");
+  *config.mutable_spec() = spec;
+  write_plan(layout, spec.training().global_batch_sequences(), *config.mutable_plan());
+  config.set_report_fd(-1);
+  config.set_command_fd(-1);
+  config.set_threads(1);
+  return config;
+}
+
 TrainerWorld::TrainerWorld(const v1alpha1::JobSpec& spec, const planner::Layout& layout,
                            const WorldOptions& options) {
   const ListeningSocket listener = listen_on("127.0.0.1", "0").value();
   for (int rank = 0; rank < layout.mesh.ranks(); ++rank) {
     Pipe commands = make_pipe().value();
-    v1alpha1::RankConfig config;
-    config.set_job_name("numerics");
+    v1alpha1::RankConfig config = rank_config(spec, layout, rank);
     config.set_attempt(options.attempt);
-    config.set_rank(rank);
-    config.set_local_rank(rank);
-    config.set_world_size(static_cast<int>(layout.mesh.ranks()));
-    config.set_master_address("127.0.0.1");
     config.set_master_port(listener.port);
     config.set_master_listen_fd(rank == 0 ? listener.fd.get() : -1);
-    config.set_network_interface("lo");
-    *config.mutable_spec() = spec;
-    write_plan(layout, spec.training().global_batch_sequences(), *config.mutable_plan());
-    config.set_report_fd(-1);
     config.set_command_fd(commands.read_end.get());
     config.set_threads(options.threads);
     config.set_collective_timeout_seconds(100);

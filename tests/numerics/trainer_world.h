@@ -27,6 +27,9 @@ planner::Layout layout_of(int tensor, int pipeline, int data);
 planner::Layout layout_of(int tensor, int pipeline, int data, planner::ScheduleKind schedule);
 int layers_of(const planner::Layout& layout);
 
+// What one rank of a run is told, but for the port at which they meet and what it inherits.
+v1alpha1::RankConfig rank_config(const v1alpha1::JobSpec& spec, const planner::Layout& layout, int rank);
+
 struct WorldOptions {
   std::string gradient_folder = {};  // empty: none is written
   int attempt = 1;

@@ -13,6 +13,7 @@
 #include "common/process.h"
 #include "common/refusal.h"
 #include "common/version.h"
+#include "worker/trainer/comm/network_groups.h"
 #include "worker/trainer/libtorch.h"
 #include "worker/trainer/loop/memory_shortage.h"
 #include "worker/trainer/loop/rank_config.h"
@@ -79,7 +80,7 @@ void train(const TrainerOptions& options, const Reporter& reporter) {
     commands.emplace(options.command_fd, board, reporter);
     Result<RankData> data = open_data(options);
     if (!data) return input_failure(data.error());
-    rank.emplace(options, ledger, board);
+    rank.emplace(options, ledger, board, network_groups(options.rendezvous));
     return trainer.emplace(*rank, *std::move(data), reporter, *commands).train();
   });
   if (!outcome) end_with(with_shortage(outcome.error(), ledger.peak(), options.planned_memory), reporter);

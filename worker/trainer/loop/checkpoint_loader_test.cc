@@ -36,7 +36,7 @@ class Loader : public ::testing::Test {
   void save(int step, const Owner& owner = {}) {
     MemoryLedger ledger;
     ActivityBoard board;
-    Rank rank(options_, ledger, board);
+    Rank rank(options_, ledger, board, /*groups=*/{});
     rank.parameters.values.fill_(step);
     CheckpointSaver saver(rank, reporter_,
                           {.state = {},
@@ -69,7 +69,7 @@ class Loader : public ::testing::Test {
   TrainerOptions options_ = tiny_options(files_.path("states"));
   MemoryLedger ledger_;
   ActivityBoard board_;
-  Rank rank_{options_, ledger_, board_};
+  Rank rank_{options_, ledger_, board_, /*groups=*/{}};
   const UniqueFd nobody_{open("/dev/null", O_WRONLY | O_CLOEXEC)};
   const Reporter reporter_{nobody_.get()};
 };

@@ -17,6 +17,7 @@
 #include "common/listen.h"
 #include "common/process.h"
 #include "common/testing/temporary_folder.h"
+#include "worker/trainer/comm/network_groups.h"
 #include "worker/trainer/loop/checkpoint_saver.h"
 #include "worker/trainer/loop/checkpoint_terms.h"
 #include "worker/trainer/loop/testing/tiny_options.h"
@@ -41,7 +42,9 @@ checkpoint::TrainingState state_after(int step) {
 class SavingRank {
  public:
   SavingRank(const TrainerOptions& options, Volume& real)
-      : options_(options), real_(real), rank_(options_, ledger_, board_) {
+      : options_(options),
+        real_(real),
+        rank_(options_, ledger_, board_, network_groups(options_.rendezvous)) {
     auto volume = std::make_unique<FaultyVolume>(real);
     volume_ = volume.get();
     EXPECT_TRUE(set_nonblocking(pipe_.read_end.get()));

@@ -81,7 +81,7 @@ class Saver : public ::testing::Test {
   const TrainerOptions options_ = tiny_options(files_.path("states"));
   MemoryLedger ledger_;
   ActivityBoard board_;
-  Rank rank_{options_, ledger_, board_};
+  Rank rank_{options_, ledger_, board_, /*groups=*/{}};
   Pipe pipe_ = make_pipe().value();
   const Reporter reporter_{pipe_.write_end.get()};
   FaultyVolume* volume_ = nullptr;

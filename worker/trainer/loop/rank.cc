@@ -1,10 +1,8 @@
 #include "worker/trainer/loop/rank.h"
 
-#include <cstdlib>
-#include <string_view>
+#include <utility>
 
 #include "planner/placement.h"
-#include "worker/trainer/comm/shared_memory/shared_memory_communicator.h"
 
 namespace caravan::trainer {
 namespace {
@@ -21,28 +19,11 @@ at::ScalarType storage_of(Precision precision) {
   return at::kFloat;
 }
 
-std::unique_ptr<GlooRendezvous> meet(const TrainerOptions& options, PhaseClock& clock) {
-  if (options.rendezvous.world_size == 1) return nullptr;
-  const PhaseClock::Scope scope(clock, Wait{"rendezvous", "world"});
-  return std::make_unique<GlooRendezvous>(options.rendezvous);
-}
-
-// CARAVAN_COMM=gloo, the same for all ranks, has everything go over the network, to compare with.
-bool shares_memory() {
-  const char* const wanted = std::getenv("CARAVAN_COMM");
-  return wanted == nullptr || std::string_view(wanted) != "gloo";
-}
-
 Mesh form_metered_mesh(Rank& rank) {
   const Instruments instruments{rank.meter, rank.clock, rank.ledger.counter(MemoryUse::Communication)};
   const auto factory = [&](const GroupRequest& request) {
     const PhaseClock::Scope scope(rank.clock, Wait{"rendezvous", request.axis});
-    auto group = rank.rendezvous->form_group(request.name, request.rank, request.size);
-    if (shares_memory())
-      group = share_memory(std::move(group), {.name = request.name,
-                                              .node = rank.options.rendezvous.node,
-                                              .timeout = rank.options.rendezvous.timeout});
-    return metered(std::move(group), request.axis, instruments);
+    return metered(rank.groups(request), request.axis, instruments);
   };
   const planner::Layout& layout = rank.options.layout;
   const planner::Placement placement = planner::place_layers(layout);
@@ -96,11 +77,12 @@ std::unique_ptr<Stage> make_stage(Rank& rank) {
 
 }  // namespace
 
-Rank::Rank(const TrainerOptions& trainer_options, MemoryLedger& memory_ledger, ActivityBoard& board)
+Rank::Rank(const TrainerOptions& trainer_options, MemoryLedger& memory_ledger, ActivityBoard& board,
+           GroupFactory group_factory)
     : options(trainer_options),
       ledger(memory_ledger),
       clock(board),
-      rendezvous(meet(options, clock)),
+      groups(std::move(group_factory)),
       mesh(form_metered_mesh(*this)),
       placement(placement_of(options.layout, mesh.position)),
       storage(storage_of(options.precision)),

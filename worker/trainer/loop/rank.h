@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "common/result.h"
-#include "worker/trainer/comm/gloo/gloo_rendezvous.h"
 #include "worker/trainer/comm/mesh.h"
 #include "worker/trainer/comm/metered_communicator.h"
 #include "worker/trainer/data/batch_reader.h"
@@ -19,14 +18,15 @@
 namespace caravan::trainer {
 
 struct Rank {
-  // Meets the other ranks. Throws CommunicationError. All references outlive the rank.
-  Rank(const TrainerOptions& options, MemoryLedger& ledger, ActivityBoard& board);
+  // Meets the other ranks in groups that `groups` makes. Throws CommunicationError. All references outlive
+  // the rank.
+  Rank(const TrainerOptions& options, MemoryLedger& ledger, ActivityBoard& board, GroupFactory groups);
 
   const TrainerOptions& options;
   MemoryLedger& ledger;
   PhaseClock clock;
   TransferMeter meter;
-  std::unique_ptr<GlooRendezvous> rendezvous;  // absent when there is nobody to meet
+  GroupFactory groups;
   Mesh mesh;
   StagePlacement placement;
   at::ScalarType storage;

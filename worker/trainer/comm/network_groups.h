@@ -1,0 +1,14 @@
+// The groups of a rank whose peers are other processes: over Gloo, and through shared memory where all ranks
+// of one are on one node.
+#pragma once
+
+#include "worker/trainer/comm/mesh.h"
+#include "worker/trainer/comm/rendezvous_options.h"
+
+namespace caravan::trainer {
+
+// Meets the others when the first group is asked for. Groups go before the factory.
+// CARAVAN_COMM=gloo, the same for all ranks, has everything go over the network, to compare with.
+GroupFactory network_groups(const RendezvousOptions& options);
+
+}  // namespace caravan::trainer
