@@ -1,6 +1,8 @@
 // Groups whose ranks are threads of one process.
 #pragma once
 
+#include <ATen/Parallel.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -30,6 +32,7 @@ inline void with_gloo_ranks(int ranks, const std::function<void(std::unique_ptr<
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
+      at::set_num_threads(1);
       RendezvousOptions options;
       options.port = listener.port;
       options.listen_fd = rank == 0 ? listener.fd.release() : -1;
