@@ -1,6 +1,5 @@
 #include "worker/trainer/comm/fake_communicator.h"
 
-#include <ATen/ops/maximum.h>
 #include <fmt/format.h>
 
 #include <barrier>
@@ -11,7 +10,8 @@
 #include <tuple>
 #include <utility>
 
-#include "worker/trainer/comm/direct_exchange.h"
+#include "worker/trainer/comm/ordered_reduction.h"
+#include "worker/trainer/comm/partition.h"
 
 namespace caravan::trainer {
 namespace {
@@ -97,26 +97,32 @@ class FakeCommunicator final : public Communicator {
   int size() const override { return group_->size; }
 
   void all_reduce(at::Tensor& tensor, Reduction reduction) override {
-    agree(tensor);
-    if (reduction == Reduction::Sum) return exchange_all_reduce(*this, tensor);
     meet(tensor);
-    if (rank_ == 0)
-      for (const at::Tensor& other : group_->inputs) at::maximum_out(tensor, tensor, other);
+    const Partition partition(tensor.numel(), size());
+    reduce_own_part(reduction, partition, part_of(tensor, partition.part(rank_)));
     barrier();
-    if (rank_ != 0) tensor.copy_(group_->inputs[0]);
+    for (int other = 0; other < size(); ++other) {
+      const Range part = partition.part(other);
+      if (other != rank_) part_of(tensor, part).copy_(part_of(group_->inputs[other], part));
+    }
     leave();
   }
 
   void all_gather(at::Tensor& output, const at::Tensor& input) override {
     check_times_size(output, input, "all_gather");
-    agree(input);
-    exchange_all_gather(*this, output, input);
+    meet(input);
+    for (int other = 0; other < size(); ++other) {
+      const at::Tensor part = part_of(output, Partition(output.numel(), size()).part(other));
+      copy_unless_same(part, group_->inputs[other].view(-1));
+    }
+    leave();
   }
 
   void reduce_scatter(at::Tensor& output, const at::Tensor& input) override {
     check_times_size(input, output, "reduce_scatter");
-    agree(input);
-    exchange_reduce_scatter(*this, output, input);
+    meet(input);
+    reduce_own_part(Reduction::Sum, Partition(input.numel(), size()), output.view(-1));
+    leave();
   }
 
   void broadcast(at::Tensor& tensor, int root) override {
@@ -150,9 +156,17 @@ class FakeCommunicator final : public Communicator {
     }
   }
 
-  void agree(const at::Tensor& tensor) {
-    meet(tensor);
-    leave();
+  static at::Tensor part_of(const at::Tensor& tensor, Range part) { return view(tensor.view(-1), part); }
+
+  // In cyclic rank order from the owner of the part on, as over a network. Nobody else reads what it is
+  // written to, where that is a part of this rank's own.
+  void reduce_own_part(Reduction reduction, const Partition& partition, const at::Tensor& own) const {
+    std::vector<const void*> terms;
+    for (int distance = 0; distance < size(); ++distance) {
+      const at::Tensor& input = group_->inputs[(rank_ + distance) % size()];
+      terms.push_back(part_of(input, partition.part(rank_)).data_ptr());
+    }
+    reduce_in_order(reduction, own.scalar_type(), own.data_ptr(), terms, own.numel());
   }
 
   void leave() {

@@ -1,4 +1,4 @@
-#include "worker/trainer/comm/shared_memory/ordered_reduction.h"
+#include "worker/trainer/comm/ordered_reduction.h"
 
 #include <ATen/Dispatch.h>
 #include <ATen/OpMathType.h>
