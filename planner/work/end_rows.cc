@@ -41,9 +41,7 @@ class EndRows : public RowBuilder {
     }
     maxima.collective = statistic(/*rows=*/1);
     add(maxima);
-    add({.name = "head.sums",
-         .pieces = size.chunks,
-         .collective = statistic(/*rows=*/2)});
+    add({.name = "head.sums", .pieces = size.chunks, .collective = statistic(/*rows=*/2)});
   }
 
   void head_gradients() {

@@ -1,5 +1,6 @@
 // Collectives over one group of ranks, as the trainer sees them. Four implementations: Gloo, shared memory of
-// one machine, NCCL and an in-process fake for tests (ranks are threads). No file outside worker/trainer/comm sees c10d.
+// one machine, NCCL and an in-process fake for tests (ranks are threads). No file outside worker/trainer/comm
+// sees c10d.
 //
 // Tensors are contiguous. Every rank of the group calls the same operations in the same order. Sums of bf16
 // tensors are made in fp32 and rounded once; every rank receives the same bits. A lost peer shows as an
