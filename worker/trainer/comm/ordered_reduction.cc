@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <type_traits>
 
 namespace caravan::trainer {
 namespace {
@@ -20,10 +22,16 @@ struct Add {
   }
 };
 
+template <typename Wide>
+bool is_nan(Wide value) {
+  if constexpr (std::is_floating_point_v<Wide>) return std::isnan(value);
+  return false;
+}
+
 struct Larger {
   template <typename Wide>
   static Wide of(Wide a, Wide b) {
-    return b > a || b != b ? b : a;
+    return b > a || is_nan(b) ? b : a;
   }
 };
 

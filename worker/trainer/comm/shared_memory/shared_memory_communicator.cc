@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "worker/trainer/comm/gather_rows.h"
+#include "worker/trainer/comm/ordered_reduction.h"
 #include "worker/trainer/comm/partition.h"
 #include "worker/trainer/comm/shared_memory/meeting.h"
-#include "worker/trainer/comm/ordered_reduction.h"
 #include "worker/trainer/comm/shared_memory/shared_mapping.h"
 
 namespace caravan::trainer {
