@@ -292,8 +292,9 @@ TEST(SearchLayouts, KeepsWhatTheUserFixed) {
 }
 
 TEST(SearchLayouts, WhatIsChosenIsLegalAndFits) {
-  int chosen = 0;
-  for (const v1alpha1::JobSpec& job : many_jobs()) {
+  std::size_t chosen = 0;
+  const std::vector<v1alpha1::JobSpec> jobs = many_jobs();
+  for (const v1alpha1::JobSpec& job : jobs) {
     const PlanRequest request = request_of(job);
     const SearchResult result = search_layouts(request, default_profile(), {});
     if (!result.chosen()) continue;
@@ -302,7 +303,7 @@ TEST(SearchLayouts, WhatIsChosenIsLegalAndFits) {
     EXPECT_LE(result.chosen()->memory.peak_bytes(), *usable_bytes(request.devices, default_profile()));
     EXPECT_EQ(result.chosen()->layout.mesh.ranks(), request.devices.count);
   }
-  EXPECT_GT(chosen, 50);
+  EXPECT_GT(chosen, jobs.size() / 4);
 }
 
 TEST(SearchLayouts, EveryRejectedLayoutNamesStageTermAndBytes) {
