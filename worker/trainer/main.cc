@@ -62,13 +62,13 @@ int exit_code(FailureReason reason) {
 }
 
 TrainingFailure with_shortage(TrainingFailure failure, const MemoryBreakdown& peak,
-                              const std::optional<MemoryBreakdown>& planned) {
+                              const std::string& config_path) {
   if (failure.reason == FailureReason::OutOfMemory)
-    failure.message = describe_shortage(peak, planned, failure.message);
+    failure.message = describe_shortage(peak, load_planned_memory(config_path), failure.message);
   return failure;
 }
 
-void train(const TrainerOptions& options, const Reporter& reporter) {
+void train(const TrainerOptions& options, const std::string& config_path, const Reporter& reporter) {
   ActivityBoard board;
   std::optional<CommandListener> commands;
   MemoryLedger ledger;
@@ -83,7 +83,7 @@ void train(const TrainerOptions& options, const Reporter& reporter) {
     rank.emplace(options, ledger, board, network_groups(options.rendezvous));
     return trainer.emplace(*rank, *std::move(data), reporter, *commands).train();
   });
-  if (!outcome) end_with(with_shortage(outcome.error(), ledger.peak(), options.planned_memory), reporter);
+  if (!outcome) end_with(with_shortage(outcome.error(), ledger.peak(), config_path), reporter);
 }
 
 Result<int> run(const std::string& config_path) {
@@ -92,7 +92,7 @@ Result<int> run(const std::string& config_path) {
   if (!options) end_with(input_failure(options.error()).value(), reporter);
   end_with_the_agent(*options);
   make_deterministic(options->threads);
-  train(*options, reporter);
+  train(*options, config_path, reporter);
   return static_cast<int>(ExitCode::kDone);
 }
 

@@ -297,8 +297,12 @@ Result<TrainerOptions> options_of(RankConfig config) {
   check_segments(options, checks);
   make_schedule(options, checks);
   if (!checks.status()) return tl::unexpected(checks.status().error());
-  options.planned_memory = planned_memory(spec, options);
   return options;
+}
+
+Result<std::string> text_of(const std::string& path) {
+  const Result<data::InputFile> file = data::InputFile::open(path);
+  return file ? file->text() : tl::unexpected(file.error());
 }
 
 }  // namespace
@@ -310,14 +314,20 @@ Result<TrainerOptions> parse_rank_config(const std::string& json) {
 }
 
 Result<TrainerOptions> load_rank_config(const std::string& path) {
-  const Result<data::InputFile> file = data::InputFile::open(path);
-  if (!file) return tl::unexpected(file.error());
-  const Result<std::string> text = file->text();
+  const Result<std::string> text = text_of(path);
   if (!text) return tl::unexpected(text.error());
   Result<TrainerOptions> options = parse_rank_config(*text);
   if (!options)
     return tl::unexpected(Error{fmt::format("{}: {}", path, options.error().message), ExitCode::kBadInput});
   return options;
+}
+
+std::optional<MemoryBreakdown> load_planned_memory(const std::string& path) {
+  const Result<std::string> text = text_of(path);
+  Result<RankConfig> config = text.and_then(from_json<RankConfig>);
+  if (!config) return std::nullopt;
+  const Result<TrainerOptions> options = options_of(*config);
+  return options ? planned_memory(with_defaults(*config->mutable_spec()), *options) : std::nullopt;
 }
 
 }  // namespace caravan::trainer

@@ -5,14 +5,19 @@
 // not divide, a micro-batch that does not divide the global batch.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "common/result.h"
 #include "worker/trainer/loop/trainer_options.h"
+#include "worker/trainer/memory/memory_breakdown.h"
 
 namespace caravan::trainer {
 
 Result<TrainerOptions> load_rank_config(const std::string& path);
 Result<TrainerOptions> parse_rank_config(const std::string& json);
+
+// What this rank holds at its peak, by the planner; absent where that cannot be told.
+std::optional<MemoryBreakdown> load_planned_memory(const std::string& path);
 
 }  // namespace caravan::trainer

@@ -9,7 +9,6 @@
 #include "planner/layout.h"
 #include "planner/model/shape.h"
 #include "worker/trainer/comm/rendezvous_options.h"
-#include "worker/trainer/memory/memory_breakdown.h"
 #include "worker/trainer/optim/optimizer_options.h"
 
 namespace caravan::trainer {
@@ -44,8 +43,7 @@ struct TrainerOptions {
   RendezvousOptions rendezvous;
   planner::ModelShape model;
   planner::Layout layout;
-  planner::Schedule schedule;                     // of one step, of all stages
-  std::optional<MemoryBreakdown> planned_memory;  // of this rank at its peak; absent where it cannot be told
+  planner::Schedule schedule;  // of one step, of all stages
   Precision precision = Precision::BF16;
   int steps = 0;
   DataOptions data;
