@@ -19,9 +19,10 @@ int64_t token_bytes(const PlanRequest& request, const Layout& layout, const Plac
 }
 
 // The ranks of a stage have consecutive numbers.
-bool leaves_its_node(const Layout& layout, int stage, int per_node) {
+bool adds_up_in_shared_memory(const Layout& layout, int stage, int per_node) {
   const int ranks = layout.mesh.tensor * layout.mesh.data;
-  return stage * ranks / per_node != ((stage + 1) * ranks - 1) / per_node;
+  const bool is_on_one_node = stage * ranks / per_node == ((stage + 1) * ranks - 1) / per_node;
+  return is_on_one_node && layout.mesh.data <= kMostRanksSharingMemory;
 }
 
 class StageReplay {
@@ -136,7 +137,8 @@ MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, const
   for (const Action& action : add_transfers(replayed.ops, place, messages_under_way(layout.schedule)))
     replay.run(action);
   const DevicePool& devices = request.devices;
-  const bool has_buffer = !devices.gpu && leaves_its_node(layout, stage, devices.per_node);
+  const bool has_buffer =
+      !devices.gpu && layout.mesh.data > 1 && !adds_up_in_shared_memory(layout, stage, devices.per_node);
   replay.end_step(has_buffer, layout, stage_elements(request.shape, layout, placement, stage));
   return replay.peak();
 }

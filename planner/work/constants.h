@@ -23,7 +23,10 @@ inline constexpr int64_t kLogitsChunkElements = int64_t{1} << 21;
 inline constexpr int64_t kSmallestLogitsChunk = 64;
 inline constexpr int64_t kGpuLogitsChunkElements = int64_t{1} << 27;
 
-// Elements that a rank receives at a time to add them to a sum.
+// A group of more ranks adds up over the network, though all are on one machine.
+inline constexpr int kMostRanksSharingMemory = 16;
+
+// Elements that a rank receives at a time over the network to add them to a sum.
 inline constexpr int64_t kExchangeChunkElements = int64_t{64} << 10;
 
 // Elements whose squares are added up at a time for the gradient norm.

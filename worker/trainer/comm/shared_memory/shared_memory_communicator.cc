@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/work/constants.h"
 #include "worker/trainer/comm/gather_rows.h"
 #include "worker/trainer/comm/ordered_reduction.h"
 #include "worker/trainer/comm/partition.h"
@@ -26,7 +27,8 @@
 namespace caravan::trainer {
 namespace {
 
-constexpr int kMostRanks = 16;                 // of one machine
+using planner::kMostRanksSharingMemory;
+
 constexpr int64_t kCopyPerThread = 128 << 10;  // bytes that are worth a thread
 constexpr int64_t kSmallBytes = 16 << 10;  // below, a meeting costs more than adding up everything everywhere
 
@@ -121,7 +123,7 @@ class SharedMemoryCommunicator final : public Communicator {
       for (int owner = 0; owner < size(); ++owner) {
         const Range range = overlap(piece, partition.part(owner));
         const int64_t offset = (range.begin - piece.begin) * all.width;
-        std::array<const void*, kMostRanks> terms{};
+        std::array<const void*, kMostRanksSharingMemory> terms{};
         for (int distance = 0; distance < size(); ++distance)
           terms[distance] = meeting_.shown_by(peer_after(owner, distance)) + offset;
         reduce_in_order(reduction, all.type, all.at(range.begin), std::span(terms).first(size()),
@@ -142,7 +144,7 @@ class SharedMemoryCommunicator final : public Communicator {
       }
       meeting_.meet(operation);
       const Range mine = partition.chunk(rank(), begin, most);
-      std::array<const void*, kMostRanks> terms{all.at(mine.begin)};
+      std::array<const void*, kMostRanksSharingMemory> terms{all.at(mine.begin)};
       for (int distance = 1; distance < size(); ++distance)
         terms[distance] = meeting_.shown_by(peer_after(rank(), distance)) + rank() * most * all.width;
       reduce_in_order(Reduction::Sum, all.type, own + begin * all.width, std::span(terms).first(size()),
@@ -225,7 +227,7 @@ Meeting open_meeting(std::optional<SharedMapping> own, const std::vector<Row>& r
 
 std::unique_ptr<Communicator> share_memory(std::unique_ptr<Communicator> group,
                                            const SharedMemoryOptions& options) {
-  if (group->size() > kMostRanks) return group;
+  if (group->size() > kMostRanksSharingMemory) return group;
   std::optional<SharedMapping> made = make_mapping(*group, options.name);
   const double descriptor = group->rank() > 0 ? 0 : made ? made->fd() : -1;
   const std::vector<Row> rows = gather_rows(
