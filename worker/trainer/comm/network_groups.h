@@ -8,7 +8,8 @@
 namespace caravan::trainer {
 
 // Meets the others when the first group is asked for. Groups go before the factory.
-// CARAVAN_COMM=gloo, the same for all ranks, has everything go over the network, to compare with.
+// CARAVAN_COMM=gloo, the same for all ranks, has everything go over the network, to compare with; throws
+// std::runtime_error for another value.
 GroupFactory network_groups(const RendezvousOptions& options);
 
 }  // namespace caravan::trainer
