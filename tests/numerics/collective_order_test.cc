@@ -34,11 +34,6 @@ void PrintTo(const Case& each, std::ostream* out) {
   *out << each.name;
 }
 
-Layout changed(Layout layout, const std::function<void(Layout&)>& change) {
-  change(layout);
-  return layout;
-}
-
 std::vector<Case> cases() {
   std::vector<Case> all = {
       {"Tensor2", layout_of(2, 1, 1)},

@@ -34,11 +34,6 @@ void PrintTo(const Case& each, std::ostream* out) {
   *out << each.name;
 }
 
-Layout changed(Layout layout, const std::function<void(Layout&)>& change) {
-  change(layout);
-  return layout;
-}
-
 Layout in_segments(Layout layout, std::vector<int64_t> segments) {
   layout.segments = std::move(segments);
   return layout;

@@ -23,11 +23,6 @@ void PrintTo(const Case& each, std::ostream* out) {
   *out << each.name;
 }
 
-Layout changed(Layout layout, const std::function<void(Layout&)>& change) {
-  change(layout);
-  return layout;
-}
-
 std::vector<Case> cases() {
   const auto gpipe = [](Layout& layout) { layout.schedule = ScheduleKind::GPipe; };
   const auto zero_bubble = [](Layout& layout) { layout.schedule = ScheduleKind::ZeroBubbleH1; };

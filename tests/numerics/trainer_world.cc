@@ -112,6 +112,11 @@ v1alpha1::RankConfig rank_config(const v1alpha1::JobSpec& spec, const planner::L
   return config;
 }
 
+planner::Layout changed(planner::Layout layout, const std::function<void(planner::Layout&)>& change) {
+  change(layout);
+  return layout;
+}
+
 TrainerWorld::TrainerWorld(const v1alpha1::JobSpec& spec, const planner::Layout& layout,
                            const WorldOptions& options) {
   const ListeningSocket listener = listen_on("127.0.0.1", "0").value();

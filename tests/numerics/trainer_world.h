@@ -26,6 +26,7 @@ planner::Layout layout_of(int tensor, int pipeline, int data);
 // four.
 planner::Layout layout_of(int tensor, int pipeline, int data, planner::ScheduleKind schedule);
 int layers_of(const planner::Layout& layout);
+planner::Layout changed(planner::Layout layout, const std::function<void(planner::Layout&)>& change);
 
 // What one rank of a run is told, but for the port at which they meet and what it inherits.
 v1alpha1::RankConfig rank_config(const v1alpha1::JobSpec& spec, const planner::Layout& layout, int rank);

@@ -20,6 +20,7 @@
 #include "checkpoint/testing/faulty_volume.h"
 #include "common/process.h"
 #include "common/testing/temporary_folder.h"
+#include "worker/trainer/comm/testing/forwarding_communicator.h"
 #include "worker/trainer/loop/checkpoint_terms.h"
 #include "worker/trainer/loop/testing/tiny_options.h"
 
@@ -164,33 +165,20 @@ TEST_F(Saver, WhoeverAsksDuringTheLastOneIsToldWhatItWaitsFor) {
 }
 
 // A world whose ranks may hang in asking each other.
-class HangingWorld final : public Communicator {
+class HangingWorld final : public ForwardingCommunicator {
  public:
-  explicit HangingWorld(std::unique_ptr<Communicator> real) : real_(std::move(real)) {}
+  using ForwardingCommunicator::ForwardingCommunicator;
 
   std::atomic<bool> hangs = false;
   std::atomic<bool> is_stuck = false;
 
-  int rank() const override { return real_->rank(); }
-  int size() const override { return real_->size(); }
   void all_reduce(at::Tensor& tensor, Reduction reduction) override {
     wait();
-    real_->all_reduce(tensor, reduction);
+    ForwardingCommunicator::all_reduce(tensor, reduction);
   }
   void all_gather(at::Tensor& output, const at::Tensor& input) override {
     wait();
-    real_->all_gather(output, input);
-  }
-  void reduce_scatter(at::Tensor& output, const at::Tensor& input) override {
-    real_->reduce_scatter(output, input);
-  }
-  void broadcast(at::Tensor& tensor, int root) override { real_->broadcast(tensor, root); }
-  void barrier() override { real_->barrier(); }
-  std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {
-    return real_->send(tensor, peer, tag);
-  }
-  std::unique_ptr<PendingTransfer> receive(at::Tensor& tensor, int peer, int tag) override {
-    return real_->receive(tensor, peer, tag);
+    ForwardingCommunicator::all_gather(output, input);
   }
 
  private:
@@ -201,8 +189,6 @@ class HangingWorld final : public Communicator {
     }
     is_stuck = false;
   }
-
-  std::unique_ptr<Communicator> real_;
 };
 
 TEST_F(Saver, WhoHangsWithTheOthersIsNotShownAtAPartThatHasEnded) {

@@ -16,6 +16,7 @@
 
 #include "worker/trainer/comm/fake_communicator.h"
 #include "worker/trainer/comm/mesh.h"
+#include "worker/trainer/comm/testing/forwarding_communicator.h"
 
 namespace caravan::trainer {
 
@@ -36,41 +37,39 @@ inline std::string words_of_call(const char* operation, const at::Tensor& tensor
   return fmt::format("{} {} of {} bytes", operation, detail, tensor.nbytes());
 }
 
-class RecordingCommunicator final : public Communicator {
+class RecordingCommunicator final : public ForwardingCommunicator {
  public:
   // calls outlives it.
   RecordingCommunicator(std::unique_ptr<Communicator> group, GroupCalls& calls)
-      : group_(std::move(group)), calls_(calls) {}
+      : ForwardingCommunicator(std::move(group)), calls_(calls) {}
 
-  int rank() const override { return group_->rank(); }
-  int size() const override { return group_->size(); }
   void all_reduce(at::Tensor& tensor, Reduction reduction) override {
     record("all-reduce", tensor, static_cast<int64_t>(reduction));
-    group_->all_reduce(tensor, reduction);
+    ForwardingCommunicator::all_reduce(tensor, reduction);
   }
   void all_gather(at::Tensor& output, const at::Tensor& input) override {
     record("all-gather", output);
-    group_->all_gather(output, input);
+    ForwardingCommunicator::all_gather(output, input);
   }
   void reduce_scatter(at::Tensor& output, const at::Tensor& input) override {
     record("reduce-scatter", input);
-    group_->reduce_scatter(output, input);
+    ForwardingCommunicator::reduce_scatter(output, input);
   }
   void broadcast(at::Tensor& tensor, int root) override {
     record("broadcast", tensor, root);
-    group_->broadcast(tensor, root);
+    ForwardingCommunicator::broadcast(tensor, root);
   }
   void barrier() override {
     calls_.collectives.emplace_back("barrier");
-    group_->barrier();
+    ForwardingCommunicator::barrier();
   }
   std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {
     calls_.sends[{peer, tag % 2}].push_back(words_of_call("tag", tensor, tag));
-    return group_->send(tensor, peer, tag);
+    return ForwardingCommunicator::send(tensor, peer, tag);
   }
   std::unique_ptr<PendingTransfer> receive(at::Tensor& tensor, int peer, int tag) override {
     calls_.receives[{peer, tag % 2}].push_back(words_of_call("tag", tensor, tag));
-    return group_->receive(tensor, peer, tag);
+    return ForwardingCommunicator::receive(tensor, peer, tag);
   }
 
  private:
@@ -78,7 +77,6 @@ class RecordingCommunicator final : public Communicator {
     calls_.collectives.push_back(words_of_call(operation, tensor, detail));
   }
 
-  const std::unique_ptr<Communicator> group_;
   GroupCalls& calls_;
 };
 
