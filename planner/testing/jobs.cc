@@ -17,7 +17,7 @@ v1alpha1::JobSpec job(const std::string& preset, int devices, int sequence_lengt
 }
 
 // With a sanitizer each takes ten times as long.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef __SANITIZE_ADDRESS__
 constexpr int kManyJobs = 30;
 #else
 constexpr int kManyJobs = 150;

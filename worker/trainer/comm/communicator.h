@@ -1,5 +1,5 @@
-// Collectives over one group of ranks, as the trainer sees them. Four implementations: Gloo, shared memory of
-// one machine, NCCL and an in-process fake for tests (ranks are threads). No file outside worker/trainer/comm
+// Collectives over one group of ranks, as the trainer sees them. Three implementations: Gloo, shared memory
+// of one machine and an in-process fake for tests (ranks are threads). No file outside worker/trainer/comm
 // sees c10d.
 //
 // Tensors are contiguous. Every rank of the group calls the same operations in the same order. Sums of bf16
