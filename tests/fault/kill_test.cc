@@ -154,8 +154,9 @@ TEST_F(Kill, OfTheOnlyAgentAgainAndAgainIsAnsweredLaterEachTimeAndCanBeInterrupt
   for (int attempt = 1; attempt < 4; ++attempt) {
     ASSERT_TRUE(run.wait_for_step(attempt, 1));
     const pid_t killed = agents_of(run).at(0).pid;
-    kill(killed, SIGKILL);
+    // Before the kill: a pause begins as soon as the process is dead, whenever this test runs on.
     const auto killed_at = std::chrono::steady_clock::now();
+    kill(killed, SIGKILL);
     const auto is_replaced = [&] {
       const auto agents = agents_of(run);
       return !agents.empty() && agents[0].pid != killed;
