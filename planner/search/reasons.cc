@@ -29,8 +29,12 @@ std::string splitting_in_words(const Layout& layout) {
   return layout.mesh.pipeline == 1 ? "tensor parallelism" : tensor + " and " + pipeline;
 }
 
+int model_parallel(const Layout& layout) {
+  return layout.mesh.tensor * layout.mesh.pipeline;
+}
+
 std::string sizes_in_words(const PlanRequest& request, const Layout& layout) {
-  const int split = layout.mesh.tensor * layout.mesh.pipeline;
+  const int split = model_parallel(layout);
   const std::string replicas =
       layout.mesh.data > 1 ? fmt::format(", in {} data parallel replicas", layout.mesh.data) : "";
   if (split > 1) {
@@ -41,7 +45,7 @@ std::string sizes_in_words(const PlanRequest& request, const Layout& layout) {
   return request.devices.gpu ? "One GPU holds the whole model" : "One process holds the whole model";
 }
 
-// The last one that the rule tried before, and that was too large, or about so.
+// The last one that the rule tried before, split no further, and that was too large, or about so.
 const EvaluatedLayout* nearest_too_large(const std::vector<EvaluatedLayout>& candidates,
                                          const EvaluatedLayout& chosen) {
   const EvaluatedLayout* nearest = nullptr;
@@ -49,7 +53,8 @@ const EvaluatedLayout* nearest_too_large(const std::vector<EvaluatedLayout>& can
     if (&candidate == &chosen) break;
     const bool same_kind =
         candidate.layout.activation_checkpointing == chosen.layout.activation_checkpointing &&
-        candidate.layout.micro_batch_size == chosen.layout.micro_batch_size;
+        candidate.layout.micro_batch_size == chosen.layout.micro_batch_size &&
+        model_parallel(candidate.layout) <= model_parallel(chosen.layout);
     const bool may_fit = candidate.fits && !candidate.preference.risky;
     if (same_kind && !candidate.illegality && !may_fit) nearest = &candidate;
   }
@@ -99,7 +104,7 @@ std::string why_this_size(const PlanRequest& request, const EngineProfile& profi
   const Layout& layout = chosen.layout;
   const std::string checkpointing = why_checkpointing(request, candidates, layout);
   const std::string need_text = need(request, profile, chosen.memory);
-  if (layout.mesh.tensor * layout.mesh.pipeline == 1) {
+  if (model_parallel(layout) == 1) {
     const bool with_ease = chosen.fit_chance.value_or(1) > kWithEase;
     return fmt::format("That fits{}{} ({}){}.", with_chance(chosen), checkpointing, need_text,
                        with_ease ? ", so nothing is gained by splitting it" : "");
@@ -128,8 +133,8 @@ std::string what_the_rule_says(const EvaluatedLayout& candidate, const Evaluated
     return fmt::format("gains less than the {} by which predictions for two schedules may be off",
                        readable_percent(kOtherScheduleGain));
   }
-  const int split = layout.mesh.tensor * layout.mesh.pipeline;
-  const int least = chosen.layout.mesh.tensor * chosen.layout.mesh.pipeline;
+  const int split = model_parallel(layout);
+  const int least = model_parallel(chosen.layout);
   if (split > least) return fmt::format("splits the model over {} devices where {} would do", split, least);
   if (layout.mesh.tensor > chosen.layout.mesh.tensor && split == least)
     return "prefers tensor over pipeline parallelism, which costs more traffic";
@@ -144,8 +149,7 @@ std::string what_the_rule_says(const EvaluatedLayout& candidate, const Evaluated
 }
 
 const char* overruled_rule(const Layout& overruled, const Layout& chosen) {
-  const bool as_split =
-      overruled.mesh.tensor * overruled.mesh.pipeline == chosen.mesh.tensor * chosen.mesh.pipeline;
+  const bool as_split = model_parallel(overruled) == model_parallel(chosen);
   return as_split && chosen.micro_batch_size > overruled.micro_batch_size ? "one sequence in a micro-batch"
                                                                           : "least splitting";
 }
