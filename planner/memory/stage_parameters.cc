@@ -20,8 +20,6 @@ class Buckets {
     int64_t bucket = 0;
     for (const int64_t elements : parameters) bucket += round_up(elements, kParameterAlignment);
     bucket = round_up(bucket, padding_);
-    for (const int64_t elements : parameters)
-      total_.largest_parameter = std::max(total_.largest_parameter, std::min(elements, bucket / data_));
     total_.values += count * bucket;
     total_.states += count * (bucket / shards_);
     total_.largest_slice = std::max(total_.largest_slice, bucket / data_);

@@ -12,10 +12,9 @@
 namespace caravan::planner {
 
 struct StageElements {
-  int64_t values = 0;             // of the flat buffers of values and gradients
-  int64_t states = 0;             // of each optimizer state
-  int64_t largest_slice = 0;      // of a bucket, by data parallel rank
-  int64_t largest_parameter = 0;  // of those that a rank has in its slices
+  int64_t values = 0;         // of the flat buffers of values and gradients
+  int64_t states = 0;         // of each optimizer state
+  int64_t largest_slice = 0;  // of a bucket, by data parallel rank
 };
 
 StageElements stage_elements(const ModelShape& shape, const Layout& layout, const Placement& placement,

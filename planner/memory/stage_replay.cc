@@ -61,16 +61,10 @@ class StageReplay {
   }
 
   // Between the last op and the update: the sum over data parallel ranks, for which our own exchange over a
-  // network has a buffer on CPUs, then the gradient norm, and the update where it is made on trial.
-  void end_step(bool has_buffer, const Layout& layout, const StageElements& elements) {
+  // network has a buffer on CPUs.
+  void end_step(bool has_buffer, const StageElements& elements) {
     const int64_t received = has_buffer ? std::min(elements.largest_slice, kExchangeChunkElements) : 0;
-    const int64_t exchange = received * bytes_of(ElementType::FP32);
-    const int64_t squared = std::min(elements.largest_parameter, kNormChunkElements);
-    consider({.workspace = constants_, .communication = exchange});
-    consider({.workspace = constants_ + squared * bytes_of(ElementType::FP64)});
-    if (!layout.validates_afterwards()) return;
-    const int64_t tried = 3 * std::min(elements.states, kUpdateChunkElements);  // weights and two moments
-    consider({.workspace = constants_ + tried * bytes_of(ElementType::FP32)});
+    consider({.workspace = constants_, .communication = received * bytes_of(ElementType::FP32)});
   }
 
   const MemoryTerms& peak() const { return peak_; }
@@ -139,7 +133,7 @@ MemoryTerms replay_stage(const PlanRequest& request, const Layout& layout, const
   const DevicePool& devices = request.devices;
   const bool has_buffer =
       !devices.gpu && layout.mesh.data > 1 && !adds_up_in_shared_memory(layout, stage, devices.per_node);
-  replay.end_step(has_buffer, layout, stage_elements(request.shape, layout, placement, stage));
+  replay.end_step(has_buffer, stage_elements(request.shape, layout, placement, stage));
   return replay.peak();
 }
 

@@ -20,6 +20,7 @@ namespace caravan::planner {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 std::string pick(const PlanRequest& request) {
   const SearchResult result = search_layouts(request, default_profile(), {});
@@ -98,7 +99,7 @@ TEST(SplitLayers, NoLayerWouldMakeAPipelineFasterOnAnotherStage) {
         ++moved.layers_per_stage[from == 0 ? layout.mesh.pipeline - 1 : 0];
         if (moved.layers_per_stage[from] == 0) continue;
         // The embedding's collective, a small part of a layer, is not weighed.
-        EXPECT_GE(slowest_seconds(request, moved), slowest * (1 - 5e-3)) << layout_label(layout);
+        EXPECT_GE(slowest_seconds(request, moved), slowest * (1 - 6e-3)) << layout_label(layout);
       }
     }
   }
@@ -108,6 +109,7 @@ TEST(SplitLayers, AStageThatIsTooFullGivesLayersToOnesWithRoom) {
   PlanRequest request = request_of(gpu_job("llama3-8b", 4));
   request.fixed.tensor = request.fixed.data = 1;
   request.fixed.pipeline = 4;
+  request.fixed.schedule = ScheduleKind::OneFOneB;
   request.fixed.checkpointing = CheckpointingPolicy::Never;
   const SearchResult roomy = search_layouts(with_memory(request, int64_t{1} << 40), default_profile(), {});
   ASSERT_NE(roomy.chosen(), nullptr);
@@ -230,14 +232,14 @@ TEST(SearchLayouts, RecomputesMlpsWhereTheyCostLess) {
         .chosen()
         ->layout;
   };
-  EXPECT_EQ(picked(170).recomputed_part, RecomputedPart::Mlp);
+  EXPECT_EQ(picked(168).recomputed_part, RecomputedPart::Mlp);
   const Layout last = picked(158);
   EXPECT_EQ(last.recomputed_part, RecomputedPart::Layer);
   EXPECT_LT(last.recomputed(), 32);
   PlanRequest short_sequences = request;
   short_sequences.training.sequence_length = 1024;
   short_sequences.fixed.micro_batch_size = 8;
-  EXPECT_EQ(search_layouts(with_memory(short_sequences, int64_t{170} << 30), default_profile(), {})
+  EXPECT_EQ(search_layouts(with_memory(short_sequences, int64_t{168} << 30), default_profile(), {})
                 .chosen()
                 ->layout.recomputed_part,
             RecomputedPart::Layer);
@@ -441,10 +443,21 @@ TEST(SearchLayouts, SplitsEvenlyForEnginesThatCanDoNothingElse) {
 
 TEST(SearchLayouts, TheTimeModelOverrulesAPipelineWithFewMicroBatches) {
   PlanRequest request = request_of(gpu_job("llama3-70b", 64));
-  request.training.global_batch_sequences = 16;
+  request.training.global_batch_sequences = 12;
   const SearchResult result = search_layouts(request, default_profile(), {});
   ASSERT_NE(result.chosen(), nullptr);
   EXPECT_THAT(result.chosen()->reason, HasSubstr("less time than with TP1 PP16 DP4, which the rule"));
+}
+
+TEST(SearchLayouts, WhatIsComparedWithTheLeastSplittingIsSplitNoFurther) {
+  PlanRequest request = request_of(gpu_job("llama3-70b", 64));
+  request.training.sequence_length = 8192;
+  request.training.global_batch_sequences = 512;
+  const SearchResult result = search_layouts(request, default_profile(), {});
+  ASSERT_NE(result.chosen(), nullptr);
+  EXPECT_EQ(layout_label(result.chosen()->layout), "TP1 PP16 DP4 SeqZBH1 k8");
+  EXPECT_THAT(result.chosen()->reason, HasSubstr("the least splitting that fits"));
+  EXPECT_THAT(result.chosen()->reason, Not(HasSubstr("PP64")));
 }
 
 // Against a search that tries every number.

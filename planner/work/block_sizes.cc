@@ -44,12 +44,8 @@ BlockSizes::BlockSizes(const StageShape& stage) {
   chunks = (tokens + chunk_tokens - 1) / chunk_tokens;
 }
 
-int64_t BlockSizes::swiglu_blocks() const {
-  return 2 * block_rows(kSwigluBlockElements, tokens, ffn) * ffn * element;
-}
-
-int64_t BlockSizes::weight_gradient_block(int64_t rows, int64_t columns) const {
-  return widens ? block_rows(kWeightGradientBlockElements, rows, columns) * columns * element : 0;
+int64_t BlockSizes::norm_gradient() const {
+  return norm_gradient_parts(local_tokens) * hidden * wide;
 }
 
 }  // namespace caravan::planner

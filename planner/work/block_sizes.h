@@ -46,8 +46,7 @@ struct BlockSizes {
   int64_t chunks = 1;
 
   // Bytes that operations take for a moment.
-  int64_t swiglu_blocks() const;
-  int64_t weight_gradient_block(int64_t rows, int64_t columns) const;
+  int64_t norm_gradient() const;
 };
 
 }  // namespace caravan::planner

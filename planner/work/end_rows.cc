@@ -33,14 +33,8 @@ class EndRows : public RowBuilder {
          .pieces = size.chunks,
          .product = forward(size.vocabulary, size.hidden),
          .moved = size.tokens * size.vocabulary * size.element,
-         .takes = {.logits = chunk_logits(size.element)}});
-    Operation maxima{.name = "head.maxima", .pieces = size.chunks};
-    if (size.widens) {
-      maxima.moved = size.tokens * size.vocabulary * size.wide;
-      maxima.takes.logits = chunk_logits(size.wide);
-    }
-    maxima.collective = statistic(/*rows=*/1);
-    add(maxima);
+         .takes = {.logits = chunk_logits()}});
+    add({.name = "head.maxima", .pieces = size.chunks, .collective = statistic(/*rows=*/1)});
     add({.name = "head.sums", .pieces = size.chunks, .collective = statistic(/*rows=*/2)});
   }
 
@@ -54,13 +48,13 @@ class EndRows : public RowBuilder {
          .phase = Phase::WeightGradient,
          .pieces = size.chunks,
          .product = weight_product(size.vocabulary, size.hidden),
-         .moment = {.workspace = size.weight_gradient_block(size.vocabulary, size.hidden)},
          .frees = logits_of_chunk()});
     add({.name = "head.end_of_chunks", .phase = Phase::Backward, .frees = normed()});
     leave("head.leave_gradient", Phase::Backward);
     add({.name = "final_norm.backward",
          .phase = Phase::Backward,
          .moved = size.local_hidden,
+         .moment = {.workspace = size.norm_gradient()},
          .frees = {.activations = size.local_hidden + size.statistics}});
   }
 
@@ -77,12 +71,9 @@ class EndRows : public RowBuilder {
  private:
   // Of the softmax: maximum, sum and target of each token.
   int64_t statistics_of_chunk() const { return 3 * size.chunk_tokens * size.wide; }
-  int64_t chunk_logits(int64_t each) const { return size.chunk_tokens * size.vocabulary * each; }
+  int64_t chunk_logits() const { return size.chunk_tokens * size.vocabulary * size.element; }
 
-  MemoryUse logits_of_chunk() const {
-    const int64_t each = size.element + (size.widens ? size.wide : 0);
-    return {.logits = statistics_of_chunk() + chunk_logits(each)};
-  }
+  MemoryUse logits_of_chunk() const { return {.logits = statistics_of_chunk() + chunk_logits()}; }
 
   Collective statistic(int64_t rows) const {
     if (!size.reduces) return {};

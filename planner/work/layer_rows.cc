@@ -66,10 +66,7 @@ class LayerRows : public RowBuilder {
          .product = by_input(size.hidden, size.ffn),
          .moved = size.gated,
          .takes = {.activations = size.gated}});
-    add({.name = "swiglu.backward",
-         .phase = Phase::Backward,
-         .moved = size.gate_up,
-         .moment = {.workspace = size.swiglu_blocks()}});
+    add({.name = "swiglu.backward", .phase = Phase::Backward, .moved = size.gate_up});
     by_weight("down.by_weight", size.hidden, size.ffn, size.full_hidden + size.gated,
               MemoryUse{.activations = size.gated} + entered());
     may_wait([&] {
@@ -128,6 +125,7 @@ class LayerRows : public RowBuilder {
     add({.name = name,
          .phase = Phase::Backward,
          .moved = size.local_hidden,
+         .moment = {.workspace = size.norm_gradient()},
          .frees = {.activations = size.local_hidden + input},
          .waits = {.activations = input}});
   }

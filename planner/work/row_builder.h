@@ -26,10 +26,10 @@ class RowBuilder {
   }
   // As many operations and as many bytes.
   Product by_input(int64_t outputs, int64_t inputs) const { return forward(outputs, inputs); }
-  // The sum is read and written; where it is wider, what is added to it is as well.
+  // The sum is read and written.
   Product weight_product(int64_t outputs, int64_t inputs) const {
     Product product = forward(outputs, inputs);
-    product.weight_bytes = outputs * inputs * (2 * size.wide + (size.widens ? 2 * size.element : 0));
+    product.weight_bytes = outputs * inputs * 2 * size.wide;
     return product;
   }
 
@@ -39,7 +39,6 @@ class RowBuilder {
          .phase = Phase::WeightGradient,
          .product = weight_product(outputs, inputs),
          .moved = read,
-         .moment = {.workspace = size.weight_gradient_block(outputs, inputs)},
          .frees = frees});
   }
 

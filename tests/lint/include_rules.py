@@ -30,6 +30,7 @@ ROOMS = {
 # Libraries that only some rooms may see.
 LIBRARIES = {
     r"(ATen|c10|torch|caffe2)/": {"worker/trainer", "tests"},
+    r"hwy/": {"worker/trainer"},
     r"grpcpp/": {"operator", "worker/agent", "cli", "tests"},
     r"yaml-cpp/": {"cli"},
     r"prometheus/": {"operator", "worker/agent"},

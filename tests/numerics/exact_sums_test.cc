@@ -354,7 +354,7 @@ TEST(TiedTables, HaveTheSameBitsThoughTheirStagesSumInDifferentOrders) {
     EXPECT_TRUE(at::equal(stores[rank].view("embedding").gradient, stores[rank + 3].view("head").gradient));
 }
 
-// With this vocabulary the head takes 64 tokens at a time.
+// With this vocabulary the head takes 512 tokens at a time.
 TEST(HeadChunks, GiveTheBitsOfTheSameTokensOneChunkAtATime) {
   at::set_num_threads(1);
   planner::ModelShape model;
@@ -365,8 +365,8 @@ TEST(HeadChunks, GiveTheBitsOfTheSameTokensOneChunkAtATime) {
   model.ffn = 16;
   model.vocab = 40'000;
   const trainer::StagePlacement placement{.chunks = {{.has_head = true}}};
-  const at::Tensor input_TD = at::randn({100, model.hidden}, at::kFloat);
-  const at::Tensor targets_T = at::randint(0, model.vocab, {100}, at::kLong);
+  const at::Tensor input_TD = at::randn({600, model.hidden}, at::kFloat);
+  const at::Tensor targets_T = at::randint(0, model.vocab, {600}, at::kLong);
   trainer::SoloCommunicator solo;
   const trainer::TensorRegion region(solo, /*sequence_parallel=*/false);
   const auto new_store = [&] {
@@ -381,9 +381,9 @@ TEST(HeadChunks, GiveTheBitsOfTheSameTokensOneChunkAtATime) {
   const trainer::ParameterStore pieces = new_store();
   const trainer::Head head(pieces, model, region);
   const auto first =
-      head.forward_and_backward(input_TD.narrow(0, 0, 64).clone(), targets_T.narrow(0, 0, 64), 0.01);
+      head.forward_and_backward(input_TD.narrow(0, 0, 512).clone(), targets_T.narrow(0, 0, 512), 0.01);
   const auto rest =
-      head.forward_and_backward(input_TD.narrow(0, 64, 36).clone(), targets_T.narrow(0, 64, 36), 0.01);
+      head.forward_and_backward(input_TD.narrow(0, 512, 88).clone(), targets_T.narrow(0, 512, 88), 0.01);
   EXPECT_EQ(at_once.loss_sum, first.loss_sum + rest.loss_sum);
   EXPECT_TRUE(at::equal(at_once.gradient_TD, at::cat({first.gradient_TD, rest.gradient_TD})));
   EXPECT_TRUE(at::equal(whole.view("head").gradient, pieces.view("head").gradient));

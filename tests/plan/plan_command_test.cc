@@ -57,7 +57,7 @@ TEST_F(PlanCommand, PrintsThePlanItsReasonItsMemoryAndTheAlternatives) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, IsEmpty());
   EXPECT_THAT(outcome.out, StartsWith("Plan: TP"));
-  EXPECT_THAT(outcome.out, HasSubstr("on 64 H100-80GB devices"));
+  EXPECT_THAT(outcome.out, HasSubstr("on 64 H100-80GB"));
   EXPECT_THAT(outcome.out, HasSubstr("(| is the limit, "));
   EXPECT_THAT(outcome.out, HasSubstr("Alternatives that fit"));
   EXPECT_THAT(outcome.out, HasSubstr("stage 0 needs "));

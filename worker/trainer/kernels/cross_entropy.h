@@ -1,15 +1,16 @@
 // Cross entropy over a vocabulary that is cut over the tensor group, for a chunk of C tokens at a time; in
 // pieces, because the group meets between them:
 //
-//  - cross_entropy_maxima: the largest local logit of each token;
+//  - cross_entropy_maxima: the largest local logit of each token, and the sum of exponentials less that one;
 //  - the group all-reduces MAX of statistics[kMaximum];
-//  - cross_entropy_sums: logits → exp(logit − maximum), their sum, the target;
+//  - cross_entropy_sums: the same sum less the group's maximum, and the target;
 //  - the group all-reduces SUM of statistics[kSum] and [kTarget];
 //  - cross_entropy_loss: Σ log(sum) − target;
-//  - cross_entropy_gradient: exponentials → gradient by the logits.
+//  - cross_entropy_gradient: logits → gradient by the logits.
 //
-// logits_CV and statistics_3C are fp32 (fp64 for fp64); V local vocabulary without padding, may be empty.
-// Targets are int64 ids; those below 0 do not count and get zero gradient.
+// The logits are read by the first piece and the last alone. They have the storage type, statistics_3C is
+// fp32 (fp64 for fp64); V local vocabulary without padding, may be empty. Targets are int64 ids; those below
+// 0 do not count and get zero gradient.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,11 +20,11 @@
 namespace caravan::kernels {
 
 void cross_entropy_maxima(const at::Tensor& logits_CV, at::Tensor& statistics_3C);
-void cross_entropy_sums(at::Tensor& logits_CV, const at::Tensor& targets_C, int64_t first_token,
+void cross_entropy_sums(const at::Tensor& logits_CV, const at::Tensor& targets_C, int64_t first_token,
                         at::Tensor& statistics_3C);
 double cross_entropy_loss(const at::Tensor& targets_C, const at::Tensor& statistics_3C);
-// Gradient of `scale` times the loss. Consumes the statistics.
-void cross_entropy_gradient(at::Tensor& exponentials_CV, const at::Tensor& targets_C, int64_t first_token,
-                            double scale, at::Tensor& statistics_3C);
+// Of `scale` times the loss.
+void cross_entropy_gradient(at::Tensor& logits_CV, const at::Tensor& targets_C, int64_t first_token,
+                            double scale, const at::Tensor& statistics_3C);
 
 }  // namespace caravan::kernels

@@ -2,13 +2,16 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
+#include <c10/util/Exception.h>
 
-#include <algorithm>
-
-#include "planner/work/constants.h"
-#include "worker/trainer/kernels/accumulate.h"
 #include "worker/trainer/kernels/product_listener.h"
 #include "worker/trainer/memory/ledger.h"
+
+// Of MKL, which the wheel of LibTorch has within it, without its headers: c = alpha · a · b + beta · c with
+// sums in fp32, also on processors that know no bf16.
+extern "C" void cblas_gemm_bf16bf16f32(int layout, int transpose_a, int transpose_b, int m, int n, int k,
+                                       float alpha, const void* a, int stride_a, const void* b, int stride_b,
+                                       float beta, float* c, int stride_c);
 
 namespace caravan::kernels {
 namespace {
@@ -22,6 +25,17 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
   at::Tensor result = at::empty({a.size(0), b.size(1)}, a.options());
   multiply_into(result, a, b);
   return result;
+}
+
+// dw += dyᵀ · x. ATen's products of bf16 round their results to bf16.
+void add_bf16_product(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_OI) {
+  constexpr int kRowMajor = 101, kPlain = 111, kTransposed = 112;
+  TORCH_CHECK(dy_TO.stride(1) == 1 && x_TI.stride(1) == 1, "rows of activations lie in one piece");
+  const auto size = [](int64_t elements) { return static_cast<int>(elements); };
+  cblas_gemm_bf16bf16f32(kRowMajor, kTransposed, kPlain, size(dw_OI.size(0)), size(dw_OI.size(1)),
+                         size(x_TI.size(0)), 1, dy_TO.const_data_ptr(), size(dy_TO.stride(0)),
+                         x_TI.const_data_ptr(), size(x_TI.stride(0)), 1, dw_OI.mutable_data_ptr<float>(),
+                         size(dw_OI.stride(0)));
 }
 
 }  // namespace
@@ -43,23 +57,9 @@ void linear_backward_input_into(at::Tensor& dx_TI, const at::Tensor& dy_TO, cons
 
 void linear_backward_weight(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_OI) {
   tell_product(x_TI.size(0), dw_OI.size(0), dw_OI.size(1));
-  const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
-  if (dw_OI.scalar_type() == x_TI.scalar_type()) {
-    const trainer::LibraryScratch scratch;
-    dw_OI.addmm_(dy_TO.t(), x_TI);
-    return;
-  }
-  const int64_t rows = dw_OI.size(0);
-  const int64_t columns = dw_OI.size(1);
-  const int64_t block_rows = planner::block_rows(planner::kWeightGradientBlockElements, rows, columns);
-  const at::Tensor block = at::empty({block_rows, columns}, x_TI.options());
-  for (int64_t row = 0; row < rows; row += block_rows) {
-    const int64_t count = std::min(block_rows, rows - row);
-    at::Tensor part = block.narrow(0, 0, count);
-    multiply_into(part, dy_TO.narrow(1, row, count).t(), x_TI);
-    at::Tensor target = dw_OI.narrow(0, row, count);
-    accumulate(target, part);
-  }
+  if (dw_OI.scalar_type() != x_TI.scalar_type()) return add_bf16_product(dy_TO, x_TI, dw_OI);
+  const trainer::LibraryScratch scratch;
+  dw_OI.addmm_(dy_TO.t(), x_TI);
 }
 
 }  // namespace caravan::kernels

@@ -1,8 +1,8 @@
 // Matrix products of a linear layer y = x · wᵀ, as Hugging Face stores w: one row per output.
 //
-// x_TI, y_TO and w_OI have the storage type. Weight gradients are added to dw_OI, fp32 (fp64 for fp64): in
-// the product itself where types allow it, else through a bounded block of storage type. What
-// the library allocates inside a product is not counted (trainer/memory/counting_allocator.h).
+// x_TI, y_TO and w_OI have the storage type. Weight gradients are added to dw_OI, fp32 (fp64 for fp64), in
+// the product itself. What the library allocates inside a product is not counted
+// (trainer/memory/counting_allocator.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -20,13 +20,24 @@ TEST(Linear, GradientsEqualThoseOfAutograd) {
   EXPECT_TRUE(at::allclose(dw_OI, w_OI.grad() + 1, 1e-10, 1e-12)) << "the weight's gradient is added";
 }
 
-// Small integers have exact sums in every type and order. The weight is larger than one block of rows.
+// Small integers have exact sums in every type and order.
 TEST(Linear, Bf16WeightGradientsAreAddedInFp32) {
   const at::Tensor x_TI = at::randint(-2, 3, {6, 2048}, at::kFloat);
   const at::Tensor dy_TO = at::randint(-2, 3, {6, 700}, at::kFloat);
   at::Tensor dw_OI = at::full({700, 2048}, 1000.0F);  // 1000 + 1 would round away in bf16
   linear_backward_weight(dy_TO.to(at::kBFloat16), x_TI.to(at::kBFloat16), dw_OI);
   EXPECT_TRUE(at::equal(dw_OI, at::matmul(dy_TO.t(), x_TI) + 1000));
+}
+
+// More tokens than bf16 has digits for: a product that was rounded before it is added would be off by
+// sixteenths.
+TEST(Linear, Bf16WeightGradientsAreNotRoundedOnTheWay) {
+  const at::Tensor x_TI = at::randn({400, 37}).to(at::kBFloat16);
+  const at::Tensor dy_TO = at::randn({400, 41}).to(at::kBFloat16);
+  at::Tensor dw_OI = at::zeros({41, 37});
+  linear_backward_weight(dy_TO, x_TI, dw_OI);
+  const at::Tensor exact = at::matmul(dy_TO.t().to(at::kDouble), x_TI.to(at::kDouble));
+  EXPECT_TRUE(at::allclose(dw_OI.to(at::kDouble), exact, 1e-4, 1e-4));
 }
 
 }  // namespace

@@ -1,125 +1,187 @@
 #include "worker/trainer/kernels/rms_norm.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "planner/work/constants.h"
+#include "worker/trainer/kernels/instruction_set.h"
+#include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
 #include "worker/trainer/memory/ledger.h"
 
-namespace caravan::kernels {
-namespace {
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "worker/trainer/kernels/rms_norm.cc"
+#include "worker/trainer/kernels/each_instruction_set.h"
+#include "worker/trainer/kernels/vectors-inl.h"
 
-constexpr int64_t kRowsPerTask = 16;
-constexpr int64_t kColumnsPerTask = 256;
+HWY_BEFORE_NAMESPACE();
+namespace caravan::kernels::HWY_NAMESPACE {
 
-// dw += Σ_T dy · x · scale, a block of columns at a time, so that threads never share a sum.
 template <typename T>
-void add_weight_gradient(const at::Tensor& dy_TD, const at::Tensor& x_TD, const at::Tensor& scale_T,
-                         at::Tensor& dw_D) {
-  using W = Wide<T>;
-  const int64_t rows = x_TD.size(0);
-  const int64_t columns = x_TD.size(1);
-  const T* const dy = dy_TD.const_data_ptr<T>();
-  const T* const x = x_TD.const_data_ptr<T>();
-  const W* const scale = scale_T.const_data_ptr<W>();
-  W* const dw = dw_D.mutable_data_ptr<W>();
-  const int64_t blocks = (columns + kColumnsPerTask - 1) / kColumnsPerTask;
-  at::parallel_for(0, blocks, 1, [&](int64_t first_block, int64_t last_block) {
-    for (int64_t block = first_block; block < last_block; ++block) {
-      const int64_t begin = block * kColumnsPerTask;
-      const int64_t width = std::min(kColumnsPerTask, columns - begin);
-      W sum[kColumnsPerTask] = {};
-      for (int64_t row = 0; row < rows; ++row) {
-        const T* const dy_row = dy + row * columns + begin;
-        const T* const x_row = x + row * columns + begin;
-        for (int64_t i = 0; i < width; ++i)
-          sum[i] += static_cast<W>(dy_row[i]) * (static_cast<W>(x_row[i]) * scale[row]);
-      }
-      for (int64_t i = 0; i < width; ++i) dw[begin + i] += sum[i];
-    }
+void add_row(T* x, const T* residual, int64_t columns) {
+  for_vectors<Wide<T>>(0, columns, [=](int64_t i, auto extent) HWY_ATTR {
+    store(hn::Add(load(x + i, extent), load(residual + i, extent)), x + i, extent);
   });
 }
 
-// With n = x · scale and g = dy · w:  dx = scale · (g − n · mean(g · n)).
 template <typename T>
-void turn_into_input_gradient(T* gradient, const T* x, const T* w, Wide<T> scale, const T* residual,
-                              int64_t columns) {
+Wide<T> scale_of_row(const T* x, int64_t columns, double eps) {
   using W = Wide<T>;
-  const W dot = sum_in_lanes<W>(columns, [&](int64_t i) {
-    return static_cast<W>(gradient[i]) * static_cast<W>(w[i]) * static_cast<W>(x[i]);
+  const W squares = sum<W>(columns, [=](int64_t i, auto extent) HWY_ATTR {
+    const Vector<W> value = load(x + i, extent);
+    return hn::Mul(value, value);
   });
-  const W slope = dot * scale * scale / static_cast<W>(columns);
-  for (int64_t i = 0; i < columns; ++i) {
-    const W g = static_cast<W>(gradient[i]) * static_cast<W>(w[i]);
-    const W dx = scale * (g - static_cast<W>(x[i]) * slope);
-    gradient[i] = static_cast<T>(residual == nullptr ? dx : dx + static_cast<W>(residual[i]));
+  return W{1} / std::sqrt(squares / static_cast<W>(columns) + static_cast<W>(eps));
+}
+
+template <typename T>
+void apply_to_row(const T* x, const T* w, Wide<T> scale, T* y, int64_t columns) {
+  const auto scales = hn::Set(Lanes<Wide<T>>(), scale);
+  for_vectors<Wide<T>>(0, columns, [=](int64_t i, auto extent) HWY_ATTR {
+    store(hn::Mul(hn::Mul(load(x + i, extent), scales), load(w + i, extent)), y + i, extent);
+  });
+}
+
+template <typename T>
+void forward_rows(Range rows, const at::Tensor& x_TD, const at::Tensor& residual_TD, const at::Tensor& w_D,
+                  double eps, const Normed& normed) {
+  const int64_t columns = x_TD.size(1);
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    const int64_t at = row * columns;
+    const T* const x = x_TD.const_data_ptr<T>() + at;
+    if (residual_TD.defined())
+      add_row(x_TD.mutable_data_ptr<T>() + at, residual_TD.const_data_ptr<T>() + at, columns);
+    const Wide<T> scale = scale_of_row<T>(x, columns, eps);
+    normed.scale_T.mutable_data_ptr<Wide<T>>()[row] = scale;
+    apply_to_row<T>(x, w_D.const_data_ptr<T>(), scale, normed.y_TD.mutable_data_ptr<T>() + at, columns);
   }
+}
+
+template <typename T>
+void apply_rows(Range rows, const at::Tensor& x_TD, const at::Tensor& w_D, const at::Tensor& scale_T,
+                at::Tensor& y_TD) {
+  const int64_t columns = x_TD.size(1);
+  for (int64_t row = rows.begin; row < rows.end; ++row)
+    apply_to_row(x_TD.const_data_ptr<T>() + row * columns, w_D.const_data_ptr<T>(),
+                 scale_T.const_data_ptr<Wide<T>>()[row], y_TD.mutable_data_ptr<T>() + row * columns, columns);
+}
+
+// With n = x · scale and g = dy · w:  dw += dy · n,  dx = scale · (g − n · mean(g · n)).
+template <typename T>
+void backward_row(T* gradient, const T* x, const T* w, Wide<T> scale, const T* residual, Wide<T>* dw,
+                  int64_t columns) {
+  using W = Wide<T>;
+  const Lanes<W> d;
+  const auto scales = hn::Set(d, scale);
+  const W dot = sum<W>(columns, [=](int64_t i, auto extent) HWY_ATTR {
+    const Vector<W> dy = load(gradient + i, extent);
+    const Vector<W> value = load(x + i, extent);
+    store(hn::MulAdd(dy, hn::Mul(value, scales), load(dw + i, extent)), dw + i, extent);
+    return hn::Mul(hn::Mul(dy, load(w + i, extent)), value);
+  });
+  const auto slope = hn::Set(d, dot * scale * scale / static_cast<W>(columns));
+  for_vectors<W>(0, columns, [=](int64_t i, auto extent) HWY_ATTR {
+    const auto g = hn::Mul(load(gradient + i, extent), load(w + i, extent));
+    auto dx = hn::Mul(scales, hn::NegMulAdd(load(x + i, extent), slope, g));
+    if (residual != nullptr) dx = hn::Add(dx, load(residual + i, extent));
+    store(dx, gradient + i, extent);
+  });
+}
+
+// dw: of these rows alone.
+template <typename T>
+void backward_rows(Range rows, at::Tensor& gradient_TD, const at::Tensor& x_TD, const at::Tensor& w_D,
+                   const at::Tensor& scale_T, const at::Tensor& residual_TD, Wide<T>* dw) {
+  const int64_t columns = x_TD.size(1);
+  std::fill_n(dw, columns, Wide<T>{0});
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    const int64_t at = row * columns;
+    backward_row<T>(gradient_TD.mutable_data_ptr<T>() + at, x_TD.const_data_ptr<T>() + at,
+                    w_D.const_data_ptr<T>(), scale_T.const_data_ptr<Wide<T>>()[row],
+                    residual_TD.defined() ? residual_TD.const_data_ptr<T>() + at : nullptr, dw, columns);
+  }
+}
+
+template <typename W>
+void add_partial_sums(Range columns, const at::Tensor& partial_PD, at::Tensor& dw_D) {
+  W* const dw = dw_D.mutable_data_ptr<W>();
+  const W* const partial = partial_PD.const_data_ptr<W>();
+  for_vectors<W>(columns.begin, columns.end, [&](int64_t i, auto extent) HWY_ATTR {
+    auto sum = load(dw + i, extent);
+    for (int64_t row = 0; row < partial_PD.size(0); ++row)
+      sum = hn::Add(sum, load(partial + row * partial_PD.size(1) + i, extent));
+    store(sum, dw + i, extent);
+  });
+}
+
+}  // namespace caravan::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace caravan::kernels {
+namespace {
+
+at::Tensor empty_output(const at::Tensor& x_TD) {
+  const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
+  return at::empty_like(x_TD);
+}
+
+// residual_TD: added to x, or undefined.
+Normed forward(const at::Tensor& x_TD, const at::Tensor& residual_TD, const at::Tensor& w_D, double eps) {
+  const at::TensorOptions wide = x_TD.options().dtype(wide_type(x_TD.scalar_type()));
+  Normed normed{.scale_T = at::empty({x_TD.size(0)}, wide), .y_TD = empty_output(x_TD)};
+  for_storage_type(x_TD.scalar_type(), [&]<typename T>() {
+    const auto of_rows = CARAVAN_CHOOSE(forward_rows<T>);
+    parallel_ranges(x_TD.size(0), x_TD.size(1),
+                    [&](Range rows) { of_rows(rows, x_TD, residual_TD, w_D, eps, normed); });
+  });
+  return normed;
 }
 
 }  // namespace
 
-at::Tensor rms_norm_scale(const at::Tensor& x_TD, double eps) {
-  const int64_t columns = x_TD.size(1);
-  at::Tensor scale_T = at::empty({x_TD.size(0)}, x_TD.options().dtype(wide_type(x_TD.scalar_type())));
-  for_storage_type(x_TD.scalar_type(), [&]<typename T>() {
-    using W = Wide<T>;
-    const T* const x = x_TD.const_data_ptr<T>();
-    W* const scale = scale_T.mutable_data_ptr<W>();
-    at::parallel_for(0, x_TD.size(0), kRowsPerTask, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const T* const x_row = x + row * columns;
-        const W squares = sum_in_lanes<W>(
-            columns, [&](int64_t i) { return static_cast<W>(x_row[i]) * static_cast<W>(x_row[i]); });
-        scale[row] = W{1} / std::sqrt(squares / static_cast<W>(columns) + static_cast<W>(eps));
-      }
-    });
-  });
-  return scale_T;
+Normed rms_norm(const at::Tensor& x_TD, const at::Tensor& w_D, double eps) {
+  return forward(x_TD, /*residual_TD=*/{}, w_D, eps);
+}
+
+Normed add_rms_norm(at::Tensor& x_TD, const at::Tensor& residual_TD, const at::Tensor& w_D, double eps) {
+  return forward(x_TD, residual_TD, w_D, eps);
 }
 
 at::Tensor rms_norm_apply(const at::Tensor& x_TD, const at::Tensor& w_D, const at::Tensor& scale_T) {
-  const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
-  const int64_t columns = x_TD.size(1);
-  at::Tensor y_TD = at::empty_like(x_TD);
+  at::Tensor y_TD = empty_output(x_TD);
   for_storage_type(x_TD.scalar_type(), [&]<typename T>() {
-    using W = Wide<T>;
-    const T* const x = x_TD.const_data_ptr<T>();
-    const T* const w = w_D.const_data_ptr<T>();
-    const W* const scale = scale_T.const_data_ptr<W>();
-    T* const y = y_TD.mutable_data_ptr<T>();
-    at::parallel_for(0, x_TD.size(0), kRowsPerTask, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row)
-        for (int64_t i = 0; i < columns; ++i)
-          y[row * columns + i] =
-              static_cast<T>(static_cast<W>(x[row * columns + i]) * scale[row] * static_cast<W>(w[i]));
-    });
+    const auto to_rows = CARAVAN_CHOOSE(apply_rows<T>);
+    parallel_ranges(x_TD.size(0), x_TD.size(1), [&](Range rows) { to_rows(rows, x_TD, w_D, scale_T, y_TD); });
   });
   return y_TD;
 }
 
+// The weight's gradient is added up in as many parts as the number of rows asks for, whatever the number of
+// threads.
 void rms_norm_backward(at::Tensor& gradient_TD, const at::Tensor& x_TD, const at::Tensor& w_D,
                        const at::Tensor& scale_T, const at::Tensor& residual_TD, at::Tensor& dw_D) {
+  const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
+  const int64_t rows = x_TD.size(0);
   const int64_t columns = x_TD.size(1);
+  const int64_t parts = planner::norm_gradient_parts(rows);
+  at::Tensor partial_PD = at::empty({parts, columns}, dw_D.options());
   for_storage_type(x_TD.scalar_type(), [&]<typename T>() {
     using W = Wide<T>;
-    add_weight_gradient<T>(gradient_TD, x_TD, scale_T, dw_D);
-    T* const gradient = gradient_TD.mutable_data_ptr<T>();
-    const T* const x = x_TD.const_data_ptr<T>();
-    const T* const w = w_D.const_data_ptr<T>();
-    const W* const scale = scale_T.const_data_ptr<W>();
-    const T* const residual = residual_TD.defined() ? residual_TD.const_data_ptr<T>() : nullptr;
-    at::parallel_for(0, x_TD.size(0), kRowsPerTask, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const int64_t at = row * columns;
-        turn_into_input_gradient<T>(gradient + at, x + at, w, scale[row],
-                                    residual == nullptr ? nullptr : residual + at, columns);
-      }
+    W* const partial = partial_PD.mutable_data_ptr<W>();
+    const auto of_rows = CARAVAN_CHOOSE(backward_rows<T>);
+    parallel_ranges(parts, columns * rows / parts, [&](Range these) {
+      for (int64_t part = these.begin; part < these.end; ++part)
+        of_rows({.begin = part * rows / parts, .end = (part + 1) * rows / parts}, gradient_TD, x_TD, w_D,
+                scale_T, residual_TD, partial + part * columns);
     });
+    const auto of_columns = CARAVAN_CHOOSE(add_partial_sums<W>);
+    parallel_ranges(columns, parts, [&](Range these) { of_columns(these, partial_PD, dw_D); });
   });
 }
 
 }  // namespace caravan::kernels
+#endif

@@ -1,17 +1,54 @@
 #include "worker/trainer/kernels/rope.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 #include <cmath>
 #include <numbers>
 
+#include "worker/trainer/kernels/instruction_set.h"
+#include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "worker/trainer/kernels/rope.cc"
+#include "worker/trainer/kernels/each_instruction_set.h"
+#include "worker/trainer/kernels/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace caravan::kernels::HWY_NAMESPACE {
+
+template <typename T>
+HWY_INLINE void rotate_head(T* head, const Wide<T>* cosines, const Wide<T>* sines, Wide<T> sign,
+                            int64_t half) {
+  using W = Wide<T>;
+  const auto signs = hn::Set(Lanes<W>(), sign);
+  for_vectors<W>(0, half, [=](int64_t k, auto extent) HWY_ATTR {
+    const Vector<W> a = load(head + k, extent);
+    const Vector<W> b = load(head + half + k, extent);
+    const auto cosine = load(cosines + k, extent);
+    const auto sine = hn::Mul(signs, load(sines + k, extent));
+    store(hn::NegMulAdd(b, sine, hn::Mul(a, cosine)), head + k, extent);
+    store(hn::MulAdd(a, sine, hn::Mul(b, cosine)), head + half + k, extent);
+  });
+}
+
+template <typename T>
+void rotate_rows(Range rows, at::Tensor& heads_TE, const at::Tensor& table_SK, int64_t heads, Wide<T> sign) {
+  const int64_t head_dim = table_SK.size(1);
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    const Wide<T>* const cosines = table_SK.const_data_ptr<Wide<T>>() + row % table_SK.size(0) * head_dim;
+    T* const head = heads_TE.mutable_data_ptr<T>() + row * heads_TE.size(1);
+    for (int64_t i = 0; i < heads; ++i)
+      rotate_head<T>(head + i * head_dim, cosines, cosines + head_dim / 2, sign, head_dim / 2);
+  }
+}
+
+}  // namespace caravan::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace caravan::kernels {
 namespace {
-
-constexpr int64_t kRowsPerTask = 16;
 
 // Long wavelengths are stretched by `factor`, short ones stay, those between are blended (Llama 3.1).
 template <typename W>
@@ -43,18 +80,6 @@ void fill_table(at::Tensor& table_SK, const planner::ModelShape& model) {
   }
 }
 
-template <typename T>
-void rotate_head(T* head, const Wide<T>* cosines, const Wide<T>* sines, Wide<T> sign, int64_t half) {
-  using W = Wide<T>;
-  for (int64_t k = 0; k < half; ++k) {
-    const W a = static_cast<W>(head[k]);
-    const W b = static_cast<W>(head[k + half]);
-    const W sine = sign * sines[k];
-    head[k] = static_cast<T>(a * cosines[k] - b * sine);
-    head[k + half] = static_cast<T>(b * cosines[k] + a * sine);
-  }
-}
-
 }  // namespace
 
 at::Tensor rope_table(const planner::ModelShape& model, int64_t sequence_length, at::ScalarType storage) {
@@ -68,23 +93,13 @@ at::Tensor rope_table(const planner::ModelShape& model, int64_t sequence_length,
 }
 
 void rope_apply(at::Tensor& heads_TE, const at::Tensor& table_SK, int64_t heads, Rotation rotation) {
-  const int64_t sequence_length = table_SK.size(0);
-  const int64_t head_dim = table_SK.size(1);
-  const int64_t row_size = heads_TE.size(1);
   for_storage_type(heads_TE.scalar_type(), [&]<typename T>() {
-    using W = Wide<T>;
-    const W sign = rotation == Rotation::Forward ? W{1} : W{-1};
-    T* const rows = heads_TE.mutable_data_ptr<T>();
-    const W* const table = table_SK.const_data_ptr<W>();
-    at::parallel_for(0, heads_TE.size(0), kRowsPerTask, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const W* const cosines = table + row % sequence_length * head_dim;
-        for (int64_t head = 0; head < heads; ++head)
-          rotate_head<T>(rows + row * row_size + head * head_dim, cosines, cosines + head_dim / 2, sign,
-                         head_dim / 2);
-      }
-    });
+    const Wide<T> sign = rotation == Rotation::Forward ? 1 : -1;
+    const auto of_rows = CARAVAN_CHOOSE(rotate_rows<T>);
+    parallel_ranges(heads_TE.size(0), heads * table_SK.size(1),
+                    [&](Range rows) { of_rows(rows, heads_TE, table_SK, heads, sign); });
   });
 }
 
 }  // namespace caravan::kernels
+#endif

@@ -1,7 +1,7 @@
 // SwiGLU (Shazeer, arXiv 2002.05202): gated = silu(gate) · up, silu(x) = x · sigmoid(x).
 //
-// A row of gate_up holds F gates, then F ups. Temporary memory: none forward, two cache-sized blocks
-// backward.
+// A row of gate_up holds F gates, then F ups. No temporary memory; computed in fp32 (fp64 for fp64) and
+// rounded once.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -158,17 +158,11 @@ Outcome Trainer::settle_open_step(const Step& now, std::unique_ptr<TrainingPass>
 }
 
 void Trainer::compute_gradients(Step& step, std::unique_ptr<TrainingPass> pass) {
-  forget_gradients();
   pass->complete();
   step.loss_sum = pass->loss_sum();
   trace_ = pass->take_trace();
   pass.reset();
   step.tokens = {};
-}
-
-void Trainer::forget_gradients() {
-  const PhaseClock::Scope scope(rank_.clock, Phase::kOptimizer);
-  rank_.parameters.gradients.zero_();
 }
 
 void Trainer::sum_over_ranks() {
@@ -239,7 +233,11 @@ void Trainer::update_weights(Step& step) {
   step.as_tried = step.tried && took_whole_gradients_;
   if (step.as_tried) return rank_.optimizer->confirm(step.learning_rate);
   if (step.tried) rank_.optimizer->take_back();
-  if (!step.skipped) rank_.optimizer->update(step.learning_rate, scale);
+  if (step.skipped) {
+    rank_.parameters.gradients.zero_();  // as an update does
+  } else {
+    rank_.optimizer->update(step.learning_rate, scale);
+  }
 }
 
 bool Trainer::evaluation_is_due(int step) const {

@@ -65,7 +65,6 @@ class Trainer {
   std::unique_ptr<TrainingPass> begin_pass(const Step& step);
   Outcome settle_open_step(const Step& now, std::unique_ptr<TrainingPass>& pass);
   void compute_gradients(Step& step, std::unique_ptr<TrainingPass> pass);
-  void forget_gradients();
   void sum_over_ranks();
   Outcome dump_gradients_if_asked(const Step& step);
   void begin_agreement(Step& step);

@@ -35,26 +35,25 @@ Head::Head(const ParameterStore& store, const planner::ModelShape& model, const 
 
 HeadOutput Head::forward_and_backward(at::Tensor input_TD, const at::Tensor& targets_T,
                                       double loss_scale) const {
-  const at::Tensor scale_T = kernels::rms_norm_scale(input_TD, norm_eps_);
-  at::Tensor normed_TD = region_.enter(kernels::rms_norm_apply(input_TD, norm_D.value, scale_T));
+  kernels::Normed normed = kernels::rms_norm(input_TD, norm_D.value, norm_eps_);
+  at::Tensor normed_TD = region_.enter(std::move(normed.y_TD));
   Gradients gradients{.by_normed_TD = at::empty_like(normed_TD), .loss_scale = loss_scale};
   const double loss_sum = run_chunks(normed_TD, targets_T, &gradients);
   normed_TD.reset();
   at::Tensor gradient_TD = region_.leave(std::move(gradients.by_normed_TD));
   at::Tensor norm_gradient = norm_D.gradient;
-  kernels::rms_norm_backward(gradient_TD, input_TD, norm_D.value, scale_T, /*residual_TD=*/{}, norm_gradient);
+  kernels::rms_norm_backward(gradient_TD, input_TD, norm_D.value, normed.scale_T, /*residual_TD=*/{},
+                             norm_gradient);
   return {.loss_sum = loss_sum, .gradient_TD = std::move(gradient_TD)};
 }
 
 double Head::forward(at::Tensor input_TD, const at::Tensor& targets_T) const {
-  const at::Tensor scale_T = kernels::rms_norm_scale(input_TD, norm_eps_);
-  const at::Tensor normed_TD = region_.enter(kernels::rms_norm_apply(input_TD, norm_D.value, scale_T));
-  return run_chunks(normed_TD, targets_T, nullptr);
+  kernels::Normed normed = kernels::rms_norm(input_TD, norm_D.value, norm_eps_);
+  return run_chunks(region_.enter(std::move(normed.y_TD)), targets_T, nullptr);
 }
 
 at::Tensor Head::logits(const at::Tensor& input_TD) const {
-  const at::Tensor scale_T = kernels::rms_norm_scale(input_TD, norm_eps_);
-  const at::Tensor normed_TD = region_.enter(kernels::rms_norm_apply(input_TD, norm_D.value, scale_T));
+  const at::Tensor normed_TD = region_.enter(kernels::rms_norm(input_TD, norm_D.value, norm_eps_).y_TD);
   return kernels::linear_forward(normed_TD, projection_VD.value)
       .to(kernels::wide_type(normed_TD.scalar_type()));
 }
@@ -70,22 +69,20 @@ double Head::run_chunks(const at::Tensor& normed_TD, const at::Tensor& targets_T
     const at::Tensor normed_CD = normed_TD.narrow(0, first, count);
     const at::Tensor targets_C = targets_T.narrow(0, first, count);
     at::Tensor statistics_3C = at::empty({kernels::kStatistics, count}, wide);
-    at::Tensor stored_CV = kernels::linear_forward(normed_CD, projection_VD.value);
-    at::Tensor logits_CV = stored_CV.to(wide.dtype());  // the same tensor unless storage is bf16
+    at::Tensor logits_CV = kernels::linear_forward(normed_CD, projection_VD.value);
     loss_sum += chunk_loss(logits_CV, targets_C, statistics_3C);
     if (gradients == nullptr) continue;
     kernels::cross_entropy_gradient(logits_CV, targets_C, first_token_, gradients->loss_scale, statistics_3C);
-    if (!logits_CV.is_same(stored_CV)) stored_CV.copy_(logits_CV);
     at::Tensor gradient_CD = gradients->by_normed_TD.narrow(0, first, count);
-    kernels::linear_backward_input_into(gradient_CD, stored_CV, projection_VD.value);
+    kernels::linear_backward_input_into(gradient_CD, logits_CV, projection_VD.value);
     at::Tensor projection_gradient = projection_VD.gradient;
-    kernels::linear_backward_weight(stored_CV, normed_CD, projection_gradient);
+    kernels::linear_backward_weight(logits_CV, normed_CD, projection_gradient);
   }
   return loss_sum;
 }
 
-// Leaves the exponentials in place of the logits.
-double Head::chunk_loss(at::Tensor& logits_CV, const at::Tensor& targets_C, at::Tensor& statistics_3C) const {
+double Head::chunk_loss(const at::Tensor& logits_CV, const at::Tensor& targets_C,
+                        at::Tensor& statistics_3C) const {
   at::Tensor maxima = statistics_3C.narrow(0, kernels::kMaximum, 1);
   at::Tensor sums = statistics_3C.narrow(0, kernels::kSum, 2);
   kernels::cross_entropy_maxima(logits_CV, statistics_3C);

@@ -34,7 +34,8 @@ class Head {
 
   double run_chunks(const at::Tensor& normed_TD, const at::Tensor& targets_T,
                     const Gradients* gradients) const;
-  double chunk_loss(at::Tensor& logits_CV, const at::Tensor& targets_C, at::Tensor& statistics_3C) const;
+  double chunk_loss(const at::Tensor& logits_CV, const at::Tensor& targets_C,
+                    at::Tensor& statistics_3C) const;
 
   const double norm_eps_;
   const TensorRegion& region_;

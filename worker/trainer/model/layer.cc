@@ -11,12 +11,14 @@
 namespace caravan::trainer {
 namespace {
 
+using kernels::add_rms_norm;
 using kernels::linear_backward_input;
 using kernels::linear_backward_weight;
 using kernels::linear_forward;
+using kernels::Normed;
+using kernels::rms_norm;
 using kernels::rms_norm_apply;
 using kernels::rms_norm_backward;
-using kernels::rms_norm_scale;
 
 ParameterView weight(const ParameterStore& store, int layer, const char* name) {
   return store.view(fmt::format("layers.{}.{}", layer, name));
@@ -64,28 +66,27 @@ at::Tensor Layer::keys_and_values(const LayerSaved& saved) const {
 LayerSaved Layer::run_to_saved(at::Tensor input_TD, const kernels::AttentionHistory& history) const {
   LayerSaved saved;
   saved.input_TD = std::move(input_TD);
-  saved.attention_scale_T = rms_norm_scale(saved.input_TD, settings_.norm_eps);
-  saved.qkv_TE = linear_forward(
-      region_.enter(rms_norm_apply(saved.input_TD, attention_norm_D.value, saved.attention_scale_T)),
-      qkv_ED.value);
+  Normed attention_input = rms_norm(saved.input_TD, attention_norm_D.value, settings_.norm_eps);
+  saved.attention_scale_T = std::move(attention_input.scale_T);
+  saved.qkv_TE = linear_forward(region_.enter(std::move(attention_input.y_TD)), qkv_ED.value);
   rotate(saved.qkv_TE, history, kernels::Rotation::Forward);
   saved.attention = kernels::attention_forward(saved.qkv_TE, history, settings_.attention);
   saved.middle_TD = region_.leave(linear_forward(saved.attention.output_TA, output_DA.value));
-  saved.middle_TD.add_(saved.input_TD);
-  saved.mlp_scale_T = rms_norm_scale(saved.middle_TD, settings_.norm_eps);
-  saved.gate_up_T2F = gate_up(saved);
+  Normed mlp_input = add_rms_norm(saved.middle_TD, saved.input_TD, mlp_norm_D.value, settings_.norm_eps);
+  saved.mlp_scale_T = std::move(mlp_input.scale_T);
+  saved.gate_up_T2F = gate_up(std::move(mlp_input.y_TD));
   return saved;
 }
 
-at::Tensor Layer::gate_up(const LayerSaved& saved) const {
-  return linear_forward(region_.enter(rms_norm_apply(saved.middle_TD, mlp_norm_D.value, saved.mlp_scale_T)),
-                        gate_up_2FD.value);
+at::Tensor Layer::gate_up(at::Tensor normed_TD) const {
+  return linear_forward(region_.enter(std::move(normed_TD)), gate_up_2FD.value);
 }
 
 // Makes again what was dropped.
 LayerSaved Layer::complete(LayerSaved saved, const kernels::AttentionHistory& history) const {
   if (!saved.qkv_TE.defined()) return run_to_saved(std::move(saved.input_TD), history);
-  if (!saved.gate_up_T2F.defined()) saved.gate_up_T2F = gate_up(saved);
+  if (!saved.gate_up_T2F.defined())
+    saved.gate_up_T2F = gate_up(rms_norm_apply(saved.middle_TD, mlp_norm_D.value, saved.mlp_scale_T));
   return saved;
 }
 

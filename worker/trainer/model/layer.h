@@ -59,7 +59,7 @@ class Layer {
                       WeightGradientQueue* queue) const;
 
  private:
-  at::Tensor gate_up(const LayerSaved& saved) const;
+  at::Tensor gate_up(at::Tensor normed_TD) const;
   LayerSaved complete(LayerSaved saved, const kernels::AttentionHistory& history) const;
   void rotate(at::Tensor& qkv_TE, const kernels::AttentionHistory& history, kernels::Rotation rotation) const;
   at::Tensor mlp_backward(LayerSaved& saved, at::Tensor gradient_TD, WeightGradientQueue* queue) const;

@@ -543,13 +543,13 @@ std::vector<Case> cases() {
   all.push_back({.name = "Fp64", .storage = ElementType::FP64});
   all.push_back({.name = "Sequences", .micro_batch_size = 3});
   all.push_back({.name = "SequencesBf16", .storage = ElementType::BF16, .micro_batch_size = 2});
-  all.push_back({.name = "ChunksOfLogits", .sequence_length = 192, .vocab = 40000});
+  all.push_back({.name = "ChunksOfLogits", .sequence_length = 1536, .vocab = 5000});
   all.push_back({.name = "Tensor2ChunksOfLogitsBf16",
                  .tensor = 2,
                  .sequence_parallel = true,
                  .storage = ElementType::BF16,
-                 .sequence_length = 192,
-                 .vocab = 80000});
+                 .sequence_length = 1536,
+                 .vocab = 10000});
   for (const Again& again : kAgain) {
     for (const ElementType storage : {ElementType::FP32, ElementType::BF16}) {
       for (const int64_t tensor : {1, 2}) {

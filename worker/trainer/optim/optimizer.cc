@@ -1,13 +1,7 @@
 #include "worker/trainer/optim/optimizer.h"
 
-#include <ATen/ops/_fused_adamw.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
-#include <algorithm>
-
-#include "planner/work/constants.h"
-#include "worker/trainer/memory/ledger.h"
 #include "worker/trainer/optim/gradient_sync.h"
 
 namespace caravan::trainer {
@@ -29,22 +23,6 @@ DataShard updated_shard(const Communicator& data, int zero_stage) {
   return zero_stage >= 1 ? DataShard{.rank = data.rank(), .size = data.size()} : DataShard{};
 }
 
-// A trial comes to the same bits as an update where both work on the same pieces.
-Updates in_pieces(const Updates& whole) {
-  using planner::kUpdateChunkElements;
-  Updates pieces{.ranges = {}, .state_elements = whole.state_elements};
-  for (const UpdateRange& range : whole.ranges) {
-    for (int64_t begin = 0; begin < range.values.elements; begin += kUpdateChunkElements) {
-      pieces.ranges.push_back(
-          {.values = {.offset = range.values.offset + begin,
-                      .elements = std::min(kUpdateChunkElements, range.values.elements - begin)},
-           .state_offset = range.state_offset + begin,
-           .weight_decay = range.weight_decay});
-    }
-  }
-  return pieces;
-}
-
 }  // namespace
 
 Optimizer::Optimizer(ParameterStore& store, Communicator& data, const AdamWOptions& options,
@@ -53,11 +31,10 @@ Optimizer::Optimizer(ParameterStore& store, Communicator& data, const AdamWOptio
       data_(data),
       options_(options),
       shard_(updated_shard(data, place.zero_stage)),
-      updates_(in_pieces(ranges_to_update(store.layout, shard_))) {
+      updates_(ranges_to_update(store.layout, shard_)) {
   const at::TensorOptions wide = store.gradients.options();
   states_.first_moment = at::zeros({updates_.state_elements}, wide);
   states_.second_moment = at::zeros({updates_.state_elements}, wide);
-  steps_ = at::zeros(at::IntArrayRef{}, wide.dtype(at::kFloat));
   if (store.values.scalar_type() == store.gradients.scalar_type()) {
     if (place.tries_updates) untried_ = at::zeros({updates_.state_elements}, wide);
     return;
@@ -71,41 +48,43 @@ at::Tensor Optimizer::weights(const UpdateRange& range) const {
   return view(store_.values, range.values);
 }
 
-Optimizer::Piece Optimizer::piece(const UpdateRange& range) const {
+kernels::AdamWTensors Optimizer::tensors(const UpdateRange& range) const {
   return {.weights = weights(range),
           .gradients = view(store_.gradients, range.values),
-          .first = state(states_.first_moment, range),
-          .second = state(states_.second_moment, range)};
+          .first_moment = state(states_.first_moment, range),
+          .second_moment = state(states_.second_moment, range),
+          .values = view(store_.values, range.values)};
 }
 
-int Optimizer::updates() const {
-  return static_cast<int>(steps_.item<float>());
-}
-
-void Optimizer::set_updates(int updates) {
-  steps_.fill_(updates);
+kernels::AdamW Optimizer::next(const UpdateRange& range, double learning_rate, double gradient_scale) const {
+  return {.learning_rate = learning_rate,
+          .beta1 = options_.beta1,
+          .beta2 = options_.beta2,
+          .epsilon = options_.epsilon,
+          .weight_decay = range.weight_decay ? options_.weight_decay : 0,
+          .step = updates_done_ + 1,
+          .gradient_scale = gradient_scale};
 }
 
 void Optimizer::update(double learning_rate, double gradient_scale) {
-  if (gradient_scale != 1) {
-    for (const UpdateRange& range : updates_.ranges)
-      view(store_.gradients, range.values).mul_(gradient_scale);
-  }
-  advance(learning_rate);
-  if (states_.master.defined()) {
-    for (const UpdateRange& range : updates_.ranges) view(store_.values, range.values).copy_(weights(range));
-  }
+  advance(learning_rate, gradient_scale);
   publish();
 }
 
-void Optimizer::advance(double learning_rate) {
-  steps_.add_(1);
-  for (const bool weight_decay : {true, false}) {
-    std::vector<Piece> pieces;
-    for (const UpdateRange& range : updates_.ranges) {
-      if (range.weight_decay == weight_decay) pieces.push_back(piece(range));
-    }
-    update_pieces(pieces, weight_decay, learning_rate);
+void Optimizer::advance(double learning_rate, double gradient_scale) {
+  for (const UpdateRange& range : updates_.ranges)
+    kernels::adamw(tensors(range), next(range, learning_rate, gradient_scale));
+  ++updates_done_;
+  forget_gradients_of_others();
+}
+
+// What the sums over the data group have left in slices that other ranks update.
+void Optimizer::forget_gradients_of_others() {
+  for (const Bucket& bucket : store_.layout.buckets) {
+    const FlatRange own = slice_of(bucket, shard_);
+    view(store_.gradients, bucket.offset, own.offset - bucket.offset).zero_();
+    const int64_t end = own.offset + own.elements;
+    view(store_.gradients, end, bucket.offset + bucket.elements - end).zero_();
   }
 }
 
@@ -114,30 +93,17 @@ void Optimizer::publish() {
 }
 
 void Optimizer::try_update(double learning_rate) {
-  const ChargeAs charge(MemoryUse::Workspace);
-  const int64_t elements = std::min(planner::kUpdateChunkElements, updates_.state_elements);
-  const at::Tensor trial = at::empty({3, elements}, store_.gradients.options());
-  steps_.add_(1);
   for (const UpdateRange& range : updates_.ranges) {
-    const Piece real = piece(range);
-    const auto copy = [&](int row, const at::Tensor& from) {
-      return view(trial[row], 0, range.values.elements).copy_(from);
-    };
-    const Piece tried{.weights = copy(0, real.weights),
-                      .gradients = real.gradients,
-                      .first = copy(1, real.first),
-                      .second = copy(2, real.second)};
-    update_pieces({&tried, 1}, range.weight_decay, learning_rate);
-    if (untried_.defined()) state(untried_, range).copy_(real.weights);
-    view(store_.values, range.values).copy_(tried.weights);
+    kernels::AdamWTensors trial = tensors(range);
+    if (untried_.defined()) trial.weights = state(untried_, range).copy_(trial.weights);
+    kernels::adamw_values(trial, next(range, learning_rate, 1));
   }
-  steps_.sub_(1);
   publish();
 }
 
 void Optimizer::confirm(double learning_rate) {
   if (untried_.defined()) restore();
-  advance(learning_rate);
+  advance(learning_rate, 1);
 }
 
 void Optimizer::take_back() {
@@ -150,22 +116,6 @@ void Optimizer::restore() {
     const at::Tensor before = untried_.defined() ? state(untried_, range) : weights(range);
     view(store_.values, range.values).copy_(before);
   }
-}
-
-void Optimizer::update_pieces(std::span<const Piece> pieces, bool weight_decay, double learning_rate) const {
-  if (pieces.empty()) return;
-  std::vector<at::Tensor> values, gradients, first, second;
-  for (const Piece& each : pieces) {
-    values.push_back(each.weights);
-    gradients.push_back(each.gradients);
-    first.push_back(each.first);
-    second.push_back(each.second);
-  }
-  const std::vector<at::Tensor> steps(pieces.size(), steps_);
-  at::_fused_adamw_(values, gradients, first, second, /*max_exp_avg_sqs=*/{}, steps, learning_rate,
-                    options_.beta1, options_.beta2, weight_decay ? options_.weight_decay : 0,
-                    options_.epsilon, /*amsgrad=*/false,
-                    /*maximize=*/false);
 }
 
 }  // namespace caravan::trainer

@@ -1,8 +1,9 @@
 // AdamW (Loshchilov and Hutter, arXiv 1711.05101) over the flat buffers of one rank.
 //
 // Moments are fp32 (fp64 in fp64 models). Weights are updated in fp32: with fp32 storage in place, with bf16
-// storage in a master copy that is rounded into the values after each update. With ZeRO-1 a rank holds states
-// for its slices only, and update() gathers the new values from the data group.
+// storage in a master copy that is rounded into the values with each update. With ZeRO-1 a rank holds states
+// for its slices only, and update() gathers the new values from the data group. An update leaves all
+// gradients zero, for the next step to add to.
 //
 // An update can be tried first, where it is not known yet whether it may be made (optimizer post-validation,
 // planner/schedule/post_validation.h): that changes the values alone. Confirmed, it is to the bit what update
@@ -10,12 +11,11 @@
 //
 // Memory: 8 bytes for each state element, 4 more with bf16 storage, or as many as a value has where updates
 // are tried; state elements are all elements of the flat buffers, divided by the data parallel size with
-// ZeRO-1. A trial takes three tensors of kUpdateChunkElements (planner/work/constants.h), update() nothing.
+// ZeRO-1. Neither an update nor a trial takes any for a moment.
 #pragma once
 
-#include <span>
-
 #include "worker/trainer/comm/communicator.h"
+#include "worker/trainer/kernels/adamw.h"
 #include "worker/trainer/optim/optimizer_options.h"
 #include "worker/trainer/optim/ownership.h"
 
@@ -52,19 +52,17 @@ class Optimizer {
   // To be saved, and to be filled with what was saved.
   const OptimizerStates& states() const { return states_; }
   DataShard shard() const { return shard_; }
-  int updates() const;
-  void set_updates(int updates);
+  int updates() const { return updates_done_; }
+  void set_updates(int updates) { updates_done_ = updates; }
 
  private:
-  // Weights, gradients and moments of a run of elements.
-  struct Piece {
-    at::Tensor weights, gradients, first, second;
-  };
-  Piece piece(const UpdateRange& range) const;
+  kernels::AdamWTensors tensors(const UpdateRange& range) const;
   at::Tensor weights(const UpdateRange& range) const;
 
-  void advance(double learning_rate);
-  void update_pieces(std::span<const Piece> pieces, bool weight_decay, double learning_rate) const;
+  // The next one.
+  kernels::AdamW next(const UpdateRange& range, double learning_rate, double gradient_scale) const;
+  void advance(double learning_rate, double gradient_scale);
+  void forget_gradients_of_others();
   void restore();
   void publish();
 
@@ -72,10 +70,10 @@ class Optimizer {
   Communicator& data_;
   const AdamWOptions options_;
   const DataShard shard_;  // that this rank updates
-  const Updates updates_;  // in pieces of kUpdateChunkElements at most
+  const Updates updates_;
   OptimizerStates states_;
   at::Tensor untried_;  // the values before a trial, where there is no master copy
-  at::Tensor steps_;
+  int updates_done_ = 0;
 };
 
 }  // namespace caravan::trainer

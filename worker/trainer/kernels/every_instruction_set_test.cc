@@ -1,0 +1,246 @@
+// Every vector kernel, with every instruction set of this machine and every storage type, over odd shapes,
+// against plain ATen in fp64.
+#include "worker/trainer/kernels/testing/every_instruction_set.h"
+
+#include <cmath>
+
+#include "worker/trainer/kernels/adamw.h"
+#include "worker/trainer/kernels/cross_entropy.h"
+#include "worker/trainer/kernels/embedding.h"
+#include "worker/trainer/kernels/rms_norm.h"
+#include "worker/trainer/kernels/rope.h"
+#include "worker/trainer/kernels/sum_of_squares.h"
+#include "worker/trainer/kernels/swiglu.h"
+
+namespace caravan::kernels {
+namespace {
+
+constexpr double kEps = 1e-5;
+
+// Rows and columns: single ones, less than a vector, odd, several tasks.
+constexpr std::pair<int64_t, int64_t> kShapes[] = {{1, 1}, {1, 8}, {3, 37}, {1, 4099}, {70, 514}, {1500, 33}};
+
+class Kernels : public EveryInstructionSet {};
+
+TEST_P(Kernels, RmsNormAddsTheResidualAndNormalises) {
+  for (const auto& [rows, columns] : kShapes) {
+    const at::Tensor x = random({rows, columns}), residual = random({rows, columns}), w = random({columns});
+    at::Tensor sum = x.clone();
+    const Normed normed = add_rms_norm(sum, residual, w, kEps);
+    EXPECT_TRUE(at::equal(sum, x + residual));
+    const at::Tensor exact_sum = sum.to(at::kDouble);
+    const at::Tensor scale = at::rsqrt(exact_sum.square().mean(-1) + kEps);
+    expect_near(normed.scale_T, scale, 16, "scale");
+    expect_near(normed.y_TD, exact_sum * scale.unsqueeze(1) * w.to(at::kDouble), 16, "output");
+    const Normed alone = rms_norm(sum, w, kEps);
+    EXPECT_TRUE(at::equal(alone.y_TD, normed.y_TD));
+    EXPECT_TRUE(at::equal(rms_norm_apply(sum, w, alone.scale_T), normed.y_TD));
+  }
+}
+
+TEST_P(Kernels, RmsNormBackwardEqualsItsFormula) {
+  for (const auto& [rows, columns] : kShapes) {
+    const at::Tensor x = random({rows, columns}), w = random({columns}), dy = random({rows, columns}),
+                     residual = random({rows, columns}), dw = random_wide({columns});
+    const Normed normed = rms_norm(x, w, kEps);
+    const at::Tensor scale = normed.scale_T.to(at::kDouble).unsqueeze(1);
+    const at::Tensor n = x.to(at::kDouble) * scale, g = dy.to(at::kDouble) * w.to(at::kDouble);
+    const auto make = [&] {
+      at::Tensor gradient = dy.clone(), sum = dw.clone();
+      rms_norm_backward(gradient, x, w, normed.scale_T, residual, sum);
+      return std::vector<at::Tensor>{gradient, sum};
+    };
+    const auto made = make();
+    const at::Tensor by_x = scale * (g - n * (g * n).mean(-1, true));
+    expect_near(made[0], by_x + residual.to(at::kDouble), 64, "gradient by the input");
+    expect_near(made[1], dw.to(at::kDouble) + (dy.to(at::kDouble) * n).sum(0), 512, "by the weight");
+    expect_same_on_all_threads(make);
+  }
+}
+
+TEST_P(Kernels, SwigluEqualsItsFormula) {
+  for (const auto& [rows, columns] : kShapes) {
+    const at::Tensor gate_up = random({rows, 2 * columns}) * 4, dy = random({rows, columns});
+    const at::Tensor gate = gate_up.narrow(1, 0, columns).to(at::kDouble);
+    const at::Tensor up = gate_up.narrow(1, columns, columns).to(at::kDouble);
+    const at::Tensor s = gate.sigmoid(), gradient = dy.to(at::kDouble);
+    const auto make = [&] {
+      at::Tensor by_gate_up = gate_up.clone(), output = dy.clone();
+      swiglu_backward(by_gate_up, output);
+      return std::vector<at::Tensor>{swiglu_forward(gate_up), output, by_gate_up};
+    };
+    const auto made = make();
+    EXPECT_TRUE(at::equal(made[0], made[1])) << "the output comes back";
+    expect_near(made[0], gate * s * up, 8, "output");
+    expect_near(made[2].narrow(1, 0, columns), gradient * up * s * (1 + gate * (1 - s)), 16, "by the gates");
+    expect_near(made[2].narrow(1, columns, columns), gradient * gate * s, 8, "by the ups");
+    expect_same_on_all_threads(make);
+  }
+}
+
+// Gates from where silu is zero to where it is the gate itself; what is no number stays none.
+TEST_P(Kernels, SwigluKnowsNoLimits) {
+  const at::Tensor gates = at::tensor({-3e38, -1e4, -200., -89., -87., 0., 87., 89., 200., 1e4, 3e38, NAN});
+  const at::Tensor gate_up = at::cat({gates, at::ones_like(gates)}).unsqueeze(0).to(storage());
+  const at::Tensor exact = at::silu(gate_up.narrow(1, 0, gates.numel()).to(at::kDouble));
+  const at::Tensor made = swiglu_forward(gate_up).to(at::kDouble);
+  EXPECT_TRUE(at::allclose(made, exact, 0x1p-7, 1e-30, /*equal_nan=*/true)) << made;
+}
+
+// Probabilities of a softmax whose maximum is 0 and whose sum is 1 are e^x.
+TEST_P(Kernels, ExponentialsAreExactToARounding) {
+  const at::Tensor logits = at::linspace(-86, 0, 20001, at::kDouble).view({-1, 1}).to(storage());
+  at::Tensor powers = at::cat({logits, at::zeros_like(logits)}, 1);
+  at::Tensor statistics = at::ones({kStatistics, powers.size(0)}, random_wide({1}).options());
+  statistics.zero_()[kSum].fill_(1);
+  const at::Tensor targets = at::full({powers.size(0)}, 5, at::kLong);  // another rank's
+  cross_entropy_gradient(powers, targets, 0, 1, statistics);
+  const at::Tensor exact = logits.to(at::kDouble).exp();
+  const double unit = storage() == at::kDouble ? 0x1p-51 : storage() == at::kFloat ? 0x1p-22 : 0x1p-8;
+  EXPECT_TRUE(at::allclose(powers.narrow(1, 0, 1).to(at::kDouble), exact, unit, 0));
+}
+
+TEST_P(Kernels, RopeTurnsPairsHalfAHeadApart) {
+  for (const int64_t head_dim : {2, 10, 64}) {
+    planner::ModelShape model;
+    model.head_dim = head_dim;
+    const at::Tensor table = rope_table(model, 7, storage());
+    const at::Tensor x = random({21, 5 * head_dim});
+    const auto turn = [&](Rotation rotation) {
+      at::Tensor turned = x.clone();
+      rope_apply(turned, table, 4, rotation);
+      return turned;
+    };
+    const at::Tensor heads = x.to(at::kDouble).view({3, 7, 5, 2, head_dim / 2}).narrow(2, 0, 4);
+    const at::Tensor a = heads.select(3, 0), b = heads.select(3, 1);
+    const at::Tensor angles = table.to(at::kDouble).view({7, 1, 2, head_dim / 2});
+    const at::Tensor cosine = angles.select(2, 0), sine = angles.select(2, 1);
+    for (const double sign : {1., -1.}) {
+      const at::Tensor turned = turn(sign > 0 ? Rotation::Forward : Rotation::Backward);
+      const at::Tensor exact = at::stack({a * cosine - sign * b * sine, b * cosine + sign * a * sine}, 3);
+      expect_near(turned.narrow(1, 0, 4 * head_dim), exact.reshape({21, 4 * head_dim}), 4, "turned heads");
+      EXPECT_TRUE(at::equal(turned.narrow(1, 4 * head_dim, head_dim), x.narrow(1, 4 * head_dim, head_dim)));
+    }
+    expect_same_on_all_threads([&] { return std::vector<at::Tensor>{turn(Rotation::Forward)}; });
+  }
+}
+
+TEST_P(Kernels, CrossEntropyAndItsGradient) {
+  constexpr double kScale = 0.25;
+  for (const auto& [tokens, vocabulary] :
+       {std::pair<int64_t, int64_t>{1, 1}, {1, 9001}, {5, 37}, {70, 514}}) {
+    const at::Tensor logits = random({tokens, vocabulary}) * 5;
+    at::Tensor targets = at::randint(0, vocabulary, {tokens}, at::kLong);
+    if (tokens > 1) targets[tokens / 2] = -1;
+    const at::Tensor oracle = logits.to(at::kDouble).requires_grad_();
+    const at::Tensor exact = at::nll_loss(oracle.log_softmax(-1), targets, {}, at::Reduction::Sum, -1);
+    (exact * kScale).backward();
+    const auto make = [&] {
+      at::Tensor gradient = logits.clone(), statistics = random_wide({kStatistics, tokens});
+      cross_entropy_maxima(gradient, statistics);
+      cross_entropy_sums(gradient, targets, 0, statistics);
+      const double loss = kernels::cross_entropy_loss(targets, statistics);
+      cross_entropy_gradient(gradient, targets, 0, kScale, statistics);
+      return std::vector<at::Tensor>{gradient, at::tensor(loss, at::kDouble)};
+    };
+    const auto made = make();
+    const double tolerance = storage() == at::kDouble ? 1e-12 : 1e-5;
+    EXPECT_NEAR(made[1].item<double>(), exact.item<double>(), tolerance * static_cast<double>(tokens));
+    expect_near(made[0], oracle.grad(), 4, "gradient");
+    expect_same_on_all_threads(make);
+  }
+}
+
+TEST_P(Kernels, CrossEntropyOfWhatIsNoNumberIsNone) {
+  at::Tensor logits = random({1, 100});
+  logits[0][63] = NAN;
+  const at::Tensor targets = at::zeros({1}, at::kLong);
+  at::Tensor statistics = random_wide({kStatistics, 1});
+  cross_entropy_maxima(logits, statistics);
+  cross_entropy_sums(logits, targets, 0, statistics);
+  EXPECT_TRUE(std::isnan(kernels::cross_entropy_loss(targets, statistics)));
+}
+
+// Another rank has the whole vocabulary.
+TEST_P(Kernels, CrossEntropyOfAnEmptyVocabulary) {
+  at::Tensor logits = random({3, 0}), statistics = random_wide({kStatistics, 3});
+  const at::Tensor targets = at::zeros({3}, at::kLong);
+  cross_entropy_maxima(logits, statistics);
+  EXPECT_TRUE(at::isneginf(statistics[kMaximum]).all().item<bool>());
+  statistics[kMaximum].fill_(2);
+  cross_entropy_sums(logits, targets, 5, statistics);
+  EXPECT_TRUE(at::equal(statistics.narrow(0, kSum, 2), at::zeros_like(statistics.narrow(0, kSum, 2))));
+  cross_entropy_gradient(logits, targets, 5, 1, statistics);
+}
+
+TEST_P(Kernels, EmbeddingGradientAddsInTheOrderOfTheTokens) {
+  for (const int64_t columns : {1, 37, 200}) {
+    const at::Tensor dy = random({50, columns}), start = random_wide({9, columns});
+    const at::Tensor tokens = at::randint(0, 12, {50}, at::kLong);
+    at::Tensor exact = start.clone();  // tokens 2 to 10
+    for (int64_t i = 0; i < 50; ++i) {
+      const int64_t row = tokens[i].item<int64_t>() - 2;
+      if (row >= 0 && row < 9) exact[row] += dy[i].to(exact.scalar_type());
+    }
+    const auto make = [&] {
+      at::Tensor sum = start.clone();
+      embedding_backward(dy, tokens, sum, 2);
+      return std::vector<at::Tensor>{sum};
+    };
+    EXPECT_TRUE(at::equal(make()[0], exact));
+    expect_same_on_all_threads(make);
+  }
+}
+
+TEST_P(Kernels, SumOfSquaresIsFp64) {
+  for (const int64_t elements : {0, 1, 37, 100003}) {
+    const at::Tensor values = random_wide({elements});
+    const auto make = [&] {
+      return std::vector<at::Tensor>{at::tensor(sum_of_squares(values), at::kDouble)};
+    };
+    const double exact = values.to(at::kDouble).square().sum().item<double>();
+    EXPECT_NEAR(make()[0].item<double>(), exact, 1e-12 * exact);
+    expect_same_on_all_threads(make);
+  }
+}
+
+// Several steps, so that moments count; values of bf16 weights are the master copy, rounded.
+TEST_P(Kernels, AdamwFollowsThePaper) {
+  for (const int64_t elements : {1, 37, 40003}) {
+    const at::Tensor weights = random_wide({elements});
+    const at::Tensor master = weights.clone();
+    AdamWTensors run{.weights = master,
+                     .gradients = {},
+                     .first_moment = at::zeros_like(weights),
+                     .second_moment = at::zeros_like(weights),
+                     .values = storage() == at::kBFloat16 ? master.to(storage()) : master};
+    at::Tensor weight = weights.to(at::kDouble), first = at::zeros_like(weight),
+               second = at::zeros_like(weight);
+    AdamW update{.learning_rate = 0.01, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1};
+    for (; update.step <= 3; ++update.step) {
+      update.gradient_scale = update.step == 2 ? 0.5 : 1;
+      run.gradients = random_wide({elements});
+      const at::Tensor g = run.gradients.to(at::kDouble) * update.gradient_scale;
+      first = 0.9 * first + 0.1 * g;
+      second = 0.95 * second + 0.05 * g * g;
+      const double step = static_cast<double>(update.step);
+      weight = weight * (1 - 0.01 * 0.1) - 0.01 * (first / (1 - std::pow(0.9, step))) /
+                                               ((second / (1 - std::pow(0.95, step))).sqrt() + 1e-8);
+      AdamWTensors trial = run;
+      trial.values = at::empty_like(run.values);
+      adamw_values(trial, update);
+      adamw(run, update);
+      EXPECT_TRUE(at::equal(trial.values, run.values)) << "a trial comes to the same bits";
+    }
+    EXPECT_TRUE(at::equal(run.gradients, at::zeros_like(run.gradients)));
+    EXPECT_TRUE(at::equal(run.values, run.weights.to(storage())));
+    expect_near(run.first_moment, first, 8, "first moment");
+    expect_near(run.second_moment, second, 8, "second moment");
+    expect_near(run.weights, weight, 64, "weights");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Kernels, every_instruction_set(), name_of);
+
+}  // namespace
+}  // namespace caravan::kernels

@@ -1,0 +1,48 @@
+#include "worker/trainer/kernels/instruction_set.h"
+
+#include <ATen/Version.h>
+#include <c10/util/Exception.h>
+
+#include <atomic>
+#include <string>
+
+namespace caravan::kernels {
+namespace {
+
+InstructionSet of_libtorch() {
+  static const InstructionSet set = [] {
+    const std::string capability = at::get_cpu_capability();
+    if (capability == "AVX512") return InstructionSet::Avx512;
+    if (capability == "AVX2") return InstructionSet::Avx2;
+    return InstructionSet::Baseline;
+  }();
+  return set;
+}
+
+constexpr int kNone = -1;
+std::atomic<int> set_by_test = kNone;
+
+}  // namespace
+
+InstructionSet instruction_set() {
+  const int by_test = set_by_test.load(std::memory_order_relaxed);
+  return by_test == kNone ? of_libtorch() : static_cast<InstructionSet>(by_test);
+}
+
+std::vector<InstructionSet> usable_instruction_sets() {
+  std::vector<InstructionSet> sets;
+  for (const InstructionSet set : {InstructionSet::Baseline, InstructionSet::Avx2, InstructionSet::Avx512})
+    if (set <= of_libtorch()) sets.push_back(set);
+  return sets;
+}
+
+UseInstructionSet::UseInstructionSet(InstructionSet set) {
+  TORCH_CHECK(set <= of_libtorch(), "this machine lacks that instruction set");
+  set_by_test = static_cast<int>(set);
+}
+
+UseInstructionSet::~UseInstructionSet() {
+  set_by_test = kNone;
+}
+
+}  // namespace caravan::kernels
