@@ -18,6 +18,7 @@
 #include "worker/trainer/loop/memory_shortage.h"
 #include "worker/trainer/loop/rank_config.h"
 #include "worker/trainer/loop/trainer.h"
+#include "worker/trainer/memory/heap.h"
 
 namespace caravan::trainer {
 namespace {
@@ -91,6 +92,7 @@ Result<int> run(const std::string& config_path) {
   const Reporter reporter(options ? options->report_fd : -1);
   if (!options) end_with(input_failure(options.error()).value(), reporter);
   end_with_the_agent(*options);
+  keep_freed_memory();
   make_deterministic(options->threads);
   train(*options, config_path, reporter);
   return static_cast<int>(ExitCode::kDone);
