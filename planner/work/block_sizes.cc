@@ -1,6 +1,7 @@
 #include "planner/work/block_sizes.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "planner/work/constants.h"
 
@@ -33,12 +34,12 @@ BlockSizes::BlockSizes(const StageShape& stage) {
   gated = tokens * ffn * element;
 
   const int64_t kv_gradient = keys_and_values / element * wide / stage.tokens_at_work();  // of a token
-  for (int segment = 0; segment < stage.segment; ++segment) {
-    if (!stage.has_later_segments()) lent_gradients += stage.segments[segment] * kv_gradient;
-    earlier_attention =
-        std::max(earlier_attention, attention / stage.tokens_at_work() * stage.segments[segment]);
+  if (stage.has_later_segments()) {
+    borrowed_gradients = stage.tokens_at_work() * kv_gradient;
+  } else {
+    const auto first = stage.segments.begin();
+    lent_gradients = std::accumulate(first, first + stage.segment, int64_t{0}) * kv_gradient;
   }
-  if (stage.has_later_segments()) borrowed_gradients = stage.tokens_at_work() * kv_gradient;
 
   chunk_tokens = std::min(tokens, logits_chunk_tokens(std::max<int64_t>(vocabulary, 1), stage.gpu));
   chunks = (tokens + chunk_tokens - 1) / chunk_tokens;

@@ -38,8 +38,6 @@ struct BlockSizes {
   // last segment makes for those before it, and what that of any other gives back.
   int64_t lent_gradients = 0;
   int64_t borrowed_gradients = 0;
-  // Attention's output of the longest segment before this one.
-  int64_t earlier_attention = 0;
 
   // Tokens whose logits exist at the same time, and how many such chunks there are.
   int64_t chunk_tokens = 0;

@@ -1,5 +1,4 @@
 // The rows of one transformer layer: worker/trainer/model/layer.cc.
-#include <algorithm>
 #include <numeric>
 
 #include "planner/work/block_sizes.h"
@@ -100,7 +99,7 @@ class LayerRows : public RowBuilder {
          .attention = attention(/*products=*/5),
          .moved = size.qkv,
          .takes = {.activations = size.lent_gradients},
-         .moment = {.workspace = attention_gradients() / stage_.micro_batch_size},
+         .moment = {.workspace = attention_gradients()},
          .frees = {.activations = 2 * size.attention + size.log_sums + size.borrowed_gradients}});
     may_wait([&] {
       norm("attention_norm.output_again", Phase::WeightGradient);
@@ -130,24 +129,19 @@ class LayerRows : public RowBuilder {
          .waits = {.activations = input}});
   }
 
-  // Of queries, keys and values, the latter two for each query head: by the keys of the tokens at work, then
-  // by those of a segment before, beside the sum of the queries'.
+  // On CPUs the sums of the queries' gradients and a number for each query and head; the library of a GPU
+  // gives those of queries, keys and values.
   int64_t attention_gradients() const {
-    const int64_t by_earlier = 2 * size.attention + 2 * size.earlier_attention;
-    return std::max(3 * size.attention, stage_.has_earlier_segments() ? by_earlier : 0);
+    return stage_.gpu ? size.qkv : size.attention / size.element * size.wide + size.log_sums;
   }
 
-  // LibTorch's kernel takes one sequence at a time; several are put together in new tensors. So are the
-  // results by the keys of each segment before.
   void attention_forward() {
     const int64_t results = size.attention + size.log_sums;
     add({.name = "attention",
          .makes = SavedRow::AttentionOutput,
          .attention = attention(/*products=*/2),
          .moved = results,
-         .takes = {.activations = results},
-         .moment = {.activations =
-                        stage_.micro_batch_size > 1 || stage_.has_earlier_segments() ? results : 0}});
+         .takes = {.activations = results}});
   }
 
   Attention attention(int64_t products) const {

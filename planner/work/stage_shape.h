@@ -45,7 +45,6 @@ struct StageShape {
 
   // Of each sequence.
   int64_t tokens_at_work() const { return segments.empty() ? sequence_length : segments[segment]; }
-  bool has_earlier_segments() const { return segment > 0; }
   bool has_later_segments() const { return segment + 1 < static_cast<int>(segments.size()); }
 };
 

@@ -5,12 +5,14 @@
 #include <cmath>
 
 #include "worker/trainer/kernels/adamw.h"
+#include "worker/trainer/kernels/attention.h"
 #include "worker/trainer/kernels/cross_entropy.h"
 #include "worker/trainer/kernels/embedding.h"
 #include "worker/trainer/kernels/rms_norm.h"
 #include "worker/trainer/kernels/rope.h"
 #include "worker/trainer/kernels/sum_of_squares.h"
 #include "worker/trainer/kernels/swiglu.h"
+#include "worker/trainer/kernels/testing/plain_attention.h"
 
 namespace caravan::kernels {
 namespace {
@@ -122,6 +124,32 @@ TEST_P(Kernels, RopeTurnsPairsHalfAHeadApart) {
       EXPECT_TRUE(at::equal(turned.narrow(1, 4 * head_dim, head_dim), x.narrow(1, 4 * head_dim, head_dim)));
     }
     expect_same_on_all_threads([&] { return std::vector<at::Tensor>{turn(Rotation::Forward)}; });
+  }
+}
+
+TEST_P(Kernels, AttentionAndItsGradients) {
+  for (const auto& [tokens, shape] :
+       {std::pair<int64_t, AttentionShape>{1, {.sequences = 1, .heads = 1, .kv_heads = 1, .head_dim = 2}},
+        {130, {.sequences = 2, .heads = 4, .kv_heads = 2, .head_dim = 6}},
+        {300, {.sequences = 1, .heads = 2, .kv_heads = 1, .head_dim = 40}},
+        {67, {.sequences = 3, .heads = 2, .kv_heads = 2, .head_dim = 64}}}) {
+    const int64_t rows = shape.sequences * tokens;
+    const at::Tensor qkv = random({rows, (shape.heads + 2 * shape.kv_heads) * shape.head_dim});
+    const at::Tensor doutput = random({rows, shape.heads * shape.head_dim});
+    const at::Tensor oracle = qkv.to(at::kDouble).requires_grad_();
+    const at::Tensor exact = plain_attention(oracle, shape);
+    exact.backward(doutput.to(at::kDouble));
+    const auto make = [&] {
+      AttentionHistory none;
+      const AttentionResult result = attention_forward(qkv, none, shape);
+      at::Tensor gradient = qkv.clone();
+      attention_backward(gradient, doutput, result, {}, none, shape);
+      return std::vector<at::Tensor>{result.output_TA, gradient};
+    };
+    const auto made = make();
+    expect_near(made[0], exact, 16, "output");
+    expect_near(made[1], oracle.grad(), storage() == at::kBFloat16 ? 4 : 256, "gradient");
+    expect_same_on_all_threads(make);
   }
 }
 

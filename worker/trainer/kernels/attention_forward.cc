@@ -1,0 +1,176 @@
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "worker/trainer/kernels/attention_heads.h"
+#include "worker/trainer/kernels/instruction_set.h"
+#include "worker/trainer/kernels/parallel_ranges.h"
+#include "worker/trainer/kernels/storage_type.h"
+#include "worker/trainer/memory/ledger.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "worker/trainer/kernels/attention_forward.cc"
+#include "worker/trainer/kernels/each_instruction_set.h"
+#include "worker/trainer/kernels/exponential-inl.h"
+#include "worker/trainer/kernels/tile_product-inl.h"
+#include "worker/trainer/kernels/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace caravan::kernels::HWY_NAMESPACE {
+
+template <typename W>
+HWY_INLINE void scale_row(W* row, int64_t columns, W factor) {
+  const auto factors = hn::Set(Lanes<W>(), factor);
+  for_vectors<W>(0, columns, [=](int64_t i, auto extent) HWY_ATTR {
+    store(hn::Mul(load(row + i, extent), factors), row + i, extent);
+  });
+}
+
+template <typename W>
+HWY_INLINE W largest(const W* scores, int64_t count) {
+  const Lanes<W> d;
+  auto most = hn::Set(d, -std::numeric_limits<W>::infinity());
+  for_vectors<W>(0, count, [&](int64_t i, auto extent) HWY_ATTR {
+    auto each = load(scores + i, extent);
+    if constexpr (std::is_same_v<decltype(extent), Part>)
+      each = hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(extent.count)), each, most);
+    most = hn::Max(most, each);
+  });
+  return hn::GetLane(hn::MaxOfLanes(d, most));
+}
+
+// The queries of one head from one on, as many as share widened keys, and what they have taken so far.
+template <typename T>
+class QueriesForward {
+ public:
+  using W = Wide<T>;
+
+  QueriesForward(Range queries, const QueryHead<T>& head)
+      : queries_(queries),
+        columns_(head.columns),
+        q_(count(), columns_),
+        output_(count(), columns_),
+        keys_across_(columns_, kTile),
+        values_(kTile, columns_),
+        scores_(kTile, kTile),
+        maxima_(count(), -std::numeric_limits<W>::infinity()),
+        sums_(count(), W{0}) {
+    widen<T>(head.q.from(queries.begin), count(), columns_, q_.tile(), head.scale());
+    std::fill_n(output_.tile().data, count() * columns_, W{0});
+  }
+
+  void attend(const KeyHead<T>& span) {
+    const int64_t end = span.is_causal ? queries_.end : span.tokens;
+    for (int64_t key = 0; key < end; key += kTile) {
+      const int64_t keys = std::min(kTile, end - key);
+      widen<T>(span.k.from(key), keys, columns_, values_.tile());
+      transpose<W>(values_.tile(), keys, columns_, keys_across_.tile());
+      widen<T>(span.v.from(key), keys, columns_, values_.tile());
+      const int64_t first = span.is_causal ? std::max<int64_t>(0, key - queries_.begin) : 0;
+      for (int64_t query = first; query < count(); query += kTile)
+        attend_tile(query, keys, span.is_causal ? queries_.begin + query - key : keys);
+    }
+  }
+
+  void put(const QueryHead<T>& head) {
+    const Tile<W> output = output_.tile();
+    for (int64_t i = 0; i < count(); ++i) {
+      T* const to = head.output.at(queries_.begin + i);
+      const auto factor = hn::Set(Lanes<W>(), W{1} / sums_[i]);
+      for_vectors<W>(0, columns_, [&](int64_t k, auto extent) HWY_ATTR {
+        store(hn::Mul(load(output.at(i) + k, extent), factor), to + k, extent);
+      });
+      head.log_sums[queries_.begin + i] = maxima_[i] + std::log(sums_[i]);
+    }
+  }
+
+ private:
+  int64_t count() const { return queries_.end - queries_.begin; }
+
+  // The i-th query of the tile sees keys up to seen + i.
+  void attend_tile(int64_t query, int64_t keys, int64_t seen) {
+    const int64_t rows = std::min(kTile, count() - query);
+    const Tile<W> scores = scores_.tile();
+    tile_product<W>(q_.tile().from(query), keys_across_.tile(), scores,
+                    {.rows = rows, .depth = columns_, .columns = keys}, Into::New);
+    for (int64_t i = 0; i < rows; ++i) take_in(query + i, scores.at(i), std::min(keys, seen + i + 1), keys);
+    tile_product<W>(scores, values_.tile(), output_.tile().from(query),
+                    {.rows = rows, .depth = keys, .columns = columns_}, Into::Sum);
+  }
+
+  void take_in(int64_t query, W* scores, int64_t count, int64_t columns) {
+    W& maximum = maxima_[query];
+    const W most = largest(scores, count);
+    if (most > maximum) {
+      const W shrink = std::exp(maximum - most);
+      maximum = most;
+      sums_[query] *= shrink;
+      scale_row(output_.tile().at(query), columns_, shrink);
+    }
+    sums_[query] += exponentials(scores, count, columns, maximum);
+  }
+
+  Range queries_;
+  int64_t columns_;
+  Buffer<W> q_;
+  Buffer<W> output_;
+  Buffer<W> keys_across_;
+  Buffer<W> values_;
+  Buffer<W> scores_;
+  std::vector<W> maxima_;
+  std::vector<W> sums_;
+};
+
+template <typename T>
+void forward_queries(Range queries, const QueryHead<T>& head, const std::vector<KeyHead<T>>& spans) {
+  QueriesForward<T> each(queries, head);
+  for (const KeyHead<T>& span : spans) each.attend(span);
+  each.put(head);
+}
+
+}  // namespace caravan::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace caravan::kernels {
+namespace {
+
+// Queries that share tiles of keys, which are widened and transposed once for them.
+constexpr int64_t kQueriesPerTask = 4 * kTile;
+
+}  // namespace
+
+at::Tensor keys_and_values(const at::Tensor& qkv_TE, const AttentionShape& shape) {
+  return qkv_TE.narrow(1, shape.heads * shape.head_dim, 2 * shape.kv_heads * shape.head_dim);
+}
+
+AttentionResult attention_forward(const at::Tensor& qkv_TE, const AttentionHistory& history,
+                                  const AttentionShape& shape) {
+  const int64_t tokens = qkv_TE.size(0) / shape.sequences;
+  AttentionResult result{
+      .output_TA = at::empty({qkv_TE.size(0), shape.heads * shape.head_dim}, qkv_TE.options()),
+      .log_sums = at::empty({shape.sequences, shape.heads, tokens},
+                            qkv_TE.options().dtype(wide_type(qkv_TE.scalar_type())))};
+  const int64_t shared_by = shape.heads / shape.kv_heads;
+  const int64_t ranges = (tokens + kQueriesPerTask - 1) / kQueriesPerTask;
+  for_storage_type(qkv_TE.scalar_type(), [&]<typename T>() {
+    const auto of_queries = CARAVAN_CHOOSE(forward_queries<T>);
+    parallel_ranges(shape.sequences * shape.heads * ranges, kElementsPerTask, [&](Range tasks) {
+      for (int64_t task = tasks.begin; task < tasks.end; ++task) {
+        const int64_t begin = task % ranges * kQueriesPerTask;
+        const HeadIndex head{.sequence = task / ranges / shape.heads, .head = task / ranges % shape.heads};
+        of_queries({.begin = begin, .end = std::min(tokens, begin + kQueriesPerTask)},
+                   query_head<T>(qkv_TE, result, shape, head),
+                   key_heads<T>(qkv_TE, history, {}, shape,
+                                {.sequence = head.sequence, .head = head.head / shared_by}));
+      }
+    });
+  });
+  return result;
+}
+
+}  // namespace caravan::kernels
+#endif
