@@ -4,6 +4,7 @@
 #include <ATen/ops/mm.h>
 #include <c10/util/Exception.h>
 
+#include "worker/trainer/kernels/bf16_weight_gradient.h"
 #include "worker/trainer/kernels/product_listener.h"
 #include "worker/trainer/memory/ledger.h"
 
@@ -29,8 +30,9 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
 
 // dw += dyᵀ · x. ATen's products of bf16 round their results to bf16.
 void add_bf16_product(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_OI) {
-  constexpr int kRowMajor = 101, kPlain = 111, kTransposed = 112;
   TORCH_CHECK(dy_TO.stride(1) == 1 && x_TI.stride(1) == 1, "rows of activations lie in one piece");
+  if (has_bf16_dot_products()) return add_bf16_weight_gradient(dy_TO, x_TI, dw_OI);
+  constexpr int kRowMajor = 101, kPlain = 111, kTransposed = 112;
   const auto size = [](int64_t elements) { return static_cast<int>(elements); };
   cblas_gemm_bf16bf16f32(kRowMajor, kTransposed, kPlain, size(dw_OI.size(0)), size(dw_OI.size(1)),
                          size(x_TI.size(0)), 1, dy_TO.const_data_ptr(), size(dy_TO.stride(0)),

@@ -1,7 +1,10 @@
 #include "worker/trainer/kernels/linear.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+
+#include <tuple>
 
 namespace caravan::kernels {
 namespace {
@@ -38,6 +41,29 @@ TEST(Linear, Bf16WeightGradientsAreNotRoundedOnTheWay) {
   linear_backward_weight(dy_TO, x_TI, dw_OI);
   const at::Tensor exact = at::matmul(dy_TO.t().to(at::kDouble), x_TI.to(at::kDouble));
   EXPECT_TRUE(at::allclose(dw_OI.to(at::kDouble), exact, 1e-4, 1e-4));
+}
+
+// Odd numbers of tokens, rows and columns, more than are worked on at a time; whatever has made them.
+TEST(Linear, Bf16WeightGradientsOfOddShapes) {
+  for (const auto& [tokens, outputs, inputs] :
+       {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {7, 100, 65}, {1031, 50, 130}, {2049, 7, 15}}) {
+    const at::Tensor x_TI = at::randn({tokens, 2 * inputs}).to(at::kBFloat16).narrow(1, inputs, inputs);
+    const at::Tensor dy_TO = at::randn({tokens, outputs}).to(at::kBFloat16);
+    const at::Tensor start = at::randn({outputs, inputs});
+    const auto add_on = [&](int threads) {
+      at::set_num_threads(threads);
+      at::Tensor dw_OI = start.clone();
+      linear_backward_weight(dy_TO, x_TI, dw_OI);
+      return dw_OI;
+    };
+    const int threads = at::get_num_threads();
+    const at::Tensor made = add_on(1);
+    EXPECT_TRUE(at::equal(add_on(3), made)) << "on three threads";
+    at::set_num_threads(threads);
+    const at::Tensor exact =
+        start.to(at::kDouble) + at::matmul(dy_TO.t().to(at::kDouble), x_TI.to(at::kDouble));
+    EXPECT_TRUE(at::allclose(made.to(at::kDouble), exact, 1e-4, 1e-3)) << tokens << " tokens";
+  }
 }
 
 }  // namespace
