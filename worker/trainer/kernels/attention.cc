@@ -12,6 +12,7 @@
 
 #include "worker/trainer/kernels/storage_type.h"
 #include "worker/trainer/memory/ledger.h"
+#include "worker/trainer/trace/span.h"
 
 // S tokens of a sequence or of a segment of it, G key-value heads, R query heads that share one of them, K
 // head size. LibTorch's kernel wants as many key heads as query heads. R takes the place of its batch, and
@@ -161,6 +162,7 @@ at::Tensor keys_and_values(const at::Tensor& qkv_TE, const AttentionShape& shape
 
 AttentionResult attention_forward(const at::Tensor& qkv_TE, const AttentionHistory& history,
                                   const AttentionShape& shape) {
+  const trainer::TraceSpan span(trainer::SpanKind::Attention, "attention");
   std::vector<at::Tensor> outputs;
   std::vector<at::Tensor> log_sums;
   for (int64_t sequence = 0; sequence < shape.sequences; ++sequence) {
@@ -181,6 +183,7 @@ AttentionResult attention_forward(const at::Tensor& qkv_TE, const AttentionHisto
 void attention_backward(at::Tensor& qkv_TE, const at::Tensor& doutput_TA, const AttentionResult& result,
                         const at::Tensor& by_later_TC, AttentionHistory& history,
                         const AttentionShape& shape) {
+  const trainer::TraceSpan span(trainer::SpanKind::Attention, "attention_backward");
   const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
   for (int64_t sequence = 0; sequence < shape.sequences; ++sequence) {
     const at::Tensor qkv_SE = sequence_rows(qkv_TE, sequence, shape);
