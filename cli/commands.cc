@@ -10,6 +10,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_generate_command(app, action);
   add_data_command(app, action);
   add_checkpoint_command(app, action);
+  add_trace_command(app, action);
   add_schedule_command(app, action);
   add_presets_command(app, action);
   add_devices_command(app, action);

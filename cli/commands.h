@@ -18,6 +18,7 @@ void add_init_command(CLI::App& app, Action& action);
 void add_validate_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 void add_run_command(CLI::App& app, Action& action);
+void add_trace_command(CLI::App& app, Action& action);
 void add_schedule_command(CLI::App& app, Action& action);
 void add_data_command(CLI::App& app, Action& action);
 void add_checkpoint_command(CLI::App& app, Action& action);

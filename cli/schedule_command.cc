@@ -18,7 +18,7 @@
 #include "cli/schedule/schedule_json.h"
 #include "cli/schedule/timeline_text.h"
 #include "cli/schedule/trace_reader.h"
-#include "data/input_file.h"
+#include "cli/schedule/trace_text.h"
 #include "planner/explain/schedule_picture.h"
 #include "planner/schedule/generate.h"
 #include "report_text/console_style.h"
@@ -115,19 +115,6 @@ Result<ExitCode> draw(const Options& options) {
     print_text(spec, schedule, times, result);
   }
   return ExitCode::kDone;
-}
-
-// The path has just been typed, so what cannot be read is bad input.
-Result<std::string> read_trace_file(const std::string& path) {
-  const auto wrong = [](const std::string& message) { return bad_input(message); };
-  const Result<data::InputFile> file = data::InputFile::open(path);
-  if (!file) return wrong(file.error().message);
-  if (file->size() > kLargestTraceBytes)
-    return wrong(
-        fmt::format("{}: {} bytes are no trace; {} are the most", path, file->size(), kLargestTraceBytes));
-  Result<std::string> text = file->text();
-  if (!text) return wrong(text.error().message);
-  return text;
 }
 
 Result<ExitCode> draw_executed(const Options& options) {

@@ -127,23 +127,6 @@ Result<std::vector<TimedOp>> ops_of(const RankTrace& trace, const ScheduleSpec& 
   return ops;
 }
 
-Result<RankTrace> parse_trace(const std::string& path, const ReadFile& read) {
-  const Result<std::string> text = read(path);
-  if (!text) return tl::unexpected(text.error());
-  Result<RankTrace> trace = from_json<RankTrace>(*text);
-  if (!trace) return bad_input(fmt::format("{}: {}", path, trace.error().message));
-  return trace;
-}
-
-// What is the same on all ranks of a run.
-TraceOrigin without_place(TraceOrigin origin) {
-  origin.clear_rank();
-  origin.clear_tensor_rank();
-  origin.clear_data_rank();
-  origin.clear_stage();
-  return origin;
-}
-
 class Reader {
  public:
   Reader(const std::string& folder, const ReadFile& read) : folder_(folder), read_(read) {}
@@ -168,7 +151,7 @@ class Reader {
   }
 
   Status add_stage(int stage) {
-    const auto trace = parse_trace(path_of(stage), read_);
+    const auto trace = read_trace(path_of(stage), read_);
     if (!trace) return tl::unexpected(trace.error());
     if (stage == 0) {
       if (Status taken = take_origin(trace->other_data()); !taken) return wrong(0, taken.error().message);

@@ -6,19 +6,13 @@
 // differ, say. Errors are bad input and name the file.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <string>
 
 #include "cli/schedule/executed_schedule.h"
+#include "cli/schedule/trace_text.h"
 #include "common/result.h"
 
 namespace caravan::cli {
-
-inline constexpr int64_t kLargestTraceBytes = int64_t{64} << 20;  // many times those of the largest schedule
-
-// The text of a file; its errors name the path.
-using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
 Result<ExecutedSchedule> read_traces(const std::string& folder, const ReadFile& read);
 

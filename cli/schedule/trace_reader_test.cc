@@ -170,6 +170,25 @@ TEST_P(SpoiledTraces, AreRefusedInWords) {
 INSTANTIATE_TEST_SUITE_P(TraceReader, SpoiledTraces, ::testing::ValuesIn(all_spoiled()),
                          [](const auto& info) { return info.param.name; });
 
+TEST(TraceReader, PassesByWhatIsNoOp) {
+  const ScheduleSpec spec{.kind = ScheduleKind::OneFOneB, .stages = 2, .micro_batches = 2};
+  std::vector<RankTrace> traces = testing::traces_of(spec, equal_times(spec));
+  const auto plain = read(testing::files_of(traces));
+  for (RankTrace& trace : traces) {
+    for (const auto category : {TraceEvent::step, TraceEvent::phase, TraceEvent::product,
+                                TraceEvent::attention, TraceEvent::kernel, TraceEvent::communication}) {
+      TraceEvent& event = *trace.add_trace_events();
+      event.set_cat(category);
+      event.set_ph("X");
+      event.set_dur(1e9);
+    }
+  }
+  const auto richer = read(testing::files_of(traces));
+  ASSERT_TRUE(plain && richer);
+  EXPECT_EQ(richer->schedule.ops, plain->schedule.ops);
+  EXPECT_EQ(richer->ops.front().back().end, plain->ops.front().back().end);
+}
+
 TEST(TraceReader, NamesTheFileThatIsMissingOrNoTrace) {
   const ScheduleSpec spec{.stages = 2, .micro_batches = 3};
   auto files = testing::files_of(testing::traces_of(spec, equal_times(spec)));

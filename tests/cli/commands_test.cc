@@ -101,7 +101,7 @@ TEST_F(Commands, SayWhatWasProbablyMeant) {
 
 TEST_F(Commands, ExplainThemselvesWithinTheWidthOfTheTerminal) {
   for (const char* command : {"", "init", "validate", "plan", "run", "generate", "data", "data tokenize",
-                              "data inspect", "checkpoint", "checkpoint list", "checkpoint export",
+                              "data inspect", "checkpoint", "checkpoint list", "checkpoint export", "trace",
                               "schedule", "presets", "devices", "completion"}) {
     for (const int width : {80, 100}) {
       const Outcome help = caravan(fmt::format("{} --help", command), fmt::format("COLUMNS={}", width));

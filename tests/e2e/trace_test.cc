@@ -1,11 +1,16 @@
-// What a run executed, drawn: `caravan run --trace`, then `caravan schedule --from`.
+// What a run executed, drawn: `caravan run --trace`, then `caravan schedule --from`. Where the time of a step
+// went: `caravan trace`.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
+#include <set>
 #include <sstream>
 
+#include "common/json.h"
 #include "common/testing/checkout.h"
 #include "common/testing/shell.h"
 #include "tests/support/run_process.h"
@@ -57,6 +62,92 @@ TEST(Trace, OfARunIsDrawnBesideTheSimulatedSchedule) {
   const Outcome incomplete = drawn_from(traces);
   EXPECT_EQ(incomplete.exit_code, 2);
   EXPECT_THAT(incomplete.err, HasSubstr(traces + "/rank-1.json: cannot open"));
+}
+
+TEST(Trace, ChangesNoBitOfWhatIsComputed) {
+  const JobFolder folder;
+  const TinyJob job{.tensor = 2, .steps = 3};
+  const Finished plain = run(folder.arguments(job));
+  const Finished traced = run(folder.arguments(job, {"--trace", folder.files().path("traces")}));
+  ASSERT_EQ(plain.status.exit_code, 0) << plain.err;
+  ASSERT_EQ(traced.status.exit_code, 0) << traced.err;
+  EXPECT_THAT(losses_by_step(plain), testing::SizeIs(3));
+  EXPECT_EQ(losses_by_step(traced), losses_by_step(plain));
+}
+
+// The events of a rank: their categories, and what those that are in nothing else took together.
+struct RankEvents {
+  std::set<std::string> categories;
+  double step = 0;
+  double of_the_step = 0;  // ops, waits and phases, which stand beside each other in the step
+  double end = 0;          // of the last of these
+};
+
+std::map<int, RankEvents> events_by_rank(const JsonObject& trace) {
+  std::map<int, RankEvents> ranks;
+  for (const auto& value : trace.fields().at("traceEvents").list_value().values()) {
+    const JsonObject& event = value.struct_value();
+    if (test::text(event, "ph") != "X") continue;
+    RankEvents& rank = ranks[static_cast<int>(number(event, "tid"))];
+    EXPECT_EQ(number(event, "pid"), number(event, "tid") >= 2 ? 1 : 0) << "the stage is the process";
+    const std::string category = test::text(event, "cat");
+    rank.categories.insert(category);
+    if (category == "step") {
+      rank.step = number(event, "dur");
+      continue;
+    }
+    if (number(event, "ts") < rank.end) continue;
+    rank.end = number(event, "ts") + number(event, "dur");
+    rank.of_the_step += number(event, "dur");
+  }
+  return ranks;
+}
+
+TEST(Trace, OfAJobIsOneFileOfAllRanksAndATable) {
+  const JobFolder folder;
+  std::vector<std::string> more = {"checkpoint:", "  path: " + folder.files().path("checkpoints")};
+  const std::string job = folder.write({.tensor = 2, .pipeline = 2, .steps = 6, .more = more});
+  const std::string file = folder.files().path("trace.json");
+  const std::string command = fmt::format("COLUMNS=100 '{}/caravan' trace '{}' {} --steps 2 --to '{}'",
+                                          program_folder(), job, fmt::join(folder.volume(), " "), file);
+  const Outcome text = run_shell(command);
+  ASSERT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, testing::ContainsRegex("^[a-z-]+: step 2 took [0-9.]+ ms, mean of 4 ranks\n"));
+  for (const char* part : {"\nmatrix products ", "\nattention ", "\nrms_norm ", "\ntensor all_reduce ",
+                           "\nwaiting for other stages ", "\ndata ", "\noptimizer update ", "\nrest "})
+    EXPECT_THAT(text.out, HasSubstr(part));
+  EXPECT_THAT(text.out, HasSubstr("all events: " + file));
+  EXPECT_FALSE(fs::exists(folder.files().path("checkpoints")));
+
+  const auto trace = from_json<JsonObject>(test::contents(file));
+  ASSERT_TRUE(trace) << trace.error().message;
+  const std::map<int, RankEvents> ranks = events_by_rank(*trace);
+  ASSERT_EQ(ranks.size(), 4U);
+  for (const auto& [rank, events] : ranks) {
+    EXPECT_THAT(events.categories, testing::IsSupersetOf({"step", "phase", "forward", "backward", "wait",
+                                                          "product", "attention", "kernel", "communication"}))
+        << "rank " << rank;
+    EXPECT_GT(events.of_the_step, 0) << "rank " << rank;
+    EXPECT_LE(events.of_the_step, events.step) << "rank " << rank;
+  }
+
+  const Outcome json = run_shell(command + " -o json");
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  const auto profile = from_json<JsonObject>(json.out);
+  ASSERT_TRUE(profile) << json.out;
+  double all = 0;
+  for (const auto& part : profile->fields().at("parts").list_value().values())
+    all += number(part.struct_value(), "seconds");
+  EXPECT_NEAR(all, number(*profile, "seconds"), 1e-9);
+}
+
+TEST(Trace, IntoAFileThatCannotBeWrittenIsRefusedBeforeAnythingStarts) {
+  const JobFolder folder;
+  const Outcome outcome = run_shell(fmt::format("'{}/caravan' trace '{}' --to '{}'", program_folder(),
+                                                folder.write({}), folder.files().path("")));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--to: cannot write '"));
+  EXPECT_THAT(outcome.out, IsEmpty());
 }
 
 TEST(Trace, IntoAFolderThatTakesNoFilesIsRefusedBeforeAnythingStarts) {

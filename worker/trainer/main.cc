@@ -15,6 +15,7 @@
 #include "common/version.h"
 #include "worker/trainer/comm/network_groups.h"
 #include "worker/trainer/libtorch.h"
+#include "worker/trainer/loop/dry_run.h"
 #include "worker/trainer/loop/memory_shortage.h"
 #include "worker/trainer/loop/rank_config.h"
 #include "worker/trainer/loop/trainer.h"
@@ -87,6 +88,17 @@ void train(const TrainerOptions& options, const std::string& config_path, const 
   if (!outcome) end_with(with_shortage(outcome.error(), ledger.peak(), config_path), reporter);
 }
 
+// Reports what the rank holds when it has started.
+void start_dry(const TrainerOptions& options, const Reporter& reporter) {
+  const Outcome outcome = guarded([&]() -> Outcome {
+    const Result<MemoryBreakdown> held = dry_run(options);
+    if (!held) return input_failure(held.error());
+    reporter.finished({.step = 0, .peak = *held});
+    return {};
+  });
+  if (!outcome) end_with(outcome.error(), reporter);
+}
+
 Result<int> run(const std::string& config_path) {
   const Result<TrainerOptions> options = load_rank_config(config_path);
   const Reporter reporter(options ? options->report_fd : -1);
@@ -94,7 +106,11 @@ Result<int> run(const std::string& config_path) {
   end_with_the_agent(*options);
   keep_freed_memory();
   make_deterministic(options->threads);
-  train(*options, config_path, reporter);
+  if (wants_dry_run()) {
+    start_dry(*options, reporter);
+  } else {
+    train(*options, config_path, reporter);
+  }
   return static_cast<int>(ExitCode::kDone);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -14,14 +15,24 @@
 namespace caravan::trainer {
 namespace {
 
-bool shares_memory() {
+std::optional<std::string_view> wanted_transport() {
   const char* const wanted = std::getenv("CARAVAN_COMM");
-  if (wanted == nullptr) return true;
-  if (std::string_view(wanted) == "gloo") return false;
-  throw std::runtime_error(fmt::format("CARAVAN_COMM is '{}': take gloo, or leave it out", wanted));
+  return wanted == nullptr ? std::nullopt : std::optional<std::string_view>(wanted);
+}
+
+bool shares_memory() {
+  const auto wanted = wanted_transport();
+  if (!wanted) return true;
+  if (*wanted == "gloo") return false;
+  throw std::runtime_error(fmt::format(
+      "CARAVAN_COMM is '{}': take gloo, or fake for a dry run of one rank, or leave it out", *wanted));
 }
 
 }  // namespace
+
+bool wants_dry_run() {
+  return wanted_transport() == "fake";
+}
 
 GroupFactory network_groups(const RendezvousOptions& options) {
   return [options, shares = shares_memory(),

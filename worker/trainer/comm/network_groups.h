@@ -12,4 +12,7 @@ namespace caravan::trainer {
 // std::runtime_error for another value.
 GroupFactory network_groups(const RendezvousOptions& options);
 
+// CARAVAN_COMM=fake asks for a dry run of one rank (loop/dry_run.h).
+bool wants_dry_run();
+
 }  // namespace caravan::trainer

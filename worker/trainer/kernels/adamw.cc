@@ -5,6 +5,7 @@
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
+#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/adamw.cc"
@@ -95,6 +96,7 @@ HWY_AFTER_NAMESPACE();
 namespace caravan::kernels {
 
 void adamw(const AdamWTensors& tensors, const AdamW& update) {
+  const trainer::KernelSpan span("adamw");
   for_storage_type(tensors.values.scalar_type(), [&]<typename T>() {
     const auto of_elements = CARAVAN_CHOOSE(update_elements<T>);
     parallel_ranges(tensors.weights.numel(), 1,
@@ -103,6 +105,7 @@ void adamw(const AdamWTensors& tensors, const AdamW& update) {
 }
 
 void adamw_values(const AdamWTensors& tensors, const AdamW& update) {
+  const trainer::KernelSpan span("adamw_values");
   for_storage_type(tensors.values.scalar_type(), [&]<typename T>() {
     const auto of_elements = CARAVAN_CHOOSE(update_values<T>);
     parallel_ranges(tensors.weights.numel(), 1,

@@ -9,6 +9,7 @@
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
 #include "worker/trainer/memory/ledger.h"
+#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/attention_backward.cc"
@@ -152,6 +153,7 @@ namespace caravan::kernels {
 void attention_backward(at::Tensor& qkv_TE, const at::Tensor& doutput_TA, const AttentionResult& result,
                         const at::Tensor& by_later_TC, AttentionHistory& history,
                         const AttentionShape& shape) {
+  const trainer::TraceSpan span(trainer::SpanKind::Attention, "attention_backward");
   const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
   const BackwardSums sums{.q = at::empty(doutput_TA.sizes(), result.log_sums.options()),
                           .dots = at::empty_like(result.log_sums)};

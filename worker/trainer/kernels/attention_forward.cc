@@ -9,7 +9,7 @@
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
-#include "worker/trainer/memory/ledger.h"
+#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/attention_forward.cc"
@@ -149,6 +149,7 @@ at::Tensor keys_and_values(const at::Tensor& qkv_TE, const AttentionShape& shape
 
 AttentionResult attention_forward(const at::Tensor& qkv_TE, const AttentionHistory& history,
                                   const AttentionShape& shape) {
+  const trainer::TraceSpan span(trainer::SpanKind::Attention, "attention");
   const int64_t tokens = qkv_TE.size(0) / shape.sequences;
   AttentionResult result{
       .output_TA = at::empty({qkv_TE.size(0), shape.heads * shape.head_dim}, qkv_TE.options()),

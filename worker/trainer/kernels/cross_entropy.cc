@@ -7,6 +7,7 @@
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
+#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/cross_entropy.cc"
@@ -113,6 +114,7 @@ HWY_AFTER_NAMESPACE();
 namespace caravan::kernels {
 
 void cross_entropy_maxima(const at::Tensor& logits_CV, at::Tensor& statistics_3C) {
+  const trainer::KernelSpan span("cross_entropy_maxima");
   for_storage_type(logits_CV.scalar_type(), [&]<typename T>() {
     const auto of_tokens = CARAVAN_CHOOSE(maxima_of_tokens<T>);
     parallel_ranges(logits_CV.size(0), logits_CV.size(1),
@@ -123,6 +125,7 @@ void cross_entropy_maxima(const at::Tensor& logits_CV, at::Tensor& statistics_3C
 
 void cross_entropy_sums(const at::Tensor& logits_CV, const at::Tensor& targets_C, int64_t first_token,
                         at::Tensor& statistics_3C) {
+  const trainer::KernelSpan span("cross_entropy_sums");
   for_storage_type(logits_CV.scalar_type(), [&]<typename T>() {
     using W = Wide<T>;
     const int64_t vocabulary = logits_CV.size(1);
@@ -141,6 +144,7 @@ void cross_entropy_sums(const at::Tensor& logits_CV, const at::Tensor& targets_C
 }
 
 double cross_entropy_loss(const at::Tensor& targets_C, const at::Tensor& statistics_3C) {
+  const trainer::KernelSpan span("cross_entropy_loss");
   double loss = 0;
   for_wide_type(statistics_3C.scalar_type(), [&]<typename W>() {
     const int64_t* const targets = targets_C.const_data_ptr<int64_t>();
@@ -156,6 +160,7 @@ double cross_entropy_loss(const at::Tensor& targets_C, const at::Tensor& statist
 
 void cross_entropy_gradient(at::Tensor& logits_CV, const at::Tensor& targets_C, int64_t first_token,
                             double scale, const at::Tensor& statistics_3C) {
+  const trainer::KernelSpan span("cross_entropy_gradient");
   for_storage_type(logits_CV.scalar_type(), [&]<typename T>() {
     const auto of_tokens = CARAVAN_CHOOSE(gradient_of_tokens<T>);
     parallel_ranges(logits_CV.size(0), logits_CV.size(1), [&](Range tokens) {

@@ -7,6 +7,7 @@
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
+#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/embedding.cc"
@@ -43,6 +44,7 @@ constexpr int64_t kColumnsPerTask = 64;  // some lines of memory
 }  // namespace
 
 at::Tensor embedding_forward(const at::Tensor& tokens, const at::Tensor& table_VD, int64_t first_token) {
+  const trainer::KernelSpan span("embedding");
   const int64_t columns = table_VD.size(1);
   at::Tensor y_TD = at::empty({tokens.numel(), columns}, table_VD.options());
   for_storage_type(table_VD.scalar_type(), [&]<typename T>() {
@@ -66,6 +68,7 @@ at::Tensor embedding_forward(const at::Tensor& tokens, const at::Tensor& table_V
 // Threads share columns out, not tokens: a row may be hit many times, and always in the same order.
 void embedding_backward(const at::Tensor& dy_TD, const at::Tensor& tokens, at::Tensor& dtable_VD,
                         int64_t first_token) {
+  const trainer::KernelSpan span("embedding_backward");
   const int64_t columns = dtable_VD.size(1);
   for_storage_type(dy_TD.scalar_type(), [&]<typename T>() {
     const auto of_columns = CARAVAN_CHOOSE(add_columns<T>);

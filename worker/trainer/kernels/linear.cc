@@ -7,6 +7,7 @@
 #include "worker/trainer/kernels/bf16_weight_gradient.h"
 #include "worker/trainer/kernels/product_listener.h"
 #include "worker/trainer/memory/ledger.h"
+#include "worker/trainer/trace/span.h"
 
 // Of MKL, which the wheel of LibTorch has within it, without its headers: c = alpha · a · b + beta · c with
 // sums in fp32, also on processors that know no bf16.
@@ -16,6 +17,9 @@ extern "C" void cblas_gemm_bf16bf16f32(int layout, int transpose_a, int transpos
 
 namespace caravan::kernels {
 namespace {
+
+using trainer::SpanKind;
+using trainer::TraceSpan;
 
 void multiply_into(at::Tensor& result, const at::Tensor& a, const at::Tensor& b) {
   const trainer::LibraryScratch scratch;
@@ -43,21 +47,25 @@ void add_bf16_product(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tenso
 }  // namespace
 
 at::Tensor linear_forward(const at::Tensor& x_TI, const at::Tensor& w_OI) {
+  const TraceSpan span(SpanKind::Product, "linear");
   tell_product(x_TI.size(0), w_OI.size(0), w_OI.size(1));
   return product(x_TI, w_OI.t());
 }
 
 at::Tensor linear_backward_input(const at::Tensor& dy_TO, const at::Tensor& w_OI) {
+  const TraceSpan span(SpanKind::Product, "linear_backward_input");
   tell_product(dy_TO.size(0), w_OI.size(0), w_OI.size(1));
   return product(dy_TO, w_OI);
 }
 
 void linear_backward_input_into(at::Tensor& dx_TI, const at::Tensor& dy_TO, const at::Tensor& w_OI) {
+  const TraceSpan span(SpanKind::Product, "linear_backward_input");
   tell_product(dy_TO.size(0), w_OI.size(0), w_OI.size(1));
   multiply_into(dx_TI, dy_TO, w_OI);
 }
 
 void linear_backward_weight(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_OI) {
+  const TraceSpan span(SpanKind::Product, "linear_backward_weight");
   tell_product(x_TI.size(0), dw_OI.size(0), dw_OI.size(1));
   if (dw_OI.scalar_type() != x_TI.scalar_type()) return add_bf16_product(dy_TO, x_TI, dw_OI);
   const trainer::LibraryScratch scratch;

@@ -11,6 +11,7 @@
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
 #include "worker/trainer/memory/ledger.h"
+#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/rms_norm.cc"
@@ -131,6 +132,7 @@ at::Tensor empty_output(const at::Tensor& x_TD) {
 
 // residual_TD: added to x, or undefined.
 Normed forward(const at::Tensor& x_TD, const at::Tensor& residual_TD, const at::Tensor& w_D, double eps) {
+  const trainer::KernelSpan span("rms_norm");
   const at::TensorOptions wide = x_TD.options().dtype(wide_type(x_TD.scalar_type()));
   Normed normed{.scale_T = at::empty({x_TD.size(0)}, wide), .y_TD = empty_output(x_TD)};
   for_storage_type(x_TD.scalar_type(), [&]<typename T>() {
@@ -152,6 +154,7 @@ Normed add_rms_norm(at::Tensor& x_TD, const at::Tensor& residual_TD, const at::T
 }
 
 at::Tensor rms_norm_apply(const at::Tensor& x_TD, const at::Tensor& w_D, const at::Tensor& scale_T) {
+  const trainer::KernelSpan span("rms_norm_apply");
   at::Tensor y_TD = empty_output(x_TD);
   for_storage_type(x_TD.scalar_type(), [&]<typename T>() {
     const auto to_rows = CARAVAN_CHOOSE(apply_rows<T>);
@@ -164,6 +167,7 @@ at::Tensor rms_norm_apply(const at::Tensor& x_TD, const at::Tensor& w_D, const a
 // threads.
 void rms_norm_backward(at::Tensor& gradient_TD, const at::Tensor& x_TD, const at::Tensor& w_D,
                        const at::Tensor& scale_T, const at::Tensor& residual_TD, at::Tensor& dw_D) {
+  const trainer::KernelSpan span("rms_norm_backward");
   const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
   const int64_t rows = x_TD.size(0);
   const int64_t columns = x_TD.size(1);

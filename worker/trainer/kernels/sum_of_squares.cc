@@ -7,6 +7,7 @@
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
+#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/sum_of_squares.cc"
@@ -45,6 +46,7 @@ namespace caravan::kernels {
 
 // In parts of the same size whatever the number of threads.
 double sum_of_squares(const at::Tensor& values) {
+  const trainer::KernelSpan span("sum_of_squares");
   const int64_t elements = values.numel();
   std::vector<double> parts((elements + kElementsPerTask - 1) / kElementsPerTask);
   for_wide_type(values.scalar_type(), [&]<typename W>() {

@@ -8,6 +8,7 @@
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
 #include "worker/trainer/memory/ledger.h"
+#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/swiglu.cc"
@@ -81,6 +82,7 @@ HWY_AFTER_NAMESPACE();
 namespace caravan::kernels {
 
 at::Tensor swiglu_forward(const at::Tensor& gate_up_T2F) {
+  const trainer::KernelSpan span("swiglu");
   const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
   at::Tensor gated_TF = at::empty({gate_up_T2F.size(0), gate_up_T2F.size(1) / 2}, gate_up_T2F.options());
   for_storage_type(gate_up_T2F.scalar_type(), [&]<typename T>() {
@@ -92,6 +94,7 @@ at::Tensor swiglu_forward(const at::Tensor& gate_up_T2F) {
 }
 
 void swiglu_backward(at::Tensor& gate_up_T2F, at::Tensor& gradient_TF) {
+  const trainer::KernelSpan span("swiglu_backward");
   for_storage_type(gate_up_T2F.scalar_type(), [&]<typename T>() {
     const auto of_elements = CARAVAN_CHOOSE(backward_elements<T>);
     parallel_ranges(gradient_TF.numel(), 1,

@@ -9,6 +9,10 @@ double seconds_between(PhaseClock::Clock::time_point begin, PhaseClock::Clock::t
   return std::chrono::duration<double>(end - begin).count();
 }
 
+bool is_op(Phase phase) {
+  return phase == Phase::kForward || phase == Phase::kBackward;
+}
+
 }  // namespace
 
 std::string_view phase_name(Phase phase) {
@@ -41,11 +45,13 @@ PhaseClock::PhaseClock(ActivityBoard& board) : board_(board), since_(Clock::now(
 
 PhaseClock::Scope::Scope(PhaseClock& clock, Phase phase)
     : clock_(clock), outer_(clock.current_), begin_(Clock::now()) {
+  if (!is_op(phase)) span_.emplace(SpanKind::Phase, phase_name(phase));
   clock_.enter(phase, nullptr);
 }
 
 PhaseClock::Scope::Scope(PhaseClock& clock, const Wait& wait)
     : clock_(clock), outer_(clock.current_), begin_(Clock::now()) {
+  span_.emplace(SpanKind::Communication, wait.operation, wait.axis, wait.bytes, wait.peer);
   clock_.enter(Phase::kCommunication, &wait);
 }
 

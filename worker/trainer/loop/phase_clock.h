@@ -1,17 +1,20 @@
 // Where the time of a step goes. One phase runs at a time: a scope inside another one stops the outer phase's
 // time until it ends, so the phases add up to the time measured. What no scope covers is idle.
 //
-// Which phase runs, and which other ranks it waits for, is shown on a board that other threads may read.
+// Which phase runs, and which other ranks it waits for, is shown on a board that other threads may read. Of a
+// step that is traced, each scope is a span, but for forwards and backwards, which are the ops of the trace.
 #pragma once
 
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "worker/trainer/loop/activity.h"
+#include "worker/trainer/trace/span.h"
 
 namespace caravan::trainer {
 
@@ -39,6 +42,7 @@ struct Wait {
   const char* operation;
   std::string_view axis;
   std::optional<int> peer = {};
+  int64_t bytes = 0;  // on this rank
 };
 
 class PhaseClock {
@@ -65,6 +69,7 @@ class PhaseClock {
     PhaseClock& clock_;
     Phase outer_;
     Clock::time_point begin_;
+    std::optional<TraceSpan> span_;
   };
 
   void begin_steps() { enter(Phase::kIdle, nullptr); }

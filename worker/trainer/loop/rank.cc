@@ -44,13 +44,13 @@ ParameterStore make_parameters(const Rank& rank) {
   ParameterStore store;
   {
     const CountTo charge(rank.ledger.counter(MemoryUse::Parameters));
-    store = allocate_values(std::move(layout), rank.storage);
+    store = allocate_values(std::move(layout), at::device(rank.device).dtype(rank.storage));
   }
   {
     const CountTo charge(rank.ledger.counter(MemoryUse::Gradients));
     allocate_gradients(store);
   }
-  initialise_parameters(store, rank.options.data.seed);
+  if (!store.values.is_meta()) initialise_parameters(store, rank.options.data.seed);
   return store;
 }
 
@@ -78,7 +78,7 @@ std::unique_ptr<Stage> make_stage(Rank& rank) {
 }  // namespace
 
 Rank::Rank(const TrainerOptions& trainer_options, MemoryLedger& memory_ledger, ActivityBoard& board,
-           GroupFactory group_factory)
+           GroupFactory group_factory, at::Device memory_device)
     : options(trainer_options),
       ledger(memory_ledger),
       clock(board),
@@ -86,6 +86,7 @@ Rank::Rank(const TrainerOptions& trainer_options, MemoryLedger& memory_ledger, A
       mesh(form_metered_mesh(*this)),
       placement(placement_of(options.layout, mesh.position)),
       storage(storage_of(options.precision)),
+      device(memory_device),
       parameters(make_parameters(*this)),
       optimizer(make_optimizer(*this)),
       stage(make_stage(*this)) {}

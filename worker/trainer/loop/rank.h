@@ -1,5 +1,8 @@
 // Everything that one rank holds while it trains: its groups, parameters, optimizer and stage, its data, and
 // the instruments that measure it. Built once, in order, each part charged to its category of the ledger.
+//
+// On the device "meta" parameters and states have sizes and no values: the rank takes no memory and cannot
+// train, and all else is as on a real one (dry_run.h).
 #pragma once
 
 #include <memory>
@@ -20,7 +23,8 @@ namespace caravan::trainer {
 struct Rank {
   // Meets the other ranks in groups that `groups` makes. Throws CommunicationError. All references outlive
   // the rank.
-  Rank(const TrainerOptions& options, MemoryLedger& ledger, ActivityBoard& board, GroupFactory groups);
+  Rank(const TrainerOptions& options, MemoryLedger& ledger, ActivityBoard& board, GroupFactory groups,
+       at::Device device = at::kCPU);
 
   const TrainerOptions& options;
   MemoryLedger& ledger;
@@ -30,6 +34,7 @@ struct Rank {
   Mesh mesh;
   StagePlacement placement;
   at::ScalarType storage;
+  at::Device device;
   ParameterStore parameters;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<Stage> stage;

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "caravan/v1alpha1/trace.pb.h"
 #include "common/json.h"
@@ -19,6 +21,24 @@ using v1alpha1::TraceOrigin;
 
 double microseconds(Clock::Duration duration) {
   return std::chrono::duration<double, std::micro>(duration).count();
+}
+
+TraceEvent::Category category_of(SpanKind kind) {
+  switch (kind) {
+    case SpanKind::Step:
+      return TraceEvent::step;
+    case SpanKind::Phase:
+      return TraceEvent::phase;
+    case SpanKind::Product:
+      return TraceEvent::product;
+    case SpanKind::Attention:
+      return TraceEvent::attention;
+    case SpanKind::Kernel:
+      return TraceEvent::kernel;
+    case SpanKind::Communication:
+      return TraceEvent::communication;
+  }
+  return TraceEvent::none;
 }
 
 TraceOrigin origin_of(const TrainerOptions& options, int step) {
@@ -55,28 +75,57 @@ class TraceWriter {
     *trace_.mutable_other_data() = std::move(origin);
     const TraceOrigin& of = trace_.other_data();
     add_name("process_name", fmt::format("stage {}", of.stage()));
+    add_place("process_sort_index", of.stage());
     add_name("thread_name",
              fmt::format("rank {} (tensor {}, data {})", of.rank(), of.tensor_rank(), of.data_rank()));
+    add_place("thread_sort_index", of.rank());
   }
 
   void add(const TracedOp& traced, TraceEvent::Category category) {
-    TraceEvent& event = add_event("X");
+    TraceEvent& event = add_timed(traced.begin, traced.end, category);
     event.set_name((category == TraceEvent::wait ? "wait for " : "") + planner::op_text(traced.op, sizes_));
-    event.set_cat(category);
-    event.set_ts(microseconds(traced.begin.time_since_epoch()));
-    event.set_dur(microseconds(traced.end - traced.begin));
     event.mutable_args()->set_micro_batch(traced.op.micro_batch);
     event.mutable_args()->set_segment(traced.op.segment);
     event.mutable_args()->set_chunk(traced.op.chunk);
   }
 
-  std::string json() const { return to_json(trace_); }
+  void add(const Span& span) {
+    TraceEvent& event = add_timed(span.begin, span.end, category_of(span.kind));
+    event.set_name(std::string(span.name));
+    if (span.kind != SpanKind::Communication) return;
+    event.mutable_args()->set_axis(span.axis);
+    if (span.bytes > 0) event.mutable_args()->set_bytes(span.bytes);
+    if (span.peer) event.mutable_args()->set_peer(*span.peer);
+  }
+
+  void drop(int64_t events) { trace_.set_dropped_events(events); }
+
+  std::string json() {
+    const auto begin_and_end = [](const TraceEvent* event) { return std::pair(event->ts(), -event->dur()); };
+    auto& events = *trace_.mutable_trace_events();
+    std::ranges::stable_sort(events.pointer_begin(), events.pointer_end(), {}, begin_and_end);
+    return to_json(trace_);
+  }
 
  private:
   void add_name(const char* of_what, const std::string& name) {
     TraceEvent& event = add_event("M");
     event.set_name(of_what);
     event.mutable_args()->set_name(name);
+  }
+
+  void add_place(const char* of_what, int index) {
+    TraceEvent& event = add_event("M");
+    event.set_name(of_what);
+    event.mutable_args()->set_sort_index(index);
+  }
+
+  TraceEvent& add_timed(Clock::TimePoint begin, Clock::TimePoint end, TraceEvent::Category category) {
+    TraceEvent& event = add_event("X");
+    event.set_cat(category);
+    event.set_ts(microseconds(begin.time_since_epoch()));
+    event.set_dur(microseconds(end - begin));
+    return event;
   }
 
   TraceEvent& add_event(const char* phase) {
@@ -93,20 +142,22 @@ class TraceWriter {
 
 }  // namespace
 
-std::string trace_json(const TrainerOptions& options, int step, const OpTrace& trace) {
-  TraceWriter writer(origin_of(options, step));
-  for (const TracedOp& traced : trace.ops) writer.add(traced, planner::trace_category(traced.op.type));
-  for (const TracedOp& wait : trace.waits) writer.add(wait, TraceEvent::wait);
+std::string trace_json(const TrainerOptions& options, const StepTrace& trace) {
+  TraceWriter writer(origin_of(options, trace.step));
+  for (const TracedOp& traced : trace.ops.ops) writer.add(traced, planner::trace_category(traced.op.type));
+  for (const TracedOp& wait : trace.ops.waits) writer.add(wait, TraceEvent::wait);
+  for (const Span& span : trace.spans.spans) writer.add(span);
+  if (trace.spans.dropped > 0) writer.drop(trace.spans.dropped);
   return writer.json();
 }
 
-Status write_trace(const TrainerOptions& options, int step, const OpTrace& trace) {
+Status write_trace(const TrainerOptions& options, const StepTrace& trace) {
   const std::filesystem::path directory = options.trace_directory;
   std::error_code error;  // shows when the file is written
   std::filesystem::create_directories(directory, error);
   const std::filesystem::path path = directory / fmt::format("rank-{}.json", options.rendezvous.rank);
   std::ofstream file(path, std::ios::binary);
-  file << trace_json(options, step, trace) << '\n';
+  file << trace_json(options, trace) << '\n';
   file.close();
   if (!file) return bad_input(fmt::format("{}: the trace cannot be written", path.string()));
   return {};

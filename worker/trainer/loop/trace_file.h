@@ -11,13 +11,20 @@
 #include "common/result.h"
 #include "worker/trainer/loop/trainer_options.h"
 #include "worker/trainer/pipeline/op_trace.h"
+#include "worker/trainer/trace/span.h"
 
 namespace caravan::trainer {
 
-// options: of the rank; step: which one the trace is of.
-std::string trace_json(const TrainerOptions& options, int step, const OpTrace& trace);
+struct StepTrace {
+  int step = 0;
+  OpTrace ops;
+  SpanTrace spans;  // within the ops and between them
+};
+
+// options: of the rank.
+std::string trace_json(const TrainerOptions& options, const StepTrace& trace);
 
 // Into options.trace_directory, which is made where it is absent.
-Status write_trace(const TrainerOptions& options, int step, const OpTrace& trace);
+Status write_trace(const TrainerOptions& options, const StepTrace& trace);
 
 }  // namespace caravan::trainer

@@ -7,7 +7,6 @@
 
 #include "worker/trainer/loop/gradient_dump.h"
 #include "worker/trainer/loop/saved_table.h"
-#include "worker/trainer/loop/trace_file.h"
 #include "worker/trainer/optim/gradient_norm.h"
 #include "worker/trainer/optim/gradient_sync.h"
 
@@ -96,7 +95,7 @@ Outcome Trainer::train() {
   if (Outcome kept = keep_last_checkpoint(); !kept) return kept;
   rank_.mesh.world->barrier();
   report_finish(finished_);
-  write_trace_if_asked(finished_);
+  write_trace_if_asked();
   return {};
 }
 
@@ -109,7 +108,21 @@ Outcome Trainer::resume() {
   return {};
 }
 
+// A step that is not computed, as all were told to stop, leaves the trace of the one before.
 Outcome Trainer::run(int number) {
+  if (!traces()) return run_step(number);
+  SpanTrace spans;
+  Outcome ran;
+  {
+    const SpanRecording recording(spans);
+    const TraceSpan whole(SpanKind::Step, "step");
+    ran = run_step(number);
+  }
+  if (trace_.step == number) trace_.spans = std::move(spans);
+  return ran;
+}
+
+Outcome Trainer::run_step(int number) {
   Step step;
   step.number = number;
   step.begin = PhaseClock::Clock::now();
@@ -139,8 +152,8 @@ Outcome Trainer::read_tokens(Step& step) {
 }
 
 std::unique_ptr<TrainingPass> Trainer::begin_pass(const Step& step) {
-  auto pass = std::make_unique<TrainingPass>(place_, step.tokens, training_actions_, *rank_.mesh.pipeline,
-                                             /*traces=*/!options_.trace_directory.empty());
+  auto pass =
+      std::make_unique<TrainingPass>(place_, step.tokens, training_actions_, *rank_.mesh.pipeline, traces());
   pass->lead();
   return pass;
 }
@@ -160,7 +173,7 @@ Outcome Trainer::settle_open_step(const Step& now, std::unique_ptr<TrainingPass>
 void Trainer::compute_gradients(Step& step, std::unique_ptr<TrainingPass> pass) {
   pass->complete();
   step.loss_sum = pass->loss_sum();
-  trace_ = pass->take_trace();
+  if (traces()) trace_ = {.step = step.number, .ops = pass->take_trace(), .spans = {}};
   pass.reset();
   step.tokens = {};
 }
@@ -327,9 +340,9 @@ void Trainer::report(Step& step) const {
 }
 
 // The training is done, whether its trace can be written or not.
-void Trainer::write_trace_if_asked(int step) const {
-  if (options_.trace_directory.empty()) return;
-  if (const Status written = write_trace(options_, step, trace_); !written)
+void Trainer::write_trace_if_asked() const {
+  if (!traces()) return;
+  if (const Status written = write_trace(options_, trace_); !written)
     fmt::print(stderr, "caravan-trainer: {}\n", written.error().message);
 }
 

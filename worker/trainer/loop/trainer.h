@@ -21,6 +21,7 @@
 #include "worker/trainer/loop/command_listener.h"
 #include "worker/trainer/loop/failure.h"
 #include "worker/trainer/loop/rank.h"
+#include "worker/trainer/loop/trace_file.h"
 #include "worker/trainer/loop/training_pass.h"
 #include "worker/trainer/optim/ownership.h"
 
@@ -59,8 +60,10 @@ class Trainer {
 
   Outcome resume();
   void report_start() const;
+  bool traces() const { return !options_.trace_directory.empty(); }
   bool told_to_stop() const { return stop_after_ <= finished_; }
   Outcome run(int number);
+  Outcome run_step(int number);
   Outcome read_tokens(Step& step);
   std::unique_ptr<TrainingPass> begin_pass(const Step& step);
   Outcome settle_open_step(const Step& now, std::unique_ptr<TrainingPass>& pass);
@@ -79,7 +82,7 @@ class Trainer {
   void measure(Step& step);
   void report(Step& step) const;
   Outcome check_finite(const Step& step);
-  void write_trace_if_asked(int step) const;
+  void write_trace_if_asked() const;
   void report_finish(int step) const;
 
   StepShare share_of(const Step& step);
@@ -96,7 +99,7 @@ class Trainer {
   const std::vector<planner::Action> evaluation_actions_;
   const std::vector<FlatRange> norm_ranges_;
   std::optional<CheckpointSaver> checkpoints_;  // absent: none are written
-  OpTrace trace_;                               // of the last step
+  StepTrace trace_;                             // of the last step, where traces are written
   int finished_ = 0;                            // steps, those of earlier attempts included
   int64_t samples_ = 0;                         // that these steps saw
   std::optional<Step> open_;                    // the step before, until it is settled

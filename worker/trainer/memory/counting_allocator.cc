@@ -4,6 +4,8 @@
 #include <c10/core/impl/alloc_cpu.h>
 #include <c10/util/ParallelGuard.h>
 
+#include <memory>
+
 namespace caravan::trainer {
 namespace {
 
@@ -33,6 +35,17 @@ void release(void* data) {
   Header* header = header_of(data);
   if (header->charged != nullptr) header->charged->remove(header->bytes);
   c10::free_cpu(header);
+}
+
+// Of a tensor without data.
+struct Claim {
+  MemoryCounter& charged;
+  int64_t bytes;
+};
+
+void release_claim(void* claim) {
+  const std::unique_ptr<Claim> ended(static_cast<Claim*>(claim));
+  ended->charged.remove(ended->bytes);
 }
 
 }  // namespace
@@ -72,6 +85,29 @@ c10::DeleterFnPtr CountingAllocator::raw_deleter() const {
 
 void CountingAllocator::copy_data(void* destination, const void* source, size_t bytes) const {
   default_copy_data(destination, source, bytes);
+}
+
+CountingMetaAllocator::CountingMetaAllocator(MemoryCounter& counter)
+    : counter_(counter), previous_(c10::GetAllocator(c10::DeviceType::Meta)) {
+  c10::SetAllocator(c10::DeviceType::Meta, this, kPriority);
+}
+
+CountingMetaAllocator::~CountingMetaAllocator() {
+  c10::SetAllocator(c10::DeviceType::Meta, previous_, kPriority);
+}
+
+c10::DataPtr CountingMetaAllocator::allocate(size_t bytes) {
+  MemoryCounter& counter = scope_counter != nullptr ? *scope_counter : counter_;
+  auto claim = std::make_unique<Claim>(Claim{.charged = counter, .bytes = static_cast<int64_t>(bytes)});
+  counter.add(claim->bytes);
+  return {nullptr, claim.release(), &release_claim, c10::Device(c10::DeviceType::Meta)};
+}
+
+c10::DeleterFnPtr CountingMetaAllocator::raw_deleter() const {
+  return &release_claim;
+}
+
+void CountingMetaAllocator::copy_data(void* /*destination*/, const void* /*source*/, size_t /*bytes*/) const {
 }
 
 CountTo::CountTo(MemoryCounter& counter) : outer_(scope_counter) {

@@ -57,6 +57,23 @@ class CountingAllocator final : public c10::Allocator {
   c10::Allocator* const previous_;
 };
 
+// The same for tensors on c10's device "meta", which have sizes and no data: counts what they would allocate.
+class CountingMetaAllocator final : public c10::Allocator {
+ public:
+  explicit CountingMetaAllocator(MemoryCounter& counter);
+  ~CountingMetaAllocator() override;
+  CountingMetaAllocator(const CountingMetaAllocator&) = delete;
+  CountingMetaAllocator& operator=(const CountingMetaAllocator&) = delete;
+
+  c10::DataPtr allocate(size_t bytes) override;
+  c10::DeleterFnPtr raw_deleter() const override;
+  void copy_data(void* destination, const void* source, size_t bytes) const override;
+
+ private:
+  MemoryCounter& counter_;
+  c10::Allocator* const previous_;
+};
+
 // Charges what this thread allocates to `counter` until the scope ends.
 class CountTo {
  public:

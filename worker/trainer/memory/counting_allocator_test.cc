@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -93,6 +94,22 @@ TEST(CountingAllocator, MemoryMayOutliveTheAllocator) {
   EXPECT_EQ(counter.peak_bytes(), 32);
   survivor.reset();
   EXPECT_EQ(counter.live_bytes(), 0);
+}
+
+TEST(CountingMetaAllocator, CountsWhatTensorsWithoutDataWouldTake) {
+  constexpr int64_t kElements = int64_t{1} << 40;  // more than any machine has
+  MemoryCounter counter;
+  MemoryCounter other;
+  const CountingMetaAllocator allocator(other);
+  {
+    const CountTo scope(counter);
+    const at::Tensor claimed = at::zeros({kElements}, at::device(at::kMeta).dtype(at::kBFloat16));
+    const at::Tensor view = claimed.narrow(0, 5, 7);
+    EXPECT_EQ(counter.live_bytes(), 2 * kElements);
+  }
+  EXPECT_EQ(counter.live_bytes(), 0);
+  EXPECT_EQ(counter.peak_bytes(), 2 * kElements);
+  EXPECT_EQ(other.peak_bytes(), 0);
 }
 
 }  // namespace

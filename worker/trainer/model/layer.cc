@@ -7,6 +7,7 @@
 #include "worker/trainer/kernels/linear.h"
 #include "worker/trainer/kernels/rms_norm.h"
 #include "worker/trainer/kernels/swiglu.h"
+#include "worker/trainer/trace/span.h"
 
 namespace caravan::trainer {
 namespace {
@@ -93,6 +94,7 @@ LayerSaved Layer::complete(LayerSaved saved, const kernels::AttentionHistory& hi
 at::Tensor Layer::output(const LayerSaved& saved) const {
   at::Tensor partial_TD = linear_forward(kernels::swiglu_forward(saved.gate_up_T2F), down_DF.value);
   at::Tensor output_TD = region_.leave(std::move(partial_TD));
+  const KernelSpan span("add_residual");
   output_TD.add_(saved.middle_TD);
   return output_TD;
 }

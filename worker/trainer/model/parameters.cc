@@ -188,13 +188,14 @@ ParameterView ParameterStore::view(std::string_view name) const {
 }
 
 // Zeros, also between the parameters, so that sums and norms over whole buckets are right.
-ParameterStore allocate_values(ParameterLayout layout, at::ScalarType storage) {
+ParameterStore allocate_values(ParameterLayout layout, const at::TensorOptions& storage) {
   const int64_t elements = layout.elements;
   return {.layout = std::move(layout), .values = at::zeros({elements}, storage), .gradients = {}};
 }
 
 void allocate_gradients(ParameterStore& store) {
-  store.gradients = at::zeros({store.layout.elements}, kernels::wide_type(store.values.scalar_type()));
+  const at::ScalarType wide = kernels::wide_type(store.values.scalar_type());
+  store.gradients = at::zeros({store.layout.elements}, store.values.options().dtype(wide));
 }
 
 ParameterStore allocate_parameters(ParameterLayout layout, at::ScalarType storage) {

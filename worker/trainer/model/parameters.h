@@ -107,7 +107,8 @@ struct ParameterStore {
 
 ParameterStore allocate_parameters(ParameterLayout layout, at::ScalarType storage);
 // The same in two parts.
-ParameterStore allocate_values(ParameterLayout layout, at::ScalarType storage);
+// storage: type and device; gradients are on the same device.
+ParameterStore allocate_values(ParameterLayout layout, const at::TensorOptions& storage);
 void allocate_gradients(ParameterStore& store);
 void initialise_parameters(ParameterStore& store, uint64_t seed);
 

@@ -1,0 +1,93 @@
+#include "cli/run/execute.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "cli/run/machine.h"
+#include "common/json.h"
+#include "planner/explain/checkpoints.h"
+#include "planner/explain/summary.h"
+
+namespace caravan::cli {
+namespace {
+
+std::string agent_program() {
+  std::error_code ignored;
+  return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "caravan-agent").string();
+}
+
+Status write_plan(const std::filesystem::path& path, const v1alpha1::JobPlan& job) {
+  std::ofstream file(path);
+  file << to_json(job, JsonLayout::kIndented) << '\n';
+  file.close();
+  if (!file) return bad_input(fmt::format("cannot write {}", path.string()));
+  return {};
+}
+
+LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, const WorkDirectory& folder) {
+  return {.job_uid = run.job.job_uid(),
+          .failure_policy = run.job.spec().failure_policy(),
+          .figures = run.figures,
+          .agents = {.work_directory = folder.path(),
+                     .nodes = run.job.nodes(),
+                     .threads_per_rank = run.threads_per_rank,
+                     .metrics_port = options.metrics_port,
+                     .log_every_seconds = options.log_every_seconds,
+                     .launcher = getpid(),
+                     .trace_directory = options.trace_directory},
+          .agent_program = agent_program()};
+}
+
+}  // namespace
+
+// A reader of our output that went away is an error of write, and gRPC tells its errors to us, not to the
+// user. Threads of ranks sleep while they wait: spinning made steps ten times slower on a busy machine.
+void prepare_environment() {
+  std::signal(SIGPIPE, SIG_IGN);
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);
+}
+
+Result<PreparedRun> prepare_on_this_machine(const LoadedJob& loaded, const RunOptions& options) {
+  const Result<Machine> machine = inspect_machine();
+  if (!machine) return tl::unexpected(machine.error());
+  return prepare_run(loaded, options, *machine);
+}
+
+void introduce(const PreparedRun& run, const RunOptions& options, const std::string& lock_notice,
+               const WorkDirectory& folder, Console& console) {
+  for (const std::string& notice : run.notices) console.notice(notice);
+  if (!lock_notice.empty()) console.notice(lock_notice);
+  console.plan(run.report, planner::plan_summary(run.report) +
+                               planner::checkpoints_text(run.job.spec(), run.report.plan()));
+  console.notice(fmt::format("logs of agents and ranks: {}", (folder.path() / "node-*.log").string()));
+  if (!options.metrics_port) return;
+  for (int node = 0; node < run.job.nodes(); ++node) {
+    console.notice(
+        fmt::format("metrics of node {}: http://127.0.0.1:{}/metrics", node, *options.metrics_port + node));
+  }
+}
+
+Result<RunSummary> execute(const PreparedRun& run, const RunOptions& options, UserSignals signals,
+                           WorkDirectory& folder, Console& console) {
+  const LocalRunConfig config = configuration(run, options, folder);
+  if (Status written = write_plan(plan_file(config.agents), run.job); !written)
+    return tl::unexpected(written.error());
+  Result<LocalRun> local_run = LocalRun::create(config, std::move(signals), console);
+  if (!local_run) return tl::unexpected(local_run.error());
+  Result<RunSummary> summary = local_run->run();
+  if (!summary) return tl::unexpected(summary.error());
+
+  const auto code = static_cast<ExitCode>(summary->result.exit_code());
+  if (code != ExitCode::kDone && code != ExitCode::kInterrupted) folder.keep();
+  if (folder.is_kept()) summary->log_directory = folder.path().string();
+  return summary;
+}
+
+}  // namespace caravan::cli
