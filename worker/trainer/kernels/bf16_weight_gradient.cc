@@ -70,10 +70,9 @@ template <int kRows>
 CARAVAN_BF16_DOT void add_block(Pairs dy, Pairs x, int64_t pairs, Tile<float> dw, int64_t columns) {
   __m512 sums[kRows][kVectors];
   HWY_UNROLL(6)
-  for (int row = 0; row < kRows; ++row)
-    HWY_UNROLL(4)
-    for (int v = 0; v < kVectors; ++v) sums[row][v] =
-        _mm512_maskz_loadu_ps(lanes_at(v * kLanes, columns), dw.at(row) + v * kLanes);
+  for (int row = 0; row < kRows; ++row) HWY_UNROLL(4)
+  for (int v = 0; v < kVectors; ++v)
+    sums[row][v] = _mm512_maskz_loadu_ps(lanes_at(v * kLanes, columns), dw.at(row) + v * kLanes);
   for (int64_t pair = 0; pair < pairs; ++pair) {
     __m512bh factors[kVectors];
     HWY_UNROLL(4)
@@ -86,10 +85,9 @@ CARAVAN_BF16_DOT void add_block(Pairs dy, Pairs x, int64_t pairs, Tile<float> dw
     }
   }
   HWY_UNROLL(6)
-  for (int row = 0; row < kRows; ++row)
-    HWY_UNROLL(4)
-    for (int v = 0; v < kVectors; ++v)
-        _mm512_mask_storeu_ps(dw.at(row) + v * kLanes, lanes_at(v * kLanes, columns), sums[row][v]);
+  for (int row = 0; row < kRows; ++row) HWY_UNROLL(4)
+  for (int v = 0; v < kVectors; ++v)
+    _mm512_mask_storeu_ps(dw.at(row) + v * kLanes, lanes_at(v * kLanes, columns), sums[row][v]);
 }
 
 void add_rows(Pairs dy, Pairs x, int64_t pairs, Tile<float> dw, int64_t rows, int64_t columns) {

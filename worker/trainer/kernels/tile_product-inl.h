@@ -52,10 +52,9 @@ HWY_INLINE void product_block(Tile<const W> a, int64_t depth, Tile<const W> b, T
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   Vector<W> sums[kRows][kVectors];
   HWY_UNROLL(4)
-  for (int i = 0; i < kRows; ++i)
-    HWY_UNROLL(4)
-    for (int v = 0; v < kVectors; ++v) sums[i][v] =
-        into == Into::Sum ? load(c.at(i) + v * lanes, extent) : hn::Zero(d);
+  for (int i = 0; i < kRows; ++i) HWY_UNROLL(4)
+  for (int v = 0; v < kVectors; ++v)
+    sums[i][v] = into == Into::Sum ? load(c.at(i) + v * lanes, extent) : hn::Zero(d);
   for (int64_t k = 0; k < depth; ++k) {
     Vector<W> factors[kVectors];
     HWY_UNROLL(4) for (int v = 0; v < kVectors; ++v) factors[v] = load(b.at(k) + v * lanes, extent);
