@@ -20,6 +20,7 @@
 #include "kube/events/event_recorder.h"
 #include "kube/queue/reconcile_loop.h"
 #include "kube/transport/pooled_transport.h"
+#include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/caches.h"
 #include "operator/controller/conditions.h"
@@ -29,6 +30,8 @@
 #include "operator/log.h"
 #include "operator/metrics.h"
 #include "operator/pages.h"
+#include "operator/queue_positions.h"
+#include "operator/queue_watch.h"
 #include "operator/report_service.h"
 #include "operator/report_witness.h"
 
@@ -76,6 +79,10 @@ class Operator {
             reader_, clock_, metrics_, {.name_space = options.name_space, .read_nodes = options.read_nodes},
             [this](const kube::ObjectKey& key) { on_change(key); },
             [this](const std::string& uid) { board_.forget(uid); }),
+        queues_(reader_, clock_, metrics_, options.name_space,
+                {.on_workload = [this](const kube::Change& change) { caches_.on_child(change); },
+                 .on_change = [this] { look_at_all_jobs(); }}),
+        positions_(reader_, clock_),
         events_(client_, clock_, metrics_, {.controller = kController, .instance = identity_}),
         tokens_(client_, clock_, caches_.stores().pods) {
     metrics_.set_sources({.jobs = &caches_.stores().jobs,
@@ -155,6 +162,7 @@ class Operator {
                       .own_namespace = options_.lease_namespace,
                       .name_servers = options_.name_servers,
                       .platform_assigns_users = options_.platform_assigns_users,
+                      .reads_nodes = options_.read_nodes,
                       .agent_patience = options_.agent_patience};
     if (!options_.reports_address.empty()) {
       auto authority = reports_.start(options_.reports_listen, options_.reports_address);
@@ -188,7 +196,10 @@ class Operator {
             .ask_for_checkpoint =
                 [this](const std::string& uid, const std::string& request) {
                   board_.ask_for_checkpoint(uid, request);
-                }};
+                },
+            .gangs_ahead = [this](const kube::ObjectKey& job) { return caches_.gangs_ahead(job); },
+            .add_position = [this](const CallContext& context, const Job& job,
+                                   QueueView& queue) { add_position(context, job, queue); }};
   }
 
   // A standby never takes a job from the queue; whoever leads begins with all of them.
@@ -208,7 +219,9 @@ class Operator {
   }
 
   void start_loop(const Settings& settings) {
-    reconciler_ = std::make_unique<Reconciler>(caches_.stores(), client_, clock_, settings,
+    Caches stores = caches_.stores();
+    stores.queue = &queues_.caches();
+    reconciler_ = std::make_unique<Reconciler>(stores, client_, clock_, settings,
                                                outside_of_the_reconciler());
     loop_ = std::make_unique<kube::ReconcileLoop>(
         queue_, clock_, kube::system_random(), metrics_, kube::ReconcileOptions{.workers = options_.workers},
@@ -230,7 +243,19 @@ class Operator {
       // The others have their pods; for these somebody waits.
       for (const kube::ObjectKey& key : caches_.unplanned_job_keys()) queue_.add(key);
       loop_->start();
+      queues_.start();
     });
+  }
+
+  void look_at_all_jobs() {
+    for (const kube::ObjectKey& key : caches_.job_keys()) queue_.add(key, kube::Urgency::kBackground);
+  }
+
+  void add_position(const CallContext& context, const Job& job, QueueView& queue) {
+    const auto [is_told, position] =
+        positions_.find(context, job.key.name_space, queue_of(job), queue.workload->name);
+    queue.has_positions = is_told;
+    queue.position = position;
   }
 
   void end_at_once_on_signal(int signal_fd) {
@@ -271,6 +296,8 @@ class Operator {
   ProgressBoard board_;
   std::atomic<bool> leads_{false};
   WatchedCaches caches_;
+  QueueWatch queues_;
+  QueuePositions positions_;
   kube::EventRecorder events_;
   TokenCheck tokens_;
   ReportWitness witness_{clock_, metrics_};

@@ -231,19 +231,6 @@ JsonArray tolerations(const v1alpha1::Worker& worker) {
 
 constexpr int kHeaviest = 100;  // of the preferences of a pod
 
-// Pods of one job in one domain of the topology, as far as possible or strictly.
-JsonObject pod_affinity(const Job& job) {
-  const v1alpha1::Topology& topology = job.spec.scheduling().topology();
-  const JsonObject term{
-      {"labelSelector", JsonObject{{"matchLabels", JsonObject{{labels::kJobUid, job.uid}}}}},
-      {"topologyKey", topology.key()}};
-  if (topology.mode() == v1alpha1::Topology::Required) {
-    return {{"requiredDuringSchedulingIgnoredDuringExecution", JsonArray{term}}};
-  }
-  const JsonObject weighted{{"weight", kHeaviest}, {"podAffinityTerm", term}};
-  return {{"preferredDuringSchedulingIgnoredDuringExecution", JsonArray{weighted}}};
-}
-
 // By name, which no label need repeat; a requirement on it takes one value. Where there is room nowhere else,
 // the job goes on there: a machine may be innocent of two failures.
 JsonObject node_affinity(const std::vector<std::string>& avoided) {
@@ -267,12 +254,8 @@ void add_placement(const Job& job, const PodRequest& request, JsonObject& spec) 
   if (job.spec.worker().tolerations_size() > 0) spec["tolerations"] = tolerations(job.spec.worker());
   if (!job.spec.worker().priority_class_name().empty())
     spec["priorityClassName"] = job.spec.worker().priority_class_name();
-  const auto mode = job.spec.scheduling().topology().mode();
-  JsonObject affinity;
-  if (mode == v1alpha1::Topology::Preferred || mode == v1alpha1::Topology::Required)
-    affinity["podAffinity"] = pod_affinity(job);
-  if (!request.avoided_machines.empty()) affinity["nodeAffinity"] = node_affinity(request.avoided_machines);
-  if (!affinity.empty()) spec["affinity"] = std::move(affinity);
+  if (!request.avoided_machines.empty())
+    spec["affinity"] = JsonObject{{"nodeAffinity", node_affinity(request.avoided_machines)}};
 }
 
 }  // namespace
@@ -310,6 +293,7 @@ Json pod_intent(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest&
       {"containers", JsonArray{container(job, worker, plan, request, settings, std::move(stored.mounts))}},
       {"volumes", std::move(stored.volumes)}};
   add_placement(job, request, spec);
+  if (request.placement != nullptr) place(*request.placement, request.node, metadata, spec);
   return JsonObject{
       {"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
 }

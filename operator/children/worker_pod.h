@@ -9,6 +9,7 @@
 
 #include "caravan/v1alpha1/plan.pb.h"
 #include "operator/api/job_object.h"
+#include "operator/children/pod_placement.h"
 #include "operator/controller/settings.h"
 
 namespace caravan::controller {
@@ -21,6 +22,7 @@ struct PodRequest {
   std::string certificates = {};   // the set that is complete
   std::string product_label = {};  // the GPUs that the plan was made for; empty: any node
   std::vector<std::string> avoided_machines = {};
+  const PodPlacement* placement = nullptr;  // of all of the job's pods; null: as the job itself says
 };
 
 std::string pod_name(const Job& job, int node, int attempt);

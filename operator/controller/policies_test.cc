@@ -42,14 +42,13 @@ TEST(TtlPolicy, CountsFromTheEnd) {
   EXPECT_TRUE(judge_ttl(spec, status, kStart + 60s).expired);
 }
 
-TEST(SuspensionPolicy, FollowsTheSpec) {
+TEST(SuspensionPolicy, FollowsWhatIsWanted) {
   v1alpha1::JobStatus suspended;
   Conditions(suspended, 1, kStart).set(conditions::kSuspended, true, reasons::kByUser, "");
-  const auto wanted = job(R"(, "suspend": true)").spec;
-  EXPECT_EQ(judge_suspension(job().spec, {}), Suspension::kNone);
-  EXPECT_EQ(judge_suspension(wanted, {}), Suspension::kSuspend);
-  EXPECT_EQ(judge_suspension(wanted, suspended), Suspension::kStay);
-  EXPECT_EQ(judge_suspension(job().spec, suspended), Suspension::kResume);
+  EXPECT_EQ(judge_suspension(false, {}), Suspension::kNone);
+  EXPECT_EQ(judge_suspension(true, {}), Suspension::kSuspend);
+  EXPECT_EQ(judge_suspension(true, suspended), Suspension::kStay);
+  EXPECT_EQ(judge_suspension(false, suspended), Suspension::kResume);
 }
 
 TEST(ProgressPolicy, TheEndIsKnownFromTheReportOrFromTheLastWordsOfNodeZero) {
