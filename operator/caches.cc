@@ -34,7 +34,8 @@ bool has_condition(const kube::Json& job, std::string_view type, std::string_vie
 }
 
 bool is_unplanned(const kube::Json& job) {
-  return condition_of(job, conditions::kPlanned) == nullptr || has_condition(job, conditions::kPlanned, "False");
+  return condition_of(job, conditions::kPlanned) == nullptr ||
+         has_condition(job, conditions::kPlanned, "False");
 }
 
 // For machines, not for a queue that gives them.

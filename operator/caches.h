@@ -48,7 +48,7 @@ class WatchedCaches {
   std::vector<std::string> unsynced() const;  // by the plural of their resource
   std::vector<CacheState> states() const;     // of those that are filled
   Clock::Duration stuck_for() const;          // of the one that is so for longest, see Informer
-  Caches stores() const;  // without those of queues
+  Caches stores() const;                      // without those of queues
   // Nothing when no job of that UID is known.
   std::optional<JobFacts> facts_of(const kube::ObjectKey& key, const std::string& uid) const;
   std::vector<kube::ObjectKey> job_keys() const;

@@ -88,8 +88,7 @@ Texts texts_at(const Json& object, kube::JsonPath path) {
 
 // What children inherit, and what queueing systems are told by.
 JsonObject labels_of_job(const Json& job) {
-  JsonObject kept = fields_of(job, {"metadata", "labels"},
-                              {labels::kQueueName, labels::kQueuePriority, labels::kPrebuiltWorkload});
+  JsonObject kept = fields_of(job, {"metadata", "labels"}, {labels::kQueueName, labels::kQueuePriority});
   for (const auto& [name, value] : inherited(texts_at(job, {"metadata", "labels"}))) kept[name] = value;
   return kept;
 }
@@ -97,8 +96,7 @@ JsonObject labels_of_job(const Json& job) {
 JsonArray requests_of(const Json& pod) {
   JsonArray containers;
   for (const Json& container : items_of(pod, {"spec", "containers"}))
-    containers.push_back(
-        JsonObject{{"resources", fields_of(container, {"resources"}, {"requests"})}});
+    containers.push_back(JsonObject{{"resources", fields_of(container, {"resources"}, {"requests"})}});
   return containers;
 }
 

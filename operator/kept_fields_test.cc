@@ -218,9 +218,8 @@ TEST(KeptFields, ANodeReadsTheSameAfterwards) {
 TEST(KeptFields, OfAJobsLabelsAndAnnotationsThoseThatChildrenAndQueuesReadAreKept) {
   Json object = job_object();
   JsonObject& metadata = object.at("metadata").as_object();
-  metadata["labels"] = JsonObject{{"team", "speech"},
-                                  {"kueue.x-k8s.io/queue-name", "lq"},
-                                  {"kueue.x-k8s.io/priority-class", "high"}};
+  metadata["labels"] = JsonObject{
+      {"team", "speech"}, {"kueue.x-k8s.io/queue-name", "lq"}, {"kueue.x-k8s.io/priority-class", "high"}};
   metadata["annotations"] = JsonObject{{"note", "x"}, {"large", std::string(200'000, 'x')}};
   const Job job = read_job(kept_of_job(object).value());
   EXPECT_EQ(job.labels, read_job(object).labels);

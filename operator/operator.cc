@@ -182,24 +182,23 @@ class Operator {
   }
 
   Reconciler::Outside outside_of_the_reconciler() {
-    return {.progress = [this](const std::string& uid) { return board_.look_at(uid); },
-            .forget = [this](const std::string& uid) { ledger_.forget(uid); },
-            .record = [this](const Job& job, const Note& note) { tell(job, note); },
-            .decided =
-                [this](const Snapshot& snapshot, const Decision& decision, Clock::Duration took) {
-                  ledger_.look(snapshot, decision.status, clock_.now());
-                  if (!is_true(snapshot.job.status, conditions::kPlanned) &&
-                      is_true(decision.status, conditions::kPlanned))
-                    metrics_.on_planned(took);
-                },
-            .put_off = [this] { metrics_.on_stale_cache(); },
-            .ask_for_checkpoint =
-                [this](const std::string& uid, const std::string& request) {
-                  board_.ask_for_checkpoint(uid, request);
-                },
-            .gangs_ahead = [this](const kube::ObjectKey& job) { return caches_.gangs_ahead(job); },
-            .add_position = [this](const CallContext& context, const Job& job,
-                                   QueueView& queue) { add_position(context, job, queue); }};
+    return {
+        .progress = [this](const std::string& uid) { return board_.look_at(uid); },
+        .forget = [this](const std::string& uid) { ledger_.forget(uid); },
+        .record = [this](const Job& job, const Note& note) { tell(job, note); },
+        .decided =
+            [this](const Snapshot& snapshot, const Decision& decision, Clock::Duration took) {
+              ledger_.look(snapshot, decision.status, clock_.now());
+              if (!is_true(snapshot.job.status, conditions::kPlanned) &&
+                  is_true(decision.status, conditions::kPlanned))
+                metrics_.on_planned(took);
+            },
+        .put_off = [this] { metrics_.on_stale_cache(); },
+        .ask_for_checkpoint = [this](const std::string& uid,
+                                     const std::string& request) { board_.ask_for_checkpoint(uid, request); },
+        .gangs_ahead = [this](const kube::ObjectKey& job) { return caches_.gangs_ahead(job); },
+        .add_position = [this](const CallContext& context, const Job& job,
+                               QueueView& queue) { add_position(context, job, queue); }};
   }
 
   // A standby never takes a job from the queue; whoever leads begins with all of them.
@@ -221,8 +220,8 @@ class Operator {
   void start_loop(const Settings& settings) {
     Caches stores = caches_.stores();
     stores.queue = &queues_.caches();
-    reconciler_ = std::make_unique<Reconciler>(stores, client_, clock_, settings,
-                                               outside_of_the_reconciler());
+    reconciler_ =
+        std::make_unique<Reconciler>(stores, client_, clock_, settings, outside_of_the_reconciler());
     loop_ = std::make_unique<kube::ReconcileLoop>(
         queue_, clock_, kube::system_random(), metrics_, kube::ReconcileOptions{.workers = options_.workers},
         [this](const CallContext& context, const kube::ObjectKey& key) {

@@ -36,9 +36,9 @@ QueuePositions::Answer QueuePositions::find(const CallContext& context, const st
 
 QueuePositions::Queue QueuePositions::ask(const CallContext& context, const std::string& name_space,
                                           const std::string& queue) {
-  const auto answer = client_.get(context.until(clock_.now() + kPatience),
-                                  {.resource = kVisibleQueues, .name_space = name_space}, queue,
-                                  kPendingWorkloads);
+  const auto answer =
+      client_.get(context.until(clock_.now() + kPatience),
+                  {.resource = kVisibleQueues, .name_space = name_space}, queue, kPendingWorkloads);
   if (!answer) return {.good_until = clock_.now() + kNoAnswer};
   Queue told{.is_told = true, .good_until = clock_.now() + kGood};
   const kube::Json* items = kube::find(*answer, {"items"});

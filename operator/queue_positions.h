@@ -1,8 +1,8 @@
 // The places of Workloads in their queues, as Kueue's visibility server tells them.
 //
 // It can be asked only, not watched, and answers for a whole queue, so an answer serves all jobs of the queue
-// for a while. A cluster without that server, or without the right to ask it, has no places. Safe from several
-// threads.
+// for a while. A cluster without that server, or without the right to ask it, has no places. Safe from
+// several threads.
 #pragma once
 
 #include <map>
@@ -19,8 +19,8 @@ class QueuePositions {
   QueuePositions(kube::Client& client, Clock& clock) : client_(client), clock_(clock) {}
 
   struct Answer {
-    bool is_told = false;          // the cluster tells of this queue
-    std::optional<int> position;   // from 0; of a Workload far behind, nothing
+    bool is_told = false;         // the cluster tells of this queue
+    std::optional<int> position;  // from 0; of a Workload far behind, nothing
   };
   Answer find(const CallContext& context, const std::string& name_space, const std::string& queue,
               const std::string& workload);

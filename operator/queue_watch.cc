@@ -42,11 +42,11 @@ QueueWatch::QueueWatch(kube::Client& client, Clock& clock, kube::Observer& obser
               .api = [this] { return api_.load(); }} {}
 
 std::unique_ptr<kube::Informer> QueueWatch::watch(const kube::Resource& resource, Keep keep) {
-  return std::make_unique<kube::Informer>(
-      client_, clock_, kube::system_random(), observer_,
-      kube::InformerOptions{.path = {.resource = resource}, .keep = keep}, [this](const kube::Change&) {
-        if (api_ == Api::kServed) handlers_.on_change();
-      });
+  return std::make_unique<kube::Informer>(client_, clock_, kube::system_random(), observer_,
+                                          kube::InformerOptions{.path = {.resource = resource}, .keep = keep},
+                                          [this](const kube::Change&) {
+                                            if (api_ == Api::kServed) handlers_.on_change();
+                                          });
 }
 
 void QueueWatch::start() {
@@ -91,8 +91,7 @@ QueueWatch::Api QueueWatch::ask(const CallContext& context) {
 
 void QueueWatch::become(Api api) {
   if (api_.exchange(api) == api) return;
-  if (api == Api::kServed)
-    log_line(spdlog::level::info, "Kueue is there: jobs may wait in its queues", {});
+  if (api == Api::kServed) log_line(spdlog::level::info, "Kueue is there: jobs may wait in its queues", {});
   handlers_.on_change();
 }
 

@@ -1,8 +1,8 @@
 // The local copies of what Kueue knows, in a cluster that has it.
 //
-// A cluster may have no Kueue, get it later, or not let this operator use it. So its API is asked for until it
-// is there, and only then is it watched: a watch of something that is absent would fail for ever. Safe from
-// several threads.
+// A cluster may have no Kueue, get it later, or not let this operator use it. So its API is asked for until
+// it is there, and only then is it watched: a watch of something that is absent would fail for ever. Safe
+// from several threads.
 #pragma once
 
 #include <atomic>

@@ -107,10 +107,9 @@ Client Client::with(ClientOptions options) const {
 
 ApiResult<Json> Client::get(const CallContext& context, const ResourcePath& path, std::string_view name,
                             std::string_view subresource) {
-  return call(context, {.method = "GET",
-                        .of = path,
-                        .object = std::string(name),
-                        .subresource = std::string(subresource)});
+  return call(
+      context,
+      {.method = "GET", .of = path, .object = std::string(name), .subresource = std::string(subresource)});
 }
 
 ApiResult<Page> Client::list_page(const CallContext& context, const ResourcePath& path,

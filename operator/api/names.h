@@ -71,7 +71,6 @@ inline constexpr char kTopologyIndex[] = "training.caravan.dev/topology-index";
 inline constexpr char kTopologyDomain[] = "training.caravan.dev/topology-domain";
 inline constexpr char kQueueName[] = "kueue.x-k8s.io/queue-name";              // of a job: its LocalQueue
 inline constexpr char kQueuePriority[] = "kueue.x-k8s.io/priority-class";      // a WorkloadPriorityClass
-inline constexpr char kPrebuiltWorkload[] = "kueue.x-k8s.io/prebuilt-workload-name";
 inline constexpr char kPodSet[] = "kueue.x-k8s.io/podset";                     // of a pod with a topology
 inline constexpr char kCoschedulingGroup[] = "scheduling.x-k8s.io/pod-group";  // of a pod
 }  // namespace labels
@@ -79,8 +78,8 @@ inline constexpr char kCoschedulingGroup[] = "scheduling.x-k8s.io/pod-group";  /
 namespace annotations {
 // Of a job: each new value asks for a checkpoint.
 inline constexpr char kCheckpoint[] = "training.caravan.dev/checkpoint";
-inline constexpr char kContent[] = "training.caravan.dev/content";  // fingerprint of what was written
-inline constexpr char kWorkload[] = "kueue.x-k8s.io/workload";      // of a pod with a topology
+inline constexpr char kContent[] = "training.caravan.dev/content";       // fingerprint of what was written
+inline constexpr char kWorkload[] = "kueue.x-k8s.io/workload";           // of a pod with a topology
 inline constexpr char kVolcanoGroup[] = "scheduling.k8s.io/group-name";  // of a pod
 }  // namespace annotations
 

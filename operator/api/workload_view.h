@@ -33,9 +33,9 @@ struct WorkloadView {
   std::string version = {};
   bool being_deleted = false;
   bool active = true;
-  kube::JsonArray conditions = {};         // as they stand: whoever writes one writes all
-  std::vector<std::string> flavors = {};   // that were assigned, each once, by name
-  std::vector<PodSetUpdate> updates = {};  // of the admission checks, in order
+  kube::JsonArray conditions = {};           // as they stand: whoever writes one writes all
+  std::vector<std::string> flavors = {};     // that were assigned, each once, by name
+  std::vector<PodSetUpdate> updates = {};    // of the admission checks, in order
   std::vector<WorkloadDomain> domains = {};  // of the assigned topology; the first pods go to the first
   bool checks_are_ready = true;
 

@@ -79,8 +79,7 @@ TEST(Children, AWorkloadAsksForExactlyWhatItsPodsAskFor) {
   const Job job = queued();
   const kube::Json workload = workload_intent(
       job, plan_of(job),
-      WorkloadPriority{
-          .group = kKueueGroup, .kind = "WorkloadPriorityClass", .name = "high", .value = 1000},
+      WorkloadPriority{.group = kKueueGroup, .kind = "WorkloadPriorityClass", .name = "high", .value = 1000},
       settings());
   expect_golden("workload.json", workload);
   const kube::Json& of_the_queue = workload.at("spec").at("podSets").as_array()[0].at("template").at("spec");
@@ -105,8 +104,7 @@ TEST(Children, APodGroupNamesTheGangAndItsPodsNameTheGroupAndItsScheduler) {
     expect_golden(c.file, pod_group_intent(gang, plan_of(gang)).object);
     PodPlacement placement;
     join_pod_group(gang, placement);
-    const kube::Json pod =
-        pod_intent(gang, plan_of(gang), {.node = 1, .placement = &placement}, settings());
+    const kube::Json pod = pod_intent(gang, plan_of(gang), {.node = 1, .placement = &placement}, settings());
     EXPECT_EQ(kube::text_at(pod, {"spec", "schedulerName"}), c.scheduler);
     EXPECT_EQ(volcano ? kube::text_at(pod, {"metadata", "annotations", annotations::kVolcanoGroup})
                       : kube::text_at(pod, {"metadata", "labels", labels::kCoschedulingGroup}),
@@ -130,12 +128,12 @@ TEST(Children, WhoPlacesThePodsAddsToThemAndTheJobsOwnWordsStay) {
   EXPECT_EQ(pod.at("spec").at("tolerations").as_array().size(), 2U);
   EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", labels::kNodeIndex}), "1");
   EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", "more"}), "yes");
-  EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", labels::kTopologyDomain}), domain_name({{"rack", "r2"}}));
+  EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", labels::kTopologyDomain}),
+            domain_name({{"rack", "r2"}}));
 
   PodPlacement preferred = placement;
   preferred.domains_are_preferred = true;
-  const kube::Json free =
-      pod_intent(own, plan_of(own), {.node = 0, .placement = &preferred}, settings());
+  const kube::Json free = pod_intent(own, plan_of(own), {.node = 0, .placement = &preferred}, settings());
   EXPECT_EQ(kube::text_at(free, {"spec", "nodeSelector", "rack"}), "");
   EXPECT_NE(kube::find(free, {"spec", "affinity", "nodeAffinity",
                               "preferredDuringSchedulingIgnoredDuringExecution"}),

@@ -11,9 +11,9 @@ namespace {
 
 // Of Kueue, whose webhook would take such a pod for one to queue by itself; of the programs that made the
 // job; and ours.
-constexpr std::array<std::string_view, 6> kForeign{"kueue.x-k8s.io/",        "kubectl.kubernetes.io/",
-                                                   "meta.helm.sh/",          "training.caravan.dev/",
-                                                   "scheduling.x-k8s.io/",   "argocd.argoproj.io/"};
+constexpr std::array<std::string_view, 6> kForeign{"kueue.x-k8s.io/",      "kubectl.kubernetes.io/",
+                                                   "meta.helm.sh/",        "training.caravan.dev/",
+                                                   "scheduling.x-k8s.io/", "argocd.argoproj.io/"};
 constexpr std::array<const char*, 5> kOurs{labels::kName, labels::kInstance, labels::kComponent,
                                            labels::kManagedBy, annotations::kVolcanoGroup};
 

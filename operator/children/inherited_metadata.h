@@ -1,9 +1,9 @@
-// Labels and annotations of a job that its children get too, so that what selects, bills or configures by them
-// finds the pods.
+// Labels and annotations of a job that its children get too, so that what selects, bills or configures by
+// them finds the pods.
 //
 // Not those that belong to whoever wrote them onto the job (kubectl, helm, Kueue), nor names that the
-// operator gives itself. Bounded, because every pod carries them and the caches keep them: see kMostInheritedBytes.
-// Pure.
+// operator gives itself. Bounded, because every pod carries them and the caches keep them: see
+// kMostInheritedBytes. Pure.
 #pragma once
 
 #include <cstddef>

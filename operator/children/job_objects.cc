@@ -68,7 +68,7 @@ JsonObject child_metadata(const Job& job, const std::string& name) {
                       {"labels", job_labels(job)},
                       {"ownerReferences", JsonArray{kube::controller_reference(job.reference)}}};
   JsonObject& own_labels = metadata["labels"].as_object();
-  for (const auto& [label, value] : inherited(job.labels)) own_labels.try_emplace(label, value);
+  for (const auto& [label, value] : inherited(job.labels)) own_labels.emplace(label, value);
   JsonObject annotations;
   for (const auto& [annotation, value] : inherited(job.annotations)) annotations[annotation] = value;
   if (!annotations.empty()) metadata["annotations"] = std::move(annotations);

@@ -1,5 +1,5 @@
-// The objects by which schedulers of gangs (Volcano, coscheduling of scheduler-plugins) know which pods are to
-// get their machines together. Pure.
+// The objects by which schedulers of gangs (Volcano, coscheduling of scheduler-plugins) know which pods are
+// to get their machines together. Pure.
 #pragma once
 
 #include "caravan/v1alpha1/plan.pb.h"

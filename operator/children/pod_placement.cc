@@ -29,15 +29,14 @@ JsonArray& array_at(JsonObject& from, const char* name) {
 void add_texts(const Texts& more, JsonObject& to, const char* name) {
   if (more.empty()) return;
   JsonObject& texts = object_at(to, name);
-  for (const auto& [key, value] : more) texts.try_emplace(key, value);
+  for (const auto& [key, value] : more) texts.emplace(key, value);
 }
 
 // As a preference: the pod goes elsewhere where there is no room.
 void prefer(const Texts& node_labels, JsonObject& spec) {
   JsonArray requirements;
   for (const auto& [key, value] : node_labels)
-    requirements.push_back(
-        JsonObject{{"key", key}, {"operator", "In"}, {"values", JsonArray{Json(value)}}});
+    requirements.push_back(JsonObject{{"key", key}, {"operator", "In"}, {"values", JsonArray{Json(value)}}});
   const JsonObject preference{{"matchExpressions", std::move(requirements)}};
   array_at(object_at(object_at(spec, "affinity"), "nodeAffinity"),
            "preferredDuringSchedulingIgnoredDuringExecution")
@@ -66,9 +65,10 @@ void place(const PodPlacement& placement, int node, JsonObject& metadata, JsonOb
   add_texts(placement.annotations, metadata, "annotations");
   add_texts(placement.node_selector, spec, "nodeSelector");
   for (const Json& toleration : placement.tolerations) array_at(spec, "tolerations").push_back(toleration);
-  if (!placement.scheduler_name.empty()) spec.try_emplace("schedulerName", placement.scheduler_name);
+  if (!placement.scheduler_name.empty()) spec.emplace("schedulerName", placement.scheduler_name);
   if (index < placement.topology_index.size())
-    add_texts({{labels::kTopologyIndex, std::to_string(placement.topology_index[index])}}, metadata, "labels");
+    add_texts({{labels::kTopologyIndex, std::to_string(placement.topology_index[index])}}, metadata,
+              "labels");
   if (index >= placement.domain_of_node.size() || placement.domain_of_node[index] < 0) return;
   const Texts& domain = placement.domains[static_cast<std::size_t>(placement.domain_of_node[index])];
   add_texts({{labels::kTopologyDomain, domain_name(domain)}}, metadata, "labels");

@@ -19,9 +19,9 @@ struct PodPlacement {
   std::string scheduler_name = {};  // empty: as the job says
   // Labels of nodes of the cluster, for some pods of the job each.
   std::vector<std::map<std::string, std::string>> domains = {};
-  std::vector<int> domain_of_node = {};      // by node of the job, index of the above or -1; empty: none has one
-  std::vector<int> topology_index = {};      // by node of the job, as replica_groups.h orders them; or empty
-  bool domains_are_preferred = false;        // else strict
+  std::vector<int> domain_of_node = {};  // by node of the job, index of the above or -1; empty: none has one
+  std::vector<int> topology_index = {};  // by node of the job, as replica_groups.h orders them; or empty
+  bool domains_are_preferred = false;    // else strict
 
   bool operator==(const PodPlacement&) const = default;
 };

@@ -28,8 +28,9 @@ JsonObject pod_template(const Job& job, const v1alpha1::JobPlan& plan, const Set
   const PodRequest request{.node = plan.nodes() - 1, .product_label = plan.gpu_product()};
   const Json pod = pod_intent(job, plan, request, settings);
   const Json& spec = pod.at("spec");
-  JsonObject wanted = fields_of(spec, {"restartPolicy", "nodeSelector", "affinity", "tolerations",
-                                       "priorityClassName", "runtimeClassName", "overhead", "resourceClaims"});
+  JsonObject wanted =
+      fields_of(spec, {"restartPolicy", "nodeSelector", "affinity", "tolerations", "priorityClassName",
+                       "runtimeClassName", "overhead", "resourceClaims"});
   JsonArray containers;
   for (const Json& container : spec.at("containers").as_array())
     containers.push_back(fields_of(container, {"name", "image", "resources"}));
@@ -55,15 +56,13 @@ std::optional<JsonObject> topology_request(const Job& job, const v1alpha1::JobPl
 }  // namespace
 
 std::string workload_name(const Job& job) {
-  const auto prebuilt = job.labels.find(labels::kPrebuiltWorkload);
-  return prebuilt == job.labels.end() ? "ltj-" + job.key.name : prebuilt->second;
+  return "ltj-" + job.key.name;
 }
 
 Json workload_intent(const Job& job, const v1alpha1::JobPlan& plan,
                      const std::optional<WorkloadPriority>& priority, const Settings& settings) {
-  JsonObject pods{{"name", kPodSetName},
-                  {"count", plan.nodes()},
-                  {"template", pod_template(job, plan, settings)}};
+  JsonObject pods{
+      {"name", kPodSetName}, {"count", plan.nodes()}, {"template", pod_template(job, plan, settings)}};
   if (auto request = topology_request(job, plan)) pods["topologyRequest"] = *std::move(request);
   JsonObject spec{{"active", true}, {"queueName", queue_of(job)}, {"podSets", JsonArray{std::move(pods)}}};
   if (priority) {

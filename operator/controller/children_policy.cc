@@ -57,9 +57,8 @@ void add_pod_group(const Job& job, const v1alpha1::JobPlan& plan, std::vector<Ef
   const auto provider = gang_provider(job);
   if (provider != v1alpha1::Gang::Volcano && provider != v1alpha1::Gang::Coscheduling) return;
   PodGroup group = pod_group_intent(job, plan);
-  effects.emplace_back(CreateChild{.resource = std::move(group.resource),
-                                   .object = std::move(group.object),
-                                   .is_watched = false});
+  effects.emplace_back(CreateChild{
+      .resource = std::move(group.resource), .object = std::move(group.object), .is_watched = false});
 }
 
 void add_pods(const PodsVerdict& pods, std::vector<Effect>& effects) {

@@ -52,7 +52,8 @@ void Conditions::clear(const std::string& type, const std::string& reason, const
 
 void Conditions::remove(const std::string& type) {
   auto& all = *status_.mutable_conditions();
-  all.erase(std::remove_if(all.begin(), all.end(), [&](const auto& c) { return c.type() == type; }), all.end());
+  all.erase(std::remove_if(all.begin(), all.end(), [&](const auto& c) { return c.type() == type; }),
+            all.end());
 }
 
 std::string state_of(const v1alpha1::JobStatus& status) {

@@ -114,16 +114,16 @@ class Decider {
     look_again(queue_.look_again);
     std::ranges::move(queue_.effects, std::back_inserter(decision_.effects));
     decision_.placement = std::move(queue_.placement);
-    if (queue_.course == QueueVerdict::Course::kNotQueued) {
+    const bool is_queued = queue_.course != QueueVerdict::Course::kNotQueued;
+    if (is_queued || status().has_gang()) *status().mutable_gang() = queue_.gang;
+    if (!is_queued) {
       conditions_.remove(conditions::kQuotaReserved);
       return false;
     }
-    *status().mutable_gang() = queue_.gang;
     if (!queue_.reason.empty())
       conditions_.set(conditions::kQuotaReserved, queue_.reserved, queue_.reason, queue_.message);
     if (queue_.course != QueueVerdict::Course::kFails) return false;
-    return carry_out(
-        {.course = Verdict::Course::kFails, .reason = queue_.reason, .message = queue_.message});
+    return carry_out({.course = Verdict::Course::kFails, .reason = queue_.reason, .message = queue_.message});
   }
 
   // True: nothing is made before the queue says so.

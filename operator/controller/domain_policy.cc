@@ -102,19 +102,21 @@ std::string say_no_room(const Job& job, const Chooser& chooser, const ReplicaGro
   if (chooser.without_room.empty()) return "";
   const std::string& key = job.spec.scheduling().topology().key();
   const auto first = static_cast<std::size_t>(chooser.without_room.front());
-  const std::string what = fmt::format("no domain of {} has room for the {} pods of {} of {} copies of the model",
-                                       key, replicas.groups[first].size(), chooser.without_room.size(),
-                                       replicas.groups.size());
+  const std::string what =
+      fmt::format("no domain of {} has room for the {} pods of {} of {} copies of the model", key,
+                  replicas.groups[first].size(), chooser.without_room.size(), replicas.groups.size());
   return what + (is_required(job) ? ", which wait for it (topology.mode Required)"
                                   : ", which may stand in several (topology.mode Preferred)");
 }
 
 std::string say_no_domain(const std::string& key, const Settings& settings) {
   if (!settings.reads_nodes)
-    return "this operator serves one namespace and reads no nodes, so it cannot choose domains of the topology; "
+    return "this operator serves one namespace and reads no nodes, so it cannot choose domains of the "
+           "topology; "
            "use gang.provider Kueue, or leave topology out";
   return fmt::format(
-      "no node that the job may run on has the label {} (scheduling.topology.key), so there is no domain for its "
+      "no node that the job may run on has the label {} (scheduling.topology.key), so there is no domain for "
+      "its "
       "copies of the model; label the nodes, or suspend the job and change the key",
       key);
 }
@@ -125,11 +127,10 @@ bool may_run_on(const NodeView& node, const Job& job, const std::string& product
     return label != node.labels.end() && label->second == value;
   };
   const auto& selector = job.spec.worker().node_selector();
-  const bool selects_product = selector.contains(labels::kGpuProduct) || product.empty() ||
-                               has(labels::kGpuProduct, product);
-  return node.usable && selects_product && std::ranges::all_of(selector, [&](const auto& wanted) {
-           return has(wanted.first, wanted.second);
-         });
+  const bool selects_product =
+      selector.contains(labels::kGpuProduct) || product.empty() || has(labels::kGpuProduct, product);
+  return node.usable && selects_product &&
+         std::ranges::all_of(selector, [&](const auto& wanted) { return has(wanted.first, wanted.second); });
 }
 
 int pods_that_fit(const NodeView& node, const Demand& of_a_pod, const Demand& taken) {
@@ -138,8 +139,8 @@ int pods_that_fit(const NodeView& node, const Demand& of_a_pod, const Demand& ta
     if (asked <= 0) continue;
     const auto offered = node.allocatable.find(resource);
     const auto used = taken.find(resource);
-    const std::int64_t free = (offered == node.allocatable.end() ? 0 : offered->second) -
-                              (used == taken.end() ? 0 : used->second);
+    const std::int64_t free =
+        (offered == node.allocatable.end() ? 0 : offered->second) - (used == taken.end() ? 0 : used->second);
     most = std::min(most, std::max<std::int64_t>(free, 0) / asked);
   }
   return static_cast<int>(most);

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "operator/children/replica_groups.h"
-#include "operator/controller/decide.h"
 #include "operator/controller/conditions.h"
+#include "operator/controller/decide.h"
 #include "operator/testing/jobs.h"
 
 namespace caravan::controller::testing {
@@ -46,13 +46,16 @@ TEST(ReplicaGroups, HoldTheNodesOfOneCopyOfTheModel) {
 // Two copies of two nodes each.
 Snapshot job_of_two_copies(const std::string& mode) {
   Snapshot snapshot{.job = job(fmt::format(
-      R"(, "worker": {{"resources": {{"cpu": "8"}}}},
-         "scheduling": {{"topology": {{"mode": "{}", "key": "rack"}}}})", mode))};
+                        R"(, "worker": {{"resources": {{"cpu": "8"}}}},
+         "scheduling": {{"topology": {{"mode": "{}", "key": "rack"}}}})",
+                        mode))};
   return snapshot;
 }
 
 NodeView node(const std::string& name, const std::string& rack, std::int64_t cores = 8) {
-  return {.name = name, .labels = {{"rack", rack}}, .allocatable = {{"cpu", cores}, {"ephemeral-storage", 1LL << 40}}};
+  return {.name = name,
+          .labels = {{"rack", rack}},
+          .allocatable = {{"cpu", cores}, {"ephemeral-storage", 1LL << 40}}};
 }
 
 // "r1 r2 r1 -": the rack of each node of the job.
@@ -73,8 +76,8 @@ DomainVerdict judge(const Snapshot& snapshot) {
 
 TEST(DomainPolicy, EachCopyGetsTheTightestDomainWithRoomForIt) {
   Snapshot snapshot = job_of_two_copies("Required");
-  snapshot.nodes = {node("a", "large"), node("b", "large"), node("c", "large"), node("d", "small"),
-                    node("e", "small"), node("f", "tiny")};
+  snapshot.nodes = {node("a", "large"), node("b", "large"), node("c", "large"),
+                    node("d", "small"), node("e", "small"), node("f", "tiny")};
   EXPECT_EQ(racks(judge(snapshot)), "small large small large");
   EXPECT_THAT(judge(snapshot).message, IsEmpty());
   snapshot.taken["e"]["cpu"] = 8;
@@ -110,7 +113,8 @@ TEST(DomainPolicy, WithoutALabelRequiredMakesNoPodAndPreferredMakesThemAnywhere)
   const std::string more = R"(, "parallelism": {"mode": "Manual", "tensor": 2, "pipeline": 2, "data": 1})";
   for (const char* mode : {"Required", "Preferred"}) {
     Snapshot snapshot{
-        .job = job(more + fmt::format(R"(, "scheduling": {{"topology": {{"mode": "{}", "key": "rack"}}}})", mode))};
+        .job = job(more +
+                   fmt::format(R"(, "scheduling": {{"topology": {{"mode": "{}", "key": "rack"}}}})", mode))};
     const Decision decision = decide(snapshot, settings(), kStart);
     const bool is_made = std::ranges::any_of(
         decision.effects, [](const Effect& effect) { return std::holds_alternative<CreatePod>(effect); });
@@ -124,8 +128,8 @@ TEST(DomainPolicy, WithoutALabelRequiredMakesNoPodAndPreferredMakesThemAnywhere)
 
 TEST(DomainPolicy, MachinesThatTheJobCannotHaveDoNotCount) {
   Snapshot snapshot = job_of_two_copies("Required");
-  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2", 4), node("d", "r2", 4),
-                    node("e", "r3"), node("f", "r3")};
+  snapshot.nodes = {node("a", "r1"),    node("b", "r1"), node("c", "r2", 4),
+                    node("d", "r2", 4), node("e", "r3"), node("f", "r3")};
   snapshot.nodes[0].usable = false;
   EXPECT_EQ(racks(judge(snapshot)), "r3 r3 r3 r3") << "r2 has small nodes, r1 one too few";
 }

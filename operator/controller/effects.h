@@ -63,8 +63,8 @@ struct DeleteJob {};
 struct AskForCheckpoint {
   std::string request;
 };
-using Effect = std::variant<CreateChild, ApplyChild, MergeStatus, DeleteChild, CreatePod, DeletePod, DeleteJob,
-                            AskForCheckpoint>;
+using Effect = std::variant<CreateChild, ApplyChild, MergeStatus, DeleteChild, CreatePod, DeletePod,
+                            DeleteJob, AskForCheckpoint>;
 
 struct Decision {
   v1alpha1::JobStatus status = {};

@@ -26,7 +26,8 @@ seconds pause_of(int given_back) {
 }
 
 // Since when it has some machines and not all; nothing while it has none, or all.
-std::optional<TimePoint> incomplete_since(const Snapshot& seen, const v1alpha1::JobStatus& status, int nodes) {
+std::optional<TimePoint> incomplete_since(const Snapshot& seen, const v1alpha1::JobStatus& status,
+                                          int nodes) {
   const v1alpha1::Condition* scheduled = find_condition(status, conditions::kScheduled);
   if (scheduled == nullptr || scheduled->status() == "True") return std::nullopt;
   auto since = to_time(scheduled->last_transition_time());
@@ -74,7 +75,8 @@ GangVerdict judge_gang(const Snapshot& seen, const v1alpha1::JobStatus& status, 
       "not all of the {} pods got a machine within {} s (scheduling.gang.timeoutSeconds), so those that some "
       "held are given back; pods are made again at {}{}",
       nodes, timeout.count(), again,
-      seen.gangs_ahead > 0 ? fmt::format(", behind {} older jobs that wait for machines", seen.gangs_ahead) : "");
+      seen.gangs_ahead > 0 ? fmt::format(", behind {} older jobs that wait for machines", seen.gangs_ahead)
+                           : "");
   return verdict;
 }
 

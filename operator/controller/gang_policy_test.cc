@@ -79,7 +79,12 @@ TEST(GangPolicy, EachTimeItWaitsLongerAndOlderJobsComeFirst) {
     int ahead;
     std::chrono::seconds pause;
   };
-  for (const Case& c : {Case{0, 0, 30s}, {1, 0, 60s}, {2, 0, 120s}, {20, 0, 600s}, {0, 1, 90s}, {0, 3, 210s},
+  for (const Case& c : {Case{0, 0, 30s},
+                        {1, 0, 60s},
+                        {2, 0, 120s},
+                        {20, 0, 600s},
+                        {0, 1, 90s},
+                        {0, 3, 210s},
                         {0, 1000, 510s}}) {
     Snapshot snapshot = half_placed();
     snapshot.job.status.mutable_gang()->set_given_back(c.given_back);
@@ -142,7 +147,8 @@ class Cluster {
       // The operator looks at jobs in any order.
       const std::size_t first = random_() % 2;
       for (const std::size_t i : {first, 1 - first}) look_at(i);
-      if (std::ranges::all_of(jobs_, [](const Snapshot& s) { return is_finished(s.job.status); })) return true;
+      if (std::ranges::all_of(jobs_, [](const Snapshot& s) { return is_finished(s.job.status); }))
+        return true;
     }
     return false;
   }
@@ -161,12 +167,14 @@ class Cluster {
         if (is_gone && pod.bound()) ++free_;
         return is_gone;
       });
-      const auto bound = std::ranges::count_if(job.pods, [](const PodView& p) { return p.alive() && p.bound(); });
+      const auto bound =
+          std::ranges::count_if(job.pods, [](const PodView& p) { return p.alive() && p.bound(); });
       if (bound < nodes_ || is_finished(job.job.status)) continue;
       v1alpha1::JobResult result;
       result.set_result("Complete");
       result.set_reason("StepsReached");
-      if (random_() % 300 == 0) job.progress = JobProgress{.attempt = job.job.status.attempt(), .result = result};
+      if (random_() % 300 == 0)
+        job.progress = JobProgress{.attempt = job.job.status.attempt(), .result = result};
     }
   }
 

@@ -25,8 +25,10 @@ std::optional<WorkloadPriority> find_priority(const kube::Store& store, const st
                                               const char* group, const char* kind) {
   const kube::ObjectPtr found = store.get({"", name});
   if (!found) return std::nullopt;
-  return WorkloadPriority{
-      .group = group, .kind = kind, .name = name, .value = kube::integer_at(found->parse(), {"value"}).value_or(0)};
+  return WorkloadPriority{.group = group,
+                          .kind = kind,
+                          .name = name,
+                          .value = kube::integer_at(found->parse(), {"value"}).value_or(0)};
 }
 
 // By a label, as for every job that Kueue queues, or the priority of its pods.
@@ -97,8 +99,8 @@ std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const k
   snapshot.has_service = own_child(caches.services, job, key.name) != nullptr;
   snapshot.has_account = own_child(caches.accounts, job, key.name) != nullptr;
   snapshot.has_network_policy = own_child(caches.network_policies, job, key.name) != nullptr;
-  if (caches.queue != nullptr && gang_provider(job) == v1alpha1::Gang::Kueue)
-    snapshot.queue = observe_queue(*caches.queue, job);
+  const bool is_queued = gang_provider(job) == v1alpha1::Gang::Kueue || !job.status.gang().workload().empty();
+  if (caches.queue != nullptr && is_queued) snapshot.queue = observe_queue(*caches.queue, job);
   const bool chooses = needs_domains(snapshot);
   if (chooses) observe_taken(caches.pods, snapshot);
   // Only planning and domains read nodes: there may be thousands.

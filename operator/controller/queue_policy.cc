@@ -64,8 +64,8 @@ void give(const Texts& labels, Given& given) {
 void give_domains(const Job& job, const WorkloadView& workload, const v1alpha1::JobPlan& plan,
                   PodPlacement& placement) {
   const v1alpha1::Topology& topology = job.spec.scheduling().topology();
-  const bool is_asked = topology.mode() == v1alpha1::Topology::Preferred ||
-                        topology.mode() == v1alpha1::Topology::Required;
+  const bool is_asked =
+      topology.mode() == v1alpha1::Topology::Preferred || topology.mode() == v1alpha1::Topology::Required;
   const ReplicaGroups replicas = replica_groups(plan);
   if (is_asked) placement.topology_index = replicas.index_of_node;
   if (workload.domains.empty()) return;
@@ -141,13 +141,14 @@ class Judge {
   }
 
   QueueVerdict judge() {
-    if (gang_provider(job_) != v1alpha1::Gang::Kueue) return std::move(verdict_);
+    if (gang_provider(job_) != v1alpha1::Gang::Kueue) return turn_away();
     if (seen_.queue.api == Api::kUnknown) return hold("", "");
     if (seen_.queue.api == Api::kAbsent)
-      return hold(reasons::kKueueMissing,
-                  "this cluster does not serve kueue.x-k8s.io/v1beta2, and the job asks for Kueue; install Kueue "
-                  "0.15 or later, or remove spec.scheduling.gang.provider or the label "
-                  "kueue.x-k8s.io/queue-name from the job while it is suspended");
+      return hold(
+          reasons::kKueueMissing,
+          "this cluster does not serve kueue.x-k8s.io/v1beta2, and the job asks for Kueue; install Kueue "
+          "0.15 or later, or remove spec.scheduling.gang.provider or the label "
+          "kueue.x-k8s.io/queue-name from the job while it is suspended");
     if (seen_.queue.api == Api::kRefused)
       return hold(reasons::kKueueMissing,
                   "this operator may not list the workloads, resourceflavors and workloadpriorityclasses of "
@@ -161,8 +162,8 @@ class Judge {
                   "; set spec.suspend to true and then to false to queue the job anew");
     if (workload->is_true(workload::kEvicted) && workload->is_true(workload::kQuotaReserved))
       return give_back(*workload);
-    const bool may_start = workload->is_true(workload::kAdmitted) && !workload->is_true(workload::kEvicted) &&
-                           workload->active;
+    const bool may_start =
+        workload->is_true(workload::kAdmitted) && !workload->is_true(workload::kEvicted) && workload->active;
     return may_start ? run(*workload) : wait(*workload);
   }
 
@@ -183,6 +184,16 @@ class Judge {
   QueueVerdict stop(std::string message) {
     verdict_.gang.clear_admitted();
     return say(Course::kStops, false, reasons::kPending, std::move(message));
+  }
+
+  // The job asked for a queue once, and does so no longer.
+  QueueVerdict turn_away() {
+    const auto& workload = seen_.queue.workload;
+    if (workload && !workload->being_deleted)
+      verdict_.effects.emplace_back(DeleteChild{kWorkloads, workload->name, workload->uid});
+    if (!workload && seen_.queue.api == Api::kServed) verdict_.gang.clear_workload();
+    verdict_.gang.clear_admitted();
+    return std::move(verdict_);
   }
 
   // The user suspends the job: it waits in no queue meanwhile, and may ask for something else afterwards.
@@ -239,8 +250,9 @@ class Judge {
       return say(Course::kFails, true, reasons::kInvalidSpec,
                  "what the queue gave cannot be used: " + given.conflict);
     if (!given.unknown_flavor.empty())
-      return say(verdict_.gang.admitted() ? Course::kHolds : Course::kWaits, true, reasons::kQuotaReserved,
-                 fmt::format("resourceflavor {}, which the queue gave, is not known yet", given.unknown_flavor));
+      return say(
+          verdict_.gang.admitted() ? Course::kHolds : Course::kWaits, true, reasons::kQuotaReserved,
+          fmt::format("resourceflavor {}, which the queue gave, is not known yet", given.unknown_flavor));
     verdict_.placement = std::move(given.placement);
     verdict_.effects = tell_of_pods(seen_, workload, plan_.nodes(), now_);
     verdict_.gang.set_admitted(true);
@@ -249,9 +261,9 @@ class Judge {
 
   QueueVerdict wait(const WorkloadView& workload) {
     const kube::Json* quota = workload.condition(workload::kQuotaReserved);
-    std::string message = quota == nullptr ? fmt::format("workload {} waits in queue {}", workload.name,
-                                                         queue_of(job_))
-                                           : kube::text_at(*quota, {"message"});
+    std::string message = quota == nullptr
+                              ? fmt::format("workload {} waits in queue {}", workload.name, queue_of(job_))
+                              : kube::text_at(*quota, {"message"});
     if (!workload.active)
       message = fmt::format("workload {} is deactivated and waits for spec.active to become true: {}",
                             workload.name, words_of(workload, workload::kEvicted));

@@ -107,15 +107,18 @@ TEST(QueuePolicy, AJobWaitsWithoutPodsUntilItIsAdmittedAndThenGoesWhereTheQueueS
   EXPECT_THAT(effects_of(runs), ElementsAre("tell ltj-train", "pod 0", "pod 1"));
   EXPECT_EQ(runs.placement.node_selector.at("pool"), "spot");
   EXPECT_EQ(runs.placement.tolerations.size(), 1U);
-  EXPECT_THAT(told_conditions(patch_of(runs)), ElementsAre("QuotaReserved=True QuotaReserved",
-                                                           "Admitted=True Admitted", "PodsReady=False WaitForStart"));
+  EXPECT_THAT(told_conditions(patch_of(runs)),
+              ElementsAre("QuotaReserved=True QuotaReserved", "Admitted=True Admitted",
+                          "PodsReady=False WaitForStart"));
   EXPECT_TRUE(snapshot.job.status.gang().admitted());
-  EXPECT_EQ(condition(snapshot.job.status, conditions::kQuotaReserved), "True QuotaReserved: told of Admitted");
+  EXPECT_EQ(condition(snapshot.job.status, conditions::kQuotaReserved),
+            "True QuotaReserved: told of Admitted");
 }
 
 TEST(QueuePolicy, QuotaAloneIsNoAdmission) {
   for (const auto& [name, told] : std::vector<std::pair<std::string, WorkloadView>>{
-           {"checks are pending", workload({{"QuotaReserved", "True", "QuotaReserved"}, {"Admitted", "False", "NoChecks"}})},
+           {"checks are pending",
+            workload({{"QuotaReserved", "True", "QuotaReserved"}, {"Admitted", "False", "NoChecks"}})},
            {"nothing is said", workload({})}}) {
     Snapshot snapshot = queued_job();
     snapshot.queue.workload = told;
@@ -127,11 +130,14 @@ TEST(QueuePolicy, ThatAllPodsRunIsToldOnceAndALossAndItsEndToo) {
   Snapshot snapshot = running_in_queue();
   const Decision started = next(snapshot);
   EXPECT_THAT(told_conditions(patch_of(started)), ::testing::Contains("PodsReady=True Started"));
-  snapshot.queue.workload = workload({{"QuotaReserved", "True", "q"}, {"Admitted", "True", "a"}, {"PodsReady", "True", "Started"}});
+  snapshot.queue.workload =
+      workload({{"QuotaReserved", "True", "q"}, {"Admitted", "True", "a"}, {"PodsReady", "True", "Started"}});
   EXPECT_THAT(effects_of(next(snapshot)), IsEmpty());
   snapshot.pods[1].gone_by = kStart + 60s;
-  EXPECT_THAT(told_conditions(patch_of(next(snapshot))), ::testing::Contains("PodsReady=False WaitForRecovery"));
-  snapshot.queue.workload = workload({{"QuotaReserved", "True", "q"}, {"Admitted", "True", "a"}, {"PodsReady", "False", "WaitForRecovery"}});
+  EXPECT_THAT(told_conditions(patch_of(next(snapshot))),
+              ::testing::Contains("PodsReady=False WaitForRecovery"));
+  snapshot.queue.workload = workload(
+      {{"QuotaReserved", "True", "q"}, {"Admitted", "True", "a"}, {"PodsReady", "False", "WaitForRecovery"}});
   snapshot.pods[1].gone_by.reset();
   EXPECT_THAT(told_conditions(patch_of(next(snapshot))), ::testing::Contains("PodsReady=True Recovered"));
 }
@@ -151,11 +157,13 @@ TEST(QueuePolicy, AnEvictionSuspendsTheJobAndTheQuotaIsGivenBackWhenThePodsAreGo
   const kube::Json& patch = patch_of(released);
   EXPECT_TRUE(patch.at("status").at("admission").is_null());
   EXPECT_EQ(kube::text_at(patch, {"metadata", "resourceVersion"}), "7");
-  EXPECT_THAT(told_conditions(patch),
-              ElementsAre("QuotaReserved=False Pending", "Admitted=False NoReservation", "PodsReady=False WaitForStart",
-                          "Evicted=True Preempted", "Requeued=True Preempted"));
+  EXPECT_THAT(
+      told_conditions(patch),
+      ElementsAre("QuotaReserved=False Pending", "Admitted=False NoReservation",
+                  "PodsReady=False WaitForStart", "Evicted=True Preempted", "Requeued=True Preempted"));
 
-  snapshot.queue.workload = workload({{"QuotaReserved", "False", "Pending"}, {"Evicted", "True", "Preempted"}});
+  snapshot.queue.workload =
+      workload({{"QuotaReserved", "False", "Pending"}, {"Evicted", "True", "Preempted"}});
   EXPECT_THAT(effects_of(next(snapshot)), IsEmpty());
   EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended), HasSubstr("True ByQueue"));
 
@@ -282,7 +290,8 @@ TEST(QueuePolicy, TheTopologyOfTheQueueIsThePlaceOfEachNodeOfTheJob) {
       "scheduling": {"gang": {"provider": "Kueue"}, "queue": "lq", "topology": {"mode": "Required", "key": "rack"}})");
   const Decision asks = next(snapshot);
   ASSERT_FALSE(asks.effects.empty());
-  const kube::Json& pods = std::get<CreateChild>(asks.effects.front()).object.at("spec").at("podSets").as_array()[0];
+  const kube::Json& pods =
+      std::get<CreateChild>(asks.effects.front()).object.at("spec").at("podSets").as_array()[0];
   EXPECT_EQ(kube::text_at(pods, {"topologyRequest", "podSetSliceRequiredTopology"}), "rack");
   EXPECT_EQ(kube::integer_at(pods, {"topologyRequest", "podSetSliceSize"}), 2);
   EXPECT_EQ(kube::integer_at(pods, {"count"}), 4);
@@ -309,6 +318,16 @@ TEST(QueuePolicy, WhatTheQueueGivesAndTheJobCannotUseEndsIt) {
   next(snapshot);
   EXPECT_THAT(condition(snapshot.job.status, conditions::kFailed),
               HasSubstr("node label pool is to be both 'spot' and 'reserved'"));
+}
+
+TEST(QueuePolicy, AJobThatAsksForNoQueueAnyMoreKeepsNoQuota) {
+  Snapshot snapshot = running_in_queue();
+  snapshot.job.spec.clear_scheduling();
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("delete ltj-train"));
+  snapshot.queue.workload.reset();
+  EXPECT_THAT(effects_of(next(snapshot)), IsEmpty());
+  EXPECT_EQ(snapshot.job.status.gang().workload(), "");
+  EXPECT_EQ(condition(snapshot.job.status, conditions::kQuotaReserved), "");
 }
 
 TEST(QueuePolicy, AManagedJobGetsItsWorkloadAndNothingElse) {

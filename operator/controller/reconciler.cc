@@ -108,13 +108,12 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::after(const Snapsho
 }
 
 bool Reconciler::caches_are_current(const std::string& name_space, const std::string& job_uid) {
-  std::map<std::string, const kube::Store*> by_plural{
-      {kJobs.plural, &caches_.jobs},
-      {kube::kPods.plural, &caches_.pods},
-      {kServices.plural, &caches_.services},
-      {kConfigMaps.plural, &caches_.config_maps},
-      {kServiceAccounts.plural, &caches_.accounts},
-      {kNetworkPolicies.plural, &caches_.network_policies}};
+  std::map<std::string, const kube::Store*> by_plural{{kJobs.plural, &caches_.jobs},
+                                                      {kube::kPods.plural, &caches_.pods},
+                                                      {kServices.plural, &caches_.services},
+                                                      {kConfigMaps.plural, &caches_.config_maps},
+                                                      {kServiceAccounts.plural, &caches_.accounts},
+                                                      {kNetworkPolicies.plural, &caches_.network_policies}};
   if (caches_.queue != nullptr) by_plural[kWorkloads.plural] = &caches_.queue->workloads;
   std::optional<std::set<std::string>> kept;  // found out when a deletion is outstanding
   const auto is_kept = [&](const std::string& uid) {

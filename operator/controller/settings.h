@@ -24,7 +24,7 @@ struct Settings {
   std::string own_namespace = {};      // where the operator's pods are
   std::vector<NameServers> name_servers = {};
   bool platform_assigns_users = false;  // as OpenShift does: pods ask for no user and no group
-  bool reads_nodes = true;               // else domains of the topology cannot be chosen
+  bool reads_nodes = true;              // else domains of the topology cannot be chosen
   // With another agent of the job that is silent.
   std::chrono::seconds agent_patience = policy::kPatienceInPods;
 };

@@ -27,7 +27,7 @@ struct PodView {
   int attempt = 1;                // the one that it was made for
   std::string certificates = {};  // the set that it has
   PodPhase phase = PodPhase::kPending;
-  std::string machine = {};               // that it is bound to; empty: none yet
+  std::string machine = {};  // that it is bound to; empty: none yet
   std::optional<TimePoint> bound_at = {};
   std::string domain = {};                // that was chosen for it, as pod_placement.h names domains
   std::optional<TimePoint> gone_by = {};  // being deleted, and when its grace is over
@@ -77,12 +77,12 @@ struct QueueView {
     kServed,
   };
   Api api = Api::kUnknown;
-  std::optional<WorkloadView> workload = {};            // the job's own
-  std::map<std::string, FlavorView> flavors = {};       // those of its admission that are known
-  std::optional<WorkloadPriority> priority = {};        // that the job names; nothing: none, or it is not there
-  std::string missing_priority = {};                    // what it names and is not there
-  std::optional<int> position = {};                     // in its queue, from 0
-  bool has_positions = false;                           // the cluster tells of them
+  std::optional<WorkloadView> workload = {};       // the job's own
+  std::map<std::string, FlavorView> flavors = {};  // those of its admission that are known
+  std::optional<WorkloadPriority> priority = {};   // that the job names; nothing: none, or it is not there
+  std::string missing_priority = {};               // what it names and is not there
+  std::optional<int> position = {};                // in its queue, from 0
+  bool has_positions = false;                      // the cluster tells of them
 };
 
 struct Snapshot {
@@ -96,7 +96,7 @@ struct Snapshot {
   std::vector<NodeView> nodes = {};
   std::optional<JobProgress> progress = {};
   QueueView queue = {};
-  int gangs_ahead = 0;                    // older jobs that wait for machines, too
+  int gangs_ahead = 0;  // older jobs that wait for machines, too
   // What pods of other jobs ask of each machine; known, as the nodes are, when domains of the topology are to
   // be chosen.
   std::map<std::string, Demand> taken = {};

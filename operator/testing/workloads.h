@@ -28,8 +28,7 @@ inline WorkloadView workload(const std::vector<ToldCondition>& conditions, const
   kube::Json status = kube::parse_json(more, "a test's status").value();
   status.as_object()["conditions"] = told;
   return read_workload(kube::JsonObject{
-      {"metadata",
-       kube::JsonObject{{"name", "ltj-train"}, {"uid", "workload"}, {"resourceVersion", "7"}}},
+      {"metadata", kube::JsonObject{{"name", "ltj-train"}, {"uid", "workload"}, {"resourceVersion", "7"}}},
       {"spec", kube::JsonObject{{"active", true}, {"queueName", "lq"}}},
       {"status", std::move(status)}});
 }
@@ -41,7 +40,8 @@ inline WorkloadView admitted_workload() {
 }
 
 inline Snapshot queued_job(const std::string& spec_more = "") {
-  Snapshot snapshot{.job = job(R"(, "scheduling": {"gang": {"provider": "Kueue"}, "queue": "lq"})" + spec_more)};
+  Snapshot snapshot{.job =
+                        job(R"(, "scheduling": {"gang": {"provider": "Kueue"}, "queue": "lq"})" + spec_more)};
   snapshot.queue.api = QueueView::Api::kServed;
   snapshot.queue.flavors["spot"] = {
       .node_labels = {{"pool", "spot"}},
