@@ -69,7 +69,7 @@ TEST(Children, AreAsTheGoldenFilesShow) {
 // Two copies of the model of two nodes each, in a queue.
 Job queued() {
   return job(R"(, "parallelism": {"mode": "Manual", "tensor": 1, "pipeline": 2, "data": 2},
-      "resources": {"devices": 4, "devicesPerNode": 1, "device": {"kind": "GPU", "product": "H100-SXM-80GB"}},
+      "resources": {"devices": 4, "devicesPerNode": 1, "device": {"kind": "GPU", "product": "H100-80GB"}},
       "worker": {"resources": {"cpu": "8", "memory": "32Gi"}, "nodeSelector": {"pool": "train"},
                  "env": [{"name": "A", "value": "1"}]},
       "scheduling": {"gang": {"provider": "Kueue"}, "queue": "lq", "topology": {"mode": "Required", "key": "rack"}})");
@@ -241,22 +241,26 @@ TEST(Children, AClaimThatIsNamedTwiceIsOneVolume) {
                                      "weights: states, /weights read only, /checkpoints"));
 }
 
-TEST(Children, PodsAvoidMachinesByNameBesideTheTopologyThatTheyAskFor) {
-  const Job racked = job(R"(, "scheduling": {"topology": {"mode": "Required", "key": "rack"}})");
-  const PodRequest request{.avoided_machines = {"bad", "worse"}};
-  const kube::Json pod = pod_intent(racked, plan_of(racked), request, settings());
+TEST(Children, PodsAvoidMachinesByNameBesideTheDomainThatTheyPrefer) {
+  const PodPlacement racked{
+      .domains = {{{"rack", "r1"}}}, .domain_of_node = {0}, .domains_are_preferred = true};
+  const PodRequest request{.avoided_machines = {"bad", "worse"}, .placement = &racked};
+  const kube::Json pod = pod_intent(job(), plan_of(job()), request, settings());
   const auto avoids = [](const char* machine) {
     return kube::Json(kube::JsonObject{
         {"key", "metadata.name"}, {"operator", "NotIn"}, {"values", kube::JsonArray{machine}}});
   };
-  const kube::Json expected = kube::JsonArray{kube::JsonObject{
-      {"weight", 100},
-      {"preference", kube::JsonObject{{"matchFields", kube::JsonArray{avoids("bad"), avoids("worse")}}}}}};
+  const kube::JsonObject in_the_rack{{"key", "rack"}, {"operator", "In"}, {"values", kube::JsonArray{"r1"}}};
+  const kube::Json expected = kube::JsonArray{
+      kube::JsonObject{
+          {"weight", 100},
+          {"preference", kube::JsonObject{{"matchFields", kube::JsonArray{avoids("bad"), avoids("worse")}}}}},
+      kube::JsonObject{{"weight", 100},
+                       {"preference", kube::JsonObject{{"matchExpressions", kube::JsonArray{in_the_rack}}}}}};
   const kube::Json* preferred = kube::find(
       pod, {"spec", "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"});
   ASSERT_NE(preferred, nullptr);
   EXPECT_EQ(*preferred, expected);
-  EXPECT_NE(kube::find(pod, {"spec", "affinity", "podAffinity"}), nullptr);
   EXPECT_EQ(kube::find(pod_intent(job(), plan_of(job()), {}, settings()), {"spec", "affinity"}), nullptr);
 }
 

@@ -103,7 +103,7 @@ TEST(GangPolicy, NothingIsMadeBeforeTheTimeHasComeAndTheOldPodsAreGone) {
   EXPECT_EQ(judge(snapshot, kStart + 80s).look_again, 10s);
   const GangVerdict verdict = judge(snapshot, kStart + 90s);
   EXPECT_EQ(verdict.course, Course::kGoesOn);
-  EXPECT_FALSE(verdict.gang.has_waits_until() && !verdict.gang.waits_until().empty());
+  EXPECT_EQ(verdict.gang.waits_until(), "");
 }
 
 TEST(GangPolicy, WhatIsGivenBackCostsNoRestart) {

@@ -104,16 +104,15 @@ TEST_F(ReconcilerTest, LeavesAJobThatWasMadeAnewAlone) {
 class QueuedReconcilerTest : public ReconcilerTest {
  protected:
   QueuedReconcilerTest()
-      : ReconcilerTest(
-            job_object(R"(, "scheduling": {"gang": {"provider": "Kueue"}, "queue": "lq"})")) {}
+      : ReconcilerTest(job_object(R"(, "scheduling": {"gang": {"provider": "Kueue"}, "queue": "lq"})")) {}
 
   void tell(const char* evicted) {
     const auto condition = [](const char* type, const char* status) {
       return kube::JsonObject{{"type", type}, {"status", status}, {"reason", "r"}, {"message", "m"}};
     };
-    cluster_.tell_workload(
-        "ltj-train", {{"conditions", kube::JsonArray{condition("QuotaReserved", "True"), condition("Admitted", "True"),
-                                                     condition("Evicted", evicted)}}});
+    cluster_.tell_workload("ltj-train", {{"conditions", kube::JsonArray{condition("QuotaReserved", "True"),
+                                                                        condition("Admitted", "True"),
+                                                                        condition("Evicted", evicted)}}});
   }
 };
 
