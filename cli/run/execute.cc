@@ -22,12 +22,21 @@ std::string agent_program() {
   return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "caravan-agent").string();
 }
 
+// Whole or not at all: agents may be reading the one before.
 Status write_plan(const std::filesystem::path& path, const v1alpha1::JobPlan& job) {
-  std::ofstream file(path);
+  const std::filesystem::path written = path.string() + ".new";
+  std::ofstream file(written);
   file << to_json(job, JsonLayout::kIndented) << '\n';
   file.close();
-  if (!file) return bad_input(fmt::format("cannot write {}", path.string()));
+  std::error_code problem;
+  if (file) std::filesystem::rename(written, path, problem);
+  if (!file || problem) return bad_input(fmt::format("cannot write {}", path.string()));
   return {};
+}
+
+void show_plan(const PreparedRun& run, Console& console) {
+  console.plan(run.report, planner::plan_summary(run.report) +
+                               planner::checkpoints_text(run.job.spec(), run.report.plan()));
 }
 
 LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, const WorkDirectory& folder) {
@@ -36,7 +45,7 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
           .figures = run.figures,
           .agents = {.work_directory = folder.path(),
                      .nodes = run.job.nodes(),
-                     .threads_per_rank = run.threads_per_rank,
+                     .threads_per_rank = run.facts.threads_per_rank,
                      .metrics_port = options.metrics_port,
                      .log_every_seconds = options.log_every_seconds,
                      .launcher = getpid(),
@@ -64,8 +73,7 @@ void introduce(const PreparedRun& run, const RunOptions& options, const std::str
                const WorkDirectory& folder, Console& console) {
   for (const std::string& notice : run.notices) console.notice(notice);
   if (!lock_notice.empty()) console.notice(lock_notice);
-  console.plan(run.report, planner::plan_summary(run.report) +
-                               planner::checkpoints_text(run.job.spec(), run.report.plan()));
+  show_plan(run, console);
   console.notice(fmt::format("logs of agents and ranks: {}", (folder.path() / "node-*.log").string()));
   if (!options.metrics_port) return;
   for (int node = 0; node < run.job.nodes(); ++node) {
@@ -76,7 +84,14 @@ void introduce(const PreparedRun& run, const RunOptions& options, const std::str
 
 Result<RunSummary> execute(const PreparedRun& run, const RunOptions& options, UserSignals signals,
                            WorkDirectory& folder, Console& console) {
-  const LocalRunConfig config = configuration(run, options, folder);
+  LocalRunConfig config = configuration(run, options, folder);
+  config.plan_again = [&run, &console, path = plan_file(config.agents)](const auto& correction) {
+    return plan_again(run, correction).and_then([&](const PreparedRun& next) -> Result<RunFigures> {
+      if (Status written = write_plan(path, next.job); !written) return tl::unexpected(written.error());
+      show_plan(next, console);
+      return next.figures;
+    });
+  };
   if (Status written = write_plan(plan_file(config.agents), run.job); !written)
     return tl::unexpected(written.error());
   Result<LocalRun> local_run = LocalRun::create(config, std::move(signals), console);

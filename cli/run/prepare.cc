@@ -85,6 +85,12 @@ Status resolve_and_check_data(const std::vector<std::string>& volume_arguments, 
   return check_token_files(spec, shape->vocab);
 }
 
+void take(v1alpha1::PlanReport report, PreparedRun& run) {
+  run.report = std::move(report);
+  *run.job.mutable_plan() = run.report.plan();
+  run.figures = figures_of(run.job);
+}
+
 }  // namespace
 
 Result<PreparedRun> prepare_run(const LoadedJob& loaded, const RunOptions& options, const Machine& machine) {
@@ -109,16 +115,22 @@ Result<PreparedRun> prepare_run(const LoadedJob& loaded, const RunOptions& optio
   const int ranks = spec.resources().devices();
   const int64_t memory_per_rank = machine.memory_bytes / ranks;
   fit_to_machine(*nodes, memory_per_rank, *spec.mutable_resources(), run.notices);
-  run.threads_per_rank = std::max(1, machine.cores / ranks);
-  const planner::DeviceFacts facts{.memory_bytes = memory_per_rank,
-                                   .devices_per_node = spec.resources().devices_per_node(),
-                                   .threads_per_rank = run.threads_per_rank};
-  Result<v1alpha1::PlanReport> report = planner::plan_job(spec, facts, planner::default_engine_profile());
+  run.facts = {.memory_bytes = memory_per_rank,
+               .devices_per_node = spec.resources().devices_per_node(),
+               .threads_per_rank = std::max(1, machine.cores / ranks)};
+  Result<v1alpha1::PlanReport> report = planner::plan_job(spec, run.facts, planner::default_engine_profile());
   if (!report) return tl::unexpected(report.error());
-  run.report = std::move(*report);
   run.job.set_nodes(*nodes);
-  *run.job.mutable_plan() = run.report.plan();
-  run.figures = figures_of(run.job);
+  take(*std::move(report), run);
+  return run;
+}
+
+Result<PreparedRun> plan_again(PreparedRun run, const v1alpha1::MemoryCorrection& correction) {
+  Result<v1alpha1::PlanReport> report =
+      planner::plan_again({.plan = run.job.plan(), .correction = correction}, run.job.spec(), run.facts,
+                          planner::default_engine_profile());
+  if (!report) return tl::unexpected(report.error());
+  take(*std::move(report), run);
   return run;
 }
 

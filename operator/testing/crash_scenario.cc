@@ -105,7 +105,7 @@ void CrashScenario::play(const v1alpha1::JobStatus& now) {
     case 3:
       return end_pod("train-0-a3", "Failed", 137);
     case 4:
-      return fail_rank(4);
+      return run_out_of_memory(4);
     default:
       return make_last_step(now.attempt());
   }
@@ -136,11 +136,14 @@ void CrashScenario::end_pod(const std::string& name, const char* phase, int exit
                                                  {"state", kube::JsonObject{{"terminated", ended}}}}}}});
 }
 
-void CrashScenario::fail_rank(int attempt) {
+void CrashScenario::run_out_of_memory(int attempt) {
   progress_.event.emplace();
   progress_.event->set_attempt(attempt);
-  progress_.event->set_reason(reasons::kRankFailed);
+  progress_.event->set_reason(reasons::kOutOfMemory);
   progress_.event->set_message("rank 1 died first");
+  progress_.event->mutable_shortage()->set_term("activations");
+  progress_.event->mutable_shortage()->set_planned_bytes(100);
+  progress_.event->mutable_shortage()->set_used_bytes(200);
   progress_.event->set_restarting(true);
   progress_.event->set_counts(true);
 }
@@ -151,7 +154,7 @@ void CrashScenario::make_last_step(int attempt) {
   step.set_step(100);
   step.set_loss(2.5);
   progress_.step = step;
-  for (const std::string name : {"train-0-a4", "train-1-a3"}) end_pod(name, "Succeeded", 0);
+  for (const std::string name : {"train-0-a5", "train-1-a5"}) end_pod(name, "Succeeded", 0);
 }
 
 std::string CrashScenario::describe() {
