@@ -34,7 +34,7 @@ struct LocalRunConfig {
   AgentSettings agents;
   std::string agent_program;
   // Plans the job again, for agents that start from then on.
-  std::function<Result<RunFigures>(const v1alpha1::MemoryCorrection&)> plan_again;
+  std::function<Result<RunFigures>(const v1alpha1::MemoryCorrection&)> plan_again = {};
 };
 
 // From catch_all() on, signals of the user wait until run() reads them, so that nothing is left behind.

@@ -183,7 +183,8 @@ void add_claims(const std::vector<ClaimUse>& uses, Storage& all) {
 Storage storage(const Job& job, const v1alpha1::Worker& worker, const PodRequest& request,
                 const Settings& settings) {
   Storage all;
-  all.add({{"name", "plan"}, {"configMap", JsonObject{{"name", plan_name(job)}, {"defaultMode", kReadable}}}},
+  const std::string plan = plan_name(job, request.first_attempt_of_plan);
+  all.add({{"name", "plan"}, {"configMap", JsonObject{{"name", plan}, {"defaultMode", kReadable}}}},
           kPlanFolder, true);
   all.add({{"name", "tls"}, {"secret", certificate_volume(job, request.certificates, request.node)}},
           kTlsFolder, true);

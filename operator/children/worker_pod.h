@@ -16,6 +16,7 @@ namespace caravan::controller {
 struct PodRequest {
   int node = 0;
   int attempt = 1;
+  int first_attempt_of_plan = 1;
   int restarts = 0;                // of the gang, so far
   int short_attempts = 0;          // of them in a row
   std::string certificates = {};   // the set that is complete

@@ -452,7 +452,7 @@ TEST(Decide, AJobWhoseRankRanOutOfMemoryGoesOnWithTheNextLayoutInNewPods) {
   EXPECT_EQ(decision.status.attempt(), 2);
   EXPECT_EQ(decision.status.state(), "Restarting");
   EXPECT_THAT(effects_of(decision),
-              ElementsAre("apply configmaps/train-plan", "delete train-0-a1", "delete train-1-a1"));
+              ElementsAre("create configmaps/train-plan-a2", "delete train-0-a1", "delete train-1-a1"));
   EXPECT_THAT(told_when_done(decision), IsEmpty()) << "it is the operator that has changed the plan";
   EXPECT_THAT(condition(decision, conditions::kRestarting).message(),
               AllOf(HasSubstr("activations took 300 % of what was planned, so the layout is "),
@@ -515,7 +515,7 @@ TEST(Decide, AShortageThatWasToldWithTheNextAttemptCountsUntilThatMakesSteps) {
   const Decision missed = decide_at(snapshot);
   EXPECT_EQ(missed.status.memory_correction().attempt(), 1);
   EXPECT_THAT(effects_of(missed),
-              ElementsAre("apply configmaps/train-plan", "delete train-0-a1", "delete train-1-a1"));
+              ElementsAre("create configmaps/train-plan-a2", "delete train-0-a1", "delete train-1-a1"));
   EXPECT_EQ(missed.status.state(), "Restarting");
 
   snapshot.progress->step = v1alpha1::JobStep();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "operator/api/names.h"
+#include "operator/children/job_objects.h"
 #include "planner/report.h"
 #include "planner/search/reasons.h"
 #include "policy/memory_shortage.h"
@@ -51,11 +52,11 @@ ShortageVerdict judge_shortage(const Job& job, const v1alpha1::JobPlan& before,
 }
 
 bool has_old_layout(const PodView& pod, const v1alpha1::JobStatus& status) {
-  return status.memory_correction().has_attempt() && pod.attempt <= status.memory_correction().attempt();
+  return pod.attempt < first_attempt_of_plan(status);
 }
 
 bool is_of_a_new_layout(int attempt, const v1alpha1::JobStatus& status) {
-  return status.memory_correction().has_attempt() && status.memory_correction().attempt() + 1 == attempt;
+  return attempt > 1 && attempt == first_attempt_of_plan(status);
 }
 
 }  // namespace caravan::controller
