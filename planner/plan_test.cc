@@ -199,6 +199,8 @@ TEST(PlanAgain, SaysWithWhichCorrectionNoOtherLayoutFits) {
   job.mutable_parallelism()->set_tensor(1);
   job.mutable_parallelism()->set_pipeline(8);
   job.mutable_parallelism()->set_data(1);
+  job.mutable_parallelism()->set_schedule("1F1B");
+  for (int stage = 0; stage < 8; ++stage) job.mutable_parallelism()->add_layers_per_stage(4);
   job.mutable_parallelism()->set_activation_checkpointing(v1alpha1::ActivationCheckpointing::Never);
   const v1alpha1::Plan first = plan_job(job, {}, default_profile())->plan();
   const auto again =

@@ -63,6 +63,7 @@ class CrashScenario {
   void play(const v1alpha1::JobStatus& now);
   void reconcile();
   v1alpha1::JobStatus status();
+  bool may_begin(int attempt);
   int start_pods();
   void end_pod(const std::string& name, const char* phase, int exit_code);
   void run_out_of_memory(int attempt);
