@@ -10,6 +10,7 @@
 
 #include "common/result.h"
 
+#include "worker/agent/defaults.h"
 namespace caravan::agent {
 
 struct AgentOptions {
@@ -40,9 +41,9 @@ struct AgentOptions {
   int threads = 1;
   std::string trace_directory;        // gets a trace of each rank; empty: none is written
   std::chrono::seconds log_every{1};  // between the lines of two steps in the log (node 0)
-  std::chrono::milliseconds heartbeat{1000};
+  std::chrono::milliseconds heartbeat = kHeartbeat;
   std::chrono::milliseconds patience{0};
-  std::chrono::seconds rejoin_timeout{600};
+  std::chrono::seconds rejoin_timeout = kRejoinTimeout;
   std::chrono::seconds elapsed{0};
   int end_with_parent = 0;  // process that must be this one's parent; 0: none
 };
