@@ -57,6 +57,7 @@ std::vector<std::string> agent_arguments(const AgentSettings& settings, const Ag
   add("--restarts", fmt::format("{}", start.restarts));
   add("--counted-restarts", fmt::format("{}", start.counted_restarts));
   add("--restart-window-age-seconds", fmt::format("{}", start.window_age_seconds));
+  if (!settings.event_folder.empty()) add("--tensorboard", settings.event_folder.string());
   add("--short-attempts", fmt::format("{}", start.short_attempts));
   add("--elapsed-seconds", fmt::format("{}", start.elapsed_seconds));
   return arguments;

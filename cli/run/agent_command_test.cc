@@ -62,3 +62,11 @@ TEST(AgentCommand, MetricsAreOffWithoutAPort) {
 
 }  // namespace
 }  // namespace caravan::cli
+TEST(AgentCommand, TheAgentThatHasTheStepsDrawsThem) {
+  AgentSettings settings = kSettings;
+  EXPECT_THAT(agent_arguments(settings, {}), Not(Contains("--tensorboard")));
+  settings.event_folder = "/tmp/runs";
+  EXPECT_THAT(agent_arguments(settings, {}), IsSupersetOf({"--tensorboard", "/tmp/runs"}));
+  EXPECT_THAT(agent_arguments(settings, {.node = 1}), Not(Contains("--tensorboard")));
+}
+

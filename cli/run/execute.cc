@@ -40,7 +40,8 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
                      .metrics_port = options.metrics_port,
                      .log_every_seconds = options.log_every_seconds,
                      .launcher = getpid(),
-                     .trace_directory = options.trace_directory},
+                     .trace_directory = options.trace_directory,
+                     .event_folder = options.event_folder},
           .agent_program = agent_program()};
 }
 
@@ -83,6 +84,8 @@ Result<RunSummary> execute(const PreparedRun& run, const RunOptions& options, Us
   if (!local_run) return tl::unexpected(local_run.error());
   Result<RunSummary> summary = local_run->run();
   if (!summary) return tl::unexpected(summary.error());
+  if (!options.event_folder.empty())
+    console.notice(fmt::format("curves: tensorboard --logdir {}", options.event_folder));
 
   const auto code = static_cast<ExitCode>(summary->result.exit_code());
   if (code != ExitCode::kDone && code != ExitCode::kInterrupted) folder.keep();

@@ -51,6 +51,10 @@ void declare_node(CLI::App& app, AgentOptions& options) {
   app.add_option("--trace-directory", options.trace_directory,
                  "Folder that gets a trace of every rank's last step; absent: none is written")
       ->type_name("DIR");
+  app.add_option("--tensorboard", options.tensorboard,
+                 "Folder that gets the job's curves for TensorBoard (node 0); default: in a pod, "
+                 "`tensorboard` beside the job's checkpoints, and otherwise none")
+      ->type_name("DIR");
   app.add_option("--incarnation", options.incarnation,
                  "Tells this process from others of the same node; default: a random one")
       ->envname("CARAVAN_POD_UID");

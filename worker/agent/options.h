@@ -42,6 +42,7 @@ struct AgentOptions {
   std::string trace_directory;        // gets a trace of each rank; empty: none is written
   std::chrono::seconds log_every{1};  // between the lines of two steps in the log (node 0)
   std::chrono::milliseconds heartbeat = kHeartbeat;
+  std::string tensorboard;            // gets event files (node 0); empty: in a pod, beside checkpoints
   std::chrono::milliseconds patience{0};
   std::chrono::seconds rejoin_timeout = kRejoinTimeout;
   std::chrono::seconds elapsed{0};
