@@ -13,6 +13,7 @@ struct AgentSettings {
   std::filesystem::path work_directory;
   int nodes = 1;
   int threads_per_rank = 1;
+  std::vector<std::vector<int>> processors = {};  // that each node has for itself; empty: they share all
   std::optional<int> metrics_port;                // of node 0; node i takes the i-th after it
   std::optional<int> log_every_seconds = {};      // absent: as the agent has it
   int launcher = 0;                               // the process with which the agents end

@@ -11,6 +11,7 @@
 
 #include "cli/run/machine.h"
 #include "common/json.h"
+#include "common/processors.h"
 #include "planner/explain/checkpoints.h"
 #include "planner/explain/summary.h"
 
@@ -30,6 +31,22 @@ Status write_plan(const std::filesystem::path& path, const v1alpha1::JobPlan& jo
   return {};
 }
 
+// A part of this machine for each node, by the ranks that it has; none where ranks are more than processors.
+std::vector<std::vector<int>> processors_of_nodes(const PreparedRun& run) {
+  const std::vector<int> allowed = allowed_processors();
+  const int ranks = run.job.plan().devices();
+  const int ranks_per_node = (ranks + run.job.nodes() - 1) / run.job.nodes();
+  if (static_cast<int>(allowed.size()) < ranks * run.threads_per_rank) return {};
+  std::vector<std::vector<int>> nodes(static_cast<std::size_t>(run.job.nodes()));
+  const std::vector<std::vector<int>> of_ranks = share_out(allowed, ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<int>& node = nodes[static_cast<std::size_t>(rank / ranks_per_node)];
+    const std::vector<int>& own = of_ranks[static_cast<std::size_t>(rank)];
+    node.insert(node.end(), own.begin(), own.end());
+  }
+  return nodes;
+}
+
 LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, const WorkDirectory& folder) {
   return {.job_uid = run.job.job_uid(),
           .failure_policy = run.job.spec().failure_policy(),
@@ -37,6 +54,7 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
           .agents = {.work_directory = folder.path(),
                      .nodes = run.job.nodes(),
                      .threads_per_rank = run.threads_per_rank,
+                     .processors = processors_of_nodes(run),
                      .metrics_port = options.metrics_port,
                      .log_every_seconds = options.log_every_seconds,
                      .launcher = getpid(),
@@ -47,12 +65,10 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
 
 }  // namespace
 
-// A reader of our output that went away is an error of write, and gRPC tells its errors to us, not to the
-// user. Threads of ranks sleep while they wait: spinning made steps ten times slower on a busy machine.
+// A reader of our output that went away is an error of write; gRPC tells its errors to us, not to the user.
 void prepare_environment() {
   std::signal(SIGPIPE, SIG_IGN);
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
-  setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);
 }
 
 Result<PreparedRun> prepare_on_this_machine(const LoadedJob& loaded, const RunOptions& options) {
@@ -68,6 +84,8 @@ void introduce(const PreparedRun& run, const RunOptions& options, const std::str
   console.plan(run.report, planner::plan_summary(run.report) +
                                planner::checkpoints_text(run.job.spec(), run.report.plan()));
   console.notice(fmt::format("logs of agents and ranks: {}", (folder.path() / "node-*.log").string()));
+  if (!options.event_folder.empty())
+    console.notice(fmt::format("curves: tensorboard --logdir {}", options.event_folder));
   if (!options.metrics_port) return;
   for (int node = 0; node < run.job.nodes(); ++node) {
     console.notice(
@@ -84,8 +102,6 @@ Result<RunSummary> execute(const PreparedRun& run, const RunOptions& options, Us
   if (!local_run) return tl::unexpected(local_run.error());
   Result<RunSummary> summary = local_run->run();
   if (!summary) return tl::unexpected(summary.error());
-  if (!options.event_folder.empty())
-    console.notice(fmt::format("curves: tensorboard --logdir {}", options.event_folder));
 
   const auto code = static_cast<ExitCode>(summary->result.exit_code());
   if (code != ExitCode::kDone && code != ExitCode::kInterrupted) folder.keep();

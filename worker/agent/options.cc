@@ -48,6 +48,12 @@ void declare_node(CLI::App& app, AgentOptions& options) {
                  "Threads of one rank for tensor operations; results depend on it")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
+  app.add_option("--processors", options.processors,
+                 "Processors of the machine that nobody else uses, by number: ranks share them out; default: "
+                 "in a pod all, when they are as many as it asks for, and otherwise none")
+      ->delimiter(',')
+      ->type_name("N,...")
+      ->check(CLI::Range(0, 65535));
   app.add_option("--trace-directory", options.trace_directory,
                  "Folder that gets a trace of every rank's last step; absent: none is written")
       ->type_name("DIR");
