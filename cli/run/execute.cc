@@ -11,6 +11,7 @@
 
 #include "cli/run/machine.h"
 #include "common/json.h"
+#include "common/processors.h"
 #include "planner/explain/checkpoints.h"
 #include "planner/explain/summary.h"
 
@@ -39,6 +40,22 @@ void show_plan(const PreparedRun& run, Console& console) {
                                planner::checkpoints_text(run.job.spec(), run.report.plan()));
 }
 
+// A part of this machine for each node, by the ranks that it has; none where ranks are more than processors.
+std::vector<std::vector<int>> processors_of_nodes(const PreparedRun& run) {
+  const std::vector<int> allowed = allowed_processors();
+  const int ranks = run.job.plan().devices();
+  const int ranks_per_node = (ranks + run.job.nodes() - 1) / run.job.nodes();
+  if (static_cast<int>(allowed.size()) < ranks * run.facts.threads_per_rank) return {};
+  std::vector<std::vector<int>> nodes(static_cast<std::size_t>(run.job.nodes()));
+  const std::vector<std::vector<int>> of_ranks = share_out(allowed, ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<int>& node = nodes[static_cast<std::size_t>(rank / ranks_per_node)];
+    const std::vector<int>& own = of_ranks[static_cast<std::size_t>(rank)];
+    node.insert(node.end(), own.begin(), own.end());
+  }
+  return nodes;
+}
+
 LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, const WorkDirectory& folder) {
   return {.job_uid = run.job.job_uid(),
           .failure_policy = run.job.spec().failure_policy(),
@@ -46,21 +63,21 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
           .agents = {.work_directory = folder.path(),
                      .nodes = run.job.nodes(),
                      .threads_per_rank = run.facts.threads_per_rank,
+                     .processors = processors_of_nodes(run),
                      .metrics_port = options.metrics_port,
                      .log_every_seconds = options.log_every_seconds,
                      .launcher = getpid(),
-                     .trace_directory = options.trace_directory},
+                     .trace_directory = options.trace_directory,
+                     .event_folder = options.event_folder},
           .agent_program = agent_program()};
 }
 
 }  // namespace
 
-// A reader of our output that went away is an error of write, and gRPC tells its errors to us, not to the
-// user. Threads of ranks sleep while they wait: spinning made steps ten times slower on a busy machine.
+// A reader of our output that went away is an error of write; gRPC tells its errors to us, not to the user.
 void prepare_environment() {
   std::signal(SIGPIPE, SIG_IGN);
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
-  setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);
 }
 
 Result<PreparedRun> prepare_on_this_machine(const LoadedJob& loaded, const RunOptions& options) {
@@ -75,6 +92,8 @@ void introduce(const PreparedRun& run, const RunOptions& options, const std::str
   if (!lock_notice.empty()) console.notice(lock_notice);
   show_plan(run, console);
   console.notice(fmt::format("logs of agents and ranks: {}", (folder.path() / "node-*.log").string()));
+  if (!options.event_folder.empty())
+    console.notice(fmt::format("curves: tensorboard --logdir {}", options.event_folder));
   if (!options.metrics_port) return;
   for (int node = 0; node < run.job.nodes(); ++node) {
     console.notice(

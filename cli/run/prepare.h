@@ -26,6 +26,7 @@ struct RunOptions {
   std::optional<int> log_every_seconds;
   std::string work_directory;
   std::string trace_directory;  // empty: no traces are written
+  std::string event_folder;     // for TensorBoard; empty: no events are written
   std::string output;           // text, json or empty: by what standard output is
 };
 

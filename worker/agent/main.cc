@@ -9,6 +9,7 @@
 
 #include "common/host_port.h"
 #include "common/process.h"
+#include "common/processors.h"
 #include "common/refusal.h"
 #include "http/server.h"
 #include "worker/agent/host.h"
@@ -16,6 +17,7 @@
 #include "worker/agent/metrics.h"
 #include "worker/agent/node_agent.h"
 #include "worker/agent/options.h"
+#include "worker/agent/pinning.h"
 #include "worker/agent/succession.h"
 #include "worker/agent/supervisor.h"
 #include "worker/agent/tls.h"
@@ -29,12 +31,13 @@ SupervisorConfig supervisor_config(const v1alpha1::JobPlan& job, const AgentOpti
   const fs::path base = options.work_directory.empty()
                             ? fs::temp_directory_path() / ("caravan-" + job.job_uid())
                             : fs::path(options.work_directory);
-  return {.job = job,
-          .node = options.node,
-          .trainer = options.trainer,
-          .directory = fs::absolute(base) / fmt::format("node-{}", options.node),
-          .ranks = {
-              .host = options.host, .threads = options.threads, .trace_directory = options.trace_directory}};
+  return {
+      .job = job,
+      .node = options.node,
+      .trainer = options.trainer,
+      .directory = fs::absolute(base) / fmt::format("node-{}", options.node),
+      .ranks = {.host = options.host, .threads = options.threads, .trace_directory = options.trace_directory},
+      .processors = processors_of_ranks(job, options, allowed_processors())};
 }
 
 std::optional<http::Reply> serve_path(std::string_view path, const Metrics& metrics) {
@@ -147,6 +150,9 @@ Result<int> run(const AgentOptions& options, int signal_fd) {
   const auto job = read_job(options);
   if (!job) return tl::unexpected(job.error());
   if (Status usable = check_trainer(options.trainer); !usable) return tl::unexpected(usable.error());
+  if (const std::string shortage = shortage_of_processors(*job, options, usable_processors());
+      !shortage.empty())
+    spdlog::warn("{}", shortage);
   const auto identity = identity_of(options);
   if (!identity) return tl::unexpected(identity.error());
   Metrics metrics(*job, options.node, !options.in_pod);
@@ -169,6 +175,9 @@ int main(int argc, char** argv) {
 
   if (options.end_with_parent != 0) caravan::end_with_parent(options.end_with_parent);
   setenv("GRPC_VERBOSITY", "NONE", 0);  // failures are told in our own words
+  // Of the ranks' threads, which sleep while they wait: spinning made steps ten times slower on a busy
+  // machine.
+  setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
   std::signal(SIGPIPE, SIG_IGN);
   spdlog::set_default_logger(spdlog::stderr_color_mt(fmt::format("agent-{}", options.node)));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %n: %v");
