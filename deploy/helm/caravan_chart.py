@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -41,3 +42,17 @@ def rendered(*options: str | os.PathLike, which: str = "helm4", namespace: str =
 def documents(text: str) -> list[str]:
     parts = re.split(r"^---\n", text, flags=re.MULTILINE)
     return [part.strip("\n") + "\n" for part in parts if re.search(r"^kind: ", part, re.MULTILINE)]
+
+
+def chart_before(folder: Path) -> Path:
+    """A chart as the one before this could be, since none was released: a smaller version, and a definition whose column
+    Restarts has the name Starts."""
+    before = Path(shutil.copytree(CHART, folder / "caravan"))
+    [definition] = (before / "files/crds").glob("*.yaml")
+    for path, today, then in ((before / "Chart.yaml", "\nversion: ", "\nversion: 0.0.1-before."),
+                              (definition, "\n    - name: Restarts\n", "\n    - name: Starts\n")):
+        text = path.read_text()
+        if text.count(today) != 1:
+            raise AssertionError(f"{path} does not have '{today.strip()}' once")
+        path.write_text(text.replace(today, then))
+    return before

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds what the chart is tested with from pinned Go modules: helm3, helm4, kubeconform.
-#   tools.sh [PROGRAM...]   of these, or all; prints the folder that holds them
+#   tools.sh [PROGRAM...]   of these, or all, or none; prints the folder that holds them
 # The folder also has the schemas that kubeconform cannot know by itself: swagger.json, of Kubernetes, and the definitions
 # of the Prometheus operator. What is there already is not built again. JOBS: packages compiled at once. Needs Go.
 set -euo pipefail
@@ -59,6 +59,7 @@ build() { # PROGRAM...
 }
 
 [[ $# != 0 ]] || set -- "${PROGRAMS[@]}"
+[[ $1 != none ]] || shift
 mkdir -p "$BIN"
 exec 9>"$ROOT/.lock-charts"
 flock 9

@@ -68,3 +68,14 @@ capabilities:
 {{- fail "scope=Cluster needs clusterObjects.own=true: its rights belong to the cluster" }}
 {{- end }}
 {{- end }}
+
+{{/* Of what `helm test` makes: it goes when the test has passed, and before the next. */}}
+{{- define "caravan.testMetadata" }}
+  name: caravan-check
+  namespace: {{ .Release.Namespace }}
+  labels:
+    app.kubernetes.io/part-of: caravan
+  annotations:
+    helm.sh/hook: test
+    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end }}
