@@ -117,6 +117,12 @@ class Rights(unittest.TestCase):
         whole = {(each["kind"], each["metadata"]["name"]) for each in made("--set", "scope=Namespace")}
         self.assertEqual(whole, shared | {(each["kind"], each["metadata"]["name"]) for each in other})
 
+    def test_nobody_else_writes_what_an_operator_of_the_cluster_remembers(self):
+        for role in of_kind("ClusterRole", made()):
+            for rule in role["rules"]:
+                if "llamatrainingjobs/status" in rule["resources"] and "patch" in rule["verbs"]:
+                    self.assertEqual("caravan-operator", role["metadata"]["name"])
+
     def test_a_policy_that_fails_binds_our_own_objects_and_our_own_account_only(self):
         """So that no write of anybody else is refused, whatever becomes of the operator; there are no webhooks at all."""
         objects = made()
