@@ -23,18 +23,17 @@ const kube::Resource kDeployments{.group = "apps", .version = "v1", .plural = "d
 
 // The smallest one. It is never made, so it needs neither data nor devices.
 JsonObject sample_job(const std::string& name_space) {
-  return {{"apiVersion", kApiVersion},
-          {"kind", kKind},
-          {"metadata", JsonObject{{"generateName", "caravan-check-"}, {"namespace", name_space}}},
-          {"spec",
-           JsonObject{{"model", JsonObject{{"preset", "llama-tiny"}}},
-                      {"data", JsonObject{{"path", "tokens.bin"}}},
-                      {"training",
-                       JsonObject{{"steps", 1}, {"sequenceLength", 64}, {"globalBatchSequences", 1}}},
-                      {"resources",
-                       JsonObject{{"devices", 1},
-                                  {"devicesPerNode", 1},
-                                  {"device", JsonObject{{"kind", "CPU"}, {"memory", "1Gi"}}}}}}}};
+  return {
+      {"apiVersion", kApiVersion},
+      {"kind", kKind},
+      {"metadata", JsonObject{{"generateName", "caravan-check-"}, {"namespace", name_space}}},
+      {"spec",
+       JsonObject{{"model", JsonObject{{"preset", "llama-tiny"}}},
+                  {"data", JsonObject{{"path", "tokens.bin"}}},
+                  {"training", JsonObject{{"steps", 1}, {"sequenceLength", 64}, {"globalBatchSequences", 1}}},
+                  {"resources", JsonObject{{"devices", 1},
+                                           {"devicesPerNode", 1},
+                                           {"device", JsonObject{{"kind", "CPU"}, {"memory", "1Gi"}}}}}}}};
 }
 
 // Null when it is not there.
@@ -60,9 +59,9 @@ Status await_leader(kube::Client& client, Clock& clock, const CheckOptions& opti
     if (!missing) return tl::unexpected(missing.error());
     if (missing->empty()) return {};
     if (clock.now() >= end)
-      return failure(fmt::format("{} after {} s; see `kubectl -n {} describe pods` and `kubectl -n {} logs {}`",
-                                 *missing, options.patience.count(), options.name_space, options.name_space,
-                                 "deployment/caravan-operator"));
+      return failure(fmt::format(
+          "{} after {} s; see `kubectl -n {} describe pods` and `kubectl -n {} logs {}`", *missing,
+          options.patience.count(), options.name_space, options.name_space, "deployment/caravan-operator"));
     clock.sleep_until(clock.now() + kPause, {});
   }
 }
@@ -71,7 +70,8 @@ Status await_leader(kube::Client& client, Clock& clock, const CheckOptions& opti
 
 std::string what_is_missing(const Json& deployment, const Json& lease) {
   if (deployment.is_null()) return "there is no Deployment caravan-operator";
-  if (kube::integer_at(deployment, {"status", "readyReplicas"}).value_or(0) < 1) return "no operator is ready";
+  if (kube::integer_at(deployment, {"status", "readyReplicas"}).value_or(0) < 1)
+    return "no operator is ready";
   const std::string holder = kube::text_at(lease, {"spec", "holderIdentity"});
   if (holder.empty() || holder == kube::kUnknownHolder)
     return "no operator leads: the Lease caravan-operator has no holder";

@@ -9,10 +9,10 @@
 namespace caravan::controller::testing {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using kube::Json;
 using kube::JsonObject;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 JsonObject named() {
   return {{"name", "caravan-operator"}, {"namespace", "caravan-system"}};
@@ -38,7 +38,8 @@ TEST(InstallationCheck, SaysWhatIsMissing) {
       {deployment(0), lease("a"), "no operator is ready"},
       {deployment(2), {}, "no operator leads: the Lease caravan-operator has no holder"},
       {deployment(2), lease(""), "no operator leads: the Lease caravan-operator has no holder"},
-      {deployment(2), lease(kube::kUnknownHolder), "no operator leads: the Lease caravan-operator has no holder"},
+      {deployment(2), lease(kube::kUnknownHolder),
+       "no operator leads: the Lease caravan-operator has no holder"},
       {deployment(1), lease("a"), ""},
   };
   for (const Case& c : cases) EXPECT_EQ(what_is_missing(c.deployment, c.lease), c.missing);

@@ -169,6 +169,13 @@ class Monitoring(unittest.TestCase):
         left = [each["alert"] for group in without["spec"]["groups"] for each in group["rules"] if "alert" in each]
         self.assertEqual(alerts[1:], left)
 
+    def test_every_alert_leads_to_a_page_where_pages_are_served(self):
+        [rule] = of_kind("PrometheusRule", made(*MONITORING, "--set", "monitoring.rules.runbooks=https://pages.example/caravan/"))
+        alerts = [each for group in rule["spec"]["groups"] for each in group["rules"] if "alert" in each]
+        self.assertGreater(len(alerts), 5)
+        for alert in alerts:
+            self.assertRegex(alert["annotations"]["runbook_url"], r"^https://pages\.example/caravan/\w+\.md$")
+
     def test_nothing_that_a_tenants_pod_says_is_taken_for_where_it_runs(self):
         """Any pod may wear the labels of a worker. What the operator says of jobs is believed."""
         objects = made(*MONITORING)
@@ -189,6 +196,7 @@ class Values(unittest.TestCase):
             ("workers.agentPatienceSeconds=1", "agentPatienceSeconds"),
             ("monitoring.dashboards.enabled=true", "dashboards"),
             ("monitoring.interval=often", "interval"),
+            ("monitoring.rules.runbooks=pages", "runbooks"),
             ("priorityClasses[0].name=high", "value"),
             ("images.pullPolicy=Sometimes", "pullPolicy"),
             ("clusterObjects.own=false", "clusterObjects.own=true"),
