@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "common/testing/manual_clock.h"
+#include "kube/election/election.h"
 #include "operator/testing/model_cluster.h"
 
 namespace caravan::controller::testing {
