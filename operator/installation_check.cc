@@ -44,24 +44,24 @@ Result<Json> read(kube::Client& client, const kube::ResourcePath& path) {
   return failure(object.error().message);
 }
 
-Result<std::string> look(kube::Client& client, const std::string& name_space) {
+// An error too may pass: rights that were just given are known a moment later.
+std::string look(kube::Client& client, const std::string& name_space) {
   const auto deployment = read(client, {kDeployments, name_space});
-  if (!deployment) return tl::unexpected(deployment.error());
+  if (!deployment) return deployment.error().message;
   const auto lease = read(client, {kube::kLeases, name_space});
-  if (!lease) return tl::unexpected(lease.error());
+  if (!lease) return lease.error().message;
   return what_is_missing(*deployment, *lease);
 }
 
 Status await_leader(kube::Client& client, Clock& clock, const CheckOptions& options) {
   const auto end = clock.now() + options.patience;
   while (true) {
-    const auto missing = look(client, options.name_space);
-    if (!missing) return tl::unexpected(missing.error());
-    if (missing->empty()) return {};
+    const std::string missing = look(client, options.name_space);
+    if (missing.empty()) return {};
     if (clock.now() >= end)
       return failure(fmt::format(
-          "{} after {} s; see `kubectl -n {} describe pods` and `kubectl -n {} logs {}`", *missing,
-          options.patience.count(), options.name_space, options.name_space, "deployment/caravan-operator"));
+          "{} after {} s; see `kubectl -n {} describe pods` and `kubectl -n {} logs deployment/{}`", missing,
+          options.patience.count(), options.name_space, options.name_space, kOperator));
     clock.sleep_until(clock.now() + kPause, {});
   }
 }
