@@ -79,12 +79,34 @@ TEST_F(CheckOfACluster, SaysWhereToLookWhenNoOperatorGetsReady) {
   EXPECT_THAT(found.error().message, HasSubstr("kubectl -n caravan-system logs deployment/caravan-operator"));
 }
 
+// As a server whose policy refuses every job.
+class TakesNoJobs final : public kube::Transport {
+ public:
+  explicit TakesNoJobs(ModelApi& api) : api_(api) {}
+  kube::ApiResult<kube::HttpResponse> call(const CallContext& context,
+                                           const kube::HttpRequest& request) override {
+    if (request.method != "POST") return api_.call(context, request);
+    return kube::HttpResponse{.head = {.status = 403},
+                              .body = R"({"reason":"Forbidden","message":"no jobs here"})"};
+  }
+  kube::ApiResult<std::unique_ptr<kube::HttpStream>> open(const CallContext& context,
+                                                          const kube::HttpRequest& request) override {
+    return api_.open(context, request);
+  }
+
+ private:
+  ModelApi& api_;
+};
+
 TEST_F(CheckOfACluster, SaysInTheServersWordsWhyAJobIsNotTaken) {
   install(2, "a");
-  auto follower = client_.with({.retry = {.tries = 1}, .may_write = [] { return false; }});
-  const auto found = check(follower);
+  TakesNoJobs server(api_);
+  kube::Client client(
+      server, credentials_, clock_, [] { return 0.0; }, {.retry = {.tries = 1}}, observer_);
+  const auto found = check(client);
   ASSERT_FALSE(found);
   EXPECT_THAT(found.error().message, HasSubstr("the API server does not take a job: POST"));
+  EXPECT_THAT(found.error().message, HasSubstr("no jobs here"));
 }
 
 }  // namespace
