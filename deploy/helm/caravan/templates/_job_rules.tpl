@@ -1,3 +1,4 @@
+{{- define "caravan.jobRules" -}}
 # What the operator does to jobs and their children, wherever it serves jobs.
 - apiGroups: [training.caravan.dev]
   resources: [llamatrainingjobs]
@@ -26,3 +27,4 @@
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
+{{- end }}
