@@ -71,6 +71,7 @@ class Operator {
         events_(client_, clock_, metrics_, {.controller = kController, .instance = identity_}),
         tokens_(client_, clock_, caches_.stores().pods) {
     metrics_.set_sources({.jobs = &caches_.stores().jobs,
+                          .nodes = options_.read_nodes ? &caches_.stores().nodes : nullptr,
                           .accounts = [this] { return ledger_.accounts(clock_.now()); },
                           .queue_depth = [this] { return queue_.depth(); },
                           .queue_oldest_seconds =

@@ -22,6 +22,7 @@ struct RunOptions {
   std::vector<std::string> sets;
   std::optional<int> nodes;
   std::vector<std::string> volumes;
+  std::string device_catalogue;  // empty: nobody knows how fast this machine's processor is
   std::optional<int> metrics_port;
   std::optional<int> log_every_seconds;
   std::string work_directory;

@@ -46,6 +46,7 @@ inline constexpr Description kCollectiveSeconds{"caravan_collective_seconds_tota
 
 // Of the one rank of the job that speaks for its loss (label rank).
 inline constexpr Description kLoss{"caravan_loss", "Training loss of the last step."};
+inline constexpr Description kValidationLoss{"caravan_validation_loss", "Loss of the last evaluation."};
 inline constexpr Description kGradientNorm{"caravan_grad_norm",
                                            "Global norm of the gradient before clipping."};
 inline constexpr Description kLearningRate{"caravan_learning_rate", "Learning rate of the last step."};
@@ -55,9 +56,16 @@ inline constexpr Description kPredictedMfu{"caravan_predicted_mfu_ratio",
                                            "Model FLOPs utilisation that the plan predicts."};
 inline constexpr Description kStepDuration{"caravan_step_duration_seconds", "Duration of optimizer steps."};
 
+// Where the job's first rank is.
+inline constexpr Description kInterlude{
+    "caravan_last_interlude_timestamp_seconds",
+    "When an evaluation, or a wait for a checkpoint, last began, in Unix time."};
+
 // Of the job's checkpoints, where its first rank is.
 inline constexpr Description kCheckpointDuration{"caravan_checkpoint_duration_seconds",
                                                  "From a checkpoint's step to its end, written or failed."};
+inline constexpr Description kCheckpointInterval{"caravan_checkpoint_interval_seconds",
+                                                 "Longest time from one checkpoint to the next, as meant."};
 inline constexpr Description kCheckpointFailures{"caravan_checkpoint_failures_total",
                                                  "Checkpoints that could not be written."};
 inline constexpr Description kCheckpointSuccess{"caravan_checkpoint_last_success_timestamp_seconds",
