@@ -14,7 +14,6 @@
 #include "worker/trainer/comm/nccl/notice_board.h"
 #include "worker/trainer/comm/nccl/stream_communicator.h"
 #include "worker/trainer/comm/nccl/watchdog.h"
-#include "worker/trainer/comm/network_groups.h"
 
 namespace caravan::trainer {
 namespace {
@@ -78,12 +77,11 @@ StreamUse use_of(const std::string& axis) {
 
 class NcclGroups {
  public:
-  explicit NcclGroups(const NcclOptions& options)
-      : options_(options), hosts_(network_groups(options.rendezvous)) {}
+  explicit NcclGroups(const NcclOptions& options) : options_(options) {}
 
   std::unique_ptr<Communicator> form(const GroupRequest& request) {
     std::unique_ptr<Communicator> host =
-        hosts_(request);  // the first rank serves the store from the first on
+        options_.hosts(request);  // the first rank serves the store from the first on
     if (!watch_) watch_ = std::make_unique<Watch>(options_);
     const StreamUse use = use_of(request.axis);
     const NcclStreamsOptions streams{.name = request.name,
@@ -121,7 +119,6 @@ class NcclGroups {
   };
 
   const NcclOptions options_;
-  const GroupFactory hosts_;
   std::unique_ptr<Watch> watch_;
 };
 

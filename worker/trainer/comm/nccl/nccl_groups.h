@@ -1,5 +1,5 @@
-// The groups of a rank whose tensors are on a GPU: NCCL through c10d for what is on the device, the groups of
-// network_groups.h for what is on the host.
+// The groups of a rank whose tensors are on a GPU: NCCL through c10d for what is on the device, other groups
+// for what is on the host.
 //
 // Each axis has communicators of its own, and each of a pipeline four for every neighbour (ways.h); all of
 // them are made when their group is formed, in an order in which no rank waits for another that waits for it.
@@ -24,6 +24,7 @@ void prepare_environment_for_nccl();
 struct NcclOptions {
   RendezvousOptions rendezvous;
   c10::Device device = c10::Device(c10::kCUDA, 0);
+  GroupFactory hosts;  // network_groups.h, whose store this meets at
   // Called from a thread of its own when the groups are lost and the thread that trains, which is to throw
   // CommunicationError with the same words, has not ended the process within some seconds: it may be stuck
   // where nothing can wake it.

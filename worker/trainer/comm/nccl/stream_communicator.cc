@@ -100,7 +100,8 @@ class StreamCommunicator final : public Communicator {
   void enter_ways_with(int peer) {
     for (int number = 0; number < kWays; ++number) {
       const Way way{number};
-      const auto [low, high] = std::minmax(rank(), peer);
+      const int low = std::min(rank(), peer);
+      const int high = std::max(rank(), peer);
       const int from = goes_up(way) ? low : high;
       const int to = goes_up(way) ? high : low;
       Lane& lane = ways_[{way, from, to}];

@@ -3,9 +3,10 @@
 // Activations and gradients have no common order, and where stages stand as a V neither have activations that
 // go down the stages and those that come up again. So a pair of neighbours has four lanes, each with messages
 // of one kind in one direction, whose order is the same on both sides
-// (tests/numerics/collective_order_test.cc). NCCL as c10d uses it has one lane for a pair; and one exchange
-// of all that a stage sends and receives between two ops, of which none ends before all of them have: with
-// both, stages of some schedules wait for each other for ever (ways_test.cc). Pure.
+// (tests/numerics/collective_order_test.cc). With fewer, stages wait for each other for ever: with the one
+// lane that c10d gives a pair even those of 1F1B do, as with one exchange of all that a stage sends and
+// receives between two ops, which does not end before all of it has; with a lane for each kind those of
+// V-schedules (ways_test.cc plays all). Pure.
 #pragma once
 
 #include <string_view>

@@ -193,15 +193,18 @@ TEST(Ways, NoScheduleHangsWhereEachKindAndDirectionHasALane) {
 }
 
 TEST(Ways, SchedulesHangWhereAPairHasOneLane) {
-  EXPECT_THAT(hanging(Lanes::OfAPair), testing::Not(testing::IsEmpty()));
+  EXPECT_THAT(hanging(Lanes::OfAPair),
+              testing::IsSupersetOf({"GPipe 4", "1F1B 4", "ZBH1 4", "VZB 4", "Seq1F1B 4"}));
 }
 
 TEST(Ways, SchedulesHangWhereTheTwoKindsHaveALaneForBothDirections) {
-  EXPECT_THAT(hanging(Lanes::OfAPairAndKind), testing::Not(testing::IsEmpty()));
+  EXPECT_THAT(hanging(Lanes::OfAPairAndKind),
+              testing::IsSupersetOf({"Interleaved 2", "VMin 4", "VHalf 4", "VZB 4"}));
 }
 
 TEST(Ways, SchedulesHangWhereAllOfATickIsOneExchange) {
-  EXPECT_THAT(hanging(Lanes::OneExchangeATick), testing::Not(testing::IsEmpty()));
+  EXPECT_THAT(hanging(Lanes::OneExchangeATick),
+              testing::IsSupersetOf({"GPipe 4", "1F1B 4", "Interleaved 4", "VZB 4", "Seq1F1B 4"}));
 }
 
 TEST(Ways, AreToldApartByKindAndDirection) {
