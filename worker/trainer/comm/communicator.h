@@ -1,6 +1,6 @@
-// Collectives over one group of ranks, as the trainer sees them. Four implementations: Gloo, shared memory
-// of one machine, streams of a device with NCCL, and an in-process fake for tests (ranks are threads). No file
-// outside worker/trainer/comm sees c10d.
+// Collectives over one group of ranks, as the trainer sees them. Four implementations: Gloo, shared memory of
+// one machine, NCCL on devices and an in-process fake for tests (ranks are threads). No file outside
+// worker/trainer/comm sees c10d.
 //
 // Tensors are contiguous. Every rank of the group calls the same operations in the same order. Sums of bf16
 // tensors are made in fp32 and rounded once; every rank receives the same bits. A lost peer shows as an
@@ -11,8 +11,8 @@
 // 65536) for n elements of the larger tensor:
 //   reduce_scatter, all_reduce (sum)  4·c bytes for fp32, 10·c for bf16; nothing where ranks share memory
 //   others                            nothing
-// On a device fp32 takes nothing, and bf16 as much as a piece of the tensor (stream_communicator.h). A group of one allocates nothing. A group over a network has buffers of the system, and one that shares
-// memory has room of a fixed size (shared_memory_communicator.h); neither is counted.
+// A group of one allocates nothing. A group over a network has buffers of the system, and one that shares
+// memory has room of a fixed size (shared_memory_communicator.h); neither is counted. On devices: stream_communicator.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>
