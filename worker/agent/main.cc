@@ -12,6 +12,7 @@
 #include "common/processors.h"
 #include "common/refusal.h"
 #include "http/server.h"
+#include "worker/agent/gpu_monitor.h"
 #include "worker/agent/host.h"
 #include "worker/agent/job_file.h"
 #include "worker/agent/metrics.h"
@@ -40,8 +41,30 @@ SupervisorConfig supervisor_config(const v1alpha1::JobPlan& job, const AgentOpti
       .processors = processors_of_ranks(job, options, allowed_processors())};
 }
 
-std::optional<http::Reply> serve_path(std::string_view path, const Metrics& metrics) {
-  if (path == "/metrics") return http::Reply{"text/plain; version=0.0.4; charset=utf-8", metrics.text()};
+// Of a job on CPUs nobody asks, and a driver that tells nothing is no reason not to train.
+std::optional<GpuMonitor> gpu_monitor(const v1alpha1::JobPlan& job) {
+  if (job.spec().resources().device().kind() == v1alpha1::Device::CPU) return std::nullopt;
+  Result<GpuMonitor> monitor = GpuMonitor::open();
+  if (monitor) return *std::move(monitor);
+  spdlog::info("no metrics of GPUs: {}", monitor.error().message);
+  return std::nullopt;
+}
+
+// Both outlive the server.
+struct Measured {
+  Metrics& metrics;
+  std::optional<GpuMonitor>& gpus;
+
+  std::string text() const {
+    if (gpus) {
+      for (const GpuState& gpu : gpus->read()) metrics.observe(gpu);
+    }
+    return metrics.text();
+  }
+};
+
+std::optional<http::Reply> serve_path(std::string_view path, const Measured& measured) {
+  if (path == "/metrics") return http::Reply{"text/plain; version=0.0.4; charset=utf-8", measured.text()};
   if (path == "/healthz") return http::Reply{"text/plain; charset=utf-8", "ok\n"};
   return std::nullopt;
 }
@@ -83,10 +106,10 @@ Result<std::optional<TlsIdentity>> identity_of(const AgentOptions& options) {
 }
 
 // Nothing where nobody wants them.
-Result<std::optional<http::Server>> serve_metrics(const AgentOptions& options, const Metrics& metrics) {
+Result<std::optional<http::Server>> serve_metrics(const AgentOptions& options, const Measured& measured) {
   if (options.metrics.empty()) return std::nullopt;
   auto server = http::Server::start(options.metrics,
-                                    [&metrics](std::string_view path) { return serve_path(path, metrics); });
+                                    [measured](std::string_view path) { return serve_path(path, measured); });
   if (!server) return tl::unexpected(Error{"--metrics: " + server.error().message, server.error().code});
   spdlog::info("metrics at http://{}/metrics", server->address());
   return std::optional(*std::move(server));
@@ -156,7 +179,8 @@ Result<int> run(const AgentOptions& options, int signal_fd) {
   const auto identity = identity_of(options);
   if (!identity) return tl::unexpected(identity.error());
   Metrics metrics(*job, options.node, !options.in_pod);
-  const auto served = serve_metrics(options, metrics);
+  std::optional<GpuMonitor> gpus = gpu_monitor(*job);
+  const auto served = serve_metrics(options, {metrics, gpus});
   if (!served) return tl::unexpected(served.error());
 
   const Node node{*job, options, metrics, signal_fd};

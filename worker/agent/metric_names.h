@@ -44,6 +44,18 @@ inline constexpr Description kCollectiveBytes{
 inline constexpr Description kCollectiveSeconds{"caravan_collective_seconds_total",
                                                 "Time the ranks of this node spent in collectives."};
 
+// Of every GPU of this node, where its driver tells (label device; of the last one also reason).
+inline constexpr Description kProcessorClock{"caravan_device_clock_hertz",
+                                             "Clock of the device's processors."};
+inline constexpr Description kMemoryClock{"caravan_device_memory_clock_hertz",
+                                          "Clock of the device's memory."};
+inline constexpr Description kPower{"caravan_device_power_watts", "Power that the device draws."};
+inline constexpr Description kPowerLimit{"caravan_device_power_limit_watts",
+                                         "Power at which the device lowers its clocks."};
+inline constexpr Description kTemperature{"caravan_device_temperature_celsius", "Temperature of the device."};
+inline constexpr Description kThrottled{"caravan_device_throttled",
+                                        "1 while the reason keeps the device's clocks down, else 0."};
+
 // Of the one rank of the job that speaks for its loss (label rank).
 inline constexpr Description kLoss{"caravan_loss", "Training loss of the last step."};
 inline constexpr Description kValidationLoss{"caravan_validation_loss", "Loss of the last evaluation."};

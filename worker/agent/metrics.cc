@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 
 #include "planner/placement.h"
 #include "planner/report.h"
@@ -203,6 +204,26 @@ void Metrics::observe(const v1alpha1::RankSlowdowns& slowdowns) {
   for (const double ratio : slowdowns.ratios()) {
     if (ratio > 0) series_->gauge(metric::kSlowdown).Add({{"rank", std::to_string(rank)}}).Set(ratio);
     ++rank;
+  }
+}
+
+void Metrics::observe(const GpuState& gpu) {
+  const Labels labels{{"device", std::to_string(gpu.index)}};
+  const auto set = [&](const metric::Description& description, const std::optional<double>& value) {
+    if (value) series_->gauge(description).Add(labels).Set(*value);
+  };
+  set(metric::kProcessorClock, gpu.processor_clock_hertz);
+  set(metric::kMemoryClock, gpu.memory_clock_hertz);
+  set(metric::kPower, gpu.power_watts);
+  set(metric::kPowerLimit, gpu.power_limit_watts);
+  set(metric::kTemperature, gpu.temperature_celsius);
+  if (!gpu.throttle_reasons) return;
+  for (const ThrottleReason& reason : throttle_reasons()) {
+    Labels with_reason = labels;
+    with_reason["reason"] = reason.name;
+    series_->gauge(metric::kThrottled)
+        .Add(with_reason)
+        .Set((*gpu.throttle_reasons & reason.bit) != 0 ? 1 : 0);
   }
 }
 

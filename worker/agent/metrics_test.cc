@@ -81,6 +81,14 @@ v1alpha1::RankUpdate interlude_update() {
   return update;
 }
 
+GpuState gpu_at_its_limit() {
+  GpuState gpu;
+  gpu.index = 3;
+  gpu.power_watts = 698.5;
+  gpu.throttle_reasons = 0x4;
+  return gpu;
+}
+
 class MetricsTest : public ::testing::Test {
  protected:
   void a_checkpoint() { metrics_.observe(checkpoint_update(v1alpha1::CheckpointReport::Written)); }
@@ -119,6 +127,17 @@ TEST_F(MetricsTest, GaugesHoldTheLastStepAndThePrediction) {
             HasSubstr("caravan_device_memory_limit_bytes{job=\"scripted\",rank=\"0\"} 8000\n"),
             HasSubstr("caravan_predicted_memory_peak_bytes{job=\"scripted\",rank=\"1\"} 6000\n"),
             HasSubstr("caravan_device_peak_flops{job=\"scripted\",dtype=\"bf16\",rank=\"0\"} 1000000000\n")));
+}
+
+TEST_F(MetricsTest, AGpuShowsWhatItsDriverTells) {
+  metrics_.observe(gpu_at_its_limit());
+  const std::string text = metrics_.text();
+  EXPECT_THAT(
+      text,
+      AllOf(HasSubstr("caravan_device_power_watts{job=\"scripted\",device=\"3\"} 698.5\n"),
+            HasSubstr("caravan_device_throttled{job=\"scripted\",device=\"3\",reason=\"power_cap\"} 1\n"),
+            HasSubstr("caravan_device_throttled{job=\"scripted\",device=\"3\",reason=\"thermal\"} 0\n"),
+            Not(HasSubstr("caravan_device_temperature_celsius"))));
 }
 
 TEST_F(MetricsTest, OneRankSpeaksForTheLossOfTheJob) {
@@ -183,6 +202,13 @@ TEST_F(MetricsTest, EveryMetricStandsInTheReferencePage) {
   two_steps_of_both_ranks();
   metrics_.observe(slowdowns(1, 1.5));
   metrics_.observe(interlude_update());
+  metrics_.observe(GpuState{.index = 0,
+                            .processor_clock_hertz = 1.7e9,
+                            .memory_clock_hertz = 2.6e9,
+                            .power_watts = 600,
+                            .power_limit_watts = 700,
+                            .temperature_celsius = 60,
+                            .throttle_reasons = 0});
   a_checkpoint();
   std::stringstream page;
   page << std::ifstream(test::source_folder() + "/docs/reference/metrics.md").rdbuf();
