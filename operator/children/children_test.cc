@@ -12,6 +12,7 @@
 #include "operator/children/certificates.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/plan_object.h"
+#include "operator/children/pod_resources.h"
 #include "operator/children/worker_pod.h"
 #include "operator/controller/planning_policy.h"
 #include "operator/testing/jobs.h"

@@ -6,7 +6,7 @@
 
 #include "common/quantity.h"
 #include "operator/api/names.h"
-#include "operator/children/worker_pod.h"
+#include "operator/children/pod_resources.h"
 #include "planner/device/catalogue.h"
 
 namespace caravan::controller {
