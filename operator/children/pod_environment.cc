@@ -18,6 +18,19 @@ JsonObject variable(const std::string& name, const std::string& value) {
   return {{"name", name}, {"value", value}};
 }
 
+JsonObject key_of(const v1alpha1::KeyReference& reference) {
+  return {{"name", reference.name()}, {"key", reference.key()}};
+}
+
+JsonObject variable(const v1alpha1::EnvironmentVariable& given) {
+  if (given.has_secret_key())
+    return {{"name", given.name()}, {"valueFrom", JsonObject{{"secretKeyRef", key_of(given.secret_key())}}}};
+  if (given.has_config_map_key())
+    return {{"name", given.name()},
+            {"valueFrom", JsonObject{{"configMapKeyRef", key_of(given.config_map_key())}}}};
+  return variable(given.name(), given.value());
+}
+
 JsonObject field_variable(const std::string& name, const std::string& path) {
   return {{"name", name},
           {"valueFrom", JsonObject{{"fieldRef", JsonObject{{"apiVersion", "v1"}, {"fieldPath", path}}}}}};
@@ -41,7 +54,7 @@ JsonArray pod_environment(const Job& job, const v1alpha1::JobPlan& plan, int nod
                        [&](const Json& v) { return kube::text_at(v, {"name"}) == name; });
   };
   for (const v1alpha1::EnvironmentVariable& given : job.spec.worker().env()) {
-    if (!is_ours(given.name())) all.push_back(variable(given.name(), given.value()));
+    if (!is_ours(given.name())) all.push_back(variable(given));
   }
   return all;
 }

@@ -16,11 +16,11 @@ using kube::JsonObject;
 constexpr int kReadable = 0444;  // within the pod, whose only user may not be in the volumes' group
 constexpr int kTokenSeconds = 3600;
 
-JsonObject mount(const char* name, const char* path, bool read_only) {
+JsonObject mount(const std::string& name, const std::string& path, bool read_only) {
   return {{"name", name}, {"mountPath", path}, {"readOnly", read_only}};
 }
 
-JsonObject claim(const char* name, const std::string& claim_name, bool read_only) {
+JsonObject claim(const std::string& name, const std::string& claim_name, bool read_only) {
   return {{"name", name},
           {"persistentVolumeClaim", JsonObject{{"claimName", claim_name}, {"readOnly", read_only}}}};
 }
@@ -39,9 +39,9 @@ void add(JsonObject volume, const char* path, bool read_only, PodStorage& all) {
 }
 
 struct ClaimUse {
-  const char* name;  // of the volume
+  std::string name;  // of the volume
   std::string claim;
-  const char* path;
+  std::string path;
   bool read_only;
 };
 
@@ -50,6 +50,8 @@ std::vector<ClaimUse> claim_uses(const v1alpha1::JobSpec& spec) {
                              {"weights", spec.model().init_from().claim_name(), kWeightsFolder, true},
                              {"checkpoints", spec.checkpoint().claim_name(), kCheckpointFolder, false}};
   std::erase_if(uses, [](const ClaimUse& use) { return use.claim.empty(); });
+  for (const v1alpha1::ExtraVolume& further : spec.worker().volumes())
+    uses.push_back({"volume-" + further.name(), further.claim_name(), further.mount_path(), true});
   return uses;
 }
 

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "common/schema/field_rules.h"
 #include "operator/api/names.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/pod_environment.h"
-#include "operator/children/pod_placement.h"
+#include "operator/children/pod_nodes.h"
 #include "operator/children/pod_resources.h"
 #include "operator/children/pod_storage.h"
 #include "policy/failure_policy.h"
@@ -81,6 +82,15 @@ JsonObject security(const Settings& settings) {
   return context;
 }
 
+// With the host's network ports are the node's, so that the scheduler keeps a second such pod off it.
+JsonArray ports(const v1alpha1::Worker& worker, int node) {
+  JsonArray all{JsonObject{{"name", "metrics"}, {"containerPort", kMetricsPort}}};
+  if (!worker.host_network()) return all;
+  if (node == 0) all.push_back(JsonObject{{"name", "coordinator"}, {"containerPort", kCoordinatorPort}});
+  for (Json& each : all) each.as_object()["hostPort"] = each.at("containerPort");
+  return all;
+}
+
 JsonObject container(const Job& job, const v1alpha1::Worker& worker, const v1alpha1::JobPlan& plan,
                      const PodRequest& request, const Settings& settings, JsonArray mounts) {
   JsonObject result{
@@ -88,8 +98,8 @@ JsonObject container(const Job& job, const v1alpha1::Worker& worker, const v1alp
       {"image", worker.image().empty() ? settings.worker_image : worker.image()},
       {"args", arguments(job, plan, request, settings)},
       {"env", pod_environment(job, plan, request.node)},
-      {"ports", JsonArray{JsonObject{{"name", "metrics"}, {"containerPort", kMetricsPort}}}},
-      {"resources", pod_resources(job, worker, ranks_of(plan, request.node))},
+      {"ports", ports(worker, request.node)},
+      {"resources", pod_resources(worker, plan, ranks_of(plan, request.node), settings)},
       {"volumeMounts", std::move(mounts)},
       {"securityContext", JsonObject{{"allowPrivilegeEscalation", false},
                                      {"readOnlyRootFilesystem", true},
@@ -100,6 +110,30 @@ JsonObject container(const Job& job, const v1alpha1::Worker& worker, const v1alp
   return result;
 }
 
+// Ours win: the operator knows its pods by them.
+JsonObject metadata_of(const Job& job, const v1alpha1::Worker& worker, const PodRequest& request) {
+  JsonObject metadata = child_metadata(job, pod_name(job, request.node, request.attempt));
+  JsonObject& all = metadata["labels"].as_object();
+  all[labels::kComponent] = "worker";
+  all[labels::kNodeIndex] = std::to_string(request.node);
+  all[labels::kAttempt] = std::to_string(request.attempt);
+  all[labels::kCertificates] = request.certificates;
+  const std::map<std::string, std::string> further(worker.labels().begin(), worker.labels().end());
+  for (const auto& [key, value] : further) {
+    if (!all.contains(key)) all[key] = value;
+  }
+  const std::map<std::string, std::string> notes(worker.annotations().begin(), worker.annotations().end());
+  JsonObject annotations;
+  for (const auto& [key, value] : notes) annotations[key] = value;
+  if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
+  return metadata;
+}
+
+void use_network_of_node(JsonObject& spec) {
+  spec["hostNetwork"] = true;
+  spec["dnsPolicy"] = "ClusterFirstWithHostNet";  // or the coordinator's name would not be found
+}
+
 }  // namespace
 
 std::string pod_name(const Job& job, int node, int attempt) {
@@ -108,14 +142,8 @@ std::string pod_name(const Job& job, int node, int attempt) {
 
 Json pod_intent(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest& request,
                 const Settings& settings) {
-  JsonObject metadata = child_metadata(job, pod_name(job, request.node, request.attempt));
-  JsonObject& own_labels = metadata["labels"].as_object();
-  own_labels[labels::kComponent] = "worker";
-  own_labels[labels::kNodeIndex] = std::to_string(request.node);
-  own_labels[labels::kAttempt] = std::to_string(request.attempt);
-  own_labels[labels::kCertificates] = request.certificates;
-
   const v1alpha1::Worker worker = worker_of(job);
+  JsonObject metadata = metadata_of(job, worker, request);
   PodStorage stored = pod_storage(job, worker, request, reports_to_operator(settings, request.node));
   JsonObject spec{
       {"restartPolicy", "Never"},
@@ -129,7 +157,13 @@ Json pod_intent(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest&
       {"securityContext", security(settings)},
       {"containers", JsonArray{container(job, worker, plan, request, settings, std::move(stored.mounts))}},
       {"volumes", std::move(stored.volumes)}};
-  add_placement(job, request, spec);
+  choose_nodes(job, request, spec);
+  if (worker.host_network()) use_network_of_node(spec);
+  if (JsonArray claims = pod_claims(worker); !claims.empty()) spec["resourceClaims"] = std::move(claims);
+  JsonArray pull_secrets;
+  for (const std::string& name : worker.image_pull_secrets())
+    pull_secrets.push_back(JsonObject{{"name", name}});
+  if (!pull_secrets.empty()) spec["imagePullSecrets"] = std::move(pull_secrets);
   return JsonObject{
       {"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
 }

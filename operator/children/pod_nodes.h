@@ -7,6 +7,6 @@
 namespace caravan::controller {
 
 // spec: of the pod.
-void add_placement(const Job& job, const PodRequest& request, kube::JsonObject& spec);
+void choose_nodes(const Job& job, const PodRequest& request, kube::JsonObject& spec);
 
 }  // namespace caravan::controller
