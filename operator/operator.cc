@@ -148,6 +148,8 @@ class Operator {
                       .own_namespace = options_.lease_namespace,
                       .name_servers = options_.name_servers,
                       .platform_assigns_users = options_.platform_assigns_users,
+                      .allow_host_network = options_.allow_host_network,
+                      .cores_per_gpu = options_.cores_per_gpu,
                       .agent_patience = options_.agent_patience};
     if (!options_.reports_address.empty()) {
       auto authority = reports_.start(options_.reports_listen, options_.reports_address);

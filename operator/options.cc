@@ -45,6 +45,13 @@ void declare_worker_pods(CLI::App& app, OperatorOptions& options) {
       ->default_str("those of kubeadm and most clouds, of OpenShift, and NodeLocal DNSCache");
   app.add_flag("--assigned-users", options.platform_assigns_users,
                "The platform assigns worker pods their users and groups, as OpenShift does");
+  app.add_flag("--allow-host-network", options.allow_host_network,
+               "Let jobs use the network of their nodes (worker.hostNetwork); installed for the cluster, in "
+               "namespaces labelled training.caravan.dev/host-network=enabled only");
+  app.add_option("--cores-per-gpu", options.cores_per_gpu,
+                 "Cores that a worker pod asks for with each GPU when its job does not say; 0: none")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 64));
   app.add_option(
          "--agent-patience-seconds", options.agent_patience,
          "How long the agents of a job's pods may hear nothing of each other before the job is restarted "

@@ -32,6 +32,8 @@ struct OperatorOptions {
       {.name_space = "openshift-dns", .label = "dns.operator.openshift.io/daemonset-dns", .value = "default"},
       {.addresses = "169.254.20.10/32"}};  // NodeLocal DNSCache
   bool platform_assigns_users = false;
+  bool allow_host_network = false;
+  int cores_per_gpu = Settings().cores_per_gpu;
   std::chrono::seconds agent_patience = Settings().agent_patience;
   std::string probes = "[::]:8081";
   std::string metrics = "[::]:8080";

@@ -108,7 +108,7 @@ Json account_intent(const Job& job) {
 Json network_policy_intent(const Job& job, const Settings& settings) {
   const JsonArray pods_of_the_job{JsonObject{{"podSelector", select_pods(job)}}};
   const JsonArray who_reads_metrics{JsonObject{
-      {"namespaceSelector", JsonObject{{"matchLabels", JsonObject{{labels::kMetrics, kMetricsEnabled}}}}}}};
+      {"namespaceSelector", JsonObject{{"matchLabels", JsonObject{{labels::kMetrics, kEnabled}}}}}}};
   JsonArray egress{JsonObject{{"to", pods_of_the_job}}};
   if (!settings.name_servers.empty()) egress.push_back(names_egress(settings));
   if (!settings.reports_address.empty()) egress.push_back(reports_egress(settings));

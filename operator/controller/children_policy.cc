@@ -64,6 +64,12 @@ void add_pods(const PodsVerdict& pods, std::vector<Effect>& effects) {
 
 }  // namespace
 
+std::string refusal_of_pods(const v1alpha1::JobSpec& spec, const Settings& settings) {
+  if (!spec.worker().host_network() || settings.allow_host_network) return "";
+  return "spec.worker.hostNetwork: an administrator must allow it first, by the operator's flag "
+         "--allow-host-network; or suspend the job, take the field out, and resume it";
+}
+
 ChildrenVerdict judge_children(const Job& job, const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
                                const Settings& settings, TimePoint now) {
   ChildrenVerdict verdict;
@@ -72,6 +78,7 @@ ChildrenVerdict judge_children(const Job& job, const Snapshot& snapshot, const v
   verdict.plan_fingerprint = fingerprint_of(intent);
   if (auto effect = write_plan(job, snapshot, std::move(intent), verdict.plan_fingerprint))
     verdict.effects.push_back(*std::move(effect));
+  if (!refusal_of_pods(job.spec, settings).empty()) return verdict;
   const PodsVerdict pods = judge_pods(job, snapshot.pods, plan.nodes(), now);
   add_pods(pods, verdict.effects);
   verdict.new_certificates = pods.new_certificates;

@@ -207,6 +207,8 @@ class Decider {
                         pods.trouble.empty() ? "the agents meet" : pods.trouble);
       return;
     }
+    if (const std::string refusal = refusal_of_pods(job_.spec, settings_); !refusal.empty())
+      return conditions_.set(conditions::kScheduled, false, reasons::kNotAllowed, refusal);
     conditions_.set(conditions::kScheduled, false,
                     waited_too_long() ? reasons::kGangTimeout : reasons::kWaitingForPods, pods.message);
   }

@@ -775,5 +775,30 @@ TEST(Decide, TheLargestJobIsDecidedInLittleMemory) {
   EXPECT_LE(decision.status.ByteSizeLong(), 4096U);
 }
 
+TEST(Decide, AJobOnTheNetworkOfNodesWaitsUntilAnAdministratorAllowsIt) {
+  const Snapshot asks = new_job(R"(, "worker": {"hostNetwork": true})");
+  const Decision refused = decide(asks, settings(), kStart);
+  EXPECT_THAT(effects_of(refused), ::testing::Not(Contains(HasSubstr("create pods/"))));
+  const v1alpha1::Condition* scheduled = find_condition(refused.status, conditions::kScheduled);
+  ASSERT_NE(scheduled, nullptr);
+  EXPECT_EQ(scheduled->status(), "False");
+  EXPECT_EQ(scheduled->reason(), reasons::kNotAllowed);
+  EXPECT_THAT(scheduled->message(), HasSubstr("--allow-host-network"));
+  Settings allows = settings();
+  allows.allow_host_network = true;
+  EXPECT_THAT(effects_of(decide(asks, allows, kStart)), Contains("create pods/train-0-a1"));
+}
+
+TEST(Decide, AnAdministratorWhoForbidsTheNetworkOfNodesStopsNoJobThatRuns) {
+  const Snapshot runs = [] {
+    Snapshot snapshot = running_job();
+    snapshot.job.spec.mutable_worker()->set_host_network(true);
+    return snapshot;
+  }();
+  const Decision decision = decide(runs, settings(), kStart);
+  EXPECT_THAT(effects_of(decision), ::testing::Not(Contains(HasSubstr("delete"))));
+  EXPECT_TRUE(is_true(decision.status, conditions::kScheduled));
+}
+
 }  // namespace
 }  // namespace caravan::controller::testing

@@ -25,6 +25,7 @@ inline constexpr char kResumed[] = "Resumed";
 inline constexpr char kAllPodsBound[] = "AllPodsBound";
 inline constexpr char kWaitingForPods[] = "WaitingForPods";
 inline constexpr char kGangTimeout[] = "GangTimeout";
+inline constexpr char kNotAllowed[] = "NotAllowed";  // an administrator must allow what the job asks for
 
 // Running.
 inline constexpr char kRendezvous[] = "Rendezvous";
