@@ -14,8 +14,6 @@
 #include "common/version.h"
 #include "kube/client/client.h"
 #include "kube/config/config_credentials.h"
-#include "kube/config/in_cluster.h"
-#include "kube/config/kubeconfig.h"
 #include "kube/election/elector.h"
 #include "kube/events/event_recorder.h"
 #include "kube/queue/reconcile_loop.h"
@@ -23,6 +21,7 @@
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/caches.h"
+#include "operator/cluster_config.h"
 #include "operator/controller/conditions.h"
 #include "operator/controller/reconciler.h"
 #include "operator/health.h"
@@ -42,13 +41,6 @@ using namespace std::chrono_literals;
 
 constexpr auto kFlushEvents = 2s;
 constexpr auto kReleaseLease = 5s;
-
-Result<kube::ClientConfig> load_config(const OperatorOptions& options) {
-  if (options.kubeconfig.empty()) return kube::in_cluster_config();
-  auto config = kube::load_kubeconfig({options.kubeconfig}, "", kube::read_json_document);
-  if (!config) config.error().message = "--kubeconfig: " + config.error().message;
-  return config;
-}
 
 // The identity, so that an audit log tells which of several wrote.
 kube::ClientOptions client_options(const std::string& base_path, const std::string& identity) {
@@ -86,6 +78,7 @@ class Operator {
         events_(client_, clock_, metrics_, {.controller = kController, .instance = identity_}),
         tokens_(client_, clock_, caches_.stores().pods) {
     metrics_.set_sources({.jobs = &caches_.stores().jobs,
+                          .nodes = options_.read_nodes ? &caches_.stores().nodes : nullptr,
                           .accounts = [this] { return ledger_.accounts(clock_.now()); },
                           .queue_depth = [this] { return queue_.depth(); },
                           .queue_oldest_seconds =
@@ -163,6 +156,8 @@ class Operator {
                       .name_servers = options_.name_servers,
                       .platform_assigns_users = options_.platform_assigns_users,
                       .reads_nodes = options_.read_nodes,
+                      .allow_host_network = options_.allow_host_network,
+                      .cores_per_gpu = options_.cores_per_gpu,
                       .agent_patience = options_.agent_patience};
     if (!options_.reports_address.empty()) {
       auto authority = reports_.start(options_.reports_listen, options_.reports_address);
@@ -310,7 +305,7 @@ class Operator {
 }  // namespace
 
 Result<ExitCode> run_operator(const OperatorOptions& options, int signal_fd) {
-  auto config = load_config(options);
+  auto config = load_cluster_config(options.kubeconfig);
   if (!config) return tl::unexpected(config.error());
   for (const std::string& warning : config->warnings) log_line(spdlog::level::warn, warning);
   Operator process(options, std::move(*config));

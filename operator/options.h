@@ -32,6 +32,8 @@ struct OperatorOptions {
       {.name_space = "openshift-dns", .label = "dns.operator.openshift.io/daemonset-dns", .value = "default"},
       {.addresses = "169.254.20.10/32"}};  // NodeLocal DNSCache
   bool platform_assigns_users = false;
+  bool allow_host_network = false;
+  int cores_per_gpu = Settings().cores_per_gpu;
   std::chrono::seconds agent_patience = Settings().agent_patience;
   std::string probes = "[::]:8081";
   std::string metrics = "[::]:8080";
@@ -39,8 +41,15 @@ struct OperatorOptions {
   std::string log_level = "info";
 };
 
+// Of `caravan-operator check` (installation_check.h).
+struct CheckOptions {
+  std::string kubeconfig = {};  // as above
+  std::string name_space = "caravan-system";
+  std::chrono::seconds patience{60};  // how long an operator may take to be ready and to lead
+};
+
 // The options, or the exit code of a program that only printed its help or version.
-using ParsedOptions = std::variant<OperatorOptions, ExitCode>;
+using ParsedOptions = std::variant<OperatorOptions, CheckOptions, ExitCode>;
 
 ParsedOptions parse_options(int argc, const char* const* argv);
 

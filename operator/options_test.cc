@@ -30,6 +30,16 @@ TEST(Options, APlatformMayBearSilenceLonger) {
   EXPECT_EQ(std::get<OperatorOptions>(parsed).agent_patience, std::chrono::seconds(90));
 }
 
+TEST(Options, WhatPodsOnGpusGetByDefaultIsThePlatforms) {
+  const ParsedOptions usual = parse({"--worker-image", "w:1"});
+  EXPECT_EQ(std::get<OperatorOptions>(usual).cores_per_gpu, 8);
+  EXPECT_FALSE(std::get<OperatorOptions>(usual).allow_host_network);
+  const ParsedOptions parsed =
+      parse({"--worker-image", "w:1", "--cores-per-gpu", "3", "--allow-host-network"});
+  EXPECT_EQ(std::get<OperatorOptions>(parsed).cores_per_gpu, 3);
+  EXPECT_TRUE(std::get<OperatorOptions>(parsed).allow_host_network);
+}
+
 TEST(Options, NameServersThatAreGivenReplaceTheUsualOnes) {
   const ParsedOptions usual = parse({"--worker-image", "w:1"});
   EXPECT_EQ(std::get<OperatorOptions>(usual).name_servers.size(), 3U);
@@ -42,6 +52,13 @@ TEST(Options, NameServersThatAreGivenReplaceTheUsualOnes) {
   EXPECT_EQ(given[1].name_space, "names");
   EXPECT_EQ(given[1].label, "a.b/c");
   EXPECT_EQ(given[1].value, "d");
+}
+
+TEST(Options, ACheckNeedsNothingOfWhatAnOperatorDoes) {
+  const ParsedOptions parsed = parse({"check", "--namespace", "team", "--seconds", "5"});
+  const auto& options = std::get<CheckOptions>(parsed);
+  EXPECT_EQ(options.name_space, "team");
+  EXPECT_EQ(options.patience, std::chrono::seconds(5));
 }
 
 TEST(Options, BadOnesNameTheirFlagAndEndWithTwo) {
@@ -57,11 +74,14 @@ TEST(Options, BadOnesNameTheirFlagAndEndWithTwo) {
       {{"--worker-image", "w", "--reports-address", "host"}, "--reports-address"},
       {{"--worker-image", "w", "--log-level", "loud"}, "--log-level"},
       {{"--worker-image", "w", "--dns", "10.0.0.10"}, "--dns"},
+      {{"--worker-image", "w", "--cores-per-gpu", "-1"}, "--cores-per-gpu"},
       {{"--worker-image", "w", "--dns", "kube-system/=kube-dns"}, "--dns"},
       {{"--worker-image", "w", "--agent-patience-seconds", "1"}, "--agent-patience-seconds"},
       {{"--worker-image", "w", "--lease-seconds", "-3"}, "--lease-seconds"},
       {{"--worker-image", "w", "--lease-seconds", "10"}, "--renew-seconds"},
       {{"--worker-image", "w", "--retry-seconds", "9"}, "--retry-seconds"},
+      {{"check", "--seconds", "-1"}, "--seconds"},
+      {{"check", "--worker-image", "w"}, "--worker-image"},
       {{"--worker-image", "w", "--no-such-flag"}, "--no-such-flag"}};
   for (const Case& c : cases) {
     ::testing::internal::CaptureStderr();

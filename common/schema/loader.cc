@@ -124,6 +124,25 @@ class Loader {
         load_scalar(child, child_path, field, message);
       }
     }
+    report_namesakes(node, path, field, message);
+  }
+
+  // Of entries that two writers may own, each has a name of its own.
+  void report_namesakes(const Node& node, const std::string& path, const FieldDescriptor& field,
+                        const Message& message) {
+    const std::string& key = rules_of(field).list_key();
+    if (key.empty()) return;
+    const FieldDescriptor& name = *find_field(*field.message_type(), key);
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < node.children.size(); ++i) {
+      const Message& entry =
+          message.GetReflection()->GetRepeatedMessage(message, &field, static_cast<int>(i));
+      const std::string value = entry.GetReflection()->GetString(entry, &name);
+      if (!value.empty() && !seen.insert(value).second) {
+        mistake(node.children[i], fmt::format("{}[{}]", path, i),
+                fmt::format("an entry before has the same {}, {}", key, in_quotes(value)));
+      }
+    }
   }
 
   void load_string_map(const Node& node, const std::string& path, const FieldDescriptor& field,
@@ -154,11 +173,15 @@ class Loader {
 
   // The rules of the map hold for each of its values.
   void load_map_value(const Node& node, const std::string& path, const FieldDescriptor& map, Message& entry) {
-    if (node.kind == NodeKind::kScalar && node.quoted && node.text.empty()) return;
+    const FieldRules& rules = rules_of(map);
+    if (node.kind == NodeKind::kScalar && node.quoted && node.text.empty()) {
+      if (rules.allow_empty() || rules.format() == v1alpha1::StringFormat::Any) return;
+      return mistake(node, path, broken_format(rules, "").value());
+    }
     const FieldDescriptor& field = *map.message_type()->map_value();
     Value<std::string> value = read_string(field, node);
     if (value) {
-      if (auto broken = broken_format(rules_of(map), *value)) value = tl::unexpected(*std::move(broken));
+      if (auto broken = broken_format(rules, *value)) value = tl::unexpected(*std::move(broken));
     }
     store_string(value, node, path, field, entry);
   }

@@ -76,6 +76,30 @@ TEST(Loader, HoldsEachValueOfAMapToTheBoundsOfTheMap) {
   EXPECT_THAT(diagnostics.errors[0].text, HasSubstr("a string of at most 63 characters, got 64 characters"));
 }
 
+TEST(Loader, AValueOfAMapIsEmptyOnlyWhereThatMeansSomething) {
+  v1alpha1::Worker worker;
+  const Diagnostics diagnostics = load_message(
+      map("",
+          {map("labels", {scalar("spot", "", true)}), map("extraResources", {scalar("rdma/hca", "", true)})}),
+      worker);
+  ASSERT_THAT(diagnostics.errors, SizeIs(1));
+  EXPECT_EQ(diagnostics.errors[0].path, "extraResources.rdma/hca");
+  EXPECT_THAT(diagnostics.errors[0].text, HasSubstr("expected a quantity"));
+  EXPECT_TRUE(worker.labels().contains("spot"));
+}
+
+TEST(Loader, EntriesThatAreToldApartByTheirNamesHaveDifferentOnes) {
+  const auto claim = [](const char* name) {
+    return map("", {scalar("name", name), scalar("templateName", "t")});
+  };
+  v1alpha1::Worker worker;
+  const Diagnostics diagnostics =
+      load_message(map("", {list("resourceClaims", {claim("nic"), claim("gpu"), claim("nic")})}), worker);
+  ASSERT_THAT(diagnostics.errors, SizeIs(1));
+  EXPECT_EQ(diagnostics.errors[0].path, "resourceClaims[2]");
+  EXPECT_EQ(diagnostics.errors[0].text, "an entry before has the same name, \"nic\"");
+}
+
 TEST(Loader, HoldsTheNamesOfAMapToTheirBound) {
   v1alpha1::Worker worker;
   const Diagnostics diagnostics = load_message(

@@ -21,7 +21,7 @@ JOBS = ("training.caravan.dev", "llamatrainingjobs", ("create", "update", "patch
 MAKE_PODS = ("", "pods", ("create",))
 
 
-def job(name: str, **worker: str) -> dict:
+def job(name: str, **worker: object) -> dict:
     return {
         "apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob", "metadata": {"name": name},
         "spec": {
@@ -127,6 +127,43 @@ class JobAdmission(OnAServer):
             self.grant(("scheduling.k8s.io", "priorityclasses", ("use",)), name=name, in_cluster=in_cluster)
             self.waits_for(lambda named=named: self.create(named))
 
+    def test_further_claims_are_judged_like_those_of_data(self):
+        self.grant(MAKE_PODS)
+        volume = lambda name: {"name": name, "claimName": name, "mountPath": f"/mnt/{name}"}  # noqa: E731
+        one = job("a", volumes=[volume("models")])
+        self.waits_for(lambda: self.create(job("a")))
+        self.is_refused(self.create(one), f"{self.user} may not get the PersistentVolumeClaim models that the job names")
+        many = job("a", volumes=[volume(name) for name in ("models", "a", "b", "c")])
+        self.grant(("", "persistentvolumeclaims", ("get",)), name="models")
+        self.waits_for(lambda: self.create(one))
+        for name in ("a", "b", "c"):
+            self.grant(("", "persistentvolumeclaims", ("get",)), name=name)
+        wait_until("the claims are known", lambda: "may not get every" in self.create(many).message())
+        self.grant(("", "persistentvolumeclaims", ("get",)))
+        self.waits_for(lambda: self.create(many))
+
+    def test_the_secrets_and_config_maps_of_variables_must_be_visible_to_the_jobs_creator(self):
+        self.grant(MAKE_PODS)
+        self.waits_for(lambda: self.create(job("a")))
+        for plural, kind, field in (("secrets", "Secret", "secretKey"), ("configmaps", "ConfigMap", "configMapKey")):
+            reads = lambda name, field=field: {"name": f"A_{name.upper()}", field: {"name": name, "key": "k"}}  # noqa: E731
+            one, two = job("a", env=[reads("mine")]), job("a", env=[reads("mine"), reads("yours")])
+            self.is_refused(self.create(one), f"{self.user} may not get the {kind} mine")
+            self.grant(("", plural, ("get",)), name="mine")
+            self.waits_for(lambda one=one: self.create(one))
+            self.is_refused(self.create(two), f"and on all {plural} for several")
+            self.grant(("", plural, ("get",)))
+            self.waits_for(lambda two=two: self.create(two))
+
+    def test_the_network_of_nodes_is_for_namespaces_that_an_administrator_has_labelled(self):
+        self.grant(MAKE_PODS)
+        self.waits_for(lambda: self.create(job("a")))
+        asks = job("a", hostNetwork=True)
+        self.is_refused(self.create(asks), "has no label training.caravan.dev/host-network=enabled")
+        label = json.dumps({"metadata": {"labels": {"training.caravan.dev/host-network": "enabled"}}})
+        self.passes(self.server.call("PATCH", f"/api/v1/namespaces/{self.namespace}", label, MERGE))
+        self.waits_for(lambda: self.create(asks))
+
     def test_a_queueing_system_may_suspend_resume_and_place_a_job_and_nothing_else(self):
         named = job("a", serviceAccountName="trainer", priorityClassName="high")
         named["spec"] |= {"suspend": True, "data": {"path": "train.bin", "claimName": "corpus"}}
@@ -197,8 +234,10 @@ class OperatorAdmission(OnAServer):
 
     def test_it_may_make_the_children_of_jobs(self):
         self.server.post("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "high"}, "value": 1})
-        for plural, file in (("pods", "pod_0"), ("pods", "pod_1_rich"), ("configmaps", "plan"), ("services", "service"),
-                             ("serviceaccounts", "service_account"), ("networkpolicies", "network_policy")):
+        self.server.post("/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": "nvidia"}, "handler": "nvidia"})
+        for plural, file in (("pods", "pod_0"), ("pods", "pod_1_rich"), ("pods", "pod_1_gpus"),
+                             ("configmaps", "plan"), ("services", "service"), ("serviceaccounts", "service_account"),
+                             ("networkpolicies", "network_policy")):
             self.passes(self.try_out(plural, self.child(file)))
         self.passes(self.try_out("secrets", self.secret("training.caravan.dev/certificates")))
 
@@ -246,6 +285,15 @@ class OperatorAdmission(OnAServer):
             privileged = {"name": "a", "image": "a", "securityContext": {"privileged": True}}
             pod["spec"] = {"containers": [{"name": "b", "image": "b"}]} | {kind: [privileged]}
             self.is_refused(self.try_out("pods", pod), "no pod that is privileged")
+
+    def test_its_pods_have_the_network_of_their_node_where_the_namespace_is_labelled(self):
+        label = json.dumps({"metadata": {"labels": {"training.caravan.dev/host-network": "enabled"}}})
+        self.passes(self.server.call("PATCH", f"/api/v1/namespaces/{self.namespace}", label, MERGE))
+        pod = self.child("pod_0")
+        pod["spec"] = {"containers": [{"name": "a", "image": "a"}], "hostNetwork": True}
+        wait_until("the label is known", lambda: self.try_out("pods", pod).status == 201)
+        pod["spec"]["hostPID"] = True
+        self.is_refused(self.try_out("pods", pod), "no pod that is privileged or has the namespaces or the folders")
 
     def test_its_secrets_bring_nobodys_token(self):
         secret = self.secret("kubernetes.io/service-account-token")

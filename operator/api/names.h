@@ -61,9 +61,12 @@ inline constexpr char kJobName[] = "training.caravan.dev/job-name";
 inline constexpr char kJobUid[] = "training.caravan.dev/job-uid";
 inline constexpr char kNodeIndex[] = "training.caravan.dev/node-index";
 inline constexpr char kAttempt[] = "training.caravan.dev/attempt";  // the one that the pod was made for
-inline constexpr char kMetrics[] = "training.caravan.dev/metrics";  // of namespaces, see kMetricsEnabled
-inline constexpr char kGpuProduct[] = "nvidia.com/gpu.product";     // of nodes, by GPU feature discovery
-inline constexpr char kGpuMemory[] = "nvidia.com/gpu.memory";       // of one GPU, in MiB
+inline constexpr char kMetrics[] = "training.caravan.dev/metrics";  // of namespaces, see kEnabled
+inline constexpr char kNvidiaProduct[] = "nvidia.com/gpu.product";  // of nodes, as the next three
+inline constexpr char kNvidiaMemory[] = "nvidia.com/gpu.memory";    // of one GPU, in MiB
+inline constexpr char kAmdProduct[] = "amd.com/gpu.product-name";
+inline constexpr char kAmdMemory[] = "amd.com/gpu.vram";                      // of one GPU, such as 192G
+inline constexpr char kHostNetwork[] = "training.caravan.dev/host-network";   // of namespaces, see kEnabled
 inline constexpr char kCertificates[] = "training.caravan.dev/certificates";  // the set that the pod has
 // Of a pod: its place in the order in which nodes of one pipeline replica are neighbours.
 inline constexpr char kTopologyIndex[] = "training.caravan.dev/topology-index";
@@ -83,8 +86,9 @@ inline constexpr char kWorkload[] = "kueue.x-k8s.io/workload";           // of a
 inline constexpr char kVolcanoGroup[] = "scheduling.k8s.io/group-name";  // of a pod
 }  // namespace annotations
 
-// Value of labels::kMetrics: pods of this namespace may read the metrics of every job.
-inline constexpr char kMetricsEnabled[] = "enabled";
+// Value of labels::kMetrics: pods of this namespace may read the metrics of every job. Of
+// labels::kHostNetwork: jobs of this namespace may use the network of their nodes.
+inline constexpr char kEnabled[] = "enabled";
 inline constexpr std::size_t kLongestCheckpointRequest = 256;  // that the status has room for
 inline constexpr char kManager[] = "caravan-operator";         // value of kManagedBy
 

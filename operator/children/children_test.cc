@@ -8,11 +8,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "common/quantity.h"
 #include "common/testing/checkout.h"
 #include "operator/children/certificates.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/plan_object.h"
 #include "operator/children/pod_group.h"
+#include "operator/children/pod_resources.h"
 #include "operator/children/worker_pod.h"
 #include "operator/children/workload.h"
 #include "operator/controller/planning_policy.h"
@@ -38,6 +40,14 @@ v1alpha1::JobPlan plan_of(const Job& job) {
   return verdict.plan.value_or(v1alpha1::JobPlan());
 }
 
+const kube::Json& container_of(const kube::Json& pod) {
+  return kube::find(pod, {"spec", "containers"})->as_array()[0];
+}
+
+const kube::Json& resources_of(const kube::Json& pod) {
+  return container_of(pod).at("resources");
+}
+
 TEST(Children, AreAsTheGoldenFilesShow) {
   const Job plain = job();
   expect_golden("service.json", service_intent(plain));
@@ -50,10 +60,20 @@ TEST(Children, AreAsTheGoldenFilesShow) {
                  {.node = 0, .attempt = 3, .restarts = 2, .short_attempts = 1, .certificates = kCertificates},
                  settings()));
   Job rich = job(R"(, "worker": {"image": "registry.example/own:2", "imagePullPolicy": "Always",
-      "env": [{"name": "MY_FLAG", "value": "1"}],
+      "env": [{"name": "MY_FLAG", "value": "1"},
+              {"name": "TOKEN", "secretKey": {"name": "wandb", "key": "token"}},
+              {"name": "PROJECT", "configMapKey": {"name": "settings", "key": "project"}}],
       "resources": {"cpu": "4", "memory": "16Gi"}, "nodeSelector": {"pool": "train"},
       "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
-      "priorityClassName": "high", "serviceAccountName": "mine", "sharedMemory": "2Gi", "scratch": "50Gi"},
+      "priorityClassName": "high", "serviceAccountName": "mine", "sharedMemory": "2Gi", "scratch": "50Gi",
+      "imagePullSecrets": ["registry"], "labels": {"team": "a"},
+      "annotations": {"k8s.v1.cni.cncf.io/networks": "fabric"},
+      "extraResources": {"rdma/hca": "1", "hugepages-2Mi": "1Gi"},
+      "runtimeClassName": "nvidia", "schedulerName": "bin-packer",
+      "resourceClaims": [{"name": "nic", "templateName": "nics"}, {"name": "switch", "claimName": "shared"}],
+      "nodeAffinity": [{"key": "zone", "operator": "In", "values": ["a", "b"]},
+                       {"key": "spot", "operator": "DoesNotExist"}],
+      "volumes": [{"name": "models", "claimName": "models", "mountPath": "/mnt/models"}]},
       "scheduling": {"topology": {"mode": "Required", "key": "rack"}})");
   v1alpha1::EnvironmentVariable& forged =
       *rich.spec.mutable_worker()->add_env();  // from before it was refused
@@ -163,6 +183,13 @@ TEST(Children, InheritTheLabelsAndAnnotationsOfTheirJobButNotThoseOfOtherProgram
   EXPECT_NE(kube::text_at(plan, {"metadata", "annotations", annotations::kContent}), "");
 }
 
+TEST(Children, PodsOnGpusAreAsTheGoldenFileShows) {
+  const Job on_gpus = gpu_job(R"({"product": "H100-80GB"})");
+  const PodRequest request{
+      .node = 1, .certificates = kCertificates, .product_label = "NVIDIA-H100-80GB-HBM3"};
+  expect_golden("pod_1_gpus.json", pod_intent(on_gpus, plan_of(on_gpus), request, settings()));
+}
+
 TEST(Children, ThePlatformIsAskedForNoUserWhereItAssignsThem) {
   Settings assigned = settings();
   assigned.platform_assigns_users = true;
@@ -187,10 +214,104 @@ TEST(Children, PodsGoToTheProductOfThePlanUnlessTheJobSelectsAnother) {
   const auto selected = [](const Job& job) {
     const PodRequest request{.product_label = "NVIDIA-H100-80GB-HBM3"};
     return kube::text_at(pod_intent(job, plan_of(job), request, settings()),
-                         {"spec", "nodeSelector", labels::kGpuProduct});
+                         {"spec", "nodeSelector", labels::kNvidiaProduct});
   };
   EXPECT_EQ(selected(job()), "NVIDIA-H100-80GB-HBM3");
   EXPECT_EQ(selected(job(R"(, "worker": {"nodeSelector": {"nvidia.com/gpu.product": "mine"}})")), "mine");
+}
+
+TEST(Children, PodsOnAmdGpusGoToTheProductByTheLabelOfItsVendor) {
+  const Job on_amd = gpu_job(R"({"resourceName": "amd.com/gpu", "product": "MI300X"})");
+  const kube::Json pod =
+      pod_intent(on_amd, plan_of(on_amd), {.product_label = "AMD_Instinct_MI300X_OAM"}, settings());
+  const kube::JsonObject expected{{"amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"}};
+  EXPECT_EQ(*kube::find(pod, {"spec", "nodeSelector"}), kube::Json(expected));
+  EXPECT_EQ(kube::text_at(resources_of(pod), {"limits", "amd.com/gpu"}), "8");
+}
+
+TEST(Children, LabelsOfTheJobsUserDoNotReplaceOurs) {
+  Job forged = job(R"(, "worker": {"labels": {"team": "a"}})");
+  auto& labels = *forged.spec.mutable_worker()->mutable_labels();  // from before they were refused
+  labels[labels::kJobUid] = labels[labels::kManagedBy] = labels[labels::kNodeIndex] = "forged";
+  const kube::Json pod = pod_intent(forged, plan_of(forged), {.node = 1}, settings());
+  EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", "team"}), "a");
+  EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", labels::kJobUid}), forged.uid);
+  EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", labels::kManagedBy}), kManager);
+  EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", labels::kNodeIndex}), "1");
+}
+
+TEST(Children, RanksOnGpusGetCoresAndMemoryNearThemWhereTheJobDoesNotSay) {
+  struct Case {
+    const char* worker;
+    int cores_per_gpu;
+    const char* cpu;
+    const char* memory;
+  };
+  for (const Case& each :
+       {Case{"{}", 8, "64", "32Gi"}, Case{"{}", 3, "24", "32Gi"}, Case{"{}", 0, "", "32Gi"},
+        Case{R"({"resources": {"cpu": "10"}})", 8, "10", "32Gi"},
+        Case{R"({"resources": {"memory": "100Gi"}})", 8, "64", "100Gi"}}) {
+    const Job asked =
+        gpu_job(R"({"product": "H100-80GB"})", "llama3-8b", fmt::format(R"(, "worker": {})", each.worker));
+    Settings by_operator = settings();
+    by_operator.cores_per_gpu = each.cores_per_gpu;
+    const kube::Json pod = pod_intent(asked, plan_of(asked), {}, by_operator);
+    EXPECT_EQ(kube::text_at(resources_of(pod), {"requests", "cpu"}), each.cpu) << each.worker;
+    EXPECT_EQ(kube::text_at(resources_of(pod), {"requests", "memory"}), each.memory) << each.worker;
+    const bool is_given = std::string(each.worker).find("memory") != std::string::npos;
+    EXPECT_EQ(kube::text_at(resources_of(pod), {"limits", "memory"}), is_given ? each.memory : "")
+        << "only what the job says is a limit";
+    EXPECT_EQ(kube::find(resources_of(pod), {"limits", "cpu"}), nullptr);
+  }
+}
+
+TEST(Children, PodsThatWriteCheckpointsAskForTheMemoryOfTheirCopies) {
+  Job saves = gpu_job(R"({"product": "H100-80GB"})");
+  saves.spec.mutable_checkpoint()->set_claim_name("states");
+  saves.spec.mutable_checkpoint()->set_path("run");
+  const v1alpha1::JobPlan plan = plan_of(saves);
+  ASSERT_GT(plan.plan().host_snapshot_bytes(), 0);
+  const auto asked = parse_quantity(
+      kube::text_at(resources_of(pod_intent(saves, plan, {}, settings())), {"requests", "memory"}));
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(*asked, (std::int64_t{32} << 30) + plan.plan().host_snapshot_bytes());
+}
+
+TEST(Children, RanksOnProcessorsAskForWhatTheJobSaysAlone) {
+  const kube::Json pod = pod_intent(job(), plan_of(job()), {}, settings());
+  const kube::JsonObject scratch{{"ephemeral-storage", "2Gi"}};
+  const kube::JsonObject expected{{"requests", scratch}, {"limits", scratch}};
+  EXPECT_EQ(resources_of(pod), kube::Json(expected));
+}
+
+TEST(Children, AClaimNamedDevicesStandsInForTheResourceOfTheRanks) {
+  const Job claims =
+      gpu_job(R"({"product": "H100-80GB"})", "llama3-8b",
+              R"(, "worker": {"resourceClaims": [{"name": "devices", "templateName": "gpus"}]})", 8);
+  const kube::Json pod = pod_intent(claims, plan_of(claims), {}, settings());
+  EXPECT_EQ(kube::find(resources_of(pod), {"limits", "nvidia.com/gpu"}), nullptr);
+  EXPECT_EQ(*kube::find(resources_of(pod), {"claims"}),
+            kube::Json(kube::JsonArray{kube::JsonObject{{"name", "devices"}}}));
+  EXPECT_EQ(*kube::find(pod, {"spec", "resourceClaims"}),
+            kube::Json(kube::JsonArray{
+                kube::JsonObject{{"name", "devices"}, {"resourceClaimTemplateName", "gpus"}}}));
+}
+
+TEST(Children, PodsOnTheNetworkOfTheirNodeKeepOthersOffItByTheirPorts) {
+  const Job on_host = job(R"(, "worker": {"hostNetwork": true})");
+  for (const int node : {0, 1}) {
+    const kube::Json pod = pod_intent(on_host, plan_of(on_host), {.node = node}, settings());
+    EXPECT_TRUE(kube::flag_at(pod, {"spec", "hostNetwork"}));
+    EXPECT_EQ(kube::text_at(pod, {"spec", "dnsPolicy"}), "ClusterFirstWithHostNet");
+    std::vector<std::int64_t> taken;
+    for (const kube::Json& port : container_of(pod).at("ports").as_array()) {
+      EXPECT_EQ(port.at("hostPort"), port.at("containerPort"));
+      taken.push_back(port.at("hostPort").to_number<std::int64_t>());
+    }
+    const std::vector<std::int64_t> all{kMetricsPort, kCoordinatorPort};
+    EXPECT_THAT(taken, ::testing::ElementsAreArray(all.begin(), node == 0 ? all.end() : all.begin() + 1));
+  }
+  EXPECT_EQ(kube::find(pod_intent(job(), plan_of(job()), {}, settings()), {"spec", "hostNetwork"}), nullptr);
 }
 
 // The pod's volumes of claims, with where they are mounted.
@@ -241,6 +362,21 @@ TEST(Children, AClaimThatIsNamedTwiceIsOneVolume) {
                                      "weights: states, /weights read only, /checkpoints"));
 }
 
+TEST(Children, FurtherVolumesOfAClaimThatIsMountedAlreadyAreTheSameVolume) {
+  Job job = job_with_claims("models", "states");
+  for (const char* name : {"models", "tools"}) {
+    v1alpha1::ExtraVolume& further = *job.spec.mutable_worker()->add_volumes();
+    further.set_name(name);
+    further.set_claim_name(name);
+    further.set_mount_path(std::string("/mnt/") + name);
+  }
+  EXPECT_THAT(claims_of(job),
+              ::testing::ElementsAre("data: corpus read only, /data read only",
+                                     "weights: models read only, /weights read only, /mnt/models read only",
+                                     "checkpoints: states, /checkpoints",
+                                     "volume-tools: tools read only, /mnt/tools read only"));
+}
+
 TEST(Children, PodsAvoidMachinesByNameBesideTheDomainThatTheyPrefer) {
   const PodPlacement racked{
       .domains = {{{"rack", "r1"}}}, .domain_of_node = {0}, .domains_are_preferred = true};
@@ -262,6 +398,17 @@ TEST(Children, PodsAvoidMachinesByNameBesideTheDomainThatTheyPrefer) {
   ASSERT_NE(preferred, nullptr);
   EXPECT_EQ(*preferred, expected);
   EXPECT_EQ(kube::find(pod_intent(job(), plan_of(job()), {}, settings()), {"spec", "affinity"}), nullptr);
+}
+
+TEST(Children, ASecondPlanAndThePodsThatReadItAgreeOnItsName) {
+  Job planned_again = job();
+  planned_again.status.mutable_memory_correction()->set_attempt(4);
+  const kube::Json plan = plan_intent(planned_again, "{}", settings());
+  EXPECT_EQ(kube::key_of(plan).name, "train-plan-a5");
+  const PodRequest request{.attempt = 7, .first_attempt_of_plan = 5};
+  const kube::Json pod = pod_intent(job(), plan_of(job()), request, settings());
+  EXPECT_EQ(kube::text_at(kube::find(pod, {"spec", "volumes"})->as_array()[0], {"configMap", "name"}),
+            "train-plan-a5");
 }
 
 TEST(PlanObject, TheFingerprintIsOfTheContentThatIsOurs) {

@@ -75,8 +75,13 @@ JsonObject child_metadata(const Job& job, const std::string& name) {
   return metadata;
 }
 
-std::string plan_name(const Job& job) {
-  return job.key.name + "-plan";
+int first_attempt_of_plan(const v1alpha1::JobStatus& status) {
+  return status.memory_correction().has_attempt() ? status.memory_correction().attempt() + 1 : 1;
+}
+
+std::string plan_name(const Job& job, int first_attempt) {
+  const std::string name = job.key.name + "-plan";
+  return first_attempt > 1 ? fmt::format("{}-a{}", name, first_attempt) : name;
 }
 
 std::string account_name(const Job& job) {
@@ -110,7 +115,7 @@ Json account_intent(const Job& job) {
 Json network_policy_intent(const Job& job, const Settings& settings) {
   const JsonArray pods_of_the_job{JsonObject{{"podSelector", select_pods(job)}}};
   const JsonArray who_reads_metrics{JsonObject{
-      {"namespaceSelector", JsonObject{{"matchLabels", JsonObject{{labels::kMetrics, kMetricsEnabled}}}}}}};
+      {"namespaceSelector", JsonObject{{"matchLabels", JsonObject{{labels::kMetrics, kEnabled}}}}}}};
   JsonArray egress{JsonObject{{"to", pods_of_the_job}}};
   if (!settings.name_servers.empty()) egress.push_back(names_egress(settings));
   if (!settings.reports_address.empty()) egress.push_back(reports_egress(settings));

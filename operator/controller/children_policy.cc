@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/json.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
@@ -9,6 +11,7 @@
 #include "operator/children/plan_object.h"
 #include "operator/children/pod_group.h"
 #include "operator/controller/conditions.h"
+#include "operator/controller/memory_policy.h"
 #include "operator/controller/pods_policy.h"
 
 namespace caravan::controller {
@@ -25,6 +28,9 @@ void add_missing_objects(const Job& job, const Snapshot& snapshot, const Setting
 
 // Pods are made after it.
 bool had_plan(const Job& job, const Snapshot& snapshot) {
+  if (job.status.memory_correction().has_attempt())
+    return std::ranges::any_of(snapshot.pods,
+                               [&](const PodView& pod) { return !has_old_layout(pod, job.status); });
   return !snapshot.pods.empty() || find_condition(job.status, conditions::kRunning) != nullptr;
 }
 
@@ -39,7 +45,8 @@ Note repair_of_plan(const Job& job, const char* why) {
 std::optional<Effect> write_plan(const Job& job, const Snapshot& snapshot, kube::Json intent,
                                  const std::string& fingerprint) {
   std::vector<Note> notes;  // none when it is the job or the operator that has changed
-  if (!snapshot.plan) {
+  const bool is_second = plan_name(job) != plan_name(snapshot.job);  // by this decision
+  if (!snapshot.plan || is_second) {
     if (had_plan(job, snapshot)) notes = {repair_of_plan(job, "was gone, or had lost its label")};
     return CreateChild{
         .resource = kConfigMaps, .object = std::move(intent), .restore = true, .notes = std::move(notes)};
@@ -68,6 +75,12 @@ void add_pods(const PodsVerdict& pods, std::vector<Effect>& effects) {
 
 }  // namespace
 
+std::string refusal_of_pods(const v1alpha1::JobSpec& spec, const Settings& settings) {
+  if (!spec.worker().host_network() || settings.allow_host_network) return "";
+  return "spec.worker.hostNetwork: an administrator must allow it first, by the operator's flag "
+         "--allow-host-network; or suspend the job, take the field out, and resume it";
+}
+
 ChildrenVerdict judge_children(const Job& job, const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
                                const Settings& settings, TimePoint now) {
   ChildrenVerdict verdict;
@@ -76,6 +89,7 @@ ChildrenVerdict judge_children(const Job& job, const Snapshot& snapshot, const v
   verdict.plan_fingerprint = fingerprint_of(intent);
   if (auto effect = write_plan(job, snapshot, std::move(intent), verdict.plan_fingerprint))
     verdict.effects.push_back(*std::move(effect));
+  if (!refusal_of_pods(job.spec, settings).empty()) return verdict;
   const PodsVerdict pods = judge_pods(job, snapshot.pods, plan.nodes(), now);
   if (!pods.created.empty()) add_pod_group(job, plan, verdict.effects);
   add_pods(pods, verdict.effects);

@@ -21,6 +21,9 @@ struct ChildrenVerdict {
   LookAgain look_again = {};
 };
 
+// Why the job gets no new pods whatever machines there are; empty: it may.
+std::string refusal_of_pods(const v1alpha1::JobSpec& spec, const Settings& settings);
+
 // job.status: with this decision's attempt and restarts.
 ChildrenVerdict judge_children(const Job& job, const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
                                const Settings& settings, TimePoint now);

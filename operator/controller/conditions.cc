@@ -65,7 +65,7 @@ std::string state_of(const v1alpha1::JobStatus& status) {
   if (planned != nullptr && planned->status() == "False") return planned->reason();
   const v1alpha1::Condition* quota = find_condition(status, conditions::kQuotaReserved);
   if (quota != nullptr && quota->status() == "False") return "Queued";
-  return is_true(status, conditions::kScheduled) ? "Starting" : "Pending";
+  return is_true(status, conditions::kScheduled) ? kStarting : "Pending";
 }
 
 }  // namespace caravan::controller

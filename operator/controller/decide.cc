@@ -15,6 +15,7 @@
 #include "operator/controller/failure_policy.h"
 #include "operator/controller/gang_policy.h"
 #include "operator/controller/lifetime_policy.h"
+#include "operator/controller/memory_policy.h"
 #include "operator/controller/plan_status.h"
 #include "operator/controller/planning_policy.h"
 #include "operator/controller/pod_trouble.h"
@@ -95,14 +96,12 @@ class Decider {
   }
 
   bool plan() {
-    PlanVerdict verdict = judge_plan(job_, seen_.nodes);
-    conditions_.set(conditions::kPlanned, verdict.plan.has_value(), verdict.reason, verdict.message);
+    const PlanVerdict verdict = judge_plan(job_, seen_.nodes);
     if (verdict.plan) {
-      decision_.plan = std::move(*verdict.plan);
-      show_plan(decision_.plan.plan(), status());
-      status().mutable_plan()->set_document(verdict.document);
+      take(verdict);
       return true;
     }
+    conditions_.set(conditions::kPlanned, false, verdict.reason, verdict.message);
     if (verdict.final)
       carry_out({.course = Verdict::Course::kFails, .reason = verdict.reason, .message = verdict.message});
     return false;
@@ -157,6 +156,13 @@ class Decider {
     }
   }
 
+  void take(const PlanVerdict& verdict) {
+    conditions_.set(conditions::kPlanned, true, verdict.reason, verdict.message);
+    decision_.plan = *verdict.plan;
+    show_plan(decision_.plan.plan(), status());
+    status().mutable_plan()->set_document(verdict.document);
+  }
+
   bool suspend() {
     const bool by_user = job_.spec.suspend();
     switch (judge_suspension(by_user || queue_suspends(), status())) {
@@ -195,6 +201,7 @@ class Decider {
 
   bool restart_as_told() {
     if (!seen_.progress) return false;
+    const auto correction = wanted_correction(status(), *seen_.progress);
     if (const auto& event = seen_.progress->event) {
       count_told_restarts(job_.spec.failure_policy(), *seen_.progress, seen_.pods, event->attempt(), now_,
                           status());
@@ -204,6 +211,7 @@ class Decider {
         conditions_.set(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event->message());
     }
     follow_attempts(job_.spec, *seen_.progress, seen_.pods, job_.generation, now_, status());
+    if (correction) plan_again(*correction);
     if (auto request = wanted_checkpoint(job_, status()))
       decision_.effects.emplace_back(AskForCheckpoint{*std::move(request)});
     return false;
@@ -224,6 +232,19 @@ class Decider {
     delete_pods([](const PodView& pod) { return !pod.gone_by; });
     show_steps(false);
     return true;
+  }
+
+  // Behind what the attempts that were told of have cost.
+  void plan_again(const v1alpha1::MemoryCorrection& correction) {
+    const ShortageVerdict verdict = judge_shortage(job_, decision_.plan, correction);
+    if (verdict.plan.plan) take(verdict.plan);
+    *status().mutable_memory_correction() = verdict.correction;
+    const auto& event = seen_.progress->event;
+    const bool restarts = event && event->attempt() == correction.attempt();
+    if (!verdict.plan.plan && !restarts) return;
+    conditions_.set(conditions::kRestarting, true, reasons::kRankFailed,
+                    restarts ? fmt::format("{}; {}", verdict.message, event->message()) : verdict.message);
+    conditions_.clear(conditions::kRunning, reasons::kRendezvous, "the gang is being started again");
   }
 
   bool replace_losses() {
@@ -293,6 +314,8 @@ class Decider {
                         pods.trouble.empty() ? "the agents meet" : pods.trouble);
       return;
     }
+    if (const std::string refusal = refusal_of_pods(job_.spec, settings_); !refusal.empty())
+      return conditions_.set(conditions::kScheduled, false, reasons::kNotAllowed, refusal);
     conditions_.set(conditions::kScheduled, false,
                     waited_too_long() ? reasons::kGangTimeout : reasons::kWaitingForPods, pods.message);
   }

@@ -3,28 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "common/quantity.h"
-#include "operator/api/names.h"
-#include "operator/children/worker_pod.h"
+#include "operator/api/device_labels.h"
+#include "operator/children/pod_resources.h"
+#include "operator/controller/node_match.h"
 #include "planner/device/catalogue.h"
 
 namespace caravan::controller {
 namespace {
 
-constexpr int kCpuRanksPerPod = 16;  // where the job does not say
-
-std::string label(const NodeView& node, const char* key) {
-  const auto found = node.labels.find(key);
-  return found == node.labels.end() ? "" : found->second;
-}
-
-bool is_wanted(const NodeView& node, const v1alpha1::JobSpec& spec) {
-  const auto& selector = spec.worker().node_selector();
-  return node.usable && std::all_of(selector.begin(), selector.end(), [&](const auto& wanted) {
-           return label(node, wanted.first.c_str()) == wanted.second;
-         });
-}
+constexpr int kCpuRanksPerPod = 16;              // where the job does not say
+constexpr std::int64_t kMostDevicesOfAPod = 16;  // the schema's bound
+constexpr const char* kKnownResources[] = {"nvidia.com/gpu", "amd.com/gpu"};
 
 std::int64_t offered(const NodeView& node, const std::string& resource) {
   const auto found = node.allocatable.find(resource);
@@ -38,18 +31,42 @@ bool same_product(const std::string& left, const std::string& right) {
   return left == right || (a && b && a->name == b->name);
 }
 
-struct Group {
-  std::int64_t devices = 0;
-  std::int64_t per_node = 0;
-  std::optional<std::int64_t> memory_bytes;
+// All nodes of one product.
+struct Product {
+  std::vector<std::int64_t> devices = {};  // of each node
+  std::optional<std::int64_t> memory_bytes = {};
 };
+
+std::map<std::string, Product> products_of(const v1alpha1::JobSpec& spec,
+                                           const std::vector<NodeView>& nodes) {
+  const v1alpha1::Device& device = spec.resources().device();
+  const DeviceLabels& labels = labels_of(device.resource_name());
+  std::map<std::string, Product> products;
+  for (const NodeView& node : nodes) {
+    const std::int64_t count = offered(node, device.resource_name());
+    if (count == 0 || !is_wanted(node, spec.worker())) continue;
+    const std::string name = label_of(node, labels.product);
+    if (!device.product().empty() && !same_product(name, device.product())) continue;
+    Product& product = products[name];
+    product.devices.push_back(std::min(count, kMostDevicesOfAPod));
+    const auto memory = labels.memory_bytes(label_of(node, labels.memory));
+    if (memory) product.memory_bytes = std::min(*memory, product.memory_bytes.value_or(*memory));
+  }
+  return products;
+}
+
+// The sizes of nodes that pools are told apart by: those that there are, or the one that the job wants.
+std::set<std::int64_t> sizes_of(const v1alpha1::Resources& resources, const Product& product) {
+  if (resources.has_devices_per_node()) return {std::min(resources.devices_per_node(), resources.devices())};
+  return {product.devices.begin(), product.devices.end()};
+}
 
 // Of the roomiest node.
 std::optional<std::int64_t> memory_of_a_node(const v1alpha1::JobSpec& spec,
                                              const std::vector<NodeView>& nodes) {
   std::optional<std::int64_t> most;
   for (const NodeView& node : nodes) {
-    if (is_wanted(node, spec)) most = std::max(most.value_or(0), offered(node, "memory"));
+    if (is_wanted(node, spec.worker())) most = std::max(most.value_or(0), offered(node, "memory"));
   }
   return most;
 }
@@ -66,48 +83,73 @@ SurveyedJob survey_processors(const Job& job, const std::vector<NodeView>& nodes
   return {.spec = job.spec, .facts = facts};
 }
 
-}  // namespace
-
-DeviceSurvey survey_gpus(const v1alpha1::JobSpec& spec, const std::vector<NodeView>& nodes) {
-  const v1alpha1::Device& device = spec.resources().device();
-  std::map<std::string, Group> by_product;
-  for (const NodeView& node : nodes) {
-    const std::int64_t count = offered(node, device.resource_name());
-    const std::string product = label(node, labels::kGpuProduct);
-    if (count == 0 || !is_wanted(node, spec)) continue;
-    if (!device.product().empty() && !same_product(product, device.product())) continue;
-    Group& group = by_product[product];
-    group.devices += count;
-    group.per_node = std::max(group.per_node, count);
-    const auto mebibytes = parse_quantity(label(node, labels::kGpuMemory) + "Mi");
-    if (mebibytes) group.memory_bytes = std::min(*mebibytes, group.memory_bytes.value_or(*mebibytes));
-  }
-  const auto largest =
-      std::max_element(by_product.begin(), by_product.end(),
-                       [](const auto& a, const auto& b) { return a.second.devices < b.second.devices; });
-  if (largest == by_product.end()) return {};
-  return {.product = largest->first,
-          .memory_bytes = largest->second.memory_bytes,
-          .devices_per_node = static_cast<int>(std::min<std::int64_t>(largest->second.per_node, 16))};
+SurveyedJob on_pool(const Job& job, const DevicePool& pool) {
+  SurveyedJob place{.spec = job.spec,
+                    .facts = {.memory_bytes = pool.memory_bytes, .devices_per_node = pool.devices_per_node},
+                    .gpu_product = pool.product,
+                    .pool = pool};
+  v1alpha1::Device& device = *place.spec.mutable_resources()->mutable_device();
+  if (device.product().empty()) device.set_product(pool.product);
+  return place;
 }
 
-SurveyedJob survey_devices(const Job& job, const std::vector<NodeView>& nodes) {
-  SurveyedJob result{.spec = job.spec, .facts = {}};
-  v1alpha1::Device& device = *result.spec.mutable_resources()->mutable_device();
-  if (device.kind() == v1alpha1::Device::CPU) return survey_processors(job, nodes);
-  const DeviceSurvey found = survey_gpus(job.spec, nodes);
-  result.facts.devices_per_node = found.devices_per_node;
-  result.facts.memory_bytes = found.memory_bytes;
-  const bool said = !device.product().empty() || !device.memory().empty();
-  if (!said && !found.devices_per_node) {
-    result.problem = fmt::format(
-        "no node that is ready offers {}; add such a node, or describe the devices in spec.resources.device "
-        "(product, memory)",
-        device.resource_name());
+// What other vendor's devices there are, which the job may have meant.
+std::string hint_of(const v1alpha1::JobSpec& spec, const std::vector<NodeView>& nodes) {
+  for (const char* other : kKnownResources) {
+    const auto offers = [&](const NodeView& node) {
+      return offered(node, other) > 0 && is_wanted(node, spec.worker());
+    };
+    if (other != spec.resources().device().resource_name() && std::ranges::any_of(nodes, offers))
+      return fmt::format("; nodes offer {0}, which a job with spec.resources.device.resourceName: {0} gets",
+                         other);
   }
-  if (!said || !device.product().empty()) result.gpu_product = found.product;
-  if (!said) device.set_product(found.product);
-  return result;
+  return "";
+}
+
+std::string say_no_pool(const v1alpha1::JobSpec& spec, const std::vector<NodeView>& nodes) {
+  const v1alpha1::Resources& resources = spec.resources();
+  const int least =
+      resources.has_devices_per_node() ? std::min(resources.devices_per_node(), resources.devices()) : 1;
+  return fmt::format(
+      "no node that is ready offers {}{}; add such a node, or describe the devices in spec.resources.device "
+      "(product, memory){}",
+      least > 1 ? fmt::format("{} ", least) : "", resources.device().resource_name(), hint_of(spec, nodes));
+}
+
+}  // namespace
+
+std::vector<DevicePool> device_pools(const v1alpha1::JobSpec& spec, const std::vector<NodeView>& nodes) {
+  std::vector<DevicePool> pools;
+  for (const auto& [name, product] : products_of(spec, nodes)) {
+    for (const std::int64_t size : sizes_of(spec.resources(), product)) {
+      DevicePool pool{
+          .product = name, .devices_per_node = static_cast<int>(size), .memory_bytes = product.memory_bytes};
+      for (const std::int64_t devices : product.devices) pool.devices += devices / size * size;
+      if (pool.devices > 0) pools.push_back(std::move(pool));
+    }
+  }
+  std::ranges::stable_sort(pools, [](const DevicePool& a, const DevicePool& b) {
+    return std::tie(b.devices, b.devices_per_node) < std::tie(a.devices, a.devices_per_node);
+  });
+  return pools;
+}
+
+DeviceSurvey survey_devices(const Job& job, const std::vector<NodeView>& nodes) {
+  const v1alpha1::Device& device = job.spec.resources().device();
+  if (device.kind() == v1alpha1::Device::CPU) return {.places = {survey_processors(job, nodes)}};
+  if (has_claimed_devices(job.spec.worker())) return {.places = {{.spec = job.spec}}};
+  const std::vector<DevicePool> pools = device_pools(job.spec, nodes);
+  DeviceSurvey survey;
+  if (device.product().empty() && !device.memory().empty()) {
+    SurveyedJob anywhere{.spec = job.spec};  // of any product, as long as it has that memory
+    if (!pools.empty()) anywhere.facts.devices_per_node = pools.front().devices_per_node;
+    survey.places.push_back(std::move(anywhere));
+    return survey;
+  }
+  for (const DevicePool& pool : pools) survey.places.push_back(on_pool(job, pool));
+  if (!survey.places.empty()) return survey;
+  if (device.product().empty()) return {.problem = say_no_pool(job.spec, nodes)};
+  return {.places = {{.spec = job.spec}}};  // nodes of that product may come
 }
 
 }  // namespace caravan::controller

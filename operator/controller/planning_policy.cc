@@ -4,12 +4,12 @@
 #include <fmt/ranges.h>
 
 #include "operator/api/names.h"
+#include "operator/children/pod_resources.h"
 #include "operator/controller/device_survey.h"
 #include "operator/controller/plan_record.h"
 #include "operator/controller/plan_status.h"
-#include "planner/engine_profile.h"
+#include "operator/controller/pool_choice.h"
 #include "planner/explain/checkpoints.h"
-#include "planner/plan.h"
 
 namespace caravan::controller {
 namespace {
@@ -104,21 +104,24 @@ PlanVerdict make_plan(const Job& job, const std::vector<NodeView>& nodes) {
     const std::string problem = problem_of(sizes, job.spec.resources());
     if (!problem.empty()) return refuse(reasons::kDamagedPlan, "status.plan: " + problem, false);
   }
-  SurveyedJob surveyed = survey_devices(job, nodes);
-  if (!surveyed.problem.empty()) return refuse(reasons::kDoesNotFit, surveyed.problem, false);
-  if (again) fix_layout(shown, *surveyed.spec.mutable_parallelism());
-  auto answer = planner::plan_job(surveyed.spec, surveyed.facts, planner::default_engine_profile());
-  if (!answer) {
-    const bool does_not_fit = answer.error().code == ExitCode::kDoesNotFit;
-    return refuse(does_not_fit ? reasons::kDoesNotFit : reasons::kInvalidSpec, answer.error().message,
+  DeviceSurvey survey = survey_devices(job, nodes);
+  if (!survey.problem.empty()) return refuse(reasons::kDoesNotFit, survey.problem, false);
+  if (again) {
+    for (SurveyedJob& place : survey.places) fix_layout(shown, *place.spec.mutable_parallelism());
+  }
+  auto chosen = choose_place(survey.places);
+  if (!chosen) {
+    const bool does_not_fit = chosen.error().code == ExitCode::kDoesNotFit;
+    return refuse(does_not_fit ? reasons::kDoesNotFit : reasons::kInvalidSpec, chosen.error().message,
                   !again && describes_its_devices(job.spec));
   }
-  v1alpha1::Plan& plan = *answer->mutable_plan();
+  v1alpha1::Plan& plan = chosen->plan;
+  if (!chosen->why.empty()) plan.set_reason(fmt::format("{} {}", plan.reason(), chosen->why));
   if (again) {
     plan.set_source(shown.source());
     plan.set_reason(shown.reason());
   }
-  return accept(job, document_of(plan, surveyed.gpu_product));
+  return accept(job, document_of(plan, chosen->gpu_product));
 }
 
 }  // namespace
@@ -130,6 +133,18 @@ PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes) {
       return refuse(reasons::kInvalidSpec, missing, true);
   }
   return remembers_plan(job.status) ? accept(job, job.status.plan().document()) : make_plan(job, nodes);
+}
+
+PlanVerdict plan_after_shortage(const Job& job, const v1alpha1::JobPlan& before,
+                                const v1alpha1::MemoryCorrection& correction) {
+  const v1alpha1::Plan& plan = before.plan();
+  planner::DeviceFacts facts{.devices_per_node = plan.devices_per_node(),
+                             .threads_per_rank = threads_per_rank(job.spec, plan.devices_per_node())};
+  if (plan.usable_bytes() > 0) facts.memory_bytes = plan.usable_bytes();
+  auto again = planner::plan_again({.plan = plan, .correction = correction}, before.spec(), facts,
+                                   planner::default_engine_profile());
+  if (!again) return refuse(reasons::kDoesNotFit, again.error().message, false);
+  return accept(job, document_of(again->plan(), before.gpu_product()));
 }
 
 }  // namespace caravan::controller

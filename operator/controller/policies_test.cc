@@ -310,35 +310,21 @@ TEST(PlanningPolicy, AShapeThatStandsInAClaimOnlyIsAskedFor) {
   EXPECT_THAT(verdict.message, HasSubstr("set preset or architecture too"));
 }
 
-NodeView gpu_node(const std::string& name, const std::string& product, int gpus) {
-  return {.name = name,
-          .labels = {{labels::kGpuProduct, product}, {labels::kGpuMemory, "81559"}},
-          .allocatable = {{"nvidia.com/gpu", gpus}}};
-}
-
-Job gpu_job(const std::string& device, const std::string& preset = "llama3-8b") {
-  kube::Json object = job_object();
-  kube::JsonObject& spec = object.as_object()["spec"].as_object();
-  spec["resources"] =
-      kube::JsonObject{{"devices", 16}, {"device", kube::parse_json(device, "device").value()}};
-  spec["model"] = kube::JsonObject{{"preset", preset}};
-  spec["training"] = kube::JsonObject{{"steps", 10}, {"sequenceLength", 4096}, {"globalBatchSequences", 64}};
-  return read_job(object);
-}
-
 TEST(PlanningPolicy, DevicesComeFromTheNodesThatHaveMost) {
   std::vector<NodeView> nodes{gpu_node("a", "NVIDIA-A100-SXM4-40GB", 8),
                               gpu_node("b", "NVIDIA-H100-80GB-HBM3", 8),
                               gpu_node("c", "NVIDIA-H100-80GB-HBM3", 8)};
-  const DeviceSurvey found = survey_gpus(gpu_job("{}").spec, nodes);
-  EXPECT_EQ(found.product, "NVIDIA-H100-80GB-HBM3");
-  EXPECT_EQ(found.devices_per_node, 8);
+  const std::vector<DevicePool> found = device_pools(gpu_job("{}").spec, nodes);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].product, "NVIDIA-H100-80GB-HBM3");
+  EXPECT_EQ(found[0].devices_per_node, 8);
+  EXPECT_EQ(found[0].devices, 16);
   const PlanVerdict verdict = judge_plan(gpu_job("{}"), nodes);
   ASSERT_TRUE(verdict.plan) << verdict.message;
   EXPECT_EQ(verdict.plan->nodes(), 2);
   EXPECT_EQ(verdict.plan->spec().data().path(), "/data/train.bin");
   nodes[1].usable = nodes[2].usable = false;
-  EXPECT_EQ(survey_gpus(gpu_job("{}").spec, nodes).product, "NVIDIA-A100-SXM4-40GB");
+  EXPECT_EQ(device_pools(gpu_job("{}").spec, nodes).at(0).product, "NVIDIA-A100-SXM4-40GB");
 }
 
 TEST(PlanningPolicy, ClaimsAreTheFoldersThatPodsMount) {

@@ -52,6 +52,31 @@ inline Job job(const std::string& spec_more = "") {
   return read_job(job_object(spec_more));
 }
 
+inline NodeView gpu_node(const std::string& name, const std::string& product, int gpus) {
+  return {.name = name,
+          .labels = {{labels::kNvidiaProduct, product}, {labels::kNvidiaMemory, "81559"}},
+          .allocatable = {{"nvidia.com/gpu", gpus}}};
+}
+
+inline NodeView amd_node(const std::string& name, const std::string& product, int gpus) {
+  return {.name = name,
+          .labels = {{labels::kAmdProduct, product}, {labels::kAmdMemory, "192G"}},
+          .allocatable = {{"amd.com/gpu", gpus}}};
+}
+
+// 16 GPUs; device: JSON of spec.resources.device. Without devices_per_node the job does not say that.
+inline Job gpu_job(const std::string& device, const std::string& preset = "llama3-8b",
+                   const std::string& spec_more = "", int devices_per_node = 0) {
+  kube::Json object = job_object(spec_more);
+  kube::JsonObject& spec = object.as_object()["spec"].as_object();
+  spec["resources"] =
+      kube::JsonObject{{"devices", 16}, {"device", kube::parse_json(device, "device").value()}};
+  if (devices_per_node > 0) spec["resources"].as_object()["devicesPerNode"] = devices_per_node;
+  spec["model"] = kube::JsonObject{{"preset", preset}};
+  spec["training"] = kube::JsonObject{{"steps", 10}, {"sequenceLength", 4096}, {"globalBatchSequences", 64}};
+  return read_job(object);
+}
+
 // The set that running pods have.
 inline constexpr char kCertificates[] = "c0ffee00";
 

@@ -81,22 +81,25 @@ class Trials {
     }
   }
 
-  // Of a list, the first entry stands for all.
-  void visit_value(const FieldDescriptor& field, std::string path, Json& value) {
-    Json* one = &value;
-    if (field.is_repeated()) {
-      path += "[0]";
-      one = &value.as_array().at(0);
-    }
+  // Of a list of values, the first entry stands for all; of messages each may have other fields.
+  void visit_value(const FieldDescriptor& field, const std::string& path, Json& value) {
+    if (!field.is_repeated()) return visit_one(field, path, value);
+    JsonArray& entries = value.as_array();
+    const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    for (std::size_t i = 0; i < (is_message ? entries.size() : 1); ++i)
+      visit_one(field, fmt::format("{}[{}]", path, i), entries.at(i));
+  }
+
+  void visit_one(const FieldDescriptor& field, const std::string& path, Json& one) {
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      return visit(*field.message_type(), path, one->as_object());
+      return visit(*field.message_type(), path, one.as_object());
     }
-    const Json before = *one;
+    const Json before = one;
     for (const Json& tried : values_around(field)) {
-      *one = tried;
+      one = tried;
       trials_.push_back({.path = path, .job = job_});
     }
-    *one = before;
+    one = before;
   }
 
   Json job_;

@@ -20,7 +20,8 @@ bool says_the_same(const std::string& loader, const std::string& server) {
 // The server leaves the rules for later when it has said one of these.
 bool is_in_own_words(const Cause& cause) {
   return cause.message.starts_with("Required value") || cause.message.starts_with("Unsupported value: ") ||
-         cause.message.starts_with("Too long: ") || cause.message.starts_with("Too many: ") ||
+         cause.message.starts_with("Duplicate value: ") || cause.message.starts_with("Too long: ") ||
+         cause.message.starts_with("Too many: ") ||
          cause.message.find("a lowercase RFC 1123 subdomain must") != std::string::npos ||
          cause.sentence().starts_with(cause.field + " in body must be of type ");
 }

@@ -100,7 +100,7 @@ class GpuNode : public OperatorProgram {
 
   std::string gpu() const { return "example.com/" + server_.name_space(); }
   void add() {
-    const JsonObject metadata{{"name", name_}, {"labels", JsonObject{{labels::kGpuMemory, "81559"}}}};
+    const JsonObject metadata{{"name", name_}, {"labels", JsonObject{{labels::kNvidiaMemory, "81559"}}}};
     JsonObject node{{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", metadata}};
     client().create({}, {.resource = kNodes}, Json(node)).value();
     node["status"] = JsonObject{

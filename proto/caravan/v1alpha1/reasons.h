@@ -38,6 +38,7 @@ inline constexpr char kGangTimeout[] = "GangTimeout";
 inline constexpr char kWaitingForQuota[] =
     "WaitingForQuota";                           // no pod is made before the queue admits the job
 inline constexpr char kNoDomain[] = "NoDomain";  // no node has the label that scheduling.topology names
+inline constexpr char kNotAllowed[] = "NotAllowed";  // an administrator must allow what the job asks for
 
 // Running.
 inline constexpr char kRendezvous[] = "Rendezvous";

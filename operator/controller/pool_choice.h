@@ -1,0 +1,28 @@
+// Which of several node pools a job is planned for, and why: the one that holds the whole job and has the
+// shortest step by the planner's prediction.
+//
+// Where none holds the whole job, it is the one with the most devices, since nodes may come. Of pools that
+// are equal in that the larger is taken, then the first by name, so that the same nodes always give the same
+// plan. What others use at the moment does not count. Errors: the planner's, of the largest pool, with the
+// names of the others. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "caravan/v1alpha1/plan.pb.h"
+#include "common/result.h"
+#include "operator/controller/device_survey.h"
+
+namespace caravan::controller {
+
+struct ChosenPlace {
+  v1alpha1::Plan plan = {};
+  std::string gpu_product = {};  // label value; empty: pods may go to any node
+  std::string why = {};          // a sentence about the pools; empty where there was no choice
+};
+
+// places: at least one.
+Result<ChosenPlace> choose_place(const std::vector<SurveyedJob>& places);
+
+}  // namespace caravan::controller
