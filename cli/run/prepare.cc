@@ -22,17 +22,18 @@ std::string unique_name() {
   return fmt::format("local-{:08x}{:08x}", random(), random());
 }
 
+bool is_for_gpus(const v1alpha1::JobSpec& spec) {
+  return spec.resources().device().kind() != v1alpha1::Device::CPU;
+}
+
 Status check_device_kind(const v1alpha1::JobSpec& spec, const Machine& machine) {
-  if (spec.resources().device().kind() == v1alpha1::Device::CPU) return {};
-  constexpr const char* kRemedy = "to train on its processor, add --set spec.resources.device.kind=CPU";
-  if (machine.gpus == 0) {
-    return bad_input(
-        fmt::format("spec.resources.device.kind: the job asks for {} GPUs and this machine has none; {}",
-                    spec.resources().devices(), kRemedy));
-  }
-  return bad_input(fmt::format(
-      "spec.resources.device.kind: this machine has {} GPUs, but this version cannot train on GPUs yet; {}",
-      machine.gpus, kRemedy));
+  const int wanted = spec.resources().devices();
+  if (!is_for_gpus(spec) || wanted <= machine.gpus) return {};
+  const std::string found = machine.gpus == 0 ? "none" : std::to_string(machine.gpus);
+  return bad_input(
+      fmt::format("spec.resources.device.kind: the job asks for {} GPUs and this machine has {}; to train on "
+                  "its processor, add --set spec.resources.device.kind=CPU",
+                  wanted, found));
 }
 
 // As many pods as a cluster would start, unless the user said another number.
@@ -47,7 +48,8 @@ Result<int> count_nodes(const v1alpha1::Resources& resources, std::optional<int>
       "--nodes: {} nodes cannot share the {} devices of spec.resources.devices evenly", *wanted, devices));
 }
 
-// The fields about devices describe the cluster; here the machine decides.
+// The fields about devices describe the cluster; here the machine decides, but for what a GPU is, which only
+// the job knows.
 void fit_to_machine(int nodes, int64_t memory_per_rank, v1alpha1::Resources& resources,
                     std::vector<std::string>& notices) {
   const int devices_per_node = resources.devices() / nodes;
@@ -59,6 +61,7 @@ void fit_to_machine(int nodes, int64_t memory_per_rank, v1alpha1::Resources& res
   resources.set_devices_per_node(devices_per_node);
 
   v1alpha1::Device& device = *resources.mutable_device();
+  if (device.kind() != v1alpha1::Device::CPU) return;
   if (!device.product().empty()) {
     notices.push_back(
         fmt::format("ignored: spec.resources.device.product {}: the ranks run on this machine's processor",
@@ -110,7 +113,8 @@ Result<PreparedRun> prepare_run(const LoadedJob& loaded, const RunOptions& optio
   const int64_t memory_per_rank = machine.memory_bytes / ranks;
   fit_to_machine(*nodes, memory_per_rank, *spec.mutable_resources(), run.notices);
   run.threads_per_rank = std::max(1, machine.cores / ranks);
-  const planner::DeviceFacts facts{.memory_bytes = memory_per_rank,
+  const bool on_gpu = is_for_gpus(spec);
+  const planner::DeviceFacts facts{.memory_bytes = on_gpu ? std::nullopt : std::optional(memory_per_rank),
                                    .devices_per_node = spec.resources().devices_per_node(),
                                    .threads_per_rank = run.threads_per_rank};
   Result<v1alpha1::PlanReport> report = planner::plan_job(spec, facts, planner::default_engine_profile());
