@@ -12,8 +12,8 @@
 #include "cli/run/execute.h"
 #include "cli/run/job_options.h"
 #include "cli/run/local_run.h"
+#include "cli/run/output_folders.h"
 #include "cli/run/prepare.h"
-#include "cli/run/trace_directory.h"
 #include "cli/run/work_directory.h"
 
 namespace caravan::cli {
@@ -41,9 +41,14 @@ Result<ExitCode> run_job(RunOptions options) {
   Result<WorkDirectory> folder = WorkDirectory::create(options.work_directory);
   if (!folder) return tl::unexpected(folder.error());
   if (!options.trace_directory.empty()) {
-    const auto traces = prepare_trace_directory(options.trace_directory, run->job.plan().devices());
+    const auto traces = prepare_trace_folder(options.trace_directory, run->job.plan().devices());
     if (!traces) return tl::unexpected(traces.error());
     options.trace_directory = traces->string();
+  }
+  if (!options.event_folder.empty()) {
+    const auto events = prepare_event_folder(options.event_folder);
+    if (!events) return tl::unexpected(events.error());
+    options.event_folder = events->string();
   }
 
   Console console(output_form(options.output), stdout, stderr);
@@ -72,6 +77,12 @@ void declare_options(CLI::App& command, RunOptions& options) {
       .add_option("--trace", options.trace_directory,
                   "Have every rank write here what it did when in its last step: rank-<n>.json, for caravan "
                   "schedule --from, chrome://tracing and Perfetto")
+      ->type_name("DIR");
+  command
+      .add_option("--tensorboard", options.event_folder,
+                  "Write loss, speed and memory of every step here, for tensorboard --logdir; a run that "
+                  "goes on from "
+                  "a checkpoint continues the curves of the one before")
       ->type_name("DIR");
   add_output_option(command, options.output, {"text", "json"},
                     "Text, or JSON lines; default: text on a terminal, json otherwise");

@@ -41,6 +41,13 @@ set_target_properties(torch::cpu PROPERTIES
   INTERFACE_LINK_LIBRARIES "torch::c10;Threads::Threads"
   INTERFACE_LINK_OPTIONS "LINKER:-rpath-link,${TORCH_WHEEL_DIR}/lib:${_site}/nvidia/cu13/lib")
 
+# The part for GPUs, of the same wheel, for what is opened where CUDA's libraries are. What it brings is found through
+# LibTorch's tables alone, so that the linker would see no need for it.
+add_library(torch::cuda INTERFACE IMPORTED GLOBAL)
+set_target_properties(torch::cuda PROPERTIES
+  INTERFACE_LINK_LIBRARIES "torch::cpu;${TORCH_WHEEL_DIR}/lib/libc10_cuda.so"
+  INTERFACE_LINK_OPTIONS "LINKER:--push-state,--no-as-needed;${TORCH_WHEEL_DIR}/lib/libtorch_cuda.so;LINKER:--pop-state")
+
 # at::parallel_for is inline, and works on one thread where its caller is compiled without OpenMP. The wheel brings the
 # library along. To the thread sanitizer, which does not see into that library, all that the threads share is a race.
 file(GLOB _torch_openmp "${TORCH_WHEEL_DIR}/lib/libgomp*.so*")

@@ -5,16 +5,46 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 
 namespace caravan {
+namespace {
+
+// Of whoever gave the path; all else is the machine's.
+bool is_wrong_path(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case ENXIO:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case EINVAL:
+    case EACCES:
+    case EPERM:
+      return true;
+    default:
+      return false;
+  }
+}
+
+tl::unexpected<Error> cannot_read(const std::string& path, int error) {
+  const std::string message = fmt::format("cannot read {}: {}", path, std::strerror(error));
+  return is_wrong_path(error) ? bad_input(message) : failure(message);
+}
+
+}  // namespace
 
 Result<std::string> file_contents(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return bad_input(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  if (!file) return cannot_read(path, errno);
+  errno = 0;
+  std::string text;
+  for (char block[4096]; file;) {
+    file.read(block, sizeof block);
+    text.append(block, static_cast<std::size_t>(file.gcount()));
+  }
+  if (file.bad()) return cannot_read(path, errno);
+  return text;
 }
 
 }  // namespace caravan

@@ -1,8 +1,8 @@
 // A small text file as a whole: a plan, a certificate, what the kernel tells of this process.
 //
-// Errors (exit code 2) name the file and what the system says: "cannot read plan.json: No such file or
-// directory". What others may have written, and so be of any length, is read by a reader with a bound
-// instead.
+// Errors name the file and what the system says: "cannot read plan.json: No such file or directory". A path
+// that is wrong has exit code 2, a disk or network that fails another. What others may have written, and so
+// be of any length, is read by a reader with a bound instead.
 #pragma once
 
 #include <string>

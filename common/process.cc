@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/close_range.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -48,9 +49,22 @@ struct ChildImage {
   std::vector<std::string> environment;
   std::vector<char*> argv = {};
   std::vector<char*> envp = {};
+  std::vector<unsigned long> processors = {};  // a bit each; empty: as they are
   pid_t parent = 0;
   int error_fd = -1;
 };
+
+// As sched_setaffinity takes them.
+std::vector<unsigned long> mask_of(const std::vector<int>& processors) {
+  constexpr std::size_t kBits = 8 * sizeof(unsigned long);
+  std::vector<unsigned long> mask;
+  for (const int processor : processors) {
+    const auto bit = static_cast<std::size_t>(processor);
+    if (mask.size() <= bit / kBits) mask.resize(bit / kBits + 1);
+    mask[bit / kBits] |= 1UL << (bit % kBits);
+  }
+  return mask;
+}
 
 bool redirect(int from, int to) {
   return from < 0 || from == to || dup2(from, to) >= 0;
@@ -66,6 +80,10 @@ void prepare_signals() {
 [[noreturn]] void become(const SpawnOptions& options, const ChildImage& image) {
   prepare_signals();
   setpgid(0, 0);
+  // Where it is refused, as by a cpuset that has shrunk meanwhile, the child is slower and nothing else.
+  if (!image.processors.empty())
+    syscall(SYS_sched_setaffinity, 0, image.processors.size() * sizeof(unsigned long),
+            image.processors.data());
   bool ready = true;
   if (options.end_with_parent) {
     ready = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
@@ -125,6 +143,7 @@ Result<Process> Process::spawn(const SpawnOptions& options) {
   image.arguments.insert(image.arguments.end(), options.arguments.begin(), options.arguments.end());
   image.argv = pointers_to(image.arguments);
   image.envp = pointers_to(image.environment);
+  image.processors = mask_of(options.processors);
   image.parent = getpid();
   image.error_fd = error_pipe->write_end.get();
 

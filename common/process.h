@@ -36,6 +36,8 @@ struct SpawnOptions {
   int stderr_fd = -1;
   std::vector<int> inherited_fds = {};  // keep their numbers; all others above 2 are closed
   bool end_with_parent = true;
+  // By number, those it runs on, as far as it may; empty: those of this process.
+  std::vector<int> processors = {};
 };
 
 class Process {

@@ -8,6 +8,8 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "common/processors.h"
+
 namespace caravan {
 namespace {
 
@@ -36,6 +38,25 @@ TEST(Process, TheSignalThatEndedItIsSeen) {
   auto process = Process::spawn(shell("kill -SEGV $$"));
   ASSERT_TRUE(process);
   EXPECT_EQ(to_string(process->wait()), "signal 11 (SIGSEGV)");
+}
+
+TEST(Process, ItRunsOnItsProcessorsAsFarAsItMay) {
+  const std::vector<int> allowed = allowed_processors();
+  const auto runs_on = [](std::vector<int> processors) {
+    Result<Pipe> out = make_pipe();
+    SpawnOptions options = shell("grep Cpus_allowed_list /proc/self/status");
+    options.stdout_fd = out->write_end.get();
+    options.processors = std::move(processors);
+    auto process = Process::spawn(options);
+    EXPECT_TRUE(process);
+    out->write_end.reset();
+    return read_all(out->read_end.get());
+  };
+  for (const int processor : allowed)
+    EXPECT_EQ(runs_on({processor}), fmt::format("Cpus_allowed_list:\t{}\n", processor));
+  const std::string all = runs_on({});
+  EXPECT_EQ(runs_on(allowed), all);
+  EXPECT_EQ(runs_on({60'000}), all) << "no machine has so many";
 }
 
 TEST(Process, ItsDescriptorIsReadableWhenItEnds) {

@@ -1,5 +1,12 @@
 #include "operator/job_series.h"
 
+#include <algorithm>
+#include <string_view>
+
+#include "operator/api/names.h"
+#include "operator/controller/conditions.h"
+#include "operator/controller/pod_view.h"
+
 namespace caravan::controller {
 namespace {
 
@@ -31,12 +38,19 @@ Labels with(Labels labels, const std::string& name, const std::string& value) {
   return labels;
 }
 
+// All of its pods have machines, as far as its state tells.
+bool has_a_place(const std::string& state) {
+  const auto places = {conditions::kRunning, conditions::kRestarting, conditions::kStalled, kStarting};
+  return std::find(places.begin(), places.end(), state) != places.end();
+}
+
 class JobSeries {
  public:
   void add(const kube::Json& job, const JobLedger::Account* account) {
     const kube::ObjectKey key = kube::key_of(job);
     const Labels labels{{"namespace", key.name_space}, {"job", key.name}};
     add_info(job, labels);
+    add_devices(job, labels);
     const auto step = kube::integer_at(job, {"status", "progress", "step"});
     const auto steps = kube::integer_at(job, {"spec", "training", "steps"});
     if (step && steps && *steps > 0)
@@ -49,7 +63,8 @@ class JobSeries {
   }
 
   std::vector<MetricFamily> take() {
-    return {std::move(info_), std::move(progress_), std::move(time_), std::move(restarts_)};
+    return {std::move(info_), std::move(devices_), std::move(progress_), std::move(time_),
+            std::move(restarts_)};
   }
 
  private:
@@ -61,7 +76,17 @@ class JobSeries {
     add_gauge(info_, 1, std::move(labels));
   }
 
+  void add_devices(const kube::Json& job, Labels labels) {
+    const auto devices = kube::integer_at(job, {"spec", "resources", "devices"});
+    if (!devices) return;
+    const std::string kind = kube::text_at(job, {"spec", "resources", "device", "kind"});
+    labels.push_back({"kind", kind.empty() ? "GPU" : kind});
+    const bool held = has_a_place(kube::text_at(job, {"status", "state"}));
+    add_gauge(devices_, held ? static_cast<double>(*devices) : 0, std::move(labels));
+  }
+
   MetricFamily info_ = gauge_family("caravan_job_info", "Always 1; what a job is");
+  MetricFamily devices_ = gauge_family("caravan_job_devices", "Devices that a job holds");
   MetricFamily progress_ = gauge_family("caravan_job_progress_ratio", "Steps done of all steps");
   MetricFamily time_ = counter_family("caravan_job_time_seconds_total",
                                       "Where a job's time went; productive time of all time is its goodput");
@@ -99,6 +124,21 @@ std::vector<MetricFamily> job_series(const kube::Store& jobs,
   std::vector<MetricFamily> all = series.take();
   all.insert(all.begin(), std::move(states));
   return all;
+}
+
+MetricFamily node_series(const kube::Store& nodes) {
+  MetricFamily devices = gauge_family("caravan_node_devices", "GPUs of the nodes that may get pods");
+  std::map<std::string, std::int64_t> by_resource{{"nvidia.com/gpu", 0}};
+  for (const kube::ObjectPtr& cached : nodes.all()) {
+    const NodeView node = read_node(cached->parse());
+    if (!node.usable) continue;
+    for (const auto& [resource, count] : node.allocatable) {
+      if (std::string_view(resource).ends_with("/gpu")) by_resource[resource] += count;
+    }
+  }
+  for (const auto& [resource, count] : by_resource)
+    add_gauge(devices, static_cast<double>(count), {{"resource", resource}});
+  return devices;
 }
 
 }  // namespace caravan::controller

@@ -20,5 +20,7 @@ void add_gauge(prometheus::MetricFamily& family, double value,
 std::vector<prometheus::MetricFamily> job_series(const kube::Store& jobs,
                                                  const std::map<std::string, JobLedger::Account>& accounts,
                                                  TimePoint now);
+// GPUs of the nodes that may get pods, by resource.
+prometheus::MetricFamily node_series(const kube::Store& nodes);
 
 }  // namespace caravan::controller

@@ -204,6 +204,7 @@ std::string Metrics::text() const {
     for (MetricFamily& family : job_series(*from.jobs, from.accounts(), std::chrono::system_clock::now()))
       families.push_back(std::move(family));
   }
+  if (from.nodes != nullptr && leads) families.push_back(node_series(*from.nodes));
   const auto add_value = [&](const char* name, const char* help, double value) {
     families.push_back(gauge_family(name, help));
     add_gauge(families.back(), value, {{"name", kControllerName}});

@@ -21,6 +21,7 @@ class Metrics final : public kube::Observer {
   // Read when the text is made. What they refer to outlives this.
   struct Sources {
     const kube::Store* jobs = nullptr;
+    const kube::Store* nodes = nullptr;  // null: nodes are not read
     std::function<std::map<std::string, JobLedger::Account>()> accounts;
     std::function<std::size_t()> queue_depth;
     std::function<double()> queue_oldest_seconds;

@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <sstream>
 
@@ -53,6 +55,52 @@ TEST(JobSeries, OfAJobThatEndedGoAQuarterOfAnHourLater) {
   EXPECT_EQ(later.at("caravan_job_time_seconds_total"), 1U);
 }
 
+TEST(JobSeries, DevicesAreHeldByJobsThatHaveAPlace) {
+  for (const auto& [state, held] : std::map<std::string, double>{{"", 0},
+                                                                 {"Pending", 0},
+                                                                 {"DoesNotFit", 0},
+                                                                 {"Suspended", 0},
+                                                                 {"Starting", 4},
+                                                                 {"Running", 4},
+                                                                 {"Stalled", 4},
+                                                                 {"Restarting", 4},
+                                                                 {"Complete", 0},
+                                                                 {"Failed", 0}}) {
+    kube::Store jobs;
+    jobs.replace({job_with_status("a", "1", R"({"state": ")" + state + R"("})")}, "7");
+    const auto families = job_series(jobs, {}, kStart);
+    const auto devices = std::find_if(families.begin(), families.end(), [](const auto& family) {
+      return family.name == "caravan_job_devices";
+    });
+    ASSERT_EQ(devices->metric.size(), 1U);
+    EXPECT_EQ(devices->metric.at(0).gauge.value, held) << state;
+    EXPECT_EQ(devices->metric.at(0).label.back().value, "CPU");
+  }
+}
+
+TEST(NodeSeries, AddUpWhatNodesOfferThatMayGetPods) {
+  const auto node = [](const std::string& name, const std::string& ready, const std::string& spec,
+                       const std::string& allocatable) {
+    return kube::parse_json(R"({"metadata": {"name": ")" + name + R"("}, "spec": )" + spec +
+                                R"(, "status": {"allocatable": )" + allocatable +
+                                R"(, "conditions": [{"type": "Ready", "status": ")" + ready + R"("}]}})",
+                            "node")
+        .value();
+  };
+  const std::string eight = R"({"nvidia.com/gpu": "8", "cpu": "64"})";
+  kube::Store nodes;
+  nodes.replace(
+      {node("a", "True", "{}", eight), node("b", "True", "{}", eight),
+       node("not-ready", "False", "{}", eight), node("closed", "True", R"({"unschedulable": true})", eight),
+       node("other", "True", "{}", R"({"amd.com/gpu": "4"})")},
+      "7");
+  std::map<std::string, double> offered;
+  for (const auto& metric : node_series(nodes).metric) offered[metric.label.at(0).value] = metric.gauge.value;
+  EXPECT_EQ(offered, (std::map<std::string, double>{{"nvidia.com/gpu", 16}, {"amd.com/gpu", 4}}));
+  kube::Store none;
+  EXPECT_EQ(node_series(none).metric.size(), 1U) << "no GPU is a number too";
+}
+
 TEST(Metrics, HaveTheNamesThatDashboardsKnow) {
   Metrics metrics;
   kube::Store jobs;
@@ -100,8 +148,10 @@ TEST(Metrics, EachStandsInTheReferencePage) {
   const std::string page = page_of_metrics();
   Metrics metrics;
   kube::Store jobs;
+  kube::Store nodes;
   bool leads = true;
   metrics.set_sources({.jobs = &jobs,
+                       .nodes = &nodes,
                        .accounts = [] { return std::map<std::string, JobLedger::Account>(); },
                        .queue_depth = [] { return 3U; },
                        .queue_oldest_seconds = [] { return 0.5; },

@@ -14,14 +14,13 @@
 #include "common/version.h"
 #include "kube/client/client.h"
 #include "kube/config/config_credentials.h"
-#include "kube/config/in_cluster.h"
-#include "kube/config/kubeconfig.h"
 #include "kube/election/elector.h"
 #include "kube/events/event_recorder.h"
 #include "kube/queue/reconcile_loop.h"
 #include "kube/transport/pooled_transport.h"
 #include "operator/api/names.h"
 #include "operator/caches.h"
+#include "operator/cluster_config.h"
 #include "operator/controller/conditions.h"
 #include "operator/controller/reconciler.h"
 #include "operator/health.h"
@@ -39,13 +38,6 @@ using namespace std::chrono_literals;
 
 constexpr auto kFlushEvents = 2s;
 constexpr auto kReleaseLease = 5s;
-
-Result<kube::ClientConfig> load_config(const OperatorOptions& options) {
-  if (options.kubeconfig.empty()) return kube::in_cluster_config();
-  auto config = kube::load_kubeconfig({options.kubeconfig}, "", kube::read_json_document);
-  if (!config) config.error().message = "--kubeconfig: " + config.error().message;
-  return config;
-}
 
 // The identity, so that an audit log tells which of several wrote.
 kube::ClientOptions client_options(const std::string& base_path, const std::string& identity) {
@@ -79,6 +71,7 @@ class Operator {
         events_(client_, clock_, metrics_, {.controller = kController, .instance = identity_}),
         tokens_(client_, clock_, caches_.stores().pods) {
     metrics_.set_sources({.jobs = &caches_.stores().jobs,
+                          .nodes = options_.read_nodes ? &caches_.stores().nodes : nullptr,
                           .accounts = [this] { return ledger_.accounts(clock_.now()); },
                           .queue_depth = [this] { return queue_.depth(); },
                           .queue_oldest_seconds =
@@ -286,7 +279,7 @@ class Operator {
 }  // namespace
 
 Result<ExitCode> run_operator(const OperatorOptions& options, int signal_fd) {
-  auto config = load_config(options);
+  auto config = load_cluster_config(options.kubeconfig);
   if (!config) return tl::unexpected(config.error());
   for (const std::string& warning : config->warnings) log_line(spdlog::level::warn, warning);
   Operator process(options, std::move(*config));

@@ -13,7 +13,9 @@ namespace {
 constexpr char kDescription[] =
     "Runs LlamaTrainingJobs on Kubernetes: plans them, makes and replaces their pods, and shows their "
     "progress. "
-    "Of several of these, one leads and the others wait.";
+    "Of several of these, one leads and the others wait. `caravan-operator check` looks whether that works.";
+constexpr char kCheckDescription[] =
+    "Looks whether an operator is ready and leads, and whether the API server takes a job; keeps nothing.";
 
 std::string check_host_port(const std::string& address) {
   return is_host_port(address) ? "" : "'" + address + "' is not HOST:PORT";
@@ -59,10 +61,14 @@ void declare_worker_pods(CLI::App& app, OperatorOptions& options) {
       ->type_name("SECONDS");
 }
 
-void declare_cluster(CLI::App& app, OperatorOptions& options) {
-  app.add_option("--kubeconfig", options.kubeconfig,
+void declare_kubeconfig(CLI::App& app, std::string& kubeconfig) {
+  app.add_option("--kubeconfig", kubeconfig,
                  "How to reach the API server, in JSON; absent: as the pod that this runs in")
       ->type_name("FILE");
+}
+
+void declare_cluster(CLI::App& app, OperatorOptions& options) {
+  declare_kubeconfig(app, options.kubeconfig);
   app.add_option("--namespace", options.name_space, "Serve the jobs of this namespace only")
       ->envname("CARAVAN_NAMESPACE");
   app.add_option(
@@ -132,9 +138,28 @@ void check_election(const OperatorOptions& options) {
                                            options.retry_period.count(), options.renew_deadline.count()));
 }
 
+// A program of its own to CLI11, since it needs nothing of what the operator does.
+ParsedOptions parse_check(int argc, const char* const* argv) {
+  CheckOptions options;
+  CLI::App app(kCheckDescription, "caravan-operator check");
+  declare_kubeconfig(app, options.kubeconfig);
+  app.add_option("--namespace", options.name_space, "Where the operator is")->capture_default_str();
+  app.add_option("--seconds", options.patience, "How long it may take to be ready and to lead")
+      ->default_str("60")
+      ->check(CLI::Range(0, 3600))
+      ->type_name("SECONDS");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? ExitCode::kDone : ExitCode::kBadInput;
+  }
+  return options;
+}
+
 }  // namespace
 
 ParsedOptions parse_options(int argc, const char* const* argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "check") return parse_check(argc - 1, argv + 1);
   OperatorOptions options;
   CLI::App app(kDescription, "caravan-operator");
   app.set_version_flag("--version", "caravan-operator " + std::string(version()));

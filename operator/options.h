@@ -41,8 +41,15 @@ struct OperatorOptions {
   std::string log_level = "info";
 };
 
+// Of `caravan-operator check` (installation_check.h).
+struct CheckOptions {
+  std::string kubeconfig = {};  // as above
+  std::string name_space = "caravan-system";
+  std::chrono::seconds patience{60};  // how long an operator may take to be ready and to lead
+};
+
 // The options, or the exit code of a program that only printed its help or version.
-using ParsedOptions = std::variant<OperatorOptions, ExitCode>;
+using ParsedOptions = std::variant<OperatorOptions, CheckOptions, ExitCode>;
 
 ParsedOptions parse_options(int argc, const char* const* argv);
 

@@ -54,6 +54,13 @@ TEST(Options, NameServersThatAreGivenReplaceTheUsualOnes) {
   EXPECT_EQ(given[1].value, "d");
 }
 
+TEST(Options, ACheckNeedsNothingOfWhatAnOperatorDoes) {
+  const ParsedOptions parsed = parse({"check", "--namespace", "team", "--seconds", "5"});
+  const auto& options = std::get<CheckOptions>(parsed);
+  EXPECT_EQ(options.name_space, "team");
+  EXPECT_EQ(options.patience, std::chrono::seconds(5));
+}
+
 TEST(Options, BadOnesNameTheirFlagAndEndWithTwo) {
   struct Case {
     std::vector<const char*> flags;
@@ -73,6 +80,8 @@ TEST(Options, BadOnesNameTheirFlagAndEndWithTwo) {
       {{"--worker-image", "w", "--lease-seconds", "-3"}, "--lease-seconds"},
       {{"--worker-image", "w", "--lease-seconds", "10"}, "--renew-seconds"},
       {{"--worker-image", "w", "--retry-seconds", "9"}, "--retry-seconds"},
+      {{"check", "--seconds", "-1"}, "--seconds"},
+      {{"check", "--worker-image", "w"}, "--worker-image"},
       {{"--worker-image", "w", "--no-such-flag"}, "--no-such-flag"}};
   for (const Case& c : cases) {
     ::testing::internal::CaptureStderr();

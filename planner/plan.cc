@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
-#include "planner/model/parameters.h"
+#include <algorithm>
+
+#include "planner/memory/memory_model.h"
 #include "planner/report.h"
 #include "planner/request.h"
+#include "planner/search/legality.h"
 #include "planner/search/remedy.h"
 #include "planner/search/search.h"
+#include "planner/time/time_model.h"
 
 namespace caravan::planner {
 namespace {
@@ -31,36 +35,86 @@ std::vector<std::string> warnings_for(const PlanRequest& request) {
                       request.training.sequence_length, *positions, request.shape.name)};
 }
 
-}  // namespace
-
-PlanAnswer answer_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts, const EngineProfile& profile,
-                      const PlanOptions& options) {
+PlanAnswer answer_request(const PlanRequest& request, const EngineProfile& profile,
+                          const PlanOptions& options) {
   PlanAnswer answer;
-  const auto request = read_request(spec, facts);
-  if (!request) {
-    answer.error = request.error();
-    return answer;
-  }
-  answer.warnings = warnings_for(*request);
-  answer.report.set_usable_bytes(usable_bytes(request->devices, profile).value_or(0));
-  const SearchResult result = search_layouts(*request, profile, options);
+  answer.warnings = warnings_for(request);
+  answer.report.set_usable_bytes(usable_bytes(request.devices, profile).value_or(0));
+  const SearchResult result = search_layouts(request, profile, options);
   for (const EvaluatedLayout& candidate : result.candidates) {
     *answer.report.add_candidates() = candidate_message(candidate);
   }
   if (!result.anything_legal()) {
-    answer.error = no_legal_layout(*request, result);
+    answer.error = no_legal_layout(request, result);
   } else if (const EvaluatedLayout* chosen = result.chosen()) {
-    *answer.report.mutable_plan() = plan_message(*request, *chosen, profile);
+    *answer.report.mutable_plan() = plan_message(request, *chosen, profile);
   } else {
-    answer.error = Error{describe_shortage(*request, profile, result), ExitCode::kDoesNotFit};
+    answer.error = Error{describe_shortage(request, profile, result), ExitCode::kDoesNotFit};
   }
   return answer;
+}
+
+// What others remember of a plan may be of another version.
+Result<Layout> read_tried(const PlanRequest& request, const v1alpha1::Plan& plan,
+                          const EngineProfile& profile) {
+  Layout layout = layout_value(plan);
+  if (const auto illegal = find_illegality(request, layout, profile))
+    return bad_input(fmt::format("the plan before: {}", illegal->message()));
+  const auto& again = layout.recomputed_layers;
+  if (!again.empty() && again.size() != layout.layers_per_stage.size())
+    return bad_input("the plan before: recomputedLayers must have one entry for each pipeline stage");
+  layout.group_times = arranged_group_times(request, layout, profile);
+  return layout;
+}
+
+// What may be taken of a device whose ranks were to have `usable_bytes` (0: nobody knew) and needed so much
+// when they were refused more. They would have gone on to take more, so that the next layout must need
+// clearly less.
+void leave_less_than(int64_t needed_bytes, int64_t usable_bytes, const EngineProfile& profile,
+                     DevicePool& devices) {
+  constexpr double kClearlyLess = 0.9;
+  const auto less = static_cast<int64_t>(kClearlyLess * static_cast<double>(needed_bytes));
+  const int64_t left = usable_bytes > 0 ? std::min(usable_bytes, less) : less;
+  devices.memory_bytes = memory_for(left, devices, profile);
+}
+
+std::string in_words(const v1alpha1::MemoryCorrection& correction) {
+  return fmt::format("{} at {} % of what was predicted, as the ranks of attempt {} took them",
+                     correction.term(), correction.percent(), correction.attempt());
+}
+
+}  // namespace
+
+PlanAnswer answer_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts, const EngineProfile& profile,
+                      const PlanOptions& options) {
+  const auto request = read_request(spec, facts);
+  if (!request) return {.report = {}, .error = request.error()};
+  return answer_request(*request, profile, options);
 }
 
 Result<v1alpha1::PlanReport> plan_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts,
                                       const EngineProfile& profile, const PlanOptions& options) {
   PlanAnswer answer = answer_job(spec, facts, profile, options);
   if (answer.error) return tl::unexpected(*answer.error);
+  return std::move(answer.report);
+}
+
+Result<v1alpha1::PlanReport> plan_again(const TriedPlan& before, const v1alpha1::JobSpec& spec,
+                                        const DeviceFacts& facts, const EngineProfile& profile) {
+  auto request = read_request(spec, facts);
+  if (!request) return tl::unexpected(request.error());
+  request->correction = before.correction;
+  const auto tried = read_tried(*request, before.plan, profile);
+  if (!tried) return tl::unexpected(tried.error());
+  const int64_t needed = predict_memory(*request, *tried, profile).peak_bytes();
+  leave_less_than(needed, before.plan.usable_bytes(), profile, request->devices);
+  PlanAnswer answer = answer_request(*request, profile, {});
+  if (answer.error) {
+    return tl::unexpected(Error{
+        fmt::format("with {}, {}", in_words(before.correction), answer.error->message), answer.error->code});
+  }
+  v1alpha1::Plan& plan = *answer.report.mutable_plan();
+  plan.set_reason(fmt::format("Planned again with {}. {}", in_words(before.correction), plan.reason()));
   return std::move(answer.report);
 }
 

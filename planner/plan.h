@@ -54,4 +54,17 @@ PlanAnswer answer_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts, c
 Result<v1alpha1::PlanReport> plan_job(const v1alpha1::JobSpec& spec, const DeviceFacts& facts,
                                       const EngineProfile& profile, const PlanOptions& options = {});
 
+// A plan that was tried, and what its ranks have shown: they ran out of memory, since one use of it took more
+// than was predicted.
+struct TriedPlan {
+  v1alpha1::Plan plan;
+  v1alpha1::MemoryCorrection correction;
+};
+
+// The next layout of such a job, on the same devices: with that correction, and one that needs clearly less
+// memory than the one that ran out of it. What the user fixed stays fixed. facts: those of the first plan.
+// Errors as of plan_job: code 3 where no other layout fits.
+Result<v1alpha1::PlanReport> plan_again(const TriedPlan& before, const v1alpha1::JobSpec& spec,
+                                        const DeviceFacts& facts, const EngineProfile& profile);
+
 }  // namespace caravan::planner

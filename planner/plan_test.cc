@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "planner/memory/memory_model.h"
 #include "planner/report.h"
 #include "planner/schedule/generate.h"
 #include "planner/search/search.h"
@@ -137,6 +138,86 @@ TEST(PlanJob, TheSameJobGivesTheSameBytes) {
   const auto first = plan_job(gpu_job("llama3-70b", 64), {}, default_profile(), {.all_candidates = true});
   const auto second = plan_job(gpu_job("llama3-70b", 64), {}, default_profile(), {.all_candidates = true});
   EXPECT_EQ(first->SerializeAsString(), second->SerializeAsString());
+}
+
+v1alpha1::MemoryCorrection correction(const std::string& term, int percent) {
+  v1alpha1::MemoryCorrection correction;
+  correction.set_term(term);
+  correction.set_percent(percent);
+  correction.set_attempt(3);
+  return correction;
+}
+
+TEST(PlanAgain, TakesALayoutThatFitsWithWhatHasGrown) {
+  const v1alpha1::JobSpec job = gpu_job("llama3-8b", 8);
+  const v1alpha1::Plan first = plan_job(job, {}, default_profile())->plan();
+  const auto again =
+      plan_again({.plan = first, .correction = correction("activations", 150)}, job, {}, default_profile());
+  ASSERT_TRUE(again) << again.error().message;
+  const v1alpha1::Plan& next = again->plan();
+  EXPECT_NE(layout_value(next), layout_value(first));
+  EXPECT_EQ(next.tensor() * next.pipeline() * next.data(), 8);
+  EXPECT_EQ(next.devices_per_node(), first.devices_per_node());
+  EXPECT_LE(next.peak_bytes(), next.usable_bytes());
+  EXPECT_THAT(next.reason(), StartsWith("Planned again with activations at 150 % of what was predicted, as "
+                                        "the ranks of attempt 3 took them. "));
+
+  PlanRequest request = request_of(job);
+  const int64_t predicted = predict_memory(request, layout_value(next), default_profile()).terms.activations;
+  EXPECT_EQ(next.memory().activations(), static_cast<int64_t>(static_cast<double>(predicted) * 1.5));
+}
+
+TEST(PlanAgain, NeedsClearlyLessThanTheLayoutThatRanOutWhateverTheDeviceIsSaidToHave) {
+  for (const char* term : {"parameters", "gradients", "optimizer", "activations", "logits", "workspace",
+                           "communication", "overhead", "snapshot"}) {
+    const v1alpha1::JobSpec job = cpu_job("llama-mini", 4);
+    const v1alpha1::Plan first = plan_job(job, {}, default_profile())->plan();
+    ASSERT_EQ(first.usable_bytes(), 0) << "nobody knows";
+    const auto again =
+        plan_again({.plan = first, .correction = correction(term, 103)}, job, {}, default_profile());
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_NE(layout_value(again->plan()), layout_value(first)) << term;
+    EXPECT_LT(again->plan().peak_bytes(), 0.95 * static_cast<double>(first.peak_bytes())) << term;
+  }
+}
+
+TEST(PlanAgain, KeepsWhatTheUserHasFixed) {
+  v1alpha1::JobSpec job = gpu_job("llama3-8b", 8);
+  job.mutable_parallelism()->set_tensor(1);
+  job.mutable_parallelism()->set_micro_batch_size(1);
+  const v1alpha1::Plan first = plan_job(job, {}, default_profile())->plan();
+  const auto again =
+      plan_again({.plan = first, .correction = correction("activations", 130)}, job, {}, default_profile());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->plan().tensor(), 1);
+  EXPECT_EQ(again->plan().micro_batch_size(), 1);
+}
+
+TEST(PlanAgain, SaysWithWhichCorrectionNoOtherLayoutFits) {
+  v1alpha1::JobSpec job = gpu_job("llama3-8b", 8);
+  job.mutable_parallelism()->set_mode(v1alpha1::Parallelism::Manual);
+  job.mutable_parallelism()->set_tensor(1);
+  job.mutable_parallelism()->set_pipeline(8);
+  job.mutable_parallelism()->set_data(1);
+  job.mutable_parallelism()->set_schedule("1F1B");
+  for (int stage = 0; stage < 8; ++stage) job.mutable_parallelism()->add_layers_per_stage(4);
+  job.mutable_parallelism()->set_activation_checkpointing(v1alpha1::ActivationCheckpointing::Never);
+  const v1alpha1::Plan first = plan_job(job, {}, default_profile())->plan();
+  const auto again =
+      plan_again({.plan = first, .correction = correction("activations", 200)}, job, {}, default_profile());
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, ExitCode::kDoesNotFit);
+  EXPECT_THAT(again.error().message, StartsWith("with activations at 200 % of what was predicted, as the "
+                                                "ranks of attempt 3 took them, spec.resources: the job does "
+                                                "not fit on 8 H100-80GB"));
+}
+
+TEST(PlanAgain, BelievesNoPlanOfAnotherJob) {
+  const v1alpha1::Plan other = plan_job(gpu_job("llama3-8b", 16), {}, default_profile())->plan();
+  const auto again = plan_again({.plan = other, .correction = correction("activations", 150)},
+                                gpu_job("llama3-8b", 8), {}, default_profile());
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().message, StartsWith("the plan before: spec.parallelism: "));
 }
 
 TEST(PlanJob, WarnsOfSequencesThatTheModelWasNotMadeFor) {

@@ -73,6 +73,8 @@ struct PlanRequest {
   DevicePool devices;
   FixedChoices fixed;
   bool writes_checkpoints = false;
+  // One use of memory takes more than is predicted, as a rank has shown.
+  std::optional<v1alpha1::MemoryCorrection> correction = {};
 };
 
 Result<PlanRequest> read_request(const v1alpha1::JobSpec& spec, const DeviceFacts& facts);

@@ -26,9 +26,9 @@ import cuda_stubs
 
 LISTS = Path(__file__).resolve().parent
 # Installed as listed, without what the wheels say that they need.
-BARE = ("libtorch", "nvcc")
+BARE = ("libtorch", "nvcc", "tensorboard")
 # The set whose wheels another's Python sees too.
-BASE = {"oracle": "libtorch"}
+BASE = {"oracle": "libtorch", "tensorboard": "oracle"}
 PIP = ("-m", "pip", "--disable-pip-version-check", "--no-cache-dir")
 
 
@@ -80,14 +80,26 @@ def finish_nvcc(folder: Path) -> None:
     (site_of(folder) / "nvidia" / "cu13" / "lib64").symlink_to("lib")  # where nvcc looks
 
 
+def see_base(name: str, folder: Path) -> Path:
+    base = site_of(folder_of(BASE[name]))
+    (site_of(folder) / f"{BASE[name]}.pth").write_text(f"{base}\n")
+    return base
+
+
 def finish_oracle(folder: Path) -> None:
-    site, base = site_of(folder), site_of(folder_of(BASE["oracle"]))
-    (site / "libtorch.pth").write_text(f"{base}\n")
-    cuda_stubs.write(base / "torch", site)
+    base = see_base("oracle", folder)
+    cuda_stubs.write(base / "torch", site_of(folder))
     subprocess.run([folder / "bin" / "python", "-c", "import torch, transformers"], check=True)
 
 
-FINISH: dict[str, Callable[[Path], None]] = {"nvcc": finish_nvcc, "oracle": finish_oracle}
+def finish_tensorboard(folder: Path) -> None:
+    see_base("tensorboard", folder)
+    reader = "import tensorboard.backend.event_processing.event_accumulator"
+    subprocess.run([folder / "bin" / "python", "-c", reader], check=True)
+
+
+FINISH: dict[str, Callable[[Path], None]] = {"nvcc": finish_nvcc, "oracle": finish_oracle,
+                                           "tensorboard": finish_tensorboard}
 
 
 def asked_of(name: str, lists: Path = LISTS) -> str:

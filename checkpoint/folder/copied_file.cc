@@ -57,6 +57,12 @@ bool is_json(const std::string& text) {
   return !error && text.find_first_not_of(" \t\r\n", read) == std::string::npos;
 }
 
+// What stands in the folder is wrong, not the machine.
+bool is_content(const std::error_code& error) {
+  return error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory ||
+         error == std::errc::too_many_symbolic_link_levels;
+}
+
 }  // namespace
 
 Result<std::string> read_copied_file(const std::string& folder, const std::string& name, int64_t most_bytes) {
@@ -64,7 +70,10 @@ Result<std::string> read_copied_file(const std::string& folder, const std::strin
   std::error_code error;
   const fs::path real_folder = fs::canonical(folder, error);
   const fs::path target = error ? fs::path() : fs::canonical(real_folder / name, error);
-  if (error) return bad_input(fmt::format("{}: cannot open: {}", shown, error.message()));
+  if (error) {
+    const std::string message = fmt::format("{}: cannot open: {}", shown, error.message());
+    return is_content(error) ? bad_input(message) : failure(message);
+  }
   for (const fs::path& root : roots_of(real_folder)) {
     const fs::path inside = target.lexically_relative(root);
     if (inside.empty() || *inside.begin() == "..") continue;

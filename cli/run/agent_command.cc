@@ -48,11 +48,16 @@ std::vector<std::string> agent_arguments(const AgentSettings& settings, const Ag
   };
   if (settings.metrics_port)
     add("--metrics", fmt::format("127.0.0.1:{}", *settings.metrics_port + start.node));
+  if (!settings.processors.empty()) {
+    const std::vector<int>& own = settings.processors[static_cast<std::size_t>(start.node)];
+    add("--processors", fmt::format("{}", fmt::join(own, ",")));
+  }
   if (!settings.trace_directory.empty()) add("--trace-directory", settings.trace_directory.string());
   if (start.node > 0) return arguments;
   add("--listen", coordinator_address(settings));
   add("--reports", reports_address(settings));
   if (settings.log_every_seconds) add("--log-every", fmt::format("{}", *settings.log_every_seconds));
+  if (!settings.event_folder.empty()) add("--tensorboard", settings.event_folder.string());
   add("--first-attempt", fmt::format("{}", start.first_attempt));
   add("--restarts", fmt::format("{}", start.restarts));
   add("--counted-restarts", fmt::format("{}", start.counted_restarts));

@@ -46,12 +46,28 @@ TEST(AgentCommand, EveryNodeKnowsWhereTracesGo) {
     EXPECT_THAT(agent_arguments(settings, {.node = node}), IsSupersetOf({"--trace-directory", "/tmp/t"}));
 }
 
+TEST(AgentCommand, EveryNodeKnowsItsProcessors) {
+  AgentSettings settings = kSettings;
+  EXPECT_THAT(agent_arguments(settings, {}), Not(Contains("--processors")));
+  settings.processors = {{0, 4}, {1, 5, 2}};
+  EXPECT_THAT(agent_arguments(settings, {}), IsSupersetOf({"--processors", "0,4"}));
+  EXPECT_THAT(agent_arguments(settings, {.node = 1}), IsSupersetOf({"--processors", "1,5,2"}));
+}
+
 TEST(AgentCommand, TheAgentThatWritesStepsKnowsHowOften) {
   AgentSettings settings = kSettings;
   EXPECT_THAT(agent_arguments(settings, {}), Not(Contains("--log-every")));
   settings.log_every_seconds = 0;
   EXPECT_THAT(agent_arguments(settings, {}), IsSupersetOf({"--log-every", "0"}));
   EXPECT_THAT(agent_arguments(settings, {.node = 1}), Not(Contains("--log-every")));
+}
+
+TEST(AgentCommand, TheAgentThatHasTheStepsDrawsThem) {
+  AgentSettings settings = kSettings;
+  EXPECT_THAT(agent_arguments(settings, {}), Not(Contains("--tensorboard")));
+  settings.event_folder = "/tmp/runs";
+  EXPECT_THAT(agent_arguments(settings, {}), IsSupersetOf({"--tensorboard", "/tmp/runs"}));
+  EXPECT_THAT(agent_arguments(settings, {.node = 1}), Not(Contains("--tensorboard")));
 }
 
 TEST(AgentCommand, MetricsAreOffWithoutAPort) {

@@ -60,6 +60,10 @@ void count_lost_agent(const AgentExit& exit, const AgentVerdict& verdict,
   if (verdict.counts) policy::count_restart(policy, now, progress.budget);
   if (exit.node > 0 && !ended_with(exit, ExitCode::kLeft))
     policy::count_restart(policy, now, progress.lost_agents);
+  end_attempt(now, progress);
+}
+
+void end_attempt(policy::Time now, RunProgress& progress) {
   const policy::Time lasted = now - progress.attempt_since.value_or(now);
   progress.short_attempts = policy::short_attempts_after(progress.short_attempts, progress.made_step, lasted);
   progress.attempt_since.reset();

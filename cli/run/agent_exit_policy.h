@@ -47,5 +47,7 @@ AgentVerdict judge_agent_exit(const AgentExit& exit, const RunProgress& progress
 // Remembers a loss that was judged: at whose cost it is, and that it ended the attempt.
 void count_lost_agent(const AgentExit& exit, const AgentVerdict& verdict,
                       const v1alpha1::FailurePolicy& policy, policy::Time now, RunProgress& progress);
+// Its coordinator goes with it, and cannot tell how long the row of short attempts is.
+void end_attempt(policy::Time now, RunProgress& progress);
 
 }  // namespace caravan::cli

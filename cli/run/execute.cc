@@ -11,6 +11,7 @@
 
 #include "cli/run/machine.h"
 #include "common/json.h"
+#include "common/processors.h"
 #include "planner/explain/checkpoints.h"
 #include "planner/explain/summary.h"
 
@@ -22,12 +23,37 @@ std::string agent_program() {
   return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "caravan-agent").string();
 }
 
+// Whole or not at all: agents may be reading the one before.
 Status write_plan(const std::filesystem::path& path, const v1alpha1::JobPlan& job) {
-  std::ofstream file(path);
+  const std::filesystem::path written = path.string() + ".new";
+  std::ofstream file(written);
   file << to_json(job, JsonLayout::kIndented) << '\n';
   file.close();
-  if (!file) return bad_input(fmt::format("cannot write {}", path.string()));
+  std::error_code problem;
+  if (file) std::filesystem::rename(written, path, problem);
+  if (!file || problem) return bad_input(fmt::format("cannot write {}", path.string()));
   return {};
+}
+
+void show_plan(const PreparedRun& run, Console& console) {
+  console.plan(run.report, planner::plan_summary(run.report) +
+                               planner::checkpoints_text(run.job.spec(), run.report.plan()));
+}
+
+// A part of this machine for each node, by the ranks that it has; none where ranks are more than processors.
+std::vector<std::vector<int>> processors_of_nodes(const PreparedRun& run) {
+  const std::vector<int> allowed = allowed_processors();
+  const int ranks = run.job.plan().devices();
+  const int ranks_per_node = (ranks + run.job.nodes() - 1) / run.job.nodes();
+  if (static_cast<int>(allowed.size()) < ranks * run.facts.threads_per_rank) return {};
+  std::vector<std::vector<int>> nodes(static_cast<std::size_t>(run.job.nodes()));
+  const std::vector<std::vector<int>> of_ranks = share_out(allowed, ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<int>& node = nodes[static_cast<std::size_t>(rank / ranks_per_node)];
+    const std::vector<int>& own = of_ranks[static_cast<std::size_t>(rank)];
+    node.insert(node.end(), own.begin(), own.end());
+  }
+  return nodes;
 }
 
 LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, const WorkDirectory& folder) {
@@ -36,22 +62,22 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
           .figures = run.figures,
           .agents = {.work_directory = folder.path(),
                      .nodes = run.job.nodes(),
-                     .threads_per_rank = run.threads_per_rank,
+                     .threads_per_rank = run.facts.threads_per_rank,
+                     .processors = processors_of_nodes(run),
                      .metrics_port = options.metrics_port,
                      .log_every_seconds = options.log_every_seconds,
                      .launcher = getpid(),
-                     .trace_directory = options.trace_directory},
+                     .trace_directory = options.trace_directory,
+                     .event_folder = options.event_folder},
           .agent_program = agent_program()};
 }
 
 }  // namespace
 
-// A reader of our output that went away is an error of write, and gRPC tells its errors to us, not to the
-// user. Threads of ranks sleep while they wait: spinning made steps ten times slower on a busy machine.
+// A reader of our output that went away is an error of write; gRPC tells its errors to us, not to the user.
 void prepare_environment() {
   std::signal(SIGPIPE, SIG_IGN);
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
-  setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);
 }
 
 Result<PreparedRun> prepare_on_this_machine(const LoadedJob& loaded, const RunOptions& options) {
@@ -64,9 +90,10 @@ void introduce(const PreparedRun& run, const RunOptions& options, const std::str
                const WorkDirectory& folder, Console& console) {
   for (const std::string& notice : run.notices) console.notice(notice);
   if (!lock_notice.empty()) console.notice(lock_notice);
-  console.plan(run.report, planner::plan_summary(run.report) +
-                               planner::checkpoints_text(run.job.spec(), run.report.plan()));
+  show_plan(run, console);
   console.notice(fmt::format("logs of agents and ranks: {}", (folder.path() / "node-*.log").string()));
+  if (!options.event_folder.empty())
+    console.notice(fmt::format("curves: tensorboard --logdir {}", options.event_folder));
   if (!options.metrics_port) return;
   for (int node = 0; node < run.job.nodes(); ++node) {
     console.notice(
@@ -76,7 +103,14 @@ void introduce(const PreparedRun& run, const RunOptions& options, const std::str
 
 Result<RunSummary> execute(const PreparedRun& run, const RunOptions& options, UserSignals signals,
                            WorkDirectory& folder, Console& console) {
-  const LocalRunConfig config = configuration(run, options, folder);
+  LocalRunConfig config = configuration(run, options, folder);
+  config.plan_again = [&run, &console, path = plan_file(config.agents)](const auto& correction) {
+    return plan_again(run, correction).and_then([&](const PreparedRun& next) -> Result<RunFigures> {
+      if (Status written = write_plan(path, next.job); !written) return tl::unexpected(written.error());
+      show_plan(next, console);
+      return next.figures;
+    });
+  };
   if (Status written = write_plan(plan_file(config.agents), run.job); !written)
     return tl::unexpected(written.error());
   Result<LocalRun> local_run = LocalRun::create(config, std::move(signals), console);

@@ -23,7 +23,7 @@ Result<PreparedRun> prepare_on_this_machine(const LoadedJob& loaded, const RunOp
 void introduce(const PreparedRun& run, const RunOptions& options, const std::string& lock_notice,
                const WorkDirectory& folder, Console& console);
 
-// Keeps the folder of a job that fails. options.trace_directory is an absolute path here.
+// Keeps the folder of a job that fails. The folders of options are absolute paths here.
 Result<RunSummary> execute(const PreparedRun& run, const RunOptions& options, UserSignals signals,
                            WorkDirectory& folder, Console& console);
 

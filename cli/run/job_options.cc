@@ -12,6 +12,12 @@ void declare_job_options(CLI::App& command, RunOptions& options) {
   command.add_option("--volume", options.volumes, "Folder that stands in for a PersistentVolumeClaim")
       ->type_name("CLAIM=DIR")
       ->allow_extra_args(false);
+  command
+      .add_option(
+          "--device-catalogue", options.device_catalogue,
+          "How fast this machine's processor is, a YAML file as of caravan plan: with it, a job whose "
+          "spec.resources.device.product is in the file has a predicted time and MFU")
+      ->type_name("FILE");
   command.add_option("--set", options.sets, "Overrule a field of the file, such as spec.training.steps=10")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "policy/memory_shortage.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::cli {
@@ -54,7 +55,8 @@ LocalRun::LocalRun(LocalRunConfig config, Console& console, ReportServer reports
       reports_(std::move(reports)),
       signals_(std::move(signals)),
       agents_(static_cast<std::size_t>(config_.agents.nodes)),
-      starts_due_(agents_.size(), start_) {}
+      starts_due_(agents_.size(), start_),
+      figures_(config_.figures) {}
 
 Result<RunSummary> LocalRun::run() {
   while (!result_) {
@@ -70,7 +72,7 @@ Result<RunSummary> LocalRun::run() {
   orphans_.end();
   return RunSummary{.result = *result_,
                     .tally = tally_,
-                    .figures = config_.figures,
+                    .figures = figures_,
                     .wall_seconds = std::chrono::duration<double>(Clock::now() - start_).count()};
 }
 
@@ -185,11 +187,12 @@ void LocalRun::handle(const v1alpha1::JobReport& report) {
     case Report::kStep:
       progress_.made_step = true;
       tally_.add(report.step());
-      console_.step(report.step(), config_.figures, tally_);
+      console_.step(report.step(), figures_, tally_);
       break;
     case Report::kEvent:
       if (report.event().restarting()) count_restart(report.event().counts());
       console_.event(report.event());
+      answer_shortage(report.event());
       break;
     case Report::kCheckpoint:
       handle(report.checkpoint().report());
@@ -205,6 +208,24 @@ void LocalRun::handle(const v1alpha1::JobReport& report) {
     case Report::REPORT_NOT_SET:
       break;
   }
+}
+
+void LocalRun::answer_shortage(const v1alpha1::JobEvent& event) {
+  if (planned_again_ || stopping_ || !event.restarting()) return;
+  const auto correction = policy::correction_of(event.shortage(), event.attempt());
+  if (!correction) return;
+  planned_again_ = true;
+  const Result<RunFigures> next = config_.plan_again(*correction);
+  if (!next) return console_.notice(fmt::format("the layout stays: {}", next.error().message));
+  figures_ = *next;
+  replace_agents();
+}
+
+// An agent reads the plan when it starts. Their ranks have ended, and the coordinator waits.
+void LocalRun::replace_agents() {
+  for (auto& agent : agents_) agent.reset();
+  end_attempt(since_epoch(), progress_);
+  for (auto& due : starts_due_) due = Clock::now() + policy::pause_before_restart(progress_.short_attempts);
 }
 
 void LocalRun::handle_agent_exits() {

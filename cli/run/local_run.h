@@ -1,6 +1,9 @@
 // Runs a planned job on this machine: one agent per node as a child, started again when it is killed; their
 // reports go to the console, signals of the user to them.
 //
+// When a rank runs out of memory and says which use of it grew past its plan, the job is planned again, once,
+// and goes on with new agents.
+//
 // Guarantees: when run() returns, no process of the job is left, and attempts have only grown. The first
 // SIGINT, SIGTERM or SIGHUP stops after the step that runs, the second at once; SIGUSR1 asks for a
 // checkpoint, of one coordinator after another until one has answered. Must be called from the main thread,
@@ -8,6 +11,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +33,8 @@ struct LocalRunConfig {
   RunFigures figures;
   AgentSettings agents;
   std::string agent_program;
+  // Plans the job again, for agents that start from then on.
+  std::function<Result<RunFigures>(const v1alpha1::MemoryCorrection&)> plan_again = {};
 };
 
 // From catch_all() on, signals of the user wait until run() reads them, so that nothing is left behind.
@@ -60,6 +66,8 @@ class LocalRun {
   void handle(const v1alpha1::CheckpointReport& report);
   void handle_reports();
   void handle(const v1alpha1::JobReport& report);
+  void answer_shortage(const v1alpha1::JobEvent& event);
+  void replace_agents();
   void handle_agent_exits();
   void handle_agent_exit(const AgentExit& exit);
   void tell_lost_agent(int node, const AgentVerdict& verdict);
@@ -83,6 +91,8 @@ class LocalRun {
   RunProgress progress_;
   int restarts_ = 0;
   RunTally tally_;
+  RunFigures figures_;
+  bool planned_again_ = false;  // or it was tried
   int saves_asked_ = 0;
   std::optional<std::string> save_wish_;  // a request that nobody has answered (ReportCommand.request)
   bool stopping_ = false;

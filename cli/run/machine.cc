@@ -1,11 +1,10 @@
 #include "cli/run/machine.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
-#include <thread>
 
 #include "cli/run/memory_limit.h"
+#include "common/processors.h"
 
 namespace caravan::cli {
 namespace {
@@ -30,9 +29,7 @@ int count_gpus() {
 Result<Machine> inspect_machine() {
   const Result<int64_t> memory = memory_limit();
   if (!memory) return tl::unexpected(memory.error());
-  return Machine{.cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency())),
-                 .memory_bytes = *memory,
-                 .gpus = count_gpus()};
+  return Machine{.cores = usable_processors(), .memory_bytes = *memory, .gpus = count_gpus()};
 }
 
 }  // namespace caravan::cli

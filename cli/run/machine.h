@@ -8,7 +8,7 @@
 namespace caravan::cli {
 
 struct Machine {
-  int cores = 1;             // that this process may use
+  int cores = 1;             // see common/processors.h
   int64_t memory_bytes = 0;  // see cli/run/memory_limit.h
   int gpus = 0;
 };

@@ -8,9 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "common/result.h"
 
@@ -18,10 +16,6 @@ namespace caravan::cli {
 
 // `root` is where /proc and /sys are.
 Result<int64_t> memory_limit(const std::filesystem::path& root = "/");
-
-// Files with a limit, by the text of /proc/self/cgroup. Some do not exist: a container may see its own group
-// in the place of the root.
-std::vector<std::string> limit_files(std::string_view cgroups);
 
 // A line `max`, or one of a version 1 group without a limit, is a number that no machine reaches, or none.
 std::optional<int64_t> parse_limit(std::string_view text);

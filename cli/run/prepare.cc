@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "cli/load_devices.h"
 #include "cli/run/claims.h"
 #include "cli/run/preflight.h"
 #include "cli/shape_of_folder.h"
@@ -47,9 +48,14 @@ Result<int> count_nodes(const v1alpha1::Resources& resources, std::optional<int>
       "--nodes: {} nodes cannot share the {} devices of spec.resources.devices evenly", *wanted, devices));
 }
 
-// The fields about devices describe the cluster; here the machine decides.
-void fit_to_machine(int nodes, int64_t memory_per_rank, v1alpha1::Resources& resources,
-                    std::vector<std::string>& notices) {
+Result<std::vector<planner::DeviceProduct>> own_products(const std::string& catalogue) {
+  if (catalogue.empty()) return std::vector<planner::DeviceProduct>();
+  return load_devices(catalogue);
+}
+
+// The fields about devices describe the cluster; here the machine decides, and the user's own catalogue.
+void fit_to_machine(int nodes, int64_t memory_per_rank, const std::vector<planner::DeviceProduct>& own,
+                    v1alpha1::Resources& resources, std::vector<std::string>& notices) {
   const int devices_per_node = resources.devices() / nodes;
   if (resources.has_devices_per_node() && resources.devices_per_node() != devices_per_node &&
       resources.devices() > resources.devices_per_node()) {
@@ -59,7 +65,8 @@ void fit_to_machine(int nodes, int64_t memory_per_rank, v1alpha1::Resources& res
   resources.set_devices_per_node(devices_per_node);
 
   v1alpha1::Device& device = *resources.mutable_device();
-  if (!device.product().empty()) {
+  const auto product = planner::find_among(own, device.product());
+  if (!device.product().empty() && !product) {
     notices.push_back(
         fmt::format("ignored: spec.resources.device.product {}: the ranks run on this machine's processor",
                     device.product()));
@@ -73,6 +80,8 @@ void fit_to_machine(int nodes, int64_t memory_per_rank, v1alpha1::Resources& res
                     device.memory(), readable_bytes(memory_per_rank)));
     device.clear_memory();
   }
+  if (product && device.memory().empty())
+    device.set_memory(std::to_string(std::min(product->memory_bytes, memory_per_rank)));
 }
 
 Status resolve_and_check_data(const std::vector<std::string>& volume_arguments, v1alpha1::JobSpec& spec) {
@@ -83,6 +92,12 @@ Status resolve_and_check_data(const std::vector<std::string>& volume_arguments, 
   const Result<planner::ModelShape> shape = planner::resolve_model_shape(spec.model());
   if (!shape) return tl::unexpected(shape.error());
   return check_token_files(spec, shape->vocab);
+}
+
+void take(v1alpha1::PlanReport report, PreparedRun& run) {
+  run.report = std::move(report);
+  *run.job.mutable_plan() = run.report.plan();
+  run.figures = figures_of(run.job);
 }
 
 }  // namespace
@@ -106,19 +121,28 @@ Result<PreparedRun> prepare_run(const LoadedJob& loaded, const RunOptions& optio
       return tl::unexpected(ports.error());
   }
 
+  auto own = own_products(options.device_catalogue);
+  if (!own) return tl::unexpected(own.error());
   const int ranks = spec.resources().devices();
   const int64_t memory_per_rank = machine.memory_bytes / ranks;
-  fit_to_machine(*nodes, memory_per_rank, *spec.mutable_resources(), run.notices);
-  run.threads_per_rank = std::max(1, machine.cores / ranks);
-  const planner::DeviceFacts facts{.memory_bytes = memory_per_rank,
-                                   .devices_per_node = spec.resources().devices_per_node(),
-                                   .threads_per_rank = run.threads_per_rank};
-  Result<v1alpha1::PlanReport> report = planner::plan_job(spec, facts, planner::default_engine_profile());
+  fit_to_machine(*nodes, memory_per_rank, *own, *spec.mutable_resources(), run.notices);
+  run.facts = {.memory_bytes = memory_per_rank,
+               .devices_per_node = spec.resources().devices_per_node(),
+               .threads_per_rank = std::max(1, machine.cores / ranks),
+               .own_products = *std::move(own)};
+  Result<v1alpha1::PlanReport> report = planner::plan_job(spec, run.facts, planner::default_engine_profile());
   if (!report) return tl::unexpected(report.error());
-  run.report = std::move(*report);
   run.job.set_nodes(*nodes);
-  *run.job.mutable_plan() = run.report.plan();
-  run.figures = figures_of(run.job);
+  take(*std::move(report), run);
+  return run;
+}
+
+Result<PreparedRun> plan_again(PreparedRun run, const v1alpha1::MemoryCorrection& correction) {
+  Result<v1alpha1::PlanReport> report =
+      planner::plan_again({.plan = run.job.plan(), .correction = correction}, run.job.spec(), run.facts,
+                          planner::default_engine_profile());
+  if (!report) return tl::unexpected(report.error());
+  take(*std::move(report), run);
   return run;
 }
 

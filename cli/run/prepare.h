@@ -12,6 +12,7 @@
 #include "cli/load_job.h"
 #include "cli/run/machine.h"
 #include "common/result.h"
+#include "planner/plan.h"
 #include "report_text/step_line.h"
 
 namespace caravan::cli {
@@ -21,10 +22,12 @@ struct RunOptions {
   std::vector<std::string> sets;
   std::optional<int> nodes;
   std::vector<std::string> volumes;
+  std::string device_catalogue;  // empty: nobody knows how fast this machine's processor is
   std::optional<int> metrics_port;
   std::optional<int> log_every_seconds;
   std::string work_directory;
   std::string trace_directory;  // empty: no traces are written
+  std::string event_folder;     // for TensorBoard; empty: no events are written
   std::string output;           // text, json or empty: by what standard output is
 };
 
@@ -33,9 +36,12 @@ struct PreparedRun {
   v1alpha1::PlanReport report = {};
   std::vector<std::string> notices;  // what was ignored, one line each
   RunFigures figures = {};
-  int threads_per_rank = 1;
+  planner::DeviceFacts facts = {};  // of this machine
 };
 
 Result<PreparedRun> prepare_run(const LoadedJob& loaded, const RunOptions& options, const Machine& machine);
+
+// The run with its next layout, since a rank of it ran out of memory; exit code 3 where no other one fits.
+Result<PreparedRun> plan_again(PreparedRun run, const v1alpha1::MemoryCorrection& correction);
 
 }  // namespace caravan::cli

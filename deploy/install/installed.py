@@ -23,8 +23,7 @@ def apply(server: ApiServer, document: Document) -> dict:
 
 
 def apply_all(server: ApiServer, *arguments: str) -> list[dict]:
-    manifest = install.manifest(install.parse(arguments))
-    return [apply(server, document) for document in documents_of(manifest)]
+    return [apply(server, document) for document in documents_of(install.manifest(*arguments))]
 
 
 def wait_until(what: str, holds: Callable[[], bool]) -> None:

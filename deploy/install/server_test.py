@@ -72,7 +72,7 @@ class Manifests(unittest.TestCase):
 
     def test_a_platform_that_assigns_users_is_asked_for_none(self):
         wanted = ["--assigned-users", "--dns=10.0.0.10/32", "--agent-patience-seconds=60"]
-        manifest = install.manifest(install.parse(wanted))
+        manifest = install.manifest("--set", "assignedUsers=true,workers.dns={10.0.0.10/32},workers.agentPatienceSeconds=60")
         deployment = next(document for document in documents_of(manifest) if document.kind == "Deployment")
         answer = self.server.call("PATCH", f"{deployment.path()}?fieldManager=test&dryRun=All", deployment.text, APPLY)
         self.assertEqual(200, answer.status, answer.message())

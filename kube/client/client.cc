@@ -178,6 +178,15 @@ ApiResult<Json> Client::create(const CallContext& context, const ResourcePath& p
                         .repeatable = Repeatable::kOnlyWhenRefused});
 }
 
+ApiResult<Json> Client::try_create(const CallContext& context, const ResourcePath& path, const Json& object) {
+  return call(
+      context,
+      {.method = "POST",
+       .of = path,
+       .query = {{"fieldManager", options_.field_manager}, {"dryRun", "All"}, {"fieldValidation", "Strict"}},
+       .body = boost::json::serialize(object)});
+}
+
 ApiResult<Json> Client::replace(const CallContext& context, const ResourcePath& path, const Json& object) {
   return call(context, {.method = "PUT",
                         .of = path,

@@ -80,6 +80,8 @@ class Client {
                                const WatchOptions& options);
 
   ApiResult<Json> create(const CallContext& context, const ResourcePath& path, const Json& object);
+  // The same tried out: the server judges as it would, unknown fields included, and keeps nothing.
+  ApiResult<Json> try_create(const CallContext& context, const ResourcePath& path, const Json& object);
   // Replaces what was read before: the object must hold its resourceVersion. One try; a conflict is the
   // caller's.
   ApiResult<Json> replace(const CallContext& context, const ResourcePath& path, const Json& object);

@@ -297,6 +297,17 @@ TEST(Children, PodsAvoidMachinesByNameBesideTheTopologyThatTheyAskFor) {
   EXPECT_EQ(kube::find(pod_intent(job(), plan_of(job()), {}, settings()), {"spec", "affinity"}), nullptr);
 }
 
+TEST(Children, ASecondPlanAndThePodsThatReadItAgreeOnItsName) {
+  Job planned_again = job();
+  planned_again.status.mutable_memory_correction()->set_attempt(4);
+  const kube::Json plan = plan_intent(planned_again, "{}", settings());
+  EXPECT_EQ(kube::key_of(plan).name, "train-plan-a5");
+  const PodRequest request{.attempt = 7, .first_attempt_of_plan = 5};
+  const kube::Json pod = pod_intent(job(), plan_of(job()), request, settings());
+  EXPECT_EQ(kube::text_at(kube::find(pod, {"spec", "volumes"})->as_array()[0], {"configMap", "name"}),
+            "train-plan-a5");
+}
+
 TEST(PlanObject, TheFingerprintIsOfTheContentThatIsOurs) {
   const kube::Json intent = plan_intent(job(), "{}", settings());
   const std::string written = fingerprint_of(intent);

@@ -68,8 +68,13 @@ JsonObject child_metadata(const Job& job, const std::string& name) {
           {"ownerReferences", JsonArray{kube::controller_reference(job.reference)}}};
 }
 
-std::string plan_name(const Job& job) {
-  return job.key.name + "-plan";
+int first_attempt_of_plan(const v1alpha1::JobStatus& status) {
+  return status.memory_correction().has_attempt() ? status.memory_correction().attempt() + 1 : 1;
+}
+
+std::string plan_name(const Job& job, int first_attempt) {
+  const std::string name = job.key.name + "-plan";
+  return first_attempt > 1 ? fmt::format("{}-a{}", name, first_attempt) : name;
 }
 
 std::string account_name(const Job& job) {

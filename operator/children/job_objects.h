@@ -15,7 +15,13 @@ kube::JsonObject job_labels(const Job& job);
 // metadata of a child.
 kube::JsonObject child_metadata(const Job& job, const std::string& name);
 
-std::string plan_name(const Job& job);
+// From which on the job has the plan that it has.
+int first_attempt_of_plan(const v1alpha1::JobStatus& status);
+// A second plan has a name of its own, so that no kubelet shows a new pod the first one that it still has.
+std::string plan_name(const Job& job, int first_attempt);
+inline std::string plan_name(const Job& job) {
+  return plan_name(job, first_attempt_of_plan(job.status));
+}
 std::string account_name(const Job& job);
 // Where every agent finds the coordinator: the stable name of the pod of node 0.
 std::string coordinator_host(const Job& job);

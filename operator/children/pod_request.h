@@ -11,6 +11,7 @@ struct PodRequest {
   int attempt = 1;
   int restarts = 0;                // of the gang, so far
   int short_attempts = 0;          // of them in a row
+  int first_attempt_of_plan = 1;
   std::string certificates = {};   // the set that is complete
   std::string product_label = {};  // the GPUs that the plan was made for; empty: any node
   std::vector<std::string> avoided_machines = {};

@@ -74,8 +74,9 @@ void add_claims(const std::vector<ClaimUse>& uses, PodStorage& all) {
 PodStorage pod_storage(const Job& job, const v1alpha1::Worker& worker, const PodRequest& request,
                        bool reports) {
   PodStorage all;
-  add({{"name", "plan"}, {"configMap", JsonObject{{"name", plan_name(job)}, {"defaultMode", kReadable}}}},
-      kPlanFolder, true, all);
+  const std::string plan = plan_name(job, request.first_attempt_of_plan);
+  add({{"name", "plan"}, {"configMap", JsonObject{{"name", plan}, {"defaultMode", kReadable}}}}, kPlanFolder,
+      true, all);
   add({{"name", "tls"}, {"secret", certificate_volume(job, request.certificates, request.node)}}, kTlsFolder,
       true, all);
   add({{"name", "shared-memory"},

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/json.h"
 #include "operator/api/names.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/plan_object.h"
 #include "operator/controller/conditions.h"
+#include "operator/controller/memory_policy.h"
 #include "operator/controller/pods_policy.h"
 
 namespace caravan::controller {
@@ -23,6 +26,9 @@ void add_missing_objects(const Job& job, const Snapshot& snapshot, const Setting
 
 // Pods are made after it.
 bool had_plan(const Job& job, const Snapshot& snapshot) {
+  if (job.status.memory_correction().has_attempt())
+    return std::ranges::any_of(snapshot.pods,
+                               [&](const PodView& pod) { return !has_old_layout(pod, job.status); });
   return !snapshot.pods.empty() || find_condition(job.status, conditions::kRunning) != nullptr;
 }
 
@@ -37,7 +43,8 @@ Note repair_of_plan(const Job& job, const char* why) {
 std::optional<Effect> write_plan(const Job& job, const Snapshot& snapshot, kube::Json intent,
                                  const std::string& fingerprint) {
   std::vector<Note> notes;  // none when it is the job or the operator that has changed
-  if (!snapshot.plan) {
+  const bool is_second = plan_name(job) != plan_name(snapshot.job);  // by this decision
+  if (!snapshot.plan || is_second) {
     if (had_plan(job, snapshot)) notes = {repair_of_plan(job, "was gone, or had lost its label")};
     return CreateChild{
         .resource = kConfigMaps, .object = std::move(intent), .restore = true, .notes = std::move(notes)};

@@ -57,7 +57,7 @@ std::string state_of(const v1alpha1::JobStatus& status) {
   }
   const v1alpha1::Condition* planned = find_condition(status, conditions::kPlanned);
   if (planned != nullptr && planned->status() == "False") return planned->reason();
-  return is_true(status, conditions::kScheduled) ? "Starting" : "Pending";
+  return is_true(status, conditions::kScheduled) ? kStarting : "Pending";
 }
 
 }  // namespace caravan::controller

@@ -30,6 +30,8 @@ class Conditions {
   TimePoint now_;
 };
 
+// A state that is no condition: all pods have machines, and no rank runs yet.
+inline constexpr char kStarting[] = "Starting";
 // One word for the column State, from the conditions.
 std::string state_of(const v1alpha1::JobStatus& status);
 

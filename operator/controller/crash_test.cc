@@ -25,7 +25,10 @@ TEST(Crashes, AnUndisturbedJobCompletesInItsFifthAttempt) {
   const std::string end = world.run();
   EXPECT_THAT(end, ::testing::HasSubstr(R"("state":"Complete")"));
   EXPECT_THAT(end, ::testing::HasSubstr(R"("attempt":5,"restarts":3)"));
-  EXPECT_THAT(end, ::testing::HasSubstr("pods/train-0-a4\npods/train-1-a3\nservices/train"));
+  EXPECT_THAT(end,
+              ::testing::HasSubstr(R"("memoryCorrection":{"term":"activations","percent":200,"attempt":4})"));
+  EXPECT_THAT(end, ::testing::HasSubstr("Planned again"));
+  EXPECT_THAT(end, ::testing::HasSubstr("pods/train-0-a5\npods/train-1-a5\nservices/train"));
 }
 
 // Each write meets that fate once.

@@ -11,6 +11,7 @@
 #include "operator/controller/end_policy.h"
 #include "operator/controller/failure_policy.h"
 #include "operator/controller/lifetime_policy.h"
+#include "operator/controller/memory_policy.h"
 #include "operator/controller/plan_status.h"
 #include "operator/controller/planning_policy.h"
 #include "operator/controller/pod_trouble.h"
@@ -74,17 +75,22 @@ class Decider {
   }
 
   bool plan() {
-    PlanVerdict verdict = judge_plan(job_, seen_.nodes);
-    conditions_.set(conditions::kPlanned, verdict.plan.has_value(), verdict.reason, verdict.message);
+    const PlanVerdict verdict = judge_plan(job_, seen_.nodes);
     if (verdict.plan) {
-      decision_.plan = std::move(*verdict.plan);
-      show_plan(decision_.plan.plan(), status());
-      status().mutable_plan()->set_document(verdict.document);
+      take(verdict);
       return true;
     }
+    conditions_.set(conditions::kPlanned, false, verdict.reason, verdict.message);
     if (verdict.final)
       carry_out({.course = Verdict::Course::kFails, .reason = verdict.reason, .message = verdict.message});
     return false;
+  }
+
+  void take(const PlanVerdict& verdict) {
+    conditions_.set(conditions::kPlanned, true, verdict.reason, verdict.message);
+    decision_.plan = *verdict.plan;
+    show_plan(decision_.plan.plan(), status());
+    status().mutable_plan()->set_document(verdict.document);
   }
 
   bool suspend() {
@@ -122,6 +128,7 @@ class Decider {
 
   bool restart_as_told() {
     if (!seen_.progress) return false;
+    const auto correction = wanted_correction(status(), *seen_.progress);
     if (const auto& event = seen_.progress->event) {
       count_told_restarts(job_.spec.failure_policy(), *seen_.progress, seen_.pods, event->attempt(), now_,
                           status());
@@ -131,9 +138,23 @@ class Decider {
         conditions_.set(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event->message());
     }
     follow_attempts(job_.spec, *seen_.progress, seen_.pods, job_.generation, now_, status());
+    if (correction) plan_again(*correction);
     if (auto request = wanted_checkpoint(job_, status()))
       decision_.effects.emplace_back(AskForCheckpoint{*std::move(request)});
     return false;
+  }
+
+  // Behind what the attempts that were told of have cost.
+  void plan_again(const v1alpha1::MemoryCorrection& correction) {
+    const ShortageVerdict verdict = judge_shortage(job_, decision_.plan, correction);
+    if (verdict.plan.plan) take(verdict.plan);
+    *status().mutable_memory_correction() = verdict.correction;
+    const auto& event = seen_.progress->event;
+    const bool restarts = event && event->attempt() == correction.attempt();
+    if (!verdict.plan.plan && !restarts) return;
+    conditions_.set(conditions::kRestarting, true, reasons::kRankFailed,
+                    restarts ? fmt::format("{}; {}", verdict.message, event->message()) : verdict.message);
+    conditions_.clear(conditions::kRunning, reasons::kRendezvous, "the gang is being started again");
   }
 
   bool replace_losses() {

@@ -8,6 +8,7 @@
 
 #include "operator/api/names.h"
 #include "operator/children/certificates.h"
+#include "operator/children/job_objects.h"
 #include "operator/children/worker_pod.h"
 #include "operator/controller/machine_policy.h"
 
@@ -185,6 +186,7 @@ Executor::Done Executor::carry_out(const Task& task, const CreatePod& effect) {
   const Decision& decision = task.decision;
   const PodRequest request{.node = effect.node,
                            .attempt = decision.status.attempt(),
+                           .first_attempt_of_plan = first_attempt_of_plan(decision.status),
                            .restarts = decision.status.restarts(),
                            .short_attempts = decision.status.short_attempts(),
                            .certificates = task.status.certificates().set(),

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "operator/api/names.h"
+#include "operator/children/pod_resources.h"
 #include "operator/controller/device_survey.h"
 #include "operator/controller/plan_record.h"
 #include "operator/controller/plan_status.h"
@@ -132,6 +133,18 @@ PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes) {
       return refuse(reasons::kInvalidSpec, missing, true);
   }
   return remembers_plan(job.status) ? accept(job, job.status.plan().document()) : make_plan(job, nodes);
+}
+
+PlanVerdict plan_after_shortage(const Job& job, const v1alpha1::JobPlan& before,
+                                const v1alpha1::MemoryCorrection& correction) {
+  const v1alpha1::Plan& plan = before.plan();
+  planner::DeviceFacts facts{.devices_per_node = plan.devices_per_node(),
+                             .threads_per_rank = threads_per_rank(job.spec, plan.devices_per_node())};
+  if (plan.usable_bytes() > 0) facts.memory_bytes = plan.usable_bytes();
+  auto again = planner::plan_again({.plan = plan, .correction = correction}, before.spec(), facts,
+                                   planner::default_engine_profile());
+  if (!again) return refuse(reasons::kDoesNotFit, again.error().message, false);
+  return accept(job, document_of(again->plan(), before.gpu_product()));
 }
 
 }  // namespace caravan::controller

@@ -26,4 +26,9 @@ struct PlanVerdict {
 
 PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes);
 
+// The plan in place of one whose ranks ran out of memory, for the same devices; without a plan where no other
+// layout fits.
+PlanVerdict plan_after_shortage(const Job& job, const v1alpha1::JobPlan& before,
+                                const v1alpha1::MemoryCorrection& correction);
+
 }  // namespace caravan::controller

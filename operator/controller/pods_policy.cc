@@ -2,6 +2,7 @@
 
 #include "operator/children/worker_pod.h"
 #include "operator/controller/machine_policy.h"
+#include "operator/controller/memory_policy.h"
 #include "policy/failure_policy.h"
 
 namespace caravan::controller {
@@ -56,7 +57,7 @@ void judge_node(const Job& job, int node, const Pods& pods, TimePoint now, PodsV
     if (living != nullptr) verdict.deleted.push_back(living);  // of an older attempt: pods are sorted
     living = pod;
   }
-  if (living != nullptr && must_move(*living, job.status)) {
+  if (living != nullptr && (must_move(*living, job.status) || has_old_layout(*living, job.status))) {
     verdict.deleted.push_back(living);
     return;
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "common/utf8.h"
+#include "policy/memory_shortage.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::controller {
@@ -48,6 +49,12 @@ std::optional<int> known_node(bool is_told, int node) {
   return is_told && node >= 0 && node < kMostNodes ? std::optional(node) : std::nullopt;
 }
 
+// One that asks for no correction says nothing.
+template <typename Message>
+void keep_shortage(const Message& told, Message& kept) {
+  if (policy::correction_of(told.shortage(), told.attempt())) *kept.mutable_shortage() = told.shortage();
+}
+
 std::int64_t most_attempts(const JobFacts& job, TimePoint now) {
   const auto age = std::chrono::duration_cast<std::chrono::seconds>(now - job.created_at).count();
   return std::min<std::int64_t>(std::max<std::int64_t>(0, age) + kSpareAttempts, 1'000'000'000);
@@ -85,6 +92,7 @@ Result<AttemptStarted> check_start(const AttemptStarted& started, const JobFacts
     ended.set_counts(told.counts());
     if (const auto node = known_node(told.has_suspect_node(), told.suspect_node()))
       ended.set_suspect_node(*node);
+    keep_shortage(told, ended);
   }
   return kept;
 }
@@ -141,6 +149,7 @@ JobEvent keep(const JobEvent& event) {
   kept.set_reason(known_reason(event.reason()));
   if (const auto node = known_node(event.has_suspect_node(), event.suspect_node()))
     kept.set_suspect_node(*node);
+  keep_shortage(event, kept);
   kept.set_attempt(event.attempt());
   kept.set_message(readable(event.message(), kLongestText));
   kept.set_restarting(event.restarting());

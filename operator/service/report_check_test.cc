@@ -11,6 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const JobFacts kJob{.steps = 100, .created_at = kStart};
 const TimePoint kNow = kStart + 60s;
@@ -84,6 +85,23 @@ TEST(CheckReport, ASuspectNodeIsKeptWhereItMayBeOne) {
   EXPECT_THAT(
       checked(read(R"({"attemptStarted": {"attempt": 2, "ended": [{"attempt": 1, "suspectNode": 7}]}})")),
       HasSubstr("\"suspectNode\":7"));
+}
+
+TEST(CheckReport, AShortageIsKeptWhereAPlanCanBeCorrectedByIt) {
+  const auto event = [](const std::string& shortage) {
+    return checked(read(
+        fmt::format(R"({{"event": {{"attempt": 1, "reason": "OutOfMemory", "shortage": {}}}}})", shortage)));
+  };
+  const std::string real = R"({"term": "activations", "plannedBytes": 100, "usedBytes": 131})";
+  EXPECT_THAT(event(real), HasSubstr(R"("usedBytes":)"));
+  EXPECT_THAT(
+      checked(read(fmt::format(
+          R"({{"attemptStarted": {{"attempt": 2, "ended": [{{"attempt": 1, "shortage": {}}}]}}}})", real))),
+      HasSubstr(R"("usedBytes":)"));
+  for (const char* nothing : {R"({"term": "everything", "plannedBytes": 100, "usedBytes": 131})",
+                              R"({"term": "activations", "plannedBytes": 100, "usedBytes": 99})",
+                              R"({"term": "activations", "plannedBytes": -9, "usedBytes": 99})"})
+    EXPECT_THAT(event(nothing), Not(HasSubstr("shortage"))) << nothing;
 }
 
 TEST(CheckReport, WhatTheOperatorDoesNotReadIsNotKept) {

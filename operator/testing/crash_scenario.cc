@@ -91,7 +91,7 @@ v1alpha1::JobStatus CrashScenario::status() {
 void CrashScenario::play(const v1alpha1::JobStatus& now) {
   const bool all_run = start_pods() == 2;
   if (is_finished(now)) return;
-  if (all_run && now.attempt() > 0 && progress_.attempt < now.attempt())
+  if (all_run && may_begin(now.attempt()) && progress_.attempt < now.attempt())
     progress_ = {.attempt = now.attempt()};
   if (!is_true(now, conditions::kRunning) || !all_run) {
     if (is_true(now, conditions::kSuspended) && cluster_.pods().empty()) cluster_.set_suspended(false);
@@ -105,10 +105,16 @@ void CrashScenario::play(const v1alpha1::JobStatus& now) {
     case 3:
       return end_pod("train-0-a3", "Failed", 137);
     case 4:
-      return fail_rank(4);
+      return run_out_of_memory(4);
     default:
       return make_last_step(now.attempt());
   }
+}
+
+// A coordinator whose rank ran out of memory gives the time to plan again: what follows begins in new pods.
+bool CrashScenario::may_begin(int attempt) {
+  const Objects pods = cluster_.pods();
+  return attempt < 5 || (pods.contains("train-0-a5") && pods.contains("train-1-a5"));
 }
 
 int CrashScenario::start_pods() {
@@ -136,11 +142,14 @@ void CrashScenario::end_pod(const std::string& name, const char* phase, int exit
                                                  {"state", kube::JsonObject{{"terminated", ended}}}}}}});
 }
 
-void CrashScenario::fail_rank(int attempt) {
+void CrashScenario::run_out_of_memory(int attempt) {
   progress_.event.emplace();
   progress_.event->set_attempt(attempt);
-  progress_.event->set_reason(reasons::kRankFailed);
+  progress_.event->set_reason(reasons::kOutOfMemory);
   progress_.event->set_message("rank 1 died first");
+  progress_.event->mutable_shortage()->set_term("activations");
+  progress_.event->mutable_shortage()->set_planned_bytes(100);
+  progress_.event->mutable_shortage()->set_used_bytes(200);
   progress_.event->set_restarting(true);
   progress_.event->set_counts(true);
 }
@@ -151,7 +160,7 @@ void CrashScenario::make_last_step(int attempt) {
   step.set_step(100);
   step.set_loss(2.5);
   progress_.step = step;
-  for (const std::string name : {"train-0-a4", "train-1-a3"}) end_pod(name, "Succeeded", 0);
+  for (const std::string name : {"train-0-a5", "train-1-a5"}) end_pod(name, "Succeeded", 0);
 }
 
 std::string CrashScenario::describe() {

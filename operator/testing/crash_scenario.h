@@ -1,5 +1,6 @@
 // A job's whole life under an operator that may die at each of its writes: it is created, loses a pod, is
-// suspended and resumed, loses the pod of the coordinator, starts again after a failed rank and completes.
+// suspended and resumed, loses the pod of the coordinator, gets another layout when a rank runs out of
+// memory, and completes.
 //
 // The scenario plays the user, the coordinator, the kubelet's pods and the time, on whatever cluster it is
 // given. Rounds are a second long, or longer when nothing happens. No wait is real.
@@ -62,9 +63,10 @@ class CrashScenario {
   void play(const v1alpha1::JobStatus& now);
   void reconcile();
   v1alpha1::JobStatus status();
+  bool may_begin(int attempt);
   int start_pods();
   void end_pod(const std::string& name, const char* phase, int exit_code);
-  void fail_rank(int attempt);
+  void run_out_of_memory(int attempt);
   void make_last_step(int attempt);
   std::string describe();
 

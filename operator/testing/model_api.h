@@ -84,7 +84,11 @@ class ModelApi final : public kube::Transport {
   kube::HttpResponse answer(const kube::HttpRequest& request) {
     const Target target = parse(request.target);
     Objects& all = objects_[target.plural];
-    if (request.method == "POST") return create(all, kube::parse_json(request.body, "body").value());
+    if (request.method == "POST") {
+      Objects none;  // what is only tried out is kept nowhere
+      const bool keeps = request.target.find("dryRun=All") == std::string::npos;
+      return create(keeps ? all : none, kube::parse_json(request.body, "body").value());
+    }
     const auto found = all.find(target.name);
     if (found == all.end()) return refuse(404, "NotFound");
     if (request.method == "GET") return reply(200, found->second);

@@ -83,6 +83,30 @@ bool repeats_an_earlier_stage(const Layout& layout, const Placement& placement, 
   return false;
 }
 
+struct TermName {
+  std::string_view name;
+  int64_t MemoryTerms::*bytes;
+};
+// As MemoryTerms of the schema calls them.
+constexpr TermName kTerms[] = {{"parameters", &MemoryTerms::parameters},
+                               {"gradients", &MemoryTerms::gradients},
+                               {"optimizer", &MemoryTerms::optimizer},
+                               {"activations", &MemoryTerms::activations},
+                               {"logits", &MemoryTerms::logits},
+                               {"workspace", &MemoryTerms::workspace},
+                               {"communication", &MemoryTerms::communication},
+                               {"overhead", &MemoryTerms::overhead},
+                               {"snapshot", &MemoryTerms::snapshot}};
+
+void correct(const v1alpha1::MemoryCorrection& correction, MemoryTerms& terms) {
+  constexpr double kPercent = 100;
+  for (const TermName& term : kTerms) {
+    if (term.name != correction.term()) continue;
+    int64_t& bytes = terms.*term.bytes;
+    bytes = static_cast<int64_t>(static_cast<double>(bytes) * correction.percent() / kPercent);
+  }
+}
+
 }  // namespace
 
 int64_t MemoryTerms::total() const {
@@ -91,10 +115,9 @@ int64_t MemoryTerms::total() const {
 }
 
 std::vector<NamedTerm> named_terms(const MemoryTerms& terms) {
-  return {
-      {"parameters", terms.parameters},       {"gradients", terms.gradients}, {"optimizer", terms.optimizer},
-      {"activations", terms.activations},     {"logits", terms.logits},       {"workspace", terms.workspace},
-      {"communication", terms.communication}, {"overhead", terms.overhead},   {"snapshot", terms.snapshot}};
+  std::vector<NamedTerm> named;
+  for (const TermName& term : kTerms) named.push_back({.name = term.name, .bytes = terms.*term.bytes});
+  return named;
 }
 
 int64_t micro_batches(const TrainingNumbers& training, const Layout& layout) {
@@ -140,6 +163,7 @@ MemoryTerms MemoryModel::of_stage(const Layout& layout, const Placement& placeme
   terms.workspace = moving.workspace;
   terms.communication += moving.communication;
   if (request_.devices.gpu) add_gpu_overhead(terms, moving, layout, profile_);
+  if (request_.correction) correct(*request_.correction, terms);
   return terms;
 }
 

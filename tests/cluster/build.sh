@@ -8,41 +8,16 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../versions.env"
 PROGRAMS=(etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=tests/cluster/go_programs.sh
+source "$here/go_programs.sh"
 
-ROOT="${CARAVAN_CACHE:-$HOME/.cache/caravan}/kubernetes"
 BIN="$ROOT/bin-$KUBERNETES_VERSION-$ETCD_VERSION-$COREDNS_VERSION"
-# -mod=mod: what is needed is looked up during the build, and nothing else is downloaded.
-export CGO_ENABLED=0 GOFLAGS="-mod=mod -modcacherw -p=${JOBS:-$(nproc)}"
 
 # k8s.io/kubernetes replaces these modules by folders of its own, which a module that requires it must do by version.
 STAGING=(api apiextensions-apiserver apimachinery apiserver cli-runtime client-go cloud-provider cluster-bootstrap
   code-generator component-base component-helpers controller-manager cri-api cri-client csi-translation-lib
   dynamic-resource-allocation endpointslice externaljwt kms kube-aggregator kube-controller-manager kube-proxy
   kube-scheduler kubectl kubelet metrics mount-utils pod-security-admission sample-apiserver)
-
-is_new_enough() { [[ $(printf '%s\n' "$GO_VERSION" "$1" | sort -V | head -n1) == "$GO_VERSION" ]]; }
-
-use_go() {
-  local version module at="$ROOT/go-$GO_VERSION"
-  version=$(go env GOVERSION)
-  is_new_enough "${version#go}" && return
-  module="golang.org/toolchain@v0.0.1-go$GO_VERSION.linux-$(go env GOARCH)"
-  if [[ ! -d $at ]]; then
-    GOFLAGS=-modcacherw GOMODCACHE="$ROOT/toolchain" go mod download "$module"
-    # The archive of a module holds no permissions.
-    chmod -R u+x "$ROOT/toolchain/$module/bin" "$ROOT/toolchain/$module/pkg/tool"
-    mv "$ROOT/toolchain/$module" "$at"
-  fi
-  PATH="$at/bin:$PATH"
-}
-
-# module FOLDER LINE...: an empty module for the build to fill.
-module() {
-  mkdir -p "$1"
-  cd "$1"
-  shift
-  [[ -e go.mod ]] || printf '%s\n' "module caravan.dev/cluster" "go ${GO_VERSION%.*}" "$@" >go.mod
-}
 
 # build_kubernetes PROGRAM...: together, so that one is linked while another compiles.
 build_kubernetes() {

@@ -58,6 +58,29 @@ TEST(Output, AsJsonLinesTellsPlanStepsAndSummary) {
   EXPECT_EQ(summary.fields().at("peakBytesPerRank").list_value().values_size(), 2);
 }
 
+TEST(Output, ACatalogueThatKnowsTheProcessorGivesMfuMeasuredAndPredicted) {
+  const JobFolder folder;
+  const std::string catalogue = folder.files().write("catalogue.yaml", R"(devices:
+- {name: this-one, memory: 1Ti, peakTeraflops: "0.1", memoryGigabytesPerSecond: "10", nodeGigabytesPerSecond: "5",
+   networkGigabytesPerSecond: "5"}
+)");
+  const std::vector<std::string> more{"--device-catalogue", catalogue, "--set"};
+  const auto with_product = [&](const std::string& product) {
+    std::vector<std::string> arguments = more;
+    arguments.push_back("spec.resources.device.product=" + product);
+    return run(folder.arguments({.data = 2}, arguments));
+  };
+  const Finished known = with_product("this-one");
+  ASSERT_EQ(known.status.exit_code, 0) << known.err;
+  EXPECT_GT(number(last_of(known, "summary"), "mfu"), 0);
+  EXPECT_GT(number(all_of(known, "step").back(), "mfu"), 0);
+  EXPECT_THAT(known.err, Not(HasSubstr("ignored")));
+
+  const Finished unknown = with_product("another-one");
+  ASSERT_EQ(unknown.status.exit_code, 0) << unknown.err;
+  EXPECT_THAT(unknown.err, HasSubstr("ignored: spec.resources.device.product another-one"));
+}
+
 TEST(Output, ThePredictedPeakIsThatOfTheFullestRank) {
   const JobFolder folder;
   const Finished finished = run(folder.arguments({.pipeline = 2}));

@@ -153,7 +153,7 @@ TEST_F(TrainerProgram, OneThatIsRefusedMemorySaysWhatItHadAndWhatWasPlanned) {
   EXPECT_EQ(ranks[0].status, ExitStatus{.exit_code = 1});
   EXPECT_EQ(last_failure(ranks[0]).reason(), "OutOfMemory");
   EXPECT_THAT(last_failure(ranks[0]).message(),
-              testing::MatchesRegex("no memory beyond [^\n]* GiB planned; no use of it grew [^\n]*"));
+              testing::MatchesRegex("no memory for [^\n]* GiB planned; no use of it grew [^\n]*"));
 }
 
 TEST_F(TrainerProgram, ASecondAttemptGivesTheBitsOfTheFirst) {

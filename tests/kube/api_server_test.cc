@@ -50,6 +50,16 @@ class ApiServer : public ::testing::Test {
   std::string name_space_ = server_.make_namespace();
 };
 
+TEST_F(ApiServer, JudgesWhatIsTriedOutAndKeepsNothing) {
+  EXPECT_TRUE(client_.try_create({}, in_namespace(kConfigMaps), config_map("a", "1")));
+  EXPECT_TRUE(client_.get({}, in_namespace(kConfigMaps), "a").error().is_not_found());
+  Json unknown = config_map("a", "1");
+  unknown.as_object()["dota"] = JsonObject{};
+  const auto refused = client_.try_create({}, in_namespace(kConfigMaps), unknown);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, 400) << refused.error().message;
+}
+
 TEST_F(ApiServer, CreatesReadsAndDeletesWhatWasMeant) {
   const auto created = client_.create({}, in_namespace(kConfigMaps), config_map("a", "1"));
   ASSERT_TRUE(created) << created.error().message;

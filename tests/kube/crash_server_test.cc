@@ -54,7 +54,8 @@ TEST_F(ServerCrashes, AnUndisturbedJobCompletesInItsFifthAttempt) {
   EXPECT_THAT(end, ::testing::HasSubstr(R"("state":"Complete")"));
   EXPECT_THAT(end, ::testing::HasSubstr(R"("attempt":5,"restarts":3)"));
   EXPECT_THAT(
-      end, ::testing::HasSubstr("\npods/train-0-a4\npods/train-1-a3\nservices/train\nconfigmaps/train-plan"
+      end, ::testing::HasSubstr("\npods/train-0-a5\npods/train-1-a5\nservices/train\nconfigmaps/"
+                                "train-plan\nconfigmaps/train-plan-a5"
                                 "\nserviceaccounts/train\nnetworkpolicies/train\nsecrets/train-tls-SET-0"));
 }
 

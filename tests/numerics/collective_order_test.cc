@@ -14,6 +14,7 @@
 #include "tests/numerics/trainer_world.h"
 #include "tests/support/tiny_job.h"
 #include "worker/trainer/comm/testing/recorded_groups.h"
+#include "worker/trainer/comm/testing/streamed_groups.h"
 #include "worker/trainer/loop/rank_config.h"
 #include "worker/trainer/loop/trainer.h"
 
@@ -66,17 +67,15 @@ class CollectiveOrder : public testing::TestWithParam<Case> {
     spec_.mutable_model()->mutable_architecture()->set_tied_embeddings(true);
   }
 
-  // Three steps on every rank.
-  void train() {
+  // body: of each rank, on a thread of its own.
+  void on_all_ranks(const std::function<void(int rank)>& body) {
     const auto ranks = static_cast<int>(GetParam().layout.mesh.ranks());
     std::vector<std::jthread> threads;
-    for (int rank = 0; rank < ranks; ++rank) threads.emplace_back([this, rank] { train(rank); });
+    for (int rank = 0; rank < ranks; ++rank) threads.emplace_back([&body, rank] { body(rank); });
   }
 
-  RecordedGroups groups_;
-
- private:
-  void train(int number) {
+  // Three steps.
+  void train(int number, const trainer::GroupFactory& factory) {
     const auto options =
         trainer::parse_rank_config(to_json(rank_config(spec_, GetParam().layout, number))).value();
     const UniqueFd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
@@ -84,20 +83,22 @@ class CollectiveOrder : public testing::TestWithParam<Case> {
     trainer::ActivityBoard board;
     trainer::MemoryLedger ledger;
     const trainer::CommandListener commands(/*fd=*/-1, board, reporter);
-    trainer::Rank rank(options, ledger, board, groups_.factory());
+    trainer::Rank rank(options, ledger, board, factory);
     const trainer::Outcome trained =
         trainer::Trainer(rank, trainer::open_data(options).value(), reporter, commands).train();
     EXPECT_TRUE(trained) << "rank " << number << ": " << trained.error().message;
   }
 
+ private:
   const test::JobFolder corpus_;
   v1alpha1::JobSpec spec_;
 };
 
 TEST_P(CollectiveOrder, IsTheSameOnAllRanksOfAGroup) {
-  train();
-  ASSERT_FALSE(groups_.calls().empty());
-  for (const auto& [name, ranks] : groups_.calls()) {
+  RecordedGroups groups;
+  on_all_ranks([&](int rank) { train(rank, groups.factory()); });
+  ASSERT_FALSE(groups.calls().empty());
+  for (const auto& [name, ranks] : groups.calls()) {
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       const GroupCalls& calls = ranks[rank];
       EXPECT_THAT(calls.collectives, testing::ContainerEq(ranks[0].collectives))
@@ -111,6 +112,16 @@ TEST_P(CollectiveOrder, IsTheSameOnAllRanksOfAGroup) {
       }
     }
   }
+}
+
+// Where a wrong order would hang: nothing else tells the operations of a lane apart.
+TEST_P(CollectiveOrder, IsEnoughForStreamsOfDevices) {
+  trainer::StreamedGroups groups;
+  on_all_ranks([&](int rank) {
+    trainer::Watchdog watchdog({.rank = rank}, groups.board, nullptr);
+    train(rank, groups.factory(watchdog));
+    EXPECT_NO_THROW(watchdog.throw_if_lost());
+  });
 }
 
 std::string name_of_case(const testing::TestParamInfo<Case>& info) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "policy/memory_shortage.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::agent {
@@ -32,6 +33,13 @@ constexpr double kStopNoticeSeconds = 0.5;
 policy::Budget budget_of(const CoordinatorConfig& config, TimePoint now) {
   if (config.counted_restarts == 0) return {};
   return {.used = config.counted_restarts, .window_start = policy::since_epoch(now - config.window_age)};
+}
+
+// A job that is planned again has other agents then.
+milliseconds pause_after(const Failure& failure, int short_attempts, int attempt) {
+  const milliseconds pause = policy::pause_before_restart(short_attempts);
+  const bool may_be_planned_again = failure.shortage && policy::correction_of(*failure.shortage, attempt);
+  return may_be_planned_again ? std::max<milliseconds>(pause, policy::kTimeToPlanAgain) : pause;
 }
 
 }  // namespace
@@ -449,10 +457,11 @@ void CoordinatorState::conclude_attempt() {
   ended.set_reason(failure.reason);
   ended.set_counts(decision.counts);
   if (failure.suspect_node) ended.set_suspect_node(*failure.suspect_node);
+  if (failure.shortage) *ended.mutable_shortage() = *failure.shortage;
   if (ended_.size() > kMostEnded) ended_.pop_front();
   const auto lasted = std::chrono::duration_cast<milliseconds>(now_ - attempt_since_);
   short_attempts_ = policy::short_attempts_after(short_attempts_, made_step_, lasted);
-  resume_at_ = now_ + policy::pause_before_restart(short_attempts_);
+  resume_at_ = now_ + pause_after(failure, short_attempts_, attempt_);
   phase_ = Phase::kBackingOff;
   let_go();
 }
@@ -512,6 +521,7 @@ void CoordinatorState::tell_event(const Failure& failure, const policy::Decision
   event.set_restarting(decision.restart);
   event.set_counts(decision.restart && decision.counts);
   if (failure.suspect_node) event.set_suspect_node(*failure.suspect_node);
+  if (failure.shortage) *event.mutable_shortage() = *failure.shortage;
   effects_.push_back(Tell{std::move(told)});
 }
 

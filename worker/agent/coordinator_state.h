@@ -19,6 +19,7 @@
 #include "caravan/v1alpha1/coordination.pb.h"
 #include "common/result.h"
 #include "policy/failure_policy.h"
+#include "worker/agent/defaults.h"
 #include "worker/agent/failure.h"
 #include "worker/agent/job_shape.h"
 #include "worker/agent/membership.h"
@@ -37,13 +38,14 @@ struct CoordinatorConfig {
   int ranks_per_stage = 1;
   std::optional<double> device_peak_flops = std::nullopt;
   v1alpha1::FailurePolicy failure_policy = {};
-  std::chrono::seconds stall_timeout{600};
+  std::chrono::seconds stall_timeout = kStallTimeout;
   bool writes_checkpoints = false;  // also a last one, when the job is stopped
   std::optional<std::chrono::seconds> active_deadline = std::nullopt;
   std::chrono::seconds elapsed{0};  // of the active deadline
-  std::chrono::milliseconds heartbeat{1000};
-  std::chrono::milliseconds patience{3500};  // with a silent agent, and an agent's with us
-  std::chrono::seconds rejoin_timeout{600};
+  std::chrono::milliseconds heartbeat = kHeartbeat;
+  std::chrono::milliseconds patience =
+      patience_of(kHeartbeat);  // with a silent agent, and an agent's with us
+  std::chrono::seconds rejoin_timeout = kRejoinTimeout;
   int first_attempt = 1;
   int restarts = 0;                      // so far
   int counted_restarts = 0;              // of them, in the window of the failure policy,
@@ -67,7 +69,7 @@ struct SaveRequested {
 // What users may change while the job runs.
 struct Limits {
   v1alpha1::FailurePolicy failure_policy;
-  std::chrono::seconds stall_timeout{600};
+  std::chrono::seconds stall_timeout = kStallTimeout;
 };
 struct Tick {};
 using Input = std::variant<FromAgent, ConnectionLost, StopRequested, SaveRequested, Limits, Tick>;

@@ -109,6 +109,34 @@ TEST_F(CoordinatorTest, AHealthyAttemptIsStartedAgainAtOnce) {
   EXPECT_EQ(state().phase(), Phase::kOpeningMaster);
 }
 
+TEST_F(CoordinatorTest, WhoeverPlannedTheJobHearsWhichUseOfMemoryGrewAndHasTheTimeToPlanAgain) {
+  run_first_attempt();
+  run_out_of_memory(2, 1, {.planned_bytes = 100, .used_bytes = 131});
+  fail(1, 1, reasons::kRankCommunication);
+  stopped(0, 1);
+  stopped(1, 1);
+  ASSERT_EQ(events().size(), 1U);
+  EXPECT_EQ(events()[0].reason(), reasons::kOutOfMemory);
+  EXPECT_EQ(events()[0].shortage().term(), "activations");
+  EXPECT_EQ(events()[0].shortage().used_bytes(), 131);
+  pass_alive(seconds(9));
+  EXPECT_EQ(state().phase(), Phase::kBackingOff);
+  pass_alive(seconds(1));
+  run_attempt(2);
+  const v1alpha1::AttemptStarted& started = told_.back().attempt_started();
+  ASSERT_EQ(started.ended_size(), 1);
+  EXPECT_EQ(started.ended(0).shortage().planned_bytes(), 100) << "for whoever missed the event";
+}
+
+TEST_F(CoordinatorTest, AShortageThatNoPlanHelpsAgainstDelaysNothing) {
+  run_first_attempt();
+  run_out_of_memory(2, 1, {.planned_bytes = 0, .used_bytes = 131});
+  stopped(0, 1);
+  stopped(1, 1);
+  give(Tick{});
+  EXPECT_EQ(state().phase(), Phase::kOpeningMaster);
+}
+
 TEST_F(CoordinatorTest, OfTwoDeathsTheEarlierOneIsToBlame) {
   run_first_attempt();
   die(3, 1, 5, 0, 1000);

@@ -78,6 +78,11 @@ bool blames_machine(const v1alpha1::RankExit& exit) {
   return exit.signal() != 0 && !policy::is_sent(exit.signal());
 }
 
+std::optional<v1alpha1::MemoryShortage> shortage_of(const v1alpha1::RankExit& exit) {
+  if (!exit.failure().has_shortage()) return std::nullopt;
+  return exit.failure().shortage();
+}
+
 }  // namespace
 
 std::string leave_room(std::string what) {
@@ -115,7 +120,8 @@ Failure describe_death(const Death& death) {
                                          death.node, death.last_step, cause_of(exit, reason))),
           .advice = advice_for(exit, reason),
           .log = {exit.last_log_lines().begin(), exit.last_log_lines().end()},
-          .suspect_node = blames_machine(exit) ? std::optional(death.node) : std::nullopt};
+          .suspect_node = blames_machine(exit) ? std::optional(death.node) : std::nullopt,
+          .shortage = shortage_of(exit)};
 }
 
 Failure describe_lost_node(int node, const std::string& how) {

@@ -31,6 +31,7 @@ struct Failure {
   std::string advice;
   std::vector<std::string> log = {};               // last lines of that rank's log
   std::optional<int> suspect_node = std::nullopt;  // whose machine may be to blame
+  std::optional<v1alpha1::MemoryShortage> shortage = std::nullopt;
 
   // As failurePolicy sees it.
   policy::Failure facts() const { return {.reason = reason, .exit_code = exit_code, .bad_input = bad_input}; }

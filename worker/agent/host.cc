@@ -43,6 +43,10 @@ Status Host::start(const v1alpha1::JobPlan& job, const AgentOptions& options,
   }
   log_.emplace(job, options.log_every);
   result_.emplace(options.result_file);
+  if (const auto place = event_place(job, options)) {
+    const auto folder = std::make_shared<tensorboard::EventFolder>(*place, job.job_uid());
+    events_.emplace([folder](int attempt, const auto& step) { return folder->add(attempt, step); });
+  }
   CoordinatorServer::ReadLimits limits;
   if (options.losses_judged_elsewhere) limits = [options] { return read_limits(options); };
   auto server = CoordinatorServer::start(
@@ -69,6 +73,7 @@ Host::~Host() {
 void Host::tell(v1alpha1::JobReport report) {
   log_->tell(report);
   result_->tell(report);
+  if (events_) events_->tell(report);
   if (client_) client_->tell(std::move(report));
 }
 

@@ -11,6 +11,7 @@
 
 #include "caravan/v1alpha1/plan.pb.h"
 #include "worker/agent/coordinator_server.h"
+#include "worker/agent/event_log.h"
 #include "worker/agent/options.h"
 #include "worker/agent/report_client.h"
 #include "worker/agent/report_log.h"
@@ -37,6 +38,7 @@ class Host {
 
   std::optional<ReportLog> log_;
   std::optional<ResultFile> result_;
+  std::optional<EventLog> events_;
   std::mutex mutex_;
   std::unique_ptr<CoordinatorServer> server_;
   std::unique_ptr<ReportClient> client_;  // calls stop_job until it is gone

@@ -9,13 +9,16 @@
 
 #include "common/host_port.h"
 #include "common/process.h"
+#include "common/processors.h"
 #include "common/refusal.h"
 #include "http/server.h"
+#include "worker/agent/gpu_monitor.h"
 #include "worker/agent/host.h"
 #include "worker/agent/job_file.h"
 #include "worker/agent/metrics.h"
 #include "worker/agent/node_agent.h"
 #include "worker/agent/options.h"
+#include "worker/agent/pinning.h"
 #include "worker/agent/succession.h"
 #include "worker/agent/supervisor.h"
 #include "worker/agent/tls.h"
@@ -29,16 +32,39 @@ SupervisorConfig supervisor_config(const v1alpha1::JobPlan& job, const AgentOpti
   const fs::path base = options.work_directory.empty()
                             ? fs::temp_directory_path() / ("caravan-" + job.job_uid())
                             : fs::path(options.work_directory);
-  return {.job = job,
-          .node = options.node,
-          .trainer = options.trainer,
-          .directory = fs::absolute(base) / fmt::format("node-{}", options.node),
-          .ranks = {
-              .host = options.host, .threads = options.threads, .trace_directory = options.trace_directory}};
+  return {
+      .job = job,
+      .node = options.node,
+      .trainer = options.trainer,
+      .directory = fs::absolute(base) / fmt::format("node-{}", options.node),
+      .ranks = {.host = options.host, .threads = options.threads, .trace_directory = options.trace_directory},
+      .processors = processors_of_ranks(job, options, allowed_processors())};
 }
 
-std::optional<http::Reply> serve_path(std::string_view path, const Metrics& metrics) {
-  if (path == "/metrics") return http::Reply{"text/plain; version=0.0.4; charset=utf-8", metrics.text()};
+// Of a job on CPUs nobody asks, and a driver that tells nothing is no reason not to train.
+std::optional<GpuMonitor> gpu_monitor(const v1alpha1::JobPlan& job) {
+  if (job.spec().resources().device().kind() == v1alpha1::Device::CPU) return std::nullopt;
+  Result<GpuMonitor> monitor = GpuMonitor::open();
+  if (monitor) return *std::move(monitor);
+  spdlog::info("no metrics of GPUs: {}", monitor.error().message);
+  return std::nullopt;
+}
+
+// Both outlive the server.
+struct Measured {
+  Metrics& metrics;
+  std::optional<GpuMonitor>& gpus;
+
+  std::string text() const {
+    if (gpus) {
+      for (const GpuState& gpu : gpus->read()) metrics.observe(gpu);
+    }
+    return metrics.text();
+  }
+};
+
+std::optional<http::Reply> serve_path(std::string_view path, const Measured& measured) {
+  if (path == "/metrics") return http::Reply{"text/plain; version=0.0.4; charset=utf-8", measured.text()};
   if (path == "/healthz") return http::Reply{"text/plain; charset=utf-8", "ok\n"};
   return std::nullopt;
 }
@@ -80,10 +106,10 @@ Result<std::optional<TlsIdentity>> identity_of(const AgentOptions& options) {
 }
 
 // Nothing where nobody wants them.
-Result<std::optional<http::Server>> serve_metrics(const AgentOptions& options, const Metrics& metrics) {
+Result<std::optional<http::Server>> serve_metrics(const AgentOptions& options, const Measured& measured) {
   if (options.metrics.empty()) return std::nullopt;
   auto server = http::Server::start(options.metrics,
-                                    [&metrics](std::string_view path) { return serve_path(path, metrics); });
+                                    [measured](std::string_view path) { return serve_path(path, measured); });
   if (!server) return tl::unexpected(Error{"--metrics: " + server.error().message, server.error().code});
   spdlog::info("metrics at http://{}/metrics", server->address());
   return std::optional(*std::move(server));
@@ -147,10 +173,14 @@ Result<int> run(const AgentOptions& options, int signal_fd) {
   const auto job = read_job(options);
   if (!job) return tl::unexpected(job.error());
   if (Status usable = check_trainer(options.trainer); !usable) return tl::unexpected(usable.error());
+  if (const std::string shortage = shortage_of_processors(*job, options, usable_processors());
+      !shortage.empty())
+    spdlog::warn("{}", shortage);
   const auto identity = identity_of(options);
   if (!identity) return tl::unexpected(identity.error());
   Metrics metrics(*job, options.node, !options.in_pod);
-  const auto served = serve_metrics(options, metrics);
+  std::optional<GpuMonitor> gpus = gpu_monitor(*job);
+  const auto served = serve_metrics(options, {metrics, gpus});
   if (!served) return tl::unexpected(served.error());
 
   const Node node{*job, options, metrics, signal_fd};
@@ -169,6 +199,9 @@ int main(int argc, char** argv) {
 
   if (options.end_with_parent != 0) caravan::end_with_parent(options.end_with_parent);
   setenv("GRPC_VERBOSITY", "NONE", 0);  // failures are told in our own words
+  // Of the ranks' threads, which sleep while they wait: spinning made steps ten times slower on a busy
+  // machine.
+  setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
   std::signal(SIGPIPE, SIG_IGN);
   spdlog::set_default_logger(spdlog::stderr_color_mt(fmt::format("agent-{}", options.node)));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %n: %v");

@@ -44,8 +44,21 @@ inline constexpr Description kCollectiveBytes{
 inline constexpr Description kCollectiveSeconds{"caravan_collective_seconds_total",
                                                 "Time the ranks of this node spent in collectives."};
 
+// Of every GPU of this node, where its driver tells (label device; of the last one also reason).
+inline constexpr Description kProcessorClock{"caravan_device_clock_hertz",
+                                             "Clock of the device's processors."};
+inline constexpr Description kMemoryClock{"caravan_device_memory_clock_hertz",
+                                          "Clock of the device's memory."};
+inline constexpr Description kPower{"caravan_device_power_watts", "Power that the device draws."};
+inline constexpr Description kPowerLimit{"caravan_device_power_limit_watts",
+                                         "Power at which the device lowers its clocks."};
+inline constexpr Description kTemperature{"caravan_device_temperature_celsius", "Temperature of the device."};
+inline constexpr Description kThrottled{"caravan_device_throttled",
+                                        "1 while the reason keeps the device's clocks down, else 0."};
+
 // Of the one rank of the job that speaks for its loss (label rank).
 inline constexpr Description kLoss{"caravan_loss", "Training loss of the last step."};
+inline constexpr Description kValidationLoss{"caravan_validation_loss", "Loss of the last evaluation."};
 inline constexpr Description kGradientNorm{"caravan_grad_norm",
                                            "Global norm of the gradient before clipping."};
 inline constexpr Description kLearningRate{"caravan_learning_rate", "Learning rate of the last step."};
@@ -55,9 +68,16 @@ inline constexpr Description kPredictedMfu{"caravan_predicted_mfu_ratio",
                                            "Model FLOPs utilisation that the plan predicts."};
 inline constexpr Description kStepDuration{"caravan_step_duration_seconds", "Duration of optimizer steps."};
 
+// Where the job's first rank is.
+inline constexpr Description kInterlude{
+    "caravan_last_interlude_timestamp_seconds",
+    "When an evaluation, or a wait for a checkpoint, last began, in Unix time."};
+
 // Of the job's checkpoints, where its first rank is.
 inline constexpr Description kCheckpointDuration{"caravan_checkpoint_duration_seconds",
                                                  "From a checkpoint's step to its end, written or failed."};
+inline constexpr Description kCheckpointInterval{"caravan_checkpoint_interval_seconds",
+                                                 "Longest time from one checkpoint to the next, as meant."};
 inline constexpr Description kCheckpointFailures{"caravan_checkpoint_failures_total",
                                                  "Checkpoints that could not be written."};
 inline constexpr Description kCheckpointSuccess{"caravan_checkpoint_last_success_timestamp_seconds",

@@ -9,9 +9,11 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 
 #include "planner/placement.h"
 #include "planner/report.h"
+#include "planner/time/save_interval.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "worker/agent/metric_names.h"
 
@@ -35,6 +37,8 @@ const Histogram::BucketBoundaries& checkpoint_buckets() {
   return kBuckets;
 }
 
+constexpr double kEndless = 1e12;  // seconds
+
 double unix_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -48,6 +52,7 @@ struct Metrics::Series {
         loss_rank(rank_at({.pipeline = planner::head_stage(planner::layout_value(plan))}, mesh)),
         shape(shape_of(job)),
         has_checkpoints(job.spec().has_checkpoint()),
+        checkpoint(job.spec().checkpoint()),
         common(std::move(labels)) {}
 
   Family<Counter>& counter(const metric::Description& d) {
@@ -63,6 +68,8 @@ struct Metrics::Series {
   void announce(int rank);
   void observe_step(int rank, const StepReport& step);
   void observe_memory(const Labels& labels, const StepReport& step);
+  void observe_interlude();
+  void set_checkpoint_interval(double step_seconds);
   void observe_checkpoint(const v1alpha1::CheckpointReport& checkpoint);
   void observe_collectives(const StepReport& step);
   void observe_loss(const Labels& labels, const StepReport& step);
@@ -74,6 +81,7 @@ struct Metrics::Series {
   JobShape shape;
   int first_rank = 0;  // of this node
   bool has_checkpoints;
+  v1alpha1::Checkpoint checkpoint;
   Labels common;
 };
 
@@ -94,7 +102,10 @@ void Metrics::Series::announce(int rank) {
         .Add({{"rank", std::to_string(rank)}, {"dtype", "bf16"}})
         .Set(plan.device_peak_flops());
   }
-  if (rank == 0 && has_checkpoints) counter(metric::kCheckpointFailures).Add({});
+  if (rank == 0 && has_checkpoints) {
+    counter(metric::kCheckpointFailures).Add({});
+    set_checkpoint_interval(0);
+  }
   if (rank != loss_rank) return;
   counter(metric::kNonFiniteSteps).Add(labels);
   if (plan.has_mfu()) gauge(metric::kPredictedMfu).Add(labels).Set(plan.mfu());
@@ -113,9 +124,23 @@ void Metrics::Series::observe_step(int rank, const StepReport& step) {
   for (const auto& [phase, seconds] : step.phase_seconds()) {
     counter(metric::kPhaseSeconds).Add({{"rank", std::to_string(rank)}, {"phase", phase}}).Increment(seconds);
   }
+  if (rank == 0 && has_checkpoints) set_checkpoint_interval(step.seconds());
   observe_memory(labels, step);
   observe_collectives(step);
   if (rank == loss_rank) observe_loss(labels, step);
+}
+
+void Metrics::Series::observe_interlude() {
+  gauge(metric::kInterlude).Add({}).Set(unix_seconds());
+}
+
+// As the job says it; of everySteps, by the duration of the last step; else the most that the trainer
+// chooses.
+void Metrics::Series::set_checkpoint_interval(double step_seconds) {
+  double seconds = planner::best_save_interval({.stall_seconds = kEndless}, {});
+  if (checkpoint.has_every_seconds()) seconds = checkpoint.every_seconds();
+  if (checkpoint.has_every_steps()) seconds = checkpoint.every_steps() * step_seconds;
+  if (seconds > 0) gauge(metric::kCheckpointInterval).Add({}).Set(seconds);
 }
 
 void Metrics::Series::observe_checkpoint(const v1alpha1::CheckpointReport& checkpoint) {
@@ -147,6 +172,7 @@ void Metrics::Series::observe_collectives(const StepReport& step) {
 
 void Metrics::Series::observe_loss(const Labels& labels, const StepReport& step) {
   if (step.has_loss()) gauge(metric::kLoss).Add(labels).Set(step.loss());
+  if (step.has_validation_loss()) gauge(metric::kValidationLoss).Add(labels).Set(step.validation_loss());
   gauge(metric::kGradientNorm).Add(labels).Set(step.gradient_norm());
   gauge(metric::kLearningRate).Add(labels).Set(step.learning_rate());
   counter(metric::kNonFiniteSteps).Add(labels).Increment(step.skipped() ? 1 : 0);
@@ -165,6 +191,7 @@ Metrics::~Metrics() = default;
 void Metrics::observe(const v1alpha1::RankUpdate& update) {
   if (update.report().has_step()) series_->observe_step(update.rank(), update.report().step());
   if (update.report().has_checkpoint()) series_->observe_checkpoint(update.report().checkpoint());
+  if (update.report().has_interlude()) series_->observe_interlude();
 }
 
 void Metrics::observe(const v1alpha1::RankExit& exit) {
@@ -177,6 +204,26 @@ void Metrics::observe(const v1alpha1::RankSlowdowns& slowdowns) {
   for (const double ratio : slowdowns.ratios()) {
     if (ratio > 0) series_->gauge(metric::kSlowdown).Add({{"rank", std::to_string(rank)}}).Set(ratio);
     ++rank;
+  }
+}
+
+void Metrics::observe(const GpuState& gpu) {
+  const Labels labels{{"device", std::to_string(gpu.index)}};
+  const auto set = [&](const metric::Description& description, const std::optional<double>& value) {
+    if (value) series_->gauge(description).Add(labels).Set(*value);
+  };
+  set(metric::kProcessorClock, gpu.processor_clock_hertz);
+  set(metric::kMemoryClock, gpu.memory_clock_hertz);
+  set(metric::kPower, gpu.power_watts);
+  set(metric::kPowerLimit, gpu.power_limit_watts);
+  set(metric::kTemperature, gpu.temperature_celsius);
+  if (!gpu.throttle_reasons) return;
+  for (const ThrottleReason& reason : throttle_reasons()) {
+    Labels with_reason = labels;
+    with_reason["reason"] = reason.name;
+    series_->gauge(metric::kThrottled)
+        .Add(with_reason)
+        .Set((*gpu.throttle_reasons & reason.bit) != 0 ? 1 : 0);
   }
 }
 

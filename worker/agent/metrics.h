@@ -9,6 +9,7 @@
 #include <string>
 
 #include "caravan/v1alpha1/coordination.pb.h"
+#include "worker/agent/gpu_monitor.h"
 #include "worker/agent/job_shape.h"
 
 namespace caravan::agent {
@@ -22,6 +23,7 @@ class Metrics {
   void observe(const v1alpha1::RankUpdate& update);
   void observe(const v1alpha1::RankExit& exit);
   void observe(const v1alpha1::RankSlowdowns& slowdowns);
+  void observe(const GpuState& gpu);
   // The text format of Prometheus.
   std::string text() const;
 

@@ -39,6 +39,7 @@ v1alpha1::RankUpdate step_update(int rank, int step) {
   v1alpha1::StepReport& report = *update.mutable_report()->mutable_step();
   report.set_step(step);
   if (rank == 1) report.set_loss(2.5);
+  if (rank == 1) report.set_validation_loss(2.75);
   report.set_gradient_norm(1.25);
   report.set_learning_rate(0.001);
   report.set_seconds(2);
@@ -72,6 +73,20 @@ v1alpha1::RankUpdate checkpoint_update(v1alpha1::CheckpointReport::Outcome outco
   report.set_seconds(2.5);
   report.set_bytes(1'000'000);
   return update;
+}
+
+v1alpha1::RankUpdate interlude_update() {
+  v1alpha1::RankUpdate update;
+  update.mutable_report()->mutable_interlude()->set_delayed_step(2);
+  return update;
+}
+
+GpuState gpu_at_its_limit() {
+  GpuState gpu;
+  gpu.index = 3;
+  gpu.power_watts = 698.5;
+  gpu.throttle_reasons = 0x4;
+  return gpu;
 }
 
 class MetricsTest : public ::testing::Test {
@@ -114,10 +129,22 @@ TEST_F(MetricsTest, GaugesHoldTheLastStepAndThePrediction) {
             HasSubstr("caravan_device_peak_flops{job=\"scripted\",dtype=\"bf16\",rank=\"0\"} 1000000000\n")));
 }
 
+TEST_F(MetricsTest, AGpuShowsWhatItsDriverTells) {
+  metrics_.observe(gpu_at_its_limit());
+  const std::string text = metrics_.text();
+  EXPECT_THAT(
+      text,
+      AllOf(HasSubstr("caravan_device_power_watts{job=\"scripted\",device=\"3\"} 698.5\n"),
+            HasSubstr("caravan_device_throttled{job=\"scripted\",device=\"3\",reason=\"power_cap\"} 1\n"),
+            HasSubstr("caravan_device_throttled{job=\"scripted\",device=\"3\",reason=\"thermal\"} 0\n"),
+            Not(HasSubstr("caravan_device_temperature_celsius"))));
+}
+
 TEST_F(MetricsTest, OneRankSpeaksForTheLossOfTheJob) {
   two_steps_of_both_ranks();
   const std::string text = metrics_.text();
   EXPECT_THAT(text, AllOf(HasSubstr("caravan_loss{job=\"scripted\",rank=\"1\"} 2.5\n"),
+                          HasSubstr("caravan_validation_loss{job=\"scripted\",rank=\"1\"} 2.75\n"),
                           HasSubstr("caravan_predicted_mfu_ratio{job=\"scripted\",rank=\"1\"} 0.5\n"),
                           HasSubstr("caravan_step_duration_seconds_count{job=\"scripted\",rank=\"1\"} 2\n"),
                           Not(HasSubstr("caravan_loss{job=\"scripted\",rank=\"0\"}"))));
@@ -138,6 +165,28 @@ TEST_F(MetricsTest, CheckpointsAreTimedAndThoseThatFailAreCounted) {
                     HasSubstr("caravan_checkpoint_last_success_timestamp_seconds{job=\"scripted\"} ")));
 }
 
+TEST(Metrics, TheLongestTimeBetweenCheckpointsIsWhatTheJobMeans) {
+  const std::string series = "caravan_checkpoint_interval_seconds{job=\"scripted\"} ";
+  v1alpha1::JobPlan job = known_job();
+  EXPECT_THAT(Metrics(job, 0, true).text(), HasSubstr(series + "3600\n")) << "the trainer chooses";
+  job.mutable_spec()->mutable_checkpoint()->set_every_seconds(7200);
+  EXPECT_THAT(Metrics(job, 0, true).text(), HasSubstr(series + "7200\n"));
+  job.mutable_spec()->mutable_checkpoint()->clear_every_seconds();
+  job.mutable_spec()->mutable_checkpoint()->set_every_steps(100);
+  Metrics by_steps(job, 0, true);
+  EXPECT_THAT(by_steps.text(), Not(HasSubstr(series))) << "before the first step";
+  by_steps.observe(step_update(0, 1));
+  EXPECT_THAT(by_steps.text(), HasSubstr(series + "200\n")) << "steps take two seconds";
+  job.mutable_spec()->clear_checkpoint();
+  EXPECT_THAT(Metrics(job, 0, true).text(), Not(HasSubstr("checkpoint")));
+}
+
+TEST_F(MetricsTest, WhatDelaysAStepIsKnownByItsBeginning) {
+  EXPECT_THAT(metrics_.text(), Not(HasSubstr("interlude")));
+  metrics_.observe(interlude_update());
+  EXPECT_THAT(metrics_.text(), HasSubstr("caravan_last_interlude_timestamp_seconds{job=\"scripted\"} "));
+}
+
 TEST_F(MetricsTest, HowSlowARankIsComesFromTheCoordinator) {
   metrics_.observe(slowdowns(0, 1.5));
   EXPECT_THAT(metrics_.text(),
@@ -152,6 +201,14 @@ TEST_F(MetricsTest, HowSlowARankIsComesFromTheCoordinator) {
 TEST_F(MetricsTest, EveryMetricStandsInTheReferencePage) {
   two_steps_of_both_ranks();
   metrics_.observe(slowdowns(1, 1.5));
+  metrics_.observe(interlude_update());
+  metrics_.observe(GpuState{.index = 0,
+                            .processor_clock_hertz = 1.7e9,
+                            .memory_clock_hertz = 2.6e9,
+                            .power_watts = 600,
+                            .power_limit_watts = 700,
+                            .temperature_celsius = 60,
+                            .throttle_reasons = 0});
   a_checkpoint();
   std::stringstream page;
   page << std::ifstream(test::source_folder() + "/docs/reference/metrics.md").rdbuf();

@@ -14,6 +14,7 @@
 
 #include "common/mailbox.h"
 #include "worker/agent/coordinator_link.h"
+#include "worker/agent/defaults.h"
 #include "worker/agent/metrics.h"
 #include "worker/agent/rejoin_pause.h"
 #include "worker/agent/supervisor.h"
@@ -28,10 +29,10 @@ struct NodeAgentConfig {
   CoordinatorAddress coordinator;
   int first_attempt = 1;  // that this node may take part in
   std::string incarnation;
-  std::chrono::seconds rejoin_timeout{600};
+  std::chrono::seconds rejoin_timeout = kRejoinTimeout;
   // Until the coordinator says otherwise.
-  std::chrono::milliseconds heartbeat{1000};
-  std::chrono::milliseconds patience{3500};
+  std::chrono::milliseconds heartbeat = kHeartbeat;
+  std::chrono::milliseconds patience = patience_of(kHeartbeat);
   // What a signal to end means: asks the job to stop. Absent: this node leaves the job, which goes on. The
   // coordinator may have a checkpoint written first; a second signal does not wait for that.
   std::function<void()> stop_job;

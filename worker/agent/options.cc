@@ -48,8 +48,18 @@ void declare_node(CLI::App& app, AgentOptions& options) {
                  "Threads of one rank for tensor operations; results depend on it")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
+  app.add_option("--processors", options.processors,
+                 "Processors of the machine that nobody else uses, by number: ranks share them out; default: "
+                 "in a pod all, when they are as many as it asks for, and otherwise none")
+      ->delimiter(',')
+      ->type_name("N,...")
+      ->check(CLI::Range(0, 65535));
   app.add_option("--trace-directory", options.trace_directory,
                  "Folder that gets a trace of every rank's last step; absent: none is written")
+      ->type_name("DIR");
+  app.add_option("--tensorboard", options.tensorboard,
+                 "Folder that gets the job's curves for TensorBoard (node 0); default: in a pod, "
+                 "`tensorboard` beside the job's checkpoints, and otherwise none")
       ->type_name("DIR");
   app.add_option("--incarnation", options.incarnation,
                  "Tells this process from others of the same node; default: a random one")
@@ -139,11 +149,11 @@ void declare_network(CLI::App& app, AgentOptions& options) {
 void declare_times(CLI::App& app, AgentOptions& options) {
   app.add_option("--log-every", options.log_every,
                  "Seconds from the line of one step in the log to the next; 0: every step (node 0)")
-      ->default_str("1")
+      ->default_str(std::to_string(options.log_every.count()))
       ->type_name("SECONDS");
   app.add_option("--heartbeat-milliseconds", options.heartbeat,
                  "Pause between heartbeats; the coordinator's holds for all")
-      ->default_str("1000")
+      ->default_str(std::to_string(options.heartbeat.count()))
       ->type_name("MILLISECONDS");
   app.add_option(
          "--patience-milliseconds", options.patience,
@@ -152,7 +162,7 @@ void declare_times(CLI::App& app, AgentOptions& options) {
       ->type_name("MILLISECONDS");
   app.add_option("--rejoin-timeout-seconds", options.rejoin_timeout,
                  "How long the job waits for a lost node, and an agent for a lost coordinator")
-      ->default_str("600")
+      ->default_str(std::to_string(options.rejoin_timeout.count()))
       ->type_name("SECONDS");
 }
 
@@ -183,7 +193,7 @@ std::string random_name() {
 void fill_defaults(AgentOptions& options) {
   namespace fs = std::filesystem;
   if (options.patience.count() == 0)
-    options.patience = options.in_pod ? policy::kPatienceInPods : 7 * options.heartbeat / 2;
+    options.patience = options.in_pod ? policy::kPatienceInPods : patience_of(options.heartbeat);
   if (options.incarnation.empty()) options.incarnation = random_name();
   if (options.node == 0 && options.listen.empty()) options.listen = options.coordinator;
   if (!options.trainer.empty()) return;

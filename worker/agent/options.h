@@ -7,8 +7,10 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "common/result.h"
+#include "worker/agent/defaults.h"
 
 namespace caravan::agent {
 
@@ -38,11 +40,13 @@ struct AgentOptions {
   int short_attempts = 0;
   bool losses_judged_elsewhere = false;
   int threads = 1;
+  std::vector<int> processors;        // of the machine, that this node has for itself
   std::string trace_directory;        // gets a trace of each rank; empty: none is written
+  std::string tensorboard;            // gets event files (node 0); empty: in a pod, beside checkpoints
   std::chrono::seconds log_every{1};  // between the lines of two steps in the log (node 0)
-  std::chrono::milliseconds heartbeat{1000};
+  std::chrono::milliseconds heartbeat = kHeartbeat;
   std::chrono::milliseconds patience{0};
-  std::chrono::seconds rejoin_timeout{600};
+  std::chrono::seconds rejoin_timeout = kRejoinTimeout;
   std::chrono::seconds elapsed{0};
   int end_with_parent = 0;  // process that must be this one's parent; 0: none
 };

@@ -120,6 +120,24 @@ TEST_F(PodTest, AgentsThatShowTheJobsCertificateTrainAndLeaveTheResult) {
   EXPECT_EQ(result->last_step().peak_bytes_per_rank_size(), 1) << "of the fullest rank";
 }
 
+TEST_F(PodTest, EveryAttemptIsDrawnBesideTheCheckpoints) {
+  job_.mutable_spec()->mutable_checkpoint()->set_path(folder_.path() / "volume/mine");
+  for (const int attempt : {1, 2}) {
+    Process zero = start_node_zero("tls-0", ":0", attempt);
+    Process one = start_node_one("tls-1", {"--first-attempt", std::to_string(attempt)});
+    EXPECT_EQ(zero.wait().exit_code, 0);
+    EXPECT_EQ(one.wait().exit_code, 0);
+    fs::remove(address_file());
+  }
+  std::vector<std::string> endings;
+  for (const auto& entry : fs::directory_iterator(folder_.path() / "volume/mine/tensorboard")) {
+    const std::string name = entry.path().filename();
+    endings.push_back(name.substr(name.find(".attempt-")));
+    EXPECT_GT(fs::file_size(entry), 20 * 100u) << "there are 20 steps";
+  }
+  EXPECT_THAT(endings, ::testing::UnorderedElementsAre(".attempt-1.uid-1", ".attempt-2.uid-1"));
+}
+
 // The first does not trust the coordinator; the second does, and it is the coordinator that refuses. That the
 // job's own agent is let in says that nothing else kept them out.
 TEST_F(PodTest, AnAgentWithACertificateOfAnotherAuthorityIsNotLetInWhereOneOfTheJobsIs) {

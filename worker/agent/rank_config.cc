@@ -1,13 +1,13 @@
 #include "worker/agent/rank_config.h"
 
+#include "worker/agent/defaults.h"
 #include "worker/agent/job_shape.h"
 
 namespace caravan::agent {
 namespace {
 
-constexpr int kDefaultStallTimeoutSeconds = 600;
 // The coordinator, which knows what all ranks wait for, gives a gang up before one of them does.
-constexpr int kBehindCoordinatorSeconds = 60;
+constexpr std::chrono::seconds kBehindCoordinator{60};
 
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
@@ -35,9 +35,10 @@ v1alpha1::RankConfig make_rank_config(const v1alpha1::JobPlan& job, const Master
   config.set_command_fd(-1);
   config.set_threads(settings.threads);
   config.set_trace_directory(settings.trace_directory);
-  const int stall_timeout = job.spec().has_stall_timeout_seconds() ? job.spec().stall_timeout_seconds()
-                                                                   : kDefaultStallTimeoutSeconds;
-  config.set_collective_timeout_seconds(stall_timeout + kBehindCoordinatorSeconds);
+  const std::chrono::seconds stall_timeout = job.spec().has_stall_timeout_seconds()
+                                                 ? std::chrono::seconds(job.spec().stall_timeout_seconds())
+                                                 : kStallTimeout;
+  config.set_collective_timeout_seconds(static_cast<int>((stall_timeout + kBehindCoordinator).count()));
   return config;
 }
 

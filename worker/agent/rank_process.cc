@@ -72,7 +72,8 @@ Result<RankProcess> RankProcess::start(RankLaunch launch) {
                        .environment = rank_environment(launch.config),
                        .stdout_fd = log.get(),
                        .stderr_fd = log.get(),
-                       .inherited_fds = {up->write_end.get(), down->read_end.get()}};
+                       .inherited_fds = {up->write_end.get(), down->read_end.get()},
+                       .processors = std::move(launch.processors)};
   if (launch.listen_fd >= 0) options.inherited_fds.push_back(launch.listen_fd);
   auto process = Process::spawn(options);
   if (!process) return tl::unexpected(process.error());

@@ -22,9 +22,10 @@ inline constexpr std::size_t kLongestReport = std::size_t{1} << 20;
 
 struct RankLaunch {
   std::string trainer;
-  std::filesystem::path directory;  // gets rank-R.json and rank-R.log; exists
-  v1alpha1::RankConfig config;      // without descriptors
-  int listen_fd = -1;               // rank 0: where the ranks meet
+  std::filesystem::path directory;   // gets rank-R.json and rank-R.log; exists
+  v1alpha1::RankConfig config;       // without descriptors
+  int listen_fd = -1;                // rank 0: where the ranks meet
+  std::vector<int> processors = {};  // that it runs on; empty: all of this node's
 };
 
 class RankProcess {

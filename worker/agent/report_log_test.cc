@@ -2,11 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 
-#include <sstream>
-
+#include "worker/agent/testing/captured_log.h"
 #include "worker/agent/testing/scripted_job.h"
 
 namespace caravan::agent {
@@ -22,38 +19,28 @@ v1alpha1::JobReport step(int number) {
   return report;
 }
 
-class ReportLogTest : public ::testing::Test {
- protected:
-  ReportLogTest() {
-    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
-    sink->set_pattern("%l %v");
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
-  }
-  ~ReportLogTest() override { spdlog::set_default_logger(before_); }
-
-  std::ostringstream text_;
-  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
-};
-
-TEST_F(ReportLogTest, StepsAreAsFarApartAsIsAskedForButForTheLast) {
+TEST(ReportLog, StepsAreAsFarApartAsIsAskedForButForTheLast) {
+  const testing::CapturedLog captured;
   ReportLog log(testing::scripted_job(1, 1, 4), std::chrono::hours(1));
   for (int number = 1; number <= 4; ++number) log.tell(step(number));
-  EXPECT_EQ(text_.str(),
+  EXPECT_EQ(captured.text(),
             "info step 1/4  loss 2.5000  grad_norm 0.00  lr 0.0e0  eta 3.0s\n"
             "info step 4/4  loss 2.5000  grad_norm 0.00  lr 0.0e0  eta 0.0s\n");
 }
 
-TEST_F(ReportLogTest, AnAttemptBeginsWithALineOfItsOwn) {
+TEST(ReportLog, AnAttemptBeginsWithALineOfItsOwn) {
+  const testing::CapturedLog captured;
   ReportLog log(testing::scripted_job(1, 1, 4), std::chrono::hours(1));
   log.tell(step(1));
   v1alpha1::JobReport report;
   report.mutable_attempt_started()->set_attempt(2);
   log.tell(report);
   log.tell(step(2));
-  EXPECT_THAT(text_.str(), HasSubstr("step 2/4"));
+  EXPECT_THAT(captured.text(), HasSubstr("step 2/4"));
 }
 
-TEST_F(ReportLogTest, WhatHappensIsWritten) {
+TEST(ReportLog, WhatHappensIsWritten) {
+  const testing::CapturedLog captured;
   ReportLog log(testing::scripted_job(1, 1, 4), {});
   v1alpha1::JobReport saved;
   saved.mutable_checkpoint()->mutable_report()->set_outcome(v1alpha1::CheckpointReport::Failed);
@@ -64,7 +51,7 @@ TEST_F(ReportLogTest, WhatHappensIsWritten) {
   event.mutable_event()->set_reason("RankFailed");
   event.mutable_event()->set_message("rank 1 died first");
   log.tell(event);
-  EXPECT_EQ(text_.str(),
+  EXPECT_EQ(captured.text(),
             "info CheckpointFailed: step 3 has no checkpoint, and training goes on: the disk is full\n"
             "warning RankFailed: rank 1 died first\n");
 }

@@ -33,11 +33,15 @@ void Supervisor::start(const Master& master, UniqueFd listen_fd) {
   const std::filesystem::path directory = config_.directory / fmt::format("attempt-{}", attempt_);
   std::error_code problem;
   std::filesystem::create_directories(directory, problem);
-  for (int rank = shape_.first_rank(config_.node); rank <= shape_.last_rank(config_.node); ++rank) {
-    auto started = RankProcess::start({.trainer = config_.trainer,
-                                       .directory = directory,
-                                       .config = make_rank_config(config_.job, master, rank, config_.ranks),
-                                       .listen_fd = rank == 0 ? listen_fd.get() : -1});
+  const int first = shape_.first_rank(config_.node);
+  for (int rank = first; rank <= shape_.last_rank(config_.node); ++rank) {
+    RankLaunch launch{.trainer = config_.trainer,
+                      .directory = directory,
+                      .config = make_rank_config(config_.job, master, rank, config_.ranks),
+                      .listen_fd = rank == 0 ? listen_fd.get() : -1};
+    if (!config_.processors.empty())
+      launch.processors = config_.processors[static_cast<std::size_t>(rank - first)];
+    auto started = RankProcess::start(std::move(launch));
     if (started) {
       ranks_.push_back(std::move(*started));
     } else {

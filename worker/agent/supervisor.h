@@ -25,6 +25,7 @@ struct SupervisorConfig {
   std::string trainer;
   std::filesystem::path directory;  // of this node's attempts
   RankSettings ranks;
+  std::vector<std::vector<int>> processors = {};  // of each rank, see pinning.h; empty: all share all
 };
 
 struct RankLogLine {

@@ -57,7 +57,7 @@ int exit_code(FailureReason reason) {
 
 // Runs no destructors: those of a group wait for the operation that hangs.
 [[noreturn]] void end_with(const TrainingFailure& failure, const Reporter& reporter) {
-  reporter.failed(failure.reason, failure.message);
+  reporter.failed(failure.reason, failure.message, failure.shortage);
   fmt::print(stderr, "caravan-trainer: {}: {}\n", failure_reason_name(failure.reason), failure.message);
   std::fflush(stderr);
   _exit(exit_code(failure.reason));
@@ -65,8 +65,10 @@ int exit_code(FailureReason reason) {
 
 TrainingFailure with_shortage(TrainingFailure failure, const MemoryBreakdown& peak,
                               const std::string& config_path) {
-  if (failure.reason == FailureReason::OutOfMemory)
-    failure.message = describe_shortage(peak, load_planned_memory(config_path), failure.message);
+  if (failure.reason != FailureReason::OutOfMemory) return failure;
+  const std::optional<MemoryBreakdown> planned = load_planned_memory(config_path);
+  failure.message = describe_shortage(peak, planned, failure.message);
+  failure.shortage = find_shortage(peak, planned);
   return failure;
 }
 

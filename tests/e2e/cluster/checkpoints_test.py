@@ -57,6 +57,8 @@ class Checkpoints(ClusterTest):
         kubectl("delete", "pod", "outlives-0-a1", "--namespace", NAMESPACE, "--wait=false")
         self.assertGreaterEqual(self.goes_on("outlives", attempt=2), EVERY)
         self.ends_as_if_nothing_had_happened("outlives", attempt=2)
+        events = (FOLDER / "checkpoints" / "outlives" / "tensorboard").glob("events.out.tfevents.*")
+        self.assertEqual({re.search(r"attempt-(\d+)", file.name).group(1) for file in events if file.stat().st_size > 0}, {"1", "2"})
 
     def start_and_train(self, name):
         """With no checkpoint but the one that a stop makes."""

@@ -176,6 +176,19 @@ class CoordinatorTestBase : public ::testing::Test {
     message.mutable_rank_exit()->mutable_failure()->set_message("it says why");
     from(rank / 2, message);
   }
+  struct Activations {
+    std::int64_t planned_bytes = 0;
+    std::int64_t used_bytes = 0;
+  };
+  void run_out_of_memory(int rank, int attempt, const Activations& took) {
+    AgentMessage message = exit_of(rank, attempt, 1);
+    v1alpha1::RankFailure& failure = *message.mutable_rank_exit()->mutable_failure();
+    failure.set_reason(reasons::kOutOfMemory);
+    failure.mutable_shortage()->set_term("activations");
+    failure.mutable_shortage()->set_planned_bytes(took.planned_bytes);
+    failure.mutable_shortage()->set_used_bytes(took.used_bytes);
+    from(rank / 2, message);
+  }
   void finish(int rank, int attempt, int step) {
     AgentMessage message;
     update(message, attempt, rank).mutable_finished()->set_step(step);

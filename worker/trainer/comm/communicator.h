@@ -1,6 +1,6 @@
-// Collectives over one group of ranks, as the trainer sees them. Three implementations: Gloo, shared memory
-// of one machine and an in-process fake for tests (ranks are threads). No file outside worker/trainer/comm
-// sees c10d.
+// Collectives over one group of ranks, as the trainer sees them. Four implementations: Gloo, shared memory of
+// one machine, NCCL on devices and an in-process fake for tests (ranks are threads). No file outside
+// worker/trainer/comm sees c10d.
 //
 // Tensors are contiguous. Every rank of the group calls the same operations in the same order. Sums of bf16
 // tensors are made in fp32 and rounded once; every rank receives the same bits. A lost peer shows as an
@@ -12,7 +12,7 @@
 //   reduce_scatter, all_reduce (sum)  4·c bytes for fp32, 10·c for bf16; nothing where ranks share memory
 //   others                            nothing
 // A group of one allocates nothing. A group over a network has buffers of the system, and one that shares
-// memory has room of a fixed size (shared_memory_communicator.h); neither is counted.
+// memory has room of a fixed size (shared_memory_communicator.h); neither is counted. On devices: stream_communicator.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -15,10 +15,12 @@ struct Gauge {
 
   template <typename Action>
   void measure(const char* operation, int64_t bytes, std::optional<int> peer, Action&& action) const {
-    const PhaseClock::Scope scope(instruments.clock, Wait{operation, axis, peer, bytes});
+    PhaseClock::Scope scope(instruments.clock, Wait{operation, axis, peer, bytes});
     const CountTo charge(instruments.memory);
     action();
-    instruments.meter.add(operation, axis, bytes, scope.seconds());
+    scope.tell([&meter = instruments.meter, operation, axis = axis, bytes](double seconds) {
+      meter.add(operation, axis, bytes, seconds);
+    });
   }
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "checkpoint/folder/store.h"
@@ -18,6 +19,16 @@ using checkpoint::Checkpoint;
 
 tl::unexpected<TrainingFailure> fail(FailureReason reason, std::string message) {
   return tl::unexpected(TrainingFailure{reason, std::move(message)});
+}
+
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+// As of data: it may be there on another machine, or later.
+tl::unexpected<Error> not_mounted(const Error& error) {
+  return failure(error.message + "; check the path, and whether the volume that holds it is mounted");
 }
 
 }  // namespace
@@ -202,7 +213,13 @@ CheckpointLoader::Load CheckpointLoader::load(int step) {
   if (read) return Load::Done;
   trouble_ = read.error().message;
   tell(reporter_, "warn", fmt::format("the checkpoint of step {} cannot be used: {}", step, trouble_));
-  return read.error().code == ExitCode::kBadInput ? Load::Damaged : Load::Unreadable;
+  return read.error().code == ExitCode::kBadInput && sees(step) ? Load::Damaged : Load::Unreadable;
+}
+
+// A file system of several machines may show one of them later what another has committed: that is no damage.
+bool CheckpointLoader::sees(int step) const {
+  const Result<std::vector<int>> seen = checkpoint::committed_steps(*beginning_.volume);
+  return seen && std::ranges::count(*seen, step) > 0;
 }
 
 Status CheckpointLoader::read_all(Checkpoint& from) {
@@ -265,7 +282,7 @@ Outcome CheckpointLoader::begin() {
 Status CheckpointLoader::read_initial_weights() {
   const std::string& path = rank_.options.init_from;
   auto from = checkpoint::WeightsFolder::open(path);
-  if (!from) return tl::unexpected(from.error());
+  if (!from) return is_there(path) ? tl::unexpected(from.error()) : not_mounted(from.error());
   const std::string other = checkpoint::difference(from->model(), beginning_.model, checkpoint::kConfigFile);
   if (!other.empty()) {
     return bad_input(fmt::format(

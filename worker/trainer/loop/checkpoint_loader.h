@@ -55,6 +55,7 @@ class CheckpointLoader {
   Outcome find_beginning();
   Outcome go_on();
   Outcome begin();
+  bool sees(int step) const;
   Status read_initial_weights();
   Status read_tokenizer(checkpoint::WeightsFolder& from);
   bool begins_anew() const;

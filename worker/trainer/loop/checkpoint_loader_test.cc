@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <functional>
 #include <memory>
 #include <string>
@@ -122,6 +123,53 @@ TEST_F(Loader, SetsDamagedOnesAsideInItsOwnFolderOnly) {
   ASSERT_TRUE(resumed) << resumed.error().message;
   EXPECT_EQ(resumed->state.step, 10);
   EXPECT_THAT(names(), ElementsAre("owner-000002.8.run-a.tiny", "step-000010", "step-000020.damaged-8"));
+}
+
+// A folder that all ranks but this one see, from the second look on.
+class Lagging final : public checkpoint::SystemCalls {
+ public:
+  explicit Lagging(std::string hidden) : hidden_(std::move(hidden)) {}
+
+  int open(int folder, const char* path, const open_how& how) override {
+    if (std::string(path).starts_with(hidden_)) {
+      errno = ENOENT;
+      return -1;
+    }
+    if (std::string(path) == ".") ++looks_;
+    return SystemCalls::open(folder, path, how);
+  }
+  const dirent* list(DIR* folder) override {
+    const dirent* entry = SystemCalls::list(folder);
+    while (looks_ > 1 && entry != nullptr && entry->d_name == hidden_) entry = SystemCalls::list(folder);
+    return entry;
+  }
+
+ private:
+  const std::string hidden_;
+  int looks_ = 0;
+};
+
+TEST_F(Loader, TakesACheckpointThatThisMachineDoesNotSeeYetForNoDamagedOne) {
+  for (const int step : {10, 20}) save(step);
+  Lagging calls(checkpoint::step_folder(20));
+  const auto open = [&](const std::string& path) {
+    return checkpoint::open_volume(path, checkpoint::Links::Refused, calls);
+  };
+  const Resumed resumed = CheckpointLoader(rank_, reporter_, open).resume();
+  ASSERT_FALSE(resumed);
+  EXPECT_EQ(resumed.error().reason, FailureReason::DataUnavailable) << "the next attempt may see it";
+  EXPECT_THAT(resumed.error().message, HasSubstr("the checkpoint of step 20 cannot be read now"));
+  EXPECT_THAT(checkpoint::committed_steps(*real_).value(), ElementsAre(20, 10));
+}
+
+TEST_F(Loader, WeightsThatAreNotThereAreAFailureOfTheMachineAndWrongOnesAreNot) {
+  const auto reason = [&](const std::string& folder) {
+    options_.init_from = files_.path(folder);
+    return CheckpointLoader(rank_, reporter_).resume().error().reason;
+  };
+  EXPECT_EQ(reason("nowhere"), FailureReason::DataUnavailable);
+  files_.write("empty/notes.txt", "");
+  EXPECT_EQ(reason("empty"), FailureReason::InvalidInput);
 }
 
 // Has something happen between the take-over and what follows it.

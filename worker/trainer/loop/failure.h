@@ -1,6 +1,7 @@
 // Why training ended early: what RankFailure reports.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 
@@ -12,6 +13,7 @@ namespace caravan::trainer {
 struct TrainingFailure {
   FailureReason reason = FailureReason::Internal;
   std::string message;
+  std::optional<ShortageRecord> shortage = std::nullopt;  // of OutOfMemory
 };
 
 using Outcome = tl::expected<void, TrainingFailure>;

@@ -5,10 +5,6 @@
 namespace caravan::trainer {
 namespace {
 
-double seconds_between(PhaseClock::Clock::time_point begin, PhaseClock::Clock::time_point end) {
-  return std::chrono::duration<double>(end - begin).count();
-}
-
 bool is_op(Phase phase) {
   return phase == Phase::kForward || phase == Phase::kBackward;
 }
@@ -41,48 +37,67 @@ std::string_view phase_name(Phase phase) {
   return "";
 }
 
-PhaseClock::PhaseClock(ActivityBoard& board) : board_(board), since_(Clock::now()) {}
+PhaseClock::PhaseClock(ActivityBoard& board, DeviceMarks* marks)
+    : board_(board), marks_(marks), since_(now()) {}
 
-PhaseClock::Scope::Scope(PhaseClock& clock, Phase phase)
-    : clock_(clock), outer_(clock.current_), begin_(Clock::now()) {
+PhaseClock::Scope::Scope(PhaseClock& clock, Phase phase) : clock_(clock), outer_(clock.current_) {
   if (!is_op(phase)) span_.emplace(SpanKind::Phase, phase_name(phase));
-  clock_.enter(phase, nullptr);
+  begin_ = clock_.enter(phase, nullptr);
 }
 
-PhaseClock::Scope::Scope(PhaseClock& clock, const Wait& wait)
-    : clock_(clock), outer_(clock.current_), begin_(Clock::now()) {
+PhaseClock::Scope::Scope(PhaseClock& clock, const Wait& wait) : clock_(clock), outer_(clock.current_) {
   span_.emplace(SpanKind::Communication, wait.operation, wait.axis, wait.bytes, wait.peer);
-  clock_.enter(Phase::kCommunication, &wait);
+  begin_ = clock_.enter(Phase::kCommunication, &wait);
 }
 
 PhaseClock::Scope::~Scope() {
-  clock_.enter(outer_, nullptr);
+  const Moment end = clock_.enter(outer_, nullptr);
+  if (told_) clock_.tell(std::move(told_), begin_, end);
 }
 
-double PhaseClock::Scope::seconds() const {
-  return seconds_between(begin_, Clock::now());
+PhaseClock::Moment PhaseClock::now() const {
+  return {.host = Clock::now(), .device = marks_ == nullptr ? nullptr : marks_->mark()};
 }
 
-void PhaseClock::enter(Phase phase, const Wait* wait) {
-  const Clock::time_point now = Clock::now();
-  charge(now);
+PhaseClock::Moment PhaseClock::enter(Phase phase, const Wait* wait) {
+  const Moment moment = now();
+  charge(moment);
   current_ = phase;
-  Activity activity{.phase = std::string(phase_name(phase)), .since = now};
+  Activity activity{.phase = std::string(phase_name(phase)), .since = moment.host};
   if (wait != nullptr) {
     activity.operation = wait->operation;
     activity.axis = std::string(wait->axis);
     activity.peer = wait->peer;
   }
   board_.show(std::move(activity));
+  return moment;
 }
 
-void PhaseClock::charge(Clock::time_point now) {
-  seconds_[static_cast<std::size_t>(current_)] += seconds_between(since_, now);
+void PhaseClock::charge(const Moment& now) {
+  if (marks_ == nullptr) {
+    seconds_[static_cast<std::size_t>(current_)] += seconds_between(since_, now);
+  } else {
+    pieces_.push_back({current_, since_, now});
+  }
   since_ = now;
 }
 
+void PhaseClock::tell(Told told, const Moment& begin, const Moment& end) {
+  if (marks_ == nullptr) return told(seconds_between(begin, end));
+  listeners_.push_back({std::move(told), begin, end});
+}
+
+double PhaseClock::seconds_between(const Moment& begin, const Moment& end) const {
+  if (marks_ != nullptr) return marks_->seconds_between(*begin.device, *end.device);
+  return std::chrono::duration<double>(end.host - begin.host).count();
+}
+
 PhaseClock::Seconds PhaseClock::take() {
-  charge(Clock::now());
+  charge(now());
+  for (const Piece& piece : std::exchange(pieces_, {}))
+    seconds_[static_cast<std::size_t>(piece.phase)] += seconds_between(piece.begin, piece.end);
+  for (const Listener& listener : std::exchange(listeners_, {}))
+    listener.told(seconds_between(listener.begin, listener.end));
   return std::exchange(seconds_, {});
 }
 

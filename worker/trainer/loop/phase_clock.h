@@ -1,6 +1,10 @@
 // Where the time of a step goes. One phase runs at a time: a scope inside another one stops the outer phase's
 // time until it ends, so the phases add up to the time measured. What no scope covers is idle.
 //
+// Where work is given to a device that the host does not wait for, phases are timed by the device: a mark
+// stands between two of them, and what lay between is known at take(), which waits for the device. Until then
+// a scope's seconds are not told.
+//
 // Which phase runs, and which other ranks it waits for, is shown on a board that other threads may read. Of a
 // step that is traced, each scope is a span, but for forwards and backwards, which are the ops of the trace.
 #pragma once
@@ -9,11 +13,15 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "worker/trainer/loop/activity.h"
+#include "worker/trainer/loop/device_marks.h"
 #include "worker/trainer/trace/span.h"
 
 namespace caravan::trainer {
@@ -50,9 +58,20 @@ class PhaseClock {
   using Clock = std::chrono::steady_clock;
   using Seconds = std::array<double, kAllPhases>;
 
-  // The board outlives the clock. The phase is kStart until begin_steps().
-  explicit PhaseClock(ActivityBoard& board);
+  // The board outlives the clock, as do marks; none where the host itself does the work. The phase is kStart
+  // until begin_steps().
+  explicit PhaseClock(ActivityBoard& board, DeviceMarks* marks = nullptr);
 
+  using Told = std::function<void(double seconds)>;
+
+ private:
+  // On the host's clock and, where there are marks, the device's.
+  struct Moment {
+    Clock::time_point host;
+    std::shared_ptr<const DeviceMark> device;
+  };
+
+ public:
   class Scope {
    public:
     Scope(PhaseClock& clock, Phase phase);
@@ -62,13 +81,14 @@ class PhaseClock {
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
-    // Since the scope began.
-    double seconds() const;
+    // Told how long the scope took, other scopes within it included, when that is known.
+    void tell(Told told) { told_ = std::move(told); }
 
    private:
     PhaseClock& clock_;
     Phase outer_;
-    Clock::time_point begin_;
+    Moment begin_;
+    Told told_;
     std::optional<TraceSpan> span_;
   };
 
@@ -79,13 +99,31 @@ class PhaseClock {
   Seconds take();
 
  private:
-  void enter(Phase phase, const Wait* wait);
-  void charge(Clock::time_point now);
+  // What the device has still to come to.
+  struct Piece {
+    Phase phase;
+    Moment begin;
+    Moment end;
+  };
+  struct Listener {
+    Told told;
+    Moment begin;
+    Moment end;
+  };
+
+  Moment now() const;
+  Moment enter(Phase phase, const Wait* wait);
+  void charge(const Moment& now);
+  void tell(Told told, const Moment& begin, const Moment& end);
+  double seconds_between(const Moment& begin, const Moment& end) const;
 
   ActivityBoard& board_;
+  DeviceMarks* const marks_;
   Seconds seconds_{};
   Phase current_ = Phase::kStart;
-  Clock::time_point since_;
+  Moment since_;
+  std::vector<Piece> pieces_;
+  std::vector<Listener> listeners_;
 };
 
 }  // namespace caravan::trainer

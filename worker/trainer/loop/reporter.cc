@@ -145,10 +145,17 @@ void Reporter::finished(const FinishRecord& record) const {
   write_line(to_json(report));
 }
 
-void Reporter::failed(FailureReason reason, const std::string& message) const {
+void Reporter::failed(FailureReason reason, const std::string& message,
+                      const std::optional<ShortageRecord>& shortage) const {
   RankReport report;
-  report.mutable_failure()->set_reason(std::string(failure_reason_name(reason)));
-  report.mutable_failure()->set_message(message);
+  v1alpha1::RankFailure& failure = *report.mutable_failure();
+  failure.set_reason(std::string(failure_reason_name(reason)));
+  failure.set_message(message);
+  if (shortage) {
+    failure.mutable_shortage()->set_term(shortage->term);
+    failure.mutable_shortage()->set_planned_bytes(shortage->planned_bytes);
+    failure.mutable_shortage()->set_used_bytes(shortage->used_bytes);
+  }
   write_line(to_json(report));
 }
 

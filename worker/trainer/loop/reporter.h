@@ -76,6 +76,13 @@ struct CheckpointRecord {
   std::string request{};
 };
 
+// See MemoryShortage.
+struct ShortageRecord {
+  std::string term;
+  int64_t planned_bytes = 0;
+  int64_t used_bytes = 0;
+};
+
 // Why a rank ends by its own decision: RankFailure.reason.
 enum class FailureReason {
   InvalidInput,
@@ -96,7 +103,8 @@ class Reporter {
   void started(const StartRecord& record) const;
   void step(const StepRecord& record) const;
   void finished(const FinishRecord& record) const;
-  void failed(FailureReason reason, const std::string& message) const;
+  void failed(FailureReason reason, const std::string& message,
+              const std::optional<ShortageRecord>& shortage = std::nullopt) const;
   void checkpoint(const CheckpointRecord& record) const;
   // See RankInterlude.
   void interlude(int delayed_step) const;

@@ -48,6 +48,17 @@ TEST(Reporter, AFailureNamesItsReason) {
   EXPECT_EQ(report->failure().message(), "loss is \"nan\"");
 }
 
+TEST(Reporter, AFailureTellsTheUseOfMemoryThatGrewPastItsPlan) {
+  const auto report = from_json<v1alpha1::RankReport>(line_of([](const Reporter& reporter) {
+    reporter.failed(FailureReason::OutOfMemory, "no memory",
+                    ShortageRecord{.term = "activations", .planned_bytes = 100, .used_bytes = 131});
+  }));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->failure().shortage().term(), "activations");
+  EXPECT_EQ(report->failure().shortage().planned_bytes(), 100);
+  EXPECT_EQ(report->failure().shortage().used_bytes(), 131);
+}
+
 TEST(Reporter, AnActivitySaysWhatItsCheckpointWaitsFor) {
   const Saving saving{.doing = "committing the checkpoint of step 5",
                       .since = std::chrono::steady_clock::now() - std::chrono::seconds(60)};

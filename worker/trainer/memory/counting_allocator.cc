@@ -30,6 +30,20 @@ void charge(Header& header) {
   header.charged->add(header.bytes);
 }
 
+// With room for a header. What is refused counts towards the peak: a use that grew past its plan is known by
+// what it would have taken. counter: null where it is nobody's.
+void* take(std::size_t bytes, MemoryCounter* counter) {
+  try {
+    return c10::alloc_cpu(sizeof(Header) + bytes);
+  } catch (...) {
+    if (counter != nullptr) {
+      counter->add(static_cast<int64_t>(bytes));
+      counter->remove(static_cast<int64_t>(bytes));
+    }
+    throw;
+  }
+}
+
 void release(void* data) {
   if (data == nullptr) return;
   Header* header = header_of(data);
@@ -71,10 +85,11 @@ c10::DataPtr CountingAllocator::allocate(size_t bytes) {
   const c10::Device cpu(c10::DeviceType::CPU);
   if (bytes == 0) return {nullptr, nullptr, &release, cpu};
   MemoryCounter& counter = scope_counter != nullptr ? *scope_counter : counter_;
-  auto* header = static_cast<Header*>(c10::alloc_cpu(sizeof(Header) + bytes));
-  *header = {.charged = nullptr, .owner = &counter, .bytes = static_cast<int64_t>(bytes)};
   // Our kernels make no tensors in their parallel loops, so what is made in one is the library's own.
-  if (!is_scratch && !c10::ParallelGuard::is_enabled()) charge(*header);
+  const bool is_ours = !is_scratch && !c10::ParallelGuard::is_enabled();
+  auto* header = static_cast<Header*>(take(bytes, is_ours ? &counter : nullptr));
+  *header = {.charged = nullptr, .owner = &counter, .bytes = static_cast<int64_t>(bytes)};
+  if (is_ours) charge(*header);
   void* data = header + 1;
   return {data, data, &release, cpu};
 }

@@ -3,8 +3,8 @@
 //
 // While a CountingAllocator lives it is c10's CPU allocator; every allocation is charged to a MemoryCounter,
 // by default the one it was made with, within a CountTo scope (of the same thread) the one named there. Bytes
-// are those asked for, without alignment. Memory may outlive the allocator, never its counter. One allocator
-// at a time.
+// are those asked for, without alignment; what is refused counts towards the peak as if it had been given.
+// Memory may outlive the allocator, never its counter. One allocator at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>

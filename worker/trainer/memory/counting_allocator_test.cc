@@ -33,6 +33,16 @@ TEST(CountingAllocator, ThePeakCountsAnewAfterAReset) {
   EXPECT_EQ(counter.peak_bytes(), 40);
 }
 
+TEST(CountingAllocator, ThePeakHoldsWhatWasRefused) {
+  MemoryCounter counter;
+  const CountingAllocator allocator(counter);
+  const at::Tensor a = at::empty({10}, at::kFloat);
+  constexpr int64_t kMoreThanAnybodyHas = int64_t{1} << 60;
+  EXPECT_ANY_THROW(at::empty({kMoreThanAnybodyHas}, at::kByte));
+  EXPECT_EQ(counter.live_bytes(), 40);
+  EXPECT_EQ(counter.peak_bytes(), kMoreThanAnybodyHas + 40);
+}
+
 TEST(CountingAllocator, AScopeChargesItsOwnThreadOnly) {
   MemoryCounter all;
   MemoryCounter mine;

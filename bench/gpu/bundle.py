@@ -1,0 +1,89 @@
+"""What travels to a machine that has a GPU and nothing of ours: programs, tokens, and of each run what its rank is told.
+
+A folder of `programs/` (caravan-trainer in bin/, its libraries in lib/, the kernels' benchmark), `tokens.bin`, `rank-N.json`
+and `bundle.json`. What `caravan plan` predicts is made here and travels along, so that the device's machine needs no planner.
+"""
+
+import array
+import json
+import pathlib
+import random
+import shutil
+import subprocess
+import tempfile
+
+from cases import Run, Suite
+
+THREADS = 2
+LIBRARIES = ("libcaravan_cuda.so", "libcaravan_device_cuda.so")
+
+
+def job_of(run: Run, suite: Suite, tokens: str) -> dict:
+    training = {"steps": run.steps, "sequenceLength": run.sequence, "globalBatchSequences": run.sequences,
+                "precision": suite.precision}
+    parallelism = {"mode": "Manual", "tensor": 1, "pipeline": 1, "data": 1, "microBatchSize": run.micro_batch}
+    return {"apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob", "metadata": {"name": "gpu-bench"},
+            "spec": {"model": {"preset": run.model.preset}, "data": {"path": tokens}, "training": training,
+                     "parallelism": parallelism, "resources": {"devices": 1, "device": suite.device}}}
+
+
+def plan(caravan: pathlib.Path, job: dict, *options: str) -> dict:
+    """The plan, or {"refused": why}."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(job, file)
+        file.flush()
+        done = subprocess.run([caravan, "plan", file.name, "-o", "json", *options], capture_output=True, text=True)
+    if done.returncode == 0:
+        return json.loads(done.stdout)["plan"]
+    if done.stdout:  # a report without a plan: nothing fits
+        reasons = [candidate["reason"] for candidate in json.loads(done.stdout)["candidates"] if candidate.get("reason")]
+        return {"refused": reasons[0] if reasons else "does not fit"}
+    return {"refused": done.stderr.strip()}
+
+
+def rank_config(job: dict, plan_of_job: dict) -> dict:
+    """Of the only rank. It reports on its standard output and hears no commands."""
+    return {"jobName": "gpu-bench", "attempt": 1, "worldSize": 1, "threads": THREADS, "reportFd": -1, "commandFd": -1,
+            "spec": job["spec"], "plan": plan_of_job}
+
+
+def write_tokens(path: pathlib.Path, count: int) -> None:
+    """In llm.c's format: tokens that every vocabulary used here has, some far more often than others."""
+    often = [1 / (rank + 1) for rank in range(256)]
+    tokens = random.Random(1).choices(range(256), weights=often, k=count)
+    header = array.array("i", [20240520, 1, count] + [0] * 253)
+    path.write_bytes(header.tobytes() + array.array("H", tokens).tobytes())
+
+
+def prepare(programs: pathlib.Path, suite: Suite, folder: pathlib.Path) -> None:
+    """programs: the folder of a build with caravan and planner_evaluate. Those that travel are of the build for GPUs beside
+    it where the suite is for one."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "programs/bin").mkdir(parents=True)
+    (folder / "programs/lib").mkdir()
+    on_gpu = suite.device["kind"] == "GPU"
+    build = programs.parent.parent / "cuda" if on_gpu else programs.parent
+    for name in ("caravan-trainer", "gpu_kernels" if on_gpu else "gpu_kernels_emulated"):
+        shutil.copy(build / "bin" / name, folder / "programs/bin")
+    for name in LIBRARIES if on_gpu else ():
+        shutil.copy(build / "lib" / name, folder / "programs/lib")
+    write_tokens(folder / "tokens.bin", max(run.sequences * run.sequence for run in suite.runs) + 1)
+    predictions = []
+    for number, run in enumerate(suite.runs):
+        job = job_of(run, suite, "tokens.bin")
+        planned = plan(programs / "caravan", job)
+        predictions.append(planned)
+        if "refused" not in planned:
+            (folder / f"rank-{number}.json").write_text(json.dumps(rank_config(job, planned)))
+    (folder / "bundle.json").write_text(json.dumps({"suite": suite.name, "predictions": predictions}))
+
+
+def place_tokens(config: pathlib.Path, tokens: pathlib.Path) -> None:
+    """The trainer reads the file that its configuration names, wherever the bundle has come to lie."""
+    told = json.loads(config.read_text())
+    told["spec"]["data"]["path"] = str(tokens)
+    config.write_text(json.dumps(told))
+
+
+def read(folder: pathlib.Path) -> dict:
+    return json.loads((folder / "bundle.json").read_text())

@@ -1,0 +1,123 @@
+"""What gpu_bench.py measures: models, runs, shapes. Nothing here starts or times anything."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """As the presets of `caravan presets`."""
+
+    preset: str
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    ffn: int
+    vocabulary: int
+    tied: bool
+
+    @property
+    def head_dim(self) -> int:
+        return self.hidden // self.heads
+
+    def config(self, sequence: int) -> dict:
+        """As transformers calls it."""
+        return {"hidden_size": self.hidden, "intermediate_size": self.ffn, "num_hidden_layers": self.layers,
+                "num_attention_heads": self.heads, "num_key_value_heads": self.kv_heads, "vocab_size": self.vocabulary,
+                "max_position_embeddings": sequence, "rms_norm_eps": 1e-5, "tie_word_embeddings": self.tied,
+                "rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}}
+
+    def parameters(self) -> int:
+        layer = self.hidden * self.head_dim * (self.heads + 2 * self.kv_heads) + self.hidden**2
+        layer += 3 * self.hidden * self.ffn + 2 * self.hidden
+        tables = self.vocabulary * self.hidden * (1 if self.tied else 2)
+        return self.layers * layer + tables + self.hidden
+
+    def flops_per_token(self, sequence: int) -> int:
+        """Useful ones, as docs/design.md counts them (PaLM's definition): a table that is only looked up does nothing."""
+        lookup = 0 if self.tied else self.vocabulary * self.hidden
+        return 6 * (self.parameters() - lookup) + 12 * self.layers * self.heads * self.head_dim * sequence
+
+    def products(self) -> list[tuple[str, int, int]]:
+        """Name, inputs and outputs of the linear layers; Q, K and V are one, and gate and up."""
+        kv = self.kv_heads * self.head_dim
+        return [("qkv", self.hidden, self.hidden + 2 * kv), ("attention output", self.hidden, self.hidden),
+                ("gate-up", self.hidden, 2 * self.ffn), ("down", self.ffn, self.hidden),
+                ("head", self.hidden, self.vocabulary)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """Full steps of one model."""
+
+    model: Model
+    sequence: int
+    micro_batch: int
+    accumulation: int = 8
+    steps: int = 7
+
+    @property
+    def name(self) -> str:
+        return f"{self.model.preset}, sequence {self.sequence}, micro-batch {self.micro_batch}"
+
+    @property
+    def sequences(self) -> int:
+        return self.micro_batch * self.accumulation
+
+    @property
+    def tokens(self) -> int:
+        return self.sequences * self.sequence
+
+    def flops(self) -> int:
+        return self.tokens * self.model.flops_per_token(self.sequence)
+
+
+@dataclasses.dataclass(frozen=True)
+class Suite:
+    """All of one call of the benchmark, most telling first: what comes last is left out where time is short."""
+
+    name: str
+    device: dict  # of a job's resources
+    precision: str
+    runs: list[Run]
+    copy_bytes: int
+    square: int  # rows of the large square product
+    product_tokens: list[int]
+    attention: list[tuple[int, int, int, int]]  # sequence, heads, key heads, head dim
+    kernel_sizes: tuple[int, int, int, int]  # tokens, hidden, ffn, vocabulary
+    contestant_runs: int  # the first so many runs are also PyTorch's
+    compiler: str  # of torch.compile
+    seconds: float  # that one timing takes
+
+    def models(self) -> list[Model]:
+        return list(dict.fromkeys(run.model for run in self.runs))
+
+
+LLAMA_1B = Model("llama3.2-1b", 2048, 16, 32, 8, 8192, 128256, True)
+LLAMA_3B = Model("llama3.2-3b", 3072, 28, 24, 8, 8192, 128256, True)
+LLAMA_8B = Model("llama3-8b", 4096, 32, 32, 8, 14336, 128256, False)
+TINY = Model("llama-tiny", 64, 4, 4, 2, 176, 256, False)
+
+HEADLINES = [Run(LLAMA_8B, 4096, 1), Run(LLAMA_3B, 4096, 1), Run(LLAMA_1B, 4096, 1), Run(LLAMA_1B, 8192, 1)]
+SWEEP = [Run(model, sequence, micro_batch) for micro_batch in (1, 2, 4, 8) for sequence in (2048, 4096, 8192)
+         for model in (LLAMA_1B, LLAMA_3B, LLAMA_8B)]
+
+
+def suite_of(name: str) -> Suite:
+    """"tiny", or a device's product as the planner knows it."""
+    return tiny_suite() if name == "tiny" else gpu_suite(name)
+
+
+def gpu_suite(product: str) -> Suite:
+    return Suite(name=product, device={"kind": "GPU", "product": product}, precision="BF16",
+                 runs=list(dict.fromkeys(HEADLINES + SWEEP)), copy_bytes=4 << 30, square=8192,
+                 product_tokens=[2048, 4096, 8192, 16384],
+                 attention=[(sequence, heads, 8, dim) for sequence in (2048, 4096, 8192) for heads, dim in ((32, 128), (32, 64))],
+                 kernel_sizes=(16384, 4096, 14336, 128256), contestant_runs=4, compiler="inductor", seconds=0.3)
+
+
+def tiny_suite() -> Suite:
+    """Everything that the large one does, on a processor within a minute."""
+    return Suite(name="tiny", device={"kind": "CPU", "memory": str(4 << 30)}, precision="BF16",
+                 runs=[Run(TINY, 64, micro_batch, accumulation=2, steps=4) for micro_batch in (1, 2)], copy_bytes=1 << 22,
+                 square=128, product_tokens=[64], attention=[(64, 4, 2, 16)], kernel_sizes=(8, 128, 192, 300), contestant_runs=1, compiler="aot_eager", seconds=0.01)

@@ -1,0 +1,122 @@
+"""The benchmark for GPUs on a processor: every part of it but the device.
+
+Usage: gpu_test.py PROGRAMS [test...]
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import bundle
+import cases
+import device_state
+import refit
+import report
+from evaluator import Evaluator
+
+PROGRAMS = pathlib.Path(sys.argv.pop(1)).resolve()
+SCRIPT = pathlib.Path(__file__).with_name("gpu_bench.py")
+
+
+def bench(*arguments) -> str:
+    done = subprocess.run([sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class AllOfIt(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.report = json.loads(bench(PROGRAMS, "--tiny", "--minutes", "4"))
+
+    def test_nothing_is_left_out(self):
+        self.assertEqual(self.report["leftOut"], [])
+
+    def test_every_run_has_a_step_and_a_peak_beside_the_plans(self):
+        for run in self.report["runs"]:
+            self.assertGreater(run["caravan"]["stepSeconds"], 0, run["name"])
+            measured, planned = run["caravan"]["peakBytes"], run["predicted"]["peakBytesInTensors"]
+            self.assertLess(abs(measured / planned - 1), 0.05, f"{run['name']}: {measured} of {planned} bytes")
+
+    def test_contestants_train_too(self):
+        first = self.report["runs"][0]
+        self.assertEqual(set(first["timesFaster"]), {"eager", "compile"})
+        for label in ("eager", "compile"):
+            self.assertAlmostEqual(first[label]["losses"][0], first["caravan"]["losses"][0], delta=0.2)
+
+    def test_the_ladder_adds_up_to_the_step(self):
+        ladder = self.report["ladders"][self.report["runs"][0]["name"]]
+        self.assertEqual([rung["part"] for rung in ladder][-1], "everything else")
+        self.assertAlmostEqual(sum(rung["partOfStep"] for rung in ladder), 1)
+
+    def test_own_kernels_and_attention_are_timed(self):
+        names = {each["kernel"] for each in self.report["kernels"]}
+        self.assertTrue({"add_rms_norm", "swiglu_backward", "rope", "adamw", "cross_entropy_gradient"} <= names)
+        self.assertTrue(any("bothSeconds" in each for each in self.report["attention"]))
+        self.assertEqual(len(self.report["products"]), 15)
+
+    def test_a_processor_refits_no_times(self):
+        self.assertEqual(self.report["refit"]["time"], "the planner predicts no times for this device")
+
+
+class Parts(unittest.TestCase):
+    def test_the_parts_make_what_the_whole_does(self):
+        with tempfile.TemporaryDirectory() as name:
+            bench(PROGRAMS, "--tiny", "--prepare", name)
+            bench("--measure", name, "--minutes", "0.01")
+            found = json.loads(bench(PROGRAMS, "--report", name))
+        self.assertIn("Caravan: llama-tiny, sequence 64, micro-batch 1", found["leftOut"])
+        self.assertGreater(found["ceilings"]["squareTeraflops"], 0)
+
+    def test_a_bundle_for_a_gpu_says_what_does_not_fit(self):
+        suite = cases.gpu_suite("H100-80GB")
+        small = cases.Run(cases.LLAMA_1B, 4096, 1)
+        self.assertNotIn("refused", bundle.plan(PROGRAMS / "caravan", bundle.job_of(small, suite, "tokens.bin")))
+        large = cases.Run(cases.LLAMA_8B, 4096, 1)
+        refused = bundle.plan(PROGRAMS / "caravan", bundle.job_of(large, suite, "tokens.bin"))["refused"]
+        self.assertRegex(refused, "GiB")
+
+    def test_models_have_the_parameters_that_the_planner_counts(self):
+        suite = cases.gpu_suite("H200")
+        for model in (cases.LLAMA_1B, cases.LLAMA_3B, cases.LLAMA_8B):
+            job = bundle.job_of(cases.Run(model, 2048, 1), suite, "tokens.bin")
+            job["spec"]["resources"]["devices"] = job["spec"]["parallelism"]["tensor"] = 8
+            self.assertEqual(int(bundle.plan(PROGRAMS / "caravan", job)["parameters"]), model.parameters(), model.preset)
+
+
+class Refit(unittest.TestCase):
+    def test_rates_that_made_the_times_are_found(self):
+        suite = cases.gpu_suite("H100-80GB")
+        profile = refit.read_profile(report.PROFILE)
+        jobs = []
+        for run in suite.runs:
+            job = bundle.job_of(run, suite, "tokens.bin")
+            planned = bundle.plan(PROGRAMS / "caravan", job)
+            if "refused" not in planned:
+                jobs.append({"jobName": "gpu-bench", "spec": job["spec"], "plan": planned, "nodes": 1})
+        self.assertGreater(len(jobs), 10)
+        true = {"gemmEfficiency": 0.8, "attentionEfficiency": 0.6, "layerMemoryPasses": 4.0}
+        with Evaluator(PROGRAMS / "planner_evaluate", jobs) as evaluator:
+            seconds = evaluator.predict(refit.with_values(profile, true))["stepSeconds"]
+        found = refit.refit_time(PROGRAMS / "planner_evaluate", profile, jobs, seconds)
+        self.assertLess(found["meanErrorAfter"], 0.01)
+        self.assertGreater(found["meanErrorBefore"], found["meanErrorAfter"])
+        self.assertAlmostEqual(found["values"]["gemmEfficiency"], 0.8, delta=0.05)
+
+
+class DeviceState(unittest.TestCase):
+    def test_what_a_device_does_not_tell_is_left_out(self):
+        state = device_state.read_line("1980, 2619, 612.41, 700.00, [N/A], 0x0000000000000004")
+        self.assertEqual(state, {"smMegahertz": 1980, "memoryMegahertz": 2619, "watts": 612.41, "limitWatts": 700, "reasons": 4})
+
+    def test_all_reasons_to_throttle_are_kept(self):
+        found = device_state.summary([{"watts": 100.0, "reasons": 4}, {"watts": 300.0, "reasons": 1}])
+        self.assertEqual(found["watts"], {"least": 100.0, "mean": 200.0, "most": 300.0})
+        self.assertEqual(found["reasons"], "0x5")
+
+
+if __name__ == "__main__":
+    unittest.main()

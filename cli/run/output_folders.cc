@@ -1,0 +1,61 @@
+#include "cli/run/output_folders.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace caravan::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// As the option named it.
+struct GivenFolder {
+  const char* option;
+  const std::string& name;
+
+  tl::unexpected<Error> unusable(const std::string& why) const {
+    return bad_input(
+        fmt::format("{}: cannot write into '{}': {}; give a folder of yours", option, name, why));
+  }
+
+  Result<fs::path> make() const {
+    std::error_code error;
+    fs::path folder = fs::absolute(name, error).lexically_normal();
+    if (!error) fs::create_directories(folder, error);
+    if (error) return unusable(error.message());
+    return folder;
+  }
+
+  Status try_file(const fs::path& file) const {
+    errno = 0;
+    if (!std::ofstream(file, std::ios::app)) return unusable(std::strerror(errno));
+    std::error_code error;
+    fs::remove(file, error);
+    if (error) return unusable(error.message());
+    return {};
+  }
+};
+
+}  // namespace
+
+Result<fs::path> prepare_trace_folder(const std::string& given, int ranks) {
+  const GivenFolder traces{"--trace", given};
+  Result<fs::path> folder = traces.make();
+  for (int rank = 0; folder && rank < ranks; ++rank) {
+    if (Status tried = traces.try_file(*folder / fmt::format("rank-{}.json", rank)); !tried)
+      return tl::unexpected(tried.error());
+  }
+  return folder;
+}
+
+Result<fs::path> prepare_event_folder(const std::string& given) {
+  const GivenFolder events{"--tensorboard", given};
+  Result<fs::path> folder = events.make();
+  if (!folder) return folder;
+  return events.try_file(*folder / ".caravan-run").map([&] { return *std::move(folder); });
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,19 @@
+// The folders that --trace and --tensorboard name. Each is made where it is absent and must take files; its
+// absolute path is given. Errors have exit code 2 and name the option.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "common/result.h"
+
+namespace caravan::cli {
+
+// Every rank of a run writes its trace into it: those of these ranks that an earlier run left there are
+// removed, so that none is taken for one of this run.
+Result<std::filesystem::path> prepare_trace_folder(const std::string& given, int ranks);
+
+// Nothing in it is removed: a run may go on where an earlier one stopped.
+Result<std::filesystem::path> prepare_event_folder(const std::string& given);
+
+}  // namespace caravan::cli

@@ -1,0 +1,68 @@
+#include "cli/run/output_folders.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/testing/temporary_folder.h"
+
+namespace caravan::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+TEST(TraceFolder, IsMadeAndEmpty) {
+  const test::TemporaryFolder folder;
+  const auto made = prepare_trace_folder(folder.path("some/traces"), 2);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(*made, folder.path("some/traces"));
+  EXPECT_TRUE(fs::is_empty(*made));
+}
+
+TEST(TraceFolder, LosesTheTracesOfAnEarlierRunAndNothingElse) {
+  const test::TemporaryFolder folder;
+  for (const char* name : {"rank-0.json", "rank-1.json", "rank-2.json", "notes"}) folder.write(name, "old");
+  ASSERT_TRUE(prepare_trace_folder(folder.path().string(), 2));
+  EXPECT_FALSE(fs::exists(folder.path("rank-0.json")));
+  EXPECT_FALSE(fs::exists(folder.path("rank-1.json")));
+  EXPECT_EQ(test::contents(folder.path("rank-2.json")), "old");
+  EXPECT_EQ(test::contents(folder.path("notes")), "old");
+}
+
+TEST(TraceFolder, ThatTakesNoFilesIsBadInput) {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("file", "");
+  fs::create_directories(folder.path("full/rank-0.json/x"));
+  for (const std::string& path :
+       {file, file + "/below", folder.path("full"), std::string("/proc/1/fdinfo")}) {
+    const auto made = prepare_trace_folder(path, 1);
+    ASSERT_FALSE(made) << path;
+    EXPECT_EQ(made.error().code, ExitCode::kBadInput);
+    EXPECT_THAT(made.error().message, HasSubstr("--trace: cannot write into '" + path + "': "));
+  }
+}
+
+TEST(EventFolder, IsMadeAndKeepsWhatIsInIt) {
+  const test::TemporaryFolder folder;
+  folder.write("runs/first/events.out.tfevents.1", "old");
+  const auto made = prepare_event_folder(folder.path("runs/first"));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(*made, folder.path("runs/first"));
+  EXPECT_EQ(test::contents(folder.path("runs/first/events.out.tfevents.1")), "old");
+  ASSERT_TRUE(prepare_event_folder(folder.path("runs/second")));
+  EXPECT_TRUE(fs::is_empty(folder.path("runs/second")));
+}
+
+TEST(EventFolder, ThatTakesNoFilesIsBadInput) {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("file", "");
+  for (const std::string& path : {file, file + "/below", std::string("/proc/1/fdinfo")}) {
+    const auto made = prepare_event_folder(path);
+    ASSERT_FALSE(made) << path;
+    EXPECT_EQ(made.error().code, ExitCode::kBadInput);
+    EXPECT_THAT(made.error().message, HasSubstr("--tensorboard: cannot write into '" + path + "': "));
+  }
+}
+
+}  // namespace
+}  // namespace caravan::cli

@@ -1,0 +1,36 @@
+#include "common/file_contents.h"
+
+#include <gtest/gtest.h>
+
+#include "common/testing/temporary_folder.h"
+
+namespace caravan {
+namespace {
+
+TEST(FileContents, AreTheWholeFile) {
+  const test::TemporaryFolder files;
+  const std::string text(10'000, 'x');
+  EXPECT_EQ(file_contents(files.write("long", text)), text);
+  EXPECT_EQ(file_contents(files.write("empty", "")), "");
+}
+
+TEST(FileContents, OfAWrongPathAreBadInputAndOfABrokenDiskAreNot) {
+  const test::TemporaryFolder files;
+  files.write("folder/file", "");
+  struct Case {
+    std::string path;
+    std::string why;
+    ExitCode code;
+  };
+  for (const Case& c : {Case{files.path("nowhere"), "No such file or directory", ExitCode::kBadInput},
+                        Case{files.path("folder"), "Is a directory", ExitCode::kBadInput},
+                        Case{"/proc/self/mem", "Input/output error", ExitCode::kJobFailed}}) {
+    const auto text = file_contents(c.path);
+    ASSERT_FALSE(text) << c.path;
+    EXPECT_EQ(text.error().message, "cannot read " + c.path + ": " + c.why);
+    EXPECT_EQ(text.error().code, c.code) << c.path;
+  }
+}
+
+}  // namespace
+}  // namespace caravan

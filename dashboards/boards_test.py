@@ -1,0 +1,138 @@
+"""Boards, rules and runbooks agree with each other and with the metrics that there are."""
+
+import json
+import pathlib
+import re
+import subprocess
+import unittest
+
+import boards
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+REPOSITORY = FOLDER.parent
+RULES = FOLDER / "rules/caravan.rules.yaml"
+RULES_TEST = FOLDER / "rules/caravan.rules_test.yaml"
+REFERENCES = [REPOSITORY / "docs/reference/metrics.md", REPOSITORY / "docs/reference/operator-metrics.md"]
+ALERTS = ("CaravanJobStalled", "CaravanNonFinite", "CaravanMFUDrop", "CaravanMemoryNearLimit", "CaravanCheckpointStale",
+          "CaravanStraggler", "CaravanRestartLoop", "CaravanQueuedTooLong", "CaravanOperatorDown")
+PANELS = {"timeseries", "stat", "gauge", "bargauge", "table", "text"}
+# Metrics of the reference that no board and no rule reads, each with the reason.
+UNUSED = {}
+NAMES = re.compile(r"\b(?:caravan|controller_runtime|workqueue|stale_sync|rest_client|grpc_server|leader_election)_\w+")
+
+
+def metrics_of(text):
+    """Names of series, those of a histogram's parts as the histogram's. Recording rules have colons and are none."""
+    return {re.sub(r"_(bucket|sum|count)$", "", name) for name in NAMES.findall(re.sub(r"\bnamespace_job:[\w:]+", "", text))}
+
+
+def metrics_of_references():
+    return {name for page in REFERENCES for name in re.findall(r"^\| `(\w+)` \|", page.read_text(), re.MULTILINE)}
+
+
+def panels():
+    """(board, panel)"""
+    for name in boards.BOARDS:
+        for panel in json.loads((FOLDER / f"{name}.json").read_text())["panels"]:
+            yield name, panel
+
+
+def queries():
+    for name in boards.BOARDS:
+        board = json.loads((FOLDER / f"{name}.json").read_text())
+        yield from (target["expr"] for panel in board["panels"] for target in panel.get("targets", []))
+        yield from (one["expr"] for one in board["annotations"]["list"] if "expr" in one)
+        yield from (one["definition"] for one in board["templating"]["list"] if "definition" in one)
+
+
+def expressions_of_rules():
+    """Whatever stands behind `expr:`, up to the next key."""
+    return re.findall(r"^ +expr: (.*?)(?=^ +(?:- )?\w+:|\Z)", RULES.read_text(), re.MULTILINE | re.DOTALL)
+
+
+class Boards(unittest.TestCase):
+    def test_are_what_their_sources_make(self):
+        for name in boards.BOARDS:
+            self.assertEqual((FOLDER / f"{name}.json").read_text(), boards.text_of(name),
+                             f"{name}.json: write it anew with dashboards/boards.py write")
+
+    def test_use_only_panels_that_every_grafana_has(self):
+        for board, panel in panels():
+            self.assertIn(panel["type"], PANELS, f"{board}: {panel['title']}")
+
+    def test_say_of_every_panel_what_it_shows_and_in_which_unit(self):
+        for board, panel in panels():
+            where = f"{board}: {panel['title']}"
+            self.assertGreater(len(panel["description"]), 15, where)
+            self.assertTrue(panel["description"].rstrip().endswith("."), where)
+            if panel["type"] != "text":
+                self.assertTrue(panel["fieldConfig"]["defaults"]["unit"], where)
+                self.assertTrue(panel["targets"], where)
+
+    def test_name_no_panel_twice_and_lay_none_over_another(self):
+        for name in boards.BOARDS:
+            own = [panel for board, panel in panels() if board == name]
+            self.assertEqual(len({panel["id"] for panel in own}), len(own), name)
+            taken = set()
+            for panel in own:
+                place = panel["gridPos"]
+                cells = {(x, y) for x in range(place["x"], place["x"] + place["w"]) for y in range(place["y"], place["y"] + place["h"])}
+                self.assertFalse(cells & taken, f"{name}: {panel['title']}")
+                taken |= cells
+            self.assertLessEqual(max(x for x, _ in taken), 23, name)
+
+    def test_find_each_other_and_their_prometheus(self):
+        for name in boards.BOARDS:
+            board = json.loads((FOLDER / f"{name}.json").read_text())
+            self.assertEqual((board["uid"], board["schemaVersion"]), (f"caravan-{name}", 39))
+            self.assertEqual(board["tags"], board["links"][0]["tags"])
+            self.assertEqual(board["templating"]["list"][0]["type"], "datasource")
+            sources = {json.dumps(target["datasource"]) for panel in board["panels"] for target in panel.get("targets", [])}
+            self.assertEqual(sources, {json.dumps({"type": "prometheus", "uid": "${datasource}"})}, name)
+
+
+class Metrics(unittest.TestCase):
+    def test_that_boards_and_rules_read_are_in_the_reference(self):
+        known = metrics_of_references()
+        for expression in [*queries(), *expressions_of_rules()]:
+            self.assertLessEqual(metrics_of(expression), known, expression)
+
+    def test_of_the_reference_are_all_read_or_the_reason_stands_here(self):
+        read = set().union(*map(metrics_of, [*queries(), *expressions_of_rules()]))
+        self.assertEqual(metrics_of_references() - read, set(UNUSED), "on no board and in no rule")
+
+    def test_that_boards_read_of_recording_rules_are_recorded(self):
+        recorded = set(re.findall(r"- record: (\S+)", RULES.read_text()))
+        for expression in [*queries(), *expressions_of_rules()]:
+            self.assertLessEqual(set(re.findall(r"\bnamespace_job:[\w:]+", expression)), recorded, expression)
+
+
+class Rules(unittest.TestCase):
+    def promtool(self, *arguments):
+        done = subprocess.run(["promtool", *arguments], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_have_no_mistake_that_promtool_finds(self):
+        self.promtool("check", "rules", RULES)
+
+    def test_fire_when_they_should_and_stay_quiet_otherwise(self):
+        self.promtool("test", "rules", RULES_TEST)
+
+    def test_are_nine_alerts_each_tested_both_ways_and_each_with_a_runbook(self):
+        text, tests = RULES.read_text(), RULES_TEST.read_text()
+        self.assertEqual(tuple(re.findall(r"- alert: (\S+)", text)), ALERTS)
+        self.assertEqual(tuple(re.findall(r"runbook_url: docs/runbooks/(\S+)\.md", text)), ALERTS)
+        for alert in ALERTS:
+            self.assertRegex(tests, rf"(?s)alertname: {alert}\n +eval_time: \S+\n +exp_alerts:\n", f"{alert} fires in no test")
+            page = (REPOSITORY / f"docs/runbooks/{alert}.md").read_text()
+            for heading in ("## What it means", "## How to look", "## What to do"):
+                self.assertIn(heading, page, alert)
+            self.assertIn(f"](../runbooks/{alert}.md)", (REPOSITORY / "docs/user/monitoring.md").read_text())
+
+    def test_have_thresholds_that_the_page_explains(self):
+        self.assertEqual(set(ALERTS), set(re.findall(r"^\| \[(Caravan\w+)\]", (REPOSITORY / "docs/user/monitoring.md").read_text(),
+                                                     re.MULTILINE)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,30 @@
+{{- define "caravan.jobRules" -}}
+# What the operator does to jobs and their children, wherever it serves jobs.
+- apiGroups: [training.caravan.dev]
+  resources: [llamatrainingjobs]
+  verbs: [list, watch, delete] # deleted when ttlSecondsAfterFinished is over
+- apiGroups: [training.caravan.dev]
+  resources: [llamatrainingjobs/status]
+  verbs: [patch]
+- apiGroups: [training.caravan.dev]
+  resources: [llamatrainingjobs/finalizers]
+  verbs: [update] # asked of who makes children that hold up the deletion of a job
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, create, delete]
+- apiGroups: [""]
+  resources: [services, serviceaccounts]
+  verbs: [get, list, watch, create]
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, list, watch, create]
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get, list, watch, create, patch, delete] # deleted when somebody has made it immutable
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [create] # the certificates of a job; never read
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+{{- end }}

@@ -1,0 +1,280 @@
+"""What the chart makes of its values, by the real helm 3 and 4, without a cluster; kubeconform judges all of it.
+
+Golden files: testdata/NAME.golden.yaml is made of testdata/NAME.values.yaml; `chart_test.py --update` writes them anew.
+deploy/install.yaml and install-namespaced.yaml, which have tests of their own, are two more.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import yaml
+
+import schemas
+from caravan_chart import CHART, HELMS, SOURCES, documents, helm, kubernetes_version, program, rendered
+
+TESTDATA = Path(__file__).parent / "testdata"
+MONITORING = ("--api-versions", "monitoring.coreos.com/v1")
+ONE_NAMESPACE = ("-f", str(TESTDATA / "one_namespace.values.yaml"))
+MOST_FOR_CLIENT_SIDE_APPLY = 256 << 10  # bytes of all annotations, one of which then holds the object
+# Of namespaces; what else the chart makes belongs to the cluster.
+OF_A_NAMESPACE = {"ConfigMap", "Deployment", "Lease", "NetworkPolicy", "Pod", "PodDisruptionBudget", "PodMonitor",
+                  "PrometheusRule", "Role", "RoleBinding", "Service", "ServiceAccount", "ServiceMonitor"}
+
+
+def made(*options: str, which: str = "helm4") -> list[dict]:
+    return [yaml.safe_load(each) for each in documents(rendered(*options, which=which))]
+
+
+def of_kind(kind: str, objects: list[dict]) -> list[dict]:
+    return [each for each in objects if each["kind"] == kind]
+
+
+def golden(name: str) -> str:
+    values = ("-f", str(TESTDATA / f"{name}.values.yaml"))
+    return "---\n".join(documents(rendered(*values, *MONITORING, namespace="team")))
+
+
+GOLDEN = ("everything", "one_namespace")
+
+
+class Rendering(unittest.TestCase):
+    maxDiff = None
+
+    def test_nothing_is_found_wrong_with_the_chart(self):
+        for which in HELMS:
+            self.assertIn("0 chart(s) failed", helm(which, "lint", "--strict", CHART).stdout)
+
+    def test_what_was_looked_at_once_is_made_again(self):
+        for name in GOLDEN:
+            with self.subTest(name):
+                self.assertEqual((TESTDATA / f"{name}.golden.yaml").read_text(), golden(name))
+
+    def test_both_helms_make_the_same(self):
+        for options in ((), MONITORING, ("-f", str(TESTDATA / "everything.values.yaml")), ONE_NAMESPACE):
+            three, four = (made(*options, which=which) for which in HELMS)
+            self.assertGreater(len(three), 10)
+            self.assertEqual(three, four)
+
+    def test_the_chart_has_the_version_of_the_project(self):
+        project = re.search(r"project\(caravan VERSION (\S+)", (SOURCES / "CMakeLists.txt").read_text())[1]
+        chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+        self.assertEqual((project, project), (chart["version"], chart["appVersion"]))
+
+    def test_every_object_can_be_found_by_its_label(self):
+        for each in made(*MONITORING):
+            if each["kind"] != "CustomResourceDefinition":
+                self.assertEqual("caravan", each["metadata"]["labels"]["app.kubernetes.io/part-of"], each["metadata"])
+
+    def test_no_name_of_an_environment_variable_comes_twice(self):
+        """Which the server-side apply of Helm 4 refuses."""
+        for deployment in of_kind("Deployment", made("-f", str(TESTDATA / "everything.values.yaml"))):
+            names = [each["name"] for each in deployment["spec"]["template"]["spec"]["containers"][0]["env"]]
+            self.assertEqual(sorted(set(names)), sorted(names))
+
+
+class Definition(unittest.TestCase):
+    def test_it_is_upgraded_with_the_chart_and_stays_when_that_goes(self):
+        self.assertFalse((CHART / "crds").exists(), "Helm never upgrades what is there")
+        [definition] = of_kind("CustomResourceDefinition", made())
+        self.assertEqual({"helm.sh/resource-policy": "keep"}, definition["metadata"].pop("annotations"))
+        [source] = (SOURCES / "deploy/crds").glob("*.yaml")
+        self.assertEqual(yaml.safe_load(source.read_text()), definition)
+
+    def test_it_goes_with_the_chart_where_that_is_wanted(self):
+        [definition] = of_kind("CustomResourceDefinition", made("--set", "crds.keep=false"))
+        self.assertNotIn("annotations", definition["metadata"])
+        self.assertEqual([], of_kind("CustomResourceDefinition", made("--set", "crds.enabled=false")))
+
+    def test_a_client_side_apply_takes_it(self):
+        for each in made(*MONITORING):
+            self.assertLess(len(json.dumps(each)), MOST_FOR_CLIENT_SIDE_APPLY, each["metadata"]["name"])
+
+
+class Rights(unittest.TestCase):
+    def test_without_rights_in_the_cluster_nothing_of_the_cluster_is_made(self):
+        kinds = {each["kind"] for each in made(*ONE_NAMESPACE, *MONITORING)}
+        self.assertIn("Role", kinds)
+        self.assertLessEqual(kinds, OF_A_NAMESPACE)
+
+    def test_what_releases_share_can_be_left_to_one_of_them(self):
+        other = made("--set", "scope=Namespace,crds.enabled=false,clusterObjects.shared=false")
+        of_cluster = [each for each in other if each["kind"] not in OF_A_NAMESPACE]
+        self.assertTrue(of_cluster)
+        for each in of_cluster:
+            self.assertTrue(each["metadata"]["name"].startswith("caravan-operator-caravan-system"), each["metadata"])
+
+    def test_what_releases_share_can_be_all_of_a_release(self):
+        shared = {(each["kind"], each["metadata"]["name"]) for each in made("--set", "operator.enabled=false")}
+        self.assertIn(("ClusterRole", "caravan-jobs-admin"), shared)
+        self.assertFalse({kind for kind, _ in shared} & OF_A_NAMESPACE)
+        other = made("--set", "scope=Namespace,crds.enabled=false,clusterObjects.shared=false")
+        self.assertFalse(shared & {(each["kind"], each["metadata"]["name"]) for each in other})
+        whole = {(each["kind"], each["metadata"]["name"]) for each in made("--set", "scope=Namespace")}
+        self.assertEqual(whole, shared | {(each["kind"], each["metadata"]["name"]) for each in other})
+
+    def test_nobody_else_writes_what_an_operator_of_the_cluster_remembers(self):
+        for role in of_kind("ClusterRole", made()):
+            for rule in role["rules"]:
+                if "llamatrainingjobs/status" in rule["resources"] and "patch" in rule["verbs"]:
+                    self.assertEqual("caravan-operator", role["metadata"]["name"])
+
+    def test_a_policy_that_fails_binds_our_own_objects_and_our_own_account_only(self):
+        """So that no write of anybody else is refused, whatever becomes of the operator; there are no webhooks at all."""
+        objects = made()
+        self.assertEqual([], [each["kind"] for each in objects if "Webhook" in each["kind"]])
+        for policy in of_kind("ValidatingAdmissionPolicy", objects):
+            spec = policy["spec"]
+            groups = {group for rule in spec["matchConstraints"]["resourceRules"] for group in rule["apiGroups"]}
+            if groups != {"training.caravan.dev"}:
+                self.assertEqual(["is-the-operator"], [each["name"] for each in spec["matchConditions"]])
+
+
+class Monitoring(unittest.TestCase):
+    KINDS = {"PodMonitor", "PrometheusRule", "ServiceMonitor"}
+
+    def test_there_is_none_of_it_without_its_api(self):
+        kinds = {each["kind"] for each in made()}
+        self.assertFalse(kinds & (self.KINDS | {"ConfigMap"}))
+        self.assertLessEqual(self.KINDS | {"ConfigMap"}, {each["kind"] for each in made(*MONITORING)})
+
+    def test_each_can_be_left_out(self):
+        for value, kind in (("podMonitor.enabled=false", "PodMonitor"), ("serviceMonitor.enabled=false", "ServiceMonitor"),
+                            ("rules.enabled=false", "PrometheusRule"), ("dashboards.enabled=never", "ConfigMap")):
+            kinds = {each["kind"] for each in made(*MONITORING, "--set", f"monitoring.{value}")}
+            self.assertEqual((self.KINDS | {"ConfigMap"}) - {kind}, kinds & (self.KINDS | {"ConfigMap"}))
+
+    def test_the_boards_come_as_they_are_and_where_the_sidecar_looks(self):
+        boards = {each["metadata"]["name"]: each for each in of_kind("ConfigMap", made(
+            "--set", "monitoring.dashboards.enabled=always"))}
+        files = sorted((SOURCES / "dashboards").glob("*.json"))
+        self.assertEqual({f"caravan-dashboard-{file.stem}" for file in files}, set(boards))
+        self.assertEqual(3, len(files))
+        for file in files:
+            board = boards[f"caravan-dashboard-{file.stem}"]
+            self.assertEqual("1", board["metadata"]["labels"]["grafana_dashboard"])
+            self.assertEqual(json.loads(file.read_text()), json.loads(board["data"][f"caravan-{file.name}"]))
+
+    def test_the_rules_come_as_they_are_but_for_alerts_that_nobody_wants(self):
+        groups = [group for file in sorted((SOURCES / "dashboards/rules").glob("*.rules.yaml"))
+                  for group in yaml.safe_load(file.read_text())["groups"]]
+        [rule] = of_kind("PrometheusRule", made(*MONITORING))
+        self.assertEqual(groups, rule["spec"]["groups"])
+        alerts = [each["alert"] for group in groups for each in group["rules"] if "alert" in each]
+        [without] = of_kind("PrometheusRule", made(*MONITORING, "--set", f"monitoring.rules.without={{{alerts[0]}}}"))
+        left = [each["alert"] for group in without["spec"]["groups"] for each in group["rules"] if "alert" in each]
+        self.assertEqual(alerts[1:], left)
+
+    def test_every_alert_leads_to_a_page_where_pages_are_served(self):
+        [rule] = of_kind("PrometheusRule", made(*MONITORING, "--set", "monitoring.rules.runbooks=https://pages.example/caravan/"))
+        alerts = [each for group in rule["spec"]["groups"] for each in group["rules"] if "alert" in each]
+        self.assertGreater(len(alerts), 5)
+        for alert in alerts:
+            self.assertRegex(alert["annotations"]["runbook_url"], r"^https://pages\.example/caravan/\w+\.md$")
+
+    def test_nothing_that_a_tenants_pod_says_is_taken_for_where_it_runs(self):
+        """Any pod may wear the labels of a worker. What the operator says of jobs is believed."""
+        objects = made(*MONITORING)
+        [pods], [services] = of_kind("PodMonitor", objects), of_kind("ServiceMonitor", objects)
+        self.assertNotIn("honorLabels", pods["spec"]["podMetricsEndpoints"][0])
+        self.assertTrue(services["spec"]["endpoints"][0]["honorLabels"])
+        self.assertEqual({"matchNames": ["caravan-system"]}, services["spec"]["namespaceSelector"])
+
+
+class Values(unittest.TestCase):
+    def test_what_cannot_be_is_refused_with_its_name(self):
+        for value, named in (
+            ("scope=Everywhere", "scope"),
+            ("replica=3", "replica"),
+            ("operator.replicas=0", "replicas"),
+            ("operator.image=mine", "image"),
+            ("workers.dns={10.0.0.10}", "dns"),
+            ("workers.agentPatienceSeconds=1", "agentPatienceSeconds"),
+            ("monitoring.dashboards.enabled=true", "dashboards"),
+            ("monitoring.interval=often", "interval"),
+            ("monitoring.rules.runbooks=pages", "runbooks"),
+            ("priorityClasses[0].name=high", "value"),
+            ("images.pullPolicy=Sometimes", "pullPolicy"),
+            ("clusterObjects.own=false", "clusterObjects.own=true"),
+        ):
+            for which in HELMS:
+                with self.subTest(f"{which} {value}"):
+                    done = helm(which, "template", "caravan", CHART, "--set", value, check=False)
+                    self.assertNotEqual(0, done.returncode)
+                    self.assertIn(named, done.stderr)
+
+    def test_a_server_that_is_too_old_for_something_is_told_what_to_leave_out(self):
+        options = []
+        for version, named in (("1.28.0", "admissionPolicies.enabled=false"), ("1.28.0", "flowControl.enabled=false")):
+            done = helm("helm4", "template", "caravan", CHART, "--kube-version", version, *options, check=False)
+            self.assertIn(named, done.stderr)
+            options += ["--set", named]
+        kinds = {each["kind"] for each in map(yaml.safe_load, documents(
+            helm("helm4", "template", "caravan", CHART, "--kube-version", "1.28.0", *options).stdout))}
+        self.assertFalse(kinds & {"ValidatingAdmissionPolicy", "FlowSchema"})
+
+    def test_the_schema_knows_the_values_and_no_others(self):
+        def names(values, schema, at=""):
+            for key in values.keys() | schema["properties"].keys() - {"global"}:
+                self.assertIn(key, values, f"{at}{key} has no default")
+                self.assertIn(key, schema["properties"], f"{at}{key}")
+                inner = schema["properties"][key]
+                if "properties" in inner and key not in ("resources",):
+                    names(values[key], inner, f"{at}{key}.")
+        names(yaml.safe_load((CHART / "values.yaml").read_text()), json.loads((CHART / "values.schema.json").read_text()))
+
+
+class Conformity(unittest.TestCase):
+    """By kubeconform, with the schemas of the pinned Kubernetes, of the Prometheus operator and of our definition."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.kubeconform = program("kubeconform")
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.schemas = Path(folder.name)
+        sources = cls.kubeconform.parent / "schemas"
+        schemas.write(cls.schemas, sources / "swagger.json",
+                      [*sources.glob("*.yaml"), *(SOURCES / "deploy/crds").glob("*.yaml")])
+
+    def judge(self, text: str) -> dict:
+        """Everything has a schema: what has none is an error."""
+        command = [self.kubeconform, "-strict", "-output", "json", "-summary", "-kubernetes-version", kubernetes_version(),
+                   "-schema-location", f"{self.schemas}/{schemas.LOCATION}", "-"]
+        return json.loads(subprocess.run(command, input=text, capture_output=True, text=True).stdout)
+
+    def assert_conforms(self, text: str) -> None:
+        verdict = self.judge(text)
+        self.assertEqual([], verdict["resources"])
+        self.assertEqual(len(documents(text)), verdict["summary"]["valid"])
+
+    def test_all_that_the_chart_makes(self):
+        for options in ((), MONITORING, ONE_NAMESPACE, ("--set", "scope=Namespace"),
+                        (*MONITORING, "-f", str(TESTDATA / "everything.values.yaml"))):
+            with self.subTest(options):
+                self.assert_conforms(rendered(*options))
+
+    def test_the_manifests_and_the_examples(self):
+        for path in (*(SOURCES / "deploy").glob("install*.yaml"), *(SOURCES / "deploy/crds").glob("*.yaml"),
+                     *(SOURCES / "examples").glob("*.yaml")):
+            with self.subTest(path.name):
+                self.assert_conforms(path.read_text())
+
+    def test_mistakes_are_found(self):
+        manifest = rendered(*MONITORING)
+        for right, wrong in (("replicas: 2", "replicas: two"), ("replicas: 2", "replica: 2"),
+                             ("podMetricsEndpoints:", "podMetricEndpoints:"), ("scope: Namespaced", "scop: Namespaced")):
+            self.assertIn(right, manifest)
+            self.assertNotEqual([], self.judge(manifest.replace(right, wrong, 1))["resources"], wrong)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--update"]:
+        for each in GOLDEN:
+            (TESTDATA / f"{each}.golden.yaml").write_text(golden(each))
+    else:
+        unittest.main()

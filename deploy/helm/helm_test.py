@@ -1,0 +1,175 @@
+"""What the real helm 3 and 4 do with the chart on a real API server of its own, which has neither nodes nor controllers.
+
+On a cluster with a job that runs: tests/e2e/cluster/chart_test.py. CARAVAN_API: the folder that the server gets.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from caravan_chart import CHART, HELMS, SOURCES, chart_before, documents, helm, rendered
+
+sys.path.append(str(SOURCES / "deploy/install"))
+from api_server import ApiServer  # noqa: E402
+from manifest_text import documents_of  # noqa: E402
+
+FOLDER = Path(os.environ["CARAVAN_API"])
+NAMESPACE = "caravan-system"
+DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/llamatrainingjobs.training.caravan.dev"
+DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/caravan-operator"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/caravan-operator"
+JOBS = "/apis/training.caravan.dev/v1alpha1/namespaces/default/llamatrainingjobs"
+MERGE = "application/merge-patch+json"
+
+JOB = {
+    "apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob", "metadata": {"name": "kept"},
+    "spec": {"model": {"preset": "llama-tiny"}, "data": {"path": "train.bin"},
+             "training": {"steps": 10, "sequenceLength": 64, "globalBatchSequences": 8},
+             "resources": {"devices": 2, "devicesPerNode": 2, "device": {"kind": "CPU", "memory": "4Gi"}}},
+}  # fmt: skip
+
+
+def script(verb: str) -> None:
+    subprocess.run([SOURCES / "tests/cluster/api.sh", verb, FOLDER], check=True, capture_output=True)
+
+
+def setUpModule():
+    script("up")
+
+
+def tearDownModule():
+    script("down")
+
+
+class Release:
+    """Of one helm."""
+
+    def __init__(self, which: str):
+        self.which = which
+
+    def run(self, verb: str, *arguments: str | Path, check: bool = True) -> subprocess.CompletedProcess:
+        return helm(self.which, verb, "caravan", *arguments, "--namespace", NAMESPACE, check=check,
+                    KUBECONFIG=str(FOLDER / "kubeconfig"), HELM_CACHE_HOME=str(FOLDER / "helm"))
+
+
+class OnAServer(unittest.TestCase):
+    def setUp(self):
+        self.server = ApiServer(FOLDER / "kubeconfig")
+        self.addCleanup(self.server.close)
+        self.server.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+
+    def get(self, path: str) -> dict:
+        answer = self.server.call("GET", path)
+        self.assertEqual(200, answer.status, answer.message())
+        return answer.body
+
+    def arguments(self) -> list[str]:
+        return self.get(DEPLOYMENT)["spec"]["template"]["spec"]["containers"][0]["args"]
+
+    def columns(self) -> list[str]:
+        [version] = self.get(DEFINITION)["spec"]["versions"]
+        return [column["name"] for column in version["additionalPrinterColumns"]]
+
+    def left(self) -> list[str]:
+        """Of what the chart makes, what is there, the definition aside."""
+        return [document.path() for document in documents_of("---\n".join(documents(rendered("--no-hooks"))))
+                if document.kind != "CustomResourceDefinition" and self.server.call("GET", document.path()).status == 200]
+
+    def chart_before(self) -> Path:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        return chart_before(Path(folder.name))
+
+    def remove(self) -> None:
+        for which in HELMS:
+            Release(which).run("uninstall", "--ignore-not-found", check=False)
+        self.server.call("DELETE", DEFINITION)
+
+
+class Paths(OnAServer):
+    def walk(self, which: str) -> None:
+        self.addCleanup(self.remove)
+        release = Release(which)
+        release.run("install", self.chart_before(), "--set", "workers.agentPatienceSeconds=60")
+        self.assertIn("--agent-patience-seconds=60", self.arguments())
+        self.assertIn("Starts", self.columns())
+
+        # An operator leads, and there is a job.
+        lead = json.dumps({"spec": {"holderIdentity": "one", "leaseDurationSeconds": 15}})
+        self.assertEqual(200, self.server.call("PATCH", LEASE, lead, MERGE).status)
+        self.assertIn(self.server.post(JOBS, JOB).status, (201, 409))
+        uid = self.get(f"{JOBS}/kept")["metadata"]["uid"]
+
+        release.run("upgrade", CHART, "--reset-values")
+        self.assertNotIn("--agent-patience-seconds=60", self.arguments())
+        self.assertIn("Restarts", self.columns(), "the definition was not upgraded")
+        self.assertEqual("one", self.get(LEASE)["spec"]["holderIdentity"], "the upgrade took the lease away")
+
+        release.run("rollback", "1")
+        self.assertIn("--agent-patience-seconds=60", self.arguments())
+        self.assertIn("Starts", self.columns())
+        self.assertEqual("one", self.get(LEASE)["spec"]["holderIdentity"], "the rollback took the lease away")
+
+        release.run("uninstall")
+        self.assertEqual([], self.left())
+        self.assertEqual(uid, self.get(f"{JOBS}/kept")["metadata"]["uid"])
+
+        # The definition that stayed is taken over again.
+        release.run("install", CHART)
+        self.assertIn("Restarts", self.columns())
+        self.assertEqual(uid, self.get(f"{JOBS}/kept")["metadata"]["uid"])
+
+    def test_helm_3_installs_upgrades_rolls_back_and_uninstalls_and_jobs_stay(self):
+        self.walk("helm3")
+
+    def test_helm_4_installs_upgrades_rolls_back_and_uninstalls_and_jobs_stay(self):
+        self.walk("helm4")
+
+    def test_helm_4_goes_on_with_what_helm_3_installed(self):
+        self.addCleanup(self.remove)
+        Release("helm3").run("install", CHART)
+        Release("helm4").run("upgrade", CHART, "--set", "workers.agentPatienceSeconds=60")
+        self.assertIn("--agent-patience-seconds=60", self.arguments())
+
+
+class Kept(OnAServer):
+    def test_what_was_applied_from_the_manifest_is_taken_over(self):
+        for which in HELMS:
+            with self.subTest(which):
+                self.addCleanup(self.remove)
+                for document in documents_of((SOURCES / "deploy/install.yaml").read_text()):
+                    path = f"{document.path()}?fieldManager=kubectl&force=true"
+                    answer = self.server.call("PATCH", path, document.text, "application/apply-patch+yaml")
+                    self.assertIn(answer.status, (200, 201), answer.message())
+                refused = Release(which).run("install", CHART, check=False)
+                self.assertIn("exists and cannot be imported", refused.stderr)
+                Release(which).run("install", CHART, "--take-ownership")
+                Release(which).run("uninstall")
+                self.assertEqual([], self.left())
+                self.remove()
+
+    def test_without_keep_the_definition_goes_with_the_release(self):
+        self.addCleanup(self.remove)
+        Release("helm4").run("install", CHART, "--set", "crds.keep=false")
+        Release("helm4").run("uninstall")
+        answer = self.server.call("GET", DEFINITION)
+        self.assertTrue(answer.status == 404 or "deletionTimestamp" in answer.body["metadata"], answer.message())
+
+
+class Notes(OnAServer):
+    def test_they_name_the_next_three_commands(self):
+        self.addCleanup(self.remove)
+        for options, namespace in (((), ""), (("--set", "scope=Namespace"), f"-n {NAMESPACE} ")):
+            told = Release("helm4").run("upgrade", CHART, "--install", *options).stdout
+            commands = [line.strip() for line in told.splitlines() if line.startswith("  kubectl ")]
+            self.assertEqual([f"kubectl -n {NAMESPACE} rollout status deployment/caravan-operator",
+                              f"kubectl {namespace}apply -f examples/kubernetes.yaml",
+                              f"kubectl {namespace}get ltj --watch"], commands)
+
+
+if __name__ == "__main__":
+    unittest.main()

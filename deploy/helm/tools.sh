@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Builds what the chart is tested with from pinned Go modules: helm3, helm4, kubeconform.
+#   tools.sh [PROGRAM...]   of these, or all, or none; prints the folder that holds them
+# The folder also has the schemas that kubeconform cannot know by itself: swagger.json, of Kubernetes, and the definitions
+# of the Prometheus operator. What is there already is not built again. JOBS: packages compiled at once. Needs Go.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=versions.env
+source "$here/../../versions.env"
+# shellcheck source=tests/cluster/go_programs.sh
+source "$here/../../tests/cluster/go_programs.sh"
+PROGRAMS=(helm3 helm4 kubeconform)
+MONITORS=(podmonitors prometheusrules servicemonitors)
+
+BIN="$ROOT/charts-$HELM3_VERSION-$HELM4_VERSION-$KUBECONFORM_VERSION-$KUBERNETES_VERSION-$PROMETHEUS_OPERATOR_VERSION"
+
+# Helm 3 is told which Kubernetes `helm template` takes for the cluster's; Helm 4 reads it from what it was built from.
+build_helm() { # MAJOR VERSION
+  local stamps="-X helm.sh/helm/v$1/internal/version.version=v$2" of
+  for of in pkg/chartutil pkg/lint/rules; do
+    stamps+=" -X helm.sh/helm/v3/$of.k8sVersionMajor=1 -X helm.sh/helm/v3/$of.k8sVersionMinor=$(cut -d. -f2 <<<"$KUBERNETES_VERSION")"
+  done
+  module "$ROOT/src/helm-$2" "require helm.sh/helm/v$1 v$2"
+  go build -o "$BIN/helm$1" -ldflags "-s -w $stamps" "helm.sh/helm/v$1/cmd/helm"
+}
+
+build_kubeconform() {
+  module "$ROOT/src/kubeconform-$KUBECONFORM_VERSION" "require github.com/yannh/kubeconform v$KUBECONFORM_VERSION"
+  go build -o "$BIN/kubeconform" -ldflags "-s -w" github.com/yannh/kubeconform/cmd/kubeconform
+}
+
+folder_of_module() { # MODULE@VERSION
+  go mod download -json "$1" | sed -n 's/^\t"Dir": "\(.*\)",\?$/\1/p'
+}
+
+copy_schemas() {
+  local from name
+  mkdir -p "$BIN/schemas"
+  from=$(folder_of_module "github.com/prometheus-operator/prometheus-operator@v$PROMETHEUS_OPERATOR_VERSION")
+  for name in "${MONITORS[@]}"; do
+    install -m 644 "$from/example/prometheus-operator-crd/monitoring.coreos.com_$name.yaml" "$BIN/schemas/"
+  done
+  from=$(folder_of_module "k8s.io/kubernetes@v$KUBERNETES_VERSION")
+  install -m 644 "$from/api/openapi-spec/swagger.json" "$BIN/schemas/"
+}
+
+build() { # PROGRAM...
+  local program
+  for program; do
+    [[ -x $BIN/$program ]] && continue
+    use_go
+    case $program in
+      helm3) (build_helm 3 "$HELM3_VERSION") ;;
+      helm4) (build_helm 4 "$HELM4_VERSION") ;;
+      kubeconform) (copy_schemas && build_kubeconform) ;;
+      *) echo "tools.sh: no program '$program'; there are ${PROGRAMS[*]}" >&2; exit 2 ;;
+    esac
+  done
+}
+
+[[ $# != 0 ]] || set -- "${PROGRAMS[@]}"
+[[ $1 != none ]] || shift
+mkdir -p "$BIN"
+exec 9>"$ROOT/.lock-charts"
+flock 9
+build "$@" >&2
+echo "$BIN"

@@ -1,0 +1,15 @@
+#include "operator/cluster_config.h"
+
+#include "kube/config/in_cluster.h"
+#include "kube/config/kubeconfig.h"
+
+namespace caravan::controller {
+
+Result<kube::ClientConfig> load_cluster_config(const std::string& kubeconfig) {
+  if (kubeconfig.empty()) return kube::in_cluster_config();
+  auto config = kube::load_kubeconfig({kubeconfig}, "", kube::read_json_document);
+  if (!config) config.error().message = "--kubeconfig: " + config.error().message;
+  return config;
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,82 @@
+"""Every question of every board has an answer where a job trains, and every panel is drawn in a browser."""
+
+import json
+import math
+import pathlib
+import re
+import struct
+import tempfile
+import time
+import unittest
+
+import browser
+from scene import JOB, REPOSITORY, SCRAPE_SECONDS, scene
+
+BOARDS = ("fleet", "job", "operator")
+PATIENCE_SECONDS = 150
+MINUTES = 2
+VARIABLES = {"namespace": ".*", "job": JOB, "__rate_interval": f"{4 * SCRAPE_SECONDS}s"}
+
+
+def substitute(expression):
+    return re.sub(r"\$\{?(\w+)\}?", lambda match: VARIABLES[match.group(1)], expression)
+
+
+def targets():
+    """(where, target)"""
+    for board in BOARDS:
+        for panel in json.loads((REPOSITORY / f"dashboards/{board}.json").read_text())["panels"]:
+            for target in panel.get("targets", []):
+                yield f"{board}: {panel['title']}: {target['refId']}", target
+
+
+def has_values(prometheus, target):
+    """A number, as a panel of the last minutes shows it."""
+    query, now = substitute(target["expr"]), time.time()
+    if target.get("instant"):
+        result = prometheus.ask("query", query=query)["result"]
+        values = [series["value"][1] for series in result]
+    else:
+        result = prometheus.ask("query_range", query=query, start=now - 60 * MINUTES, end=now, step=SCRAPE_SECONDS)["result"]
+        values = [value for series in result for _, value in series["values"]]
+    return any(math.isfinite(float(value)) for value in values)
+
+
+def size_of_png(path):
+    head = path.read_bytes()[:24]
+    return struct.unpack(">II", head[16:24]) if head.startswith(b"\x89PNG") else None
+
+
+class BoardsOfATraining(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        holder = scene()
+        cls.prometheus = holder.__enter__()
+        cls.addClassCleanup(holder.__exit__, None, None, None)
+        cls.empty = dict(targets())
+        end = time.monotonic() + PATIENCE_SECONDS
+        while cls.empty and time.monotonic() < end:
+            cls.empty = {where: target for where, target in cls.empty.items() if not has_values(cls.prometheus, target)}
+            time.sleep(1)
+
+    def test_no_question_is_left_without_an_answer(self):
+        self.assertFalse({where: target["expr"] for where, target in self.empty.items()})
+
+    def test_every_annotation_can_be_asked(self):
+        for board in BOARDS:
+            for one in json.loads((REPOSITORY / f"dashboards/{board}.json").read_text())["annotations"]["list"]:
+                if "expr" in one:
+                    self.prometheus.ask("query", query=substitute(one["expr"]))
+
+    def test_every_panel_is_drawn_in_a_browser(self):
+        with browser.page(self.prometheus, MINUTES) as port, tempfile.TemporaryDirectory() as folder:
+            for board in BOARDS:
+                titles = {panel["title"] for panel in json.loads((REPOSITORY / f"dashboards/{board}.json").read_text())["panels"]}
+                self.assertEqual(browser.panels_drawn(port, board), {title: "drawn" for title in titles}, board)
+                path = pathlib.Path(folder, f"{board}.png")
+                browser.picture(port, board, path)
+                self.assertEqual(size_of_png(path), (browser.WIDTH, browser.height_of(board)))
+
+
+if __name__ == "__main__":
+    unittest.main()

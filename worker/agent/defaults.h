@@ -1,0 +1,17 @@
+// How long agents and coordinator wait for each other where nobody says otherwise.
+#pragma once
+
+#include <chrono>
+
+namespace caravan::agent {
+
+inline constexpr std::chrono::seconds kStallTimeout{600};  // spec.stallTimeoutSeconds
+inline constexpr std::chrono::seconds kRejoinTimeout{600};
+inline constexpr std::chrono::milliseconds kHeartbeat{1000};
+
+// With somebody who is silent, outside of pods.
+constexpr std::chrono::milliseconds patience_of(std::chrono::milliseconds heartbeat) {
+  return 7 * heartbeat / 2;
+}
+
+}  // namespace caravan::agent

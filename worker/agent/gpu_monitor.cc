@@ -1,0 +1,128 @@
+#include "worker/agent/gpu_monitor.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace caravan::agent {
+namespace {
+
+// NVML's interface as far as it is used here, which it promises to keep (nvml.h of CUDA 11 and later).
+using Device = struct nvmlDevice_st*;
+constexpr int kSuccess = 0;
+constexpr int kProcessorClock = 1;  // NVML_CLOCK_SM
+constexpr int kMemoryClock = 2;     // NVML_CLOCK_MEM
+constexpr int kProcessorTemperature = 0;
+
+struct Closer {
+  void operator()(void* handle) const { dlclose(handle); }
+};
+
+// Of a call that a device may not answer.
+template <typename Number, typename Call>
+std::optional<Number> told(Call&& call) {
+  Number value{};
+  return call(&value) == kSuccess ? std::optional<Number>(value) : std::nullopt;
+}
+
+std::optional<double> scaled(std::optional<unsigned> value, double unit) {
+  return value ? std::optional<double>(*value * unit) : std::nullopt;
+}
+
+}  // namespace
+
+const std::vector<ThrottleReason>& throttle_reasons() {
+  static const std::vector<ThrottleReason> kReasons = {
+      {0x4, "power_cap"}, {0x8, "hardware_slowdown"}, {0x10, "sync_boost"},
+      {0x20, "thermal"},  {0x40, "hardware_thermal"}, {0x80, "power_brake"},
+  };
+  return kReasons;
+}
+
+struct GpuMonitor::Library {
+  std::unique_ptr<void, Closer> handle;
+  std::mutex mutex;
+  bool begun = false;
+  int (*begin)() = nullptr;
+  int (*end)() = nullptr;
+  const char* (*words)(int) = nullptr;
+  int (*count)(unsigned*) = nullptr;
+  int (*device)(unsigned, Device*) = nullptr;
+  int (*clock)(Device, int, unsigned*) = nullptr;        // MHz
+  int (*power)(Device, unsigned*) = nullptr;             // mW
+  int (*power_limit)(Device, unsigned*) = nullptr;       // mW
+  int (*temperature)(Device, int, unsigned*) = nullptr;  // °C
+  int (*reasons)(Device, unsigned long long*) = nullptr;
+
+  ~Library() {
+    if (begun) end();
+  }
+
+  template <typename Function>
+  Status find(const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(handle.get(), name));
+    if (function == nullptr) return failure(fmt::format("it has no function {}", name));
+    return {};
+  }
+
+  Status find_all() {
+    return find("nvmlInit_v2", begin)
+        .and_then([&] { return find("nvmlShutdown", end); })
+        .and_then([&] { return find("nvmlErrorString", words); })
+        .and_then([&] { return find("nvmlDeviceGetCount_v2", count); })
+        .and_then([&] { return find("nvmlDeviceGetHandleByIndex_v2", device); })
+        .and_then([&] { return find("nvmlDeviceGetClockInfo", clock); })
+        .and_then([&] { return find("nvmlDeviceGetPowerUsage", power); })
+        .and_then([&] { return find("nvmlDeviceGetEnforcedPowerLimit", power_limit); })
+        .and_then([&] { return find("nvmlDeviceGetTemperature", temperature); })
+        .and_then([&] { return find("nvmlDeviceGetCurrentClocksThrottleReasons", reasons); });
+  }
+
+  GpuState state_of(unsigned index, Device gpu) const {
+    const auto clock_of = [&](int which) {
+      return scaled(told<unsigned>([&](unsigned* value) { return clock(gpu, which, value); }), 1e6);
+    };
+    return {.index = index,
+            .processor_clock_hertz = clock_of(kProcessorClock),
+            .memory_clock_hertz = clock_of(kMemoryClock),
+            .power_watts = scaled(told<unsigned>([&](unsigned* value) { return power(gpu, value); }), 1e-3),
+            .power_limit_watts =
+                scaled(told<unsigned>([&](unsigned* value) { return power_limit(gpu, value); }), 1e-3),
+            .temperature_celsius = scaled(told<unsigned>([&](unsigned* value) {
+                                            return temperature(gpu, kProcessorTemperature, value);
+                                          }),
+                                          1),
+            .throttle_reasons =
+                told<unsigned long long>([&](unsigned long long* value) { return reasons(gpu, value); })};
+  }
+};
+
+GpuMonitor::GpuMonitor(std::unique_ptr<Library> library) : library_(std::move(library)) {}
+GpuMonitor::GpuMonitor(GpuMonitor&&) noexcept = default;
+GpuMonitor::~GpuMonitor() = default;
+
+Result<GpuMonitor> GpuMonitor::open(const std::string& path) {
+  auto library = std::make_unique<Library>();
+  library->handle.reset(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
+  if (!library->handle) return failure(fmt::format("{} cannot be opened: {}", path, dlerror()));
+  if (const Status found = library->find_all(); !found)
+    return failure(fmt::format("{}: {}", path, found.error().message));
+  if (const int error = library->begin(); error != kSuccess)
+    return failure(fmt::format("{}: {}", path, library->words(error)));
+  library->begun = true;
+  return GpuMonitor(std::move(library));
+}
+
+std::vector<GpuState> GpuMonitor::read() {
+  const std::scoped_lock lock(library_->mutex);
+  std::vector<GpuState> states;
+  const unsigned count = told<unsigned>(library_->count).value_or(0);
+  for (unsigned index = 0; index < count; ++index) {
+    const auto gpu = told<Device>([&](Device* device) { return library_->device(index, device); });
+    if (gpu) states.push_back(library_->state_of(index, *gpu));
+  }
+  return states;
+}
+
+}  // namespace caravan::agent

@@ -1,0 +1,63 @@
+// A driver's management library with two GPUs, of which the second tells little and the third is lost: what
+// GpuMonitor's tests open in the place of NVIDIA's. Environment MANAGEMENT_LIBRARY_FAILS: it finds no driver.
+#include <cstdlib>
+
+namespace {
+
+constexpr int kSuccess = 0;
+constexpr int kNotSupported = 3;
+constexpr int kDriverNotLoaded = 9;
+constexpr int kGpuIsLost = 15;
+
+int whole[2] = {0, 1};  // devices are their addresses
+bool is_first(const void* device) {
+  return device == &whole[0];
+}
+
+int tell(const void* device, unsigned* value, unsigned what) {
+  if (!is_first(device)) return kNotSupported;
+  *value = what;
+  return kSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+int nvmlInit_v2() {
+  return std::getenv("MANAGEMENT_LIBRARY_FAILS") == nullptr ? kSuccess : kDriverNotLoaded;
+}
+int nvmlShutdown() {
+  return kSuccess;
+}
+const char* nvmlErrorString(int error) {
+  return error == kDriverNotLoaded ? "Driver Not Loaded" : "Unknown Error";
+}
+int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = 3;
+  return kSuccess;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  if (index > 1) return kGpuIsLost;
+  *device = &whole[index];
+  return kSuccess;
+}
+int nvmlDeviceGetClockInfo(void* device, int which, unsigned* megahertz) {
+  return tell(device, megahertz, which == 1 ? 1755 : 2619);
+}
+int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
+  return tell(device, milliwatts, 698'500);
+}
+int nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned* milliwatts) {
+  return tell(device, milliwatts, 700'000);
+}
+int nvmlDeviceGetTemperature(void*, int which, unsigned* celsius) {
+  *celsius = which == 0 ? 61 : 0;
+  return kSuccess;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
+  if (!is_first(device)) return kNotSupported;
+  *reasons = 0x4;
+  return kSuccess;
+}
+}

@@ -1,0 +1,3 @@
+#pragma once
+
+typedef enum { CUSOLVER_STATUS_SUCCESS = 0 } cusolverStatus_t;

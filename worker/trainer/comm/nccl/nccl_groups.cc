@@ -1,0 +1,143 @@
+#include "worker/trainer/comm/nccl/nccl_groups.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
+
+#include "worker/trainer/comm/nccl/nccl_streams.h"
+#include "worker/trainer/comm/nccl/notice_board.h"
+#include "worker/trainer/comm/nccl/stream_communicator.h"
+#include "worker/trainer/comm/nccl/watchdog.h"
+
+namespace caravan::trainer {
+namespace {
+
+constexpr std::chrono::seconds kLookEvery{1};
+constexpr std::chrono::seconds kGrace{10};
+
+std::string first_line(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+template <typename Action>
+auto guarded(const std::string& what, Action&& action) {
+  try {
+    return action();
+  } catch (const std::exception& error) {
+    throw CommunicationError(fmt::format("{}: {}", what, first_line(error)));
+  }
+}
+
+// A connection of its own to the store that the first rank serves: one that waits in it holds up all that use
+// the same.
+c10::intrusive_ptr<c10d::Store> connect(const RendezvousOptions& options) {
+  c10d::TCPStoreOptions store;
+  store.port = static_cast<std::uint16_t>(options.port);
+  store.isServer = false;
+  store.waitWorkers = false;
+  store.timeout = options.timeout;
+  return guarded(
+      fmt::format("rank {}: the store of the ranks at {}:{}", options.rank, options.address, options.port),
+      [&] {
+        return c10::make_intrusive<c10d::PrefixStore>(
+            fmt::format("attempt-{}/nccl", options.attempt),
+            c10::make_intrusive<c10d::TCPStore>(options.address, store));
+      });
+}
+
+class StoreBoard final : public NoticeBoard {
+ public:
+  explicit StoreBoard(c10::intrusive_ptr<c10d::Store> store) : store_(std::move(store)) {}
+
+  void put(const std::string& key, const std::string& text) override {
+    guarded("writing to it", [&] { store_->set(key, text); });
+  }
+  std::optional<std::string> find(const std::string& key) override {
+    return guarded("reading from it", [&]() -> std::optional<std::string> {
+      if (!store_->check({key})) return std::nullopt;
+      return store_->get_to_str(key);
+    });
+  }
+
+ private:
+  const c10::intrusive_ptr<c10d::Store> store_;
+};
+
+StreamUse use_of(const std::string& axis) {
+  if (axis == "pipeline") return StreamUse::Pipeline;
+  return axis == "world" ? StreamUse::None : StreamUse::Collectives;
+}
+
+class NcclGroups {
+ public:
+  explicit NcclGroups(const NcclOptions& options) : options_(options) {}
+
+  std::unique_ptr<Communicator> form(const GroupRequest& request) {
+    std::unique_ptr<Communicator> host =
+        options_.hosts(request);  // the first rank serves the store from the first on
+    if (!watch_) watch_ = std::make_unique<Watch>(options_);
+    const StreamUse use = use_of(request.axis);
+    const NcclStreamsOptions streams{.name = request.name,
+                                     .rank = request.rank,
+                                     .size = request.size,
+                                     .device = options_.device,
+                                     .timeout = options_.rendezvous.timeout};
+    return stream_communicator(
+        {.name = request.name,
+         .host = std::move(host),
+         .device = nccl_streams(streams, watch_->store, use),
+         .neighbours =
+             use == StreamUse::Pipeline ? neighbours_of(request.rank, request.size) : std::vector<int>(),
+         .is_on_device = [](const at::Tensor& tensor) { return tensor.is_cuda(); }},
+        watch_->watchdog);
+  }
+
+ private:
+  struct Watch {
+    explicit Watch(const NcclOptions& options)
+        : store(connect(options.rendezvous)),
+          board(connect(options.rendezvous)),
+          watchdog({.rank = options.rendezvous.rank, .timeout = options.rendezvous.timeout}, board,
+                   [give_up = options.give_up](const std::string& why) {
+                     if (!give_up) return;
+                     std::this_thread::sleep_for(kGrace);
+                     give_up(why);
+                   }) {
+      watchdog.start(kLookEvery);
+    }
+
+    c10::intrusive_ptr<c10d::Store> store;
+    StoreBoard board;
+    Watchdog watchdog;
+  };
+
+  const NcclOptions options_;
+  std::unique_ptr<Watch> watch_;
+};
+
+}  // namespace
+
+void prepare_environment_for_nccl() {
+  const auto choose = [](const char* name, const char* value) { setenv(name, value, /*overwrite=*/0); };
+  choose("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0");
+  choose("TORCH_NCCL_ENABLE_MONITORING", "0");
+  choose("TORCH_NCCL_DUMP_ON_TIMEOUT", "0");
+  choose("TORCH_FR_BUFFER_SIZE", "0");  // as many events as a run has would be kept otherwise
+  // Lanes that share a queue of the device wait for each other.
+  choose("CUDA_DEVICE_MAX_CONNECTIONS", "32");
+}
+
+GroupFactory nccl_groups(const NcclOptions& options) {
+  return [groups = std::make_shared<NcclGroups>(options)](const GroupRequest& request) {
+    return groups->form(request);
+  };
+}
+
+}  // namespace caravan::trainer

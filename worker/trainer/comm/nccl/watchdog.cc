@@ -1,0 +1,152 @@
+#include "worker/trainer/comm/nccl/watchdog.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <utility>
+
+namespace caravan::trainer {
+namespace {
+
+constexpr const char* kAlarm = "alarm";
+constexpr const char* kVerdict = "verdict";
+
+std::string position_key(const Lane& lane, int member) {
+  return fmt::format("position/{}/{}", lane.name, member);
+}
+
+std::string words_of(const OperationLog::UnderWay& operation) {
+  return fmt::format("operation number {} in {}, {}, as rank {} of the group", operation.number,
+                     operation.lane.name, operation.words, operation.lane.rank);
+}
+
+double seconds_of(std::chrono::milliseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+}  // namespace
+
+Watchdog::Watchdog(const WatchdogOptions& options, NoticeBoard& board, Heard heard)
+    : options_(options), board_(board), heard_(std::move(heard)) {}
+
+Watchdog::~Watchdog() = default;
+
+void Watchdog::start(std::chrono::milliseconds every) {
+  thread_ = std::jthread([this, every](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any bell;
+    std::unique_lock lock(mutex);
+    while (!bell.wait_for(lock, stop, every, [&] { return stop.stop_requested(); }) && !stop.stop_requested())
+      look(Clock::now());
+  });
+}
+
+void Watchdog::enter(const Lane& lane) {
+  log_.enter(lane);
+}
+
+void Watchdog::guard(const std::shared_ptr<StreamGroup>& group) {
+  const std::scoped_lock lock(mutex_);
+  groups_.push_back(group);
+}
+
+void Watchdog::throw_if_lost() const {
+  const std::scoped_lock lock(mutex_);
+  if (verdict_) throw CommunicationError(*verdict_);
+}
+
+void Watchdog::note(const Lane& lane, std::string words, const StartedOperation& operation) {
+  log_.add(lane, std::move(words), operation, Clock::now());
+}
+
+void Watchdog::look(Clock::time_point now) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (verdict_) return;
+  }
+  try {
+    const std::vector<OperationLog::UnderWay> first = log_.first_under_way(now);
+    find_failure(first);
+    hear_the_others(now);
+    find_overdue(first, now);
+  } catch (const CommunicationError& error) {
+    // Without the board nobody can be asked. Who is behind it, the first rank, has ended.
+    conclude(
+        fmt::format("rank {}: the board of the ranks cannot be reached: {}", options_.rank, error.what()),
+        /*tell_others=*/false);
+  }
+}
+
+void Watchdog::find_failure(const std::vector<OperationLog::UnderWay>& first) {
+  for (const OperationLog::UnderWay& operation : first) {
+    const std::optional<std::string> why = operation.operation->error();
+    if (!why) continue;
+    conclude(fmt::format("rank {}: {} failed: {}", options_.rank, words_of(operation), *why), true);
+    return;
+  }
+}
+
+void Watchdog::hear_the_others(Clock::time_point now) {
+  // One question while all is well: a job may have thousands of ranks.
+  if (!board_.find(kAlarm)) return;
+  if (const auto verdict = board_.find(kVerdict)) return conclude(*verdict, /*tell_others=*/false);
+  if (alarm_ && now - alarm_->raised >= options_.answer_time)
+    return conclude(judge(alarm_->operation), /*tell_others=*/true);
+  if (!told_) tell_positions();
+}
+
+// The first of them, by time: what stands behind it waits for it.
+void Watchdog::find_overdue(const std::vector<OperationLog::UnderWay>& first, Clock::time_point now) {
+  if (alarm_) return;
+  const OperationLog::UnderWay* oldest = nullptr;
+  for (const OperationLog::UnderWay& operation : first) {
+    if (oldest == nullptr || operation.since < oldest->since) oldest = &operation;
+  }
+  if (oldest == nullptr || now - oldest->since < options_.timeout) return;
+  alarm_ = Alarm{*oldest, now};
+  board_.put(kAlarm, fmt::format("rank {}: {}", options_.rank, words_of(*oldest)));
+}
+
+void Watchdog::tell_positions() {
+  for (const auto& [lane, position] : log_.positions())
+    board_.put(position_key(lane, lane.rank), position_text(position, options_.rank));
+  told_ = true;
+}
+
+std::string Watchdog::judge(const OperationLog::UnderWay& operation) {
+  std::map<int, ToldPosition> told;
+  for (const int member : operation.lane.members) {
+    const auto text = board_.find(position_key(operation.lane, member));
+    if (!text) continue;
+    if (const auto position = read_position(*text)) told[member] = *position;
+  }
+  return fmt::format("rank {}: {} has not ended within {:g} s: {}", options_.rank, words_of(operation),
+                     seconds_of(options_.timeout), who_is_missing(operation, told));
+}
+
+// Who cannot be told sees the same sooner or later.
+void Watchdog::tell_verdict(const std::string& verdict) {
+  try {
+    board_.put(kVerdict, verdict);
+    board_.put(kAlarm, verdict);
+  } catch (const CommunicationError& error) {
+    fmt::print(stderr, "caravan-trainer: the other ranks cannot be told: {}\n", error.what());
+  }
+}
+
+void Watchdog::conclude(const std::string& verdict, bool tell_others) {
+  std::vector<std::shared_ptr<StreamGroup>> groups;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (verdict_) return;
+    verdict_ = verdict;
+    for (const auto& each : groups_) {
+      if (auto group = each.lock()) groups.push_back(std::move(group));
+    }
+  }
+  if (tell_others) tell_verdict(verdict);
+  for (const auto& group : groups) group->abort();
+  if (heard_) heard_(verdict);
+}
+
+}  // namespace caravan::trainer

@@ -1,0 +1,85 @@
+// Sees that a lane of the device has stopped, finds out who holds it up, and ends the wait on all ranks
+// within seconds.
+//
+// A device that waits for another says nothing, and NCCL alone gives up after ten minutes without a word
+// about who was missing. Here an operation that is under way for longer than the time-out is an alarm on the
+// board; whoever sees it says how far it has come in each of its lanes; who raised it names those who are
+// behind, and that verdict is for all ranks. An operation that failed is a verdict at once. Each rank that
+// hears one aborts its groups, so that the device goes on and the next call, or wait, of the thread that
+// trains throws.
+//
+// look() is the whole of it, once a second by a thread of its own; tests call it themselves.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "worker/trainer/comm/nccl/missing_ranks.h"
+#include "worker/trainer/comm/nccl/notice_board.h"
+#include "worker/trainer/comm/nccl/operation_log.h"
+
+namespace caravan::trainer {
+
+struct WatchdogOptions {
+  int rank = 0;                                  // in the job
+  std::chrono::milliseconds timeout{600'000};    // of an operation that is the first in its lane
+  std::chrono::milliseconds answer_time{5'000};  // that others have to say how far they are
+};
+
+class Watchdog {
+ public:
+  using Clock = OperationLog::Clock;
+  using Heard = std::function<void(const std::string& verdict)>;
+
+  // The board outlives it. heard: called once, by whoever looks, when the groups are aborted.
+  Watchdog(const WatchdogOptions& options, NoticeBoard& board, Heard heard);
+  ~Watchdog();
+
+  // From here on a thread looks once in so long.
+  void start(std::chrono::milliseconds every);
+  void look(Clock::time_point now);
+
+  // Lanes that this rank has a place in, before anything is given to them.
+  void enter(const Lane& lane);
+  // A group to abort, as long as it lives.
+  void guard(const std::shared_ptr<StreamGroup>& group);
+  // Throws CommunicationError when there is a verdict.
+  void throw_if_lost() const;
+  // What was given to a lane.
+  void note(const Lane& lane, std::string words, const StartedOperation& operation);
+
+ private:
+  struct Alarm {
+    OperationLog::UnderWay operation;
+    Clock::time_point raised;
+  };
+
+  void hear_the_others(Clock::time_point now);
+  void find_failure(const std::vector<OperationLog::UnderWay>& first);
+  void find_overdue(const std::vector<OperationLog::UnderWay>& first, Clock::time_point now);
+  void tell_positions();
+  std::string judge(const OperationLog::UnderWay& operation);
+  void conclude(const std::string& verdict, bool tell_others);
+  void tell_verdict(const std::string& verdict);
+
+  const WatchdogOptions options_;
+  NoticeBoard& board_;
+  const Heard heard_;
+  OperationLog log_;
+  std::optional<Alarm> alarm_;  // that this rank has raised
+  bool told_ = false;           // how far it is
+  mutable std::mutex mutex_;
+  std::optional<std::string> verdict_;
+  std::vector<std::weak_ptr<StreamGroup>> groups_;
+  std::jthread thread_;
+};
+
+}  // namespace caravan::trainer

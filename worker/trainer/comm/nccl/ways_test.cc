@@ -1,0 +1,256 @@
+// Which lanes a pair of stages needs so that no order of a schedule hangs, played for every schedule: streams
+// that compute and lanes that carry, as a device has them.
+#include "worker/trainer/comm/nccl/ways.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "planner/schedule/generate.h"
+#include "planner/schedule/transfers.h"
+
+namespace caravan::trainer {
+namespace {
+
+using planner::Action;
+using planner::ActionType;
+using planner::Direction;
+using planner::Schedule;
+using planner::ScheduleKind;
+
+// A message as both sides know it.
+struct Message {
+  int from = 0;
+  int to = 0;
+  Direction direction = Direction::Activations;
+  int tag = 0;
+  auto operator<=>(const Message&) const = default;
+
+  Way way() const { return way_of(2 * tag + (direction == Direction::Gradients ? 1 : 0), from, to); }
+};
+
+// Of one stage: its stream waits for messages and computes, its lanes carry them. What a lane is given begins
+// when the stream has come to where that was.
+struct Given {
+  Message message;
+  std::size_t after = 0;  // entries of the stream
+  int tick = 0;           // between two computations
+};
+struct Stage {
+  std::vector<std::optional<Message>> stream;  // what it waits for, or a computation
+  std::map<std::string, std::deque<Given>> lanes;
+  std::size_t done = 0;
+};
+
+enum class Lanes { OneWay, OfAPair, OfAPairAndKind, OneExchangeATick };
+
+std::string lane_name(Lanes lanes, const Message& message) {
+  const std::string pair = std::to_string(std::min(message.from, message.to)) + "-" +
+                           std::to_string(std::max(message.from, message.to));
+  switch (lanes) {
+    case Lanes::OneWay:
+      return pair + "/" + std::to_string(static_cast<int>(message.way()));
+    case Lanes::OfAPair:
+      return pair;
+    case Lanes::OfAPairAndKind:
+      return pair + "/" + std::to_string(static_cast<int>(message.direction));
+    case Lanes::OneExchangeATick:
+      return "all";
+  }
+  return "";
+}
+
+Stage play_host(const std::vector<Action>& actions, int number, Lanes lanes) {
+  Stage stage;
+  std::map<std::pair<Direction, int>, std::deque<Message>> sent;
+  std::map<std::pair<Direction, int>, Message> asked;
+  int tick = 0;
+  const auto give = [&](const Message& message) {
+    stage.lanes[lane_name(lanes, message)].push_back({message, stage.stream.size(), tick});
+  };
+  for (const Action& action : actions) {
+    switch (action.type) {
+      case ActionType::PostReceive: {
+        const Message message{action.peer, number, action.direction, action.tag};
+        asked[{action.direction, action.tag}] = message;
+        give(message);
+        break;
+      }
+      case ActionType::StartSend: {
+        const Message message{number, action.peer, action.direction, action.tag};
+        sent[{action.direction, action.peer}].push_back(message);
+        give(message);
+        break;
+      }
+      case ActionType::AwaitReceive:
+        stage.stream.emplace_back(asked.at({action.direction, action.tag}));
+        break;
+      case ActionType::FinishSend:
+        stage.stream.emplace_back(sent.at({action.direction, action.peer}).front());
+        sent.at({action.direction, action.peer}).pop_front();
+        break;
+      case ActionType::Compute:
+        stage.stream.emplace_back(std::nullopt);
+        ++tick;
+        break;
+      case ActionType::Take:
+      case ActionType::HandOver:
+        break;
+    }
+  }
+  return stage;
+}
+
+// Plays until nothing moves; whether all is done.
+bool ends(const Schedule& schedule, int under_way, Lanes lanes) {
+  std::vector<Stage> stages;
+  for (int stage = 0; stage < schedule.stages; ++stage)
+    stages.push_back(play_host(planner::add_transfers(schedule, stage, under_way), stage, lanes));
+  std::set<Message> carried;
+  const auto head_of = [&](int rank, const Message& message) -> const Given* {
+    const auto& lane = stages[rank].lanes[lane_name(lanes, message)];
+    const auto is_it = [&](const Given& given) { return given.message == message; };
+    if (lane.empty()) return nullptr;
+    // All of one exchange begin together, and the next when all of them are done.
+    for (const Given& given : lane) {
+      const bool begins =
+          lanes == Lanes::OneExchangeATick ? given.tick == lane.front().tick : &given == &lane.front();
+      if (!begins || given.after > stages[rank].done) return nullptr;
+      if (is_it(given)) return &given;
+    }
+    return nullptr;
+  };
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    for (Stage& stage : stages) {
+      while (stage.done < stage.stream.size()) {
+        const auto& waits_for = stage.stream[stage.done];
+        if (waits_for && !carried.contains(*waits_for)) break;
+        ++stage.done;
+        moved = true;
+      }
+    }
+    std::set<Message> met;
+    for (Stage& stage : stages) {
+      for (auto& [name, lane] : stage.lanes) {
+        for (const Given& given : lane) {
+          const Message& message = given.message;
+          if (head_of(message.from, message) != nullptr && head_of(message.to, message) != nullptr)
+            met.insert(message);
+        }
+      }
+    }
+    for (Stage& stage : stages) {
+      for (auto& [name, lane] : stage.lanes)
+        std::erase_if(lane, [&](const Given& given) { return met.contains(given.message); });
+    }
+    moved = moved || !met.empty();
+    carried.merge(met);
+  }
+  return std::ranges::all_of(stages, [](const Stage& stage) { return stage.done == stage.stream.size(); });
+}
+
+struct Case {
+  ScheduleKind kind;
+  int stages;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const ScheduleKind kind : planner::all_schedule_kinds()) {
+    if (!planner::may_be_asked_for(kind)) continue;
+    for (const int stages : {2, 3, 4, 8}) all.push_back({kind, stages});
+  }
+  return all;
+}
+
+Schedule schedule_of(const Case& each) {
+  return planner::generate_schedule(planner::smallest_spec(each.kind, each.stages, 3 * each.stages));
+}
+
+// Schedules that hang, by name and number of stages.
+std::vector<std::string> hanging(Lanes lanes) {
+  std::vector<std::string> names;
+  for (const Case& each : cases()) {
+    if (!ends(schedule_of(each), planner::messages_under_way(each.kind), lanes))
+      names.push_back(std::string(planner::schedule_name(each.kind)) + " " + std::to_string(each.stages));
+  }
+  return names;
+}
+
+TEST(Ways, NoScheduleHangsWhereEachKindAndDirectionHasALane) {
+  EXPECT_THAT(hanging(Lanes::OneWay), testing::IsEmpty());
+}
+
+TEST(Ways, SchedulesHangWhereAPairHasOneLane) {
+  EXPECT_THAT(hanging(Lanes::OfAPair),
+              testing::IsSupersetOf({"GPipe 4", "1F1B 4", "ZBH1 4", "VZB 4", "Seq1F1B 4"}));
+}
+
+TEST(Ways, SchedulesHangWhereTheTwoKindsHaveALaneForBothDirections) {
+  EXPECT_THAT(hanging(Lanes::OfAPairAndKind),
+              testing::IsSupersetOf({"Interleaved 2", "VMin 4", "VHalf 4", "VZB 4"}));
+}
+
+TEST(Ways, SchedulesHangWhereAllOfATickIsOneExchange) {
+  EXPECT_THAT(hanging(Lanes::OneExchangeATick),
+              testing::IsSupersetOf({"GPipe 4", "1F1B 4", "Interleaved 4", "VZB 4", "Seq1F1B 4"}));
+}
+
+TEST(Ways, AreToldApartByKindAndDirection) {
+  EXPECT_EQ(way_of(4, 0, 1), Way::ActivationsUp);
+  EXPECT_EQ(way_of(4, 1, 0), Way::ActivationsDown);
+  EXPECT_EQ(way_of(5, 0, 1), Way::GradientsUp);
+  EXPECT_EQ(way_of(5, 1, 0), Way::GradientsDown);
+}
+
+// Each rank makes its contacts in order, and is held up by the first that the other has not come to.
+int rounds_of_first_contacts(int size) {
+  std::vector<std::deque<int>> open;
+  std::set<std::pair<int, int>> made;
+  for (int rank = 0; rank < size; ++rank) {
+    const std::vector<int> contacts = neighbours_of(rank, size);
+    EXPECT_LE(contacts.size(), 2U);
+    open.emplace_back(contacts.begin(), contacts.end());
+  }
+  int rounds = 0;
+  for (bool moved = true; moved; ++rounds) {
+    moved = false;
+    std::vector<std::pair<int, int>> met;
+    for (int rank = 0; rank < size; ++rank) {
+      if (open[rank].empty()) continue;
+      const int peer = open[rank].front();
+      if (rank < peer && !open[peer].empty() && open[peer].front() == rank) met.emplace_back(rank, peer);
+    }
+    for (const auto& [a, b] : met) {
+      open[a].pop_front();
+      open[b].pop_front();
+      made.insert({a, b});
+      moved = true;
+    }
+  }
+  for (int rank = 0; rank < size; ++rank) {
+    EXPECT_TRUE(open[rank].empty()) << "rank " << rank << " of " << size << " waits for ever";
+    const int next = (rank + 1) % size;
+    EXPECT_TRUE(size == 1 || made.contains({std::min(rank, next), std::max(rank, next)}))
+        << rank << " of " << size;
+  }
+  return rounds - 1;
+}
+
+TEST(FirstContacts, AreMadeByAllNeighboursInAFewRoundsWhateverTheSize) {
+  for (int size = 1; size <= 40; ++size) EXPECT_LE(rounds_of_first_contacts(size), 4) << size;
+}
+
+}  // namespace
+}  // namespace caravan::trainer

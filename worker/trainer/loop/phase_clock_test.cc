@@ -1,0 +1,100 @@
+#include "worker/trainer/loop/phase_clock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace caravan::trainer {
+namespace {
+
+struct ScriptedMark final : public DeviceMark {
+  explicit ScriptedMark(double when) : seconds(when) {}
+  double seconds;
+};
+
+// A device that works for as long as the test says, from mark to mark.
+class ScriptedDevice final : public DeviceMarks {
+ public:
+  void work(double seconds) { given_ += seconds; }
+
+  std::shared_ptr<const DeviceMark> mark() override { return std::make_shared<ScriptedMark>(given_); }
+  double seconds_between(const DeviceMark& first, const DeviceMark& second) override {
+    ++waits;
+    return dynamic_cast<const ScriptedMark&>(second).seconds -
+           dynamic_cast<const ScriptedMark&>(first).seconds;
+  }
+
+  int waits = 0;
+
+ private:
+  double given_ = 0;
+};
+
+double of(const PhaseClock::Seconds& seconds, Phase phase) {
+  return seconds[static_cast<std::size_t>(phase)];
+}
+
+TEST(PhaseClock, ADevicesPhasesAreThoseOfItsWork) {
+  ActivityBoard board;
+  ScriptedDevice device;
+  PhaseClock clock(board, &device);
+  clock.begin_steps();
+  clock.take();
+  {
+    const PhaseClock::Scope forward(clock, Phase::kForward);
+    device.work(3);
+    {
+      const PhaseClock::Scope wait(clock, Wait{"all_gather", "tensor"});
+      device.work(0.5);
+    }
+    device.work(1);
+  }
+  device.work(0.25);
+  const PhaseClock::Seconds seconds = clock.take();
+  EXPECT_DOUBLE_EQ(of(seconds, Phase::kForward), 4);
+  EXPECT_DOUBLE_EQ(of(seconds, Phase::kCommunication), 0.5);
+  EXPECT_DOUBLE_EQ(of(seconds, Phase::kIdle), 0.25);
+  EXPECT_DOUBLE_EQ(of(clock.take(), Phase::kForward), 0);
+}
+
+TEST(PhaseClock, ADeviceIsWaitedForInTakeAlone) {
+  ActivityBoard board;
+  ScriptedDevice device;
+  PhaseClock clock(board, &device);
+  std::vector<double> told;
+  {
+    PhaseClock::Scope wait(clock, Wait{"send", "pipeline"});
+    device.work(2);
+    wait.tell([&](double seconds) { told.push_back(seconds); });
+  }
+  EXPECT_EQ(device.waits, 0);
+  EXPECT_THAT(told, testing::IsEmpty());
+  clock.take();
+  EXPECT_THAT(told, testing::ElementsAre(testing::DoubleEq(2)));
+  clock.take();
+  EXPECT_EQ(told.size(), 1U);
+}
+
+TEST(PhaseClock, TheHostsScopesAreToldAtTheirEnd) {
+  ActivityBoard board;
+  PhaseClock clock(board);
+  std::vector<double> told;
+  {
+    PhaseClock::Scope scope(clock, Phase::kData);
+    scope.tell([&](double seconds) { told.push_back(seconds); });
+    EXPECT_THAT(told, testing::IsEmpty());
+  }
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_DOUBLE_EQ(of(clock.take(), Phase::kData), told.front());
+}
+
+TEST(PhaseClock, TheBoardShowsWhoIsWaitedFor) {
+  ActivityBoard board;
+  PhaseClock clock(board);
+  const PhaseClock::Scope wait(clock, Wait{.operation = "recv", .axis = "pipeline", .peer = 3});
+  EXPECT_EQ(board.shown().phase, "communication");
+  EXPECT_EQ(board.shown().operation, "recv");
+  EXPECT_EQ(board.shown().peer, 3);
+}
+
+}  // namespace
+}  // namespace caravan::trainer
