@@ -11,9 +11,9 @@ namespace caravan::controller {
 struct PodRequest {
   int node = 0;
   int attempt = 1;
+  int first_attempt_of_plan = 1;
   int restarts = 0;                // of the gang, so far
   int short_attempts = 0;          // of them in a row
-  int first_attempt_of_plan = 1;
   std::string certificates = {};   // the set that is complete
   std::string product_label = {};  // the GPUs that the plan was made for; empty: any node
   std::vector<std::string> avoided_machines = {};

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "operator/api/device_labels.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/children/replica_groups.h"
 #include "operator/children/worker_pod.h"
+#include "operator/controller/node_match.h"
 #include "operator/controller/pod_view.h"
 
 namespace caravan::controller {
@@ -122,15 +124,10 @@ std::string say_no_domain(const std::string& key, const Settings& settings) {
 }
 
 bool may_run_on(const NodeView& node, const Job& job, const std::string& product) {
-  const auto has = [&](const std::string& key, const std::string& value) {
-    const auto label = node.labels.find(key);
-    return label != node.labels.end() && label->second == value;
-  };
-  const auto& selector = job.spec.worker().node_selector();
-  const bool selects_product =
-      selector.contains(labels::kGpuProduct) || product.empty() || has(labels::kGpuProduct, product);
-  return node.usable && selects_product &&
-         std::ranges::all_of(selector, [&](const auto& wanted) { return has(wanted.first, wanted.second); });
+  const std::string key = labels_of(job.spec.resources().device().resource_name()).product;
+  const bool selects_product = job.spec.worker().node_selector().contains(key) || product.empty() ||
+                               label_of(node, key) == product;
+  return selects_product && is_wanted(node, job.spec.worker());
 }
 
 int pods_that_fit(const NodeView& node, const Demand& of_a_pod, const Demand& taken) {
