@@ -125,8 +125,8 @@ std::string say_no_domain(const std::string& key, const Settings& settings) {
 
 bool may_run_on(const NodeView& node, const Job& job, const std::string& product) {
   const std::string key = labels_of(job.spec.resources().device().resource_name()).product;
-  const bool selects_product = job.spec.worker().node_selector().contains(key) || product.empty() ||
-                               label_of(node, key) == product;
+  const bool selects_product =
+      job.spec.worker().node_selector().contains(key) || product.empty() || label_of(node, key) == product;
   return selects_product && is_wanted(node, job.spec.worker());
 }
 
