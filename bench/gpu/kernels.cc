@@ -219,7 +219,8 @@ void time_loss(const Sizes& sizes, bool& first) {
   chunk.targets = targets.data();
   chunk.statistics = statistics.floats();
   print(
-      {{"cross_entropy_gradient", 4 * values, [&] { return cross_entropy_gradient(chunk, 1e-4F, nullptr); }}},
+      {{"cross_entropy_maxima", 2 * values, [&] { return cross_entropy_maxima(chunk, nullptr); }},
+       {"cross_entropy_gradient", 4 * values, [&] { return cross_entropy_gradient(chunk, 1e-4F, nullptr); }}},
       logits, sizes.seconds, first);
 }
 

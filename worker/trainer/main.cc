@@ -90,13 +90,18 @@ void train(const TrainerOptions& options, const DeviceBackend& device, const std
   const auto allocations = device.count_allocations(ledger.counter(MemoryUse::Activations));
   const LedgerScope count(ledger);
   const kernels::UseKernels use(device.device().type(), device.kernels());
+  const auto marks = device.marks();
   std::optional<Rank> rank;
   std::optional<Trainer> trainer;  // beyond a failure, behind which nobody waits for what it writes
   const Outcome outcome = guarded([&]() -> Outcome {
     commands.emplace(options.command_fd, board, reporter);
     Result<RankData> data = open_data(options);
     if (!data) return input_failure(data.error());
-    rank.emplace(options, ledger, board, device.groups(options.rendezvous), device.device());
+    const auto give_up = [&](const std::string& why) {
+      end_with({FailureReason::Communication, why}, reporter);
+    };
+    rank.emplace(options, ledger, board, device.groups(options.rendezvous, give_up), device.device(),
+                 marks.get());
     return trainer.emplace(*rank, *std::move(data), reporter, *commands).train();
   });
   tell_memory(device);

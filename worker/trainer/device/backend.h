@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "worker/trainer/comm/mesh.h"
 #include "worker/trainer/comm/rendezvous_options.h"
 #include "worker/trainer/kernels/kernel_table.h"
+#include "worker/trainer/loop/device_marks.h"
 #include "worker/trainer/memory/counting_allocator.h"
 
 namespace caravan::trainer {
@@ -45,7 +47,13 @@ class DeviceBackend {
 
   // Groups take tensors of the device, and tensors of the host, in which ranks agree. Groups go before the
   // factory.
-  virtual GroupFactory groups(const RendezvousOptions& options) const = 0;
+  // give_up: called from another thread when the groups are lost and the one that trains, whose next call
+  // throws, has not ended the process within some seconds; it may be stuck where nothing can wake it.
+  using GiveUp = std::function<void(const std::string& why)>;
+  virtual GroupFactory groups(const RendezvousOptions& options, GiveUp give_up) const = 0;
+
+  // On the stream of the thread that calls; none where the host does the work itself.
+  virtual std::unique_ptr<DeviceMarks> marks() const = 0;
 
   // Charges what is allocated to the scope's counter (CountTo), or to this one. One at a time.
   virtual std::unique_ptr<AllocationCount> count_allocations(MemoryCounter& counter) const = 0;

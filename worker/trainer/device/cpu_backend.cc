@@ -18,7 +18,11 @@ class CpuBackend final : public DeviceBackend {
   at::Device device() const override { return at::kCPU; }
   const kernels::KernelTable& kernels() const override { return kernels::cpu_kernels(); }
   std::string description() const override { return {}; }
-  GroupFactory groups(const RendezvousOptions& options) const override { return network_groups(options); }
+  // A group over Gloo that has lost somebody wakes who waits by itself.
+  GroupFactory groups(const RendezvousOptions& options, GiveUp /*give_up*/) const override {
+    return network_groups(options);
+  }
+  std::unique_ptr<DeviceMarks> marks() const override { return nullptr; }
   std::unique_ptr<AllocationCount> count_allocations(MemoryCounter& counter) const override {
     return std::make_unique<CpuAllocations>(counter);
   }

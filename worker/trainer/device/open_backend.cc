@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "common/version.h"
+#include "worker/trainer/comm/network_groups.h"
 #include "worker/trainer/device/cpu_backend.h"
 #include "worker/trainer/device/plugin.h"
 
@@ -62,7 +63,7 @@ Result<std::unique_ptr<DeviceBackend>> open_backend(const TrainerOptions& option
   const auto open = reinterpret_cast<OpenDevice>(dlsym(*library, kOpenDevice));
   if (open == nullptr) return no_gpu(last_loader_error(), "take trainer and library from one build");
   Result<std::unique_ptr<DeviceBackend>> opened;
-  open(request_of(options), {.tally = tally}, opened);
+  open(request_of(options), {.tally = tally, .groups_of_hosts = network_groups}, opened);
   return opened;
 }
 

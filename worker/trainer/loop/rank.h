@@ -22,9 +22,9 @@ namespace caravan::trainer {
 
 struct Rank {
   // Meets the other ranks in groups that `groups` makes. Throws CommunicationError. All references outlive
-  // the rank.
+  // the rank, as do marks; none where the host does the work itself.
   Rank(const TrainerOptions& options, MemoryLedger& ledger, ActivityBoard& board, GroupFactory groups,
-       at::Device device = at::kCPU);
+       at::Device device = at::kCPU, DeviceMarks* marks = nullptr);
 
   const TrainerOptions& options;
   MemoryLedger& ledger;

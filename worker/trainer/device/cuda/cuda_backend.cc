@@ -14,9 +14,11 @@
 #include <stdexcept>
 #include <utility>
 
+#include "worker/trainer/comm/nccl/nccl_groups.h"
 #include "worker/trainer/device/cuda/library_attention.h"
 #include "worker/trainer/device/cuda/own_kernels.h"
 #include "worker/trainer/device/cuda/stream.h"
+#include "worker/trainer/device/cuda/stream_marks.h"
 #include "worker/trainer/device/plugin.h"
 
 namespace caravan::kernels::gpu {
@@ -99,12 +101,14 @@ class CudaBackend final : public DeviceBackend {
   const kernels::KernelTable& kernels() const override { return kernels_; }
   std::string description() const override { return description_; }
 
-  GroupFactory groups(const RendezvousOptions& /*options*/) const override {
-    return [](const GroupRequest& /*request*/) -> std::unique_ptr<Communicator> {
-      throw std::runtime_error(
-          "ranks on GPUs cannot meet: this build has no groups for them, so a job has one GPU");
-    };
+  GroupFactory groups(const RendezvousOptions& options, GiveUp give_up) const override {
+    return nccl_groups({.rendezvous = options,
+                        .device = device_,
+                        .hosts = services_.groups_of_hosts(options),
+                        .give_up = std::move(give_up)});
   }
+
+  std::unique_ptr<DeviceMarks> marks() const override { return stream_marks(); }
 
   std::unique_ptr<AllocationCount> count_allocations(MemoryCounter& counter) const override {
     return std::make_unique<CudaAllocations>(services_.tally(counter));
@@ -159,6 +163,7 @@ Result<std::unique_ptr<DeviceBackend>> open_device(const DeviceRequest& request,
   if (!device) return tl::unexpected(device.error());
   // So that products, too, add in the same order every time; cuBLAS reads it once, when it first starts.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+  prepare_environment_for_nccl();
   at::globalContext().lazyInitDevice(at::kCUDA);
   c10::cuda::set_device(device->index());
   allocator::attachAllocatorTraceTracker(tell_listener);

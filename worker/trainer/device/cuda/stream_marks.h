@@ -1,0 +1,14 @@
+// Marks on the stream of a GPU on which the calling thread works: CUDA's events, used again when nobody holds
+// them.
+#pragma once
+
+#include <memory>
+
+#include "worker/trainer/loop/device_marks.h"
+
+namespace caravan::trainer {
+
+// Throws std::runtime_error where CUDA reports an error, also of work that was begun before.
+std::unique_ptr<DeviceMarks> stream_marks();
+
+}  // namespace caravan::trainer
