@@ -194,6 +194,8 @@ class Values(unittest.TestCase):
             ("operator.image=mine", "image"),
             ("workers.dns={10.0.0.10}", "dns"),
             ("workers.agentPatienceSeconds=1", "agentPatienceSeconds"),
+            ("workers.coresPerGpu=-1", "coresPerGpu"),
+            ("workers.hostNetwork.nodeAddresses={all}", "nodeAddresses"),
             ("monitoring.dashboards.enabled=true", "dashboards"),
             ("monitoring.interval=often", "interval"),
             ("monitoring.rules.runbooks=pages", "runbooks"),

@@ -26,6 +26,12 @@
 {{- with .Values.workers.agentPatienceSeconds }}
 {{- $arguments = append $arguments (printf "--agent-patience-seconds=%d" (int .)) }}
 {{- end }}
+{{- if not (kindIs "invalid" .Values.workers.coresPerGpu) }}
+{{- $arguments = append $arguments (printf "--cores-per-gpu=%d" (int .Values.workers.coresPerGpu)) }}
+{{- end }}
+{{- if .Values.workers.hostNetwork.allowed }}
+{{- $arguments = append $arguments "--allow-host-network" }}
+{{- end }}
 {{- if ne .Values.operator.logLevel "info" }}
 {{- $arguments = append $arguments (printf "--log-level=%s" .Values.operator.logLevel) }}
 {{- end }}
