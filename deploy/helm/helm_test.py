@@ -11,10 +11,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from caravan_chart import CHART, HELMS, SOURCES, chart_before, documents, helm, rendered
+from caravan_chart import CHART, HELMS, SOURCES, chart_before, documents, helm, program, rendered
 
 sys.path.append(str(SOURCES / "deploy/install"))
-from api_server import ApiServer  # noqa: E402
+from api_server import APPLY, ApiServer  # noqa: E402
+from installed import wait_until  # noqa: E402
 from manifest_text import documents_of  # noqa: E402
 
 FOLDER = Path(os.environ["CARAVAN_API"])
@@ -53,7 +54,7 @@ class Release:
 
     def run(self, verb: str, *arguments: str | Path, check: bool = True) -> subprocess.CompletedProcess:
         return helm(self.which, verb, "caravan", *arguments, "--namespace", NAMESPACE, check=check,
-                    KUBECONFIG=str(FOLDER / "kubeconfig"), HELM_CACHE_HOME=str(FOLDER / "helm"))
+                    KUBECONFIG=str(FOLDER / "kubeconfig"), HELM_CACHE_HOME=str(FOLDER / "helm"), KUBECACHEDIR=str(FOLDER / "cache"))
 
 
 class OnAServer(unittest.TestCase):
@@ -158,6 +159,36 @@ class Kept(OnAServer):
         Release("helm4").run("uninstall")
         answer = self.server.call("GET", DEFINITION)
         self.assertTrue(answer.status == 404 or "deletionTimestamp" in answer.body["metadata"], answer.message())
+
+
+class Monitoring(OnAServer):
+    """Where the server has the Prometheus operator's definitions."""
+
+    AT = f"/apis/monitoring.coreos.com/v1/namespaces/{NAMESPACE}"
+
+    def define(self) -> None:
+        for path in sorted((program("kubeconform").parent / "schemas").glob("*.yaml")):
+            document = documents_of(path.read_text().removeprefix("---\n"))[0]
+            applied = self.server.call("PATCH", f"{document.path()}?fieldManager=test&force=true", document.text, APPLY)
+            self.assertIn(applied.status, (200, 201), applied.message())
+            self.addCleanup(self.server.call, "DELETE", document.path())
+        for plural in ("podmonitors", "servicemonitors", "prometheusrules"):
+            wait_until(f"{plural} are served", lambda plural=plural: self.is_there(f"{self.AT}/{plural}"))
+
+    def is_there(self, path: str) -> bool:
+        return self.server.call("GET", path).status == 200
+
+    def test_each_helm_finds_them_and_the_server_takes_monitors_rules_and_boards(self):
+        self.define()
+        for which in HELMS:
+            with self.subTest(which):
+                self.addCleanup(self.remove)
+                Release(which).run("install", CHART)
+                for found in (f"{self.AT}/podmonitors/caravan-workers", f"{self.AT}/servicemonitors/caravan-operator",
+                              f"{self.AT}/prometheusrules/caravan",
+                              f"/api/v1/namespaces/{NAMESPACE}/configmaps/caravan-dashboard-job"):
+                    self.assertTrue(self.is_there(found), found)
+                Release(which).run("uninstall")
 
 
 class Notes(OnAServer):

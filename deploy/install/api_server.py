@@ -37,7 +37,9 @@ class ApiServer:
         self._connection.request(method, path, body, headers)
         response = self._connection.getresponse()
         flow_schema = response.headers.get("X-Kubernetes-PF-FlowSchema-UID", "")
-        return Answer(response.status, json.loads(response.read()), flow_schema)
+        text = response.read()
+        is_json = response.headers.get_content_type() == "application/json"
+        return Answer(response.status, json.loads(text) if is_json else {"message": text.decode()}, flow_schema)
 
     def post(self, path: str, body: dict, user: str = "") -> Answer:
         return self.call("POST", path, json.dumps(body), user=user)
