@@ -18,7 +18,7 @@ namespace caravan::numerics {
 namespace {
 
 constexpr int64_t kSequences = 2, kLength = 12;
-constexpr int kSteps = 3;
+constexpr int kSteps = 2;
 
 struct Case {
   std::string name;
@@ -43,7 +43,8 @@ planner::ModelShape small_model(bool tied) {
 
 struct Result {
   std::vector<double> losses;
-  std::vector<double> squared_norms;
+  at::Tensor gradients;  // of the first step
+  double squared_norm = 0;
   at::Tensor values;
 };
 
@@ -64,7 +65,8 @@ class Training {
                                          .segments = given.segments,
                                          .storage = given.storage},
                    store_, alone_);
-    optimizer_.emplace(store_, alone_, trainer::AdamWOptions{}, trainer::OptimizerPlace{});
+    optimizer_.emplace(store_, alone_, trainer::AdamWOptions{},
+                       trainer::OptimizerPlace{.tries_updates = true});
   }
 
   Result run() {
@@ -72,8 +74,11 @@ class Training {
     Result result;
     for (int step = 0; step < kSteps; ++step) {
       result.losses.push_back(compute_gradients());
-      const at::Tensor squares = trainer::sum_of_squares(store_.gradients, {{0, store_.layout.elements}});
-      result.squared_norms.push_back(kernels::read_number(squares));
+      if (step == 0) {
+        result.gradients = store_.gradients.to(at::kDouble);
+        result.squared_norm =
+            kernels::read_number(trainer::sum_of_squares(store_.gradients, {{0, store_.layout.elements}}));
+      }
       optimizer_->try_update(0.01);
       optimizer_->take_back();
       optimizer_->update(0.01, 0.5);
@@ -121,26 +126,30 @@ class Training {
   std::optional<trainer::Optimizer> optimizer_;
 };
 
+double distance(const at::Tensor& a, const at::Tensor& b) {
+  return ((a - b).norm() / b.norm()).item<double>();
+}
+
 class EmulatedGpu : public testing::TestWithParam<Case> {};
 
 TEST_P(EmulatedGpu, TrainsAsTheCpuDoes) {
   const Result on_cpu = Training(GetParam()).run();
   const kernels::UseKernels use(c10::DeviceType::CPU, kernels::gpu::emulated_kernels());
   const Result on_gpu = Training(GetParam()).run();
-  const double tolerance = GetParam().storage == at::kFloat ? 2e-4 : 0.05;
-  for (std::size_t step = 0; step < kSteps; ++step) {
+  const bool is_exact = GetParam().storage == at::kFloat;
+  const double tolerance = is_exact ? 2e-4 : 0.05;
+  EXPECT_LT(distance(on_gpu.gradients, on_cpu.gradients), is_exact ? 1e-4 : 0.15);
+  EXPECT_NEAR(on_gpu.squared_norm / on_cpu.squared_norm, 1, is_exact ? 1e-4 : 0.15);
+  for (std::size_t step = 0; step < kSteps; ++step)
     EXPECT_NEAR(on_gpu.losses[step], on_cpu.losses[step], tolerance * on_cpu.losses[step]);
-    EXPECT_NEAR(on_gpu.squared_norms[step], on_cpu.squared_norms[step],
-                2 * tolerance * on_cpu.squared_norms[step]);
-  }
   // AdamW moves an element whose gradient is about zero either way, as roundings have it.
-  const at::Tensor apart = (on_gpu.values - on_cpu.values).norm() / on_cpu.values.norm();
-  EXPECT_LT(apart.item<double>(), tolerance);
+  EXPECT_LT(distance(on_gpu.values, on_cpu.values), tolerance);
 }
 
-TEST_P(EmulatedGpu, HasTheSameBitsAgain) {
+TEST(EmulatedGpuTraining, HasTheSameBitsAgain) {
   const kernels::UseKernels use(c10::DeviceType::CPU, kernels::gpu::emulated_kernels());
-  EXPECT_TRUE(at::equal(Training(GetParam()).run().values, Training(GetParam()).run().values));
+  const Case segments{.name = "", .storage = at::kBFloat16, .segments = {6, 6}};
+  EXPECT_TRUE(at::equal(Training(segments).run().values, Training(segments).run().values));
 }
 
 INSTANTIATE_TEST_SUITE_P(
