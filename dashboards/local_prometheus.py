@@ -92,7 +92,7 @@ class LocalPrometheus:
         """The answer's data; what Prometheus refuses is a ValueError with its words."""
         url = f"http://{self.address}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
         try:
-            with urllib.request.urlopen(url, timeout=30) as answer:
+            with urllib.request.urlopen(url, timeout=120) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
             raise ValueError(f"{parameters}: {error.read().decode()}") from None

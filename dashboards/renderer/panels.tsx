@@ -95,7 +95,7 @@ function maximumOf(frames: DataFrame[]): number {
 function alignmentOf(frames: DataFrame[]) {
   const longest = (texts: string[]) => texts.reduce((best, text) => (text.length > best.length ? text : best), '');
   return {
-    title: longest(frames.map((frame) => frame.name ?? '')),
+    title: `${longest(frames.map((frame) => frame.name ?? ''))}mm`, // letters differ in width
     text: longest(frames.map((frame) => { const shown = latestOf(frame).display; return `${shown.prefix ?? ''}${shown.text}${shown.suffix ?? ''}`; })),
   } as any;
 }

@@ -1,7 +1,7 @@
 """All jobs: what runs, what waits, what it costs."""
 
-from panels import (COLORS_OF_STATES, COLORS_OF_TIME, GREEN, RED, YELLOW, bargauge, board, column, gauge, label_variable, query, stat,
-                    table, thresholds, timeseries)
+from panels import (COLORS_OF_STATES, COLORS_OF_TIME, GREEN, RED, YELLOW, bargauge, board, column, gauge, grown, label_variable, query,
+                    stat, table, thresholds, timeseries)
 
 HERE = 'namespace=~"$namespace"'
 TO_JOB = {"title": "Open the job", "targetBlank": False,
@@ -93,7 +93,7 @@ def trouble():
                        query(f"bottomk(10, namespace_job:caravan_mfu:ratio_rate5m{{{HERE}}})", "{{namespace}} / {{job}}"),
                        no_value="no peak of a device is known")),
         (8, timeseries("Restarts by reason", "In the last hour, of all jobs. docs/user/troubleshooting.md has the reasons.", "none",
-                       query(f"sum by (reason) (increase(caravan_job_restarts_total{{{HERE}}}[1h]))", "{{reason}}"), stacked=True,
+                       query(grown(f"caravan_job_restarts_total{{{HERE}}}", "1h", "reason"), "{{reason}}"), stacked=True,
                        no_value="none yet")),
         (8, bargauge("Oldest checkpoints", "Since the last complete one was written, of the ten jobs that would lose most.", "s",
                      f"topk(10, time() - max by (namespace, job) (caravan_checkpoint_last_success_timestamp_seconds{{{HERE}}}))",

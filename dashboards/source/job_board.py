@@ -1,12 +1,13 @@
 """One job: how fast, how well, with how much memory, and what holds it up."""
 
-from panels import (BLUE, COLORS_OF_TIME, GREEN, RED, YELLOW, annotation, bargauge, board, column, gauge, label_variable, query, stat,
-                    table, thresholds, timeseries)
+from panels import (BLUE, COLORS_OF_TIME, GREEN, RED, YELLOW, annotation, bargauge, board, column, gauge, grown, label_variable, query,
+                    stat, table, thresholds, timeseries)
 
 JOB = 'namespace=~"$namespace",job="$job"'
 NO_PEAK = "peak of the device not known"
 NO_OPERATOR = "known to the operator only"
 NO_CHECKPOINTS = "none yet"
+NO_GPU = "known of GPUs only"
 
 MFU = f"sum(rate(caravan_model_flops_total{{{JOB}}}[$__rate_interval])) / sum(caravan_device_peak_flops{{{JOB}}})"
 PREDICTED_MFU = f"max(caravan_predicted_mfu_ratio{{{JOB}}})"
@@ -142,8 +143,24 @@ def checkpoints_and_restarts():
                        query(f"sum(increase(caravan_checkpoint_failures_total{{{JOB}}}[1h]))", "failed in an hour (number)"),
                        dashed=["interval"], no_value=NO_CHECKPOINTS)),
         (6, timeseries("Restarts and steps left out", "Restarts by reason, and steps whose loss or gradient was not finite, both in the last "
-                       "hour.", "none", query(f"sum by (reason) (increase(caravan_job_restarts_total{{{JOB}}}[1h]))", "{{reason}}"),
+                       "hour.", "none", query(grown(f"caravan_job_restarts_total{{{JOB}}}", "1h", "reason"), "{{reason}}"),
                        query(f"sum(increase(caravan_nonfinite_steps_total{{{JOB}}}[1h]))", "not finite")))]
+
+
+def gpus():
+    """The last line, so that nothing is missing between others where there are none."""
+    at = f"{{{JOB}}}"
+    return 7, [
+        (8, timeseries("Clocks", "Of the slowest GPU, and of the slowest one's memory. Lower than before: see what keeps them down.", "hertz",
+                       query(f"min(caravan_device_clock_hertz{at})", "processors"),
+                       query(f"min(caravan_device_memory_clock_hertz{at})", "memory"), no_value=NO_GPU)),
+        (8, timeseries("Power of the hungriest GPU", "And the power at which it lowers its clocks.", "watt",
+                       query(f"max(caravan_device_power_watts{at})", "power"), query(f"min(caravan_device_power_limit_watts{at})", "limit"),
+                       dashed=["limit"], no_value=NO_GPU)),
+        (4, timeseries("Temperature", "Of the hottest GPU, whose clocks go down first.", "celsius", query(f"max(caravan_device_temperature_celsius{at})", "hottest"),
+                       no_value=NO_GPU)),
+        (4, timeseries("GPUs kept down", "How many have clocks that something keeps down, by reason. power_cap is usual under full load.", "none",
+                       query(f"sum by (reason) (caravan_device_throttled{at})", "{{reason}}"), stacked=True, no_value=NO_GPU))]
 
 
 def build():
@@ -151,8 +168,8 @@ def build():
         "caravan-job", "Caravan / Job", "One training job: MFU measured and predicted, where a step goes, loss, memory, ranks, goodput.",
         [label_variable("namespace", "Namespace", "label_values(caravan_steps_total, namespace)"),
          label_variable("job", "Job", 'label_values(caravan_steps_total{namespace=~"$namespace"}, job)', everything=False)],
-        [headline(), speed(), step(), learning(), memory(), ranks(), checkpoints_and_restarts()],
+        [headline(), speed(), step(), learning(), memory(), ranks(), checkpoints_and_restarts(), gpus()],
         [annotation("Checkpoints", f"caravan_checkpoint_last_success_timestamp_seconds{{{JOB}}} * 1000", BLUE, "checkpoint",
                     value_is_time=True),
-         annotation("Restarts", f"sum by (reason) (increase(caravan_job_restarts_total{{{JOB}}}[$__rate_interval])) > 0", RED,
+         annotation("Restarts", grown(f"caravan_job_restarts_total{{{JOB}}}", "$__rate_interval", "reason") + " > 0", RED,
                     "restart: {{reason}}")])

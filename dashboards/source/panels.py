@@ -25,6 +25,12 @@ def query(expression, legend="", table=False):
     return result
 
 
+def grown(counter, window, by):
+    """By how much a counter has grown that only appears with its first event, which `increase` would miss."""
+    now = f"sum by ({by}) ({counter})"
+    return f"clamp_min({now} - (sum by ({by}) ({counter} offset {window}) or 0 * {now}), 0)"
+
+
 def thresholds(*steps):
     """thresholds(GREEN, (0.9, YELLOW)): green below 0.9."""
     first, *others = steps
