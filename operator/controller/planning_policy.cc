@@ -9,7 +9,9 @@
 #include "operator/controller/plan_record.h"
 #include "operator/controller/plan_status.h"
 #include "operator/controller/pool_choice.h"
+#include "planner/engine_profile.h"
 #include "planner/explain/checkpoints.h"
+#include "planner/plan.h"
 
 namespace caravan::controller {
 namespace {
