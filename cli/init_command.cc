@@ -113,7 +113,7 @@ void say_what_is_next(const Options& options) {
   if (options.file == kStandardOutput) return;
   const std::string file = shell_path(options.file);
   std::string then = fmt::format(", then {} {}", claim.empty() ? "caravan run" : "kubectl apply -f", file);
-  if (!options.wish.product.empty()) then = "; this version plans for GPUs and trains on CPUs";
+  if (!options.wish.product.empty() && claim.empty()) then += " on a machine with such GPUs";
   say(fmt::format("{0}: written; next: caravan plan {0}{1}", file, then));
 }
 

@@ -29,6 +29,7 @@ function(caravan_wheels set result)
 endfunction()
 caravan_wheels(oracle _oracle)
 set(CARAVAN_PYTHON "${_oracle}/bin/python")
+file(GLOB CARAVAN_ORACLE_SITE "${_oracle}/lib/python3.*/site-packages")
 
 find_program(CCACHE ccache)
 if(CCACHE)

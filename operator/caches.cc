@@ -18,14 +18,38 @@ bool changes_devices(const kube::Change& change) {
   return read_node(change.before->parse()) != read_node(change.after->parse());
 }
 
-bool is_unplanned(const kube::Json& job) {
+const kube::Json* condition_of(const kube::Json& job, std::string_view type) {
   const kube::Json* conditions = kube::find(job, {"status", "conditions"});
-  if (conditions == nullptr || !conditions->is_array()) return true;
+  if (conditions == nullptr || !conditions->is_array()) return nullptr;
   const auto& all = conditions->get_array();
-  return std::any_of(all.begin(), all.end(), [](const kube::Json& condition) {
-    return kube::text_at(condition, {"type"}) == conditions::kPlanned &&
-           kube::text_at(condition, {"status"}) == "False";
+  const auto found = std::find_if(all.begin(), all.end(), [&](const kube::Json& condition) {
+    return kube::text_at(condition, {"type"}) == type;
   });
+  return found == all.end() ? nullptr : &*found;
+}
+
+bool has_condition(const kube::Json& job, std::string_view type, std::string_view status) {
+  const kube::Json* condition = condition_of(job, type);
+  return condition != nullptr && kube::text_at(*condition, {"status"}) == status;
+}
+
+bool is_unplanned(const kube::Json& job) {
+  return condition_of(job, conditions::kPlanned) == nullptr ||
+         has_condition(job, conditions::kPlanned, "False");
+}
+
+// For machines, not for a queue that gives them.
+bool waits_for_machines(const kube::Json& job) {
+  for (const char* over : {conditions::kComplete, conditions::kFailed, conditions::kSuspended}) {
+    if (has_condition(job, over, "True")) return false;
+  }
+  return has_condition(job, conditions::kScheduled, "False") &&
+         kube::text_at(*condition_of(job, conditions::kScheduled), {"reason"}) != reasons::kWaitingForQuota;
+}
+
+// For an order by age.
+std::pair<std::string, kube::ObjectKey> age_of(const kube::Json& job) {
+  return {kube::text_at(job, {"metadata", "creationTimestamp"}), kube::key_of(job)};
 }
 
 }  // namespace
@@ -76,13 +100,17 @@ std::unique_ptr<kube::Informer> WatchedCaches::children(const kube::Resource& re
 void WatchedCaches::on_job(const kube::Change& change) {
   const kube::ObjectKey key = (change.after ? change.after : change.before)->key();
   if (!change.after) forget_(std::string(change.before->uid()));
+  const kube::Json before = change.before ? change.before->parse() : kube::Json();
+  const kube::Json after = change.after ? change.after->parse() : kube::Json();
   {
     const std::scoped_lock lock(mutex_);
-    if (change.after && is_unplanned(change.after->parse())) {
+    if (change.after && is_unplanned(after)) {
       unplanned_.insert(key);
     } else {
       unplanned_.erase(key);
     }
+    if (change.before) waiting_.erase(age_of(before));
+    if (change.after && waits_for_machines(after)) waiting_.insert(age_of(after));
   }
   if (is_more_than_status(change)) enqueue_(key);
 }
@@ -159,6 +187,17 @@ std::vector<kube::ObjectKey> WatchedCaches::job_keys() const {
   std::vector<kube::ObjectKey> keys;
   for (const kube::ObjectPtr& job : jobs_->store().all()) keys.push_back(job->key());
   return keys;
+}
+
+int WatchedCaches::gangs_ahead(const kube::ObjectKey& job) const {
+  constexpr int kAFew = 16;
+  const std::scoped_lock lock(mutex_);
+  int ahead = 0;
+  for (const auto& [created, key] : waiting_) {
+    if (key == job) return ahead;
+    if (++ahead == kAFew) break;
+  }
+  return ahead;
 }
 
 std::vector<kube::ObjectKey> WatchedCaches::unplanned_job_keys() const {

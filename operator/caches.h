@@ -9,6 +9,8 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "kube/watch/informer.h"
@@ -46,17 +48,20 @@ class WatchedCaches {
   std::vector<std::string> unsynced() const;  // by the plural of their resource
   std::vector<CacheState> states() const;     // of those that are filled
   Clock::Duration stuck_for() const;          // of the one that is so for longest, see Informer
-  Caches stores() const;
+  Caches stores() const;                      // without those of queues
   // Nothing when no job of that UID is known.
   std::optional<JobFacts> facts_of(const kube::ObjectKey& key, const std::string& uid) const;
   std::vector<kube::ObjectKey> job_keys() const;
   std::vector<kube::ObjectKey> unplanned_job_keys() const;
+  // Jobs that were created before that one and wait for machines, as it does; more than a few count as a few.
+  int gangs_ahead(const kube::ObjectKey& job) const;
+  // A child has changed: its job is looked at.
+  void on_child(const kube::Change& change);
 
  private:
   using Keep = std::optional<kube::Json> (*)(const kube::Json&);
   std::unique_ptr<kube::Informer> children(const kube::Resource& resource, Keep keep, kube::Part part);
   void on_job(const kube::Change& change);
-  void on_child(const kube::Change& change);
 
   kube::Client& client_;
   Clock& clock_;
@@ -67,6 +72,7 @@ class WatchedCaches {
   kube::Store no_nodes_;
   mutable std::mutex mutex_;
   std::set<kube::ObjectKey> unplanned_;
+  std::set<std::pair<std::string, kube::ObjectKey>> waiting_;  // for machines, by time of creation
   std::unique_ptr<kube::Informer> jobs_;
   std::unique_ptr<kube::Informer> pods_;
   std::unique_ptr<kube::Informer> services_;

@@ -8,6 +8,7 @@
 
 #include "kube/api/object.h"
 #include "operator/api/names.h"
+#include "operator/children/inherited_metadata.h"
 #include "operator/children/plan_object.h"
 
 namespace caravan::controller {
@@ -75,6 +76,30 @@ JsonObject container_status(const Json& status) {
   return {{"state", std::move(state)}};
 }
 
+Texts texts_at(const Json& object, kube::JsonPath path) {
+  Texts texts;
+  const Json* all = kube::find(object, path);
+  if (all == nullptr || !all->is_object()) return texts;
+  for (const auto& entry : all->get_object()) {
+    if (entry.value().is_string()) texts[entry.key()] = std::string(entry.value().get_string());
+  }
+  return texts;
+}
+
+// What children inherit, and what queueing systems are told by.
+JsonObject labels_of_job(const Json& job) {
+  JsonObject kept = fields_of(job, {"metadata", "labels"}, {labels::kQueueName, labels::kQueuePriority});
+  for (const auto& [name, value] : inherited(texts_at(job, {"metadata", "labels"}))) kept[name] = value;
+  return kept;
+}
+
+JsonArray requests_of(const Json& pod) {
+  JsonArray containers;
+  for (const Json& container : items_of(pod, {"spec", "containers"}))
+    containers.push_back(JsonObject{{"resources", fields_of(container, {"resources"}, {"requests"})}});
+  return containers;
+}
+
 }  // namespace
 
 std::optional<Json> kept_of_job(const Json& job) {
@@ -89,8 +114,11 @@ std::optional<Json> kept_of_job(const Json& job) {
     if (value.is_string() && value.as_string().size() > kLongestCheckpointRequest)
       value.as_string().resize(kLongestCheckpointRequest + 1);
   }
+  for (const auto& [name, value] : inherited(texts_at(job, {"metadata", "annotations"})))
+    annotations[name] = value;
   annotations["hash"] = fmt::format("{:x}", hash);
   metadata["annotations"] = std::move(annotations);
+  if (JsonObject labels = labels_of_job(job); !labels.empty()) metadata["labels"] = std::move(labels);
   JsonObject kept = fields_of(job, {}, {"apiVersion", "kind", "spec", "status"});
   kept["metadata"] = std::move(metadata);
   return kept;
@@ -101,7 +129,8 @@ std::optional<Json> kept_of_pod(const Json& pod) {
   if (job == nullptr) return std::nullopt;
   JsonObject metadata = metadata_of_child(pod, *job);
   metadata["labels"] =
-      fields_of(pod, {"metadata", "labels"}, {labels::kNodeIndex, labels::kAttempt, labels::kCertificates});
+      fields_of(pod, {"metadata", "labels"},
+                {labels::kNodeIndex, labels::kAttempt, labels::kCertificates, labels::kTopologyDomain});
   if (const Json* created = kube::find(pod, {"metadata", "creationTimestamp"}))
     metadata["creationTimestamp"] = *created;
   JsonObject status = fields_of(pod, {"status"}, {"phase", "reason", "message"});
@@ -110,9 +139,10 @@ std::optional<Json> kept_of_pod(const Json& pod) {
   for (const Json& container : items_of(pod, {"status", "containerStatuses"}))
     containers.emplace_back(container_status(container));
   status["containerStatuses"] = std::move(containers);
-  return JsonObject{{"metadata", std::move(metadata)},
-                    {"spec", fields_of(pod, {"spec"}, {"nodeName"})},
-                    {"status", std::move(status)}};
+  JsonObject spec = fields_of(pod, {"spec"}, {"nodeName"});
+  spec["containers"] = requests_of(pod);
+  return JsonObject{
+      {"metadata", std::move(metadata)}, {"spec", std::move(spec)}, {"status", std::move(status)}};
 }
 
 std::optional<Json> kept_of_plan(const Json& config_map) {
@@ -128,6 +158,26 @@ std::optional<Json> kept_of_child(const Json& child) {
   const Json* job = job_that_controls(child);
   if (job == nullptr) return std::nullopt;
   return JsonObject{{"metadata", metadata_of_child(child, *job)}};
+}
+
+std::optional<Json> kept_of_workload(const Json& workload) {
+  const Json* job = job_that_controls(workload);
+  if (job == nullptr) return std::nullopt;
+  return JsonObject{
+      {"metadata", metadata_of_child(workload, *job)},
+      {"spec", fields_of(workload, {"spec"}, {"active", "queueName"})},
+      {"status", fields_of(workload, {"status"}, {"conditions", "admission", "admissionChecks"})}};
+}
+
+std::optional<Json> kept_of_flavor(const Json& flavor) {
+  return JsonObject{{"metadata", fields_of(flavor, {"metadata"}, {"name", "uid", "resourceVersion"})},
+                    {"spec", fields_of(flavor, {"spec"}, {"nodeLabels", "tolerations"})}};
+}
+
+std::optional<Json> kept_of_priority_class(const Json& priority) {
+  JsonObject kept = fields_of(priority, {}, {"value"});
+  kept["metadata"] = fields_of(priority, {"metadata"}, {"name", "uid", "resourceVersion"});
+  return kept;
 }
 
 std::optional<Json> kept_of_node(const Json& node) {

@@ -12,7 +12,7 @@
 namespace caravan::controller {
 
 // Spec and status whole; labels, annotations and finalizers as one value that changes when they do, beside
-// the annotation that asks for a checkpoint.
+// what children inherit of them, what chooses a queue, and the annotation that asks for a checkpoint.
 std::optional<kube::Json> kept_of_job(const kube::Json& job);
 // Children count when a job is their controller.
 std::optional<kube::Json> kept_of_pod(const kube::Json& pod);
@@ -20,6 +20,10 @@ std::optional<kube::Json> kept_of_pod(const kube::Json& pod);
 std::optional<kube::Json> kept_of_plan(const kube::Json& config_map);
 // Of all others, whose they are.
 std::optional<kube::Json> kept_of_child(const kube::Json& child);
+// What Kueue says of a job; its podSets are ours.
+std::optional<kube::Json> kept_of_workload(const kube::Json& workload);
+std::optional<kube::Json> kept_of_flavor(const kube::Json& flavor);
+std::optional<kube::Json> kept_of_priority_class(const kube::Json& priority_class);
 std::optional<kube::Json> kept_of_node(const kube::Json& node);
 
 }  // namespace caravan::controller

@@ -8,6 +8,7 @@
 #include "kube/watch/cached_object.h"
 #include "kube/watch/change_filter.h"
 #include "operator/api/names.h"
+#include "operator/children/inherited_metadata.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/plan_object.h"
 #include "operator/children/worker_pod.h"
@@ -212,6 +213,39 @@ TEST(KeptFields, ANodeReadsTheSameAfterwards) {
   ASSERT_TRUE(kept);
   EXPECT_EQ(read_node(*kept), read_node(node));
   EXPECT_EQ(kube::find(*kept, {"status", "images"}), nullptr);
+}
+
+TEST(KeptFields, OfAJobsLabelsAndAnnotationsThoseThatChildrenAndQueuesReadAreKept) {
+  Json object = job_object();
+  JsonObject& metadata = object.at("metadata").as_object();
+  metadata["labels"] = JsonObject{
+      {"team", "speech"}, {"kueue.x-k8s.io/queue-name", "lq"}, {"kueue.x-k8s.io/priority-class", "high"}};
+  metadata["annotations"] = JsonObject{{"note", "x"}, {"large", std::string(200'000, 'x')}};
+  const Job job = read_job(kept_of_job(object).value());
+  EXPECT_EQ(job.labels, read_job(object).labels);
+  EXPECT_EQ(inherited(job.labels), (Texts{{"team", "speech"}}));
+  EXPECT_EQ(inherited(job.annotations), (Texts{{"note", "x"}}));
+  EXPECT_EQ(inherited(job.annotations), inherited(read_job(object).annotations));
+}
+
+TEST(KeptFields, AWorkloadReadsTheSameAfterwardsWithoutItsPodSets) {
+  const Job job = read_job(job_object());
+  JsonObject metadata = child_metadata(job, "ltj-train");
+  metadata["uid"] = "u";
+  metadata["resourceVersion"] = "7";
+  const Json workload = JsonObject{
+      {"metadata", metadata},
+      {"spec", JsonObject{{"active", false}, {"podSets", JsonArray{std::string(100'000, 'x')}}}},
+      {"status", parsed(R"({"conditions": [{"type": "Admitted", "status": "True", "observedGeneration": 3}],
+          "admission": {"podSetAssignments": [{"name": "worker", "flavors": {"cpu": "spot"}}]},
+          "admissionChecks": [{"name": "a", "state": "Pending"}]})")}};
+  const auto kept = kept_of_workload(workload);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(read_workload(*kept), read_workload(workload));
+  EXPECT_LT(text(kept).size(), 1000U);
+  Json foreign = workload;
+  foreign.at("metadata").as_object().erase("ownerReferences");
+  EXPECT_EQ(kept_of_workload(foreign), std::nullopt);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "kube/events/event_recorder.h"
 #include "kube/queue/reconcile_loop.h"
 #include "kube/transport/pooled_transport.h"
+#include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/caches.h"
 #include "operator/cluster_config.h"
@@ -28,6 +29,8 @@
 #include "operator/log.h"
 #include "operator/metrics.h"
 #include "operator/pages.h"
+#include "operator/queue_positions.h"
+#include "operator/queue_watch.h"
 #include "operator/report_service.h"
 #include "operator/report_witness.h"
 
@@ -68,6 +71,10 @@ class Operator {
             reader_, clock_, metrics_, {.name_space = options.name_space, .read_nodes = options.read_nodes},
             [this](const kube::ObjectKey& key) { on_change(key); },
             [this](const std::string& uid) { board_.forget(uid); }),
+        queues_(reader_, clock_, metrics_, options.name_space,
+                {.on_workload = [this](const kube::Change& change) { caches_.on_child(change); },
+                 .on_change = [this] { look_at_all_jobs(); }}),
+        positions_(reader_, clock_),
         events_(client_, clock_, metrics_, {.controller = kController, .instance = identity_}),
         tokens_(client_, clock_, caches_.stores().pods) {
     metrics_.set_sources({.jobs = &caches_.stores().jobs,
@@ -148,6 +155,7 @@ class Operator {
                       .own_namespace = options_.lease_namespace,
                       .name_servers = options_.name_servers,
                       .platform_assigns_users = options_.platform_assigns_users,
+                      .reads_nodes = options_.read_nodes,
                       .allow_host_network = options_.allow_host_network,
                       .cores_per_gpu = options_.cores_per_gpu,
                       .agent_patience = options_.agent_patience};
@@ -169,21 +177,23 @@ class Operator {
   }
 
   Reconciler::Outside outside_of_the_reconciler() {
-    return {.progress = [this](const std::string& uid) { return board_.look_at(uid); },
-            .forget = [this](const std::string& uid) { ledger_.forget(uid); },
-            .record = [this](const Job& job, const Note& note) { tell(job, note); },
-            .decided =
-                [this](const Snapshot& snapshot, const Decision& decision, Clock::Duration took) {
-                  ledger_.look(snapshot, decision.status, clock_.now());
-                  if (!is_true(snapshot.job.status, conditions::kPlanned) &&
-                      is_true(decision.status, conditions::kPlanned))
-                    metrics_.on_planned(took);
-                },
-            .put_off = [this] { metrics_.on_stale_cache(); },
-            .ask_for_checkpoint =
-                [this](const std::string& uid, const std::string& request) {
-                  board_.ask_for_checkpoint(uid, request);
-                }};
+    return {
+        .progress = [this](const std::string& uid) { return board_.look_at(uid); },
+        .forget = [this](const std::string& uid) { ledger_.forget(uid); },
+        .record = [this](const Job& job, const Note& note) { tell(job, note); },
+        .decided =
+            [this](const Snapshot& snapshot, const Decision& decision, Clock::Duration took) {
+              ledger_.look(snapshot, decision.status, clock_.now());
+              if (!is_true(snapshot.job.status, conditions::kPlanned) &&
+                  is_true(decision.status, conditions::kPlanned))
+                metrics_.on_planned(took);
+            },
+        .put_off = [this] { metrics_.on_stale_cache(); },
+        .ask_for_checkpoint = [this](const std::string& uid,
+                                     const std::string& request) { board_.ask_for_checkpoint(uid, request); },
+        .gangs_ahead = [this](const kube::ObjectKey& job) { return caches_.gangs_ahead(job); },
+        .add_position = [this](const CallContext& context, const Job& job,
+                               QueueView& queue) { add_position(context, job, queue); }};
   }
 
   // A standby never takes a job from the queue; whoever leads begins with all of them.
@@ -203,8 +213,10 @@ class Operator {
   }
 
   void start_loop(const Settings& settings) {
-    reconciler_ = std::make_unique<Reconciler>(caches_.stores(), client_, clock_, settings,
-                                               outside_of_the_reconciler());
+    Caches stores = caches_.stores();
+    stores.queue = &queues_.caches();
+    reconciler_ =
+        std::make_unique<Reconciler>(stores, client_, clock_, settings, outside_of_the_reconciler());
     loop_ = std::make_unique<kube::ReconcileLoop>(
         queue_, clock_, kube::system_random(), metrics_, kube::ReconcileOptions{.workers = options_.workers},
         [this](const CallContext& context, const kube::ObjectKey& key) {
@@ -225,7 +237,19 @@ class Operator {
       // The others have their pods; for these somebody waits.
       for (const kube::ObjectKey& key : caches_.unplanned_job_keys()) queue_.add(key);
       loop_->start();
+      queues_.start();
     });
+  }
+
+  void look_at_all_jobs() {
+    for (const kube::ObjectKey& key : caches_.job_keys()) queue_.add(key, kube::Urgency::kBackground);
+  }
+
+  void add_position(const CallContext& context, const Job& job, QueueView& queue) {
+    const auto [is_told, position] =
+        positions_.find(context, job.key.name_space, queue_of(job), queue.workload->name);
+    queue.has_positions = is_told;
+    queue.position = position;
   }
 
   void end_at_once_on_signal(int signal_fd) {
@@ -266,6 +290,8 @@ class Operator {
   ProgressBoard board_;
   std::atomic<bool> leads_{false};
   WatchedCaches caches_;
+  QueueWatch queues_;
+  QueuePositions positions_;
   kube::EventRecorder events_;
   TokenCheck tokens_;
   ReportWitness witness_{clock_, metrics_};

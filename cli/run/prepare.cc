@@ -23,17 +23,18 @@ std::string unique_name() {
   return fmt::format("local-{:08x}{:08x}", random(), random());
 }
 
+bool is_for_gpus(const v1alpha1::JobSpec& spec) {
+  return spec.resources().device().kind() != v1alpha1::Device::CPU;
+}
+
 Status check_device_kind(const v1alpha1::JobSpec& spec, const Machine& machine) {
-  if (spec.resources().device().kind() == v1alpha1::Device::CPU) return {};
-  constexpr const char* kRemedy = "to train on its processor, add --set spec.resources.device.kind=CPU";
-  if (machine.gpus == 0) {
-    return bad_input(
-        fmt::format("spec.resources.device.kind: the job asks for {} GPUs and this machine has none; {}",
-                    spec.resources().devices(), kRemedy));
-  }
-  return bad_input(fmt::format(
-      "spec.resources.device.kind: this machine has {} GPUs, but this version cannot train on GPUs yet; {}",
-      machine.gpus, kRemedy));
+  const int wanted = spec.resources().devices();
+  if (!is_for_gpus(spec) || wanted <= machine.gpus) return {};
+  const std::string found = machine.gpus == 0 ? "none" : std::to_string(machine.gpus);
+  return bad_input(
+      fmt::format("spec.resources.device.kind: the job asks for {} GPUs and this machine has {}; to train on "
+                  "its processor, add --set spec.resources.device.kind=CPU",
+                  wanted, found));
 }
 
 // As many pods as a cluster would start, unless the user said another number.
@@ -53,7 +54,8 @@ Result<std::vector<planner::DeviceProduct>> own_products(const std::string& cata
   return load_devices(catalogue);
 }
 
-// The fields about devices describe the cluster; here the machine decides, and the user's own catalogue.
+// The fields about devices describe the cluster; here the machine decides, and the user's own catalogue, but
+// for what a GPU is, which only the job knows.
 void fit_to_machine(int nodes, int64_t memory_per_rank, const std::vector<planner::DeviceProduct>& own,
                     v1alpha1::Resources& resources, std::vector<std::string>& notices) {
   const int devices_per_node = resources.devices() / nodes;
@@ -65,6 +67,7 @@ void fit_to_machine(int nodes, int64_t memory_per_rank, const std::vector<planne
   resources.set_devices_per_node(devices_per_node);
 
   v1alpha1::Device& device = *resources.mutable_device();
+  if (device.kind() != v1alpha1::Device::CPU) return;
   const auto product = planner::find_among(own, device.product());
   if (!device.product().empty() && !product) {
     notices.push_back(
@@ -126,7 +129,8 @@ Result<PreparedRun> prepare_run(const LoadedJob& loaded, const RunOptions& optio
   const int ranks = spec.resources().devices();
   const int64_t memory_per_rank = machine.memory_bytes / ranks;
   fit_to_machine(*nodes, memory_per_rank, *own, *spec.mutable_resources(), run.notices);
-  run.facts = {.memory_bytes = memory_per_rank,
+  const bool on_gpu = is_for_gpus(spec);
+  run.facts = {.memory_bytes = on_gpu ? std::nullopt : std::optional(memory_per_rank),
                .devices_per_node = spec.resources().devices_per_node(),
                .threads_per_rank = std::max(1, machine.cores / ranks),
                .own_products = *std::move(own)};

@@ -22,9 +22,7 @@ TEST(FieldDescriptions, AreTheCommentsOfTheSchema) {
 }
 
 TEST(FieldDescriptions, SayWhatIsUnavailableInTheWordsOfTheError) {
-  for (const auto* field : {find_field(*v1alpha1::Gang::descriptor(), "provider"),
-                            find_field(*v1alpha1::Scheduling::descriptor(), "queue"),
-                            find_field(*v1alpha1::Parallelism::descriptor(), "zeroStage"),
+  for (const auto* field : {find_field(*v1alpha1::Parallelism::descriptor(), "zeroStage"),
                             find_field(*v1alpha1::Optimizer::descriptor(), "stateType")}) {
     EXPECT_THAT(std::string(compiled_description_of(*field)), HasSubstr(unavailability(*field)))
         << field->full_name();

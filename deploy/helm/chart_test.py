@@ -35,7 +35,7 @@ def of_kind(kind: str, objects: list[dict]) -> list[dict]:
 
 
 def golden(name: str) -> str:
-    values = ("-f", str(TESTDATA / f"{name}.values.yaml"))
+    values = ("-f", str(TESTDATA / f"{name}.values.yaml"), "--set", "monitoring.dashboards.enabled=never,monitoring.rules.enabled=false")
     return "---\n".join(documents(rendered(*values, *MONITORING, namespace="team")))
 
 

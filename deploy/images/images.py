@@ -38,7 +38,7 @@ class Description:
     description: str
     programs: tuple[str, ...]
     ports: tuple[int, ...]
-    plugin: str | None = None  # in BUILD/lib; a program opens it by name
+    plugins: tuple[str, ...] = ()  # in BUILD/lib; a program opens them by name, or one the other
     opened: tuple[str, ...] = ()  # libraries that others open by name: patterns beside those they load
 
 
@@ -62,7 +62,7 @@ CUDA_WORKER = Description(
     "Trains Llama models on GPUs: the agent of a node, its trainer and CUDA's libraries without the driver",
     programs=("caravan-agent", "caravan-trainer"),
     ports=(7070, 9400),
-    plugin="libcaravan_cuda.so",
+    plugins=("libcaravan_device_cuda.so", "libcaravan_cuda.so"),
     opened=("libcudnn_*.so.9", "libnvrtc.so.13", "libnvrtc-builtins.so.13.*"),
 )
 
@@ -88,16 +88,15 @@ def install_programs(build: Path, out: Path) -> Path:
     return folder / "bin"
 
 
-def plugin_of(description: Description, build: Path) -> list[Path]:
-    if description.plugin is None:
-        return []
-    plugin = build / "lib" / description.plugin
-    if not plugin.exists():
-        raise ValueError(
-            f"{description.name} needs {plugin}, the CUDA code of the trainer, which this build does not have;"
-            " it was not written"
-        )
-    return [plugin]
+def plugins_of(description: Description, build: Path) -> list[Path]:
+    plugins = [(build / "lib" / name).resolve() for name in description.plugins]
+    for plugin in plugins:
+        if not plugin.exists():
+            raise ValueError(
+                f"{description.name} needs {plugin}, the CUDA code of the trainer, which this build does not have;"
+                " it was not written"
+            )
+    return plugins
 
 
 def libraries_of(description: Description, build: Path, plugins: Sequence[Path]) -> dict[str, Path]:
@@ -111,12 +110,13 @@ def libraries_of(description: Description, build: Path, plugins: Sequence[Path])
 
 def layers_of(description: Description, build: Path, programs: Path) -> list[list[Entry]]:
     """What changes with the pinned wheels, with Debian's updates, and with each build."""
-    plugins = plugin_of(description, build)
+    plugins = plugins_of(description, build)
     libraries = libraries_of(description, build, plugins)
     wheels = {place: path for place, path in libraries.items() if "site-packages" in path.parts}
-    system = {place: path for place, path in libraries.items() if place not in wheels}
+    system = {place: path for place, path in libraries.items() if place not in wheels and path not in plugins}
     own = {f"/usr/bin/{program}": programs / program for program in description.programs}
-    own |= {f"/usr/lib/{plugin.name}": plugin for plugin in plugins} | {LICENCE: SOURCES / "LICENSE"}
+    own |= {f"/usr/lib/{plugin.name}": programs.parent / "lib" / plugin.name for plugin in plugins}
+    own[LICENCE] = SOURCES / "LICENSE"
     layers = [
         entries_of(wheels | licence_texts(wheels.values())),
         base_files() + entries_of(system | licence_texts(system.values())),

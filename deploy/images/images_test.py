@@ -55,14 +55,17 @@ class Images(unittest.TestCase):
         self.assertIn("/usr/share/doc/libc6/copyright", texts)
 
     def test_cuda_comes_with_its_code_and_the_libraries_of_that(self):
-        for file in ("bin/caravan-agent", "bin/caravan-trainer", "lib/libcaravan_cuda.so"):
+        for file in ("bin/caravan-agent", "bin/caravan-trainer", "lib/libcaravan_cuda.so", "lib/libcaravan_device_cuda.so"):
             (self.folder / file).parent.mkdir(exist_ok=True)
             shutil.copy(PROGRAM, self.folder / file)
         entries = itertools.chain(*images.layers_of(images.CUDA_WORKER, self.folder, self.folder / "bin"))
-        self.assertLessEqual({"/usr/lib/libcaravan_cuda.so", "/usr/lib/libc.so.6"}, {entry.path for entry in entries})
+        self.assertLessEqual(
+            {"/usr/lib/libcaravan_cuda.so", "/usr/lib/libcaravan_device_cuda.so", "/usr/lib/libc.so.6"},
+            {entry.path for entry in entries},
+        )
 
     def test_cuda_without_the_code_for_it_says_what_is_missing(self):
-        with self.assertRaisesRegex(ValueError, r"caravan-worker-cuda needs .*/lib/libcaravan_cuda\.so"):
+        with self.assertRaisesRegex(ValueError, r"caravan-worker-cuda needs .*/lib/libcaravan_device_cuda\.so"):
             images.layers_of(images.CUDA_WORKER, self.folder, self.folder)
 
     def test_programs_that_are_not_built_are_told(self):

@@ -105,8 +105,11 @@ Client Client::with(ClientOptions options) const {
   return {transport_, credentials_, clock_, random_, std::move(options), observer_};
 }
 
-ApiResult<Json> Client::get(const CallContext& context, const ResourcePath& path, std::string_view name) {
-  return call(context, {.method = "GET", .of = path, .object = std::string(name)});
+ApiResult<Json> Client::get(const CallContext& context, const ResourcePath& path, std::string_view name,
+                            std::string_view subresource) {
+  return call(
+      context,
+      {.method = "GET", .of = path, .object = std::string(name), .subresource = std::string(subresource)});
 }
 
 ApiResult<Page> Client::list_page(const CallContext& context, const ResourcePath& path,
@@ -230,6 +233,18 @@ ApiResult<Json> Client::merge(const CallContext& context, const ResourcePath& pa
                         .query = {{"fieldManager", options_.field_manager}},
                         .body = boost::json::serialize(patch),
                         .content_type = "application/merge-patch+json"});
+}
+
+ApiResult<Json> Client::merge_status(const CallContext& context, const ResourcePath& path,
+                                     std::string_view name, const Json& patch) {
+  return call(context, {.method = "PATCH",
+                        .of = path,
+                        .object = std::string(name),
+                        .subresource = "status",
+                        .query = {{"fieldManager", options_.status_field_manager}},
+                        .body = boost::json::serialize(patch),
+                        .content_type = "application/merge-patch+json",
+                        .tries = 1});
 }
 
 ApiStatus Client::remove(const CallContext& context, const ResourcePath& path, std::string_view name,

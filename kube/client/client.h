@@ -71,7 +71,8 @@ class Client {
   // The same server and rights under other options: a leader writes with its lease only.
   Client with(ClientOptions options) const;
 
-  ApiResult<Json> get(const CallContext& context, const ResourcePath& path, std::string_view name);
+  ApiResult<Json> get(const CallContext& context, const ResourcePath& path, std::string_view name,
+                      std::string_view subresource = {});
   // One page, with a quorum read.
   ApiResult<Page> list_page(const CallContext& context, const ResourcePath& path, const ListOptions& options);
   // Every page; starts over once when the token of a page has expired.
@@ -94,6 +95,10 @@ class Client {
   // JSON merge patch (RFC 7386).
   ApiResult<Json> merge(const CallContext& context, const ResourcePath& path, std::string_view name,
                         const Json& patch);
+  // The same of the status. For objects whose status others write too: a patch that names the resourceVersion
+  // is refused with a conflict when they have written since. One try.
+  ApiResult<Json> merge_status(const CallContext& context, const ResourcePath& path, std::string_view name,
+                               const Json& patch);
   ApiStatus remove(const CallContext& context, const ResourcePath& path, std::string_view name,
                    const DeleteOptions& options);
 

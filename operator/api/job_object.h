@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ struct Job {
   TimePoint created_at{};
   bool being_deleted = false;
   std::string checkpoint_request = {};  // value of the annotation that asks for a checkpoint
+  // As far as the caches keep them; what children get of them says inherited_metadata.h.
+  std::map<std::string, std::string> labels = {};
+  std::map<std::string, std::string> annotations = {};
   kube::JsonObject reference = {};  // apiVersion, kind and metadata: what owner references and events need
   v1alpha1::JobSpec spec = {};
   v1alpha1::JobStatus status = {};

@@ -28,6 +28,30 @@ inline const kube::Resource kNetworkPolicies{
 inline const kube::Resource kTokenReviews{
     .group = "authentication.k8s.io", .version = "v1", .plural = "tokenreviews"};
 
+// Of Kueue, the queueing system.
+inline constexpr char kKueueGroup[] = "kueue.x-k8s.io";
+inline constexpr char kKueueApiVersion[] = "kueue.x-k8s.io/v1beta2";
+inline constexpr char kMultiKueue[] = "kueue.x-k8s.io/multikueue";  // a value of managedBy
+inline const kube::Resource kWorkloads{.group = kKueueGroup, .version = "v1beta2", .plural = "workloads"};
+inline const kube::Resource kResourceFlavors{
+    .group = kKueueGroup, .version = "v1beta2", .plural = "resourceflavors"};
+inline const kube::Resource kWorkloadPriorityClasses{
+    .group = kKueueGroup, .version = "v1beta2", .plural = "workloadpriorityclasses"};
+inline const kube::Resource kPriorityClasses{
+    .group = "scheduling.k8s.io", .version = "v1", .plural = "priorityclasses"};
+// What tells the places in a LocalQueue, as its subresource kPendingWorkloads.
+inline const kube::Resource kVisibleQueues{
+    .group = "visibility.kueue.x-k8s.io", .version = "v1beta2", .plural = "localqueues"};
+inline constexpr char kPendingWorkloads[] = "pendingworkloads";
+
+// Of schedulers that place a gang as a whole.
+inline const kube::Resource kVolcanoPodGroups{
+    .group = "scheduling.volcano.sh", .version = "v1beta1", .plural = "podgroups"};
+inline const kube::Resource kCoschedulingPodGroups{
+    .group = "scheduling.x-k8s.io", .version = "v1alpha1", .plural = "podgroups"};
+inline constexpr char kVolcanoScheduler[] = "volcano";
+inline constexpr char kCoschedulingScheduler[] = "scheduler-plugins-scheduler";  // as its chart names it
+
 namespace labels {
 inline constexpr char kName[] = "app.kubernetes.io/name";
 inline constexpr char kInstance[] = "app.kubernetes.io/instance";
@@ -44,12 +68,22 @@ inline constexpr char kAmdProduct[] = "amd.com/gpu.product-name";
 inline constexpr char kAmdMemory[] = "amd.com/gpu.vram";                      // of one GPU, such as 192G
 inline constexpr char kHostNetwork[] = "training.caravan.dev/host-network";   // of namespaces, see kEnabled
 inline constexpr char kCertificates[] = "training.caravan.dev/certificates";  // the set that the pod has
+// Of a pod: its place in the order in which nodes of one pipeline replica are neighbours.
+inline constexpr char kTopologyIndex[] = "training.caravan.dev/topology-index";
+// Of a pod: hash of the domain that was chosen for its replica.
+inline constexpr char kTopologyDomain[] = "training.caravan.dev/topology-domain";
+inline constexpr char kQueueName[] = "kueue.x-k8s.io/queue-name";              // of a job: its LocalQueue
+inline constexpr char kQueuePriority[] = "kueue.x-k8s.io/priority-class";      // a WorkloadPriorityClass
+inline constexpr char kPodSet[] = "kueue.x-k8s.io/podset";                     // of a pod with a topology
+inline constexpr char kCoschedulingGroup[] = "scheduling.x-k8s.io/pod-group";  // of a pod
 }  // namespace labels
 
 namespace annotations {
 // Of a job: each new value asks for a checkpoint.
 inline constexpr char kCheckpoint[] = "training.caravan.dev/checkpoint";
-inline constexpr char kContent[] = "training.caravan.dev/content";  // fingerprint of what was written
+inline constexpr char kContent[] = "training.caravan.dev/content";       // fingerprint of what was written
+inline constexpr char kWorkload[] = "kueue.x-k8s.io/workload";           // of a pod with a topology
+inline constexpr char kVolcanoGroup[] = "scheduling.k8s.io/group-name";  // of a pod
 }  // namespace annotations
 
 // Value of labels::kMetrics: pods of this namespace may read the metrics of every job. Of
@@ -61,6 +95,7 @@ inline constexpr char kManager[] = "caravan-operator";         // value of kMana
 namespace conditions {
 inline constexpr char kPlanned[] = "Planned";
 inline constexpr char kSuspended[] = "Suspended";
+inline constexpr char kQuotaReserved[] = "QuotaReserved";
 inline constexpr char kScheduled[] = "Scheduled";
 inline constexpr char kRunning[] = "Running";
 inline constexpr char kStalled[] = "Stalled";

@@ -13,8 +13,10 @@
 #include "operator/children/certificates.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/plan_object.h"
+#include "operator/children/pod_group.h"
 #include "operator/children/pod_resources.h"
 #include "operator/children/worker_pod.h"
+#include "operator/children/workload.h"
 #include "operator/controller/planning_policy.h"
 #include "operator/testing/jobs.h"
 #include "operator/testing/pretty_json.h"
@@ -82,6 +84,103 @@ TEST(Children, AreAsTheGoldenFilesShow) {
       pod_intent(rich, plan_of(rich),
                  {.node = 1, .certificates = kCertificates, .product_label = "NVIDIA-H100-80GB-HBM3"},
                  settings()));
+}
+
+// Two copies of the model of two nodes each, in a queue.
+Job queued() {
+  return job(R"(, "parallelism": {"mode": "Manual", "tensor": 1, "pipeline": 2, "data": 2},
+      "resources": {"devices": 4, "devicesPerNode": 1, "device": {"kind": "GPU", "product": "H100-80GB"}},
+      "worker": {"resources": {"cpu": "8", "memory": "32Gi"}, "nodeSelector": {"pool": "train"},
+                 "env": [{"name": "A", "value": "1"}]},
+      "scheduling": {"gang": {"provider": "Kueue"}, "queue": "lq", "topology": {"mode": "Required", "key": "rack"}})");
+}
+
+TEST(Children, AWorkloadAsksForExactlyWhatItsPodsAskFor) {
+  const Job job = queued();
+  const kube::Json workload = workload_intent(
+      job, plan_of(job),
+      WorkloadPriority{.group = kKueueGroup, .kind = "WorkloadPriorityClass", .name = "high", .value = 1000},
+      settings());
+  expect_golden("workload.json", workload);
+  const kube::Json& of_the_queue = workload.at("spec").at("podSets").as_array()[0].at("template").at("spec");
+  const kube::Json pod = pod_intent(job, plan_of(job), {.node = 0}, settings());
+  EXPECT_EQ(of_the_queue.at("containers").as_array()[0].at("resources"),
+            pod.at("spec").at("containers").as_array()[0].at("resources"));
+  EXPECT_EQ(of_the_queue.at("nodeSelector"), pod.at("spec").at("nodeSelector"));
+}
+
+TEST(Children, APodGroupNamesTheGangAndItsPodsNameTheGroupAndItsScheduler) {
+  struct Case {
+    const char* provider;
+    const char* file;
+    const char* scheduler;
+  };
+  for (const Case& c : {Case{"Volcano", "pod_group_volcano.json", "volcano"},
+                        {"Coscheduling", "pod_group_coscheduling.json", "scheduler-plugins-scheduler"}}) {
+    const bool volcano = std::string(c.provider) == "Volcano";
+    const Job gang = job(fmt::format(
+        R"(, "worker": {{"priorityClassName": "high"}}, "scheduling": {{"gang": {{"provider": "{}", "timeoutSeconds": 90}}{}}})",
+        c.provider, volcano ? R"(, "queue": "gold")" : ""));
+    expect_golden(c.file, pod_group_intent(gang, plan_of(gang)).object);
+    PodPlacement placement;
+    join_pod_group(gang, placement);
+    const kube::Json pod = pod_intent(gang, plan_of(gang), {.node = 1, .placement = &placement}, settings());
+    EXPECT_EQ(kube::text_at(pod, {"spec", "schedulerName"}), c.scheduler);
+    EXPECT_EQ(volcano ? kube::text_at(pod, {"metadata", "annotations", annotations::kVolcanoGroup})
+                      : kube::text_at(pod, {"metadata", "labels", labels::kCoschedulingGroup}),
+              "train");
+  }
+}
+
+TEST(Children, WhoPlacesThePodsAddsToThemAndTheJobsOwnWordsStay) {
+  const Job own = job(R"(, "worker": {"nodeSelector": {"pool": "mine"},
+      "tolerations": [{"key": "a", "operator": "Exists"}]})");
+  const PodPlacement placement{
+      .node_selector = {{"pool", "other"}, {"kind", "spot"}},
+      .tolerations = kube::JsonArray{kube::JsonObject{{"key", "b"}, {"operator", "Exists"}}},
+      .labels = {{labels::kNodeIndex, "forged"}, {"more", "yes"}},
+      .domains = {{{"rack", "r1"}}, {{"rack", "r2"}}},
+      .domain_of_node = {0, 1}};
+  const PodRequest request{.node = 1, .placement = &placement};
+  const kube::Json pod = pod_intent(own, plan_of(own), request, settings());
+  const kube::JsonObject selector{{"pool", "mine"}, {"kind", "spot"}, {"rack", "r2"}};
+  EXPECT_EQ(pod.at("spec").at("nodeSelector"), kube::Json(selector));
+  EXPECT_EQ(pod.at("spec").at("tolerations").as_array().size(), 2U);
+  EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", labels::kNodeIndex}), "1");
+  EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", "more"}), "yes");
+  EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", labels::kTopologyDomain}),
+            domain_name({{"rack", "r2"}}));
+
+  PodPlacement preferred = placement;
+  preferred.domains_are_preferred = true;
+  const kube::Json free = pod_intent(own, plan_of(own), {.node = 0, .placement = &preferred}, settings());
+  EXPECT_EQ(kube::text_at(free, {"spec", "nodeSelector", "rack"}), "");
+  EXPECT_NE(kube::find(free, {"spec", "affinity", "nodeAffinity",
+                              "preferredDuringSchedulingIgnoredDuringExecution"}),
+            nullptr);
+}
+
+TEST(Children, InheritTheLabelsAndAnnotationsOfTheirJobButNotThoseOfOtherPrograms) {
+  Job labelled = job();
+  labelled.labels = {{"team", "speech"},
+                     {"app.kubernetes.io/name", "mine"},
+                     {"training.caravan.dev/node-index", "7"},
+                     {"kueue.x-k8s.io/queue-name", "lq"}};
+  labelled.annotations = {{"note", "x"},
+                          {"large", std::string(20'000, 'x')},
+                          {"kubectl.kubernetes.io/last-applied-configuration", "{}"}};
+  const kube::Json service = service_intent(labelled);
+  EXPECT_EQ(kube::text_at(service, {"metadata", "labels", "team"}), "speech");
+  EXPECT_EQ(kube::text_at(service, {"metadata", "labels", labels::kName}), "caravan");
+  const kube::Json pod = pod_intent(labelled, plan_of(labelled), {.node = 1}, settings());
+  EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", "team"}), "speech");
+  EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", labels::kNodeIndex}), "1");
+  EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", labels::kQueueName}), "")
+      << "Kueue would queue the pod by itself";
+  EXPECT_EQ(pod.at("metadata").at("annotations"), kube::Json(kube::JsonObject{{"note", "x"}}));
+  const kube::Json plan = plan_intent(labelled, "{}", settings());
+  EXPECT_EQ(kube::text_at(plan, {"metadata", "annotations", "note"}), "x");
+  EXPECT_NE(kube::text_at(plan, {"metadata", "annotations", annotations::kContent}), "");
 }
 
 TEST(Children, PodsOnGpusAreAsTheGoldenFileShows) {
@@ -278,22 +377,26 @@ TEST(Children, FurtherVolumesOfAClaimThatIsMountedAlreadyAreTheSameVolume) {
                                      "volume-tools: tools read only, /mnt/tools read only"));
 }
 
-TEST(Children, PodsAvoidMachinesByNameBesideTheTopologyThatTheyAskFor) {
-  const Job racked = job(R"(, "scheduling": {"topology": {"mode": "Required", "key": "rack"}})");
-  const PodRequest request{.avoided_machines = {"bad", "worse"}};
-  const kube::Json pod = pod_intent(racked, plan_of(racked), request, settings());
+TEST(Children, PodsAvoidMachinesByNameBesideTheDomainThatTheyPrefer) {
+  const PodPlacement racked{
+      .domains = {{{"rack", "r1"}}}, .domain_of_node = {0}, .domains_are_preferred = true};
+  const PodRequest request{.avoided_machines = {"bad", "worse"}, .placement = &racked};
+  const kube::Json pod = pod_intent(job(), plan_of(job()), request, settings());
   const auto avoids = [](const char* machine) {
     return kube::Json(kube::JsonObject{
         {"key", "metadata.name"}, {"operator", "NotIn"}, {"values", kube::JsonArray{machine}}});
   };
-  const kube::Json expected = kube::JsonArray{kube::JsonObject{
-      {"weight", 100},
-      {"preference", kube::JsonObject{{"matchFields", kube::JsonArray{avoids("bad"), avoids("worse")}}}}}};
+  const kube::JsonObject in_the_rack{{"key", "rack"}, {"operator", "In"}, {"values", kube::JsonArray{"r1"}}};
+  const kube::Json expected = kube::JsonArray{
+      kube::JsonObject{
+          {"weight", 100},
+          {"preference", kube::JsonObject{{"matchFields", kube::JsonArray{avoids("bad"), avoids("worse")}}}}},
+      kube::JsonObject{{"weight", 100},
+                       {"preference", kube::JsonObject{{"matchExpressions", kube::JsonArray{in_the_rack}}}}}};
   const kube::Json* preferred = kube::find(
       pod, {"spec", "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"});
   ASSERT_NE(preferred, nullptr);
   EXPECT_EQ(*preferred, expected);
-  EXPECT_NE(kube::find(pod, {"spec", "affinity", "podAffinity"}), nullptr);
   EXPECT_EQ(kube::find(pod_intent(job(), plan_of(job()), {}, settings()), {"spec", "affinity"}), nullptr);
 }
 

@@ -4,6 +4,7 @@
 
 #include "common/host_port.h"
 #include "operator/api/names.h"
+#include "operator/children/inherited_metadata.h"
 
 namespace caravan::controller {
 namespace {
@@ -62,10 +63,16 @@ JsonObject job_labels(const Job& job) {
 }
 
 JsonObject child_metadata(const Job& job, const std::string& name) {
-  return {{"name", name},
-          {"namespace", job.key.name_space},
-          {"labels", job_labels(job)},
-          {"ownerReferences", JsonArray{kube::controller_reference(job.reference)}}};
+  JsonObject metadata{{"name", name},
+                      {"namespace", job.key.name_space},
+                      {"labels", job_labels(job)},
+                      {"ownerReferences", JsonArray{kube::controller_reference(job.reference)}}};
+  JsonObject& own_labels = metadata["labels"].as_object();
+  for (const auto& [label, value] : inherited(job.labels)) own_labels.emplace(label, value);
+  JsonObject annotations;
+  for (const auto& [annotation, value] : inherited(job.annotations)) annotations[annotation] = value;
+  if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
+  return metadata;
 }
 
 int first_attempt_of_plan(const v1alpha1::JobStatus& status) {

@@ -12,7 +12,7 @@
 namespace caravan::controller {
 
 kube::JsonObject job_labels(const Job& job);
-// metadata of a child.
+// metadata of a child, with what it inherits of the job's.
 kube::JsonObject child_metadata(const Job& job, const std::string& name);
 
 // From which on the job has the plan that it has.

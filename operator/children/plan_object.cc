@@ -35,8 +35,9 @@ Json plan_intent(const Job& job, const std::string& plan, const Settings& settin
                  {"kind", "ConfigMap"},
                  {"metadata", child_metadata(job, plan_name(job))},
                  {"data", JsonObject{{kPlanKey, plan}, {kReportsAuthorityKey, settings.reports_authority}}}};
-  intent.as_object()["metadata"].as_object()["annotations"] =
-      JsonObject{{annotations::kContent, fingerprint_of(intent)}};
+  Json& noted = intent.as_object()["metadata"].as_object()["annotations"];
+  if (!noted.is_object()) noted = JsonObject();
+  noted.as_object()[annotations::kContent] = fingerprint_of(intent);
   return intent;
 }
 

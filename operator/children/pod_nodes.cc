@@ -28,19 +28,6 @@ JsonArray tolerations(const v1alpha1::Worker& worker) {
 
 constexpr int kHeaviest = 100;  // of the preferences of a pod
 
-// Pods of one job in one domain of the topology, as far as possible or strictly.
-JsonObject pod_affinity(const Job& job) {
-  const v1alpha1::Topology& topology = job.spec.scheduling().topology();
-  const JsonObject term{
-      {"labelSelector", JsonObject{{"matchLabels", JsonObject{{labels::kJobUid, job.uid}}}}},
-      {"topologyKey", topology.key()}};
-  if (topology.mode() == v1alpha1::Topology::Required) {
-    return {{"requiredDuringSchedulingIgnoredDuringExecution", JsonArray{term}}};
-  }
-  const JsonObject weighted{{"weight", kHeaviest}, {"podAffinityTerm", term}};
-  return {{"preferredDuringSchedulingIgnoredDuringExecution", JsonArray{weighted}}};
-}
-
 // What the job's own requirements say: a node must meet them all.
 JsonObject node_selector(const v1alpha1::Worker& worker) {
   JsonArray all;
@@ -75,9 +62,6 @@ JsonObject node_affinity(const v1alpha1::Worker& worker, const std::vector<std::
 
 JsonObject affinity_of(const Job& job, const PodRequest& request) {
   JsonObject affinity;
-  const auto mode = job.spec.scheduling().topology().mode();
-  if (mode == v1alpha1::Topology::Preferred || mode == v1alpha1::Topology::Required)
-    affinity["podAffinity"] = pod_affinity(job);
   JsonObject to_nodes = node_affinity(job.spec.worker(), request.avoided_machines);
   if (!to_nodes.empty()) affinity["nodeAffinity"] = std::move(to_nodes);
   return affinity;

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "operator/children/pod_placement.h"
+
 namespace caravan::controller {
 
 struct PodRequest {
@@ -15,6 +17,7 @@ struct PodRequest {
   std::string certificates = {};   // the set that is complete
   std::string product_label = {};  // the GPUs that the plan was made for; empty: any node
   std::vector<std::string> avoided_machines = {};
+  const PodPlacement* placement = nullptr;  // of all of the job's pods; null: as the job itself says
 };
 
 }  // namespace caravan::controller

@@ -7,6 +7,7 @@
 
 #include "common/schema/field_rules.h"
 #include "operator/api/names.h"
+#include "operator/children/inherited_metadata.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/pod_environment.h"
 #include "operator/children/pod_nodes.h"
@@ -119,13 +120,15 @@ JsonObject metadata_of(const Job& job, const v1alpha1::Worker& worker, const Pod
   all[labels::kAttempt] = std::to_string(request.attempt);
   all[labels::kCertificates] = request.certificates;
   const std::map<std::string, std::string> further(worker.labels().begin(), worker.labels().end());
+  const Texts of_the_job = inherited(job.labels);
   for (const auto& [key, value] : further) {
-    if (!all.contains(key)) all[key] = value;
+    if (!all.contains(key) || of_the_job.contains(key)) all[key] = value;
   }
   const std::map<std::string, std::string> notes(worker.annotations().begin(), worker.annotations().end());
-  JsonObject annotations;
-  for (const auto& [key, value] : notes) annotations[key] = value;
-  if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
+  if (notes.empty()) return metadata;
+  Json& annotations = metadata["annotations"];
+  if (!annotations.is_object()) annotations = JsonObject();
+  for (const auto& [key, value] : notes) annotations.as_object()[key] = value;
   return metadata;
 }
 
@@ -164,6 +167,7 @@ Json pod_intent(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest&
   for (const std::string& name : worker.image_pull_secrets())
     pull_secrets.push_back(JsonObject{{"name", name}});
   if (!pull_secrets.empty()) spec["imagePullSecrets"] = std::move(pull_secrets);
+  if (request.placement != nullptr) place(*request.placement, request.node, metadata, spec);
   return JsonObject{
       {"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
 }

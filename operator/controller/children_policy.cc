@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "common/json.h"
+#include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/plan_object.h"
+#include "operator/children/pod_group.h"
 #include "operator/controller/conditions.h"
 #include "operator/controller/memory_policy.h"
 #include "operator/controller/pods_policy.h"
@@ -57,6 +59,15 @@ std::optional<Effect> write_plan(const Job& job, const Snapshot& snapshot, kube:
   return ApplyChild{kConfigMaps, std::move(intent), std::move(notes)};
 }
 
+// It is not watched: whoever makes pods makes sure that their group is there.
+void add_pod_group(const Job& job, const v1alpha1::JobPlan& plan, std::vector<Effect>& effects) {
+  const auto provider = gang_provider(job);
+  if (provider != v1alpha1::Gang::Volcano && provider != v1alpha1::Gang::Coscheduling) return;
+  PodGroup group = pod_group_intent(job, plan);
+  effects.emplace_back(CreateChild{
+      .resource = std::move(group.resource), .object = std::move(group.object), .is_watched = false});
+}
+
 void add_pods(const PodsVerdict& pods, std::vector<Effect>& effects) {
   for (const PodView* pod : pods.deleted) effects.emplace_back(DeletePod{pod->name, pod->uid});
   for (const int node : pods.created) effects.emplace_back(CreatePod{node});
@@ -80,6 +91,7 @@ ChildrenVerdict judge_children(const Job& job, const Snapshot& snapshot, const v
     verdict.effects.push_back(*std::move(effect));
   if (!refusal_of_pods(job.spec, settings).empty()) return verdict;
   const PodsVerdict pods = judge_pods(job, snapshot.pods, plan.nodes(), now);
+  if (!pods.created.empty()) add_pod_group(job, plan, verdict.effects);
   add_pods(pods, verdict.effects);
   verdict.new_certificates = pods.new_certificates;
   verdict.look_again = pods.look_again;

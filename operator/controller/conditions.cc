@@ -50,6 +50,12 @@ void Conditions::clear(const std::string& type, const std::string& reason, const
   if (find_condition(status_, type) != nullptr) set(type, false, reason, message);
 }
 
+void Conditions::remove(const std::string& type) {
+  auto& all = *status_.mutable_conditions();
+  all.erase(std::remove_if(all.begin(), all.end(), [&](const auto& c) { return c.type() == type; }),
+            all.end());
+}
+
 std::string state_of(const v1alpha1::JobStatus& status) {
   for (const char* type : {conditions::kComplete, conditions::kFailed, conditions::kSuspended,
                            conditions::kStalled, conditions::kRestarting, conditions::kRunning}) {
@@ -57,6 +63,8 @@ std::string state_of(const v1alpha1::JobStatus& status) {
   }
   const v1alpha1::Condition* planned = find_condition(status, conditions::kPlanned);
   if (planned != nullptr && planned->status() == "False") return planned->reason();
+  const v1alpha1::Condition* quota = find_condition(status, conditions::kQuotaReserved);
+  if (quota != nullptr && quota->status() == "False") return "Queued";
   return is_true(status, conditions::kScheduled) ? kStarting : "Pending";
 }
 

@@ -23,6 +23,8 @@ class Conditions {
   void set(const std::string& type, bool value, const std::string& reason, const std::string& message);
   // False, for a condition that is there already; one that never was stays absent.
   void clear(const std::string& type, const std::string& reason, const std::string& message);
+  // Of what no longer concerns the job.
+  void remove(const std::string& type);
 
  private:
   v1alpha1::JobStatus& status_;

@@ -5,17 +5,22 @@
 #include <algorithm>
 #include <iterator>
 
+#include "operator/api/job_queue.h"
 #include "operator/api/names.h"
+#include "operator/children/pod_group.h"
 #include "operator/controller/children_policy.h"
 #include "operator/controller/conditions.h"
+#include "operator/controller/domain_policy.h"
 #include "operator/controller/end_policy.h"
 #include "operator/controller/failure_policy.h"
+#include "operator/controller/gang_policy.h"
 #include "operator/controller/lifetime_policy.h"
 #include "operator/controller/memory_policy.h"
 #include "operator/controller/plan_status.h"
 #include "operator/controller/planning_policy.h"
 #include "operator/controller/pod_trouble.h"
 #include "operator/controller/progress_policy.h"
+#include "operator/controller/queue_policy.h"
 #include "operator/controller/restart_count.h"
 #include "operator/controller/story.h"
 
@@ -26,6 +31,8 @@ using namespace std::chrono_literals;
 
 // Agents of a job that is complete end by themselves.
 constexpr auto kFarewell = 60s;
+// In the domains of the topology, by other jobs that end and nodes that come.
+constexpr std::chrono::milliseconds kRoomMayCome = 30s;
 
 class Decider {
  public:
@@ -58,7 +65,7 @@ class Decider {
 
   // The policies, in order; each may be the last one.
   void advance() {
-    if (is_left_alone()) return;
+    if (is_left_alone()) return offer_to_other_clusters();
     if (is_finished(status())) return tidy_up();
     announce_steps(job_.spec, status());
     const bool planned = plan();
@@ -67,11 +74,25 @@ class Decider {
       follow_request(job_, *seen_.progress, status());
     }
     if (is_finished(status()) || end_by_result()) return;
-    if (suspend() || carry_out(judge_deadline(job_.spec, status(), now_)) || !planned) return;
-    if (restart_as_told() || replace_losses()) return;
+    if (planned && ask_queue()) return;
+    if (suspend() || carry_out(judge_deadline(job_.spec, status(), now_)) || !planned || wait_for_queue())
+      return;
+    if (restart_as_told() || give_machines_back() || replace_losses()) return;
     make_children();
     show_pods();
     show_steps(false);
+  }
+
+  // MultiKueue sends the job to a cluster that has room for it, and brings back how it gets on there: here it
+  // needs a Workload and nothing else.
+  void offer_to_other_clusters() {
+    const bool is_wanted = job_.spec.managed_by() == kMultiKueue && !job_.being_deleted &&
+                           !job_.spec.suspend() && !is_finished(status()) && !queue_of(job_).empty();
+    if (!is_wanted || seen_.queue.api != QueueView::Api::kServed || seen_.queue.workload) return;
+    const PlanVerdict verdict = judge_plan(job_, seen_.nodes);
+    if (!verdict.plan) return;
+    decision_.effects.emplace_back(
+        CreateChild{kWorkloads, workload_intent(job_, *verdict.plan, seen_.queue.priority, settings_)});
   }
 
   bool plan() {
@@ -86,6 +107,55 @@ class Decider {
     return false;
   }
 
+  // True: the job is over.
+  bool ask_queue() {
+    queue_ = judge_queue(seen_, decision_.plan, settings_, now_);
+    look_again(queue_.look_again);
+    std::ranges::move(queue_.effects, std::back_inserter(decision_.effects));
+    decision_.placement = std::move(queue_.placement);
+    const bool is_queued = queue_.course != QueueVerdict::Course::kNotQueued;
+    if (is_queued || status().has_gang()) *status().mutable_gang() = queue_.gang;
+    if (!is_queued) {
+      conditions_.remove(conditions::kQuotaReserved);
+      return false;
+    }
+    if (!queue_.reason.empty())
+      conditions_.set(conditions::kQuotaReserved, queue_.reserved, queue_.reason, queue_.message);
+    if (queue_.course != QueueVerdict::Course::kFails) return false;
+    return carry_out({.course = Verdict::Course::kFails, .reason = queue_.reason, .message = queue_.message});
+  }
+
+  // True: nothing is made before the queue says so.
+  bool wait_for_queue() {
+    if (queue_.course == QueueVerdict::Course::kHolds) return true;
+    if (queue_.course != QueueVerdict::Course::kWaits) return false;
+    if (!queue_.message.empty())
+      conditions_.set(conditions::kScheduled, false, reasons::kWaitingForQuota,
+                      "no pod is made before the queue admits the job: " + queue_.message);
+    return true;
+  }
+
+  bool is_suspended_by_queue() const {
+    const v1alpha1::Condition* suspended = find_condition(job_.status, conditions::kSuspended);
+    return suspended != nullptr && suspended->status() == "True" && suspended->reason() == reasons::kByQueue;
+  }
+
+  // What the queue has taken back it gives again, and until then the job stays suspended.
+  bool queue_suspends() const {
+    if (queue_.course == QueueVerdict::Course::kStops) return true;
+    return is_suspended_by_queue() && queue_.course != QueueVerdict::Course::kRuns &&
+           gang_provider(job_) == v1alpha1::Gang::Kueue;
+  }
+
+  void show_suspension() {
+    if (job_.spec.suspend()) {
+      conditions_.set(conditions::kSuspended, true, reasons::kByUser,
+                      "spec.suspend is true; set it to false to go on");
+    } else if (!queue_.message.empty()) {
+      conditions_.set(conditions::kSuspended, true, reasons::kByQueue, queue_.message);
+    }
+  }
+
   void take(const PlanVerdict& verdict) {
     conditions_.set(conditions::kPlanned, true, verdict.reason, verdict.message);
     decision_.plan = *verdict.plan;
@@ -94,24 +164,27 @@ class Decider {
   }
 
   bool suspend() {
-    switch (judge_suspension(job_.spec, status())) {
+    const bool by_user = job_.spec.suspend();
+    switch (judge_suspension(by_user || queue_suspends(), status())) {
       case Suspension::kNone:
         return false;
       case Suspension::kResume:
-        conditions_.set(conditions::kSuspended, false, reasons::kResumed, "spec.suspend is false");
+        conditions_.set(conditions::kSuspended, false, reasons::kResumed,
+                        is_suspended_by_queue() ? "the queue has admitted the job" : "spec.suspend is false");
         if (status().attempt() > 0) status().set_attempt(status().attempt() + 1);
         return false;
       case Suspension::kSuspend:
-        conditions_.set(conditions::kSuspended, true, reasons::kByUser,
-                        "spec.suspend is true; set it to false to go on");
+        show_suspension();
         for (const char* type : {conditions::kScheduled, conditions::kRunning, conditions::kStalled,
                                  conditions::kStraggling, conditions::kRestarting})
           conditions_.clear(type, conditions::kSuspended, "the job is suspended");
         status().clear_start_time();
         status().clear_short_attempts();
+        if (status().has_gang()) status().mutable_gang()->clear_waits_until();
         show_steps(true);
         break;
       case Suspension::kStay:
+        show_suspension();
         show_steps(false);
         break;
     }
@@ -142,6 +215,23 @@ class Decider {
     if (auto request = wanted_checkpoint(job_, status()))
       decision_.effects.emplace_back(AskForCheckpoint{*std::move(request)});
     return false;
+  }
+
+  // True: the gang lets go of its machines, and asks again later.
+  bool give_machines_back() {
+    const GangVerdict gang = judge_gang(seen_, status(), decision_.plan.nodes(), now_);
+    look_again(gang.look_again);
+    if (status().has_gang() || gang.course == GangVerdict::Course::kGivesBack)
+      *status().mutable_gang() = gang.gang;
+    if (gang.course == GangVerdict::Course::kGoesOn) return false;
+    if (gang.course == GangVerdict::Course::kGivesBack) {
+      conditions_.set(conditions::kScheduled, false, reasons::kGangTimeout, gang.message);
+      conditions_.clear(conditions::kRunning, reasons::kGangTimeout, "the gang has given its machines back");
+      status().set_attempt(status().attempt() + 1);
+    }
+    delete_pods([](const PodView& pod) { return !pod.gone_by; });
+    show_steps(false);
+    return true;
   }
 
   // Behind what the attempts that were told of have cost.
@@ -190,6 +280,7 @@ class Decider {
     if (!status().has_restarts()) status().set_restarts(0);
     if (status().start_time().empty()) status().set_start_time(to_text(now_));
     if (waits_for_result_) return;
+    if (!choose_domains()) return;
     ChildrenVerdict verdict = judge_children(job_, seen_, decision_.plan, settings_, now_);
     std::ranges::move(verdict.effects, std::back_inserter(decision_.effects));
     decision_.new_certificates = verdict.new_certificates;
@@ -197,8 +288,24 @@ class Decider {
     look_again(verdict.look_again);
   }
 
+  // False: there is none that the pods could be made for.
+  bool choose_domains() {
+    DomainVerdict domains = judge_domains(seen_, decision_.plan, settings_);
+    domain_trouble_ = std::move(domains.message);
+    no_domain_ = domains.no_domain;
+    if (!domain_trouble_.empty()) look_again(kRoomMayCome);
+    if (queue_.course == QueueVerdict::Course::kNotQueued) decision_.placement = std::move(domains.placement);
+    const auto provider = gang_provider(job_);
+    if (provider == v1alpha1::Gang::Volcano || provider == v1alpha1::Gang::Coscheduling)
+      join_pod_group(job_, decision_.placement);
+    return !no_domain_;
+  }
+
   void show_pods() {
-    const PlacementVerdict pods = judge_placement(seen_, decision_.plan.nodes(), now_);
+    if (no_domain_)
+      return conditions_.set(conditions::kScheduled, false, reasons::kNoDomain, domain_trouble_);
+    PlacementVerdict pods = judge_placement(seen_, decision_.plan.nodes(), now_);
+    if (!domain_trouble_.empty()) pods.message += "; " + domain_trouble_;
     look_again(pods.look_again);
     if (pods.all_bound) {
       conditions_.set(conditions::kScheduled, true, reasons::kAllPodsBound, pods.message);
@@ -232,8 +339,8 @@ class Decider {
   }
 
   void finish(const std::string& reason) {
-    for (const char* type : {conditions::kSuspended, conditions::kRunning, conditions::kStalled,
-                             conditions::kStraggling, conditions::kRestarting})
+    for (const char* type : {conditions::kSuspended, conditions::kQuotaReserved, conditions::kRunning,
+                             conditions::kStalled, conditions::kStraggling, conditions::kRestarting})
       conditions_.clear(type, reason, "the job is over");
     status().set_completion_time(to_text(now_));
     tidy_up();
@@ -248,6 +355,7 @@ class Decider {
       return;
     }
     const TimePoint farewell = to_time(status().completion_time()).value_or(now_) + kFarewell;
+    std::ranges::move(leave_queue(seen_, status(), now_), std::back_inserter(decision_.effects));
     if (!is_true(status(), conditions::kFailed) && now_ < farewell) {
       look_again(until(farewell, now_));
       return;
@@ -270,6 +378,9 @@ class Decider {
   Decision decision_;
   std::optional<v1alpha1::JobStep> last_step_;  // as the last words of a pod tell of it
   bool waits_for_result_ = false;
+  QueueVerdict queue_;
+  std::string domain_trouble_;  // what the job asks of the topology and cannot have
+  bool no_domain_ = false;
 };
 
 }  // namespace

@@ -31,6 +31,12 @@ std::vector<std::string> effects_of(const Decision& decision) {
     std::string operator()(const ApplyChild& e) const {
       return fmt::format("apply {}/{}", e.resource.plural, kube::key_of(e.object).name);
     }
+    std::string operator()(const MergeStatus& e) const {
+      return fmt::format("merge status of {}/{}", e.resource.plural, e.name);
+    }
+    std::string operator()(const DeleteChild& e) const {
+      return fmt::format("delete {}/{}", e.resource.plural, e.name);
+    }
     std::string operator()(const CreatePod& e) const {
       return fmt::format("create pods/train-{}-a{}", e.node, attempt);
     }

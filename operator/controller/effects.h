@@ -11,6 +11,7 @@
 #include "kube/api/json.h"
 #include "kube/api/resource_path.h"
 #include "kube/events/event_series.h"
+#include "operator/children/pod_placement.h"
 #include "operator/controller/verdict.h"
 
 namespace caravan::controller {
@@ -27,6 +28,7 @@ struct CreateChild {
   kube::Resource resource;
   kube::Json object;
   bool restore = false;  // one that is ours, but hidden from the caches, is brought back to the intent
+  bool is_watched = true;
   std::vector<Note> notes = {};  // told once that is done
 };
 // Brings a child that is ours back to the intent, which holds its UID.
@@ -34,6 +36,18 @@ struct ApplyChild {
   kube::Resource resource;
   kube::Json object;
   std::vector<Note> notes = {};  // told once that is done
+};
+// A JSON merge patch of the status of an object that others write, too: it names the version that was read,
+// and one that is older is decided again.
+struct MergeStatus {
+  kube::Resource resource;
+  std::string name;
+  kube::Json patch;
+};
+struct DeleteChild {
+  kube::Resource resource;
+  std::string name;
+  std::string uid;
 };
 // The node alone: a gang may have thousands, and each is written out when it is sent.
 struct CreatePod {
@@ -49,7 +63,8 @@ struct DeleteJob {};
 struct AskForCheckpoint {
   std::string request;
 };
-using Effect = std::variant<CreateChild, ApplyChild, CreatePod, DeletePod, DeleteJob, AskForCheckpoint>;
+using Effect = std::variant<CreateChild, ApplyChild, MergeStatus, DeleteChild, CreatePod, DeletePod,
+                            DeleteJob, AskForCheckpoint>;
 
 struct Decision {
   v1alpha1::JobStatus status = {};
@@ -58,6 +73,7 @@ struct Decision {
   bool new_certificates = false;
   std::vector<Effect> effects = {};
   v1alpha1::JobPlan plan = {};  // of the pods that are made
+  PodPlacement placement = {};  // of them
   // Of its ConfigMap once this is carried out; empty when nobody looked.
   std::string plan_fingerprint = {};
   std::vector<Note> notes = {};  // of the status

@@ -165,7 +165,7 @@ Executor::Done Executor::carry_out(const Task& task, const Effect& effect) {
 Executor::Done Executor::carry_out(const Task& task, const CreateChild& effect) {
   const auto created = client_.create(task.context, path_of(task.job, effect.resource), effect.object);
   if (created) {
-    remember(task.job, effect.resource, *created);
+    if (effect.is_watched) remember(task.job, effect.resource, *created);
     tell(task.job, effect.notes);
     return {};
   }
@@ -191,17 +191,39 @@ Executor::Done Executor::carry_out(const Task& task, const CreatePod& effect) {
                            .short_attempts = decision.status.short_attempts(),
                            .certificates = task.status.certificates().set(),
                            .product_label = decision.plan.gpu_product(),
-                           .avoided_machines = avoided_machines(decision.status)};
+                           .avoided_machines = avoided_machines(decision.status),
+                           .placement = &decision.placement};
   return carry_out(task, CreateChild{kube::kPods, pod_intent(task.job, decision.plan, request, settings_)});
 }
 
 Executor::Done Executor::carry_out(const Task& task, const DeletePod& effect) {
-  const auto removed =
-      client_.remove(task.context, path_of(task.job, kube::kPods), effect.name, {.uid = effect.uid});
+  return remove(task, kube::kPods, effect.name, effect.uid);
+}
+
+Executor::Done Executor::carry_out(const Task& task, const DeleteChild& effect) {
+  return remove(task, effect.resource, effect.name, effect.uid);
+}
+
+Executor::Done Executor::remove(const Task& task, const kube::Resource& resource, const std::string& name,
+                                const std::string& uid) {
+  const auto removed = client_.remove(task.context, path_of(task.job, resource), name, {.uid = uid});
   if (!removed && !removed.error().is_not_found() && !removed.error().is_conflict())
     return failed(removed.error());
-  if (removed) writes_.deleted(task.job.uid, effect.uid, clock_.now());
+  if (removed) writes_.deleted(task.job.uid, uid, clock_.now());
   return {};
+}
+
+Executor::Done Executor::carry_out(const Task& task, const MergeStatus& effect) {
+  const auto merged =
+      client_.merge_status(task.context, path_of(task.job, effect.resource), effect.name, effect.patch);
+  if (merged) {
+    remember(task.job, effect.resource, *merged);
+    return {};
+  }
+  const kube::ApiError& error = merged.error();
+  if (error.is_conflict() || error.is_not_found())
+    return tl::unexpected(ExecuteError{.message = error.message, .overtaken = true});
+  return failed(error);
 }
 
 Executor::Done Executor::carry_out(const Task& task, const DeleteJob&) {
@@ -223,7 +245,7 @@ Executor::Done Executor::check_ownership(const Task& task, const CreateChild& ef
   if (!existing) return failed(existing.error());
   if (kube::ownership_of(*existing, task.job.uid) == kube::Ownership::kOurs) {
     if (effect.restore) return restore(task, effect, kube::uid_of(*existing));
-    remember(task.job, effect.resource, *existing);
+    if (effect.is_watched) remember(task.job, effect.resource, *existing);
     return {};
   }
   const bool of_an_earlier_job = kube::controller_key_of(*existing, kKind) == task.job.key;

@@ -87,12 +87,16 @@ class Executor {
   Done carry_out(const Task& task, const Effect& effect);
   Done carry_out(const Task& task, const CreateChild& effect);
   Done carry_out(const Task& task, const ApplyChild& effect);
+  Done carry_out(const Task& task, const MergeStatus& effect);
+  Done carry_out(const Task& task, const DeleteChild& effect);
   Done carry_out(const Task& task, const CreatePod& effect);
   Done carry_out(const Task& task, const DeletePod& effect);
   Done carry_out(const Task& task, const DeleteJob& effect);
   Done carry_out(const Task& task, const AskForCheckpoint& effect);
   Done check_ownership(const Task& task, const CreateChild& effect);
   Done restore(const Task& task, const CreateChild& effect, const std::string& uid);
+  Done remove(const Task& task, const kube::Resource& resource, const std::string& name,
+              const std::string& uid);
   Done make_anew(const Task& task, const ApplyChild& effect);
   void tell(const Job& job, const std::vector<Note>& notes);
   void remember(const Job& job, const kube::Resource& resource, const kube::Json& written);

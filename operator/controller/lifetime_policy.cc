@@ -7,9 +7,9 @@
 
 namespace caravan::controller {
 
-Suspension judge_suspension(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status) {
+Suspension judge_suspension(bool is_wanted, const v1alpha1::JobStatus& status) {
   const bool is_suspended = is_true(status, conditions::kSuspended);
-  if (spec.suspend()) return is_suspended ? Suspension::kStay : Suspension::kSuspend;
+  if (is_wanted) return is_suspended ? Suspension::kStay : Suspension::kSuspend;
   return is_suspended ? Suspension::kResume : Suspension::kNone;
 }
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/plan_object.h"
+#include "operator/controller/conditions.h"
+#include "operator/controller/domain_policy.h"
 #include "operator/controller/plan_record.h"
 #include "operator/controller/pod_view.h"
 
@@ -16,6 +19,63 @@ kube::ObjectPtr own_child(const kube::Store& store, const Job& job, const std::s
   kube::ObjectPtr found = store.get({job.key.name_space, name});
   if (found && found->controller_uid() == job.uid && !found->is_being_deleted()) return found;
   return nullptr;
+}
+
+std::optional<WorkloadPriority> find_priority(const kube::Store& store, const std::string& name,
+                                              const char* group, const char* kind) {
+  const kube::ObjectPtr found = store.get({"", name});
+  if (!found) return std::nullopt;
+  return WorkloadPriority{.group = group,
+                          .kind = kind,
+                          .name = name,
+                          .value = kube::integer_at(found->parse(), {"value"}).value_or(0)};
+}
+
+// By a label, as for every job that Kueue queues, or the priority of its pods.
+void observe_priority(const QueueCaches& caches, const Job& job, QueueView& queue) {
+  const auto label = job.labels.find(labels::kQueuePriority);
+  const std::string& of_pods = job.spec.worker().priority_class_name();
+  if (label != job.labels.end()) {
+    queue.priority =
+        find_priority(caches.workload_priorities, label->second, kKueueGroup, "WorkloadPriorityClass");
+    if (!queue.priority) queue.missing_priority = "workloadpriorityclass " + label->second;
+  } else if (!of_pods.empty()) {
+    queue.priority =
+        find_priority(caches.pod_priorities, of_pods, kPriorityClasses.group.c_str(), "PriorityClass");
+    if (!queue.priority) queue.missing_priority = "priorityclass " + of_pods;
+  }
+}
+
+QueueView observe_queue(const QueueCaches& caches, const Job& job) {
+  QueueView queue{.api = caches.api()};
+  if (queue.api != QueueView::Api::kServed) return queue;
+  observe_priority(caches, job, queue);
+  const kube::ObjectPtr workload = caches.workloads.get({job.key.name_space, workload_name(job)});
+  if (!workload || workload->controller_uid() != job.uid) return queue;
+  queue.workload = read_workload(workload->parse());
+  for (const std::string& name : queue.workload->flavors) {
+    const kube::ObjectPtr flavor = caches.flavors.get({"", name});
+    if (flavor) queue.flavors[name] = read_flavor(flavor->parse());
+  }
+  return queue;
+}
+
+// Only where a pod may have to be made: this looks at the pods of all jobs.
+bool needs_domains(const Snapshot& snapshot) {
+  if (!chooses_domains(snapshot.job) || is_finished(snapshot.job.status)) return false;
+  const v1alpha1::Resources& resources = snapshot.job.spec.resources();
+  const auto alive = std::ranges::count_if(snapshot.pods, &PodView::alive);
+  return !resources.has_devices_per_node() || alive * resources.devices_per_node() < resources.devices();
+}
+
+void observe_taken(const kube::Store& pods, Snapshot& snapshot) {
+  for (const kube::ObjectPtr& object : pods.all()) {
+    if (object->controller_uid() == snapshot.job.uid) continue;
+    const kube::Json json = object->parse();
+    const PodView pod = read_pod(json);
+    if (pod.ended() || !pod.bound()) continue;
+    for (const auto& [resource, amount] : read_demand(json)) snapshot.taken[pod.machine][resource] += amount;
+  }
 }
 
 }  // namespace
@@ -39,7 +99,12 @@ std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const k
   snapshot.has_service = own_child(caches.services, job, key.name) != nullptr;
   snapshot.has_account = own_child(caches.accounts, job, key.name) != nullptr;
   snapshot.has_network_policy = own_child(caches.network_policies, job, key.name) != nullptr;
-  if (remembers_plan(job.status)) return snapshot;  // only planning reads nodes: there may be thousands
+  const bool is_queued = gang_provider(job) == v1alpha1::Gang::Kueue || !job.status.gang().workload().empty();
+  if (caches.queue != nullptr && is_queued) snapshot.queue = observe_queue(*caches.queue, job);
+  const bool chooses = needs_domains(snapshot);
+  if (chooses) observe_taken(caches.pods, snapshot);
+  // Only planning and domains read nodes: there may be thousands.
+  if (remembers_plan(job.status) && !chooses) return snapshot;
   for (const kube::ObjectPtr& node : caches.nodes.all()) snapshot.nodes.push_back(read_node(node->parse()));
   return snapshot;
 }

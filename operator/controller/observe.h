@@ -1,6 +1,7 @@
 // From the caches to one snapshot of a job.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "kube/watch/store.h"
@@ -8,6 +9,15 @@
 #include "operator/controller/snapshot.h"
 
 namespace caravan::controller {
+
+// Those of a queueing system, which a cluster may have or not.
+struct QueueCaches {
+  const kube::Store& workloads;
+  const kube::Store& flavors;
+  const kube::Store& workload_priorities;
+  const kube::Store& pod_priorities;
+  std::function<QueueView::Api()> api;
+};
 
 // The local copies of what the operator watches. They outlive this.
 struct Caches {
@@ -18,6 +28,7 @@ struct Caches {
   const kube::Store& accounts;
   const kube::Store& network_policies;
   const kube::Store& nodes;
+  const QueueCaches* queue = nullptr;  // null: no queue is asked
 };
 
 // Nothing when there is no such job. Without progress and trouble, which do not come from the API server.

@@ -77,8 +77,19 @@ void read_placement(const Json& object, PodView& view) {
   if (scheduled == nullptr) return;
   if (kube::text_at(*scheduled, {"status"}) == "False")
     view.trouble = explain_unschedulable(kube::text_at(*scheduled, {"message"}));
+  if (view.bound() && kube::text_at(*scheduled, {"status"}) == "True")
+    view.bound_at = to_time(kube::text_at(*scheduled, {"lastTransitionTime"}));
   if (view.bound() && view.phase == PodPhase::kPending && view.trouble.empty())
     view.creating_since = to_time(kube::text_at(*scheduled, {"lastTransitionTime"}));
+}
+
+void add_amounts(const Json& quantities, Demand& to) {
+  if (!quantities.is_object()) return;
+  for (const auto& resource : quantities.get_object()) {
+    if (!resource.value().is_string()) continue;
+    const auto amount = parse_quantity(std::string(resource.value().get_string()));
+    if (amount) to[resource.key()] += *amount;
+  }
 }
 
 }  // namespace
@@ -90,6 +101,7 @@ PodView read_pod(const Json& object) {
   view.node = number(kube::text_at(object, {"metadata", "labels", labels::kNodeIndex}), -1);
   view.attempt = number(kube::text_at(object, {"metadata", "labels", labels::kAttempt}), 0);
   view.certificates = kube::text_at(object, {"metadata", "labels", labels::kCertificates});
+  view.domain = kube::text_at(object, {"metadata", "labels", labels::kTopologyDomain});
   view.phase = phase_of(kube::text_at(object, {"status", "phase"}));
   view.machine = kube::text_at(object, {"spec", "nodeName"});
   view.created_at = to_time(kube::text_at(object, {"metadata", "creationTimestamp"})).value_or(TimePoint{});
@@ -113,15 +125,17 @@ NodeView read_node(const Json& object) {
       if (label.value().is_string()) view.labels[label.key()] = std::string(label.value().get_string());
     }
   }
-  if (const Json* all = kube::find(object, {"status", "allocatable"}); all != nullptr && all->is_object()) {
-    for (const auto& resource : all->get_object()) {
-      if (!resource.value().is_string()) continue;
-      const auto amount = parse_quantity(std::string(resource.value().get_string()));
-      if (amount) view.allocatable[resource.key()] = *amount;
-    }
-  }
+  if (const Json* all = kube::find(object, {"status", "allocatable"})) add_amounts(*all, view.allocatable);
   view.usable = has_condition(object, "Ready", "True") && !kube::flag_at(object, {"spec", "unschedulable"});
   return view;
+}
+
+Demand read_demand(const Json& pod) {
+  Demand demand;
+  for (const Json& container : array_at(pod, {"spec", "containers"})) {
+    if (const Json* all = kube::find(container, {"resources", "requests"})) add_amounts(*all, demand);
+  }
+  return demand;
 }
 
 }  // namespace caravan::controller

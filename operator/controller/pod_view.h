@@ -8,5 +8,7 @@ namespace caravan::controller {
 
 PodView read_pod(const kube::Json& object);
 NodeView read_node(const kube::Json& object);
+// What a pod asks of its machine.
+Demand read_demand(const kube::Json& pod);
 
 }  // namespace caravan::controller

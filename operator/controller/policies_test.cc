@@ -42,14 +42,13 @@ TEST(TtlPolicy, CountsFromTheEnd) {
   EXPECT_TRUE(judge_ttl(spec, status, kStart + 60s).expired);
 }
 
-TEST(SuspensionPolicy, FollowsTheSpec) {
+TEST(SuspensionPolicy, FollowsWhatIsWanted) {
   v1alpha1::JobStatus suspended;
   Conditions(suspended, 1, kStart).set(conditions::kSuspended, true, reasons::kByUser, "");
-  const auto wanted = job(R"(, "suspend": true)").spec;
-  EXPECT_EQ(judge_suspension(job().spec, {}), Suspension::kNone);
-  EXPECT_EQ(judge_suspension(wanted, {}), Suspension::kSuspend);
-  EXPECT_EQ(judge_suspension(wanted, suspended), Suspension::kStay);
-  EXPECT_EQ(judge_suspension(job().spec, suspended), Suspension::kResume);
+  EXPECT_EQ(judge_suspension(false, {}), Suspension::kNone);
+  EXPECT_EQ(judge_suspension(true, {}), Suspension::kSuspend);
+  EXPECT_EQ(judge_suspension(true, suspended), Suspension::kStay);
+  EXPECT_EQ(judge_suspension(false, suspended), Suspension::kResume);
 }
 
 TEST(ProgressPolicy, TheEndIsKnownFromTheReportOrFromTheLastWordsOfNodeZero) {
@@ -280,20 +279,23 @@ TEST(PlanningPolicy, WeightsReachPodsOnAClaimOnly) {
 }
 
 TEST(PlanningPolicy, WhatThisVersionCannotDoIsSaidAndNotIgnored) {
-  const PlanVerdict gang = judge_plan(job(R"(, "scheduling": {"gang": {"provider": "Volcano"}})"), {});
-  EXPECT_FALSE(gang.plan);
-  EXPECT_FALSE(gang.final) << "it may be changed while suspended";
-  EXPECT_EQ(gang.reason, reasons::kInvalidSpec);
-  EXPECT_THAT(gang.message, HasSubstr("spec.scheduling.gang.provider: Volcano is not available yet in this "
-                                      "version (gang scheduling); use None"));
-  Job planned = job(R"(, "scheduling": {"gang": {"provider": "Volcano"}})");
+  constexpr const char* kSharded = R"(, "parallelism": {"zeroStage": 3})";
+  const PlanVerdict sharded = judge_plan(job(kSharded), {});
+  EXPECT_FALSE(sharded.plan);
+  EXPECT_FALSE(sharded.final) << "a later operator may take it";
+  EXPECT_EQ(sharded.reason, reasons::kInvalidSpec);
+  EXPECT_THAT(sharded.message,
+              HasSubstr("spec.parallelism.zeroStage: 3 is not available yet in this version"));
+  const PlanVerdict queued = judge_plan(job(R"(, "scheduling": {"queue": "gold"})"), {});
+  EXPECT_FALSE(queued.plan);
+  EXPECT_FALSE(queued.final) << "it may be changed while suspended";
+  EXPECT_THAT(queued.message,
+              HasSubstr("spec.scheduling.queue: a queue needs gang.provider Kueue or Volcano"));
+  Job planned = job(R"(, "scheduling": {"queue": "gold"})");
   planned.status.mutable_plan()->set_document(judge_plan(job(), {}).document);
   const PlanVerdict goes_on = judge_plan(planned, {});
   EXPECT_TRUE(goes_on.plan) << "by an operator that could";
-  EXPECT_THAT(goes_on.message, HasSubstr("Volcano is not available yet"));
-  const PlanVerdict queued = judge_plan(job(R"(, "scheduling": {"queue": "gold"})"), {});
-  EXPECT_FALSE(queued.plan);
-  EXPECT_THAT(queued.message, HasSubstr("spec.scheduling.queue: not available yet in this version"));
+  EXPECT_THAT(goes_on.message, HasSubstr("a queue needs gang.provider"));
   EXPECT_THAT(judge_plan(job(), {}).message, HasSubstr("a restart begins at the first step"));
   EXPECT_TRUE(judge_plan(job(R"(, "scheduling": {"gang": {}})"), {}).plan) << "None is the default";
 }

@@ -17,14 +17,12 @@ using namespace std::chrono_literals;
 // How soon to look again when only the caches are behind; a change that arrives comes first.
 constexpr auto kCachesCatchUp = 100ms;
 
-// UIDs of a job's pods that nobody has deleted, as far as the cache knows.
-std::set<std::string> kept_pods(const kube::Store& pods, const std::string& name_space,
-                                const std::string& job_uid) {
-  std::set<std::string> uids;
-  for (const kube::ObjectPtr& pod : pods.owned_by(name_space, job_uid)) {
-    if (!pod->is_being_deleted()) uids.emplace(pod->uid());
+// UIDs of a job's children that nobody has deleted, as far as the cache knows.
+void add_kept(const kube::Store& children, const std::string& name_space, const std::string& job_uid,
+              std::set<std::string>& uids) {
+  for (const kube::ObjectPtr& child : children.owned_by(name_space, job_uid)) {
+    if (!child->is_being_deleted()) uids.emplace(child->uid());
   }
-  return uids;
 }
 
 // Why nobody may act: what must be remembered stands in the status, and the pods of a job that is planned
@@ -68,7 +66,7 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
                                     .text = obstacle});
     return tl::unexpected(kube::ReconcileError{.message = obstacle, .terminal = true});
   }
-  add_own_knowledge(*snapshot);
+  add_own_knowledge(context, *snapshot);
   const Clock::TimePoint began = clock_.now();
   const Decision decision = decide(*snapshot, settings_, clock_.wall_now());
   outside_.decided(*snapshot, decision, clock_.now() - began);
@@ -81,11 +79,15 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::reconcile(const Cal
 }
 
 // What does not come from the API server.
-void Reconciler::add_own_knowledge(Snapshot& snapshot) {
+void Reconciler::add_own_knowledge(const CallContext& context, Snapshot& snapshot) {
   const std::string& uid = snapshot.job.uid;
   snapshot.progress = outside_.progress(uid);
   const Memory memory = memory_of(uid);
   snapshot.trouble = memory.trouble;
+  snapshot.gangs_ahead = outside_.gangs_ahead(snapshot.job.key);
+  const auto& workload = snapshot.queue.workload;
+  if (workload && !workload->is_true(workload::kQuotaReserved))
+    outside_.add_position(context, snapshot.job, snapshot.queue);
   if (snapshot.plan && !memory.written_plan.empty()) snapshot.plan->written = memory.written_plan;
 }
 
@@ -106,17 +108,21 @@ tl::expected<kube::Action, kube::ReconcileError> Reconciler::after(const Snapsho
 }
 
 bool Reconciler::caches_are_current(const std::string& name_space, const std::string& job_uid) {
-  const std::map<std::string, const kube::Store*> by_plural{
-      {kJobs.plural, &caches_.jobs},
-      {kube::kPods.plural, &caches_.pods},
-      {kServices.plural, &caches_.services},
-      {kConfigMaps.plural, &caches_.config_maps},
-      {kServiceAccounts.plural, &caches_.accounts},
-      {kNetworkPolicies.plural, &caches_.network_policies}};
+  std::map<std::string, const kube::Store*> by_plural{{kJobs.plural, &caches_.jobs},
+                                                      {kube::kPods.plural, &caches_.pods},
+                                                      {kServices.plural, &caches_.services},
+                                                      {kConfigMaps.plural, &caches_.config_maps},
+                                                      {kServiceAccounts.plural, &caches_.accounts},
+                                                      {kNetworkPolicies.plural, &caches_.network_policies}};
+  if (caches_.queue != nullptr) by_plural[kWorkloads.plural] = &caches_.queue->workloads;
   std::optional<std::set<std::string>> kept;  // found out when a deletion is outstanding
-  const auto is_kept = [&](const std::string& pod_uid) {
-    if (!kept) kept = kept_pods(caches_.pods, name_space, job_uid);
-    return kept->contains(pod_uid);
+  const auto is_kept = [&](const std::string& uid) {
+    if (!kept) {
+      kept.emplace();
+      add_kept(caches_.pods, name_space, job_uid, *kept);
+      if (caches_.queue != nullptr) add_kept(caches_.queue->workloads, name_space, job_uid, *kept);
+    }
+    return kept->contains(uid);
   };
   return writes_.seen(
       job_uid,

@@ -29,6 +29,11 @@ class Reconciler {
     std::function<void(const Snapshot&, const Decision&, Clock::Duration)> decided;
     std::function<void()> put_off;
     std::function<void(const std::string& job_uid, const std::string& request)> ask_for_checkpoint;
+    // Older jobs that wait for machines, too.
+    std::function<int(const kube::ObjectKey&)> gangs_ahead = [](const kube::ObjectKey&) { return 0; };
+    // Adds the Workload's place in its queue.
+    std::function<void(const CallContext&, const Job&, QueueView&)> add_position =
+        [](const CallContext&, const Job&, QueueView&) {};
   };
 
   Reconciler(Caches caches, kube::Client& client, Clock& clock, Settings settings, Outside outside);
@@ -44,7 +49,7 @@ class Reconciler {
     std::string written_plan;  // fingerprint; empty: unknown
   };
   Memory memory_of(const std::string& job_uid);
-  void add_own_knowledge(Snapshot& snapshot);
+  void add_own_knowledge(const CallContext& context, Snapshot& snapshot);
   tl::expected<kube::Action, kube::ReconcileError> after(const Snapshot& snapshot, const Decision& decision,
                                                          const Executed& executed);
   void remember(const std::string& job_uid, const Decision& decision, const Executed& executed);

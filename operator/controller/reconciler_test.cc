@@ -10,7 +10,7 @@ namespace {
 
 class ReconcilerTest : public ::testing::Test {
  protected:
-  ReconcilerTest() { transport_.start_sender(); }
+  explicit ReconcilerTest(const kube::Json& job = job_object()) : cluster_(job) { transport_.start_sender(); }
 
   // How many writes it made.
   int reconcile() {
@@ -99,6 +99,62 @@ TEST_F(ReconcilerTest, LeavesAJobThatWasMadeAnewAlone) {
   reconcile();
   EXPECT_EQ(kube::find(cluster_.job(), {"status"}), nullptr);
   EXPECT_EQ(put_off_, 1);
+}
+
+class QueuedReconcilerTest : public ReconcilerTest {
+ protected:
+  QueuedReconcilerTest()
+      : ReconcilerTest(job_object(R"(, "scheduling": {"gang": {"provider": "Kueue"}, "queue": "lq"})")) {}
+
+  void tell(const char* evicted) {
+    const auto condition = [](const char* type, const char* status) {
+      return kube::JsonObject{{"type", type}, {"status", status}, {"reason", "r"}, {"message", "m"}};
+    };
+    cluster_.tell_workload("ltj-train", {{"conditions", kube::JsonArray{condition("QuotaReserved", "True"),
+                                                                        condition("Admitted", "True"),
+                                                                        condition("Evicted", evicted)}}});
+  }
+};
+
+TEST_F(QueuedReconcilerTest, MakesPodsOfAJobThatIsAdmittedAndNotBefore) {
+  reconcile();
+  EXPECT_EQ(cluster_.children(kWorkloads).size(), 1U);
+  EXPECT_TRUE(cluster_.pods().empty());
+  cluster_.settle();
+  tell("False");
+  cluster_.settle();
+  reconcile();
+  EXPECT_EQ(cluster_.pods().size(), 2U);
+}
+
+TEST_F(QueuedReconcilerTest, DecidesAgainWhereTheQueueHasWrittenMeanwhile) {
+  reconcile();
+  tell("False");
+  cluster_.settle();
+  tell("True");  // which the cache has not seen
+  reconcile();
+  EXPECT_TRUE(cluster_.pods().empty()) << "it is evicted";
+  EXPECT_EQ(put_off_, 1);
+  cluster_.settle();
+  reconcile();
+  EXPECT_TRUE(cluster_.pods().empty());
+  EXPECT_EQ(kube::text_at(cluster_.job(), {"status", "gang", "workload"}), "ltj-train");
+}
+
+TEST_F(QueuedReconcilerTest, TakesItsOwnDeletionOfAWorkloadForNobodyElses) {
+  reconcile();
+  cluster_.settle();
+  reconcile();
+  cluster_.set_suspended(true);
+  cluster_.settle();
+  EXPECT_EQ(reconcile(), 2) << "the status and the Workload";
+  EXPECT_TRUE(cluster_.children(kWorkloads).empty());
+  cluster_.set_suspended(false);
+  cluster_.settle_all_but_pods();  // the Workload, too, stays in the cache
+  EXPECT_EQ(reconcile(), 0);
+  cluster_.settle();
+  reconcile();
+  EXPECT_EQ(cluster_.children(kWorkloads).size(), 1U) << "the job is queued anew";
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct Settings {
   std::string own_namespace = {};      // where the operator's pods are
   std::vector<NameServers> name_servers = {};
   bool platform_assigns_users = false;  // as OpenShift does: pods ask for no user and no group
+  bool reads_nodes = true;              // else domains of the topology cannot be chosen
   bool allow_host_network = false;      // for jobs that ask for it
   int cores_per_gpu = 8;                // that pods ask for where the job does not say; 0: none
   // With another agent of the job that is silent.

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "operator/api/job_object.h"
+#include "operator/api/workload_view.h"
+#include "operator/children/workload.h"
 #include "operator/service/job_progress.h"
 
 namespace caravan::controller {
@@ -25,7 +27,9 @@ struct PodView {
   int attempt = 1;                // the one that it was made for
   std::string certificates = {};  // the set that it has
   PodPhase phase = PodPhase::kPending;
-  std::string machine = {};               // that it is bound to; empty: none yet
+  std::string machine = {};  // that it is bound to; empty: none yet
+  std::optional<TimePoint> bound_at = {};
+  std::string domain = {};                // that was chosen for it, as pod_placement.h names domains
   std::optional<TimePoint> gone_by = {};  // being deleted, and when its grace is over
   bool disrupted = false;      // by preemption, eviction through the API or the loss of its machine
   bool evicted = false;        // by its machine: it took more than it may, or the machine ran short
@@ -45,10 +49,12 @@ struct PodView {
   bool leaving() const { return phase == PodPhase::kRunning && gone_by; }
 };
 
+using Demand = std::map<std::string, std::int64_t>;  // by resource
+
 struct NodeView {
   std::string name = {};
   std::map<std::string, std::string> labels = {};
-  std::map<std::string, std::int64_t> allocatable = {};
+  Demand allocatable = {};
   bool usable = true;  // ready and open for new pods
 
   bool operator==(const NodeView&) const = default;
@@ -62,6 +68,23 @@ struct PlanView {
   std::string written = {};
 };
 
+// What Kueue says of a job that waits in one of its queues.
+struct QueueView {
+  enum class Api {
+    kUnknown,  // the caches fill
+    kAbsent,   // the cluster has none
+    kRefused,  // this operator may not use it
+    kServed,
+  };
+  Api api = Api::kUnknown;
+  std::optional<WorkloadView> workload = {};       // the job's own
+  std::map<std::string, FlavorView> flavors = {};  // those of its admission that are known
+  std::optional<WorkloadPriority> priority = {};   // that the job names; nothing: none, or it is not there
+  std::string missing_priority = {};               // what it names and is not there
+  std::optional<int> position = {};                // in its queue, from 0
+  bool has_positions = false;                      // the cluster tells of them
+};
+
 struct Snapshot {
   Job job = {};
   std::vector<PodView> pods = {};  // by node, then attempt
@@ -69,8 +92,14 @@ struct Snapshot {
   bool has_service = false;
   bool has_account = false;
   bool has_network_policy = false;
-  std::vector<NodeView> nodes = {};  // by name; none when the status remembers a plan
+  // By name; none when the status remembers a plan, unless domains are to be chosen.
+  std::vector<NodeView> nodes = {};
   std::optional<JobProgress> progress = {};
+  QueueView queue = {};
+  int gangs_ahead = 0;  // older jobs that wait for machines, too
+  // What pods of other jobs ask of each machine; known, as the nodes are, when domains of the topology are to
+  // be chosen.
+  std::map<std::string, Demand> taken = {};
   std::string trouble = {};  // why the last change to the cluster was refused; empty after one that was not
 };
 

@@ -25,7 +25,8 @@ bool is_bad_news(const v1alpha1::Condition& condition) {
 // without saying.
 bool is_worth_telling(const v1alpha1::Condition* before, const v1alpha1::Condition& after) {
   if (after.status() == "True" || after.type() == conditions::kPlanned) return true;
-  return after.type() == conditions::kScheduled && before != nullptr;
+  const bool waits = after.type() == conditions::kScheduled || after.type() == conditions::kQuotaReserved;
+  return waits && before != nullptr;
 }
 
 // Saves that fail and succeed by turns are one story: a job tells of each.

@@ -27,11 +27,12 @@ class ModelCluster final : public CrashCluster {
   }
   Caches new_caches() override {
     settle();
-    return {jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_};
+    return {jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_, &queue_};
   }
   void settle() override {
     settle_all_but_pods();
     settle_pods();
+    api_.fill(workloads_, kWorkloads.plural);
   }
   void settle_pods() { api_.fill(pods_, kube::kPods.plural); }
   // The cache of pods stays behind.
@@ -57,6 +58,12 @@ class ModelCluster final : public CrashCluster {
     api_.put(kube::kPods.plural, pod);
   }
   void add_job(const kube::Json& job) { api_.put(kJobs.plural, job); }
+  // What Kueue says of it.
+  void tell_workload(const std::string& name, kube::JsonObject status) {
+    kube::Json workload = children(kWorkloads).at(name);
+    workload.as_object()["status"] = std::move(status);
+    api_.put(kWorkloads.plural, workload);
+  }
   // So that it has another version.
   void annotate_job() { api_.put(kJobs.plural, job()); }
   void put_plan(const kube::Json& config_map) { api_.put(kConfigMaps.plural, config_map); }
@@ -81,6 +88,9 @@ class ModelCluster final : public CrashCluster {
   kube::Observer observer_;
   ModelApi api_;
   kube::Store jobs_, pods_, services_, config_maps_, accounts_, network_policies_, nodes_;
+  kube::Store workloads_, flavors_, priorities_, pod_priorities_;
+  QueueCaches queue_{workloads_, flavors_, priorities_, pod_priorities_,
+                     [] { return QueueView::Api::kServed; }};
 };
 
 }  // namespace caravan::controller::testing

@@ -6,7 +6,11 @@
 set -euo pipefail
 # shellcheck source=versions.env
 source "$(dirname "${BASH_SOURCE[0]}")/../../versions.env"
-PROGRAMS=(etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns)
+# And of systems that place whole gangs: Kueue, with the manifests that install it in NAME.config, and the definitions
+# of the PodGroups of Volcano and of coscheduling.
+KUEUE="kueue-$KUEUE_VERSION"
+POD_GROUPS="pod-groups-$VOLCANO_VERSION-$COSCHEDULING_VERSION"
+PROGRAMS=(etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns "$KUEUE" "$POD_GROUPS")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/cluster/go_programs.sh
 source "$here/go_programs.sh"
@@ -47,6 +51,29 @@ build_coredns() {
   go build -o "$BIN/coredns" -ldflags "-s -w" .
 }
 
+# source_of MODULE@VERSION: the folder of its files.
+source_of() { go mod download -json "$1" | sed -n 's/^[[:space:]]*"Dir": "\(.*\)",$/\1/p'; }
+
+# The program comes last: with it, all is there.
+build_kueue() {
+  module "$ROOT/src/$KUEUE" "require sigs.k8s.io/kueue v$KUEUE_VERSION"
+  rm -rf "$BIN/$KUEUE.config"
+  cp -r --no-preserve=mode "$(source_of "sigs.k8s.io/kueue@v$KUEUE_VERSION")/config" "$BIN/$KUEUE.config"
+  go build -o "$BIN/$KUEUE" -ldflags "-s -w" sigs.k8s.io/kueue/cmd/kueue
+}
+
+copy_pod_groups() {
+  local into="$BIN/$POD_GROUPS" volcano coscheduling
+  module "$ROOT/src/$POD_GROUPS"
+  volcano=$(source_of "volcano.sh/volcano@v$VOLCANO_VERSION")
+  coscheduling=$(source_of "sigs.k8s.io/scheduler-plugins@v$COSCHEDULING_VERSION")
+  rm -rf "$into.new"
+  mkdir -p "$into.new"
+  cp --no-preserve=mode "$volcano/config/crd/volcano/bases/scheduling.volcano.sh_podgroups.yaml" \
+    "$coscheduling/config/crd/bases/scheduling.x-k8s.io_podgroups.yaml" "$into.new"
+  mv "$into.new" "$into"
+}
+
 # build PROGRAM...: those that are not there.
 build() {
   local program kubernetes=()
@@ -57,6 +84,8 @@ build() {
     case $program in
       etcd) (build_etcd) ;;
       coredns) build kube-apiserver; (build_coredns) ;;
+      "$KUEUE") (build_kueue) ;;
+      "$POD_GROUPS") (copy_pod_groups) ;;
       kube*) (build_kubernetes "${kubernetes[@]}") ;;
       *) echo "build.sh: no program '$program'; there are ${PROGRAMS[*]}" >&2; exit 2 ;;
     esac

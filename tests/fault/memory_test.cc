@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 // Activations are most of what its ranks take: about 90 MiB in fp32 where each has whole layers, half of
 // that where two share them.
@@ -92,7 +93,7 @@ TEST_F(GreedyRanks, FailByTheFailurePolicyWhereTheLayoutIsFixed) {
   EXPECT_EQ(all_of(finished, "plan").size(), 1U);
   EXPECT_THAT(finished.err,
               AllOf(HasSubstr("the layout stays: with activations at "), HasSubstr("the job does not fit")));
-  EXPECT_EQ(text(last_of(finished, "summary"), "reason"), "MaxRestartsReached");
+  EXPECT_THAT(text(last_of(finished, "summary"), "reason"), StartsWith("MaxRestartsReached"));
   EXPECT_EQ(all_of(finished, "event").size(), 2U);
 }
 

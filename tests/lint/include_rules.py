@@ -22,6 +22,7 @@ ROOMS = {
     "operator": {"planner", "policy", "http", "kube", "kube/transport", "proto", "common", "coordination"},
     "worker/agent": {"planner", "policy", "report_text", "http", "tensorboard", "proto", "common", "coordination"},
     "worker/trainer": {"checkpoint", "planner", "proto", "common", "data"},
+    "worker/trainer/device/cuda": {"worker/trainer", "worker/trainer/cuda", "common"},
     "worker/trainer/cuda": {"worker/trainer"},
     "cli": {"checkpoint", "planner", "policy", "report_text", "kube", "kube/transport", "proto", "common", "data", "coordination", "rust"},
     "fuzz": {"checkpoint", "cli", "http", "common", "data", "kube", "operator", "proto", "rust"},
@@ -30,7 +31,7 @@ ROOMS = {
 
 # Libraries that only some rooms may see.
 LIBRARIES = {
-    r"(ATen|c10|torch|caffe2)/": {"worker/trainer", "tests"},
+    r"(ATen|c10|torch|caffe2)/": {"worker/trainer", "worker/trainer/device/cuda", "tests"},
     r"hwy/": {"worker/trainer"},
     r"grpcpp/": {"operator", "worker/agent", "cli", "tests"},
     r"yaml-cpp/": {"cli"},

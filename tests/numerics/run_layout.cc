@@ -11,6 +11,7 @@
 #include "tests/numerics/full_tensors.h"
 #include "worker/trainer/comm/fake_communicator.h"
 #include "worker/trainer/comm/solo_communicator.h"
+#include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/model/stage.h"
 #include "worker/trainer/optim/gradient_sync.h"
 
@@ -75,7 +76,7 @@ class Rank {
       gradient_TD = stages_[i].stage->backward(std::move(saved[i]), std::move(gradient_TD),
                                                layout_.weight_gradients_last ? &queue : nullptr);
     for (const auto& weight_gradient : queue) weight_gradient();
-    return output.loss_sum;
+    return kernels::read_number(output.loss_sum);
   }
 
   // As the trainer does at the end of a step; one data parallel rank speaks for all.

@@ -20,6 +20,7 @@ void make_deterministic(int threads) {
 
 bool is_out_of_memory(const std::exception& error) {
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||  // of a device
          std::string_view(error.what()).find("allocate memory") != std::string_view::npos;
 }
 

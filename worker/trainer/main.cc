@@ -11,9 +11,11 @@
 #include <system_error>
 
 #include "common/process.h"
+#include "common/readable_bytes.h"
 #include "common/refusal.h"
 #include "common/version.h"
 #include "worker/trainer/comm/network_groups.h"
+#include "worker/trainer/device/open_backend.h"
 #include "worker/trainer/libtorch.h"
 #include "worker/trainer/loop/dry_run.h"
 #include "worker/trainer/loop/memory_shortage.h"
@@ -72,22 +74,41 @@ TrainingFailure with_shortage(TrainingFailure failure, const MemoryBreakdown& pe
   return failure;
 }
 
-void train(const TrainerOptions& options, const std::string& config_path, const Reporter& reporter) {
+void tell_memory(const DeviceBackend& device) {
+  const auto memory = device.memory();
+  if (!memory) return;
+  fmt::print(stderr, "caravan-trainer: the device's allocator held {} at most, {} of {} are free\n",
+             readable_bytes(memory->peak_reserved), readable_bytes(memory->free),
+             readable_bytes(memory->total));
+}
+
+void train(const TrainerOptions& options, const DeviceBackend& device, const std::string& config_path,
+           const Reporter& reporter) {
   ActivityBoard board;
   std::optional<CommandListener> commands;
   MemoryLedger ledger;
-  const CountingAllocator allocator(ledger.counter(MemoryUse::Activations));
+  const auto allocations = device.count_allocations(ledger.counter(MemoryUse::Activations));
   const LedgerScope count(ledger);
+  const kernels::UseKernels use(device.device().type(), device.kernels());
   std::optional<Rank> rank;
   std::optional<Trainer> trainer;  // beyond a failure, behind which nobody waits for what it writes
   const Outcome outcome = guarded([&]() -> Outcome {
     commands.emplace(options.command_fd, board, reporter);
     Result<RankData> data = open_data(options);
     if (!data) return input_failure(data.error());
-    rank.emplace(options, ledger, board, network_groups(options.rendezvous));
+    rank.emplace(options, ledger, board, device.groups(options.rendezvous), device.device());
     return trainer.emplace(*rank, *std::move(data), reporter, *commands).train();
   });
+  tell_memory(device);
   if (!outcome) end_with(with_shortage(outcome.error(), ledger.peak(), config_path), reporter);
+}
+
+std::unique_ptr<DeviceBackend> open_device(const TrainerOptions& options, const Reporter& reporter) {
+  Result<std::unique_ptr<DeviceBackend>> device = open_backend(options);
+  if (!device) end_with({FailureReason::Internal, device.error().message}, reporter);
+  const std::string description = (*device)->description();
+  if (!description.empty()) fmt::print(stderr, "caravan-trainer: {}\n", description);
+  return *std::move(device);
 }
 
 // Reports what the rank holds when it has started.
@@ -107,11 +128,13 @@ Result<int> run(const std::string& config_path) {
   if (!options) end_with(input_failure(options.error()).value(), reporter);
   end_with_the_agent(*options);
   keep_freed_memory();
+  const bool is_dry = wants_dry_run();
+  const auto device = is_dry ? nullptr : open_device(*options, reporter);
   make_deterministic(options->threads);
-  if (wants_dry_run()) {
+  if (is_dry) {
     start_dry(*options, reporter);
   } else {
-    train(*options, config_path, reporter);
+    train(*options, *device, config_path, reporter);
   }
   return static_cast<int>(ExitCode::kDone);
 }

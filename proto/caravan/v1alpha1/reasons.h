@@ -19,12 +19,25 @@ inline constexpr char kUnreadable[] = "Unreadable";      // status or spec have 
 
 // Suspended.
 inline constexpr char kByUser[] = "ByUser";
+inline constexpr char kByQueue[] = "ByQueue";  // the queue took back what it had given
 inline constexpr char kResumed[] = "Resumed";
+
+// QuotaReserved; while the queue decides, its own reasons stand there, such as Pending.
+inline constexpr char kQuotaReserved[] = "QuotaReserved";
+inline constexpr char kPending[] = "Pending";
+inline constexpr char kQueueMissing[] = "QueueMissing";  // the job names none
+inline constexpr char kKueueMissing[] = "KueueMissing";  // its API is not there, or not ours to use
+inline constexpr char kPriorityClassMissing[] =
+    "PriorityClassMissing";                                    // the job names one that is not there
+inline constexpr char kWorkloadDeleted[] = "WorkloadDeleted";  // by somebody else than the operator
 
 // Scheduled.
 inline constexpr char kAllPodsBound[] = "AllPodsBound";
 inline constexpr char kWaitingForPods[] = "WaitingForPods";
 inline constexpr char kGangTimeout[] = "GangTimeout";
+inline constexpr char kWaitingForQuota[] =
+    "WaitingForQuota";                           // no pod is made before the queue admits the job
+inline constexpr char kNoDomain[] = "NoDomain";  // no node has the label that scheduling.topology names
 inline constexpr char kNotAllowed[] = "NotAllowed";  // an administrator must allow what the job asks for
 
 // Running.

@@ -16,6 +16,9 @@ from typing import Iterable, Iterator, Sequence
 
 # An admission plugin asks for it, of who makes children that hold up the deletion of their owner; there is no request.
 ASKED_BY_ADMISSION = {("training.caravan.dev", "llamatrainingjobs/finalizers", "update")}
+# Only where a name is taken, by another's object or by a call whose answer was lost.
+ASKED_AFTER_A_CONFLICT = {("kueue.x-k8s.io", "workloads", "get"), ("scheduling.volcano.sh", "podgroups", "get"),
+                          ("scheduling.x-k8s.io", "podgroups", "get")}
 
 
 @dataclass(frozen=True, order=True)
@@ -109,7 +112,7 @@ def _request(event: dict) -> Request:
 def complaints(rights: set[Right], requests: set[Request]) -> list[str]:
     unused = [right for right in sorted(rights) if not any(right.covers(request) for request in requests)]
     without = [request for request in sorted(requests) if not any(right.covers(request) for right in rights)]
-    asked_otherwise = [Action(*action) for action in sorted(ASKED_BY_ADMISSION)]
+    asked_otherwise = [Action(*action) for action in sorted(ASKED_BY_ADMISSION | ASKED_AFTER_A_CONFLICT)]
     return [f"granted and never used: {right}" for right in unused if right.action not in asked_otherwise] + [
         f"used and not granted: {text}" for text in sorted({str(request) for request in without})
     ]

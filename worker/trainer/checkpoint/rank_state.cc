@@ -1,6 +1,6 @@
 #include "worker/trainer/checkpoint/rank_state.h"
 
-#include "checkpoint/safetensors/convert.h"
+#include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/kernels/storage_type.h"
 #include "worker/trainer/model/owned_parts.h"
 #include "worker/trainer/optim/ownership.h"
@@ -18,11 +18,10 @@ ElementType type_of(at::ScalarType type) {
   return type == at::kDouble ? ElementType::F64 : ElementType::F32;
 }
 
-std::span<std::byte> bytes_of_run(const RankState& state, StateKind kind, const OwnedPart& owned,
-                                  const Run& run) {
+at::Tensor elements_of_run(const RankState& state, StateKind kind, const OwnedPart& owned, const Run& run) {
   const Bucket& bucket = state.parameters.layout.buckets[static_cast<std::size_t>(owned.parameter.bucket)];
-  return bytes_of(tensor_of(state, kind),
-                  {offset_of(state, kind, bucket, run.values.offset), run.values.elements});
+  return part_of(tensor_of(state, kind),
+                 {offset_of(state, kind, bucket, run.values.offset), run.values.elements});
 }
 
 // read(part, first element, bytes) for what of the ranges lies in this kind's buffer, until one fails.
@@ -32,7 +31,10 @@ Status read_kind(const RankState& state, StateKind kind, const std::vector<FlatR
   Status done;
   for (const OwnedPart& owned : parts) {
     for_each_run(owned, [&](const Run& run) {
-      if (done) done = read(owned.part, run.first_full, bytes_of_run(state, kind, owned, run));
+      if (!done) return;
+      kernels::fill_from_host(elements_of_run(state, kind, owned, run), [&](at::Tensor& on_host) {
+        done = read(owned.part, run.first_full, kernels::bytes_of(on_host));
+      });
     });
   }
   return done;
@@ -65,10 +67,8 @@ int64_t offset_of(const RankState& state, StateKind kind, const Bucket& bucket, 
   return kind == StateKind::Weights ? value : state_offset_of(bucket, state.optimizer.shard(), value);
 }
 
-std::span<std::byte> bytes_of(const at::Tensor& flat, FlatRange range) {
-  const auto size = static_cast<int64_t>(flat.element_size());
-  return {static_cast<std::byte*>(flat.data_ptr()) + range.offset * size,
-          static_cast<std::size_t>(range.elements * size)};
+at::Tensor part_of(const at::Tensor& flat, FlatRange range) {
+  return flat.narrow(0, range.offset, range.elements);
 }
 
 checkpoint::StateTypes state_types(at::ScalarType storage) {
@@ -103,8 +103,10 @@ Status read_values(checkpoint::WeightsFolder& from, const ParameterStore& parame
   for (const OwnedPart& owned :
        owned_parts(layout, placement, whole_buckets(layout), Selection::Everything)) {
     for_each_run(owned, [&](const Run& run) {
-      if (status)
-        status = from.read(owned.part.name, run.first_full, type, bytes_of(parameters.values, run.values));
+      if (!status) return;
+      kernels::fill_from_host(part_of(parameters.values, run.values), [&](at::Tensor& on_host) {
+        status = from.read(owned.part.name, run.first_full, type, kernels::bytes_of(on_host));
+      });
     });
   }
   return status;
@@ -121,11 +123,13 @@ Status read_weights(checkpoint::WeightsFolder& from, const RankState& state) {
     const Result<const checkpoint::TensorEntry*> entry = from.find(owned.part.name);
     if (!entry) return tl::unexpected(entry.error());
     for_each_run(owned, [&](const Run& run) {
-      const std::span<std::byte> master = bytes_of_run(state, StateKind::Master, owned, run);
+      const at::Tensor master = elements_of_run(state, StateKind::Master, owned, run);
       if ((*entry)->type == types.weights) {
-        convert(types.weights, bytes_of_run(state, StateKind::Weights, owned, run), types.states, master);
+        master.copy_(elements_of_run(state, StateKind::Weights, owned, run));
       } else if (status) {
-        status = from.read(owned.part.name, run.first_full, types.states, master);
+        kernels::fill_from_host(master, [&](at::Tensor& on_host) {
+          status = from.read(owned.part.name, run.first_full, types.states, kernels::bytes_of(on_host));
+        });
       }
     });
   }

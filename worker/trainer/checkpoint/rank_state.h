@@ -5,8 +5,6 @@
 // all states that it updates, and fills them where they lie. For writing see snapshot.h.
 #pragma once
 
-#include <span>
-
 #include "checkpoint/folder/checkpoint.h"
 #include "checkpoint/folder/weights_folder.h"
 #include "worker/trainer/model/parameters.h"
@@ -27,7 +25,7 @@ struct RankState {
 const at::Tensor& tensor_of(const RankState& state, checkpoint::StateKind kind);
 // Where in it stands what belongs to an element of the flat values, which lies in this bucket.
 int64_t offset_of(const RankState& state, checkpoint::StateKind kind, const Bucket& bucket, int64_t value);
-std::span<std::byte> bytes_of(const at::Tensor& flat, FlatRange range);
+at::Tensor part_of(const at::Tensor& flat, FlatRange range);
 
 // What a failure leaves is neither the old state nor the new.
 Status read_state(checkpoint::Checkpoint& from, const RankState& state);

@@ -1,16 +1,14 @@
 #include "worker/trainer/checkpoint/replicas.h"
 
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
-#include <functional>
 #include <map>
 #include <tuple>
 
 #include "worker/trainer/comm/gather_rows.h"
+#include "worker/trainer/kernels/sum_of_bits.h"
 #include "worker/trainer/model/flat_range.h"
 
 namespace caravan::trainer {
@@ -19,30 +17,6 @@ namespace {
 constexpr uint64_t kMask = (uint64_t{1} << 53) - 1;
 
 constexpr std::array<std::string_view, kReplicas> kNames = {"weights", "norms", "table of embeddings"};
-
-constexpr int64_t kWordBytes = sizeof(uint32_t);
-constexpr int64_t kWordsPerTask = 1 << 16;
-
-// Of its first bytes; the others count as zeros.
-uint32_t word_at(const std::byte* from, int64_t bytes) {
-  uint32_t word = 0;
-  std::memcpy(&word, from, static_cast<std::size_t>(bytes));
-  return word;
-}
-
-// Of halves of eight bytes, so that every bit counts in what a double holds of the sum. By all of the rank's
-// threads, since training waits.
-uint64_t sum_of_bits(const at::Tensor& flat, FlatRange range) {
-  const auto size = static_cast<int64_t>(flat.element_size());
-  const auto* bytes = static_cast<const std::byte*>(flat.const_data_ptr()) + range.offset * size;
-  const auto words = static_cast<int64_t>(range.elements * size / kWordBytes);
-  const auto sum_of_words = [bytes](int64_t begin, int64_t end, uint64_t sum) {
-    for (int64_t i = begin; i < end; ++i) sum += word_at(bytes + i * kWordBytes, kWordBytes);
-    return sum;
-  };
-  const uint64_t sum = at::parallel_reduce(0, words, kWordsPerTask, uint64_t{0}, sum_of_words, std::plus<>());
-  return sum + word_at(bytes + words * kWordBytes, range.elements * size % kWordBytes);
-}
 
 // Ranks with equal places have the same.
 using Place = std::tuple<int, int, int>;
@@ -101,7 +75,7 @@ BitSums bit_sums(const ParameterStore& parameters, const planner::MeshShape& mes
   const auto add = [&](Replica what, FlatRange range) {
     if (!has_twins(what, mesh)) return;
     auto& sum = sums[static_cast<std::size_t>(what)];
-    sum = sum.value_or(0) + sum_of_bits(parameters.values, range);
+    sum = sum.value_or(0) + kernels::sum_of_bits(parameters.values.narrow(0, range.offset, range.elements));
   };
   add(Replica::Weights, {0, parameters.layout.elements});
   for (const Parameter& parameter : parameters.layout.parameters) {

@@ -1,8 +1,6 @@
 #include "worker/trainer/checkpoint/snapshot.h"
 
-#include <ATen/ops/zeros.h>
-
-#include "worker/trainer/kernels/stream_copy.h"
+#include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/memory/ledger.h"
 
 namespace caravan::trainer {
@@ -14,7 +12,8 @@ Snapshot::Snapshot(const RankState& state, DataShard slice) : state_(state), sli
   const int64_t elements = ranges_to_update(state.parameters.layout, slice).state_elements;
   for (const StateKind kind : checkpoint::kStateKinds) {
     const at::Tensor& whole = tensor_of(state, kind);
-    if (whole.defined()) copies_[static_cast<std::size_t>(kind)] = at::zeros({elements}, whole.options());
+    if (whole.defined())
+      copies_[static_cast<std::size_t>(kind)] = kernels::zeros_for_copy_of(whole, elements);
   }
 }
 
@@ -26,7 +25,7 @@ void Snapshot::take() {
       const FlatRange slice = slice_of(bucket, slice_);
       const FlatRange from = {offset_of(state_, kind, bucket, slice.offset), slice.elements};
       const FlatRange to = {state_offset_of(bucket, slice_, slice.offset), slice.elements};
-      kernels::stream_copy(bytes_of(copy, to), bytes_of(tensor_of(state_, kind), from));
+      kernels::copy_to_host(part_of(copy, to), part_of(tensor_of(state_, kind), from));
     }
   }
 }
@@ -59,8 +58,8 @@ Status Snapshot::write_kind(StateKind kind, const std::vector<OwnedPart>& parts,
 }
 
 std::span<const std::byte> Snapshot::bytes(StateKind kind, const Bucket& bucket, FlatRange values) const {
-  return bytes_of(copies_[static_cast<std::size_t>(kind)],
-                  {state_offset_of(bucket, slice_, values.offset), values.elements});
+  return kernels::bytes_of(part_of(copies_[static_cast<std::size_t>(kind)],
+                                   {state_offset_of(bucket, slice_, values.offset), values.elements}));
 }
 
 }  // namespace caravan::trainer

@@ -2,11 +2,13 @@
 //
 // A rank writes a slice of each bucket, one of as many as there are data parallel ranks, whether optimizer
 // states are sharded or not, so that all ranks write and nobody writes twice. In the copy all kinds of state
-// lie as sharded optimizer states do. It is allocated and touched once, charged to the ledger as Snapshot,
-// and counted by the planner (planner/memory/memory_model.h, snapshot_bytes).
+// lie as sharded optimizer states do, on the host. It is allocated and touched once; where the states are on
+// the host too, it is charged to the ledger as Snapshot and counted by the planner
+// (planner/memory/memory_model.h, snapshot_bytes).
 #pragma once
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "checkpoint/folder/rank_writer.h"

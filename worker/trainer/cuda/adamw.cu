@@ -112,15 +112,50 @@ __global__ void __launch_bounds__(kFlatThreads) adamw_kernel(AdamW a, Factors fa
   });
 }
 
+template <typename T, typename V>
+__global__ void __launch_bounds__(kFlatThreads)
+    adamw_values_kernel(AdamW a, V* values, Factors factors, std::int64_t single) {
+  const float scale = *a.gradient_scale;
+  const T* const firsts = static_cast<const T*>(a.first_moment);
+  const T* const seconds = static_cast<const T*>(a.second_moment);
+  for_packs<kPack>(worker_of_grid(), single, a.elements, [&]<int kWidth>(std::int64_t i) {
+    const Values<kWidth> gradient = load<kWidth>(a.gradients + i);
+    Values<kWidth> weight = load<kWidth>(a.weights + i);
+    if (isfinite(scale)) {
+      Values<kWidth> first = load<kWidth>(firsts + i);
+      Values<kWidth> second = load<kWidth>(seconds + i);
+      for (int k = 0; k < kWidth; ++k)
+        update(weight.item[k], first.item[k], second.item[k], gradient.item[k] * scale, factors);
+    }
+    store<kWidth>(values + i, weight);
+  });
+}
+
+constexpr LaunchResult kNoStep{"the first step of an optimizer is number 1"};
+
 }  // namespace
 
 LaunchResult adamw(const AdamW& a, Stream stream) {
-  if (a.step < 1) return {"the first step of an optimizer is number 1"};
+  if (a.step < 1) return kNoStep;
   return for_storage(a.moments, [&]<typename T>() {
     const std::int64_t single =
         single_values<kPack>(a.elements, a.weights, a.gradients, static_cast<T*>(a.first_moment),
                              static_cast<T*>(a.second_moment), static_cast<bf16*>(a.bf16_weights));
     return launch(adamw_kernel<T>, flat_grid(divide_up(a.elements, kPack)), stream, a, factors_of(a), single);
+  });
+}
+
+LaunchResult adamw_values(const AdamW& a, Storage storage, void* values, Stream stream) {
+  if (a.step < 1) return kNoStep;
+  return for_storage(a.moments, [&]<typename T>() {
+    return for_storage(storage, [&]<typename V>() {
+      V* const to = static_cast<V*>(values);
+      const std::int64_t single =
+          single_values<kPack>(a.elements, a.weights, a.gradients, static_cast<const T*>(a.first_moment),
+                               static_cast<const T*>(a.second_moment), to);
+      return launch(adamw_values_kernel<T, V>, flat_grid(divide_up(a.elements, kPack)), stream, a, to,
+                    factors_of(a), single);
+    });
   });
 }
 

@@ -27,4 +27,9 @@ struct AdamW {
 };
 CARAVAN_CUDA_API LaunchResult adamw(const AdamW& arguments, Stream stream);
 
+// The values become what adamw() makes of the weights, rounded to what they are stored in; nothing else
+// changes. values: not the weights.
+CARAVAN_CUDA_API LaunchResult adamw_values(const AdamW& arguments, Storage storage, void* values,
+                                           Stream stream);
+
 }  // namespace caravan::cuda

@@ -120,6 +120,44 @@ TEST_F(AdamWKernel, UpdatesRoundsTheCopyAndLeavesTheGradientsZero) {
   }
 }
 
+TEST_F(AdamWKernel, MakesTheValuesOfAnUpdateThatIsOnlyTried) {
+  for (const std::int64_t elements : {0, 1, 1027}) {
+    for (const Storage storage : {Storage::Float32, Storage::BFloat16}) {
+      const State state = random_state(Storage::Float32, elements);
+      const StoredArray weights(Storage::Float32, state.weights),
+          gradients(Storage::Float32, state.gradients), first(Storage::Float32, state.first),
+          second(Storage::Float32, state.second);
+      const DeviceArray<float> scale(std::vector<float>{kScale});
+      const AdamW update{.elements = elements,
+                         .weights = weights.floats(),
+                         .gradients = gradients.floats(),
+                         .moments = Storage::Float32,
+                         .first_moment = first.data(),
+                         .second_moment = second.data(),
+                         .bf16_weights = nullptr,
+                         .gradient_scale = scale.data(),
+                         .learning_rate = kLearningRate,
+                         .beta1 = kBeta1,
+                         .beta2 = kBeta2,
+                         .epsilon = kEpsilon,
+                         .weight_decay = kDecay,
+                         .step = kStep,
+                         .seed = 5,
+                         .first_element = 0};
+      const Outputs tried = in_every_order(std::to_string(elements), [&] {
+        const StoredArray values(storage, elements);
+        testing::expect_launched(adamw_values(update, storage, values.data(), nullptr));
+        return Outputs{values.values()};
+      });
+      const Outputs before = {weights.values(), gradients.values(), first.values(), second.values()};
+      EXPECT_TRUE(testing::same_bits(before, {state.weights, state.gradients, state.first, state.second}))
+          << "a trial changes the values alone";
+      const Outputs made = updated(state, {});
+      EXPECT_TRUE(testing::same_bits(tried, {made[storage == Storage::Float32 ? 0 : 4]}));
+    }
+  }
+}
+
 TEST_F(AdamWKernel, MakesNoCopyWhereNoneIsAskedFor) {
   const State state = random_state(Storage::Float32, 9);
   const Outputs with = updated(state, {});

@@ -68,20 +68,22 @@ __global__ void __launch_bounds__(kMaxThreads) maxima_kernel(CrossEntropyChunk a
                    });
   total = block_merged(total, shared_memory<ExpSum>());
   if (threadIdx.x != 0) return;
-  const std::int64_t target = target_column(a, token);
-  a.own_maximum[token] = total.maximum;
   a.statistics[kMaximum * a.tokens + token] = total.maximum;
   a.statistics[kSum * a.tokens + token] = total.sum;
-  a.statistics[kTarget * a.tokens + token] = target < 0 ? 0 : to_float(logits[target]);
+  a.statistics[kTarget * a.tokens + token] = total.maximum;
 }
 
 // From this rank's maximum to that of the group.
+template <typename T>
 __global__ void sums_kernel(CrossEntropyChunk a) {
   const Worker worker = worker_of_grid();
   for (std::int64_t token = worker.index; token < a.tokens; token += worker.count) {
     const float maximum = a.statistics[kMaximum * a.tokens + token];
-    a.statistics[kSum * a.tokens + token] *= expf(a.own_maximum[token] - maximum);
-    if (target_column(a, token) >= 0) a.statistics[kTarget * a.tokens + token] -= maximum;
+    float& target = a.statistics[kTarget * a.tokens + token];
+    a.statistics[kSum * a.tokens + token] *= expf(target - maximum);
+    const std::int64_t column = target_column(a, token);
+    const T* const logits = static_cast<const T*>(a.logits) + token * a.vocabulary;
+    target = column < 0 ? 0 : to_float(logits[column]) - maximum;
   }
 }
 
@@ -130,7 +132,9 @@ LaunchResult cross_entropy_maxima(const CrossEntropyChunk& chunk, Stream stream)
 }
 
 LaunchResult cross_entropy_sums(const CrossEntropyChunk& chunk, Stream stream) {
-  return launch(sums_kernel, flat_grid(chunk.tokens), stream, chunk);
+  return for_storage(chunk.storage, [&]<typename T>() {
+    return launch(sums_kernel<T>, flat_grid(chunk.tokens), stream, chunk);
+  });
 }
 
 LaunchResult cross_entropy_loss(const CrossEntropyChunk& chunk, double* loss, Stream stream) {

@@ -2,15 +2,16 @@
 // pieces of worker/trainer/kernels/cross_entropy.h, with the same statistics between them, so that the group
 // meets as there:
 //
-//  - cross_entropy_maxima reads the logits;
+//  - cross_entropy_maxima reads the logits, not the targets;
 //  - the group all-reduces MAX of kMaximum;
-//  - cross_entropy_sums reads the statistics alone;
+//  - cross_entropy_sums reads the statistics and of each token one logit;
 //  - the group all-reduces SUM of the others;
 //  - cross_entropy_loss adds Σ log(sum) − target;
 //  - cross_entropy_gradient: logits → gradient by the logits.
 //
-// The first piece adds up the exponentials too, less the rank's own maximum; so the logits are read twice in
-// all, and stay what they are until the last piece. A maximum is at least −3.4e38, also of no logits at all.
+// The first piece adds up the exponentials too, less the rank's own maximum, which it leaves in the row of
+// the targets until these are known; so the logits are read twice in all, and stay what they are until the
+// last piece. A maximum is at least −3.4e38, also of no logits at all.
 #pragma once
 
 #include "worker/trainer/cuda/launch.h"
@@ -25,7 +26,6 @@ struct CrossEntropyChunk {
   void* logits;                 // [tokens, vocabulary]
   const std::int64_t* targets;  // [tokens], ids; those below 0 do not count and get zero gradient
   float* statistics;            // [kernels::kStatistics, tokens]
-  float* own_maximum;           // [tokens], from cross_entropy_maxima to cross_entropy_sums
 };
 
 CARAVAN_CUDA_API LaunchResult cross_entropy_maxima(const CrossEntropyChunk& chunk, Stream stream);

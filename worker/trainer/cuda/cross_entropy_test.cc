@@ -60,15 +60,13 @@ class Part {
       : logits_(shape.storage, columns(shape, inputs, begin, end), shape.misaligned),
         targets_(inputs.targets),
         statistics_(Storage::Float32, kStatistics * shape.tokens),
-        own_maximum_(Storage::Float32, shape.tokens),
         chunk_{.storage = shape.storage,
                .tokens = shape.tokens,
                .vocabulary = end - begin,
                .first_token = begin,
                .logits = logits_.data(),
                .targets = targets_.data(),
-               .statistics = statistics_.floats(),
-               .own_maximum = own_maximum_.floats()} {}
+               .statistics = statistics_.floats()} {}
 
   const CrossEntropyChunk& chunk() const { return chunk_; }
   std::vector<float> logits() const { return logits_.values(); }
@@ -90,7 +88,7 @@ class Part {
 
   StoredArray logits_;
   DeviceArray<std::int64_t> targets_;
-  StoredArray statistics_, own_maximum_;
+  StoredArray statistics_;
   CrossEntropyChunk chunk_;
 };
 

@@ -35,14 +35,15 @@ Result<StepTokens> BatchReader::read(int64_t first_sample) const {
   const int64_t first_position = first_sample + options_.data_rank * share;
   const auto all_tokens = static_cast<double>(options_.global_batch_sequences * options_.sequence_length);
 
+  const at::TensorOptions ids = at::dtype(at::kLong).pinned_memory(options_.pins_memory);
   StepTokens tokens{.micro_batch_size = options_.micro_batch_size, .loss_scale = 1 / all_tokens};
   if (options_.reads_inputs) {
-    tokens.inputs_NS = at::empty({share, options_.sequence_length}, at::kLong);
+    tokens.inputs_NS = at::empty({share, options_.sequence_length}, ids);
     if (Status filled = fill(tokens.inputs_NS, first_position, 0); !filled)
       return tl::unexpected(filled.error());
   }
   if (options_.reads_targets) {
-    tokens.targets_NS = at::empty({share, options_.sequence_length}, at::kLong);
+    tokens.targets_NS = at::empty({share, options_.sequence_length}, ids);
     if (Status filled = fill(tokens.targets_NS, first_position, 1); !filled)
       return tl::unexpected(filled.error());
   }

@@ -28,6 +28,7 @@ struct BatchOptions {
   int data_size = 1;
   bool reads_inputs = true;   // where the embedding is
   bool reads_targets = true;  // where the head is
+  bool pins_memory = false;   // so that a GPU can read it while the host goes on
 };
 
 // All sequences that one rank sees in a step: 8 bytes a token, for inputs and targets each where they are

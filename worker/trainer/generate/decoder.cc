@@ -43,11 +43,12 @@ Decoder::Decoder(const planner::ModelShape& model, ParameterStore parameters, in
       embedding_VD_(parameters_.view("embedding").value),
       head_(parameters_, model, region_) {
   const at::ScalarType storage = parameters_.values.scalar_type();
-  const at::Tensor rope_table_SK = kernels::rope_table(model, most_tokens, storage);
+  const at::TensorOptions options = parameters_.values.options();
+  const at::Tensor rope_table_SK = kernels::rope_table(model, most_tokens, storage).to(options.device());
   layers_.reserve(static_cast<std::size_t>(model.layers));
   for (int layer = 0; layer < model.layers; ++layer) {
     layers_.emplace_back(parameters_, layer, layer_settings(model, rope_table_SK), region_);
-    cache_NC_.push_back(at::empty({most_tokens, 2 * model.kv_heads * model.head_dim}, storage));
+    cache_NC_.push_back(at::empty({most_tokens, 2 * model.kv_heads * model.head_dim}, options));
   }
 }
 

@@ -1,11 +1,9 @@
-#include "worker/trainer/kernels/adamw.h"
-
 #include <cmath>
 
+#include "worker/trainer/kernels/cpu_kernels.h"
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
-#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/adamw.cc"
@@ -93,10 +91,9 @@ void update_values(Range elements, const AdamWTensors& tensors, const AdamW& upd
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace caravan::kernels {
+namespace caravan::kernels::cpu {
 
 void adamw(const AdamWTensors& tensors, const AdamW& update) {
-  const trainer::KernelSpan span("adamw");
   for_storage_type(tensors.values.scalar_type(), [&]<typename T>() {
     const auto of_elements = CARAVAN_CHOOSE(update_elements<T>);
     parallel_ranges(tensors.weights.numel(), 1,
@@ -105,7 +102,6 @@ void adamw(const AdamWTensors& tensors, const AdamW& update) {
 }
 
 void adamw_values(const AdamWTensors& tensors, const AdamW& update) {
-  const trainer::KernelSpan span("adamw_values");
   for_storage_type(tensors.values.scalar_type(), [&]<typename T>() {
     const auto of_elements = CARAVAN_CHOOSE(update_values<T>);
     parallel_ranges(tensors.weights.numel(), 1,
@@ -113,5 +109,5 @@ void adamw_values(const AdamWTensors& tensors, const AdamW& update) {
   });
 }
 
-}  // namespace caravan::kernels
+}  // namespace caravan::kernels::cpu
 #endif

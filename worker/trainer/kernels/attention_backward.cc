@@ -5,11 +5,10 @@
 #include <vector>
 
 #include "worker/trainer/kernels/attention_heads.h"
+#include "worker/trainer/kernels/cpu_kernels.h"
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
-#include "worker/trainer/memory/ledger.h"
-#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/attention_backward.cc"
@@ -148,13 +147,11 @@ void backward_heads(const std::vector<QueryHead<T>>& heads, const std::vector<Ke
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace caravan::kernels {
+namespace caravan::kernels::cpu {
 
 void attention_backward(at::Tensor& qkv_TE, const at::Tensor& doutput_TA, const AttentionResult& result,
                         const at::Tensor& by_later_TC, AttentionHistory& history,
                         const AttentionShape& shape) {
-  const trainer::TraceSpan span(trainer::SpanKind::Attention, "attention_backward");
-  const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
   const BackwardSums sums{.q = at::empty(doutput_TA.sizes(), result.log_sums.options()),
                           .dots = at::empty_like(result.log_sums)};
   const int64_t shared_by = shape.heads / shape.kv_heads;
@@ -174,5 +171,5 @@ void attention_backward(at::Tensor& qkv_TE, const at::Tensor& doutput_TA, const 
   });
 }
 
-}  // namespace caravan::kernels
+}  // namespace caravan::kernels::cpu
 #endif

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "worker/trainer/kernels/attention_heads.h"
+#include "worker/trainer/kernels/cpu_kernels.h"
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
-#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/attention_forward.cc"
@@ -135,7 +135,7 @@ void forward_queries(Range queries, const QueryHead<T>& head, const std::vector<
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace caravan::kernels {
+namespace caravan::kernels::cpu {
 namespace {
 
 // Queries that share tiles of keys, which are widened and transposed once for them.
@@ -143,13 +143,8 @@ constexpr int64_t kQueriesPerTask = 4 * kTile;
 
 }  // namespace
 
-at::Tensor keys_and_values(const at::Tensor& qkv_TE, const AttentionShape& shape) {
-  return qkv_TE.narrow(1, shape.heads * shape.head_dim, 2 * shape.kv_heads * shape.head_dim);
-}
-
 AttentionResult attention_forward(const at::Tensor& qkv_TE, const AttentionHistory& history,
                                   const AttentionShape& shape) {
-  const trainer::TraceSpan span(trainer::SpanKind::Attention, "attention");
   const int64_t tokens = qkv_TE.size(0) / shape.sequences;
   AttentionResult result{
       .output_TA = at::empty({qkv_TE.size(0), shape.heads * shape.head_dim}, qkv_TE.options()),
@@ -173,5 +168,5 @@ AttentionResult attention_forward(const at::Tensor& qkv_TE, const AttentionHisto
   return result;
 }
 
-}  // namespace caravan::kernels
+}  // namespace caravan::kernels::cpu
 #endif

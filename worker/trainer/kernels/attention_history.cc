@@ -28,7 +28,7 @@ at::Tensor AttentionHistory::begin_backward() {
 
 void AttentionHistory::make_gradients() {
   for (const at::Tensor& kv : kv_TC)
-    kv_gradients_TC.push_back(at::zeros(kv.sizes(), wide_type(kv.scalar_type())));
+    kv_gradients_TC.push_back(at::zeros(kv.sizes(), kv.options().dtype(wide_type(kv.scalar_type()))));
 }
 
 }  // namespace caravan::kernels

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include "worker/trainer/kernels/cpu_kernels.h"
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
-#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/cross_entropy.cc"
@@ -111,10 +111,9 @@ void gradient_of_tokens(Range tokens, at::Tensor& logits_CV, const at::Tensor& t
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace caravan::kernels {
+namespace caravan::kernels::cpu {
 
 void cross_entropy_maxima(const at::Tensor& logits_CV, at::Tensor& statistics_3C) {
-  const trainer::KernelSpan span("cross_entropy_maxima");
   for_storage_type(logits_CV.scalar_type(), [&]<typename T>() {
     const auto of_tokens = CARAVAN_CHOOSE(maxima_of_tokens<T>);
     parallel_ranges(logits_CV.size(0), logits_CV.size(1),
@@ -125,7 +124,6 @@ void cross_entropy_maxima(const at::Tensor& logits_CV, at::Tensor& statistics_3C
 
 void cross_entropy_sums(const at::Tensor& logits_CV, const at::Tensor& targets_C, int64_t first_token,
                         at::Tensor& statistics_3C) {
-  const trainer::KernelSpan span("cross_entropy_sums");
   for_storage_type(logits_CV.scalar_type(), [&]<typename T>() {
     using W = Wide<T>;
     const int64_t vocabulary = logits_CV.size(1);
@@ -143,8 +141,8 @@ void cross_entropy_sums(const at::Tensor& logits_CV, const at::Tensor& targets_C
   });
 }
 
-double cross_entropy_loss(const at::Tensor& targets_C, const at::Tensor& statistics_3C) {
-  const trainer::KernelSpan span("cross_entropy_loss");
+void add_cross_entropy_loss(const at::Tensor& targets_C, const at::Tensor& statistics_3C,
+                            at::Tensor& loss_sum) {
   double loss = 0;
   for_wide_type(statistics_3C.scalar_type(), [&]<typename W>() {
     const int64_t* const targets = targets_C.const_data_ptr<int64_t>();
@@ -155,12 +153,11 @@ double cross_entropy_loss(const at::Tensor& targets_C, const at::Tensor& statist
         loss += std::log(static_cast<double>(statistics[kSum * tokens + token])) -
                 static_cast<double>(statistics[kTarget * tokens + token]);
   });
-  return loss;
+  *loss_sum.mutable_data_ptr<double>() += loss;
 }
 
 void cross_entropy_gradient(at::Tensor& logits_CV, const at::Tensor& targets_C, int64_t first_token,
                             double scale, const at::Tensor& statistics_3C) {
-  const trainer::KernelSpan span("cross_entropy_gradient");
   for_storage_type(logits_CV.scalar_type(), [&]<typename T>() {
     const auto of_tokens = CARAVAN_CHOOSE(gradient_of_tokens<T>);
     parallel_ranges(logits_CV.size(0), logits_CV.size(1), [&](Range tokens) {
@@ -169,5 +166,5 @@ void cross_entropy_gradient(at::Tensor& logits_CV, const at::Tensor& targets_C, 
   });
 }
 
-}  // namespace caravan::kernels
+}  // namespace caravan::kernels::cpu
 #endif

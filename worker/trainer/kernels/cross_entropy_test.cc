@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "worker/trainer/kernels/host_copy.h"
+
 namespace caravan::kernels {
 namespace {
 
@@ -47,7 +49,9 @@ LossAndGradient run_shards(const at::Tensor& logits_CV, const at::Tensor& target
   double loss = 0;
   for (Shard& shard : shards) {
     shard.statistics_3C.narrow(0, kSum, 2).copy_(sums);
-    loss = kernels::cross_entropy_loss(targets_C, shard.statistics_3C);
+    at::Tensor sum = zero_where(logits_CV);
+    add_cross_entropy_loss(targets_C, shard.statistics_3C, sum);
+    loss = read_number(sum);
     cross_entropy_gradient(shard.logits_CV, targets_C, shard.first_token, kScale, shard.statistics_3C);
     gradients.push_back(shard.logits_CV);
   }

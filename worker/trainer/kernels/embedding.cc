@@ -1,13 +1,9 @@
-#include "worker/trainer/kernels/embedding.h"
-
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 
+#include "worker/trainer/kernels/cpu_kernels.h"
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
-#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/embedding.cc"
@@ -36,17 +32,16 @@ void add_columns(Range columns, const at::Tensor& dy_TD, const at::Tensor& token
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace caravan::kernels {
+namespace caravan::kernels::cpu {
 namespace {
 
 constexpr int64_t kColumnsPerTask = 64;  // some lines of memory
 
 }  // namespace
 
-at::Tensor embedding_forward(const at::Tensor& tokens, const at::Tensor& table_VD, int64_t first_token) {
-  const trainer::KernelSpan span("embedding");
+void embedding_forward(const at::Tensor& tokens, const at::Tensor& table_VD, int64_t first_token,
+                       at::Tensor& y_TD) {
   const int64_t columns = table_VD.size(1);
-  at::Tensor y_TD = at::empty({tokens.numel(), columns}, table_VD.options());
   for_storage_type(table_VD.scalar_type(), [&]<typename T>() {
     const int64_t* const token = tokens.const_data_ptr<int64_t>();
     const T* const table = table_VD.const_data_ptr<T>();
@@ -62,13 +57,11 @@ at::Tensor embedding_forward(const at::Tensor& tokens, const at::Tensor& table_V
       }
     });
   });
-  return y_TD;
 }
 
 // Threads share columns out, not tokens: a row may be hit many times, and always in the same order.
 void embedding_backward(const at::Tensor& dy_TD, const at::Tensor& tokens, at::Tensor& dtable_VD,
                         int64_t first_token) {
-  const trainer::KernelSpan span("embedding_backward");
   const int64_t columns = dtable_VD.size(1);
   for_storage_type(dy_TD.scalar_type(), [&]<typename T>() {
     const auto of_columns = CARAVAN_CHOOSE(add_columns<T>);
@@ -81,5 +74,5 @@ void embedding_backward(const at::Tensor& dy_TD, const at::Tensor& tokens, at::T
   });
 }
 
-}  // namespace caravan::kernels
+}  // namespace caravan::kernels::cpu
 #endif

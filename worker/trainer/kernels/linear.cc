@@ -1,13 +1,10 @@
 #include "worker/trainer/kernels/linear.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <c10/util/Exception.h>
 
 #include "worker/trainer/kernels/bf16_weight_gradient.h"
-#include "worker/trainer/kernels/product_listener.h"
-#include "worker/trainer/memory/ledger.h"
-#include "worker/trainer/trace/span.h"
+#include "worker/trainer/kernels/cpu_kernels.h"
 
 // Of MKL, which the wheel of LibTorch has within it, without its headers: c = alpha · a · b + beta · c with
 // sums in fp32, also on processors that know no bf16.
@@ -15,22 +12,8 @@ extern "C" void cblas_gemm_bf16bf16f32(int layout, int transpose_a, int transpos
                                        float alpha, const void* a, int stride_a, const void* b, int stride_b,
                                        float beta, float* c, int stride_c);
 
-namespace caravan::kernels {
+namespace caravan::kernels::cpu {
 namespace {
-
-using trainer::SpanKind;
-using trainer::TraceSpan;
-
-void multiply_into(at::Tensor& result, const at::Tensor& a, const at::Tensor& b) {
-  const trainer::LibraryScratch scratch;
-  at::mm_out(result, a, b);
-}
-
-at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
-  at::Tensor result = at::empty({a.size(0), b.size(1)}, a.options());
-  multiply_into(result, a, b);
-  return result;
-}
 
 // dw += dyᵀ · x. ATen's products of bf16 round their results to bf16.
 void add_bf16_product(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_OI) {
@@ -46,30 +29,13 @@ void add_bf16_product(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tenso
 
 }  // namespace
 
-at::Tensor linear_forward(const at::Tensor& x_TI, const at::Tensor& w_OI) {
-  const TraceSpan span(SpanKind::Product, "linear");
-  tell_product(x_TI.size(0), w_OI.size(0), w_OI.size(1));
-  return product(x_TI, w_OI.t());
+void product(const at::Tensor& a, const at::Tensor& b, at::Tensor& result) {
+  at::mm_out(result, a, b);
 }
 
-at::Tensor linear_backward_input(const at::Tensor& dy_TO, const at::Tensor& w_OI) {
-  const TraceSpan span(SpanKind::Product, "linear_backward_input");
-  tell_product(dy_TO.size(0), w_OI.size(0), w_OI.size(1));
-  return product(dy_TO, w_OI);
-}
-
-void linear_backward_input_into(at::Tensor& dx_TI, const at::Tensor& dy_TO, const at::Tensor& w_OI) {
-  const TraceSpan span(SpanKind::Product, "linear_backward_input");
-  tell_product(dy_TO.size(0), w_OI.size(0), w_OI.size(1));
-  multiply_into(dx_TI, dy_TO, w_OI);
-}
-
-void linear_backward_weight(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_OI) {
-  const TraceSpan span(SpanKind::Product, "linear_backward_weight");
-  tell_product(x_TI.size(0), dw_OI.size(0), dw_OI.size(1));
+void add_weight_gradient(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_OI) {
   if (dw_OI.scalar_type() != x_TI.scalar_type()) return add_bf16_product(dy_TO, x_TI, dw_OI);
-  const trainer::LibraryScratch scratch;
   dw_OI.addmm_(dy_TO.t(), x_TI);
 }
 
-}  // namespace caravan::kernels
+}  // namespace caravan::kernels::cpu

@@ -1,17 +1,13 @@
-#include "worker/trainer/kernels/rms_norm.h"
-
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "planner/work/constants.h"
+#include "worker/trainer/kernels/cpu_kernels.h"
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
-#include "worker/trainer/memory/ledger.h"
-#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/rms_norm.cc"
@@ -122,53 +118,29 @@ void add_partial_sums(Range columns, const at::Tensor& partial_PD, at::Tensor& d
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace caravan::kernels {
-namespace {
+namespace caravan::kernels::cpu {
 
-at::Tensor empty_output(const at::Tensor& x_TD) {
-  const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
-  return at::empty_like(x_TD);
-}
-
-// residual_TD: added to x, or undefined.
-Normed forward(const at::Tensor& x_TD, const at::Tensor& residual_TD, const at::Tensor& w_D, double eps) {
-  const trainer::KernelSpan span("rms_norm");
-  const at::TensorOptions wide = x_TD.options().dtype(wide_type(x_TD.scalar_type()));
-  Normed normed{.scale_T = at::empty({x_TD.size(0)}, wide), .y_TD = empty_output(x_TD)};
+void rms_norm(const at::Tensor& x_TD, const at::Tensor& residual_TD, const at::Tensor& w_D, double eps,
+              const Normed& normed) {
   for_storage_type(x_TD.scalar_type(), [&]<typename T>() {
     const auto of_rows = CARAVAN_CHOOSE(forward_rows<T>);
     parallel_ranges(x_TD.size(0), x_TD.size(1),
                     [&](Range rows) { of_rows(rows, x_TD, residual_TD, w_D, eps, normed); });
   });
-  return normed;
 }
 
-}  // namespace
-
-Normed rms_norm(const at::Tensor& x_TD, const at::Tensor& w_D, double eps) {
-  return forward(x_TD, /*residual_TD=*/{}, w_D, eps);
-}
-
-Normed add_rms_norm(at::Tensor& x_TD, const at::Tensor& residual_TD, const at::Tensor& w_D, double eps) {
-  return forward(x_TD, residual_TD, w_D, eps);
-}
-
-at::Tensor rms_norm_apply(const at::Tensor& x_TD, const at::Tensor& w_D, const at::Tensor& scale_T) {
-  const trainer::KernelSpan span("rms_norm_apply");
-  at::Tensor y_TD = empty_output(x_TD);
+void rms_norm_apply(const at::Tensor& x_TD, const at::Tensor& w_D, const at::Tensor& scale_T,
+                    at::Tensor& y_TD) {
   for_storage_type(x_TD.scalar_type(), [&]<typename T>() {
     const auto to_rows = CARAVAN_CHOOSE(apply_rows<T>);
     parallel_ranges(x_TD.size(0), x_TD.size(1), [&](Range rows) { to_rows(rows, x_TD, w_D, scale_T, y_TD); });
   });
-  return y_TD;
 }
 
 // The weight's gradient is added up in as many parts as the number of rows asks for, whatever the number of
 // threads.
 void rms_norm_backward(at::Tensor& gradient_TD, const at::Tensor& x_TD, const at::Tensor& w_D,
                        const at::Tensor& scale_T, const at::Tensor& residual_TD, at::Tensor& dw_D) {
-  const trainer::KernelSpan span("rms_norm_backward");
-  const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
   const int64_t rows = x_TD.size(0);
   const int64_t columns = x_TD.size(1);
   const int64_t parts = planner::norm_gradient_parts(rows);
@@ -187,5 +159,5 @@ void rms_norm_backward(at::Tensor& gradient_TD, const at::Tensor& x_TD, const at
   });
 }
 
-}  // namespace caravan::kernels
+}  // namespace caravan::kernels::cpu
 #endif

@@ -1,14 +1,12 @@
-#include "worker/trainer/kernels/rope.h"
-
 #include <ATen/ops/empty.h>
 
 #include <cmath>
 #include <numbers>
 
+#include "worker/trainer/kernels/cpu_kernels.h"
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
-#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/rope.cc"
@@ -93,8 +91,9 @@ at::Tensor rope_table(const planner::ModelShape& model, int64_t sequence_length,
   return table_SK;
 }
 
+namespace cpu {
+
 void rope_apply(at::Tensor& heads_TE, const at::Tensor& table_SK, int64_t heads, Rotation rotation) {
-  const trainer::KernelSpan span("rope");
   for_storage_type(heads_TE.scalar_type(), [&]<typename T>() {
     const Wide<T> sign = rotation == Rotation::Forward ? 1 : -1;
     const auto of_rows = CARAVAN_CHOOSE(rotate_rows<T>);
@@ -103,5 +102,6 @@ void rope_apply(at::Tensor& heads_TE, const at::Tensor& table_SK, int64_t heads,
   });
 }
 
+}  // namespace cpu
 }  // namespace caravan::kernels
 #endif

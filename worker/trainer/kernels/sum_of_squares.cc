@@ -1,13 +1,11 @@
-#include "worker/trainer/kernels/sum_of_squares.h"
-
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
+#include "worker/trainer/kernels/cpu_kernels.h"
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
-#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/sum_of_squares.cc"
@@ -42,11 +40,10 @@ double squares_of_elements(Range elements, const at::Tensor& values) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace caravan::kernels {
+namespace caravan::kernels::cpu {
 
 // In parts of the same size whatever the number of threads.
-double sum_of_squares(const at::Tensor& values) {
-  const trainer::KernelSpan span("sum_of_squares");
+void add_sum_of_squares(const at::Tensor& values, at::Tensor& sum) {
   const int64_t elements = values.numel();
   std::vector<double> parts((elements + kElementsPerTask - 1) / kElementsPerTask);
   for_wide_type(values.scalar_type(), [&]<typename W>() {
@@ -58,8 +55,8 @@ double sum_of_squares(const at::Tensor& values) {
             values);
     });
   });
-  return std::accumulate(parts.begin(), parts.end(), 0.0);
+  *sum.mutable_data_ptr<double>() += std::accumulate(parts.begin(), parts.end(), 0.0);
 }
 
-}  // namespace caravan::kernels
+}  // namespace caravan::kernels::cpu
 #endif

@@ -1,14 +1,9 @@
-#include "worker/trainer/kernels/swiglu.h"
-
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 
+#include "worker/trainer/kernels/cpu_kernels.h"
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
-#include "worker/trainer/memory/ledger.h"
-#include "worker/trainer/trace/span.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/swiglu.cc"
@@ -79,22 +74,17 @@ void backward_elements(Range elements, at::Tensor& gate_up_T2F, at::Tensor& grad
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace caravan::kernels {
+namespace caravan::kernels::cpu {
 
-at::Tensor swiglu_forward(const at::Tensor& gate_up_T2F) {
-  const trainer::KernelSpan span("swiglu");
-  const trainer::ChargeAs charge(trainer::MemoryUse::Workspace);
-  at::Tensor gated_TF = at::empty({gate_up_T2F.size(0), gate_up_T2F.size(1) / 2}, gate_up_T2F.options());
+void swiglu_forward(const at::Tensor& gate_up_T2F, at::Tensor& gated_TF) {
   for_storage_type(gate_up_T2F.scalar_type(), [&]<typename T>() {
     const auto of_elements = CARAVAN_CHOOSE(forward_elements<T>);
     parallel_ranges(gated_TF.numel(), 1,
                     [&](Range elements) { of_elements(elements, gate_up_T2F, gated_TF); });
   });
-  return gated_TF;
 }
 
 void swiglu_backward(at::Tensor& gate_up_T2F, at::Tensor& gradient_TF) {
-  const trainer::KernelSpan span("swiglu_backward");
   for_storage_type(gate_up_T2F.scalar_type(), [&]<typename T>() {
     const auto of_elements = CARAVAN_CHOOSE(backward_elements<T>);
     parallel_ranges(gradient_TF.numel(), 1,
@@ -102,5 +92,5 @@ void swiglu_backward(at::Tensor& gate_up_T2F, at::Tensor& gradient_TF) {
   });
 }
 
-}  // namespace caravan::kernels
+}  // namespace caravan::kernels::cpu
 #endif

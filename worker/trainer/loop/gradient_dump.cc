@@ -6,6 +6,7 @@
 #include <span>
 
 #include "checkpoint/folder/volume.h"
+#include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/model/owned_parts.h"
 
 namespace caravan::trainer {
@@ -38,9 +39,9 @@ Status write_part(checkpoint::Volume& folder, const std::string& name, const at:
   Status written = (*file)->write(0, std::as_bytes(std::span(header)));
   const auto size = static_cast<int64_t>(gradients.element_size());
   for_each_run(owned, [&](const Run& run) {
-    const auto* first = static_cast<const std::byte*>(gradients.data_ptr()) + run.values.offset * size;
-    const std::span bytes(first, static_cast<std::size_t>(run.values.elements * size));
-    if (written) written = (*file)->write(std::ssize(header) + run.first_full * size, bytes);
+    const at::Tensor part = kernels::on_host(gradients.narrow(0, run.values.offset, run.values.elements));
+    if (written)
+      written = (*file)->write(std::ssize(header) + run.first_full * size, kernels::bytes_of(part));
   });
   return written;
 }

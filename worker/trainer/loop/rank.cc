@@ -71,7 +71,8 @@ std::unique_ptr<Stage> make_stage(Rank& rank) {
                              .segments = rank.options.layout.segments,
                              .sequence_parallel = rank.options.layout.sequence_parallel,
                              .recomputed_part = rank.options.layout.recomputed_part,
-                             .storage = rank.storage};
+                             .storage = rank.storage,
+                             .on_gpu = rank.options.device == DeviceKind::Gpu};
   return std::make_unique<Stage>(options, rank.parameters, *rank.mesh.tensor);
 }
 
@@ -103,7 +104,8 @@ BatchOptions batch_options(const TrainerOptions& options) {
           .data_rank = position.data,
           .data_size = layout.mesh.data,
           .reads_inputs = placement.has_embedding(),
-          .reads_targets = placement.has_head()};
+          .reads_targets = placement.has_head(),
+          .pins_memory = options.device == DeviceKind::Gpu};
 }
 
 }  // namespace caravan::trainer

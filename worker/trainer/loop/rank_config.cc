@@ -176,6 +176,13 @@ Precision precision_of(const RankConfig& config) {
                                                                            : Precision::BF16;
 }
 
+// A job names its device. A configuration without one was written by hand, for the machine at hand.
+DeviceKind device_of(const RankConfig& config, Checks& checks) {
+  const bool on_gpu = config.spec().resources().device().kind() == v1alpha1::Device::GPU;
+  checks.require(!on_gpu || !config.double_precision(), "doublePrecision is for CPUs");
+  return on_gpu ? DeviceKind::Gpu : DeviceKind::Cpu;
+}
+
 DecayShape decay_shape(v1alpha1::Optimizer::Schedule schedule) {
   switch (schedule) {
     case v1alpha1::Optimizer::Linear:
@@ -281,6 +288,8 @@ Result<TrainerOptions> options_of(RankConfig config) {
   options.model = *model;
   options.layout = layout_of(config.plan(), *model, config.world_size(), checks);
   options.precision = precision_of(config);
+  options.device = device_of(config, checks);
+  options.local_rank = config.local_rank();
   options.steps = spec.training().steps();
   checks.require(options.steps >= 1, "spec.training.steps must be at least 1");
   options.data = data_of(spec, checks);

@@ -30,6 +30,16 @@ std::string with(const std::string& pattern, const std::string& replacement) {
   return changed;
 }
 
+TEST(RankConfig, NamesTheDevice) {
+  const std::string resources = R"("resources": \{"devices": 4\})";
+  const auto with_kind = [&](const std::string& kind) {
+    return with(resources, R"("resources": {"devices": 4, "device": {"kind": ")" + kind + R"("}})");
+  };
+  EXPECT_EQ(parse_rank_config(with_kind("GPU"))->device, DeviceKind::Gpu);
+  EXPECT_EQ(parse_rank_config(with_kind("CPU"))->device, DeviceKind::Cpu);
+  EXPECT_EQ(parse_rank_config(kConfig)->device, DeviceKind::Cpu) << "written by hand";
+}
+
 TEST(RankConfig, BecomesPlainOptions) {
   const auto options = parse_rank_config(kConfig);
   ASSERT_TRUE(options) << options.error().message;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/loop/gradient_dump.h"
 #include "worker/trainer/loop/saved_table.h"
 #include "worker/trainer/optim/gradient_norm.h"
@@ -75,7 +76,7 @@ Trainer::Trainer(Rank& rank, RankData data, const Reporter& reporter, const Comm
       reporter_(reporter),
       commands_(commands),
       place_{.stage = *rank.stage,
-             .storage = rank.storage,
+             .storage = rank.parameters.values.options(),
              .clock = rank.clock,
              .segments = rank.options.layout.segments},
       flops_(flops_of(rank.options)),
@@ -194,11 +195,17 @@ Outcome Trainer::dump_gradients_if_asked(const Step& step) {
   return {};
 }
 
+// Of the ranks of a tensor group, which have the same, the first one speaks.
+double Trainer::spoken_loss(const at::Tensor& loss_sum) const {
+  return loss_sum.defined() && rank_.mesh.position.tensor == 0 ? kernels::read_number(loss_sum) : 0;
+}
+
+// What the device has come to is read here, once a step.
 StepShare Trainer::share_of(const Step& step) {
-  const bool speaks_for_its_sequences = rank_.placement.has_head() && rank_.mesh.position.tensor == 0;
   const std::optional<int> stop = commands_.stop_after_step();
-  return {.loss_sum = speaks_for_its_sequences ? step.loss_sum : 0,
-          .squared_gradient_norm = sum_of_squares(rank_.parameters.gradients, norm_ranges_),
+  const at::Tensor squares = sum_of_squares(rank_.parameters.gradients, norm_ranges_);
+  return {.loss_sum = spoken_loss(step.loss_sum),
+          .squared_gradient_norm = kernels::read_number(squares),
           .stop_after_step = stop.value_or(kNoStop),
           .save = checkpoints_ ? checkpoints_->share(step.number, commands_.take_save()) : SaveShare{}};
 }
@@ -268,7 +275,7 @@ Outcome Trainer::evaluate_if_due(Step& step) {
     if (!tokens) return input_failure(tokens.error());
     EvaluationWork work(place_, *tokens);
     execute(evaluation_actions_, work, *rank_.mesh.pipeline);
-    if (rank_.placement.has_head() && rank_.mesh.position.tensor == 0) share.loss_sum += work.loss_sum();
+    share.loss_sum += spoken_loss(work.loss_sum());
   }
   const double loss_sum = Agreement(rank_.mesh, share).wait().loss_sum;
   step.validation_loss = loss_sum / (tokens_per_batch(options_) * options_.evaluation.batches);

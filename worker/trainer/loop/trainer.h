@@ -47,7 +47,7 @@ class Trainer {
     int number = 0;  // from 1
     PhaseClock::Clock::time_point begin;
     StepTokens tokens;
-    double loss_sum = 0;
+    at::Tensor loss_sum;  // on the device; undefined but with the head
     std::optional<Agreement> agreement;
     double learning_rate = 0;
     bool tried = false;  // the update, before the agreement
@@ -85,6 +85,7 @@ class Trainer {
   void write_trace_if_asked() const;
   void report_finish(int step) const;
 
+  double spoken_loss(const at::Tensor& loss_sum) const;
   StepShare share_of(const Step& step);
   checkpoint::TrainingState state_after(int step, int64_t samples) const;
 

@@ -15,6 +15,8 @@ namespace caravan::trainer {
 
 enum class Precision { BF16, FP32, FP64 };  // FP64: to compare layouts by
 
+enum class DeviceKind { Cpu, Gpu };
+
 struct DataOptions {
   std::string path;
   std::string validation_path;
@@ -45,6 +47,8 @@ struct TrainerOptions {
   planner::Layout layout;
   planner::Schedule schedule;  // of one step, of all stages
   Precision precision = Precision::BF16;
+  DeviceKind device = DeviceKind::Cpu;
+  int local_rank = 0;  // among the ranks of its node
   int steps = 0;
   DataOptions data;
   EvaluationOptions evaluation;

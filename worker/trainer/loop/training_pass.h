@@ -28,8 +28,8 @@ class TrainingPass {
   void complete() { executor_.run(actions_.rest); }
   void recall() { executor_.run(actions_.recall); }
 
-  // Of this rank's sequences so far; 0 but with the head.
-  double loss_sum() const { return work_.loss_sum(); }
+  // Of this rank's sequences so far: one fp64 number on the device, undefined but with the head.
+  const at::Tensor& loss_sum() const { return work_.loss_sum(); }
   OpTrace take_trace() { return std::exchange(trace_, {}); }
 
  private:

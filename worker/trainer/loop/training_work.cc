@@ -27,6 +27,16 @@ TokenBatch tokens_of(const WorkPlace& place, const StepTokens& tokens, const Op&
   return batch;
 }
 
+// term: undefined but with the head.
+void add(const at::Tensor& term, at::Tensor& sum) {
+  if (!term.defined()) return;
+  if (sum.defined()) {
+    sum.add_(term);
+  } else {
+    sum = term;
+  }
+}
+
 bool is_last_segment(const WorkPlace& place, const Op& op) {
   return op.segment + 1 >= static_cast<int>(place.segments.size());
 }
@@ -58,7 +68,7 @@ at::Tensor TrainingWork::forward(const Op& op, at::Tensor input) {
   std::shared_ptr<StageSaved>& saved = saved_[{op.micro_batch, op.chunk}];
   StageOutput output =
       place_.stage.forward(op.chunk, tokens_of(place_, tokens_, op), std::move(input), std::move(saved));
-  loss_sum_ += output.loss_sum;
+  add(output.loss_sum, loss_sum_);
   saved = std::move(output.saved);
   return std::move(output.activations_TD);
 }
@@ -80,7 +90,7 @@ at::Tensor EvaluationWork::run(const Op& op, at::Tensor input) {
   const std::pair<int, int> unit{op.micro_batch, op.chunk};
   StageOutput output = place_.stage.evaluate(op.chunk, tokens_of(place_, tokens_, op), std::move(input),
                                              std::move(saved_[unit]));
-  loss_sum_ += output.loss_sum;
+  add(output.loss_sum, loss_sum_);
   saved_[unit] = std::move(output.saved);
   if (is_last_segment(place_, op)) saved_.erase(unit);
   return std::move(output.activations_TD);

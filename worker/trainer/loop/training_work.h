@@ -17,7 +17,7 @@ namespace caravan::trainer {
 // A stage, and what all kinds of work with it share.
 struct WorkPlace {
   Stage& stage;
-  at::ScalarType storage = at::kFloat;
+  at::TensorOptions storage;  // of what stages hand to each other
   PhaseClock& clock;
   std::vector<int64_t> segments = {};  // of a sequence that is cut: tokens of each
 };
@@ -32,8 +32,8 @@ class TrainingWork final : public StageWork {
   at::Tensor boundary_buffer(const planner::Op& op) const override;
   at::Tensor run(const planner::Op& op, at::Tensor input) override;
 
-  // Of this rank's sequences so far; 0 but with the head.
-  double loss_sum() const { return loss_sum_; }
+  // Of this rank's sequences so far: one fp64 number on the device, undefined but with the head.
+  const at::Tensor& loss_sum() const { return loss_sum_; }
 
  private:
   using Unit = std::tuple<int, int, int>;  // micro-batch, segment and chunk
@@ -46,7 +46,7 @@ class TrainingWork final : public StageWork {
   const StepTokens& tokens_;
   SavedUnits saved_;  // from the first forward of its segments to the last backward
   std::map<Unit, WeightGradientQueue> waiting_;  // between the two parts of a backward
-  double loss_sum_ = 0;
+  at::Tensor loss_sum_;
 };
 
 // Forwards only; nothing is kept but what the next segment of a sequence needs.
@@ -57,13 +57,13 @@ class EvaluationWork final : public StageWork {
   at::Tensor boundary_buffer(const planner::Op& op) const override;
   at::Tensor run(const planner::Op& op, at::Tensor input) override;
 
-  double loss_sum() const { return loss_sum_; }
+  const at::Tensor& loss_sum() const { return loss_sum_; }
 
  private:
   const WorkPlace& place_;
   const StepTokens& tokens_;
   SavedUnits saved_;  // from the first segment of its sequences to the last
-  double loss_sum_ = 0;
+  at::Tensor loss_sum_;
 };
 
 }  // namespace caravan::trainer

@@ -72,6 +72,11 @@ void MemoryCounter::add(int64_t bytes) {
   if (listener_ != nullptr) listener_->grown();
 }
 
+MemoryCounter* charged_now(MemoryCounter& otherwise) {
+  if (is_scratch) return nullptr;
+  return scope_counter != nullptr ? scope_counter : &otherwise;
+}
+
 CountingAllocator::CountingAllocator(MemoryCounter& counter)
     : counter_(counter), previous_(c10::GetCPUAllocator()) {
   c10::SetCPUAllocator(this, kPriority);

@@ -41,6 +41,10 @@ class MemoryCounter {
   GrowthListener* const listener_;
 };
 
+// What this thread allocates now is charged to: the scope's counter or `otherwise`; nullptr in a scope that
+// is not counted.
+MemoryCounter* charged_now(MemoryCounter& otherwise);
+
 class CountingAllocator final : public c10::Allocator {
  public:
   explicit CountingAllocator(MemoryCounter& counter);

@@ -10,18 +10,21 @@
 namespace caravan::trainer {
 
 struct HeadOutput {
-  double loss_sum = 0;
+  at::Tensor loss_sum;     // one fp64 number on the device
   at::Tensor gradient_TD;  // by the head's input
 };
 
 class Head {
  public:
   // Projects by the table of the embedding where the store has that one and the model ties them.
-  Head(const ParameterStore& store, const planner::ModelShape& model, const TensorRegion& region);
+  // on_gpu: chunks are as the planner cuts them for GPUs.
+  Head(const ParameterStore& store, const planner::ModelShape& model, const TensorRegion& region,
+       bool on_gpu = false);
 
   // Adds to the weights' gradients those of loss_scale times the loss.
   HeadOutput forward_and_backward(at::Tensor input_TD, const at::Tensor& targets_T, double loss_scale) const;
-  double forward(at::Tensor input_TD, const at::Tensor& targets_T) const;
+  // The loss alone, as HeadOutput has it.
+  at::Tensor forward(at::Tensor input_TD, const at::Tensor& targets_T) const;
   // Of this rank's part of the vocabulary, for few tokens: fp32 (fp64 for fp64).
   at::Tensor logits(const at::Tensor& input_TD) const;
 
@@ -32,10 +35,10 @@ class Head {
     double loss_scale = 1;
   };
 
-  double run_chunks(const at::Tensor& normed_TD, const at::Tensor& targets_T,
-                    const Gradients* gradients) const;
-  double chunk_loss(const at::Tensor& logits_CV, const at::Tensor& targets_C,
-                    at::Tensor& statistics_3C) const;
+  at::Tensor run_chunks(const at::Tensor& normed_TD, const at::Tensor& targets_T,
+                        const Gradients* gradients) const;
+  void add_chunk_loss(const at::Tensor& logits_CV, const at::Tensor& targets_C, at::Tensor& statistics_3C,
+                      at::Tensor& loss_sum) const;
 
   const double norm_eps_;
   const TensorRegion& region_;

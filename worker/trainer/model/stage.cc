@@ -50,6 +50,8 @@ std::shared_ptr<StageSaved> begin_saving(int number, const Chunk& chunk) {
 struct Stage::Implementation {
   Implementation(StageOptions stage_options, ParameterStore& store, Communicator& tensor_group)
       : options(std::move(stage_options)), region(tensor_group, options.sequence_parallel) {
+    rope_table_SK = kernels::rope_table(options.model, options.sequence_length, options.storage)
+                        .to(store.values.device());
     for (const planner::LayerGroup& group : options.placement.chunks) add_chunk(group, store);
     if (!options.placement.has_embedding()) return;
     const Parameter& table = store.layout.find("embedding");
@@ -62,13 +64,11 @@ struct Stage::Implementation {
     chunk.layers.reserve(static_cast<std::size_t>(group.layers));
     for (int i = 0; i < group.layers; ++i)
       chunk.layers.emplace_back(store, group.first_layer + i, layer_settings(), region);
-    if (group.has_head) chunk.head.emplace(store, options.model, region);
+    if (group.has_head) chunk.head.emplace(store, options.model, region, options.on_gpu);
   }
 
-  Layer::Settings layer_settings() {
+  Layer::Settings layer_settings() const {
     const planner::ModelShape& model = options.model;
-    if (!rope_table_SK.defined())
-      rope_table_SK = kernels::rope_table(model, options.sequence_length, options.storage);
     return {.norm_eps = model.norm_eps,
             .attention = {.sequences = options.micro_batch_size,
                           .heads = model.heads / options.placement.tensor_size,
@@ -131,7 +131,7 @@ StageOutput Stage::forward(int chunk_number, const TokenBatch& batch, at::Tensor
   HeadOutput end =
       chunk.head->forward_and_backward(std::move(x_TD), batch.targets_BS.flatten(), batch.loss_scale);
   saved.head_input_gradient_TD = std::move(end.gradient_TD);
-  return {.loss_sum = end.loss_sum, .saved = std::move(all)};
+  return {.loss_sum = std::move(end.loss_sum), .saved = std::move(all)};
 }
 
 StageOutput Stage::evaluate(int chunk_number, const TokenBatch& batch, at::Tensor activations_TD,

@@ -33,10 +33,11 @@ struct StageOptions {
   bool sequence_parallel = false;
   planner::RecomputedPart recomputed_part = planner::RecomputedPart::Layer;
   at::ScalarType storage = at::kFloat;
+  bool on_gpu = false;  // as the planner was told
 };
 
-// One micro-batch of token ids, or a segment of its sequences, int64, B × S each. Targets below 0 do not
-// count.
+// One micro-batch of token ids, or a segment of its sequences, int64, B × S each, on the host. Targets below
+// 0 do not count.
 struct TokenBatch {
   at::Tensor inputs_BS;   // read by the chunk with the embedding
   at::Tensor targets_BS;  // read by the chunk with the head
@@ -49,7 +50,9 @@ struct StageSaved;  // of one micro-batch in one chunk, all its segments togethe
 struct StageOutput {
   at::Tensor activations_TD{};  // absent with the head; T = B·S tokens of this rank (÷ tensor size with
                                 // sequence parallelism)
-  double loss_sum = 0;  // with the head: of the tokens, unscaled, equal on all ranks of the tensor group
+  // With the head: of the tokens, unscaled, equal on all ranks of the tensor group; one fp64 number on the
+  // device.
+  at::Tensor loss_sum{};
   std::shared_ptr<StageSaved> saved{};
 };
 

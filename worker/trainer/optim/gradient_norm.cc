@@ -1,13 +1,14 @@
 #include "worker/trainer/optim/gradient_norm.h"
 
+#include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/kernels/sum_of_squares.h"
 
 namespace caravan::trainer {
 
-double sum_of_squares(const at::Tensor& flat, const std::vector<FlatRange>& ranges) {
-  double sum = 0;
+at::Tensor sum_of_squares(const at::Tensor& flat, const std::vector<FlatRange>& ranges) {
+  at::Tensor sum = kernels::zero_where(flat);
   for (const FlatRange& range : ranges)
-    sum += kernels::sum_of_squares(flat.narrow(0, range.offset, range.elements));
+    kernels::add_sum_of_squares(flat.narrow(0, range.offset, range.elements), sum);
   return sum;
 }
 

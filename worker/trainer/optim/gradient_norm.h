@@ -1,4 +1,5 @@
-// Sum of squares of parts of a flat tensor, in fp64, in a fixed order. Not finite when an element is not.
+// Sum of squares of parts of a flat tensor, in fp64, in a fixed order: one number on the device. Not finite
+// when an element is not.
 #pragma once
 
 #include <vector>
@@ -7,6 +8,6 @@
 
 namespace caravan::trainer {
 
-double sum_of_squares(const at::Tensor& flat, const std::vector<FlatRange>& ranges);
+at::Tensor sum_of_squares(const at::Tensor& flat, const std::vector<FlatRange>& ranges);
 
 }  // namespace caravan::trainer

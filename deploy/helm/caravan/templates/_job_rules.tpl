@@ -27,4 +27,17 @@
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
+# Of jobs that wait in a queue of Kueue, or whose gang Volcano or coscheduling places; without effect elsewhere.
+- apiGroups: [kueue.x-k8s.io]
+  resources: [workloads]
+  verbs: [get, list, watch, create, delete]
+- apiGroups: [kueue.x-k8s.io]
+  resources: [workloads/status]
+  verbs: [patch] # quota is given back when the pods are gone
+- apiGroups: [visibility.kueue.x-k8s.io]
+  resources: [localqueues/pendingworkloads]
+  verbs: [get] # the place in the queue
+- apiGroups: [scheduling.volcano.sh, scheduling.x-k8s.io]
+  resources: [podgroups]
+  verbs: [get, create]
 {{- end }}

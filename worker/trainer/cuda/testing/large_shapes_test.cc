@@ -114,7 +114,7 @@ TEST_F(LargeShapes, RopeFindsItsLastRow) {
 }
 
 TEST_F(LargeShapes, CrossEntropyFindsItsLastRow) {
-  const SparseArray logits(kRows * kColumns), statistics(3 * kRows), own_maximum(kRows);
+  const SparseArray logits(kRows * kColumns), statistics(3 * kRows);
   const SparseArray targets(kRows * 2);  // zeros, also as ids
   logits[kLast + 7] = 30;
   const CrossEntropyChunk chunk{.storage = Storage::Float32,
@@ -123,8 +123,7 @@ TEST_F(LargeShapes, CrossEntropyFindsItsLastRow) {
                                 .first_token = 0,
                                 .logits = logits.data(),
                                 .targets = reinterpret_cast<const std::int64_t*>(targets.data()),
-                                .statistics = statistics.data(),
-                                .own_maximum = own_maximum.data()};
+                                .statistics = statistics.data()};
   ASSERT_TRUE(cross_entropy_maxima(chunk, nullptr).ok());
   EXPECT_EQ(statistics[kLastRow], 30);
   ASSERT_TRUE(cross_entropy_gradient(chunk, 1, nullptr).ok());

@@ -1,0 +1,79 @@
+#include "operator/children/workload.h"
+
+#include "operator/api/job_queue.h"
+#include "operator/api/names.h"
+#include "operator/children/job_objects.h"
+#include "operator/children/replica_groups.h"
+#include "operator/children/worker_pod.h"
+
+namespace caravan::controller {
+namespace {
+
+using kube::Json;
+using kube::JsonArray;
+using kube::JsonObject;
+
+JsonObject fields_of(const Json& from, std::initializer_list<const char*> names) {
+  JsonObject some;
+  for (const char* name : names) {
+    if (const Json* value = kube::find(from, {name})) some[name] = *value;
+  }
+  return some;
+}
+
+// What counts against a quota, or decides which machines may take the pod: of a pod as it will be made, so
+// that it asks for no more and no less. Variables and mounts stay out: they count for nothing, and a queue
+// refuses some of them.
+JsonObject pod_template(const Job& job, const v1alpha1::JobPlan& plan, const Settings& settings) {
+  const PodRequest request{.node = plan.nodes() - 1, .product_label = plan.gpu_product()};
+  const Json pod = pod_intent(job, plan, request, settings);
+  const Json& spec = pod.at("spec");
+  JsonObject wanted =
+      fields_of(spec, {"restartPolicy", "nodeSelector", "affinity", "tolerations", "priorityClassName",
+                       "runtimeClassName", "overhead", "resourceClaims"});
+  JsonArray containers;
+  for (const Json& container : spec.at("containers").as_array())
+    containers.push_back(fields_of(container, {"name", "image", "resources"}));
+  wanted["containers"] = std::move(containers);
+  return {{"spec", std::move(wanted)}};
+}
+
+// Nothing where the job asks for no topology. Preferred leaves it to the queue how far apart pods may stand.
+std::optional<JsonObject> topology_request(const Job& job, const v1alpha1::JobPlan& plan) {
+  const v1alpha1::Topology& topology = job.spec.scheduling().topology();
+  JsonObject request{{"podIndexLabel", labels::kTopologyIndex}};
+  if (topology.mode() == v1alpha1::Topology::Preferred) {
+    request["preferred"] = topology.key();
+  } else if (topology.mode() == v1alpha1::Topology::Required) {
+    request["podSetSliceRequiredTopology"] = topology.key();
+    request["podSetSliceSize"] = replica_groups(plan).slice_size();
+  } else {
+    return std::nullopt;
+  }
+  return request;
+}
+
+}  // namespace
+
+std::string workload_name(const Job& job) {
+  return "ltj-" + job.key.name;
+}
+
+Json workload_intent(const Job& job, const v1alpha1::JobPlan& plan,
+                     const std::optional<WorkloadPriority>& priority, const Settings& settings) {
+  JsonObject pods{
+      {"name", kPodSetName}, {"count", plan.nodes()}, {"template", pod_template(job, plan, settings)}};
+  if (auto request = topology_request(job, plan)) pods["topologyRequest"] = *std::move(request);
+  JsonObject spec{{"active", true}, {"queueName", queue_of(job)}, {"podSets", JsonArray{std::move(pods)}}};
+  if (priority) {
+    spec["priorityClassRef"] =
+        JsonObject{{"group", priority->group}, {"kind", priority->kind}, {"name", priority->name}};
+    spec["priority"] = priority->value;
+  }
+  return JsonObject{{"apiVersion", kKueueApiVersion},
+                    {"kind", "Workload"},
+                    {"metadata", child_metadata(job, workload_name(job))},
+                    {"spec", std::move(spec)}};
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,29 @@
+// Decides which domain of the topology (a rack, a block) each copy of the model gets, where no queue does it.
+//
+// Copies only exchange gradients, so each may stand elsewhere; the nodes of one copy stay together. A domain
+// is chosen by the room that it has now beside other jobs of Caravan, the tightest first, before a pod is
+// made, and stays the copy's as long as one of its pods lives. What others run there is not known: pods that
+// find no machine after all are given back (gang_policy.h). Pure.
+#pragma once
+
+#include <string>
+
+#include "caravan/v1alpha1/plan.pb.h"
+#include "operator/children/pod_placement.h"
+#include "operator/controller/settings.h"
+#include "operator/controller/snapshot.h"
+
+namespace caravan::controller {
+
+// Whether domains matter: the job asks for a topology that nobody else arranges.
+bool chooses_domains(const Job& job);
+
+struct DomainVerdict {
+  PodPlacement placement = {};
+  bool no_domain = false;    // Required, and there is none: no pod is made
+  std::string message = {};  // what could not be kept; empty: nothing
+};
+DomainVerdict judge_domains(const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
+                            const Settings& settings);
+
+}  // namespace caravan::controller

@@ -1,0 +1,145 @@
+// Copies of the model in domains of the topology, where no queue arranges them.
+#include "operator/controller/domain_policy.h"
+
+#include <gmock/gmock.h>
+
+#include "operator/children/replica_groups.h"
+#include "operator/controller/conditions.h"
+#include "operator/controller/decide.h"
+#include "operator/testing/jobs.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+v1alpha1::JobPlan plan_of(int tensor, int data, int pipeline, int per_node) {
+  v1alpha1::JobPlan plan;
+  plan.mutable_plan()->set_tensor(tensor);
+  plan.mutable_plan()->set_data(data);
+  plan.mutable_plan()->set_pipeline(pipeline);
+  plan.mutable_plan()->set_devices(tensor * data * pipeline);
+  plan.set_nodes((tensor * data * pipeline + per_node - 1) / per_node);
+  return plan;
+}
+
+TEST(ReplicaGroups, HoldTheNodesOfOneCopyOfTheModel) {
+  struct Case {
+    int tensor, data, pipeline, per_node;
+    std::vector<std::vector<int>> groups;
+  };
+  for (const Case& c : {Case{8, 2, 2, 8, {{0, 2}, {1, 3}}},
+                        {8, 4, 1, 8, {{0}, {1}, {2}, {3}}},
+                        {8, 1, 4, 8, {{0, 1, 2, 3}}},
+                        {4, 4, 2, 8, {{0, 2}, {1, 3}}},
+                        {2, 1, 2, 4, {{0}}},
+                        {16, 2, 1, 8, {{0, 1}, {2, 3}}}}) {
+    const ReplicaGroups replicas = replica_groups(plan_of(c.tensor, c.data, c.pipeline, c.per_node));
+    EXPECT_EQ(replicas.groups, c.groups) << c.tensor << " " << c.data << " " << c.pipeline;
+    EXPECT_EQ(replicas.slice_size(), static_cast<int>(c.groups.front().size()));
+  }
+  EXPECT_THAT(replica_groups(plan_of(8, 2, 2, 8)).index_of_node, ElementsAre(0, 2, 1, 3));
+}
+
+// Two copies of two nodes each.
+Snapshot job_of_two_copies(const std::string& mode) {
+  Snapshot snapshot{.job = job(fmt::format(
+                        R"(, "worker": {{"resources": {{"cpu": "8"}}}},
+         "scheduling": {{"topology": {{"mode": "{}", "key": "rack"}}}})",
+                        mode))};
+  return snapshot;
+}
+
+NodeView node(const std::string& name, const std::string& rack, std::int64_t cores = 8) {
+  return {.name = name,
+          .labels = {{"rack", rack}},
+          .allocatable = {{"cpu", cores}, {"ephemeral-storage", 1LL << 40}}};
+}
+
+// "r1 r2 r1 -": the rack of each node of the job.
+std::string racks(const DomainVerdict& verdict) {
+  std::string text;
+  for (const int domain : verdict.placement.domain_of_node) {
+    if (!text.empty()) text += " ";
+    text += domain < 0 ? "-" : verdict.placement.domains[static_cast<std::size_t>(domain)].at("rack");
+  }
+  return text;
+}
+
+const v1alpha1::JobPlan kTwoCopies = plan_of(2, 2, 2, 2);  // nodes 0 and 2, 1 and 3
+
+DomainVerdict judge(const Snapshot& snapshot) {
+  return judge_domains(snapshot, kTwoCopies, settings());
+}
+
+TEST(DomainPolicy, EachCopyGetsTheTightestDomainWithRoomForIt) {
+  Snapshot snapshot = job_of_two_copies("Required");
+  snapshot.nodes = {node("a", "large"), node("b", "large"), node("c", "large"),
+                    node("d", "small"), node("e", "small"), node("f", "tiny")};
+  EXPECT_EQ(racks(judge(snapshot)), "small large small large");
+  EXPECT_THAT(judge(snapshot).message, IsEmpty());
+  snapshot.taken["e"]["cpu"] = 8;
+  EXPECT_EQ(racks(judge(snapshot)), "large small large small") << "where it will fit when the other job ends";
+  EXPECT_THAT(judge(snapshot).message, HasSubstr("1 of 2 copies"));
+}
+
+TEST(DomainPolicy, RequiredNeverStraddlesAndPreferredSaysThatItMay) {
+  Snapshot snapshot = job_of_two_copies("Required");
+  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r3")};
+  const DomainVerdict required = judge(snapshot);
+  EXPECT_EQ(racks(required), "r1 r2 r1 r2") << "the second copy waits in one domain";
+  EXPECT_FALSE(required.placement.domains_are_preferred);
+  EXPECT_THAT(required.message, HasSubstr("no domain of rack has room for the 2 pods of 1 of 2 copies of the "
+                                          "model, which wait for it"));
+  snapshot.job = job_of_two_copies("Preferred").job;
+  const DomainVerdict preferred = judge(snapshot);
+  EXPECT_EQ(racks(preferred), "r1 - r1 -");
+  EXPECT_TRUE(preferred.placement.domains_are_preferred);
+  EXPECT_THAT(preferred.message, HasSubstr("which may stand in several"));
+}
+
+TEST(DomainPolicy, APodThatIsReplacedGoesToTheDomainOfItsCopy) {
+  Snapshot snapshot = job_of_two_copies("Required");
+  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2")};
+  PodView living = running_pod(0);
+  living.domain = domain_name({{"rack", "r2"}});
+  snapshot.pods = {living};
+  EXPECT_EQ(racks(judge(snapshot)), "r2 r1 r2 r1");
+}
+
+TEST(DomainPolicy, WithoutALabelRequiredMakesNoPodAndPreferredMakesThemAnywhere) {
+  const std::string more = R"(, "parallelism": {"mode": "Manual", "tensor": 2, "pipeline": 2, "data": 1})";
+  for (const char* mode : {"Required", "Preferred"}) {
+    Snapshot snapshot{
+        .job = job(more +
+                   fmt::format(R"(, "scheduling": {{"topology": {{"mode": "{}", "key": "rack"}}}})", mode))};
+    const Decision decision = decide(snapshot, settings(), kStart);
+    const bool is_made = std::ranges::any_of(
+        decision.effects, [](const Effect& effect) { return std::holds_alternative<CreatePod>(effect); });
+    EXPECT_EQ(is_made, std::string(mode) == "Preferred");
+    const v1alpha1::Condition* scheduled = find_condition(decision.status, conditions::kScheduled);
+    ASSERT_NE(scheduled, nullptr);
+    EXPECT_THAT(scheduled->message(), HasSubstr("has the label rack (scheduling.topology.key)"));
+    EXPECT_EQ(scheduled->reason() == reasons::kNoDomain, !is_made);
+  }
+}
+
+TEST(DomainPolicy, MachinesThatTheJobCannotHaveDoNotCount) {
+  Snapshot snapshot = job_of_two_copies("Preferred");
+  snapshot.nodes = {node("a", "r1"),    node("b", "r1"), node("c", "r2", 4),
+                    node("d", "r2", 4), node("e", "r3"), node("f", "r3")};
+  snapshot.nodes[0].usable = false;
+  EXPECT_EQ(racks(judge(snapshot)), "r3 - r3 -") << "r2 has small nodes, r1 one too few";
+}
+
+TEST(DomainPolicy, KueueArrangesItItself) {
+  Snapshot snapshot = job_of_two_copies("Required");
+  snapshot.job.labels["kueue.x-k8s.io/queue-name"] = "lq";
+  EXPECT_TRUE(judge(snapshot).placement.domain_of_node.empty());
+  EXPECT_FALSE(judge(snapshot).no_domain);
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing

@@ -1,0 +1,83 @@
+#include "operator/controller/gang_policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "operator/api/job_queue.h"
+#include "operator/api/names.h"
+#include "operator/controller/conditions.h"
+
+namespace caravan::controller {
+namespace {
+
+using Course = GangVerdict::Course;
+using std::chrono::seconds;
+
+constexpr seconds kFirstPause{30};
+constexpr seconds kLongestPause{600};
+// An old job that no machines will ever suffice for does not keep all others waiting.
+constexpr int kMostAhead = 8;
+
+seconds pause_of(int given_back) {
+  seconds pause = kFirstPause;
+  for (int i = 1; i < given_back && pause < kLongestPause; ++i) pause *= 2;
+  return std::min(pause, kLongestPause);
+}
+
+// Since when it has some machines and not all; nothing while it has none, or all.
+std::optional<TimePoint> incomplete_since(const Snapshot& seen, const v1alpha1::JobStatus& status,
+                                          int nodes) {
+  const v1alpha1::Condition* scheduled = find_condition(status, conditions::kScheduled);
+  if (scheduled == nullptr || scheduled->status() == "True") return std::nullopt;
+  auto since = to_time(scheduled->last_transition_time());
+  std::optional<TimePoint> first_bound;
+  int bound = 0;
+  for (const PodView& pod : seen.pods) {
+    if (!pod.alive() || !pod.bound()) continue;
+    ++bound;
+    if (pod.bound_at) first_bound = std::min(first_bound.value_or(*pod.bound_at), *pod.bound_at);
+  }
+  if (bound == 0 || bound >= nodes || !since) return std::nullopt;
+  return first_bound ? std::max(*since, *first_bound) : *since;
+}
+
+}  // namespace
+
+GangVerdict judge_gang(const Snapshot& seen, const v1alpha1::JobStatus& status, int nodes, TimePoint now) {
+  GangVerdict verdict{.gang = status.gang()};
+  const Job& job = seen.job;
+  if (gang_provider(job) != v1alpha1::Gang::None || nodes < 2) return verdict;
+  if (const auto until_then = to_time(status.gang().waits_until())) {
+    const bool has_pods = std::ranges::any_of(seen.pods, [](const PodView& pod) { return !pod.ended(); });
+    if (now < *until_then) verdict.look_again = until(*until_then, now);
+    if (now < *until_then || has_pods) {
+      verdict.course = Course::kWaits;
+    } else {
+      verdict.gang.clear_waits_until();
+    }
+    return verdict;
+  }
+  const auto since = incomplete_since(seen, status, nodes);
+  if (!since) return verdict;
+  const seconds timeout = gang_timeout(job);
+  if (now < *since + timeout) {
+    verdict.look_again = until(*since + timeout, now);
+    return verdict;
+  }
+  const int times = status.gang().given_back() + 1;
+  const seconds pause = pause_of(times) + std::min(seen.gangs_ahead, kMostAhead) * timeout;
+  const std::string again = to_text(std::chrono::ceil<seconds>(now + pause));
+  verdict.course = Course::kGivesBack;
+  verdict.gang.set_given_back(times);
+  verdict.gang.set_waits_until(again);
+  verdict.message = fmt::format(
+      "not all of the {} pods got a machine within {} s (scheduling.gang.timeoutSeconds), so those that some "
+      "held are given back; pods are made again at {}{}",
+      nodes, timeout.count(), again,
+      seen.gangs_ahead > 0 ? fmt::format(", behind {} older jobs that wait for machines", seen.gangs_ahead)
+                           : "");
+  return verdict;
+}
+
+}  // namespace caravan::controller

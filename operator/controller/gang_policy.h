@@ -1,0 +1,31 @@
+// Decides when a gang that no queue and no scheduler places as a whole gives its machines back.
+//
+// Two gangs that hold a part of what each needs would wait for each other for ever. So one that has had some
+// of its machines for scheduling.gang.timeoutSeconds, and not all, lets its pods go and asks again later: the
+// older jobs that wait too get their time first, one after another, and each time it waits longer. A gang
+// that has no machine holds nothing up and stays. Pure.
+#pragma once
+
+#include <string>
+
+#include "operator/controller/snapshot.h"
+#include "operator/controller/verdict.h"
+
+namespace caravan::controller {
+
+struct GangVerdict {
+  enum class Course {
+    kGoesOn,
+    kGivesBack,  // from now on
+    kWaits,      // what is left of its pods goes, and none is made
+  };
+  Course course = Course::kGoesOn;
+  std::string message = {};
+  v1alpha1::GangStatus gang = {};  // as it is to be remembered
+  LookAgain look_again = {};
+};
+
+// job.status: with this decision's attempt.
+GangVerdict judge_gang(const Snapshot& snapshot, const v1alpha1::JobStatus& status, int nodes, TimePoint now);
+
+}  // namespace caravan::controller

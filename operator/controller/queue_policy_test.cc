@@ -1,0 +1,344 @@
+// A job in a queue of Kueue: what it does with each thing that the queue may say.
+#include "operator/controller/queue_policy.h"
+
+#include <gmock/gmock.h>
+
+#include <boost/json/serialize.hpp>
+
+#include "operator/controller/conditions.h"
+#include "operator/controller/decide.h"
+#include "operator/testing/workloads.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// "create workloads/ltj-train", "pod 0", "delete train-0-a1", ...; children other than pods and Workloads are
+// left out.
+std::vector<std::string> effects_of(const Decision& decision) {
+  std::vector<std::string> names;
+  for (const Effect& effect : decision.effects) {
+    if (const auto* e = std::get_if<CreateChild>(&effect); e && e->resource == kWorkloads)
+      names.push_back("create workloads/" + kube::key_of(e->object).name);
+    if (const auto* e = std::get_if<MergeStatus>(&effect)) names.push_back("tell " + e->name);
+    if (const auto* e = std::get_if<DeleteChild>(&effect)) names.push_back("delete " + e->name);
+    if (const auto* e = std::get_if<CreatePod>(&effect)) names.push_back(fmt::format("pod {}", e->node));
+    if (const auto* e = std::get_if<DeletePod>(&effect)) names.push_back("delete " + e->name);
+  }
+  return names;
+}
+
+// "False Pending: ..."
+std::string condition(const v1alpha1::JobStatus& status, const char* type) {
+  const v1alpha1::Condition* found = find_condition(status, type);
+  return found == nullptr ? "" : fmt::format("{} {}: {}", found->status(), found->reason(), found->message());
+}
+
+// Of a patch: "QuotaReserved=False Pending" for each condition.
+std::vector<std::string> told_conditions(const kube::Json& patch) {
+  std::vector<std::string> told;
+  for (const kube::Json& each : patch.at("status").at("conditions").as_array())
+    told.push_back(fmt::format("{}={} {}", kube::text_at(each, {"type"}), kube::text_at(each, {"status"}),
+                               kube::text_at(each, {"reason"})));
+  return told;
+}
+
+const kube::Json& patch_of(const Decision& decision) {
+  static const kube::Json kNone;
+  for (const Effect& effect : decision.effects) {
+    if (const auto* merge = std::get_if<MergeStatus>(&effect)) return merge->patch;
+  }
+  return kNone;
+}
+
+// Decides, and remembers the status.
+Decision next(Snapshot& snapshot, TimePoint now = kStart) {
+  Decision decision = decide(snapshot, settings(), now);
+  snapshot.job.status = decision.status;
+  return decision;
+}
+
+// Admitted, and both pods run.
+Snapshot running_in_queue() {
+  Snapshot snapshot = queued_job();
+  next(snapshot);
+  snapshot.queue.workload = admitted_workload();
+  next(snapshot);
+  snapshot.job.status.mutable_certificates()->set_set(kCertificates);
+  snapshot.job.status.mutable_certificates()->set_issue_time(to_text(kStart));
+  snapshot.has_service = snapshot.has_account = snapshot.has_network_policy = true;
+  snapshot.pods = {running_pod(0), running_pod(1)};
+  snapshot.progress = JobProgress{.attempt = 1};
+  next(snapshot);
+  return snapshot;
+}
+
+WorkloadView evicted_workload(const char* reason = "Preempted") {
+  return workload({{"QuotaReserved", "True", "QuotaReserved"},
+                   {"Admitted", "True", "Admitted"},
+                   {"PodsReady", "True", "Started"},
+                   {"Evicted", "True", reason}});
+}
+
+TEST(QueuePolicy, AJobWaitsWithoutPodsUntilItIsAdmittedAndThenGoesWhereTheQueueSays) {
+  Snapshot snapshot = queued_job();
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("create workloads/ltj-train"));
+  EXPECT_EQ(snapshot.job.status.state(), "Queued");
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kQuotaReserved),
+              HasSubstr("False Pending: workload ltj-train is handed to queue lq"));
+
+  snapshot.queue.workload = workload({{"QuotaReserved", "False", "Pending"}});
+  snapshot.queue.has_positions = true;
+  snapshot.queue.position = 2;
+  const Decision waits = next(snapshot);
+  EXPECT_THAT(effects_of(waits), IsEmpty());
+  EXPECT_EQ(condition(snapshot.job.status, conditions::kQuotaReserved),
+            "False Pending: told of QuotaReserved; it is number 3 in its queue");
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kScheduled), HasSubstr("False WaitingForQuota: "));
+  EXPECT_EQ(snapshot.job.status.gang().workload(), "ltj-train");
+  EXPECT_EQ(waits.look_again, 30s) << "places are not watched";
+
+  snapshot.queue.workload = admitted_workload();
+  const Decision runs = next(snapshot);
+  EXPECT_THAT(effects_of(runs), ElementsAre("tell ltj-train", "pod 0", "pod 1"));
+  EXPECT_EQ(runs.placement.node_selector.at("pool"), "spot");
+  EXPECT_EQ(runs.placement.tolerations.size(), 1U);
+  EXPECT_THAT(told_conditions(patch_of(runs)),
+              ElementsAre("QuotaReserved=True QuotaReserved", "Admitted=True Admitted",
+                          "PodsReady=False WaitForStart"));
+  EXPECT_TRUE(snapshot.job.status.gang().admitted());
+  EXPECT_EQ(condition(snapshot.job.status, conditions::kQuotaReserved),
+            "True QuotaReserved: told of Admitted");
+}
+
+TEST(QueuePolicy, QuotaAloneIsNoAdmission) {
+  for (const auto& [name, told] : std::vector<std::pair<std::string, WorkloadView>>{
+           {"checks are pending",
+            workload({{"QuotaReserved", "True", "QuotaReserved"}, {"Admitted", "False", "NoChecks"}})},
+           {"nothing is said", workload({})}}) {
+    Snapshot snapshot = queued_job();
+    snapshot.queue.workload = told;
+    EXPECT_THAT(effects_of(next(snapshot)), IsEmpty()) << name;
+  }
+}
+
+TEST(QueuePolicy, ThatAllPodsRunIsToldOnceAndALossAndItsEndToo) {
+  Snapshot snapshot = running_in_queue();
+  const Decision started = next(snapshot);
+  EXPECT_THAT(told_conditions(patch_of(started)), ::testing::Contains("PodsReady=True Started"));
+  snapshot.queue.workload =
+      workload({{"QuotaReserved", "True", "q"}, {"Admitted", "True", "a"}, {"PodsReady", "True", "Started"}});
+  EXPECT_THAT(effects_of(next(snapshot)), IsEmpty());
+  snapshot.pods[1].gone_by = kStart + 60s;
+  EXPECT_THAT(told_conditions(patch_of(next(snapshot))),
+              ::testing::Contains("PodsReady=False WaitForRecovery"));
+  snapshot.queue.workload = workload(
+      {{"QuotaReserved", "True", "q"}, {"Admitted", "True", "a"}, {"PodsReady", "False", "WaitForRecovery"}});
+  snapshot.pods[1].gone_by.reset();
+  EXPECT_THAT(told_conditions(patch_of(next(snapshot))), ::testing::Contains("PodsReady=True Recovered"));
+}
+
+TEST(QueuePolicy, AnEvictionSuspendsTheJobAndTheQuotaIsGivenBackWhenThePodsAreGone) {
+  Snapshot snapshot = running_in_queue();
+  snapshot.queue.workload = evicted_workload();
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+  EXPECT_EQ(condition(snapshot.job.status, conditions::kSuspended),
+            "True ByQueue: the queue takes back what it had given: told of Evicted");
+  snapshot.pods[0].gone_by = snapshot.pods[1].gone_by = kStart + 300s;
+  EXPECT_THAT(effects_of(next(snapshot)), IsEmpty()) << "they save and end";
+  snapshot.pods.clear();
+
+  const Decision released = next(snapshot);
+  EXPECT_THAT(effects_of(released), ElementsAre("tell ltj-train"));
+  const kube::Json& patch = patch_of(released);
+  EXPECT_TRUE(patch.at("status").at("admission").is_null());
+  EXPECT_EQ(kube::text_at(patch, {"metadata", "resourceVersion"}), "7");
+  EXPECT_THAT(
+      told_conditions(patch),
+      ElementsAre("QuotaReserved=False Pending", "Admitted=False NoReservation",
+                  "PodsReady=False WaitForStart", "Evicted=True Preempted", "Requeued=True Preempted"));
+
+  snapshot.queue.workload =
+      workload({{"QuotaReserved", "False", "Pending"}, {"Evicted", "True", "Preempted"}});
+  EXPECT_THAT(effects_of(next(snapshot)), IsEmpty());
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended), HasSubstr("True ByQueue"));
+
+  snapshot.queue.workload = admitted_workload();
+  snapshot.progress.reset();
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("tell ltj-train", "pod 0", "pod 1"));
+  EXPECT_EQ(condition(snapshot.job.status, conditions::kSuspended),
+            "False Resumed: the queue has admitted the job");
+  EXPECT_EQ(snapshot.job.status.attempt(), 2);
+  EXPECT_EQ(snapshot.job.status.restarts(), 0) << "an eviction costs no restart";
+}
+
+TEST(QueuePolicy, EachKindOfEvictionIsRequeuedAsTheQueueWants) {
+  for (const auto& [evicted, requeued] : std::vector<std::pair<const char*, const char*>>{
+           {"Preempted", "Requeued=True Preempted"},
+           {"NodeFailures", "Requeued=True NodeFailures"},
+           {"PodsReadyTimeout", "Requeued=False PodsReadyTimeout"},
+           {"DeactivatedDueToRequeuingLimitExceeded", "Requeued=False Deactivated"}}) {
+    EXPECT_THAT(told_conditions(release_patch(evicted_workload(evicted), kStart)),
+                ::testing::Contains(requeued));
+  }
+}
+
+TEST(QueuePolicy, AJobWhoseWorkloadIsDeletedIsSuspendedAndQueuedAnewByItsUser) {
+  Snapshot snapshot = running_in_queue();
+  snapshot.queue.workload.reset();
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended),
+              HasSubstr("True ByQueue: somebody has deleted workload ltj-train"));
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kQuotaReserved), HasSubstr("False WorkloadDeleted"));
+  snapshot.pods.clear();
+  snapshot.progress.reset();
+  EXPECT_THAT(effects_of(next(snapshot)), IsEmpty()) << "it waits for its user";
+  EXPECT_EQ(snapshot.job.status.state(), "Suspended");
+
+  snapshot.job.spec.set_suspend(true);
+  next(snapshot);
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended), HasSubstr("True ByUser"));
+  snapshot.job.spec.set_suspend(false);
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("create workloads/ltj-train"));
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended), HasSubstr("False Resumed"));
+}
+
+TEST(QueuePolicy, ASuspendedJobLeavesTheQueueWhenItsPodsAreGone) {
+  Snapshot snapshot = running_in_queue();
+  snapshot.job.spec.set_suspend(true);
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+  snapshot.pods.clear();
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("delete ltj-train"));
+  snapshot.queue.workload->being_deleted = true;
+  EXPECT_THAT(effects_of(next(snapshot)), IsEmpty());
+  snapshot.job.spec.set_suspend(false);
+  EXPECT_THAT(effects_of(next(snapshot)), IsEmpty()) << "the old Workload is still there";
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended), HasSubstr("False Resumed"));
+  snapshot.queue.workload.reset();
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("create workloads/ltj-train"));
+}
+
+TEST(QueuePolicy, TheQuotaOfAJobThatHasEndedIsGivenBackWhenNoPodRuns) {
+  Snapshot snapshot = running_in_queue();
+  v1alpha1::JobResult result;
+  result.set_result("Complete");
+  result.set_reason("StepsReached");
+  snapshot.progress->result = result;
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre()) << "its agents end by themselves";
+  snapshot.pods = {ended_pod(0, 0, kStart), ended_pod(1, 0, kStart)};
+  const Decision ended = next(snapshot);
+  EXPECT_THAT(told_conditions(patch_of(ended)), ::testing::Contains("Finished=True Succeeded"));
+  snapshot.queue.workload = workload({{"Finished", "True", "Succeeded"}});
+  EXPECT_THAT(effects_of(next(snapshot)), IsEmpty());
+}
+
+TEST(QueuePolicy, WhatKeepsAJobOutOfEveryQueueIsSaid) {
+  struct Case {
+    std::string message;
+    std::function<void(Snapshot&)> change;
+  };
+  for (const Case& c : {
+           Case{"False KueueMissing: this cluster does not serve kueue.x-k8s.io",
+                [](Snapshot& s) { s.queue.api = QueueView::Api::kAbsent; }},
+           Case{"False KueueMissing: this operator may not list",
+                [](Snapshot& s) { s.queue.api = QueueView::Api::kRefused; }},
+           Case{"False QueueMissing: the job asks for Kueue and names no queue",
+                [](Snapshot& s) { s.job.spec.mutable_scheduling()->clear_queue(); }},
+           Case{"False PriorityClassMissing: workloadpriorityclass high is not there",
+                [](Snapshot& s) { s.queue.missing_priority = "workloadpriorityclass high"; }},
+       }) {
+    Snapshot snapshot = queued_job();
+    c.change(snapshot);
+    EXPECT_THAT(effects_of(next(snapshot)), IsEmpty()) << c.message;
+    EXPECT_THAT(condition(snapshot.job.status, conditions::kQuotaReserved), HasSubstr(c.message));
+  }
+}
+
+TEST(QueuePolicy, WhatRunsGoesOnWhileNobodyKnowsWhatTheQueueSays) {
+  for (const auto api : {QueueView::Api::kUnknown, QueueView::Api::kAbsent, QueueView::Api::kRefused}) {
+    Snapshot snapshot = running_in_queue();
+    snapshot.queue = {.api = api};
+    snapshot.pods.pop_back();
+    EXPECT_THAT(effects_of(next(snapshot)), IsEmpty());
+    EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended), IsEmpty());
+  }
+}
+
+TEST(QueuePolicy, ThePlaceIsToldExactlyInFrontAndRoughlyBehind) {
+  const auto told = [](int position) {
+    Snapshot snapshot = queued_job();
+    snapshot.queue.workload = workload({{"QuotaReserved", "False", "Pending"}});
+    snapshot.queue.position = position;
+    next(snapshot);
+    return find_condition(snapshot.job.status, conditions::kQuotaReserved)->message();
+  };
+  EXPECT_THAT(told(0), HasSubstr("it is number 1 in its queue"));
+  EXPECT_THAT(told(9), HasSubstr("it is number 10 in its queue"));
+  EXPECT_THAT(told(10), HasSubstr("more than 10 are before it"));
+  EXPECT_THAT(told(999), HasSubstr("more than 100 are before it"));
+  EXPECT_THAT(told(1000), HasSubstr("more than 1000 are before it"));
+}
+
+TEST(QueuePolicy, TheTopologyOfTheQueueIsThePlaceOfEachNodeOfTheJob) {
+  Snapshot snapshot = queued_job();
+  snapshot.job = job(R"(, "parallelism": {"mode": "Manual", "tensor": 1, "pipeline": 2, "data": 2},
+      "resources": {"devices": 4, "devicesPerNode": 1, "device": {"kind": "CPU", "memory": "4Gi"}},
+      "scheduling": {"gang": {"provider": "Kueue"}, "queue": "lq", "topology": {"mode": "Required", "key": "rack"}})");
+  const Decision asks = next(snapshot);
+  ASSERT_FALSE(asks.effects.empty());
+  const kube::Json& pods =
+      std::get<CreateChild>(asks.effects.front()).object.at("spec").at("podSets").as_array()[0];
+  EXPECT_EQ(kube::text_at(pods, {"topologyRequest", "podSetSliceRequiredTopology"}), "rack");
+  EXPECT_EQ(kube::integer_at(pods, {"topologyRequest", "podSetSliceSize"}), 2);
+  EXPECT_EQ(kube::integer_at(pods, {"count"}), 4);
+  snapshot.queue.workload = workload(
+      {{"QuotaReserved", "True", "QuotaReserved"}, {"Admitted", "True", "Admitted"}},
+      R"({"admission": {"podSetAssignments": [{"name": "worker", "flavors": {"cpu": "spot"}, "topologyAssignment": {
+          "levels": ["rack", "host"],
+          "slices": [{"domainCount": 1, "valuesPerLevel": [{"universal": "r1"}, {"individual": {"roots": ["a"]}}],
+                      "podCounts": {"universal": 2}},
+                     {"domainCount": 2, "valuesPerLevel": [{"universal": "r2"},
+                          {"individual": {"prefix": "h-", "roots": ["b", "c"], "suffix": "x"}}],
+                      "podCounts": {"individual": [1, 1]}}]}}]}})");
+  const Decision runs = next(snapshot);
+  std::vector<std::string> hosts;
+  for (const int domain : runs.placement.domain_of_node)
+    hosts.push_back(runs.placement.domains.at(static_cast<std::size_t>(domain)).at("host"));
+  EXPECT_THAT(hosts, ElementsAre("a", "h-bx", "a", "h-cx")) << "nodes 0 and 2 are a copy, 1 and 3 another";
+  EXPECT_EQ(runs.placement.annotations.at("kueue.x-k8s.io/workload"), "ltj-train");
+}
+
+TEST(QueuePolicy, WhatTheQueueGivesAndTheJobCannotUseEndsIt) {
+  Snapshot snapshot = queued_job(R"(, "worker": {"nodeSelector": {"pool": "reserved"}})");
+  snapshot.queue.workload = admitted_workload();
+  next(snapshot);
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kFailed),
+              HasSubstr("node label pool is to be both 'spot' and 'reserved'"));
+}
+
+TEST(QueuePolicy, AJobThatAsksForNoQueueAnyMoreKeepsNoQuota) {
+  Snapshot snapshot = running_in_queue();
+  snapshot.job.spec.clear_scheduling();
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("delete ltj-train"));
+  snapshot.queue.workload.reset();
+  EXPECT_THAT(effects_of(next(snapshot)), IsEmpty());
+  EXPECT_EQ(snapshot.job.status.gang().workload(), "");
+  EXPECT_EQ(condition(snapshot.job.status, conditions::kQuotaReserved), "");
+}
+
+TEST(QueuePolicy, AManagedJobGetsItsWorkloadAndNothingElse) {
+  Snapshot snapshot = queued_job(R"(, "managedBy": "kueue.x-k8s.io/multikueue")");
+  const Decision decision = decide(snapshot, settings(), kStart);
+  EXPECT_THAT(effects_of(decision), ElementsAre("create workloads/ltj-train"));
+  EXPECT_EQ(decision.effects.size(), 1U);
+  EXPECT_EQ(text_of(decision.status), text_of(v1alpha1::JobStatus()));
+  snapshot.queue.workload = admitted_workload();
+  EXPECT_THAT(decide(snapshot, settings(), kStart).effects, IsEmpty());
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing

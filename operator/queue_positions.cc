@@ -1,0 +1,53 @@
+#include "operator/queue_positions.h"
+
+#include "kube/api/object.h"
+#include "operator/api/names.h"
+
+namespace caravan::controller {
+namespace {
+
+constexpr std::chrono::seconds kGood{15};
+constexpr std::chrono::seconds kNoAnswer{60};
+constexpr std::chrono::seconds kPatience{3};
+// Names of queues are the users': of more than can be alive, what is old goes.
+constexpr std::size_t kMostQueues = 1024;
+
+}  // namespace
+
+QueuePositions::Answer QueuePositions::find(const CallContext& context, const std::string& name_space,
+                                            const std::string& queue, const std::string& workload) {
+  const std::pair key{name_space, queue};
+  std::unique_lock lock(mutex_);
+  auto known = queues_.find(key);
+  if (known == queues_.end() || clock_.now() >= known->second.good_until) {
+    // Meanwhile others go by what was known before.
+    queues_[key].good_until = clock_.now() + kPatience;
+    lock.unlock();
+    Queue asked = ask(context, name_space, queue);
+    lock.lock();
+    if (queues_.size() > kMostQueues)
+      std::erase_if(queues_, [&](const auto& each) { return clock_.now() >= each.second.good_until; });
+    known = queues_.insert_or_assign(key, std::move(asked)).first;
+  }
+  const auto place = known->second.positions.find(workload);
+  return {.is_told = known->second.is_told,
+          .position = place == known->second.positions.end() ? std::nullopt : std::optional(place->second)};
+}
+
+QueuePositions::Queue QueuePositions::ask(const CallContext& context, const std::string& name_space,
+                                          const std::string& queue) {
+  const auto answer =
+      client_.get(context.until(clock_.now() + kPatience),
+                  {.resource = kVisibleQueues, .name_space = name_space}, queue, kPendingWorkloads);
+  if (!answer) return {.good_until = clock_.now() + kNoAnswer};
+  Queue told{.is_told = true, .good_until = clock_.now() + kGood};
+  const kube::Json* items = kube::find(*answer, {"items"});
+  if (items == nullptr || !items->is_array()) return told;
+  for (const kube::Json& item : items->get_array()) {
+    const auto position = kube::integer_at(item, {"positionInLocalQueue"});
+    told.positions[kube::key_of(item).name] = static_cast<int>(position.value_or(0));
+  }
+  return told;
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,42 @@
+// The places of Workloads in their queues, as Kueue's visibility server tells them.
+//
+// It can be asked only, not watched, and answers for a whole queue, so an answer serves all jobs of the queue
+// for a while. A cluster without that server, or without the right to ask it, has no places. Safe from
+// several threads.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "kube/client/client.h"
+
+namespace caravan::controller {
+
+class QueuePositions {
+ public:
+  QueuePositions(kube::Client& client, Clock& clock) : client_(client), clock_(clock) {}
+
+  struct Answer {
+    bool is_told = false;         // the cluster tells of this queue
+    std::optional<int> position;  // from 0; of a Workload far behind, nothing
+  };
+  Answer find(const CallContext& context, const std::string& name_space, const std::string& queue,
+              const std::string& workload);
+
+ private:
+  struct Queue {
+    bool is_told = false;
+    std::map<std::string, int> positions = {};
+    Clock::TimePoint good_until{};
+  };
+  Queue ask(const CallContext& context, const std::string& name_space, const std::string& queue);
+
+  kube::Client& client_;
+  Clock& clock_;
+  std::mutex mutex_;
+  std::map<std::pair<std::string, std::string>, Queue> queues_;  // by namespace and name
+};
+
+}  // namespace caravan::controller

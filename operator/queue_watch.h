@@ -1,0 +1,57 @@
+// The local copies of what Kueue knows, in a cluster that has it.
+//
+// A cluster may have no Kueue, get it later, or not let this operator use it. So its API is asked for until
+// it is there, and only then is it watched: a watch of something that is absent would fail for ever. Safe
+// from several threads.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kube/watch/informer.h"
+#include "operator/controller/observe.h"
+
+namespace caravan::controller {
+
+class QueueWatch {
+ public:
+  struct Handlers {
+    std::function<void(const kube::Change&)> on_workload;
+    std::function<void()> on_change;  // of the API, or of what all jobs that wait depend on
+  };
+
+  // name_space: whose jobs are served; empty: all.
+  QueueWatch(kube::Client& client, Clock& clock, kube::Observer& observer, const std::string& name_space,
+             Handlers handlers);
+
+  // For the leader alone: what is read is then as new as its election.
+  void start();
+  const QueueCaches& caches() const { return caches_; }
+
+ private:
+  using Api = QueueView::Api;
+  using Keep = std::optional<kube::Json> (*)(const kube::Json&);
+  std::unique_ptr<kube::Informer> watch(const kube::Resource& resource, Keep keep);
+  void run(const std::stop_token& stop);
+  Api ask(const CallContext& context);
+  void become(Api api);
+
+  kube::Client& client_;
+  Clock& clock_;
+  kube::Observer& observer_;
+  std::string name_space_;
+  Handlers handlers_;
+  std::atomic<Api> api_{Api::kUnknown};
+  std::unique_ptr<kube::Informer> workloads_;
+  std::unique_ptr<kube::Informer> flavors_;
+  std::unique_ptr<kube::Informer> workload_priorities_;
+  std::unique_ptr<kube::Informer> pod_priorities_;
+  QueueCaches caches_;
+  std::jthread thread_;
+};
+
+}  // namespace caravan::controller

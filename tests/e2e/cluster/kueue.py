@@ -1,0 +1,71 @@
+"""Kueue on the cluster of the tests: the real program of the pinned version, installed from its own manifests."""
+
+import pathlib
+import re
+import subprocess
+import tempfile
+
+from cluster import NAMESPACE, REPOSITORY, apply, kubectl, script, wait_until
+
+IMAGE = "caravan.local/kueue:test"
+API = "kueue.x-k8s.io/v1beta2"
+VERSION = re.search(r"^KUEUE_VERSION=(\S+)", (REPOSITORY / "versions.env").read_text(), re.MULTILINE)[1]
+
+
+def program():
+    """What tests/cluster/build.sh makes of it."""
+    build = subprocess.run([REPOSITORY / "tests/cluster/build.sh", f"kueue-{VERSION}"], check=True,
+                           capture_output=True, text=True)
+    return pathlib.Path(build.stdout.strip()) / f"kueue-{VERSION}"
+
+
+def pod_groups():
+    """The folder with the definitions of the PodGroups of Volcano and coscheduling."""
+    return next(program().parent.glob("pod-groups-*"))
+
+
+def import_image():
+    with tempfile.TemporaryDirectory() as folder:
+        archive = pathlib.Path(folder) / "kueue.tar"
+        subprocess.run([REPOSITORY / "deploy/images/oci_image.py", archive, "--name", IMAGE, "--entrypoint", "/manager",
+                        "--file", f"{program()}=/manager"], check=True, capture_output=True)
+        script("import", archive)
+
+
+def manifest():
+    text = kubectl("kustomize", f"{program()}.config/default")
+    text = re.sub(r"image: \S*controller\S*", f"image: {IMAGE}", text)
+    text = text.replace("imagePullPolicy: Always", "imagePullPolicy: Never")
+    # The machine of the tests is small.
+    return text.replace("cpu: 500m", "cpu: 50m").replace("memory: 512Mi", "memory: 256Mi")
+
+
+def install():
+    import_image()
+    kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", text=manifest())
+    kubectl("rollout", "status", "deployment/kueue-controller-manager", "--namespace", "kueue-system", "--timeout=180s")
+    wait_until("Kueue takes objects", lambda: _takes_objects())
+
+
+def _takes_objects():
+    try:
+        apply({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "default"}})
+        return True
+    except AssertionError:
+        return False  # its webhooks are not reachable yet
+
+
+def priority(name, value):
+    return {"apiVersion": API, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value}
+
+
+def queue(name, cpu):
+    """A LocalQueue in the namespace of the jobs with a ClusterQueue of its own."""
+    amounts = {"cpu": cpu, "memory": "64Gi", "ephemeral-storage": "64Gi"}
+    quota = [{"name": resource, "nominalQuota": amount} for resource, amount in amounts.items()]
+    return ({"apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": name},
+             "spec": {"namespaceSelector": {}, "preemption": {"withinClusterQueue": "LowerPriority"},
+                      "resourceGroups": [{"coveredResources": list(amounts),
+                                          "flavors": [{"name": "default", "resources": quota}]}]}},
+            {"apiVersion": API, "kind": "LocalQueue", "metadata": {"name": name, "namespace": NAMESPACE},
+             "spec": {"clusterQueue": name}})

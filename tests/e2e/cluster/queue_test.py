@@ -1,0 +1,194 @@
+"""Jobs in the queues of a real Kueue: queue_test.py [soak]
+
+With `soak`, fifty rounds of jobs that start, are suspended, killed and deleted at random; whatever happened, the quota
+in use is that of the jobs that run.
+"""
+
+import json
+import random
+import sys
+import unittest
+
+import kueue
+from cluster import NAMESPACE, REPOSITORY, ClusterTest, apply, kill, kubectl, small_job, wait_until
+
+WORKLOADS = f"apis/{kueue.API}/namespaces/{NAMESPACE}/workloads"
+CLUSTER_QUEUES = f"apis/{kueue.API}/clusterqueues"
+TESTDATA = REPOSITORY / "operator/children/testdata"
+LONG = 1_000_000  # steps that no test waits for
+
+
+def queued_job(name, steps, queue, priority=None, **spec):
+    """Of two pods that ask for 100m each: as much as the queues of these tests have."""
+    job = small_job(name, steps, **spec)
+    job["spec"]["worker"] = {**job["spec"].get("worker", {}), "resources": {"cpu": "100m", "memory": "1Gi"}}
+    job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": queue}
+    if priority:
+        job["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = priority
+    return job
+
+
+class QueueTest(ClusterTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        kueue.install()
+        apply(kueue.priority("low", 1), kueue.priority("high", 1000))
+
+    def make_queue(self, name, cpu="200m"):
+        apply(*kueue.queue(name, cpu))
+        self.addCleanup(lambda: kubectl("delete", "clusterqueue", name, "--wait=false"))
+        self.addCleanup(lambda: kubectl("delete", "localqueue", name, "--namespace", NAMESPACE, "--wait=false"))
+
+    def submit(self, *jobs):
+        for job in jobs:
+            apply(job)
+            self.addCleanup(self.delete, job["metadata"]["name"])
+
+    @staticmethod
+    def delete(name):
+        kubectl("delete", "ltj", name, "--namespace", NAMESPACE, "--ignore-not-found")
+
+    def wait_for_condition(self, name, kind, status, part=""):
+        def holds():
+            condition = self.condition(name, kind)
+            text = f"{condition['reason']}: {condition['message']}"
+            return condition["status"] == status and part in text
+        wait_until(f"{kind} of {name} is {status} with '{part}'", holds)
+
+    def used(self, queue):
+        """Millicores of the ClusterQueue that are taken, as Kueue counts them."""
+        status = self.api.get(f"{CLUSTER_QUEUES}/{queue}").get("status", {})
+        return sum(1000 * int(r["total"]) if not r["total"].endswith("m") else int(r["total"][:-1])
+                   for flavor in status.get("flavorsReservation", []) for r in flavor["resources"]
+                   if r["name"] == "cpu" and r.get("total", "0") != "0")
+
+
+class Queues(QueueTest):
+    def test_two_jobs_and_quota_for_one(self):
+        self.make_queue("one")
+        self.submit(queued_job("first", LONG, "one"))
+        self.wait_for_steps("first")
+        self.submit(queued_job("second", 20, "one"))
+        self.wait_for_condition("second", "QuotaReserved", "False", "it is number 1 in its queue")
+        self.assertIn("insufficient unused quota", self.condition("second", "QuotaReserved")["message"])
+        self.assertEqual(self.condition("second", "Scheduled")["reason"], "WaitingForQuota")
+        self.assertEqual(self.status("second")["state"], "Queued")
+        self.assertEqual(self.children("second"), [])
+        self.delete("first")
+        self.wait_for_end("second")
+        wait_until("the quota is given back", lambda: self.used("one") == 0)
+
+    def test_a_higher_priority_suspends_a_job_that_goes_on_afterwards(self):
+        self.make_queue("ranked")
+        self.submit(queued_job("low", 400, "ranked", "low"))
+        self.wait_for_steps("low")
+        self.submit(queued_job("high", 20, "ranked", "high"))
+        self.wait_for_condition("low", "Suspended", "True", "ByQueue: the queue takes back what it had given: Preempted")
+        self.wait_for_end("high")
+        self.wait_for_condition("low", "Suspended", "False", "Resumed: the queue has admitted the job")
+        status = self.wait_for_end("low")
+        self.assertEqual((status["attempt"], status["restarts"]), (2, 0))
+        self.assertEqual(self.condition("low", "Complete")["status"], "True")
+
+    def test_a_job_whose_workload_is_deleted_is_suspended_and_not_lost(self):
+        self.make_queue("watched")
+        self.submit(queued_job("orphan", 200, "watched"))
+        self.wait_for_steps("orphan")
+        kubectl("delete", "workload", "ltj-orphan", "--namespace", NAMESPACE)
+        self.wait_for_condition("orphan", "Suspended", "True", "ByQueue: somebody has deleted workload ltj-orphan")
+        wait_until("its pods are gone", lambda: not self.children("orphan"))
+        self.change("orphan", suspend=True)
+        self.wait_for_condition("orphan", "Suspended", "True", "ByUser")
+        self.change("orphan", suspend=False)
+        self.wait_for_end("orphan")
+
+    def test_a_suspended_job_leaves_its_place_to_others(self):
+        self.make_queue("shared")
+        self.submit(queued_job("pauses", 400, "shared"))
+        self.wait_for_steps("pauses")
+        self.change("pauses", suspend=True)
+        wait_until("it has no Workload", lambda: self.api.get(f"{WORKLOADS}/ltj-pauses") is None)
+        self.submit(queued_job("other", 20, "shared"))
+        self.wait_for_end("other")
+        self.change("pauses", suspend=False)
+        self.wait_for_end("pauses")
+
+    def test_what_the_operator_makes_is_what_the_real_definitions_take(self):
+        kubectl("apply", "--server-side", "-f", kueue.pod_groups())
+        kubectl("wait", "--for=condition=Established", "crd/podgroups.scheduling.volcano.sh",
+                "crd/podgroups.scheduling.x-k8s.io", "--timeout=60s")
+        for name in ("pod_group_volcano", "pod_group_coscheduling", "workload"):
+            made = json.loads((TESTDATA / f"{name}.json").read_text())
+            made["metadata"]["namespace"] = NAMESPACE
+            kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", text=json.dumps(made))
+
+    def test_pods_of_other_gang_schedulers_wait_for_these_with_their_group(self):
+        kubectl("apply", "--server-side", "-f", kueue.pod_groups())
+        for name, provider, group in (("bursts", "Volcano", "scheduling.volcano.sh/v1beta1"),
+                                      ("gathers", "Coscheduling", "scheduling.x-k8s.io/v1alpha1")):
+            self.submit(small_job(name, 20, scheduling={"gang": {"provider": provider}}))
+            pods = wait_until("two pods", lambda: self.two_pods(name))
+            path = f"apis/{group}/namespaces/{NAMESPACE}/podgroups/{name}"
+            self.assertEqual(self.api.get(path)["spec"]["minMember"], 2)
+            self.assertNotIn("default-scheduler", {pod["spec"]["schedulerName"] for pod in pods})
+
+    def two_pods(self, name):
+        pods = self.children(name)
+        return pods if len(pods) == 2 else None
+
+
+class Soak(QueueTest):
+    """Quota is exact, whatever happens to the jobs."""
+
+    ROUNDS = 50
+    JOBS = 3
+
+    def test_quota_is_that_of_the_jobs_that_run(self):
+        dice = random.Random(16)
+        self.make_queue("soak", cpu="400m")
+        for index in range(self.JOBS):
+            self.submit(queued_job(f"soak-{index}", LONG, "soak", dice.choice(("low", "high"))))
+        for turn in range(self.ROUNDS):
+            name = f"soak-{dice.randrange(self.JOBS)}"
+            action = dice.choice((self.toggle, self.kill_a_rank, self.make_anew, self.delete_a_pod))
+            with self.subTest(turn=turn, job=name, action=action.__name__):
+                action(name)
+                if turn % 5 == 4:
+                    self.settle()
+        for index in range(self.JOBS):
+            self.delete(f"soak-{index}")
+        wait_until("no quota is in use", lambda: self.used("soak") == 0)
+
+    def settle(self):
+        """Until the pods of the jobs that hold quota, and no others, are there."""
+        def exact():
+            pods = [pod for i in range(self.JOBS) for pod in self.children(f"soak-{i}")]
+            running = [pod for pod in pods if pod["status"]["phase"] == "Running"]
+            return len(running) == len(pods) and 100 * len(pods) == self.used("soak")
+        wait_until("quota and pods agree", exact)
+
+    def toggle(self, name):
+        suspended = self.job(name)["spec"].get("suspend", False)
+        self.change(name, suspend=not suspended)
+
+    def kill_a_rank(self, name):
+        for pod in self.children(name):
+            try:
+                kill(pod, "caravan-trainer")
+                return
+            except IndexError:
+                continue
+
+    def delete_a_pod(self, name):
+        for pod in self.children(name)[:1]:
+            kubectl("delete", "pod", pod["metadata"]["name"], "--namespace", NAMESPACE, "--wait=false", check=False)
+
+    def make_anew(self, name):
+        self.delete(name)
+        apply(queued_job(name, LONG, "soak", "low"))
+
+
+if __name__ == "__main__":
+    names = ["Soak"] if sys.argv[1:] == ["soak"] else sys.argv[1:] or ["Queues"]
+    unittest.main(argv=[sys.argv[0], *names], verbosity=2)

@@ -1,0 +1,155 @@
+// Training with the kernels of GPUs, emulated, comes to what training with the kernels of the CPU comes to:
+// model, optimizer and everything between them, which know no device, over the table that GPUs have.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "worker/trainer/comm/solo_communicator.h"
+#include "worker/trainer/device/testing/emulated_kernels.h"
+#include "worker/trainer/kernels/host_copy.h"
+#include "worker/trainer/model/stage.h"
+#include "worker/trainer/optim/gradient_norm.h"
+#include "worker/trainer/optim/optimizer.h"
+
+namespace caravan::numerics {
+namespace {
+
+constexpr int64_t kSequences = 2, kLength = 12;
+constexpr int kSteps = 3;
+
+struct Case {
+  std::string name;
+  at::ScalarType storage = at::kFloat;
+  std::vector<int64_t> segments = {};
+  int recomputed_layers = 0;
+  bool tied = false;
+};
+
+planner::ModelShape small_model(bool tied) {
+  planner::ModelShape model;
+  model.hidden = 24;
+  model.layers = 2;
+  model.heads = 4;
+  model.kv_heads = 2;
+  model.head_dim = 6;
+  model.ffn = 20;
+  model.vocab = 37;
+  model.tied_embeddings = tied;
+  return model;
+}
+
+struct Result {
+  std::vector<double> losses;
+  std::vector<double> squared_norms;
+  at::Tensor values;
+};
+
+// One rank's training from the same weights on the same tokens.
+class Training {
+ public:
+  explicit Training(const Case& given)
+      : case_(given),
+        model_(small_model(given.tied)),
+        store_(trainer::allocate_parameters(trainer::lay_out_parameters(model_, placement(), /*padding=*/1),
+                                            given.storage)) {
+    trainer::initialise_parameters(store_, 11);
+    store_.values.mul_(8);  // so that attention and gates are not all alike
+    stage_.emplace(trainer::StageOptions{.model = model_,
+                                         .placement = placement(),
+                                         .micro_batch_size = sequences(),
+                                         .sequence_length = kLength,
+                                         .segments = given.segments,
+                                         .storage = given.storage},
+                   store_, alone_);
+    optimizer_.emplace(store_, alone_, trainer::AdamWOptions{}, trainer::OptimizerPlace{});
+  }
+
+  Result run() {
+    at::manual_seed(3);
+    Result result;
+    for (int step = 0; step < kSteps; ++step) {
+      result.losses.push_back(compute_gradients());
+      const at::Tensor squares = trainer::sum_of_squares(store_.gradients, {{0, store_.layout.elements}});
+      result.squared_norms.push_back(kernels::read_number(squares));
+      optimizer_->try_update(0.01);
+      optimizer_->take_back();
+      optimizer_->update(0.01, 0.5);
+    }
+    result.values = store_.values.to(at::kDouble);
+    return result;
+  }
+
+ private:
+  // Where sequences are cut, one is at work at a time.
+  int64_t sequences() const { return case_.segments.empty() ? kSequences : 1; }
+
+  trainer::StagePlacement placement() const {
+    return {.chunks = {{.layers = static_cast<int>(model_.layers),
+                        .has_embedding = true,
+                        .has_head = true,
+                        .recomputed_layers = case_.recomputed_layers}}};
+  }
+
+  double compute_gradients() {
+    const at::Tensor ids_BS = at::randint(0, model_.vocab, {sequences(), kLength + 1}, at::kLong);
+    const std::vector<int64_t> lengths =
+        case_.segments.empty() ? std::vector<int64_t>{kLength} : case_.segments;
+    double loss = 0;
+    std::shared_ptr<trainer::StageSaved> saved;
+    int64_t first = 0;
+    for (const int64_t length : lengths) {
+      const trainer::TokenBatch batch{.inputs_BS = ids_BS.narrow(1, first, length),
+                                      .targets_BS = ids_BS.narrow(1, first + 1, length),
+                                      .loss_scale = 1.0 / (static_cast<double>(sequences()) * kLength)};
+      trainer::StageOutput output = stage_->forward(0, batch, {}, std::move(saved));
+      loss += kernels::read_number(output.loss_sum);
+      saved = std::move(output.saved);
+      first += length;
+    }
+    for (std::size_t i = 0; i < lengths.size(); ++i) (void)stage_->backward(saved, {}, nullptr);
+    return loss;
+  }
+
+  const Case case_;
+  const planner::ModelShape model_;
+  trainer::ParameterStore store_;
+  trainer::SoloCommunicator alone_;
+  std::optional<trainer::Stage> stage_;
+  std::optional<trainer::Optimizer> optimizer_;
+};
+
+class EmulatedGpu : public testing::TestWithParam<Case> {};
+
+TEST_P(EmulatedGpu, TrainsAsTheCpuDoes) {
+  const Result on_cpu = Training(GetParam()).run();
+  const kernels::UseKernels use(c10::DeviceType::CPU, kernels::gpu::emulated_kernels());
+  const Result on_gpu = Training(GetParam()).run();
+  const double tolerance = GetParam().storage == at::kFloat ? 2e-4 : 0.05;
+  for (std::size_t step = 0; step < kSteps; ++step) {
+    EXPECT_NEAR(on_gpu.losses[step], on_cpu.losses[step], tolerance * on_cpu.losses[step]);
+    EXPECT_NEAR(on_gpu.squared_norms[step], on_cpu.squared_norms[step],
+                2 * tolerance * on_cpu.squared_norms[step]);
+  }
+  // AdamW moves an element whose gradient is about zero either way, as roundings have it.
+  const at::Tensor apart = (on_gpu.values - on_cpu.values).norm() / on_cpu.values.norm();
+  EXPECT_LT(apart.item<double>(), tolerance);
+}
+
+TEST_P(EmulatedGpu, HasTheSameBitsAgain) {
+  const kernels::UseKernels use(c10::DeviceType::CPU, kernels::gpu::emulated_kernels());
+  EXPECT_TRUE(at::equal(Training(GetParam()).run().values, Training(GetParam()).run().values));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, EmulatedGpu,
+    testing::Values(Case{.name = "Fp32"}, Case{.name = "Bf16", .storage = at::kBFloat16},
+                    Case{.name = "Tied", .tied = true}, Case{.name = "Recomputed", .recomputed_layers = 1},
+                    Case{.name = "Segments", .segments = {5, 4, 3}},
+                    Case{.name = "SegmentsBf16", .storage = at::kBFloat16, .segments = {6, 6}}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace caravan::numerics

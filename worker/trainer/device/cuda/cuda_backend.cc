@@ -1,0 +1,188 @@
+// The library for GPUs (plugin.h): one CUDA device, with the kernels of worker/trainer/cuda, LibTorch's
+// products and attention, and its caching allocator.
+#include <ATen/Context.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/mm.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAStream.h>
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+#include "worker/trainer/device/cuda/library_attention.h"
+#include "worker/trainer/device/cuda/own_kernels.h"
+#include "worker/trainer/device/cuda/stream.h"
+#include "worker/trainer/device/plugin.h"
+
+namespace caravan::kernels::gpu {
+
+cuda::Stream current_stream() {
+  return c10::cuda::getCurrentCUDAStream();
+}
+
+namespace {
+
+void product(const at::Tensor& a, const at::Tensor& b, at::Tensor& result) {
+  at::mm_out(result, a, b);
+}
+
+// With beta 1 into the main gradient, which cuBLAS keeps in fp32 for factors of bf16.
+void add_weight_gradient(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_OI) {
+  if (dw_OI.scalar_type() == x_TI.scalar_type()) {
+    dw_OI.addmm_(dy_TO.t(), x_TI);
+  } else {
+    at::addmm_out(dw_OI, dw_OI, dy_TO.t(), x_TI, dw_OI.scalar_type());
+  }
+}
+
+KernelTable table_with(const AttentionKernels& attention) {
+  KernelTable table = own_kernels("CUDA");
+  table.attention_forward = attention.forward;
+  table.attention_backward = attention.backward;
+  table.product = product;
+  table.add_weight_gradient = add_weight_gradient;
+  return table;
+}
+
+}  // namespace
+}  // namespace caravan::kernels::gpu
+
+namespace caravan::trainer {
+namespace {
+
+namespace allocator = c10::cuda::CUDACachingAllocator;
+
+// The caching allocator tells of every block to whom it was once told of, for ever.
+std::atomic<AllocationListener*> listener = nullptr;
+
+void tell_listener(const c10::CachingDeviceAllocator::TraceEntry& entry) {
+  using Entry = c10::CachingDeviceAllocator::TraceEntry;
+  AllocationListener* const hears = listener;
+  if (hears == nullptr) return;
+  if (entry.action_ == Entry::ALLOC) hears->allocated(entry.addr_, static_cast<int64_t>(entry.size_));
+  if (entry.action_ == Entry::FREE_REQUESTED) hears->freed(entry.addr_);
+}
+
+class CudaAllocations final : public AllocationCount {
+ public:
+  explicit CudaAllocations(std::unique_ptr<AllocationListener> tally) : tally_(std::move(tally)) {
+    listener = tally_.get();
+  }
+  ~CudaAllocations() override { listener = nullptr; }
+
+ private:
+  const std::unique_ptr<AllocationListener> tally_;
+};
+
+int64_t current(const auto& statistic) {
+  return statistic[0].current;  // of small and large blocks together
+}
+int64_t peak(const auto& statistic) {
+  return statistic[0].peak;
+}
+
+class CudaBackend final : public DeviceBackend {
+ public:
+  CudaBackend(at::Device device, std::string name, const kernels::gpu::AttentionKernels& attention,
+              const HostServices& services)
+      : device_(device),
+        description_(std::move(name) + "; " + attention.description),
+        kernels_(kernels::gpu::table_with(attention)),
+        services_(services) {}
+
+  at::Device device() const override { return device_; }
+  const kernels::KernelTable& kernels() const override { return kernels_; }
+  std::string description() const override { return description_; }
+
+  GroupFactory groups(const RendezvousOptions& /*options*/) const override {
+    return [](const GroupRequest& /*request*/) -> std::unique_ptr<Communicator> {
+      throw std::runtime_error(
+          "ranks on GPUs cannot meet: this build has no groups for them, so a job has one GPU");
+    };
+  }
+
+  std::unique_ptr<AllocationCount> count_allocations(MemoryCounter& counter) const override {
+    return std::make_unique<CudaAllocations>(services_.tally(counter));
+  }
+
+  std::optional<DeviceMemory> memory() const override {
+    const auto statistics = allocator::getDeviceStats(device_.index());
+    std::size_t free = 0, total = 0;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) (void)cudaGetLastError();
+    return DeviceMemory{.reserved = current(statistics.reserved_bytes),
+                        .peak_reserved = peak(statistics.reserved_bytes),
+                        .free = static_cast<int64_t>(free),
+                        .total = static_cast<int64_t>(total)};
+  }
+
+ private:
+  const at::Device device_;
+  const std::string description_;
+  const kernels::KernelTable kernels_;
+  const HostServices services_;
+};
+
+tl::unexpected<Error> no_gpu(const std::string& why) {
+  return failure("spec.resources.device.kind is GPU, but " + why);
+}
+
+// Or why there is none, in CUDA's words and ours.
+Result<at::Device> find_device(int local_rank) {
+  int devices = 0;
+  const cudaError_t error = cudaGetDeviceCount(&devices);
+  if (error != cudaSuccess) {
+    (void)cudaGetLastError();
+    return no_gpu(std::string("CUDA finds no device on this machine (") + cudaGetErrorString(error) +
+                  "); run the job where there is a GPU with NVIDIA's driver for CUDA 13, or set kind: CPU");
+  }
+  if (local_rank >= devices)
+    return no_gpu("local rank " + std::to_string(local_rank) + " has none: CUDA finds " +
+                  std::to_string(devices) +
+                  " on this machine; lower spec.resources.devicesPerNode, or look at CUDA_VISIBLE_DEVICES");
+  return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(local_rank));
+}
+
+std::string name_of(at::Device device) {
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, device.index()) != cudaSuccess) return "a GPU";
+  return properties.name;
+}
+
+Result<std::unique_ptr<DeviceBackend>> open_device(const DeviceRequest& request,
+                                                   const HostServices& services) {
+  const Result<at::Device> device = find_device(request.local_rank);
+  if (!device) return tl::unexpected(device.error());
+  // So that products, too, add in the same order every time; cuBLAS reads it once, when it first starts.
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+  at::globalContext().lazyInitDevice(at::kCUDA);
+  c10::cuda::set_device(device->index());
+  allocator::attachAllocatorTraceTracker(tell_listener);
+  const auto attention = kernels::gpu::choose_attention(request.attention, request.storage, *device);
+  return std::make_unique<CudaBackend>(*device, name_of(*device), attention, services);
+}
+
+}  // namespace
+}  // namespace caravan::trainer
+
+extern "C" {
+
+__attribute__((visibility("default"))) const char* caravan_device_plugin_version() {
+  return CARAVAN_VERSION;
+}
+
+// NOLINTNEXTLINE(readability-non-const-parameter): it is written
+__attribute__((visibility("default"))) void caravan_open_device(
+    const caravan::trainer::DeviceRequest& request, const caravan::trainer::HostServices& services,
+    caravan::Result<std::unique_ptr<caravan::trainer::DeviceBackend>>& opened) {
+  try {
+    opened = caravan::trainer::open_device(request, services);
+  } catch (const std::exception& error) {
+    opened = caravan::failure(std::string("the GPU cannot be used: ") + error.what());
+  }
+}
+}

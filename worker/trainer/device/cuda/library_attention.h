@@ -1,0 +1,22 @@
+// Attention on a GPU: which of LibTorch's kernels a rank uses is decided at its start and said in its log.
+#pragma once
+
+#include <string>
+
+#include "worker/trainer/kernels/kernel_table.h"
+
+namespace caravan::kernels::gpu {
+
+struct AttentionKernels {
+  decltype(KernelTable::attention_forward) forward = nullptr;
+  decltype(KernelTable::attention_backward) backward = nullptr;
+  std::string description;  // which they are, and why not a faster one
+};
+
+// The first that makes what plain_attention.h makes of a few random numbers on this device, forward and
+// backward: cuDNN's (631 TFLOP/s on an H100), then the built-in flash kernel (329), then plain products. For
+// one sequence. Segments behind the first one always take plain products, since their keys are in several
+// pieces.
+AttentionKernels choose_attention(const AttentionShape& shape, at::ScalarType storage, at::Device device);
+
+}  // namespace caravan::kernels::gpu

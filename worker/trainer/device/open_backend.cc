@@ -1,0 +1,76 @@
+#include "worker/trainer/device/open_backend.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "common/version.h"
+#include "worker/trainer/device/cpu_backend.h"
+#include "worker/trainer/device/plugin.h"
+
+namespace caravan::trainer {
+namespace {
+
+tl::unexpected<Error> no_gpu(const std::string& why, const std::string& remedy) {
+  return failure(fmt::format("spec.resources.device.kind is GPU, but {}; {}", why, remedy));
+}
+
+std::string last_loader_error() {
+  const char* const error = dlerror();
+  return error == nullptr ? "no reason was given" : error;
+}
+
+// Stays open: kernels, and what LibTorch keeps of them, are in it until the process ends.
+Result<void*> open_library(const std::string& path) {
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr)
+    return no_gpu(fmt::format("the library for GPUs cannot be loaded ({})", last_loader_error()),
+                  "take the worker image for NVIDIA GPUs (./dev image --cuda) or a build of the preset cuda "
+                  "with CUDA's libraries beside LibTorch's");
+  const auto version = reinterpret_cast<PluginVersion>(dlsym(library, kPluginVersion));
+  const std::string found = version == nullptr ? "none" : version();
+  if (found != caravan::version())
+    return no_gpu(
+        fmt::format("{} is of version {} and the trainer of version {}", path, found, caravan::version()),
+        "take both from one build");
+  return library;
+}
+
+DeviceRequest request_of(const TrainerOptions& options) {
+  const int tensor = options.layout.mesh.tensor;
+  return {.local_rank = options.local_rank,
+          .storage = options.precision == Precision::BF16 ? at::kBFloat16 : at::kFloat,
+          .attention = {.sequences = 1,
+                        .heads = options.model.heads / tensor,
+                        .kv_heads = options.model.kv_heads / tensor,
+                        .head_dim = options.model.head_dim}};
+}
+
+std::unique_ptr<AllocationListener> tally(MemoryCounter& counter) {
+  return std::make_unique<AllocationTally>(counter);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceBackend>> open_backend(const TrainerOptions& options,
+                                                    const std::string& library_folder) {
+  if (options.device == DeviceKind::Cpu) return cpu_backend();
+  const Result<void*> library = open_library(fmt::format("{}/{}", library_folder, kPluginFile));
+  if (!library) return tl::unexpected(library.error());
+  const auto open = reinterpret_cast<OpenDevice>(dlsym(*library, kOpenDevice));
+  if (open == nullptr) return no_gpu(last_loader_error(), "take trainer and library from one build");
+  Result<std::unique_ptr<DeviceBackend>> opened;
+  open(request_of(options), {.tally = tally}, opened);
+  return opened;
+}
+
+Result<std::unique_ptr<DeviceBackend>> open_backend(const TrainerOptions& options) {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return failure(fmt::format("/proc/self/exe cannot be read: {}", error.message()));
+  return open_backend(options, (program.parent_path().parent_path() / "lib").string());
+}
+
+}  // namespace caravan::trainer

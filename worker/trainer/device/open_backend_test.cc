@@ -1,0 +1,45 @@
+#include "worker/trainer/device/open_backend.h"
+
+#include <ATen/ops/empty.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace caravan::trainer {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(OpenBackend, ProcessorsAreAlwaysThere) {
+  const auto device = open_backend(TrainerOptions{}, "/nowhere");
+  ASSERT_TRUE(device) << device.error().message;
+  EXPECT_TRUE((*device)->device().is_cpu());
+  EXPECT_EQ(&(*device)->kernels(), &kernels::cpu_kernels());
+  EXPECT_TRUE((*device)->description().empty());
+  EXPECT_FALSE((*device)->memory());
+}
+
+TEST(OpenBackend, CountsWhatTensorsOnProcessorsTake) {
+  const auto device = open_backend(TrainerOptions{});
+  ASSERT_TRUE(device);
+  MemoryCounter counter;
+  const auto count = (*device)->count_allocations(counter);
+  {
+    const at::Tensor tensor = at::empty({16}, at::kFloat);
+    EXPECT_EQ(counter.live_bytes(), 64);
+  }
+  EXPECT_EQ(counter.live_bytes(), 0);
+}
+
+TEST(OpenBackend, AGpuWithoutItsLibrarySaysWhichImageHasIt) {
+  TrainerOptions options;
+  options.device = DeviceKind::Gpu;
+  const auto device = open_backend(options, "/nowhere");
+  ASSERT_FALSE(device);
+  EXPECT_THAT(device.error().message,
+              HasSubstr("spec.resources.device.kind is GPU, but the library for GPUs cannot be loaded "
+                        "(/nowhere/libcaravan_device_cuda.so: cannot open shared object file"));
+  EXPECT_THAT(device.error().message, HasSubstr("take the worker image for NVIDIA GPUs"));
+}
+
+}  // namespace
+}  // namespace caravan::trainer

@@ -1,0 +1,102 @@
+// Runs a test of kernels with every table of kernels that can run here, and every storage type it knows:
+// those of processors by instruction set, and the one of GPUs around emulated kernels.
+//
+// Results may differ by a few roundings of the storage type from what ATen makes in fp64 of the same numbers;
+// the number of threads must not change them at all.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "worker/trainer/device/testing/emulated_kernels.h"
+#include "worker/trainer/kernels/cross_entropy.h"
+#include "worker/trainer/kernels/host_copy.h"
+#include "worker/trainer/kernels/instruction_set.h"
+#include "worker/trainer/kernels/kernel_table.h"
+#include "worker/trainer/kernels/sum_of_squares.h"
+
+namespace caravan::kernels {
+
+// Absent: a GPU's, emulated.
+using TableOfTest = std::optional<InstructionSet>;
+
+class EveryTable : public testing::TestWithParam<std::tuple<TableOfTest, at::ScalarType>> {
+ protected:
+  EveryTable() : threads_(at::get_num_threads()) {
+    at::manual_seed(1);
+    if (const TableOfTest& set = std::get<0>(GetParam())) {
+      set_.emplace(*set);
+    } else {
+      table_.emplace(c10::DeviceType::CPU, gpu::emulated_kernels());
+    }
+  }
+  ~EveryTable() override { at::set_num_threads(threads_); }
+
+  static at::ScalarType storage() { return std::get<1>(GetParam()); }
+  static at::Tensor random(at::IntArrayRef shape) { return at::randn(shape, at::kDouble).to(storage()); }
+  static at::Tensor random_wide(at::IntArrayRef shape) {
+    return at::randn(shape, storage() == at::kDouble ? at::kDouble : at::kFloat);
+  }
+
+  // roundings: of the type that `made` has.
+  static void expect_near(const at::Tensor& made, const at::Tensor& exact, double roundings,
+                          const std::string& what) {
+    const double unit = made.scalar_type() == at::kDouble  ? 0x1p-52
+                        : made.scalar_type() == at::kFloat ? 0x1p-23
+                                                           : 0x1p-8;
+    EXPECT_TRUE(at::allclose(made.to(at::kDouble), exact, roundings * unit, roundings * unit))
+        << what << ": off by " << (made.to(at::kDouble) - exact).abs().max().item<double>();
+  }
+
+  // make() on one thread and on three.
+  static void expect_same_on_all_threads(const std::function<std::vector<at::Tensor>()>& make) {
+    at::set_num_threads(1);
+    const std::vector<at::Tensor> alone = make();
+    at::set_num_threads(3);
+    const std::vector<at::Tensor> together = make();
+    for (std::size_t i = 0; i < alone.size(); ++i)
+      EXPECT_TRUE(at::equal(alone[i], together[i])) << "result " << i << " on three threads";
+  }
+
+ private:
+  const int threads_;
+  std::optional<UseInstructionSet> set_;
+  std::optional<UseKernels> table_;
+};
+
+inline std::string name_of(const testing::TestParamInfo<EveryTable::ParamType>& info) {
+  constexpr const char* kSets[] = {"Baseline", "Avx2", "Avx512"};
+  const auto& [set, storage] = info.param;
+  return std::string(set ? kSets[static_cast<int>(*set)] : "EmulatedGpu") + at::toString(storage);
+}
+
+// GPUs have no kernels for fp64, in which layouts are compared.
+inline std::vector<EveryTable::ParamType> every_table() {
+  std::vector<EveryTable::ParamType> all;
+  for (const at::ScalarType storage : {at::kFloat, at::kBFloat16, at::kDouble}) {
+    for (const InstructionSet set : usable_instruction_sets()) all.emplace_back(set, storage);
+    if (storage != at::kDouble) all.emplace_back(std::nullopt, storage);
+  }
+  return all;
+}
+
+inline double sum_of_squares(const at::Tensor& values) {
+  at::Tensor sum = zero_where(values);
+  add_sum_of_squares(values, sum);
+  return read_number(sum);
+}
+
+inline double loss_of(const at::Tensor& targets_C, const at::Tensor& statistics_3C) {
+  at::Tensor loss = zero_where(statistics_3C);
+  add_cross_entropy_loss(targets_C, statistics_3C, loss);
+  return read_number(loss);
+}
+
+}  // namespace caravan::kernels
