@@ -29,3 +29,10 @@ set_target_properties(cuda::runtime PROPERTIES
   IMPORTED_LOCATION "${CUDA_TOOLKIT}/lib/libcudart.so.13"
   INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${CUDA_TOOLKIT}/include"
   INTERFACE_INCLUDE_DIRECTORIES "${CUDA_TOOLKIT}/include")
+
+# What c10d's header for NCCL includes; the library itself is LibTorch's to load.
+find_path(NCCL_INCLUDE_DIR nccl.h HINTS "${CUDA_TOOLKIT}/../nccl/include" "${CUDA_TOOLKIT}/include" NO_CACHE REQUIRED)
+add_library(cuda::nccl_headers INTERFACE IMPORTED GLOBAL)
+set_target_properties(cuda::nccl_headers PROPERTIES
+  INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${NCCL_INCLUDE_DIR}"
+  INTERFACE_INCLUDE_DIRECTORIES "${NCCL_INCLUDE_DIR}")
