@@ -12,7 +12,8 @@
 //   reduce_scatter, all_reduce (sum)  4·c bytes for fp32, 10·c for bf16; nothing where ranks share memory
 //   others                            nothing
 // A group of one allocates nothing. A group over a network has buffers of the system, and one that shares
-// memory has room of a fixed size (shared_memory_communicator.h); neither is counted. On devices: stream_communicator.h.
+// memory has room of a fixed size (shared_memory_communicator.h); neither is counted. On devices:
+// stream_communicator.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>
