@@ -1,9 +1,10 @@
 """Runs clang-tidy over the files of the build but tests, and remembers clean files by the hash of all that they read.
 
-Usage: tidy.py REPOSITORY BUILD CACHE [COMMITS]
+Usage: tidy.py REPOSITORY BUILD CACHE [COMMITS MOST]
 
 With COMMITS only over files that changed, or whose header of the same name did, since so many commits ago or not
-committed yet; over all where git does not know.
+committed yet; over all where git does not know. Of those at most MOST, which the commit chooses, so that a large change
+is looked at in part each time and in whole by the call without COMMITS.
 """
 
 import concurrent.futures
@@ -65,6 +66,16 @@ def changed_names(repository, commits):
     return names
 
 
+def sample(todo, most, seed):
+    """The same for one seed, whatever the order."""
+    ranked = sorted(todo, key=lambda each: hashlib.sha256(f"{seed} {pathlib.Path(each[0]['file']).name}".encode()).digest())
+    return ranked[:most]
+
+
+def commit_of(repository):
+    return subprocess.run(["git", "-C", repository, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+
+
 def check(command, build):
     # OpenMP off: clang would look for a header of its own.
     run = subprocess.run(
@@ -72,7 +83,7 @@ def check(command, build):
     return run.returncode, run.stdout
 
 
-def main(repository, build, cache, commits=None):
+def main(repository, build, cache, commits=None, most=None):
     changed = changed_names(repository, commits) if commits else None
     repository, cache = pathlib.Path(repository), pathlib.Path(cache, "tidy")
     cache.mkdir(parents=True, exist_ok=True)
@@ -88,6 +99,9 @@ def main(repository, build, cache, commits=None):
         stamp = cache / key_of(repository, build, command, read) if read else None
         if stamp is None or not stamp.exists():
             todo.append((command, stamp))
+    found = len(todo)
+    if most is not None:
+        todo = sample(todo, int(most), commit_of(repository))
     failures = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = {pool.submit(check, command, build): (command, stamp) for command, stamp in todo}
@@ -99,7 +113,7 @@ def main(repository, build, cache, commits=None):
             elif code != 0:
                 failures += 1
                 print(f"{command['file']}:\n{output}")
-    print(f"clang-tidy: {len(todo)} files checked, {failures} with findings")
+    print(f"clang-tidy: {len(todo)} of {found} files checked, {failures} with findings")
     return 1 if failures else 0
 
 
