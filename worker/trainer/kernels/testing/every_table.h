@@ -39,6 +39,7 @@ class EveryTable : public testing::TestWithParam<std::tuple<TableOfTest, at::Sca
   }
   ~EveryTable() override { at::set_num_threads(threads_); }
 
+  static bool is_emulated() { return !std::get<0>(GetParam()); }
   static at::ScalarType storage() { return std::get<1>(GetParam()); }
   static at::Tensor random(at::IntArrayRef shape) { return at::randn(shape, at::kDouble).to(storage()); }
   static at::Tensor random_wide(at::IntArrayRef shape) {
