@@ -84,7 +84,8 @@ void fill(google::protobuf::Message& message) {
                                   : *reflection.MutableMessage(&message, field));
         break;
       default:
-        reflection.SetString(&message, field, "1");
+        field->is_repeated() ? reflection.AddString(&message, field, "1")
+                             : reflection.SetString(&message, field, "1");
     }
   }
 }

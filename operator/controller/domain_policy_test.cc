@@ -71,7 +71,9 @@ std::string racks(const DomainVerdict& verdict) {
 const v1alpha1::JobPlan kTwoCopies = plan_of(2, 2, 2, 2);  // nodes 0 and 2, 1 and 3
 
 DomainVerdict judge(const Snapshot& snapshot) {
-  return judge_domains(snapshot, kTwoCopies, settings());
+  v1alpha1::JobPlan plan = kTwoCopies;
+  *plan.mutable_spec() = snapshot.job.spec;
+  return judge_domains(snapshot, plan, settings());
 }
 
 TEST(DomainPolicy, EachCopyGetsTheTightestDomainWithRoomForIt) {
