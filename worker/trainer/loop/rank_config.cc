@@ -176,7 +176,6 @@ Precision precision_of(const RankConfig& config) {
                                                                            : Precision::BF16;
 }
 
-// A job names its device. A configuration without one was written by hand, for the machine at hand.
 DeviceKind device_of(const RankConfig& config, Checks& checks) {
   const bool on_gpu = config.spec().resources().device().kind() == v1alpha1::Device::GPU;
   checks.require(!on_gpu || !config.double_precision(), "doublePrecision is for CPUs");
@@ -268,7 +267,10 @@ std::optional<MemoryBreakdown> planned_memory(const JobSpec& spec, const Trainer
                          .snapshot = terms.snapshot};
 }
 
+// A job names its device. A configuration without one was written by hand, for the machine at hand.
 const JobSpec& with_defaults(JobSpec& spec) {
+  v1alpha1::Device& device = *spec.mutable_resources()->mutable_device();
+  if (device.kind() == v1alpha1::Device::KindUnspecified) device.set_kind(v1alpha1::Device::CPU);
   spec.mutable_training()->mutable_optimizer();
   spec.mutable_training()->mutable_evaluation();
   schema::apply_defaults(spec);
