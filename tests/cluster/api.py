@@ -53,11 +53,14 @@ class Api:
 
     def get(self, path):
         """The object or list; None when there is none, or the server does not answer just now."""
-        try:
-            status, found = self.request("GET", path)
-        except (OSError, http.client.HTTPException):
-            return None
-        return found if status == 200 else None
+        is_kept = self.connection is not None  # and may have been closed by the server, which says nothing of it
+        for _ in range(2 if is_kept else 1):
+            try:
+                status, found = self.request("GET", path)
+            except (OSError, http.client.HTTPException):
+                continue
+            return found if status == 200 else None
+        return None
 
     def items(self, path):
         return (self.get(path) or {"items": []})["items"]
