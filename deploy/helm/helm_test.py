@@ -167,6 +167,7 @@ class Monitoring(OnAServer):
     AT = f"/apis/monitoring.coreos.com/v1/namespaces/{NAMESPACE}"
 
     def define(self) -> None:
+        self.addCleanup(wait_until, "the server forgets them", lambda: not self.is_served())
         for path in sorted((program("kubeconform").parent / "schemas").glob("*.yaml")):
             document = documents_of(path.read_text().removeprefix("---\n"))[0]
             applied = self.server.call("PATCH", f"{document.path()}?fieldManager=test&force=true", document.text, APPLY)
@@ -177,6 +178,10 @@ class Monitoring(OnAServer):
 
     def is_there(self, path: str) -> bool:
         return self.server.call("GET", path).status == 200
+
+    def is_served(self) -> bool:
+        groups = self.server.call("GET", "/apis").body["groups"]
+        return any(group["name"] == "monitoring.coreos.com" for group in groups)
 
     def test_each_helm_finds_them_and_the_server_takes_monitors_rules_and_boards(self):
         self.define()
