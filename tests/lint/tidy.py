@@ -3,8 +3,8 @@
 Usage: tidy.py REPOSITORY BUILD CACHE [COMMITS MOST]
 
 With COMMITS only over files that changed, or whose header of the same name did, since so many commits ago or not
-committed yet; over all where git does not know. Of those at most MOST, which the commit chooses, so that a large change
-is looked at in part each time and in whole by the call without COMMITS.
+committed yet; over all where git does not know. Of those at most MOST, which the day of the last commit chooses, so that
+files take turns, and that what is mended is looked at again.
 """
 
 import concurrent.futures
@@ -72,8 +72,9 @@ def sample(todo, most, seed):
     return ranked[:most]
 
 
-def commit_of(repository):
-    return subprocess.run(["git", "-C", repository, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+def day_of(repository):
+    run = subprocess.run(["git", "-C", repository, "log", "-1", "--format=%cs"], capture_output=True, text=True)
+    return run.stdout.strip()
 
 
 def check(command, build):
@@ -101,7 +102,7 @@ def main(repository, build, cache, commits=None, most=None):
             todo.append((command, stamp))
     found = len(todo)
     if most is not None:
-        todo = sample(todo, int(most), commit_of(repository))
+        todo = sample(todo, int(most), day_of(repository))
     failures = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = {pool.submit(check, command, build): (command, stamp) for command, stamp in todo}

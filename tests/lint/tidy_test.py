@@ -47,15 +47,15 @@ class Sample(unittest.TestCase):
     def setUp(self):
         self.todo = [({"file": f"/project/{name}.cc"}, None) for name in "abcdefgh"]
 
-    def test_is_the_same_for_one_commit(self):
-        self.assertEqual(tidy.sample(self.todo, 3, "1f"), tidy.sample(self.todo[::-1], 3, "1f"))
+    def test_is_the_same_for_one_day(self):
+        self.assertEqual(tidy.sample(self.todo, 3, "2026-01-31"), tidy.sample(self.todo[::-1], 3, "2026-01-31"))
 
-    def test_is_another_for_another_commit_so_that_every_file_has_its_turn(self):
+    def test_is_another_on_another_day_so_that_every_file_has_its_turn(self):
         seen = {command["file"] for seed in range(50) for command, _ in tidy.sample(self.todo, 3, seed)}
         self.assertEqual(len(seen), len(self.todo))
 
     def test_is_all_where_there_are_no_more(self):
-        self.assertCountEqual(tidy.sample(self.todo, 40, "1f"), self.todo)
+        self.assertCountEqual(tidy.sample(self.todo, 40, "2026-01-31"), self.todo)
 
 
 class WhatWasClean(unittest.TestCase):
