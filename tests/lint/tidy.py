@@ -66,9 +66,14 @@ def changed_names(repository, commits):
     return names
 
 
-def sample(todo, most, seed):
+def name_of(command, repository):
+    """In the repository, without its ending."""
+    return str(pathlib.Path(command["file"]).relative_to(repository).with_suffix(""))
+
+
+def sample(commands, most, seed):
     """The same for one seed, whatever the order."""
-    ranked = sorted(todo, key=lambda each: hashlib.sha256(f"{seed} {pathlib.Path(each[0]['file']).name}".encode()).digest())
+    ranked = sorted(commands, key=lambda each: hashlib.sha256(f"{seed} {pathlib.Path(each['file']).name}".encode()).digest())
     return ranked[:most]
 
 
@@ -89,20 +94,17 @@ def main(repository, build, cache, commits=None, most=None):
     repository, cache = pathlib.Path(repository), pathlib.Path(cache, "tidy")
     cache.mkdir(parents=True, exist_ok=True)
     dependencies = dependencies_by_object(build)
+    commands = [command for command in json.loads(pathlib.Path(build, "compile_commands.json").read_text())
+                if is_product(command["file"], repository) and (changed is None or name_of(command, repository) in changed)]
+    found = len(commands)
+    if most is not None:
+        commands = sample(commands, int(most), day_of(repository))
     todo = []
-    for command in json.loads(pathlib.Path(build, "compile_commands.json").read_text()):
-        if not is_product(command["file"], repository):
-            continue
-        name = str(pathlib.Path(command["file"]).relative_to(repository).with_suffix(""))
-        if changed is not None and name not in changed:
-            continue
+    for command in commands:
         read = dependencies.get(output_of(command))  # by a compiler: nothing where the file was never compiled
         stamp = cache / key_of(repository, build, command, read) if read else None
         if stamp is None or not stamp.exists():
             todo.append((command, stamp))
-    found = len(todo)
-    if most is not None:
-        todo = sample(todo, int(most), day_of(repository))
     failures = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = {pool.submit(check, command, build): (command, stamp) for command, stamp in todo}
@@ -114,7 +116,7 @@ def main(repository, build, cache, commits=None, most=None):
             elif code != 0:
                 failures += 1
                 print(f"{command['file']}:\n{output}")
-    print(f"clang-tidy: {len(todo)} of {found} files checked, {failures} with findings")
+    print(f"clang-tidy: {len(commands)} of {found} files, {len(todo)} of them not known to be clean, {failures} with findings")
     return 1 if failures else 0
 
 
