@@ -144,10 +144,11 @@ void time_rows(const Sizes& sizes, bool& first) {
                       .sequence_length = sizes.tokens,
                       .values = x.data(),
                       .table = table.floats()};
-  print({{"add_rms_norm", 4 * 2 * hidden, [&] { return add_rms_norm(norm, nullptr); }},
-         {"rms_norm_backward", 4 * 2 * hidden, [&] { return rms_norm_backward(backward, nullptr); }},
-         {"rope", 2 * 2 * hidden, [&] { return rope(rotation, nullptr); }}},
-        x, sizes.seconds, first);
+  print(
+      {{"add_rms_norm", std::int64_t{8} * hidden, [&] { return add_rms_norm(norm, nullptr); }},
+       {"rms_norm_backward", std::int64_t{8} * hidden, [&] { return rms_norm_backward(backward, nullptr); }},
+       {"rope", std::int64_t{4} * hidden, [&] { return rope(rotation, nullptr); }}},
+      x, sizes.seconds, first);
 }
 
 void time_gates(const Sizes& sizes, bool& first) {
@@ -163,8 +164,8 @@ void time_gates(const Sizes& sizes, bool& first) {
                                 .columns = sizes.ffn,
                                 .gate_up = gate_up.data(),
                                 .gradient = output.data()};
-  print({{"swiglu_forward", 3 * 2 * gated, [&] { return swiglu_forward(forward, nullptr); }},
-         {"swiglu_backward", 6 * 2 * gated, [&] { return swiglu_backward(backward, nullptr); }}},
+  print({{"swiglu_forward", std::int64_t{6} * gated, [&] { return swiglu_forward(forward, nullptr); }},
+         {"swiglu_backward", std::int64_t{12} * gated, [&] { return swiglu_backward(backward, nullptr); }}},
         output, sizes.seconds, first);
 }
 

@@ -19,6 +19,8 @@ ASKED_BY_ADMISSION = {("training.caravan.dev", "llamatrainingjobs/finalizers", "
 # Only where a name is taken, by another's object or by a call whose answer was lost.
 ASKED_AFTER_A_CONFLICT = {("kueue.x-k8s.io", "workloads", "get"), ("scheduling.volcano.sh", "podgroups", "get"),
                           ("scheduling.x-k8s.io", "podgroups", "get")}
+# Systems that place gangs, which a cluster may be without: then nothing is asked of them.
+OPTIONAL_GROUPS = {"kueue.x-k8s.io", "visibility.kueue.x-k8s.io", "scheduling.volcano.sh", "scheduling.x-k8s.io"}
 
 
 @dataclass(frozen=True, order=True)
@@ -112,6 +114,8 @@ def _request(event: dict) -> Request:
 def complaints(rights: set[Right], requests: set[Request]) -> list[str]:
     unused = [right for right in sorted(rights) if not any(right.covers(request) for request in requests)]
     without = [request for request in sorted(requests) if not any(right.covers(request) for right in rights)]
+    absent = OPTIONAL_GROUPS - {request.action.group for request in requests}
+    unused = [right for right in unused if right.action.group not in absent]
     asked_otherwise = [Action(*action) for action in sorted(ASKED_BY_ADMISSION | ASKED_AFTER_A_CONFLICT)]
     return [f"granted and never used: {right}" for right in unused if right.action not in asked_otherwise] + [
         f"used and not granted: {text}" for text in sorted({str(request) for request in without})

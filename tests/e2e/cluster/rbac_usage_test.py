@@ -99,6 +99,13 @@ class RbacUsage(unittest.TestCase):
         finalizers = role("ClusterRole", "f", rule("training.caravan.dev", "llamatrainingjobs/finalizers", "update"))
         self.assertEqual([], self.complaints([finalizers, binding("ClusterRoleBinding", "ClusterRole", "f")]))
 
+    def test_rights_on_a_system_that_the_cluster_is_without_need_no_request(self):
+        workloads = role("ClusterRole", "w", rule("kueue.x-k8s.io", "workloads", "create", "delete"))
+        rights = [workloads, binding("ClusterRoleBinding", "ClusterRole", "w")]
+        self.assertEqual([], self.complaints(rights))
+        create = request("create", "workloads", apiGroup="kueue.x-k8s.io", namespace="team")
+        self.assertEqual(["granted and never used: delete workloads (kueue.x-k8s.io)"], self.complaints(rights, create))
+
 
 class CommandLine(unittest.TestCase):
     def run_on(self, objects: list[dict], *log: str) -> tuple[int, str]:
