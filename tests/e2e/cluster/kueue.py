@@ -34,7 +34,7 @@ def import_image():
 
 def manifest():
     text = kubectl("kustomize", f"{program()}.config/default")
-    text = re.sub(r"image: \S*controller\S*", f"image: {IMAGE}", text)
+    text = re.sub(r"image: \S*/kueue:\S+", f"image: {IMAGE}", text)
     text = text.replace("imagePullPolicy: Always", "imagePullPolicy: Never")
     # The machine of the tests is small.
     return text.replace("cpu: 500m", "cpu: 50m").replace("memory: 512Mi", "memory: 256Mi")
