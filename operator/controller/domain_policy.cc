@@ -165,6 +165,7 @@ std::vector<Domain> survey_domains(const Snapshot& seen, const v1alpha1::JobPlan
     domain.room += pods_that_fit(node, of_a_pod, taken == seen.taken.end() ? Demand() : taken->second);
   }
   std::vector<Domain> domains;
+  domains.reserve(by_name.size());
   for (auto& [name, domain] : by_name) domains.push_back(std::move(domain));
   return domains;
 }
