@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds programs of the test cluster from pinned Go modules.
-#   build.sh [PROGRAM...]   of the list below, or all; prints the folder that holds them
+#   build.sh [PROGRAM...]   of the lists below, all of the first, or queues; prints the folder that holds them
 # A program of the pinned version that is there already is not built again. JOBS: packages compiled at once.
 # Needs Go; one that is too old fetches the pinned one, as a module.
 set -euo pipefail
@@ -10,7 +10,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../versions.env"
 # of the PodGroups of Volcano and of coscheduling.
 KUEUE="kueue-$KUEUE_VERSION"
 POD_GROUPS="pod-groups-$VOLCANO_VERSION-$COSCHEDULING_VERSION"
-PROGRAMS=(etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns "$KUEUE" "$POD_GROUPS")
+PROGRAMS=(etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns)
+QUEUES=("$KUEUE" "$POD_GROUPS")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/cluster/go_programs.sh
 source "$here/go_programs.sh"
@@ -87,12 +88,13 @@ build() {
       "$KUEUE") (build_kueue) ;;
       "$POD_GROUPS") (copy_pod_groups) ;;
       kube*) (build_kubernetes "${kubernetes[@]}") ;;
-      *) echo "build.sh: no program '$program'; there are ${PROGRAMS[*]}" >&2; exit 2 ;;
+      *) echo "build.sh: no program '$program'; there are ${PROGRAMS[*]} ${QUEUES[*]}" >&2; exit 2 ;;
     esac
   done
 }
 
 [[ ${1:-} == all ]] && set -- "${PROGRAMS[@]}"
+[[ ${1:-} == queues ]] && set -- "${QUEUES[@]}"
 mkdir -p "$BIN"
 exec 9>"$ROOT/.lock"
 flock 9

@@ -14,7 +14,7 @@ VERSION = re.search(r"^KUEUE_VERSION=(\S+)", (REPOSITORY / "versions.env").read_
 
 def program():
     """What tests/cluster/build.sh makes of it."""
-    build = subprocess.run([REPOSITORY / "tests/cluster/build.sh", f"kueue-{VERSION}"], check=True,
+    build = subprocess.run([REPOSITORY / "tests/cluster/build.sh", "queues"], check=True,
                            capture_output=True, text=True)
     return pathlib.Path(build.stdout.strip()) / f"kueue-{VERSION}"
 
