@@ -19,7 +19,7 @@ ASKED_BY_ADMISSION = {("training.caravan.dev", "llamatrainingjobs/finalizers", "
 # Only where a name is taken, by another's object or by a call whose answer was lost.
 ASKED_AFTER_A_CONFLICT = {("kueue.x-k8s.io", "workloads", "get"), ("scheduling.volcano.sh", "podgroups", "get"),
                           ("scheduling.x-k8s.io", "podgroups", "get")}
-# Systems that place gangs, which a cluster may be without: then nothing is asked of them.
+# Systems that place gangs, which a cluster may be without: then nothing is asked of them but whether they are there.
 OPTIONAL_GROUPS = {"kueue.x-k8s.io", "visibility.kueue.x-k8s.io", "scheduling.volcano.sh", "scheduling.x-k8s.io"}
 
 
@@ -97,7 +97,13 @@ def _rights_of_rule(rule: dict, namespace: str) -> Iterator[Right]:
 def requests_of(account: str, log: Iterable[str]) -> set[Request]:
     user = "system:serviceaccount:" + account.replace("/", ":")
     events = (json.loads(line) for line in log)
-    return {_request(event) for event in events if event["user"].get("username") == user and "objectRef" in event}
+    own = (event for event in events if event["user"].get("username") == user and "objectRef" in event)
+    return {_request(event) for event in own if not _finds_no_system(event)}
+
+
+def _finds_no_system(event: dict) -> bool:
+    """It asked whether an optional system is there."""
+    return event["objectRef"].get("apiGroup") in OPTIONAL_GROUPS and event.get("responseStatus", {}).get("code") == 404
 
 
 def _request(event: dict) -> Request:

@@ -103,6 +103,8 @@ class RbacUsage(unittest.TestCase):
         workloads = role("ClusterRole", "w", rule("kueue.x-k8s.io", "workloads", "create", "delete"))
         rights = [workloads, binding("ClusterRoleBinding", "ClusterRole", "w")]
         self.assertEqual([], self.complaints(rights))
+        absent = json.loads(request("list", "workloads", apiGroup="kueue.x-k8s.io")) | {"responseStatus": {"code": 404}}
+        self.assertEqual([], self.complaints(rights, json.dumps(absent)))
         create = request("create", "workloads", apiGroup="kueue.x-k8s.io", namespace="team")
         self.assertEqual(["granted and never used: delete workloads (kueue.x-k8s.io)"], self.complaints(rights, create))
 
