@@ -27,6 +27,7 @@
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
+{{- if .Values.queues.rights }}
 # Of jobs that wait in a queue of Kueue, or whose gang Volcano or coscheduling places; without effect elsewhere.
 - apiGroups: [kueue.x-k8s.io]
   resources: [workloads]
@@ -40,4 +41,5 @@
 - apiGroups: [scheduling.volcano.sh, scheduling.x-k8s.io]
   resources: [podgroups]
   verbs: [get, create]
+{{- end }}
 {{- end }}
