@@ -57,7 +57,7 @@ class Training {
         store_(trainer::allocate_parameters(trainer::lay_out_parameters(model_, placement(), /*padding=*/1),
                                             given.storage)) {
     trainer::initialise_parameters(store_, 11);
-    store_.values.mul_(8);  // so that attention and gates are not all alike
+    store_.values.mul_(4);  // so that attention and gates are not all alike
     stage_.emplace(trainer::StageOptions{.model = model_,
                                          .placement = placement(),
                                          .micro_batch_size = sequences(),
@@ -138,9 +138,8 @@ TEST_P(EmulatedGpu, TrainsAsTheCpuDoes) {
   const Result on_gpu = Training(GetParam()).run();
   const bool is_exact = GetParam().storage == at::kFloat;
   const double tolerance = is_exact ? 2e-4 : 0.05;
-  // Logits of tied tables are so large here that their exponentials multiply roundings by hundreds.
-  EXPECT_LT(distance(on_gpu.gradients, on_cpu.gradients), is_exact ? 1e-3 : 0.15);
-  EXPECT_NEAR(on_gpu.squared_norm / on_cpu.squared_norm, 1, is_exact ? 1e-3 : 0.15);
+  EXPECT_LT(distance(on_gpu.gradients, on_cpu.gradients), is_exact ? 1e-4 : 0.05);
+  EXPECT_NEAR(on_gpu.squared_norm / on_cpu.squared_norm, 1, is_exact ? 1e-4 : 0.05);
   for (std::size_t step = 0; step < kSteps; ++step)
     EXPECT_NEAR(on_gpu.losses[step], on_cpu.losses[step], tolerance * on_cpu.losses[step]);
   // AdamW moves an element whose gradient is about zero either way, as roundings have it.
