@@ -32,7 +32,8 @@ uint64_t sum_of_bits(const at::Tensor& flat) {
     return sum;
   };
   const uint64_t sum = at::parallel_reduce(0, words, kWordsPerTask, uint64_t{0}, sum_of_words, std::plus<>());
-  return sum + word_at(bytes + words * kWordBytes, size % kWordBytes);
+  const int64_t rest = size % kWordBytes;
+  return rest == 0 ? sum : sum + word_at(bytes + words * kWordBytes, rest);
 }
 
 }  // namespace caravan::kernels::cpu
