@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <random>
 
+#include "common/testing/sample.h"
 #include "operator/controller/conditions.h"
 #include "operator/controller/decide.h"
 #include "operator/testing/jobs.h"
@@ -225,13 +226,17 @@ class Cluster {
 };
 
 TEST(GangPolicy, TwoGangsThatEachFitHalfNeverBlockEachOther) {
+  const test::Sample sample(5);
   int given_back = 0;
+  int runs = 0;
   for (unsigned seed = 0; seed < 100; ++seed) {
+    if (!sample.takes(seed)) continue;
+    ++runs;
     Cluster cluster(seed, 4, seed % 2 == 0 ? 4 : 3);
     ASSERT_TRUE(cluster.run()) << "seed " << seed;
     given_back += cluster.given_back();
   }
-  EXPECT_GT(given_back, 50) << "they have met";
+  EXPECT_GT(given_back, runs / 2) << "they have met";
 }
 
 }  // namespace

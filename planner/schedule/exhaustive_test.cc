@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "common/testing/sample.h"
 #include "planner/schedule/generate.h"
 #include "planner/schedule/simulate.h"
 #include "planner/schedule/validate.h"
@@ -182,19 +183,21 @@ void spoil(Schedule& schedule, Dice& dice) {
 }
 
 TEST(ValidateSchedule, AgreesWithTryingEveryOrderOfTheStages) {
+  const test::Sample sample(5);
   Dice dice(1);
   std::array<int, 2> verdicts{};
   for (int round = 0; round < 10'000; ++round) {
     Schedule schedule = generate_schedule(some_spec(dice));
     for (int spoilt = upto(dice, 3); spoilt > 0; --spoilt) spoil(schedule, dice);
     const int places = upto(dice, 1) == 0 ? 1 : 1000;
+    if (!sample.takes(round)) continue;
     const Status verdict = validate_schedule(schedule, {.messages_under_way = places});
     ASSERT_EQ(verdict.has_value(), EveryOrder(schedule, places).ends_well())
         << "round " << round << ": " << (verdict ? "found good" : verdict.error().message);
     ++verdicts[verdict.has_value()];
   }
-  EXPECT_GT(verdicts[0], 2000);
-  EXPECT_GT(verdicts[1], 2000);
+  EXPECT_GT(verdicts[0], verdicts[1] / 4);
+  EXPECT_GT(verdicts[1], verdicts[0] / 4);
 }
 
 // The longest chain of ops that follow each other.

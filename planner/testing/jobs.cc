@@ -1,5 +1,6 @@
 #include "planner/testing/jobs.h"
 
+#include "common/testing/sample.h"
 #include "planner/search/split_layers.h"
 
 namespace caravan::planner {
@@ -16,12 +17,7 @@ v1alpha1::JobSpec job(const std::string& preset, int devices, int sequence_lengt
   return spec;
 }
 
-// With a sanitizer each takes ten times as long.
-#ifdef __SANITIZE_ADDRESS__
-constexpr int kManyJobs = 30;
-#else
-constexpr int kManyJobs = 150;
-#endif
+constexpr std::size_t kManyJobs = 150;
 
 // Numerical Recipes' linear congruential generator: the same numbers on every machine.
 class Dice {
@@ -74,9 +70,10 @@ std::vector<v1alpha1::JobSpec> many_jobs() {
   const std::vector<std::string> presets = {"llama3.2-1b", "llama2-7b", "llama3-8b", "llama2-13b",
                                             "llama3-70b"};
   const std::vector<std::string> products = {"A100-40GB", "A100-80GB", "H100-80GB", "H200"};
+  const test::Sample sample(5);
   Dice dice;
   std::vector<v1alpha1::JobSpec> jobs;
-  for (int i = 0; i < kManyJobs; ++i) {
+  for (std::size_t i = 0; i < kManyJobs; ++i) {
     v1alpha1::JobSpec spec =
         gpu_job(presets[dice.pick({0, 1, 2, 3, 4})], dice.pick({1, 2, 4, 6, 8, 16, 24, 64, 256}),
                 products[dice.pick({0, 1, 2, 3})]);
@@ -89,14 +86,14 @@ std::vector<v1alpha1::JobSpec> many_jobs() {
     if (dice.pick({0, 0, 0, 1}) == 1) parallelism.set_schedule("GPipe");
     parallelism.set_activation_checkpointing(
         static_cast<v1alpha1::ActivationCheckpointing::Value>(dice.pick({1, 1, 2, 3})));
-    jobs.push_back(spec);
+    if (sample.takes(i)) jobs.push_back(spec);
   }
   return jobs;
 }
 
 std::vector<v1alpha1::JobSpec> few_jobs() {
   std::vector<v1alpha1::JobSpec> jobs = many_jobs();
-  jobs.resize(kManyJobs / 3);
+  jobs.resize(jobs.size() / 3);
   return jobs;
 }
 

@@ -3,8 +3,8 @@
 Usage: tidy.py REPOSITORY BUILD CACHE [COMMITS MOST]
 
 With COMMITS only over files that changed, or whose header of the same name did, since so many commits ago or not
-committed yet; over all where git does not know. Of those at most MOST, which the day of the last commit chooses, so that
-files take turns, and that what is mended is looked at again.
+committed yet; over all where git does not know. Of those at most MOST, which CARAVAN_TEST_DAY chooses, so that files take
+turns, and that what is mended is looked at again.
 """
 
 import concurrent.futures
@@ -77,11 +77,6 @@ def sample(commands, most, seed):
     return ranked[:most]
 
 
-def day_of(repository):
-    run = subprocess.run(["git", "-C", repository, "log", "-1", "--format=%cs"], capture_output=True, text=True)
-    return run.stdout.strip()
-
-
 def check(command, build):
     # OpenMP off: clang would look for a header of its own.
     run = subprocess.run(
@@ -98,7 +93,7 @@ def main(repository, build, cache, commits=None, most=None):
                 if is_product(command["file"], repository) and (changed is None or name_of(command, repository) in changed)]
     found = len(commands)
     if most is not None:
-        commands = sample(commands, int(most), day_of(repository))
+        commands = sample(commands, int(most), os.environ.get("CARAVAN_TEST_DAY", ""))
     todo = []
     for command in commands:
         read = dependencies.get(output_of(command))  # by a compiler: nothing where the file was never compiled

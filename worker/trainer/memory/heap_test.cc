@@ -29,9 +29,6 @@ int64_t faults_of_writing(std::size_t bytes) {
 }
 
 TEST(Heap, FindsWhatWasGivenBackInPlace) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the sanitizer has a heap of its own";
-#endif
   constexpr std::size_t kBytes = std::size_t{64}
                                  << 20;  // larger than any block that is not mapped by default
   keep_freed_memory();
