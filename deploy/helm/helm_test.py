@@ -89,6 +89,7 @@ class OnAServer(unittest.TestCase):
         for which in HELMS:
             Release(which).run("uninstall", "--ignore-not-found", check=False)
         self.server.call("DELETE", DEFINITION)
+        wait_until("the definition is gone", lambda: self.server.call("GET", DEFINITION).status == 404)
 
 
 class Paths(OnAServer):

@@ -11,6 +11,7 @@
 #include "cli/load_job.h"
 #include "common/json.h"
 #include "common/schema/field_rules.h"
+#include "common/testing/sample.h"
 #include "tests/crd/job_server.h"
 #include "tests/crd/refusal.h"
 
@@ -134,8 +135,14 @@ bool speaks_of(const Answer& answer, const std::string& path) {
 
 TEST(EveryField, IsJudgedAlikeByTheServerAndTheLoader) {
   JobServer server;
+  const test::Sample sample(3);
+  const std::vector<Trial> trials = Trials(job_with_every_field()).take();
+  int tried = 0;
   int refused = 0;
-  for (const Trial& trial : Trials(job_with_every_field()).take()) {
+  for (std::size_t number = 0; number < trials.size(); ++number) {
+    if (!sample.takes(number)) continue;
+    const Trial& trial = trials[number];
+    ++tried;
     const auto diagnostic = diagnostic_of_the_loader(trial);
     const Answer answer = server.try_out(boost::json::serialize(trial.job));
     refused += diagnostic ? 1 : 0;
@@ -146,7 +153,7 @@ TEST(EveryField, IsJudgedAlikeByTheServerAndTheLoader) {
       EXPECT_FALSE(speaks_of(answer, trial.path)) << "the loader does not mind, but: " << answer.message();
     }
   }
-  EXPECT_GE(refused, 200) << "the trials reach most bounds";
+  EXPECT_GE(refused, tried / 4) << "the trials reach most bounds";
 }
 
 }  // namespace
