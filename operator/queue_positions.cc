@@ -9,6 +9,8 @@ namespace {
 constexpr std::chrono::seconds kGood{15};
 constexpr std::chrono::seconds kNoAnswer{60};
 constexpr std::chrono::seconds kPatience{3};
+// Of a longer queue the server tells no more, so what it leaves out is behind them.
+constexpr std::size_t kMostTold = 1000;
 // Names of queues are the users': of more than can be alive, what is old goes.
 constexpr std::size_t kMostQueues = 1024;
 
@@ -29,9 +31,18 @@ QueuePositions::Answer QueuePositions::find(const CallContext& context, const st
       std::erase_if(queues_, [&](const auto& each) { return clock_.now() >= each.second.good_until; });
     known = queues_.insert_or_assign(key, std::move(asked)).first;
   }
-  const auto place = known->second.positions.find(workload);
-  return {.is_told = known->second.is_told,
-          .position = place == known->second.positions.end() ? std::nullopt : std::optional(place->second)};
+  return known->second.answer_for(workload);
+}
+
+QueuePositions::Answer QueuePositions::Queue::answer_for(const std::string& workload) const {
+  Answer answer{.is_told = is_told, .position = std::nullopt};
+  const auto place = positions.find(workload);
+  if (place != positions.end()) {
+    answer.position = place->second;
+  } else if (positions.size() >= kMostTold) {
+    answer.position = static_cast<int>(positions.size());
+  }
+  return answer;
 }
 
 QueuePositions::Queue QueuePositions::ask(const CallContext& context, const std::string& name_space,

@@ -20,7 +20,7 @@ class QueuePositions {
 
   struct Answer {
     bool is_told = false;         // the cluster tells of this queue
-    std::optional<int> position;  // from 0; of a Workload far behind, nothing
+    std::optional<int> position;  // from 0; of one far behind, a place before its own
   };
   Answer find(const CallContext& context, const std::string& name_space, const std::string& queue,
               const std::string& workload);
@@ -30,6 +30,7 @@ class QueuePositions {
     bool is_told = false;
     std::map<std::string, int> positions = {};
     Clock::TimePoint good_until{};
+    Answer answer_for(const std::string& workload) const;
   };
   Queue ask(const CallContext& context, const std::string& name_space, const std::string& queue);
 

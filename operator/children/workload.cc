@@ -13,6 +13,9 @@ using kube::Json;
 using kube::JsonArray;
 using kube::JsonObject;
 
+// By this label Kueue tells which job another one had to give way to.
+constexpr char kJobThatQueues[] = "kueue.x-k8s.io/job-uid";
+
 JsonObject fields_of(const Json& from, std::initializer_list<const char*> names) {
   JsonObject some;
   for (const char* name : names) {
@@ -68,11 +71,14 @@ Json workload_intent(const Job& job, const v1alpha1::JobPlan& plan,
   if (priority) {
     spec["priorityClassRef"] =
         JsonObject{{"group", priority->group}, {"kind", priority->kind}, {"name", priority->name}};
-    spec["priority"] = priority->value;
   }
+  // Always: Kueue's visibility server (0.15) answers for no Workload of a queue when one has no priority.
+  spec["priority"] = priority ? priority->value : 0;
+  JsonObject metadata = child_metadata(job, workload_name(job));
+  metadata.at("labels").as_object()[kJobThatQueues] = job.uid;
   return JsonObject{{"apiVersion", kKueueApiVersion},
                     {"kind", "Workload"},
-                    {"metadata", child_metadata(job, workload_name(job))},
+                    {"metadata", std::move(metadata)},
                     {"spec", std::move(spec)}};
 }
 

@@ -107,6 +107,13 @@ class Decider {
     return false;
   }
 
+  // Without a field it is left out: an API server makes null of an applied message whose last field goes, and
+  // then refuses the whole status.
+  void remember(const v1alpha1::GangStatus& gang) {
+    if (gang.ByteSizeLong() == 0) return status().clear_gang();
+    *status().mutable_gang() = gang;
+  }
+
   // True: the job is over.
   bool ask_queue() {
     queue_ = judge_queue(seen_, decision_.plan, settings_, now_);
@@ -114,7 +121,7 @@ class Decider {
     std::ranges::move(queue_.effects, std::back_inserter(decision_.effects));
     decision_.placement = std::move(queue_.placement);
     const bool is_queued = queue_.course != QueueVerdict::Course::kNotQueued;
-    if (is_queued || status().has_gang()) *status().mutable_gang() = queue_.gang;
+    if (is_queued || status().has_gang()) remember(queue_.gang);
     if (!is_queued) {
       conditions_.remove(conditions::kQuotaReserved);
       return false;
@@ -131,7 +138,8 @@ class Decider {
     if (queue_.course != QueueVerdict::Course::kWaits) return false;
     if (!queue_.message.empty())
       conditions_.set(conditions::kScheduled, false, reasons::kWaitingForQuota,
-                      "no pod is made before the queue admits the job: " + queue_.message);
+                      "no pod is made before the queue admits the job: " + queue_.message +
+                          (seen_.trouble.empty() ? "" : "; " + seen_.trouble));
     return true;
   }
 
@@ -221,8 +229,7 @@ class Decider {
   bool give_machines_back() {
     const GangVerdict gang = judge_gang(seen_, status(), decision_.plan.nodes(), now_);
     look_again(gang.look_again);
-    if (status().has_gang() || gang.course == GangVerdict::Course::kGivesBack)
-      *status().mutable_gang() = gang.gang;
+    if (status().has_gang() || gang.course == GangVerdict::Course::kGivesBack) remember(gang.gang);
     if (gang.course == GangVerdict::Course::kGoesOn) return false;
     if (gang.course == GangVerdict::Course::kGivesBack) {
       conditions_.set(conditions::kScheduled, false, reasons::kGangTimeout, gang.message);

@@ -26,7 +26,13 @@ tl::unexpected<ExecuteError> failed(const kube::ApiError& error) {
   constexpr int kTooManyRequests = 429;
   const bool refused = error.kind == kube::ErrorKind::kStatus && error.code >= 400 && error.code < 500 &&
                        error.code != kTooManyRequests && !error.is_conflict() && !error.is_unauthorized();
-  return tl::unexpected(ExecuteError{.message = error.message, .refused = refused});
+  // What no API server can mend by itself, though it calls it an error of its own.
+  const bool blocked = error.message.find("failed calling webhook") != std::string::npos;
+  if (!blocked) return tl::unexpected(ExecuteError{.message = error.message, .refused = refused});
+  return tl::unexpected(ExecuteError{
+      .message = error.message + "; see whether the program behind that webhook runs, or remove its "
+                                 "webhook configuration",
+      .refused = true});
 }
 
 bool is_about_pods(const Effect& effect) {

@@ -115,6 +115,16 @@ TEST(QueuePolicy, AJobWaitsWithoutPodsUntilItIsAdmittedAndThenGoesWhereTheQueueS
             "True QuotaReserved: told of Admitted");
 }
 
+TEST(QueuePolicy, WhatTheServerRefusesWhileAJobWaitsIsSaid) {
+  Snapshot snapshot = queued_job();
+  snapshot.trouble = "failed calling webhook";
+  next(snapshot);
+  EXPECT_THAT(
+      condition(snapshot.job.status, conditions::kScheduled),
+      HasSubstr("False WaitingForQuota: no pod is made before the queue admits the job: workload ltj-train "
+                "is handed to queue lq; failed calling webhook"));
+}
+
 TEST(QueuePolicy, QuotaAloneIsNoAdmission) {
   for (const auto& [name, told] : std::vector<std::pair<std::string, WorkloadView>>{
            {"checks are pending",
@@ -198,6 +208,8 @@ TEST(QueuePolicy, AJobWhoseWorkloadIsDeletedIsSuspendedAndQueuedAnewByItsUser) {
   snapshot.progress.reset();
   EXPECT_THAT(effects_of(next(snapshot)), IsEmpty()) << "it waits for its user";
   EXPECT_EQ(snapshot.job.status.state(), "Suspended");
+  EXPECT_FALSE(snapshot.job.status.has_gang())
+      << "an API server makes null of a message that has lost its fields";
 
   snapshot.job.spec.set_suspend(true);
   next(snapshot);

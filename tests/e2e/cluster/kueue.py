@@ -59,9 +59,9 @@ def priority(name, value):
     return {"apiVersion": API, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value}
 
 
-def queue(name, cpu):
+def queue(name, memory):
     """A LocalQueue in the namespace of the jobs with a ClusterQueue of its own."""
-    amounts = {"cpu": cpu, "memory": "64Gi", "ephemeral-storage": "64Gi"}
+    amounts = {"cpu": "64", "memory": memory, "ephemeral-storage": "64Gi"}
     quota = [{"name": resource, "nominalQuota": amount} for resource, amount in amounts.items()]
     return ({"apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": name},
              "spec": {"namespaceSelector": {}, "preemption": {"withinClusterQueue": "LowerPriority"},

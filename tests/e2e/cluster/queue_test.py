@@ -11,6 +11,7 @@ import unittest
 
 import kueue
 from cluster import NAMESPACE, REPOSITORY, ClusterTest, apply, kill, kubectl, small_job, wait_until
+from volume import share
 
 WORKLOADS = f"apis/{kueue.API}/namespaces/{NAMESPACE}/workloads"
 CLUSTER_QUEUES = f"apis/{kueue.API}/clusterqueues"
@@ -19,9 +20,10 @@ LONG = 1_000_000  # steps that no test waits for
 
 
 def queued_job(name, steps, queue, priority=None, **spec):
-    """Of two pods that ask for 100m each: as much as the queues of these tests have."""
+    """Of two pods that ask for 1Gi each: as much as the queues of these tests have. They get little of a processor, since
+    some train for as long as a test takes."""
     job = small_job(name, steps, **spec)
-    job["spec"]["worker"] = {**job["spec"].get("worker", {}), "resources": {"cpu": "100m", "memory": "1Gi"}}
+    job["spec"]["worker"] = {**job["spec"].get("worker", {}), "resources": {"cpu": "200m", "memory": "1Gi"}}
     job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": queue}
     if priority:
         job["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = priority
@@ -35,8 +37,8 @@ class QueueTest(ClusterTest):
         kueue.install()
         apply(kueue.priority("low", 1), kueue.priority("high", 1000))
 
-    def make_queue(self, name, cpu="200m"):
-        apply(*kueue.queue(name, cpu))
+    def make_queue(self, name, memory="2Gi"):
+        apply(*kueue.queue(name, memory))
         self.addCleanup(lambda: kubectl("delete", "clusterqueue", name, "--wait=false"))
         self.addCleanup(lambda: kubectl("delete", "localqueue", name, "--namespace", NAMESPACE, "--wait=false"))
 
@@ -57,11 +59,11 @@ class QueueTest(ClusterTest):
         wait_until(f"{kind} of {name} is {status} with '{part}'", holds)
 
     def used(self, queue):
-        """Millicores of the ClusterQueue that are taken, as Kueue counts them."""
+        """Pods' worth of the ClusterQueue that is taken, as Kueue counts it."""
         status = self.api.get(f"{CLUSTER_QUEUES}/{queue}").get("status", {})
-        return sum(1000 * int(r["total"]) if not r["total"].endswith("m") else int(r["total"][:-1])
-                   for flavor in status.get("flavorsReservation", []) for r in flavor["resources"]
-                   if r["name"] == "cpu" and r.get("total", "0") != "0")
+        totals = [r["total"] for flavor in status.get("flavorsReservation", []) for r in flavor["resources"]
+                  if r["name"] == "memory"]
+        return sum(int(total.removesuffix("Gi")) for total in totals)
 
 
 class Queues(QueueTest):
@@ -80,20 +82,21 @@ class Queues(QueueTest):
         wait_until("the quota is given back", lambda: self.used("one") == 0)
 
     def test_a_higher_priority_suspends_a_job_that_goes_on_afterwards(self):
+        share("checkpoints", NAMESPACE)
         self.make_queue("ranked")
-        self.submit(queued_job("low", 400, "ranked", "low"))
+        checkpoint = {"claimName": "checkpoints", "path": "ranked", "everySteps": LONG}
+        self.submit(queued_job("low", LONG, "ranked", "low", checkpoint=checkpoint))
         self.wait_for_steps("low")
         self.submit(queued_job("high", 20, "ranked", "high"))
         self.wait_for_condition("low", "Suspended", "True", "ByQueue: the queue takes back what it had given: Preempted")
         self.wait_for_end("high")
         self.wait_for_condition("low", "Suspended", "False", "Resumed: the queue has admitted the job")
-        status = self.wait_for_end("low")
-        self.assertEqual((status["attempt"], status["restarts"]), (2, 0))
-        self.assertEqual(self.condition("low", "Complete")["status"], "True")
+        self.wait_for_condition("low", "Running", "True", "attempt 2 makes steps, from the checkpoint of step ")
+        self.assertEqual((self.status("low")["attempt"], self.status("low")["restarts"]), (2, 0))
 
     def test_a_job_whose_workload_is_deleted_is_suspended_and_not_lost(self):
         self.make_queue("watched")
-        self.submit(queued_job("orphan", 200, "watched"))
+        self.submit(queued_job("orphan", LONG, "watched"))
         self.wait_for_steps("orphan")
         kubectl("delete", "workload", "ltj-orphan", "--namespace", NAMESPACE)
         self.wait_for_condition("orphan", "Suspended", "True", "ByQueue: somebody has deleted workload ltj-orphan")
@@ -101,18 +104,18 @@ class Queues(QueueTest):
         self.change("orphan", suspend=True)
         self.wait_for_condition("orphan", "Suspended", "True", "ByUser")
         self.change("orphan", suspend=False)
-        self.wait_for_end("orphan")
+        self.wait_for_condition("orphan", "Running", "True", "attempt 2")
 
     def test_a_suspended_job_leaves_its_place_to_others(self):
         self.make_queue("shared")
-        self.submit(queued_job("pauses", 400, "shared"))
+        self.submit(queued_job("pauses", LONG, "shared"))
         self.wait_for_steps("pauses")
         self.change("pauses", suspend=True)
         wait_until("it has no Workload", lambda: self.api.get(f"{WORKLOADS}/ltj-pauses") is None)
         self.submit(queued_job("other", 20, "shared"))
         self.wait_for_end("other")
         self.change("pauses", suspend=False)
-        self.wait_for_end("pauses")
+        self.wait_for_condition("pauses", "Running", "True", "attempt 2")
 
     def test_what_the_operator_makes_is_what_the_real_definitions_take(self):
         kubectl("apply", "--server-side", "-f", kueue.pod_groups())
@@ -143,15 +146,17 @@ class Soak(QueueTest):
 
     ROUNDS = 50
     JOBS = 3
+    ROOM = 2  # for as many of them at once
 
     def test_quota_is_that_of_the_jobs_that_run(self):
         dice = random.Random(16)
-        self.make_queue("soak", cpu="400m")
+        self.make_queue("soak", memory=f"{2 * self.ROOM}Gi")
         for index in range(self.JOBS):
             self.submit(queued_job(f"soak-{index}", LONG, "soak", dice.choice(("low", "high"))))
         for turn in range(self.ROUNDS):
             name = f"soak-{dice.randrange(self.JOBS)}"
-            action = dice.choice((self.toggle, self.kill_a_rank, self.make_anew, self.delete_a_pod))
+            action = dice.choice((self.toggle, self.kill_a_rank, self.make_anew, self.delete_a_pod,
+                                  self.delete_the_workload))
             with self.subTest(turn=turn, job=name, action=action.__name__):
                 action(name)
                 if turn % 5 == 4:
@@ -161,12 +166,18 @@ class Soak(QueueTest):
         wait_until("no quota is in use", lambda: self.used("soak") == 0)
 
     def settle(self):
-        """Until the pods of the jobs that hold quota, and no others, are there."""
+        """Until as many jobs as the quota suffices for have it, each with its two pods, and no other pod is there."""
         def exact():
-            pods = [pod for i in range(self.JOBS) for pod in self.children(f"soak-{i}")]
-            running = [pod for pod in pods if pod["status"]["phase"] == "Running"]
-            return len(running) == len(pods) and 100 * len(pods) == self.used("soak")
-        wait_until("quota and pods agree", exact)
+            names = [f"soak-{i}" for i in range(self.JOBS)]
+            phases = [pod["status"]["phase"] for name in names for pod in self.children(name)]
+            pods = 2 * min(sum(self.wants_quota(name) for name in names), self.ROOM)
+            return phases == ["Running"] * pods and self.used("soak") == pods
+        wait_until("jobs, quota and pods agree", exact)
+
+    def wants_quota(self, name):
+        is_over = any(self.condition(name, kind)["status"] == "True" for kind in ("Complete", "Failed"))
+        has_lost_its_place = self.condition(name, "QuotaReserved")["reason"] == "WorkloadDeleted"
+        return not is_over and not has_lost_its_place and not self.job(name)["spec"].get("suspend", False)
 
     def toggle(self, name):
         suspended = self.job(name)["spec"].get("suspend", False)
@@ -183,6 +194,9 @@ class Soak(QueueTest):
     def delete_a_pod(self, name):
         for pod in self.children(name)[:1]:
             kubectl("delete", "pod", pod["metadata"]["name"], "--namespace", NAMESPACE, "--wait=false", check=False)
+
+    def delete_the_workload(self, name):
+        kubectl("delete", "workload", f"ltj-{name}", "--namespace", NAMESPACE, "--ignore-not-found")
 
     def make_anew(self, name):
         self.delete(name)
