@@ -9,6 +9,7 @@ from cluster import NAMESPACE, REPOSITORY, apply, kubectl, script, wait_until
 
 IMAGE = "caravan.local/kueue:test"
 API = "kueue.x-k8s.io/v1beta2"
+SYSTEM, CONTROLLER = "kueue-system", "kueue-controller-manager"
 VERSION = re.search(r"^KUEUE_VERSION=(\S+)", (REPOSITORY / "versions.env").read_text(), re.MULTILINE)[1]
 
 
@@ -43,8 +44,7 @@ def manifest():
 def install():
     import_image()
     kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", text=manifest())
-    kubectl("rollout", "status", "deployment/kueue-controller-manager", "--namespace", "kueue-system", "--timeout=180s")
-    wait_until("Kueue takes objects", lambda: _takes_objects())
+    await_controller()
 
 
 def _takes_objects():
@@ -53,6 +53,11 @@ def _takes_objects():
         return True
     except AssertionError:
         return False  # its webhooks are not reachable yet
+
+
+def await_controller():
+    kubectl("rollout", "status", f"deployment/{CONTROLLER}", "--namespace", SYSTEM, "--timeout=180s")
+    wait_until("Kueue takes objects", lambda: _takes_objects())
 
 
 def priority(name, value):

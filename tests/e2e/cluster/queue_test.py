@@ -141,6 +141,22 @@ class Queues(QueueTest):
         return pods if len(pods) == 2 else None
 
 
+class Absence(QueueTest):
+    """Kueue is there, and does not run."""
+
+    def test_a_job_says_that_kueue_does_not_run(self):
+        scale = ("scale", "deployment", kueue.CONTROLLER, "--namespace", kueue.SYSTEM)
+        self.make_queue("halted")
+        self.addCleanup(kueue.await_controller)
+        self.addCleanup(kubectl, *scale, "--replicas=1")
+        kubectl(*scale, "--replicas=0")
+        wait_until("Kueue is gone", lambda: not self.api.items(f"api/v1/namespaces/{kueue.SYSTEM}/pods"))
+        self.submit(queued_job("waits", LONG, "halted"))
+        self.wait_for_condition("waits", "Scheduled", "False", "failed calling webhook")
+        kubectl(*scale, "--replicas=1")
+        self.wait_for_steps("waits")
+
+
 class Soak(QueueTest):
     """Quota is exact, whatever happens to the jobs."""
 
@@ -204,5 +220,5 @@ class Soak(QueueTest):
 
 
 if __name__ == "__main__":
-    names = ["Soak"] if sys.argv[1:] == ["soak"] else sys.argv[1:] or ["Queues"]
+    names = ["Soak"] if sys.argv[1:] == ["soak"] else sys.argv[1:] or ["Queues", "Absence"]
     unittest.main(argv=[sys.argv[0], *names], verbosity=2)
