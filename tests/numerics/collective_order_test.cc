@@ -1,14 +1,20 @@
 // In every layout and with every schedule all ranks of a group make the same calls in the same order, and a
 // stage asks for activations, and for gradients, in the order in which another one sends them: NCCL matches
 // calls by nothing else, and hangs where they differ. The two together have no common order where a stage has
-// several chunks.
+// several chunks. Sums of gradients that begin during backwards, and gathers of values that end during
+// forwards, keep this order, and change no bit.
+#include <ATen/ops/equal.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <map>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "common/json.h"
 #include "tests/numerics/trainer_world.h"
@@ -56,6 +62,7 @@ std::vector<Case> cases() {
     const std::string name(schedule_name(kind));
     all.push_back({"Pipeline2" + name, layout_of(1, 2, 1, kind)});
     all.push_back({"Tensor2Pipeline4" + name, layout_of(2, 4, 1, kind)});
+    all.push_back({"Pipeline2Data2" + name, layout_of(1, 2, 2, kind)});
   }
   return all;
 }
@@ -67,15 +74,19 @@ class CollectiveOrder : public testing::TestWithParam<Case> {
     spec_.mutable_model()->mutable_architecture()->set_tied_embeddings(true);
   }
 
-  // body: of each rank, on a thread of its own.
-  void on_all_ranks(const std::function<void(int rank)>& body) {
-    const auto ranks = static_cast<int>(GetParam().layout.mesh.ranks());
-    std::vector<std::jthread> threads;
-    for (int rank = 0; rank < ranks; ++rank) threads.emplace_back([&body, rank] { body(rank); });
+  // train_rank: of each rank, on a thread of its own. Returns what that returns, by rank.
+  std::vector<at::Tensor> on_all_ranks(const std::function<at::Tensor(int rank)>& train_rank) {
+    std::vector<at::Tensor> values(static_cast<std::size_t>(GetParam().layout.mesh.ranks()));
+    {
+      std::vector<std::jthread> threads;
+      for (int rank = 0; rank < static_cast<int>(values.size()); ++rank)
+        threads.emplace_back([&, rank] { values[static_cast<std::size_t>(rank)] = train_rank(rank); });
+    }
+    return values;
   }
 
-  // Three steps.
-  void train(int number, const trainer::GroupFactory& factory) {
+  // Three steps. Returns the values of the rank's parameters.
+  at::Tensor train(int number, const trainer::GroupFactory& factory) {
     const auto options =
         trainer::parse_rank_config(to_json(rank_config(spec_, GetParam().layout, number))).value();
     const UniqueFd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
@@ -87,6 +98,11 @@ class CollectiveOrder : public testing::TestWithParam<Case> {
     const trainer::Outcome trained =
         trainer::Trainer(rank, trainer::open_data(options).value(), reporter, commands).train();
     EXPECT_TRUE(trained) << "rank " << number << ": " << trained.error().message;
+    return rank.parameters.values.clone();
+  }
+
+  std::vector<at::Tensor> train_recorded(RecordedGroups& groups) {
+    return on_all_ranks([&](int rank) { return train(rank, groups.factory()); });
   }
 
  private:
@@ -94,9 +110,7 @@ class CollectiveOrder : public testing::TestWithParam<Case> {
   v1alpha1::JobSpec spec_;
 };
 
-TEST_P(CollectiveOrder, IsTheSameOnAllRanksOfAGroup) {
-  RecordedGroups groups;
-  on_all_ranks([&](int rank) { train(rank, groups.factory()); });
+void expect_one_order(const RecordedGroups& groups) {
   ASSERT_FALSE(groups.calls().empty());
   for (const auto& [name, ranks] : groups.calls()) {
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -114,14 +128,50 @@ TEST_P(CollectiveOrder, IsTheSameOnAllRanksOfAGroup) {
   }
 }
 
-// Where a wrong order would hang: nothing else tells the operations of a lane apart.
+void expect_same_bits(const std::vector<at::Tensor>& actual, const std::vector<at::Tensor>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t rank = 0; rank < expected.size(); ++rank)
+    EXPECT_TRUE(at::equal(actual[rank], expected[rank])) << "the weights of rank " << rank << " differ";
+}
+
+TEST_P(CollectiveOrder, IsTheSameOnAllRanksOfAGroup) {
+  RecordedGroups groups;
+  train_recorded(groups);
+  expect_one_order(groups);
+}
+
+// A sum that began before the last micro-batch had added to it would miss some of it here, since it is over
+// when it has begun.
+TEST_P(CollectiveOrder, IsTheSameWhereSumsBeginDuringBackwards) {
+  RecordedGroups apart;
+  RecordedGroups overlapping(/*overlap=*/true);
+  const std::vector<at::Tensor> expected = train_recorded(apart);
+  expect_same_bits(train_recorded(overlapping), expected);
+  expect_one_order(overlapping);
+  for (const auto& [name, ranks] : apart.calls()) {
+    std::vector<std::string> before = ranks[0].collectives;
+    std::vector<std::string> now = overlapping.calls().at(name)[0].collectives;
+    const bool backwards_are_whole = !planner::splits_backward(GetParam().layout.schedule);
+    if (backwards_are_whole && name.starts_with("data") && ranks.size() > 1)
+      EXPECT_NE(now, before) << name << ": sums begin in the order of the buckets, not in that of backwards";
+    std::ranges::sort(before);
+    std::ranges::sort(now);
+    EXPECT_EQ(now, before) << name << ": not the same calls";
+  }
+}
+
+// Where a wrong order would hang: nothing else tells the operations of a lane apart. Sums and gathers go on
+// while the ranks compute.
 TEST_P(CollectiveOrder, IsEnoughForStreamsOfDevices) {
   trainer::StreamedGroups groups;
-  on_all_ranks([&](int rank) {
+  const std::vector<at::Tensor> values = on_all_ranks([&](int rank) {
     trainer::Watchdog watchdog({.rank = rank}, groups.board, nullptr);
-    train(rank, groups.factory(watchdog));
+    at::Tensor own = train(rank, groups.factory(watchdog));
     EXPECT_NO_THROW(watchdog.throw_if_lost());
+    return own;
   });
+  RecordedGroups apart;
+  expect_same_bits(values, train_recorded(apart));
 }
 
 std::string name_of_case(const testing::TestParamInfo<Case>& info) {

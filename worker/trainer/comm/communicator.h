@@ -2,6 +2,9 @@
 // one machine, NCCL on devices and an in-process fake for tests (ranks are threads). No file outside
 // worker/trainer/comm sees c10d.
 //
+// A collective that is started goes on while the caller computes, where the group has a lane for it
+// (overlaps()); elsewhere it is done when start() returns. Started ones and others keep one order.
+//
 // Tensors are contiguous. Every rank of the group calls the same operations in the same order. Sums of bf16
 // tensors are made in fp32 and rounded once; every rank receives the same bits. A lost peer shows as an
 // exception of type CommunicationError in some ranks and as a hang in others: the agent ends the process
@@ -38,6 +41,15 @@ class PendingTransfer {
 
 enum class Reduction { Sum, Max };
 
+// A call of the function with that name; an all-reduce adds up its output.
+struct Collective {
+  enum class Kind { AllReduce, AllGather, ReduceScatter };
+
+  Kind kind = Kind::AllReduce;
+  at::Tensor output;
+  at::Tensor input = {};
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -54,10 +66,21 @@ class Communicator {
   virtual void broadcast(at::Tensor& tensor, int root) = 0;
   virtual void barrier() = 0;
 
+  // The same on all ranks of the group.
+  virtual bool overlaps() const { return false; }
+  // The tensors are the operation's until its wait() returns, which is where an error shows.
+  virtual std::unique_ptr<PendingTransfer> start(const Collective& collective);
+
   // Peers are ranks of the group. A tag is unique among the transfers under way between two ranks, and below
   // 2^30. A send may end only after its receive was posted.
   virtual std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) = 0;
   virtual std::unique_ptr<PendingTransfer> receive(at::Tensor& tensor, int peer, int tag) = 0;
 };
+
+// From begin to end.
+void call(Communicator& group, const Collective& collective);
+
+// Waits, if there is an operation. An error tells what did not come about: "the gradients of layers.3".
+void await(std::unique_ptr<PendingTransfer> operation, const std::string& what);
 
 }  // namespace caravan::trainer

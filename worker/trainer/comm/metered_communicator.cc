@@ -24,9 +24,21 @@ struct Gauge {
   }
 };
 
+const char* name_of(Collective::Kind kind) {
+  switch (kind) {
+    case Collective::Kind::AllReduce:
+      return "all_reduce";
+    case Collective::Kind::AllGather:
+      return "all_gather";
+    case Collective::Kind::ReduceScatter:
+      return "reduce_scatter";
+  }
+  return "";
+}
+
 class MeteredTransfer final : public PendingTransfer {
  public:
-  MeteredTransfer(std::unique_ptr<PendingTransfer> transfer, const char* operation, int peer,
+  MeteredTransfer(std::unique_ptr<PendingTransfer> transfer, const char* operation, std::optional<int> peer,
                   const Gauge& gauge)
       : transfer_(std::move(transfer)), operation_(operation), peer_(peer), gauge_(gauge) {}
 
@@ -37,7 +49,7 @@ class MeteredTransfer final : public PendingTransfer {
  private:
   std::unique_ptr<PendingTransfer> transfer_;
   const char* operation_;
-  int peer_;
+  std::optional<int> peer_;
   const Gauge& gauge_;
 };
 
@@ -63,6 +75,18 @@ class MeteredCommunicator final : public Communicator {
   }
   void barrier() override {
     collective("barrier", 0, [&] { group_->barrier(); });
+  }
+
+  bool overlaps() const override { return group_->overlaps(); }
+  // Of one that goes on alone the time is what the caller waits for it.
+  std::unique_ptr<PendingTransfer> start(const Collective& started) override {
+    if (!overlaps()) return Communicator::start(started);
+    const char* const operation = name_of(started.kind);
+    const at::Tensor& whole =
+        started.kind == Collective::Kind::ReduceScatter ? started.input : started.output;
+    std::unique_ptr<PendingTransfer> transfer;
+    collective(operation, bytes_of(whole), [&] { transfer = group_->start(started); });
+    return std::make_unique<MeteredTransfer>(std::move(transfer), operation, std::nullopt, gauge_);
   }
 
   std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {

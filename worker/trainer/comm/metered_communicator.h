@@ -1,5 +1,6 @@
 // Counts what goes over a group: bytes and seconds by operation, and charges the time, waiting for peers
-// included, to the phase "communication".
+// included, to the phase "communication". What goes on while the rank computes takes the time that it waits
+// for it.
 //
 // Bytes are those of the tensor on this rank: the whole tensor of an all-reduce, the output of an all-gather,
 // the input of a reduce-scatter.

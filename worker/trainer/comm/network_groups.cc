@@ -9,7 +9,9 @@
 #include <string_view>
 #include <utility>
 
+#include "worker/trainer/comm/background_group.h"
 #include "worker/trainer/comm/gloo/gloo_rendezvous.h"
+#include "worker/trainer/comm/overlap_wish.h"
 #include "worker/trainer/comm/shared_memory/shared_memory_communicator.h"
 
 namespace caravan::trainer {
@@ -35,13 +37,15 @@ bool wants_dry_run() {
 }
 
 GroupFactory network_groups(const RendezvousOptions& options) {
-  return [options, shares = shares_memory(),
+  return [options, shares = shares_memory(), overlap = wants_overlap(/*otherwise=*/false),
           rendezvous = std::shared_ptr<GlooRendezvous>()](const GroupRequest& request) mutable {
     if (!rendezvous) rendezvous = std::make_shared<GlooRendezvous>(options);
     auto group = rendezvous->form_group(request.name, request.rank, request.size);
-    if (!shares) return group;
-    return share_memory(std::move(group),
-                        {.name = request.name, .node = options.node, .timeout = options.timeout});
+    if (shares)
+      group = share_memory(std::move(group),
+                           {.name = request.name, .node = options.node, .timeout = options.timeout});
+    const bool has_collectives_to_start = request.axis == axis_name(planner::Axis::Data);
+    return overlap && has_collectives_to_start ? in_background(std::move(group)) : std::move(group);
   };
 }
 

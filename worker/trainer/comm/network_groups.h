@@ -9,7 +9,7 @@ namespace caravan::trainer {
 
 // Meets the others when the first group is asked for. Groups go before the factory.
 // CARAVAN_COMM=gloo, the same for all ranks, has everything go over the network, to compare with; throws
-// std::runtime_error for another value.
+// std::runtime_error for another value. CARAVAN_OVERLAP: overlap_wish.h.
 GroupFactory network_groups(const RendezvousOptions& options);
 
 // CARAVAN_COMM=fake asks for a dry run of one rank (loop/dry_run.h).

@@ -129,6 +129,7 @@ Outcome CheckpointSaver::save(const TrainingState& state, Patience patience) {
     give_up(state.step, seconds_since(begin), answers);
     return {};
   }
+  rank_.optimizer->await_values();
   if (const auto wrong = compare_replicas(*rank_.mesh.world, rank_.parameters, rank_.mesh.shape))
     return spoilt_after(state.step, rank_.options.rendezvous.rank, *wrong);
   snapshot_.take();

@@ -62,6 +62,14 @@ std::unique_ptr<Optimizer> make_optimizer(Rank& rank) {
       OptimizerPlace{.zero_stage = layout.zero_stage, .tries_updates = layout.validates_afterwards()});
 }
 
+std::unique_ptr<GradientSums> make_gradient_sums(Rank& rank) {
+  const planner::Layout& layout = rank.options.layout;
+  return std::make_unique<GradientSums>(
+      rank.parameters, rank.mesh,
+      GradientSyncOptions{.sequence_parallel = layout.sequence_parallel, .zero_stage = layout.zero_stage},
+      rank.options.micro_batches() * layout.segment_count());
+}
+
 std::unique_ptr<Stage> make_stage(Rank& rank) {
   const CountTo charge(rank.ledger.counter(MemoryUse::Workspace));
   const StageOptions options{.model = rank.options.model,
@@ -73,7 +81,10 @@ std::unique_ptr<Stage> make_stage(Rank& rank) {
                              .recomputed_part = rank.options.layout.recomputed_part,
                              .storage = rank.storage,
                              .on_gpu = rank.options.device == DeviceKind::Gpu};
-  return std::make_unique<Stage>(options, rank.parameters, *rank.mesh.tensor);
+  const BucketHooks hooks{
+      .before_read = [&optimizer = *rank.optimizer](int bucket) { optimizer.await_values(bucket); },
+      .after_add = [&sums = *rank.gradient_sums](int bucket) { sums.added(bucket); }};
+  return std::make_unique<Stage>(options, rank.parameters, *rank.mesh.tensor, hooks);
 }
 
 }  // namespace
@@ -90,6 +101,7 @@ Rank::Rank(const TrainerOptions& trainer_options, MemoryLedger& memory_ledger, A
       device(memory_device),
       parameters(make_parameters(*this)),
       optimizer(make_optimizer(*this)),
+      gradient_sums(make_gradient_sums(*this)),
       stage(make_stage(*this)) {}
 
 BatchOptions batch_options(const TrainerOptions& options) {

@@ -16,6 +16,7 @@
 #include "worker/trainer/loop/trainer_options.h"
 #include "worker/trainer/memory/ledger.h"
 #include "worker/trainer/model/stage.h"
+#include "worker/trainer/optim/gradient_sync.h"
 #include "worker/trainer/optim/optimizer.h"
 
 namespace caravan::trainer {
@@ -37,6 +38,7 @@ struct Rank {
   at::Device device;
   ParameterStore parameters;
   std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<GradientSums> gradient_sums;
   std::unique_ptr<Stage> stage;
 };
 

@@ -9,7 +9,6 @@
 #include "worker/trainer/loop/gradient_dump.h"
 #include "worker/trainer/loop/saved_table.h"
 #include "worker/trainer/optim/gradient_norm.h"
-#include "worker/trainer/optim/gradient_sync.h"
 
 namespace caravan::trainer {
 namespace {
@@ -93,6 +92,7 @@ Outcome Trainer::train() {
   for (int number = finished_ + 1; number <= options_.steps && !told_to_stop(); ++number) {
     if (Outcome ran = run(number); !ran) return ran;
   }
+  rank_.optimizer->await_values();
   if (Outcome kept = keep_last_checkpoint(); !kept) return kept;
   rank_.mesh.world->barrier();
   report_finish(finished_);
@@ -181,9 +181,7 @@ void Trainer::compute_gradients(Step& step, std::unique_ptr<TrainingPass> pass) 
 
 void Trainer::sum_over_ranks() {
   const PhaseClock::Scope scope(rank_.clock, Phase::kCommunication);
-  sum_gradients(
-      rank_.parameters, rank_.mesh,
-      {.sequence_parallel = options_.layout.sequence_parallel, .zero_stage = options_.layout.zero_stage});
+  rank_.gradient_sums->finish();
 }
 
 Outcome Trainer::dump_gradients_if_asked(const Step& step) {

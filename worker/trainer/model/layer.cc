@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <utility>
 
 #include "worker/trainer/kernels/linear.h"
@@ -21,8 +22,12 @@ using kernels::rms_norm;
 using kernels::rms_norm_apply;
 using kernels::rms_norm_backward;
 
+std::string full_name(int layer, const char* name) {
+  return fmt::format("layers.{}.{}", layer, name);
+}
+
 ParameterView weight(const ParameterStore& store, int layer, const char* name) {
-  return store.view(fmt::format("layers.{}.{}", layer, name));
+  return store.view(full_name(layer, name));
 }
 
 void run_or_queue(WeightGradientQueue* queue, std::function<void()> work) {
@@ -45,6 +50,7 @@ void LayerSaved::drop(planner::RecomputedPart part) {
 Layer::Layer(const ParameterStore& store, int index, Settings settings, const TensorRegion& region)
     : settings_(std::move(settings)),
       region_(region),
+      bucket_(store.layout.find(full_name(index, "qkv")).bucket),
       attention_norm_D(weight(store, index, "attention_norm")),
       qkv_ED(weight(store, index, "qkv")),
       output_DA(weight(store, index, "output")),

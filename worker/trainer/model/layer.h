@@ -48,6 +48,8 @@ class Layer {
 
   Layer(const ParameterStore& store, int index, Settings settings, const TensorRegion& region);
 
+  int bucket() const { return bucket_; }  // of all its parameters
+
   // history: of the segments before this one, or empty.
   LayerSaved run_to_saved(at::Tensor input_TD, const kernels::AttentionHistory& history) const;
   at::Tensor output(const LayerSaved& saved) const;
@@ -68,6 +70,7 @@ class Layer {
 
   Settings settings_;
   const TensorRegion& region_;
+  int bucket_;
   ParameterView attention_norm_D;
   ParameterView qkv_ED;
   ParameterView output_DA;

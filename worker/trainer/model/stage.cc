@@ -40,6 +40,14 @@ struct Chunk {
   std::optional<Head> head{};
 };
 
+// What the head has for itself: its norm and, unless it shares the embedding's, its table. A shared one was
+// read and will be added to by the chunk with the embedding.
+std::vector<int> find_head_buckets(const ParameterLayout& layout) {
+  std::vector<int> buckets{layout.find("final_norm").bucket};
+  if (layout.has("head")) buckets.push_back(layout.find("head").bucket);
+  return buckets;
+}
+
 std::shared_ptr<StageSaved> begin_saving(int number, const Chunk& chunk) {
   return std::make_shared<StageSaved>(
       StageSaved{.chunk = number, .histories = std::vector<kernels::AttentionHistory>(chunk.layers.size())});
@@ -48,14 +56,18 @@ std::shared_ptr<StageSaved> begin_saving(int number, const Chunk& chunk) {
 }  // namespace
 
 struct Stage::Implementation {
-  Implementation(StageOptions stage_options, ParameterStore& store, Communicator& tensor_group)
-      : options(std::move(stage_options)), region(tensor_group, options.sequence_parallel) {
+  Implementation(StageOptions stage_options, ParameterStore& store, Communicator& tensor_group,
+                 BucketHooks bucket_hooks)
+      : options(std::move(stage_options)),
+        hooks(std::move(bucket_hooks)),
+        region(tensor_group, options.sequence_parallel) {
     rope_table_SK = kernels::rope_table(options.model, options.sequence_length, options.storage)
                         .to(store.values.device());
     for (const planner::LayerGroup& group : options.placement.chunks) add_chunk(group, store);
     if (!options.placement.has_embedding()) return;
     const Parameter& table = store.layout.find("embedding");
     embedding_VD = store.view(table.name);
+    embedding_bucket = table.bucket;
     first_token = table.parts[0].shard_begin;
   }
 
@@ -64,7 +76,20 @@ struct Stage::Implementation {
     chunk.layers.reserve(static_cast<std::size_t>(group.layers));
     for (int i = 0; i < group.layers; ++i)
       chunk.layers.emplace_back(store, group.first_layer + i, layer_settings(), region);
-    if (group.has_head) chunk.head.emplace(store, options.model, region, options.on_gpu);
+    if (!group.has_head) return;
+    chunk.head.emplace(store, options.model, region, options.on_gpu);
+    head_buckets = find_head_buckets(store.layout);
+  }
+
+  void before_read(int bucket) const {
+    if (hooks.before_read) hooks.before_read(bucket);
+  }
+
+  // With a queue when that has come to it.
+  void after_add(int bucket, WeightGradientQueue* queue) const {
+    if (!hooks.after_add) return;
+    if (queue == nullptr) return hooks.after_add(bucket);
+    queue->push_back([this, bucket] { hooks.after_add(bucket); });
   }
 
   Layer::Settings layer_settings() const {
@@ -78,27 +103,33 @@ struct Stage::Implementation {
   }
 
   at::Tensor embed(const at::Tensor& tokens_T) const {
+    before_read(embedding_bucket);
     return region.leave(kernels::embedding_forward(tokens_T, embedding_VD.value, first_token));
   }
 
   void embed_backward(const at::Tensor& tokens_T, at::Tensor gradient_TD) const {
     at::Tensor table_gradient = embedding_VD.gradient;
     kernels::embedding_backward(region.enter(std::move(gradient_TD)), tokens_T, table_gradient, first_token);
+    after_add(embedding_bucket, nullptr);
   }
 
   // The forward of the next segment; whether others follow it.
   bool begin_segment(StageSaved& saved) const { return ++saved.begun < options.segments.size(); }
 
   StageOptions options;
+  BucketHooks hooks;
   TensorRegion region;
   at::Tensor rope_table_SK;
   std::vector<Chunk> chunks;
+  std::vector<int> head_buckets;
   ParameterView embedding_VD;
+  int embedding_bucket = 0;
   int64_t first_token = 0;
 };
 
-Stage::Stage(StageOptions options, ParameterStore& store, Communicator& tensor_group)
-    : implementation_(std::make_unique<Implementation>(std::move(options), store, tensor_group)) {}
+Stage::Stage(StageOptions options, ParameterStore& store, Communicator& tensor_group, BucketHooks hooks)
+    : implementation_(
+          std::make_unique<Implementation>(std::move(options), store, tensor_group, std::move(hooks))) {}
 
 Stage::~Stage() = default;
 
@@ -116,6 +147,7 @@ StageOutput Stage::forward(int chunk_number, const TokenBatch& batch, at::Tensor
   }
   for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
     const Layer& layer = chunk.layers[i];
+    stage.before_read(layer.bucket());
     LayerSaved layer_saved = layer.run_to_saved(std::move(x_TD), all->histories[i]);
     x_TD = layer.output(layer_saved);
     const bool is_dropped = i < static_cast<std::size_t>(chunk.group.recomputed_layers);
@@ -128,9 +160,11 @@ StageOutput Stage::forward(int chunk_number, const TokenBatch& batch, at::Tensor
     saved.layers.push_back(std::move(layer_saved));
   }
   if (!chunk.head) return {.activations_TD = std::move(x_TD), .saved = std::move(all)};
+  for (const int bucket : stage.head_buckets) stage.before_read(bucket);
   HeadOutput end =
       chunk.head->forward_and_backward(std::move(x_TD), batch.targets_BS.flatten(), batch.loss_scale);
   saved.head_input_gradient_TD = std::move(end.gradient_TD);
+  for (const int bucket : stage.head_buckets) stage.after_add(bucket, nullptr);
   return {.loss_sum = std::move(end.loss_sum), .saved = std::move(all)};
 }
 
@@ -144,11 +178,13 @@ StageOutput Stage::evaluate(int chunk_number, const TokenBatch& batch, at::Tenso
   if (chunk.group.has_embedding) x_TD = stage.embed(batch.inputs_BS.flatten());
   for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
     const Layer& layer = chunk.layers[i];
+    stage.before_read(layer.bucket());
     const LayerSaved layer_saved = layer.run_to_saved(std::move(x_TD), all->histories[i]);
     x_TD = layer.output(layer_saved);
     if (others_follow) all->histories[i].add(layer.keys_and_values(layer_saved).clone());
   }
   if (!chunk.head) return {.activations_TD = std::move(x_TD), .saved = std::move(all)};
+  for (const int bucket : stage.head_buckets) stage.before_read(bucket);
   return {.loss_sum = chunk.head->forward(std::move(x_TD), batch.targets_BS.flatten()),
           .saved = std::move(all)};
 }
@@ -165,6 +201,7 @@ at::Tensor Stage::backward(const std::shared_ptr<StageSaved>& saved, at::Tensor 
     segment.layers.pop_back();
     gradient_TD =
         chunk.layers[i].backward(std::move(layer_saved), std::move(gradient_TD), saved->histories[i], queue);
+    stage.after_add(chunk.layers[i].bucket(), queue);
   }
   if (!chunk.group.has_embedding) return gradient_TD;
   stage.embed_backward(segment.tokens_T, std::move(gradient_TD));

@@ -45,6 +45,16 @@ struct TokenBatch {
   double loss_scale = 1;
 };
 
+// What ranks exchange of parameters goes on while a stage computes: it says, by bucket of its store, what it
+// needs and what it is done with. What is empty is not called.
+struct BucketHooks {
+  // A forward is about to read the values.
+  std::function<void(int bucket)> before_read = {};
+  // A micro-batch, or a segment of one, has added all that it will to the gradients: to the head's with its
+  // forward, to all others with its gradients of weights.
+  std::function<void(int bucket)> after_add = {};
+};
+
 struct StageSaved;  // of one micro-batch in one chunk, all its segments together
 
 struct StageOutput {
@@ -64,7 +74,7 @@ void run_all(WeightGradientQueue queue);
 
 class Stage {
  public:
-  Stage(StageOptions options, ParameterStore& store, Communicator& tensor_group);
+  Stage(StageOptions options, ParameterStore& store, Communicator& tensor_group, BucketHooks hooks = {});
   ~Stage();
 
   // activations_TD: input of the chunk, undefined with the embedding. Tensors that are handed over are taken

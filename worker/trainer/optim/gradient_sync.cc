@@ -1,5 +1,9 @@
 #include "worker/trainer/optim/gradient_sync.h"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 #include "worker/trainer/optim/ownership.h"
 
 namespace caravan::trainer {
@@ -17,52 +21,84 @@ DataShard shard_of(const Communicator& data) {
   return {.rank = data.rank(), .size = data.size()};
 }
 
-// With sequence parallelism each rank of the tensor group has seen only its own tokens.
-void sum_replicated(ParameterStore& store, Communicator& tensor) {
-  for (const Parameter& parameter : store.layout.parameters) {
-    if (!parameter.replicated_over_tensor) continue;
-    at::Tensor gradient = store.gradient(parameter);
-    tensor.all_reduce(gradient, Reduction::Sum);
-  }
+Collective sum_of(const Bucket& bucket, const at::Tensor& gradients, const Communicator& data,
+                  int zero_stage) {
+  const at::Tensor whole = view(gradients, bucket);
+  if (zero_stage == 0) return {.kind = Collective::Kind::AllReduce, .output = whole};
+  return {.kind = Collective::Kind::ReduceScatter,
+          .output = view(gradients, slice_of(bucket, shard_of(data))),
+          .input = whole};
 }
 
-void sum_over_data(ParameterStore& store, Communicator& data, int zero_stage) {
-  for (const Bucket& bucket : store.layout.buckets) {
-    at::Tensor whole = view(store.gradients, bucket);
-    if (zero_stage == 0) {
-      data.all_reduce(whole, Reduction::Sum);
-    } else {
-      at::Tensor own = view(store.gradients, slice_of(bucket, shard_of(data)));
-      data.reduce_scatter(own, whole);
-    }
+}  // namespace
+
+GradientSums::GradientSums(ParameterStore& store, Mesh& mesh, const GradientSyncOptions& options,
+                           int64_t contributions)
+    : store_(store),
+      mesh_(mesh),
+      options_(options),
+      contributions_(contributions),
+      sums_(store.layout.buckets.size()) {
+  for (Sum& sum : sums_) sum.awaited = contributions;
+}
+
+void GradientSums::added(int bucket) {
+  const int64_t awaited = --sums_[static_cast<std::size_t>(bucket)].awaited;
+  if (awaited == 0 && mesh_.data->overlaps()) begin(bucket);
+}
+
+void GradientSums::finish() {
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    if (!sums_[i].under_way) begin(static_cast<int>(i));
+  }
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    sums_[i].awaited = contributions_;
+    await(std::move(sums_[i].under_way), fmt::format("the gradients of {}", store_.layout.buckets[i].name));
+  }
+  add_up_tied();
+}
+
+void GradientSums::begin(int bucket) {
+  const auto number = static_cast<std::size_t>(bucket);
+  if (options_.sequence_parallel) add_up_replicated(bucket);
+  sums_[number].under_way = mesh_.data->start(
+      sum_of(store_.layout.buckets[number], store_.gradients, *mesh_.data, options_.zero_stage));
+}
+
+// With sequence parallelism each rank of the tensor group has seen only its own tokens.
+void GradientSums::add_up_replicated(int bucket) {
+  for (const Parameter& parameter : store_.layout.parameters) {
+    if (parameter.bucket != bucket || !parameter.replicated_over_tensor) continue;
+    at::Tensor gradient = store_.gradient(parameter);
+    mesh_.tensor->all_reduce(gradient, Reduction::Sum);
   }
 }
 
 // Last, and of as much as the rank answers for: a sum of two terms has the same bits on both sides, so the
 // two copies of the table never drift apart.
-void sum_tied(ParameterStore& store, Mesh& mesh, int zero_stage) {
-  const DataShard shard = zero_stage == 0 ? DataShard{} : shard_of(*mesh.data);
-  for (const Parameter& parameter : store.layout.parameters) {
+void GradientSums::add_up_tied() {
+  const DataShard shard = options_.zero_stage == 0 ? DataShard{} : shard_of(*mesh_.data);
+  for (const Parameter& parameter : store_.layout.parameters) {
     if (!parameter.tied_copy) continue;
-    const Bucket& bucket = store.layout.buckets[static_cast<std::size_t>(parameter.bucket)];
-    at::Tensor gradient = view(store.gradients, slice_of(bucket, shard));
-    mesh.embedding->all_reduce(gradient, Reduction::Sum);
+    const Bucket& bucket = store_.layout.buckets[static_cast<std::size_t>(parameter.bucket)];
+    at::Tensor gradient = view(store_.gradients, slice_of(bucket, shard));
+    mesh_.embedding->all_reduce(gradient, Reduction::Sum);
   }
 }
 
-}  // namespace
-
 void sum_gradients(ParameterStore& store, Mesh& mesh, const GradientSyncOptions& options) {
-  if (options.sequence_parallel) sum_replicated(store, *mesh.tensor);
-  sum_over_data(store, *mesh.data, options.zero_stage);
-  sum_tied(store, mesh, options.zero_stage);
+  GradientSums(store, mesh, options, /*contributions=*/0).finish();
+}
+
+std::unique_ptr<PendingTransfer> start_gathering(const Bucket& bucket, const at::Tensor& flat,
+                                                 Communicator& data) {
+  return data.start({.kind = Collective::Kind::AllGather,
+                     .output = view(flat, bucket),
+                     .input = view(flat, slice_of(bucket, shard_of(data)))});
 }
 
 void gather_slices(const ParameterLayout& layout, const at::Tensor& flat, Communicator& data) {
-  for (const Bucket& bucket : layout.buckets) {
-    at::Tensor whole = view(flat, bucket);
-    data.all_gather(whole, view(flat, slice_of(bucket, shard_of(data))));
-  }
+  for (const Bucket& bucket : layout.buckets) start_gathering(bucket, flat, data)->wait();
 }
 
 }  // namespace caravan::trainer

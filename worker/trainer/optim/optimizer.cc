@@ -1,6 +1,9 @@
 #include "worker/trainer/optim/optimizer.h"
 
 #include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include <utility>
 
 #include "worker/trainer/optim/gradient_sync.h"
 
@@ -31,7 +34,8 @@ Optimizer::Optimizer(ParameterStore& store, Communicator& data, const AdamWOptio
       data_(data),
       options_(options),
       shard_(updated_shard(data, place.zero_stage)),
-      updates_(ranges_to_update(store.layout, shard_)) {
+      updates_(ranges_to_update(store.layout, shard_)),
+      gathered_(store.layout.buckets.size()) {
   const at::TensorOptions wide = store.gradients.options();
   states_.first_moment = at::zeros({updates_.state_elements}, wide);
   states_.second_moment = at::zeros({updates_.state_elements}, wide);
@@ -67,6 +71,7 @@ kernels::AdamW Optimizer::next(const UpdateRange& range, double learning_rate, d
 }
 
 void Optimizer::update(double learning_rate, double gradient_scale) {
+  await_values();
   advance(learning_rate, gradient_scale);
   publish();
 }
@@ -89,10 +94,23 @@ void Optimizer::forget_gradients_of_others() {
 }
 
 void Optimizer::publish() {
-  if (shard_.size > 1) gather_slices(store_.layout, store_.values, data_);
+  if (shard_.size == 1) return;
+  for (std::size_t i = 0; i < gathered_.size(); ++i)
+    gathered_[i] = start_gathering(store_.layout.buckets[i], store_.values, data_);
+}
+
+void Optimizer::await_values(int bucket) {
+  const auto number = static_cast<std::size_t>(bucket);
+  if (!gathered_[number]) return;
+  await(std::move(gathered_[number]), fmt::format("the values of {}", store_.layout.buckets[number].name));
+}
+
+void Optimizer::await_values() {
+  for (std::size_t i = 0; i < gathered_.size(); ++i) await_values(static_cast<int>(i));
 }
 
 void Optimizer::try_update(double learning_rate) {
+  await_values();
   for (const UpdateRange& range : updates_.ranges) {
     kernels::AdamWTensors trial = tensors(range);
     if (untried_.defined()) trial.weights = state(untried_, range).copy_(trial.weights);
@@ -102,11 +120,13 @@ void Optimizer::try_update(double learning_rate) {
 }
 
 void Optimizer::confirm(double learning_rate) {
+  await_values();
   if (untried_.defined()) restore();
   advance(learning_rate, 1);
 }
 
 void Optimizer::take_back() {
+  await_values();
   restore();
   publish();
 }

@@ -2,8 +2,9 @@
 //
 // Moments are fp32 (fp64 in fp64 models). Weights are updated in fp32: with fp32 storage in place, with bf16
 // storage in a master copy that is rounded into the values with each update. With ZeRO-1 a rank holds states
-// for its slices only, and update() gathers the new values from the data group. An update leaves all
-// gradients zero, for the next step to add to.
+// for its slices only, and update() begins to gather the new values from the data group, bucket by bucket:
+// where the group has a lane for that, it goes on while the next step has begun, so whoever reads values
+// awaits them. An update leaves all gradients zero, for the next step to add to.
 //
 // An update can be tried first, where it is not known yet whether it may be made (optimizer post-validation,
 // planner/schedule/post_validation.h): that changes the values alone. Confirmed, it is to the bit what update
@@ -13,6 +14,9 @@
 // are tried; state elements are all elements of the flat buffers, divided by the data parallel size with
 // ZeRO-1. Neither an update nor a trial takes any for a moment.
 #pragma once
+
+#include <memory>
+#include <vector>
 
 #include "worker/trainer/comm/communicator.h"
 #include "worker/trainer/kernels/adamw.h"
@@ -49,6 +53,11 @@ class Optimizer {
   void confirm(double learning_rate);
   void take_back();
 
+  // Until the values of the bucket, or all of them, are those of the last update or trial. Throws
+  // CommunicationError.
+  void await_values(int bucket);
+  void await_values();
+
   // To be saved, and to be filled with what was saved.
   const OptimizerStates& states() const { return states_; }
   DataShard shard() const { return shard_; }
@@ -73,6 +82,7 @@ class Optimizer {
   const Updates updates_;
   OptimizerStates states_;
   at::Tensor untried_;  // the values before a trial, where there is no master copy
+  std::vector<std::unique_ptr<PendingTransfer>> gathered_;  // by bucket, until somebody waited for it
   int updates_done_ = 0;
 };
 

@@ -10,13 +10,19 @@
 #include <ATen/ops/sin.h>
 #include <ATen/ops/sqrt.h>
 #include <ATen/ops/zeros_like.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "worker/trainer/comm/fake_communicator.h"
 #include "worker/trainer/comm/solo_communicator.h"
+#include "worker/trainer/comm/testing/forwarding_communicator.h"
+#include "worker/trainer/comm/testing/silent_group.h"
 #include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/optim/gradient_norm.h"
 #include "worker/trainer/optim/gradient_sync.h"
@@ -206,6 +212,105 @@ TEST(TriedUpdate, TakenBackLeavesNoTrace) {
     EXPECT_TRUE(at::equal(all_of(optimizer, store.values), before));
     EXPECT_EQ(optimizer.updates(), 1);
   }
+}
+
+// What was started on a group of two, and waited for, by bucket.
+class LaneOfBuckets final : public ForwardingCommunicator {
+ public:
+  LaneOfBuckets() : ForwardingCommunicator(std::make_unique<SilentGroup>()) {}
+
+  bool overlaps() const override { return true; }
+  std::unique_ptr<PendingTransfer> start(const Collective& collective) override {
+    const int64_t offset = collective.output.storage_offset();
+    const auto holds = [&](const Bucket& bucket) { return offset < bucket.offset + bucket.elements; };
+    started.push_back(std::ranges::find_if(layout.buckets, holds)->name);
+    return std::make_unique<Operation>(*this, started.back());
+  }
+
+  ParameterLayout layout;
+  std::vector<std::string> started, awaited;
+  std::string failing;
+
+ private:
+  struct Operation final : public PendingTransfer {
+    Operation(LaneOfBuckets& lane_of, std::string of_bucket) : lane(lane_of), bucket(std::move(of_bucket)) {}
+    void wait() override {
+      if (bucket == lane.failing) throw CommunicationError("rank 1 of the group has ended");
+      lane.awaited.push_back(bucket);
+    }
+    LaneOfBuckets& lane;
+    std::string bucket;
+  };
+};
+
+struct OneOfTwoRanks {
+  OneOfTwoRanks() {
+    auto group = std::make_unique<LaneOfBuckets>();
+    group->layout = store.layout;
+    lane = group.get();
+    mesh.data = std::move(group);
+  }
+
+  ParameterStore store = tiny_store(at::kFloat, 2);
+  Mesh mesh{};
+  LaneOfBuckets* lane = nullptr;
+};
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const CommunicationError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+enum BucketNumber { kEmbedding, kLayer0, kLayer1, kFinalNorm, kHead };
+
+TEST(GradientSums, BeginWithTheLastContributionToTheirBucket) {
+  OneOfTwoRanks rank;
+  GradientSums sums(rank.store, rank.mesh, {}, /*contributions=*/2);
+  for (int step = 0; step < 2; ++step) {
+    rank.lane->started.clear();
+    rank.lane->awaited.clear();
+    sums.added(kHead);
+    sums.added(kLayer1);
+    EXPECT_THAT(rank.lane->started, testing::IsEmpty()) << "half of the micro-batches are missing";
+    sums.added(kHead);
+    sums.added(kLayer1);
+    EXPECT_THAT(rank.lane->started, testing::ElementsAre("head", "layers.1"));
+    EXPECT_THAT(rank.lane->awaited, testing::IsEmpty()) << "the rank should compute meanwhile";
+    sums.finish();
+    EXPECT_THAT(rank.lane->started,
+                testing::ElementsAre("head", "layers.1", "embedding", "layers.0", "final_norm"));
+    EXPECT_THAT(rank.lane->awaited, testing::UnorderedElementsAreArray(rank.lane->started));
+  }
+}
+
+TEST(GradientSums, WhatIsLostUnderWayIsToldWithItsBucket) {
+  OneOfTwoRanks rank;
+  GradientSums sums(rank.store, rank.mesh, {}, /*contributions=*/1);
+  rank.lane->failing = "layers.1";
+  EXPECT_EQ(error_of([&] { sums.added(kLayer1); }), "no error");
+  EXPECT_EQ(error_of([&] { sums.finish(); }),
+            "waited for the gradients of layers.1: rank 1 of the group has ended");
+}
+
+TEST(Optimizer, GathersValuesUntilTheyAreRead) {
+  OneOfTwoRanks rank;
+  Optimizer optimizer(rank.store, *rank.mesh.data, kOptions, {.zero_stage = 1});
+  optimizer.update(0.01, 1);
+  const std::vector<std::string> all = {"embedding", "layers.0", "layers.1", "final_norm", "head"};
+  EXPECT_EQ(rank.lane->started, all);
+  EXPECT_THAT(rank.lane->awaited, testing::IsEmpty());
+  optimizer.await_values(kLayer0);
+  optimizer.await_values(kLayer0);
+  EXPECT_THAT(rank.lane->awaited, testing::ElementsAre("layers.0"));
+  optimizer.update(0.01, 1);
+  EXPECT_THAT(rank.lane->awaited, testing::UnorderedElementsAreArray(all)) << "an update writes all values";
+  rank.lane->failing = "head";
+  EXPECT_EQ(error_of([&] { optimizer.await_values(); }),
+            "waited for the values of head: rank 1 of the group has ended");
 }
 
 TEST(GradientNorm, AddsSquaresInFp64) {

@@ -14,6 +14,7 @@
 #include "worker/trainer/comm/nccl/notice_board.h"
 #include "worker/trainer/comm/nccl/stream_communicator.h"
 #include "worker/trainer/comm/nccl/watchdog.h"
+#include "worker/trainer/comm/overlap_wish.h"
 
 namespace caravan::trainer {
 namespace {
@@ -95,7 +96,8 @@ class NcclGroups {
          .device = nccl_streams(streams, watch_->store, use),
          .neighbours =
              use == StreamUse::Pipeline ? neighbours_of(request.rank, request.size) : std::vector<int>(),
-         .is_on_device = [](const at::Tensor& tensor) { return tensor.is_cuda(); }},
+         .is_on_device = [](const at::Tensor& tensor) { return tensor.is_cuda(); },
+         .overlaps = wants_overlap(/*otherwise=*/true)},
         watch_->watchdog);
   }
 

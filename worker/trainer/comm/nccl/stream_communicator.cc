@@ -56,13 +56,13 @@ class StreamCommunicator final : public Communicator {
 
   void all_gather(at::Tensor& output, const at::Tensor& input) override {
     if (!parts_.is_on_device(output)) return parts_.host->all_gather(output, input);
-    run("all-gather", output, [&] { return parts_.device->all_gather(output, input); });
+    give({Collective::Kind::AllGather, output, input})->wait();
   }
 
   void reduce_scatter(at::Tensor& output, const at::Tensor& input) override {
     if (!parts_.is_on_device(input)) return parts_.host->reduce_scatter(output, input);
     if (is_narrow(input)) return scatter_narrow_sum(output.view(-1), input.view(-1));
-    run("reduce-scatter", input, [&] { return parts_.device->reduce_scatter(output, input); });
+    give({Collective::Kind::ReduceScatter, output, input})->wait();
   }
 
   void broadcast(at::Tensor& tensor, int root) override {
@@ -73,6 +73,16 @@ class StreamCommunicator final : public Communicator {
   void barrier() override {
     watchdog_.throw_if_lost();
     parts_.host->barrier();
+  }
+
+  bool overlaps() const override { return parts_.overlaps; }
+
+  std::unique_ptr<PendingTransfer> start(const Collective& collective) override {
+    const bool adds = collective.kind != Collective::Kind::AllGather;
+    const at::Tensor& output = collective.output;
+    const bool goes_on = overlaps() && parts_.is_on_device(output) && !(adds && is_narrow(output));
+    if (!goes_on) return Communicator::start(collective);
+    return std::make_unique<StreamTransfer>(give(collective), watchdog_);
   }
 
   std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {
@@ -123,7 +133,7 @@ class StreamCommunicator final : public Communicator {
   }
 
   template <typename Start>
-  StartedOperation start(const Lane& lane, std::string words, Start&& start_it) {
+  StartedOperation give(const Lane& lane, std::string words, Start&& start_it) {
     watchdog_.throw_if_lost();
     StartedOperation operation = start_it();
     watchdog_.note(lane, std::move(words), operation);
@@ -132,14 +142,34 @@ class StreamCommunicator final : public Communicator {
 
   template <typename Start>
   void run(const char* operation, const at::Tensor& tensor, Start&& start_it) {
-    start(collectives_, fmt::format("{} of {} bytes", operation, tensor.nbytes()), start_it)->wait();
+    give(collectives_, fmt::format("{} of {} bytes", operation, tensor.nbytes()), start_it)->wait();
+  }
+
+  StartedOperation give(const Collective& collective) {
+    at::Tensor output = collective.output;
+    const at::Tensor& input = collective.input;
+    const auto words = [](const char* operation, const at::Tensor& whole) {
+      return fmt::format("{} of {} bytes", operation, whole.nbytes());
+    };
+    switch (collective.kind) {
+      case Collective::Kind::AllReduce:
+        return give(collectives_, words("all-reduce", output),
+                    [&] { return parts_.device->all_reduce(output, Reduction::Sum); });
+      case Collective::Kind::AllGather:
+        return give(collectives_, words("all-gather", output),
+                    [&] { return parts_.device->all_gather(output, input); });
+      case Collective::Kind::ReduceScatter:
+        return give(collectives_, words("reduce-scatter", input),
+                    [&] { return parts_.device->reduce_scatter(output, input); });
+    }
+    return {};
   }
 
   template <typename Start>
   std::unique_ptr<PendingTransfer> transfer(const at::Tensor& tensor, int tag, const Lane& lane,
                                             Start&& start_it) {
     return std::make_unique<StreamTransfer>(
-        start(lane, fmt::format("tag {} of {} bytes", tag, tensor.nbytes()), start_it), watchdog_);
+        give(lane, fmt::format("tag {} of {} bytes", tag, tensor.nbytes()), start_it), watchdog_);
   }
 
   void exchange(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs, const at::Tensor& whole) {

@@ -27,6 +27,7 @@ struct StreamCommunicatorParts {
   std::shared_ptr<StreamGroup> device;  // likewise
   std::vector<int> neighbours = {};     // with which this rank has ways
   std::function<bool(const at::Tensor&)> is_on_device;
+  bool overlaps = true;  // whether what is started is awaited by the caller alone
 };
 
 // The watchdog outlives it.

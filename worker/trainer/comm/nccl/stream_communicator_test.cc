@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <latch>
 #include <map>
 #include <thread>
 #include <vector>
@@ -99,6 +100,33 @@ TEST(StreamCommunicator, MaximaGathersAndBroadcastsAreTheDevices) {
     group.reduce_scatter(part, all);
     EXPECT_EQ(part.item<float>(), 3.0F * static_cast<float>(group.rank()));
     watchdog.throw_if_lost();
+  });
+}
+
+// Where starting waited for the other rank, neither would get further.
+TEST(StreamCommunicator, WhatIsStartedGoesOnWhileTheCallerComputes) {
+  std::latch begun(1);
+  with_ranks(2, [&](Communicator& group, Watchdog&) {
+    ASSERT_TRUE(group.overlaps());
+    at::Tensor whole = at::full({2}, group.rank() + 1, at::kFloat);
+    const at::Tensor own = whole.narrow(0, group.rank(), 1);
+    if (group.rank() == 1) begun.wait();
+    const auto sum = group.start({.kind = Collective::Kind::ReduceScatter, .output = own, .input = whole});
+    if (group.rank() == 0) begun.count_down();
+    sum->wait();
+    EXPECT_EQ(own.item<float>(), 3);
+    group.start({.kind = Collective::Kind::AllGather, .output = whole, .input = own})->wait();
+    EXPECT_TRUE(at::equal(whole, at::full({2}, 3, at::kFloat)));
+    group.start({.kind = Collective::Kind::AllReduce, .output = whole})->wait();
+    EXPECT_TRUE(at::equal(whole, at::full({2}, 6, at::kFloat)));
+  });
+}
+
+TEST(StreamCommunicator, AnErrorOfWhatIsStartedShowsWhereItIsAwaited) {
+  with_ranks(2, [](Communicator& group, Watchdog&) {
+    const auto sum = group.start(
+        {.kind = Collective::Kind::AllReduce, .output = at::zeros({1 + group.rank()}, at::kFloat)});
+    EXPECT_THROW(sum->wait(), CommunicationError);
   });
 }
 

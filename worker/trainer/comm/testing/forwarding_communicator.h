@@ -21,6 +21,10 @@ class ForwardingCommunicator : public Communicator {
   }
   void broadcast(at::Tensor& tensor, int root) override { group_->broadcast(tensor, root); }
   void barrier() override { group_->barrier(); }
+  bool overlaps() const override { return group_->overlaps(); }
+  std::unique_ptr<PendingTransfer> start(const Collective& collective) override {
+    return group_->start(collective);
+  }
   std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {
     return group_->send(tensor, peer, tag);
   }

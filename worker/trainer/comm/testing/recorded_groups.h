@@ -39,9 +39,14 @@ inline std::string words_of_call(const char* operation, const at::Tensor& tensor
 
 class RecordingCommunicator final : public ForwardingCommunicator {
  public:
-  // calls outlives it.
-  RecordingCommunicator(std::unique_ptr<Communicator> group, GroupCalls& calls)
-      : ForwardingCommunicator(std::move(group)), calls_(calls) {}
+  // calls outlives it. overlap: what is started is said to go on alone, though it is over then.
+  RecordingCommunicator(std::unique_ptr<Communicator> group, GroupCalls& calls, bool overlap)
+      : ForwardingCommunicator(std::move(group)), calls_(calls), overlap_(overlap) {}
+
+  bool overlaps() const override { return overlap_; }
+  std::unique_ptr<PendingTransfer> start(const Collective& collective) override {
+    return Communicator::start(collective);
+  }
 
   void all_reduce(at::Tensor& tensor, Reduction reduction) override {
     record("all-reduce", tensor, static_cast<int64_t>(reduction));
@@ -78,11 +83,14 @@ class RecordingCommunicator final : public ForwardingCommunicator {
   }
 
   GroupCalls& calls_;
+  const bool overlap_;
 };
 
 // Outlives all groups.
 class RecordedGroups {
  public:
+  explicit RecordedGroups(bool overlap = false) : overlap_(overlap) {}
+
   // For one rank, which asks on a thread of its own.
   GroupFactory factory() {
     return [this](const GroupRequest& request) {
@@ -92,7 +100,7 @@ class RecordedGroups {
       auto& calls = calls_[request.name];
       calls.resize(static_cast<std::size_t>(request.size));
       const auto rank = static_cast<std::size_t>(request.rank);
-      return std::make_unique<RecordingCommunicator>(std::move(members.at(rank)), calls[rank]);
+      return std::make_unique<RecordingCommunicator>(std::move(members.at(rank)), calls[rank], overlap_);
     };
   }
 
@@ -100,6 +108,7 @@ class RecordedGroups {
   const std::map<std::string, std::vector<GroupCalls>>& calls() const { return calls_; }
 
  private:
+  const bool overlap_;
   std::mutex mutex_;
   std::map<std::string, std::vector<std::unique_ptr<Communicator>>> members_;
   std::map<std::string, std::vector<GroupCalls>> calls_;

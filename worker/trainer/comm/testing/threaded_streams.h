@@ -6,21 +6,19 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <deque>
+#include <chrono>
 #include <functional>
 #include <future>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "worker/trainer/comm/nccl/stream_group.h"
+#include "worker/trainer/comm/thread_lane.h"
 
 namespace caravan::trainer {
 
@@ -41,37 +39,6 @@ class ThreadedOperation final : public StreamOperation {
 
  private:
   std::shared_future<void> done_;
-};
-
-// One after the other.
-class ThreadedLane {
- public:
-  StartedOperation start(std::function<void()> work) {
-    std::packaged_task<void()> task(std::move(work));
-    auto operation = std::make_shared<ThreadedOperation>(task.get_future().share());
-    const std::scoped_lock lock(mutex_);
-    tasks_.push_back(std::move(task));
-    bell_.notify_one();
-    return operation;
-  }
-
- private:
-  void run(const std::stop_token& stop) {
-    while (true) {
-      std::unique_lock lock(mutex_);
-      bell_.wait(lock, stop, [&] { return !tasks_.empty(); });
-      if (tasks_.empty()) return;
-      std::packaged_task<void()> task = std::move(tasks_.front());
-      tasks_.pop_front();
-      lock.unlock();
-      task();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable_any bell_;
-  std::deque<std::packaged_task<void()>> tasks_;
-  std::jthread thread_{[this](const std::stop_token& stop) { run(stop); }};
 };
 
 class ThreadedStreams final : public StreamGroup {
@@ -112,12 +79,11 @@ class ThreadedStreams final : public StreamGroup {
   }
 
   StartedOperation send(const at::Tensor& tensor, int peer, Way way) override {
-    return lane(way, rank(), peer).start([this, tensor, peer, way] {
-      group_->send(tensor, peer, static_cast<int>(way))->wait();
-    });
+    return given(lane(way, rank(), peer),
+                 [this, tensor, peer, way] { group_->send(tensor, peer, static_cast<int>(way))->wait(); });
   }
   StartedOperation receive(at::Tensor& tensor, int peer, Way way) override {
-    return lane(way, peer, rank()).start([this, tensor, peer, way]() mutable {
+    return given(lane(way, peer, rank()), [this, tensor, peer, way]() mutable {
       group_->receive(tensor, peer, static_cast<int>(way))->wait();
     });
   }
@@ -129,12 +95,15 @@ class ThreadedStreams final : public StreamGroup {
  private:
   static constexpr int kExchangeTag = kWays;
 
-  StartedOperation collective(std::function<void()> work) { return collectives_.start(std::move(work)); }
-  ThreadedLane& lane(Way way, int from, int to) { return ways_[{way, from, to}]; }
+  static StartedOperation given(ThreadLane& lane, std::function<void()> work) {
+    return std::make_shared<ThreadedOperation>(lane.give(std::move(work)));
+  }
+  StartedOperation collective(std::function<void()> work) { return given(collectives_, std::move(work)); }
+  ThreadLane& lane(Way way, int from, int to) { return ways_[{way, from, to}]; }
 
   std::unique_ptr<Communicator> group_;
-  std::map<std::tuple<Way, int, int>, ThreadedLane> ways_;
-  ThreadedLane collectives_;
+  std::map<std::tuple<Way, int, int>, ThreadLane> ways_;
+  ThreadLane collectives_;
 };
 
 }  // namespace caravan::trainer
