@@ -1,0 +1,16 @@
+// All methods of the service, for whatever serves them.
+#pragma once
+
+#include "service/methods/read_methods.h"
+#include "service/methods/watch_methods.h"
+#include "service/methods/write_methods.h"
+
+namespace caravan::service {
+
+struct Methods {
+  ReadMethods& read;
+  WriteMethods& write;
+  WatchMethods& watch;
+};
+
+}  // namespace caravan::service
