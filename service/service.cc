@@ -116,7 +116,8 @@ class Service {
   ReadMethods read_{jobs_, rights_, [this] { return informer_.synced(); }};
   WriteMethods write_{clients_, clock_};
   WatchMethods watch_{jobs_, callers_, rights_, clock_, [this] { return informer_.synced(); }, {}};
-  Methods methods_{read_, write_, watch_};
+  EventMethods events_{clients_};
+  Methods methods_{read_, write_, watch_, events_};
 };
 
 }  // namespace

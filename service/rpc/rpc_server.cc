@@ -157,6 +157,11 @@ class Server final : public RpcServer, private JobService::CallbackService {
       return methods_.read.list_checkpoints(call, of);
     });
   }
+  Reactor* ListEvents(Context* context, const ListEventsRequest* request,
+                      ListEventsResponse* response) override {
+    return unary(context, "ListEvents", request, response,
+                 [this](const Call& call, const auto& of) { return methods_.events.list_events(call, of); });
+  }
   Reactor* CreateJob(Context* context, const CreateJobRequest* request, Job* response) override {
     const AuditedCall audited{
         .method = "CreateJob",

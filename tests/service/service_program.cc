@@ -99,7 +99,10 @@ void ServiceProgram::make_account(const std::string& name, const std::vector<std
                   {"metadata", metadata},
                   {"rules", JsonArray{JsonObject{{"apiGroups", JsonArray{controller::kGroup}},
                                                  {"resources", JsonArray{controller::kJobs.plural}},
-                                                 {"verbs", json_of(verbs)}}}}});
+                                                 {"verbs", json_of(verbs)}},
+                                      JsonObject{{"apiGroups", JsonArray{"events.k8s.io"}},
+                                                 {"resources", JsonArray{"events"}},
+                                                 {"verbs", JsonArray{"list"}}}}}});
   create(
       kRoleBindings,
       {{"apiVersion", "rbac.authorization.k8s.io/v1"},

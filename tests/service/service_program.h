@@ -37,7 +37,8 @@ class ServiceProgram : public ::testing::Test {
 
   void start(const std::vector<std::string>& more = {});
 
-  // A ServiceAccount that may do these verbs on the jobs of the namespace.
+  // A ServiceAccount that may do these verbs on the jobs of the namespace, and read its events if it may get
+  // these.
   void make_account(const std::string& name, const std::vector<std::string>& verbs);
   void remove_account(const std::string& name);
   void remove_rights(const std::string& account);

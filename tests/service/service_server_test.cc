@@ -17,6 +17,7 @@ namespace {
 
 using grpc::StatusCode;
 using ::testing::AnyOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace v1alpha1;
 
@@ -74,6 +75,15 @@ class ServiceServerTest : public ServiceProgram {
                return grpc::Status::OK;
              }}};
   }
+  // Made with the caller's own token, as the writes.
+  Method list_events() {
+    return [name = job_name("train")](const Person& person) {
+      ListEventsRequest request;
+      request.set_parent(name);
+      ListEventsResponse response;
+      return person.stub->ListEvents(person.call().get(), request, &response);
+    };
+  }
   std::map<std::string, Method> writes() {
     const std::string name = job_name("train");
     return {{"CreateJob", [this](const Person& person) { return create(person, "other", "", true).first; }},
@@ -105,6 +115,25 @@ class ServiceServerTest : public ServiceProgram {
   Person make_person(const std::string& account, const std::vector<std::string>& verbs) {
     make_account(account, verbs);
     return person(full_token(account));
+  }
+  void make_event(const std::string& name, const std::string& kind, const std::string& about,
+                  const std::string& time) {
+    const kube::Json event = kube::JsonObject{
+        {"apiVersion", "events.k8s.io/v1"},
+        {"kind", "Event"},
+        {"metadata", kube::JsonObject{{"name", name}}},
+        {"eventTime", time},
+        {"type", "Normal"},
+        {"reason", "Told"},
+        {"action", "Tell"},
+        {"note", name},
+        {"reportingController", "training.caravan.dev/test"},
+        {"reportingInstance", "test"},
+        {"regarding",
+         kube::JsonObject{{"kind", kind}, {"name", about}, {"namespace", server_.name_space()}}}};
+    const auto made =
+        server_.client().create({}, {.resource = kube::kEvents, .name_space = server_.name_space()}, event);
+    if (!made) ADD_FAILURE() << made.error().message;
   }
   std::string shown_certificate() {
     const std::string file = folder_.path("shown");
@@ -148,6 +177,11 @@ TEST_F(ServiceServerTest, NobodyMayWhatHeCouldNotDoWithKubectl) {
       EXPECT_TRUE(status.ok()) << name << ": " << status.error_message();
     }
   }
+  for (const Person* may : {&admin, &editor, &viewer}) {
+    const grpc::Status status = list_events()(*may);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  }
+  EXPECT_EQ(list_events()(stranger).error_code(), StatusCode::PERMISSION_DENIED);
   EXPECT_THAT(log(), HasSubstr(R"("audit":"SuspendJob")"));
   EXPECT_EQ(log().find(editor.token), std::string::npos) << "no token in any line";
 }
@@ -325,6 +359,23 @@ TEST_F(ServiceServerTest, AWatchTellsWhatIsThenWhatChangesAndGoesOnWhereItWas) {
   const auto refused = editor.stub->WatchJobs(refused_context.get(), too_old);
   EXPECT_EQ(next(*refused).first, "the end");
   EXPECT_EQ(refused->Finish().error_code(), StatusCode::OUT_OF_RANGE);
+}
+
+TEST_F(ServiceServerTest, EventsAreThoseOfTheJobAndItsPodsTheOldestFirst) {
+  start();
+  const Person viewer = make_person("viewer", {"get", "list", "watch"});
+  make_event("late", "Pod", "train-0-a1", "2030-01-02T00:00:00.000000Z");
+  make_event("early", "LlamaTrainingJob", "train", "2030-01-01T00:00:00.000000Z");
+  make_event("foreign", "LlamaTrainingJob", "train-0-a1", "2030-01-01T00:00:00.000000Z");
+  make_event("also-foreign", "Pod", "train-0-a1-b", "2030-01-01T00:00:00.000000Z");
+  ListEventsRequest request;
+  request.set_parent(job_name("train"));
+  ListEventsResponse response;
+  const grpc::Status status = viewer.stub->ListEvents(viewer.call().get(), request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  std::vector<std::string> told;
+  for (const JobEventRecord& event : response.events()) told.push_back(event.about() + " " + event.message());
+  EXPECT_THAT(told, ElementsAre("LlamaTrainingJob/train early", "Pod/train-0-a1 late"));
 }
 
 TEST_F(ServiceServerTest, AWatchEndsSoonAfterTheRightToIt) {
