@@ -7,8 +7,8 @@
 #include "kube/election/election.h"
 #include "kube/transport/pooled_transport.h"
 #include "operator/api/names.h"
-#include "operator/cluster_config.h"
-#include "operator/log.h"
+#include "serving/cluster_config.h"
+#include "serving/log.h"
 
 namespace caravan::controller {
 namespace {

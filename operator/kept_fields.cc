@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "kube/api/object.h"
+#include "operator/api/cancellation.h"
 #include "operator/api/names.h"
 #include "operator/children/inherited_metadata.h"
 #include "operator/children/plan_object.h"
@@ -108,7 +109,8 @@ std::optional<Json> kept_of_job(const Json& job) {
                                    "creationTimestamp", "deletionTimestamp"});
   const JsonObject others = fields_of(job, {"metadata"}, {"labels", "annotations", "finalizers"});
   const std::size_t hash = std::hash<std::string>()(boost::json::serialize(others));
-  JsonObject annotations = fields_of(job, {"metadata", "annotations"}, {annotations::kCheckpoint});
+  JsonObject annotations =
+      fields_of(job, {"metadata", "annotations"}, {annotations::kCheckpoint, kCancelAnnotation});
   // One more than is ever acted on.
   for (auto& [name, value] : annotations) {
     if (value.is_string() && value.as_string().size() > kLongestCheckpointRequest)

@@ -12,7 +12,8 @@
 namespace caravan::controller {
 
 // Spec and status whole; labels, annotations and finalizers as one value that changes when they do, beside
-// what children inherit of them, what chooses a queue, and the annotation that asks for a checkpoint.
+// what children inherit of them, what chooses a queue, and the annotations that ask for a checkpoint or
+// cancel it.
 std::optional<kube::Json> kept_of_job(const kube::Json& job);
 // Children count when a job is their controller.
 std::optional<kube::Json> kept_of_pod(const kube::Json& pod);

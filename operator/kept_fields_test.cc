@@ -7,6 +7,7 @@
 
 #include "kube/watch/cached_object.h"
 #include "kube/watch/change_filter.h"
+#include "operator/api/cancellation.h"
 #include "operator/api/names.h"
 #include "operator/children/inherited_metadata.h"
 #include "operator/children/job_objects.h"
@@ -183,6 +184,12 @@ TEST(KeptFields, AJobReadsTheSameAfterwards) {
   EXPECT_EQ(after.reference, before.reference);
   EXPECT_EQ(after.generation, 7);
   EXPECT_EQ(after.created_at, before.created_at);
+}
+
+TEST(KeptFields, AJobIsStillCancelledAfterwards) {
+  Json object = job_object();
+  object.at("metadata").as_object()["annotations"] = JsonObject{{kCancelAnnotation, kCancelled}};
+  EXPECT_TRUE(is_cancelled(read_job(kept_of_job(object).value())));
 }
 
 TEST(KeptFields, AChangeOfAJobsMetadataIsStillAChange) {

@@ -4,9 +4,9 @@
 #include "common/process.h"
 #include "common/refusal.h"
 #include "operator/installation_check.h"
-#include "operator/log.h"
 #include "operator/operator.h"
 #include "operator/options.h"
+#include "serving/log.h"
 
 namespace caravan::controller {
 namespace {

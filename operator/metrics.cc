@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "operator/job_series.h"
-#include "operator/log.h"
+#include "serving/log.h"
 
 namespace caravan::controller {
 namespace {

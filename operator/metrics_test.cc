@@ -11,8 +11,8 @@
 
 #include "common/testing/checkout.h"
 #include "operator/job_series.h"
-#include "operator/log.h"
 #include "operator/testing/jobs.h"
+#include "serving/log.h"
 
 namespace caravan::controller::testing {
 namespace {

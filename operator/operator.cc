@@ -21,18 +21,18 @@
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/caches.h"
-#include "operator/cluster_config.h"
 #include "operator/controller/conditions.h"
 #include "operator/controller/reconciler.h"
 #include "operator/health.h"
 #include "operator/job_ledger.h"
-#include "operator/log.h"
 #include "operator/metrics.h"
 #include "operator/pages.h"
 #include "operator/queue_positions.h"
 #include "operator/queue_watch.h"
 #include "operator/report_service.h"
 #include "operator/report_witness.h"
+#include "serving/cluster_config.h"
+#include "serving/log.h"
 
 namespace caravan::controller {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "operator/log.h"
+#include "serving/log.h"
 
 namespace caravan::controller {
 namespace {

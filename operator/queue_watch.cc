@@ -6,7 +6,7 @@
 
 #include "operator/api/names.h"
 #include "operator/kept_fields.h"
-#include "operator/log.h"
+#include "serving/log.h"
 
 namespace caravan::controller {
 namespace {

@@ -1,7 +1,7 @@
 #include "operator/report_service.h"
 
 #include "common/host_port.h"
-#include "operator/log.h"
+#include "serving/log.h"
 
 namespace caravan::controller {
 namespace {

@@ -1,6 +1,6 @@
 #include "operator/report_witness.h"
 
-#include "operator/log.h"
+#include "serving/log.h"
 
 namespace caravan::controller {
 

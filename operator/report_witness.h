@@ -5,8 +5,8 @@
 #include <mutex>
 
 #include "operator/metrics.h"
-#include "operator/service/pace.h"
 #include "operator/service/report_server.h"
+#include "serving/pace.h"
 
 namespace caravan::controller {
 

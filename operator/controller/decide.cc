@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "operator/api/cancellation.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/children/pod_group.h"
@@ -73,7 +74,7 @@ class Decider {
       follow_saves(*seen_.progress, job_.generation, now_, status());
       follow_request(job_, *seen_.progress, status());
     }
-    if (is_finished(status()) || end_by_result()) return;
+    if (is_finished(status()) || end_by_result() || cancel()) return;
     if (planned && ask_queue()) return;
     if (suspend() || carry_out(judge_deadline(job_.spec, status(), now_)) || !planned || wait_for_queue())
       return;
@@ -205,6 +206,18 @@ class Decider {
     last_step_ = std::move(end.last_step);
     if (end.restarts > status().restarts()) status().set_restarts(end.restarts);
     return carry_out(end.verdict);
+  }
+
+  // The pods go first, as in a suspension, so that what they save on their way is told of.
+  bool cancel() {
+    if (!is_cancelled(job_)) return false;
+    if (seen_.pods.empty())
+      return carry_out({.course = Verdict::Course::kFails,
+                        .reason = kCancelledReason,
+                        .message = "cancelled by its user; a new job may go on from its last checkpoint"});
+    show_steps(false);
+    delete_pods([](const PodView& pod) { return !pod.gone_by; });
+    return true;
   }
 
   bool restart_as_told() {

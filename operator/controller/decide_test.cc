@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "operator/api/cancellation.h"
 #include "operator/children/plan_object.h"
 #include "operator/controller/conditions.h"
 #include "operator/controller/machine_policy.h"
@@ -637,6 +638,38 @@ TEST(Decide, ASuspendedJobLosesItsPodsAndGoesOnWithTheNextAttempt) {
   const Decision resumed = decide_at(snapshot);
   EXPECT_THAT(effects_of(resumed), ElementsAre("create pods/train-0-a2", "create pods/train-1-a2"));
   EXPECT_EQ(resumed.status.restarts(), 0);
+}
+
+// As in a suspension, the pods are told to end, so their gang writes a checkpoint.
+TEST(Decide, ACancelledJobLosesItsPodsAndHasFailedOnceTheyAreGone) {
+  Snapshot snapshot = running_job();
+  snapshot.job.annotations[kCancelAnnotation] = kCancelled;
+  const Decision cancelled = decide_at(snapshot);
+  EXPECT_THAT(effects_of(cancelled), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+  EXPECT_FALSE(is_finished(cancelled.status)) << "while its pods may still save";
+  snapshot.job.status = cancelled.status;
+  snapshot.pods[0].gone_by = kStart + 30s;
+  snapshot.pods[1].gone_by = kStart + 30s;
+  EXPECT_THAT(effects_of(decide_at(snapshot)), IsEmpty());
+  snapshot.pods.clear();
+  const Decision over = decide_at(snapshot);
+  EXPECT_EQ(over.status.state(), "Failed");
+  EXPECT_EQ(condition(over, conditions::kFailed).reason(), kCancelledReason);
+  EXPECT_THAT(effects_of(over), IsEmpty());
+  snapshot.job.status = over.status;
+  snapshot.job.annotations.clear();
+  EXPECT_EQ(decide_at(snapshot).status.state(), "Failed") << "for good";
+}
+
+TEST(Decide, AJobIsCancelledAlsoWhenItCannotBePlannedOrIsSuspended) {
+  Snapshot suspended = running_job(R"(, "suspend": true)");
+  suspended.pods.clear();
+  suspended.job.annotations[kCancelAnnotation] = kCancelled;
+  EXPECT_EQ(condition(decide_at(suspended), conditions::kFailed).reason(), kCancelledReason);
+  Snapshot unknown = running_job();
+  unknown.pods.clear();
+  unknown.job.annotations[kCancelAnnotation] = "false";
+  EXPECT_FALSE(is_finished(decide_at(unknown).status)) << "no other value cancels";
 }
 
 TEST(Decide, NothingIsMadeAgainAfterTheEnd) {

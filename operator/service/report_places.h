@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "operator/service/pace.h"
+#include "serving/pace.h"
 
 namespace caravan::controller {
 

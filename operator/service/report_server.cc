@@ -102,7 +102,7 @@ class Server final : public ReportServer, private v1alpha1::JobReports::Callback
   StreamSurroundings around_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
-  ReviewPool reviews_;  // ends before the server, and after its destructor has ended all streams
+  TaskPool reviews_;  // ends before the server, and after its destructor has ended all streams
 };
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include "common/result.h"
 #include "operator/service/progress_board.h"
 #include "operator/service/report_places.h"
-#include "operator/service/review_pool.h"
+#include "serving/task_pool.h"
 
 namespace caravan::controller {
 
@@ -45,7 +45,7 @@ class ReportServer {
     std::size_t memory_bytes = std::size_t{96} << 20;  // of all messages and connections together
     std::chrono::milliseconds handshake{5'000};
     std::chrono::milliseconds review{10'000};
-    ReviewPool::Limits reviews = {};
+    TaskPool::Limits reviews = {};
   };
 
   struct Config {

@@ -2,6 +2,7 @@
 #include <boost/json/serialize.hpp>
 #include <csignal>
 
+#include "operator/api/cancellation.h"
 #include "tests/kube/operator_program.h"
 
 namespace caravan::controller::testing {
@@ -53,6 +54,25 @@ TEST_F(OperatorProgram, PodsThatCrashedTwiceOnANodeAreMadeElsewhere) {
   const Json* failed = kube::find(trained, {"status", "failedMachines"});
   ASSERT_NE(failed, nullptr);
   EXPECT_THAT(failed->as_array(), SizeIs(1));
+}
+
+TEST_F(OperatorProgram, ACancelledJobHasFailedForGoodOnceItsPodsAreGone) {
+  const Process program = start_operator();
+  create_job(job_yaml());
+  await_pods({"train-0-a1", "train-1-a1"});
+  for (const char* pod : {"train-0-a1", "train-1-a1"}) run(pod);
+  const auto cancelled = server_.merge(
+      "/train",
+      JsonObject{{"metadata", JsonObject{{"annotations", JsonObject{{kCancelAnnotation, kCancelled}}}}}});
+  ASSERT_TRUE(cancelled.is_success()) << cancelled.message();
+  await("pods are deleted", [&] {
+    const JsonArray ending = all(kube::kPods);
+    return std::all_of(ending.begin(), ending.end(), kube::is_being_deleted);
+  });
+  for (const char* pod : {"train-0-a1", "train-1-a1"}) let_go(pod);
+  await_condition("Failed", "True Cancelled");
+  await_pods({});
+  EXPECT_EQ(job_text({"status", "state"}), "Failed");
 }
 
 TEST_F(OperatorProgram, ASuspendedJobKeepsItsAttemptAndResumesWhenItsOldPodsAreGone) {

@@ -15,10 +15,10 @@
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
 #include "common/testing/manual_clock.h"
 #include "common/testing/temporary_folder.h"
-#include "operator/service/pace.h"
 #include "operator/service/report_server.h"
 #include "operator/service/token_check.h"
 #include "operator/testing/jobs.h"
+#include "serving/pace.h"
 #include "tests/kube/relay.h"
 #include "worker/agent/report_client.h"
 

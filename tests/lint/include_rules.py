@@ -19,23 +19,26 @@ ROOMS = {
     "report_text": {"proto", "common", "coordination"},
     "kube": {"common", "kube/transport"},
     "kube/transport": {"common", "kube"},
-    "operator": {"planner", "policy", "http", "kube", "kube/transport", "proto", "common", "coordination"},
+    "serving": {"kube", "kube/transport", "common"},
+    "operator/api": {"kube", "proto", "common", "operator"},
+    "operator": {"operator/api", "serving", "planner", "policy", "http", "kube", "kube/transport", "proto", "common", "coordination"},
+    "service": {"operator/api", "serving", "planner", "http", "kube", "kube/transport", "proto", "common", "coordination"},
     "worker/agent": {"planner", "policy", "report_text", "http", "tensorboard", "proto", "common", "coordination"},
     "worker/trainer": {"checkpoint", "planner", "proto", "common", "data"},
     "worker/trainer/device/cuda": {"worker/trainer", "worker/trainer/cuda", "common"},
     "worker/trainer/cuda": {"worker/trainer"},
     "cli": {"checkpoint", "planner", "policy", "report_text", "kube", "kube/transport", "proto", "common", "data", "coordination", "rust"},
-    "fuzz": {"checkpoint", "cli", "http", "common", "data", "kube", "operator", "proto", "rust"},
-    "tests": {"checkpoint", "cli", "common", "http", "kube", "kube/transport", "data", "operator", "planner", "proto", "worker/trainer", "worker/trainer/cuda", "worker/agent", "coordination"},
+    "fuzz": {"checkpoint", "cli", "http", "common", "data", "kube", "operator", "operator/api", "proto", "rust"},
+    "tests": {"checkpoint", "cli", "common", "http", "kube", "kube/transport", "data", "operator", "operator/api", "planner", "proto", "service", "serving", "worker/trainer", "worker/trainer/cuda", "worker/agent", "coordination"},
 }
 
 # Libraries that only some rooms may see.
 LIBRARIES = {
     r"(ATen|c10|torch|caffe2)/": {"worker/trainer", "worker/trainer/device/cuda", "tests"},
     r"hwy/": {"worker/trainer"},
-    r"grpcpp/": {"operator", "worker/agent", "cli", "tests"},
+    r"grpcpp/": {"operator", "service", "worker/agent", "cli", "tests"},
     r"yaml-cpp/": {"cli"},
-    r"prometheus/": {"operator", "worker/agent"},
+    r"prometheus/": {"operator", "service", "worker/agent"},
     r"boost/(beast|asio)": {"http", "kube/transport", "tests"},
     r"torch/csrc/distributed/": {"worker/trainer"},
 }

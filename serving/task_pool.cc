@@ -1,21 +1,21 @@
-#include "operator/service/review_pool.h"
+#include "serving/task_pool.h"
 
 #include <algorithm>
 
-namespace caravan::controller {
+namespace caravan {
 
-ReviewPool::ReviewPool(Clock& clock, const Limits& limits)
+TaskPool::TaskPool(Clock& clock, const Limits& limits)
     : clock_(clock), limits_(limits), running_(limits.threads) {
   for (std::size_t i = 0; i < limits.threads; ++i)
     threads_.emplace_back([this, i](const std::stop_token& stop) { run(stop, i); });
 }
 
 // All are asked before the first is waited for.
-ReviewPool::~ReviewPool() {
+TaskPool::~TaskPool() {
   for (std::jthread& thread : threads_) thread.request_stop();
 }
 
-bool ReviewPool::post(const std::string& peer, Task task) {
+bool TaskPool::post(const std::string& peer, Task task) {
   const std::scoped_lock lock(mutex_);
   if (waiting_.size() >= limits_.waiting) return false;
   const auto found = waiting_of_.find(peer);
@@ -26,7 +26,7 @@ bool ReviewPool::post(const std::string& peer, Task task) {
   return true;
 }
 
-Clock::Duration ReviewPool::longest_run() const {
+Clock::Duration TaskPool::longest_run() const {
   const std::scoped_lock lock(mutex_);
   Clock::Duration longest{0};
   for (const auto& since : running_) {
@@ -35,7 +35,7 @@ Clock::Duration ReviewPool::longest_run() const {
   return longest;
 }
 
-void ReviewPool::run(const std::stop_token& stop, std::size_t thread) {
+void TaskPool::run(const std::stop_token& stop, std::size_t thread) {
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [this] { return !waiting_.empty(); }) && !stop.stop_requested()) {
     const Waiting next = std::move(waiting_.front());
@@ -49,4 +49,4 @@ void ReviewPool::run(const std::stop_token& stop, std::size_t thread) {
   }
 }
 
-}  // namespace caravan::controller
+}  // namespace caravan

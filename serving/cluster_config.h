@@ -5,9 +5,9 @@
 
 #include "kube/config/client_config.h"
 
-namespace caravan::controller {
+namespace caravan {
 
 // kubeconfig: a file; empty: as the pod.
 Result<kube::ClientConfig> load_cluster_config(const std::string& kubeconfig);
 
-}  // namespace caravan::controller
+}  // namespace caravan

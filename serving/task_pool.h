@@ -1,4 +1,5 @@
-// The threads that find out who a reporter is, which may block: a few at a time, and a bounded number waits.
+// Threads for what peers ask for and may block, such as a question to the API server: a few at a time, and a
+// bounded number waits.
 //
 // Of one peer only some may wait, so whoever floods the queue waits behind himself. The destructor asks what
 // runs to stop, waits for that, and drops the rest.
@@ -16,9 +17,9 @@
 
 #include "common/clock.h"
 
-namespace caravan::controller {
+namespace caravan {
 
-class ReviewPool {
+class TaskPool {
  public:
   struct Limits {
     std::size_t threads = 4;
@@ -27,10 +28,10 @@ class ReviewPool {
   };
   using Task = std::function<void(const std::stop_token&)>;
 
-  ReviewPool(Clock& clock, const Limits& limits);
-  ~ReviewPool();
-  ReviewPool(const ReviewPool&) = delete;
-  ReviewPool& operator=(const ReviewPool&) = delete;
+  TaskPool(Clock& clock, const Limits& limits);
+  ~TaskPool();
+  TaskPool(const TaskPool&) = delete;
+  TaskPool& operator=(const TaskPool&) = delete;
 
   // False: there is no place for it.
   bool post(const std::string& peer, Task task);
@@ -54,4 +55,4 @@ class ReviewPool {
   std::vector<std::jthread> threads_;
 };
 
-}  // namespace caravan::controller
+}  // namespace caravan

@@ -1,9 +1,9 @@
-#include "operator/cluster_config.h"
+#include "serving/cluster_config.h"
 
 #include "kube/config/in_cluster.h"
 #include "kube/config/kubeconfig.h"
 
-namespace caravan::controller {
+namespace caravan {
 
 Result<kube::ClientConfig> load_cluster_config(const std::string& kubeconfig) {
   if (kubeconfig.empty()) return kube::in_cluster_config();
@@ -12,4 +12,4 @@ Result<kube::ClientConfig> load_cluster_config(const std::string& kubeconfig) {
   return config;
 }
 
-}  // namespace caravan::controller
+}  // namespace caravan

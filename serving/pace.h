@@ -6,7 +6,7 @@
 
 #include "common/clock.h"
 
-namespace caravan::controller {
+namespace caravan {
 
 class Pace {
  public:
@@ -47,4 +47,4 @@ class Pace {
   std::optional<Clock::TimePoint> last_ = {};
 };
 
-}  // namespace caravan::controller
+}  // namespace caravan

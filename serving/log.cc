@@ -1,4 +1,4 @@
-#include "operator/log.h"
+#include "serving/log.h"
 
 #include <fmt/format.h>
 #include <spdlog/pattern_formatter.h>
@@ -6,10 +6,10 @@
 
 #include "common/json.h"
 
-namespace caravan::controller {
+namespace caravan {
 
 void start_log(const std::string& level) {
-  auto logger = spdlog::stderr_logger_mt("operator");
+  auto logger = spdlog::stderr_logger_mt("log");
   logger->set_formatter(std::make_unique<spdlog::pattern_formatter>(
       R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})", spdlog::pattern_time_type::utc));
   logger->set_level(spdlog::level::from_str(level));
@@ -36,4 +36,4 @@ std::string log_members(std::string_view message, const std::vector<LogField>& f
   return text;
 }
 
-}  // namespace caravan::controller
+}  // namespace caravan

@@ -1,5 +1,5 @@
-// The operator's log: one JSON object a line on standard error, with time, level, message, and fields of the
-// event such as the job's namespace and name. Safe for any thread.
+// The log of a program on the cluster: one JSON object a line on standard error, with time, level, message,
+// and fields of the event such as the job's namespace and name. Safe for any thread.
 #pragma once
 
 #include <spdlog/spdlog.h>
@@ -11,7 +11,7 @@
 
 #include "kube/api/object.h"
 
-namespace caravan::controller {
+namespace caravan {
 
 struct LogField {
   std::string_view name;
@@ -30,4 +30,4 @@ void log_job(spdlog::level::level_enum level, const kube::ObjectKey& job, std::s
 // The members of the line's object after time and level; fields without a value are left out.
 std::string log_members(std::string_view message, const std::vector<LogField>& fields);
 
-}  // namespace caravan::controller
+}  // namespace caravan

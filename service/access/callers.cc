@@ -1,0 +1,137 @@
+#include "service/access/callers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <openssl/pem.h>
+#include <openssl/sha.h>
+#include <openssl/x509.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "operator/api/names.h"
+
+namespace caravan::service {
+namespace {
+
+using kube::Json;
+using kube::JsonArray;
+using kube::JsonObject;
+
+std::vector<std::string> texts_of(const Json* list) {
+  std::vector<std::string> texts;
+  if (list == nullptr || !list->is_array()) return texts;
+  for (const Json& one : list->get_array()) {
+    if (one.is_string()) texts.emplace_back(one.get_string());
+  }
+  return texts;
+}
+
+JsonArray json_of(const std::vector<std::string>& texts) {
+  JsonArray all;
+  for (const std::string& text : texts) all.emplace_back(text);
+  return all;
+}
+
+tl::unexpected<Fault> bad_token(std::string message) {
+  return fault(Code::kUnauthenticated, faults::kBadToken, std::move(message));
+}
+
+// Every value of that attribute, in UTF-8.
+std::vector<std::string> attributes_of(const X509& certificate, int nid) {
+  std::vector<std::string> values;
+  const X509_NAME* subject = X509_get_subject_name(&certificate);
+  for (int at = -1; (at = X509_NAME_get_index_by_NID(subject, nid, at)) >= 0;) {
+    const ASN1_STRING* value = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at));
+    unsigned char* text = nullptr;
+    const int length = ASN1_STRING_to_UTF8(&text, value);
+    if (length >= 0) values.emplace_back(reinterpret_cast<const char*>(text), length);
+    OPENSSL_free(text);
+  }
+  return values;
+}
+
+bool has_control_characters(const std::string& text) {
+  return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20; });
+}
+
+}  // namespace
+
+Answer<Caller> caller_of_review(const Json& review, const std::vector<std::string>& audiences) {
+  if (!kube::flag_at(review, {"status", "authenticated"}))
+    return bad_token(
+        fmt::format("the token is not valid here; ask for one with `kubectl create token NAME "
+                    "--audience {}`",
+                    audiences.front()));
+  const auto meant = texts_of(kube::find(review, {"status", "audiences"}));
+  const bool is_for_us = std::ranges::any_of(
+      meant, [&](const std::string& one) { return std::ranges::find(audiences, one) != audiences.end(); });
+  if (!is_for_us)
+    return bad_token(fmt::format("the token is not for the audience {}", fmt::join(audiences, ", ")));
+  Caller caller{.user = kube::text_at(review, {"status", "user", "username"}),
+                .uid = kube::text_at(review, {"status", "user", "uid"}),
+                .groups = texts_of(kube::find(review, {"status", "user", "groups"}))};
+  if (caller.user.empty()) return bad_token("the token is of nobody");
+  if (const Json* extra = kube::find(review, {"status", "user", "extra"});
+      extra != nullptr && extra->is_object()) {
+    for (const auto& entry : extra->get_object()) caller.extra[entry.key()] = texts_of(&entry.value());
+  }
+  return caller;
+}
+
+Answer<Caller> caller_of_certificate(const std::string& pem) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> text(
+      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(
+      text ? PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr) : nullptr, &X509_free);
+  if (!certificate)
+    return fault(Code::kUnauthenticated, faults::kNoCredentials, "the certificate cannot be read");
+  const auto names = attributes_of(*certificate, NID_commonName);
+  if (names.size() != 1 || names.front().empty())
+    return fault(Code::kUnauthenticated, faults::kNoCredentials,
+                 "the certificate must have one common name, the user's");
+  // The API server adds this group to all whom it has let in.
+  Caller caller{.user = names.front(), .groups = attributes_of(*certificate, NID_organizationName)};
+  caller.groups.emplace_back("system:authenticated");
+  if (has_control_characters(caller.user) || std::ranges::any_of(caller.groups, has_control_characters))
+    return fault(Code::kUnauthenticated, faults::kNoCredentials,
+                 "the names of the certificate have control characters");
+  return caller;
+}
+
+Callers::Digest Callers::digest_of(const std::string& token) {
+  Digest digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
+  return digest;
+}
+
+std::optional<Answer<Caller>> Callers::recall(const Credential& credential) const {
+  if (credential.token.size() > kLongestToken) return bad_token("the token is too long");
+  if (!credential.token.empty()) return known_.find(digest_of(credential.token));
+  if (!credential.certificate_pem.empty()) return caller_of_certificate(credential.certificate_pem);
+  return fault(Code::kUnauthenticated, faults::kNoCredentials,
+               "show who you are: a token of Kubernetes in the metadata, `authorization: Bearer TOKEN`");
+}
+
+Answer<Caller> Callers::identify(const CallContext& context, const Credential& credential) {
+  if (auto known = recall(credential)) return *std::move(known);
+  return review(context, credential.token);
+}
+
+Answer<Caller> Callers::review(const CallContext& context, const std::string& token) {
+  const Json request = JsonObject{{"apiVersion", "authentication.k8s.io/v1"},
+                                  {"kind", "TokenReview"},
+                                  {"spec", JsonObject{{"token", token}, {"audiences", json_of(audiences_)}}}};
+  const auto review = client_.create(context, {.resource = controller::kTokenReviews}, request);
+  if (!review) {
+    Fault own = own_fault_of(review.error());
+    own.message = "the token cannot be reviewed: " + own.message;
+    return tl::unexpected(std::move(own));
+  }
+  auto caller = caller_of_review(*review, audiences_);
+  if (caller) caller->token = token;
+  known_.keep(digest_of(token), caller);
+  return caller;
+}
+
+}  // namespace caravan::service

@@ -1,0 +1,49 @@
+// Finds out who a caller is: by his token, which the API server reviews for one of our audiences, or by his
+// certificate, whose name is the user and whose organisations are the groups, as the API server has it.
+//
+// An answer of the API server, a refusal too, stands for ten seconds; the token is remembered as its SHA-256.
+// When the API server cannot be asked, nobody is let in. Safe for any thread.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "kube/client/client.h"
+#include "service/access/caller.h"
+#include "service/access/expiring_cache.h"
+#include "service/answer/fault.h"
+
+namespace caravan::service {
+
+inline constexpr std::chrono::seconds kReviewsStand{10};
+
+// What a TokenReview says of a token for these audiences; the caller has no token yet.
+Answer<Caller> caller_of_review(const kube::Json& review, const std::vector<std::string>& audiences);
+// Of a certificate in PEM.
+Answer<Caller> caller_of_certificate(const std::string& pem);
+
+class Callers {
+ public:
+  static constexpr std::size_t kMostRemembered = 4096;
+  static constexpr std::size_t kLongestToken = std::size_t{16} << 10;
+
+  Callers(kube::Client& client, Clock& clock, std::vector<std::string> audiences)
+      : client_(client), audiences_(std::move(audiences)), known_(clock, kReviewsStand, kMostRemembered) {}
+
+  Answer<Caller> identify(const CallContext& context, const Credential& credential);
+  // The same without a question to the API server; nothing: one is needed.
+  std::optional<Answer<Caller>> recall(const Credential& credential) const;
+
+ private:
+  using Digest = std::array<unsigned char, 32>;  // nobody finds a second token for one
+
+  static Digest digest_of(const std::string& token);
+  Answer<Caller> review(const CallContext& context, const std::string& token);
+
+  kube::Client& client_;
+  const std::vector<std::string> audiences_;
+  ExpiringCache<Digest, Answer<Caller>> known_;
+};
+
+}  // namespace caravan::service

@@ -1,0 +1,39 @@
+// The way in, for every call: who it is, whether it is his turn, and a thread that may wait for the API
+// server.
+//
+// Whoever is not known yet waits behind others of his host, whoever is, behind his own calls only. What is
+// beyond a bound is refused at once. Safe for any thread; outlives every call.
+#pragma once
+
+#include <functional>
+#include <stop_token>
+
+#include "service/access/callers.h"
+#include "service/access/shares.h"
+#include "service/methods/call.h"
+#include "serving/task_pool.h"
+
+namespace caravan::service {
+
+class Gate {
+ public:
+  using Then = std::function<void(Answer<Call>)>;
+
+  Gate(Callers& callers, Shares& shares, Clock& clock, const TaskPool::Limits& limits)
+      : callers_(callers), shares_(shares), pool_(clock, limits) {}
+
+  // `then` is called once: at once with a fault, or by a thread of the pool.
+  void enter(Credential credential, CallContext context, Then then);
+
+  Clock::Duration longest_run() const { return pool_.longest_run(); }
+
+ private:
+  void post(const std::string& peer, Then then, std::function<Answer<Call>()> admit);
+  Answer<Call> review(const Credential& credential, const CallContext& context);
+
+  Callers& callers_;
+  Shares& shares_;
+  TaskPool pool_;
+};
+
+}  // namespace caravan::service

@@ -1,0 +1,41 @@
+// How much of the service one caller may have: requests by rate, streams by number. Whoever floods it waits
+// behind himself. Safe for any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "common/clock.h"
+#include "service/answer/fault.h"
+#include "serving/pace.h"
+
+namespace caravan::service {
+
+class Shares {
+ public:
+  struct Limits {
+    double requests_per_second = 100;  // on the long run
+    double burst = 400;
+    int streams = 64;  // open at once
+  };
+  using Ticket = std::shared_ptr<void>;  // a stream counts as long as it is held
+
+  Shares(Clock& clock, const Limits& limits) : clock_(clock), limits_(limits) {}
+
+  Answer<void> take_request(const std::string& user);
+  Answer<Ticket> take_stream(const std::string& user);
+
+ private:
+  void forget_the_rested();
+  void give_back(const std::string& user);
+
+  Clock& clock_;
+  const Limits limits_;
+  std::mutex mutex_;
+  std::map<std::string, Pace> paces_;
+  std::map<std::string, int> streams_;
+};
+
+}  // namespace caravan::service

@@ -1,0 +1,94 @@
+// Why a method did not do what it was asked for, as a value: what gRPC and HTTP both tell of it.
+//
+// Codes are gRPC's. The reason is the one ErrorInfo of the answer, stable and meant for programs; the message
+// is for people. Nothing of another namespace, and no token, stands in either.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kube/api/api_error.h"
+
+namespace google::rpc {
+class Status;
+}
+
+namespace caravan::service {
+
+enum class Code {
+  kCancelled = 1,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kAlreadyExists = 6,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kAborted = 10,
+  kOutOfRange = 11,
+  kInternal = 13,
+  kUnavailable = 14,
+  kUnauthenticated = 16,
+};
+
+// ErrorInfo.reason.
+namespace faults {
+inline constexpr char kNoCredentials[] = "NO_CREDENTIALS";  // neither token nor certificate
+inline constexpr char kBadToken[] = "BAD_TOKEN";            // of nobody, expired, or for another audience
+inline constexpr char kTokenNotForServer[] =
+    "TOKEN_AUDIENCE";  // good for reading here, not for the API server
+inline constexpr char kCertificateOnly[] = "CERTIFICATE_ONLY";  // a certificate cannot be passed on
+inline constexpr char kForbidden[] = "FORBIDDEN";
+inline constexpr char kBadRequest[] = "BAD_REQUEST";
+inline constexpr char kInvalidJob[] = "INVALID_JOB";
+inline constexpr char kNotFound[] = "NOT_FOUND";
+inline constexpr char kExists[] = "ALREADY_EXISTS";
+inline constexpr char kStaleEtag[] = "STALE_ETAG";
+inline constexpr char kFinished[] = "JOB_FINISHED";
+inline constexpr char kQuota[] = "QUOTA_EXCEEDED";
+inline constexpr char kRate[] = "RATE_LIMITED";
+inline constexpr char kBusy[] = "BUSY";
+inline constexpr char kSlowReader[] = "SLOW_READER";
+inline constexpr char kTokenTooOld[] = "RESUME_TOKEN_TOO_OLD";
+inline constexpr char kNotReady[] = "NOT_READY";          // the copy of the jobs is not filled yet
+inline constexpr char kServerAway[] = "API_SERVER_AWAY";  // or it refuses what this service needs
+inline constexpr char kTimeout[] = "TIMEOUT";
+inline constexpr char kCancelled[] = "CANCELLED";
+inline constexpr char kInternal[] = "INTERNAL";
+}  // namespace faults
+
+struct Violation {
+  std::string subject;  // the field, such as job.spec.training.steps
+  std::string description;
+};
+
+struct [[nodiscard]] Fault {
+  Code code = Code::kInternal;
+  std::string reason = {};
+  std::string message = {};
+  std::vector<Violation> fields = {};         // BadRequest
+  std::vector<Violation> quotas = {};         // QuotaFailure
+  std::vector<Violation> preconditions = {};  // PreconditionFailure
+  std::optional<std::chrono::milliseconds> retry_after = {};
+};
+
+template <typename T>
+using Answer = tl::expected<T, Fault>;
+
+inline tl::unexpected<Fault> fault(Code code, std::string reason, std::string message) {
+  return tl::unexpected<Fault>(
+      Fault{.code = code, .reason = std::move(reason), .message = std::move(message)});
+}
+// A field of a request that is not as it must be.
+tl::unexpected<Fault> bad_field(std::string field, std::string sentence);
+
+// What the API server answered to a call that was made as the caller.
+Fault fault_of(const kube::ApiError& error);
+// The same for a call that this service made on its own account: a refusal is none of the caller's.
+Fault own_fault_of(const kube::ApiError& error);
+
+google::rpc::Status status_of(const Fault& fault);
+
+}  // namespace caravan::service

@@ -1,0 +1,128 @@
+#include "service/jobs/job_feed.h"
+
+#include <algorithm>
+
+#include "kube/api/resource_version.h"
+#include "service/jobs/job_message.h"
+#include "service/jobs/names.h"
+
+namespace caravan::service {
+namespace {
+
+// Larger ones are other programs' own, such as what kubectl applied last; every replica holds every job.
+constexpr std::size_t kLongestAnnotation = 1024;
+constexpr std::size_t kLongestVersion = 64;
+
+bool is_version(const std::string& text) {
+  return text.size() <= kLongestVersion &&
+         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
+JobEntry entry_of(const kube::ObjectPtr& object) {
+  const kube::Json job = object->parse();
+  JobEntry entry{.object = object,
+                 .created = kube::text_at(job, {"metadata", "creationTimestamp"}),
+                 .state = kube::text_at(job, {"status", "state"}),
+                 .user = kube::text_at(job, {"metadata", "annotations", kCreatedBy})};
+  const kube::Json* labels = kube::find(job, {"metadata", "labels"});
+  if (labels == nullptr || !labels->is_object()) return entry;
+  for (const auto& label : labels->get_object()) {
+    if (label.value().is_string()) entry.labels[label.key()] = std::string(label.value().get_string());
+  }
+  return entry;
+}
+
+std::optional<kube::Json> shown_of_job(const kube::Json& object) {
+  kube::Json shown = kube::without_managed_fields(object);
+  const kube::Json* found = kube::find(shown, {"metadata", "annotations"});
+  if (found == nullptr || !found->is_object()) return shown;
+  kube::JsonObject kept;
+  for (const auto& one : found->get_object()) {
+    if (one.value().is_string() && one.value().get_string().size() <= kLongestAnnotation)
+      kept[one.key()] = one.value();
+  }
+  shown.get_object()["metadata"].get_object()["annotations"] = std::move(kept);
+  return shown;
+}
+
+const v1alpha1::Job& JobChange::job() const {
+  std::call_once(made_, [this] { job_ = job_message(after->object->parse()); });
+  return job_;
+}
+
+void JobFeed::take(const kube::Change& change) {
+  const std::string version = seen_();
+  const kube::ObjectKey key = (change.after ? change.after : change.before)->key();
+  const EntryPtr after = change.after ? std::make_shared<const JobEntry>(entry_of(change.after)) : nullptr;
+  ChangePtr noted;
+  std::vector<std::weak_ptr<Listener>> told;
+  {
+    const std::scoped_lock lock(mutex_);
+    noted = note(key, after, version);
+    std::erase_if(listeners_, [](const auto& listener) { return listener.expired(); });
+    told = listeners_;
+  }
+  for (const auto& one : told) {
+    if (const auto listener = one.lock()) listener->on_change(noted);
+  }
+}
+
+ChangePtr JobFeed::note(const kube::ObjectKey& key, const EntryPtr& after, const std::string& version) {
+  // The first list makes changes of all jobs, which nobody has to catch up with.
+  if (first_version_.empty()) first_version_ = version;
+  const auto known = entries_.find(key);
+  const EntryPtr before = known == entries_.end() ? nullptr : known->second;
+  if (after) {
+    entries_[key] = after;
+  } else if (before) {
+    entries_.erase(known);
+  }
+  changes_.push_back(std::make_shared<const JobChange>(before, after, version));
+  const ChangePtr noted = changes_.back();
+  for (; changes_.size() > kKeptChanges; changes_.pop_front()) first_version_ = changes_.front()->version;
+  return noted;
+}
+
+EntryPtr JobFeed::get(const kube::ObjectKey& key) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? nullptr : found->second;
+}
+
+std::vector<EntryPtr> JobFeed::all(const std::string& name_space) const {
+  const std::scoped_lock lock(mutex_);
+  return entries_of(name_space);
+}
+
+Answer<JobFeed::Opening> JobFeed::open(const std::shared_ptr<Listener>& listener,
+                                       const std::string& name_space, const std::string& resume_token) {
+  if (!is_version(resume_token)) return bad_field("resume_token", "expected that of a message of WatchJobs");
+  const std::scoped_lock lock(mutex_);
+  Opening opening{.version = seen_()};
+  if (first_version_.empty()) first_version_ = opening.version;
+  if (resume_token.empty()) {
+    opening.present = entries_of(name_space);
+  } else if (kube::compare_versions(resume_token, first_version_) < 0) {
+    return fault(Code::kOutOfRange, faults::kTokenTooOld,
+                 "the changes since are not kept any more; begin without a resume_token");
+  } else {
+    // A list taken anew makes several changes of one version, of which some may have been told.
+    std::ranges::copy_if(changes_, std::back_inserter(opening.missed), [&](const ChangePtr& change) {
+      return kube::compare_versions(change->version, resume_token) >= 0;
+    });
+  }
+  listeners_.push_back(listener);
+  return opening;
+}
+
+std::vector<EntryPtr> JobFeed::entries_of(const std::string& name_space) const {
+  std::vector<EntryPtr> entries;
+  auto at = name_space.empty() ? entries_.begin() : entries_.lower_bound({name_space, ""});
+  for (; at != entries_.end() && (name_space.empty() || at->first.name_space == name_space); ++at)
+    entries.push_back(at->second);
+  return entries;
+}
+
+}  // namespace caravan::service

@@ -1,0 +1,102 @@
+// All jobs as this service's own watch has them, and who wants to hear of changes.
+//
+// The last changes are kept, so that a reader who was away for a moment goes on where he was, on another
+// replica too: versions are the API server's. A change may be told twice after that, and none is left out.
+// Safe for any thread.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "caravan/v1alpha1/job_service.pb.h"
+#include "kube/watch/store.h"
+#include "service/answer/fault.h"
+
+namespace caravan::service {
+
+// A job, and what lists are filtered and ordered by.
+struct JobEntry {
+  kube::ObjectPtr object;
+  std::string created = {};  // RFC 3339
+  std::string state = {};
+  std::string user = {};  // who created it, as far as it says
+  std::map<std::string, std::string> labels = {};
+};
+using EntryPtr = std::shared_ptr<const JobEntry>;
+
+JobEntry entry_of(const kube::ObjectPtr& object);
+
+class JobChange {
+ public:
+  JobChange(EntryPtr before, EntryPtr after, std::string version)
+      : before(std::move(before)), after(std::move(after)), version(std::move(version)) {}
+
+  const EntryPtr before;  // null: new
+  const EntryPtr after;   // null: gone
+  const std::string version;
+
+  // The job as it is now; made once, whoever asks for it.
+  const v1alpha1::Job& job() const;
+
+ private:
+  mutable std::once_flag made_;
+  mutable v1alpha1::Job job_;
+};
+using ChangePtr = std::shared_ptr<const JobChange>;
+
+// What is kept of a job: all that is shown, and of annotations none that is long.
+std::optional<kube::Json> shown_of_job(const kube::Json& object);
+
+class JobFeed {
+ public:
+  static constexpr std::size_t kKeptChanges = 2048;
+
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    // In the order of the changes, by the informer's thread: must not block.
+    virtual void on_change(const ChangePtr& change) = 0;
+  };
+
+  // What a listener has to hear before the changes that it is told of.
+  struct Opening {
+    std::vector<EntryPtr> present = {};  // of one who begins
+    std::vector<ChangePtr> missed = {};  // of one who goes on
+    std::string version = {};            // that this stands for
+  };
+
+  // seen: up to which version the copy of the API server's jobs is.
+  explicit JobFeed(std::function<std::string()> seen) : seen_(std::move(seen)) {}
+
+  // Of the informer: after its copy has changed.
+  void take(const kube::Change& change);
+
+  // Changes of later versions follow, and those of this one perhaps.
+  std::string version() const { return seen_(); }
+
+  EntryPtr get(const kube::ObjectKey& key) const;
+  std::vector<EntryPtr> all(const std::string& name_space) const;  // empty: of all namespaces
+
+  // resume_token: a version; empty: from the beginning. OUT_OF_RANGE: what came after it is not kept any
+  // more. Whoever is gone is not called any more.
+  Answer<Opening> open(const std::shared_ptr<Listener>& listener, const std::string& name_space,
+                       const std::string& resume_token);
+
+ private:
+  std::vector<EntryPtr> entries_of(const std::string& name_space) const;
+  ChangePtr note(const kube::ObjectKey& key, const EntryPtr& after, const std::string& version);
+
+  const std::function<std::string()> seen_;
+  mutable std::mutex mutex_;
+  std::map<kube::ObjectKey, EntryPtr> entries_;
+  std::deque<ChangePtr> changes_;
+  std::string first_version_;  // changes after it are kept
+  std::vector<std::weak_ptr<Listener>> listeners_;
+};
+
+}  // namespace caravan::service

@@ -1,0 +1,154 @@
+// Names of resources, filters, pages and the feed: what requests mean.
+#include "service/jobs/job_filter.h"
+
+#include <gmock/gmock.h>
+
+#include "service/jobs/job_page.h"
+#include "service/jobs/names.h"
+#include "service/jobs/resource_name.h"
+
+namespace caravan::service {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+kube::Json job(const std::string& name, const std::string& created, const std::string& state,
+               const std::string& version = "1") {
+  return kube::JsonObject{
+      {"metadata", kube::JsonObject{{"name", name},
+                                    {"namespace", "team"},
+                                    {"uid", "uid-" + name},
+                                    {"resourceVersion", version},
+                                    {"creationTimestamp", created},
+                                    {"labels", kube::JsonObject{{"team", "nlp"}}},
+                                    {"annotations", kube::JsonObject{{kCreatedBy, "ada"}}}}},
+      {"status", kube::JsonObject{{"state", state}}}};
+}
+
+EntryPtr entry(const std::string& name, const std::string& created = "2030-01-01T00:00:00Z",
+               const std::string& state = "Running") {
+  return std::make_shared<const JobEntry>(
+      entry_of(std::make_shared<const kube::CachedObject>(job(name, created, state))));
+}
+
+bool matches(const std::string& filter) {
+  const auto parsed = JobFilter::parse(filter);
+  EXPECT_TRUE(parsed) << filter << ": " << parsed.error().message;
+  return parsed && parsed->matches(*entry("llama"));
+}
+
+TEST(JobFilter, ComparesNameStateUserAndLabels) {
+  EXPECT_TRUE(matches(""));
+  EXPECT_TRUE(matches("state=Running"));
+  EXPECT_TRUE(matches("state = \"Running\" AND labels.team=nlp AND user:ad"));
+  EXPECT_TRUE(matches("name!=other"));
+  EXPECT_TRUE(matches("name:lla"));
+  EXPECT_FALSE(matches("state!=Running"));
+  EXPECT_FALSE(matches("labels.team=nlp AND name=other"));
+  EXPECT_FALSE(matches("labels.absent=nlp"));
+  EXPECT_TRUE(matches("labels.absent!=nlp"));
+}
+
+TEST(JobFilter, SaysWhatIsWrong) {
+  for (const char* bad : {"spec=1", "state", "state<Running", "state=\"open", "state=a name=b", "=",
+                          "labels.=x", "name=a AND"}) {
+    const auto parsed = JobFilter::parse(bad);
+    ASSERT_FALSE(parsed) << bad;
+    ASSERT_EQ(parsed.error().fields.size(), 1u) << bad;
+    EXPECT_EQ(parsed.error().fields[0].subject, "filter") << bad;
+  }
+}
+
+TEST(ResourceName, OnlyWhatKubernetesTakesForANamePasses) {
+  const auto key = job_key_of("namespaces/team/jobs/llama-1.b");
+  ASSERT_TRUE(key);
+  EXPECT_EQ(*key, (kube::ObjectKey{"team", "llama-1.b"}));
+  EXPECT_EQ(name_of(*key), "namespaces/team/jobs/llama-1.b");
+  for (const char* bad :
+       {"", "team/llama", "namespaces//jobs/a", "namespaces/a/jobs/", "namespaces/a/jobs/..",
+        "namespaces/../jobs/a", "namespaces/a/jobs/a/b", "namespaces/a/jobs/a%2fb", "namespaces/-/jobs/a",
+        "namespaces/A/jobs/a", "namespaces/a/jobs/a?x=1", "namespaces/a.b/jobs/a"})
+    EXPECT_FALSE(job_key_of(bad)) << bad;
+  EXPECT_EQ(namespace_or_all_of("namespaces/-").value(), "");
+  EXPECT_FALSE(namespace_of("namespaces/-"));
+}
+
+std::vector<std::string> names_of(const JobPage& page) {
+  std::vector<std::string> names;
+  for (const EntryPtr& one : page.jobs) names.emplace_back(one->object->name());
+  return names;
+}
+
+TEST(JobPage, GoesOnBehindTheLastJobWhateverComesAndGoes) {
+  std::vector<EntryPtr> jobs{entry("a", "2030-01-01T00:00:00Z"), entry("b", "2030-01-03T00:00:00Z"),
+                             entry("c", "2030-01-02T00:00:00Z"), entry("d", "2030-01-02T00:00:00Z")};
+  v1alpha1::ListJobsRequest request;
+  request.set_parent("namespaces/team");
+  request.set_page_size(2);
+  const auto first = page_of(jobs, request);
+  ASSERT_TRUE(first);
+  EXPECT_THAT(names_of(*first), ElementsAre("b", "d"));
+  EXPECT_EQ(first->total, 4u);
+  jobs.erase(jobs.begin() + 3);                        // the last one that was told
+  jobs.push_back(entry("e", "2030-01-04T00:00:00Z"));  // before all
+  request.set_page_token(first->next_page_token);
+  const auto second = page_of(jobs, request);
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_THAT(names_of(*second), ElementsAre("c", "a"));
+  EXPECT_THAT(second->next_page_token, IsEmpty());
+  request.set_filter("state=Failed");
+  EXPECT_FALSE(page_of(jobs, request)) << "a token belongs to its request";
+  request.set_page_token("no token");
+  EXPECT_FALSE(page_of(jobs, request));
+}
+
+TEST(JobPage, OrdersByNameAndState) {
+  const std::vector<EntryPtr> jobs{entry("a", "1", "Running"), entry("b", "2", "Failed")};
+  v1alpha1::ListJobsRequest request;
+  request.set_order_by("name desc");
+  EXPECT_THAT(names_of(page_of(jobs, request).value()), ElementsAre("b", "a"));
+  request.set_order_by("state");
+  EXPECT_THAT(names_of(page_of(jobs, request).value()), ElementsAre("b", "a"));
+  request.set_order_by("size");
+  EXPECT_FALSE(page_of(jobs, request));
+}
+
+class Listener final : public JobFeed::Listener {
+ public:
+  void on_change(const ChangePtr& change) override { heard.push_back(change->version); }
+  std::vector<std::string> heard;
+};
+
+TEST(JobFeed, WhoWasAwayGoesOnWhereHeWasAsLongAsChangesAreKept) {
+  kube::Store store;
+  JobFeed feed([&store] { return store.resource_version(); });
+  const auto change = [&](int version) {
+    for (const kube::Change& one : store.upsert(job("a", "", "Running", std::to_string(version))))
+      feed.take(one);
+  };
+  change(8);
+  change(9);
+  const auto listener = std::make_shared<Listener>();
+  const auto opening = feed.open(listener, "team", "");
+  ASSERT_TRUE(opening);
+  EXPECT_EQ(opening->present.size(), 1u);
+  EXPECT_EQ(opening->version, "9");
+  EXPECT_EQ(feed.open(std::make_shared<Listener>(), "other", "").value().present.size(), 0u);
+  change(10);
+  change(11);
+  EXPECT_THAT(listener->heard, ElementsAre("10", "11"));
+  const auto again = feed.open(std::make_shared<Listener>(), "team", "10");
+  ASSERT_TRUE(again);
+  std::vector<std::string> missed;
+  for (const ChangePtr& one : again->missed) missed.push_back(one->version);
+  EXPECT_THAT(missed, ElementsAre("10", "11")) << "one may be told twice, and none is left out";
+  for (int version = 12; version < 12 + static_cast<int>(JobFeed::kKeptChanges); ++version) change(version);
+  const auto too_old = feed.open(std::make_shared<Listener>(), "team", "10");
+  ASSERT_FALSE(too_old);
+  EXPECT_EQ(too_old.error().code, Code::kOutOfRange);
+  EXPECT_FALSE(feed.open(std::make_shared<Listener>(), "team", "abc"));
+}
+
+}  // namespace
+}  // namespace caravan::service

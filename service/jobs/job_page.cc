@@ -1,0 +1,103 @@
+#include "service/jobs/job_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/serialize.hpp>
+#include <tuple>
+
+#include "common/schema/message_text.h"
+#include "kube/config/base64.h"
+#include "service/jobs/job_filter.h"
+
+namespace caravan::service {
+namespace {
+
+constexpr int kUsualPage = 100;
+constexpr int kLongestPage = 1000;
+constexpr std::size_t kTokenParts = 6;
+
+struct Order {
+  std::string field = "create_time";
+  bool descending = true;
+};
+
+Answer<Order> order_of(const std::string& text) {
+  if (text.empty()) return Order{};
+  constexpr std::string_view kDescending = " desc";
+  Order order{.field = text, .descending = text.ends_with(kDescending)};
+  if (order.descending) order.field.resize(text.size() - kDescending.size());
+  for (const char* known : {"name", "create_time", "state"}) {
+    if (order.field == known) return order;
+  }
+  return bad_field("order_by", fmt::format("expected name, create_time or state, perhaps with desc, got {}",
+                                           schema::in_quotes(text)));
+}
+
+// Among equals, the name decides, so that no two jobs have the same place.
+using Place = std::tuple<std::string, std::string, std::string>;
+
+Place place_of(const JobEntry& job, const Order& order) {
+  std::string first;
+  if (order.field == "create_time") first = job.created;
+  if (order.field == "state") first = job.state;
+  return {first, std::string(job.object->name()), std::string(job.object->name_space())};
+}
+
+bool is_before(const Place& left, const Place& right, const Order& order) {
+  return order.descending ? right < left : left < right;
+}
+
+// A token belongs to its request.
+std::string token_of(const v1alpha1::ListJobsRequest& request, const Place& last) {
+  const auto& [first, name, name_space] = last;
+  const kube::JsonArray parts{kube::Json(request.parent()),
+                              kube::Json(request.filter()),
+                              kube::Json(request.order_by()),
+                              kube::Json(first),
+                              kube::Json(name),
+                              kube::Json(name_space)};
+  return kube::encode_base64(boost::json::serialize(parts));
+}
+
+Answer<Place> place_of_token(const v1alpha1::ListJobsRequest& request) {
+  const auto text = kube::decode_base64(request.page_token(), "page_token");
+  const auto parsed =
+      text.and_then([](const std::string& json) { return kube::parse_json(json, "page_token"); });
+  const kube::JsonArray* parts = parsed ? parsed->if_array() : nullptr;
+  const bool is_ours = parts != nullptr && parts->size() == kTokenParts &&
+                       std::ranges::all_of(*parts, [](const kube::Json& part) { return part.is_string(); });
+  const auto part = [&](std::size_t i) { return std::string((*parts)[i].get_string()); };
+  if (!is_ours || part(0) != request.parent() || part(1) != request.filter() || part(2) != request.order_by())
+    return bad_field("page_token",
+                     "expected that of the page before, with the same parent, filter and order_by");
+  return Place{part(3), part(4), part(5)};
+}
+
+}  // namespace
+
+Answer<JobPage> page_of(const std::vector<EntryPtr>& jobs, const v1alpha1::ListJobsRequest& request) {
+  const auto filter = JobFilter::parse(request.filter());
+  if (!filter) return tl::unexpected(filter.error());
+  const auto order = order_of(request.order_by());
+  if (!order) return tl::unexpected(order.error());
+  if (request.page_size() < 0) return bad_field("page_size", "expected a number from 0");
+  std::vector<std::pair<Place, EntryPtr>> found;
+  for (const EntryPtr& job : jobs) {
+    if (filter->matches(*job)) found.emplace_back(place_of(*job, *order), job);
+  }
+  JobPage page{.total = found.size()};
+  std::ranges::sort(found, [&](const auto& a, const auto& b) { return is_before(a.first, b.first, *order); });
+  if (!request.page_token().empty()) {
+    const auto last = place_of_token(request);
+    if (!last) return tl::unexpected(last.error());
+    std::erase_if(found, [&](const auto& job) { return !is_before(*last, job.first, *order); });
+  }
+  const int asked = request.page_size() == 0 ? kUsualPage : std::min(request.page_size(), kLongestPage);
+  const std::size_t size = std::min(found.size(), static_cast<std::size_t>(asked));
+  for (std::size_t i = 0; i < size; ++i) page.jobs.push_back(found[i].second);
+  if (size < found.size()) page.next_page_token = token_of(request, found[size - 1].first);
+  return page;
+}
+
+}  // namespace caravan::service

@@ -1,0 +1,15 @@
+// One call, as the methods see it, whichever way it came in.
+#pragma once
+
+#include "common/call_context.h"
+#include "service/access/caller.h"
+#include "service/answer/fault.h"
+
+namespace caravan::service {
+
+struct Call {
+  CallContext context;
+  Caller caller;
+};
+
+}  // namespace caravan::service

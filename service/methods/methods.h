@@ -1,0 +1,18 @@
+// All methods of the service, for whatever serves them.
+#pragma once
+
+#include "service/methods/event_methods.h"
+#include "service/methods/read_methods.h"
+#include "service/methods/watch_methods.h"
+#include "service/methods/write_methods.h"
+
+namespace caravan::service {
+
+struct Methods {
+  ReadMethods& read;
+  WriteMethods& write;
+  WatchMethods& watch;
+  EventMethods& events;
+};
+
+}  // namespace caravan::service

@@ -1,0 +1,64 @@
+#include "service/methods/read_methods.h"
+
+#include <fmt/format.h>
+
+#include "service/jobs/job_message.h"
+#include "service/jobs/job_page.h"
+#include "service/jobs/resource_name.h"
+
+namespace caravan::service {
+
+Fault not_filled() {
+  Fault wait{.code = Code::kUnavailable,
+             .reason = faults::kNotReady,
+             .message = "this replica has not read all jobs yet; ask again"};
+  wait.retry_after = std::chrono::seconds(1);
+  return wait;
+}
+
+Answer<v1alpha1::Job> ReadMethods::read(const Call& call, const kube::ObjectKey& key) {
+  const auto allowed = rights_.check(call.context, call.caller, {"get", key.name_space, key.name});
+  if (!allowed) return tl::unexpected(allowed.error());
+  if (!is_filled_()) return tl::unexpected(not_filled());
+  const EntryPtr job = jobs_.get(key);
+  if (!job) return fault(Code::kNotFound, faults::kNotFound, fmt::format("there is no {}", name_of(key)));
+  return job_message(job->object->parse());
+}
+
+Answer<v1alpha1::Job> ReadMethods::get_job(const Call& call, const v1alpha1::GetJobRequest& request) {
+  return job_key_of(request.name()).and_then([&](const auto& key) { return read(call, key); });
+}
+
+Answer<v1alpha1::ListJobsResponse> ReadMethods::list_jobs(const Call& call,
+                                                          const v1alpha1::ListJobsRequest& request) {
+  const auto name_space = namespace_or_all_of(request.parent());
+  if (!name_space) return tl::unexpected(name_space.error());
+  const auto allowed = rights_.check(call.context, call.caller, {"list", *name_space});
+  if (!allowed) return tl::unexpected(allowed.error());
+  if (!is_filled_()) return tl::unexpected(not_filled());
+  const auto page = page_of(jobs_.all(*name_space), request);
+  if (!page) return tl::unexpected(page.error());
+  v1alpha1::ListJobsResponse response;
+  for (const EntryPtr& job : page->jobs) *response.add_jobs() = job_message(job->object->parse());
+  response.set_next_page_token(page->next_page_token);
+  response.set_total_size(static_cast<int>(page->total));
+  return response;
+}
+
+Answer<v1alpha1::ListCheckpointsResponse> ReadMethods::list_checkpoints(
+    const Call& call, const v1alpha1::ListCheckpointsRequest& request) {
+  const auto key = job_key_of(request.parent(), "parent");
+  if (!key) return tl::unexpected(key.error());
+  const auto job = read(call, *key);
+  if (!job) return tl::unexpected(job.error());
+  v1alpha1::ListCheckpointsResponse response;
+  if (!job->object().status().has_last_checkpoint()) return response;
+  const v1alpha1::LastCheckpoint& last = job->object().status().last_checkpoint();
+  v1alpha1::CheckpointRecord& record = *response.add_checkpoints();
+  record.set_step(last.step());
+  record.set_path(last.path());
+  record.set_time(last.time());
+  return response;
+}
+
+}  // namespace caravan::service

@@ -1,0 +1,147 @@
+#include "service/methods/write_methods.h"
+
+#include <fmt/format.h>
+#include <openssl/sha.h>
+
+#include <array>
+#include <regex>
+
+#include "kube/api/timestamp.h"
+#include "operator/api/cancellation.h"
+#include "operator/api/names.h"
+#include "service/jobs/job_message.h"
+#include "service/jobs/names.h"
+#include "service/jobs/resource_name.h"
+
+namespace caravan::service {
+namespace {
+
+using kube::Json;
+using kube::JsonObject;
+using v1alpha1::CreateJobRequest;
+using v1alpha1::LlamaTrainingJob;
+
+// What can be told apart and needs no escaping, as the API server's own endings of names.
+constexpr std::string_view kNameCharacters = "bcdfghjklmnpqrstvwxz2456789";
+constexpr std::size_t kNameEnding = 5;
+constexpr std::size_t kLongestCreator = 1024;
+
+kube::ResourcePath jobs_of(const std::string& name_space) {
+  return {.resource = controller::kJobs, .name_space = name_space};
+}
+
+Answer<void> check_request_id(const std::string& id, std::size_t longest) {
+  static const std::regex kId("^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$");
+  if (id.empty() || (id.size() <= longest && std::regex_match(id, kId))) return {};
+  return bad_field("request_id",
+                   fmt::format("expected at most {} letters, digits, '-', '_' and '.', a letter or "
+                               "digit at either end",
+                               longest));
+}
+
+// The same for the same request, so that one that is sent twice makes one job.
+std::string ending_of(const std::string& request_id) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(request_id.data()), request_id.size(), digest.data());
+  std::string ending;
+  for (std::size_t i = 0; i < kNameEnding; ++i) ending += kNameCharacters[digest[i] % kNameCharacters.size()];
+  return ending;
+}
+
+LlamaTrainingJob as_requested(const CreateJobRequest& request, const std::string& user) {
+  LlamaTrainingJob job = request.job();
+  v1alpha1::ObjectMeta& metadata = *job.mutable_metadata();
+  if (!user.empty() && user.size() <= kLongestCreator) (*metadata.mutable_annotations())[kCreatedBy] = user;
+  if (request.request_id().empty()) return job;
+  (*metadata.mutable_labels())[kRequestLabel] = request.request_id();
+  if (metadata.name().empty() && !metadata.generate_name().empty())
+    metadata.set_name(metadata.generate_name() + ending_of(request.request_id()));
+  return job;
+}
+
+bool is_of_request(const Json& object, const std::string& request_id) {
+  return !request_id.empty() && kube::text_at(object, {"metadata", "labels", kRequestLabel}) == request_id;
+}
+
+}  // namespace
+
+Answer<v1alpha1::Job> WriteMethods::create_job(const Call& call, const CreateJobRequest& request) {
+  const auto name_space = namespace_of(request.parent());
+  if (!name_space) return tl::unexpected(name_space.error());
+  if (auto id = check_request_id(request.request_id(), 63); !id) return tl::unexpected(id.error());
+  const auto object = object_to_create(as_requested(request, call.caller.user), *name_space);
+  if (!object) return tl::unexpected(object.error());
+  auto client = clients_.client_of(call);
+  if (!client) return tl::unexpected(client.error());
+  const kube::ResourcePath path = jobs_of(*name_space);
+  const auto created = request.validate_only() ? (*client)->try_create(call.context, path, *object)
+                                               : (*client)->create(call.context, path, *object);
+  if (created) return job_message(*created);
+  if (created.error().is_already_exists()) {
+    // The same request, sent again, or what the first one did when its answer was lost.
+    const auto there = (*client)->get(call.context, path, kube::key_of(*object).name);
+    if (there && is_of_request(*there, request.request_id())) return job_message(*there);
+  }
+  return tl::unexpected(caller_fault_of(created.error()));
+}
+
+Answer<v1alpha1::Job> WriteMethods::patch(const Call& call, const std::string& name, const std::string& etag,
+                                          JsonObject change) {
+  const auto key = job_key_of(name);
+  if (!key) return tl::unexpected(key.error());
+  auto client = clients_.client_of(call);
+  if (!client) return tl::unexpected(client.error());
+  if (!etag.empty()) {
+    Json& metadata = change["metadata"];
+    if (!metadata.is_object()) metadata = JsonObject();
+    metadata.get_object()["resourceVersion"] = etag;
+  }
+  const auto changed = (*client)->merge(call.context, jobs_of(key->name_space), key->name, change);
+  if (!changed) return tl::unexpected(caller_fault_of(changed.error()));
+  return job_message(*changed);
+}
+
+Answer<v1alpha1::Job> WriteMethods::annotate(const Call& call, const std::string& name,
+                                             const std::string& etag, const char* annotation,
+                                             const std::string& value) {
+  return patch(call, name, etag,
+               {{"metadata", JsonObject{{"annotations", JsonObject{{annotation, value}}}}}});
+}
+
+Answer<v1alpha1::Job> WriteMethods::suspend_job(const Call& call,
+                                                const v1alpha1::SuspendJobRequest& request) {
+  return patch(call, request.name(), request.etag(), {{"spec", JsonObject{{"suspend", true}}}});
+}
+
+Answer<v1alpha1::Job> WriteMethods::resume_job(const Call& call, const v1alpha1::ResumeJobRequest& request) {
+  return patch(call, request.name(), request.etag(), {{"spec", JsonObject{{"suspend", false}}}});
+}
+
+Answer<v1alpha1::Job> WriteMethods::cancel_job(const Call& call, const v1alpha1::CancelJobRequest& request) {
+  return annotate(call, request.name(), request.etag(), controller::kCancelAnnotation,
+                  controller::kCancelled);
+}
+
+Answer<v1alpha1::Job> WriteMethods::checkpoint_now(const Call& call,
+                                                   const v1alpha1::CheckpointNowRequest& request) {
+  if (auto id = check_request_id(request.request_id(), controller::kLongestCheckpointRequest); !id)
+    return tl::unexpected(id.error());
+  const std::string id =
+      request.request_id().empty() ? kube::to_timestamp(clock_.wall_now()) : request.request_id();
+  return annotate(call, request.name(), "", controller::annotations::kCheckpoint, id);
+}
+
+Answer<v1alpha1::DeleteJobResponse> WriteMethods::delete_job(const Call& call,
+                                                             const v1alpha1::DeleteJobRequest& request) {
+  const auto key = job_key_of(request.name());
+  if (!key) return tl::unexpected(key.error());
+  auto client = clients_.client_of(call);
+  if (!client) return tl::unexpected(client.error());
+  const auto removed = (*client)->remove(call.context, jobs_of(key->name_space), key->name,
+                                         {.resource_version = request.etag()});
+  const bool is_missing = !removed && removed.error().is_not_found() && request.allow_missing();
+  if (!removed && !is_missing) return tl::unexpected(caller_fault_of(removed.error()));
+  return v1alpha1::DeleteJobResponse();
+}
+
+}  // namespace caravan::service

@@ -1,0 +1,88 @@
+#include "service/options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "common/host_port.h"
+#include "common/version.h"
+
+namespace caravan::service {
+namespace {
+
+constexpr char kDescription[] =
+    "Serves LlamaTrainingJobs to people who write no manifests: takes jobs, shows them live, and lets nobody "
+    "do what "
+    "he could not do with kubectl. Always over TLS, and never without knowing who calls.";
+
+std::string check_host_port(const std::string& address) {
+  return is_host_port(address) ? "" : "'" + address + "' is not HOST:PORT";
+}
+
+void declare_access(CLI::App& app, ServiceOptions& options) {
+  app.add_option("--tls-certificate", options.tls.certificate,
+                 "Its certificate with the chain, in PEM; read again")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--tls-key", options.tls.key, "The certificate's key, in PEM; read again")
+      ->required()
+      ->type_name("FILE");
+  app.add_option(
+         "--client-ca", options.tls.client_ca,
+         "Authorities whose certificates let callers read: common name = user, organisations = groups")
+      ->type_name("FILE");
+  app.add_option("--audiences", options.audiences, "Tokens must be meant for one of these")
+      ->delimiter(',')
+      ->default_str("caravan");
+  app.add_option("--requests-per-second", options.shares.requests_per_second,
+                 "Of one caller, on the long run")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 1e6));
+  app.add_option("--burst", options.shares.burst, "Of one caller, at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 1e6));
+  app.add_option("--streams", options.shares.streams, "Of one caller, open at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10'000));
+}
+
+void declare_serving(CLI::App& app, ServiceOptions& options) {
+  const CLI::Validator host_port(check_host_port, "HOST:PORT");
+  app.add_option("--kubeconfig", options.kubeconfig,
+                 "How to reach the API server, in JSON; absent: as the pod that this runs in")
+      ->type_name("FILE");
+  app.add_option("--namespace", options.name_space, "Serve the jobs of this namespace only")
+      ->envname("CARAVAN_NAMESPACE");
+  app.add_option("--listen", options.listen, "Where the API is served, over gRPC")
+      ->capture_default_str()
+      ->check(host_port);
+  app.add_option("--workers", options.workers, "Calls that wait for the API server at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256));
+  app.add_option("--probes", options.probes, "Where /healthz and /readyz are served")
+      ->capture_default_str()
+      ->check(host_port);
+  app.add_option("--metrics", options.metrics, "Where /metrics is served")
+      ->capture_default_str()
+      ->check(host_port);
+  app.add_option("--log-level", options.log_level, "Least level that is logged")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+}
+
+}  // namespace
+
+ParsedOptions parse_options(int argc, const char* const* argv) {
+  ServiceOptions options;
+  CLI::App app(kDescription, "caravan-service");
+  app.set_version_flag("--version", "caravan-service " + std::string(version()));
+  app.get_formatter()->column_width(42);
+  declare_serving(app, options);
+  declare_access(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? ExitCode::kDone : ExitCode::kBadInput;
+  }
+  return options;
+}
+
+}  // namespace caravan::service

@@ -1,0 +1,251 @@
+#include "service/rpc/rpc_server.h"
+
+#include <fmt/format.h>
+#include <google/rpc/status.pb.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
+
+#include <mutex>
+
+#include "caravan/v1alpha1/job_service.grpc.pb.h"
+#include "common/host_port.h"
+#include "kube/api/timestamp.h"
+#include "service/audit.h"
+#include "service/rpc/outflow.h"
+#include "service/rpc/unary_call.h"
+
+namespace caravan::service {
+namespace {
+
+using namespace v1alpha1;
+
+constexpr char kServiceName[] = "caravan.v1alpha1.JobService";
+constexpr int kFastestPings = 10'000;  // milliseconds
+constexpr int kSilentPeer = 60'000;
+constexpr int kIdleConnection = 300'000;
+constexpr int kMetadataBytes = 32 * 1024;  // tokens have 1 to 2 kB, with many groups more
+
+grpc::Status status_for(const Fault& fault) {
+  return {static_cast<grpc::StatusCode>(fault.code), fault.message, status_of(fault).SerializeAsString()};
+}
+
+std::string token_of(const grpc::CallbackServerContext& context) {
+  constexpr std::string_view kBearer = "Bearer ";
+  const auto found = context.client_metadata().find("authorization");
+  if (found == context.client_metadata().end()) return "";
+  const std::string_view value(found->second.data(), found->second.size());
+  return value.starts_with(kBearer) ? std::string(value.substr(kBearer.size())) : "";
+}
+
+Credential credential_of(const grpc::CallbackServerContext& context) {
+  Credential credential{.token = token_of(context), .host = host_of(context.peer())};
+  const auto peer = context.auth_context();
+  if (!peer || !peer->IsPeerAuthenticated()) return credential;
+  const auto certificates = peer->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  if (!certificates.empty())
+    credential.certificate_pem.assign(certificates[0].data(), certificates[0].size());
+  return credential;
+}
+
+class Server final : public RpcServer, private JobService::CallbackService {
+ public:
+  Server(Config config, Clock& clock, Gate& gate, Shares& shares, Methods& methods, OnHandled on_handled)
+      : config_(std::move(config)),
+        clock_(clock),
+        gate_(gate),
+        shares_(shares),
+        methods_(methods),
+        on_handled_(std::move(on_handled)) {}
+
+  ~Server() override { stop(std::chrono::milliseconds(0)); }
+
+  void stop(std::chrono::milliseconds grace) override {
+    if (server_) server_->Shutdown(std::chrono::system_clock::now() + grace);
+    server_.reset();
+  }
+
+  Status listen() {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    grpc::ServerBuilder builder;
+    limit(builder);
+    builder.AddListeningPort(config_.listen, make_server_credentials(config_.tls), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+    if (server_ && port_ != 0) return {};
+    return bad_input(fmt::format("--listen: cannot listen on {}: the address is in use or not this machine's",
+                                 config_.listen));
+  }
+
+  int port() const override { return port_; }
+  void set_serving(bool serving) override {
+    server_->GetHealthCheckService()->SetServingStatus(kServiceName, serving);
+    server_->GetHealthCheckService()->SetServingStatus("", serving);
+  }
+
+ private:
+  using Reactor = grpc::ServerUnaryReactor;
+  using Context = grpc::CallbackServerContext;
+
+  void limit(grpc::ServerBuilder& builder) const {
+    const Limits& limits = config_.limits;
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kFastestPings);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kSilentPeer);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kSilentPeer);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnection);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                               static_cast<int>(limits.handshake.count()));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, limits.streams_of_a_connection);
+    builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytes);
+    builder.SetMaxReceiveMessageSize(limits.message_bytes);
+    builder.SetResourceQuota(grpc::ResourceQuota("jobs").Resize(limits.memory_bytes));
+  }
+
+  Clock::TimePoint deadline_of(const Context& context) const {
+    const auto left = context.deadline() - std::chrono::system_clock::now();
+    const auto longest = std::chrono::duration_cast<Clock::Duration>(config_.limits.longest_call);
+    return clock_.now() + std::min(std::chrono::duration_cast<Clock::Duration>(left), longest);
+  }
+
+  std::function<void(int)> handled(const std::string& method) const {
+    return
+        [this, method, began = clock_.now()](int code) { on_handled_(method, code, clock_.now() - began); };
+  }
+
+  // method: Answer<Response>(const Call&, const Request&), by a thread of the gate.
+  template <typename Request, typename Response, typename Method>
+  Reactor* unary(Context* context, const std::string& name, const Request* request, Response* response,
+                 Method method) {
+    const auto call = UnaryCall::make(handled(name));
+    gate_.enter(credential_of(*context), {.stop = call->stop(), .deadline = deadline_of(*context)},
+                [=](const Answer<Call>& admitted) {
+                  if (!admitted) return call->finish(status_for(admitted.error()));
+                  auto answer = method(*admitted, *request);
+                  if (!answer) return call->finish(status_for(answer.error()));
+                  *response = std::move(*answer);
+                  call->finish(grpc::Status::OK);
+                });
+    return call.get();
+  }
+
+  // The same of a call that changes something.
+  template <typename Request, typename Response, typename Method>
+  Reactor* mutation(Context* context, const AuditedCall& audited, const Request* request, Response* response,
+                    Method method) {
+    return unary(context, audited.method, request, response, [=, this](const Call& call, const Request& of) {
+      auto answer = method(call, of);
+      write_audit(audit_line(kube::to_timestamp(clock_.wall_now()), call.caller, audited,
+                             answer ? nullptr : &answer.error()));
+      return answer;
+    });
+  }
+
+  Reactor* GetJob(Context* context, const GetJobRequest* request, Job* response) override {
+    return unary(context, "GetJob", request, response,
+                 [this](const Call& call, const auto& of) { return methods_.read.get_job(call, of); });
+  }
+  Reactor* ListJobs(Context* context, const ListJobsRequest* request, ListJobsResponse* response) override {
+    return unary(context, "ListJobs", request, response,
+                 [this](const Call& call, const auto& of) { return methods_.read.list_jobs(call, of); });
+  }
+  Reactor* ListCheckpoints(Context* context, const ListCheckpointsRequest* request,
+                           ListCheckpointsResponse* response) override {
+    return unary(context, "ListCheckpoints", request, response, [this](const Call& call, const auto& of) {
+      return methods_.read.list_checkpoints(call, of);
+    });
+  }
+  Reactor* ListEvents(Context* context, const ListEventsRequest* request,
+                      ListEventsResponse* response) override {
+    return unary(context, "ListEvents", request, response,
+                 [this](const Call& call, const auto& of) { return methods_.events.list_events(call, of); });
+  }
+  Reactor* CreateJob(Context* context, const CreateJobRequest* request, Job* response) override {
+    const AuditedCall audited{
+        .method = "CreateJob",
+        .resource = fmt::format("{}/jobs/{}", request->parent(), request->job().metadata().name()),
+        .request_id = request->request_id(),
+        .dry_run = request->validate_only()};
+    return mutation(context, audited, request, response,
+                    [this](const Call& call, const auto& of) { return methods_.write.create_job(call, of); });
+  }
+  Reactor* SuspendJob(Context* context, const SuspendJobRequest* request, Job* response) override {
+    return mutation(
+        context, {"SuspendJob", request->name()}, request, response,
+        [this](const Call& call, const auto& of) { return methods_.write.suspend_job(call, of); });
+  }
+  Reactor* ResumeJob(Context* context, const ResumeJobRequest* request, Job* response) override {
+    return mutation(context, {"ResumeJob", request->name()}, request, response,
+                    [this](const Call& call, const auto& of) { return methods_.write.resume_job(call, of); });
+  }
+  Reactor* CancelJob(Context* context, const CancelJobRequest* request, Job* response) override {
+    return mutation(context, {"CancelJob", request->name()}, request, response,
+                    [this](const Call& call, const auto& of) { return methods_.write.cancel_job(call, of); });
+  }
+  Reactor* CheckpointNow(Context* context, const CheckpointNowRequest* request, Job* response) override {
+    return mutation(
+        context, {"CheckpointNow", request->name(), request->request_id()}, request, response,
+        [this](const Call& call, const auto& of) { return methods_.write.checkpoint_now(call, of); });
+  }
+  Reactor* DeleteJob(Context* context, const DeleteJobRequest* request,
+                     DeleteJobResponse* response) override {
+    return mutation(context, {"DeleteJob", request->name()}, request, response,
+                    [this](const Call& call, const auto& of) { return methods_.write.delete_job(call, of); });
+  }
+
+  grpc::ServerWriteReactor<WatchJobsResponse>* WatchJobs(Context* context,
+                                                         const WatchJobsRequest* request) override {
+    const auto flow = Outflow<WatchJobsResponse>::make(handled("WatchJobs"));
+    gate_.enter(credential_of(*context),
+                {.stop = flow->stop(), .deadline = clock_.now() + config_.limits.longest_call},
+                // A copy: a stream may be over before its turn comes.
+                [this, flow, request = *request](const Answer<Call>& admitted) {
+                  const Answer<void> begun =
+                      admitted ? watch(*admitted, request, flow) : tl::unexpected(admitted.error());
+                  if (!begun) flow->end(status_for(begun.error()));
+                });
+    return flow.get();
+  }
+
+  Answer<void> watch(const Call& call, const WatchJobsRequest& request,
+                     const std::shared_ptr<Outflow<WatchJobsResponse>>& flow) {
+    auto ticket = shares_.take_stream(call.caller.user);
+    if (!ticket) return tl::unexpected(ticket.error());
+    flow->keep(std::move(*ticket));
+    const std::weak_ptr<Outflow<WatchJobsResponse>> weak = flow;
+    const auto watch = methods_.watch.watch_jobs(
+        call, request,
+        [weak] {
+          if (const auto held = weak.lock()) held->wake();
+        },
+        [weak](const Fault& fault) {
+          if (const auto held = weak.lock()) held->end(status_for(fault));
+        });
+    if (!watch) return tl::unexpected(watch.error());
+    flow->flow([watch = *watch](WatchJobsResponse& into) { return watch->next(into); });
+    return {};
+  }
+
+  const Config config_;
+  Clock& clock_;
+  Gate& gate_;
+  Shares& shares_;
+  Methods& methods_;
+  const OnHandled on_handled_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<RpcServer>> RpcServer::start(Config config, Clock& clock, Gate& gate, Shares& shares,
+                                                    Methods& methods, OnHandled on_handled) {
+  auto server =
+      std::make_unique<Server>(std::move(config), clock, gate, shares, methods, std::move(on_handled));
+  if (Status listening = server->listen(); !listening) return tl::unexpected(listening.error());
+  return server;
+}
+
+}  // namespace caravan::service

@@ -1,0 +1,200 @@
+#include "tests/service/service_program.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <boost/json/serialize.hpp>
+#include <cstdlib>
+#include <iostream>
+#include <regex>
+#include <thread>
+
+#include "common/testing/checkout.h"
+#include "operator/api/names.h"
+
+namespace caravan::service::testing {
+
+using kube::Json;
+using kube::JsonArray;
+using kube::JsonObject;
+
+namespace {
+
+constexpr std::chrono::seconds kPatience{60};  // a busy machine gets this long before a test fails
+const kube::Resource kRoles{.group = "rbac.authorization.k8s.io", .version = "v1", .plural = "roles"};
+const kube::Resource kRoleBindings{
+    .group = "rbac.authorization.k8s.io", .version = "v1", .plural = "rolebindings"};
+
+JsonArray json_of(const std::vector<std::string>& texts) {
+  JsonArray all;
+  for (const std::string& text : texts) all.emplace_back(text);
+  return all;
+}
+
+}  // namespace
+
+std::unique_ptr<grpc::ClientContext> Person::call() const {
+  auto context = std::make_unique<grpc::ClientContext>();
+  if (!token.empty()) context->AddMetadata("authorization", "Bearer " + token);
+  context->set_deadline(std::chrono::system_clock::now() + kPatience);
+  return context;
+}
+
+ServiceProgram::ServiceProgram() {
+  renew_certificate();
+  folder_.write("ca.crt", authority_.certificate_pem);
+}
+
+void ServiceProgram::renew_certificate() {
+  const auto pair =
+      issue_certificate(authority_, {.common_name = "caravan-service", .dns_names = {"localhost"}});
+  folder_.write("tls.crt", pair->certificate_pem);
+  folder_.write("tls.key", pair->key_pem);
+}
+
+ServiceProgram::~ServiceProgram() {
+  if (HasFailure()) std::cerr << "log of the service:\n" << log();
+}
+
+std::string ServiceProgram::log() {
+  return ::caravan::test::contents(folder_.path("log"));
+}
+
+void ServiceProgram::start(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments{"--kubeconfig",      std::getenv("KUBECONFIG"),
+                                     "--namespace",       server_.name_space(),
+                                     "--listen",          "127.0.0.1:0",
+                                     "--probes",          "127.0.0.1:0",
+                                     "--metrics",         "127.0.0.1:0",
+                                     "--tls-certificate", folder_.path("tls.crt"),
+                                     "--tls-key",         folder_.path("tls.key")};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const UniqueFd log_file(open(folder_.path("log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  program_ = Process::spawn({.program = ::caravan::test::program_folder() + "/caravan-service",
+                             .arguments = std::move(arguments),
+                             .stdout_fd = log_file.get(),
+                             .stderr_fd = log_file.get()})
+                 .value();
+  const std::regex port(R"re("port":"(\d+)")re");
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  for (std::smatch found; address_.empty(); std::this_thread::sleep_for(std::chrono::milliseconds(20))) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end) << "the service does not start: " << log();
+    const std::string text = log();
+    if (std::regex_search(text, found, port)) address_ = "127.0.0.1:" + found[1].str();
+  }
+}
+
+void ServiceProgram::make_account(const std::string& name, const std::vector<std::string>& verbs) {
+  const auto create = [&](const kube::Resource& resource, JsonObject object) {
+    const auto made = server_.client().create({}, {.resource = resource, .name_space = server_.name_space()},
+                                              Json(std::move(object)));
+    if (!made) ADD_FAILURE() << made.error().message;
+  };
+  const JsonObject metadata{{"name", name}};
+  create(controller::kServiceAccounts,
+         {{"apiVersion", "v1"}, {"kind", "ServiceAccount"}, {"metadata", metadata}});
+  if (verbs.empty()) return;
+  create(kRoles, {{"apiVersion", "rbac.authorization.k8s.io/v1"},
+                  {"kind", "Role"},
+                  {"metadata", metadata},
+                  {"rules", JsonArray{JsonObject{{"apiGroups", JsonArray{controller::kGroup}},
+                                                 {"resources", JsonArray{controller::kJobs.plural}},
+                                                 {"verbs", json_of(verbs)}},
+                                      JsonObject{{"apiGroups", JsonArray{"events.k8s.io"}},
+                                                 {"resources", JsonArray{"events"}},
+                                                 {"verbs", JsonArray{"list"}}}}}});
+  create(
+      kRoleBindings,
+      {{"apiVersion", "rbac.authorization.k8s.io/v1"},
+       {"kind", "RoleBinding"},
+       {"metadata", metadata},
+       {"roleRef", JsonObject{{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "Role"}, {"name", name}}},
+       {"subjects", JsonArray{JsonObject{
+                        {"kind", "ServiceAccount"}, {"name", name}, {"namespace", server_.name_space()}}}}});
+}
+
+void ServiceProgram::remove_account(const std::string& name) {
+  const auto removed = server_.client().remove(
+      {}, {.resource = controller::kServiceAccounts, .name_space = server_.name_space()}, name, {});
+  if (!removed) ADD_FAILURE() << removed.error().message;
+}
+
+void ServiceProgram::remove_rights(const std::string& account) {
+  const auto removed = server_.client().remove(
+      {}, {.resource = kRoleBindings, .name_space = server_.name_space()}, account, {});
+  if (!removed) ADD_FAILURE() << removed.error().message;
+}
+
+std::string ServiceProgram::token(const std::string& account, const std::vector<std::string>& audiences,
+                                  int lifetime_seconds) {
+  const Json request = JsonObject{
+      {"apiVersion", "authentication.k8s.io/v1"},
+      {"kind", "TokenRequest"},
+      {"spec", JsonObject{{"audiences", json_of(audiences)}, {"expirationSeconds", lifetime_seconds}}}};
+  const auto answer = server_.call(
+      {.method = "POST",
+       .target = kube::object_path(
+           {.resource = controller::kServiceAccounts, .name_space = server_.name_space()}, account, "token"),
+       .headers = {{"Content-Type", "application/json"}},
+       .body = boost::json::serialize(request)});
+  if (!answer.is_success()) ADD_FAILURE() << answer.message();
+  return kube::text_at(answer.body, {"status", "token"});
+}
+
+Person ServiceProgram::person(const std::string& token, const KeyPair& certificate) {
+  grpc::SslCredentialsOptions tls{.pem_root_certs = authority_.certificate_pem,
+                                  .pem_private_key = certificate.key_pem,
+                                  .pem_cert_chain = certificate.certificate_pem};
+  grpc::ChannelArguments arguments;
+  arguments.SetSslTargetNameOverride("localhost");
+  auto channel = grpc::CreateCustomChannel(address_, grpc::SslCredentials(tls), arguments);
+  auto stub = v1alpha1::JobService::NewStub(channel);
+  return {std::move(channel), std::move(stub), token};
+}
+
+v1alpha1::LlamaTrainingJob ServiceProgram::job(const std::string& name) const {
+  v1alpha1::LlamaTrainingJob job;
+  job.mutable_metadata()->set_name(name);
+  v1alpha1::JobSpec& spec = *job.mutable_spec();
+  spec.mutable_model()->set_preset("llama-tiny");
+  spec.mutable_data()->set_claim_name("corpus");
+  spec.mutable_data()->set_path("train.bin");
+  spec.mutable_training()->set_steps(100);
+  spec.mutable_training()->set_sequence_length(64);
+  spec.mutable_training()->set_global_batch_sequences(8);
+  spec.mutable_resources()->set_devices(2);
+  spec.mutable_resources()->mutable_device()->set_kind(v1alpha1::Device::CPU);
+  return job;
+}
+
+void ServiceProgram::create_job(const std::string& name) {
+  const auto created = server_.create(fmt::format(R"(
+apiVersion: training.caravan.dev/v1alpha1
+kind: LlamaTrainingJob
+metadata: {{name: {}}}
+spec:
+  model: {{preset: llama-tiny}}
+  data: {{claimName: corpus, path: train.bin}}
+  training: {{steps: 100, sequenceLength: 64, globalBatchSequences: 8}}
+  resources: {{devices: 2, device: {{kind: CPU}}}}
+)",
+                                                  name));
+  ASSERT_TRUE(created.is_success()) << created.message();
+}
+
+v1alpha1::Job ServiceProgram::await_job(const Person& person, const std::string& name) {
+  v1alpha1::GetJobRequest request;
+  request.set_name(job_name(name));
+  v1alpha1::Job job;
+  grpc::Status status;
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  do {
+    status = person.stub->GetJob(person.call().get(), request, &job);
+    if (status.ok()) return job;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  } while (std::chrono::steady_clock::now() < end);
+  ADD_FAILURE() << "waited in vain for " << name << ": " << status.error_message();
+  return job;
+}
+
+}  // namespace caravan::service::testing
