@@ -6,8 +6,8 @@
 
 #include "kube/watch/change_filter.h"
 #include "operator/api/names.h"
-#include "operator/controller/pod_view.h"
 #include "operator/kept_fields.h"
+#include "operator/view/node_view.h"
 
 namespace caravan::controller {
 namespace {

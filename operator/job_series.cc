@@ -5,7 +5,7 @@
 
 #include "operator/api/names.h"
 #include "operator/controller/conditions.h"
-#include "operator/controller/pod_view.h"
+#include "operator/view/node_view.h"
 
 namespace caravan::controller {
 namespace {

@@ -13,8 +13,9 @@
 #include "operator/children/job_objects.h"
 #include "operator/children/plan_object.h"
 #include "operator/children/worker_pod.h"
-#include "operator/controller/pod_view.h"
 #include "operator/testing/jobs.h"
+#include "operator/view/node_view.h"
+#include "operator/view/pod_view.h"
 
 namespace caravan::controller::testing {
 namespace {

@@ -155,22 +155,38 @@ ApiResult<WatchStream> Client::watch(const CallContext& context, const ResourceP
                     {"fieldSelector", options.field_selector},
                     {"resourceVersion", options.resource_version},
                     {"timeoutSeconds", std::to_string(options.timeout.count())}};
-  auto request = authorized({.target = fmt::format("{}{}{}", options_.base_path, at, query_string(query))},
+  auto stream = open_stream(context, name,
+                            {.target = fmt::format("{}{}{}", options_.base_path, at, query_string(query))},
                             accepted(options.part, "PartialObjectMetadata"));
-  if (!request) return tl::unexpected(std::move(request.error()));
+  if (!stream) return tl::unexpected(std::move(stream.error()));
+  return WatchStream(std::move(*stream), clock_.now() + options.timeout + kWatchMargin, name);
+}
+
+ApiResult<std::unique_ptr<HttpStream>> Client::open(const CallContext& context, const ResourcePath& path,
+                                                    std::string_view name, std::string_view subresource,
+                                                    const Query& query) {
+  const std::string at = object_path(path, name, subresource);
+  return open_stream(context, fmt::format("GET {}", at),
+                     {.target = fmt::format("{}{}{}", options_.base_path, at, query_string(query))}, "*/*");
+}
+
+ApiResult<std::unique_ptr<HttpStream>> Client::open_stream(const CallContext& context,
+                                                           const std::string& name, HttpRequest request,
+                                                           const std::string& accepted) {
+  const std::string verb = name.substr(0, name.find(' '));
+  auto whole = authorized(std::move(request), accepted);
+  if (!whole) return tl::unexpected(std::move(whole.error()));
   const CallContext opening = context.until(clock_.now() + options_.call_timeout);
-  auto stream = transport_.open(opening, *request);
-  observer_.on_request("WATCH", stream ? (*stream)->head().status : 0);
+  auto stream = transport_.open(opening, *whole);
+  observer_.on_request(verb, stream ? (*stream)->head().status : 0);
   if (!stream) {
     stream.error().message = fmt::format("{}: {}", name, stream.error().message);
-    return tl::unexpected(std::move(stream.error()));
+    return stream;
   }
   const HttpHead& head = (*stream)->head();
-  if (!is_success(head.status)) {
-    if (head.status == 401) credentials_.forget();
-    return tl::unexpected(error_of_answer(name, head, read_error_body(opening, **stream)));
-  }
-  return WatchStream(std::move(*stream), clock_.now() + options.timeout + kWatchMargin, name);
+  if (is_success(head.status)) return stream;
+  if (head.status == 401) credentials_.forget();
+  return tl::unexpected(error_of_answer(name, head, read_error_body(opening, **stream)));
 }
 
 ApiResult<Json> Client::create(const CallContext& context, const ResourcePath& path, const Json& object) {

@@ -80,6 +80,12 @@ class Client {
   ApiResult<WatchStream> watch(const CallContext& context, const ResourcePath& path,
                                const WatchOptions& options);
 
+  // What is no object, read while the server writes it: a container's log (subresource "log" of a pod). Only
+  // opening it is bounded by the call time-out.
+  ApiResult<std::unique_ptr<HttpStream>> open(const CallContext& context, const ResourcePath& path,
+                                              std::string_view name, std::string_view subresource,
+                                              const Query& query);
+
   ApiResult<Json> create(const CallContext& context, const ResourcePath& path, const Json& object);
   // The same tried out: the server judges as it would, unknown fields included, and keeps nothing.
   ApiResult<Json> try_create(const CallContext& context, const ResourcePath& path, const Json& object);
@@ -109,6 +115,8 @@ class Client {
                            const std::string& subresource, const std::string& field_manager);
   ApiResult<Json> call(const CallContext& context, const Call& call);
   ApiResult<HttpResponse> attempt(const CallContext& context, const Call& call);
+  ApiResult<std::unique_ptr<HttpStream>> open_stream(const CallContext& context, const std::string& name,
+                                                     HttpRequest request, const std::string& accepted);
   ApiResult<HttpRequest> authorized(HttpRequest request, const std::string& accepted);
   bool wait_for_retry(const CallContext& context, const ApiError& error, const Call& call, int tries);
 

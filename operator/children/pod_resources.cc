@@ -1,6 +1,5 @@
 #include "operator/children/pod_resources.h"
 
-#include <algorithm>
 #include <map>
 
 #include "common/quantity.h"
@@ -10,8 +9,6 @@ namespace {
 
 using kube::JsonArray;
 using kube::JsonObject;
-
-constexpr char kDevices[] = "devices";  // the claim that stands in for the extended resource
 
 // Of a rank on a GPU, outside the device: libraries, the contexts of driver and collectives, staging buffers.
 constexpr std::int64_t kHostBytesOfARank = std::int64_t{4} << 30;
@@ -35,16 +32,6 @@ void ask_near_devices(const v1alpha1::JobPlan& plan, int ranks, const Settings& 
 }
 
 }  // namespace
-
-int threads_per_rank(const v1alpha1::JobSpec& spec, int ranks_per_pod) {
-  const auto cores = parse_quantity(spec.worker().resources().cpu());
-  return cores ? std::max(1, static_cast<int>(*cores) / ranks_per_pod) : 1;
-}
-
-bool has_claimed_devices(const v1alpha1::Worker& worker) {
-  return std::ranges::any_of(worker.resource_claims(),
-                             [](const auto& claim) { return claim.name() == kDevices; });
-}
 
 JsonObject pod_resources(const v1alpha1::Worker& worker, const v1alpha1::JobPlan& plan, int ranks,
                          const Settings& settings) {

@@ -8,14 +8,9 @@
 #include "caravan/v1alpha1/plan.pb.h"
 #include "operator/api/job_object.h"
 #include "operator/controller/settings.h"
+#include "operator/view/worker_devices.h"
 
 namespace caravan::controller {
-
-// Threads of one rank on a CPU: results depend on them, so they come from the job alone.
-int threads_per_rank(const v1alpha1::JobSpec& spec, int ranks_per_pod);
-
-// Whether a claim brings the devices that the ranks run on, so that no extended resource is asked for.
-bool has_claimed_devices(const v1alpha1::Worker& worker);
 
 // worker: the job's, with defaults. ranks: of this pod.
 kube::JsonObject pod_resources(const v1alpha1::Worker& worker, const v1alpha1::JobPlan& plan, int ranks,

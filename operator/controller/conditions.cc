@@ -12,26 +12,6 @@ constexpr std::size_t kLongestMessage = 1024;
 
 }  // namespace
 
-const v1alpha1::Condition* find_condition(const v1alpha1::JobStatus& status, const std::string& type) {
-  const auto& all = status.conditions();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& c) { return c.type() == type; });
-  return found == all.end() ? nullptr : &*found;
-}
-
-bool is_true(const v1alpha1::JobStatus& status, const std::string& type) {
-  const v1alpha1::Condition* condition = find_condition(status, type);
-  return condition != nullptr && condition->status() == "True";
-}
-
-bool is_finished(const v1alpha1::JobStatus& status) {
-  return is_true(status, conditions::kComplete) || is_true(status, conditions::kFailed);
-}
-
-bool makes_steps(const v1alpha1::JobStatus& status) {
-  const v1alpha1::Condition* running = find_condition(status, conditions::kRunning);
-  return running != nullptr && running->status() == "True" && running->reason() == reasons::kStepsAdvancing;
-}
-
 void Conditions::set(const std::string& type, bool value, const std::string& reason,
                      const std::string& message) {
   auto& all = *status_.mutable_conditions();

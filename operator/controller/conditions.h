@@ -4,15 +4,10 @@
 
 #include <string>
 
+#include "operator/api/job_conditions.h"
 #include "operator/api/job_object.h"
 
 namespace caravan::controller {
-
-const v1alpha1::Condition* find_condition(const v1alpha1::JobStatus& status, const std::string& type);
-bool is_true(const v1alpha1::JobStatus& status, const std::string& type);
-bool is_finished(const v1alpha1::JobStatus& status);
-// The gang is together and trains.
-bool makes_steps(const v1alpha1::JobStatus& status);
 
 // Writes conditions of one generation at one time.
 class Conditions {

@@ -10,8 +10,8 @@
 #include "operator/api/names.h"
 #include "operator/children/replica_groups.h"
 #include "operator/children/worker_pod.h"
-#include "operator/controller/node_match.h"
-#include "operator/controller/pod_view.h"
+#include "operator/view/node_match.h"
+#include "operator/view/node_view.h"
 
 namespace caravan::controller {
 namespace {

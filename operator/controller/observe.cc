@@ -9,7 +9,8 @@
 #include "operator/controller/conditions.h"
 #include "operator/controller/domain_policy.h"
 #include "operator/controller/plan_record.h"
-#include "operator/controller/pod_view.h"
+#include "operator/view/node_view.h"
+#include "operator/view/pod_view.h"
 
 namespace caravan::controller {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "operator/api/names.h"
 #include "operator/children/pod_resources.h"
-#include "operator/controller/device_survey.h"
 #include "operator/controller/plan_record.h"
 #include "operator/controller/plan_status.h"
-#include "operator/controller/pool_choice.h"
+#include "operator/view/device_survey.h"
+#include "operator/view/pool_choice.h"
 #include "planner/engine_profile.h"
 #include "planner/explain/checkpoints.h"
 #include "planner/plan.h"

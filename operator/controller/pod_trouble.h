@@ -9,11 +9,6 @@
 
 namespace caravan::controller {
 
-// Of a container that waits; empty while that is nothing unusual.
-std::string explain_waiting(const std::string& reason, const std::string& message);
-// Of a pod that no machine takes.
-std::string explain_unschedulable(const std::string& message);
-
 // For the condition Scheduled.
 struct PlacementVerdict {
   bool all_bound = false;

@@ -5,7 +5,6 @@
 
 #include "common/json.h"
 #include "operator/controller/conditions.h"
-#include "operator/controller/device_survey.h"
 #include "operator/controller/end_policy.h"
 #include "operator/controller/lifetime_policy.h"
 #include "operator/controller/planning_policy.h"
@@ -13,6 +12,7 @@
 #include "operator/controller/story.h"
 #include "operator/service/progress_board.h"
 #include "operator/testing/jobs.h"
+#include "operator/view/device_survey.h"
 
 namespace caravan::controller::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "operator/controller/device_survey.h"
+#include "operator/view/device_survey.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 
 #include "common/quantity.h"
 #include "operator/api/device_labels.h"
-#include "operator/children/pod_resources.h"
-#include "operator/controller/node_match.h"
+#include "operator/view/node_match.h"
+#include "operator/view/worker_devices.h"
 #include "planner/device/catalogue.h"
 
 namespace caravan::controller {

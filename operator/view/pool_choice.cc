@@ -1,4 +1,4 @@
-#include "operator/controller/pool_choice.h"
+#include "operator/view/pool_choice.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

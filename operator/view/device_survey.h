@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "operator/controller/snapshot.h"
+#include "operator/api/job_object.h"
+#include "operator/view/node_view.h"
 #include "planner/plan.h"
 
 namespace caravan::controller {

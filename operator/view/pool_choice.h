@@ -12,7 +12,7 @@
 
 #include "caravan/v1alpha1/plan.pb.h"
 #include "common/result.h"
-#include "operator/controller/device_survey.h"
+#include "operator/view/device_survey.h"
 
 namespace caravan::controller {
 

@@ -1,24 +1,17 @@
-#include "operator/controller/pod_view.h"
+#include "operator/view/pod_view.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 
-#include "common/quantity.h"
 #include "operator/api/names.h"
-#include "operator/controller/pod_trouble.h"
+#include "operator/view/object_fields.h"
+#include "operator/view/pod_advice.h"
 
 namespace caravan::controller {
 namespace {
 
 using kube::Json;
-using kube::JsonArray;
-
-const JsonArray& array_at(const Json& from, kube::JsonPath path) {
-  static const JsonArray kNothing;
-  const Json* found = kube::find(from, path);
-  return found != nullptr && found->is_array() ? found->get_array() : kNothing;
-}
 
 int number(const std::string& text, int otherwise) {
   int value = otherwise;
@@ -32,18 +25,6 @@ PodPhase phase_of(const std::string& phase) {
   if (phase == "Succeeded") return PodPhase::kSucceeded;
   if (phase == "Failed") return PodPhase::kFailed;
   return PodPhase::kUnknown;
-}
-
-const Json* condition_of(const Json& object, std::string_view type) {
-  for (const Json& condition : array_at(object, {"status", "conditions"})) {
-    if (kube::text_at(condition, {"type"}) == type) return &condition;
-  }
-  return nullptr;
-}
-
-bool has_condition(const Json& object, std::string_view type, std::string_view status) {
-  const Json* condition = condition_of(object, type);
-  return condition != nullptr && kube::text_at(*condition, {"status"}) == status;
 }
 
 bool is_disrupted(const Json& pod) {
@@ -83,15 +64,6 @@ void read_placement(const Json& object, PodView& view) {
     view.creating_since = to_time(kube::text_at(*scheduled, {"lastTransitionTime"}));
 }
 
-void add_amounts(const Json& quantities, Demand& to) {
-  if (!quantities.is_object()) return;
-  for (const auto& resource : quantities.get_object()) {
-    if (!resource.value().is_string()) continue;
-    const auto amount = parse_quantity(std::string(resource.value().get_string()));
-    if (amount) to[resource.key()] += *amount;
-  }
-}
-
 }  // namespace
 
 PodView read_pod(const Json& object) {
@@ -115,27 +87,6 @@ PodView read_pod(const Json& object) {
   read_placement(object, view);
   cut_words(view);
   return view;
-}
-
-NodeView read_node(const Json& object) {
-  NodeView view;
-  view.name = kube::key_of(object).name;
-  if (const Json* all = kube::find(object, {"metadata", "labels"}); all != nullptr && all->is_object()) {
-    for (const auto& label : all->get_object()) {
-      if (label.value().is_string()) view.labels[label.key()] = std::string(label.value().get_string());
-    }
-  }
-  if (const Json* all = kube::find(object, {"status", "allocatable"})) add_amounts(*all, view.allocatable);
-  view.usable = has_condition(object, "Ready", "True") && !kube::flag_at(object, {"spec", "unschedulable"});
-  return view;
-}
-
-Demand read_demand(const Json& pod) {
-  Demand demand;
-  for (const Json& container : array_at(pod, {"spec", "containers"})) {
-    if (const Json* all = kube::find(container, {"resources", "requests"})) add_amounts(*all, demand);
-  }
-  return demand;
 }
 
 }  // namespace caravan::controller

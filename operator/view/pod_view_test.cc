@@ -1,5 +1,5 @@
 // Pods as the scheduler and the kubelet of Kubernetes 1.34 write them.
-#include "operator/controller/pod_view.h"
+#include "operator/view/pod_view.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,15 +1,15 @@
 // Several node pools in one cluster: which of them a job may use, which it is planned for, and what it is
 // told.
-#include "operator/controller/pool_choice.h"
+#include "operator/view/pool_choice.h"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
 #include "common/json.h"
-#include "operator/controller/node_match.h"
 #include "operator/controller/planning_policy.h"
 #include "operator/testing/jobs.h"
+#include "operator/view/node_match.h"
 
 namespace caravan::controller::testing {
 namespace {

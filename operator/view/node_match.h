@@ -2,7 +2,8 @@
 // looks at room. Taints are left to the scheduler. Pure.
 #pragma once
 
-#include "operator/controller/snapshot.h"
+#include "caravan/v1alpha1/job.pb.h"
+#include "operator/view/node_view.h"
 
 namespace caravan::controller {
 

@@ -1,4 +1,4 @@
-#include "operator/controller/node_match.h"
+#include "operator/view/node_match.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,0 +1,44 @@
+#include "operator/view/node_view.h"
+
+#include "common/quantity.h"
+#include "kube/api/object.h"
+#include "operator/view/object_fields.h"
+
+namespace caravan::controller {
+namespace {
+
+using kube::Json;
+
+void add_amounts(const Json& quantities, Demand& to) {
+  if (!quantities.is_object()) return;
+  for (const auto& resource : quantities.get_object()) {
+    if (!resource.value().is_string()) continue;
+    const auto amount = parse_quantity(std::string(resource.value().get_string()));
+    if (amount) to[resource.key()] += *amount;
+  }
+}
+
+}  // namespace
+
+NodeView read_node(const Json& object) {
+  NodeView view;
+  view.name = kube::key_of(object).name;
+  if (const Json* all = kube::find(object, {"metadata", "labels"}); all != nullptr && all->is_object()) {
+    for (const auto& label : all->get_object()) {
+      if (label.value().is_string()) view.labels[label.key()] = std::string(label.value().get_string());
+    }
+  }
+  if (const Json* all = kube::find(object, {"status", "allocatable"})) add_amounts(*all, view.allocatable);
+  view.usable = has_condition(object, "Ready", "True") && !kube::flag_at(object, {"spec", "unschedulable"});
+  return view;
+}
+
+Demand read_demand(const Json& pod) {
+  Demand demand;
+  for (const Json& container : array_at(pod, {"spec", "containers"})) {
+    if (const Json* all = kube::find(container, {"resources", "requests"})) add_amounts(*all, demand);
+  }
+  return demand;
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,28 @@
+// A node of the cluster as decisions see it, and what a pod asks of one, read from the API server's objects.
+// Absent or strange fields read as nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "kube/api/json.h"
+
+namespace caravan::controller {
+
+using Demand = std::map<std::string, std::int64_t>;  // by resource
+
+struct NodeView {
+  std::string name = {};
+  std::map<std::string, std::string> labels = {};
+  Demand allocatable = {};
+  bool usable = true;  // ready and open for new pods
+
+  bool operator==(const NodeView&) const = default;
+};
+
+NodeView read_node(const kube::Json& object);
+// What a pod asks of its machine.
+Demand read_demand(const kube::Json& pod);
+
+}  // namespace caravan::controller
