@@ -1,5 +1,7 @@
 #include "cli/commands.h"
 
+#include "cli/cluster/commands.h"
+
 namespace caravan::cli {
 
 void add_commands(CLI::App& app, Action& action) {
@@ -15,6 +17,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_presets_command(app, action);
   add_devices_command(app, action);
   add_completion_command(app, action);
+  add_cluster_commands(app, action);
 }
 
 }  // namespace caravan::cli

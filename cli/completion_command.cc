@@ -30,6 +30,8 @@ void add_completion_command(CLI::App& app, Action& action) {
   command->add_option("SHELL", *shell, "Which shell")->required()->check(one_of({"bash", "zsh", "fish"}));
   command->callback([shell, &app, &action] {
     action = [shell, &app]() -> Result<ExitCode> {
+      if (app.get_name() != "caravan")
+        return bad_input("kubectl completes its plugin by itself, once kubectl_complete-caravan is in PATH");
       fmt::print("{}", completion_for(*shell, command_tree(app)));
       return ExitCode::kDone;
     };

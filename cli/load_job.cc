@@ -54,7 +54,8 @@ void make_name(const Node& root, const std::string& file, LoadedJob& loaded) {
               file));
 }
 
-Result<LoadedJob> load_tree(Node root, const std::string& name, const std::vector<std::string>& sets) {
+Result<LoadedJob> load_tree(Node root, const std::string& name, const std::vector<std::string>& sets,
+                            Naming naming) {
   for (const std::string& set : sets) {
     if (Status applied = apply_override(set, root); !applied) return tl::unexpected(applied.error());
   }
@@ -63,20 +64,22 @@ Result<LoadedJob> load_tree(Node root, const std::string& name, const std::vecto
   if (!diagnostics.errors.empty()) return bad_input(report(std::move(diagnostics.errors), name));
   loaded.cluster_only = std::move(diagnostics.cluster_only);
   for (const Diagnostic& note : diagnostics.warnings) loaded.notes.push_back(line_of(note, name));
-  make_name(root, name, loaded);
+  if (naming == Naming::kHere) make_name(root, name, loaded);
   return loaded;
 }
 
 }  // namespace
 
-Result<LoadedJob> load_job(const std::string& path, const std::vector<std::string>& sets) {
+Result<LoadedJob> load_job(const std::string& path, const std::vector<std::string>& sets, Naming naming) {
   return read_yaml_file(path).and_then(
-      [&](Node root) { return load_tree(std::move(root), input_name(path), sets); });
+      [&](Node root) { return load_tree(std::move(root), input_name(path), sets, naming); });
 }
 
 Result<LoadedJob> parse_job(const std::string& text, const std::string& name,
-                            const std::vector<std::string>& sets) {
-  return read_yaml(text, name).and_then([&](Node root) { return load_tree(std::move(root), name, sets); });
+                            const std::vector<std::string>& sets, Naming naming) {
+  return read_yaml(text, name).and_then([&](Node root) {
+    return load_tree(std::move(root), name, sets, naming);
+  });
 }
 
 }  // namespace caravan::cli

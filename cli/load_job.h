@@ -20,12 +20,16 @@ struct LoadedJob {
   std::vector<std::string> notes;         // whole lines for the user: what was ignored or read differently
 };
 
+// Whose part it is to make a name from metadata.generateName.
+enum class Naming { kHere, kByServer };
+
 // path: of the file; - is standard input. sets: "path=value" pairs that overrule the file, such as
 // spec.resources.device.kind=CPU.
-Result<LoadedJob> load_job(const std::string& path, const std::vector<std::string>& sets);
+Result<LoadedJob> load_job(const std::string& path, const std::vector<std::string>& sets,
+                           Naming naming = Naming::kHere);
 
 // The same for a text that was read already; name: what it is called in messages.
 Result<LoadedJob> parse_job(const std::string& text, const std::string& name,
-                            const std::vector<std::string>& sets);
+                            const std::vector<std::string>& sets, Naming naming = Naming::kHere);
 
 }  // namespace caravan::cli

@@ -4,9 +4,12 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/arguments/help_formatter.h"
 #include "cli/arguments/unknown_argument.h"
+#include "cli/cluster/job_names.h"
 #include "cli/commands.h"
 #include "common/refusal.h"
 #include "common/utf8.h"
@@ -54,17 +57,41 @@ caravan::ExitCode run(const caravan::cli::Action& action) {
   return code == caravan::ExitCode::kDone ? caravan::ExitCode::kJobFailed : code;
 }
 
+// kubectl runs a plugin by the name kubectl-caravan, and asks kubectl_complete-caravan for completions.
+constexpr std::string_view kPlugin = "kubectl-caravan";
+constexpr std::string_view kPluginCompletion = "kubectl_complete-caravan";
+
+std::string_view called_as(const char* path) {
+  const std::string_view whole = path;
+  return whole.substr(whole.rfind('/') + 1);
+}
+
+int print_job_names(const std::vector<std::string>& words) {
+  for (const std::string& name : caravan::cli::job_names(words)) fmt::print("{}\n", name);
+  return 0;
+}
+
+int complete(const CLI::App& app, const std::vector<std::string>& words) {
+  fmt::print("{}", caravan::cli::completion_for_kubectl(caravan::cli::command_tree(app), words));
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::string_view name = called_as(argc > 0 ? argv[0] : "");
   CLI::App app("Trains Llama models: plans the parallel layout, predicts memory and speed, runs the job.",
-               "caravan");
+               name == kPlugin ? "kubectl caravan" : "caravan");
   app.set_version_flag("--version", "caravan " + std::string(caravan::version()));
   app.require_subcommand(0, 1);  // CLI11 would ask for a command without naming the one it does not know
   app.formatter(std::make_shared<caravan::cli::HelpFormatter>(caravan::output_width()));
 
   caravan::cli::Action action;
   caravan::cli::add_commands(app, action);
+
+  const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  if (name == kPluginCompletion) return complete(app, words);
+  if (!words.empty() && words.front() == caravan::cli::kNamesCommand) return print_job_names(words);
 
   try {
     app.parse(argc, argv);

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -9,18 +8,14 @@
 #include <vector>
 
 #include "cli/arguments/choice.h"
+#include "cli/check_layout.h"
 #include "cli/commands.h"
 #include "cli/load_job.h"
 #include "cli/yaml_reader.h"
 #include "common/json.h"
-#include "planner/engine_profile.h"
-#include "planner/plan.h"
 
 namespace caravan::cli {
 namespace {
-
-// Stands in where the file does not say what a device has.
-constexpr std::int64_t kAnyMemory = std::int64_t{1} << 50;
 
 struct Options {
   std::string path;
@@ -34,15 +29,6 @@ void print_notes(const Options& options, const LoadedJob& loaded) {
     fmt::print(stderr, "{}: {}: matters on a cluster only; caravan run ignores it\n",
                input_name(options.path), path);
   }
-}
-
-// What no device could run is a mistake of the file; what merely does not fit is not.
-Status check_layout(const std::string& name, const v1alpha1::JobSpec& spec) {
-  planner::DeviceFacts facts;
-  facts.memory_bytes = kAnyMemory;
-  const auto report = planner::plan_job(spec, facts, planner::default_engine_profile());
-  if (report || report.error().code != ExitCode::kBadInput) return {};
-  return bad_input(fmt::format("{}: {}", name, report.error().message));
 }
 
 Result<LoadedJob> load_and_check(const Options& options) {

@@ -27,9 +27,15 @@ std::string offer(const std::vector<std::string>& words) {
   return fmt::format("mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$current\")", fmt::join(words, " "));
 }
 
+// The program itself knows; the words have the options that say which cluster.
+constexpr const char* kJobs =
+    "compopt +o default 2>/dev/null; mapfile -t COMPREPLY < <(compgen -W \"$(\"${COMP_WORDS[0]}\" __jobs "
+    "\"${COMP_WORDS[@]:1}\" 2>/dev/null)\" -- \"$current\")";
+
 // An empty answer has bash offer files, unless it is told not to.
 std::string answer(const Value& value) {
   if (value.kind == ValueKind::Choice) return offer(value.choices);
+  if (value.kind == ValueKind::Job) return kJobs;
   return value.kind == ValueKind::File ? ":" : "compopt +o default 2>/dev/null";
 }
 

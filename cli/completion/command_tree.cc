@@ -24,6 +24,7 @@ Value value_of(const CLI::Option& option) {
   if (auto choices = choices_of(option); !choices.empty()) return {ValueKind::Choice, std::move(choices)};
   const std::string full_type = option.get_type_name();
   const std::string type = full_type.substr(0, full_type.find(':'));
+  if (type == kTypeOfJobs) return {ValueKind::Job};
   const bool is_file = option.get_positional() || std::ranges::find(kFiles, type) != kFiles.end();
   return {is_file ? ValueKind::File : ValueKind::Other};
 }

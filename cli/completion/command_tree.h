@@ -7,7 +7,11 @@
 
 namespace caravan::cli {
 
-enum class ValueKind { None, Choice, File, Other };  // None: a flag; Other: a number, a text of one's own
+// None: a flag; Job: the name of a job of the cluster; Other: a number, a text of one's own.
+enum class ValueKind { None, Choice, File, Job, Other };
+
+// The type of an option or argument that is of kind Job.
+inline constexpr const char* kTypeOfJobs = "JOB";
 
 struct Value {
   ValueKind kind = ValueKind::None;

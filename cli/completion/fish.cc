@@ -21,6 +21,9 @@ end
 complete -c {0} -f
 )";
 
+// The program itself knows; the words have the options that say which cluster.
+constexpr const char* kJobs = "(caravan __jobs (commandline -opc)[2..-1] 2>/dev/null)";
+
 std::string takes(const Value& value) {
   switch (value.kind) {
     case ValueKind::None:
@@ -29,6 +32,8 @@ std::string takes(const Value& value) {
       return fmt::format(" -x -a '{}'", fmt::join(value.choices, " "));
     case ValueKind::File:
       return " -r -F";
+    case ValueKind::Job:
+      return fmt::format(" -x -a '{}'", kJobs);
     case ValueKind::Other:
       return " -x";
   }
@@ -55,6 +60,7 @@ std::string lines_of(const CommandTree& command, const std::string& program) {
     text += line(condition, " -a " + inner.name(), inner.description);
   const Value& positional = command.positional;
   if (positional.kind == ValueKind::File) text += condition + " -F\n";
+  if (positional.kind == ValueKind::Job) text += fmt::format("{} -a '{}'\n", condition, kJobs);
   if (positional.kind == ValueKind::Choice)
     text += fmt::format("{} -a '{}'\n", condition, fmt::join(positional.choices, " "));
   return text;

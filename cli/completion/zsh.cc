@@ -25,6 +25,8 @@ fi
 
 std::string answer(const Value& value) {
   if (value.kind == ValueKind::Choice) return fmt::format("compadd -- {}", fmt::join(value.choices, " "));
+  if (value.kind == ValueKind::Job)
+    return "compadd -- ${(f)\"$(${words[1]} __jobs \"${(@)words[2,-1]}\" 2>/dev/null)\"}";
   return value.kind == ValueKind::File ? "_files" : ":";
 }
 

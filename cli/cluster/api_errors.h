@@ -1,0 +1,25 @@
+// What the API server refused, in one sentence with what to do about it, and the exit code that goes with it:
+// 4 when no server was reached, 2 for what it found wrong with an object. Pure.
+#pragma once
+
+#include <string>
+
+#include "common/result.h"
+#include "kube/api/api_error.h"
+
+namespace caravan::cli {
+
+// What was asked for, for the sentence.
+struct Asked {
+  std::string verb;  // of RBAC, such as "list"
+  std::string resource = "llamatrainingjobs.training.caravan.dev";
+  std::string name_space = {};  // empty: of all, or of none
+  std::string name = {};        // empty: the collection
+};
+
+// The server's own words, without the call and the code.
+std::string words_of(const kube::ApiError& error);
+
+Error explain(const kube::ApiError& error, const Asked& asked, const std::string& server);
+
+}  // namespace caravan::cli

@@ -1,0 +1,69 @@
+#include "cli/cluster/api_errors.h"
+
+#include <gmock/gmock.h>
+
+namespace caravan::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kServer = "10.0.0.1:6443";
+
+kube::ApiError answer(int code, const std::string& body) {
+  return kube::error_of_answer("GET /apis/training.caravan.dev/v1alpha1/namespaces/team/llamatrainingjobs",
+                               {.status = code}, body);
+}
+
+std::string status(const std::string& reason, const std::string& message) {
+  return R"({"kind":"Status","reason":")" + reason + R"(","message":")" + message + R"("})";
+}
+
+TEST(ApiErrors, NameTheRightThatIsMissing) {
+  const Error error = explain(
+      answer(403,
+             status("Forbidden", "llamatrainingjobs is forbidden: User \\\"eve\\\" cannot list resource")),
+      {.verb = "list", .name_space = "team"}, kServer);
+  EXPECT_EQ(
+      error.message,
+      "llamatrainingjobs is forbidden: User \"eve\" cannot list resource; ask whoever runs the cluster for "
+      "the right to list llamatrainingjobs.training.caravan.dev in namespace team");
+  EXPECT_EQ(error.code, ExitCode::kJobFailed);
+}
+
+TEST(ApiErrors, TellAMissingDefinitionFromAMissingJob) {
+  const Asked asked{.verb = "get", .name_space = "team", .name = "tiny"};
+  EXPECT_THAT(explain(answer(404, "404 page not found"), asked, kServer).message,
+              HasSubstr("Caravan is not installed there"));
+  const Error error = explain(answer(404, status("NotFound", "\\\"tiny\\\" not found")), asked, kServer);
+  EXPECT_EQ(error.message,
+            "namespace team has no job tiny; `caravan list -n team` shows those that there are");
+  EXPECT_EQ(error.code, ExitCode::kBadInput);
+}
+
+TEST(ApiErrors, OfACreationSpeakOfTheNamespaceAndOfTheNameThatIsTaken) {
+  const Asked asked{.verb = "create", .name_space = "team", .name = "tiny"};
+  EXPECT_EQ(
+      explain(answer(404, status("NotFound", "namespaces \\\"team\\\" not found")), asked, kServer).message,
+      "namespaces \"team\" not found");
+  EXPECT_THAT(explain(answer(409, status("AlreadyExists", "it exists")), asked, kServer).message,
+              HasSubstr("namespace team has a job tiny already"));
+}
+
+TEST(ApiErrors, OfAServerThatIsNotReachedHaveACodeOfTheirOwn) {
+  const Error error = explain({.kind = kube::ErrorKind::kUnreachable, .message = "connection refused"},
+                              {.verb = "list"}, kServer);
+  EXPECT_THAT(error.message,
+              AllOf(HasSubstr(kServer), HasSubstr("connection refused"), HasSubstr("--context")));
+  EXPECT_EQ(error.code, ExitCode::kClusterUnreachable);
+}
+
+TEST(ApiErrors, AreOneLine) {
+  const Error error = explain(answer(422, status("Invalid", "two\\nlines")), {.verb = "create"}, kServer);
+  EXPECT_EQ(error.message, "two lines");
+  EXPECT_EQ(error.code, ExitCode::kBadInput);
+}
+
+}  // namespace
+}  // namespace caravan::cli

@@ -1,0 +1,51 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <vector>
+
+#include "cli/cluster/cluster.h"
+#include "cli/cluster/commands.h"
+#include "cli/cluster/job_news.h"
+#include "operator/api/job_object.h"
+#include "operator/api/names.h"
+
+namespace caravan::cli {
+namespace {
+
+struct Options {
+  ClusterOptions cluster;
+  std::vector<std::string> names;
+};
+
+Result<ExitCode> cancel(const Options& options) {
+  const auto cluster = Cluster::connect(options.cluster);
+  if (!cluster) return tl::unexpected(cluster.error());
+  for (const std::string& name : options.names) {
+    const auto job = (*cluster)->job(name);
+    if (!job) return tl::unexpected(job.error());
+    const v1alpha1::JobStatus status = controller::read_job_but_spec(*job).status;
+    if (end_of(status)) {
+      fmt::print("job {} has ended already ({})\n", name, status.state());
+      continue;
+    }
+    const kube::JsonObject asked{{controller::annotations::kCancel, "true"}};
+    const auto changed =
+        (*cluster)->change(name, kube::JsonObject{{"metadata", kube::JsonObject{{"annotations", asked}}}});
+    if (!changed) return tl::unexpected(changed.error());
+    fmt::print("job {} is being cancelled: it ends for good, and its record stays\n", name);
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_cancel_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "cancel", "Ends a job for good; its record and its checkpoints stay, unlike with delete.");
+  add_jobs_argument(*command, options->names);
+  add_cluster_options(*command, options->cluster);
+  command->callback([options, &action] { action = [options] { return cancel(*options); }; });
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,212 @@
+#include "cli/cluster/cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <tuple>
+
+#include "cli/cluster/documents.h"
+#include "cli/cluster/job_events.h"
+#include "common/version.h"
+#include "kube/api/object.h"
+#include "kube/config/kubeconfig.h"
+#include "operator/api/names.h"
+#include "operator/view/pod_view.h"
+
+namespace caravan::cli {
+namespace {
+
+using controller::kJobs;
+using kube::Json;
+using kube::JsonArray;
+
+constexpr std::chrono::seconds kCallTimeout{15};
+// A server that ends watches at once is not asked without pause.
+constexpr std::chrono::seconds kBetweenWatches{1};
+
+inline const kube::Resource kQuotas{.group = "", .version = "v1", .plural = "resourcequotas"};
+
+Result<kube::ClientConfig> load_config(const ClusterOptions& options) {
+  const std::vector<std::string> files =
+      options.kubeconfig.empty() ? kube::kubeconfig_files() : std::vector{options.kubeconfig};
+  auto config = kube::load_kubeconfig(files, options.context, read_document);
+  if (!config) {
+    return bad_input(
+        fmt::format("no cluster to talk to: {}; point $KUBECONFIG or --kubeconfig at the file "
+                    "that your cluster's administrator or `kubectl` uses",
+                    config.error().message));
+  }
+  if (!options.name_space.empty()) config->name_space = options.name_space;
+  return config;
+}
+
+// NAME-<node>-a<attempt>
+bool is_pod_of(const std::string& job, std::string_view pod) {
+  if (!pod.starts_with(job + "-")) return false;
+  pod.remove_prefix(job.size() + 1);
+  const std::size_t dash = pod.find("-a");
+  if (dash == std::string_view::npos || dash == 0) return false;
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  return is_number(pod.substr(0, dash)) && is_number(pod.substr(dash + 2));
+}
+
+}  // namespace
+
+Cluster::Cluster(kube::ClientConfig config)
+    : config_(std::move(config)),
+      credentials_(config_, clock_),
+      transport_(kube::peer_of(config_), credentials_, clock_),
+      client_(transport_, credentials_, clock_, kube::system_random(),
+              {.user_agent = fmt::format("caravan/{}", version()),
+               .field_manager = "caravan-cli",
+               .base_path = config_.base_path,
+               .call_timeout = kCallTimeout},
+              observer_) {}
+
+Result<std::unique_ptr<Cluster>> Cluster::connect(const ClusterOptions& options) {
+  auto config = load_config(options);
+  if (!config) return tl::unexpected(std::move(config.error()));
+  for (const std::string& warning : config->warnings) fmt::print(stderr, "warning: {}\n", warning);
+  return std::unique_ptr<Cluster>(new Cluster(*std::move(config)));
+}
+
+Error Cluster::explain(const kube::ApiError& error, const Asked& asked) const {
+  return cli::explain(error, asked, kube::to_string(config_.server));
+}
+
+Result<Json> Cluster::job(const std::string& name) {
+  return client_.get({}, {.resource = kJobs, .name_space = name_space()}, name)
+      .map_error([&](const kube::ApiError& error) {
+        return explain(error, {.verb = "get", .name_space = name_space(), .name = name});
+      });
+}
+
+Result<JsonArray> Cluster::list(const kube::ResourcePath& path, const kube::ListOptions& options) {
+  auto page = client_.list({}, path, options);
+  if (page) return std::move(page->items);
+  const std::string& group = path.resource.group;
+  const std::string resource =
+      group.empty() ? path.resource.plural : fmt::format("{}.{}", path.resource.plural, group);
+  return tl::unexpected(
+      explain(page.error(), {.verb = "list", .resource = resource, .name_space = path.name_space}));
+}
+
+Result<JsonArray> Cluster::jobs(bool everywhere, const std::string& selector) {
+  return list({.resource = kJobs, .name_space = everywhere ? "" : name_space()},
+              {.label_selector = selector});
+}
+
+Result<Json> Cluster::create(const Json& job, bool try_out) {
+  const std::string stated = kube::key_of(job).name_space;
+  const std::string place = stated.empty() ? name_space() : stated;
+  const kube::ResourcePath path{.resource = kJobs, .name_space = place};
+  return (try_out ? client_.try_create({}, path, job) : client_.create({}, path, job))
+      .map_error([&](const kube::ApiError& error) {
+        return explain(error, {.verb = "create", .name_space = place, .name = kube::key_of(job).name});
+      });
+}
+
+Result<Json> Cluster::change(const std::string& name, const Json& patch) {
+  return client_.merge({}, {.resource = kJobs, .name_space = name_space()}, name, patch)
+      .map_error([&](const kube::ApiError& error) {
+        return explain(error, {.verb = "patch", .name_space = name_space(), .name = name});
+      });
+}
+
+Status Cluster::remove(const std::string& name, const std::string& uid) {
+  return client_.remove({}, {.resource = kJobs, .name_space = name_space()}, name, {.uid = uid})
+      .map_error([&](const kube::ApiError& error) {
+        return explain(error, {.verb = "delete", .name_space = name_space(), .name = name});
+      });
+}
+
+Result<JsonArray> Cluster::pods_of(const Json& job) {
+  auto pods = list({.resource = kube::kPods, .name_space = kube::key_of(job).name_space},
+                   {.label_selector = fmt::format("{}={}", controller::labels::kJobUid, kube::uid_of(job))});
+  if (!pods) return pods;
+  std::ranges::stable_sort(*pods, {}, [](const Json& pod) {
+    const controller::PodView view = controller::read_pod(pod);
+    return std::tuple(view.node, view.attempt);
+  });
+  return pods;
+}
+
+Result<JsonArray> Cluster::events_of(const Json& job) {
+  const kube::ObjectKey key = kube::key_of(job);
+  const kube::ResourcePath path{.resource = kube::kEvents, .name_space = key.name_space};
+  auto events = list(path, {.field_selector = "regarding.uid=" + kube::uid_of(job)});
+  if (!events) return events;
+  auto of_pods = list(path, {.field_selector = "regarding.kind=Pod"});
+  if (!of_pods) return of_pods;
+  for (Json& event : *of_pods) {
+    if (is_pod_of(key.name, kube::text_at(event, {"regarding", "name"}))) events->push_back(std::move(event));
+  }
+  std::ranges::stable_sort(*events, {},
+                           [](const Json& event) { return controller::to_time(read_event(event).time); });
+  return events;
+}
+
+Result<JsonArray> Cluster::nodes() {
+  return list({.resource = controller::kNodes}, {});
+}
+
+Result<JsonArray> Cluster::quotas(const std::string& name_space) {
+  return list({.resource = kQuotas, .name_space = name_space}, {});
+}
+
+Result<std::unique_ptr<kube::HttpStream>> Cluster::log_of(const std::string& pod, const kube::Query& query) {
+  return client_.open({}, {.resource = kube::kPods, .name_space = name_space()}, pod, "log", query)
+      .map_error([&](const kube::ApiError& error) {
+        return explain(error,
+                       {.verb = "get", .resource = "pods/log", .name_space = name_space(), .name = pod});
+      });
+}
+
+Result<Cluster::Watched> Cluster::watch(const std::string& name, const std::string& version,
+                                        Clock::TimePoint deadline,
+                                        const std::function<bool(const Json&)>& seen) {
+  const CallContext context{.deadline = deadline};
+  auto stream = client_.watch(context, {.resource = kJobs, .name_space = name_space()},
+                              {.field_selector = "metadata.name=" + name, .resource_version = version});
+  if (!stream) {
+    const kube::ApiError& error = stream.error();
+    if (error.is_expired() || error.kind != kube::ErrorKind::kStatus) return Watched::kOver;
+    return tl::unexpected(explain(error, {.verb = "watch", .name_space = name_space(), .name = name}));
+  }
+  while (true) {
+    const auto event = stream->next(context);
+    if (!event || !*event) return Watched::kOver;
+    const std::string type = kube::text_at(**event, {"type"});
+    if (type == "DELETED") return Watched::kDeleted;
+    if (type == "ERROR") return Watched::kOver;
+    const Json* object = kube::find(**event, {"object"});
+    if (type != "BOOKMARK" && object != nullptr && !seen(*object)) return Watched::kEnough;
+  }
+}
+
+Status Cluster::follow(const std::string& name, Clock::TimePoint deadline,
+                       const std::function<bool(const Json&)>& seen) {
+  std::string uid;
+  while (clock_.now() < deadline) {
+    const auto now = job(name);
+    if (!now) return tl::unexpected(now.error());
+    if (!uid.empty() && uid != kube::uid_of(*now)) break;
+    uid = kube::uid_of(*now);
+    if (!seen(*now)) return {};
+    const auto watched = watch(name, kube::version_of(*now), deadline, seen);
+    if (!watched) return tl::unexpected(watched.error());
+    if (*watched == Watched::kEnough) return {};
+    if (*watched == Watched::kDeleted) break;
+    clock_.sleep_until(std::min(deadline, clock_.now() + kBetweenWatches), {});
+  }
+  if (clock_.now() >= deadline)
+    return tl::unexpected(
+        Error{.message = fmt::format("waited in vain for job {}", name), .code = kTimedOut});
+  return failure(fmt::format("job {} was deleted", name));
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/arguments/choice.h"
+#include "cli/cluster/cluster.h"
+#include "cli/cluster/commands.h"
+#include "cli/cluster/job_description.h"
+#include "cli/cluster/print_jobs.h"
+#include "report_text/console_style.h"
+
+namespace caravan::cli {
+namespace {
+
+struct Options {
+  ClusterOptions cluster;
+  std::string name;
+  std::string output = "text";
+};
+
+// Without the right to read events, the rest is told all the same.
+kube::JsonArray or_nothing(Result<kube::JsonArray> found) {
+  if (found) return *std::move(found);
+  fmt::print(stderr, "{}\n", found.error().message);
+  return {};
+}
+
+Result<ExitCode> describe(const Options& options) {
+  const auto cluster = Cluster::connect(options.cluster);
+  if (!cluster) return tl::unexpected(cluster.error());
+  const auto object = (*cluster)->job(options.name);
+  if (!object) return tl::unexpected(object.error());
+  if (options.output != "text") {
+    print_job(*object, options.output, (*cluster)->clock());
+    return ExitCode::kDone;
+  }
+  JobFacts facts{.job = controller::read_job(*object), .now = (*cluster)->clock().wall_now()};
+  for (const kube::Json& pod : or_nothing((*cluster)->pods_of(*object)))
+    facts.pods.push_back(controller::read_pod(pod));
+  for (const kube::Json& event : or_nothing((*cluster)->events_of(*object)))
+    facts.events.push_back(read_event(event));
+  fmt::print("{}", describe_job(facts, output_width()));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_describe_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "describe", "All about a job: its story, its plan, what was predicted and what is, pods, events.");
+  add_job_argument(*command, options->name);
+  add_output_option(*command, options->output, {"text", "json", "yaml"}, "The story, or the object");
+  add_cluster_options(*command, options->cluster);
+  command->callback([options, &action] { action = [options] { return describe(*options); }; });
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,47 @@
+#include <memory>
+#include <vector>
+
+#include "cli/arguments/choice.h"
+#include "cli/cluster/cluster.h"
+#include "cli/cluster/commands.h"
+#include "cli/cluster/print_jobs.h"
+
+namespace caravan::cli {
+namespace {
+
+struct Options {
+  ClusterOptions cluster;
+  std::vector<std::string> names;
+  std::string output = "table";
+};
+
+Result<ExitCode> get(const Options& options) {
+  const auto cluster = Cluster::connect(options.cluster);
+  if (!cluster) return tl::unexpected(cluster.error());
+  kube::JsonArray jobs;
+  for (const std::string& name : options.names) {
+    auto job = (*cluster)->job(name);
+    if (!job) return tl::unexpected(job.error());
+    jobs.push_back(*std::move(job));
+  }
+  if (jobs.size() == 1) {
+    print_job(jobs.front(), options.output, (*cluster)->clock());
+  } else {
+    print_jobs(jobs, options.output, false, (*cluster)->clock());
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_get_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("get", "Jobs by name: a line each, or the whole object as YAML or JSON.");
+  add_jobs_argument(*command, options->names);
+  add_output_option(*command, options->output, kJobForms, "Form of what is printed");
+  add_cluster_options(*command, options->cluster);
+  command->callback([options, &action] { action = [options] { return get(*options); }; });
+}
+
+}  // namespace caravan::cli

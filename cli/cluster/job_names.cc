@@ -1,0 +1,62 @@
+#include "cli/cluster/job_names.h"
+
+#include <fmt/format.h>
+
+#include "cli/cluster/cluster.h"
+#include "cli/completion/candidates.h"
+#include "kube/api/object.h"
+
+namespace caravan::cli {
+namespace {
+
+// Cobra's ShellCompDirectiveDefault and ShellCompDirectiveNoFileComp.
+constexpr int kAlsoFiles = 0;
+constexpr int kNoFiles = 4;
+
+// Of "--namespace NAME" and "--namespace=NAME".
+void take(const std::vector<std::string>& words, std::size_t at, std::string_view option,
+          std::string& value) {
+  const std::string& word = words[at];
+  if (word == option && at + 1 < words.size()) value = words[at + 1];
+  if (word.starts_with(fmt::format("{}=", option))) value = word.substr(option.size() + 1);
+}
+
+ClusterOptions options_in(const std::vector<std::string>& words) {
+  ClusterOptions options;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    take(words, i, "-n", options.name_space);
+    take(words, i, "--namespace", options.name_space);
+    take(words, i, "--context", options.context);
+    take(words, i, "--kubeconfig", options.kubeconfig);
+  }
+  return options;
+}
+
+}  // namespace
+
+std::vector<std::string> job_names(const std::vector<std::string>& words) {
+  std::vector<std::string> names;
+  const auto cluster = Cluster::connect(options_in(words));
+  const auto jobs = cluster ? (*cluster)->jobs(false) : Result<kube::JsonArray>();
+  if (!cluster || !jobs) return names;
+  for (const kube::Json& job : *jobs) names.push_back(kube::key_of(job).name);
+  return names;
+}
+
+std::string completion_for_kubectl(const CommandTree& program, const std::vector<std::string>& words) {
+  const Candidates candidates = candidates_for(program, words);
+  std::string text;
+  for (const Candidate& candidate : candidates.words) {
+    text += candidate.word;
+    if (!candidate.description.empty()) text += "\t" + candidate.description;
+    text += "\n";
+  }
+  if (candidates.kind == ValueKind::Job) {
+    for (const std::string& name : job_names(words)) {
+      if (name.starts_with(words.back())) text += name + "\n";
+    }
+  }
+  return text + fmt::format(":{}\n", candidates.kind == ValueKind::File ? kAlsoFiles : kNoFiles);
+}
+
+}  // namespace caravan::cli

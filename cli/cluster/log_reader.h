@@ -1,0 +1,33 @@
+// Reads the log of one node of a job, pod after pod: when an attempt ends, the next one's pod is gone on
+// with.
+//
+// A stream that breaks is opened again behind its last line, by the time that the server gives each line.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/cluster/cluster.h"
+#include "operator/view/pod_view.h"
+
+namespace caravan::cli {
+
+struct LogQuestion {
+  std::string job;
+  int node = 0;
+  std::optional<std::chrono::seconds> since = {};
+  std::optional<int> tail = {};
+  bool follow = false;
+};
+
+// take: gets each line without its end.
+Status read_log(Cluster& cluster, const LogQuestion& question,
+                const std::function<void(std::string_view)>& take);
+
+// The pod of the node's latest attempt; nothing when it has none.
+std::optional<controller::PodView> newest_pod(const kube::JsonArray& pods, int node);
+
+}  // namespace caravan::cli

@@ -1,0 +1,36 @@
+#include "cli/cluster/pod_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kube/api/json.h"
+
+namespace caravan::cli {
+
+StampedLine stamped(std::string_view line) {
+  const std::size_t space = line.find(' ');
+  const bool has_time = space != std::string_view::npos && space > 20 && line[10] == 'T';
+  if (!has_time) return {.time = {}, .text = line};
+  return {.time = line.substr(0, space), .text = line.substr(space + 1)};
+}
+
+std::optional<std::string_view> text_of_rank(std::string_view line, int rank) {
+  const std::size_t agent = line.find(" agent-");
+  const std::size_t colon = agent == std::string_view::npos ? agent : line.find(": ", agent);
+  if (colon == std::string_view::npos) return std::nullopt;
+  const std::string_view text = line.substr(colon + 2);
+  const std::string sign = fmt::format("rank {}: ", rank);
+  return text.starts_with(sign) ? std::optional(text.substr(sign.size())) : std::nullopt;
+}
+
+int ranks_per_node(const controller::Job& job) {
+  const auto document = kube::parse_json(job.status.plan().document(), "status.plan.document");
+  const auto planned =
+      document ? kube::integer_at(*document, {"plan", "devicesPerNode"}) : std::optional<std::int64_t>();
+  if (planned) return static_cast<int>(*planned);
+  const v1alpha1::Resources& resources = job.spec.resources();
+  return resources.has_devices_per_node() ? std::min(resources.devices_per_node(), resources.devices()) : 0;
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,154 @@
+#include "cli/cluster/step_curve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+
+namespace caravan::cli {
+namespace {
+
+// Dots of a cell: two wide and four high in Braille, one in ASCII.
+struct Cell {
+  int wide = 2;
+  int high = 4;
+};
+
+std::optional<double> number_at(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+std::optional<double> number_behind(std::string_view line, std::string_view label) {
+  const std::size_t at = line.find(label);
+  return at == std::string_view::npos ? std::nullopt : number_at(line.substr(at + label.size()));
+}
+
+// Unicode's order of the dots: down the left column but for its last, down the right, then the last ones.
+std::string braille(unsigned dots) {
+  const unsigned code = 0x2800 + dots;
+  return {static_cast<char>(0xE0 | (code >> 12)), static_cast<char>(0x80 | ((code >> 6) & 0x3F)),
+          static_cast<char>(0x80 | (code & 0x3F))};
+}
+
+unsigned dot_of(int x, int y) {
+  constexpr unsigned kDots[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+  return kDots[y][x];
+}
+
+struct Range {
+  double low = 0;
+  double high = 0;
+
+  double share(double value) const { return (value - low) / (high - low); }
+};
+
+// With a little air, and never of no height.
+Range range_of(const std::vector<CurvePoint>& points, std::optional<double> level) {
+  const auto [low, high] = std::ranges::minmax(points, {}, &CurvePoint::value);
+  Range range{std::min(low.value, level.value_or(low.value)),
+              std::max(high.value, level.value_or(high.value))};
+  const double air = std::max((range.high - range.low) * 0.05, std::abs(range.high) * 1e-3 + 1e-9);
+  return {range.low - air, range.high + air};
+}
+
+class Canvas {
+ public:
+  Canvas(int columns, int lines, Cell cell)
+      : columns_(columns), lines_(lines), cell_(cell), cells_(static_cast<std::size_t>(columns * lines)) {}
+
+  int wide() const { return columns_ * cell_.wide; }
+  int high() const { return lines_ * cell_.high; }
+
+  // From the left and from above.
+  void dot(int x, int y) {
+    if (x < 0 || y < 0 || x >= wide() || y >= high()) return;
+    const int at = y / cell_.high * columns_ + x / cell_.wide;
+    cells_[static_cast<std::size_t>(at)] |= dot_of(x % cell_.wide, y % cell_.high);
+  }
+
+  void line(int x0, int y0, int x1, int y1) {
+    const int steps = std::max({std::abs(x1 - x0), std::abs(y1 - y0), 1});
+    for (int i = 0; i <= steps; ++i) dot(x0 + (x1 - x0) * i / steps, y0 + (y1 - y0) * i / steps);
+  }
+
+  std::string text(int line) const {
+    std::string text;
+    for (int column = 0; column < columns_; ++column) {
+      const unsigned dots = cells_[static_cast<std::size_t>(line * columns_ + column)];
+      text += dots == 0 ? " " : cell_.wide == 1 ? "*" : braille(dots);
+    }
+    return text.substr(0, text.find_last_not_of(' ') + 1);
+  }
+
+ private:
+  int columns_;
+  int lines_;
+  Cell cell_;
+  std::vector<unsigned> cells_;
+};
+
+void draw(const std::vector<CurvePoint>& points, const Range& range, std::optional<double> level,
+          Canvas& canvas) {
+  const int first = points.front().step;
+  const int last = std::max(points.back().step, first + 1);
+  const auto x_of = [&](int step) {
+    return static_cast<int>(
+        std::lround(static_cast<double>(step - first) / (last - first) * (canvas.wide() - 1)));
+  };
+  const auto y_of = [&](double value) {
+    return static_cast<int>(std::lround((1 - range.share(value)) * (canvas.high() - 1)));
+  };
+  if (level) {
+    for (int x = 0; x < canvas.wide(); x += 4) canvas.dot(x, y_of(*level));
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const CurvePoint& from = points[i == 0 ? 0 : i - 1];
+    canvas.line(x_of(from.step), y_of(from.value), x_of(points[i].step), y_of(points[i].value));
+  }
+}
+
+}  // namespace
+
+std::optional<CurvePoint> point_of(std::string_view line, Figure figure) {
+  const std::size_t at = line.find(": step ");
+  const std::string_view body = at == std::string_view::npos ? line : line.substr(at + 2);
+  if (!body.starts_with("step ")) return std::nullopt;
+  const auto step = number_behind(body, "step ");
+  const auto value = number_behind(body, figure == Figure::kLoss ? "  loss " : "  mfu ");
+  if (!step || !value) return std::nullopt;
+  return CurvePoint{.step = static_cast<int>(*step), .value = *value};
+}
+
+std::vector<CurvePoint> by_step(const std::vector<CurvePoint>& points) {
+  std::map<int, double> values;
+  for (const CurvePoint& point : points) values[point.step] = point.value;
+  std::vector<CurvePoint> ordered;
+  for (const auto& [step, value] : values) ordered.push_back({step, value});
+  return ordered;
+}
+
+std::string draw_curve(const std::vector<CurvePoint>& points, const CurveLook& look) {
+  constexpr int kAxis = 11;
+  const int columns = std::max(look.width - kAxis, 10);
+  const int lines = std::max(look.height, 3);
+  const Range range = range_of(points, look.level);
+  Canvas canvas(columns, lines, look.ascii ? Cell{1, 1} : Cell{2, 4});
+  draw(points, range, look.level, canvas);
+  std::string text;
+  for (int line = 0; line < lines; ++line) {
+    const double value = range.high - (range.high - range.low) * line / (lines - 1);
+    const bool is_labelled = line % 5 == 0 || line == lines - 1;
+    const std::string label = is_labelled ? fmt::format("{:.4g}{}", value, look.unit) : "";
+    text += fmt::format("{:>9} {}{}\n", label, look.ascii ? "|" : "│", canvas.text(line));
+  }
+  const std::string first = fmt::format("step {}", points.front().step);
+  const std::string last = std::to_string(points.back().step);
+  const int gap = std::max(1, columns - static_cast<int>(first.size() + last.size()));
+  return text + fmt::format("{:>11}{}{:{}}{}\n", "", first, "", gap, last);
+}
+
+}  // namespace caravan::cli

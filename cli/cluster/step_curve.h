@@ -1,0 +1,37 @@
+// A figure of training over the steps: read from the lines that node 0 logs, drawn for a terminal. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace caravan::cli {
+
+enum class Figure { kLoss, kMfu };  // of MFU in per cent
+
+struct CurvePoint {
+  int step = 0;
+  double value = 0;
+
+  bool operator==(const CurvePoint&) const = default;
+};
+
+// Of a line such as "step 40/100  loss 2.31  ...  mfu 41.7% (predicted 43.0)"; nothing for any other.
+std::optional<CurvePoint> point_of(std::string_view line, Figure figure);
+
+// In the order of the steps; of a step that was done again the last one counts.
+std::vector<CurvePoint> by_step(const std::vector<CurvePoint>& points);
+
+struct CurveLook {
+  int width = 80;   // columns, with the axis
+  int height = 16;  // lines, without the axis
+  bool ascii = false;
+  std::string unit = {};
+  std::optional<double> level = {};  // a dotted line: what was predicted
+};
+
+// points: by step, not empty.
+std::string draw_curve(const std::vector<CurvePoint>& points, const CurveLook& look);
+
+}  // namespace caravan::cli

@@ -1,0 +1,291 @@
+// The commands that work on a cluster, as programs, against a real API server; the test plays the operator
+// and writes the status of jobs. There is no kubelet, so that no pod has a log.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "common/testing/checkout.h"
+#include "common/testing/shell.h"
+#include "operator/api/names.h"
+#include "tests/crd/job_server.h"
+
+namespace caravan::kube::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+constexpr const char* kJob = R"(
+apiVersion: training.caravan.dev/v1alpha1
+kind: LlamaTrainingJob
+metadata: {name: tiny}
+spec:
+  model: {preset: llama-tiny}
+  data: {claimName: corpus, path: train.bin}
+  training: {steps: 100, sequenceLength: 64, globalBatchSequences: 8}
+  resources: {devices: 2, devicesPerNode: 2, device: {kind: CPU, memory: 4Gi}}
+  checkpoint: {claimName: states, path: tiny}
+)";
+
+constexpr const char* kTrains =
+    R"({"state": "Running", "layout": "TP1 PP1 DP2", "attempt": 1, "restarts": 0,
+        "conditions": [
+          {"type": "Planned", "status": "True", "reason": "HeuristicSelected", "message": "it fits",
+           "lastTransitionTime": "2026-01-01T00:00:00Z"},
+          {"type": "Running", "status": "True", "reason": "StepsAdvancing", "message": "steps",
+           "lastTransitionTime": "2026-01-01T00:01:00Z"}],
+        "predicted": {"memoryPerDevice": "34Mi"},
+        "progress": {"step": 40, "steps": 100, "percent": 40, "loss": "2.31", "peakMemoryPerDevice": "33Mi"}})";
+
+std::string ended(const std::string& type, const std::string& reason) {
+  return R"({"state": ")" + type + R"(", "conditions": [{"type": ")" + type +
+         R"(", "status": "True", "reason": ")" + reason +
+         R"(", "message": "so it is", "lastTransitionTime": "2026-01-01T00:00:00Z"}]})";
+}
+
+class ClusterCommands : public ::testing::Test {
+ protected:
+  // In the test's namespace.
+  test::Outcome caravan(const std::string& words, const std::string& environment = "") const {
+    return test::run_shell(fmt::format("cd '{}' && {} '{}/caravan' {} -n {}", folder_.path(""), environment,
+                                       test::program_folder(), words, server_.name_space()));
+  }
+
+  test::Outcome submit() const {
+    folder_.write("job.yaml", kJob);
+    return caravan("submit job.yaml");
+  }
+
+  void submit_with_status(const std::string& status) {
+    const test::Outcome outcome = submit();
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    set_status(status);
+  }
+
+  void set_status(const std::string& status) {
+    const Answer answer =
+        server_.merge("/tiny/status", JsonObject{{"status", parse_json(status, "status").value()}});
+    EXPECT_TRUE(answer.is_success()) << answer.message();
+  }
+
+  Json job() { return server_.client().get({}, server_.jobs(), "tiny").value_or(Json()); }
+
+  JobServer server_;
+  const test::TemporaryFolder folder_;
+};
+
+TEST_F(ClusterCommands, SubmitListGetAndDelete) {
+  const test::Outcome submitted = submit();
+  EXPECT_EQ(submitted.exit_code, 0) << submitted.err;
+  EXPECT_THAT(submitted.out, HasSubstr("job tiny submitted in namespace " + server_.name_space()));
+  EXPECT_THAT(caravan("submit job.yaml").err, HasSubstr("has a job tiny already")) << "a second time";
+
+  EXPECT_EQ(caravan("list -o name").out, "tiny\n");
+  EXPECT_THAT(caravan("list").out, AllOf(HasSubstr("NAME"), HasSubstr("tiny"), HasSubstr("Unseen")));
+  EXPECT_THAT(caravan("get tiny -o yaml").out,
+              AllOf(HasSubstr("  preset: llama-tiny\n"), Not(HasSubstr("managedFields"))));
+  const auto object = parse_json(caravan("get tiny -o json").out, "output");
+  ASSERT_TRUE(object) << object.error().message;
+  EXPECT_EQ(uid_of(*object), uid_of(job()));
+
+  EXPECT_EQ(caravan("delete tiny").exit_code, 0);
+  const test::Outcome gone = caravan("get tiny");
+  EXPECT_EQ(gone.exit_code, 2);
+  EXPECT_THAT(gone.err, HasSubstr("has no job tiny; `caravan list -n"));
+  EXPECT_THAT(caravan("list").err, HasSubstr("has no job"));
+}
+
+TEST_F(ClusterCommands, SubmitTellsMistakesBeforeTheServerIsAskedAndKeepsNothingInADryRun) {
+  folder_.write("job.yaml", kJob);
+  const test::Outcome wrong = caravan("submit job.yaml --set spec.training.steps=0", "KUBECONFIG=/nowhere");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("--set: spec.training.steps:"));
+  EXPECT_THAT(caravan("submit job.yaml --dry-run").out, HasSubstr("would be taken"));
+  EXPECT_EQ(caravan("list -o name").out, "");
+  EXPECT_EQ(caravan("submit job.yaml -o name").out, "tiny\n");
+}
+
+TEST_F(ClusterCommands, ANameThatTheServerIsToChooseIsTheServers) {
+  std::string text = kJob;
+  text.replace(text.find("{name: tiny}"), 12, "{generateName: tiny-}");
+  folder_.write("job.yaml", text);
+  EXPECT_THAT(caravan("submit job.yaml -o name").out, MatchesRegex("tiny-[a-z0-9]{5}\n"));
+}
+
+TEST_F(ClusterCommands, SuspendResumeAndCancelWriteWhatTheOperatorReads) {
+  ASSERT_EQ(submit().exit_code, 0);
+  EXPECT_THAT(caravan("suspend tiny").out, HasSubstr("is being suspended"));
+  EXPECT_TRUE(flag_at(job(), {"spec", "suspend"}));
+  EXPECT_THAT(caravan("suspend tiny").out, HasSubstr("is suspended already"));
+  EXPECT_EQ(caravan("resume tiny").exit_code, 0);
+  EXPECT_FALSE(flag_at(job(), {"spec", "suspend"}));
+  EXPECT_THAT(caravan("cancel tiny").out, HasSubstr("is being cancelled"));
+  EXPECT_EQ(text_at(job(), {"metadata", "annotations", controller::annotations::kCancel}), "true");
+  set_status(ended("Failed", "Cancelled"));
+  EXPECT_EQ(caravan("suspend tiny").exit_code, 2) << "it has ended";
+  EXPECT_THAT(caravan("cancel tiny").out, HasSubstr("has ended already (Failed)"));
+}
+
+TEST_F(ClusterCommands, WaitEndsWithTheExitCodeOfTheJob) {
+  submit_with_status(kTrains);
+  const test::Outcome late = caravan("wait tiny --timeout 1s");
+  EXPECT_EQ(late.exit_code, 124);
+  EXPECT_THAT(late.out, HasSubstr("step 40/100 (40%)  loss 2.31  mem 33Mi (predicted 34Mi)"));
+  EXPECT_THAT(late.err, HasSubstr("job tiny is Running after 1 s"));
+  EXPECT_EQ(caravan("wait tiny --for running -q").exit_code, 0);
+  std::jthread operator_([this] { set_status(ended("Complete", "StepsReached")); });
+  const test::Outcome done = caravan("wait tiny -q");
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_EQ(done.out, "job tiny is complete: StepsReached: so it is\n");
+  operator_.join();
+}
+
+TEST_F(ClusterCommands, WaitTellsAFailureFromAJobThatDoesNotFit) {
+  submit_with_status(ended("Failed", "MaxRestartsReached"));
+  EXPECT_EQ(caravan("wait tiny").exit_code, 1);
+  set_status(ended("Failed", "DoesNotFit"));
+  const test::Outcome outcome = caravan("wait tiny -q");
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_EQ(outcome.err, "job tiny failed: DoesNotFit: so it is\n");
+}
+
+TEST_F(ClusterCommands, WaitOfAJobThatIsDeletedSaysSo) {
+  submit_with_status(kTrains);
+  std::jthread user([this] { caravan("delete tiny"); });
+  const test::Outcome outcome = caravan("wait tiny -q");
+  EXPECT_NE(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("tiny"), ::testing::AnyOf(HasSubstr("was deleted"), HasSubstr("has no job"))));
+}
+
+TEST_F(ClusterCommands, DescribeTopAndDoctorTellTheSameStory) {
+  submit_with_status(kTrains);
+  const test::Outcome described = caravan("describe tiny");
+  EXPECT_EQ(described.exit_code, 0) << described.err;
+  EXPECT_THAT(described.out, AllOf(HasSubstr(": Running\n"), HasSubstr("HeuristicSelected"),
+                                   HasSubstr("34Mi"), HasSubstr("33Mi")));
+  EXPECT_THAT(caravan("top").out, AllOf(HasSubstr("40/100"), HasSubstr("33Mi (34Mi)")));
+  const test::Outcome healthy = caravan("doctor tiny");
+  EXPECT_EQ(healthy.exit_code, 0) << healthy.err;
+  EXPECT_THAT(healthy.out, HasSubstr("it trains: step 40/100"));
+  set_status(ended("Failed", "OutOfMemory"));
+  const test::Outcome ill = caravan("doctor tiny -o json");
+  EXPECT_EQ(ill.exit_code, 1);
+  EXPECT_THAT(ill.out, HasSubstr(R"("what":"it failed: OutOfMemory: so it is")"));
+  EXPECT_THAT(caravan("top").out, HasSubstr("no job is under way"));
+}
+
+TEST_F(ClusterCommands, EventsOfTheJobAreShownWithTheirReasons) {
+  ASSERT_EQ(submit().exit_code, 0);
+  const JsonObject event{{"apiVersion", "events.k8s.io/v1"},
+                         {"kind", "Event"},
+                         {"metadata", JsonObject{{"name", "tiny.1"}, {"namespace", server_.name_space()}}},
+                         {"eventTime", "2026-01-01T00:00:00.000000Z"},
+                         {"reportingController", "test"},
+                         {"reportingInstance", "test"},
+                         {"action", "Planned"},
+                         {"type", "Warning"},
+                         {"reason", "DoesNotFit"},
+                         {"note", "needs 4 more devices"},
+                         {"regarding", JsonObject{{"apiVersion", controller::kApiVersion},
+                                                  {"kind", controller::kKind},
+                                                  {"name", "tiny"},
+                                                  {"namespace", server_.name_space()},
+                                                  {"uid", uid_of(job())}}}};
+  const auto created =
+      server_.client().create({}, {.resource = kEvents, .name_space = server_.name_space()}, event);
+  ASSERT_TRUE(created) << created.error().message;
+  EXPECT_THAT(caravan("events tiny").out,
+              AllOf(HasSubstr("Warning"), HasSubstr("DoesNotFit"), HasSubstr("needs 4 more devices")));
+}
+
+TEST_F(ClusterCommands, ACheckpointIsAskedForByANewValueAndItsAnswerWaitedFor) {
+  submit_with_status(kTrains);
+  const auto request = [this] {
+    return text_at(job(), {"metadata", "annotations", controller::annotations::kCheckpoint});
+  };
+  EXPECT_THAT(caravan("checkpoint now tiny").out, HasSubstr("was asked for a checkpoint"));
+  const std::string first = request();
+  EXPECT_NE(first, "");
+  std::jthread operator_([&] {
+    await([&] { return request() != first; });
+    set_status(fmt::format(
+        R"({{"checkpointRequest": "{}", "lastCheckpoint": {{"step": 41, "path": "/checkpoints/41"}}}})",
+        request()));
+  });
+  const test::Outcome outcome = caravan("checkpoint now tiny --wait");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "job tiny: checkpoint of step 41 in /checkpoints/41\n");
+}
+
+TEST_F(ClusterCommands, LogsAndPlotSayThatThereIsNoPodYet) {
+  ASSERT_EQ(submit().exit_code, 0);
+  for (const char* words : {"logs tiny", "plot loss tiny"}) {
+    const test::Outcome outcome = caravan(words);
+    EXPECT_EQ(outcome.exit_code, 1) << words;
+    EXPECT_THAT(outcome.err, HasSubstr("job tiny has no pod of node 0 now")) << words;
+  }
+  EXPECT_THAT(caravan("logs tiny --rank 2").err, HasSubstr("the ranks 0 to 1"));
+}
+
+TEST_F(ClusterCommands, EstimatePlansForTheNodesThatThereAre) {
+  folder_.write("job.yaml", kJob);
+  const test::Outcome outcome = caravan("estimate job.yaml");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("on 2 devices"));
+  std::string of_gpus = kJob;
+  of_gpus.replace(of_gpus.find("{kind: CPU, memory: 4Gi}"), 24, "{resourceName: example.com/gpu}");
+  folder_.write("gpus.yaml", of_gpus);
+  const test::Outcome none = caravan("estimate gpus.yaml");
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_THAT(none.err, HasSubstr("no node that is ready offers 2 example.com/gpu"));
+}
+
+TEST_F(ClusterCommands, TellInOneLineWhatIsWrongWithTheWayToTheCluster) {
+  const test::Outcome nowhere = caravan("list", "KUBECONFIG=/nowhere HOME=/nowhere");
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_THAT(nowhere.err, AllOf(HasSubstr("no cluster to talk to"), HasSubstr("--kubeconfig")));
+  const test::Outcome context = caravan("list --context mars");
+  EXPECT_EQ(context.exit_code, 2);
+  EXPECT_THAT(context.err, HasSubstr("mars"));
+  const test::Outcome stranger = caravan("list --context user");
+  EXPECT_EQ(stranger.exit_code, 1);
+  EXPECT_THAT(stranger.err,
+              AllOf(HasSubstr("cannot list resource"), HasSubstr("the right to list llamatrainingjobs")));
+}
+
+TEST_F(ClusterCommands, CompletionKnowsTheNamesOfJobs) {
+  ASSERT_EQ(submit().exit_code, 0);
+  EXPECT_EQ(caravan("__jobs get").out, "tiny\n");
+  EXPECT_EQ(caravan("__jobs get", "KUBECONFIG=/nowhere HOME=/nowhere").out, "");
+  const std::string script = folder_.write(
+      "asked",
+      fmt::format(
+          "set -u\nPATH='{0}':$PATH\nsource <(caravan completion bash)\nCOMP_WORDS=(caravan get -n {1} t)\n"
+          "COMP_CWORD=4\n_caravan\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
+          test::program_folder(), server_.name_space()));
+  const test::Outcome bash = test::run_shell(fmt::format("bash --norc '{}'", script));
+  EXPECT_EQ(bash.out, "tiny\n") << bash.err;
+}
+
+// By the kubectl of the test cluster, which is built when it is not there.
+TEST_F(ClusterCommands, KubectlFindsItsPluginAndCompletesIt) {
+  ASSERT_EQ(submit().exit_code, 0);
+  const auto kubectl = [this](const std::string& words) {
+    return test::run_shell(
+        fmt::format("bin=$('{}/tests/cluster/build.sh' kubectl) && PATH='{}':$bin:$PATH kubectl {}",
+                    test::source_folder(), test::program_folder(), words));
+  };
+  EXPECT_EQ(kubectl(fmt::format("caravan list -n {} -o name", server_.name_space())).out, "tiny\n");
+  EXPECT_THAT(kubectl("caravan nonsense").err, HasSubstr("kubectl caravan has no command"));
+  EXPECT_THAT(kubectl("__complete caravan des").out, HasSubstr("describe\t"));
+  EXPECT_THAT(kubectl(fmt::format("__complete caravan get -n {} t", server_.name_space())).out,
+              HasSubstr("tiny\n"));
+}
+
+}  // namespace
+}  // namespace caravan::kube::testing

@@ -1,0 +1,144 @@
+// The log of a job's node, read from a server whose streams break and whose pods change with the attempts.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <boost/json/serialize.hpp>
+
+#include "cli/cluster/cluster.h"
+#include "cli/cluster/log_reader.h"
+#include "common/testing/temporary_folder.h"
+#include "tests/kube/fault_server.h"
+
+namespace caravan::kube::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string line(int second, const std::string& text) {
+  return "2026-01-01T00:00:0" + std::to_string(second) + ".000000000Z " + text + "\n";
+}
+
+JsonObject pod_of_attempt(int attempt, const std::string& phase) {
+  const std::string number = std::to_string(attempt);
+  return {{"metadata", JsonObject{{"name", "tiny-0-a" + number},
+                                  {"namespace", "s"},
+                                  {"labels", JsonObject{{"training.caravan.dev/node-index", "0"},
+                                                        {"training.caravan.dev/attempt", number}}}}},
+          {"status", JsonObject{{"phase", phase}}}};
+}
+
+// A job of two attempts: the first one's stream breaks in the middle, the second one ends with the job.
+class TwoAttempts {
+ public:
+  void answer(Exchange& exchange) {
+    const std::string& path = exchange.request().path;
+    if (path.ends_with("/llamatrainingjobs/tiny")) return exchange.reply(200, job());
+    if (path.ends_with("/pods")) return exchange.reply(200, pods());
+    if (path.ends_with("/tiny-0-a1/log")) return first(exchange);
+    if (path.ends_with("/tiny-0-a2/log")) return second(exchange);
+    exchange.reply(404, status_json(404, "NotFound"));
+  }
+
+ private:
+  std::string job() const {
+    const JsonObject complete{{"type", "Complete"}, {"status", "True"}, {"reason", "StepsReached"}};
+    JsonObject status{{"state", "Running"}};
+    if (second_is_read_) status["conditions"] = JsonArray{complete};
+    return boost::json::serialize(JsonObject{
+        {"metadata", JsonObject{{"name", "tiny"}, {"namespace", "s"}, {"uid", "u"}}}, {"status", status}});
+  }
+
+  std::string pods() const {
+    JsonArray items;
+    if (first_reads_ < 2) {
+      items.push_back(pod_of_attempt(1, "Running"));
+    } else {
+      items.push_back(pod_of_attempt(2, second_is_read_ ? "Succeeded" : "Running"));
+    }
+    return boost::json::serialize(
+        JsonObject{{"kind", "PodList"}, {"metadata", JsonObject{}}, {"items", std::move(items)}});
+  }
+
+  void first(Exchange& exchange) {
+    exchange.begin_stream();
+    if (first_reads_++ == 0) {
+      exchange.chunk(line(1, "one"));
+      exchange.chunk(line(2, "two"));
+      exchange.drop();
+    }
+    EXPECT_THAT(exchange.request().query, HasSubstr("sinceTime=2026-01-01T00%3A00%3A02Z"));
+    exchange.chunk(line(2, "two"));  // the server's times to begin at are whole seconds
+    exchange.chunk(line(3, "three"));
+    exchange.end_stream();
+  }
+
+  void second(Exchange& exchange) {
+    exchange.begin_stream();
+    exchange.chunk(line(4, "four"));
+    second_is_read_ = true;
+    exchange.end_stream();
+  }
+
+  std::atomic<int> first_reads_ = 0;
+  std::atomic<bool> second_is_read_ = false;
+};
+
+class JobLogs : public ::testing::Test {
+ protected:
+  std::unique_ptr<cli::Cluster> connect(const FaultServer& server) {
+    folder_.write("ca.pem", server.authority().certificate_pem);
+    const std::string config = folder_.write("config", fmt::format(R"(
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{{name: c, context: {{cluster: c, user: u, namespace: s}}}}]
+clusters: [{{name: c, cluster: {{server: "https://127.0.0.1:{}", certificate-authority: ca.pem}}}}]
+users: [{{name: u, user: {{token: t}}}}]
+)",
+                                                                   server.port()));
+    cli::ClusterOptions options;
+    options.kubeconfig = config;
+    auto cluster = cli::Cluster::connect(options);
+    if (!cluster) ADD_FAILURE() << cluster.error().message;
+    return cluster ? *std::move(cluster) : nullptr;
+  }
+
+  const test::TemporaryFolder folder_;
+  std::vector<std::string> lines_;
+  const std::function<void(std::string_view)> take_ = [this](std::string_view text) {
+    lines_.emplace_back(text);
+  };
+};
+
+TEST_F(JobLogs, AreFollowedThroughBrokenStreamsAndRestartsEachLineOnce) {
+  TwoAttempts job;
+  const FaultServer server([&](Exchange& exchange) { job.answer(exchange); });
+  const auto cluster = connect(server);
+  ASSERT_NE(cluster, nullptr);
+  const Status read = cli::read_log(*cluster, {.job = "tiny", .follow = true}, take_);
+  EXPECT_TRUE(read) << read.error().message;
+  EXPECT_THAT(lines_, ElementsAre("one", "two", "three", "four"));
+}
+
+TEST_F(JobLogs, OfSomebodyWithoutTheRightEndAtOnce) {
+  const FaultServer server([](Exchange& exchange) {
+    const std::string& path = exchange.request().path;
+    if (path.ends_with("/log"))
+      return exchange.reply(403, status_json(403, "Forbidden", "pods/log is forbidden"));
+    if (path.ends_with("/pods"))
+      return exchange.reply(
+          200, boost::json::serialize(
+                   JsonObject{{"kind", "PodList"}, {"items", JsonArray{pod_of_attempt(1, "Running")}}}));
+    exchange.reply(200, R"({"metadata": {"name": "tiny", "namespace": "s", "uid": "u"}})");
+  });
+  const auto cluster = connect(server);
+  ASSERT_NE(cluster, nullptr);
+  const Status read = cli::read_log(*cluster, {.job = "tiny", .follow = true}, take_);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("the right to get pods/log in namespace s"));
+}
+
+}  // namespace
+}  // namespace caravan::kube::testing
