@@ -26,8 +26,8 @@ PlanRequest request_of(const v1alpha1::JobSpec& spec);
 // A layout for that request, layers split evenly.
 Layout layout_of(const PlanRequest& request, int tensor, int pipeline, int data);
 
-// Different requests, a sample of the same ones every time: presets, devices, sequence lengths, batches, fixed
-// choices.
+// Different requests, a sample of the same ones every time: presets, devices, sequence lengths, batches,
+// fixed choices.
 std::vector<v1alpha1::JobSpec> many_jobs();
 
 // A third of these.
