@@ -6,6 +6,8 @@
 #include <array>
 #include <string_view>
 
+#include "operator/api/names.h"
+
 namespace caravan::controller {
 namespace {
 
@@ -89,6 +91,18 @@ std::string explain_unschedulable(const std::string& message) {
   return advice == kPlacementAdvice.end() ? message : with_advice(message, advice->words);
 }
 
+std::string explain_gates(const std::vector<std::string>& gates) {
+  constexpr std::string_view kOfKueue = "kueue.x-k8s.io/admission";
+  if (std::ranges::find(gates, kOfKueue) == gates.end())
+    return fmt::format("scheduling gates hold it back ({}); whoever has set them removes them",
+                       fmt::join(gates, ", "));
+  return fmt::format(
+      "Kueue's own integration of pods holds it back (scheduling gate {}); in Kueue's configuration, name {} "
+      "in integrations.externalFrameworks, let Kueue read llamatrainingjobs, and give the job a queue; or "
+      "leave the namespace out of managedJobsNamespaceSelector; then suspend and resume the job",
+      kOfKueue, kExternalFramework);
+}
+
 PlacementVerdict judge_placement(const Snapshot& snapshot, int nodes, TimePoint now) {
   int bound = 0;
   PlacementVerdict verdict{.trouble = snapshot.trouble};
@@ -96,6 +110,7 @@ PlacementVerdict judge_placement(const Snapshot& snapshot, int nodes, TimePoint 
     const bool is_done = pod.phase == PodPhase::kSucceeded && !pod.gone_by;  // agents do not end all at once
     if (!pod.alive() && !is_done && !pod.leaving()) continue;
     if (pod.bound() && !pod.leaving()) ++bound;
+    verdict.gated = verdict.gated || pod.gated;
     const std::string trouble = trouble_of(pod, now);
     if (verdict.trouble.empty() && !trouble.empty())
       verdict.trouble = fmt::format("pod {}: {}", pod.name, trouble);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "operator/controller/snapshot.h"
 #include "operator/controller/verdict.h"
@@ -14,11 +15,15 @@ std::string explain_waiting(const std::string& reason, const std::string& messag
 // Of a pod that no machine takes.
 std::string explain_unschedulable(const std::string& message);
 
+// Of a pod that the scheduler may not look at while these are there.
+std::string explain_gates(const std::vector<std::string>& gates);
+
 // For the condition Scheduled.
 struct PlacementVerdict {
   bool all_bound = false;
   std::string message = {};
   std::string trouble = {};  // the first thing that holds a pod up
+  bool gated = false;        // somebody keeps a pod from the scheduler
   LookAgain look_again = {};
 };
 PlacementVerdict judge_placement(const Snapshot& snapshot, int nodes, TimePoint now);

@@ -40,6 +40,7 @@ struct PodView {
   std::optional<TimePoint> finished_at = {};
   std::string last_words = {};  // termination message of its agent, or why it was rejected
   std::string trouble = {};     // why it does not start, in the words of the cluster
+  bool gated = false;           // somebody keeps it from the scheduler
 
   bool operator==(const PodView&) const = default;
   bool bound() const { return !machine.empty(); }
@@ -83,6 +84,7 @@ struct QueueView {
   std::string missing_priority = {};               // what it names and is not there
   std::optional<int> position = {};                // in its queue, from 0
   bool has_positions = false;                      // the cluster tells of them
+  bool positions_may_come = false;                 // it does not just now
 };
 
 struct Snapshot {
