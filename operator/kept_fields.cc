@@ -141,7 +141,7 @@ std::optional<Json> kept_of_pod(const Json& pod) {
   for (const Json& container : items_of(pod, {"status", "containerStatuses"}))
     containers.emplace_back(container_status(container));
   status["containerStatuses"] = std::move(containers);
-  JsonObject spec = fields_of(pod, {"spec"}, {"nodeName"});
+  JsonObject spec = fields_of(pod, {"spec"}, {"nodeName", "schedulingGates"});
   spec["containers"] = requests_of(pod);
   return JsonObject{
       {"metadata", std::move(metadata)}, {"spec", std::move(spec)}, {"status", std::move(status)}};

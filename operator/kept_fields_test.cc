@@ -91,6 +91,8 @@ TEST(KeptFields, APodReadsTheSameAfterwards) {
   unschedulable.at("spec").as_object().erase("nodeName");
   unschedulable.at("status").as_object()["conditions"] = JsonArray{
       parsed(R"({"type": "PodScheduled", "status": "False", "message": "0/1 nodes: 1 Insufficient cpu."})")};
+  Json gated = unschedulable;
+  gated.at("spec").as_object()["schedulingGates"] = JsonArray{JsonObject{{"name", "a.example/gate"}}};
   const Json cases[] = {
       pod_with_status(R"({"running": {"startedAt": "2030-01-01T00:00:09Z"}})"),
       pod_with_status(R"({"terminated": {"exitCode": 137, "reason": "OOMKilled", "message": "step 7",
@@ -100,6 +102,7 @@ TEST(KeptFields, APodReadsTheSameAfterwards) {
       disrupted,
       rejected,
       unschedulable,
+      gated,
       stored(parsed(
           R"({"metadata": {"name": "a", "ownerReferences": [{"controller": true, "kind": "LlamaTrainingJob",
                         "apiVersion": "training.caravan.dev/v1alpha1", "name": "train", "uid": "u"}]}})"))};

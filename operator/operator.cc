@@ -246,10 +246,11 @@ class Operator {
   }
 
   void add_position(const CallContext& context, const Job& job, QueueView& queue) {
-    const auto [is_told, position] =
+    const QueuePositions::Answer answer =
         positions_.find(context, job.key.name_space, queue_of(job), queue.workload->name);
-    queue.has_positions = is_told;
-    queue.position = position;
+    queue.has_positions = answer.is_told;
+    queue.positions_may_come = answer.may_be_told;
+    queue.position = answer.position;
   }
 
   void end_at_once_on_signal(int signal_fd) {

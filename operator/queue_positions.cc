@@ -35,7 +35,7 @@ QueuePositions::Answer QueuePositions::find(const CallContext& context, const st
 }
 
 QueuePositions::Answer QueuePositions::Queue::answer_for(const std::string& workload) const {
-  Answer answer{.is_told = is_told, .position = std::nullopt};
+  Answer answer{.is_told = is_told, .may_be_told = may_be_told, .position = std::nullopt};
   const auto place = positions.find(workload);
   if (place != positions.end()) {
     answer.position = place->second;
@@ -50,7 +50,11 @@ QueuePositions::Queue QueuePositions::ask(const CallContext& context, const std:
   const auto answer =
       client_.get(context.until(clock_.now() + kPatience),
                   {.resource = kVisibleQueues, .name_space = name_space}, queue, kPendingWorkloads);
-  if (!answer) return {.good_until = clock_.now() + kNoAnswer};
+  if (!answer) {
+    constexpr int kForbidden = 403;
+    const bool never = answer.error().is_not_found() || answer.error().code == kForbidden;
+    return {.may_be_told = !never, .good_until = clock_.now() + kNoAnswer};
+  }
   Queue told{.is_told = true, .good_until = clock_.now() + kGood};
   const kube::Json* items = kube::find(*answer, {"items"});
   if (items == nullptr || !items->is_array()) return told;

@@ -20,6 +20,7 @@ class QueuePositions {
 
   struct Answer {
     bool is_told = false;         // the cluster tells of this queue
+    bool may_be_told = false;     // it does not just now
     std::optional<int> position;  // from 0; of one far behind, a place before its own
   };
   Answer find(const CallContext& context, const std::string& name_space, const std::string& queue,
@@ -28,6 +29,7 @@ class QueuePositions {
  private:
   struct Queue {
     bool is_told = false;
+    bool may_be_told = false;
     std::map<std::string, int> positions = {};
     Clock::TimePoint good_until{};
     Answer answer_for(const std::string& workload) const;

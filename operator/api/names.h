@@ -32,6 +32,8 @@ inline const kube::Resource kTokenReviews{
 inline constexpr char kKueueGroup[] = "kueue.x-k8s.io";
 inline constexpr char kKueueApiVersion[] = "kueue.x-k8s.io/v1beta2";
 inline constexpr char kMultiKueue[] = "kueue.x-k8s.io/multikueue";  // a value of managedBy
+// As Kueue's configuration names the kind of jobs.
+inline constexpr char kExternalFramework[] = "LlamaTrainingJob.v1alpha1.training.caravan.dev";
 inline const kube::Resource kWorkloads{.group = kKueueGroup, .version = "v1beta2", .plural = "workloads"};
 inline const kube::Resource kResourceFlavors{
     .group = kKueueGroup, .version = "v1beta2", .plural = "resourceflavors"};
@@ -72,9 +74,10 @@ inline constexpr char kCertificates[] = "training.caravan.dev/certificates";  //
 inline constexpr char kTopologyIndex[] = "training.caravan.dev/topology-index";
 // Of a pod: hash of the domain that was chosen for its replica.
 inline constexpr char kTopologyDomain[] = "training.caravan.dev/topology-domain";
-inline constexpr char kQueueName[] = "kueue.x-k8s.io/queue-name";              // of a job: its LocalQueue
-inline constexpr char kQueuePriority[] = "kueue.x-k8s.io/priority-class";      // a WorkloadPriorityClass
-inline constexpr char kPodSet[] = "kueue.x-k8s.io/podset";                     // of a pod with a topology
+inline constexpr char kQueueName[] = "kueue.x-k8s.io/queue-name";          // of a job: its LocalQueue
+inline constexpr char kQueuePriority[] = "kueue.x-k8s.io/priority-class";  // a WorkloadPriorityClass
+inline constexpr char kQueuedJobUid[] = "kueue.x-k8s.io/job-uid";  // of a Workload, which Kueue names it by
+inline constexpr char kPodSet[] = "kueue.x-k8s.io/podset";         // of a pod with a topology
 inline constexpr char kCoschedulingGroup[] = "scheduling.x-k8s.io/pod-group";  // of a pod
 }  // namespace labels
 

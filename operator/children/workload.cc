@@ -13,9 +13,6 @@ using kube::Json;
 using kube::JsonArray;
 using kube::JsonObject;
 
-// By this label Kueue tells which job another one had to give way to.
-constexpr char kJobThatQueues[] = "kueue.x-k8s.io/job-uid";
-
 JsonObject fields_of(const Json& from, std::initializer_list<const char*> names) {
   JsonObject some;
   for (const char* name : names) {
@@ -75,7 +72,7 @@ Json workload_intent(const Job& job, const v1alpha1::JobPlan& plan,
   // Always: Kueue's visibility server (0.15) answers for no Workload of a queue when one has no priority.
   spec["priority"] = priority ? priority->value : 0;
   JsonObject metadata = child_metadata(job, workload_name(job));
-  metadata.at("labels").as_object()[kJobThatQueues] = job.uid;
+  metadata.at("labels").as_object()[labels::kQueuedJobUid] = job.uid;
   return JsonObject{{"apiVersion", kKueueApiVersion},
                     {"kind", "Workload"},
                     {"metadata", std::move(metadata)},

@@ -336,6 +336,7 @@ class Decider {
     }
     if (const std::string refusal = refusal_of_pods(job_.spec, settings_); !refusal.empty())
       return conditions_.set(conditions::kScheduled, false, reasons::kNotAllowed, refusal);
+    if (pods.gated) return conditions_.set(conditions::kScheduled, false, reasons::kPodsGated, pods.message);
     conditions_.set(conditions::kScheduled, false,
                     waited_too_long() ? reasons::kGangTimeout : reasons::kWaitingForPods, pods.message);
   }

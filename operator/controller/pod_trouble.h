@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "operator/controller/snapshot.h"
 #include "operator/controller/verdict.h"
@@ -14,6 +15,7 @@ struct PlacementVerdict {
   bool all_bound = false;
   std::string message = {};
   std::string trouble = {};  // the first thing that holds a pod up
+  bool gated = false;        // somebody keeps a pod from the scheduler
   LookAgain look_again = {};
 };
 PlacementVerdict judge_placement(const Snapshot& snapshot, int nodes, TimePoint now);

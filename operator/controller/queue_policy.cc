@@ -41,7 +41,7 @@ std::string place_in_queue(const QueueView& queue) {
 }
 
 LookAgain when_places_change(const QueueView& queue) {
-  if (!queue.has_positions) return std::nullopt;
+  if (!queue.has_positions) return queue.positions_may_come ? LookAgain(kBackLooksAgain) : std::nullopt;
   if (queue.position && *queue.position >= kToldExactly) return kBackLooksAgain;
   return kFrontLooksAgain;
 }

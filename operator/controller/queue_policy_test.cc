@@ -115,6 +115,14 @@ TEST(QueuePolicy, AJobWaitsWithoutPodsUntilItIsAdmittedAndThenGoesWhereTheQueueS
             "True QuotaReserved: told of Admitted");
 }
 
+TEST(QueuePolicy, PlacesThatNobodyTellsJustNowAreAskedForAgain) {
+  Snapshot snapshot = queued_job();
+  snapshot.queue.workload = workload({{"QuotaReserved", "False", "Pending"}});
+  EXPECT_EQ(next(snapshot).look_again, std::nullopt) << "this cluster has none";
+  snapshot.queue.positions_may_come = true;
+  EXPECT_EQ(next(snapshot).look_again, 5min);
+}
+
 TEST(QueuePolicy, WhatTheServerRefusesWhileAJobWaitsIsSaid) {
   Snapshot snapshot = queued_job();
   snapshot.trouble = "failed calling webhook";

@@ -40,6 +40,7 @@ struct QueueView {
   std::string missing_priority = {};               // what it names and is not there
   std::optional<int> position = {};                // in its queue, from 0
   bool has_positions = false;                      // the cluster tells of them
+  bool positions_may_come = false;                 // it does not just now
 };
 
 struct Snapshot {

@@ -6,6 +6,8 @@
 #include <array>
 #include <string_view>
 
+#include "operator/api/names.h"
+
 namespace caravan::controller {
 namespace {
 
@@ -62,6 +64,18 @@ std::string explain_unschedulable(const std::string& message) {
     return message.find(a.sign) != std::string::npos;
   });
   return advice == kPlacementAdvice.end() ? message : with_advice(message, advice->words);
+}
+
+std::string explain_gates(const std::vector<std::string>& gates) {
+  constexpr std::string_view kOfKueue = "kueue.x-k8s.io/admission";
+  if (std::ranges::find(gates, kOfKueue) == gates.end())
+    return fmt::format("scheduling gates hold it back ({}); whoever has set them removes them",
+                       fmt::join(gates, ", "));
+  return fmt::format(
+      "Kueue's own integration of pods holds it back (scheduling gate {}); in Kueue's configuration, name {} "
+      "in integrations.externalFrameworks, let Kueue read llamatrainingjobs, and give the job a queue; or "
+      "leave the namespace out of managedJobsNamespaceSelector; then suspend and resume the job",
+      kOfKueue, kExternalFramework);
 }
 
 }  // namespace caravan::controller

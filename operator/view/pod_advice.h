@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace caravan::controller {
 
@@ -10,5 +11,7 @@ namespace caravan::controller {
 std::string explain_waiting(const std::string& reason, const std::string& message);
 // Of a pod that no machine takes.
 std::string explain_unschedulable(const std::string& message);
+// Of a pod that the scheduler may not look at while these are there.
+std::string explain_gates(const std::vector<std::string>& gates);
 
 }  // namespace caravan::controller

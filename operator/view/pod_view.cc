@@ -52,6 +52,14 @@ void cut_words(PodView& view) {
   view.trouble.resize(std::min(view.trouble.size(), kLongestQuote));
 }
 
+void read_gates(const Json& object, PodView& view) {
+  std::vector<std::string> gates;
+  for (const Json& gate : array_at(object, {"spec", "schedulingGates"}))
+    gates.push_back(kube::text_at(gate, {"name"}));
+  view.gated = !gates.empty();
+  if (view.gated) view.trouble = explain_gates(gates);
+}
+
 // One that no machine takes, or that has a machine and no container yet.
 void read_placement(const Json& object, PodView& view) {
   const Json* scheduled = condition_of(object, "PodScheduled");
@@ -85,6 +93,7 @@ PodView read_pod(const Json& object) {
   if (view.phase == PodPhase::kFailed && (view.evicted || !view.exit_code))
     view.last_words = kube::text_at(object, {"status", "message"});
   read_placement(object, view);
+  read_gates(object, view);
   cut_words(view);
   return view;
 }

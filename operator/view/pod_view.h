@@ -34,6 +34,7 @@ struct PodView {
   std::optional<TimePoint> finished_at = {};
   std::string last_words = {};  // termination message of its agent, or why it was rejected
   std::string trouble = {};     // why it does not start, in the words of the cluster
+  bool gated = false;           // somebody keeps it from the scheduler
 
   bool operator==(const PodView&) const = default;
   bool bound() const { return !machine.empty(); }

@@ -76,6 +76,18 @@ TEST(PodView, SaysWhyAPodDoesNotStartAndWhatToDo) {
   }
 }
 
+TEST(PodView, OneThatSomebodyKeepsFromTheSchedulerSaysWhoAndWhatToDo) {
+  const std::string gated = R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+      "reason": "SchedulingGated", "message": "Scheduling is blocked due to non-empty scheduling gates"}]})";
+  const PodView by_kueue = pod(gated, R"("schedulingGates": [{"name": "kueue.x-k8s.io/admission"}])");
+  EXPECT_TRUE(by_kueue.gated);
+  EXPECT_THAT(by_kueue.trouble, AllOf(HasSubstr("Kueue's own integration of pods holds it back"),
+                                      HasSubstr("LlamaTrainingJob.v1alpha1.training.caravan.dev")));
+  EXPECT_EQ(pod(gated, R"("schedulingGates": [{"name": "a.example/b"}, {"name": "c"}])").trouble,
+            "scheduling gates hold it back (a.example/b, c); whoever has set them removes them");
+  EXPECT_FALSE(pod(gated).gated);
+}
+
 TEST(PodView, OneThatIsBeingPreparedHasNoTroubleYet) {
   const PodView view = pod(R"({"phase": "Pending",
       "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2030-01-01T00:00:05Z"}],

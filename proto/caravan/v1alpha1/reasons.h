@@ -37,6 +37,7 @@ inline constexpr char kWaitingForPods[] = "WaitingForPods";
 inline constexpr char kGangTimeout[] = "GangTimeout";
 inline constexpr char kWaitingForQuota[] =
     "WaitingForQuota";                               // no pod is made before the queue admits the job
+inline constexpr char kPodsGated[] = "PodsGated";    // somebody keeps pods from the scheduler
 inline constexpr char kNoDomain[] = "NoDomain";      // no node has the label that scheduling.topology names
 inline constexpr char kNotAllowed[] = "NotAllowed";  // an administrator must allow what the job asks for
 

@@ -1,5 +1,6 @@
 """Kueue on the cluster of the tests: the real program of the pinned version, installed from its own manifests."""
 
+import json
 import pathlib
 import re
 import subprocess
@@ -9,7 +10,7 @@ from cluster import NAMESPACE, REPOSITORY, apply, kubectl, script, wait_until
 
 IMAGE = "caravan.local/kueue:test"
 API = "kueue.x-k8s.io/v1beta2"
-SYSTEM, CONTROLLER = "kueue-system", "kueue-controller-manager"
+SYSTEM, CONTROLLER, CONFIGURATION = "kueue-system", "kueue-controller-manager", "kueue-manager-config"
 VERSION = re.search(r"^KUEUE_VERSION=(\S+)", (REPOSITORY / "versions.env").read_text(), re.MULTILINE)[1]
 
 
@@ -53,6 +54,17 @@ def _takes_objects():
         return True
     except AssertionError:
         return False  # its webhooks are not reachable yet
+
+
+def configure(**integrations):
+    """Kueue anew, with other integrations than its manifests name."""
+    found = json.loads(kubectl("get", "configmap", CONFIGURATION, "--namespace", SYSTEM, "--output=json"))
+    # They come last, but for comments.
+    others, _, _ = found["data"]["controller_manager_config.yaml"].partition("integrations:")
+    patch = {"data": {"controller_manager_config.yaml": f"{others}integrations: {json.dumps(integrations)}\n"}}
+    kubectl("patch", "configmap", CONFIGURATION, "--namespace", SYSTEM, "--type=merge", "--patch", json.dumps(patch))
+    kubectl("rollout", "restart", "deployment", CONTROLLER, "--namespace", SYSTEM)
+    await_controller()
 
 
 def await_controller():

@@ -141,8 +141,34 @@ class Queues(QueueTest):
         return pods if len(pods) == 2 else None
 
 
-class Absence(QueueTest):
-    """Kueue is there, and does not run."""
+class PodIntegration(QueueTest):
+    """Where Kueue's own integration of pods takes all pods of the namespace."""
+
+    FRAMEWORK = "LlamaTrainingJob.v1alpha1.training.caravan.dev"
+
+    def test_pods_that_kueue_gates_say_so_and_run_when_it_is_told_of_their_jobs(self):
+        self.addCleanup(lambda: kueue.configure(frameworks=["batch/job"]))
+        kueue.configure(frameworks=["pod"])
+        self.make_queue("default", memory="0")
+        self.make_queue("real")
+        self.submit(queued_job("gated", LONG, "real"))
+        self.wait_for_condition("gated", "Scheduled", "False", "PodsGated: 0 of 2 pods have a machine; pod gated-0-a1: "
+                                "Kueue's own integration of pods holds it back")
+        self.assertIn(self.FRAMEWORK, self.condition("gated", "Scheduled")["message"])
+        self.change("gated", suspend=True)
+        wait_until("its pods are gone", lambda: not self.children("gated"))
+        self.let_kueue_read_jobs()
+        kueue.configure(frameworks=["pod"], externalFrameworks=[self.FRAMEWORK])
+        self.change("gated", suspend=False)
+        self.wait_for_steps("gated")
+
+    def let_kueue_read_jobs(self):
+        name = "kueue-reads-ltj"
+        kubectl("create", "clusterrole", name, "--verb=get,list,watch",
+                "--resource=llamatrainingjobs.training.caravan.dev")
+        kubectl("create", "clusterrolebinding", name, f"--clusterrole={name}",
+                f"--serviceaccount={kueue.SYSTEM}:{kueue.CONTROLLER}")
+        self.addCleanup(kubectl, "delete", "clusterrole,clusterrolebinding", name)
 
     def test_a_job_says_that_kueue_does_not_run(self):
         scale = ("scale", "deployment", kueue.CONTROLLER, "--namespace", kueue.SYSTEM)
@@ -220,5 +246,5 @@ class Soak(QueueTest):
 
 
 if __name__ == "__main__":
-    names = ["Soak"] if sys.argv[1:] == ["soak"] else sys.argv[1:] or ["Queues", "Absence"]
+    names = ["Soak"] if sys.argv[1:] == ["soak"] else sys.argv[1:] or ["Queues", "PodIntegration"]
     unittest.main(argv=[sys.argv[0], *names], verbosity=2)
