@@ -117,7 +117,8 @@ class Service {
   WriteMethods write_{clients_, clock_};
   WatchMethods watch_{jobs_, callers_, rights_, clock_, [this] { return informer_.synced(); }, {}};
   EventMethods events_{clients_};
-  Methods methods_{read_, write_, watch_, events_};
+  EstimateMethods estimates_{rights_, clock_};
+  Methods methods_{read_, write_, watch_, events_, estimates_};
 };
 
 }  // namespace

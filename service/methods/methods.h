@@ -1,6 +1,7 @@
 // All methods of the service, for whatever serves them.
 #pragma once
 
+#include "service/methods/estimate_methods.h"
 #include "service/methods/event_methods.h"
 #include "service/methods/read_methods.h"
 #include "service/methods/watch_methods.h"
@@ -13,6 +14,7 @@ struct Methods {
   WriteMethods& write;
   WatchMethods& watch;
   EventMethods& events;
+  EstimateMethods& estimates;
 };
 
 }  // namespace caravan::service

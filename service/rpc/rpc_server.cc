@@ -157,6 +157,12 @@ class Server final : public RpcServer, private JobService::CallbackService {
       return methods_.read.list_checkpoints(call, of);
     });
   }
+  Reactor* EstimateJob(Context* context, const EstimateJobRequest* request,
+                       EstimateJobResponse* response) override {
+    return unary(context, "EstimateJob", request, response, [this](const Call& call, const auto& of) {
+      return methods_.estimates.estimate_job(call, of);
+    });
+  }
   Reactor* ListEvents(Context* context, const ListEventsRequest* request,
                       ListEventsResponse* response) override {
     return unary(context, "ListEvents", request, response,

@@ -1,0 +1,44 @@
+// EstimateJob: what the planner says of a job, before a device is taken, for several numbers of devices at
+// once.
+//
+// What the job says of its devices is all that is known of them; no node is looked at. Planning takes
+// processor time, so few estimates run at once and what is beyond is refused.
+#pragma once
+
+#include <semaphore>
+#include <string>
+
+#include "caravan/v1alpha1/job_service.pb.h"
+#include "common/clock.h"
+#include "service/access/rights.h"
+#include "service/methods/call.h"
+
+namespace caravan::service {
+
+struct EstimateWish {
+  double device_hour_price = 0;  // 0: none
+  bool all_candidates = false;
+  Clock::WallTime now{};
+};
+
+// job: with every default. The report is that of `caravan plan -o json`.
+v1alpha1::Estimate estimate(const v1alpha1::LlamaTrainingJob& job, const EstimateWish& wish);
+
+class EstimateMethods {
+ public:
+  static constexpr int kAtOnce = 2;
+  static constexpr int kMostCounts = 16;
+
+  EstimateMethods(Rights& rights, Clock& clock) : rights_(rights), clock_(clock) {}
+
+  // For whoever may create the job.
+  Answer<v1alpha1::EstimateJobResponse> estimate_job(const Call& call,
+                                                     const v1alpha1::EstimateJobRequest& request);
+
+ private:
+  Rights& rights_;
+  Clock& clock_;
+  std::counting_semaphore<kAtOnce> free_{kAtOnce};
+};
+
+}  // namespace caravan::service
