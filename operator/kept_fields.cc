@@ -110,7 +110,7 @@ std::optional<Json> kept_of_job(const Json& job) {
   const JsonObject others = fields_of(job, {"metadata"}, {"labels", "annotations", "finalizers"});
   const std::size_t hash = std::hash<std::string>()(boost::json::serialize(others));
   JsonObject annotations =
-      fields_of(job, {"metadata", "annotations"}, {annotations::kCheckpoint, kCancelAnnotation});
+      fields_of(job, {"metadata", "annotations"}, {annotations::kCheckpoint, annotations::kCancel});
   // One more than is ever acted on.
   for (auto& [name, value] : annotations) {
     if (value.is_string() && value.as_string().size() > kLongestCheckpointRequest)

@@ -192,7 +192,7 @@ TEST(KeptFields, AJobReadsTheSameAfterwards) {
 
 TEST(KeptFields, AJobIsStillCancelledAfterwards) {
   Json object = job_object();
-  object.at("metadata").as_object()["annotations"] = JsonObject{{kCancelAnnotation, kCancelled}};
+  object.at("metadata").as_object()["annotations"] = JsonObject{{annotations::kCancel, kCancelled}};
   EXPECT_TRUE(is_cancelled(read_job(kept_of_job(object).value())));
 }
 

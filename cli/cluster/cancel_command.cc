@@ -6,6 +6,7 @@
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
 #include "cli/cluster/job_news.h"
+#include "operator/api/cancellation.h"
 #include "operator/api/job_object.h"
 #include "operator/api/names.h"
 
@@ -28,7 +29,7 @@ Result<ExitCode> cancel(const Options& options) {
       fmt::print("job {} has ended already ({})\n", name, status.state());
       continue;
     }
-    const kube::JsonObject asked{{controller::annotations::kCancel, "true"}};
+    const kube::JsonObject asked{{controller::annotations::kCancel, controller::kCancelled}};
     const auto changed =
         (*cluster)->change(name, kube::JsonObject{{"metadata", kube::JsonObject{{"annotations", asked}}}});
     if (!changed) return tl::unexpected(changed.error());

@@ -5,15 +5,15 @@
 #include <string>
 
 #include "operator/api/job_object.h"
+#include "operator/api/names.h"
 
 namespace caravan::controller {
 
-inline constexpr char kCancelAnnotation[] = "training.caravan.dev/cancel";
-inline constexpr char kCancelled[] = "true";             // its value; any other means nothing
+inline constexpr char kCancelled[] = "true";  // of annotations::kCancel; any other value means nothing
 inline constexpr char kCancelledReason[] = "Cancelled";  // of the condition Failed
 
 inline bool is_cancelled(const Job& job) {
-  const auto found = job.annotations.find(kCancelAnnotation);
+  const auto found = job.annotations.find(annotations::kCancel);
   return found != job.annotations.end() && found->second == kCancelled;
 }
 

@@ -86,8 +86,6 @@ namespace annotations {
 inline constexpr char kCheckpoint[] = "training.caravan.dev/checkpoint";
 // Of a job: "true" ends it for good, with reason Cancelled.
 inline constexpr char kCancel[] = "training.caravan.dev/cancel";
-// Of a job that was created through the job service: by whom, for display only.
-inline constexpr char kCreatedBy[] = "training.caravan.dev/created-by";
 inline constexpr char kContent[] = "training.caravan.dev/content";       // fingerprint of what was written
 inline constexpr char kWorkload[] = "kueue.x-k8s.io/workload";           // of a pod with a topology
 inline constexpr char kVolcanoGroup[] = "scheduling.k8s.io/group-name";  // of a pod

@@ -643,7 +643,7 @@ TEST(Decide, ASuspendedJobLosesItsPodsAndGoesOnWithTheNextAttempt) {
 // As in a suspension, the pods are told to end, so their gang writes a checkpoint.
 TEST(Decide, ACancelledJobLosesItsPodsAndHasFailedOnceTheyAreGone) {
   Snapshot snapshot = running_job();
-  snapshot.job.annotations[kCancelAnnotation] = kCancelled;
+  snapshot.job.annotations[annotations::kCancel] = kCancelled;
   const Decision cancelled = decide_at(snapshot);
   EXPECT_THAT(effects_of(cancelled), ElementsAre("delete train-0-a1", "delete train-1-a1"));
   EXPECT_FALSE(is_finished(cancelled.status)) << "while its pods may still save";
@@ -664,11 +664,11 @@ TEST(Decide, ACancelledJobLosesItsPodsAndHasFailedOnceTheyAreGone) {
 TEST(Decide, AJobIsCancelledAlsoWhenItCannotBePlannedOrIsSuspended) {
   Snapshot suspended = running_job(R"(, "suspend": true)");
   suspended.pods.clear();
-  suspended.job.annotations[kCancelAnnotation] = kCancelled;
+  suspended.job.annotations[annotations::kCancel] = kCancelled;
   EXPECT_EQ(condition(decide_at(suspended), conditions::kFailed).reason(), kCancelledReason);
   Snapshot unknown = running_job();
   unknown.pods.clear();
-  unknown.job.annotations[kCancelAnnotation] = "false";
+  unknown.job.annotations[annotations::kCancel] = "false";
   EXPECT_FALSE(is_finished(decide_at(unknown).status)) << "no other value cancels";
 }
 

@@ -118,7 +118,7 @@ Answer<v1alpha1::Job> WriteMethods::resume_job(const Call& call, const v1alpha1:
 }
 
 Answer<v1alpha1::Job> WriteMethods::cancel_job(const Call& call, const v1alpha1::CancelJobRequest& request) {
-  return annotate(call, request.name(), request.etag(), controller::kCancelAnnotation,
+  return annotate(call, request.name(), request.etag(), controller::annotations::kCancel,
                   controller::kCancelled);
 }
 

@@ -63,7 +63,7 @@ TEST_F(OperatorProgram, ACancelledJobHasFailedForGoodOnceItsPodsAreGone) {
   for (const char* pod : {"train-0-a1", "train-1-a1"}) run(pod);
   const auto cancelled = server_.merge(
       "/train",
-      JsonObject{{"metadata", JsonObject{{"annotations", JsonObject{{kCancelAnnotation, kCancelled}}}}}});
+      JsonObject{{"metadata", JsonObject{{"annotations", JsonObject{{annotations::kCancel, kCancelled}}}}}});
   ASSERT_TRUE(cancelled.is_success()) << cancelled.message();
   await("pods are deleted", [&] {
     const JsonArray ending = all(kube::kPods);

@@ -321,7 +321,7 @@ TEST_F(ServiceServerTest, AWriteThatNamesAnOlderVersionChangesNothing) {
             StatusCode::ABORTED);
   request.clear_etag();
   EXPECT_TRUE(editor.stub->CancelJob(editor.call().get(), request, &cancelled).ok());
-  EXPECT_EQ(cancelled.object().metadata().annotations().at(controller::kCancelAnnotation),
+  EXPECT_EQ(cancelled.object().metadata().annotations().at(controller::annotations::kCancel),
             controller::kCancelled);
 }
 
