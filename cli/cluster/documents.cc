@@ -37,7 +37,7 @@ void write_fields(const kube::JsonObject& fields, int indentation, bool begins_o
     begins_on_this_line = false;
     text += yaml_scalar(std::string(field.key())) + ":";
     if (!is_nested(field.value())) {
-      text += " " + leaf(field.value()) + "\n";
+      text += fmt::format(" {}\n", leaf(field.value()));
       continue;
     }
     text += "\n";
@@ -90,7 +90,7 @@ void write_json(const Json& value, int indentation, std::string& text) {
       write_json(field.value(), indentation + 2, text);
     }
   }
-  text += "\n" + spaces(indentation) + (is_list ? "]" : "}");
+  text += fmt::format("\n{}{}", spaces(indentation), is_list ? "]" : "}");
 }
 
 Json to_json(const schema::Node& node) {
