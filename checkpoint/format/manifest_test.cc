@@ -118,9 +118,9 @@ TEST(Manifest, FindsEveryFlippedBit) {
   }
 }
 
-TEST(Manifest, AMillionTensorsWithoutBoxesAreRefusedAtOnce) {
+TEST(Manifest, AHundredThousandTensorsWithoutBoxesAreRefusedAtOnce) {
   CheckpointManifest manifest = parse_manifest(good_text()).value();
-  for (int i = 0; i < 1'000'000; ++i) {
+  for (int i = 0; i < 100'000; ++i) {
     auto& tensor = *manifest.add_tensors();
     tensor.set_name(std::to_string(i));
     tensor.add_shape(1);

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 namespace caravan::test {
 
@@ -27,5 +28,16 @@ class Sample {
   std::size_t one_in_;
   std::size_t day_ = 0;
 };
+
+// What a run tries of a row of cases.
+template <typename Case>
+std::vector<Case> sampled(const std::vector<Case>& row, std::size_t one_in) {
+  const Sample sample(one_in);
+  std::vector<Case> taken;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (sample.takes(i)) taken.push_back(row[i]);
+  }
+  return taken;
+}
 
 }  // namespace caravan::test

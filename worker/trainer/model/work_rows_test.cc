@@ -12,6 +12,7 @@
 #include <ranges>
 #include <thread>
 
+#include "common/testing/sample.h"
 #include "planner/work/block_sizes.h"
 #include "planner/work/blocks.h"
 #include "planner/work/stage_footprint.h"
@@ -568,7 +569,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WorkRows, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(All, WorkRows, testing::ValuesIn(test::sampled(cases(), 3)),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
