@@ -5,7 +5,7 @@ import re
 import subprocess
 import unittest
 
-from cluster import FOLDER, NAMESPACE, PROGRAMS, ClusterTest, apply, kubectl, run_locally, small_job, wait_until
+from cluster import FOLDER, NAMESPACE, PROGRAMS, ClusterTest, apply, kubectl, run_locally, small_job, taking_turns, wait_until
 from volume import share
 
 STEPS = 240
@@ -24,6 +24,7 @@ def inspect(name):
     return json.loads(run.stdout)
 
 
+@taking_turns(2)
 class Checkpoints(ClusterTest):
     @classmethod
     def setUpClass(cls):

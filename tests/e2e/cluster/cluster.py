@@ -26,6 +26,21 @@ NETWORKING = "apis/networking.k8s.io/v1"
 JOBS = "apis/training.caravan.dev/v1alpha1/namespaces/{}/llamatrainingjobs"
 
 
+# As in common/testing/sample.h: which tests of those that take turns a run has.
+DAY = os.environ.get("CARAVAN_TEST_DAY", "0")
+
+
+def taking_turns(one_in):
+    """Of the tests of a class one of so many each day, all in soak."""
+    def choose(tests):
+        names = sorted(name for name in vars(tests) if name.startswith("test_"))
+        for number, name in enumerate(names):
+            if DAY != "all" and (number + int(DAY)) % one_in != 0:
+                delattr(tests, name)
+        return tests
+    return choose
+
+
 def script(*arguments, check=True):
     """One verb of cluster.sh: script("sh", "ctr", "version")."""
     verb, *rest = arguments

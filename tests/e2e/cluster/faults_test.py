@@ -4,12 +4,13 @@ import json
 import unittest
 
 from cluster import (NAMESPACE, NETWORKING, OPERATOR_NAMESPACE, ClusterTest, apply, kill, kubectl, processes_of,
-                     run_locally, script, small_job, wait_until)
+                     run_locally, script, small_job, taking_turns, wait_until)
 
 STEPS = 100
 LEASE = f"apis/coordination.k8s.io/v1/namespaces/{OPERATOR_NAMESPACE}/leases/caravan-operator"
 
 
+@taking_turns(2)
 class Faults(ClusterTest):
     @classmethod
     def setUpClass(cls):

@@ -21,6 +21,8 @@ ASKED_AFTER_A_CONFLICT = {("kueue.x-k8s.io", "workloads", "get"), ("scheduling.v
                           ("scheduling.x-k8s.io", "podgroups", "get")}
 # Systems that place gangs, which a cluster may be without: then nothing is asked of them but whether they are there.
 OPTIONAL_GROUPS = {"kueue.x-k8s.io", "visibility.kueue.x-k8s.io", "scheduling.volcano.sh", "scheduling.x-k8s.io"}
+# What a pod's priority is worth in a queue; nobody asks where there is no Kueue.
+ASKED_BESIDE_KUEUE = {("scheduling.k8s.io", "priorityclasses", verb) for verb in ("list", "watch")}
 
 
 @dataclass(frozen=True, order=True)
@@ -122,7 +124,9 @@ def complaints(rights: set[Right], requests: set[Request]) -> list[str]:
     without = [request for request in sorted(requests) if not any(right.covers(request) for right in rights)]
     absent = OPTIONAL_GROUPS - {request.action.group for request in requests}
     unused = [right for right in unused if right.action.group not in absent]
-    asked_otherwise = [Action(*action) for action in sorted(ASKED_BY_ADMISSION | ASKED_AFTER_A_CONFLICT)]
+    asked_otherwise = {Action(*action) for action in ASKED_BY_ADMISSION | ASKED_AFTER_A_CONFLICT}
+    if "kueue.x-k8s.io" in absent:
+        asked_otherwise |= {Action(*action) for action in ASKED_BESIDE_KUEUE}
     return [f"granted and never used: {right}" for right in unused if right.action not in asked_otherwise] + [
         f"used and not granted: {text}" for text in sorted({str(request) for request in without})
     ]

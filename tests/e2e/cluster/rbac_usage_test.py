@@ -108,6 +108,13 @@ class RbacUsage(unittest.TestCase):
         create = request("create", "workloads", apiGroup="kueue.x-k8s.io", namespace="team")
         self.assertEqual(["granted and never used: delete workloads (kueue.x-k8s.io)"], self.complaints(rights, create))
 
+    def test_priorities_of_pods_are_asked_for_beside_kueue_only(self):
+        priorities = role("ClusterRole", "p", rule("scheduling.k8s.io", "priorityclasses", "list"))
+        rights = [priorities, binding("ClusterRoleBinding", "ClusterRole", "p")]
+        self.assertEqual([], self.complaints(rights))
+        create = request("create", "workloads", apiGroup="kueue.x-k8s.io", namespace="team")
+        self.assertIn("granted and never used: list priorityclasses (scheduling.k8s.io)", self.complaints(rights, create))
+
 
 class CommandLine(unittest.TestCase):
     def run_on(self, objects: list[dict], *log: str) -> tuple[int, str]:

@@ -5,7 +5,7 @@ import sys
 import tempfile
 import unittest
 
-from cluster import FOLDER, OPERATOR_NAMESPACE, ClusterTest, apply, kubectl, processes_of, wait_until
+from cluster import DAY, FOLDER, OPERATOR_NAMESPACE, ClusterTest, apply, kubectl, processes_of, wait_until
 
 KINDS = "clusterroles,clusterrolebindings,roles,rolebindings"
 CONNECT = """
@@ -45,7 +45,9 @@ class Rights(ClusterTest):
             rights.flush()
             run = subprocess.run([sys.executable, "rbac_usage.py", FOLDER / "audit.log", rights.name,
                                   f"{OPERATOR_NAMESPACE}/caravan-operator"], capture_output=True, text=True)
-        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        # Only all tests together need every right.
+        found = (run.stdout + run.stderr).splitlines() if run.returncode != 0 else []
+        self.assertEqual([], [line for line in found if DAY == "all" or not line.startswith("granted and never used")])
 
 
 if __name__ == "__main__":
