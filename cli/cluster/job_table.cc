@@ -16,7 +16,7 @@ using controller::TimePoint;
 using planner::Align;
 using planner::Column;
 
-constexpr long kSecondsOfADay = 24 * 3600;
+constexpr long kSecondsOfADay = 24L * 3600;
 
 std::string number(bool known, int value) {
   return known ? std::to_string(value) : "";
@@ -72,6 +72,7 @@ std::vector<std::string> row_of(const Job& job, const TableLook& look) {
 
 std::string job_table(const std::vector<Job>& jobs, const TableLook& look) {
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(jobs.size());
   for (const Job& job : jobs) rows.push_back(row_of(job, look));
   return planner::format_table(columns_of(look), rows, look.width);
 }

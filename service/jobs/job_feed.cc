@@ -80,7 +80,7 @@ ChangePtr JobFeed::note(const kube::ObjectKey& key, const EntryPtr& after, const
     entries_.erase(known);
   }
   changes_.push_back(std::make_shared<const JobChange>(before, after, version));
-  const ChangePtr noted = changes_.back();
+  ChangePtr noted = changes_.back();
   for (; changes_.size() > kKeptChanges; changes_.pop_front()) first_version_ = changes_.front()->version;
   return noted;
 }
