@@ -26,13 +26,13 @@
 #include "operator/health.h"
 #include "operator/job_ledger.h"
 #include "operator/metrics.h"
-#include "operator/pages.h"
 #include "operator/queue_positions.h"
 #include "operator/queue_watch.h"
 #include "operator/report_service.h"
 #include "operator/report_witness.h"
 #include "serving/cluster_config.h"
 #include "serving/log.h"
+#include "serving/pages.h"
 
 namespace caravan::controller {
 namespace {

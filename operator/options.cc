@@ -4,8 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "common/host_port.h"
 #include "common/version.h"
+#include "serving/options.h"
 
 namespace caravan::controller {
 namespace {
@@ -16,10 +16,6 @@ constexpr char kDescription[] =
     "Of several of these, one leads and the others wait. `caravan-operator check` looks whether that works.";
 constexpr char kCheckDescription[] =
     "Looks whether an operator is ready and leads, and whether the API server takes a job; keeps nothing.";
-
-std::string check_host_port(const std::string& address) {
-  return is_host_port(address) ? "" : "'" + address + "' is not HOST:PORT";
-}
 
 // "10.0.0.10/32" or "kube-system/k8s-app=kube-dns".
 NameServers read_name_servers(const std::string& text) {
@@ -104,7 +100,7 @@ void declare_cluster(CLI::App& app, OperatorOptions& options) {
 }
 
 void declare_serving(CLI::App& app, OperatorOptions& options) {
-  const CLI::Validator host_port(check_host_port, "HOST:PORT");
+  const CLI::Validator host_port = host_port_check();
   app.add_option("--worker-image", options.worker_image, "Image of worker pods whose job names none")
       ->envname("CARAVAN_WORKER_IMAGE")
       ->required();
@@ -115,15 +111,7 @@ void declare_serving(CLI::App& app, OperatorOptions& options) {
                  "Where worker pods find that; absent: jobs report nothing")
       ->envname("CARAVAN_REPORTS_ADDRESS")
       ->check(host_port);
-  app.add_option("--probes", options.probes, "Where /healthz and /readyz are served")
-      ->capture_default_str()
-      ->check(host_port);
-  app.add_option("--metrics", options.metrics, "Where /metrics is served")
-      ->capture_default_str()
-      ->check(host_port);
-  app.add_option("--log-level", options.log_level, "Least level that is logged")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+  declare_pages_and_log(app, options.probes, options.metrics, options.log_level);
 }
 
 // As kube/election/election.h wants them.

@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "common/host_port.h"
 #include "common/version.h"
+#include "serving/options.h"
 
 namespace caravan::service {
 namespace {
@@ -12,10 +12,6 @@ constexpr char kDescription[] =
     "Serves LlamaTrainingJobs to people who write no manifests: takes jobs, shows them live, and lets nobody "
     "do what "
     "he could not do with kubectl. Always over TLS, and never without knowing who calls.";
-
-std::string check_host_port(const std::string& address) {
-  return is_host_port(address) ? "" : "'" + address + "' is not HOST:PORT";
-}
 
 void declare_access(CLI::App& app, ServiceOptions& options) {
   app.add_option("--tls-certificate", options.tls.certificate,
@@ -45,7 +41,7 @@ void declare_access(CLI::App& app, ServiceOptions& options) {
 }
 
 void declare_serving(CLI::App& app, ServiceOptions& options) {
-  const CLI::Validator host_port(check_host_port, "HOST:PORT");
+  const CLI::Validator host_port = host_port_check();
   app.add_option("--kubeconfig", options.kubeconfig,
                  "How to reach the API server, in JSON; absent: as the pod that this runs in")
       ->type_name("FILE");
@@ -57,15 +53,7 @@ void declare_serving(CLI::App& app, ServiceOptions& options) {
   app.add_option("--workers", options.workers, "Calls that wait for the API server at once")
       ->capture_default_str()
       ->check(CLI::Range(1, 256));
-  app.add_option("--probes", options.probes, "Where /healthz and /readyz are served")
-      ->capture_default_str()
-      ->check(host_port);
-  app.add_option("--metrics", options.metrics, "Where /metrics is served")
-      ->capture_default_str()
-      ->check(host_port);
-  app.add_option("--log-level", options.log_level, "Least level that is logged")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+  declare_pages_and_log(app, options.probes, options.metrics, options.log_level);
 }
 
 }  // namespace

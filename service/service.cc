@@ -14,10 +14,10 @@
 #include "kube/watch/informer.h"
 #include "operator/api/names.h"
 #include "service/metrics.h"
-#include "service/pages.h"
 #include "service/rpc/rpc_server.h"
 #include "serving/cluster_config.h"
 #include "serving/log.h"
+#include "serving/pages.h"
 
 namespace caravan::service {
 namespace {
@@ -58,10 +58,10 @@ class Service {
         {.listen = options_.listen, .tls = options_.tls}, clock_, gate_, shares_, methods_,
         [this](const std::string& method, int code, auto took) { metrics_.on_handled(method, code, took); });
     if (!server) return tl::unexpected(server.error());
-    const auto pages = serve_pages(options_.probes, options_.metrics,
-                                   {.what_hangs = [this] { return what_hangs(); },
-                                    .is_ready = [this] { return informer_.synced(); },
-                                    .metrics = [this] { return metrics_.text(informer_.store().size()); }});
+    const auto pages = Pages::serve(options_.probes, options_.metrics,
+                                    {.what_hangs = [this] { return what_hangs(); },
+                                     .caches_are_filled = [this] { return informer_.synced(); },
+                                     .metrics = [this] { return metrics_.text(informer_.store().size()); }});
     if (!pages) return tl::unexpected(pages.error());
     (*server)->set_serving(false);
     informer_.start();

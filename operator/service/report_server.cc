@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/resource_quota.h>
 
 #include "common/host_port.h"
 #include "operator/service/report_stream.h"
+#include "serving/rpc_peers.h"
 
 namespace caravan::controller {
 namespace {
@@ -13,21 +13,11 @@ namespace {
 using v1alpha1::JobReport;
 using v1alpha1::ReportCommand;
 
-constexpr int kFastestPings = 500;  // milliseconds; agents ping to learn that a leader is gone
-constexpr int kSilentPeer = 60'000;
-constexpr int kIdleConnection = 5'000;     // one without a stream
-constexpr int kStreamsOfAConnection = 4;   // an agent has one
-constexpr int kMetadataBytes = 32 * 1024;  // tokens have 1 to 2 kB, with many groups more
+constexpr std::chrono::milliseconds kFastestPings{500};      // agents ping to learn that a leader is gone
+constexpr std::chrono::milliseconds kIdleConnection{5'000};  // one without a stream
+constexpr int kStreamsOfAConnection = 4;                     // an agent has one
 constexpr std::size_t kLongestToken = std::size_t{16} << 10;
 constexpr int kLookaheadBytes = 8 * 1024;  // what a peer may send before it is read
-
-std::string token_of(const grpc::CallbackServerContext& context) {
-  constexpr std::string_view kBearer = "Bearer ";
-  const auto found = context.client_metadata().find("authorization");
-  if (found == context.client_metadata().end()) return "";
-  const std::string_view value(found->second.data(), found->second.size());
-  return value.rfind(kBearer, 0) == 0 ? std::string(value.substr(kBearer.size())) : "";
-}
 
 class Server final : public ReportServer, private v1alpha1::JobReports::CallbackService {
  public:
@@ -47,7 +37,7 @@ class Server final : public ReportServer, private v1alpha1::JobReports::Callback
     grpc::SslServerCredentialsOptions tls(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
     tls.pem_key_cert_pairs.push_back({config_.identity.key_pem, config_.identity.certificate_pem});
     grpc::ServerBuilder builder;
-    limit(builder);
+    bound_peers(builder);
     builder.AddListeningPort(config_.listen, grpc::SslServerCredentials(tls), &port_);
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
@@ -61,26 +51,21 @@ class Server final : public ReportServer, private v1alpha1::JobReports::Callback
   Clock::Duration longest_review() const override { return reviews_.longest_run(); }
 
  private:
-  void limit(grpc::ServerBuilder& builder) const {
+  void bound_peers(grpc::ServerBuilder& builder) const {
     const Limits& limits = config_.limits;
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kFastestPings);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kSilentPeer);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kSilentPeer);
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnection);
-    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
-                               static_cast<int>(limits.handshake.count()));
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsOfAConnection);
-    builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytes);
+    set_bounds(builder, {.fastest_pings = kFastestPings,
+                         .idle_connection = kIdleConnection,
+                         .handshake = limits.handshake,
+                         .streams_of_a_connection = kStreamsOfAConnection,
+                         .message_bytes = limits.message_bytes,
+                         .memory_bytes = limits.memory_bytes});
     builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookaheadBytes);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // would look further ahead
-    builder.SetMaxReceiveMessageSize(limits.message_bytes);
-    builder.SetResourceQuota(grpc::ResourceQuota("reports").Resize(limits.memory_bytes));
   }
 
   grpc::ServerBidiReactor<JobReport, ReportCommand>* Report(grpc::CallbackServerContext* context) override {
     const std::shared_ptr<ReportStream> stream = ReportStream::make(around_);
-    std::string token = token_of(*context);
+    std::string token = bearer_token(*context);
     if (token.empty() || token.size() > kLongestToken) {
       stream->admit(failure("it showed no token"));
       return stream.get();

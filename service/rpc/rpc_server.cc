@@ -5,7 +5,6 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
-#include <grpcpp/resource_quota.h>
 
 #include <mutex>
 
@@ -15,6 +14,7 @@
 #include "service/audit.h"
 #include "service/rpc/outflow.h"
 #include "service/rpc/unary_call.h"
+#include "serving/rpc_peers.h"
 
 namespace caravan::service {
 namespace {
@@ -22,25 +22,13 @@ namespace {
 using namespace v1alpha1;
 
 constexpr char kServiceName[] = "caravan.v1alpha1.JobService";
-constexpr int kFastestPings = 10'000;  // milliseconds
-constexpr int kSilentPeer = 60'000;
-constexpr int kIdleConnection = 300'000;
-constexpr int kMetadataBytes = 32 * 1024;  // tokens have 1 to 2 kB, with many groups more
 
 grpc::Status status_for(const Fault& fault) {
   return {static_cast<grpc::StatusCode>(fault.code), fault.message, status_of(fault).SerializeAsString()};
 }
 
-std::string token_of(const grpc::CallbackServerContext& context) {
-  constexpr std::string_view kBearer = "Bearer ";
-  const auto found = context.client_metadata().find("authorization");
-  if (found == context.client_metadata().end()) return "";
-  const std::string_view value(found->second.data(), found->second.size());
-  return value.starts_with(kBearer) ? std::string(value.substr(kBearer.size())) : "";
-}
-
 Credential credential_of(const grpc::CallbackServerContext& context) {
-  Credential credential{.token = token_of(context), .host = host_of(context.peer())};
+  Credential credential{.token = bearer_token(context), .host = host_of(context.peer())};
   const auto peer = context.auth_context();
   if (!peer || !peer->IsPeerAuthenticated()) return credential;
   const auto certificates = peer->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
@@ -70,7 +58,11 @@ class Server final : public RpcServer, private JobService::CallbackService {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
-    limit(builder);
+    const Limits& limits = config_.limits;
+    set_bounds(builder, {.handshake = limits.handshake,
+                         .streams_of_a_connection = limits.streams_of_a_connection,
+                         .message_bytes = limits.message_bytes,
+                         .memory_bytes = limits.memory_bytes});
     builder.AddListeningPort(config_.listen, make_server_credentials(config_.tls), &port_);
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
@@ -88,21 +80,6 @@ class Server final : public RpcServer, private JobService::CallbackService {
  private:
   using Reactor = grpc::ServerUnaryReactor;
   using Context = grpc::CallbackServerContext;
-
-  void limit(grpc::ServerBuilder& builder) const {
-    const Limits& limits = config_.limits;
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kFastestPings);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kSilentPeer);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kSilentPeer);
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnection);
-    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
-                               static_cast<int>(limits.handshake.count()));
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, limits.streams_of_a_connection);
-    builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytes);
-    builder.SetMaxReceiveMessageSize(limits.message_bytes);
-    builder.SetResourceQuota(grpc::ResourceQuota("jobs").Resize(limits.memory_bytes));
-  }
 
   Clock::TimePoint deadline_of(const Context& context) const {
     const auto left = context.deadline() - std::chrono::system_clock::now();

@@ -19,7 +19,7 @@ ROOMS = {
     "report_text": {"proto", "common", "coordination"},
     "kube": {"common", "kube/transport"},
     "kube/transport": {"common", "kube"},
-    "serving": {"kube", "kube/transport", "common"},
+    "serving": {"http", "kube", "kube/transport", "common"},
     "operator/api": {"kube", "proto", "common"},
     "operator/view": {"operator/api", "planner", "kube", "proto", "common"},
     "operator": {"operator/api", "operator/view", "serving", "planner", "policy", "http", "kube", "kube/transport", "proto", "common", "coordination"},
@@ -37,7 +37,7 @@ ROOMS = {
 LIBRARIES = {
     r"(ATen|c10|torch|caffe2)/": {"worker/trainer", "worker/trainer/device/cuda", "tests"},
     r"hwy/": {"worker/trainer"},
-    r"grpcpp/": {"operator", "service", "worker/agent", "cli", "tests"},
+    r"grpcpp/": {"operator", "service", "serving", "worker/agent", "cli", "tests"},
     r"yaml-cpp/": {"cli"},
     r"prometheus/": {"operator", "service", "worker/agent"},
     r"boost/(beast|asio)": {"http", "kube/transport", "tests"},

@@ -1,5 +1,5 @@
-// What the operator serves over HTTP: /healthz and /readyz for the kubelet, and /metrics. Probes are answered
-// by a thread of their own, however long the text of the metrics takes.
+// What a program on the cluster serves over HTTP: /healthz and /readyz for the kubelet, and /metrics. Probes
+// are answered by a thread of their own, however long the text of the metrics takes.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,12 @@
 
 #include "http/server.h"
 
-namespace caravan::controller {
+namespace caravan {
 
 struct PageContents {
   // Called by any thread.
   std::function<std::optional<std::string>()> what_hangs;
-  std::function<bool()> caches_are_filled;
+  std::function<bool()> caches_are_filled;  // until then it is not ready
   std::function<std::string()> metrics;
 };
 
@@ -30,4 +30,4 @@ class Pages {
   http::Server metrics_;
 };
 
-}  // namespace caravan::controller
+}  // namespace caravan

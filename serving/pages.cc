@@ -1,10 +1,10 @@
-#include "operator/pages.h"
+#include "serving/pages.h"
 
 #include <utility>
 
 #include "serving/log.h"
 
-namespace caravan::controller {
+namespace caravan {
 namespace {
 
 constexpr std::size_t kScrapersAtOnce = 16;  // each may hold the text of ten thousand jobs
@@ -43,4 +43,4 @@ Result<Pages> Pages::serve(const std::string& probes, const std::string& metrics
   return Pages(std::move(*probed), std::move(*scraped));
 }
 
-}  // namespace caravan::controller
+}  // namespace caravan
