@@ -12,12 +12,12 @@
 #include "cli/load_devices.h"
 #include "cli/load_job.h"
 #include "cli/load_profile.h"
+#include "cli/print_plan.h"
 #include "cli/run/device_facts.h"
 #include "cli/run/machine.h"
 #include "cli/shape_of_folder.h"
 #include "common/json.h"
 #include "planner/engine_profile.h"
-#include "planner/explain/checkpoints.h"
 #include "planner/explain/explain.h"
 #include "planner/explain/picture.h"
 #include "planner/explain/why.h"
@@ -86,20 +86,6 @@ Result<ExitCode> print_picture(const v1alpha1::JobSpec& spec, const planner::Dev
   return ExitCode::kDone;
 }
 
-// The plan, or why there is none, in the form that was asked for.
-void print_answer(const v1alpha1::JobSpec& spec, const planner::PlanAnswer& answer, const Options& options) {
-  if (answer.report.candidates_size() == 0) return;
-  if (options.output == "json") {
-    fmt::print("{}\n", to_json(answer.report, JsonLayout::kIndented));
-    return;
-  }
-  const int width = output_width();
-  fmt::print("{}", planner::explain_plan(answer, {.all = options.all,
-                                                  .width = width,
-                                                  .checkpoints = planner::checkpoints_text(
-                                                      spec, answer.report.plan(), width)}));
-}
-
 Result<ExitCode> plan(const Options& options) {
   auto loaded = load_job(options.path, overrides(options));
   if (!loaded) return tl::unexpected(loaded.error());
@@ -116,8 +102,9 @@ Result<ExitCode> plan(const Options& options) {
   if (!options.why.empty()) return print_why(spec, *facts, *profile, options);
   const planner::PlanAnswer answer =
       planner::answer_job(spec, *facts, *profile, {.all_candidates = options.all});
-  for (const std::string& warning : answer.warnings) fmt::print(stderr, "warning: {}\n", warning);
-  if (options.output != "svg") print_answer(spec, answer, options);
+  print_warnings(answer);
+  if (options.output != "svg")
+    print_plan(spec, answer, {.json = options.output == "json", .all = options.all});
   if (answer.error) return tl::unexpected(*answer.error);
   if (options.output == "svg") return print_picture(spec, *facts, *profile);
   return ExitCode::kDone;

@@ -7,13 +7,10 @@
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
 #include "cli/load_job.h"
-#include "common/json.h"
+#include "cli/print_plan.h"
 #include "operator/view/device_survey.h"
 #include "operator/view/pool_choice.h"
 #include "planner/engine_profile.h"
-#include "planner/explain/checkpoints.h"
-#include "planner/explain/explain.h"
-#include "report_text/console_style.h"
 
 namespace caravan::cli {
 namespace {
@@ -70,18 +67,8 @@ std::string room_text(const controller::SurveyedJob& place) {
                                                 : ": it waits until there are more.\n");
 }
 
-void print_answer(const controller::SurveyedJob& place, const std::string& why,
-                  const planner::PlanAnswer& answer, const Options& options) {
-  if (answer.report.candidates_size() == 0) return;
-  if (options.output == "json") {
-    fmt::print("{}\n", to_json(answer.report, JsonLayout::kIndented));
-    return;
-  }
-  const int width = output_width();
-  fmt::print("{}", planner::explain_plan(answer, {.all = options.all,
-                                                  .width = width,
-                                                  .checkpoints = planner::checkpoints_text(
-                                                      place.spec, answer.report.plan(), width)}));
+// Below the plan.
+void print_room(const controller::SurveyedJob& place, const std::string& why) {
   const std::string room = room_text(place);
   if (!room.empty() || !why.empty()) fmt::print("\n{}{}{}", room, why, why.empty() ? "" : "\n");
 }
@@ -98,8 +85,10 @@ Result<ExitCode> estimate(const Options& options) {
   const planner::PlanAnswer answer =
       planner::answer_job(choice.place->spec, choice.place->facts, planner::default_engine_profile(),
                           {.all_candidates = options.all});
-  for (const std::string& warning : answer.warnings) fmt::print(stderr, "warning: {}\n", warning);
-  print_answer(*choice.place, choice.why, answer, options);
+  print_warnings(answer);
+  const bool json = options.output == "json";
+  print_plan(choice.place->spec, answer, {.json = json, .all = options.all});
+  if (!json && answer.report.candidates_size() > 0) print_room(*choice.place, choice.why);
   if (answer.error) return tl::unexpected(*answer.error);
   return ExitCode::kDone;
 }
