@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace caravan {
+namespace {
+
+void take_one(std::map<std::string, std::size_t>& counts, const std::string& peer) {
+  if (const auto count = counts.find(peer); --count->second == 0) counts.erase(count);
+}
+
+}  // namespace
 
 TaskPool::TaskPool(Clock& clock, const Limits& limits)
     : clock_(clock), limits_(limits), running_(limits.threads) {
@@ -35,17 +42,28 @@ Clock::Duration TaskPool::longest_run() const {
   return longest;
 }
 
+std::deque<TaskPool::Waiting>::iterator TaskPool::next() {
+  return std::ranges::find_if(waiting_, [this](const Waiting& one) {
+    const auto running = running_of_.find(one.peer);
+    return running == running_of_.end() || running->second < limits_.running_of_one_peer;
+  });
+}
+
 void TaskPool::run(const std::stop_token& stop, std::size_t thread) {
   std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [this] { return !waiting_.empty(); }) && !stop.stop_requested()) {
-    const Waiting next = std::move(waiting_.front());
-    waiting_.pop_front();
-    if (const auto of_peer = waiting_of_.find(next.peer); --of_peer->second == 0) waiting_of_.erase(of_peer);
+  while (changed_.wait(lock, stop, [this] { return next() != waiting_.end(); }) && !stop.stop_requested()) {
+    const auto chosen = next();
+    const Waiting one = std::move(*chosen);
+    waiting_.erase(chosen);
+    take_one(waiting_of_, one.peer);
+    ++running_of_[one.peer];
     running_[thread] = clock_.now();
     lock.unlock();
-    next.task(stop);
+    one.task(stop);
     lock.lock();
     running_[thread].reset();
+    take_one(running_of_, one.peer);
+    changed_.notify_one();  // another of this peer may run now
   }
 }
 

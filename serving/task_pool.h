@@ -1,8 +1,8 @@
 // Threads for what peers ask for and may block, such as a question to the API server: a few at a time, and a
 // bounded number waits.
 //
-// Of one peer only some may wait, so whoever floods the queue waits behind himself. The destructor asks what
-// runs to stop, waits for that, and drops the rest.
+// Of one peer only some may wait and only some run, so whoever floods the queue waits behind himself. The
+// destructor asks what runs to stop, waits for that, and drops the rest.
 #pragma once
 
 #include <condition_variable>
@@ -25,6 +25,7 @@ class TaskPool {
     std::size_t threads = 4;
     std::size_t waiting = 512;
     std::size_t waiting_of_one_peer = 16;
+    std::size_t running_of_one_peer = 4;
   };
   using Task = std::function<void(const std::stop_token&)>;
 
@@ -44,6 +45,8 @@ class TaskPool {
     Task task;
   };
   void run(const std::stop_token& stop, std::size_t thread);
+  // The first whose peer may have one more run.
+  std::deque<Waiting>::iterator next();
 
   Clock& clock_;
   const Limits limits_;
@@ -51,6 +54,7 @@ class TaskPool {
   std::condition_variable_any changed_;
   std::deque<Waiting> waiting_;
   std::map<std::string, std::size_t> waiting_of_;         // by peer
+  std::map<std::string, std::size_t> running_of_;         // by peer
   std::vector<std::optional<Clock::TimePoint>> running_;  // since when, by thread
   std::vector<std::jthread> threads_;
 };
