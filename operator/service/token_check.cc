@@ -1,7 +1,6 @@
 #include "operator/service/token_check.h"
 
 #include <fmt/format.h>
-#include <openssl/sha.h>
 
 #include <algorithm>
 
@@ -33,12 +32,6 @@ bool is_for_us(const Json& review) {
   return audiences != nullptr && std::any_of(audiences->begin(), audiences->end(), [](const Json& audience) {
            return audience.is_string() && audience.get_string() == kReportAudience;
          });
-}
-
-std::array<unsigned char, 32> digest_of(const std::string& token) {
-  std::array<unsigned char, 32> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
-  return digest;
 }
 
 }  // namespace

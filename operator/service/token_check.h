@@ -7,7 +7,6 @@
 // asked each time. Safe for any thread.
 #pragma once
 
-#include <array>
 #include <map>
 #include <mutex>
 #include <string>
@@ -15,6 +14,7 @@
 #include "kube/client/client.h"
 #include "kube/watch/store.h"
 #include "operator/service/progress_board.h"
+#include "serving/digest.h"
 
 namespace caravan::controller {
 
@@ -35,7 +35,6 @@ class TokenCheck {
   Result<Reporter> check(const CallContext& context, const std::string& token);
 
  private:
-  using Digest = std::array<unsigned char, 32>;  // SHA-256: nobody finds a second token for one
   struct Remembered {
     Result<TokenHolder> holder;
     Clock::TimePoint until;

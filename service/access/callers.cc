@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <openssl/pem.h>
-#include <openssl/sha.h>
 #include <openssl/x509.h>
 
 #include <algorithm>
@@ -25,12 +24,6 @@ std::vector<std::string> texts_of(const Json* list) {
     if (one.is_string()) texts.emplace_back(one.get_string());
   }
   return texts;
-}
-
-JsonArray json_of(const std::vector<std::string>& texts) {
-  JsonArray all;
-  for (const std::string& text : texts) all.emplace_back(text);
-  return all;
 }
 
 tl::unexpected<Fault> bad_token(std::string message) {
@@ -56,6 +49,10 @@ bool has_control_characters(const std::string& text) {
 }
 
 }  // namespace
+
+JsonArray json_list(const std::vector<std::string>& texts) {
+  return JsonArray(texts.begin(), texts.end());
+}
 
 Answer<Caller> caller_of_review(const Json& review, const std::vector<std::string>& audiences) {
   if (!kube::flag_at(review, {"status", "authenticated"}))
@@ -86,6 +83,8 @@ Answer<Caller> caller_of_certificate(const std::string& pem) {
       text ? PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr) : nullptr, &X509_free);
   if (!certificate)
     return fault(Code::kUnauthenticated, faults::kNoCredentials, "the certificate cannot be read");
+  if (X509_cmp_current_time(X509_get0_notAfter(certificate.get())) <= 0)
+    return fault(Code::kUnauthenticated, faults::kNoCredentials, "the certificate has expired");
   const auto names = attributes_of(*certificate, NID_commonName);
   if (names.size() != 1 || names.front().empty())
     return fault(Code::kUnauthenticated, faults::kNoCredentials,
@@ -99,18 +98,22 @@ Answer<Caller> caller_of_certificate(const std::string& pem) {
   return caller;
 }
 
-Callers::Digest Callers::digest_of(const std::string& token) {
-  Digest digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
-  return digest;
-}
-
 std::optional<Answer<Caller>> Callers::recall(const Credential& credential) const {
   if (credential.token.size() > kLongestToken) return bad_token("the token is too long");
-  if (!credential.token.empty()) return known_.find(digest_of(credential.token));
+  if (!credential.token.empty()) return recall_token(credential.token);
   if (!credential.certificate_pem.empty()) return caller_of_certificate(credential.certificate_pem);
   return fault(Code::kUnauthenticated, faults::kNoCredentials,
                "show who you are: a token of Kubernetes in the metadata, `authorization: Bearer TOKEN`");
+}
+
+std::optional<Answer<Caller>> Callers::recall_token(const std::string& token) const {
+  const Digest digest = digest_of(token);
+  if (auto known = known_.find(digest)) {
+    known->token = token;
+    return *std::move(known);
+  }
+  if (auto refused = refused_.find(digest)) return tl::unexpected(*std::move(refused));
+  return std::nullopt;
 }
 
 Answer<Caller> Callers::identify(const CallContext& context, const Credential& credential) {
@@ -119,9 +122,10 @@ Answer<Caller> Callers::identify(const CallContext& context, const Credential& c
 }
 
 Answer<Caller> Callers::review(const CallContext& context, const std::string& token) {
-  const Json request = JsonObject{{"apiVersion", "authentication.k8s.io/v1"},
-                                  {"kind", "TokenReview"},
-                                  {"spec", JsonObject{{"token", token}, {"audiences", json_of(audiences_)}}}};
+  const Json request =
+      JsonObject{{"apiVersion", "authentication.k8s.io/v1"},
+                 {"kind", "TokenReview"},
+                 {"spec", JsonObject{{"token", token}, {"audiences", json_list(audiences_)}}}};
   const auto review = client_.create(context, {.resource = controller::kTokenReviews}, request);
   if (!review) {
     Fault own = own_fault_of(review.error());
@@ -129,8 +133,12 @@ Answer<Caller> Callers::review(const CallContext& context, const std::string& to
     return tl::unexpected(std::move(own));
   }
   auto caller = caller_of_review(*review, audiences_);
-  if (caller) caller->token = token;
-  known_.keep(digest_of(token), caller);
+  if (caller) {
+    known_.keep(digest_of(token), *caller);
+    caller->token = token;
+  } else {
+    refused_.keep(digest_of(token), caller.error());
+  }
   return caller;
 }
 

@@ -5,7 +5,6 @@
 // When the API server cannot be asked, nobody is let in. Safe for any thread.
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 
@@ -13,10 +12,13 @@
 #include "service/access/caller.h"
 #include "service/access/expiring_cache.h"
 #include "service/answer/fault.h"
+#include "serving/digest.h"
 
 namespace caravan::service {
 
 inline constexpr std::chrono::seconds kReviewsStand{10};
+
+kube::JsonArray json_list(const std::vector<std::string>& texts);
 
 // What a TokenReview says of a token for these audiences; the caller has no token yet.
 Answer<Caller> caller_of_review(const kube::Json& review, const std::vector<std::string>& audiences);
@@ -29,21 +31,23 @@ class Callers {
   static constexpr std::size_t kLongestToken = std::size_t{16} << 10;
 
   Callers(kube::Client& client, Clock& clock, std::vector<std::string> audiences)
-      : client_(client), audiences_(std::move(audiences)), known_(clock, kReviewsStand, kMostRemembered) {}
+      : client_(client),
+        audiences_(std::move(audiences)),
+        known_(clock, kReviewsStand, kMostRemembered),
+        refused_(clock, kReviewsStand, kMostRemembered) {}
 
   Answer<Caller> identify(const CallContext& context, const Credential& credential);
   // The same without a question to the API server; nothing: one is needed.
   std::optional<Answer<Caller>> recall(const Credential& credential) const;
 
  private:
-  using Digest = std::array<unsigned char, 32>;  // nobody finds a second token for one
-
-  static Digest digest_of(const std::string& token);
+  std::optional<Answer<Caller>> recall_token(const std::string& token) const;
   Answer<Caller> review(const CallContext& context, const std::string& token);
 
   kube::Client& client_;
   const std::vector<std::string> audiences_;
-  ExpiringCache<Digest, Answer<Caller>> known_;
+  ExpiringCache<Digest, Caller> known_;   // without their tokens
+  ExpiringCache<Digest, Fault> refused_;  // apart, so that made up tokens push out nobody
 };
 
 }  // namespace caravan::service

@@ -7,6 +7,7 @@ void Gate::enter(Credential credential, CallContext context, Then then) {
   if (known && !*known) return then(tl::unexpected(std::move(known->error())));
   if (!known) {
     const std::string host = "host " + credential.host;
+    if (auto turn = shares_.take_request(host); !turn) return then(tl::unexpected(std::move(turn.error())));
     return post(host, std::move(then),
                 [this, credential = std::move(credential), context] { return review(credential, context); });
   }

@@ -14,12 +14,6 @@ using kube::JsonObject;
 const kube::Resource kAccessReviews{
     .group = "authorization.k8s.io", .version = "v1", .plural = "subjectaccessreviews"};
 
-JsonArray json_of(const std::vector<std::string>& texts) {
-  JsonArray all;
-  for (const std::string& text : texts) all.emplace_back(text);
-  return all;
-}
-
 // Everything that authorization may go by; none of it holds a zero byte.
 std::string identity_of(const Caller& caller) {
   std::string text = caller.user;
@@ -39,13 +33,13 @@ std::string identity_of(const Caller& caller) {
 
 Json review_of(const Caller& caller, const Action& action) {
   JsonObject extra;
-  for (const auto& [key, values] : caller.extra) extra[key] = json_of(values);
+  for (const auto& [key, values] : caller.extra) extra[key] = json_list(values);
   return JsonObject{
       {"apiVersion", "authorization.k8s.io/v1"},
       {"kind", "SubjectAccessReview"},
       {"spec", JsonObject{{"user", caller.user},
                           {"uid", caller.uid},
-                          {"groups", json_of(caller.groups)},
+                          {"groups", json_list(caller.groups)},
                           {"extra", std::move(extra)},
                           {"resourceAttributes", JsonObject{{"group", controller::kGroup},
                                                             {"version", controller::kJobs.version},
@@ -70,7 +64,7 @@ Answer<void> Rights::check(const CallContext& context, const Caller& caller, con
 }
 
 Answer<bool> Rights::may(const CallContext& context, const Caller& caller, const Action& action) {
-  const Key key{identity_of(caller), action.verb, action.name_space, action.name};
+  const Key key{digest_of(identity_of(caller)), action.verb, action.name_space, action.name};
   if (const auto known = known_.find(key)) return *known;
   auto allowed = ask(context, caller, action);
   if (allowed) known_.keep(key, *allowed);

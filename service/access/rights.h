@@ -31,7 +31,7 @@ class Rights {
   Answer<void> check(const CallContext& context, const Caller& caller, const Action& action);
 
  private:
-  using Key = std::tuple<std::string, std::string, std::string, std::string>;  // who, then as in Action
+  using Key = std::tuple<Digest, std::string, std::string, std::string>;  // of who asks, then as in Action
 
   Answer<bool> may(const CallContext& context, const Caller& caller, const Action& action);
   Answer<bool> ask(const CallContext& context, const Caller& caller, const Action& action);

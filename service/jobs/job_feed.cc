@@ -18,6 +18,10 @@ bool is_version(const std::string& text) {
          std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+std::size_t bytes_of(const JobChange& change) {
+  return change.after ? change.after->object->text().size() : 0;
+}
+
 }  // namespace
 
 JobEntry entry_of(const kube::ObjectPtr& object) {
@@ -70,8 +74,7 @@ void JobFeed::take(const kube::Change& change) {
 }
 
 ChangePtr JobFeed::note(const kube::ObjectKey& key, const EntryPtr& after, const std::string& version) {
-  // The first list makes changes of all jobs, which nobody has to catch up with.
-  if (first_version_.empty()) first_version_ = version;
+  begin_again_if_older(version);
   const auto known = entries_.find(key);
   const EntryPtr before = known == entries_.end() ? nullptr : known->second;
   if (after) {
@@ -79,10 +82,24 @@ ChangePtr JobFeed::note(const kube::ObjectKey& key, const EntryPtr& after, const
   } else if (before) {
     entries_.erase(known);
   }
-  changes_.push_back(std::make_shared<const JobChange>(before, after, version));
-  ChangePtr noted = changes_.back();
-  for (; changes_.size() > kKeptChanges; changes_.pop_front()) first_version_ = changes_.front()->version;
+  ChangePtr noted = std::make_shared<const JobChange>(before, after, version);
+  changes_.push_back(noted);
+  kept_bytes_ += bytes_of(*noted);
+  for (; changes_.size() > kKeptChanges || kept_bytes_ > kKeptBytes; changes_.pop_front()) {
+    lost_version_ = changes_.front()->version;
+    kept_bytes_ -= bytes_of(*changes_.front());
+  }
   return noted;
+}
+
+// An API server whose data were restored counts from an earlier version on; tokens from before mean nothing.
+void JobFeed::begin_again_if_older(const std::string& version) {
+  const bool is_older = !changes_.empty() && kube::compare_versions(version, changes_.back()->version) < 0;
+  if (!first_version_.empty() && !is_older) return;
+  first_version_ = version;
+  lost_version_.clear();
+  changes_.clear();
+  kept_bytes_ = 0;
 }
 
 EntryPtr JobFeed::get(const kube::ObjectKey& key) const {
@@ -104,7 +121,8 @@ Answer<JobFeed::Opening> JobFeed::open(const std::shared_ptr<Listener>& listener
   if (first_version_.empty()) first_version_ = opening.version;
   if (resume_token.empty()) {
     opening.present = entries_of(name_space);
-  } else if (kube::compare_versions(resume_token, first_version_) < 0) {
+  } else if (kube::compare_versions(resume_token, first_version_) < 0 ||
+             (!lost_version_.empty() && kube::compare_versions(resume_token, lost_version_) <= 0)) {
     return fault(Code::kOutOfRange, faults::kTokenTooOld,
                  "the changes since are not kept any more; begin without a resume_token");
   } else {
@@ -113,6 +131,7 @@ Answer<JobFeed::Opening> JobFeed::open(const std::shared_ptr<Listener>& listener
       return kube::compare_versions(change->version, resume_token) >= 0;
     });
   }
+  std::erase_if(listeners_, [](const auto& other) { return other.expired(); });
   listeners_.push_back(listener);
   return opening;
 }

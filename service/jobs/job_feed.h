@@ -55,6 +55,7 @@ std::optional<kube::Json> shown_of_job(const kube::Json& object);
 class JobFeed {
  public:
   static constexpr std::size_t kKeptChanges = 2048;
+  static constexpr std::size_t kKeptBytes = std::size_t{16} << 20;
 
   class Listener {
    public:
@@ -89,13 +90,16 @@ class JobFeed {
 
  private:
   std::vector<EntryPtr> entries_of(const std::string& name_space) const;
+  void begin_again_if_older(const std::string& version);
   ChangePtr note(const kube::ObjectKey& key, const EntryPtr& after, const std::string& version);
 
   const std::function<std::string()> seen_;
   mutable std::mutex mutex_;
   std::map<kube::ObjectKey, EntryPtr> entries_;
   std::deque<ChangePtr> changes_;
-  std::string first_version_;  // changes after it are kept
+  std::size_t kept_bytes_ = 0;
+  std::string first_version_;  // that this copy has seen
+  std::string lost_version_;   // of the last change that is not kept any more; empty: all are
   std::vector<std::weak_ptr<Listener>> listeners_;
 };
 

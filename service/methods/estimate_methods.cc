@@ -89,19 +89,19 @@ Answer<v1alpha1::EstimateJobResponse> EstimateMethods::estimate_job(const Call& 
     return bad_field("devices", fmt::format("at most {}", kMostCounts));
   const auto price = price_of(request.device_hour_price());
   if (!price) return tl::unexpected(price.error());
+  if (auto may = rights_.check(call.context, call.caller, {"create", *name_space}); !may)
+    return tl::unexpected(may.error());
   const LlamaTrainingJob job = named(request.job());
   const auto complete = completed_job(job);
   if (!complete) return tl::unexpected(complete.error());
-  if (auto may = rights_.check(call.context, call.caller, {"create", *name_space}); !may)
-    return tl::unexpected(may.error());
-  if (!free_.try_acquire()) {
+  const auto turn = take_turn(call.caller.user);
+  if (!turn) {
     Fault busy{.code = Code::kResourceExhausted,
                .reason = faults::kBusy,
                .message = "others are being planned for; ask again in a moment"};
     busy.retry_after = std::chrono::seconds(1);
     return tl::unexpected(std::move(busy));
   }
-  const std::shared_ptr<void> turn(nullptr, [this](void*) { free_.release(); });
   const EstimateWish wish{*price, request.all_candidates(), clock_.wall_now()};
   v1alpha1::EstimateJobResponse response;
   for (const int devices : request.devices()) {
@@ -111,6 +111,15 @@ Answer<v1alpha1::EstimateJobResponse> EstimateMethods::estimate_job(const Call& 
   }
   if (request.devices().empty()) *response.add_estimates() = estimate(*complete, wish);
   return response;
+}
+
+std::shared_ptr<void> EstimateMethods::take_turn(const std::string& user) {
+  const std::scoped_lock lock(mutex_);
+  if (planned_for_.size() >= kAtOnce || !planned_for_.insert(user).second) return nullptr;
+  return {this, [this, user](void*) {
+            const std::scoped_lock given_back(mutex_);
+            planned_for_.erase(user);
+          }};
 }
 
 }  // namespace caravan::service

@@ -5,7 +5,9 @@
 // processor time, so few estimates run at once and what is beyond is refused.
 #pragma once
 
-#include <semaphore>
+#include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 
 #include "caravan/v1alpha1/job_service.pb.h"
@@ -26,7 +28,7 @@ v1alpha1::Estimate estimate(const v1alpha1::LlamaTrainingJob& job, const Estimat
 
 class EstimateMethods {
  public:
-  static constexpr int kAtOnce = 2;
+  static constexpr std::size_t kAtOnce = 2;  // one for each caller
   static constexpr int kMostCounts = 16;
 
   EstimateMethods(Rights& rights, Clock& clock) : rights_(rights), clock_(clock) {}
@@ -36,9 +38,13 @@ class EstimateMethods {
                                                      const v1alpha1::EstimateJobRequest& request);
 
  private:
+  // Null: it is not his turn. Held while he is planned for.
+  std::shared_ptr<void> take_turn(const std::string& user);
+
   Rights& rights_;
   Clock& clock_;
-  std::counting_semaphore<kAtOnce> free_{kAtOnce};
+  std::mutex mutex_;
+  std::set<std::string> planned_for_;  // callers, now
 };
 
 }  // namespace caravan::service

@@ -22,7 +22,7 @@ void JobWatch::begin(JobFeed::Opening opening) {
     if (concerns(job)) present_.push_back(std::move(job));
   }
   // What came between the opening and now stands behind what was missed.
-  may_be_behind_ += opening.missed.size();
+  may_be_behind_ += opening.missed.size() + opening.present.size();
   changes_.insert(changes_.begin(), opening.missed.begin(), opening.missed.end());
   complete_ = goes_on_ ? "" : opening.version;
 }

@@ -1,5 +1,8 @@
 #include "service/methods/watch_methods.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "service/jobs/resource_name.h"
 #include "service/methods/read_methods.h"
 
@@ -65,7 +68,10 @@ void WatchMethods::look_after_readers(const std::stop_token& stop) {
       if (!watch) continue;
       // While the API server is away, streams go on with what there is, as its own watches would.
       const auto allowed = server_answers ? review(reader, stop) : Answer<void>();
-      server_answers = server_answers && (allowed || is_final(allowed.error()));
+      if (server_answers && !allowed && !is_final(allowed.error())) {
+        server_answers = false;
+        ask_last(reader);
+      }
       if (!allowed && is_final(allowed.error())) {
         reader.end(allowed.error());
       } else if (round % paces_.reviews_between_heartbeats == 0) {
@@ -73,6 +79,14 @@ void WatchMethods::look_after_readers(const std::stop_token& stop) {
       }
     }
   }
+}
+
+// Whoever cannot be asked about does not keep the next round from the others.
+void WatchMethods::ask_last(const Reader& reader) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = std::ranges::find_if(
+      readers_, [&](const Reader& one) { return one.watch.lock() == reader.watch.lock(); });
+  if (found != readers_.end()) readers_.splice(readers_.end(), readers_, readers_.begin(), std::next(found));
 }
 
 Answer<void> WatchMethods::review(const Reader& reader, const std::stop_token& stop) {

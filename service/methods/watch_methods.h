@@ -40,6 +40,7 @@ class WatchMethods {
   };
 
   void look_after_readers(const std::stop_token& stop);
+  void ask_last(const Reader& reader);
   Answer<void> review(const Reader& reader, const std::stop_token& stop);
 
   JobFeed& jobs_;

@@ -50,26 +50,12 @@ class Outflow final : public grpc::ServerWriteReactor<Response>,
       const std::scoped_lock lock(mutex_);
       if (std::exchange(ended_, true)) return;
       code_ = status.error_code();
+      next_ = nullptr;  // a reader who takes nothing may keep the call open for long
     }
     stop_.request_stop();
     this->Finish(status);
   }
 
-  // Once all that there is has been written.
-  void end_when_dry(const grpc::Status& status) {
-    const auto self = this->shared_from_this();
-    {
-      const std::scoped_lock lock(mutex_);
-      last_ = status;
-      dries_up_ = true;
-      write_next();
-    }
-  }
-
-  bool has_ended() const {
-    const std::scoped_lock lock(mutex_);
-    return ended_;
-  }
   std::stop_token stop() const { return stop_.get_token(); }
   // Held until the call is over.
   void keep(std::shared_ptr<void> ticket) {
@@ -83,14 +69,9 @@ class Outflow final : public grpc::ServerWriteReactor<Response>,
   void write_next() {
     if (ended_ || writes_ || !next_) return;
     response_.Clear();
-    if (next_(response_)) {
-      writes_ = true;
-      this->StartWrite(&response_);
-    } else if (dries_up_) {
-      ended_ = true;
-      code_ = last_.error_code();
-      this->Finish(last_);
-    }
+    if (!next_(response_)) return;
+    writes_ = true;
+    this->StartWrite(&response_);
   }
 
   void OnWriteDone(bool ok) override {
@@ -109,15 +90,13 @@ class Outflow final : public grpc::ServerWriteReactor<Response>,
     on_done_(code_);
   }
 
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::shared_ptr<Outflow> self_;  // until OnDone
   std::stop_source stop_;
   Next next_;
   Response response_;
   bool writes_ = false;
   bool ended_ = false;
-  bool dries_up_ = false;
-  grpc::Status last_;
   std::shared_ptr<void> kept_;
   std::function<void(int)> on_done_;
   int code_ = 0;

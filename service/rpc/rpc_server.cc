@@ -7,6 +7,7 @@
 #include <grpcpp/health_check_service_interface.h>
 
 #include <mutex>
+#include <type_traits>
 
 #include "caravan/v1alpha1/job_service.grpc.pb.h"
 #include "common/host_port.h"
@@ -114,7 +115,11 @@ class Server final : public RpcServer, private JobService::CallbackService {
                     Method method) {
     return unary(context, audited.method, request, response, [=, this](const Call& call, const Request& of) {
       auto answer = method(call, of);
-      write_audit(audit_line(kube::to_timestamp(clock_.wall_now()), call.caller, audited,
+      AuditedCall done = audited;
+      if constexpr (std::is_same_v<Response, Job>) {
+        if (answer) done.resource = answer->name();  // which the API server may have made
+      }
+      write_audit(audit_line(kube::to_timestamp(clock_.wall_now()), call.caller, done,
                              answer ? nullptr : &answer.error()));
       return answer;
     });
