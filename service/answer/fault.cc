@@ -121,7 +121,7 @@ google::rpc::Status status_of(const Fault& fault) {
   google::rpc::PreconditionFailure failed;
   for (const Violation& violation : fault.preconditions) {
     auto& one = *failed.add_violations();
-    one.set_type("ETAG");
+    one.set_type(fault.reason);
     one.set_subject(violation.subject);
     one.set_description(violation.description);
   }

@@ -47,6 +47,7 @@ inline constexpr char kNotFound[] = "NOT_FOUND";
 inline constexpr char kExists[] = "ALREADY_EXISTS";
 inline constexpr char kStaleEtag[] = "STALE_ETAG";
 inline constexpr char kFinished[] = "JOB_FINISHED";
+inline constexpr char kNoCheckpoints[] = "NO_CHECKPOINTS";
 inline constexpr char kQuota[] = "QUOTA_EXCEEDED";
 inline constexpr char kRate[] = "RATE_LIMITED";
 inline constexpr char kBusy[] = "BUSY";
@@ -70,7 +71,7 @@ struct [[nodiscard]] Fault {
   std::string message = {};
   std::vector<Violation> fields = {};         // BadRequest
   std::vector<Violation> quotas = {};         // QuotaFailure
-  std::vector<Violation> preconditions = {};  // PreconditionFailure
+  std::vector<Violation> preconditions = {};  // PreconditionFailure; their type is the reason
   std::optional<std::chrono::milliseconds> retry_after = {};
 };
 

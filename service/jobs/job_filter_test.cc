@@ -150,5 +150,47 @@ TEST(JobFeed, WhoWasAwayGoesOnWhereHeWasAsLongAsChangesAreKept) {
   EXPECT_FALSE(feed.open(std::make_shared<Listener>(), "team", "abc"));
 }
 
+TEST(JobFeed, AVersionOfWhichSomeChangesAreLostIsTooOld) {
+  kube::Store store;
+  JobFeed feed([&store] { return store.resource_version(); });
+  const auto list = [&](std::size_t jobs, const std::string& version) {
+    kube::JsonArray items;
+    for (std::size_t i = 0; i < jobs; ++i)
+      items.push_back(job("j" + std::to_string(i), "", version, version));
+    for (const kube::Change& one : store.replace(items, version)) feed.take(one);
+  };
+  list(1, "8");
+  list(JobFeed::kKeptChanges + 1, "9");
+  EXPECT_FALSE(feed.open(std::make_shared<Listener>(), "team", "9")) << "the first change of it is gone";
+  for (const kube::Change& one : store.upsert(job("j0", "", "Running", "10"))) feed.take(one);
+  EXPECT_TRUE(feed.open(std::make_shared<Listener>(), "team", "10"));
+}
+
+TEST(JobFeed, LargeJobsTakeNoMoreMemoryThanSmallOnes) {
+  kube::Store store;
+  JobFeed feed([&store] { return store.resource_version(); });
+  const std::string large(1 << 20, 'x');
+  for (int version = 1; version <= 40; ++version) {
+    for (const kube::Change& one : store.upsert(job("a", large, "Running", std::to_string(version))))
+      feed.take(one);
+  }
+  EXPECT_FALSE(feed.open(std::make_shared<Listener>(), "team", "20"));
+  EXPECT_TRUE(feed.open(std::make_shared<Listener>(), "team", "39"));
+}
+
+TEST(JobFeed, OfAServerThatWasRestoredEverythingBeginsAnew) {
+  kube::Store store;
+  JobFeed feed([&store] { return store.resource_version(); });
+  const auto list = [&](const std::string& version) {
+    for (const kube::Change& one : store.replace(kube::JsonArray{job("a", "", "Running", version)}, version))
+      feed.take(one);
+  };
+  list("100");
+  list("110");
+  list("50");
+  EXPECT_TRUE(feed.open(std::make_shared<Listener>(), "team", "50"));
+  EXPECT_FALSE(feed.open(std::make_shared<Listener>(), "team", "40"));
+}
+
 }  // namespace
 }  // namespace caravan::service

@@ -27,7 +27,7 @@ v1alpha1::LlamaTrainingJob job(int devices) {
   return completed_job(given).value();
 }
 
-TEST(Estimate, IsThatOfCaravanPlanByteForByteWithItsPrice) {
+TEST(Estimate, IsThePlannersReportWithItsPrice) {
   const auto told = estimate(job(16), {.device_hour_price = 2});
   ASSERT_TRUE(told.fits()) << told.reason();
   const auto plan = planner::answer_job(job(16).spec(), {}, planner::default_engine_profile());

@@ -8,6 +8,7 @@
 
 #include "kube/api/timestamp.h"
 #include "operator/api/cancellation.h"
+#include "operator/api/job_conditions.h"
 #include "operator/api/names.h"
 #include "service/jobs/job_message.h"
 #include "service/jobs/names.h"
@@ -57,6 +58,21 @@ LlamaTrainingJob as_requested(const CreateJobRequest& request, const std::string
   if (metadata.name().empty() && !metadata.generate_name().empty())
     metadata.set_name(metadata.generate_name() + ending_of(request.request_id()));
   return job;
+}
+
+bool is_cancelled(const v1alpha1::JobStatus& status) {
+  const auto* failed = controller::find_condition(status, controller::conditions::kFailed);
+  return failed != nullptr && failed->reason() == controller::kCancelledReason;
+}
+
+// The API server takes a change of such a job, and nobody obeys it.
+Answer<v1alpha1::Job> unless_ended(Answer<v1alpha1::Job> job) {
+  if (!job || !controller::is_finished(job->object().status())) return job;
+  Fault ended{.code = Code::kFailedPrecondition,
+              .reason = faults::kFinished,
+              .message = fmt::format("the job has ended ({})", job->object().status().state())};
+  ended.preconditions = {{"state", ended.message}};
+  return tl::unexpected(std::move(ended));
 }
 
 bool is_of_request(const Json& object, const std::string& request_id) {
@@ -110,16 +126,18 @@ Answer<v1alpha1::Job> WriteMethods::annotate(const Call& call, const std::string
 
 Answer<v1alpha1::Job> WriteMethods::suspend_job(const Call& call,
                                                 const v1alpha1::SuspendJobRequest& request) {
-  return patch(call, request.name(), request.etag(), {{"spec", JsonObject{{"suspend", true}}}});
+  return unless_ended(patch(call, request.name(), request.etag(), {{"spec", JsonObject{{"suspend", true}}}}));
 }
 
 Answer<v1alpha1::Job> WriteMethods::resume_job(const Call& call, const v1alpha1::ResumeJobRequest& request) {
-  return patch(call, request.name(), request.etag(), {{"spec", JsonObject{{"suspend", false}}}});
+  return unless_ended(
+      patch(call, request.name(), request.etag(), {{"spec", JsonObject{{"suspend", false}}}}));
 }
 
 Answer<v1alpha1::Job> WriteMethods::cancel_job(const Call& call, const v1alpha1::CancelJobRequest& request) {
-  return annotate(call, request.name(), request.etag(), controller::annotations::kCancel,
-                  controller::kCancelled);
+  auto job = annotate(call, request.name(), request.etag(), controller::annotations::kCancel,
+                      controller::kCancelled);
+  return job && is_cancelled(job->object().status()) ? job : unless_ended(std::move(job));
 }
 
 Answer<v1alpha1::Job> WriteMethods::checkpoint_now(const Call& call,
@@ -128,7 +146,13 @@ Answer<v1alpha1::Job> WriteMethods::checkpoint_now(const Call& call,
     return tl::unexpected(id.error());
   const std::string id =
       request.request_id().empty() ? kube::to_timestamp(clock_.wall_now()) : request.request_id();
-  return annotate(call, request.name(), "", controller::annotations::kCheckpoint, id);
+  auto job = unless_ended(annotate(call, request.name(), "", controller::annotations::kCheckpoint, id));
+  if (!job || job->object().spec().has_checkpoint()) return job;
+  Fault without{.code = Code::kFailedPrecondition,
+                .reason = faults::kNoCheckpoints,
+                .message = "the job keeps no checkpoints: it has no spec.checkpoint"};
+  without.preconditions = {{"spec.checkpoint", without.message}};
+  return tl::unexpected(std::move(without));
 }
 
 Answer<v1alpha1::DeleteJobResponse> WriteMethods::delete_job(const Call& call,

@@ -177,6 +177,7 @@ spec:
   data: {{claimName: corpus, path: train.bin}}
   training: {{steps: 100, sequenceLength: 64, globalBatchSequences: 8}}
   resources: {{devices: 2, device: {{kind: CPU}}}}
+  checkpoint: {{claimName: states, path: train}}
 )",
                                                   name));
   ASSERT_TRUE(created.is_success()) << created.message();

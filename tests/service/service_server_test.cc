@@ -8,7 +8,9 @@
 #include <set>
 #include <thread>
 
+#include "common/json.h"
 #include "common/testing/checkout.h"
+#include "common/testing/shell.h"
 #include "operator/api/cancellation.h"
 #include "tests/service/service_program.h"
 
@@ -323,6 +325,53 @@ TEST_F(ServiceServerTest, AWriteThatNamesAnOlderVersionChangesNothing) {
   EXPECT_TRUE(editor.stub->CancelJob(editor.call().get(), request, &cancelled).ok());
   EXPECT_EQ(cancelled.object().metadata().annotations().at(controller::annotations::kCancel),
             controller::kCancelled);
+}
+
+TEST_F(ServiceServerTest, NothingIsAskedOfAJobThatHasEnded) {
+  start();
+  const Person editor = make_editor();
+  create_job("train");
+  await_job(editor, "train");
+  const kube::JsonObject failed{{"type", "Failed"}, {"status", "True"}, {"reason", "BackoffLimit"}};
+  const kube::JsonObject status{{"state", "Failed"}, {"conditions", kube::JsonArray{failed}}};
+  const auto written =
+      server_.client().merge_status({}, {.resource = controller::kJobs, .name_space = server_.name_space()},
+                                    "train", kube::JsonObject{{"status", status}});
+  ASSERT_TRUE(written) << written.error().message;
+  for (const char* method : {"SuspendJob", "ResumeJob", "CancelJob", "CheckpointNow"}) {
+    const grpc::Status refused = writes()[method](editor);
+    EXPECT_EQ(refused.error_code(), StatusCode::FAILED_PRECONDITION) << method;
+    EXPECT_EQ(reason_of(refused), "JOB_FINISHED") << method;
+  }
+}
+
+TEST_F(ServiceServerTest, ACheckpointIsOfAJobThatKeepsAny) {
+  start();
+  const Person editor = make_editor();
+  ASSERT_TRUE(create(editor, "train", "").first.ok());
+  const grpc::Status refused = writes()["CheckpointNow"](editor);
+  EXPECT_EQ(refused.error_code(), StatusCode::FAILED_PRECONDITION) << refused.error_message();
+  EXPECT_EQ(reason_of(refused), "NO_CHECKPOINTS");
+}
+
+TEST_F(ServiceServerTest, AnEstimateIsWhatCaravanPlanPrints) {
+  start();
+  const Person editor = make_editor();
+  EstimateJobRequest request;
+  request.set_parent(parent());
+  LlamaTrainingJob& job = *request.mutable_job();
+  job = ServiceProgram::job("train");
+  job.set_api_version("training.caravan.dev/v1alpha1");
+  job.set_kind(controller::kKind);
+  job.mutable_spec()->mutable_resources()->mutable_device()->set_kind(Device::GPU);
+  job.mutable_spec()->mutable_resources()->mutable_device()->set_product("A100-80GB");
+  EstimateJobResponse response;
+  const grpc::Status status = editor.stub->EstimateJob(editor.call().get(), request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  folder_.write("job.json", to_json(job));
+  const auto plan = caravan::test::run_shell(fmt::format(
+      "'{}/caravan' plan '{}' -o json", caravan::test::program_folder(), folder_.path("job.json")));
+  EXPECT_EQ(to_json(response.estimates(0).report(), JsonLayout::kIndented) + "\n", plan.out) << plan.err;
 }
 
 TEST_F(ServiceServerTest, AWatchTellsWhatIsThenWhatChangesAndGoesOnWhereItWas) {
