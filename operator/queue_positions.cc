@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::chrono::seconds kGood{15};
 constexpr std::chrono::seconds kNoAnswer{60};
+constexpr std::chrono::minutes kStands{5};  // what was told, while the server does not answer
 constexpr std::chrono::seconds kPatience{3};
 // Of a longer queue the server tells no more, so what it leaves out is behind them.
 constexpr std::size_t kMostTold = 1000;
@@ -20,18 +21,23 @@ QueuePositions::Answer QueuePositions::find(const CallContext& context, const st
                                             const std::string& queue, const std::string& workload) {
   const std::pair key{name_space, queue};
   std::unique_lock lock(mutex_);
-  auto known = queues_.find(key);
-  if (known == queues_.end() || clock_.now() >= known->second.good_until) {
-    // Meanwhile others go by what was known before.
-    queues_[key].good_until = clock_.now() + kPatience;
-    lock.unlock();
-    Queue asked = ask(context, name_space, queue);
-    lock.lock();
-    if (queues_.size() > kMostQueues)
-      std::erase_if(queues_, [&](const auto& each) { return clock_.now() >= each.second.good_until; });
-    known = queues_.insert_or_assign(key, std::move(asked)).first;
+  // Of one that is not known yet others hear, meanwhile, that they may be told later.
+  const auto known = queues_.try_emplace(key, Queue{.may_be_told = true}).first;
+  if (clock_.now() < known->second.good_until) return known->second.answer_for(workload);
+  known->second.good_until = clock_.now() + kPatience;
+  lock.unlock();
+  Queue asked = ask(context, name_space, queue);
+  lock.lock();
+  if (queues_.size() > kMostQueues)
+    std::erase_if(queues_, [&](const auto& each) { return clock_.now() >= each.second.good_until; });
+  Queue& now = queues_[key];
+  const bool stands = !asked.is_told && asked.may_be_told && clock_.now() < now.stands_until;
+  if (stands) {
+    now.good_until = asked.good_until;
+  } else {
+    now = std::move(asked);
   }
-  return known->second.answer_for(workload);
+  return now.answer_for(workload);
 }
 
 QueuePositions::Answer QueuePositions::Queue::answer_for(const std::string& workload) const {
@@ -55,7 +61,7 @@ QueuePositions::Queue QueuePositions::ask(const CallContext& context, const std:
     const bool never = answer.error().is_not_found() || answer.error().code == kForbidden;
     return {.may_be_told = !never, .good_until = clock_.now() + kNoAnswer};
   }
-  Queue told{.is_told = true, .good_until = clock_.now() + kGood};
+  Queue told{.is_told = true, .good_until = clock_.now() + kGood, .stands_until = clock_.now() + kStands};
   const kube::Json* items = kube::find(*answer, {"items"});
   if (items == nullptr || !items->is_array()) return told;
   for (const kube::Json& item : items->get_array()) {

@@ -32,6 +32,7 @@ class QueuePositions {
     bool may_be_told = false;
     std::map<std::string, int> positions = {};
     Clock::TimePoint good_until{};
+    Clock::TimePoint stands_until{};  // if there is no newer answer
     Answer answer_for(const std::string& workload) const;
   };
   Queue ask(const CallContext& context, const std::string& name_space, const std::string& queue);
