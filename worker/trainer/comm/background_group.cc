@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <exception>
 #include <future>
 #include <optional>
 #include <utility>
@@ -53,9 +54,15 @@ class BackgroundGroup final : public Communicator {
   std::unique_ptr<PendingTransfer> start(const Collective& collective) override {
     MemoryCounter* const counter = charged_now(otherwise_);
     last_ = lane_.give([this, collective, counter] {
+      if (failure_) std::rethrow_exception(failure_);
       std::optional<CountTo> charge;
       if (counter != nullptr && counter != &otherwise_) charge.emplace(*counter);
-      call(*group_, collective);
+      try {
+        call(*group_, collective);
+      } catch (...) {
+        failure_ = std::current_exception();
+        throw;
+      }
     });
     return std::make_unique<BackgroundTransfer>(last_);
   }
@@ -77,6 +84,7 @@ class BackgroundGroup final : public Communicator {
   const std::unique_ptr<Communicator> group_;
   MemoryCounter otherwise_;
   std::shared_future<void> last_;
+  std::exception_ptr failure_;  // of the lane's thread: what follows it has no meaning
   ThreadLane lane_{stay_one_thread};
 };
 

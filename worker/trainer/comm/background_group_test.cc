@@ -63,7 +63,9 @@ TEST(BackgroundGroup, KeepsTheOrderOfAllCalls) {
 TEST(BackgroundGroup, TellsAnErrorWhereItIsAwaited) {
   with_ranks(2, [](Communicator& group) {
     const auto sum = group.start(sum_of(at::zeros({1 + group.rank()}, at::kFloat)));
+    const auto next = group.start(sum_of(at::zeros({1}, at::kFloat)));
     EXPECT_THROW(sum->wait(), CommunicationError);
+    EXPECT_THROW(next->wait(), CommunicationError) << "it goes on behind a sum that is lost";
     EXPECT_THROW(group.barrier(), CommunicationError) << "what follows a lost sum has no meaning";
   });
 }
