@@ -39,7 +39,7 @@ def is_product(file, repository):
     path = pathlib.Path(file)
     if not path.is_relative_to(repository) or path.name.endswith("_test.cc"):
         return False
-    return path.relative_to(repository).parts[0] not in ("build", "tests")
+    return path.relative_to(repository).parts[0] not in ("build", "fuzz", "tests")
 
 
 def key_of(repository, build, command, dependencies):

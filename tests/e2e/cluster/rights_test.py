@@ -39,7 +39,7 @@ class Rights(ClusterTest):
             self.assertFalse(reaches(pid, address, 8080))
         kubectl("delete", "pod", "target", "--namespace", "default", "--grace-period=1")
 
-    def test_every_right_was_used_and_none_was_missing(self):
+    def test_no_right_was_missing_and_in_soak_every_one_was_used(self):
         with tempfile.NamedTemporaryFile("w") as rights:
             rights.write(kubectl("get", KINDS, "--all-namespaces", "-o", "json"))
             rights.flush()
