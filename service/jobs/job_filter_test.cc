@@ -103,6 +103,23 @@ TEST(JobPage, GoesOnBehindTheLastJobWhateverComesAndGoes) {
   EXPECT_FALSE(page_of(jobs, request));
 }
 
+TEST(JobPage, OfLargeJobsHasAsManyAsAClientTakes) {
+  const std::string large(1 << 20, 'x');
+  std::vector<EntryPtr> jobs;
+  for (const char* name : {"a", "b", "c", "d", "e"}) jobs.push_back(entry(name, "", large));
+  v1alpha1::ListJobsRequest request;
+  request.set_order_by("name");
+  std::size_t told = 0;
+  for (int pages = 0; pages == 0 || !request.page_token().empty(); ++pages) {
+    const auto page = page_of(jobs, request).value();
+    ASSERT_FALSE(page.jobs.empty());
+    EXPECT_LT(page.jobs.size(), 4u);
+    told += page.jobs.size();
+    request.set_page_token(page.next_page_token);
+  }
+  EXPECT_EQ(told, jobs.size());
+}
+
 TEST(JobPage, OrdersByNameAndState) {
   const std::vector<EntryPtr> jobs{entry("a", "1", "Running"), entry("b", "2", "Failed")};
   v1alpha1::ListJobsRequest request;

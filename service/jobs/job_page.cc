@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kUsualPage = 100;
 constexpr int kLongestPage = 1000;
+constexpr std::size_t kMostBytes = std::size_t{3} << 20;  // as JSON; clients of gRPC take 4 MiB unless told
 constexpr std::size_t kTokenParts = 6;
 
 struct Order {
@@ -93,9 +94,15 @@ Answer<JobPage> page_of(const std::vector<EntryPtr>& jobs, const v1alpha1::ListJ
     if (!last) return tl::unexpected(last.error());
     std::erase_if(found, [&](const auto& job) { return !is_before(*last, job.first, *order); });
   }
-  const int asked = request.page_size() == 0 ? kUsualPage : std::min(request.page_size(), kLongestPage);
-  const std::size_t size = std::min(found.size(), static_cast<std::size_t>(asked));
-  for (std::size_t i = 0; i < size; ++i) page.jobs.push_back(found[i].second);
+  const auto asked = static_cast<std::size_t>(
+      request.page_size() == 0 ? kUsualPage : std::min(request.page_size(), kLongestPage));
+  std::size_t bytes = 0;
+  for (const auto& [place, job] : found) {
+    bytes += job->object->text().size();
+    if (page.jobs.size() == asked || (bytes > kMostBytes && !page.jobs.empty())) break;
+    page.jobs.push_back(job);
+  }
+  const std::size_t size = page.jobs.size();
   if (size < found.size()) page.next_page_token = token_of(request, found[size - 1].first);
   return page;
 }
