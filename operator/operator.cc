@@ -1,6 +1,5 @@
 #include "operator/operator.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
@@ -33,6 +32,7 @@
 #include "serving/cluster_config.h"
 #include "serving/log.h"
 #include "serving/pages.h"
+#include "serving/program.h"
 
 namespace caravan::controller {
 namespace {
@@ -251,16 +251,6 @@ class Operator {
     queue.has_positions = answer.is_told;
     queue.positions_may_come = answer.may_be_told;
     queue.position = answer.position;
-  }
-
-  void end_at_once_on_signal(int signal_fd) {
-    // A descriptor of its own: the thread may begin when the caller's is closed already.
-    std::thread([own = UniqueFd(fcntl(signal_fd, F_DUPFD_CLOEXEC, 0))] {
-      pollfd signal{own.get(), POLLIN, 0};
-      while (poll(&signal, 1, -1) < 0) {
-      }
-      std::_Exit(static_cast<int>(ExitCode::kInterrupted));
-    }).detach();
   }
 
   // The lease before the streams: whoever is at their other end cannot keep the next leader waiting.

@@ -1,10 +1,8 @@
 #include "service/service.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 
-#include <cstdlib>
 #include <thread>
 
 #include "common/process.h"
@@ -18,6 +16,7 @@
 #include "serving/cluster_config.h"
 #include "serving/log.h"
 #include "serving/pages.h"
+#include "serving/program.h"
 
 namespace caravan::service {
 namespace {
@@ -84,13 +83,6 @@ class Service {
     while (poll(&signal, 1, -1) < 0) {
     }
     read_signal(signal_fd);
-  }
-
-  static void end_at_once_on_signal(int signal_fd) {
-    std::thread([own = UniqueFd(fcntl(signal_fd, F_DUPFD_CLOEXEC, 0))] {
-      wait_for(own.get());
-      std::_Exit(static_cast<int>(ExitCode::kInterrupted));
-    }).detach();
   }
 
   std::optional<std::string> what_hangs() const {
