@@ -100,6 +100,9 @@ void ServiceProgram::make_account(const std::string& name, const std::vector<std
                   {"rules", JsonArray{JsonObject{{"apiGroups", JsonArray{controller::kGroup}},
                                                  {"resources", JsonArray{controller::kJobs.plural}},
                                                  {"verbs", json_of(verbs)}},
+                                      JsonObject{{"apiGroups", JsonArray{""}},
+                                                 {"resources", JsonArray{"pods"}},
+                                                 {"verbs", json_of(verbs)}},
                                       JsonObject{{"apiGroups", JsonArray{"events.k8s.io"}},
                                                  {"resources", JsonArray{"events"}},
                                                  {"verbs", JsonArray{"list"}}}}}});
