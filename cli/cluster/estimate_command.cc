@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "cli/arguments/choice.h"
@@ -49,12 +48,7 @@ struct Choice {
 Choice choose(const std::vector<controller::SurveyedJob>& places) {
   const auto chosen = controller::choose_place(places);
   if (!chosen) return {.place = &places.front()};
-  const auto is_it = [&](const controller::SurveyedJob& place) {
-    return place.gpu_product == chosen->gpu_product &&
-           (!place.pool || place.pool->devices_per_node == chosen->plan.devices_per_node());
-  };
-  const auto found = std::ranges::find_if(places, is_it);
-  return {.place = found == places.end() ? &places.front() : &*found, .why = chosen->why};
+  return {.place = &places[chosen->place], .why = chosen->why};
 }
 
 std::string room_text(const controller::SurveyedJob& place) {

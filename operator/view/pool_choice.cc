@@ -107,7 +107,8 @@ Result<ChosenPlace> choose_place(const std::vector<SurveyedJob>& places) {
   }
   std::ranges::stable_sort(trials, is_better);
   if (!trials.front().answer) return tl::unexpected(refusal_of(trials));
-  return ChosenPlace{.plan = trials.front().answer->plan(),
+  return ChosenPlace{.place = static_cast<std::size_t>(trials.front().place - places.data()),
+                     .plan = trials.front().answer->plan(),
                      .gpu_product = trials.front().place->gpu_product,
                      .why = say_choice(trials)};
 }

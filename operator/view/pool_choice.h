@@ -7,6 +7,7 @@
 // names of the others. Pure.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 namespace caravan::controller {
 
 struct ChosenPlace {
+  std::size_t place = 0;  // which of the places it is
   v1alpha1::Plan plan = {};
   std::string gpu_product = {};  // label value; empty: pods may go to any node
   std::string why = {};          // a sentence about the pools; empty where there was no choice

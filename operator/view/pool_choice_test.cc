@@ -137,6 +137,32 @@ TEST(PoolChoice, WhereNoneHoldsTheJobItIsTheOneWithMostDevices) {
   EXPECT_THAT(verdict.message, HasSubstr("takes NVIDIA-A100-SXM4-80GB (8 a node): 8 of 16 devices, "));
 }
 
+// The plan's pods are smaller than the nodes then, so that the place cannot be told from the plan.
+TEST(PoolChoice, OfAJobSmallerThanANodeThePlaceIsSaidByItsIndex) {
+  Job small = gpu_job("{}");
+  small.spec.mutable_resources()->set_devices(4);
+  const auto places = survey_devices(small, together({nodes_of(kA100, 4), nodes_of(kH100, 2)})).places;
+  ASSERT_EQ(places.size(), 2U);
+  ASSERT_EQ(places[0].gpu_product, kA100) << "the larger one comes first";
+  const auto chosen = choose_place(places);
+  ASSERT_TRUE(chosen) << chosen.error().message;
+  EXPECT_EQ(chosen->plan.devices_per_node(), 4);
+  EXPECT_EQ(chosen->gpu_product, kH100);
+  EXPECT_EQ(chosen->place, 1U);
+}
+
+TEST(PoolChoice, OfTwoPoolsOfOneProductThePlaceIsTheOneThatWasPlannedFor) {
+  Job small = gpu_job("{}", "llama3.2-1b");
+  small.spec.mutable_resources()->set_devices(4);
+  const auto places = survey_devices(small, together({nodes_of(kH100, 1, 2), nodes_of(kH100, 3)})).places;
+  ASSERT_EQ(places.size(), 2U);
+  const auto chosen = choose_place(places);
+  ASSERT_TRUE(chosen) << chosen.error().message;
+  const int of_a_node = places[chosen->place].pool->devices_per_node;
+  EXPECT_EQ(chosen->plan.devices_per_node(), std::min(4, of_a_node));
+  EXPECT_THAT(chosen->why, HasSubstr(fmt::format("takes {} ({} a node)", kH100, of_a_node)));
+}
+
 TEST(PoolChoice, APoolOnWhichNoLayoutFitsIsLeftOutAndSaidSo) {
   const PlanVerdict verdict =
       planned(together({nodes_of(kL4, 16, 1), nodes_of(kB200, 2)}), "{}", "llama2-70b");
