@@ -77,4 +77,11 @@ std::string readable(std::string_view text, std::size_t most_bytes) {
   return shown;
 }
 
+std::string readable_line(std::string_view text, std::size_t most_bytes) {
+  std::string line = readable(text, most_bytes);
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return line;
+}
+
 }  // namespace caravan

@@ -23,5 +23,7 @@ std::optional<std::size_t> first_invalid_utf8(std::string_view text);
 // reads them, but for ends of lines and tabs. At most so many bytes, with "..." at the end when there was
 // more.
 std::string readable(std::string_view text, std::size_t most_bytes);
+// The same in one line: an end of a line or a tab is a space.
+std::string readable_line(std::string_view text, std::size_t most_bytes);
 
 }  // namespace caravan

@@ -50,6 +50,11 @@ TEST(Readable, KeepsLinesAndDropsWhatMovesTheCursor) {
   EXPECT_EQ(readable("a\0b"s, 100), "ab");
 }
 
+TEST(Readable, AsOneLineHasNoEndsOfLines) {
+  EXPECT_EQ(readable_line("\x1B[2Ja\n\tb\n", 100), "[2Ja  b ");
+  EXPECT_EQ(readable_line("a\n3456789", 8), "a 345...");
+}
+
 TEST(Readable, IsCutBetweenCharacters) {
   EXPECT_EQ(readable("12345678", 8), "12345678");
   EXPECT_EQ(readable("123456789", 8), "12345...");

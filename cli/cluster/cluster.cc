@@ -8,11 +8,13 @@
 #include <tuple>
 
 #include "cli/cluster/documents.h"
-#include "cli/cluster/job_events.h"
 #include "common/version.h"
 #include "kube/api/object.h"
 #include "kube/config/kubeconfig.h"
+#include "operator/api/job_object.h"
 #include "operator/api/names.h"
+#include "operator/api/pod_names.h"
+#include "operator/view/event_view.h"
 #include "operator/view/pod_view.h"
 
 namespace caravan::cli {
@@ -40,18 +42,6 @@ Result<kube::ClientConfig> load_config(const ClusterOptions& options) {
   }
   if (!options.name_space.empty()) config->name_space = options.name_space;
   return config;
-}
-
-// NAME-<node>-a<attempt>
-bool is_pod_of(const std::string& job, std::string_view pod) {
-  if (!pod.starts_with(job + "-")) return false;
-  pod.remove_prefix(job.size() + 1);
-  const std::size_t dash = pod.find("-a");
-  if (dash == std::string_view::npos || dash == 0) return false;
-  const auto is_number = [](std::string_view text) {
-    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-  };
-  return is_number(pod.substr(0, dash)) && is_number(pod.substr(dash + 2));
 }
 
 }  // namespace
@@ -143,10 +133,11 @@ Result<JsonArray> Cluster::events_of(const Json& job) {
   auto of_pods = list(path, {.field_selector = "regarding.kind=Pod"});
   if (!of_pods) return of_pods;
   for (Json& event : *of_pods) {
-    if (is_pod_of(key.name, kube::text_at(event, {"regarding", "name"}))) events->push_back(std::move(event));
+    if (controller::is_pod_of(key.name, kube::text_at(event, {"regarding", "name"})))
+      events->push_back(std::move(event));
   }
   std::ranges::stable_sort(*events, {},
-                           [](const Json& event) { return controller::to_time(read_event(event).time); });
+                           [](const Json& event) { return controller::to_time(controller::time_of_event(event)); });
   return events;
 }
 

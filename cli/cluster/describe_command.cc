@@ -38,7 +38,7 @@ Result<ExitCode> describe(const Options& options) {
   for (const kube::Json& pod : or_nothing((*cluster)->pods_of(*object)))
     facts.pods.push_back(controller::read_pod(pod));
   for (const kube::Json& event : or_nothing((*cluster)->events_of(*object)))
-    facts.events.push_back(read_event(event));
+    facts.events.push_back(controller::read_event(event));
   fmt::print("{}", describe_job(facts, output_width()));
   return ExitCode::kDone;
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "cli/cluster/job_events.h"
 #include "cli/cluster/job_news.h"
 #include "common/quantity.h"
 #include "operator/api/job_conditions.h"
@@ -17,6 +18,7 @@
 namespace caravan::cli {
 namespace {
 
+using controller::EventView;
 using controller::find_condition;
 using controller::Job;
 using controller::NodeView;
@@ -201,7 +203,7 @@ Findings warnings_of_pods(const std::vector<EventView>& events) {
   Findings findings;
   for (const auto& [reason, event] : last) {
     findings.push_back(
-        {Gravity::kProblem, fmt::format("{}: {}: {}", event->about, reason, event->message),
+        {Gravity::kProblem, fmt::format("{}: {}: {}", about(*event), reason, event->message),
          reason.ends_with("Mount") || reason.ends_with("Volume")
              ? "see whether the claim is bound, and whether its volume may be used on that node"
              : ""});

@@ -114,7 +114,7 @@ TEST(Diagnosis, NamesTheQuotaThatIsUsedUp) {
 TEST(Diagnosis, FindsTheCauseOfASlowStartInTheEventsOfPods) {
   ClusterFacts facts = facts_of(job_in(condition("Scheduled", "False", "WaitingForPods", "1 of 2 pods")));
   facts.job.events = {
-      {.is_warning = true, .about = "pod tiny-1-a1", .reason = "FailedMount", .message = "timed out"},
+      {.is_warning = true, .kind = "Pod", .name = "tiny-1-a1", .reason = "FailedMount", .message = "timed out"},
       {.reason = "Pulled", .message = "image"}};
   EXPECT_THAT(diagnose(facts), ElementsAre(finding(Gravity::kProblem, "pod tiny-1-a1: FailedMount: timed out",
                                                    "claim is bound")));

@@ -35,7 +35,7 @@ Result<ClusterFacts> gather(Cluster& cluster, const std::string& name) {
   for (const kube::Json& pod : or_nothing(cluster.pods_of(*object), "pods"))
     facts.job.pods.push_back(controller::read_pod(pod));
   for (const kube::Json& event : or_nothing(cluster.events_of(*object), "events"))
-    facts.job.events.push_back(read_event(event));
+    facts.job.events.push_back(controller::read_event(event));
   for (const kube::Json& quota : or_nothing(cluster.quotas(facts.job.job.key.name_space), "quotas")) {
     for (QuotaView& view : read_quota(quota)) facts.quotas.push_back(std::move(view));
   }

@@ -27,8 +27,8 @@ Result<ExitCode> print_events(const Options& options) {
   auto events = (*cluster)->events_of(*job);
   if (!events) return tl::unexpected(events.error());
   if (options.output == "table") {
-    std::vector<EventView> views;
-    for (const kube::Json& event : *events) views.push_back(read_event(event));
+    std::vector<controller::EventView> views;
+    for (const kube::Json& event : *events) views.push_back(controller::read_event(event));
     if (views.empty())
       fmt::print(stderr, "job {} has no events; the server keeps them for an hour\n", options.name);
     fmt::print("{}", event_table(views, (*cluster)->clock().wall_now(), output_width()));

@@ -7,6 +7,7 @@
 
 #include "cli/cluster/job_events.h"
 #include "operator/api/job_object.h"
+#include "operator/view/event_view.h"
 #include "operator/view/pod_view.h"
 
 namespace caravan::cli {
@@ -14,7 +15,7 @@ namespace caravan::cli {
 struct JobFacts {
   controller::Job job = {};
   std::vector<controller::PodView> pods = {};
-  std::vector<EventView> events = {};
+  std::vector<controller::EventView> events = {};
   controller::TimePoint now = {};
 };
 

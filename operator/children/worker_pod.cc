@@ -7,6 +7,7 @@
 
 #include "common/schema/field_rules.h"
 #include "operator/api/names.h"
+#include "operator/api/pod_names.h"
 #include "operator/children/inherited_metadata.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/pod_environment.h"
@@ -113,7 +114,7 @@ JsonObject container(const Job& job, const v1alpha1::Worker& worker, const v1alp
 
 // Ours win: the operator knows its pods by them.
 JsonObject metadata_of(const Job& job, const v1alpha1::Worker& worker, const PodRequest& request) {
-  JsonObject metadata = child_metadata(job, pod_name(job, request.node, request.attempt));
+  JsonObject metadata = child_metadata(job, pod_name(job.key.name, request.node, request.attempt));
   JsonObject& all = metadata["labels"].as_object();
   all[labels::kComponent] = "worker";
   all[labels::kNodeIndex] = std::to_string(request.node);
@@ -138,10 +139,6 @@ void use_network_of_node(JsonObject& spec) {
 }
 
 }  // namespace
-
-std::string pod_name(const Job& job, int node, int attempt) {
-  return fmt::format("{}-{}-a{}", job.key.name, node, attempt);
-}
 
 Json pod_intent(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest& request,
                 const Settings& settings) {

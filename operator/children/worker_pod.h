@@ -13,8 +13,6 @@
 
 namespace caravan::controller {
 
-std::string pod_name(const Job& job, int node, int attempt);
-
 kube::Json pod_intent(const Job& job, const v1alpha1::JobPlan& plan, const PodRequest& request,
                       const Settings& settings);
 

@@ -1,6 +1,6 @@
 #include "operator/controller/pods_policy.h"
 
-#include "operator/children/worker_pod.h"
+#include "operator/api/pod_names.h"
 #include "operator/controller/machine_policy.h"
 #include "operator/controller/memory_policy.h"
 #include "policy/failure_policy.h"
@@ -41,7 +41,7 @@ struct DeadPod {
 DeadPod judge_dead_pod(const Job& job, const PodView& pod, TimePoint now) {
   if (pod.gone_by) {
     if (pod.ended() || now > *pod.gone_by)
-      return {.in_the_way = pod.name == pod_name(job, pod.node, job.status.attempt())};
+      return {.in_the_way = pod.name == pod_name(job.key.name, pod.node, job.status.attempt())};
     return {.in_the_way = true, .look_again = until(*pod.gone_by + std::chrono::seconds(1), now)};
   }
   const TimePoint ready = replaced_at(pod, job.status);

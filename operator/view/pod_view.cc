@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "common/utf8.h"
 #include "operator/api/names.h"
 #include "operator/view/object_fields.h"
 #include "operator/view/pod_advice.h"
@@ -45,11 +46,12 @@ void read_container(const Json& status, PodView& view) {
     view.trouble = explain_waiting(kube::text_at(*waiting, {"reason"}), kube::text_at(*waiting, {"message"}));
 }
 
-// A gang may have thousands of pods, and conditions quote one. Of node 0 the job's result is read.
+// A gang may have thousands of pods, and conditions quote one. Of node 0 the job's result is read. Troubles
+// quote names of images and messages of registries and webhooks, and stand on people's terminals.
 void cut_words(PodView& view) {
   constexpr std::size_t kLongestQuote = 1024;
   if (view.node != 0) view.last_words.resize(std::min(view.last_words.size(), kLongestQuote));
-  view.trouble.resize(std::min(view.trouble.size(), kLongestQuote));
+  view.trouble = readable_line(view.trouble, kLongestQuote);
 }
 
 void read_gates(const Json& object, PodView& view) {

@@ -1,5 +1,5 @@
 // A pod of a job as decisions and people see it, read from the API server's object. Absent or strange fields
-// read as nothing.
+// read as nothing; a trouble is one line that a terminal may be given.
 #pragma once
 
 #include <optional>

@@ -76,6 +76,16 @@ TEST(PodView, SaysWhyAPodDoesNotStartAndWhatToDo) {
   }
 }
 
+TEST(PodView, ItsTroubleIsOneLineThatATerminalMayBeGiven) {
+  EXPECT_EQ(pod(waiting("Strange", "one\\n\\u001b[2Jtwo")).trouble,
+            "its container cannot be started (Strange: one [2Jtwo)");
+  std::string euros;
+  for (int i = 0; i < 1000; ++i) euros += "\xE2\x82\xAC";
+  const std::string long_one = pod(waiting("Strange", euros)).trouble;
+  EXPECT_LE(long_one.size(), 1024U);
+  EXPECT_THAT(long_one, ::testing::EndsWith("\xE2\x82\xAC...")) << "cut between characters";
+}
+
 TEST(PodView, OneThatSomebodyKeepsFromTheSchedulerSaysWhoAndWhatToDo) {
   const std::string gated = R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
       "reason": "SchedulingGated", "message": "Scheduling is blocked due to non-empty scheduling gates"}]})";

@@ -1,9 +1,10 @@
 #include "service/methods/event_methods.h"
 
 #include <algorithm>
-#include <regex>
 
 #include "operator/api/names.h"
+#include "operator/api/pod_names.h"
+#include "operator/view/event_view.h"
 #include "service/jobs/resource_name.h"
 
 namespace caravan::service {
@@ -15,38 +16,22 @@ constexpr int kPage = 500;
 constexpr std::size_t kLongestPage = std::size_t{4} << 20;
 constexpr std::size_t kMostEvents = 1000;  // the latest ones
 
-bool is_pod_of(const std::string& pod, const std::string& job) {
-  static const std::regex kEnding("^-[0-9]+-a[0-9]+$");
-  return pod.starts_with(job) && std::regex_match(pod.substr(job.size()), kEnding);
-}
-
-// Of a series the last time, of an event that came once its own.
-std::string time_of(const kube::Json& event) {
-  for (std::string time :
-       {kube::text_at(event, {"series", "lastObservedTime"}), kube::text_at(event, {"eventTime"}),
-        kube::text_at(event, {"deprecatedLastTimestamp"}),
-        kube::text_at(event, {"metadata", "creationTimestamp"})}) {
-    if (!time.empty()) return time;
-  }
-  return "";
-}
-
 }  // namespace
 
 std::optional<JobEventRecord> record_of(const kube::Json& event, const std::string& job) {
   const std::string kind = kube::text_at(event, {"regarding", "kind"});
   const std::string name = kube::text_at(event, {"regarding", "name"});
-  const bool is_ours = (kind == controller::kKind && name == job) || (kind == "Pod" && is_pod_of(name, job));
+  const bool is_ours =
+      (kind == controller::kKind && name == job) || (kind == "Pod" && controller::is_pod_of(job, name));
   if (!is_ours) return std::nullopt;
   JobEventRecord record;
-  record.set_time(time_of(event));
-  record.set_type(kube::text_at(event, {"type"}));
-  record.set_reason(kube::text_at(event, {"reason"}));
-  record.set_message(kube::text_at(event, {"note"}));
+  const controller::EventView view = controller::read_event(event);
+  record.set_time(view.time);
+  record.set_type(view.is_warning ? "Warning" : "Normal");
+  record.set_reason(view.reason);
+  record.set_message(view.message);
   record.set_about(kind + "/" + name);
-  const auto series = kube::integer_at(event, {"series", "count"});
-  record.set_count(
-      static_cast<int>(series.value_or(kube::integer_at(event, {"deprecatedCount"}).value_or(1))));
+  record.set_count(view.count);
   return record;
 }
 

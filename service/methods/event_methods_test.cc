@@ -23,6 +23,13 @@ TEST(EventMethods, AnEventIsAboutTheJobOrAPodOfItsNames) {
   EXPECT_FALSE(read("Service", "train"));
 }
 
+// Nothing checks what an event says that it is about.
+TEST(EventMethods, ANameOfAMegabyteIsNoPods) {
+  const std::string digits(std::size_t{1} << 20, '1');
+  EXPECT_FALSE(read("Pod", "train-" + digits + "-a1"));
+  EXPECT_FALSE(read("Pod", "train-0-a" + digits));
+}
+
 TEST(EventMethods, ASeriesHasItsCountAndItsLastTime) {
   const auto once = read("Pod", "train-0-a1");
   EXPECT_EQ(once->count(), 1);
