@@ -7,9 +7,13 @@
 namespace caravan::cli {
 namespace {
 
-constexpr int kForbidden = 403;
-constexpr int kInvalid = 422;
 constexpr int kBadRequest = 400;
+constexpr int kUnauthorized = 401;
+constexpr int kForbidden = 403;
+constexpr int kNotFound = 404;
+constexpr int kInvalid = 422;
+constexpr int kTooMany = 429;
+constexpr int kServerFails = 500;  // and above
 
 std::string place_of(const Asked& asked) {
   return asked.name_space.empty() ? "the cluster" : fmt::format("namespace {}", asked.name_space);
@@ -46,21 +50,7 @@ Error not_found(const kube::ApiError& error, const Asked& asked) {
           .code = ExitCode::kBadInput};
 }
 
-}  // namespace
-
-// "GET /apis/...: 403 Forbidden: WORDS", as kube/api/api_error.cc writes it.
-std::string words_of(const kube::ApiError& error) {
-  std::string words = error.message;
-  if (error.kind == kube::ErrorKind::kStatus) {
-    const std::string code =
-        fmt::format(": {}{}{}: ", error.code, error.reason.empty() ? "" : " ", error.reason);
-    if (const std::size_t at = words.find(code); at != std::string::npos) words.erase(0, at + code.size());
-  }
-  std::ranges::replace(words, '\n', ' ');
-  return words;
-}
-
-Error explain(const kube::ApiError& error, const Asked& asked, const std::string& server) {
+Error sentence_of(const kube::ApiError& error, const Asked& asked, const std::string& server) {
   if (error.kind == kube::ErrorKind::kRefusedHere)
     return {.message = error.message, .code = ExitCode::kBadInput};
   if (error.kind != kube::ErrorKind::kStatus) return unreachable(error, server);
@@ -81,6 +71,45 @@ Error explain(const kube::ApiError& error, const Asked& asked, const std::string
   if (error.code == kInvalid || error.code == kBadRequest)
     return {.message = words_of(error), .code = ExitCode::kBadInput};
   return {.message = fmt::format("{} {}: {}", asked.verb, asked.resource, words_of(error))};
+}
+
+}  // namespace
+
+// "GET /apis/...: 403 Forbidden: WORDS", as kube/api/api_error.cc writes it.
+std::string words_of(const kube::ApiError& error) {
+  std::string words = error.message;
+  if (error.kind == kube::ErrorKind::kStatus) {
+    const std::string code =
+        fmt::format(": {}{}{}: ", error.code, error.reason.empty() ? "" : " ", error.reason);
+    if (const std::size_t at = words.find(code); at != std::string::npos) words.erase(0, at + code.size());
+  }
+  std::ranges::replace(words, '\n', ' ');
+  return words;
+}
+
+bool ClusterError::is_outage() const {
+  switch (kind) {
+    case kube::ErrorKind::kUnreachable:
+    case kube::ErrorKind::kBroken:
+    case kube::ErrorKind::kTimeout:
+      return true;
+    case kube::ErrorKind::kStatus:
+      return http_status == kTooMany || http_status >= kServerFails;
+    default:
+      return false;
+  }
+}
+
+bool ClusterError::is_refusal() const {
+  return http_status == kUnauthorized || http_status == kForbidden;
+}
+
+bool ClusterError::is_not_found() const {
+  return http_status == kNotFound;
+}
+
+ClusterError explain(const kube::ApiError& error, const Asked& asked, const std::string& server) {
+  return {sentence_of(error, asked, server), error.kind, error.code};
 }
 
 }  // namespace caravan::cli

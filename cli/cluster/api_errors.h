@@ -20,6 +20,21 @@ struct Asked {
 // The server's own words, without the call and the code.
 std::string words_of(const kube::ApiError& error);
 
-Error explain(const kube::ApiError& error, const Asked& asked, const std::string& server);
+// The sentence, and what to decide by.
+struct [[nodiscard]] ClusterError : Error {
+  kube::ErrorKind kind = kube::ErrorKind::kStatus;
+  int http_status = 0;  // of kStatus
+
+  // It may be over in a moment: no server was reached, or it could not answer.
+  bool is_outage() const;
+  // The server does not know the user, or gives him no right to that.
+  bool is_refusal() const;
+  bool is_not_found() const;
+};
+
+template <typename T>
+using ClusterResult = tl::expected<T, ClusterError>;
+
+ClusterError explain(const kube::ApiError& error, const Asked& asked, const std::string& server);
 
 }  // namespace caravan::cli

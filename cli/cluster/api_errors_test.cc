@@ -65,5 +65,16 @@ TEST(ApiErrors, AreOneLine) {
   EXPECT_EQ(error.code, ExitCode::kBadInput);
 }
 
+TEST(ApiErrors, TellAnOutageFromARefusal) {
+  const auto of = [](const kube::ApiError& error) { return explain(error, {.verb = "get"}, kServer); };
+  for (const int code : {429, 500, 502, 503}) EXPECT_TRUE(of(answer(code, "")).is_outage()) << code;
+  for (const int code : {400, 401, 403, 404, 409, 422})
+    EXPECT_FALSE(of(answer(code, "")).is_outage()) << code;
+  for (const int code : {401, 403}) EXPECT_TRUE(of(answer(code, "")).is_refusal()) << code;
+  for (const int code : {400, 404, 500}) EXPECT_FALSE(of(answer(code, "")).is_refusal()) << code;
+  EXPECT_TRUE(of({.kind = kube::ErrorKind::kUnreachable, .message = "refused"}).is_outage());
+  EXPECT_FALSE(of({.kind = kube::ErrorKind::kRefusedHere, .message = "no token"}).is_outage());
+}
+
 }  // namespace
 }  // namespace caravan::cli

@@ -4,8 +4,10 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/cluster/api_errors.h"
 #include "cli/cluster/options.h"
@@ -20,6 +22,19 @@ namespace caravan::cli {
 // Of a command that gave up waiting, as timeout(1) has it.
 inline constexpr ExitCode kTimedOut{124};
 
+// Of a job that was followed and is no more.
+Error was_deleted(const std::string& name);
+
+// Tells of outages, each once: a wait of a day goes on through them.
+class OutageNote {
+ public:
+  void failed(const ClusterError& error);
+  void answered() { is_told_ = false; }
+
+ private:
+  bool is_told_ = false;
+};
+
 class Cluster {
  public:
   static Result<std::unique_ptr<Cluster>> connect(const ClusterOptions& options);
@@ -27,37 +42,42 @@ class Cluster {
   const std::string& name_space() const { return config_.name_space; }
   Clock& clock() { return clock_; }
 
-  Result<kube::Json> job(const std::string& name);
+  ClusterResult<kube::Json> job(const std::string& name);
   // By name; of the namespace or of all. selector: of labels, or empty.
-  Result<kube::JsonArray> jobs(bool everywhere, const std::string& selector = {});
+  ClusterResult<kube::JsonArray> jobs(bool everywhere, const std::string& selector = {});
+  // Their names alone, of the namespace, for somebody who waits at the keyboard: asked once, for two seconds.
+  ClusterResult<std::vector<std::string>> names_at_once();
   // try_out: the server judges the job and keeps nothing.
-  Result<kube::Json> create(const kube::Json& job, bool try_out);
-  Result<kube::Json> change(const std::string& name, const kube::Json& patch);
+  ClusterResult<kube::Json> create(const kube::Json& job, bool try_out);
+  ClusterResult<kube::Json> change(const std::string& name, const kube::Json& patch);
   // Together with its pods; uid: of the one that is meant.
-  Status remove(const std::string& name, const std::string& uid);
+  ClusterResult<void> remove(const std::string& name, const std::string& uid);
 
-  // Of the job's present and earlier attempts, as far as they are there, by node and attempt.
-  Result<kube::JsonArray> pods_of(const kube::Json& job);
+  // Of the job's present and earlier attempts, as far as they are there, by node and attempt; of one node or
+  // of all.
+  ClusterResult<kube::JsonArray> pods_of(const kube::Json& job, std::optional<int> node = {});
   // Of the job and its pods, the oldest first.
-  Result<kube::JsonArray> events_of(const kube::Json& job);
-  Result<kube::JsonArray> nodes();
-  Result<kube::JsonArray> quotas(const std::string& name_space);
+  ClusterResult<kube::JsonArray> events_of(const kube::Json& job);
+  ClusterResult<kube::JsonArray> nodes();
+  ClusterResult<kube::JsonArray> quotas(const std::string& name_space);
   // What a pod's agent writes. query: of the subresource "log".
-  Result<std::unique_ptr<kube::HttpStream>> log_of(const std::string& pod, const kube::Query& query);
+  ClusterResult<std::unique_ptr<kube::HttpStream>> log_of(const std::string& pod, const kube::Query& query);
 
   // Hands over the job as it is, and then each time it changes, until `seen` returns false. An error of code
-  // kTimedOut when that takes longer than until `deadline`, and another one when the job is deleted.
+  // kTimedOut when that takes longer than until `deadline`, and was_deleted() when the job is. Once the job
+  // has been seen, a server that does not answer is asked again until then, which standard error tells.
   Status follow(const std::string& name, Clock::TimePoint deadline,
                 const std::function<bool(const kube::Json&)>& seen);
 
  private:
   explicit Cluster(kube::ClientConfig config);
 
-  Error explain(const kube::ApiError& error, const Asked& asked) const;
-  Result<kube::JsonArray> list(const kube::ResourcePath& path, const kube::ListOptions& options);
+  ClusterError explain(const kube::ApiError& error, const Asked& asked) const;
+  ClusterResult<kube::JsonArray> list(const kube::ResourcePath& path, const kube::ListOptions& options);
+  ClusterResult<kube::Json> job(const std::string& name, const CallContext& context);
   enum class Watched { kOver, kEnough, kDeleted };
-  Result<Watched> watch(const std::string& name, const std::string& version, Clock::TimePoint deadline,
-                        const std::function<bool(const kube::Json&)>& seen);
+  ClusterResult<Watched> watch(const std::string& name, const std::string& version, Clock::TimePoint deadline,
+                               const std::function<bool(const kube::Json&)>& seen);
 
   SystemClock clock_;
   kube::Observer observer_;

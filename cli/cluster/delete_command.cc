@@ -22,7 +22,7 @@ Result<ExitCode> remove(const Options& options) {
   for (const std::string& name : options.names) {
     const auto job = (*cluster)->job(name);
     if (!job) return tl::unexpected(job.error());
-    const Status removed = (*cluster)->remove(name, kube::uid_of(*job));
+    const auto removed = (*cluster)->remove(name, kube::uid_of(*job));
     if (!removed) return tl::unexpected(removed.error());
     fmt::print("job {} deleted; its checkpoints stay where they are\n", name);
   }

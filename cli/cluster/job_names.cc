@@ -4,7 +4,6 @@
 
 #include "cli/cluster/cluster.h"
 #include "cli/completion/candidates.h"
-#include "kube/api/object.h"
 
 namespace caravan::cli {
 namespace {
@@ -35,12 +34,9 @@ ClusterOptions options_in(const std::vector<std::string>& words) {
 }  // namespace
 
 std::vector<std::string> job_names(const std::vector<std::string>& words) {
-  std::vector<std::string> names;
   const auto cluster = Cluster::connect(options_in(words));
-  const auto jobs = cluster ? (*cluster)->jobs(false) : Result<kube::JsonArray>();
-  if (!cluster || !jobs) return names;
-  for (const kube::Json& job : *jobs) names.push_back(kube::key_of(job).name);
-  return names;
+  if (!cluster) return {};
+  return (*cluster)->names_at_once().value_or(std::vector<std::string>{});
 }
 
 std::string completion_for_kubectl(const CommandTree& program, const std::vector<std::string>& words) {

@@ -41,11 +41,14 @@ Result<ExitCode> show(const Options& options) {
   if (!cluster) return tl::unexpected(cluster.error());
   Clock& clock = (*cluster)->clock();
   const bool is_live = !options.once && style_for(terminal_facts(STDOUT_FILENO)).progress_bar;
+  std::string last;
   while (true) {
     const auto jobs = (*cluster)->jobs(options.everywhere);
-    if (!jobs) return tl::unexpected(jobs.error());
-    fmt::print("{}{}", is_live ? kClearScreen : "", picture(*jobs, options, clock));
+    if (!jobs && (last.empty() || !jobs.error().is_outage())) return tl::unexpected(jobs.error());
+    if (jobs) last = picture(*jobs, options, clock);
+    fmt::print("{}{}", is_live ? kClearScreen : "", last);
     if (!is_live) return ExitCode::kDone;
+    if (!jobs) fmt::print("\nThat is how it was last: {}\n", jobs.error().message);
     fmt::print("\nevery {} s; in brackets what was predicted; Ctrl-C ends this\n", options.seconds);
     std::fflush(stdout);
     clock.sleep_until(clock.now() + std::chrono::seconds(options.seconds), {});
