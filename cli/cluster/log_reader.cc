@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <deque>
+
 #include "cli/cluster/job_news.h"
 #include "cli/cluster/pod_log.h"
 #include "common/line_reader.h"
@@ -16,40 +18,66 @@ constexpr std::chrono::seconds kBetweenLooks{1};
 class NodeLog {
  public:
   NodeLog(Cluster& cluster, const LogQuestion& question, const std::function<void(std::string_view)>& take)
-      : cluster_(cluster), question_(question), take_(take) {}
+      : cluster_(cluster),
+        question_(question),
+        take_(take),
+        holds_back_(question.rank.has_value() && question.tail.has_value()) {}
 
   Status once() {
     const auto pod = look();
     if (!pod) return tl::unexpected(pod.error());
     if (!*pod) return no_pod();
-    return read((*pod)->name);
+    const auto stream = open((*pod)->name);
+    if (!stream) return tl::unexpected(stream.error());
+    const auto done = read(**stream);
+    let_go();
+    if (!done) return tl::unexpected(done.error());
+    return {};
   }
 
   Status follow() {
+    OutageNote outage;
     while (true) {
       const auto pod = look();
-      if (!pod) return tl::unexpected(pod.error());
-      if (*pod) {
-        if (pod_ != (*pod)->name) begin((*pod)->name);
-        // Before its container runs it has no log, and a connection may break; a right does not come by
-        // itself.
-        const Status done = read(pod_);
-        if (!done && done.error().code == ExitCode::kJobFailed) return done;
+      if (!pod) {
+        if (is_seen_ && pod.error().is_not_found()) return tl::unexpected(was_deleted(question_.job));
+        if (!is_seen_ || !pod.error().is_outage()) return tl::unexpected(pod.error());
+        outage.failed(pod.error());
+      } else {
+        outage.answered();
+        is_seen_ = true;
+        const auto done = follow_pod(*pod);
+        const bool is_last = job_ended_ && (!*pod || (*pod)->ended());
+        if (is_last) let_go();
+        if (!done && (is_last || done.error().is_refusal())) return tl::unexpected(done.error());
+        if (is_last) return {};
       }
-      if (job_ended_ && (!*pod || (*pod)->ended())) return {};
       cluster_.clock().sleep_until(cluster_.clock().now() + kBetweenLooks, {});
     }
   }
 
  private:
-  Result<std::optional<controller::PodView>> look() {
+  ClusterResult<std::optional<controller::PodView>> look() {
     const auto job = cluster_.job(question_.job);
     if (!job) return tl::unexpected(job.error());
     const v1alpha1::JobStatus status = controller::read_job_but_spec(*job).status;
     state_ = status.state();
     job_ended_ = end_of(status).has_value();
-    return cluster_.pods_of(*job).map(
-        [&](const kube::JsonArray& pods) { return newest_pod(pods, question_.node); });
+    return cluster_.pods_of(*job, question_.node).map([&](const kube::JsonArray& pods) {
+      return newest_pod(pods, question_.node);
+    });
+  }
+
+  // Before its container runs a pod has no log, its machine may not answer, and a connection may break: all
+  // of that is tried again while the job goes on. A right does not come by itself.
+  ClusterResult<void> follow_pod(const std::optional<controller::PodView>& pod) {
+    if (!pod) return {};
+    if (pod_ != pod->name) begin(pod->name);
+    const auto stream = open(pod_);
+    if (!stream) return tl::unexpected(stream.error());
+    auto done = read(**stream);
+    if (done) let_go();
+    return done;
   }
 
   Status no_pod() const {
@@ -65,27 +93,33 @@ class NodeLog {
     known_until_.clear();
   }
 
+  // While lines are held back the stream has to end, to tell which are the last.
   kube::Query query() const {
     kube::Query query{{"timestamps", "true"}};
-    if (question_.follow) query.emplace_back("follow", "true");
+    if (question_.follow && !holds_back_) query.emplace_back("follow", "true");
     if (!last_time_.empty()) {
-      query.emplace_back("sinceTime", last_time_.substr(0, last_time_.find('.')) + "Z");
+      query.emplace_back("sinceTime", in_whole_seconds(last_time_));
       return query;
     }
     if (!is_first_) return query;
     if (question_.since) query.emplace_back("sinceSeconds", std::to_string(question_.since->count()));
-    if (question_.tail) query.emplace_back("tailLines", std::to_string(*question_.tail));
+    if (question_.tail && !question_.rank) query.emplace_back("tailLines", std::to_string(*question_.tail));
     return query;
   }
 
-  Status read(const std::string& pod) {
-    auto stream = cluster_.log_of(pod, query());
+  ClusterResult<std::unique_ptr<kube::HttpStream>> open(const std::string& pod) {
     known_until_ = last_time_;
-    if (!stream) return tl::unexpected(stream.error());
+    return cluster_.log_of(pod, query());
+  }
+
+  ClusterResult<void> read(kube::HttpStream& stream) {
     LineReader lines(kLongestLine);
     while (true) {
-      const auto chunk = (*stream)->read({});
-      if (!chunk) return tl::unexpected(Error{chunk.error().message, ExitCode::kClusterUnreachable});
+      const auto chunk = stream.read({});
+      if (!chunk) {
+        return tl::unexpected(
+            ClusterError{{chunk.error().message, ExitCode::kClusterUnreachable}, chunk.error().kind});
+      }
       lines.add(chunk->empty() ? "\n" : *chunk);  // the last line may lack its end
       for (auto line = lines.next(); !line || *line; line = lines.next()) {
         if (line) take_line(**line);
@@ -99,7 +133,19 @@ class NodeLog {
     const StampedLine parts = stamped(line);
     if (!known_until_.empty() && !parts.time.empty() && parts.time <= known_until_) return;
     if (!parts.time.empty()) last_time_ = parts.time;
-    take_(parts.text);
+    const auto text = question_.rank ? text_of_rank(parts.text, *question_.rank) : std::optional(parts.text);
+    if (!text) return;
+    if (!holds_back_) return take_(*text);
+    held_.emplace_back(*text);
+    if (held_.size() > static_cast<std::size_t>(*question_.tail)) held_.pop_front();
+  }
+
+  // What was there at the beginning has been read: the server counts the lines of all ranks together, so that
+  // the last ones of a rank are found here.
+  void let_go() {
+    for (const std::string& text : held_) take_(text);
+    held_.clear();
+    holds_back_ = false;
   }
 
   Cluster& cluster_;
@@ -110,6 +156,9 @@ class NodeLog {
   std::string last_time_ = {};
   std::string known_until_ = {};  // by an earlier stream of the same pod
   bool is_first_ = true;
+  bool is_seen_ = false;
+  bool holds_back_;
+  std::deque<std::string> held_ = {};
   bool job_ended_ = false;
 };
 

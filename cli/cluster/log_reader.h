@@ -2,6 +2,7 @@
 // with.
 //
 // A stream that breaks is opened again behind its last line, by the time that the server gives each line.
+// Following goes on while the API server or a machine does not answer, and ends where a right is missing.
 #pragma once
 
 #include <chrono>
@@ -18,8 +19,9 @@ namespace caravan::cli {
 struct LogQuestion {
   std::string job;
   int node = 0;
+  std::optional<int> rank = {};  // only what this one of the node prints
   std::optional<std::chrono::seconds> since = {};
-  std::optional<int> tail = {};
+  std::optional<int> tail = {};  // the last lines only: of the rank's, where there is one
   bool follow = false;
 };
 

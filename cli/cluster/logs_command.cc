@@ -35,15 +35,8 @@ struct Options {
 
 class Printer {
  public:
-  explicit Printer(std::optional<int> rank) : rank_(rank) {}
-
   // node: nothing when there is one only.
   void print(std::string_view line, std::optional<int> node) {
-    if (rank_) {
-      const auto text = text_of_rank(line, *rank_);
-      if (!text) return;
-      line = *text;
-    }
     const std::lock_guard guard(mutex_);
     const std::string shown = readable(line, line.size());
     fmt::print("{}{}\n", node ? paint(fmt::format("[node {}] ", *node), Colour::kDim, style_) : "", shown);
@@ -51,7 +44,6 @@ class Printer {
   }
 
  private:
-  std::optional<int> rank_;
   ConsoleStyle style_ = style_for(terminal_facts(STDOUT_FILENO));
   std::mutex mutex_;
 };
@@ -85,16 +77,22 @@ Result<std::vector<int>> nodes_asked_for(Cluster& cluster, const Options& option
   return std::vector<int>(nodes.begin(), nodes.end());
 }
 
+// One pod's trouble keeps nobody from reading the others; the first is the command's end.
 Status read_all(Cluster& cluster, const std::vector<int>& nodes, LogQuestion question, Printer& printer) {
+  Status first = {};
   for (const int node : nodes) {
     question.node = node;
     const auto shown = nodes.size() > 1 ? std::optional(node) : std::nullopt;
     const Status read =
         read_log(cluster, question, [&](std::string_view line) { printer.print(line, shown); });
-    if (!read && nodes.size() == 1) return read;
-    if (!read) fmt::print(stderr, "{}\n", read.error().message);
+    if (read) continue;
+    if (first) {
+      first = read;
+    } else {
+      fmt::print(stderr, "{}\n", read.error().message);
+    }
   }
-  return {};
+  return first;
 }
 
 // A thread for each, since each waits for its pod.
@@ -117,7 +115,8 @@ Status follow_all(Cluster& cluster, const std::vector<int>& nodes, const LogQues
 }
 
 Result<ExitCode> print_logs(const Options& options) {
-  LogQuestion question{.job = options.name, .tail = options.tail, .follow = options.follow};
+  LogQuestion question{
+      .job = options.name, .rank = options.rank, .tail = options.tail, .follow = options.follow};
   if (!options.since.empty()) {
     const auto since = parse_duration(options.since, "--since");
     if (!since) return tl::unexpected(since.error());
@@ -127,7 +126,7 @@ Result<ExitCode> print_logs(const Options& options) {
   if (!cluster) return tl::unexpected(cluster.error());
   const auto nodes = nodes_asked_for(**cluster, options);
   if (!nodes) return tl::unexpected(nodes.error());
-  Printer printer(options.rank);
+  Printer printer;
   const Status read = options.follow && nodes->size() > 1 ? follow_all(**cluster, *nodes, question, printer)
                                                           : read_all(**cluster, *nodes, question, printer);
   if (!read) return tl::unexpected(read.error());

@@ -15,6 +15,13 @@ StampedLine stamped(std::string_view line) {
   return {.time = line.substr(0, space), .text = line.substr(space + 1)};
 }
 
+std::string in_whole_seconds(std::string_view time) {
+  const std::size_t point = time.find('.');
+  if (point == std::string_view::npos) return std::string(time);
+  const std::size_t zone = time.find_first_not_of("0123456789", point + 1);
+  return fmt::format("{}{}", time.substr(0, point), zone == std::string_view::npos ? "Z" : time.substr(zone));
+}
+
 std::optional<std::string_view> text_of_rank(std::string_view line, int rank) {
   const std::size_t agent = line.find(" agent-");
   const std::size_t colon = agent == std::string_view::npos ? agent : line.find(": ", agent);

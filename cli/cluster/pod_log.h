@@ -18,6 +18,9 @@ struct StampedLine {
 };
 StampedLine stamped(std::string_view line);
 
+// Such a time without its fraction, as the server takes them: "2026-01-01T00:00:02+02:00".
+std::string in_whole_seconds(std::string_view time);
+
 // What the rank printed; nothing for a line that is not the rank's.
 std::optional<std::string_view> text_of_rank(std::string_view line, int rank);
 

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <thread>
 
 #include "common/testing/checkout.h"
 #include "common/testing/shell.h"
 #include "operator/api/names.h"
+#include "operator/api/pod_names.h"
 #include "tests/crd/job_server.h"
 
 namespace caravan::kube::testing {
@@ -72,6 +74,22 @@ class ClusterCommands : public ::testing::Test {
     EXPECT_TRUE(answer.is_success()) << answer.message();
   }
 
+  // On a machine that is not there, so that its log cannot be read.
+  void create_pod(int node) {
+    const std::string name = controller::pod_name("tiny", node, 1);
+    const JsonObject labels{{controller::labels::kJobUid, uid_of(job())},
+                            {controller::labels::kNodeIndex, std::to_string(node)}};
+    const auto created = server_.client().create(
+        {}, {.resource = kPods, .name_space = server_.name_space()},
+        JsonObject{
+            {"apiVersion", "v1"},
+            {"kind", "Pod"},
+            {"metadata", JsonObject{{"name", name}, {"labels", labels}}},
+            {"spec", JsonObject{{"nodeName", fmt::format("machine-{}", node)},
+                                {"containers", JsonArray{JsonObject{{"name", "worker"}, {"image", "i"}}}}}}});
+    EXPECT_TRUE(created) << created.error().message;
+  }
+
   Json job() { return server_.client().get({}, server_.jobs(), "tiny").value_or(Json()); }
 
   JobServer server_;
@@ -105,7 +123,9 @@ TEST_F(ClusterCommands, SubmitTellsMistakesBeforeTheServerIsAskedAndKeepsNothing
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("--set: spec.training.steps:"));
   EXPECT_THAT(caravan("submit job.yaml --dry-run").out, HasSubstr("would be taken"));
-  EXPECT_EQ(caravan("list -o name").out, "");
+  const test::Outcome listed = caravan("list -o name");
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  EXPECT_EQ(listed.out, "");
   EXPECT_EQ(caravan("submit job.yaml -o name").out, "tiny\n");
 }
 
@@ -155,11 +175,15 @@ TEST_F(ClusterCommands, WaitTellsAFailureFromAJobThatDoesNotFit) {
 
 TEST_F(ClusterCommands, WaitOfAJobThatIsDeletedSaysSo) {
   submit_with_status(kTrains);
-  std::jthread user([this] { caravan("delete tiny"); });
-  const test::Outcome outcome = caravan("wait tiny -q");
-  EXPECT_NE(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr("tiny"), ::testing::AnyOf(HasSubstr("was deleted"), HasSubstr("has no job"))));
+  std::atomic<bool> is_over = false;
+  std::jthread user([&] {  // once the command has told of the job, so that it has seen it
+    await([&] { return is_over || !test::contents(folder_.path("told")).empty(); });
+    caravan("delete tiny");
+  });
+  const test::Outcome outcome = caravan("wait tiny >told");
+  is_over = true;
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.err, "job tiny was deleted\n");
 }
 
 TEST_F(ClusterCommands, DescribeTopAndDoctorTellTheSameStory) {
@@ -229,6 +253,10 @@ TEST_F(ClusterCommands, LogsAndPlotSayThatThereIsNoPodYet) {
     EXPECT_EQ(outcome.exit_code, 1) << words;
     EXPECT_THAT(outcome.err, HasSubstr("job tiny has no pod of node 0 now")) << words;
   }
+  for (const int node : {0, 1}) create_pod(node);
+  const test::Outcome none = caravan("logs tiny --all");
+  EXPECT_EQ(none.exit_code, 2) << "as of what is not there: " << none.err;
+  EXPECT_THAT(none.err, AllOf(HasSubstr("machine-0"), HasSubstr("machine-1"))) << "each says why";
   EXPECT_THAT(caravan("logs tiny --rank 2").err, HasSubstr("the ranks 0 to 1"));
 }
 

@@ -5,10 +5,8 @@
 #include <atomic>
 #include <boost/json/serialize.hpp>
 
-#include "cli/cluster/cluster.h"
 #include "cli/cluster/log_reader.h"
-#include "common/testing/temporary_folder.h"
-#include "tests/kube/fault_server.h"
+#include "tests/kube/connect_cluster.h"
 
 namespace caravan::kube::testing {
 namespace {
@@ -88,21 +86,7 @@ class TwoAttempts {
 class JobLogs : public ::testing::Test {
  protected:
   std::unique_ptr<cli::Cluster> connect(const FaultServer& server) {
-    folder_.write("ca.pem", server.authority().certificate_pem);
-    const std::string config = folder_.write("config", fmt::format(R"(
-apiVersion: v1
-kind: Config
-current-context: c
-contexts: [{{name: c, context: {{cluster: c, user: u, namespace: s}}}}]
-clusters: [{{name: c, cluster: {{server: "https://127.0.0.1:{}", certificate-authority: ca.pem}}}}]
-users: [{{name: u, user: {{token: t}}}}]
-)",
-                                                                   server.port()));
-    cli::ClusterOptions options;
-    options.kubeconfig = config;
-    auto cluster = cli::Cluster::connect(options);
-    if (!cluster) ADD_FAILURE() << cluster.error().message;
-    return cluster ? *std::move(cluster) : nullptr;
+    return connect_cluster(server, folder_);
   }
 
   const test::TemporaryFolder folder_;
@@ -120,6 +104,103 @@ TEST_F(JobLogs, AreFollowedThroughBrokenStreamsAndRestartsEachLineOnce) {
   const Status read = cli::read_log(*cluster, {.job = "tiny", .follow = true}, take_);
   EXPECT_TRUE(read) << read.error().message;
   EXPECT_THAT(lines_, ElementsAre("one", "two", "three", "four"));
+}
+
+// A job that has ended, with one pod whose log is `answer`'s.
+Script ended_job(Script answer) {
+  return [answer = std::move(answer)](Exchange& exchange) {
+    const std::string& path = exchange.request().path;
+    if (path.ends_with("/log")) return answer(exchange);
+    if (path.ends_with("/pods"))
+      return exchange.reply(
+          200, boost::json::serialize(
+                   JsonObject{{"kind", "PodList"}, {"items", JsonArray{pod_of_attempt(1, "Succeeded")}}}));
+    exchange.reply(200, R"({"metadata": {"name": "tiny", "namespace": "s", "uid": "u"},
+        "status": {"conditions": [{"type": "Complete", "status": "True", "reason": "StepsReached"}]}})");
+  };
+}
+
+TEST_F(JobLogs, AreGoneOnWithAfterAMachineOrTheServerCouldNotAnswer) {
+  TwoAttempts job;
+  std::atomic<int> logs = 0;
+  std::atomic<int> jobs = 0;
+  const FaultServer server([&](Exchange& exchange) {
+    const std::string& path = exchange.request().path;
+    const bool fails = path.ends_with("/log") ? logs++ == 0 : path.ends_with("/tiny") && jobs++ == 1;
+    if (fails) return exchange.reply(500, status_json(500, "InternalError", "no kubelet there"));
+    job.answer(exchange);
+  });
+  const auto cluster = connect(server);
+  ASSERT_NE(cluster, nullptr);
+  const Status read = cli::read_log(*cluster, {.job = "tiny", .follow = true}, take_);
+  EXPECT_TRUE(read) << read.error().message;
+  EXPECT_THAT(lines_, ElementsAre("one", "two", "three", "four"));
+}
+
+TEST_F(JobLogs, OfAJobThatHasEndedCannotBeWaitedFor) {
+  const FaultServer server(ended_job(reply_with(500, status_json(500, "InternalError", "no kubelet there"))));
+  const auto cluster = connect(server);
+  ASSERT_NE(cluster, nullptr);
+  const Status read = cli::read_log(*cluster, {.job = "tiny", .follow = true}, take_);
+  ASSERT_FALSE(read) << "nothing was read";
+  EXPECT_THAT(read.error().message, HasSubstr("no kubelet there"));
+}
+
+TEST_F(JobLogs, AreAskedOfTheNodesOwnPods) {
+  const FaultServer server(ended_job(reply_with(200, line(1, "one"))));
+  const auto cluster = connect(server);
+  ASSERT_NE(cluster, nullptr);
+  EXPECT_TRUE(cli::read_log(*cluster, {.job = "tiny"}, take_));
+  EXPECT_THAT(server.requests().at(1).query, HasSubstr("training.caravan.dev%2Fnode-index%3D0"));
+}
+
+TEST_F(JobLogs, TheLastLinesOfARankAreCountedAmongItsOwn) {
+  std::string log;
+  for (int i = 1; i <= 3; ++i) {
+    log += line(i, fmt::format("T info agent-0: rank 0: mine {}", i));
+    log += line(i, fmt::format("T info agent-0: rank 1: other {}", i));
+  }
+  const FaultServer server(ended_job([&](Exchange& exchange) {
+    EXPECT_THAT(exchange.request().query, ::testing::Not(HasSubstr("tailLines")));
+    exchange.reply(200, exchange.request().query.find("sinceTime") == std::string::npos ? log : line(4, ""));
+  }));
+  const auto cluster = connect(server);
+  ASSERT_NE(cluster, nullptr);
+  for (const bool follow : {false, true}) {
+    lines_.clear();
+    EXPECT_TRUE(cli::read_log(*cluster, {.job = "tiny", .rank = 0, .tail = 2, .follow = follow}, take_));
+    EXPECT_THAT(lines_, ElementsAre("mine 2", "mine 3")) << (follow ? "followed" : "read once");
+  }
+}
+
+TEST_F(JobLogs, OfARankAreFollowedBehindItsLastLines) {
+  std::atomic<bool> is_over = false;
+  const FaultServer server([&](Exchange& exchange) {
+    const std::string& path = exchange.request().path;
+    if (path.ends_with("/pods"))
+      return exchange.reply(
+          200, boost::json::serialize(
+                   JsonObject{{"kind", "PodList"},
+                              {"items", JsonArray{pod_of_attempt(1, is_over ? "Succeeded" : "Running")}}}));
+    if (!path.ends_with("/log"))
+      return exchange.reply(
+          200, fmt::format(R"({{"metadata": {{"name": "tiny", "namespace": "s", "uid": "u"}}, "status":
+          {{"conditions": [{{"type": "Complete", "status": "{}", "reason": "StepsReached"}}]}}}})",
+                           is_over ? "True" : "False"));
+    const bool follows = exchange.request().query.find("follow=true") != std::string::npos;
+    const auto of_rank = [](int second) {
+      return line(second, fmt::format("T info agent-0: rank 0: {}", second));
+    };
+    if (!follows) return exchange.reply(200, of_rank(1) + of_rank(2) + of_rank(3));
+    if (!is_over.exchange(true)) {
+      EXPECT_THAT(exchange.request().query, HasSubstr("sinceTime=2026-01-01T00%3A00%3A03Z"));
+    }
+    exchange.reply(200, of_rank(3) + of_rank(4));
+  });
+  const auto cluster = connect(server);
+  ASSERT_NE(cluster, nullptr);
+  EXPECT_TRUE(cli::read_log(*cluster, {.job = "tiny", .rank = 0, .tail = 1, .follow = true}, take_));
+  EXPECT_THAT(lines_, ElementsAre("3", "4"));
 }
 
 TEST_F(JobLogs, OfSomebodyWithoutTheRightEndAtOnce) {
