@@ -6,6 +6,7 @@
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
 #include "cli/cluster/job_description.h"
+#include "cli/cluster/job_facts.h"
 #include "cli/cluster/print_jobs.h"
 #include "report_text/console_style.h"
 
@@ -18,13 +19,6 @@ struct Options {
   std::string output = "text";
 };
 
-// Without the right to read events, the rest is told all the same.
-kube::JsonArray or_nothing(Result<kube::JsonArray> found) {
-  if (found) return *std::move(found);
-  fmt::print(stderr, "{}\n", found.error().message);
-  return {};
-}
-
 Result<ExitCode> describe(const Options& options) {
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
@@ -34,12 +28,7 @@ Result<ExitCode> describe(const Options& options) {
     print_job(*object, options.output, (*cluster)->clock());
     return ExitCode::kDone;
   }
-  JobFacts facts{.job = controller::read_job(*object), .now = (*cluster)->clock().wall_now()};
-  for (const kube::Json& pod : or_nothing((*cluster)->pods_of(*object)))
-    facts.pods.push_back(controller::read_pod(pod));
-  for (const kube::Json& event : or_nothing((*cluster)->events_of(*object)))
-    facts.events.push_back(controller::read_event(event));
-  fmt::print("{}", describe_job(facts, output_width()));
+  fmt::print("{}", describe_job(read_facts(**cluster, *object), output_width()));
   return ExitCode::kDone;
 }
 

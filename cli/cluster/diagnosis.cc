@@ -10,9 +10,11 @@
 #include "cli/cluster/job_events.h"
 #include "cli/cluster/job_news.h"
 #include "common/quantity.h"
+#include "operator/api/cancellation.h"
 #include "operator/api/job_conditions.h"
 #include "operator/api/names.h"
 #include "operator/view/device_survey.h"
+#include "operator/view/worker_devices.h"
 #include "report_text/figures.h"
 
 namespace caravan::cli {
@@ -101,7 +103,10 @@ bool lasts(const Condition& condition, controller::TimePoint now, std::chrono::s
 std::optional<Finding> end_of_job(const v1alpha1::JobStatus& status) {
   if (const Condition* complete = when(status, conditions::kComplete, "True"))
     return Finding{Gravity::kGood, "it is complete: " + words_of(*complete), ""};
-  if (const Condition* failed = when(status, conditions::kFailed, "True"))
+  const Condition* failed = when(status, conditions::kFailed, "True");
+  if (failed != nullptr && failed->reason() == controller::kCancelledReason)
+    return Finding{Gravity::kNotice, "it was cancelled: " + words_of(*failed), ""};
+  if (failed != nullptr)
     return Finding{Gravity::kProblem, "it failed: " + words_of(*failed),
                    advice_for(kOfTheEnd, failed->reason())};
   return std::nullopt;
@@ -166,9 +171,11 @@ Findings troubles_of_pods(const std::vector<PodView>& pods) {
   return findings;
 }
 
-// Of what a pod needs that no node offers, whatever runs there.
+// Of what a pod needs that no node offers, whatever runs there. Of devices that a claim brings nodes say
+// nothing.
 std::optional<Finding> missing_devices(const Job& job, const std::optional<std::vector<NodeView>>& nodes) {
   if (!nodes || job.spec.resources().device().kind() == v1alpha1::Device::CPU) return std::nullopt;
+  if (controller::has_claimed_devices(job.spec.worker())) return std::nullopt;
   const std::string& resource = job.spec.resources().device().resource_name();
   const auto pools = controller::device_pools(job.spec, *nodes);
   std::int64_t most = 0;
@@ -180,14 +187,31 @@ std::optional<Finding> missing_devices(const Job& job, const std::optional<std::
                  "add nodes, or ask for fewer devices; `kubectl get nodes` shows which are not ready"};
 }
 
-Findings full_quotas(const std::vector<QuotaView>& quotas) {
+// The API server's words: "exceeded quota: NAME, requested: RESOURCE=8,OTHER=2, used: ...".
+bool names_quota(std::string_view message, const QuotaView& quota) {
+  const auto has = [&](const std::string& text, std::string_view before, std::string_view after) {
+    for (std::size_t at = message.find(text); at != std::string_view::npos; at = message.find(text, at + 1)) {
+      const std::size_t end = at + text.size();
+      const bool begins = at > 0 && before.find(message[at - 1]) != std::string_view::npos;
+      if (begins && (end == message.size() || after.find(message[end]) != std::string_view::npos))
+        return true;
+    }
+    return false;
+  };
+  return has("quota: " + quota.name, " ", ", ") && has(quota.resource, " ,", "=");
+}
+
+// One that is not used up may have too little left for the next pod: the refusal names it.
+Findings quotas_in_the_way(const std::vector<QuotaView>& quotas, std::string_view refusal) {
   Findings findings;
   for (const QuotaView& quota : quotas) {
-    if (quota.used < quota.hard) continue;
-    findings.push_back({Gravity::kProblem,
-                        fmt::format("the namespace's quota {} is used up: {} {} of {}", quota.name,
-                                    quota.used, quota.resource, quota.hard),
-                        "free some of it, or ask whoever runs the cluster for more"});
+    const bool is_full = quota.used >= quota.hard;
+    if (!is_full && !names_quota(refusal, quota)) continue;
+    findings.push_back(
+        {Gravity::kProblem,
+         fmt::format("the namespace's quota {} {}: {} {} of {}", quota.name,
+                     is_full ? "is used up" : "has too little left", quota.used, quota.resource, quota.hard),
+         "free some of it, or ask whoever runs the cluster for more"});
   }
   return findings;
 }
@@ -223,7 +247,8 @@ Findings scheduling(const ClusterFacts& facts) {
   Findings findings = troubles_of_pods(facts.job.pods);
   if (auto missing = missing_devices(facts.job.job, facts.nodes)) findings.push_back(*std::move(missing));
   append(warnings_of_pods(facts.job.events), findings);
-  if (waits->message().find("quota") != std::string::npos) append(full_quotas(facts.quotas), findings);
+  if (waits->message().find("quota") != std::string::npos)
+    append(quotas_in_the_way(facts.quotas, waits->message()), findings);
   const bool is_told = !findings.empty() && advice.empty();
   if (!is_told)
     findings.insert(findings.begin(), {advice.empty() ? Gravity::kNotice : Gravity::kProblem,

@@ -52,6 +52,8 @@ INSTANTIATE_TEST_SUITE_P(
              "it is complete: StepsReached: 100 steps", ""},
         Case{"Failed", condition("Failed", "True", "MaxRestartsReached", "4 restarts"), Gravity::kProblem,
              "it failed: MaxRestartsReached", "caravan logs"},
+        Case{"Cancelled", condition("Failed", "True", "Cancelled", "as its user asked"), Gravity::kNotice,
+             "it was cancelled: Cancelled: as its user asked", ""},
         Case{"Unseen", "", Gravity::kProblem, "no operator has looked at it",
              "kubectl -n caravan-system get pods"},
         Case{"Suspended", condition("Suspended", "True", "ByUser"), Gravity::kNotice, "it is suspended",
@@ -111,11 +113,39 @@ TEST(Diagnosis, NamesTheQuotaThatIsUsedUp) {
                                   "more")));
 }
 
+TEST(Diagnosis, NamesTheQuotaThatHasTooLittleLeftForThePod) {
+  ClusterFacts facts = facts_of(
+      job_in(condition("Scheduled", "False", "WaitingForPods",
+                       "pods tiny-0-a1 is forbidden: exceeded quota: team, requested: "
+                       "pods=1,requests.nvidia.com/gpu=8, used: pods=3,requests.nvidia.com/gpu=4, limited: "
+                       "pods=100,requests.nvidia.com/gpu=8")));
+  facts.quotas = {{"team", "requests.nvidia.com/gpu", 4, 8},
+                  {"team", "nvidia.com/gpu", 4, 8},
+                  {"team", "requests.cpu", 3, 100},
+                  {"te", "pods", 3, 100}};
+  EXPECT_THAT(diagnose(facts), ElementsAre(finding(Gravity::kProblem,
+                                                   "quota team has too little left: 4 "
+                                                   "requests.nvidia.com/gpu of 8",
+                                                   "more")));
+}
+
+TEST(Diagnosis, CountsNoDevicesOfNodesWhereAClaimBringsThem) {
+  const std::string waits = condition("Scheduled", "False", "WaitingForPods", "0 of 2 pods");
+  ClusterFacts facts =
+      facts_of(job_with(fmt::format(R"({{"conditions": [{}]}})", waits),
+                        R"(, "worker": {"resourceClaims": [{"name": "devices", "templateName": "gpus"}]})"));
+  facts.nodes.emplace();
+  EXPECT_THAT(diagnose(facts), ElementsAre(finding(Gravity::kNotice, "its pods wait: WaitingForPods", "")));
+}
+
 TEST(Diagnosis, FindsTheCauseOfASlowStartInTheEventsOfPods) {
   ClusterFacts facts = facts_of(job_in(condition("Scheduled", "False", "WaitingForPods", "1 of 2 pods")));
-  facts.job.events = {
-      {.is_warning = true, .kind = "Pod", .name = "tiny-1-a1", .reason = "FailedMount", .message = "timed out"},
-      {.reason = "Pulled", .message = "image"}};
+  facts.job.events = {{.is_warning = true,
+                       .kind = "Pod",
+                       .name = "tiny-1-a1",
+                       .reason = "FailedMount",
+                       .message = "timed out"},
+                      {.reason = "Pulled", .message = "image"}};
   EXPECT_THAT(diagnose(facts), ElementsAre(finding(Gravity::kProblem, "pod tiny-1-a1: FailedMount: timed out",
                                                    "claim is bound")));
 }

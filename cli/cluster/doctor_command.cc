@@ -8,6 +8,7 @@
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
 #include "cli/cluster/diagnosis.h"
+#include "cli/cluster/job_facts.h"
 #include "common/json.h"
 #include "planner/explain/table.h"
 #include "report_text/console_style.h"
@@ -21,25 +22,16 @@ struct Options {
   std::string output = "text";
 };
 
-// What a user may not read is left out of the diagnosis, and said.
-kube::JsonArray or_nothing(Result<kube::JsonArray> found, const char* what) {
-  if (found) return *std::move(found);
-  fmt::print(stderr, "without a look at {}: {}\n", what, found.error().message);
-  return {};
-}
-
 Result<ClusterFacts> gather(Cluster& cluster, const std::string& name) {
   const auto object = cluster.job(name);
   if (!object) return tl::unexpected(object.error());
-  ClusterFacts facts{.job = {.job = controller::read_job(*object), .now = cluster.clock().wall_now()}};
-  for (const kube::Json& pod : or_nothing(cluster.pods_of(*object), "pods"))
-    facts.job.pods.push_back(controller::read_pod(pod));
-  for (const kube::Json& event : or_nothing(cluster.events_of(*object), "events"))
-    facts.job.events.push_back(controller::read_event(event));
-  for (const kube::Json& quota : or_nothing(cluster.quotas(facts.job.job.key.name_space), "quotas")) {
-    for (QuotaView& view : read_quota(quota)) facts.quotas.push_back(std::move(view));
+  ClusterFacts facts{.job = read_facts(cluster, *object)};
+  if (const auto quotas = readable_part(cluster.quotas(facts.job.job.key.name_space), "quotas")) {
+    for (const kube::Json& quota : *quotas) {
+      for (QuotaView& view : read_quota(quota)) facts.quotas.push_back(std::move(view));
+    }
   }
-  if (const auto nodes = cluster.nodes()) {
+  if (const auto nodes = readable_part(cluster.nodes(), "nodes")) {
     facts.nodes.emplace();
     for (const kube::Json& node : *nodes) facts.nodes->push_back(controller::read_node(node));
   }

@@ -78,10 +78,6 @@ std::string seconds_text(const v1alpha1::PredictedStatus& predicted) {
                                            : "";
 }
 
-std::string percent(const std::string& value) {
-  return value.empty() ? "" : value + "%";
-}
-
 std::string figures(const v1alpha1::JobStatus& status) {
   const v1alpha1::ProgressStatus& now = status.progress();
   const v1alpha1::PredictedStatus& predicted = status.predicted();
@@ -92,7 +88,7 @@ std::string figures(const v1alpha1::JobStatus& status) {
   add("step", "", now.has_step() ? fmt::format("{} of {}", now.step(), now.steps()) : "");
   add("loss", "", now.loss());
   add("step time", seconds_text(predicted), "");
-  add("MFU", percent(predicted.mfu_percent()), percent(now.mfu_percent()));
+  add("MFU", percent_text(predicted.mfu_percent()), percent_text(now.mfu_percent()));
   add("tokens/s", "", now.tokens_per_second());
   add("memory per device", predicted.memory_per_device(), now.peak_memory_per_device());
   add("time left", "",

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "planner/explain/table.h"
 #include "report_text/figures.h"
@@ -20,10 +19,6 @@ constexpr long kSecondsOfADay = 24L * 3600;
 
 std::string number(bool known, int value) {
   return known ? std::to_string(value) : "";
-}
-
-std::string percent(const std::string& value) {
-  return value.empty() ? "" : value + "%";
 }
 
 std::vector<Column> columns_of(const TableLook& look) {
@@ -61,7 +56,7 @@ std::vector<std::string> row_of(const Job& job, const TableLook& look) {
   row.push_back(job.being_deleted ? "Deleting" : status.state().empty() ? "Unseen" : status.state());
   row.push_back(status.layout());
   row.push_back(status.progress().has_percent() ? fmt::format("{}%", status.progress().percent()) : "");
-  row.push_back(against(percent(status.progress().mfu_percent()), status.predicted().mfu_percent()));
+  row.push_back(against(percent_text(status.progress().mfu_percent()), status.predicted().mfu_percent()));
   if (look.wide) add_wide_cells(status, row);
   row.push_back(number(status.has_restarts(), status.restarts()));
   row.push_back(age_text(job.created_at, look.now));
@@ -89,6 +84,10 @@ std::string age_text(TimePoint since, TimePoint now) {
 std::string age_text(const std::string& since, TimePoint now) {
   const auto time = controller::to_time(since);
   return time ? age_text(*time, now) : "";
+}
+
+std::string percent_text(const std::string& figure) {
+  return figure.empty() ? "" : figure + "%";
 }
 
 std::string against(const std::string& now, const std::string& predicted) {
