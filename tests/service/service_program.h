@@ -37,8 +37,8 @@ class ServiceProgram : public ::testing::Test {
 
   void start(const std::vector<std::string>& more = {});
 
-  // A ServiceAccount that may do these verbs on jobs and pods of the namespace, and list its events if it may do
-  // anything: as the roles view, edit and admin have it, which the admission policy of the chart asks for.
+  // A ServiceAccount that may do these verbs on the jobs of the namespace, and on the pods and what they
+  // mount, which the chart's admission policy asks of who makes a job; and list events if it may do anything.
   void make_account(const std::string& name, const std::vector<std::string>& verbs);
   void remove_account(const std::string& name);
   void remove_rights(const std::string& account);
