@@ -78,7 +78,7 @@ class Canvas {
   std::string text(int line) const {
     std::string text;
     for (int column = 0; column < columns_; ++column) {
-      const unsigned dots = cells_[static_cast<std::size_t>(line * columns_ + column)];
+      const unsigned dots = cells_[static_cast<std::size_t>(line) * columns_ + column];
       text += dots == 0 ? " " : cell_.wide == 1 ? "*" : braille(dots);
     }
     return text.substr(0, text.find_last_not_of(' ') + 1);
@@ -127,6 +127,7 @@ std::vector<CurvePoint> by_step(const std::vector<CurvePoint>& points) {
   std::map<int, double> values;
   for (const CurvePoint& point : points) values[point.step] = point.value;
   std::vector<CurvePoint> ordered;
+  ordered.reserve(values.size());
   for (const auto& [step, value] : values) ordered.push_back({step, value});
   return ordered;
 }
