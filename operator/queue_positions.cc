@@ -57,8 +57,7 @@ QueuePositions::Queue QueuePositions::ask(const CallContext& context, const std:
       client_.get(context.until(clock_.now() + kPatience),
                   {.resource = kVisibleQueues, .name_space = name_space}, queue, kPendingWorkloads);
   if (!answer) {
-    constexpr int kForbidden = 403;
-    const bool never = answer.error().is_not_found() || answer.error().code == kForbidden;
+    const bool never = answer.error().is_not_found() || answer.error().is_forbidden();
     return {.may_be_told = !never, .good_until = clock_.now() + kNoAnswer};
   }
   Queue told{.is_told = true, .good_until = clock_.now() + kGood, .stands_until = clock_.now() + kStands};

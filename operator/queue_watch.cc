@@ -83,8 +83,7 @@ QueueWatch::Api QueueWatch::ask(const CallContext& context) {
     const auto page = client_.list_page(context, path, {.limit = 1, .part = kube::Part::kMetadata});
     if (page) continue;
     if (page.error().is_not_found()) return Api::kAbsent;
-    constexpr int kForbidden = 403;
-    return page.error().code == kForbidden ? Api::kRefused : Api::kUnknown;
+    return page.error().is_forbidden() ? Api::kRefused : Api::kUnknown;
   }
   return Api::kServed;
 }

@@ -60,7 +60,7 @@ Error sentence_of(const kube::ApiError& error, const Asked& asked, const std::st
                                    server, words_of(error)),
             .code = ExitCode::kClusterUnreachable};
   }
-  if (error.code == kForbidden) return forbidden(error, asked);
+  if (error.is_forbidden()) return forbidden(error, asked);
   if (error.is_not_found()) return not_found(error, asked);
   if (error.is_already_exists()) {
     return {.message = fmt::format("{} has a job {} already; give this one another name, or delete that one "

@@ -34,6 +34,7 @@ struct [[nodiscard]] ApiError {
 
   bool is_not_found() const { return code == 404; }
   bool is_unauthorized() const { return code == 401; }
+  bool is_forbidden() const { return code == 403; }
   // A name that is taken, unlike a conflict of versions; both answer 409.
   bool is_already_exists() const { return code == 409 && reason == "AlreadyExists"; }
   bool is_conflict() const { return code == 409 && reason != "AlreadyExists"; }

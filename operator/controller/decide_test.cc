@@ -749,6 +749,20 @@ TEST(Decide, TroubleOfPodsStandsInTheConditions) {
               ::testing::HasSubstr("ErrImagePull"));
 }
 
+TEST(Decide, PodsAreGatedOnlyWhereThatIsTheTroubleTold) {
+  Snapshot snapshot = running_job();
+  snapshot.progress.reset();
+  snapshot.job.status = decide_at(new_job()).status;
+  snapshot.pods[1].machine.clear();
+  snapshot.pods[1].gated = true;
+  snapshot.pods[1].trouble = "kept from the scheduler";
+  EXPECT_EQ(condition(decide_at(snapshot), conditions::kScheduled).reason(), reasons::kPodsGated);
+  snapshot.pods[0].machine.clear();
+  snapshot.pods[0].trouble = "0/1 nodes are available: 1 Insufficient cpu";
+  const v1alpha1::Condition scheduled = condition(decide_at(snapshot), conditions::kScheduled);
+  EXPECT_EQ(scheduled.reason(), reasons::kWaitingForPods) << scheduled.message();
+}
+
 TEST(Decide, AContainerThatIsNotCreatedInTimeIsToldOf) {
   Snapshot snapshot = running_job();
   snapshot.progress.reset();

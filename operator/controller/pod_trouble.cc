@@ -41,10 +41,11 @@ PlacementVerdict judge_placement(const Snapshot& snapshot, int nodes, TimePoint 
     const bool is_done = pod.phase == PodPhase::kSucceeded && !pod.gone_by;  // agents do not end all at once
     if (!pod.alive() && !is_done && !pod.leaving()) continue;
     if (pod.bound() && !pod.leaving()) ++bound;
-    verdict.gated = verdict.gated || pod.gated;
     const std::string trouble = trouble_of(pod, now);
-    if (verdict.trouble.empty() && !trouble.empty())
+    if (verdict.trouble.empty() && !trouble.empty()) {
       verdict.trouble = fmt::format("pod {}: {}", pod.name, trouble);
+      verdict.gated = pod.gated;
+    }
     if (may_become_slow(pod, now))
       verdict.look_again = sooner(verdict.look_again, until(*pod.creating_since + kSlowCreation, now));
   }

@@ -15,7 +15,7 @@ struct PlacementVerdict {
   bool all_bound = false;
   std::string message = {};
   std::string trouble = {};  // the first thing that holds a pod up
-  bool gated = false;        // somebody keeps a pod from the scheduler
+  bool gated = false;        // and this is that somebody keeps the pod from the scheduler
   LookAgain look_again = {};
 };
 PlacementVerdict judge_placement(const Snapshot& snapshot, int nodes, TimePoint now);

@@ -16,7 +16,7 @@ std::string words_of(const kube::ApiError& error) {
 }
 
 bool is_quota(const kube::ApiError& error) {
-  return error.code == 403 && error.message.find("exceeded quota") != std::string::npos;
+  return error.is_forbidden() && error.message.find("exceeded quota") != std::string::npos;
 }
 
 Fault fault_of_answer(const kube::ApiError& error) {
