@@ -1,6 +1,8 @@
-"""Installs what install.py prints on the API server of a test."""
+"""Installs what install.py prints on the API server of a test; as a program, on the one that KUBECONFIG names."""
 
+import os
 import time
+from pathlib import Path
 from typing import Callable
 
 import install
@@ -32,3 +34,7 @@ def wait_until(what: str, holds: Callable[[], bool]) -> None:
         if time.monotonic() > end:
             raise AssertionError(f"waited in vain: {what}")
         time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    apply_all(ApiServer(Path(os.environ["KUBECONFIG"])))

@@ -84,7 +84,8 @@ void ServiceProgram::start(const std::vector<std::string>& more) {
   }
 }
 
-void ServiceProgram::make_account(const std::string& name, const std::vector<std::string>& verbs) {
+void ServiceProgram::make_account(const std::string& name, const std::vector<std::string>& verbs,
+                                  const std::vector<std::string>& pod_verbs) {
   const auto create = [&](const kube::Resource& resource, JsonObject object) {
     const auto made = server_.client().create({}, {.resource = resource, .name_space = server_.name_space()},
                                               Json(std::move(object)));
@@ -103,7 +104,7 @@ void ServiceProgram::make_account(const std::string& name, const std::vector<std
                                       JsonObject{{"apiGroups", JsonArray{""}},
                                                  {"resources", JsonArray{"pods", "persistentvolumeclaims",
                                                                          "secrets", "configmaps"}},
-                                                 {"verbs", json_of(verbs)}},
+                                                 {"verbs", json_of(pod_verbs)}},
                                       JsonObject{{"apiGroups", JsonArray{"events.k8s.io"}},
                                                  {"resources", JsonArray{"events"}},
                                                  {"verbs", JsonArray{"list"}}}}}});

@@ -37,9 +37,14 @@ class ServiceProgram : public ::testing::Test {
 
   void start(const std::vector<std::string>& more = {});
 
-  // A ServiceAccount that may do these verbs on the jobs of the namespace, and on the pods and what they
-  // mount, which the chart's admission policy asks of who makes a job; and list events if it may do anything.
-  void make_account(const std::string& name, const std::vector<std::string>& verbs);
+  // A ServiceAccount that may do these verbs on the jobs of the namespace and list its events, if it may do
+  // anything; and the others on its pods and what they mount, which the chart's admission policy asks of who
+  // makes a job.
+  void make_account(const std::string& name, const std::vector<std::string>& verbs) {
+    make_account(name, verbs, verbs);
+  }
+  void make_account(const std::string& name, const std::vector<std::string>& verbs,
+                    const std::vector<std::string>& pod_verbs);
   void remove_account(const std::string& name);
   void remove_rights(const std::string& account);
   // Another one for the same name, in the same files.

@@ -196,6 +196,15 @@ TEST_F(ServiceServerTest, NobodyMayWhatHeCouldNotDoWithKubectl) {
   EXPECT_EQ(log().find(editor.token), std::string::npos) << "no token in any line";
 }
 
+TEST_F(ServiceServerTest, WhoMayMakeJobsButNoPodsMakesNeither) {
+  start();
+  make_account("planner", {"get", "create"}, {"get"});
+  const Person planner = person(full_token("planner"));
+  const auto [status, created] = create(planner, "train", "");
+  EXPECT_EQ(status.error_code(), StatusCode::PERMISSION_DENIED) << status.error_message();
+  EXPECT_THAT(status.error_message(), HasSubstr("may not create pods"));
+}
+
 TEST_F(ServiceServerTest, WithoutAGoodTokenNobodyIsLetIn) {
   start();
   make_account("ada", {"get", "list", "watch"});
