@@ -1,0 +1,171 @@
+"""Calls to the job service."""
+
+from __future__ import annotations
+
+import functools
+import time
+import uuid
+from os import PathLike
+from typing import Iterator, Sequence
+
+import grpc
+
+from caravan.connection import namespace_of, open_channel
+from caravan.errors import CaravanError, NotFoundError, told_as_ours
+from caravan.job import Job
+from caravan.job_file import read_job
+from caravan.v1alpha1 import job_pb2, job_service_pb2, job_service_pb2_grpc
+
+JobSource = str | PathLike | dict | job_pb2.LlamaTrainingJob
+BEGIN_ANEW = ("SLOW_READER", "RESUME_TOKEN_TOO_OLD")  # what a watch is told that can only start without its token
+PAUSES_SECONDS = (0.2, 0.5, 1, 2, 5, 5, 5, 5, 10, 10)  # without a word from the service, before a watch gives up
+LATE_SECONDS = 30  # a replica may hear of a new job later than who made it
+Response = job_service_pb2.WatchJobsResponse
+
+
+def deleted(job: job_service_pb2.Job) -> NotFoundError:
+    return NotFoundError(grpc.StatusCode.NOT_FOUND, "NOT_FOUND", f"{job.name} was deleted")
+
+
+class Client:
+    """The jobs of one namespace, over one connection; safe to use from several threads."""
+
+    def __init__(self, channel: grpc.Channel, namespace: str):
+        self.namespace = namespace
+        self.stub = job_service_pb2_grpc.JobServiceStub(channel)
+        self._channel = channel
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._channel.close()
+
+    @property
+    def parent(self) -> str:
+        return f"namespaces/{self.namespace}"
+
+    def submit(self, job: JobSource, *, name: str | None = None, validate_only: bool = False) -> Job:
+        """Creates a job from a file as kubectl takes it, a dict of the same, or a message; `name` instead of its own.
+        InvalidError tells every mistake; with validate_only nothing is created."""
+        wanted = job_pb2.LlamaTrainingJob()
+        wanted.CopyFrom(read_job(job))
+        if name is not None:
+            wanted.metadata.name = name
+        request = job_service_pb2.CreateJobRequest(
+            parent=self.parent, job=wanted, validate_only=validate_only, request_id=str(uuid.uuid4())
+        )
+        with told_as_ours():
+            return Job(self, self.stub.CreateJob(request))
+
+    def get(self, name: str) -> Job:
+        with told_as_ours():
+            return Job(self, self.stub.GetJob(job_service_pb2.GetJobRequest(name=f"{self.parent}/jobs/{name}")))
+
+    def jobs(self, filter: str = "", order_by: str = "") -> Iterator[Job]:
+        """The newest first unless order_by says else; filter: such as state=Running AND labels.team=nlp."""
+        request = job_service_pb2.ListJobsRequest(parent=self.parent, filter=filter, order_by=order_by)
+        while True:
+            with told_as_ours():
+                page = self.stub.ListJobs(request)
+            yield from (Job(self, message) for message in page.jobs)
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    def estimate(
+        self, job: JobSource, devices: Sequence[int] = (), device_hour_price: str = ""
+    ) -> list[job_service_pb2.Estimate]:
+        """Whether it fits, how fast it is and what it costs, before a device is taken: for each number of devices, or for the
+        job's own."""
+        request = job_service_pb2.EstimateJobRequest(
+            parent=self.parent, job=read_job(job), devices=devices, device_hour_price=device_hour_price
+        )
+        with told_as_ours():
+            return list(self.stub.EstimateJob(request).estimates)
+
+    def changes(self, filter: str = "", timeout: float | None = None) -> Iterator[Response]:
+        """Every job, then `Complete`, then each change, through failures of the service's replicas. A change may be told
+        twice, none is left out. A response of the kind Unspecified says that it begins anew with every job, as it does at
+        first: what is not told before the next `Complete` is gone. TimeoutError after `timeout` seconds."""
+        end = None if timeout is None else time.monotonic() + timeout
+        request = job_service_pb2.WatchJobsRequest(parent=self.parent, filter=filter)
+        failures = 0
+        while True:
+            if not request.resume_token:
+                yield Response()
+            try:
+                for response in self._watch_once(request, end):
+                    request.resume_token, failures = response.resume_token, 0
+                    yield response
+            except CaravanError as error:
+                if error.code is grpc.StatusCode.DEADLINE_EXCEEDED and end is not None:
+                    raise TimeoutError(f"{timeout} s are over") from None
+                if error.reason in BEGIN_ANEW:
+                    request.resume_token = ""
+                elif error.code is not grpc.StatusCode.UNAVAILABLE or failures == len(PAUSES_SECONDS) - 1:
+                    raise
+            time.sleep(PAUSES_SECONDS[min(failures, len(PAUSES_SECONDS) - 1)])
+            failures += 1
+
+    def _watch_once(self, request: job_service_pb2.WatchJobsRequest, end: float | None) -> Iterator[Response]:
+        """Until the replica ends it."""
+        call = self.stub.WatchJobs(request, timeout=None if end is None else max(0, end - time.monotonic()))
+        try:
+            with told_as_ours():
+                yield from call
+        finally:
+            call.cancel()
+
+    def states_of(self, job: job_service_pb2.Job, timeout: float | None) -> Iterator[job_service_pb2.Job]:
+        """The job each time it changes; NotFoundError once it is gone, were there another one of its name by then."""
+        missing_since = None  # the watch told of it
+        for response in self.changes(f"name={job.name.rpartition('/')[2]}", timeout):
+            is_it = response.job.uid == job.uid
+            if response.kind == Response.Changed and is_it:
+                missing_since = None
+                yield response.job
+            elif response.kind == Response.Gone and is_it:
+                raise deleted(job)
+            elif response.kind == Response.Unspecified:
+                missing_since = time.monotonic()
+            elif missing_since is not None and time.monotonic() > missing_since + LATE_SECONDS:
+                raise deleted(job)
+
+
+def connect(
+    server: str | None = None,
+    *,
+    namespace: str | None = None,
+    token: str | None = None,
+    token_file: str | None = None,
+    root_file: str | None = None,
+) -> Client:
+    """The service at HOST:PORT, as the holder of a token of Kubernetes for the audiences `caravan` and, to write, the API
+    server. What is not given comes from the environment: CARAVAN_SERVER, CARAVAN_NAMESPACE (in a pod, its own), CARAVAN_TOKEN
+    or CARAVAN_TOKEN_FILE, and CARAVAN_ROOT_FILE, the authority of the service's certificate in PEM. MisconfiguredError says
+    what is missing."""
+    return Client(open_channel(server, token, token_file, root_file), namespace_of(namespace))
+
+
+@functools.cache
+def _client_of_the_environment() -> Client:
+    return connect()
+
+
+def submit(job: JobSource, *, name: str | None = None, validate_only: bool = False) -> Job:
+    """Client.submit, by the service that the environment names."""
+    return _client_of_the_environment().submit(job, name=name, validate_only=validate_only)
+
+
+def get(name: str) -> Job:
+    """Client.get, by the service that the environment names."""
+    return _client_of_the_environment().get(name)
+
+
+def jobs(filter: str = "", order_by: str = "") -> Iterator[Job]:
+    """Client.jobs, by the service that the environment names."""
+    return _client_of_the_environment().jobs(filter, order_by)

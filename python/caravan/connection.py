@@ -1,0 +1,89 @@
+"""How to reach the service, and as whom."""
+
+import json
+import os
+from pathlib import Path
+
+import grpc
+
+# In a pod: the namespace that it lives in.
+POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+# A replica of the service may go at any time; these calls may be made again on another one.
+RETRIED = ("CreateJob", "GetJob", "ListJobs", "SuspendJob", "ResumeJob", "CancelJob", "CheckpointNow", "ListEvents",
+           "ListCheckpoints", "EstimateJob")  # fmt: skip
+SERVICE_CONFIG = {
+    "methodConfig": [{
+        "name": [{"service": "caravan.v1alpha1.JobService", "method": method} for method in RETRIED],
+        "retryPolicy": {
+            "maxAttempts": 5, "initialBackoff": "0.2s", "maxBackoff": "5s", "backoffMultiplier": 2,
+            "retryableStatusCodes": ["UNAVAILABLE"],
+        },
+    }],
+}  # fmt: skip
+OPTIONS = (
+    ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
+    ("grpc.keepalive_time_ms", 60_000),  # a watch may be silent for long
+)
+
+
+class MisconfiguredError(Exception):
+    """What is missing to reach the service, and how to give it."""
+
+
+class Bearer(grpc.AuthMetadataPlugin):
+    """The token is read for each call: those of a cluster's accounts are renewed in their file."""
+
+    def __init__(self, token: str | None, file: str | None):
+        self._token, self._file = token, file
+
+    def read(self) -> str:
+        return self._token or Path(self._file).read_text().strip()
+
+    def __call__(self, context: grpc.AuthMetadataContext, callback: grpc.AuthMetadataPluginCallback) -> None:
+        try:
+            callback((("authorization", f"Bearer {self.read()}"),), None)
+        except OSError as error:
+            callback((), error)
+
+
+def read_roots(file: str | None) -> bytes | None:
+    """None: those that gRPC trusts."""
+    try:
+        return Path(file).read_bytes() if file else None
+    except OSError as error:
+        raise MisconfiguredError(f"the service's authority cannot be read: {error}") from None
+
+
+def bearer_of(token: str | None, token_file: str | None) -> Bearer:
+    bearer = Bearer(token, token_file)
+    if not token and not token_file:
+        raise MisconfiguredError(
+            "no token: give token or token_file, or set CARAVAN_TOKEN or CARAVAN_TOKEN_FILE; `kubectl create token ACCOUNT "
+            "--audience caravan --audience https://kubernetes.default.svc` makes one")
+    try:
+        bearer.read()
+    except OSError as error:
+        raise MisconfiguredError(f"the token cannot be read: {error}") from None
+    return bearer
+
+
+def open_channel(server: str | None, token: str | None, token_file: str | None, root_file: str | None) -> grpc.Channel:
+    server = server or os.environ.get("CARAVAN_SERVER")
+    if not server:
+        raise MisconfiguredError("no server: give HOST:PORT of the job service, or set CARAVAN_SERVER")
+    if not token and not token_file:
+        token, token_file = os.environ.get("CARAVAN_TOKEN"), os.environ.get("CARAVAN_TOKEN_FILE")
+    bearer = bearer_of(token, token_file)
+    tls = grpc.ssl_channel_credentials(read_roots(root_file or os.environ.get("CARAVAN_ROOT_FILE")))
+    credentials = grpc.composite_channel_credentials(tls, grpc.metadata_call_credentials(bearer))
+    return grpc.secure_channel(server, credentials, OPTIONS)
+
+
+def namespace_of(namespace: str | None) -> str:
+    namespace = namespace or os.environ.get("CARAVAN_NAMESPACE")
+    if not namespace and POD_NAMESPACE.exists():
+        namespace = POD_NAMESPACE.read_text().strip()
+    if not namespace:
+        raise MisconfiguredError("no namespace: give namespace, or set CARAVAN_NAMESPACE")
+    return namespace

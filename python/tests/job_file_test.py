@@ -1,0 +1,61 @@
+"""What is read as a job."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import installed_client  # noqa: F401
+
+import caravan
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+class JobFile(unittest.TestCase):
+    def read(self, text: str):
+        with tempfile.TemporaryDirectory() as folder:
+            self.file = Path(folder, "job.yaml")
+            self.file.write_text(text)
+            return caravan.read_job(self.file)
+
+    def is_refused(self, text: str, *words: str) -> None:
+        with self.assertRaises(caravan.JobFileError) as refused:
+            self.read(text)
+        for word in (str(self.file), *words):
+            self.assertIn(word, str(refused.exception))
+
+    def test_every_example_is_a_job(self):
+        examples = sorted((REPOSITORY / "examples").glob("*.yaml"))
+        self.assertTrue(examples)
+        for example in examples:
+            job = caravan.read_job(example)
+            self.assertTrue(job.spec.training.steps, example)
+            self.assertEqual(job, caravan.read_job(job))
+
+    def test_a_dict_is_what_a_file_has(self):
+        job = caravan.read_job({"metadata": {"name": "a", "labels": {"team": "nlp"}}, "spec": {"model": {"preset": "llama-tiny"}}})
+        self.assertEqual(("a", "nlp", "llama-tiny"), (job.metadata.name, job.metadata.labels["team"], job.spec.model.preset))
+
+    def test_a_field_that_no_job_has_is_named(self):
+        self.is_refused("spec: {training: {stepz: 5}}", "stepz", "spec.training")
+
+    def test_a_value_of_another_type_is_named_with_its_field(self):
+        self.is_refused("spec: {training: {steps: many}}", "steps field", "training field")
+
+    def test_another_kind_is_refused(self):
+        self.is_refused("kind: Pod", "kind is Pod", "LlamaTrainingJob")
+        self.is_refused("apiVersion: v1", "apiVersion is v1")
+
+    def test_a_file_has_one_job(self):
+        self.is_refused("metadata: {name: a}\n---\nmetadata: {name: b}", "one job", "2")
+        self.is_refused("", "one job")
+        self.is_refused("just text", "one job")
+
+    def test_what_is_no_yaml_and_what_is_not_there_is_told_with_the_file(self):
+        self.is_refused("spec: {", "expected")
+        with self.assertRaisesRegex(caravan.JobFileError, "missing.yaml"):
+            caravan.read_job("missing.yaml")
+
+
+if __name__ == "__main__":
+    unittest.main()

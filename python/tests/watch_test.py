@@ -1,0 +1,143 @@
+"""Watches against a service that fails as a real one may: over a connection, by a script."""
+
+import unittest
+from concurrent import futures
+from unittest import mock
+
+import installed_client  # noqa: F401
+
+import grpc
+from google.protobuf import any_pb2
+from google.rpc import error_details_pb2, status_pb2
+
+import caravan
+from caravan import client as client_module
+from caravan.v1alpha1 import job_service_pb2, job_service_pb2_grpc
+
+Response = job_service_pb2.WatchJobsResponse
+NAME = "namespaces/team/jobs/llama"
+
+
+def job_at(step: int, uid: str = "u1", ended: str = "") -> job_service_pb2.Job:
+    job = job_service_pb2.Job(name=NAME, uid=uid)
+    job.object.status.progress.step = step
+    job.object.status.progress.steps = 10
+    job.object.status.progress.loss = "2.5"
+    if ended:
+        job.object.status.conditions.add(type=ended, status="True", reason="Because", message="it did")
+    return job
+
+
+def changed(step: int, uid: str = "u1", ended: str = "") -> Response:
+    return Response(kind=Response.Changed, job=job_at(step, uid, ended), resume_token=f"t{step}")
+
+
+def gone(uid: str = "u1") -> Response:
+    return Response(kind=Response.Gone, job=job_service_pb2.Job(name=NAME, uid=uid), resume_token="gone")
+
+
+COMPLETE = Response(kind=Response.Complete, resume_token="all")
+
+
+class Failure(Exception):
+    def __init__(self, code: grpc.StatusCode, reason: str = ""):
+        super().__init__()
+        self.code, self.reason = code, reason
+
+
+class Script(job_service_pb2_grpc.JobServiceServicer):
+    """Answers each watch by the next of these lists, at whose end the stream ends in order."""
+
+    def __init__(self, *streams: list):
+        self.streams, self.tokens = list(streams), []
+
+    def WatchJobs(self, request, context):
+        self.tokens.append(request.resume_token)
+        for step in self.streams.pop(0):
+            if isinstance(step, Response):
+                yield step
+                continue
+            info = any_pb2.Any()
+            info.Pack(error_details_pb2.ErrorInfo(reason=step.reason))
+            status = status_pb2.Status(code=step.code.value[0], details=[info])
+            context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+            context.abort(step.code, "scripted")
+
+
+class Watch(unittest.TestCase):
+    def serve(self, *streams: list) -> caravan.Job:
+        server = grpc.server(futures.ThreadPoolExecutor(2))
+        self.addCleanup(lambda: server.stop(None).wait())
+        self.script = Script(*streams)
+        job_service_pb2_grpc.add_JobServiceServicer_to_server(self.script, server)
+        channel = grpc.insecure_channel(f"localhost:{server.add_insecure_port('localhost:0')}")
+        server.start()
+        client = caravan.Client(channel, "team")
+        self.addCleanup(client.close)
+        self.enterContext(mock.patch.object(client_module, "PAUSES_SECONDS", (0, 0, 0)))
+        return caravan.Job(client, job_at(0))
+
+    def test_a_job_is_waited_for(self):
+        job = self.serve([changed(1), COMPLETE, changed(5), changed(10, ended="Complete")])
+        self.assertTrue(job.wait().is_complete)
+        self.assertEqual(10, job.progress.step)
+
+    def test_a_failed_job_raises_its_cause(self):
+        job = self.serve([changed(3, ended="Failed")])
+        with self.assertRaisesRegex(caravan.JobFailedError, "llama: Because: it did"):
+            job.wait()
+
+    def test_samples_are_told_once_for_each_step(self):
+        job = self.serve([changed(1), changed(1), COMPLETE, changed(2), changed(2, ended="Complete")])
+        self.assertEqual([1, 2], [sample.step for sample in job.metrics()])
+
+    def test_a_watch_goes_on_where_a_replica_left_off(self):
+        job = self.serve(
+            [changed(1), COMPLETE, changed(2), Failure(grpc.StatusCode.UNAVAILABLE)], [changed(3)], [changed(4, ended="Complete")]
+        )
+        self.assertEqual([1, 2, 3, 4], [state.progress.step for state in job.watch()])
+        self.assertEqual(["", "t2", "t3"], self.script.tokens)
+
+    def test_who_is_told_to_begin_anew_does(self):
+        for reason, code in (("SLOW_READER", grpc.StatusCode.RESOURCE_EXHAUSTED), ("RESUME_TOKEN_TOO_OLD", grpc.StatusCode.OUT_OF_RANGE)):
+            job = self.serve([changed(1), Failure(code, reason)], [changed(2, ended="Complete")])
+            job.wait()
+            self.assertEqual(["", ""], self.script.tokens, reason)
+
+    def test_what_no_later_try_mends_is_raised(self):
+        job = self.serve([Failure(grpc.StatusCode.RESOURCE_EXHAUSTED, "RATE_LIMITED")])
+        with self.assertRaises(caravan.CaravanError) as refused:
+            job.wait()
+        self.assertEqual("RATE_LIMITED", refused.exception.reason)
+        job = self.serve([Failure(grpc.StatusCode.PERMISSION_DENIED, "FORBIDDEN")])
+        with self.assertRaises(caravan.NotPermittedError):
+            job.wait()
+
+    def test_a_service_that_stays_away_is_given_up(self):
+        job = self.serve(*([Failure(grpc.StatusCode.UNAVAILABLE)] for _ in range(9)))
+        with self.assertRaises(caravan.CaravanError) as away:
+            job.wait()
+        self.assertEqual(grpc.StatusCode.UNAVAILABLE, away.exception.code)
+        self.assertEqual(3, len(self.script.tokens))
+
+    def test_a_deleted_job_is_not_waited_for(self):
+        job = self.serve([changed(1), COMPLETE, gone()])
+        with self.assertRaisesRegex(caravan.NotFoundError, "was deleted"):
+            job.wait()
+
+    def test_another_job_of_the_same_name_is_not_this_one(self):
+        job = self.serve([changed(1), gone("u0"), changed(7, uid="u2"), gone()])
+        seen = []
+        with self.assertRaises(caravan.NotFoundError):
+            seen += (state.progress.step for state in job.watch())
+        self.assertEqual(1, job.progress.step)
+
+    def test_a_job_that_was_deleted_before_is_missed(self):
+        self.enterContext(mock.patch.object(client_module, "LATE_SECONDS", 0))
+        job = self.serve([COMPLETE, Response(kind=Response.Heartbeat, resume_token="later")])
+        with self.assertRaisesRegex(caravan.NotFoundError, "was deleted"):
+            job.wait()
+
+
+if __name__ == "__main__":
+    unittest.main()
