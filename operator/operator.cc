@@ -64,7 +64,7 @@ class Operator {
         client_(reader_.with(gated_options())),
         queue_(clock_, {.longest_retry = 30s, .share_of_a_namespace = std::max(1, options.workers / 2)}),
         board_(
-            clock_,
+            clock_, history_,
             [this](const Reporter& reporter) { return caches_.facts_of(reporter.job, reporter.job_uid); },
             [this](const kube::ObjectKey& key, auto after) { queue_.add_after(key, after); }),
         caches_(
@@ -278,6 +278,7 @@ class Operator {
   kube::Elector elector_;
   kube::Client client_;  // writes with the lease only
   kube::WorkQueue queue_;
+  StepHistory history_;
   ProgressBoard board_;
   std::atomic<bool> leads_{false};
   WatchedCaches caches_;

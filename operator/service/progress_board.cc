@@ -110,6 +110,7 @@ std::optional<std::chrono::milliseconds> ProgressBoard::next_look(Entry& entry, 
 ProgressBoard::Answer ProgressBoard::take(const Reporter& reporter, const v1alpha1::JobReport& report,
                                           std::string& why) {
   std::optional<std::chrono::milliseconds> look;
+  bool is_new_step = false;
   {
     const std::scoped_lock lock(mutex_);
     const auto facts = facts_of_(reporter);  // asked under the lock: forget() comes after this or before it
@@ -121,12 +122,15 @@ ProgressBoard::Answer ProgressBoard::take(const Reporter& reporter, const v1alph
     }
     Entry& entry = entries_[reporter.job_uid];
     const bool news = add_report(*checked, clock_.wall_now(), entry.progress);
+    is_new_step =
+        checked->has_step() && history_.add(reporter.job_uid, sample_of(checked->step(), clock_.wall_now()));
     const Clock::TimePoint now = clock_.now();
     const bool step_is_due =
         report.has_step() && (!entry.step_told_at || now - *entry.step_told_at >= kBetweenSteps);
     if (step_is_due) entry.step_told_at = now;
     if (news || step_is_due) look = next_look(entry, now);
   }
+  if (is_new_step) history_.tell(reporter.job_uid);
   if (look) on_news_(reporter.job, *look);
   return Answer::kTaken;
 }
@@ -154,6 +158,7 @@ std::optional<std::string> ProgressBoard::take_checkpoint_wish(const std::string
 void ProgressBoard::forget(const std::string& job_uid) {
   const std::scoped_lock lock(mutex_);
   entries_.erase(job_uid);
+  history_.forget(job_uid);
 }
 
 }  // namespace caravan::controller

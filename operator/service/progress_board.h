@@ -16,6 +16,7 @@
 #include "kube/api/object.h"
 #include "operator/service/job_progress.h"
 #include "operator/service/report_check.h"
+#include "operator/service/step_history.h"
 
 namespace caravan::controller {
 
@@ -33,8 +34,9 @@ class ProgressBoard {
   using OnNews = std::function<void(const kube::ObjectKey&, std::chrono::milliseconds)>;
   enum class Answer { kTaken, kUnknownJob, kImpossible };
 
-  ProgressBoard(Clock& clock, FactsOf facts_of, OnNews on_news)
-      : clock_(clock), facts_of_(std::move(facts_of)), on_news_(std::move(on_news)) {}
+  // history: takes the steps; outlives the board.
+  ProgressBoard(Clock& clock, StepHistory& history, FactsOf facts_of, OnNews on_news)
+      : clock_(clock), history_(history), facts_of_(std::move(facts_of)), on_news_(std::move(on_news)) {}
 
   // why: set when the report is impossible.
   Answer take(const Reporter& reporter, const v1alpha1::JobReport& report, std::string& why);
@@ -59,6 +61,7 @@ class ProgressBoard {
   static std::optional<std::chrono::milliseconds> next_look(Entry& entry, Clock::TimePoint now);
 
   Clock& clock_;
+  StepHistory& history_;
   FactsOf facts_of_;
   OnNews on_news_;
   mutable std::mutex mutex_;

@@ -110,6 +110,9 @@ Result<JobStep> check_step(const JobStep& step, const JobFacts& job) {
   kept.set_attempt(step.attempt());
   kept.set_step(step.step());
   kept.set_loss(step.loss());
+  if (step.has_validation_loss()) kept.set_validation_loss(step.validation_loss());
+  kept.set_gradient_norm(step.gradient_norm());
+  kept.set_learning_rate(step.learning_rate());
   kept.set_seconds(step.seconds());
   kept.set_tokens_per_second(step.tokens_per_second());
   if (step.has_mfu()) kept.set_mfu(step.mfu());

@@ -13,7 +13,7 @@
 #include "common/host_port.h"
 #include "kube/api/timestamp.h"
 #include "service/audit.h"
-#include "service/rpc/outflow.h"
+#include "serving/outflow.h"
 #include "service/rpc/unary_call.h"
 #include "serving/rpc_peers.h"
 

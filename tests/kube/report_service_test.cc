@@ -190,7 +190,8 @@ class ReportServerTest : public ::testing::Test, private ReportServer::Observer 
   int refused_ = 0;
   int held_up_ = 0;
   std::atomic<bool> job_is_there_ = true;
-  ProgressBoard board_{clock_,
+  StepHistory history_;
+  ProgressBoard board_{clock_, history_,
                        [this](const Reporter&) {
                          return job_is_there_ ? std::optional(JobFacts{.steps = 1'000'000'000,
                                                                        .created_at = clock_.wall_now()})
@@ -433,11 +434,37 @@ TEST(Pace, HoldsOnTheLongRunAfterABurst) {
   EXPECT_FALSE(pace.try_take(start + 1h));
 }
 
+TEST(ProgressBoard, StepsThatCanBeTrueAreTheHistoryOfTheirJobUntilItIsForgotten) {
+  ::caravan::testing::ManualClock clock;
+  StepHistory history;
+  ProgressBoard board(
+      clock, history, [](const Reporter&) { return JobFacts{.steps = 100, .created_at = kStart}; },
+      [](const kube::ObjectKey&, std::chrono::milliseconds) {});
+  std::string why;
+  int heard = 0;
+  const auto follower = history.follow("uid", [&] { ++heard; });
+  for (const int step : {1, 2, 2, 101}) {
+    JobReport report;
+    report.mutable_step()->set_attempt(1);
+    report.mutable_step()->set_step(step);
+    report.mutable_step()->set_gradient_norm(0.5);
+    board.take({.job = {"team", "train"}, .job_uid = "uid"}, report, why);
+  }
+  const std::vector<StepSample> kept = history.after("uid", {}, 10);
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept[1].at, (StepCursor{1, 2}));
+  EXPECT_EQ(kept[1].gradient_norm, 0.5f);
+  EXPECT_EQ(heard, 2);
+  board.forget("uid");
+  EXPECT_TRUE(history.after("uid", {}, 10).empty());
+}
+
 TEST(ProgressBoard, AJobHasALookTwiceASecondAtMost) {
   ::caravan::testing::ManualClock clock;
   std::vector<std::chrono::milliseconds> looks;
+  StepHistory history;
   ProgressBoard board(
-      clock, [](const Reporter&) { return JobFacts{.steps = 100, .created_at = kStart}; },
+      clock, history, [](const Reporter&) { return JobFacts{.steps = 100, .created_at = kStart}; },
       [&](const kube::ObjectKey&, std::chrono::milliseconds after) { looks.push_back(after); });
   std::string why;
   const auto tell = [&](int attempt) {

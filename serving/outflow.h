@@ -13,7 +13,7 @@
 #include <stop_token>
 #include <utility>
 
-namespace caravan::service {
+namespace caravan {
 
 template <typename Response>
 class Outflow final : public grpc::ServerWriteReactor<Response>,
@@ -102,4 +102,4 @@ class Outflow final : public grpc::ServerWriteReactor<Response>,
   int code_ = 0;
 };
 
-}  // namespace caravan::service
+}  // namespace caravan

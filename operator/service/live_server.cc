@@ -1,0 +1,110 @@
+#include "operator/service/live_server.h"
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include <cmath>
+
+#include "caravan/v1alpha1/live_metrics.grpc.pb.h"
+#include "kube/api/timestamp.h"
+#include "serving/outflow.h"
+#include "serving/rpc_peers.h"
+
+namespace caravan::controller {
+namespace {
+
+using v1alpha1::MetricsSample;
+using v1alpha1::WatchStepsRequest;
+using v1alpha1::WatchStepsResponse;
+
+constexpr int kStreamsOfAConnection =
+    10'000;  // a replica of the job service has one connection for all its readers
+constexpr int kMessageBytes = 4 * 1024;  // a caller asks for one job
+constexpr std::size_t kSamplesOfAMessage = 256;
+
+void write_sample(const StepSample& sample, MetricsSample& into) {
+  into.set_attempt(sample.at.attempt);
+  into.set_step(sample.at.step);
+  into.set_time(kube::to_timestamp(sample.time));
+  into.set_loss(sample.loss);
+  if (!std::isnan(sample.validation_loss)) into.set_validation_loss(sample.validation_loss);
+  into.set_gradient_norm(sample.gradient_norm);
+  into.set_learning_rate(sample.learning_rate);
+  into.set_seconds(sample.seconds);
+  into.set_tokens_per_second(sample.tokens_per_second);
+  if (!std::isnan(sample.mfu)) into.set_mfu(sample.mfu);
+  into.set_peak_memory_bytes(sample.peak_memory_bytes);
+}
+
+bool is_the_job_service(const grpc::CallbackServerContext& context) {
+  const auto peer = context.auth_context();
+  if (!peer || !peer->IsPeerAuthenticated()) return false;
+  const auto names = peer->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
+  return names.size() == 1 && names[0] == kLiveCaller;
+}
+
+class Server final : public LiveServer, private v1alpha1::LiveMetrics::CallbackService {
+ public:
+  Server(Config config, StepHistory& history) : config_(std::move(config)), history_(history) {}
+
+  ~Server() override {
+    if (server_) server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  Status listen() {
+    grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+    tls.pem_key_cert_pairs.push_back({config_.identity.key_pem, config_.identity.certificate_pem});
+    tls.pem_root_certs = config_.authority_pem;
+    grpc::ServerBuilder builder;
+    set_bounds(builder, {.streams_of_a_connection = kStreamsOfAConnection,
+                         .message_bytes = kMessageBytes,
+                         .memory_bytes = config_.memory_bytes});
+    builder.AddListeningPort(config_.listen, grpc::SslServerCredentials(tls), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+    if (server_ && port_ != 0) return {};
+    return bad_input(fmt::format(
+        "--live-listen: cannot listen on {}: the address is in use or not this machine's", config_.listen));
+  }
+
+  int port() const override { return port_; }
+
+ private:
+  using Flow = Outflow<WatchStepsResponse>;
+
+  grpc::ServerWriteReactor<WatchStepsResponse>* WatchSteps(grpc::CallbackServerContext* context,
+                                                           const WatchStepsRequest* request) override {
+    const auto flow = Flow::make([](int) {});
+    if (!is_the_job_service(*context)) {
+      flow->end({grpc::StatusCode::PERMISSION_DENIED, "only the job service is told"});
+      return flow.get();
+    }
+    const std::string job = request->job_uid();
+    flow->keep(history_.follow(job, [reader = std::weak_ptr(flow)] {
+      if (const auto open = reader.lock()) open->wake();
+    }));
+    flow->flow([this, job, at = StepCursor{request->attempt(), request->step()},
+                is_first = true](WatchStepsResponse& into) mutable {
+      const std::vector<StepSample> samples = history_.after(job, at, kSamplesOfAMessage);
+      for (const StepSample& sample : samples) write_sample(sample, *into.add_samples());
+      if (!samples.empty()) at = samples.back().at;
+      return std::exchange(is_first, false) || !samples.empty();
+    });
+    return flow.get();
+  }
+
+  const Config config_;
+  StepHistory& history_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<LiveServer>> LiveServer::start(Config config, StepHistory& history) {
+  auto server = std::make_unique<Server>(std::move(config), history);
+  if (Status listening = server->listen(); !listening) return tl::unexpected(listening.error());
+  return server;
+}
+
+}  // namespace caravan::controller

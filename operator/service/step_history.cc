@@ -1,0 +1,100 @@
+#include "operator/service/step_history.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "caravan/v1alpha1/coordination.pb.h"
+
+namespace caravan::controller {
+namespace {
+
+constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
+
+// Every other one goes, the first stays.
+void thin_out(std::vector<StepSample>& samples) {
+  for (std::size_t i = 0; 2 * i < samples.size(); ++i) samples[i] = samples[2 * i];
+  samples.resize((samples.size() + 1) / 2);
+}
+
+}  // namespace
+
+StepSample sample_of(const v1alpha1::JobStep& step, Clock::WallTime time) {
+  return {
+      .at = {step.attempt(), step.step()},
+      .time = time,
+      .peak_memory_bytes = step.peak_bytes_per_rank().empty() ? 0 : step.peak_bytes_per_rank(0),
+      .loss = static_cast<float>(step.loss()),
+      .validation_loss = step.has_validation_loss() ? static_cast<float>(step.validation_loss()) : kUnknown,
+      .gradient_norm = static_cast<float>(step.gradient_norm()),
+      .learning_rate = static_cast<float>(step.learning_rate()),
+      .seconds = static_cast<float>(step.seconds()),
+      .tokens_per_second = static_cast<float>(step.tokens_per_second()),
+      .mfu = step.has_mfu() ? static_cast<float>(step.mfu()) : kUnknown};
+}
+
+bool StepHistory::add(const std::string& job_uid, const StepSample& sample) {
+  const std::scoped_lock lock(mutex_);
+  Series& series = series_[job_uid];
+  if (sample.at <= series.last) return false;
+  series.last = sample.at;
+  series.latest.push_back(sample);
+  shorten(series);
+  return true;
+}
+
+void StepHistory::shorten(Series& series) const {
+  const std::size_t most =
+      std::clamp(limits_.samples / series_.size(), limits_.fewest_of_a_job, limits_.most_of_a_job);
+  while (series.latest.size() > most / 3) {
+    if (series.left_latest++ % series.stride == 0) series.curve.push_back(series.latest.front());
+    series.latest.pop_front();
+  }
+  while (series.curve.size() > most - most / 3) {
+    thin_out(series.curve);
+    series.stride *= 2;
+  }
+}
+
+void StepHistory::tell(const std::string& job_uid) {
+  std::vector<std::shared_ptr<std::function<void()>>> told;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto [first, last] = followers_.equal_range(job_uid);
+    for (auto it = first; it != last; ++it) told.push_back(it->second.lock());
+  }
+  for (const auto& on_news : told) {
+    if (on_news) (*on_news)();
+  }
+}
+
+std::vector<StepSample> StepHistory::after(const std::string& job_uid, StepCursor cursor,
+                                           std::size_t most) const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<StepSample> samples;
+  const auto found = series_.find(job_uid);
+  if (found == series_.end()) return samples;
+  const auto add_from = [&](const auto& source) {
+    auto it = std::ranges::upper_bound(source, cursor, {}, &StepSample::at);
+    for (; it != source.end() && samples.size() < most; ++it) samples.push_back(*it);
+  };
+  add_from(found->second.curve);
+  add_from(found->second.latest);
+  return samples;
+}
+
+std::shared_ptr<void> StepHistory::follow(const std::string& job_uid, std::function<void()> on_news) {
+  const std::scoped_lock lock(mutex_);
+  auto kept = std::make_shared<std::function<void()>>(std::move(on_news));
+  const auto place = followers_.emplace(job_uid, kept);
+  return std::shared_ptr<void>(nullptr, [this, place, kept = std::move(kept)](void*) mutable {
+    const std::scoped_lock ending(mutex_);
+    followers_.erase(place);
+  });
+}
+
+void StepHistory::forget(const std::string& job_uid) {
+  const std::scoped_lock lock(mutex_);
+  series_.erase(job_uid);
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,85 @@
+// The steps that jobs reported, for whoever draws their curves. Safe for any thread.
+//
+// A job's latest samples are all kept; of those before, some, at equal distances over its whole length, and
+// the longer it is the fewer of them. What all jobs keep together is bounded: the more jobs, the fewer
+// samples each.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+
+namespace caravan::v1alpha1 {
+class JobStep;
+}
+
+namespace caravan::controller {
+
+// Where a reader is: an attempt and a step of it, in the order in which they are trained.
+struct StepCursor {
+  int attempt = 0;
+  int step = 0;
+  friend auto operator<=>(const StepCursor&, const StepCursor&) = default;
+};
+
+// Numbers of a step, small: an operator keeps many.
+struct StepSample {
+  StepCursor at;
+  Clock::WallTime time{};
+  std::int64_t peak_memory_bytes = 0;  // of the fullest device; 0: unknown
+  float loss = 0;
+  float validation_loss = 0;  // NaN: there was no evaluation
+  float gradient_norm = 0;
+  float learning_rate = 0;
+  float seconds = 0;
+  float tokens_per_second = 0;
+  float mfu = 0;  // of 1; NaN: unknown
+};
+StepSample sample_of(const v1alpha1::JobStep& step, Clock::WallTime time);
+
+class StepHistory {
+ public:
+  struct Limits {
+    std::size_t samples = 1'000'000;   // of all jobs together, about
+    std::size_t most_of_a_job = 768;   // a third of them are the latest
+    std::size_t fewest_of_a_job = 48;  // however many jobs there are
+  };
+  StepHistory() : StepHistory(Limits{}) {}
+  explicit StepHistory(const Limits& limits) : limits_(limits) {}
+
+  // False: it is not later than the last one.
+  bool add(const std::string& job_uid, const StepSample& sample);
+  // Those who follow the job hear of what was added.
+  void tell(const std::string& job_uid);
+  // The oldest first.
+  std::vector<StepSample> after(const std::string& job_uid, StepCursor cursor, std::size_t most) const;
+  // on_news may be called by any thread, until shortly after what is returned is gone; also for a job of
+  // which nothing is known yet.
+  std::shared_ptr<void> follow(const std::string& job_uid, std::function<void()> on_news);
+  void forget(const std::string& job_uid);
+
+ private:
+  struct Series {
+    std::vector<StepSample> curve;  // one of each `stride`, before the latest
+    std::deque<StepSample> latest;
+    std::uint64_t left_latest = 0;  // how many did
+    std::uint64_t stride = 1;
+    StepCursor last = {};
+  };
+  void shorten(Series& series) const;
+
+  const Limits limits_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Series> series_;
+  std::multimap<std::string, std::weak_ptr<std::function<void()>>> followers_;
+};
+
+}  // namespace caravan::controller

@@ -1,0 +1,99 @@
+#include "operator/service/step_history.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "caravan/v1alpha1/coordination.pb.h"
+
+namespace caravan::controller {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::size_t kAll = 10'000;
+
+std::vector<int> steps_of(const std::vector<StepSample>& samples) {
+  std::vector<int> steps;
+  for (const StepSample& sample : samples) steps.push_back(sample.at.step);
+  return steps;
+}
+
+void add_steps(StepHistory& history, const std::string& job, int count) {
+  for (int step = 1; step <= count; ++step) EXPECT_TRUE(history.add(job, {.at = {1, step}}));
+}
+
+TEST(StepHistory, AReaderGoesOnBehindWhatItHasRead) {
+  StepHistory history;
+  EXPECT_THAT(history.after("a", {}, kAll), IsEmpty());
+  add_steps(history, "a", 5);
+  EXPECT_THAT(steps_of(history.after("a", {}, kAll)), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(steps_of(history.after("a", {1, 3}, kAll)), ElementsAre(4, 5));
+  EXPECT_THAT(steps_of(history.after("a", {}, 2)), ElementsAre(1, 2));
+  EXPECT_THAT(history.after("b", {}, kAll), IsEmpty());
+  history.forget("a");
+  EXPECT_THAT(history.after("a", {}, kAll), IsEmpty());
+}
+
+TEST(StepHistory, AStepIsTakenOnceAndALaterAttemptTrainsItAgain) {
+  StepHistory history;
+  EXPECT_TRUE(history.add("a", {.at = {1, 7}}));
+  EXPECT_FALSE(history.add("a", {.at = {1, 7}}));
+  EXPECT_FALSE(history.add("a", {.at = {1, 6}}));
+  EXPECT_TRUE(history.add("a", {.at = {2, 3}}));
+  EXPECT_THAT(steps_of(history.after("a", {}, kAll)), ElementsAre(7, 3));
+  EXPECT_THAT(steps_of(history.after("a", {1, 7}, kAll)), ElementsAre(3));
+}
+
+TEST(StepHistory, ALongCurveKeepsItsLengthAndItsLatestSteps) {
+  StepHistory history({.samples = 1000, .most_of_a_job = 30, .fewest_of_a_job = 3});
+  add_steps(history, "a", 1000);
+  const std::vector<int> steps = steps_of(history.after("a", {}, kAll));
+  EXPECT_LE(steps.size(), 30u);
+  EXPECT_EQ(steps.front(), 1);
+  const std::size_t latest = steps.size() - 10;
+  for (std::size_t i = latest; i < steps.size(); ++i) EXPECT_EQ(steps[i], 991 + static_cast<int>(i - latest));
+  const int stride = steps[1] - steps[0];
+  for (std::size_t i = 1; i < latest; ++i) EXPECT_EQ(steps[i] - steps[i - 1], stride);
+  EXPECT_GE(latest, 10u);
+}
+
+TEST(StepHistory, TheMoreJobsTheFewerSamplesEach) {
+  StepHistory history({.samples = 300, .most_of_a_job = 100, .fewest_of_a_job = 6});
+  for (int job = 0; job < 100; ++job) add_steps(history, std::to_string(job), 200);
+  add_steps(history, "another", 200);
+  EXPECT_LE(history.after("another", {}, kAll).size(), 6u);
+}
+
+TEST(StepHistory, FollowersHearOfTheirJobUntilTheyGo) {
+  StepHistory history;
+  int heard = 0;
+  auto follower = history.follow("a", [&] { ++heard; });
+  const auto other = history.follow("b", [&] { heard += 100; });
+  history.add("a", {.at = {1, 1}});
+  history.tell("a");
+  EXPECT_EQ(heard, 1);
+  follower = nullptr;
+  history.tell("a");
+  EXPECT_EQ(heard, 1);
+}
+
+TEST(StepHistory, ASampleHasTheNumbersOfItsStep) {
+  v1alpha1::JobStep step;
+  step.set_attempt(2);
+  step.set_step(3);
+  step.set_loss(1.5);
+  step.set_learning_rate(0.25);
+  step.add_peak_bytes_per_rank(1024);
+  const StepSample sample = sample_of(step, Clock::WallTime(std::chrono::seconds(9)));
+  EXPECT_EQ(sample.at, (StepCursor{2, 3}));
+  EXPECT_EQ(sample.loss, 1.5f);
+  EXPECT_EQ(sample.learning_rate, 0.25f);
+  EXPECT_EQ(sample.peak_memory_bytes, 1024);
+  EXPECT_TRUE(std::isnan(sample.mfu));
+  EXPECT_TRUE(std::isnan(sample.validation_loss));
+}
+
+}  // namespace
+}  // namespace caravan::controller
