@@ -50,7 +50,7 @@ class NodeLog {
         const bool is_last = job_ended_ && (!*pod || (*pod)->ended());
         if (is_last) let_go();
         if (!done && (is_last || done.error().is_refusal())) return tl::unexpected(done.error());
-        if (is_last) return {};
+        if (is_last) return pod_.empty() ? no_pod() : Status{};
       }
       cluster_.clock().sleep_until(cluster_.clock().now() + kBetweenLooks, {});
     }
