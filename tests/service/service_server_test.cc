@@ -242,7 +242,7 @@ TEST_F(ServiceServerTest, EachCallThatWouldChangeSomethingLeavesALineHoweverItEn
   EXPECT_EQ(lines("editor", "ALREADY_EXISTS"), 1);
   EXPECT_EQ(lines("stranger", "PERMISSION_DENIED"), 1);
   EXPECT_EQ(lines("", "UNAUTHENTICATED"), 1);
-  for (int i = 0; i < 8 && create(editor, "train", "").first.error_code() != StatusCode::RESOURCE_EXHAUSTED;
+  for (int i = 0; i < 100 && create(editor, "train", "").first.error_code() != StatusCode::RESOURCE_EXHAUSTED;
        ++i) {
   }
   EXPECT_EQ(lines("editor", "RESOURCE_EXHAUSTED"), 1);
