@@ -7,6 +7,7 @@
 
 #include "common/schema/message_text.h"
 #include "service/answer/paging.h"
+#include "service/answer/token.h"
 #include "service/jobs/job_filter.h"
 
 namespace caravan::service {
@@ -50,12 +51,12 @@ std::vector<std::string> shared_by_pages(const v1alpha1::ListJobsRequest& reques
   return {request.parent(), request.filter(), request.order_by()};
 }
 
-std::string token_of(const v1alpha1::ListJobsRequest& request, const Place& last) {
+std::string page_token_of(const v1alpha1::ListJobsRequest& request, const Place& last) {
   const auto& [first, name, name_space] = last;
-  return page_token_of(shared_by_pages(request), {first, name, name_space});
+  return token_of(shared_by_pages(request), {first, name, name_space});
 }
 
-Answer<Place> place_of_token(const v1alpha1::ListJobsRequest& request) {
+Answer<Place> place_to_go_on(const v1alpha1::ListJobsRequest& request) {
   return place_of_page_token(request.page_token(), shared_by_pages(request), kPartsOfPlace)
       .map([](const std::vector<std::string>& parts) {
         return Place{parts[0], parts[1], parts[2]};
@@ -78,7 +79,7 @@ Answer<JobPage> page_of(const std::vector<EntryPtr>& jobs, const v1alpha1::ListJ
   JobPage page{.total = found.size()};
   std::ranges::sort(found, [&](const auto& a, const auto& b) { return is_before(a.first, b.first, *order); });
   if (!request.page_token().empty()) {
-    const auto last = place_of_token(request);
+    const auto last = place_to_go_on(request);
     if (!last) return tl::unexpected(last.error());
     std::erase_if(found, [&](const auto& job) { return !is_before(*last, job.first, *order); });
   }
@@ -89,7 +90,7 @@ Answer<JobPage> page_of(const std::vector<EntryPtr>& jobs, const v1alpha1::ListJ
     page.jobs.push_back(job);
   }
   const std::size_t size = page.jobs.size();
-  if (size < found.size()) page.next_page_token = token_of(request, found[size - 1].first);
+  if (size < found.size()) page.next_page_token = page_token_of(request, found[size - 1].first);
   return page;
 }
 

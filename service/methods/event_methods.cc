@@ -5,6 +5,7 @@
 #include "operator/api/pod_names.h"
 #include "operator/view/event_view.h"
 #include "service/answer/paging.h"
+#include "service/answer/token.h"
 #include "service/jobs/resource_name.h"
 
 namespace caravan::service {
@@ -60,7 +61,7 @@ Answer<v1alpha1::ListEventsResponse> LatestEvents::page(const v1alpha1::ListEven
     last = at->first;
   }
   if (at != events_.end())
-    response.set_next_page_token(page_token_of({request.parent()}, {last.first, last.second}));
+    response.set_next_page_token(token_of({request.parent()}, {last.first, last.second}));
   return response;
 }
 

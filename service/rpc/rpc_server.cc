@@ -189,36 +189,65 @@ class Server final : public RpcServer, private JobService::CallbackService {
                     [this](const Call& call, const auto& of) { return methods_.write.delete_job(call, of); });
   }
 
-  grpc::ServerWriteReactor<WatchJobsResponse>* WatchJobs(Context* context,
-                                                         const WatchJobsRequest* request) override {
-    const auto flow = Outflow<WatchJobsResponse>::make(handled("WatchJobs"));
+  using News = std::function<void()>;
+  using End = std::function<void(const Fault*)>;  // null: as it should
+
+  // begin: Answer<Outflow<Response>::Next>(const Call&, const Request&, News, End), by a thread of the gate.
+  template <typename Response, typename Request, typename Begin>
+  grpc::ServerWriteReactor<Response>* stream(Context* context, const std::string& name,
+                                             const Request* request, Begin begin) {
+    const auto flow = Outflow<Response>::make(handled(name));
     gate_.enter(credential_of(*context),
                 {.stop = flow->stop(), .deadline = clock_.now() + config_.limits.longest_call},
                 // A copy: a stream may be over before its turn comes.
-                [this, flow, request = *request](const Call& call, const Answer<void>& admitted) {
-                  const Answer<void> begun = admitted ? watch(call, request, flow) : admitted;
+                [this, flow, begin, request = *request](const Call& call, const Answer<void>& admitted) {
+                  const Answer<void> begun = admitted ? open(call, request, flow, begin) : admitted;
                   if (!begun) flow->end(status_for(begun.error()));
                 });
     return flow.get();
   }
 
-  Answer<void> watch(const Call& call, const WatchJobsRequest& request,
-                     const std::shared_ptr<Outflow<WatchJobsResponse>>& flow) {
+  template <typename Response, typename Request, typename Begin>
+  Answer<void> open(const Call& call, const Request& request, const std::shared_ptr<Outflow<Response>>& flow,
+                    const Begin& begin) {
     auto ticket = shares_.take_stream(call.caller.user);
     if (!ticket) return tl::unexpected(ticket.error());
     flow->keep(std::move(*ticket));
-    const std::weak_ptr<Outflow<WatchJobsResponse>> weak = flow;
-    const auto watch = methods_.watch.watch_jobs(
-        call, request,
-        [weak] {
-          if (const auto held = weak.lock()) held->wake();
-        },
-        [weak](const Fault& fault) {
-          if (const auto held = weak.lock()) held->end(status_for(fault));
-        });
-    if (!watch) return tl::unexpected(watch.error());
-    flow->flow([watch = *watch](WatchJobsResponse& into) { return watch->next(into); });
+    const std::weak_ptr<Outflow<Response>> weak = flow;
+    const News news = [weak] {
+      if (const auto held = weak.lock()) held->wake();
+    };
+    const End end = [weak](const Fault* fault) {
+      if (const auto held = weak.lock()) held->end(fault == nullptr ? grpc::Status::OK : status_for(*fault));
+    };
+    Answer<typename Outflow<Response>::Next> next = begin(call, request, news, end);
+    if (!next) return tl::unexpected(next.error());
+    flow->flow(*std::move(next));
     return {};
+  }
+
+  // source: what has a function next().
+  template <typename Response, typename Source>
+  static typename Outflow<Response>::Next next_of(std::shared_ptr<Source> source) {
+    return [source = std::move(source)](Response& into) { return source->next(into); };
+  }
+
+  grpc::ServerWriteReactor<WatchJobsResponse>* WatchJobs(Context* context,
+                                                         const WatchJobsRequest* request) override {
+    return stream<WatchJobsResponse>(
+        context, "WatchJobs", request, [this](const Call& call, const auto& of, News news, const End& end) {
+          return methods_.watch
+              .watch_jobs(call, of, std::move(news), [end](const Fault& fault) { end(&fault); })
+              .map(next_of<WatchJobsResponse, JobWatch>);
+        });
+  }
+  grpc::ServerWriteReactor<StreamLogsResponse>* StreamLogs(Context* context,
+                                                           const StreamLogsRequest* request) override {
+    return stream<StreamLogsResponse>(
+        context, "StreamLogs", request, [this](const Call& call, const auto& of, News news, End end) {
+          return methods_.logs.stream_logs(call, of, std::move(news), std::move(end))
+              .map(next_of<StreamLogsResponse, LogPipe>);
+        });
   }
 
   const Config config_;

@@ -38,8 +38,9 @@ class ServiceProgram : public ::testing::Test {
   void start(const std::vector<std::string>& more = {});
 
   // A ServiceAccount that may do these verbs on the jobs of the namespace, and on the pods and what they
-  // mount, which the chart's admission policy asks of who makes a job; and list events if it may do anything.
-  void make_account(const std::string& name, const std::vector<std::string>& verbs);
+  // mount, which the chart's admission policy asks of who makes a job; and list events, and get logs of pods
+  // unless that is not to be, if it may do anything.
+  void make_account(const std::string& name, const std::vector<std::string>& verbs, bool reads_logs = true);
   void remove_account(const std::string& name);
   void remove_rights(const std::string& account);
   // Another one for the same name, in the same files.
