@@ -109,8 +109,9 @@ class Service {
   WriteMethods write_{clients_, clock_};
   WatchMethods watch_{jobs_, callers_, rights_, clock_, [this] { return informer_.synced(); }, {}};
   EventMethods events_{clients_};
+  LogMethods logs_{jobs_, rights_, clients_, clock_, [this] { return informer_.synced(); }, {}, {}};
   EstimateMethods estimates_{rights_, clock_};
-  Methods methods_{read_, write_, watch_, events_, estimates_};
+  Methods methods_{read_, write_, watch_, events_, logs_, estimates_};
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "operator/api/names.h"
 #include "operator/api/pod_names.h"
 #include "operator/view/event_view.h"
+#include "operator/view/pod_log.h"
 #include "operator/view/pod_view.h"
 
 namespace caravan::cli {
@@ -143,10 +144,8 @@ ClusterResult<void> Cluster::remove(const std::string& name, const std::string& 
 }
 
 ClusterResult<JsonArray> Cluster::pods_of(const Json& job, std::optional<int> node) {
-  std::string selector = fmt::format("{}={}", controller::labels::kJobUid, kube::uid_of(job));
-  if (node) selector += fmt::format(",{}={}", controller::labels::kNodeIndex, *node);
   auto pods = list({.resource = kube::kPods, .name_space = kube::key_of(job).name_space},
-                   {.label_selector = selector});
+                   {.label_selector = controller::pods_selector(kube::uid_of(job), node)});
   if (!pods) return pods;
   std::ranges::stable_sort(*pods, {}, [](const Json& pod) {
     const controller::PodView view = controller::read_pod(pod);

@@ -5,9 +5,9 @@
 #include <deque>
 
 #include "cli/cluster/job_news.h"
-#include "cli/cluster/pod_log.h"
 #include "common/line_reader.h"
 #include "operator/api/job_object.h"
+#include "operator/view/pod_log.h"
 
 namespace caravan::cli {
 namespace {
@@ -50,7 +50,7 @@ class NodeLog {
         const bool is_last = job_ended_ && (!*pod || (*pod)->ended());
         if (is_last) let_go();
         if (!done && (is_last || done.error().is_refusal())) return tl::unexpected(done.error());
-        if (is_last) return {};
+        if (is_last) return pod_.empty() ? no_pod() : Status{};
       }
       cluster_.clock().sleep_until(cluster_.clock().now() + kBetweenLooks, {});
     }
@@ -64,7 +64,7 @@ class NodeLog {
     state_ = status.state();
     job_ended_ = end_of(status).has_value();
     return cluster_.pods_of(*job, question_.node).map([&](const kube::JsonArray& pods) {
-      return newest_pod(pods, question_.node);
+      return controller::newest_pod(pods, question_.node);
     });
   }
 
@@ -95,10 +95,10 @@ class NodeLog {
 
   // While lines are held back the stream has to end, to tell which are the last.
   kube::Query query() const {
-    kube::Query query{{"timestamps", "true"}};
+    kube::Query query = controller::log_query();
     if (question_.follow && !holds_back_) query.emplace_back("follow", "true");
     if (!last_time_.empty()) {
-      query.emplace_back("sinceTime", in_whole_seconds(last_time_));
+      query.emplace_back("sinceTime", controller::in_whole_seconds(last_time_));
       return query;
     }
     if (!is_first_) return query;
@@ -130,10 +130,11 @@ class NodeLog {
 
   // Times have a fixed width, so that their order is that of the texts.
   void take_line(const std::string& line) {
-    const StampedLine parts = stamped(line);
+    const controller::StampedLine parts = controller::stamped(line);
     if (!known_until_.empty() && !parts.time.empty() && parts.time <= known_until_) return;
     if (!parts.time.empty()) last_time_ = parts.time;
-    const auto text = question_.rank ? text_of_rank(parts.text, *question_.rank) : std::optional(parts.text);
+    const auto text =
+        question_.rank ? controller::text_of_rank(parts.text, *question_.rank) : std::optional(parts.text);
     if (!text) return;
     if (!holds_back_) return take_(*text);
     held_.emplace_back(*text);
@@ -163,15 +164,6 @@ class NodeLog {
 };
 
 }  // namespace
-
-std::optional<controller::PodView> newest_pod(const kube::JsonArray& pods, int node) {
-  std::optional<controller::PodView> newest;
-  for (const kube::Json& object : pods) {
-    controller::PodView pod = controller::read_pod(object);
-    if (pod.node == node && (!newest || pod.attempt >= newest->attempt)) newest = std::move(pod);
-  }
-  return newest;
-}
 
 Status read_log(Cluster& cluster, const LogQuestion& question,
                 const std::function<void(std::string_view)>& take) {

@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "cli/cluster/cluster.h"
-#include "operator/view/pod_view.h"
 
 namespace caravan::cli {
 
@@ -28,8 +27,5 @@ struct LogQuestion {
 // take: gets each line without its end.
 Status read_log(Cluster& cluster, const LogQuestion& question,
                 const std::function<void(std::string_view)>& take);
-
-// The pod of the node's latest attempt; nothing when it has none.
-std::optional<controller::PodView> newest_pod(const kube::JsonArray& pods, int node);
 
 }  // namespace caravan::cli

@@ -12,9 +12,9 @@
 #include "cli/cluster/commands.h"
 #include "cli/cluster/durations.h"
 #include "cli/cluster/log_reader.h"
-#include "cli/cluster/pod_log.h"
 #include "common/utf8.h"
 #include "operator/api/job_object.h"
+#include "operator/view/pod_log.h"
 #include "report_text/console_style.h"
 
 namespace caravan::cli {
@@ -56,7 +56,7 @@ Result<std::vector<int>> nodes_asked_for(Cluster& cluster, const Options& option
     const int devices = job.spec.resources().devices();
     if (*options.rank < 0 || *options.rank >= devices)
       return bad_input(fmt::format("--rank: job {} has the ranks 0 to {}", options.name, devices - 1));
-    const int per_node = ranks_per_node(job);
+    const int per_node = controller::ranks_per_node(job);
     if (per_node == 0)
       return bad_input(
           fmt::format("--rank: job {} is not planned yet, so no node has that rank", options.name));

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <charconv>
+#include <cstdio>
 #include <memory>
 
 #include "cli/arguments/choice.h"
@@ -21,21 +21,31 @@ struct Options {
   bool ascii = false;
 };
 
-std::optional<double> predicted_mfu(const v1alpha1::JobStatus& status) {
-  const std::string& text = status.predicted().mfu_percent();
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} ? std::optional(value) : std::nullopt;
-}
+struct Curve {
+  std::vector<CurvePoint> points = {};
+  int left_out = 0;  // lines that say what cannot be drawn
+  std::string first_left_out = {};
+};
 
 // Of the attempts whose pods are still there, which is at least the last one.
-Result<std::vector<CurvePoint>> read_points(Cluster& cluster, const std::string& name, Figure figure) {
-  std::vector<CurvePoint> points;
+Result<Curve> read_curve(Cluster& cluster, const std::string& name, Figure figure) {
+  Curve curve;
   const Status read = read_log(cluster, {.job = name}, [&](std::string_view line) {
-    if (const auto point = point_of(line, figure)) points.push_back(*point);
+    const auto point = point_of(line, figure);
+    if (point && *point) curve.points.push_back(**point);
+    if (!point && ++curve.left_out == 1) curve.first_left_out = point.error().message;
   });
   if (!read) return tl::unexpected(read.error());
-  return by_step(points);
+  curve.points = by_step(curve.points);
+  return curve;
+}
+
+Error no_points(const Options& options, const Curve& curve, Figure figure) {
+  const std::string about = fmt::format("the log of job {} has no {}", options.name, options.figure);
+  if (curve.left_out > 0)
+    return {fmt::format("{} that can be drawn; it begins with {}", about, curve.first_left_out)};
+  return {fmt::format("{} yet{}", about,
+                      figure == Figure::kMfu ? ", as where the peak of its devices is unknown" : "")};
 }
 
 Result<ExitCode> plot(const Options& options) {
@@ -45,22 +55,23 @@ Result<ExitCode> plot(const Options& options) {
   const auto object = (*cluster)->job(options.name);
   if (!object) return tl::unexpected(object.error());
   const v1alpha1::JobStatus status = controller::read_job_but_spec(*object).status;
-  const auto points = read_points(**cluster, options.name, figure);
-  if (!points) return tl::unexpected(points.error());
-  if (points->empty()) {
-    return failure(
-        fmt::format("the log of job {} has no {} yet{}", options.name, options.figure,
-                    figure == Figure::kMfu ? ", as where the peak of its devices is unknown" : ""));
+  const auto curve = read_curve(**cluster, options.name, figure);
+  if (!curve) return tl::unexpected(curve.error());
+  const std::vector<CurvePoint>& points = curve->points;
+  if (points.empty()) return tl::unexpected(no_points(options, *curve, figure));
+  if (curve->left_out > 0) {
+    fmt::print(stderr, "warning: lines of the log that cannot be drawn are left out: {}, the first is {}\n",
+               curve->left_out, curve->first_left_out);
   }
   CurveLook look{.width = output_width(), .ascii = options.ascii};
   std::string title = fmt::format("{} of job {}: {:.4g} at step {}", figure == Figure::kLoss ? "Loss" : "MFU",
-                                  options.name, points->back().value, points->back().step);
+                                  options.name, points.back().value, points.back().step);
   if (figure == Figure::kMfu) {
     look.unit = "%";
-    look.level = predicted_mfu(status);
+    look.level = drawable(status.predicted().mfu_percent());
     if (look.level) title += fmt::format("; dotted: {}, as was predicted", *look.level);
   }
-  fmt::print("{}\n{}", title, draw_curve(*points, look));
+  fmt::print("{}\n{}", title, draw_curve(points, look));
   return ExitCode::kDone;
 }
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 
+#include "common/utf8.h"
+
 namespace caravan::cli {
 namespace {
 
@@ -16,15 +18,22 @@ struct Cell {
   int high = 4;
 };
 
-std::optional<double> number_at(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && std::isfinite(value) ? std::optional(value) : std::nullopt;
+// What follows the label; nothing when the line does not have it.
+std::optional<std::string_view> text_behind(std::string_view line, std::string_view label) {
+  const std::size_t at = line.find(label);
+  return at == std::string_view::npos ? std::nullopt : std::optional(line.substr(at + label.size()));
 }
 
-std::optional<double> number_behind(std::string_view line, std::string_view label) {
-  const std::size_t at = line.find(label);
-  return at == std::string_view::npos ? std::nullopt : number_at(line.substr(at + label.size()));
+std::optional<int> step_of(std::string_view text) {
+  int step = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
+  return error == std::errc{} && step >= 0 ? std::optional(step) : std::nullopt;
+}
+
+// A job chooses how long its words are.
+std::string first_word(std::string_view text) {
+  constexpr std::size_t kLongestWord = 24;
+  return readable_line(text.substr(0, text.find(' ')), kLongestWord);
 }
 
 // Unicode's order of the dots: down the left column but for its last, down the right, then the last ones.
@@ -42,8 +51,6 @@ unsigned dot_of(int x, int y) {
 struct Range {
   double low = 0;
   double high = 0;
-
-  double share(double value) const { return (value - low) / (high - low); }
 };
 
 // With a little air, and never of no height.
@@ -53,6 +60,22 @@ Range range_of(const std::vector<CurvePoint>& points, std::optional<double> leve
               std::max(high.value, level.value_or(high.value))};
   const double air = std::max((range.high - range.low) * 0.05, std::abs(range.high) * 1e-3 + 1e-9);
   return {range.low - air, range.high + air};
+}
+
+// Which of so many dots in a row, of which the first is `from`, stands for that.
+int dot_for(double value, double from, double to, int dots) {
+  const double share = std::clamp((value - from) / (to - from), 0.0, 1.0);
+  return static_cast<int>(std::lround(share * (dots - 1)));
+}
+
+// One for each line; most are empty.
+std::vector<std::string> labels_of(const Range& range, int lines, const std::string& unit) {
+  std::vector<std::string> labels(lines);
+  for (int line = 0; line < lines; ++line) {
+    const double value = range.high - (range.high - range.low) * line / (lines - 1);
+    if (line % 5 == 0 || line == lines - 1) labels[line] = fmt::format("{:.4g}{}", value, unit);
+  }
+  return labels;
 }
 
 class Canvas {
@@ -93,15 +116,10 @@ class Canvas {
 
 void draw(const std::vector<CurvePoint>& points, const Range& range, std::optional<double> level,
           Canvas& canvas) {
-  const int first = points.front().step;
-  const int last = std::max(points.back().step, first + 1);
-  const auto x_of = [&](int step) {
-    return static_cast<int>(
-        std::lround(static_cast<double>(step - first) / (last - first) * (canvas.wide() - 1)));
-  };
-  const auto y_of = [&](double value) {
-    return static_cast<int>(std::lround((1 - range.share(value)) * (canvas.high() - 1)));
-  };
+  const double first = points.front().step;
+  const double last = std::max<double>(points.back().step, first + 1);
+  const auto x_of = [&](int step) { return dot_for(step, first, last, canvas.wide()); };
+  const auto y_of = [&](double value) { return dot_for(value, range.high, range.low, canvas.high()); };
   if (level) {
     for (int x = 0; x < canvas.wide(); x += 4) canvas.dot(x, y_of(*level));
   }
@@ -113,14 +131,24 @@ void draw(const std::vector<CurvePoint>& points, const Range& range, std::option
 
 }  // namespace
 
-std::optional<CurvePoint> point_of(std::string_view line, Figure figure) {
+std::optional<double> drawable(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && std::abs(value) <= kMostDrawn ? std::optional(value) : std::nullopt;
+}
+
+Result<std::optional<CurvePoint>> point_of(std::string_view line, Figure figure) {
   const std::size_t at = line.find(": step ");
   const std::string_view body = at == std::string_view::npos ? line : line.substr(at + 2);
   if (!body.starts_with("step ")) return std::nullopt;
-  const auto step = number_behind(body, "step ");
-  const auto value = number_behind(body, figure == Figure::kLoss ? "  loss " : "  mfu ");
-  if (!step || !value) return std::nullopt;
-  return CurvePoint{.step = static_cast<int>(*step), .value = *value};
+  const std::string_view name = figure == Figure::kLoss ? "loss" : "mfu";
+  const auto step_text = text_behind(body, "step ");
+  const auto value_text = text_behind(body, fmt::format("  {} ", name));
+  if (!value_text) return std::nullopt;
+  const auto step = step_of(*step_text);
+  const auto value = drawable(*value_text);
+  if (step && value) return CurvePoint{.step = *step, .value = *value};
+  return failure(fmt::format("step {} with {} {}", first_word(*step_text), name, first_word(*value_text)));
 }
 
 std::vector<CurvePoint> by_step(const std::vector<CurvePoint>& points) {
@@ -133,23 +161,23 @@ std::vector<CurvePoint> by_step(const std::vector<CurvePoint>& points) {
 }
 
 std::string draw_curve(const std::vector<CurvePoint>& points, const CurveLook& look) {
-  constexpr int kAxis = 11;
-  const int columns = std::max(look.width - kAxis, 10);
   const int lines = std::max(look.height, 3);
   const Range range = range_of(points, look.level);
+  const std::vector<std::string> labels = labels_of(range, lines, look.unit);
+  const std::size_t label_width =
+      std::max<std::size_t>(9, std::ranges::max(labels, {}, &std::string::size).size());
+  const int axis = static_cast<int>(label_width) + 2;
+  const int columns = std::max(look.width - axis, 10);
   Canvas canvas(columns, lines, look.ascii ? Cell{1, 1} : Cell{2, 4});
   draw(points, range, look.level, canvas);
   std::string text;
-  for (int line = 0; line < lines; ++line) {
-    const double value = range.high - (range.high - range.low) * line / (lines - 1);
-    const bool is_labelled = line % 5 == 0 || line == lines - 1;
-    const std::string label = is_labelled ? fmt::format("{:.4g}{}", value, look.unit) : "";
-    text += fmt::format("{:>9} {}{}\n", label, look.ascii ? "|" : "│", canvas.text(line));
-  }
+  for (int line = 0; line < lines; ++line)
+    text +=
+        fmt::format("{:>{}} {}{}\n", labels[line], label_width, look.ascii ? "|" : "│", canvas.text(line));
   const std::string first = fmt::format("step {}", points.front().step);
   const std::string last = std::to_string(points.back().step);
   const int gap = std::max(1, columns - static_cast<int>(first.size() + last.size()));
-  return text + fmt::format("{:>11}{}{:{}}{}\n", "", first, "", gap, last);
+  return text + fmt::format("{:{}}{}{:{}}{}\n", "", axis, first, "", gap, last);
 }
 
 }  // namespace caravan::cli

@@ -1,10 +1,14 @@
 // A figure of training over the steps: read from the lines that node 0 logs, drawn for a terminal. Pure.
+//
+// What a job writes may say anything: points have steps that an int holds and numbers of at most kMostDrawn.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "common/result.h"
 
 namespace caravan::cli {
 
@@ -17,8 +21,15 @@ struct CurvePoint {
   bool operator==(const CurvePoint&) const = default;
 };
 
-// Of a line such as "step 40/100  loss 2.31  ...  mfu 41.7% (predicted 43.0)"; nothing for any other.
-std::optional<CurvePoint> point_of(std::string_view line, Figure figure);
+// Either way from zero.
+inline constexpr double kMostDrawn = 1e100;
+
+// Nothing but for a number, with anything behind it, that can be drawn.
+std::optional<double> drawable(std::string_view text);
+
+// Of a line such as "step 40/100  loss 2.31  ...  mfu 41.7% (predicted 43.0)"; nothing for any other. An
+// error says what of a step's line cannot be drawn.
+Result<std::optional<CurvePoint>> point_of(std::string_view line, Figure figure);
 
 // In the order of the steps; of a step that was done again the last one counts.
 std::vector<CurvePoint> by_step(const std::vector<CurvePoint>& points);
@@ -28,10 +39,10 @@ struct CurveLook {
   int height = 16;  // lines, without the axis
   bool ascii = false;
   std::string unit = {};
-  std::optional<double> level = {};  // a dotted line: what was predicted
+  std::optional<double> level = {};  // a dotted line: what was predicted, and drawable
 };
 
-// points: by step, not empty.
+// points: of point_of(), by step, not empty.
 std::string draw_curve(const std::vector<CurvePoint>& points, const CurveLook& look);
 
 }  // namespace caravan::cli

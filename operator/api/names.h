@@ -15,6 +15,7 @@ inline constexpr char kKind[] = "LlamaTrainingJob";
 inline constexpr char kController[] = "training.caravan.dev/operator";  // what managedBy and events name
 inline constexpr char kFieldManager[] = "caravan-operator";
 inline constexpr char kStatusFieldManager[] = "caravan-operator-status";
+inline constexpr char kWorkerContainer[] = "worker";  // of a pod: the agent and its ranks
 inline constexpr char kReportAudience[] = "reports.training.caravan.dev";  // of the token an agent shows
 
 inline const kube::Resource kJobs{.group = kGroup, .version = "v1alpha1", .plural = "llamatrainingjobs"};

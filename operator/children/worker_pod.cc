@@ -96,7 +96,7 @@ JsonArray ports(const v1alpha1::Worker& worker, int node) {
 JsonObject container(const Job& job, const v1alpha1::Worker& worker, const v1alpha1::JobPlan& plan,
                      const PodRequest& request, const Settings& settings, JsonArray mounts) {
   JsonObject result{
-      {"name", "worker"},
+      {"name", kWorkerContainer},
       {"image", worker.image().empty() ? settings.worker_image : worker.image()},
       {"args", arguments(job, plan, request, settings)},
       {"env", pod_environment(job, plan, request.node)},

@@ -3,36 +3,38 @@
 namespace caravan::service {
 
 void Gate::enter(Credential credential, CallContext context, Then then) {
-  auto known = callers_.recall(credential);
-  if (known && !*known) return then(tl::unexpected(std::move(known->error())));
+  const auto known = callers_.recall(credential);
+  Call call{.context = context, .host = credential.host};
+  if (known && !*known) return then(call, tl::unexpected(known->error()));
   if (!known) {
     const std::string host = "host " + credential.host;
-    if (auto turn = shares_.take_request(host); !turn) return then(tl::unexpected(std::move(turn.error())));
-    return post(host, std::move(then),
-                [this, credential = std::move(credential), context] { return review(credential, context); });
+    if (const auto turn = shares_.take_request(host); !turn) return then(call, turn);
+    return post(host, call, std::move(then),
+                [this, credential = std::move(credential)](Call& of) { return review(credential, of); });
   }
-  if (auto turn = shares_.take_request((*known)->user); !turn)
-    return then(tl::unexpected(std::move(turn.error())));
-  const std::string user = "user " + (*known)->user;
-  post(user, std::move(then), [call = Call{context, *std::move(*known)}] { return call; });
+  call.caller = **known;
+  if (const auto turn = shares_.take_request(call.caller.user); !turn) return then(call, turn);
+  post("user " + call.caller.user, call, std::move(then), [](Call&) { return Answer<void>(); });
 }
 
-Answer<Call> Gate::review(const Credential& credential, const CallContext& context) {
-  auto caller = callers_.identify(context, credential);
+Answer<void> Gate::review(const Credential& credential, Call& call) {
+  auto caller = callers_.identify(call.context, credential);
   if (!caller) return tl::unexpected(std::move(caller.error()));
-  if (auto turn = shares_.take_request(caller->user); !turn) return tl::unexpected(std::move(turn.error()));
-  return Call{context, *std::move(caller)};
+  call.caller = *std::move(caller);
+  return shares_.take_request(call.caller.user);
 }
 
-void Gate::post(const std::string& peer, Then then, std::function<Answer<Call>()> admit) {
-  const bool waits =
-      pool_.post(peer, [then, admit = std::move(admit)](const std::stop_token&) { then(admit()); });
+void Gate::post(const std::string& peer, const Call& call, Then then, Admit admit) {
+  const bool waits = pool_.post(peer, [call, then, admit = std::move(admit)](const std::stop_token&) mutable {
+    const Answer<void> admitted = admit(call);
+    then(call, admitted);
+  });
   if (waits) return;
   Fault busy{.code = Code::kResourceExhausted,
              .reason = faults::kBusy,
              .message = "too many calls wait; ask again in a moment"};
   busy.retry_after = std::chrono::seconds(1);
-  then(tl::unexpected(std::move(busy)));
+  then(call, tl::unexpected(std::move(busy)));
 }
 
 }  // namespace caravan::service

@@ -17,7 +17,8 @@ namespace caravan::service {
 
 class Gate {
  public:
-  using Then = std::function<void(Answer<Call>)>;
+  // admitted: that the method may be run. Who calls is told of a refusal too, as far as it is known.
+  using Then = std::function<void(const Call& call, const Answer<void>& admitted)>;
 
   Gate(Callers& callers, Shares& shares, Clock& clock, const TaskPool::Limits& limits)
       : callers_(callers), shares_(shares), pool_(clock, limits) {}
@@ -28,8 +29,11 @@ class Gate {
   Clock::Duration longest_run() const { return pool_.longest_run(); }
 
  private:
-  void post(const std::string& peer, Then then, std::function<Answer<Call>()> admit);
-  Answer<Call> review(const Credential& credential, const CallContext& context);
+  using Admit = std::function<Answer<void>(Call& call)>;
+
+  void post(const std::string& peer, const Call& call, Then then, Admit admit);
+  // Fills in who it is.
+  Answer<void> review(const Credential& credential, Call& call);
 
   Callers& callers_;
   Shares& shares_;

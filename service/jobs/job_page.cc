@@ -3,20 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/serialize.hpp>
 #include <tuple>
 
 #include "common/schema/message_text.h"
-#include "kube/config/base64.h"
+#include "service/answer/paging.h"
+#include "service/answer/token.h"
 #include "service/jobs/job_filter.h"
 
 namespace caravan::service {
 namespace {
 
-constexpr int kUsualPage = 100;
-constexpr int kLongestPage = 1000;
 constexpr std::size_t kMostBytes = std::size_t{3} << 20;  // as JSON; clients of gRPC take 4 MiB unless told
-constexpr std::size_t kTokenParts = 6;
+constexpr std::size_t kPartsOfPlace = 3;
 
 struct Order {
   std::string field = "create_time";
@@ -49,30 +47,20 @@ bool is_before(const Place& left, const Place& right, const Order& order) {
   return order.descending ? right < left : left < right;
 }
 
-// A token belongs to its request.
-std::string token_of(const v1alpha1::ListJobsRequest& request, const Place& last) {
-  const auto& [first, name, name_space] = last;
-  const kube::JsonArray parts{kube::Json(request.parent()),
-                              kube::Json(request.filter()),
-                              kube::Json(request.order_by()),
-                              kube::Json(first),
-                              kube::Json(name),
-                              kube::Json(name_space)};
-  return kube::encode_base64(boost::json::serialize(parts));
+std::vector<std::string> shared_by_pages(const v1alpha1::ListJobsRequest& request) {
+  return {request.parent(), request.filter(), request.order_by()};
 }
 
-Answer<Place> place_of_token(const v1alpha1::ListJobsRequest& request) {
-  const auto text = kube::decode_base64(request.page_token(), "page_token");
-  const auto parsed =
-      text.and_then([](const std::string& json) { return kube::parse_json(json, "page_token"); });
-  const kube::JsonArray* parts = parsed ? parsed->if_array() : nullptr;
-  const bool is_ours = parts != nullptr && parts->size() == kTokenParts &&
-                       std::ranges::all_of(*parts, [](const kube::Json& part) { return part.is_string(); });
-  const auto part = [&](std::size_t i) { return std::string((*parts)[i].get_string()); };
-  if (!is_ours || part(0) != request.parent() || part(1) != request.filter() || part(2) != request.order_by())
-    return bad_field("page_token",
-                     "expected that of the page before, with the same parent, filter and order_by");
-  return Place{part(3), part(4), part(5)};
+std::string page_token_of(const v1alpha1::ListJobsRequest& request, const Place& last) {
+  const auto& [first, name, name_space] = last;
+  return token_of(shared_by_pages(request), {first, name, name_space});
+}
+
+Answer<Place> place_to_go_on(const v1alpha1::ListJobsRequest& request) {
+  return place_of_page_token(request.page_token(), shared_by_pages(request), kPartsOfPlace)
+      .map([](const std::vector<std::string>& parts) {
+        return Place{parts[0], parts[1], parts[2]};
+      });
 }
 
 }  // namespace
@@ -82,7 +70,8 @@ Answer<JobPage> page_of(const std::vector<EntryPtr>& jobs, const v1alpha1::ListJ
   if (!filter) return tl::unexpected(filter.error());
   const auto order = order_of(request.order_by());
   if (!order) return tl::unexpected(order.error());
-  if (request.page_size() < 0) return bad_field("page_size", "expected a number from 0");
+  const auto asked = page_size_of(request.page_size());
+  if (!asked) return tl::unexpected(asked.error());
   std::vector<std::pair<Place, EntryPtr>> found;
   for (const EntryPtr& job : jobs) {
     if (filter->matches(*job)) found.emplace_back(place_of(*job, *order), job);
@@ -90,20 +79,18 @@ Answer<JobPage> page_of(const std::vector<EntryPtr>& jobs, const v1alpha1::ListJ
   JobPage page{.total = found.size()};
   std::ranges::sort(found, [&](const auto& a, const auto& b) { return is_before(a.first, b.first, *order); });
   if (!request.page_token().empty()) {
-    const auto last = place_of_token(request);
+    const auto last = place_to_go_on(request);
     if (!last) return tl::unexpected(last.error());
     std::erase_if(found, [&](const auto& job) { return !is_before(*last, job.first, *order); });
   }
-  const auto asked = static_cast<std::size_t>(
-      request.page_size() == 0 ? kUsualPage : std::min(request.page_size(), kLongestPage));
   std::size_t bytes = 0;
   for (const auto& [place, job] : found) {
     bytes += job->object->text().size();
-    if (page.jobs.size() == asked || (bytes > kMostBytes && !page.jobs.empty())) break;
+    if (page.jobs.size() == *asked || (bytes > kMostBytes && !page.jobs.empty())) break;
     page.jobs.push_back(job);
   }
   const std::size_t size = page.jobs.size();
-  if (size < found.size()) page.next_page_token = token_of(request, found[size - 1].first);
+  if (size < found.size()) page.next_page_token = page_token_of(request, found[size - 1].first);
   return page;
 }
 

@@ -3,6 +3,7 @@
 
 #include "service/methods/estimate_methods.h"
 #include "service/methods/event_methods.h"
+#include "service/methods/log_methods.h"
 #include "service/methods/read_methods.h"
 #include "service/methods/watch_methods.h"
 #include "service/methods/write_methods.h"
@@ -14,6 +15,7 @@ struct Methods {
   WriteMethods& write;
   WatchMethods& watch;
   EventMethods& events;
+  LogMethods& logs;
   EstimateMethods& estimates;
 };
 

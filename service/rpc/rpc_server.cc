@@ -11,7 +11,6 @@
 
 #include "caravan/v1alpha1/job_service.grpc.pb.h"
 #include "common/host_port.h"
-#include "kube/api/timestamp.h"
 #include "service/audit.h"
 #include "serving/outflow.h"
 #include "service/rpc/unary_call.h"
@@ -93,36 +92,43 @@ class Server final : public RpcServer, private JobService::CallbackService {
         [this, method, began = clock_.now()](int code) { on_handled_(method, code, clock_.now() - began); };
   }
 
-  // method: Answer<Response>(const Call&, const Request&), by a thread of the gate.
+  // method: Answer<Response>(const Call&, const Request&), by a thread of the gate, unless that refused the
+  // call. told: (const Call&, bool admitted, const Answer<Response>&), before the caller is.
+  template <typename Request, typename Response, typename Method, typename Told>
+  Reactor* unary(Context* context, const std::string& name, const Request* request, Response* response,
+                 Method method, Told told) {
+    const auto reactor = UnaryCall::make(handled(name));
+    gate_.enter(credential_of(*context), {.stop = reactor->stop(), .deadline = deadline_of(*context)},
+                [=](const Call& call, const Answer<void>& admitted) {
+                  Answer<Response> answer =
+                      admitted ? method(call, *request) : tl::unexpected(admitted.error());
+                  told(call, admitted.has_value(), answer);
+                  if (!answer) return reactor->finish(status_for(answer.error()));
+                  *response = std::move(*answer);
+                  reactor->finish(grpc::Status::OK);
+                });
+    return reactor.get();
+  }
+
   template <typename Request, typename Response, typename Method>
   Reactor* unary(Context* context, const std::string& name, const Request* request, Response* response,
                  Method method) {
-    const auto call = UnaryCall::make(handled(name));
-    gate_.enter(credential_of(*context), {.stop = call->stop(), .deadline = deadline_of(*context)},
-                [=](const Answer<Call>& admitted) {
-                  if (!admitted) return call->finish(status_for(admitted.error()));
-                  auto answer = method(*admitted, *request);
-                  if (!answer) return call->finish(status_for(answer.error()));
-                  *response = std::move(*answer);
-                  call->finish(grpc::Status::OK);
-                });
-    return call.get();
+    return unary(context, name, request, response, method, [](const auto&...) {});
   }
 
   // The same of a call that changes something.
   template <typename Request, typename Response, typename Method>
   Reactor* mutation(Context* context, const AuditedCall& audited, const Request* request, Response* response,
                     Method method) {
-    return unary(context, audited.method, request, response, [=, this](const Call& call, const Request& of) {
-      auto answer = method(call, of);
-      AuditedCall done = audited;
-      if constexpr (std::is_same_v<Response, Job>) {
-        if (answer) done.resource = answer->name();  // which the API server may have made
-      }
-      write_audit(audit_line(kube::to_timestamp(clock_.wall_now()), call.caller, done,
-                             answer ? nullptr : &answer.error()));
-      return answer;
-    });
+    return unary(context, audited.method, request, response, method,
+                 [=, this](const Call& call, bool admitted, const Answer<Response>& answer) {
+                   if (!admitted) return audit_.refused_at_the_gate(call, audited, answer.error());
+                   AuditedCall done = audited;
+                   if constexpr (std::is_same_v<Response, Job>) {
+                     if (answer) done.resource = answer->name();  // which the API server may have made
+                   }
+                   audit_.method_ended(call, done, answer ? nullptr : &answer.error());
+                 });
   }
 
   Reactor* GetJob(Context* context, const GetJobRequest* request, Job* response) override {
@@ -183,37 +189,65 @@ class Server final : public RpcServer, private JobService::CallbackService {
                     [this](const Call& call, const auto& of) { return methods_.write.delete_job(call, of); });
   }
 
-  grpc::ServerWriteReactor<WatchJobsResponse>* WatchJobs(Context* context,
-                                                         const WatchJobsRequest* request) override {
-    const auto flow = Outflow<WatchJobsResponse>::make(handled("WatchJobs"));
+  using News = std::function<void()>;
+  using End = std::function<void(const Fault*)>;  // null: as it should
+
+  // begin: Answer<Outflow<Response>::Next>(const Call&, const Request&, News, End), by a thread of the gate.
+  template <typename Response, typename Request, typename Begin>
+  grpc::ServerWriteReactor<Response>* stream(Context* context, const std::string& name,
+                                             const Request* request, Begin begin) {
+    const auto flow = Outflow<Response>::make(handled(name));
     gate_.enter(credential_of(*context),
                 {.stop = flow->stop(), .deadline = clock_.now() + config_.limits.longest_call},
                 // A copy: a stream may be over before its turn comes.
-                [this, flow, request = *request](const Answer<Call>& admitted) {
-                  const Answer<void> begun =
-                      admitted ? watch(*admitted, request, flow) : tl::unexpected(admitted.error());
+                [this, flow, begin, request = *request](const Call& call, const Answer<void>& admitted) {
+                  const Answer<void> begun = admitted ? open(call, request, flow, begin) : admitted;
                   if (!begun) flow->end(status_for(begun.error()));
                 });
     return flow.get();
   }
 
-  Answer<void> watch(const Call& call, const WatchJobsRequest& request,
-                     const std::shared_ptr<Outflow<WatchJobsResponse>>& flow) {
+  template <typename Response, typename Request, typename Begin>
+  Answer<void> open(const Call& call, const Request& request, const std::shared_ptr<Outflow<Response>>& flow,
+                    const Begin& begin) {
     auto ticket = shares_.take_stream(call.caller.user);
     if (!ticket) return tl::unexpected(ticket.error());
     flow->keep(std::move(*ticket));
-    const std::weak_ptr<Outflow<WatchJobsResponse>> weak = flow;
-    const auto watch = methods_.watch.watch_jobs(
-        call, request,
-        [weak] {
-          if (const auto held = weak.lock()) held->wake();
-        },
-        [weak](const Fault& fault) {
-          if (const auto held = weak.lock()) held->end(status_for(fault));
-        });
-    if (!watch) return tl::unexpected(watch.error());
-    flow->flow([watch = *watch](WatchJobsResponse& into) { return watch->next(into); });
+    const std::weak_ptr<Outflow<Response>> weak = flow;
+    const News news = [weak] {
+      if (const auto held = weak.lock()) held->wake();
+    };
+    const End end = [weak](const Fault* fault) {
+      if (const auto held = weak.lock()) held->end(fault == nullptr ? grpc::Status::OK : status_for(*fault));
+    };
+    Answer<typename Outflow<Response>::Next> next = begin(call, request, news, end);
+    if (!next) return tl::unexpected(next.error());
+    flow->flow(*std::move(next));
     return {};
+  }
+
+  // source: what has a function next().
+  template <typename Response, typename Source>
+  static typename Outflow<Response>::Next next_of(std::shared_ptr<Source> source) {
+    return [source = std::move(source)](Response& into) { return source->next(into); };
+  }
+
+  grpc::ServerWriteReactor<WatchJobsResponse>* WatchJobs(Context* context,
+                                                         const WatchJobsRequest* request) override {
+    return stream<WatchJobsResponse>(
+        context, "WatchJobs", request, [this](const Call& call, const auto& of, News news, const End& end) {
+          return methods_.watch
+              .watch_jobs(call, of, std::move(news), [end](const Fault& fault) { end(&fault); })
+              .map(next_of<WatchJobsResponse, JobWatch>);
+        });
+  }
+  grpc::ServerWriteReactor<StreamLogsResponse>* StreamLogs(Context* context,
+                                                           const StreamLogsRequest* request) override {
+    return stream<StreamLogsResponse>(
+        context, "StreamLogs", request, [this](const Call& call, const auto& of, News news, End end) {
+          return methods_.logs.stream_logs(call, of, std::move(news), std::move(end))
+              .map(next_of<StreamLogsResponse, LogPipe>);
+        });
   }
 
   const Config config_;
@@ -222,6 +256,7 @@ class Server final : public RpcServer, private JobService::CallbackService {
   Shares& shares_;
   Methods& methods_;
   const OnHandled on_handled_;
+  Audit audit_{clock_, write_to_standard_output};
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };

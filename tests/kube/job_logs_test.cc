@@ -146,6 +146,22 @@ TEST_F(JobLogs, OfAJobThatHasEndedCannotBeWaitedFor) {
   EXPECT_THAT(read.error().message, HasSubstr("no kubelet there"));
 }
 
+TEST_F(JobLogs, OfAJobThatHasEndedAndWhosePodsAreGoneAreSaidToBeGone) {
+  const FaultServer server([](Exchange& exchange) {
+    if (exchange.request().path.ends_with("/pods"))
+      return exchange.reply(200, R"({"kind": "PodList", "items": []})");
+    exchange.reply(200, R"({"metadata": {"name": "tiny", "namespace": "s", "uid": "u"}, "status":
+        {"state": "Complete", "conditions": [{"type": "Complete", "status": "True", "reason": "StepsReached"}]}})");
+  });
+  const auto cluster = connect(server);
+  ASSERT_NE(cluster, nullptr);
+  for (const bool follow : {false, true}) {
+    const Status read = cli::read_log(*cluster, {.job = "tiny", .follow = follow}, take_);
+    ASSERT_FALSE(read) << (follow ? "followed" : "read once");
+    EXPECT_THAT(read.error().message, HasSubstr("job tiny has no pod of node 0 now; it is Complete"));
+  }
+}
+
 TEST_F(JobLogs, AreAskedOfTheNodesOwnPods) {
   const FaultServer server(ended_job(reply_with(200, line(1, "one"))));
   const auto cluster = connect(server);

@@ -85,7 +85,7 @@ void ServiceProgram::start(const std::vector<std::string>& more) {
 }
 
 void ServiceProgram::make_account(const std::string& name, const std::vector<std::string>& verbs,
-                                  const std::vector<std::string>& pod_verbs) {
+                                  const MoreRights& more) {
   const auto create = [&](const kube::Resource& resource, JsonObject object) {
     const auto made = server_.client().create({}, {.resource = resource, .name_space = server_.name_space()},
                                               Json(std::move(object)));
@@ -95,19 +95,19 @@ void ServiceProgram::make_account(const std::string& name, const std::vector<std
   create(controller::kServiceAccounts,
          {{"apiVersion", "v1"}, {"kind", "ServiceAccount"}, {"metadata", metadata}});
   if (verbs.empty()) return;
+  const auto rule = [](const char* group, JsonArray resources, const std::vector<std::string>& allowed) {
+    return JsonObject{
+        {"apiGroups", JsonArray{group}}, {"resources", std::move(resources)}, {"verbs", json_of(allowed)}};
+  };
+  JsonArray rules{
+      rule(controller::kGroup, {controller::kJobs.plural}, verbs),
+      rule("", {"pods", "persistentvolumeclaims", "secrets", "configmaps"}, more.on_pods.value_or(verbs)),
+      rule("events.k8s.io", {"events"}, {"list"})};
+  if (more.reads_logs) rules.push_back(rule("", {"pods/log"}, {"get"}));
   create(kRoles, {{"apiVersion", "rbac.authorization.k8s.io/v1"},
                   {"kind", "Role"},
                   {"metadata", metadata},
-                  {"rules", JsonArray{JsonObject{{"apiGroups", JsonArray{controller::kGroup}},
-                                                 {"resources", JsonArray{controller::kJobs.plural}},
-                                                 {"verbs", json_of(verbs)}},
-                                      JsonObject{{"apiGroups", JsonArray{""}},
-                                                 {"resources", JsonArray{"pods", "persistentvolumeclaims",
-                                                                         "secrets", "configmaps"}},
-                                                 {"verbs", json_of(pod_verbs)}},
-                                      JsonObject{{"apiGroups", JsonArray{"events.k8s.io"}},
-                                                 {"resources", JsonArray{"events"}},
-                                                 {"verbs", JsonArray{"list"}}}}}});
+                  {"rules", std::move(rules)}});
   create(
       kRoleBindings,
       {{"apiVersion", "rbac.authorization.k8s.io/v1"},

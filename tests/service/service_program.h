@@ -30,6 +30,11 @@ struct Person {
   std::unique_ptr<grpc::ClientContext> call() const;
 };
 
+struct MoreRights {
+  std::optional<std::vector<std::string>> on_pods = {};  // absent: the same as on jobs
+  bool reads_logs = true;
+};
+
 class ServiceProgram : public ::testing::Test {
  protected:
   ServiceProgram();
@@ -37,14 +42,11 @@ class ServiceProgram : public ::testing::Test {
 
   void start(const std::vector<std::string>& more = {});
 
-  // A ServiceAccount that may do these verbs on the jobs of the namespace and list its events, if it may do
-  // anything; and the others on its pods and what they mount, which the chart's admission policy asks of who
-  // makes a job.
-  void make_account(const std::string& name, const std::vector<std::string>& verbs) {
-    make_account(name, verbs, verbs);
-  }
+  // A ServiceAccount that may do these verbs on the jobs of the namespace and on its pods and what they
+  // mount, which the chart's admission policy asks of who makes a job; and list events and get logs of pods,
+  // if it may do anything.
   void make_account(const std::string& name, const std::vector<std::string>& verbs,
-                    const std::vector<std::string>& pod_verbs);
+                    const MoreRights& more = {});
   void remove_account(const std::string& name);
   void remove_rights(const std::string& account);
   // Another one for the same name, in the same files.

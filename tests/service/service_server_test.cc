@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <map>
+#include <regex>
 #include <set>
 #include <thread>
 
@@ -198,7 +200,7 @@ TEST_F(ServiceServerTest, NobodyMayWhatHeCouldNotDoWithKubectl) {
 
 TEST_F(ServiceServerTest, WhoMayMakeJobsButNoPodsMakesNeither) {
   start();
-  make_account("planner", {"get", "create"}, {"get"});
+  make_account("planner", {"get", "create"}, {.on_pods = {{"get"}}});
   const Person planner = person(full_token("planner"));
   const auto [status, created] = create(planner, "train", "");
   EXPECT_EQ(status.error_code(), StatusCode::PERMISSION_DENIED) << status.error_message();
@@ -225,6 +227,34 @@ TEST_F(ServiceServerTest, WithoutAGoodTokenNobodyIsLetIn) {
       EXPECT_THAT(reason_of(status), AnyOf("NO_CREDENTIALS", "BAD_TOKEN")) << what;
     }
   }
+}
+
+TEST_F(ServiceServerTest, EachCallThatWouldChangeSomethingLeavesALineHoweverItEnds) {
+  start({"--requests-per-second", "0.1", "--burst", "8"});
+  const Person editor = make_editor();
+  const Person stranger = make_person("stranger", {});
+  const auto lines = [this](const std::string& user, const std::string& outcome) {
+    const std::string shown =
+        user.empty() ? "" : "system:serviceaccount:" + server_.name_space() + ":" + user;
+    const std::regex line(
+        fmt::format(R"re("audit":"\w+","time":"[^"]+","user":"{}",[^\n]*"outcome":"{}")re", shown, outcome));
+    const std::string text = log();
+    return std::distance(std::sregex_iterator(text.begin(), text.end(), line), std::sregex_iterator());
+  };
+  EXPECT_TRUE(create(editor, "train", "").first.ok());
+  EXPECT_FALSE(create(editor, "Train!", "").first.ok());
+  EXPECT_FALSE(create(editor, "train", "").first.ok());
+  EXPECT_FALSE(remove(stranger, job_name("train")).ok());
+  EXPECT_FALSE(remove(person("garbage"), job_name("train")).ok());
+  EXPECT_EQ(lines("editor", "OK"), 1);
+  EXPECT_EQ(lines("editor", "INVALID_ARGUMENT"), 1);
+  EXPECT_EQ(lines("editor", "ALREADY_EXISTS"), 1);
+  EXPECT_EQ(lines("stranger", "PERMISSION_DENIED"), 1);
+  EXPECT_EQ(lines("", "UNAUTHENTICATED"), 1);
+  for (int i = 0; i < 100 && create(editor, "train", "").first.error_code() != StatusCode::RESOURCE_EXHAUSTED;
+       ++i) {
+  }
+  EXPECT_EQ(lines("editor", "RESOURCE_EXHAUSTED"), 1);
 }
 
 TEST_F(ServiceServerTest, ATokenOfOurAudienceAloneReadsAndWritesNothing) {

@@ -1,11 +1,8 @@
-#include "cli/cluster/pod_log.h"
+#include "operator/view/pod_log.h"
 
 #include <gtest/gtest.h>
 
-#include "cli/cluster/durations.h"
-#include "cli/cluster/testing/jobs.h"
-
-namespace caravan::cli {
+namespace caravan::controller {
 namespace {
 
 TEST(PodLog, KnowsTheTimeThatTheServerGivesALine) {
@@ -28,21 +25,15 @@ TEST(PodLog, GivesARankItsOwnLines) {
   EXPECT_EQ(text_of_rank("2026-01-01T00:00:00.000 info agent-1: step 3/4", 3), std::nullopt);
 }
 
-TEST(PodLog, FindsTheNodeOfARankByThePlan) {
-  EXPECT_EQ(ranks_per_node(testing::job_in("")), 0) << "not planned yet";
-  EXPECT_EQ(
-      ranks_per_node(testing::job_in("", R"(, "plan": {"document": "{\"plan\": {\"devicesPerNode\": 8}}"})")),
-      8);
+Job job_with(const std::string& status) {
+  return read_job(
+      kube::parse_json(R"({"metadata": {"name": "tiny"}, "status": )" + status + "}", "job").value());
 }
 
-TEST(Durations, HaveUnits) {
-  EXPECT_EQ(parse_duration("90", "--since"), std::chrono::seconds(90));
-  EXPECT_EQ(parse_duration("15m", "--since"), std::chrono::minutes(15));
-  EXPECT_EQ(parse_duration("2h", "--since"), std::chrono::hours(2));
-  EXPECT_EQ(parse_duration("1d", "--since"), std::chrono::hours(24));
-  for (const char* wrong : {"", "0", "-1s", "1w", "m", "1.5h", "99999999d"})
-    EXPECT_FALSE(parse_duration(wrong, "--since")) << wrong;
+TEST(PodLog, FindsTheNodeOfARankByThePlan) {
+  EXPECT_EQ(ranks_per_node(job_with("{}")), 0) << "not planned yet";
+  EXPECT_EQ(ranks_per_node(job_with(R"({"plan": {"document": "{\"plan\": {\"devicesPerNode\": 8}}"}})")), 8);
 }
 
 }  // namespace
-}  // namespace caravan::cli
+}  // namespace caravan::controller

@@ -1,12 +1,32 @@
-#include "cli/cluster/pod_log.h"
+#include "operator/view/pod_log.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "kube/api/json.h"
+#include "operator/api/names.h"
 
-namespace caravan::cli {
+namespace caravan::controller {
+
+std::string pods_selector(const std::string& job_uid, std::optional<int> node) {
+  std::string selector = fmt::format("{}={}", labels::kJobUid, job_uid);
+  if (node) selector += fmt::format(",{}={}", labels::kNodeIndex, *node);
+  return selector;
+}
+
+std::optional<PodView> newest_pod(const kube::JsonArray& pods, int node) {
+  std::optional<PodView> newest;
+  for (const kube::Json& object : pods) {
+    PodView pod = read_pod(object);
+    if (pod.node == node && (!newest || pod.attempt >= newest->attempt)) newest = std::move(pod);
+  }
+  return newest;
+}
+
+kube::Query log_query() {
+  return {{"container", kWorkerContainer}, {"timestamps", "true"}};
+}
 
 StampedLine stamped(std::string_view line) {
   const std::size_t space = line.find(' ');
@@ -31,7 +51,7 @@ std::optional<std::string_view> text_of_rank(std::string_view line, int rank) {
   return text.starts_with(sign) ? std::optional(text.substr(sign.size())) : std::nullopt;
 }
 
-int ranks_per_node(const controller::Job& job) {
+int ranks_per_node(const Job& job) {
   const auto document = kube::parse_json(job.status.plan().document(), "status.plan.document");
   const auto planned =
       document ? kube::integer_at(*document, {"plan", "devicesPerNode"}) : std::optional<std::int64_t>();
@@ -40,4 +60,4 @@ int ranks_per_node(const controller::Job& job) {
   return resources.has_devices_per_node() ? std::min(resources.devices_per_node(), resources.devices()) : 0;
 }
 
-}  // namespace caravan::cli
+}  // namespace caravan::controller

@@ -1,0 +1,47 @@
+// Threads for streams that last and mostly wait for the API server, one for each, of which there are so many
+// for all callers and for one.
+//
+// The destructor asks them to stop and waits for that. Safe for any thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "service/answer/fault.h"
+
+namespace caravan::service {
+
+class StreamThreads {
+ public:
+  struct Limits {
+    std::size_t of_all = 128;
+    std::size_t of_one = 16;
+  };
+  using Run = std::function<void(const std::stop_token&)>;
+
+  explicit StreamThreads(const Limits& limits) : limits_(limits) {}
+  ~StreamThreads();
+  StreamThreads(const StreamThreads&) = delete;
+  StreamThreads& operator=(const StreamThreads&) = delete;
+
+  // run: is asked to stop when `stop` is, too. RESOURCE_EXHAUSTED where there is no place for it.
+  Answer<void> start(const std::string& user, std::stop_token stop, Run run);
+
+ private:
+  struct Running {
+    std::string user;
+    std::atomic<bool> is_over = false;
+    std::jthread thread;
+  };
+
+  const Limits limits_;
+  std::mutex mutex_;
+  std::list<Running> running_;
+};
+
+}  // namespace caravan::service
