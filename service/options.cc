@@ -40,6 +40,18 @@ void declare_access(CLI::App& app, ServiceOptions& options) {
       ->check(CLI::Range(1, 10'000));
 }
 
+void declare_operator(CLI::App& app, OperatorAccess& live) {
+  app.add_option("--operator", live.address,
+                 "Where the operator tells how training goes; absent: there are no metrics here")
+      ->check(host_port_check());
+  app.add_option("--operator-ca", live.authority, "Who signed the operator's certificate, in PEM; read again")
+      ->type_name("FILE");
+  app.add_option("--operator-certificate", live.certificate,
+                 "The certificate to show the operator, in PEM; read again")
+      ->type_name("FILE");
+  app.add_option("--operator-key", live.key, "That certificate's key, in PEM; read again")->type_name("FILE");
+}
+
 void declare_serving(CLI::App& app, ServiceOptions& options) {
   const CLI::Validator host_port = host_port_check();
   app.add_option("--kubeconfig", options.kubeconfig,
@@ -53,6 +65,7 @@ void declare_serving(CLI::App& app, ServiceOptions& options) {
   app.add_option("--workers", options.workers, "Calls that wait for the API server at once")
       ->capture_default_str()
       ->check(CLI::Range(1, 256));
+  declare_operator(app, options.live);
   declare_pages_and_log(app, options.probes, options.metrics, options.log_level);
 }
 

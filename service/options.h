@@ -10,6 +10,7 @@
 #include "common/result.h"
 #include "service/access/shares.h"
 #include "service/rpc/tls_files.h"
+#include "service/steps/operator_steps.h"
 
 namespace caravan::service {
 
@@ -18,6 +19,7 @@ struct ServiceOptions {
   std::string name_space;  // whose jobs are served; empty: all
   std::string listen = "[::]:8443";
   TlsFiles tls;
+  OperatorAccess live = {};
   std::vector<std::string> audiences = {"caravan"};
   Shares::Limits shares = {};
   int workers = 16;  // they mostly wait for the API server

@@ -111,13 +111,16 @@ class Service {
   EventMethods events_{clients_};
   LogMethods logs_{jobs_, rights_, clients_, clock_, [this] { return informer_.synced(); }, {}, {}};
   EstimateMethods estimates_{rights_, clock_};
-  Methods methods_{read_, write_, watch_, events_, logs_, estimates_};
+  MetricsMethods metrics_methods_{
+      jobs_, callers_, rights_, clock_, [this] { return informer_.synced(); }, options_.live, {}, {}};
+  Methods methods_{read_, write_, watch_, events_, logs_, metrics_methods_, estimates_};
 };
 
 }  // namespace
 
 Result<ExitCode> run_service(const ServiceOptions& options, int signal_fd) {
   if (Status tls = check_tls_files(options.tls); !tls) return tl::unexpected(tls.error());
+  if (Status live = check_operator_access(options.live); !live) return tl::unexpected(live.error());
   auto config = load_cluster_config(options.kubeconfig);
   if (!config) return tl::unexpected(config.error());
   for (const std::string& warning : config->warnings) log_line(spdlog::level::warn, warning);

@@ -88,6 +88,7 @@ class Server final : public LiveServer, private v1alpha1::LiveMetrics::CallbackS
       const std::vector<StepSample> samples = history_.after(job, at, kSamplesOfAMessage);
       for (const StepSample& sample : samples) write_sample(sample, *into.add_samples());
       if (!samples.empty()) at = samples.back().at;
+      into.set_is_all(samples.size() < kSamplesOfAMessage);
       return std::exchange(is_first, false) || !samples.empty();
     });
     return flow.get();

@@ -16,10 +16,10 @@ Where the service is and who calls it come from the environment (see `connect`),
 from caravan.client import Client, connect, get, jobs, submit
 from caravan.connection import MisconfiguredError
 from caravan.errors import CaravanError, InvalidError, NotFoundError, NotPermittedError, Violation
-from caravan.job import Job, JobFailedError, Sample
+from caravan.job import Job, JobFailedError, Progress, Sample
 from caravan.job_file import JobFileError, read_job
 
 __all__ = [
     "CaravanError", "Client", "InvalidError", "Job", "JobFailedError", "JobFileError", "MisconfiguredError", "NotFoundError",
-    "NotPermittedError", "Sample", "Violation", "connect", "get", "jobs", "read_job", "submit",
+    "NotPermittedError", "Progress", "Sample", "Violation", "connect", "get", "jobs", "read_job", "submit",
 ]  # fmt: skip

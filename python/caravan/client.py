@@ -11,14 +11,13 @@ from typing import Iterator, Sequence
 import grpc
 
 from caravan.connection import namespace_of, open_channel
-from caravan.errors import CaravanError, NotFoundError, told_as_ours
+from caravan.errors import NotFoundError, told_as_ours
 from caravan.job import Job
 from caravan.job_file import read_job
+from caravan.streams import resumed
 from caravan.v1alpha1 import job_pb2, job_service_pb2, job_service_pb2_grpc
 
 JobSource = str | PathLike | dict | job_pb2.LlamaTrainingJob
-BEGIN_ANEW = ("SLOW_READER", "RESUME_TOKEN_TOO_OLD")  # what a watch is told that can only start without its token
-PAUSES_SECONDS = (0.2, 0.5, 1, 2, 5, 5, 5, 5, 10, 10)  # without a word from the service, before a watch gives up
 LATE_SECONDS = 30  # a replica may hear of a new job later than who made it
 Response = job_service_pb2.WatchJobsResponse
 
@@ -87,51 +86,19 @@ class Client:
         with told_as_ours():
             return list(self.stub.EstimateJob(request).estimates)
 
-    def changes(self, filter: str = "", timeout: float | None = None) -> Iterator[Response]:
-        """Every job, then `Complete`, then each change, through failures of the service's replicas. A change may be told
-        twice, none is left out. A response of the kind Unspecified says that it begins anew with every job, as it does at
-        first: what is not told before the next `Complete` is gone. TimeoutError after `timeout` seconds."""
-        end = None if timeout is None else time.monotonic() + timeout
-        request = job_service_pb2.WatchJobsRequest(parent=self.parent, filter=filter)
-        failures = 0
-        while True:
-            if not request.resume_token:
-                yield Response()
-            try:
-                for response in self._watch_once(request, end):
-                    request.resume_token, failures = response.resume_token, 0
-                    yield response
-            except CaravanError as error:
-                if error.code is grpc.StatusCode.DEADLINE_EXCEEDED and end is not None:
-                    raise TimeoutError(f"{timeout} s are over") from None
-                if error.reason in BEGIN_ANEW:
-                    request.resume_token = ""
-                elif error.code is not grpc.StatusCode.UNAVAILABLE or failures == len(PAUSES_SECONDS) - 1:
-                    raise
-            time.sleep(PAUSES_SECONDS[min(failures, len(PAUSES_SECONDS) - 1)])
-            failures += 1
-
-    def _watch_once(self, request: job_service_pb2.WatchJobsRequest, end: float | None) -> Iterator[Response]:
-        """Until the replica ends it."""
-        call = self.stub.WatchJobs(request, timeout=None if end is None else max(0, end - time.monotonic()))
-        try:
-            with told_as_ours():
-                yield from call
-        finally:
-            call.cancel()
-
     def states_of(self, job: job_service_pb2.Job, timeout: float | None) -> Iterator[job_service_pb2.Job]:
         """The job each time it changes; NotFoundError once it is gone, were there another one of its name by then."""
         missing_since = None  # the watch told of it
-        for response in self.changes(f"name={job.name.rpartition('/')[2]}", timeout):
+        request = job_service_pb2.WatchJobsRequest(parent=self.parent, filter=f"name={job.name.rpartition('/')[2]}")
+        for is_anew, response in resumed(self.stub.WatchJobs, request, "resume_token", timeout, ends=False):
+            if is_anew:
+                missing_since = time.monotonic()
             is_it = response.job.uid == job.uid
             if response.kind == Response.Changed and is_it:
                 missing_since = None
                 yield response.job
             elif response.kind == Response.Gone and is_it:
                 raise deleted(job)
-            elif response.kind == Response.Unspecified:
-                missing_since = time.monotonic()
             elif missing_since is not None and time.monotonic() > missing_since + LATE_SECONDS:
                 raise deleted(job)
 

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Iterator
 
 from caravan.errors import told_as_ours
-from caravan.v1alpha1 import job_pb2, job_service_pb2
+from caravan.streams import resumed
+from caravan.v1alpha1 import job_pb2, job_service_pb2, metrics_pb2
 
 if TYPE_CHECKING:
     from caravan.client import Client
@@ -19,8 +20,8 @@ class JobFailedError(Exception):
 
 
 @dataclass(frozen=True)
-class Sample:
-    """How far the training is. None: not known yet."""
+class Progress:
+    """How far the training is, as the job's status tells every half minute. None: not known yet."""
 
     step: int  # the last one that ended, of `steps`
     steps: int
@@ -32,34 +33,67 @@ class Sample:
     time: datetime | None
 
 
+@dataclass(frozen=True)
+class Sample:
+    """A step of the training. What is trained again after a restart has a later attempt."""
+
+    attempt: int
+    step: int
+    time: datetime
+    loss: float
+    validation_loss: float | None  # None: there was no evaluation
+    gradient_norm: float
+    learning_rate: float
+    seconds: float
+    tokens_per_second: float
+    mfu: float | None  # model FLOPs utilization, of 1; None: the peak of the devices is not known
+    peak_memory_bytes: int  # of the fullest device; 0: unknown
+
+
 def _number(text: str) -> float | None:
     return float(text) if text else None
 
 
-def sample_of(progress: job_pb2.ProgressStatus) -> Sample:
-    mfu_percent = _number(progress.mfu_percent)
-    return Sample(
-        step=progress.step,
-        steps=progress.steps,
-        loss=_number(progress.loss),
+def progress_of(status: job_pb2.ProgressStatus) -> Progress:
+    mfu_percent = _number(status.mfu_percent)
+    return Progress(
+        step=status.step,
+        steps=status.steps,
+        loss=_number(status.loss),
         mfu=None if mfu_percent is None else mfu_percent / 100,
-        tokens_per_second=_number(progress.tokens_per_second),
-        peak_memory=progress.peak_memory_per_device,
-        remaining_seconds=progress.estimated_remaining_seconds if progress.HasField("estimated_remaining_seconds") else None,
-        time=datetime.fromisoformat(progress.last_update_time) if progress.last_update_time else None,
+        tokens_per_second=_number(status.tokens_per_second),
+        peak_memory=status.peak_memory_per_device,
+        remaining_seconds=status.estimated_remaining_seconds if status.HasField("estimated_remaining_seconds") else None,
+        time=datetime.fromisoformat(status.last_update_time) if status.last_update_time else None,
+    )
+
+
+def sample_of(told: metrics_pb2.MetricsSample) -> Sample:
+    return Sample(
+        attempt=told.attempt,
+        step=told.step,
+        time=datetime.fromisoformat(told.time),
+        loss=told.loss,
+        validation_loss=told.validation_loss if told.HasField("validation_loss") else None,
+        gradient_norm=told.gradient_norm,
+        learning_rate=told.learning_rate,
+        seconds=told.seconds,
+        tokens_per_second=told.tokens_per_second,
+        mfu=told.mfu if told.HasField("mfu") else None,
+        peak_memory_bytes=told.peak_memory_bytes,
     )
 
 
 class Job:
-    """What is read from it is as of the last refresh(), wait() or step of watch() and metrics()."""
+    """What is read from it is as of the last refresh(), wait() or step of watch()."""
 
     def __init__(self, client: Client, message: job_service_pb2.Job):
         self._client, self.message = client, message
 
     def __repr__(self) -> str:
-        sample = self.progress
-        progress = f", step {sample.step} of {sample.steps}" if sample else ""
-        return f"<Job {self.namespace}/{self.name}: {self.state or 'new'}{progress}>"
+        progress = self.progress
+        far = f", step {progress.step} of {progress.steps}" if progress else ""
+        return f"<Job {self.namespace}/{self.name}: {self.state or 'new'}{far}>"
 
     @property
     def namespace(self) -> str:
@@ -79,9 +113,9 @@ class Job:
         return self.object.status.state
 
     @property
-    def progress(self) -> Sample | None:
+    def progress(self) -> Progress | None:
         status = self.object.status
-        return sample_of(status.progress) if status.HasField("progress") else None
+        return progress_of(status.progress) if status.HasField("progress") else None
 
     def condition(self, kind: str) -> job_pb2.Condition | None:
         """Such as Planned, Scheduled, Running, Complete or Failed: why the job is as it is."""
@@ -149,14 +183,25 @@ class Job:
             if self.has_ended:
                 return
 
-    def metrics(self, timeout: float | None = None) -> Iterator[Sample]:
-        """A sample each time the service hears of a later step, until the job has ended."""
-        last = None
-        for job in self.watch(timeout):
-            sample = job.progress
-            if sample and (last is None or sample.step != last.step):
-                yield sample
-                last = sample
+    def metrics(self, follow: bool = True, timeout: float | None = None) -> Iterator[Sample]:
+        """Each step as it is reported, from the first that the service still knows, until the job has ended; without follow,
+        until now. TimeoutError after `timeout` seconds."""
+        request = job_service_pb2.StreamMetricsRequest(name=self.message.name, follow=follow)
+        for _, response in resumed(self._client.stub.StreamMetrics, request, "cursor", timeout, ends=True):
+            yield from map(sample_of, response.samples)
+
+    def logs(
+        self, rank: int | None = None, node: int = 0, follow: bool = True, tail: int | None = None, timeout: float | None = None
+    ) -> Iterator[str]:
+        """Lines that a rank prints, or a node with all of its ranks, until the job has ended; without follow, until now. tail:
+        only the last ones to begin with. TimeoutError after `timeout` seconds."""
+        request = job_service_pb2.StreamLogsRequest(name=self.message.name, rank=rank, node=node, follow=follow, tail_lines=tail)
+        begun = b""
+        for _, response in resumed(self._client.stub.StreamLogs, request, "cursor", timeout, ends=True):
+            *lines, begun = (begun + response.data).split(b"\n")
+            yield from (line.decode(errors="replace") for line in lines)
+        if begun:
+            yield begun.decode(errors="replace")
 
     def wait(self, timeout: float | None = None) -> Job:
         """Until it is complete; JobFailedError if it failed, TimeoutError after `timeout` seconds."""

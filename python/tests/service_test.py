@@ -128,22 +128,23 @@ class Service(unittest.TestCase):
                      "lastTransitionTime": "2026-01-02T03:04:05Z"}  # fmt: skip
         self.tell(name, conditions=[condition], state=ended)
 
-    def train(self, name: str, ended: str) -> tuple[caravan.Job, list[caravan.Sample]]:
+    def train(self, name: str, ended: str) -> tuple[caravan.Job, list[caravan.Progress]]:
         job = self.submit(name)
         self.seen = threading.Semaphore(0)
         operator = threading.Thread(target=self.play_operator, args=(name, ended))
         operator.start()
-        samples = []
-        for sample in job.metrics(timeout=120):
-            samples.append(sample)
-            self.seen.release()
+        seen = []
+        for state in job.watch(timeout=120):
+            if state.progress and state.progress not in seen:
+                seen.append(state.progress)
+                self.seen.release()
         operator.join()
-        return job, samples
+        return job, seen
 
-    def test_a_job_is_submitted_and_its_metrics_are_read_until_it_is_complete(self):
-        job, samples = self.train("first", "Complete")
-        self.assertEqual([(1, 3.5), (2, 2.5), (3, 1.5)], [(sample.step, sample.loss) for sample in samples])
-        self.assertEqual((0.415, 1200.0, 2026), (samples[0].mfu, samples[0].tokens_per_second, samples[0].time.year))
+    def test_a_job_is_submitted_and_watched_until_it_is_complete(self):
+        job, seen = self.train("first", "Complete")
+        self.assertEqual([(1, 3.5), (2, 2.5), (3, 1.5)], [(progress.step, progress.loss) for progress in seen])
+        self.assertEqual((0.415, 1200.0, 2026), (seen[0].mfu, seen[0].tokens_per_second, seen[0].time.year))
         self.assertTrue(job.wait().is_complete)
         self.assertEqual(f"<Job {self.namespace}/first: Complete, step 3 of 3>", repr(job))
 
@@ -167,6 +168,13 @@ class Service(unittest.TestCase):
         wait_until("it is gone", lambda: not list(self.client.jobs(filter="name=third")))
         with self.assertRaises(caravan.NotFoundError):
             self.client.get("third")
+
+    def test_a_service_that_hears_nothing_of_training_says_so(self):
+        job = self.submit("eleventh")
+        wait_until("the service knows it", lambda: list(self.client.jobs(filter="name=eleventh")))
+        with self.assertRaises(caravan.CaravanError) as refused:
+            list(job.metrics())
+        self.assertEqual("NO_METRICS", refused.exception.reason)
 
     def test_a_wait_ends_after_its_time(self):
         job = self.submit("fourth")

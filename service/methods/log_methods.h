@@ -1,7 +1,7 @@
 // StreamLogs: what a node of a job, or a rank, prints, as the caller reads it from the API server.
 //
 // A stream that lasts has a thread, of which there is a bounded number for all and for one; what its reader
-// has not taken yet is bounded too (log_pipe.h).
+// has not taken yet is bounded too (stream_pipe.h).
 #pragma once
 
 #include <functional>
@@ -9,10 +9,12 @@
 
 #include "service/access/rights.h"
 #include "service/logs/log_follower.h"
-#include "service/logs/log_pipe.h"
-#include "service/logs/stream_threads.h"
+#include "service/streams/stream_pipe.h"
+#include "service/streams/stream_threads.h"
 
 namespace caravan::service {
+
+using LogPipe = StreamPipe<v1alpha1::StreamLogsResponse>;
 
 class LogMethods {
  public:

@@ -4,6 +4,7 @@
 #include "service/methods/estimate_methods.h"
 #include "service/methods/event_methods.h"
 #include "service/methods/log_methods.h"
+#include "service/methods/metrics_methods.h"
 #include "service/methods/read_methods.h"
 #include "service/methods/watch_methods.h"
 #include "service/methods/write_methods.h"
@@ -16,6 +17,7 @@ struct Methods {
   WatchMethods& watch;
   EventMethods& events;
   LogMethods& logs;
+  MetricsMethods& metrics;
   EstimateMethods& estimates;
 };
 

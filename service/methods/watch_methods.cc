@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "service/access/review.h"
 #include "service/jobs/resource_name.h"
 #include "service/methods/read_methods.h"
 
@@ -10,10 +11,6 @@ namespace caravan::service {
 namespace {
 
 constexpr std::chrono::seconds kLongestReview{5};
-
-bool is_final(const Fault& fault) {
-  return fault.code == Code::kUnauthenticated || fault.code == Code::kPermissionDenied;
-}
 
 }  // namespace
 
@@ -91,13 +88,7 @@ void WatchMethods::ask_last(const Reader& reader) {
 
 Answer<void> WatchMethods::review(const Reader& reader, const std::stop_token& stop) {
   const CallContext context{.stop = stop, .deadline = clock_.now() + kLongestReview};
-  Caller caller = reader.call.caller;
-  if (!caller.token.empty()) {
-    auto known = callers_.identify(context, {.token = caller.token});
-    if (!known) return tl::unexpected(known.error());
-    caller = std::move(*known);
-  }
-  return rights_.check(context, caller, {"watch", reader.name_space});
+  return service::review(callers_, rights_, context, reader.call.caller, {"watch", reader.name_space});
 }
 
 }  // namespace caravan::service

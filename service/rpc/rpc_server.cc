@@ -12,8 +12,8 @@
 #include "caravan/v1alpha1/job_service.grpc.pb.h"
 #include "common/host_port.h"
 #include "service/audit.h"
-#include "serving/outflow.h"
 #include "service/rpc/unary_call.h"
+#include "serving/outflow.h"
 #include "serving/rpc_peers.h"
 
 namespace caravan::service {
@@ -247,6 +247,14 @@ class Server final : public RpcServer, private JobService::CallbackService {
         context, "StreamLogs", request, [this](const Call& call, const auto& of, News news, End end) {
           return methods_.logs.stream_logs(call, of, std::move(news), std::move(end))
               .map(next_of<StreamLogsResponse, LogPipe>);
+        });
+  }
+  grpc::ServerWriteReactor<StreamMetricsResponse>* StreamMetrics(
+      Context* context, const StreamMetricsRequest* request) override {
+    return stream<StreamMetricsResponse>(
+        context, "StreamMetrics", request, [this](const Call& call, const auto& of, News news, End end) {
+          return methods_.metrics.stream_metrics(call, of, std::move(news), std::move(end))
+              .map(next_of<StreamMetricsResponse, MetricsPipe>);
         });
   }
 

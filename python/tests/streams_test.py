@@ -12,6 +12,7 @@ from google.rpc import error_details_pb2, status_pb2
 
 import caravan
 from caravan import client as client_module
+from caravan import streams as streams_module
 from caravan.v1alpha1 import job_service_pb2, job_service_pb2_grpc
 
 Response = job_service_pb2.WatchJobsResponse
@@ -39,6 +40,17 @@ def gone(uid: str = "u1") -> Response:
 COMPLETE = Response(kind=Response.Complete, resume_token="all")
 
 
+def metrics(*steps: int) -> job_service_pb2.StreamMetricsResponse:
+    response = job_service_pb2.StreamMetricsResponse(cursor=f"t{max(steps, default=2)}")
+    for step in steps:
+        response.samples.add(attempt=1, step=step, loss=2.5, time="2026-01-02T03:04:05Z")
+    return response
+
+
+def logs(data: bytes, cursor: str) -> job_service_pb2.StreamLogsResponse:
+    return job_service_pb2.StreamLogsResponse(data=data, cursor=cursor)
+
+
 class Failure(Exception):
     def __init__(self, code: grpc.StatusCode, reason: str = ""):
         super().__init__()
@@ -46,15 +58,24 @@ class Failure(Exception):
 
 
 class Script(job_service_pb2_grpc.JobServiceServicer):
-    """Answers each watch by the next of these lists, at whose end the stream ends in order."""
+    """Answers each stream by the next of these lists, at whose end it ends in order."""
 
     def __init__(self, *streams: list):
         self.streams, self.tokens = list(streams), []
 
     def WatchJobs(self, request, context):
-        self.tokens.append(request.resume_token)
+        return self.play(request.resume_token, context)
+
+    def StreamMetrics(self, request, context):
+        return self.play(request.cursor, context)
+
+    def StreamLogs(self, request, context):
+        return self.play(request.cursor, context)
+
+    def play(self, token, context):
+        self.tokens.append(token)
         for step in self.streams.pop(0):
-            if isinstance(step, Response):
+            if not isinstance(step, Failure):
                 yield step
                 continue
             info = any_pb2.Any()
@@ -74,7 +95,7 @@ class Watch(unittest.TestCase):
         server.start()
         client = caravan.Client(channel, "team")
         self.addCleanup(client.close)
-        self.enterContext(mock.patch.object(client_module, "PAUSES_SECONDS", (0, 0, 0)))
+        self.enterContext(mock.patch.object(streams_module, "PAUSES_SECONDS", (0, 0, 0)))
         return caravan.Job(client, job_at(0))
 
     def test_a_job_is_waited_for(self):
@@ -87,9 +108,18 @@ class Watch(unittest.TestCase):
         with self.assertRaisesRegex(caravan.JobFailedError, "llama: Because: it did"):
             job.wait()
 
-    def test_samples_are_told_once_for_each_step(self):
-        job = self.serve([changed(1), changed(1), COMPLETE, changed(2), changed(2, ended="Complete")])
-        self.assertEqual([1, 2], [sample.step for sample in job.metrics()])
+    def test_metrics_go_on_where_a_replica_left_off_and_end_with_the_stream(self):
+        job = self.serve([metrics(1, 2), Failure(grpc.StatusCode.UNAVAILABLE)], [metrics(), metrics(3)])
+        samples = list(job.metrics())
+        self.assertEqual([1, 2, 3], [sample.step for sample in samples])
+        self.assertEqual((2.5, None), (samples[0].loss, samples[0].mfu))
+        self.assertEqual(["", "t2"], self.script.tokens)
+
+    def test_logs_are_lines_however_they_are_cut(self):
+        job = self.serve([logs(b"one\ntw", "c1"), logs(b"o\nthr\xff", "c2"), Failure(grpc.StatusCode.UNAVAILABLE)],
+                         [logs(b"ee\nlast", "c3")])  # fmt: skip
+        self.assertEqual(["one", "two", "thr\ufffdee", "last"], list(job.logs()))
+        self.assertEqual(["", "c2"], self.script.tokens)
 
     def test_a_watch_goes_on_where_a_replica_left_off(self):
         job = self.serve(

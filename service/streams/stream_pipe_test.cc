@@ -1,11 +1,12 @@
 // That a reader who does not read stops who writes, and costs a bounded number of bytes.
-#include "service/logs/log_pipe.h"
+#include "service/streams/stream_pipe.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>
 
+#include "caravan/v1alpha1/job_service.pb.h"
 #include "common/testing/manual_clock.h"
 
 namespace caravan::service {
@@ -22,18 +23,18 @@ void await(const std::function<bool()>& holds) {
   while (!holds()) std::this_thread::yield();
 }
 
-class LogPipeTest : public ::testing::Test {
+class StreamPipeTest : public ::testing::Test {
  protected:
-  static constexpr std::size_t kHalf = LogPipe::kMostBytes / 2;
+  static constexpr std::size_t kHalf = kMostPipeBytes / 2;
 
   caravan::testing::ManualClock clock_;
   std::atomic<int> news_ = 0;
-  LogPipe pipe_{clock_, [this] { ++news_; }};
+  StreamPipe<v1alpha1::StreamLogsResponse> pipe_{clock_, [this] { ++news_; }};
   std::stop_source stop_;
   v1alpha1::StreamLogsResponse taken_;
 };
 
-TEST_F(LogPipeTest, WaitsUntilThereIsRoom) {
+TEST_F(StreamPipeTest, WaitsUntilThereIsRoom) {
   EXPECT_TRUE(pipe_.put(message(kHalf), {}));
   std::atomic<bool> is_put = false;
   std::jthread writer([&] {
@@ -50,20 +51,20 @@ TEST_F(LogPipeTest, WaitsUntilThereIsRoom) {
   EXPECT_EQ(news_, 2);
 }
 
-TEST_F(LogPipeTest, TakesOneMessageOfAnySize) {
-  EXPECT_TRUE(pipe_.put(message(2 * LogPipe::kMostBytes), {}));
+TEST_F(StreamPipeTest, TakesOneMessageOfAnySize) {
+  EXPECT_TRUE(pipe_.put(message(2 * kMostPipeBytes), {}));
   EXPECT_TRUE(pipe_.next(taken_));
 }
 
-TEST_F(LogPipeTest, GivesUpWhenNobodyReadsAnyMore) {
-  EXPECT_TRUE(pipe_.put(message(LogPipe::kMostBytes), {}));
+TEST_F(StreamPipeTest, GivesUpWhenNobodyReadsAnyMore) {
+  EXPECT_TRUE(pipe_.put(message(kMostPipeBytes), {}));
   std::jthread writer([&] { EXPECT_FALSE(pipe_.put(message(1), stop_.get_token())); });
   stop_.request_stop();
   writer.join();
   EXPECT_FALSE(pipe_.drain(stop_.get_token()));
 }
 
-TEST_F(LogPipeTest, IsDrainedWhenItsReaderAsksForMoreThanThereIs) {
+TEST_F(StreamPipeTest, IsDrainedWhenItsReaderAsksForMoreThanThereIs) {
   EXPECT_FALSE(pipe_.next(taken_));
   EXPECT_TRUE(pipe_.put(message(1), {}));
   std::atomic<bool> is_drained = false;

@@ -1,5 +1,5 @@
 // How many streams there are at once, for all and for one, and that they end.
-#include "service/logs/stream_threads.h"
+#include "service/streams/stream_threads.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "service/logs/stream_threads.h"
+#include "service/streams/stream_threads.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,51 @@
+"""Streams of the service that outlive its replicas."""
+
+import time
+from typing import Callable, Iterator, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+
+from caravan.errors import CaravanError, told_as_ours
+
+BEGIN_ANEW = ("SLOW_READER", "RESUME_TOKEN_TOO_OLD")  # what a watch is told that can only start without its token
+PAUSES_SECONDS = (0.2, 0.5, 1, 2, 5, 5, 5, 5, 10, 10)  # without a word from the service, before a stream gives up
+Response = TypeVar("Response", bound=Message)
+
+
+def _once(method: Callable, request: Message, end: float | None) -> Iterator[Response]:
+    call = method(request, timeout=None if end is None else max(0, end - time.monotonic()))
+    try:
+        with told_as_ours():
+            yield from call
+    finally:
+        call.cancel()
+
+
+def resumed(
+    method: Callable, request: Message, token: str, timeout: float | None, ends: bool
+) -> Iterator[tuple[bool, Response]]:
+    """What the method tells, with whether it began anew just before; gone on with behind the last response when a replica
+    goes. token: the field of request and response that says where. ends: the stream is over when the service ends it in order.
+    TimeoutError after `timeout` seconds."""
+    end = None if timeout is None else time.monotonic() + timeout
+    failures = 0
+    while True:
+        is_anew = not getattr(request, token)
+        try:
+            for response in _once(method, request, end):
+                setattr(request, token, getattr(response, token))
+                failures = 0
+                yield is_anew, response
+                is_anew = False
+            if ends:
+                return
+        except CaravanError as error:
+            if error.code is grpc.StatusCode.DEADLINE_EXCEEDED and end is not None:
+                raise TimeoutError(f"{timeout} s are over") from None
+            if error.reason in BEGIN_ANEW:
+                setattr(request, token, "")
+            elif error.code is not grpc.StatusCode.UNAVAILABLE or failures == len(PAUSES_SECONDS) - 1:
+                raise
+        time.sleep(PAUSES_SECONDS[min(failures, len(PAUSES_SECONDS) - 1)])
+        failures += 1

@@ -1,0 +1,61 @@
+// StreamMetrics: the steps of a job as the operator hears of them.
+//
+// A stream has a thread, of which there is a bounded number for all and for one. Rights are looked up again
+// while it lasts.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "service/access/callers.h"
+#include "service/access/rights.h"
+#include "service/jobs/job_feed.h"
+#include "service/methods/call.h"
+#include "service/steps/operator_steps.h"
+#include "service/steps/step_follower.h"
+#include "service/streams/stream_pipe.h"
+#include "service/streams/stream_threads.h"
+
+namespace caravan::service {
+
+using MetricsPipe = StreamPipe<v1alpha1::StreamMetricsResponse>;
+
+class MetricsMethods {
+ public:
+  // fault: null when all was read.
+  using End = std::function<void(const Fault* fault)>;
+
+  // is_filled: whether the copy has all jobs.
+  MetricsMethods(const JobFeed& jobs, Callers& callers, Rights& rights, Clock& clock,
+                 std::function<bool()> is_filled, const OperatorAccess& operator_access,
+                 const StepFollower::Paces& paces, const StreamThreads::Limits& limits);
+
+  // Goes on until the call is asked to stop. news: that next() of the pipe has something; end: that the
+  // stream is over, and all that was read has been taken.
+  Answer<std::shared_ptr<MetricsPipe>> stream_metrics(const Call& call,
+                                                      const v1alpha1::StreamMetricsRequest& request,
+                                                      std::function<void()> news, End end);
+
+ private:
+  struct Wish {
+    kube::ObjectKey job = {};
+    std::string job_uid = {};
+    StepCursor at = {};
+  };
+
+  Answer<Wish> wish_of(const Call& call, const v1alpha1::StreamMetricsRequest& request);
+  // Or why the stream may not go on.
+  Answer<bool> job_has_ended(const CallContext& context, const Caller& caller, const Wish& wish);
+
+  const JobFeed& jobs_;
+  Callers& callers_;
+  Rights& rights_;
+  Clock& clock_;
+  const std::function<bool()> is_filled_;
+  const std::optional<OperatorSteps> steps_;
+  const StepFollower::Paces paces_;
+  StreamThreads threads_;
+};
+
+}  // namespace caravan::service

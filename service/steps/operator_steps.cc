@@ -1,0 +1,86 @@
+#include "service/steps/operator_steps.h"
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
+
+#include <array>
+
+#include "common/file_contents.h"
+
+namespace caravan::service {
+namespace {
+
+using v1alpha1::WatchStepsRequest;
+using v1alpha1::WatchStepsResponse;
+
+constexpr unsigned kRereadSeconds = 10;
+constexpr int kSilenceMs = 20'000;  // a machine that is lost says nothing
+constexpr int kReconnectMs = 2'000;
+
+std::shared_ptr<grpc::ChannelCredentials> credentials_of(const OperatorAccess& access) {
+  using namespace grpc::experimental;
+  TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(std::make_shared<FileWatcherCertificateProvider>(
+      access.key, access.certificate, access.authority, kRereadSeconds));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  return TlsCredentials(options);
+}
+
+grpc::ChannelArguments channel_arguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kSilenceMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
+  return arguments;
+}
+
+std::chrono::system_clock::time_point wall_time_of(Clock::TimePoint deadline) {
+  return std::chrono::system_clock::now() +
+         std::chrono::duration_cast<std::chrono::system_clock::duration>(deadline - SystemClock().now());
+}
+
+}  // namespace
+
+Status check_operator_access(const OperatorAccess& access) {
+  if (access.address.empty()) return {};
+  const std::array<std::pair<const char*, const std::string&>, 3> files{
+      {{"--operator-ca", access.authority},
+       {"--operator-certificate", access.certificate},
+       {"--operator-key", access.key}}};
+  for (const auto& [flag, path] : files) {
+    if (path.empty()) return bad_input(fmt::format("{}: needed beside --operator", flag));
+    const auto text = file_contents(path);
+    if (!text) return bad_input(fmt::format("{}: {}", flag, text.error().message));
+  }
+  return {};
+}
+
+OperatorSteps::OperatorSteps(const OperatorAccess& access)
+    : stub_(v1alpha1::LiveMetrics::NewStub(
+          grpc::CreateCustomChannel(access.address, credentials_of(access), channel_arguments()))) {}
+
+Answer<void> OperatorSteps::read(const CallContext& context, const std::string& job_uid, StepCursor at,
+                                 const Take& take) const {
+  grpc::ClientContext call;
+  if (context.deadline != Clock::kNever) call.set_deadline(wall_time_of(context.deadline));
+  WatchStepsRequest request;
+  request.set_job_uid(job_uid);
+  request.set_attempt(at.attempt);
+  request.set_step(at.step);
+  const std::stop_callback cancel(context.stop, [&call] { call.TryCancel(); });
+  const auto reader = stub_->WatchSteps(&call, request);
+  WatchStepsResponse response;
+  bool is_enough = false;
+  while (!is_enough && reader->Read(&response)) is_enough = !take(response);
+  if (is_enough) call.TryCancel();
+  const grpc::Status status = reader->Finish();
+  const bool is_over = is_enough || context.stop.stop_requested() ||
+                       status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED || status.ok();
+  if (is_over) return {};
+  return fault(Code::kUnavailable, faults::kOperatorAway,
+               fmt::format("the operator does not tell of the job: {}", status.error_message()));
+}
+
+}  // namespace caravan::service

@@ -1,0 +1,49 @@
+// What the operator that leads tells of the steps of running jobs (live_metrics.proto), over mutual TLS.
+//
+// Safe for any thread; all readers share one connection. Files are read again when they are rotated.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "caravan/v1alpha1/live_metrics.grpc.pb.h"
+#include "common/call_context.h"
+#include "common/result.h"
+#include "service/answer/fault.h"
+
+namespace caravan::service {
+
+// An attempt of a job and a step of it; 0 and 0: before the first.
+struct StepCursor {
+  int attempt = 0;
+  int step = 0;
+  bool operator==(const StepCursor&) const = default;
+};
+
+// All but the address are files in PEM.
+struct OperatorAccess {
+  std::string address = {};      // HOST:PORT; empty: this service has no metrics
+  std::string authority = {};    // who signed the operator's certificate
+  std::string certificate = {};  // that this service comes with
+  std::string key = {};
+};
+// Errors, exit code 2, name the flag: one that is missing beside --operator, or a file that cannot be read.
+Status check_operator_access(const OperatorAccess& access);
+
+class OperatorSteps {
+ public:
+  // False: that is enough.
+  using Take = std::function<bool(const v1alpha1::WatchStepsResponse&)>;
+
+  explicit OperatorSteps(const OperatorAccess& access);
+
+  // Until take() has enough, or the context ends, which is no fault. UNAVAILABLE where no operator answers.
+  Answer<void> read(const CallContext& context, const std::string& job_uid, StepCursor at,
+                    const Take& take) const;
+
+ private:
+  std::unique_ptr<v1alpha1::LiveMetrics::Stub> stub_;
+};
+
+}  // namespace caravan::service
