@@ -1,0 +1,175 @@
+// Metrics through the whole way: the service's program, a real API server and its rights, and the operator's
+// server of steps, which tells what the test reports.
+#include <fmt/format.h>
+
+#include "operator/service/live_server.h"
+#include "tests/service/service_program.h"
+
+namespace caravan::service::testing {
+namespace {
+
+using controller::LiveServer;
+using controller::StepHistory;
+using grpc::StatusCode;
+using kube::JsonArray;
+using kube::JsonObject;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using namespace v1alpha1;
+
+class ServiceMetricsTest : public ServiceProgram {
+ protected:
+  // Leads from now on, and knows nothing of what another one was told.
+  void lead() {
+    live_ = nullptr;
+    history_ = std::make_unique<StepHistory>();
+    const auto identity =
+        issue_certificate(authority_, {.common_name = "caravan-operator", .dns_names = {"localhost"}});
+    auto server = LiveServer::start({.listen = fmt::format("127.0.0.1:{}", port_),
+                                     .identity = *identity,
+                                     .authority_pem = authority_.certificate_pem},
+                                    *history_);
+    ASSERT_TRUE(server.has_value()) << server.error().message;
+    live_ = std::move(*server);
+    port_ = live_->port();
+  }
+
+  void start_with_operator() {
+    lead();
+    const auto pair = issue_certificate(
+        authority_, {.common_name = controller::kLiveCaller, .for_server = false, .for_client = true});
+    folder_.write("live.crt", pair->certificate_pem);
+    folder_.write("live.key", pair->key_pem);
+    start({"--operator", fmt::format("localhost:{}", port_), "--operator-ca", folder_.path("ca.crt"),
+           "--operator-certificate", folder_.path("live.crt"), "--operator-key", folder_.path("live.key")});
+  }
+
+  Person make_viewer() {
+    make_account("viewer", {"get", "list", "watch"});
+    Person viewer = person(full_token("viewer"));
+    create_job("train");
+    job_ = await_job(viewer, "train");
+    return viewer;
+  }
+
+  void report(int attempt, int step) {
+    history_->add(job_.uid(), {.at = {attempt, step}, .loss = 1.5f});
+    history_->tell(job_.uid());
+  }
+
+  void end_job() {
+    const JsonObject failed{{"type", "Failed"},
+                            {"status", "True"},
+                            {"reason", "RankFailed"},
+                            {"lastTransitionTime", "2026-01-01T00:00:00Z"}};
+    const auto marked = server_.client().merge_status(
+        {}, server_.jobs(), "train",
+        JsonObject{{"status", JsonObject{{"state", "Failed"}, {"conditions", JsonArray{failed}}}}});
+    if (!marked) ADD_FAILURE() << marked.error().message;
+  }
+
+  struct Stream {
+    std::unique_ptr<grpc::ClientContext> context;
+    std::unique_ptr<grpc::ClientReader<StreamMetricsResponse>> reader;
+  };
+  Stream open(const Person& person, bool follow) {
+    StreamMetricsRequest request;
+    request.set_name(job_name("train"));
+    request.set_follow(follow);
+    request.set_cursor(cursor_);
+    Stream stream{.context = person.call()};
+    stream.reader = person.stub->StreamMetrics(stream.context.get(), request);
+    return stream;
+  }
+  // Until so many have come, or the stream ends.
+  std::vector<int> steps(Stream& stream, std::size_t most = 1'000'000) {
+    std::vector<int> steps;
+    StreamMetricsResponse message;
+    while (steps.size() < most && stream.reader->Read(&message)) {
+      for (const MetricsSample& sample : message.samples()) steps.push_back(sample.step());
+      cursor_ = message.cursor();
+    }
+    return steps;
+  }
+
+  int port_ = 0;
+  Job job_;
+  std::string cursor_;
+  std::unique_ptr<StepHistory> history_;
+  std::unique_ptr<LiveServer> live_;
+};
+
+TEST_F(ServiceMetricsTest, AreFollowedToTheEndOfTheJobAndGoneOnWith) {
+  start_with_operator();
+  const Person viewer = make_viewer();
+  for (const int step : {1, 2, 3}) report(1, step);
+  Stream now = open(viewer, false);
+  EXPECT_THAT(steps(now), ElementsAre(1, 2, 3));
+  EXPECT_TRUE(now.reader->Finish().ok());
+  Stream later = open(viewer, true);
+  report(1, 4);
+  EXPECT_THAT(steps(later, 1), ElementsAre(4)) << "behind what was read";
+  report(2, 4);
+  end_job();
+  EXPECT_THAT(steps(later), ElementsAre(4)) << "which another attempt trains again";
+  const grpc::Status ended = later.reader->Finish();
+  EXPECT_TRUE(ended.ok()) << ended.error_message();
+}
+
+TEST_F(ServiceMetricsTest, GoOnWhenAnotherOperatorLeads) {
+  start_with_operator();
+  const Person viewer = make_viewer();
+  report(1, 1);
+  Stream stream = open(viewer, true);
+  EXPECT_THAT(steps(stream, 1), ElementsAre(1));
+  lead();
+  for (const int step : {1, 2}) report(1, step);
+  EXPECT_THAT(steps(stream, 1), ElementsAre(2)) << "what was told before is not told again";
+  stream.context->TryCancel();
+}
+
+TEST_F(ServiceMetricsTest, AreOfWhoeverMayGetTheJob) {
+  start_with_operator();
+  const Person viewer = make_viewer();
+  make_account("stranger", {});
+  Stream stream = open(person(full_token("stranger")), true);
+  EXPECT_THAT(steps(stream), ElementsAre());
+  EXPECT_EQ(stream.reader->Finish().error_code(), StatusCode::PERMISSION_DENIED);
+  Stream viewed = open(viewer, true);
+  report(1, 1);
+  EXPECT_THAT(steps(viewed, 1), ElementsAre(1));
+  remove_rights("viewer");
+  steps(viewed);
+  EXPECT_EQ(viewed.reader->Finish().error_code(), StatusCode::PERMISSION_DENIED) << "no longer";
+}
+
+TEST_F(ServiceMetricsTest, OfAnotherJobACursorIsNone) {
+  start_with_operator();
+  const Person viewer = make_viewer();
+  report(1, 1);
+  Stream first = open(viewer, false);
+  EXPECT_THAT(steps(first), ElementsAre(1));
+  ASSERT_TRUE(server_.client().remove({}, server_.jobs(), "train", {}).has_value());
+  create_job("train");
+  const std::string former = job_.uid();
+  while (await_job(viewer, "train").uid() == former)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  Stream second = open(viewer, false);
+  EXPECT_THAT(steps(second), ElementsAre());
+  const grpc::Status refused = second.reader->Finish();
+  EXPECT_EQ(refused.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error_message(), HasSubstr("cursor"));
+}
+
+TEST_F(ServiceMetricsTest, AServiceWithoutAnOperatorSaysSo) {
+  start();
+  const Person viewer = make_viewer();
+  Stream stream = open(viewer, false);
+  EXPECT_THAT(steps(stream), ElementsAre());
+  const grpc::Status refused = stream.reader->Finish();
+  EXPECT_EQ(refused.error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(refused.error_message(), HasSubstr("--operator"));
+}
+
+}  // namespace
+}  // namespace caravan::service::testing
