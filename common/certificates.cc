@@ -11,6 +11,7 @@
 #include <openssl/x509v3.h>
 
 #include <array>
+#include <ctime>
 #include <memory>
 
 namespace caravan {
@@ -31,6 +32,15 @@ using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 using Bio = std::unique_ptr<BIO, Deleter<BIO_free_all>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Deleter<X509_EXTENSION_free>>;
 
+// What is looked at may be anything: OpenSSL's errors of it are nobody's, and would be taken for those of a
+// later call of this thread.
+struct ErrorQueue {
+  ErrorQueue() = default;
+  ErrorQueue(const ErrorQueue&) = delete;
+  ErrorQueue& operator=(const ErrorQueue&) = delete;
+  ~ErrorQueue() { ERR_clear_error(); }
+};
+
 tl::unexpected<Error> openssl_failure(std::string_view step) {
   std::array<char, 256> reason{};
   ERR_error_string_n(ERR_get_error(), reason.data(), reason.size());
@@ -45,6 +55,14 @@ std::string text_of(BIO* bio) {
 
 Bio reader_of(const std::string& pem) {
   return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+}
+
+Certificate read_certificate(const std::string& pem) {
+  return Certificate(PEM_read_bio_X509(reader_of(pem).get(), nullptr, nullptr, nullptr));
+}
+
+Key read_key(const std::string& pem) {
+  return Key(PEM_read_bio_PrivateKey(reader_of(pem).get(), nullptr, nullptr, nullptr));
 }
 
 Result<KeyPair> print(X509* certificate, EVP_PKEY* key) {
@@ -78,11 +96,15 @@ bool set_name(X509* certificate, const std::string& common_name, const std::stri
   return add("O", organization) && add("CN", common_name);
 }
 
-bool add_extension(X509* certificate, X509* issuer, int kind, const std::string& value) {
-  if (value.empty()) return true;
+Extension make_extension(X509* certificate, X509* issuer, int kind, const std::string& value) {
   X509V3_CTX context;
   X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
-  const Extension extension(X509V3_EXT_conf_nid(nullptr, &context, kind, value.c_str()));
+  return Extension(X509V3_EXT_conf_nid(nullptr, &context, kind, value.c_str()));
+}
+
+bool add_extension(X509* certificate, X509* issuer, int kind, const std::string& value) {
+  if (value.empty()) return true;
+  const Extension extension = make_extension(certificate, issuer, kind, value);
   return extension != nullptr && X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
@@ -133,6 +155,29 @@ std::string usages(const CertificateRequest& request) {
   return fmt::format("{}", fmt::join(uses, ","));
 }
 
+bool has_names(X509* certificate, const CertificateRequest& request) {
+  const Extension wanted =
+      make_extension(certificate, certificate, NID_subject_alt_name, alternative_names(request));
+  X509_EXTENSION* found =
+      X509_get_ext(certificate, X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1));
+  return wanted != nullptr && found != nullptr &&
+         ASN1_OCTET_STRING_cmp(X509_EXTENSION_get_data(found), X509_EXTENSION_get_data(wanted.get())) == 0;
+}
+
+// Of a pair that was made before: what both an authority and others have to hold.
+Status check_pair(const Certificate& certificate, const KeyPair& pair, X509* issuer,
+                  std::chrono::system_clock::time_point until) {
+  const Key key = read_key(pair.key_pem);
+  std::time_t end = std::chrono::system_clock::to_time_t(until);
+  if (key == nullptr || X509_check_private_key(certificate.get(), key.get()) != 1)
+    return failure("the key is not that of the certificate");
+  if (X509_verify(certificate.get(), X509_get0_pubkey(issuer)) != 1)
+    return failure("the certificate is not signed by the authority");
+  if (X509_cmp_time(X509_get0_notAfter(certificate.get()), &end) <= 0)
+    return failure("the certificate ends soon, or has ended");
+  return {};
+}
+
 }  // namespace
 
 Result<KeyPair> make_authority(const std::string& common_name, std::chrono::seconds lifetime) {
@@ -161,9 +206,8 @@ Issuer::~Issuer() = default;
 
 Result<Issuer> Issuer::read(const KeyPair& authority) {
   auto parsed = std::make_unique<Parsed>();
-  parsed->certificate.reset(
-      PEM_read_bio_X509(reader_of(authority.certificate_pem).get(), nullptr, nullptr, nullptr));
-  parsed->key.reset(PEM_read_bio_PrivateKey(reader_of(authority.key_pem).get(), nullptr, nullptr, nullptr));
+  parsed->certificate = read_certificate(authority.certificate_pem);
+  parsed->key = read_key(authority.key_pem);
   if (parsed->certificate == nullptr || parsed->key == nullptr) return openssl_failure("read the authority");
   return Issuer(std::move(parsed));
 }
@@ -189,6 +233,24 @@ Result<KeyPair> issue_certificate(const KeyPair& authority, const CertificateReq
   const auto issuer = Issuer::read(authority);
   if (!issuer) return tl::unexpected(issuer.error());
   return issuer->issue(request);
+}
+
+Status check_authority(const KeyPair& authority, std::chrono::system_clock::time_point until) {
+  const ErrorQueue queue;
+  const Certificate certificate = read_certificate(authority.certificate_pem);
+  if (certificate == nullptr || X509_check_ca(certificate.get()) != 1)
+    return failure("there is no authority");
+  return check_pair(certificate, authority, certificate.get(), until);
+}
+
+Status check_certificate(const KeyPair& pair, const KeyPair& authority, const CertificateRequest& request,
+                         std::chrono::system_clock::time_point until) {
+  const ErrorQueue queue;
+  const Certificate certificate = read_certificate(pair.certificate_pem);
+  const Certificate issuer = read_certificate(authority.certificate_pem);
+  if (certificate == nullptr || issuer == nullptr) return failure("there is no certificate");
+  if (!has_names(certificate.get(), request)) return failure("the certificate is for other names");
+  return check_pair(certificate, pair, issuer.get(), until);
 }
 
 }  // namespace caravan

@@ -1,7 +1,8 @@
-// Makes a certificate authority and certificates signed by it: for mutual TLS inside one job, and for tests.
+// Makes a certificate authority and certificates signed by it, and says whether one that was made before can
+// still be used: for mutual TLS inside one job, for the job service, and for tests.
 //
-// Keys are P-256. Validity starts five minutes in the past, for peers whose clocks are behind. Errors carry
-// OpenSSL's reason.
+// Keys are P-256. Validity starts five minutes in the past, for peers whose clocks are behind. Errors of what
+// is made carry OpenSSL's reason, those of what is looked at say what is wrong with it.
 #pragma once
 
 #include <chrono>
@@ -51,5 +52,12 @@ class Issuer {
 
 // A single one.
 Result<KeyPair> issue_certificate(const KeyPair& authority, const CertificateRequest& request);
+
+// An error says why it may not sign, or not until then.
+Status check_authority(const KeyPair& authority, std::chrono::system_clock::time_point until);
+// An error says why the pair is not what the authority would answer to the request: another key, other names,
+// not signed by it, or not valid until then.
+Status check_certificate(const KeyPair& pair, const KeyPair& authority, const CertificateRequest& request,
+                         std::chrono::system_clock::time_point until);
 
 }  // namespace caravan

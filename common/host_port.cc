@@ -1,5 +1,7 @@
 #include "common/host_port.h"
 
+#include <arpa/inet.h>
+
 #include <charconv>
 
 namespace caravan {
@@ -20,6 +22,11 @@ std::string host_of(std::string_view address) {
 
 std::string port_of(std::string_view address) {
   return std::string(address.substr(address.rfind(':') + 1));
+}
+
+bool is_ip_address(const std::string& host) {
+  in6_addr parsed{};
+  return inet_pton(AF_INET, host.c_str(), &parsed) == 1 || inet_pton(AF_INET6, host.c_str(), &parsed) == 1;
 }
 
 }  // namespace caravan

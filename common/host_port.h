@@ -13,4 +13,7 @@ bool is_host_port(std::string_view address);
 std::string host_of(std::string_view address);
 std::string port_of(std::string_view address);
 
+// Without brackets.
+bool is_ip_address(const std::string& host);
+
 }  // namespace caravan

@@ -17,5 +17,11 @@ TEST(HostPort, IsTakenApartAtTheLastColon) {
   EXPECT_EQ(port_of("[::1]:80"), "80");
 }
 
+TEST(HostPort, AnIpAddressIsToldFromAName) {
+  for (const char* host : {"10.0.0.7", "2001:db8::7", "::"}) EXPECT_TRUE(is_ip_address(host)) << host;
+  for (const char* host : {"", "a", "10.0.0", "a.b", "[::1]", "a:b", "10.0.0.7/32"})
+    EXPECT_FALSE(is_ip_address(host)) << host;
+}
+
 }  // namespace
 }  // namespace caravan

@@ -18,7 +18,9 @@ using kube::Json;
 using kube::JsonObject;
 
 constexpr auto kPause = 1s;
-constexpr char kOperator[] = "caravan-operator";  // name of the Deployment and of the Lease
+// Names of Deployments, the first also of the Lease.
+constexpr char kOperator[] = "caravan-operator";
+constexpr char kService[] = "caravan-service";
 const kube::Resource kDeployments{.group = "apps", .version = "v1", .plural = "deployments"};
 
 // The smallest one. It is never made, so it needs neither data nor devices.
@@ -37,31 +39,53 @@ JsonObject sample_job(const std::string& name_space) {
 }
 
 // Null when it is not there.
-Result<Json> read(kube::Client& client, const kube::ResourcePath& path) {
-  auto object = client.get({}, path, kOperator);
+Result<Json> read(kube::Client& client, const kube::ResourcePath& path, const char* name) {
+  auto object = client.get({}, path, name);
   if (object) return std::move(*object);
   if (object.error().is_not_found()) return Json();
   return failure(object.error().message);
 }
 
+bool is_ready(const Json& deployment) {
+  return kube::integer_at(deployment, {"status", "readyReplicas"}).value_or(0) >= 1;
+}
+
 // An error too may pass: rights that were just given are known a moment later.
-std::string look(kube::Client& client, const std::string& name_space) {
-  const auto deployment = read(client, {kDeployments, name_space});
+std::string look_at_operator(kube::Client& client, const std::string& name_space) {
+  const auto deployment = read(client, {kDeployments, name_space}, kOperator);
   if (!deployment) return deployment.error().message;
-  const auto lease = read(client, {kube::kLeases, name_space});
+  const auto lease = read(client, {kube::kLeases, name_space}, kOperator);
   if (!lease) return lease.error().message;
   return what_is_missing(*deployment, *lease);
 }
 
-Status await_leader(kube::Client& client, Clock& clock, const CheckOptions& options) {
+std::string look_at_service(kube::Client& client, const std::string& name_space) {
+  const auto deployment = read(client, {kDeployments, name_space}, kService);
+  if (!deployment) return deployment.error().message;
+  return is_ready(*deployment) ? "" : "no replica of the job service is ready";
+}
+
+struct Finding {
+  std::string missing;         // empty: nothing
+  const char* of = kOperator;  // the Deployment
+};
+
+Finding look(kube::Client& client, const CheckOptions& options) {
+  Finding found{.missing = look_at_operator(client, options.name_space)};
+  if (found.missing.empty() && options.has_service)
+    found = {.missing = look_at_service(client, options.name_space), .of = kService};
+  return found;
+}
+
+Status await_readiness(kube::Client& client, Clock& clock, const CheckOptions& options) {
   const auto end = clock.now() + options.patience;
   while (true) {
-    const std::string missing = look(client, options.name_space);
+    const auto [missing, of] = look(client, options);
     if (missing.empty()) return {};
     if (clock.now() >= end)
       return failure(fmt::format(
           "{} after {} s; see `kubectl -n {} describe pods` and `kubectl -n {} logs deployment/{}`", missing,
-          options.patience.count(), options.name_space, options.name_space, kOperator));
+          options.patience.count(), options.name_space, options.name_space, of));
     clock.sleep_until(clock.now() + kPause, {});
   }
 }
@@ -70,8 +94,7 @@ Status await_leader(kube::Client& client, Clock& clock, const CheckOptions& opti
 
 std::string what_is_missing(const Json& deployment, const Json& lease) {
   if (deployment.is_null()) return "there is no Deployment caravan-operator";
-  if (kube::integer_at(deployment, {"status", "readyReplicas"}).value_or(0) < 1)
-    return "no operator is ready";
+  if (!is_ready(deployment)) return "no operator is ready";
   const std::string holder = kube::text_at(lease, {"spec", "holderIdentity"});
   if (holder.empty() || holder == kube::kUnknownHolder)
     return "no operator leads: the Lease caravan-operator has no holder";
@@ -79,7 +102,7 @@ std::string what_is_missing(const Json& deployment, const Json& lease) {
 }
 
 Result<std::string> check_installation(kube::Client& client, Clock& clock, const CheckOptions& options) {
-  if (const Status led = await_leader(client, clock, options); !led) return tl::unexpected(led.error());
+  if (const Status led = await_readiness(client, clock, options); !led) return tl::unexpected(led.error());
   const auto taken = client.try_create({}, {kJobs, options.name_space}, sample_job(options.name_space));
   if (!taken) return failure("the API server does not take a job: " + taken.error().message);
   return fmt::format("an operator leads in {}, and the API server takes jobs", options.name_space);

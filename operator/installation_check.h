@@ -1,9 +1,10 @@
 // `caravan-operator check`: whether what was installed works, asked of the API server by an account of its
 // own.
 //
-// An operator is ready, one leads, and the server takes a job: its definition, rights and policies act, and
-// nothing is kept. The chart's test runs it (deploy/helm). Readiness is waited for, what the server says of
-// the job is final. Errors say what is missing and where to look.
+// An operator is ready, one leads, the job service is ready where there is to be one, and the server takes a
+// job: its definition, rights and policies act, and nothing is kept. The chart's test runs it (deploy/helm).
+// Readiness is waited for, what the server says of the job is final. Errors say what is missing and where to
+// look.
 #pragma once
 
 #include "common/clock.h"

@@ -79,6 +79,20 @@ TEST_F(CheckOfACluster, SaysWhereToLookWhenNoOperatorGetsReady) {
   EXPECT_THAT(found.error().message, HasSubstr("kubectl -n caravan-system logs deployment/caravan-operator"));
 }
 
+TEST_F(CheckOfACluster, AsksForTheJobServiceWhereThereIsToBeOne) {
+  install(2, "a");
+  EXPECT_TRUE(check(client_));
+  const CheckOptions options{.has_service = true, .patience = std::chrono::seconds(0)};
+  const auto without = check_installation(client_, clock_, options);
+  ASSERT_FALSE(without);
+  EXPECT_THAT(without.error().message, HasSubstr("no replica of the job service is ready after 0 s"));
+  EXPECT_THAT(without.error().message,
+              HasSubstr("kubectl -n caravan-system logs deployment/caravan-service"));
+  api_.put("deployments", JsonObject{{"metadata", JsonObject{{"name", "caravan-service"}}},
+                                     {"status", JsonObject{{"readyReplicas", 1}}}});
+  EXPECT_TRUE(check_installation(client_, clock_, options));
+}
+
 // As a server whose policy refuses every job.
 class TakesNoJobs final : public kube::Transport {
  public:

@@ -29,6 +29,7 @@
 #include "operator/queue_watch.h"
 #include "operator/report_service.h"
 #include "operator/report_witness.h"
+#include "operator/service_certificate.h"
 #include "serving/cluster_config.h"
 #include "serving/log.h"
 #include "serving/pages.h"
@@ -76,7 +77,9 @@ class Operator {
                  .on_change = [this] { look_at_all_jobs(); }}),
         positions_(reader_, clock_),
         events_(client_, clock_, metrics_, {.controller = kController, .instance = identity_}),
-        tokens_(client_, clock_, caches_.stores().pods) {
+        tokens_(client_, clock_, caches_.stores().pods),
+        service_certificate_(client_, clock_,
+                             {.name_space = options.lease_namespace, .names = options.service_names}) {
     metrics_.set_sources({.jobs = &caches_.stores().jobs,
                           .nodes = options_.read_nodes ? &caches_.stores().nodes : nullptr,
                           .accounts = [this] { return ledger_.accounts(clock_.now()); },
@@ -164,6 +167,7 @@ class Operator {
       if (!authority) return tl::unexpected(authority.error());
       settings.reports_authority = *std::move(authority);
     }
+    if (!options_.service_names.empty()) service_certificate_.start();
     start_loop(settings);
     return wait_for(signal_fd, gave_up_.get()) ? caches_missing() : Status();
   }
@@ -257,6 +261,7 @@ class Operator {
   void stop(std::jthread& election) {
     starter_ = {};
     if (loop_) loop_->stop();
+    service_certificate_.stop();
     if (elector_.may_write()) events_.flush({.deadline = clock_.now() + kFlushEvents});
     election.request_stop();
     election.join();
@@ -286,6 +291,7 @@ class Operator {
   QueuePositions positions_;
   kube::EventRecorder events_;
   TokenCheck tokens_;
+  ServiceCertificate service_certificate_;
   ReportWitness witness_{clock_, metrics_};
   ReportService reports_{clock_, board_, tokens_, witness_};
   std::unique_ptr<Reconciler> reconciler_;

@@ -1,4 +1,5 @@
-// The operator as one process: client, caches, election, controller, report service, probes.
+// The operator as one process: client, caches, election, controller, report service, the job service's
+// certificate, probes.
 //
 // Caches fill before the election is won, so that a standby takes over at once. Guarantees: nothing is
 // written without the lease; when it is lost the process ends at once, with exit code 1. A signal ends it in

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <regex>
 
+#include "common/host_port.h"
 #include "common/version.h"
 #include "serving/options.h"
 
@@ -27,6 +29,17 @@ NameServers read_name_servers(const std::string& text) {
   return {.name_space = text.substr(0, slash),
           .label = text.substr(slash + 1, equals - slash - 1),
           .value = text.substr(equals + 1)};
+}
+
+// Of a DNS name or an IP address.
+CLI::Validator host_name_check() {
+  return {[](const std::string& name) {
+            static const std::regex kDnsName("[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?");
+            return is_ip_address(name) || std::regex_match(name, kDnsName)
+                       ? ""
+                       : "'" + name + "' is neither a DNS name nor an IP address";
+          },
+          "", "host name"};
 }
 
 void declare_worker_pods(CLI::App& app, OperatorOptions& options) {
@@ -111,6 +124,13 @@ void declare_serving(CLI::App& app, OperatorOptions& options) {
                  "Where worker pods find that; absent: jobs report nothing")
       ->envname("CARAVAN_REPORTS_ADDRESS")
       ->check(host_port);
+  app.add_option(
+         "--service-names", options.service_names,
+         "DNS names and IP addresses under which the job service is called: keep a certificate for them in "
+         "the Secret caravan-service-certificate, and who signed it in the ConfigMap caravan-service-root")
+      ->delimiter(',')
+      ->type_name("NAME,...")
+      ->check(host_name_check());
   declare_pages_and_log(app, options.probes, options.metrics, options.log_level);
 }
 
@@ -132,6 +152,7 @@ ParsedOptions parse_check(int argc, const char* const* argv) {
   CLI::App app(kCheckDescription, "caravan-operator check");
   declare_kubeconfig(app, options.kubeconfig);
   app.add_option("--namespace", options.name_space, "Where the operator is")->capture_default_str();
+  app.add_flag("--service", options.has_service, "Ask for a replica of the job service that is ready, too");
   app.add_option("--seconds", options.patience, "How long it may take to be ready and to lead")
       ->default_str("60")
       ->check(CLI::Range(0, 3600))

@@ -26,7 +26,8 @@ struct OperatorOptions {
   std::string worker_image;
   // [::] is every address, of IPv4 too.
   std::string reports_listen = "[::]:9443";
-  std::string reports_address;  // where agents find it; empty: they do not report
+  std::string reports_address;             // where agents find it; empty: they do not report
+  std::vector<std::string> service_names;  // of the job service, for its certificate; none: none is kept
   std::vector<NameServers> name_servers = {
       {.name_space = "kube-system", .label = "k8s-app", .value = "kube-dns"},
       {.name_space = "openshift-dns", .label = "dns.operator.openshift.io/daemonset-dns", .value = "default"},
@@ -45,6 +46,7 @@ struct OperatorOptions {
 struct CheckOptions {
   std::string kubeconfig = {};  // as above
   std::string name_space = "caravan-system";
+  bool has_service = false;           // a replica of the job service must be ready, too
   std::chrono::seconds patience{60};  // how long an operator may take to be ready and to lead
 };
 

@@ -6,6 +6,7 @@
 namespace caravan::controller {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 ParsedOptions parse(std::vector<const char*> flags) {
@@ -54,9 +55,19 @@ TEST(Options, NameServersThatAreGivenReplaceTheUsualOnes) {
   EXPECT_EQ(given[1].value, "d");
 }
 
+TEST(Options, NamesOfTheJobServiceAreSaidTogether) {
+  EXPECT_TRUE(std::get<OperatorOptions>(parse({"--worker-image", "w:1"})).service_names.empty());
+  const ParsedOptions parsed =
+      parse({"--worker-image", "w:1", "--service-names=caravan-service.team.svc,192.0.2.7,2001:db8::7"});
+  EXPECT_THAT(std::get<OperatorOptions>(parsed).service_names,
+              ElementsAre("caravan-service.team.svc", "192.0.2.7", "2001:db8::7"));
+}
+
 TEST(Options, ACheckNeedsNothingOfWhatAnOperatorDoes) {
   const ParsedOptions parsed = parse({"check", "--namespace", "team", "--seconds", "5"});
   const auto& options = std::get<CheckOptions>(parsed);
+  EXPECT_FALSE(options.has_service);
+  EXPECT_TRUE(std::get<CheckOptions>(parse({"check", "--service"})).has_service);
   EXPECT_EQ(options.name_space, "team");
   EXPECT_EQ(options.patience, std::chrono::seconds(5));
 }
@@ -77,6 +88,8 @@ TEST(Options, BadOnesNameTheirFlagAndEndWithTwo) {
       {{"--worker-image", "w", "--cores-per-gpu", "-1"}, "--cores-per-gpu"},
       {{"--worker-image", "w", "--dns", "kube-system/=kube-dns"}, "--dns"},
       {{"--worker-image", "w", "--agent-patience-seconds", "1"}, "--agent-patience-seconds"},
+      {{"--worker-image", "w", "--service-names", "a,b,DNS:c"}, "--service-names"},
+      {{"--worker-image", "w", "--service-names", "a:b"}, "--service-names"},
       {{"--worker-image", "w", "--lease-seconds", "-3"}, "--lease-seconds"},
       {{"--worker-image", "w", "--lease-seconds", "10"}, "--renew-seconds"},
       {{"--worker-image", "w", "--retry-seconds", "9"}, "--retry-seconds"},

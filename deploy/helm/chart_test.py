@@ -20,10 +20,13 @@ from caravan_chart import CHART, HELMS, SOURCES, documents, helm, kubernetes_ver
 TESTDATA = Path(__file__).parent / "testdata"
 MONITORING = ("--api-versions", "monitoring.coreos.com/v1")
 ONE_NAMESPACE = ("-f", str(TESTDATA / "one_namespace.values.yaml"))
+SERVICE = ("--set", "service.enabled=true")
+KEPT_BY_THE_OPERATOR = {("Secret", "caravan-service-certificate"), ("ConfigMap", "caravan-service-root"),
+                        ("Role", "caravan-operator-service-certificate"), ("Role", "caravan-service-root")}
 MOST_FOR_CLIENT_SIDE_APPLY = 256 << 10  # bytes of all annotations, one of which then holds the object
 # Of namespaces; what else the chart makes belongs to the cluster.
 OF_A_NAMESPACE = {"ConfigMap", "Deployment", "Lease", "NetworkPolicy", "Pod", "PodDisruptionBudget", "PodMonitor",
-                  "PrometheusRule", "Role", "RoleBinding", "Service", "ServiceAccount", "ServiceMonitor"}
+                  "PrometheusRule", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount", "ServiceMonitor"}
 
 
 def made(*options: str, which: str = "helm4") -> list[dict]:
@@ -39,7 +42,7 @@ def golden(name: str) -> str:
     return "---\n".join(documents(rendered(*values, *MONITORING, namespace="team")))
 
 
-GOLDEN = ("everything", "one_namespace")
+GOLDEN = ("everything", "job_service_of_one_namespace", "one_namespace")
 
 
 class Rendering(unittest.TestCase):
@@ -55,7 +58,7 @@ class Rendering(unittest.TestCase):
                 self.assertEqual((TESTDATA / f"{name}.golden.yaml").read_text(), golden(name))
 
     def test_both_helms_make_the_same(self):
-        for options in ((), MONITORING, ("-f", str(TESTDATA / "everything.values.yaml")), ONE_NAMESPACE):
+        for options in ((), MONITORING, SERVICE, ("-f", str(TESTDATA / "everything.values.yaml")), ONE_NAMESPACE):
             three, four = (made(*options, which=which) for which in HELMS)
             self.assertGreater(len(three), 10)
             self.assertEqual(three, four)
@@ -66,14 +69,14 @@ class Rendering(unittest.TestCase):
         self.assertEqual((project, project), (chart["version"], chart["appVersion"]))
 
     def test_every_object_can_be_found_by_its_label(self):
-        for each in made(*MONITORING):
+        for each in made(*MONITORING, *SERVICE):
             if each["kind"] != "CustomResourceDefinition":
                 self.assertEqual("caravan", each["metadata"]["labels"]["app.kubernetes.io/part-of"], each["metadata"])
 
     def test_no_name_of_an_environment_variable_comes_twice(self):
         """Which the server-side apply of Helm 4 refuses."""
         for deployment in of_kind("Deployment", made("-f", str(TESTDATA / "everything.values.yaml"))):
-            names = [each["name"] for each in deployment["spec"]["template"]["spec"]["containers"][0]["env"]]
+            names = [each["name"] for each in deployment["spec"]["template"]["spec"]["containers"][0].get("env", ())]
             self.assertEqual(sorted(set(names)), sorted(names))
 
 
@@ -132,6 +135,80 @@ class Rights(unittest.TestCase):
             groups = {group for rule in spec["matchConstraints"]["resourceRules"] for group in rule["apiGroups"]}
             if groups != {"training.caravan.dev"}:
                 self.assertEqual(["is-the-operator"], [each["name"] for each in spec["matchConditions"]])
+
+
+def named(objects: list[dict]) -> set[tuple[str, str]]:
+    return {(each["kind"], each["metadata"]["name"]) for each in objects}
+
+
+class JobService(unittest.TestCase):
+    def test_there_is_none_of_it_unless_it_is_wanted(self):
+        self.assertEqual(set(), {name for name in named(made(*MONITORING)) if "service" in name[1]})
+
+    def test_it_may_see_jobs_and_ask_about_callers_and_nothing_else(self):
+        wanted = {("llamatrainingjobs", "list"), ("llamatrainingjobs", "watch"), ("tokenreviews", "create"),
+                  ("subjectaccessreviews", "create")}
+        for options in (SERVICE, (*SERVICE, "--set", "scope=Namespace")):
+            objects = made(*options)
+            bound = [(each["roleRef"]["kind"], each["roleRef"]["name"]) for each in objects if each["kind"].endswith("Binding")
+                     and any(subject["name"] == "caravan-service" for subject in each.get("subjects", ()))]
+            rules = [rule for each in objects if (each["kind"], each["metadata"]["name"]) in bound for rule in each["rules"]]
+            self.assertEqual(wanted, {(resource, verb) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]})
+
+    def test_its_pods_are_as_the_operators(self):
+        pods = {each["metadata"]["name"]: each["spec"]["template"]["spec"] for each in of_kind("Deployment", made(*SERVICE))}
+        operator, service = pods["caravan-operator"], pods["caravan-service"]
+        self.assertEqual(operator["securityContext"], service["securityContext"])
+        [one], [other] = operator["containers"], service["containers"]
+        for field in ("image", "securityContext", "livenessProbe", "readinessProbe"):
+            self.assertEqual(one[field], other[field], field)
+        self.assertEqual("caravan-service", service["serviceAccountName"])
+
+    def test_whatever_selects_it_finds_its_pods(self):
+        objects = [each for each in made(*SERVICE, *MONITORING) if each["metadata"]["name"] == "caravan-service"]
+        [deployment], [service], [policy], [budget], [monitor] = (
+            of_kind(kind, objects) for kind in ("Deployment", "Service", "NetworkPolicy", "PodDisruptionBudget", "PodMonitor"))
+        template = deployment["spec"]["template"]
+        for selector in (deployment["spec"]["selector"]["matchLabels"], service["spec"]["selector"],
+                         policy["spec"]["podSelector"]["matchLabels"], budget["spec"]["selector"]["matchLabels"],
+                         monitor["spec"]["selector"]["matchLabels"],
+                         template["spec"]["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"]):
+            self.assertLessEqual(selector.items(), template["metadata"]["labels"].items())
+        ports = {port["name"]: port["containerPort"] for port in template["spec"]["containers"][0]["ports"]}
+        self.assertEqual("api", service["spec"]["ports"][0]["targetPort"])
+        self.assertEqual({ports["metrics"], ports["api"]},
+                         {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]})
+
+    def test_the_operator_keeps_its_certificate_for_the_names_that_it_has(self):
+        objects = made(*SERVICE, "--set", "service.names={jobs.example,192.0.2.7}")
+        self.assertLessEqual(KEPT_BY_THE_OPERATOR, named(objects))
+        [operator] = [each for each in of_kind("Deployment", objects) if each["metadata"]["name"] == "caravan-operator"]
+        self.assertIn("--service-names=caravan-service,caravan-service.caravan-system,caravan-service.caravan-system.svc,"
+                      "jobs.example,192.0.2.7", operator["spec"]["template"]["spec"]["containers"][0]["args"])
+        [secret] = of_kind("Secret", objects)
+        self.assertNotIn("data", secret, "which an upgrade would put in the place of what is there")
+
+    def test_the_key_of_the_authority_is_in_no_pod(self):
+        for pod in (each["spec"]["template"]["spec"] for each in of_kind("Deployment", made(*SERVICE))):
+            for volume in pod.get("volumes", ()):
+                self.assertEqual(["tls.crt", "tls.key"], [item["key"] for item in volume["secret"]["items"]])
+
+    def test_a_certificate_of_somebody_else_is_left_to_him(self):
+        for given, secret in (("service.certificate.secretName=mine", "mine"),
+                              ("service.certificate.certManager.issuerName=corporate", "caravan-service-tls")):
+            objects = made(*SERVICE, "--set", given)
+            self.assertFalse(KEPT_BY_THE_OPERATOR & named(objects))
+            self.assertNotIn("service-names", json.dumps(objects))
+            self.assertNotIn("isOfTheService", json.dumps(objects))
+            [service] = [each for each in of_kind("Deployment", objects) if each["metadata"]["name"] == "caravan-service"]
+            [volume] = service["spec"]["template"]["spec"]["volumes"]
+            self.assertEqual(secret, volume["secret"]["secretName"])
+        [certificate] = of_kind("Certificate", objects)
+        self.assertEqual("caravan-service-tls", certificate["spec"]["secretName"])
+
+    def test_it_can_stand_beside_operators_of_single_namespaces(self):
+        objects = made(*SERVICE, "--set", "operator.enabled=false,service.certificate.secretName=mine")
+        self.assertEqual(["caravan-service"], [each["metadata"]["name"] for each in of_kind("Deployment", objects)])
 
 
 class Monitoring(unittest.TestCase):
@@ -202,6 +279,13 @@ class Values(unittest.TestCase):
             ("priorityClasses[0].name=high", "value"),
             ("images.pullPolicy=Sometimes", "pullPolicy"),
             ("clusterObjects.own=false", "clusterObjects.own=true"),
+            ("service.names={a/b}", "names"),
+            ("service.names={a\\,b}", "names"),
+            ("service.audiences={}", "audiences"),
+            ("service.type=ExternalName", "type"),
+            ("service.certificate.certManager.issuer=mine", "issuer"),
+            ("service.enabled=true,operator.enabled=false", "service.certificate.secretName"),
+            ("service.certificate.secretName=a,service.certificate.certManager.issuerName=b", "issuerName, and not both"),
         ):
             for which in HELMS:
                 with self.subTest(f"{which} {value}"):
@@ -255,7 +339,8 @@ class Conformity(unittest.TestCase):
         self.assertEqual(len(documents(text)), verdict["summary"]["valid"])
 
     def test_all_that_the_chart_makes(self):
-        for options in ((), MONITORING, ONE_NAMESPACE, ("--set", "scope=Namespace"),
+        for options in ((), MONITORING, ONE_NAMESPACE, ("--set", "scope=Namespace"), (*SERVICE, *MONITORING),
+                        (*SERVICE, "--set", "scope=Namespace,service.certificate.secretName=mine"),
                         (*MONITORING, "-f", str(TESTDATA / "everything.values.yaml"))):
             with self.subTest(options):
                 self.assert_conforms(rendered(*options))

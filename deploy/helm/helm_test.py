@@ -23,6 +23,7 @@ NAMESPACE = "caravan-system"
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/llamatrainingjobs.training.caravan.dev"
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/caravan-operator"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/caravan-operator"
+CERTIFICATE = f"/api/v1/namespaces/{NAMESPACE}/secrets/caravan-service-certificate"
 JOBS = "/apis/training.caravan.dev/v1alpha1/namespaces/default/llamatrainingjobs"
 MERGE = "application/merge-patch+json"
 
@@ -75,9 +76,9 @@ class OnAServer(unittest.TestCase):
         [version] = self.get(DEFINITION)["spec"]["versions"]
         return [column["name"] for column in version["additionalPrinterColumns"]]
 
-    def left(self) -> list[str]:
+    def left(self, *options: str) -> list[str]:
         """Of what the chart makes, what is there, the definition aside."""
-        return [document.path() for document in documents_of("---\n".join(documents(rendered("--no-hooks"))))
+        return [document.path() for document in documents_of("---\n".join(documents(rendered("--no-hooks", *options))))
                 if document.kind != "CustomResourceDefinition" and self.server.call("GET", document.path()).status == 200]
 
     def chart_before(self) -> Path:
@@ -96,28 +97,32 @@ class Paths(OnAServer):
     def walk(self, which: str) -> None:
         self.addCleanup(self.remove)
         release = Release(which)
-        release.run("install", self.chart_before(), "--set", "workers.agentPatienceSeconds=60")
+        release.run("install", self.chart_before(), "--set", "workers.agentPatienceSeconds=60,service.enabled=true")
         self.assertIn("--agent-patience-seconds=60", self.arguments())
         self.assertIn("Starts", self.columns())
 
-        # An operator leads, and there is a job.
+        # An operator leads, and keeps the job service's certificate; there is a job.
         lead = json.dumps({"spec": {"holderIdentity": "one", "leaseDurationSeconds": 15}})
         self.assertEqual(200, self.server.call("PATCH", LEASE, lead, MERGE).status)
+        key = json.dumps({"data": {"tls.key": "a2V5"}})
+        self.assertEqual(200, self.server.call("PATCH", CERTIFICATE, key, MERGE).status)
         self.assertIn(self.server.post(JOBS, JOB).status, (201, 409))
         uid = self.get(f"{JOBS}/kept")["metadata"]["uid"]
 
-        release.run("upgrade", CHART, "--reset-values")
+        release.run("upgrade", CHART, "--reset-values", "--set", "service.enabled=true")
         self.assertNotIn("--agent-patience-seconds=60", self.arguments())
         self.assertIn("Restarts", self.columns(), "the definition was not upgraded")
         self.assertEqual("one", self.get(LEASE)["spec"]["holderIdentity"], "the upgrade took the lease away")
+        self.assertEqual("a2V5", self.get(CERTIFICATE)["data"]["tls.key"], "the upgrade took the certificate away")
 
         release.run("rollback", "1")
         self.assertIn("--agent-patience-seconds=60", self.arguments())
         self.assertIn("Starts", self.columns())
         self.assertEqual("one", self.get(LEASE)["spec"]["holderIdentity"], "the rollback took the lease away")
+        self.assertEqual("a2V5", self.get(CERTIFICATE)["data"]["tls.key"], "the rollback took the certificate away")
 
         release.run("uninstall")
-        self.assertEqual([], self.left())
+        self.assertEqual([], self.left("--set", "service.enabled=true"))
         self.assertEqual(uid, self.get(f"{JOBS}/kept")["metadata"]["uid"])
 
         # The definition that stayed is taken over again.
@@ -206,6 +211,17 @@ class Notes(OnAServer):
             self.assertEqual([f"kubectl -n {NAMESPACE} rollout status deployment/caravan-operator",
                               f"kubectl {namespace}apply -f examples/kubernetes.yaml",
                               f"kubectl {namespace}get ltj --watch"], commands)
+
+    def test_they_say_how_the_job_service_is_reached_and_what_it_waits_for(self):
+        self.addCleanup(self.remove)
+        told = Release("helm4").run("install", CHART, "--set", "service.enabled=true").stdout
+        for command in ("rollout status deployment/caravan-service", "get configmap caravan-service-root", "port-forward"):
+            self.assertIn(f"  kubectl -n {NAMESPACE} {command}", told)
+        self.assertNotIn("clusterrolebinding", told)
+        told = Release("helm4").run("upgrade", CHART, "--set", "service.enabled=true,service.certificate.secretName=mine,"
+                                    "scope=Namespace,clusterObjects.own=false").stdout
+        self.assertNotIn("caravan-service-root", told)
+        self.assertIn(f"create clusterrolebinding caravan-service-{NAMESPACE} --clusterrole=system:auth-delegator", told)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Callable
 
 IMAGES = Path(os.environ["IMAGES"])
-PROGRAMS = {"caravan-operator": ["caravan-operator"], "caravan-worker": ["caravan-agent", "caravan-trainer"]}
+PROGRAMS = {"caravan-operator": ["caravan-operator", "caravan-service"], "caravan-worker": ["caravan-agent", "caravan-trainer"]}
 SHELLS = {"sh", "bash", "dash", "busybox", "ash", "zsh", "ksh", "python3", "perl"}
 
 

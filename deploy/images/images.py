@@ -45,9 +45,9 @@ class Description:
 OPERATOR = Description(
     "caravan-operator",
     "Caravan operator",
-    "Runs LlamaTrainingJobs on Kubernetes",
-    programs=("caravan-operator",),
-    ports=(8080, 8081, 9443),
+    "Runs LlamaTrainingJobs on Kubernetes: the operator and the job service",
+    programs=("caravan-operator", "caravan-service"),
+    ports=(8080, 8081, 8443, 9443),
 )
 WORKER = Description(
     "caravan-worker",

@@ -9,8 +9,10 @@ import unittest
 import uuid
 from pathlib import Path
 
+import install
 from api_server import Answer, ApiServer
 from installed import apply_all, wait_until
+from manifest_text import documents_of
 
 CHILDREN = Path(__file__).resolve().parents[2] / "operator/children/testdata"
 OPERATOR = "system:serviceaccount:caravan-system:caravan-operator"
@@ -336,6 +338,65 @@ class OperatorAdmission(OnAServer):
 
     def test_others_are_not_bound(self):
         self.passes(self.server.post(f"{self.at('configmaps')}?dryRun=All", {"metadata": {"name": "stray"}}))
+
+
+class ServiceCertificateAdmission(OnAServer):
+    """Where an operator, here of one namespace, keeps the job service's certificate."""
+
+    def setUp(self):
+        super().setUp()
+        self.operator = f"system:serviceaccount:{self.namespace}:caravan-operator"
+        options = ("--namespaced", "--namespace", self.namespace, "--set",
+                   "service.enabled=true,crds.enabled=false,clusterObjects.shared=false")
+        for document in documents_of(install.manifest(*options)):
+            if not document.namespace:
+                self.addCleanup(self.server.call, "DELETE", document.path())
+        apply_all(self.server, *options)
+        self.root, self.secret = self.at("configmaps", "caravan-service-root"), self.at("secrets", "caravan-service-certificate")
+        wait_until("the rights are known", lambda: self.put(self.root, {"data": {"ca.crt": "a"}}).status == 200)
+        wait_until("the policy acts", lambda: self.change("stray").status == FORBIDDEN)
+
+    def at(self, plural: str, name: str = "") -> str:
+        return f"/api/v1/namespaces/{self.namespace}/{plural}" + (f"/{name}" if name else "")
+
+    def put(self, path: str, change: dict) -> Answer:
+        found = self.server.call("GET", path, user=self.operator)
+        return self.server.call("PUT", f"{path}?dryRun=All", json.dumps(found.body | change), user=self.operator)
+
+    def change(self, name: str) -> Answer:
+        self.server.post(self.at("configmaps"), {"metadata": {"name": name}})
+        path = f"{self.at('configmaps', name)}?dryRun=All"
+        return self.server.call("PATCH", path, json.dumps({"data": {"a": "b"}}), MERGE, self.operator)
+
+    def make(self, plural: str, what: dict) -> Answer:
+        return self.server.post(f"{self.at(plural)}?dryRun=All", what, self.operator)
+
+    def test_it_may_read_and_fill_these_two_and_no_other(self):
+        self.passes(self.put(self.secret, {"data": {"tls.key": "a2V5"}}))
+        self.passes(self.put(self.root, {"data": {"ca.crt": "root"}}))
+        self.passes(self.server.post(self.at("secrets"), {"metadata": {"name": "others"}}))
+        self.assertEqual(FORBIDDEN, self.server.call("GET", self.at("secrets", "others"), user=self.operator).status)
+        self.assertEqual(FORBIDDEN, self.server.call("GET", self.at("secrets"), user=self.operator).status)
+        self.is_refused(self.change("others"), "and nothing else")
+        deleted = self.server.call("DELETE", f"{self.root}?dryRun=All", user=self.operator)
+        self.is_refused(deleted, "and nothing else")
+
+    def test_it_may_make_them_anew_and_no_other(self):
+        for path in (self.root, self.secret):
+            self.passes(self.server.call("DELETE", path))
+        kind = {"type": "training.caravan.dev/certificates"}
+        self.passes(self.make("secrets", {"metadata": {"name": "caravan-service-certificate"}} | kind))
+        self.passes(self.make("configmaps", {"metadata": {"name": "caravan-service-root"}}))
+        for plural, name in (("secrets", "another"), ("secrets", "caravan-service-root"), ("configmaps", "another"),
+                             ("configmaps", "caravan-service-certificate")):
+            self.is_refused(self.make(plural, {"metadata": {"name": name}} | (kind if plural == "secrets" else {})), "and nothing else")
+        token = {"name": "caravan-service-certificate", "annotations": {"kubernetes.io/service-account.name": "default"}}
+        self.is_refused(self.make("secrets", {"metadata": token, "type": "kubernetes.io/service-account-token"}),
+                        "of the type training.caravan.dev/certificates, and no other")
+
+    def test_everybody_who_is_known_may_read_whom_to_trust_and_nobody_the_key(self):
+        self.passes(self.server.call("GET", self.root, user="anybody"))
+        self.assertEqual(FORBIDDEN, self.server.call("GET", self.secret, user="anybody").status)
 
 
 class FlowControl(OnAServer):

@@ -67,7 +67,8 @@ class BareMachine(unittest.TestCase):
                               "--set", "spec.checkpoint.path=/work/states", "-o", "text")
         self.assertRegex(told, r"step 2/2 +loss \d")
         self.run_there(caravan, "generate", "/work/states", "--prompt", "And", "--max-tokens", "4")
-        self.assertIn("caravan-operator", self.run_there(f"{prefix}/bin/caravan-operator", "--help"))
+        for program in ("caravan-operator", "caravan-service"):
+            self.assertIn(program, self.run_there(f"{prefix}/bin/{program}", "--version"))
         licences = {path.parent.name for path in (self.root / prefix[1:] / "share/doc/caravan/libraries").glob("*/*")}
         self.assertLess({"libgrpc29", "libssl3"}, licences)
         self.assertTrue([name for name in licences if name.startswith("torch")])

@@ -31,6 +31,37 @@ TEST_F(OperatorProgram, AJobBecomesPodsLosesOneAndCompletes) {
     await(std::string("event ") + reason, [&] { return has_event(reason); });
 }
 
+TEST_F(OperatorProgram, KeepsACertificateOfTheJobServiceOnlyWhereItIsToldItsNames) {
+  const auto key_of_service = [&] {
+    const auto secret = client().get({}, at(kSecrets), "caravan-service-certificate");
+    return secret ? kube::text_at(*secret, {"data", "tls.key"}) : "";
+  };
+  Process without = start_operator();
+  create_job(job_yaml());
+  await_pods({"train-0-a1", "train-1-a1"});
+  without.signal_group(SIGTERM);
+  without.wait();
+  EXPECT_EQ(key_of_service(), "");
+
+  Process first = start_operator(Lease::kUsual, {"--service-names", "a,192.0.2.7"});
+  await("the certificate", [&] { return !key_of_service().empty(); });
+  const std::string key = key_of_service();
+  const auto root = [&] {
+    const auto found = client().get({}, at(kConfigMaps), "caravan-service-root");
+    return found ? kube::text_at(*found, {"data", "ca.crt"}) : "";
+  };
+  await("the root", [&] { return !root().empty(); });
+  first.signal_group(SIGTERM);
+  first.wait();
+
+  const Json spoilt = JsonObject{{"data", JsonObject{{"tls.crt", nullptr}}}};
+  ASSERT_TRUE(client().merge({}, at(kSecrets), "caravan-service-certificate", spoilt));
+  const std::string root_before = root();
+  const Process second = start_operator(Lease::kUsual, {"--service-names", "a,192.0.2.7"});
+  await("another key", [&] { return !key_of_service().empty() && key_of_service() != key; });
+  EXPECT_EQ(root(), root_before);
+}
+
 TEST_F(OperatorProgram, PodsThatCrashedTwiceOnANodeAreMadeElsewhere) {
   const Process program = start_operator();
   create_job(job_yaml());

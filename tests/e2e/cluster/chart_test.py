@@ -94,11 +94,15 @@ class Life(ChartTest):
         self.assertEqual({"Running"}, {pod["status"]["phase"] for pod in self.children("kept")})
         self.nobody_is_refused_anything()
 
-        run("install", CHART, "--wait")
+        # With the job service, whose pods wait for the certificate that the operator makes.
+        run("install", CHART, "--set", "service.enabled=true", "--wait")
+        run("test")
         self.goes_on(pods)
         kubectl("delete", "ltj", "kept", "--namespace", NAMESPACE)
         self.leaves_nothing("kept")
         run("uninstall", "--wait")
+        for kind, name in (("secret", "caravan-service-certificate"), ("configmap", "caravan-service-root")):
+            self.assertEqual("", kubectl("get", kind, name, "--namespace", OPERATOR_NAMESPACE, "--ignore-not-found"))
 
     def nobody_is_refused_anything(self):
         """No policy and no webhook is left that waits for an operator."""

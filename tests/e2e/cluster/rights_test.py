@@ -1,4 +1,5 @@
-"""What the operator may do, and reach, is what it needed for all that the other tests did, and no more."""
+"""What operator and job service may do, and the operator reach, is what they needed for all that the other tests did, and no
+more."""
 
 import subprocess
 import sys
@@ -39,15 +40,24 @@ class Rights(ClusterTest):
             self.assertFalse(reaches(pid, address, 8080))
         kubectl("delete", "pod", "target", "--namespace", "default", "--grace-period=1")
 
-    def test_no_right_was_missing_and_in_soak_every_one_was_used(self):
+    @staticmethod
+    def complaints(account):
         with tempfile.NamedTemporaryFile("w") as rights:
             rights.write(kubectl("get", KINDS, "--all-namespaces", "-o", "json"))
             rights.flush()
             run = subprocess.run([sys.executable, "rbac_usage.py", FOLDER / "audit.log", rights.name,
-                                  f"{OPERATOR_NAMESPACE}/caravan-operator"], capture_output=True, text=True)
+                                  f"{OPERATOR_NAMESPACE}/{account}"], capture_output=True, text=True)
+        return (run.stdout + run.stderr).splitlines() if run.returncode != 0 else []
+
+    def test_no_right_was_missing_and_in_soak_every_one_was_used(self):
         # Only all tests together need every right.
-        found = (run.stdout + run.stderr).splitlines() if run.returncode != 0 else []
+        found = self.complaints("caravan-operator")
         self.assertEqual([], [line for line in found if DAY == "all" or not line.startswith("granted and never used")])
+
+    def test_the_job_service_missed_no_right_and_used_every_one(self):
+        if not kubectl("get", "serviceaccount", "caravan-service", "--namespace", OPERATOR_NAMESPACE, check=False):
+            self.skipTest("no test has installed it")
+        self.assertEqual([], self.complaints("caravan-service"))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,11 @@
 {{ if eq .Values.scope "Namespace" }}caravan-operator-{{ .Release.Namespace }}{{ else }}caravan-operator{{ end }}
 {{- end }}
 
+{{/* The same of the job service's. */}}
+{{- define "caravan.serviceClusterName" -}}
+{{ if eq .Values.scope "Namespace" }}caravan-service-{{ .Release.Namespace }}{{ else }}caravan-service{{ end }}
+{{- end }}
+
 {{/* Image of the program whose key is given: (list . "operator"). */}}
 {{- define "caravan.image" -}}
 {{- $root := index . 0 }}
@@ -32,10 +37,113 @@
 {{- if .Values.workers.hostNetwork.allowed }}
 {{- $arguments = append $arguments "--allow-host-network" }}
 {{- end }}
+{{- if include "caravan.keepsServiceCertificate" . }}
+{{- $arguments = append $arguments (printf "--service-names=%s" (include "caravan.serviceNames" . | fromJsonArray | join ",")) }}
+{{- end }}
 {{- if ne .Values.operator.logLevel "info" }}
 {{- $arguments = append $arguments (printf "--log-level=%s" .Values.operator.logLevel) }}
 {{- end }}
 {{- toJson $arguments }}
+{{- end }}
+
+{{/* "true" where the operator keeps the job service's certificate. */}}
+{{- define "caravan.keepsServiceCertificate" -}}
+{{- $given := or .Values.service.certificate.secretName .Values.service.certificate.certManager.issuerName }}
+{{- if and .Values.service.enabled .Values.operator.enabled (not $given) }}true{{ end }}
+{{- end }}
+
+{{/* DNS names and addresses that the job service's certificate is for. */}}
+{{- define "caravan.serviceNames" -}}
+{{- $namespace := .Release.Namespace }}
+{{- $own := list "caravan-service" (printf "caravan-service.%s" $namespace) (printf "caravan-service.%s.svc" $namespace) }}
+{{- concat $own .Values.service.names | uniq | toJson }}
+{{- end }}
+
+{{/* The Secret with that certificate. */}}
+{{- define "caravan.serviceSecret" -}}
+{{- $certificate := .Values.service.certificate }}
+{{- if $certificate.secretName }}{{ $certificate.secretName }}
+{{- else if $certificate.certManager.issuerName }}caravan-service-tls
+{{- else }}caravan-service-certificate
+{{- end }}
+{{- end }}
+
+{{/* What the job service is told. */}}
+{{- define "caravan.serviceArguments" -}}
+{{- $arguments := list "--tls-certificate=/etc/caravan-service/tls.crt" "--tls-key=/etc/caravan-service/tls.key" }}
+{{- $arguments = append $arguments (printf "--audiences=%s" (join "," .Values.service.audiences)) }}
+{{- if eq .Values.scope "Namespace" }}
+{{- $arguments = append $arguments (printf "--namespace=%s" .Release.Namespace) }}
+{{- end }}
+{{- if .Values.service.clientAuthorities }}
+{{- $arguments = append $arguments "--client-ca=/etc/caravan-callers/ca.crt" }}
+{{- end }}
+{{- if ne .Values.service.logLevel "info" }}
+{{- $arguments = append $arguments (printf "--log-level=%s" .Values.service.logLevel) }}
+{{- end }}
+{{- toJson $arguments }}
+{{- end }}
+
+{{/* Where pods of a program go: (list NAME VALUES-OF-IT). */}}
+{{- define "caravan.placement" -}}
+{{- with index . 1 }}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+topologySpreadConstraints:
+- maxSkew: 1
+  topologyKey: kubernetes.io/hostname
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels:
+      app.kubernetes.io/name: {{ index . 0 }}
+{{- end }}
+
+{{- define "caravan.probes" -}}
+livenessProbe:
+  httpGet:
+    path: /healthz
+    port: probes
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 3
+readinessProbe:
+  httpGet:
+    path: /readyz
+    port: probes
+  periodSeconds: 5
+  timeoutSeconds: 5
+{{- end }}
+
+{{/* Of network policies: whom our programs connect to. */}}
+{{- define "caravan.egress" -}}
+- ports: # names; the second port is that of OpenShift's pods
+  - protocol: UDP
+    port: 53
+  - protocol: TCP
+    port: 53
+  - protocol: UDP
+    port: 5353
+  - protocol: TCP
+    port: 5353
+- ports: # the API server, whose address no selector knows
+  {{- range .Values.networkPolicy.apiServerPorts }}
+  - protocol: TCP
+    port: {{ . }}
+  {{- end }}
 {{- end }}
 
 {{/* As the standard restricted wants pods. */}}
@@ -72,6 +180,13 @@ capabilities:
 {{- end }}
 {{- if and (eq .Values.scope "Cluster") (not .Values.clusterObjects.own) }}
 {{- fail "scope=Cluster needs clusterObjects.own=true: its rights belong to the cluster" }}
+{{- end }}
+{{- $certificate := .Values.service.certificate }}
+{{- if and $certificate.secretName $certificate.certManager.issuerName }}
+{{- fail "the job service has one certificate: set service.certificate.secretName or service.certificate.certManager.issuerName, and not both" }}
+{{- end }}
+{{- if and .Values.service.enabled (not .Values.operator.enabled) (not $certificate.secretName) (not $certificate.certManager.issuerName) }}
+{{- fail "without an operator nobody keeps the job service's certificate: set service.certificate.secretName or service.certificate.certManager.issuerName" }}
 {{- end }}
 {{- end }}
 

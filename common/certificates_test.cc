@@ -1,0 +1,76 @@
+// Whether a certificate that was made before can still be used.
+#include "common/certificates.h"
+
+#include <gmock/gmock.h>
+
+namespace caravan {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::system_clock;
+using ::testing::HasSubstr;
+
+const CertificateRequest kRequest{.common_name = "server",
+                                  .dns_names = {"server", "server.example"},
+                                  .addresses = {"192.0.2.1", "2001:db8::1"},
+                                  .lifetime = hours(10)};
+
+class Certificates : public ::testing::Test {
+ protected:
+  // What is wrong with the pair an hour before it ends; empty: nothing.
+  std::string complaint(const KeyPair& pair, const CertificateRequest& request = kRequest,
+                        hours until = hours(9)) {
+    const Status checked = check_certificate(pair, authority_, request, system_clock::now() + until);
+    return checked ? "" : checked.error().message;
+  }
+
+  const KeyPair authority_ = make_authority("authority", hours(20)).value();
+  const KeyPair pair_ = issue_certificate(authority_, kRequest).value();
+};
+
+TEST_F(Certificates, AreGoodForWhatTheyWereIssuedFor) {
+  EXPECT_EQ(complaint(pair_), "");
+  EXPECT_TRUE(check_authority(authority_, system_clock::now() + hours(19)));
+}
+
+TEST_F(Certificates, AreNotGoodBeyondTheirEnd) {
+  EXPECT_THAT(complaint(pair_, kRequest, hours(11)), HasSubstr("ends soon"));
+  EXPECT_FALSE(check_authority(authority_, system_clock::now() + hours(21)));
+}
+
+TEST_F(Certificates, AreNotGoodForMoreFewerOrOtherNames) {
+  CertificateRequest more = kRequest, fewer = kRequest, other = kRequest;
+  more.dns_names.emplace_back("another.example");
+  fewer.addresses.pop_back();
+  other.dns_names[0] = "another";
+  for (const CertificateRequest& request : {more, fewer, other})
+    EXPECT_THAT(complaint(pair_, request), HasSubstr("other names"));
+}
+
+TEST_F(Certificates, AreNotGoodWithAnotherKeyOrFromAnotherAuthority) {
+  const KeyPair other = make_authority("authority", hours(20)).value();
+  const KeyPair others = issue_certificate(other, kRequest).value();
+  EXPECT_THAT(complaint({.certificate_pem = pair_.certificate_pem, .key_pem = others.key_pem}),
+              HasSubstr("not that of the certificate"));
+  EXPECT_THAT(complaint(others), HasSubstr("not signed by the authority"));
+  const KeyPair mixed{.certificate_pem = authority_.certificate_pem, .key_pem = other.key_pem};
+  EXPECT_FALSE(check_authority(mixed, system_clock::now()));
+}
+
+TEST_F(Certificates, OfASubjectAreNoAuthority) {
+  EXPECT_FALSE(check_authority(pair_, system_clock::now()));
+}
+
+TEST_F(Certificates, ThatAreNoneAreToldAndLeaveNoErrorBehind) {
+  EXPECT_THAT(complaint({}), HasSubstr("there is no certificate"));
+  EXPECT_THAT(complaint({.certificate_pem = pair_.certificate_pem, .key_pem = "no key"}),
+              HasSubstr("the key"));
+  EXPECT_FALSE(check_authority({.certificate_pem = "none", .key_pem = "none"}, system_clock::now()));
+  // Which would be told as the reason of the next failure.
+  const auto refused = issue_certificate(authority_, {.common_name = "x", .addresses = {"no address"}});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, ::testing::Not(HasSubstr("no start line")));
+}
+
+}  // namespace
+}  // namespace caravan

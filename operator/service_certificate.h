@@ -1,0 +1,54 @@
+// The job service's certificate and who signed it, kept by the operator that leads in a Secret and a
+// ConfigMap of its own namespace. The service itself may read neither: its pods mount its certificate and its
+// key.
+//
+// The Secret also has the authority with its key, so that every leader signs with the same one and callers
+// keep what they trust; the ConfigMap has the authority's certificate, which callers may read. Looked at
+// every minute: what is missing, spoilt, for other names or near its end is made anew, an authority that is
+// still good stays. A Secret of another type is somebody else's, and left alone. Failures are logged and
+// tried again. The client must write with the lease only.
+#pragma once
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/certificates.h"
+#include "common/clock.h"
+#include "kube/client/client.h"
+
+namespace caravan::controller {
+
+// In the Secret: tls.crt, tls.key, ca.crt, ca.key. In the ConfigMap: ca.crt.
+inline constexpr char kServiceCertificate[] = "caravan-service-certificate";
+inline constexpr char kServiceRoot[] = "caravan-service-root";
+
+class ServiceCertificate {
+ public:
+  struct Config {
+    std::string name_space;
+    std::vector<std::string> names;  // DNS names and IP addresses under which it is called, at least one
+  };
+
+  ServiceCertificate(kube::Client& client, Clock& clock, Config config)
+      : client_(client), clock_(clock), config_(std::move(config)) {}
+
+  // Looks from now on, on a thread of its own.
+  void start();
+  void stop() { thread_ = {}; }
+  // One look.
+  Status keep(const CallContext& context);
+
+ private:
+  kube::ResourcePath at(const kube::Resource& resource) const { return {resource, config_.name_space}; }
+  // The certificate (PEM) of the authority, which is in the Secret by now.
+  Result<std::string> keep_secret(const CallContext& context);
+  Status keep_root(const CallContext& context, const std::string& authority_pem);
+
+  kube::Client& client_;
+  Clock& clock_;
+  const Config config_;
+  std::jthread thread_;
+};
+
+}  // namespace caravan::controller
