@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "common/host_port.h"
 #include "common/process.h"
 #include "common/version.h"
 #include "kube/client/client.h"
@@ -24,6 +25,7 @@
 #include "operator/controller/reconciler.h"
 #include "operator/health.h"
 #include "operator/job_ledger.h"
+#include "operator/live_service.h"
 #include "operator/metrics.h"
 #include "operator/queue_positions.h"
 #include "operator/queue_watch.h"
@@ -79,7 +81,11 @@ class Operator {
         events_(client_, clock_, metrics_, {.controller = kController, .instance = identity_}),
         tokens_(client_, clock_, caches_.stores().pods),
         service_certificate_(client_, clock_,
-                             {.name_space = options.lease_namespace, .names = options.service_names}) {
+                             {.name_space = options.lease_namespace,
+                              .names = options.service_names,
+                              .on_authority = [this](const KeyPair& authority) {
+                                return options_.live_listen.empty() ? Status() : live_.start(authority);
+                              }}) {
     metrics_.set_sources({.jobs = &caches_.stores().jobs,
                           .nodes = options_.read_nodes ? &caches_.stores().nodes : nullptr,
                           .accounts = [this] { return ledger_.accounts(clock_.now()); },
@@ -167,7 +173,7 @@ class Operator {
       if (!authority) return tl::unexpected(authority.error());
       settings.reports_authority = *std::move(authority);
     }
-    if (!options_.service_names.empty()) service_certificate_.start();
+    if (!options_.service_names.empty() || !options_.live_listen.empty()) service_certificate_.start();
     start_loop(settings);
     return wait_for(signal_fd, gave_up_.get()) ? caches_missing() : Status();
   }
@@ -262,6 +268,7 @@ class Operator {
     starter_ = {};
     if (loop_) loop_->stop();
     service_certificate_.stop();
+    live_.stop();
     if (elector_.may_write()) events_.flush({.deadline = clock_.now() + kFlushEvents});
     election.request_stop();
     election.join();
@@ -291,6 +298,7 @@ class Operator {
   QueuePositions positions_;
   kube::EventRecorder events_;
   TokenCheck tokens_;
+  LiveService live_{history_, options_.live_listen, host_of(options_.reports_address)};
   ServiceCertificate service_certificate_;
   ReportWitness witness_{clock_, metrics_};
   ReportService reports_{clock_, board_, tokens_, witness_};

@@ -131,6 +131,11 @@ void declare_serving(CLI::App& app, OperatorOptions& options) {
       ->delimiter(',')
       ->type_name("NAME,...")
       ->check(host_name_check());
+  app.add_option("--live-listen", options.live_listen,
+                 "Where the job service hears of steps, under the host of --reports-address: keep the "
+                 "certificate with which it comes in the same Secret; absent: it hears nothing")
+      ->check(host_port)
+      ->needs("--reports-address");
   declare_pages_and_log(app, options.probes, options.metrics, options.log_level);
 }
 

@@ -28,6 +28,7 @@ struct OperatorOptions {
   std::string reports_listen = "[::]:9443";
   std::string reports_address;             // where agents find it; empty: they do not report
   std::vector<std::string> service_names;  // of the job service, for its certificate; none: none is kept
+  std::string live_listen;                 // for the job service; empty: it hears nothing of training
   std::vector<NameServers> name_servers = {
       {.name_space = "kube-system", .label = "k8s-app", .value = "kube-dns"},
       {.name_space = "openshift-dns", .label = "dns.operator.openshift.io/daemonset-dns", .value = "default"},

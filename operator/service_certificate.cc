@@ -6,6 +6,7 @@
 #include "kube/api/object.h"
 #include "kube/config/base64.h"
 #include "operator/api/names.h"
+#include "operator/service/live_server.h"
 #include "serving/log.h"
 
 namespace caravan::controller {
@@ -25,7 +26,8 @@ constexpr std::chrono::hours kLeft{24 * 30};
 
 struct Identity {
   KeyPair authority;
-  KeyPair server;
+  KeyPair server;  // for callers
+  KeyPair client;  // of the operator
 };
 
 CertificateRequest request_for(const std::vector<std::string>& names) {
@@ -35,24 +37,43 @@ CertificateRequest request_for(const std::vector<std::string>& names) {
   return request;
 }
 
+CertificateRequest request_for_client() {
+  return {.common_name = kLiveCaller, .for_server = false, .for_client = true, .lifetime = kLifetime};
+}
+
 std::string file_in(const Json& secret, std::string_view name) {
   return kube::decode_base64(kube::text_at(secret, {"data", name}), name).value_or("");
 }
 
 Identity identity_in(const Json& secret) {
-  return {.authority = {.certificate_pem = file_in(secret, "ca.crt"), .key_pem = file_in(secret, "ca.key")},
-          .server = {.certificate_pem = file_in(secret, "tls.crt"), .key_pem = file_in(secret, "tls.key")}};
+  return {
+      .authority = {.certificate_pem = file_in(secret, "ca.crt"), .key_pem = file_in(secret, "ca.key")},
+      .server = {.certificate_pem = file_in(secret, "tls.crt"), .key_pem = file_in(secret, "tls.key")},
+      .client = {.certificate_pem = file_in(secret, "client.crt"), .key_pem = file_in(secret, "client.key")}};
 }
 
 JsonObject files_of(const Identity& identity) {
   return {{"ca.crt", kube::encode_base64(identity.authority.certificate_pem)},
           {"ca.key", kube::encode_base64(identity.authority.key_pem)},
           {"tls.crt", kube::encode_base64(identity.server.certificate_pem)},
-          {"tls.key", kube::encode_base64(identity.server.key_pem)}};
+          {"tls.key", kube::encode_base64(identity.server.key_pem)},
+          {"client.crt", kube::encode_base64(identity.client.certificate_pem)},
+          {"client.key", kube::encode_base64(identity.client.key_pem)}};
 }
 
-// Makes anew what of it cannot be used much longer, and says why; empty: nothing was.
-Result<std::string> renew(Identity& identity, const CertificateRequest& request, Clock::WallTime now) {
+// Makes the pair anew unless it can be used for long; says why, or nothing.
+Result<std::string> renew(KeyPair& pair, const KeyPair& authority, const CertificateRequest& request,
+                          Clock::WallTime now) {
+  const Status good = check_certificate(pair, authority, request, now + kLeft);
+  if (good) return std::string();
+  auto issued = issue_certificate(authority, request);
+  if (!issued) return tl::unexpected(issued.error());
+  pair = std::move(*issued);
+  return good.error().message;
+}
+
+// The same of all. names: none: there is no certificate for callers.
+Result<std::string> renew(Identity& identity, const std::vector<std::string>& names, Clock::WallTime now) {
   std::string why;
   if (const Status good = check_authority(identity.authority, now + kAuthorityLeft); !good) {
     auto authority = make_authority("caravan-service authority", kAuthorityLifetime);
@@ -60,14 +81,13 @@ Result<std::string> renew(Identity& identity, const CertificateRequest& request,
     identity.authority = std::move(*authority);
     why = "of its authority: " + good.error().message;
   }
-  if (const Status good = check_certificate(identity.server, identity.authority, request, now + kLeft);
-      !good) {
-    auto server = issue_certificate(identity.authority, request);
-    if (!server) return tl::unexpected(server.error());
-    identity.server = std::move(*server);
-    if (why.empty()) why = good.error().message;
-  }
-  return why;
+  const auto client = renew(identity.client, identity.authority, request_for_client(), now);
+  if (!client) return client;
+  if (why.empty()) why = *client;
+  if (names.empty()) return why;
+  const auto server = renew(identity.server, identity.authority, request_for(names), now);
+  if (!server) return server;
+  return why.empty() ? *server : why;
 }
 
 JsonObject empty_object(const char* kind, const char* name) {
@@ -115,10 +135,14 @@ void ServiceCertificate::start() {
 Status ServiceCertificate::keep(const CallContext& context) {
   const auto authority = keep_secret(context);
   if (!authority) return tl::unexpected(authority.error());
-  return keep_root(context, *authority);
+  if (authority->certificate_pem != told_authority_) {
+    if (Status told = config_.on_authority(*authority); !told) return told;
+    told_authority_ = authority->certificate_pem;
+  }
+  return config_.names.empty() ? Status() : keep_root(context, authority->certificate_pem);
 }
 
-Result<std::string> ServiceCertificate::keep_secret(const CallContext& context) {
+Result<KeyPair> ServiceCertificate::keep_secret(const CallContext& context) {
   const auto secret = read(client_, context, at(kSecrets), kServiceCertificate);
   if (!secret) return tl::unexpected(secret.error());
   if (!secret->is_null() && kube::text_at(*secret, {"type"}) != kCertificatesType)
@@ -127,16 +151,16 @@ Result<std::string> ServiceCertificate::keep_secret(const CallContext& context) 
                     "it to the chart as service.certificate.secretName under another name",
                     config_.name_space, kServiceCertificate, kCertificatesType));
   Identity identity = identity_in(*secret);
-  const auto why = renew(identity, request_for(config_.names), clock_.wall_now());
+  const auto why = renew(identity, config_.names, clock_.wall_now());
   if (!why) return tl::unexpected(why.error());
-  if (why->empty()) return identity.authority.certificate_pem;
+  if (why->empty()) return identity.authority;
   JsonObject object = secret->is_null() ? empty_object("Secret", kServiceCertificate) : secret->as_object();
   object["type"] = kCertificatesType;
   const Status written =
       write(client_, context, at(kSecrets), *secret, std::move(object), files_of(identity));
   if (!written) return tl::unexpected(written.error());
   log_line(spdlog::level::info, "the job service has a new certificate", {{"reason", *why}});
-  return identity.authority.certificate_pem;
+  return identity.authority;
 }
 
 Status ServiceCertificate::keep_root(const CallContext& context, const std::string& authority_pem) {

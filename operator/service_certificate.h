@@ -1,6 +1,6 @@
-// The job service's certificate and who signed it, kept by the operator that leads in a Secret and a
-// ConfigMap of its own namespace. The service itself may read neither: its pods mount its certificate and its
-// key.
+// The job service's certificates and who signed them, kept by the operator that leads in a Secret and a
+// ConfigMap of its own namespace: the one that callers see, and the one with which it comes to the operator.
+// The service itself may read neither object: its pods mount certificates and keys.
 //
 // The Secret also has the authority with its key, so that every leader signs with the same one and callers
 // keep what they trust; the ConfigMap has the authority's certificate, which callers may read. Looked at
@@ -9,6 +9,7 @@
 // tried again. The client must write with the lease only.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,7 +20,8 @@
 
 namespace caravan::controller {
 
-// In the Secret: tls.crt, tls.key, ca.crt, ca.key. In the ConfigMap: ca.crt.
+// In the Secret: tls.crt and tls.key for callers, client.crt and client.key for the operator, ca.crt, ca.key.
+// In the ConfigMap: ca.crt.
 inline constexpr char kServiceCertificate[] = "caravan-service-certificate";
 inline constexpr char kServiceRoot[] = "caravan-service-root";
 
@@ -27,7 +29,10 @@ class ServiceCertificate {
  public:
   struct Config {
     std::string name_space;
-    std::vector<std::string> names;  // DNS names and IP addresses under which it is called, at least one
+    // DNS names and IP addresses under which it is called; none: what callers see is somebody else's matter.
+    std::vector<std::string> names;
+    // Told, with its key, when it is known and whenever it is another one. A failure is tried again.
+    std::function<Status(const KeyPair& authority)> on_authority = [](const KeyPair&) { return Status(); };
   };
 
   ServiceCertificate(kube::Client& client, Clock& clock, Config config)
@@ -41,13 +46,14 @@ class ServiceCertificate {
 
  private:
   kube::ResourcePath at(const kube::Resource& resource) const { return {resource, config_.name_space}; }
-  // The certificate (PEM) of the authority, which is in the Secret by now.
-  Result<std::string> keep_secret(const CallContext& context);
+  // The authority, which is in the Secret by now.
+  Result<KeyPair> keep_secret(const CallContext& context);
   Status keep_root(const CallContext& context, const std::string& authority_pem);
 
   kube::Client& client_;
   Clock& clock_;
   const Config config_;
+  std::string told_authority_;  // PEM
   std::jthread thread_;
 };
 

@@ -87,6 +87,44 @@ TEST_F(ServiceCertificateTest, IsMadeForItsNamesWithTheRootThatCallersTrust) {
   EXPECT_EQ(kube::text_at(secret(), {"type"}), kCertificatesType);
 }
 
+TEST_F(ServiceCertificateTest, TheOperatorIsCalledWithOneOfTheSameAuthority) {
+  keep();
+  const CertificateRequest request{.common_name = ""};
+  const Status good = check_certificate(pair("client"), pair("ca"), request, clock_.wall_now());
+  EXPECT_TRUE(good) << good.error().message;
+  const KeyPair before = pair("client");
+  clock_.hand().advance(61 * kDay);
+  keep();
+  EXPECT_NE(pair("client").key_pem, before.key_pem) << "renewed, too";
+}
+
+TEST_F(ServiceCertificateTest, WithoutNamesOnlyTheWayToTheOperatorIsKept) {
+  ASSERT_TRUE(look({}));
+  EXPECT_THAT(file("client.crt"), HasSubstr("BEGIN CERTIFICATE"));
+  EXPECT_THAT(file("tls.crt"), IsEmpty());
+  EXPECT_THAT(api_.of("configmaps"), IsEmpty());
+}
+
+TEST_F(ServiceCertificateTest, WhoeverServesByTheAuthorityIsToldOfItUntilHeHasTakenIt) {
+  std::vector<std::string> told;
+  bool takes = false;
+  ServiceCertificate keeper(
+      client_, clock_,
+      {.name_space = "team", .names = {"jobs.example"}, .on_authority = [&](const KeyPair& authority) {
+         told.push_back(authority.certificate_pem);
+         return takes ? Status() : failure("the port is in use");
+       }});
+  EXPECT_FALSE(keeper.keep({}));
+  takes = true;
+  EXPECT_TRUE(keeper.keep({}));
+  EXPECT_TRUE(keeper.keep({}));
+  EXPECT_EQ(told, (std::vector<std::string>{file("ca.crt"), file("ca.crt")}));
+  spoil("ca.key");
+  EXPECT_TRUE(keeper.keep({}));
+  EXPECT_EQ(told.size(), 3u);
+  EXPECT_EQ(told.back(), file("ca.crt"));
+}
+
 TEST_F(ServiceCertificateTest, FillsWhatTheChartMadeAndLeavesTheRestOfIt) {
   put_secret(kCertificatesType);
   keep();
@@ -133,7 +171,7 @@ TEST_F(ServiceCertificateTest, IsMadeAnewForOtherNames) {
 }
 
 TEST_F(ServiceCertificateTest, WhatIsMissingOrSpoiltIsMadeAnew) {
-  for (const char* name : {"tls.crt", "tls.key"}) {
+  for (const char* name : {"tls.crt", "tls.key", "client.crt", "client.key"}) {
     keep();
     const std::string root_before = root();
     spoil(name);

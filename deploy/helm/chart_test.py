@@ -191,18 +191,39 @@ class JobService(unittest.TestCase):
     def test_the_key_of_the_authority_is_in_no_pod(self):
         for pod in (each["spec"]["template"]["spec"] for each in of_kind("Deployment", made(*SERVICE))):
             for volume in pod.get("volumes", ()):
-                self.assertEqual(["tls.crt", "tls.key"], [item["key"] for item in volume["secret"]["items"]])
+                self.assertNotIn("ca.key", [item["key"] for item in volume["secret"]["items"]])
+
+    def test_it_hears_of_training_from_the_operator(self):
+        objects = made(*SERVICE)
+        operator, service = (
+            next(each for each in of_kind("Deployment", objects) if each["metadata"]["name"] == f"caravan-{name}")["spec"]
+            ["template"]["spec"] for name in ("operator", "service"))  # fmt: skip
+        self.assertIn("--live-listen=[::]:9444", operator["containers"][0]["args"])
+        self.assertIn({"name": "live", "containerPort": 9444}, operator["containers"][0]["ports"])
+        arguments = service["containers"][0]["args"]
+        self.assertIn("--operator=caravan-operator.caravan-system.svc:9444", arguments)
+        mounted = {f"{mount['mountPath']}/{item['path']}" for mount in service["containers"][0]["volumeMounts"]
+                   for volume in service["volumes"] if volume["name"] == mount["name"] for item in volume["secret"]["items"]}
+        files = {argument.partition("=")[2] for argument in arguments if "=/etc" in argument}
+        self.assertEqual(5, len(files))
+        self.assertEqual(mounted, files)
+        policies = {each["metadata"]["name"]: each["spec"] for each in of_kind("NetworkPolicy", objects)}
+        for name, other, direction, side in (("operator", "service", "ingress", "from"), ("service", "operator", "egress", "to")):
+            [rule] = [rule for rule in policies[f"caravan-{name}"][direction]
+                      if {"protocol": "TCP", "port": 9444} in rule["ports"]]
+            self.assertEqual([{"podSelector": {"matchLabels": {"app.kubernetes.io/name": f"caravan-{other}"}}}], rule[side])
+        self.assertNotIn("9444", json.dumps(made()), "without a job service nobody listens there")
 
     def test_a_certificate_of_somebody_else_is_left_to_him(self):
         for given, secret in (("service.certificate.secretName=mine", "mine"),
                               ("service.certificate.certManager.issuerName=corporate", "caravan-service-tls")):
             objects = made(*SERVICE, "--set", given)
-            self.assertFalse(KEPT_BY_THE_OPERATOR & named(objects))
+            self.assertNotIn(("ConfigMap", "caravan-service-root"), named(objects))
             self.assertNotIn("service-names", json.dumps(objects))
-            self.assertNotIn("isOfTheService", json.dumps(objects))
             [service] = [each for each in of_kind("Deployment", objects) if each["metadata"]["name"] == "caravan-service"]
-            [volume] = service["spec"]["template"]["spec"]["volumes"]
-            self.assertEqual(secret, volume["secret"]["secretName"])
+            volumes = {volume["name"]: volume["secret"] for volume in service["spec"]["template"]["spec"]["volumes"]}
+            self.assertEqual(secret, volumes["certificate"]["secretName"])
+            self.assertEqual("caravan-service-certificate", volumes["operator"]["secretName"], "which is between the two")
         [certificate] = of_kind("Certificate", objects)
         self.assertEqual("caravan-service-tls", certificate["spec"]["secretName"])
 

@@ -15,7 +15,7 @@ from cluster import (NAMESPACE, OPERATOR_NAMESPACE, PROGRAMS, REPOSITORY, Cluste
 from network_test import METRICS, reaches
 
 NAME = f"caravan-service.{OPERATOR_NAMESPACE}.svc"
-API = 8443
+API, LIVE = 8443, 9444
 PERMISSION_DENIED, UNAUTHENTICATED = 7, 16
 MORE_STEPS_THAN_ARE_MADE = 1_000_000
 # What the admission policy of jobs asks for beside jobs themselves.
@@ -46,7 +46,7 @@ def account(name, rules):
 
 
 class Watch:
-    """Lines of a watch, as long as its stream lives."""
+    """Messages of a stream, as long as it lives."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -141,6 +141,20 @@ class JobService(ClusterTest):
         self.assertTrue(self.job("others"))
         self.assertFalse(self.job("mine"))
 
+    def test_its_metrics_follow_a_job_to_its_end(self):
+        self.create("measured", steps=20)
+        wait_until("each replica knows it", lambda: all("measured" in self.names(at=replica) for replica in self.replicas()))
+        stream = Watch(self.command("StreamMetrics", {"name": f"namespaces/{NAMESPACE}/jobs/measured", "follow": True}))
+        self.addCleanup(stream.stop)
+        wait_until("the stream ends", stream.has_ended)
+        stream.reader.join()
+        samples = [sample for message in stream.messages for sample in message.get("samples", ())]
+        steps = [sample["step"] for sample in samples]
+        self.assertEqual(sorted(set(steps)), steps)
+        self.assertEqual(20, steps[-1])
+        self.assertLess(samples[-1]["loss"], samples[0]["loss"])
+        self.is_refused(PERMISSION_DENIED, "StreamMetrics", {"name": f"namespaces/{NAMESPACE}/jobs/measured"}, "eve")
+
     def watch(self, at, resume_token=""):
         request = {"parent": f"namespaces/{NAMESPACE}", "resumeToken": resume_token}
         watch = Watch(self.command("WatchJobs", request, at=at))
@@ -189,12 +203,13 @@ class JobService(ClusterTest):
         self.assertEqual(lives, self.lives())
         self.names()
 
-    def test_it_reaches_the_api_server_and_no_pod(self):
+    def test_of_pods_it_reaches_the_operator_where_that_tells_of_training(self):
         operator = next(pod for pod in self.api.items(f"api/v1/namespaces/{OPERATOR_NAMESPACE}/pods")
                         if pod["metadata"]["labels"].get("app.kubernetes.io/name") == "caravan-operator")
         for replica in self.replicas():
             process = wait_until("it runs", lambda replica=replica: processes_of(replica["metadata"]["uid"], "caravan-service"))[0]
             self.assertTrue(reaches(process, self.api.server.hostname, self.api.server.port))
+            self.assertTrue(reaches(process, operator["status"]["podIP"], LIVE))
             self.assertFalse(reaches(process, operator["status"]["podIP"], METRICS))
 
 

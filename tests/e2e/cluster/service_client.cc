@@ -1,8 +1,8 @@
 // Calls the job service as somebody does who has its root and a token.
 //   caravan-service-client ADDRESS NAME ROOT_FILE TOKEN_FILE METHOD REQUEST
-// NAME is what the certificate at ADDRESS must be for; METHOD one of CreateJob, ListJobs, DeleteJob and
-// WatchJobs; REQUEST is its message in JSON. Each message of the answer is a line of JSON. Exit code 1: the
-// call ended with the status that stands on standard error.
+// NAME is what the certificate at ADDRESS must be for; METHOD one of CreateJob, ListJobs, DeleteJob,
+// StreamMetrics and WatchJobs; REQUEST is its message in JSON. Each message of the answer is a line of JSON.
+// Exit code 1: the call ended with the status that stands on standard error.
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
@@ -21,7 +21,7 @@ using namespace v1alpha1;
 using Stub = JobService::Stub;
 using Method = std::function<grpc::Status(Stub&, grpc::ClientContext&, const std::string& request)>;
 
-constexpr std::chrono::seconds kPatience{60};  // not of a watch
+constexpr std::chrono::seconds kPatience{60};  // not of a stream
 
 grpc::Status bad_request(const Error& error) {
   return {grpc::StatusCode::INVALID_ARGUMENT, "the request is no message: " + error.message};
@@ -40,19 +40,24 @@ Method unary(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, 
   };
 }
 
-grpc::Status watch(Stub& stub, grpc::ClientContext& context, const std::string& text) {
-  const auto request = from_json<WatchJobsRequest>(text);
-  if (!request) return bad_request(request.error());
-  const auto stream = stub.WatchJobs(&context, *request);
-  WatchJobsResponse response;
-  while (stream->Read(&response)) std::cout << to_json(response) << std::endl;
-  return stream->Finish();
+template <typename Request, typename Response>
+Method streaming(std::unique_ptr<grpc::ClientReader<Response>> (Stub::*method)(grpc::ClientContext*,
+                                                                               const Request&)) {
+  return [method](Stub& stub, grpc::ClientContext& context, const std::string& text) {
+    const auto request = from_json<Request>(text);
+    if (!request) return bad_request(request.error());
+    const auto stream = (stub.*method)(&context, *request);
+    Response response;
+    while (stream->Read(&response)) std::cout << to_json(response) << std::endl;
+    return stream->Finish();
+  };
 }
 
 const std::map<std::string, Method> kMethods{{"CreateJob", unary(&Stub::CreateJob)},
                                              {"ListJobs", unary(&Stub::ListJobs)},
                                              {"DeleteJob", unary(&Stub::DeleteJob)},
-                                             {"WatchJobs", watch}};
+                                             {"StreamMetrics", streaming(&Stub::StreamMetrics)},
+                                             {"WatchJobs", streaming(&Stub::WatchJobs)}};
 
 grpc::Status call(const std::vector<std::string>& arguments) {
   const auto root = file_contents(arguments[2]);

@@ -40,6 +40,9 @@
 {{- if include "caravan.keepsServiceCertificate" . }}
 {{- $arguments = append $arguments (printf "--service-names=%s" (include "caravan.serviceNames" . | fromJsonArray | join ",")) }}
 {{- end }}
+{{- if .Values.service.enabled }}
+{{- $arguments = append $arguments "--live-listen=[::]:9444" }}
+{{- end }}
 {{- if ne .Values.operator.logLevel "info" }}
 {{- $arguments = append $arguments (printf "--log-level=%s" .Values.operator.logLevel) }}
 {{- end }}
@@ -74,6 +77,12 @@
 {{- $arguments = append $arguments (printf "--audiences=%s" (join "," .Values.service.audiences)) }}
 {{- if eq .Values.scope "Namespace" }}
 {{- $arguments = append $arguments (printf "--namespace=%s" .Release.Namespace) }}
+{{- end }}
+{{- if .Values.operator.enabled }}
+{{- $arguments = append $arguments (printf "--operator=caravan-operator.%s.svc:9444" .Release.Namespace) }}
+{{- range $flag, $file := dict "ca" "ca.crt" "certificate" "client.crt" "key" "client.key" }}
+{{- $arguments = append $arguments (printf "--operator-%s=/etc/caravan-operator/%s" $flag $file) }}
+{{- end }}
 {{- end }}
 {{- if .Values.service.clientAuthorities }}
 {{- $arguments = append $arguments "--client-ca=/etc/caravan-callers/ca.crt" }}
