@@ -62,7 +62,7 @@ TEST_F(AuditTest, SaysOfWhomNobodyKnowsWhereHeComesFrom) {
 TEST_F(AuditTest, CountsRefusalsThatWouldPushOthersLinesOut) {
   for (int i = 0; i < 10'000; ++i) refuse();
   EXPECT_EQ(lines_.size(), Audit::kRefusalsAtOnce);
-  audit_.method_ended({.caller = {.user = "ada"}}, {"DeleteJob"}, nullptr);
+  audit_.method_ended({.caller = {.user = "ada"}}, {"DeleteJob", "namespaces/s/jobs/train"}, nullptr);
   EXPECT_EQ(lines_.size(), Audit::kRefusalsAtOnce + 1) << "what a method did is always told";
   clock_.advance(std::chrono::seconds(1));
   refuse();

@@ -25,10 +25,11 @@ Answer<void> Gate::review(const Credential& credential, Call& call) {
 }
 
 void Gate::post(const std::string& peer, const Call& call, Then then, Admit admit) {
-  const bool waits = pool_.post(peer, [call, then, admit = std::move(admit)](const std::stop_token&) mutable {
-    const Answer<void> admitted = admit(call);
-    then(call, admitted);
-  });
+  const bool waits =
+      pool_.post(peer, [call = call, then, admit = std::move(admit)](const std::stop_token&) mutable {
+        const Answer<void> admitted = admit(call);
+        then(call, admitted);
+      });
   if (waits) return;
   Fault busy{.code = Code::kResourceExhausted,
              .reason = faults::kBusy,

@@ -10,15 +10,15 @@
 #include "kube/client/backoff.h"
 #include "operator/api/job_conditions.h"
 #include "operator/view/pod_log.h"
+#include "service/logs/last_lines.h"
 
 namespace caravan::service {
 namespace {
 
-using controller::PodView;
-
 constexpr int kPodsOfPage = 50;
 constexpr std::size_t kLongestPage = std::size_t{4} << 20;
 constexpr std::size_t kLongestWords = 256;
+constexpr int kPatience = 6;  // rounds; half a minute, with a pod whose machine may be gone
 
 bool is_refusal(const Fault& fault) {
   return fault.code == Code::kUnauthenticated || fault.code == Code::kPermissionDenied;
@@ -37,9 +37,8 @@ kube::ResourcePath pods_of(const kube::ObjectKey& job) {
   return {.resource = kube::kPods, .name_space = job.name_space};
 }
 
-std::string time_before(Clock& clock, int seconds) {
-  if (seconds == 0) return "";
-  return controller::in_whole_seconds(kube::to_timestamp(clock.wall_now() - std::chrono::seconds(seconds)));
+std::string begin_of_last(int seconds, const Clock& clock) {
+  return seconds == 0 ? "" : log_time_before(clock.wall_now(), std::chrono::seconds(seconds));
 }
 
 }  // namespace
@@ -52,8 +51,11 @@ LogFollower::LogFollower(CallerClient client, const JobFeed& jobs, Clock& clock,
       paces_(paces),
       wish_(std::move(wish)),
       put_(std::move(put)),
-      since_(time_before(clock, wish_.since_seconds)),
-      at_(wish_.cursor) {}
+      since_(begin_of_last(wish_.since_seconds, clock)),
+      at_(wish_.cursor),
+      scanner_(std::in_place, wish_.rank, at_ ? at_->place : std::nullopt),
+      is_first_pod_(!wish_.cursor),
+      seeks_last_lines_(wish_.rank && wish_.tail_lines && !wish_.cursor) {}
 
 Answer<void> LogFollower::run(const std::stop_token& stop) {
   for (bool is_seen = false;;) {
@@ -86,25 +88,32 @@ Answer<LogFollower::Pods> LogFollower::list_pods(const std::stop_token& stop) {
   do {
     const auto page = client_->list_page({.stop = stop}, pods_of(wish_.job), at);
     if (!page) return tl::unexpected(caller_fault_of(page.error()));
-    for (const kube::Json& pod : page->items) pods.push_back(controller::read_pod(pod));
+    for (const kube::Json& object : page->items) {
+      const controller::PodView pod = controller::read_pod(object);
+      pods.push_back({.name = pod.name,
+                      .uid = pod.uid,
+                      .attempt = pod.attempt,
+                      .has_ended = pod.ended(),
+                      .is_pending = pod.phase == controller::PodPhase::kPending});
+    }
     at.continue_token = page->continue_token;
   } while (!at.continue_token.empty());
-  std::ranges::stable_sort(pods, {}, &PodView::attempt);
+  std::ranges::stable_sort(pods, {}, &Pod::attempt);
   return pods;
 }
 
 Answer<LogFollower::Next> LogFollower::go_on(const Look& seen, const std::stop_token& stop) {
-  const PodView* pod = pod_to_read(seen.pods);
+  const Pod* pod = pod_to_read(seen.pods);
   const bool is_under_way = at_ && !at_->is_read;
-  if (pod == nullptr && !is_under_way) return without_pod(seen);
-  if (pod == nullptr) return stream_ended_ ? end_of_pod() : tl::unexpected(fault_of({.is_lost = true}));
+  if (pod == nullptr) return is_under_way ? without_its_pod() : without_pod(seen);
   if (!is_under_way) begin(*pod);
-  return read_pod(*pod, seen.job_ended, stop);
+  is_pending_ = pod->is_pending;
+  return read_pod(*pod, seen, stop);
 }
 
-const PodView* LogFollower::pod_to_read(const Pods& pods) const {
+const LogFollower::Pod* LogFollower::pod_to_read(const Pods& pods) const {
   if (!at_) return pods.empty() ? nullptr : &pods.back();
-  const auto found = std::ranges::find_if(pods, [this](const PodView& pod) {
+  const auto found = std::ranges::find_if(pods, [this](const Pod& pod) {
     return at_->is_read ? pod.uid != at_->uid && pod.attempt >= at_->attempt : pod.uid == at_->uid;
   });
   return found == pods.end() ? nullptr : &*found;
@@ -117,47 +126,91 @@ Answer<LogFollower::Next> LogFollower::without_pod(const Look& seen) const {
                fmt::format("node {} of the job has no pod now, so there is no log of it", wish_.node));
 }
 
-void LogFollower::begin(const PodView& pod) {
-  is_first_pod_ = !at_;
-  at_ = LogCursor{.pod = pod.name, .uid = pod.uid, .attempt = pod.attempt};
+// Of a pod that is gone nothing can be read any more, which matters unless nothing was left to be read.
+Answer<LogFollower::Next> LogFollower::without_its_pod() {
+  if (stream_ended_ || is_pending_) return end_of_pod();
+  return tl::unexpected(fault_of({.is_lost = true}));
 }
 
-Answer<LogFollower::Next> LogFollower::read_pod(const PodView& pod, bool job_ended,
+void LogFollower::begin(const Pod& pod) {
+  is_first_pod_ = !at_;
+  seeks_last_lines_ &= is_first_pod_;
+  at_ = LogCursor{.pod = pod.name, .uid = pod.uid, .attempt = pod.attempt};
+  scanner_.emplace(wish_.rank, std::nullopt);
+}
+
+Answer<LogFollower::Next> LogFollower::read_pod(const Pod& pod, const Look& seen,
                                                 const std::stop_token& stop) {
-  const bool follows = wish_.follow && !pod.ended();
-  scanner_.emplace(wish_.rank, at_->place);
-  const auto stream = client_->open({.stop = stop}, pods_of(wish_.job), pod.name, "log", query(follows));
-  const Answer<bool> ended =
-      stream ? read(**stream, follows, stop) : tl::unexpected(caller_fault_of(stream.error()));
-  at_->place = scanner_->place();
+  const bool follows = wish_.follow && !pod.has_ended;
+  stream_ended_ = false;
+  const Answer<bool> ended = read_log(pod, follows, stop);
   stream_ended_ = ended && *ended && follows;
   if (ended && !*ended) return Next::kAtOnce;
   if (ended && follows) return Next::kLater;
-  if (ended && pod.ended()) return end_of_pod();
+  if (ended && pod.has_ended) return end_of_pod();
   if (ended && scanner_->is_seeking()) return tl::unexpected(fault_of({.is_lost = true}));
   if (ended) return Next::kOver;
   const bool is_final = !wish_.follow || is_refusal(ended.error()) ||
                         ended.error().reason == faults::kLogGone || stop.stop_requested() ||
-                        (job_ended && pod.ended());
+                        (seen.job_ended && pod.has_ended);
   if (is_final) return tl::unexpected(ended.error());
-  return Next::kLater;
+  const bool is_left_behind = pod.uid != seen.pods.back().uid && fruitless_rounds_ >= kPatience;
+  if (!is_left_behind) return Next::kLater;
+  return fault(
+      Code::kOutOfRange, faults::kLogGone,
+      fmt::format(
+          "the log of pod {} cannot be read to its end, and {} has come after it; begin again without a "
+          "cursor ({})",
+          pod.name, seen.pods.back().name, ended.error().message));
 }
 
-Answer<bool> LogFollower::read(kube::HttpStream& stream, bool follows, const std::stop_token& stop) {
+Answer<bool> LogFollower::read_log(const Pod& pod, bool follows, const std::stop_token& stop) {
+  if (seeks_last_lines_) {
+    const auto begin = place_of_last_lines(pod, stop);
+    if (!begin) return tl::unexpected(begin.error());
+    at_->place = *begin;
+    seeks_last_lines_ = false;
+  }
+  scanner_.emplace(wish_.rank, at_->place);
+  const Answer<bool> ended = read_stream(pod, query(follows, at_->place), stop,
+                                         [this](std::string_view chunk) { return scan(chunk); });
+  at_->place = scanner_->place();
+  return ended;
+}
+
+Answer<std::optional<LogPlace>> LogFollower::place_of_last_lines(const Pod& pod,
+                                                                 const std::stop_token& stop) {
+  LastLines last(*wish_.rank, *wish_.tail_lines);
+  const auto ended = read_stream(pod, query(false, {}), stop, [&](std::string_view chunk) {
+    return last.take(chunk).map_error([this](const LogFlaw& flaw) { return fault_of(flaw); });
+  });
+  if (!ended) return tl::unexpected(ended.error());
+  return last.place();
+}
+
+Answer<bool> LogFollower::read_stream(const Pod& pod, const kube::Query& query, const std::stop_token& stop,
+                                      const Take& take) {
+  const auto stream = client_->open({.stop = stop}, pods_of(wish_.job), pod.name, "log", query);
+  if (!stream) return tl::unexpected(caller_fault_of(stream.error()));
+  const bool follows = std::ranges::find(query, "follow", &kube::Query::value_type::first) != query.end();
   const Clock::TimePoint end = clock_.now() + paces_.longest_stream;
   while (true) {
     const Clock::TimePoint deadline = follows ? end : clock_.now() + paces_.longest_silence;
-    const auto chunk = stream.read({.stop = stop, .deadline = deadline});
+    const auto chunk = (*stream)->read({.stop = stop, .deadline = deadline});
     if (!chunk && follows && chunk.error().kind == kube::ErrorKind::kTimeout) return false;
     if (!chunk) return tl::unexpected(caller_fault_of(chunk.error()));
     if (chunk->empty()) return true;
-    std::string text;
-    const auto taken = scanner_->take(*chunk, text);
-    if (!text.empty()) {
-      if (auto handed = hand_over(std::move(text)); !handed) return tl::unexpected(handed.error());
-    }
-    if (!taken) return tl::unexpected(fault_of(taken.error()));
+    if (const auto taken = take(*chunk); !taken) return tl::unexpected(taken.error());
   }
+}
+
+Answer<void> LogFollower::scan(std::string_view chunk) {
+  std::string text;
+  const auto taken = scanner_->take(chunk, text);
+  if (!text.empty()) {
+    if (auto handed = hand_over(std::move(text)); !handed) return handed;
+  }
+  return taken.map_error([this](const LogFlaw& flaw) { return fault_of(flaw); });
 }
 
 Answer<LogFollower::Next> LogFollower::end_of_pod() {
@@ -167,13 +220,13 @@ Answer<LogFollower::Next> LogFollower::end_of_pod() {
   return hand_over(std::move(text)).map([] { return Next::kAtOnce; });
 }
 
-kube::Query LogFollower::query(bool follows) const {
+kube::Query LogFollower::query(bool follows, const std::optional<LogPlace>& place) const {
   kube::Query query = controller::log_query();
   if (follows) query.emplace_back("follow", "true");
-  const std::string place = scanner_->since();
-  const std::string since = place.empty() && is_first_pod_ ? since_ : place;
+  const bool is_begin = is_first_pod_ && !place;
+  const std::string since = place ? since_of(*place) : is_begin ? since_ : "";
   if (!since.empty()) query.emplace_back("sinceTime", since);
-  if (place.empty() && is_first_pod_ && wish_.tail_lines)
+  if (is_begin && wish_.tail_lines && !wish_.rank)
     query.emplace_back("tailLines", std::to_string(*wish_.tail_lines));
   return query;
 }

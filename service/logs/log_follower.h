@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "operator/view/pod_view.h"
 #include "service/jobs/job_feed.h"
 #include "service/logs/log_cursor.h"
 #include "service/methods/caller_client.h"
@@ -26,7 +25,7 @@ struct LogWish {
   std::optional<int> rank = {};
   bool follow = false;
   int since_seconds = 0;                 // 0: all
-  std::optional<int> tail_lines = {};    // of the node's log, not of a rank's
+  std::optional<int> tail_lines = {};    // the last of the node's, or of the rank's where one is named
   std::optional<LogCursor> cursor = {};  // then the two above count for nothing
 };
 
@@ -48,7 +47,14 @@ class LogFollower {
   Answer<void> run(const std::stop_token& stop);
 
  private:
-  using Pods = std::vector<controller::PodView>;  // by attempt
+  struct Pod {
+    std::string name = {};
+    std::string uid = {};
+    int attempt = 1;
+    bool has_ended = false;
+    bool is_pending = false;  // its container has not run
+  };
+  using Pods = std::vector<Pod>;  // by attempt
   struct Look {
     bool job_ended = false;
     Pods pods = {};
@@ -59,14 +65,20 @@ class LogFollower {
   Answer<Pods> list_pods(const std::stop_token& stop);
   Answer<Next> go_on(const Look& seen, const std::stop_token& stop);
   // Null: it is not there.
-  const controller::PodView* pod_to_read(const Pods& pods) const;
+  const Pod* pod_to_read(const Pods& pods) const;
   Answer<Next> without_pod(const Look& seen) const;
-  void begin(const controller::PodView& pod);
-  Answer<Next> read_pod(const controller::PodView& pod, bool job_ended, const std::stop_token& stop);
-  // Whether it has ended; false: it has lasted long enough.
-  Answer<bool> read(kube::HttpStream& stream, bool follows, const std::stop_token& stop);
+  Answer<Next> without_its_pod();
+  void begin(const Pod& pod);
+  Answer<Next> read_pod(const Pod& pod, const Look& seen, const std::stop_token& stop);
+  // Both: whether it has ended; false: it has lasted long enough.
+  Answer<bool> read_log(const Pod& pod, bool follows, const std::stop_token& stop);
+  using Take = std::function<Answer<void>(std::string_view chunk)>;
+  Answer<bool> read_stream(const Pod& pod, const kube::Query& query, const std::stop_token& stop,
+                           const Take& take);
+  Answer<std::optional<LogPlace>> place_of_last_lines(const Pod& pod, const std::stop_token& stop);
+  Answer<void> scan(std::string_view chunk);
   Answer<Next> end_of_pod();
-  kube::Query query(bool follows) const;
+  kube::Query query(bool follows, const std::optional<LogPlace>& place) const;
   Answer<void> hand_over(std::string text);
   Fault fault_of(const LogFlaw& flaw) const;
   bool wait(const std::stop_token& stop);
@@ -79,8 +91,10 @@ class LogFollower {
   const Put put_;
   const std::string since_;  // a time; empty: from the beginning
   std::optional<LogCursor> at_;
-  std::optional<LogScanner> scanner_ = {};
-  bool is_first_pod_ = true;
+  std::optional<LogScanner> scanner_;  // of the pod
+  bool is_first_pod_;
+  bool seeks_last_lines_;
+  bool is_pending_ = false;    // its pod, when it was seen last
   bool stream_ended_ = false;  // of a pod that is followed, as it does when the container ends
   int fruitless_rounds_ = 0;
 };

@@ -23,14 +23,18 @@ tl::unexpected<LogFlaw> lost() {
 
 }  // namespace
 
+std::string log_time_before(Clock::WallTime time, std::chrono::seconds by) {
+  const Clock::WallTime begin{};
+  return controller::in_whole_seconds(kube::to_timestamp(time - begin > by ? time - by : begin));
+}
+
+std::string since_of(const LogPlace& place) {
+  const auto time = kube::parse_timestamp(place.time);
+  return time ? log_time_before(*time, LogScanner::kDisorder) : "";
+}
+
 LogScanner::LogScanner(std::optional<int> rank, std::optional<LogPlace> from)
     : rank_(rank), sought_(std::move(from)) {}
-
-std::string LogScanner::since() const {
-  const auto from = place();
-  const auto time = from ? kube::parse_timestamp(from->time) : std::nullopt;
-  return time ? controller::in_whole_seconds(kube::to_timestamp(*time - kDisorder)) : "";
-}
 
 ScanResult<void> LogScanner::take(std::string_view raw, std::string& text) {
   while (!raw.empty()) {

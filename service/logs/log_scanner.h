@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/clock.h"
 #include "common/result.h"
 
 namespace caravan::service {
@@ -23,6 +24,11 @@ struct LogPlace {
 
   bool operator==(const LogPlace&) const = default;
 };
+
+// For "sinceTime"; not before 1970.
+std::string log_time_before(Clock::WallTime time, std::chrono::seconds by);
+// The same, so that the place is in the answer.
+std::string since_of(const LogPlace& place);
 
 struct LogFlaw {
   bool is_lost = false;    // the place is not in the log any more
@@ -37,9 +43,6 @@ class LogScanner {
 
   // rank: only what this one prints. from: only what lies behind it.
   LogScanner(std::optional<int> rank, std::optional<LogPlace> from);
-
-  // For "sinceTime", so that the place is in the answer; empty: from the beginning.
-  std::string since() const;
 
   // Appends what these bytes give to read.
   ScanResult<void> take(std::string_view raw, std::string& text);

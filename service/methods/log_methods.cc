@@ -11,15 +11,16 @@ namespace {
 
 using v1alpha1::StreamLogsRequest;
 
+constexpr int kMostLinesOfRank = 10'000;  // whose beginnings are held
+
 Answer<void> check_numbers(const StreamLogsRequest& request) {
   if (request.node() < 0) return bad_field("node", "expected a number from 0");
   if (request.since_seconds() < 0) return bad_field("since_seconds", "expected a number from 0");
   if (request.tail_lines() < 0) return bad_field("tail_lines", "expected a number from 0");
-  if (!request.has_rank()) return {};
-  if (request.node() != 0) return bad_field("node", "expected none beside rank, whose node it is");
-  if (request.has_tail_lines())
-    return bad_field("tail_lines",
-                     "expected none beside rank, since the lines of all ranks are counted together");
+  if (request.has_rank() && request.tail_lines() > kMostLinesOfRank)
+    return bad_field("tail_lines", fmt::format("expected at most {} of a rank", kMostLinesOfRank));
+  if (request.has_rank() && request.node() != 0)
+    return bad_field("node", "expected none beside rank, whose node it is");
   return {};
 }
 
@@ -86,7 +87,7 @@ Answer<std::shared_ptr<LogPipe>> LogMethods::stream_logs(const Call& call, const
   const auto pipe = std::make_shared<LogPipe>(clock_, std::move(news));
   const auto passed_on = std::make_shared<CallerClient>(*std::move(client));
   const auto started = threads_.start(
-      call.caller.user, call.context.stop,
+      {call.caller.user, wish->job.name_space}, call.context.stop,
       [this, pipe, passed_on, wish = *wish, end = std::move(end)](const std::stop_token& stop) {
         const auto put = [&](std::string text, const LogCursor& cursor) {
           return pipe->put(message_of(wish, std::move(text), cursor), stop);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace caravan::service {
 namespace {
 
@@ -21,16 +19,23 @@ StreamThreads::~StreamThreads() {
   running_.clear();
 }
 
-Answer<void> StreamThreads::start(const std::string& user, std::stop_token stop, Run run) {
+Answer<void> StreamThreads::start(Whose whose, std::stop_token stop, Run run) {
   const std::scoped_lock lock(mutex_);
   running_.remove_if([](const Running& one) { return one.is_over.load(); });
-  const auto of_him = static_cast<std::size_t>(
-      std::ranges::count_if(running_, [&](const Running& one) { return one.user == user; }));
-  if (of_him >= limits_.of_one)
-    return busy(fmt::format("{} reads {} logs at once, and may not read more", user, of_him));
+  std::size_t of_caller = 0;
+  std::size_t of_namespace = 0;
+  for (const Running& one : running_) {
+    of_caller += one.whose.user == whose.user ? 1 : 0;
+    of_namespace += one.whose.name_space == whose.name_space ? 1 : 0;
+  }
+  if (of_caller >= limits_.of_caller)
+    return busy(fmt::format("{} reads {} logs at once, and may not read more", whose.user, of_caller));
+  if (of_namespace >= limits_.of_namespace)
+    return busy(fmt::format("{} logs of the namespace {} are read at once, and no more may be", of_namespace,
+                            whose.name_space));
   if (running_.size() >= limits_.of_all) return busy("too many logs are read at once; ask again in a moment");
   Running& one = running_.emplace_back();
-  one.user = user;
+  one.whose = std::move(whose);
   one.thread = std::jthread([&one, stop = std::move(stop), run = std::move(run)](const std::stop_token& own) {
     std::stop_source either;
     const auto ask = [&either] { either.request_stop(); };

@@ -1,5 +1,5 @@
 // Threads for streams that last and mostly wait for the API server, one for each, of which there are so many
-// for all callers and for one.
+// for all, for a caller, and for a namespace, which may have any number of callers.
 //
 // The destructor asks them to stop and waits for that. Safe for any thread.
 #pragma once
@@ -20,7 +20,12 @@ class StreamThreads {
  public:
   struct Limits {
     std::size_t of_all = 128;
-    std::size_t of_one = 16;
+    std::size_t of_caller = 16;
+    std::size_t of_namespace = 64;
+  };
+  struct Whose {
+    std::string user = {};
+    std::string name_space = {};
   };
   using Run = std::function<void(const std::stop_token&)>;
 
@@ -30,11 +35,11 @@ class StreamThreads {
   StreamThreads& operator=(const StreamThreads&) = delete;
 
   // run: is asked to stop when `stop` is, too. RESOURCE_EXHAUSTED where there is no place for it.
-  Answer<void> start(const std::string& user, std::stop_token stop, Run run);
+  Answer<void> start(Whose whose, std::stop_token stop, Run run);
 
  private:
   struct Running {
-    std::string user;
+    Whose whose;
     std::atomic<bool> is_over = false;
     std::jthread thread;
   };

@@ -16,23 +16,25 @@ void last(const std::stop_token& stop) {
   never.wait(lock, stop, [] { return false; });
 }
 
-TEST(StreamThreads, AreSoManyForOneAndSoManyForAll) {
-  StreamThreads threads({.of_all = 3, .of_one = 2});
-  EXPECT_TRUE(threads.start("ada", {}, last));
-  EXPECT_TRUE(threads.start("ada", {}, last));
-  const auto third = threads.start("ada", {}, last);
-  ASSERT_FALSE(third);
+TEST(StreamThreads, AreSoManyForACallerANamespaceAndAll) {
+  StreamThreads threads({.of_all = 4, .of_caller = 2, .of_namespace = 3});
+  EXPECT_TRUE(threads.start({"ada", "s"}, {}, last));
+  EXPECT_TRUE(threads.start({"ada", "s"}, {}, last));
+  const auto third = threads.start({"ada", "t"}, {}, last);
+  ASSERT_FALSE(third) << "in whatever namespace";
   EXPECT_EQ(third.error().code, Code::kResourceExhausted);
-  EXPECT_TRUE(threads.start("bob", {}, last));
-  EXPECT_FALSE(threads.start("eve", {}, last));
+  EXPECT_TRUE(threads.start({"bob", "s"}, {}, last));
+  EXPECT_FALSE(threads.start({"eve", "s"}, {}, last)) << "whoever it is";
+  EXPECT_TRUE(threads.start({"eve", "t"}, {}, last));
+  EXPECT_FALSE(threads.start({"fay", "u"}, {}, last));
 }
 
 TEST(StreamThreads, MakeRoomWhenTheirCallerGoes) {
-  StreamThreads threads({.of_all = 1, .of_one = 1});
+  StreamThreads threads({.of_all = 1});
   std::stop_source caller;
-  EXPECT_TRUE(threads.start("ada", caller.get_token(), last));
+  EXPECT_TRUE(threads.start({"ada", "s"}, caller.get_token(), last));
   caller.request_stop();
-  while (!threads.start("bob", {}, last)) std::this_thread::yield();
+  while (!threads.start({"bob", "s"}, {}, last)) std::this_thread::yield();
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ class LogStreams : public ::testing::Test {
           jobs_, rights_, *clients_, clock_, [] { return true; },
           LogFollower::Paces{.first_wait = std::chrono::milliseconds(1),
                              .longest_wait = std::chrono::milliseconds(5)},
-          StreamThreads::Limits{.of_all = 2, .of_one = 2});
+          StreamThreads::Limits{.of_caller = 2});
     }
     return *server_;
   }
@@ -341,6 +341,43 @@ TEST_F(LogStreams, WaitForAPodOnlyWhileTheJobGoesOn) {
   EXPECT_EQ(heard.text(), "one\n");
 }
 
+TEST_F(LogStreams, GoOnBehindAPodThatWentBeforeItRan) {
+  machines_.set(1, "Pending", [this](Exchange& exchange) {
+    machines_.remove(1);
+    machines_.set(2, "Succeeded", all_of(line(1, "one")));
+    end_job();
+    exchange.reply(400, status_json(400, "BadRequest", "container is waiting to start"));
+  });
+  const Heard heard = hear(true);
+  EXPECT_EQ(heard.fault, std::nullopt) << heard.fault->message;
+  EXPECT_EQ(heard.text(), "one\n");
+}
+
+TEST_F(LogStreams, SayWhenAPodThatPrintedGoesBeforeItIsReadToItsEnd) {
+  machines_.set(1, "Running", [this](Exchange& exchange) {
+    machines_.remove(1);
+    machines_.set(2, "Running", all_of(line(2, "two")));
+    breaks_behind(line(1, "one"))(exchange);
+  });
+  const Heard heard = hear(true);
+  EXPECT_EQ(heard.text(), "one\n");
+  ASSERT_TRUE(heard.fault);
+  EXPECT_EQ(heard.fault->reason, faults::kLogGone);
+}
+
+TEST_F(LogStreams, SayThatAPodsLogCannotBeReadToItsEndWhenAnotherHasComeAfterIt) {
+  machines_.set(1, "Running", [this](Exchange& exchange) {
+    machines_.set(1, "Failed", reply_with(500, status_json(500, "InternalError", "no kubelet there")));
+    machines_.set(2, "Running", all_of(line(2, "two")));
+    breaks_behind(line(1, "one"))(exchange);
+  });
+  const Heard heard = hear(true);
+  EXPECT_EQ(heard.text(), "one\n");
+  ASSERT_TRUE(heard.fault);
+  EXPECT_EQ(heard.fault->reason, faults::kLogGone);
+  EXPECT_THAT(heard.fault->message, HasSubstr("tiny-0-a2 has come after it"));
+}
+
 TEST_F(LogStreams, OfAMachineThatCannotAnswerAreNotWaitedForWhenTheJobHasEnded) {
   machines_.set(1, "Succeeded", reply_with(500, status_json(500, "InternalError", "no kubelet there")));
   end_job();
@@ -403,6 +440,22 @@ TEST_F(LogStreams, BeginWithTheLastLinesOrMinutesOfTheFirstPodOnly) {
   EXPECT_EQ(queries.back(), "container=worker&timestamps=true");
 }
 
+TEST_F(LogStreams, OfARankBeginWithTheLastOfItsOwnLines) {
+  set_job("", R"(, "plan": {"document": "{\"plan\": {\"devicesPerNode\": 2}}"})");
+  std::string log;
+  for (int i = 1; i < 5; ++i) log += line(i, of_rank(1, std::to_string(i))) + line(i, of_rank(0, "other"));
+  machines_.set(1, "Running", [this, log](Exchange& exchange) {
+    machines_.set(1, "Succeeded", all_of(log + line(9, of_rank(1, "end"))));
+    end_job();
+    exchange.reply(200, log);
+  });
+  StreamLogsRequest last = request(true);
+  last.set_rank(1);
+  last.set_tail_lines(2);
+  EXPECT_EQ(hear(last).text(), "3\n4\nend\n");
+  for (const std::string& query : queries_of_logs()) EXPECT_THAT(query, Not(HasSubstr("tailLines")));
+}
+
 TEST_F(LogStreams, TakeNoNumbersThatMeanNothing) {
   const auto field_of = [&](const std::function<void(StreamLogsRequest&)>& change) {
     StreamLogsRequest bad = request(false);
@@ -420,7 +473,7 @@ TEST_F(LogStreams, TakeNoNumbersThatMeanNothing) {
   EXPECT_EQ(field_of([](auto& bad) { bad.set_cursor("garbage"); }), "cursor");
   EXPECT_EQ(field_of([](auto& bad) {
               bad.set_rank(1);
-              bad.set_tail_lines(1);
+              bad.set_tail_lines(10'001);
             }),
             "tail_lines");
   EXPECT_EQ(field_of([](auto& bad) {

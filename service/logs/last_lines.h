@@ -1,0 +1,27 @@
+// Where the last lines begin that a rank prints: the API server counts the lines of all ranks together. Pure.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string_view>
+
+#include "service/logs/log_scanner.h"
+
+namespace caravan::service {
+
+class LastLines {
+ public:
+  LastLines(int rank, int most) : scanner_(rank, {}), most_(static_cast<std::size_t>(most)) {}
+
+  ScanResult<void> take(std::string_view raw);
+  // They follow behind this place; nothing: at the beginning of the log.
+  std::optional<LogPlace> place() const { return begins_.empty() ? scanner_.place() : begins_.front(); }
+
+ private:
+  LogScanner scanner_;
+  const std::size_t most_;
+  std::deque<std::optional<LogPlace>> begins_ = {};
+  bool is_amid_line_ = false;
+};
+
+}  // namespace caravan::service
