@@ -17,6 +17,7 @@ struct ServiceOptions {
   std::string kubeconfig;  // JSON; empty: as the pod that this process runs in
   std::string name_space;  // whose jobs are served; empty: all
   std::string listen = "[::]:8443";
+  std::string http_listen;  // empty: not over HTTP
   TlsFiles tls;
   std::vector<std::string> audiences = {"caravan"};
   Shares::Limits shares = {};

@@ -47,6 +47,7 @@ class TlsClient {
     return name.data();
   }
   void send(std::string_view text) { BIO_write(wire_.get(), text.data(), static_cast<int>(text.size())); }
+  void close() { wire_.reset(); }
   // Until the end of the connection, or until what is wanted has come.
   std::string receive(std::string_view wanted = {}) {
     std::string text;

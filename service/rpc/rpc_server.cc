@@ -13,6 +13,7 @@
 #include "common/host_port.h"
 #include "kube/api/timestamp.h"
 #include "service/audit.h"
+#include "service/audited_call.h"
 #include "service/rpc/outflow.h"
 #include "service/rpc/unary_call.h"
 #include "serving/rpc_peers.h"
@@ -151,35 +152,30 @@ class Server final : public RpcServer, private JobService::CallbackService {
                  [this](const Call& call, const auto& of) { return methods_.events.list_events(call, of); });
   }
   Reactor* CreateJob(Context* context, const CreateJobRequest* request, Job* response) override {
-    const AuditedCall audited{
-        .method = "CreateJob",
-        .resource = fmt::format("{}/jobs/{}", request->parent(), request->job().metadata().name()),
-        .request_id = request->request_id(),
-        .dry_run = request->validate_only()};
-    return mutation(context, audited, request, response,
+    return mutation(context, audited_call("CreateJob", *request), request, response,
                     [this](const Call& call, const auto& of) { return methods_.write.create_job(call, of); });
   }
   Reactor* SuspendJob(Context* context, const SuspendJobRequest* request, Job* response) override {
     return mutation(
-        context, {"SuspendJob", request->name()}, request, response,
+        context, audited_call("SuspendJob", *request), request, response,
         [this](const Call& call, const auto& of) { return methods_.write.suspend_job(call, of); });
   }
   Reactor* ResumeJob(Context* context, const ResumeJobRequest* request, Job* response) override {
-    return mutation(context, {"ResumeJob", request->name()}, request, response,
+    return mutation(context, audited_call("ResumeJob", *request), request, response,
                     [this](const Call& call, const auto& of) { return methods_.write.resume_job(call, of); });
   }
   Reactor* CancelJob(Context* context, const CancelJobRequest* request, Job* response) override {
-    return mutation(context, {"CancelJob", request->name()}, request, response,
+    return mutation(context, audited_call("CancelJob", *request), request, response,
                     [this](const Call& call, const auto& of) { return methods_.write.cancel_job(call, of); });
   }
   Reactor* CheckpointNow(Context* context, const CheckpointNowRequest* request, Job* response) override {
     return mutation(
-        context, {"CheckpointNow", request->name(), request->request_id()}, request, response,
+        context, audited_call("CheckpointNow", *request), request, response,
         [this](const Call& call, const auto& of) { return methods_.write.checkpoint_now(call, of); });
   }
   Reactor* DeleteJob(Context* context, const DeleteJobRequest* request,
                      DeleteJobResponse* response) override {
-    return mutation(context, {"DeleteJob", request->name()}, request, response,
+    return mutation(context, audited_call("DeleteJob", *request), request, response,
                     [this](const Call& call, const auto& of) { return methods_.write.delete_job(call, of); });
   }
 
