@@ -1,5 +1,6 @@
-// Any bytes as what a client sends to the HTTP server: each request is answered with a status and its true
-// length, or ends the connection; however the bytes are cut into packets, the answers are the same.
+// Any bytes as what a client sends to the HTTP server: each head is taken with the true place of its end, or
+// refused with a status; however the bytes are cut into packets, that stays the same.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -8,16 +9,14 @@
 #include <string>
 #include <string_view>
 
-#include "http/answer.h"
+#include "http/head.h"
 
 namespace {
 
-using caravan::http::answer_next;
-using caravan::http::Exchange;
-using caravan::http::Reply;
+using caravan::http::Head;
+using caravan::http::read_head;
 
 constexpr std::size_t kLongestHead = 256;
-constexpr std::string_view kBody = "the body";
 
 void require(bool condition, const char* what) {
   if (condition) return;
@@ -25,33 +24,31 @@ void require(bool condition, const char* what) {
   std::abort();
 }
 
-std::optional<Reply> reply(std::string_view path) {
-  require(path.find('?') == std::string_view::npos, "the path has a query");
-  require(path.find_first_of(" \r\n") == std::string_view::npos, "the path has white space");
-  if (path.size() % 2 == 0) return std::nullopt;
-  return Reply{.content_type = "text/plain", .body = std::string(kBody)};
-}
-
-void check_exchange(std::string_view input, const Exchange& exchange) {
-  require(exchange.answer.starts_with("HTTP/1.1 "), "the answer has no status");
-  require(exchange.answer.find("\r\n\r\n") != std::string::npos, "the answer has no end of its head");
-  const bool is_understood = exchange.request_bytes > 0;
-  require(is_understood || !exchange.keeps_connection, "nothing was taken, and the connection goes on");
-  require(exchange.request_bytes <= input.size() && exchange.request_bytes <= kLongestHead,
+void check_head(std::string_view input, const Head& head) {
+  require(head.bytes > 0 && head.bytes <= std::min(input.size(), kLongestHead),
           "more was taken than there is, or may be");
+  require(input.substr(0, head.bytes).ends_with("\n\r\n"), "a head ends before its end");
+  require(head.request.path().find('?') == std::string_view::npos, "the path has a query");
+  require(head.request.target.find_first_of(" \r\n") == std::string::npos, "the target has white space");
+  for (const auto& [name, value] : head.request.fields) {
+    require(name != "transfer-encoding", "a body in chunks was taken");
+    require(name.find_first_of("\r\n:") == std::string::npos, "a name has more than a name");
+    require(value.find_first_of("\r\n") == std::string::npos, "a value has line ends");
+  }
 }
 
-bool is_same(const std::optional<Exchange>& a, const Exchange& b) {
-  return a && a->request_bytes == b.request_bytes && a->answer == b.answer &&
-         a->keeps_connection == b.keeps_connection;
+bool is_same(const tl::expected<Head, std::string>& a, const tl::expected<Head, std::string>& b) {
+  if (!a || !b) return !a && !b && a.error() == b.error();
+  return a->bytes == b->bytes && a->request.target == b->request.target && a->body_bytes == b->body_bytes &&
+         a->keeps_connection == b->keeps_connection;
 }
 
 // Of the first bytes alone: nothing yet, or already what all of them get.
-void check_prefixes(std::string_view input, const Exchange& whole) {
+void check_prefixes(std::string_view input, const tl::expected<Head, std::string>& whole) {
   for (std::size_t size = 0; size < input.size() && size <= kLongestHead; ++size) {
-    const auto part = answer_next(input.substr(0, size), kLongestHead, reply);
-    require(!part || is_same(part, whole), "the answer depends on how the bytes come");
-    require(!part || size >= whole.request_bytes, "half a request was answered");
+    const auto part = read_head(input.substr(0, size), kLongestHead);
+    require(!part || is_same(*part, whole), "the head depends on how the bytes come");
+    require(!part || !whole || size >= whole->bytes, "half a head was taken");
   }
 }
 
@@ -60,12 +57,14 @@ void check_prefixes(std::string_view input, const Exchange& whole) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view input(reinterpret_cast<const char*>(data), size);
   while (true) {
-    const auto exchange = answer_next(input, kLongestHead, reply);
-    require(exchange || input.size() < kLongestHead, "a head of the greatest length waits for more");
-    if (!exchange) return 0;
-    check_exchange(input, *exchange);
-    check_prefixes(input, *exchange);
-    if (!exchange->keeps_connection) return 0;
-    input.remove_prefix(exchange->request_bytes);
+    const auto head = read_head(input, kLongestHead);
+    require(head || input.size() < kLongestHead, "a head of the greatest length waits for more");
+    if (!head) return 0;
+    check_prefixes(input, *head);
+    if (!*head) return 0;
+    check_head(input, **head);
+    input.remove_prefix((*head)->bytes);
+    if ((*head)->body_bytes > input.size()) return 0;
+    input.remove_prefix((*head)->body_bytes);
   }
 }

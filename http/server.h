@@ -1,10 +1,13 @@
-// A small HTTP/1.1 server for GET and HEAD of short texts, such as metrics and probes.
+// A small HTTP/1.1 server, with TLS or without: short texts such as metrics and probes (http/texts.h), and
+// whatever answers later or in a stream (http/exchange.h).
 //
 // One thread serves all connections at once, so that none that is idle or slow holds up another; what takes
 // long in the handler does, so probes have a server of their own. Connections are kept alive. Whoever opens
 // more than there may be, or more than this process has descriptors for, pushes out the oldest connection
-// that waits for a request: the newest one, which may be a probe, is served. Errors of start: an address in
-// use or not ours, exit code 2; what the system refuses (common/refusal.h).
+// that waits for a request, or does not take its answer: the newest one, which may be a probe, is served.
+// None that is being answered is pushed out. What requests and answers take together is bounded too: whoever
+// holds most goes first. Errors of start: an address in use or not ours, exit code 2; what the system refuses
+// (common/refusal.h).
 #pragma once
 
 #include <chrono>
@@ -12,27 +15,28 @@
 #include <string>
 
 #include "common/result.h"
-#include "http/answer.h"
+#include "http/exchange.h"
+#include "http/limits.h"
+#include "http/tls.h"
 
 namespace caravan::http {
 
-struct Limits {
-  std::size_t connections = 64;
-  std::size_t head_bytes = 8192;
-  std::chrono::milliseconds head_time{5'000};     // from the first byte, or the connection, to the last byte
-  std::chrono::milliseconds idle_time{90'000};    // between two requests; Prometheus scrapes once a minute
-  std::chrono::milliseconds answer_time{15'000};  // until all of an answer is taken
-};
-
 class Server {
  public:
-  // host_port: as for listen_on() (common/listen.h). The server's thread calls the handler.
-  static Result<Server> start(const std::string& host_port, Handler handler, const Limits& limits = {});
+  // host_port: as for listen_on() (common/listen.h). The server's thread calls the handler. tls: null for
+  // plain text.
+  static Result<Server> start(const std::string& host_port, Handler handler, const Limits& limits = {},
+                              std::shared_ptr<TlsContext> tls = nullptr);
 
   Server(Server&&) noexcept;
   Server& operator=(Server&&) noexcept;
   // Closes every connection.
   ~Server();
+
+  // For connections from now on.
+  void renew(std::shared_ptr<TlsContext> tls);
+  // Takes no new requests, ends the streams, and waits until all others are answered, for so long at most.
+  void stop(std::chrono::milliseconds grace);
 
   // HOST:PORT, with the port that was chosen for port 0.
   const std::string& address() const { return address_; }

@@ -12,6 +12,7 @@
 
 #include "common/unique_fd.h"
 #include "http/testing/client.h"
+#include "http/texts.h"
 
 namespace caravan::http {
 namespace {
@@ -34,8 +35,8 @@ std::optional<Reply> hello(std::string_view path) {
   return std::nullopt;
 }
 
-Server serve(const Limits& limits = {}, const Handler& handler = hello) {
-  auto server = Server::start("127.0.0.1:0", handler, limits);
+Server serve(const Limits& limits = {}, Texts texts = hello) {
+  auto server = Server::start("127.0.0.1:0", serve_texts(std::move(texts)), limits);
   EXPECT_TRUE(server) << server.error().message;
   return std::move(*server);
 }
@@ -149,6 +150,31 @@ TEST(HttpServer, RefusesAHeadThatIsTooLongAndSaysSo) {
               StartsWith("HTTP/1.1 431 "));
 }
 
+TEST(HttpServer, RefusesABodyThatNobodyReads) {
+  const Server server = serve();
+  EXPECT_THAT(ask(server, "GET /hello HTTP/1.1\r\nContent-Length: 1\r\n\r\nx"), StartsWith("HTTP/1.1 413 "));
+}
+
+TEST(HttpServer, RefusesWhatIsNeitherGetNorHead) {
+  const Server server = serve();
+  EXPECT_THAT(ask(server, "POST /hello HTTP/1.1\r\nConnection: close\r\n\r\n"),
+              AllOf(StartsWith("HTTP/1.1 405 "), HasSubstr("\r\nAllow: GET, HEAD\r\n")));
+}
+
+TEST(HttpServer, AnswersWhoeverHasEndedWhatHeSends) {
+  const Server server = serve();
+  Client client = connect(server);
+  client.send(kKeepHello);
+  client.end();
+  EXPECT_THAT(client.receive(), kIsHello);
+}
+
+TEST(HttpServer, HeadHasTheLengthButNoBody) {
+  const Server server = serve();
+  EXPECT_THAT(ask(server, "HEAD /hello?a=b HTTP/1.0\r\n\r\n"),
+              AllOf(HasSubstr("\r\nContent-Length: 5\r\n"), EndsWith("\r\n\r\n")));
+}
+
 TEST(HttpServer, AnswersRequestsThatComeTogetherInTheirOrder) {
   const Server server = serve();
   const std::string answers = ask(
@@ -183,7 +209,7 @@ TEST(HttpServer, EndsWhileClientsAreConnected) {
 
 TEST(HttpServer, APortInUseIsBadInput) {
   const Server server = serve();
-  const auto second = Server::start(server.address(), hello);
+  const auto second = Server::start(server.address(), serve_texts(hello));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, ExitCode::kBadInput);
   EXPECT_EQ(second.error().message, "cannot listen on " + server.address() + ": Address already in use");

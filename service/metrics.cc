@@ -38,11 +38,15 @@ struct Metrics::Series {
 Metrics::Metrics() : series_(std::make_unique<Series>()) {}
 Metrics::~Metrics() = default;
 
-void Metrics::on_handled(const std::string& method, int code, std::chrono::nanoseconds took) {
-  series_->handled.Add({{"method", method}, {"code", std::string(rpc_code_name(code))}}).Increment();
+void Metrics::on_handled(const std::string& protocol, const std::string& method, int code,
+                         std::chrono::nanoseconds took) {
+  series_->handled
+      .Add({{"protocol", protocol}, {"method", method}, {"code", std::string(rpc_code_name(code))}})
+      .Increment();
   series_->times
-      .Add({{"method", method}}, Histogram::BucketBoundaries{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2,
-                                                             0.5, 1, 2, 5, 10, 30, 300})
+      .Add({{"protocol", protocol}, {"method", method}},
+           Histogram::BucketBoundaries{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30,
+                                       300})
       .Observe(std::chrono::duration<double>(took).count());
 }
 

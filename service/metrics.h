@@ -1,5 +1,5 @@
-// The service's series: calls by method and code, how long they took, and calls of the API server. Safe for
-// any thread.
+// The service's series: calls by protocol, method and code, how long they took, and calls of the API server.
+// Safe for any thread.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,9 @@ class Metrics final : public kube::Observer {
   Metrics();
   ~Metrics() override;
 
-  // code: of gRPC.
-  void on_handled(const std::string& method, int code, std::chrono::nanoseconds took);
+  // protocol: grpc or json; code: of gRPC.
+  void on_handled(const std::string& protocol, const std::string& method, int code,
+                  std::chrono::nanoseconds took);
   void on_request(std::string_view verb, int code) override;
   void on_warning(const std::string& message) override;
 

@@ -62,6 +62,9 @@ void declare_serving(CLI::App& app, ServiceOptions& options) {
   app.add_option("--listen", options.listen, "Where the API is served, over gRPC")
       ->capture_default_str()
       ->check(host_port);
+  app.add_option("--http-listen", options.http_listen,
+                 "Where it is served as JSON over HTTP too, with the same certificate; absent: nowhere")
+      ->check(host_port);
   app.add_option("--workers", options.workers, "Calls that wait for the API server at once")
       ->capture_default_str()
       ->check(CLI::Range(1, 256));

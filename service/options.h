@@ -18,6 +18,7 @@ struct ServiceOptions {
   std::string kubeconfig;  // JSON; empty: as the pod that this process runs in
   std::string name_space;  // whose jobs are served; empty: all
   std::string listen = "[::]:8443";
+  std::string http_listen;  // empty: not over HTTP
   TlsFiles tls;
   OperatorAccess live = {};
   std::vector<std::string> audiences = {"caravan"};

@@ -11,6 +11,7 @@
 #include "kube/transport/pooled_transport.h"
 #include "kube/watch/informer.h"
 #include "operator/api/names.h"
+#include "service/json/json_server.h"
 #include "service/metrics.h"
 #include "service/rpc/rpc_server.h"
 #include "serving/cluster_config.h"
@@ -53,10 +54,11 @@ class Service {
         clients_(kube::peer_of(config_), credentials_, clock_, metrics_, client_options(config_.base_path)) {}
 
   Result<ExitCode> run(int signal_fd) {
-    auto server = RpcServer::start(
-        {.listen = options_.listen, .tls = options_.tls}, clock_, gate_, shares_, methods_,
-        [this](const std::string& method, int code, auto took) { metrics_.on_handled(method, code, took); });
+    auto server = RpcServer::start({.listen = options_.listen, .tls = options_.tls}, clock_, gate_, shares_,
+                                   audit_, methods_, handled_by("grpc"));
     if (!server) return tl::unexpected(server.error());
+    auto json = serve_json();
+    if (!json) return tl::unexpected(json.error());
     const auto pages = Pages::serve(options_.probes, options_.metrics,
                                     {.what_hangs = [this] { return what_hangs(); },
                                      .caches_are_filled = [this] { return informer_.synced(); },
@@ -73,11 +75,30 @@ class Service {
     end_at_once_on_signal(signal_fd);
     ready = {};
     (*server)->set_serving(false);
+    if (*json) (*json)->stop(kGrace);
     (*server)->stop(kGrace);
     return ExitCode::kDone;
   }
 
  private:
+  std::function<void(const std::string&, int, std::chrono::nanoseconds)> handled_by(
+      const std::string& protocol) {
+    return [this, protocol](const std::string& method, int code, std::chrono::nanoseconds took) {
+      metrics_.on_handled(protocol, method, code, took);
+    };
+  }
+
+  // Null where nobody wants it.
+  Result<std::unique_ptr<JsonServer>> serve_json() {
+    if (options_.http_listen.empty()) return nullptr;
+    auto json = JsonServer::start({.listen = options_.http_listen, .tls = options_.tls}, clock_, gate_,
+                                  shares_, audit_, methods_, handled_by("json"));
+    if (json)
+      log_line(spdlog::level::info, "the API is served over HTTP, too",
+               {{"http_address", (*json)->address()}});
+    return json;
+  }
+
   static void wait_for(int signal_fd) {
     pollfd signal{signal_fd, POLLIN, 0};
     while (poll(&signal, 1, -1) < 0) {
@@ -104,6 +125,7 @@ class Service {
   Rights rights_{client_, clock_};
   Shares shares_;
   Gate gate_;
+  Audit audit_{clock_, write_to_standard_output};
   CallerClients clients_;
   ReadMethods read_{jobs_, rights_, [this] { return informer_.synced(); }};
   WriteMethods write_{clients_, clock_};

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "http/texts.h"
 #include "serving/log.h"
 
 namespace caravan {
@@ -28,15 +29,15 @@ std::optional<http::Reply> probe(std::string_view path, const PageContents& cont
 }  // namespace
 
 Result<Pages> Pages::serve(const std::string& probes, const std::string& metrics, PageContents contents) {
-  auto probed =
-      http::Server::start(probes, [contents](std::string_view path) { return probe(path, contents); });
+  auto probed = http::Server::start(
+      probes, http::serve_texts([contents](std::string_view path) { return probe(path, contents); }));
   if (!probed) return tl::unexpected(Error{"--probes: " + probed.error().message, probed.error().code});
   const auto page = [text =
                          std::move(contents.metrics)](std::string_view path) -> std::optional<http::Reply> {
     if (path != "/metrics") return std::nullopt;
     return http::Reply{"text/plain; version=0.0.4; charset=utf-8", text()};
   };
-  auto scraped = http::Server::start(metrics, page, {.connections = kScrapersAtOnce});
+  auto scraped = http::Server::start(metrics, http::serve_texts(page), {.connections = kScrapersAtOnce});
   if (!scraped) return tl::unexpected(Error{"--metrics: " + scraped.error().message, scraped.error().code});
   log_line(spdlog::level::info, "probes and metrics are served",
            {{"probes", probed->address()}, {"metrics", scraped->address()}});

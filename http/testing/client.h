@@ -26,6 +26,8 @@ class Client {
   void send(std::string_view text) {
     EXPECT_EQ(::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
   }
+  // Sends nothing more.
+  void end() { shutdown(fd_.get(), SHUT_WR); }
   // Until the end of the connection, or until what is wanted has come.
   std::string receive(std::string_view wanted = {}) {
     std::string text;

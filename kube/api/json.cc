@@ -5,15 +5,10 @@
 #include <boost/json/parse.hpp>
 
 namespace caravan::kube {
-namespace {
 
-constexpr std::size_t kDeepestObject = 512;
-
-}  // namespace
-
-Result<Json> parse_json(std::string_view text, std::string_view what) {
+Result<Json> parse_json(std::string_view text, std::string_view what, std::size_t deepest) {
   boost::json::parse_options options;
-  options.max_depth = kDeepestObject;
+  options.max_depth = deepest;
   boost::json::error_code error;
   Json value = boost::json::parse({text.data(), text.size()}, error, {}, options);
   if (error) return failure(fmt::format("{} is no JSON: {}", what, error.message()));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <boost/json/value.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -20,8 +21,10 @@ using JsonObject = boost::json::object;
 using JsonArray = boost::json::array;
 using JsonPath = std::initializer_list<std::string_view>;
 
+inline constexpr std::size_t kDeepestObject = 512;
+
 // `what` names the text in the error.
-Result<Json> parse_json(std::string_view text, std::string_view what);
+Result<Json> parse_json(std::string_view text, std::string_view what, std::size_t deepest = kDeepestObject);
 
 // Null when a field of the path is absent.
 const Json* find(const Json& from, JsonPath path);

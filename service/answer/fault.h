@@ -28,6 +28,7 @@ enum class Code {
   kFailedPrecondition = 9,
   kAborted = 10,
   kOutOfRange = 11,
+  kUnimplemented = 12,
   kInternal = 13,
   kUnavailable = 14,
   kUnauthenticated = 16,
@@ -43,6 +44,7 @@ inline constexpr char kCertificateOnly[] = "CERTIFICATE_ONLY";  // a certificate
 inline constexpr char kForbidden[] = "FORBIDDEN";
 inline constexpr char kBadRequest[] = "BAD_REQUEST";
 inline constexpr char kInvalidJob[] = "INVALID_JOB";
+inline constexpr char kNoMethod[] = "NO_METHOD";  // at that path over HTTP
 inline constexpr char kNotFound[] = "NOT_FOUND";
 inline constexpr char kExists[] = "ALREADY_EXISTS";
 inline constexpr char kStaleEtag[] = "STALE_ETAG";

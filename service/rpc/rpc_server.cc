@@ -12,6 +12,7 @@
 #include "caravan/v1alpha1/job_service.grpc.pb.h"
 #include "common/host_port.h"
 #include "service/audit.h"
+#include "service/audited_call.h"
 #include "service/rpc/unary_call.h"
 #include "serving/outflow.h"
 #include "serving/rpc_peers.h"
@@ -39,11 +40,13 @@ Credential credential_of(const grpc::CallbackServerContext& context) {
 
 class Server final : public RpcServer, private JobService::CallbackService {
  public:
-  Server(Config config, Clock& clock, Gate& gate, Shares& shares, Methods& methods, OnHandled on_handled)
+  Server(Config config, Clock& clock, Gate& gate, Shares& shares, Audit& audit, Methods& methods,
+         OnHandled on_handled)
       : config_(std::move(config)),
         clock_(clock),
         gate_(gate),
         shares_(shares),
+        audit_(audit),
         methods_(methods),
         on_handled_(std::move(on_handled)) {}
 
@@ -157,35 +160,30 @@ class Server final : public RpcServer, private JobService::CallbackService {
                  [this](const Call& call, const auto& of) { return methods_.events.list_events(call, of); });
   }
   Reactor* CreateJob(Context* context, const CreateJobRequest* request, Job* response) override {
-    const AuditedCall audited{
-        .method = "CreateJob",
-        .resource = fmt::format("{}/jobs/{}", request->parent(), request->job().metadata().name()),
-        .request_id = request->request_id(),
-        .dry_run = request->validate_only()};
-    return mutation(context, audited, request, response,
+    return mutation(context, audited_call("CreateJob", *request), request, response,
                     [this](const Call& call, const auto& of) { return methods_.write.create_job(call, of); });
   }
   Reactor* SuspendJob(Context* context, const SuspendJobRequest* request, Job* response) override {
     return mutation(
-        context, {"SuspendJob", request->name()}, request, response,
+        context, audited_call("SuspendJob", *request), request, response,
         [this](const Call& call, const auto& of) { return methods_.write.suspend_job(call, of); });
   }
   Reactor* ResumeJob(Context* context, const ResumeJobRequest* request, Job* response) override {
-    return mutation(context, {"ResumeJob", request->name()}, request, response,
+    return mutation(context, audited_call("ResumeJob", *request), request, response,
                     [this](const Call& call, const auto& of) { return methods_.write.resume_job(call, of); });
   }
   Reactor* CancelJob(Context* context, const CancelJobRequest* request, Job* response) override {
-    return mutation(context, {"CancelJob", request->name()}, request, response,
+    return mutation(context, audited_call("CancelJob", *request), request, response,
                     [this](const Call& call, const auto& of) { return methods_.write.cancel_job(call, of); });
   }
   Reactor* CheckpointNow(Context* context, const CheckpointNowRequest* request, Job* response) override {
     return mutation(
-        context, {"CheckpointNow", request->name(), request->request_id()}, request, response,
+        context, audited_call("CheckpointNow", *request), request, response,
         [this](const Call& call, const auto& of) { return methods_.write.checkpoint_now(call, of); });
   }
   Reactor* DeleteJob(Context* context, const DeleteJobRequest* request,
                      DeleteJobResponse* response) override {
-    return mutation(context, {"DeleteJob", request->name()}, request, response,
+    return mutation(context, audited_call("DeleteJob", *request), request, response,
                     [this](const Call& call, const auto& of) { return methods_.write.delete_job(call, of); });
   }
 
@@ -262,9 +260,9 @@ class Server final : public RpcServer, private JobService::CallbackService {
   Clock& clock_;
   Gate& gate_;
   Shares& shares_;
+  Audit& audit_;
   Methods& methods_;
   const OnHandled on_handled_;
-  Audit audit_{clock_, write_to_standard_output};
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -272,9 +270,9 @@ class Server final : public RpcServer, private JobService::CallbackService {
 }  // namespace
 
 Result<std::unique_ptr<RpcServer>> RpcServer::start(Config config, Clock& clock, Gate& gate, Shares& shares,
-                                                    Methods& methods, OnHandled on_handled) {
+                                                    Audit& audit, Methods& methods, OnHandled on_handled) {
   auto server =
-      std::make_unique<Server>(std::move(config), clock, gate, shares, methods, std::move(on_handled));
+      std::make_unique<Server>(std::move(config), clock, gate, shares, audit, methods, std::move(on_handled));
   if (Status listening = server->listen(); !listening) return tl::unexpected(listening.error());
   return server;
 }

@@ -11,6 +11,7 @@
 
 #include "common/result.h"
 #include "service/access/gate.h"
+#include "service/audit.h"
 #include "service/methods/methods.h"
 #include "service/rpc/tls_files.h"
 
@@ -35,7 +36,7 @@ class RpcServer {
 
   // The references outlive the server.
   static Result<std::unique_ptr<RpcServer>> start(Config config, Clock& clock, Gate& gate, Shares& shares,
-                                                  Methods& methods, OnHandled on_handled);
+                                                  Audit& audit, Methods& methods, OnHandled on_handled);
   // Takes no new calls, and ends those that have not ended within that time.
   virtual void stop(std::chrono::milliseconds grace) = 0;
   virtual ~RpcServer() = default;

@@ -14,8 +14,6 @@
 namespace caravan::service {
 namespace {
 
-constexpr unsigned kRereadSeconds = 10;
-
 template <typename T, void (*kFree)(T*)>
 struct Free {
   void operator()(T* object) const { kFree(object); }
@@ -57,6 +55,18 @@ Status check_tls_files(const TlsFiles& files) {
   return read_certificate("--client-ca", files.client_ca).map([](const auto&) {});
 }
 
+Result<http::TlsMaterial> read_tls_files(const TlsFiles& files) {
+  auto certificate = read("--tls-certificate", files.certificate);
+  if (!certificate) return tl::unexpected(std::move(certificate.error()));
+  auto key = read("--tls-key", files.key);
+  if (!key) return tl::unexpected(std::move(key.error()));
+  auto authority = files.client_ca.empty() ? Result<std::string>() : read("--client-ca", files.client_ca);
+  if (!authority) return tl::unexpected(std::move(authority.error()));
+  return http::TlsMaterial{.certificate_pem = *std::move(certificate),
+                           .key_pem = *std::move(key),
+                           .client_ca_pem = *std::move(authority)};
+}
+
 // gRPC takes no lower bound of the version from outside. Ciphers are named here for TLS 1.2 only, those
 // of 1.3 being OpenSSL's own: one that needs a key both sides have agreed on before, which this server never
 // has, leaves no 1.2.
@@ -67,7 +77,7 @@ void forbid_old_tls() {
 std::shared_ptr<grpc::ServerCredentials> make_server_credentials(const TlsFiles& files) {
   using namespace grpc::experimental;
   TlsServerCredentialsOptions options(std::make_shared<FileWatcherCertificateProvider>(
-      files.key, files.certificate, files.client_ca, kRereadSeconds));
+      files.key, files.certificate, files.client_ca, static_cast<unsigned>(kTlsFilesStand.count())));
   options.watch_identity_key_cert_pairs();
   if (files.client_ca.empty()) {
     options.set_cert_request_type(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);

@@ -2,10 +2,12 @@
 // again when they are rotated. Nothing below TLS 1.3.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
 #include "common/result.h"
+#include "http/tls.h"
 
 namespace grpc {
 class ServerCredentials;
@@ -21,6 +23,11 @@ struct TlsFiles {
 
 // Errors, exit code 2, name the flag: a file that cannot be read, or a key that is not the certificate's.
 Status check_tls_files(const TlsFiles& files);
+
+// Their contents as they are now. Errors name the flag.
+Result<http::TlsMaterial> read_tls_files(const TlsFiles& files);
+// After that time they are read again.
+inline constexpr std::chrono::seconds kTlsFilesStand{10};
 
 // Before the process makes its first gRPC object.
 void forbid_old_tls();

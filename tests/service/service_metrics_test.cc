@@ -2,6 +2,7 @@
 // server of steps, which tells what the test reports.
 #include <fmt/format.h>
 
+#include "http/testing/tls_client.h"
 #include "operator/service/live_server.h"
 #include "tests/service/service_program.h"
 
@@ -34,14 +35,16 @@ class ServiceMetricsTest : public ServiceProgram {
     port_ = live_->port();
   }
 
-  void start_with_operator() {
+  void start_with_operator(std::vector<std::string> more = {}) {
     lead();
     const auto pair = issue_certificate(
         authority_, {.common_name = controller::kLiveCaller, .for_server = false, .for_client = true});
     folder_.write("live.crt", pair->certificate_pem);
     folder_.write("live.key", pair->key_pem);
-    start({"--operator", fmt::format("localhost:{}", port_), "--operator-ca", folder_.path("ca.crt"),
-           "--operator-certificate", folder_.path("live.crt"), "--operator-key", folder_.path("live.key")});
+    more.insert(more.end(), {"--operator", fmt::format("localhost:{}", port_), "--operator-ca",
+                             folder_.path("ca.crt"), "--operator-certificate", folder_.path("live.crt"),
+                             "--operator-key", folder_.path("live.key")});
+    start(more);
   }
 
   Person make_viewer() {
@@ -114,6 +117,18 @@ TEST_F(ServiceMetricsTest, AreFollowedToTheEndOfTheJobAndGoneOnWith) {
   EXPECT_THAT(steps(later), ElementsAre(4)) << "which another attempt trains again";
   const grpc::Status ended = later.reader->Finish();
   EXPECT_TRUE(ended.ok()) << ended.error_message();
+}
+
+TEST_F(ServiceMetricsTest, AreEventsOverHttpThatSayWhenAllIsTold) {
+  start_with_operator({"--http-listen", "127.0.0.1:0"});
+  make_viewer();
+  report(1, 1);
+  http::testing::TlsClient client(http_address_, {.authority_pem = authority_.certificate_pem});
+  client.send(fmt::format(
+      "GET /v1alpha1/{}/metrics HTTP/1.1\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+      job_name("train"), full_token("viewer")));
+  EXPECT_THAT(client.receive(), ::testing::AllOf(HasSubstr("text/event-stream"), HasSubstr(R"("step":1)"),
+                                                 HasSubstr("id: "), HasSubstr("event: end\ndata: {}\n\n")));
 }
 
 TEST_F(ServiceMetricsTest, GoOnWhenAnotherOperatorLeads) {

@@ -76,11 +76,13 @@ void ServiceProgram::start(const std::vector<std::string>& more) {
                              .stderr_fd = log_file.get()})
                  .value();
   const std::regex port(R"re("port":"(\d+)")re");
+  const std::regex http_address(R"re("http_address":"([^"]+)")re");  // said before the port
   const auto end = std::chrono::steady_clock::now() + kPatience;
   for (std::smatch found; address_.empty(); std::this_thread::sleep_for(std::chrono::milliseconds(20))) {
     ASSERT_LT(std::chrono::steady_clock::now(), end) << "the service does not start: " << log();
     const std::string text = log();
     if (std::regex_search(text, found, port)) address_ = "127.0.0.1:" + found[1].str();
+    if (std::regex_search(text, found, http_address)) http_address_ = found[1].str();
   }
 }
 

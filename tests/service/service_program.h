@@ -72,6 +72,7 @@ class ServiceProgram : public ::testing::Test {
   KeyPair authority_ = make_authority("test", std::chrono::hours(1)).value();
   std::optional<Process> program_;
   std::string address_;
+  std::string http_address_;  // empty: it is not served over HTTP
 };
 
 }  // namespace caravan::service::testing

@@ -12,6 +12,7 @@
 #include "common/processors.h"
 #include "common/refusal.h"
 #include "http/server.h"
+#include "http/texts.h"
 #include "worker/agent/gpu_monitor.h"
 #include "worker/agent/host.h"
 #include "worker/agent/job_file.h"
@@ -108,8 +109,9 @@ Result<std::optional<TlsIdentity>> identity_of(const AgentOptions& options) {
 // Nothing where nobody wants them.
 Result<std::optional<http::Server>> serve_metrics(const AgentOptions& options, const Measured& measured) {
   if (options.metrics.empty()) return std::nullopt;
-  auto server = http::Server::start(options.metrics,
-                                    [measured](std::string_view path) { return serve_path(path, measured); });
+  auto server = http::Server::start(options.metrics, http::serve_texts([measured](std::string_view path) {
+                                      return serve_path(path, measured);
+                                    }));
   if (!server) return tl::unexpected(Error{"--metrics: " + server.error().message, server.error().code});
   spdlog::info("metrics at http://{}/metrics", server->address());
   return std::optional(*std::move(server));

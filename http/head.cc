@@ -1,0 +1,76 @@
+#include "http/head.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/rfc7230.hpp>
+
+namespace caravan::http {
+namespace {
+
+namespace beast = boost::beast::http;
+using RequestParser = beast::request_parser<beast::empty_body>;
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return lower;
+}
+
+Head head_from(const RequestParser& parser, std::size_t bytes) {
+  const auto& message = parser.get();
+  Head head{
+      .bytes = bytes,
+      .request = {.method = std::string(message.method_string()), .target = std::string(message.target())},
+      .body_bytes = parser.content_length().value_or(0),
+      .takes_chunks = message.version() >= 11,
+      .keeps_connection = message.keep_alive()};
+  for (const auto& field : message)
+    head.request.fields.emplace_back(lower_case(field.name_string()), std::string(field.value()));
+  head.awaits_continue =
+      head.takes_chunks && head.body_bytes > 0 && lower_case(head.request.field("expect")) == "100-continue";
+  return head;
+}
+
+}  // namespace
+
+Reply plain_reply(const std::string& status) {
+  return {.body = status + "\n", .status = status};
+}
+
+std::optional<tl::expected<Head, std::string>> read_head(std::string_view input, std::size_t longest_head) {
+  RequestParser parser;
+  parser.header_limit(static_cast<std::uint32_t>(longest_head));
+  parser.body_limit(boost::none);  // whoever reads the body has a limit of his own
+  boost::system::error_code error;
+  const std::string_view head = input.substr(0, longest_head);  // the parser's own limit is of fields alone
+  const std::size_t bytes = parser.put(boost::asio::buffer(head), error);
+  const bool waits = error == beast::error::need_more;
+  if (waits && head.size() < longest_head) return std::nullopt;
+  if (waits || error == beast::error::header_limit)
+    return tl::unexpected<std::string>("431 Request Header Fields Too Large");
+  if (error) return tl::unexpected<std::string>("400 Bad Request");
+  // Beast takes a Content-Length beside it, which others may go by.
+  if (parser.get().count(beast::field::transfer_encoding) > 0)
+    return tl::unexpected<std::string>("411 Length Required");
+  return head_from(parser, bytes);
+}
+
+std::string head_of(const Reply& reply, std::optional<std::size_t> length, bool in_chunks,
+                    bool keeps_connection) {
+  std::string head = fmt::format("HTTP/1.1 {}\r\nContent-Type: {}\r\n", reply.status, reply.content_type);
+  if (length) head += fmt::format("Content-Length: {}\r\n", *length);
+  if (in_chunks) head += "Transfer-Encoding: chunked\r\n";
+  for (const auto& [name, value] : reply.fields) head += fmt::format("{}: {}\r\n", name, value);
+  return head + fmt::format("Connection: {}\r\n\r\n", keeps_connection ? "keep-alive" : "close");
+}
+
+std::string chunk_of(std::string_view part) {
+  return fmt::format("{:x}\r\n{}\r\n", part.size(), part);
+}
+
+}  // namespace caravan::http

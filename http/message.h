@@ -1,0 +1,41 @@
+// Requests and replies as plain values, so that nobody outside of this room sees Beast.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace caravan::http {
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+struct Request {
+  std::string method;  // GET
+  std::string target;  // path and query, as they were sent
+  Fields fields = {};  // names in lower case
+  std::string body = {};
+  std::string host = {};             // the address that it comes from
+  std::string certificate_pem = {};  // of a client whose chain was verified
+
+  // The field's first value; empty: there is none.
+  std::string_view field(std::string_view lower_case_name) const {
+    for (const auto& [name, value] : fields) {
+      if (name == lower_case_name) return value;
+    }
+    return {};
+  }
+  std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }
+};
+
+struct Reply {
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body = {};
+  std::string status = "200 OK";
+  Fields fields = {};
+};
+
+// "404 Not Found\n" with that status.
+Reply plain_reply(const std::string& status);
+
+}  // namespace caravan::http

@@ -1,0 +1,15 @@
+// What of a request goes into its line of audit, by the names that the fields of requests have in common.
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <string>
+
+#include "service/audit.h"
+
+namespace caravan::service {
+
+// Of a request that would change something.
+AuditedCall audited_call(const std::string& method, const google::protobuf::Message& request);
+
+}  // namespace caravan::service

@@ -1,0 +1,250 @@
+#include "service/json/json_server.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "caravan/v1alpha1/job_service.pb.h"
+#include "http/server.h"
+#include "service/audited_call.h"
+#include "service/json/method_table.h"
+#include "service/json/route.h"
+#include "service/json/transcode.h"
+#include "serving/log.h"
+
+namespace caravan::service {
+namespace {
+
+using ExchangePtr = std::shared_ptr<http::Exchange>;
+
+constexpr std::string_view kBearer = "Bearer ";
+
+Credential credential_of(const http::Request& request) {
+  const std::string_view shown = request.field("authorization");
+  return {.token = shown.starts_with(kBearer) ? std::string(shown.substr(kBearer.size())) : "",
+          .certificate_pem = request.certificate_pem,
+          .host = request.host};
+}
+
+// Counts what is under way, so that it can be bounded, and waited for.
+class UnderWay {
+ public:
+  std::shared_ptr<void> enter() {
+    const std::scoped_lock lock(mutex_);
+    ++count_;
+    return {this, [](UnderWay* self) { self->leave(); }};
+  }
+  std::size_t count() const {
+    const std::scoped_lock lock(mutex_);
+    return count_;
+  }
+  void wait_for_none() {
+    std::unique_lock lock(mutex_);
+    none_.wait(lock, [this] { return count_ == 0; });
+  }
+
+ private:
+  void leave() {
+    const std::scoped_lock lock(mutex_);
+    if (--count_ == 0) none_.notify_all();
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable none_;
+  std::size_t count_ = 0;
+};
+
+// Held while a call lasts; tells of its end.
+struct Handling {
+  Handling(std::shared_ptr<void> counted, std::function<void(int)> on_over)
+      : counted(std::move(counted)), on_over(std::move(on_over)) {}
+  Handling(const Handling&) = delete;
+  Handling& operator=(const Handling&) = delete;
+  ~Handling() { on_over(code); }
+
+  const std::shared_ptr<void> counted;
+  const std::function<void(int)> on_over;
+  std::atomic<int> code = static_cast<int>(Code::kCancelled);  // unless it ends in another way
+  std::shared_ptr<void> counted_stream = {};
+  Shares::Ticket ticket = {};  // of a stream
+};
+using HandlingPtr = std::shared_ptr<Handling>;
+
+class Server final : public JsonServer {
+ public:
+  Server(Config config, Clock& clock, Gate& gate, Shares& shares, Audit& audit, Methods& methods,
+         OnHandled on_handled)
+      : config_(std::move(config)),
+        clock_(clock),
+        gate_(gate),
+        shares_(shares),
+        audit_(audit),
+        methods_(method_table(methods)),
+        on_handled_(std::move(on_handled)) {}
+
+  ~Server() override { stop(std::chrono::milliseconds(0)); }
+
+  Status listen() {
+    auto shown = read_tls_files(config_.tls);
+    if (!shown) return tl::unexpected(shown.error());
+    auto context = http::make_tls_context(*shown);
+    if (!context) return tl::unexpected(context.error());
+    auto server = http::Server::start(
+        config_.listen, [this](const ExchangePtr& exchange) { take(exchange); }, config_.limits, *context);
+    if (!server)
+      return tl::unexpected(Error{"--http-listen: " + server.error().message, server.error().code});
+    server_ = *std::move(server);
+    renewal_ = std::jthread(
+        [this, shown = *std::move(shown)](const std::stop_token& stop) { renew_tls(shown, stop); });
+    return {};
+  }
+
+  const std::string& address() const override { return server_->address(); }
+
+  void stop(std::chrono::milliseconds grace) override {
+    renewal_ = {};
+    if (server_) server_->stop(grace);
+    server_.reset();  // which asks what is under way to stop
+    under_way_.wait_for_none();
+  }
+
+ private:
+  void renew_tls(http::TlsMaterial shown, const std::stop_token& stop) {
+    while (clock_.sleep_until(clock_.now() + kTlsFilesStand, stop)) {
+      auto read = read_tls_files(config_.tls);
+      if (!read || *read == shown) continue;  // in the middle of a replacement, one of them may be missing
+      const auto context = http::make_tls_context(*read);
+      if (!context)
+        log_line(spdlog::level::warn, "the new certificate is not shown: " + context.error().message);
+      shown = *std::move(read);
+      if (context) server_->renew(*context);
+    }
+  }
+
+  // By the server's thread.
+  void take(const ExchangePtr& exchange) {
+    const http::Request& request = exchange->request();
+    auto match = routes_.find(request.method, request.path());
+    if (!match) return exchange->reply(refusal(match.error(), request.path()));
+    const auto handling = std::make_shared<Handling>(
+        under_way_.enter(), [this, method = match->route->method, began = clock_.now()](int code) {
+          on_handled_(method->name(), code, clock_.now() - began);
+        });
+    gate_.enter(credential_of(request),
+                {.stop = exchange->stop(), .deadline = clock_.now() + config_.longest_call},
+                [this, exchange, handling, match = *std::move(match)](const Call& call,
+                                                                      const Answer<void>& admitted) {
+                  if (!admitted) audit_refusal(call, match, admitted.error());
+                  const Answer<void> begun = admitted ? serve(call, match, exchange, handling) : admitted;
+                  if (begun) return;
+                  handling->code = static_cast<int>(begun.error().code);
+                  exchange->reply(reply_of(begun.error()));
+                });
+  }
+
+  http::Reply refusal(const Fault& fault, std::string_view path) const {
+    http::Reply reply = reply_of(fault);
+    if (fault.code != Code::kUnimplemented) return reply;
+    reply.status = "405 Method Not Allowed";
+    reply.fields.emplace_back("Allow", fmt::format("{}", fmt::join(routes_.verbs_of(path), ", ")));
+    return reply;
+  }
+
+  // An error is what to reply.
+  Answer<void> serve(const Call& call, const Match& match, const ExchangePtr& exchange,
+                     const HandlingPtr& handling) {
+    const auto& method = methods_.at(match.route->method->name());
+    const auto request = request_of(match, exchange->request());
+    if (const auto* stream = std::get_if<StreamMethod>(&method)) {
+      if (!request) return tl::unexpected(request.error());
+      return open(*stream, call, match, **request, exchange, handling);
+    }
+    const auto& unary = std::get<UnaryMethod>(method);
+    const auto answer = request ? unary.run(call, **request) : tl::unexpected(request.error());
+    if (unary.changes) audit(call, match, request ? request->get() : nullptr, answer);
+    if (!answer) return tl::unexpected(answer.error());
+    handling->code = 0;
+    exchange->reply(reply_of(**answer));
+    return {};
+  }
+
+  // request: null when it could not be read.
+  void audit(const Call& call, const Match& match, const Message* request, const Answer<MessagePtr>& answer) {
+    const std::string& method = match.route->method->name();
+    AuditedCall done = request != nullptr ? audited_call(method, *request) : AuditedCall{method, match.value};
+    if (const auto* job = answer ? dynamic_cast<const v1alpha1::Job*>(answer->get()) : nullptr)
+      done.resource = job->name();  // which the API server may have made
+    audit_.method_ended(call, done, answer ? nullptr : &answer.error());
+  }
+
+  // Nothing of the request but its path is known yet.
+  void audit_refusal(const Call& call, const Match& match, const Fault& fault) {
+    const std::string& method = match.route->method->name();
+    const auto* unary = std::get_if<UnaryMethod>(&methods_.at(method));
+    if (unary != nullptr && unary->changes) audit_.refused_at_the_gate(call, {method, match.value}, fault);
+  }
+
+  Answer<void> open(const StreamMethod& method, const Call& call, const Match& match, const Message& request,
+                    const ExchangePtr& exchange, const HandlingPtr& handling) {
+    handling->counted_stream = streams_.enter();
+    if (streams_.count() > config_.streams)
+      return fault(Code::kResourceExhausted, faults::kBusy, "too many streams are open; ask again later");
+    auto ticket = shares_.take_stream(call.caller.user);
+    if (!ticket) return tl::unexpected(std::move(ticket.error()));
+    handling->ticket = *std::move(ticket);
+    const std::weak_ptr<http::Exchange> weak = exchange;
+    const std::weak_ptr<Handling> weak_handling = handling;
+    auto next = method.open(
+        call, request,
+        [weak] {
+          if (const auto held = weak.lock()) held->wake();
+        },
+        [weak, weak_handling](const Fault* fault) {
+          const int code = fault == nullptr ? 0 : static_cast<int>(fault->code);
+          if (const auto held = weak_handling.lock()) held->code = code;
+          if (const auto held = weak.lock()) held->end(fault == nullptr ? kEnd : event_of(*fault));
+        });
+    if (!next) return tl::unexpected(std::move(next.error()));
+    exchange->stream(
+        head_of_events(),
+        [next = *std::move(next), type = match.route->method->output_type()](std::string& into) {
+          const MessagePtr message = new_message(*type);
+          if (!next(*message)) return false;
+          into += event_of(*message);
+          return true;
+        },
+        kHeartbeat, handling);
+    return {};
+  }
+
+  const Config config_;
+  Clock& clock_;
+  Gate& gate_;
+  Shares& shares_;
+  Audit& audit_;
+  const Routes routes_{*v1alpha1::Job::descriptor()->file()->FindServiceByName("JobService")};
+  const MethodTable methods_;
+  const OnHandled on_handled_;
+  UnderWay streams_;
+  UnderWay under_way_;
+  std::optional<http::Server> server_;
+  std::jthread renewal_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<JsonServer>> JsonServer::start(Config config, Clock& clock, Gate& gate, Shares& shares,
+                                                      Audit& audit, Methods& methods, OnHandled on_handled) {
+  auto server =
+      std::make_unique<Server>(std::move(config), clock, gate, shares, audit, methods, std::move(on_handled));
+  if (Status listening = server->listen(); !listening) return tl::unexpected(listening.error());
+  return server;
+}
+
+}  // namespace caravan::service

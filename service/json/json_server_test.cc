@@ -1,0 +1,334 @@
+// The job service over HTTP against a client of OpenSSL's, before an API server that knows ada, who may do
+// everything, and bob, who may do nothing.
+#include "service/json/json_server.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <boost/json/serialize.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "common/certificates.h"
+#include "common/testing/manual_clock.h"
+#include "common/testing/temporary_folder.h"
+#include "http/testing/tls_client.h"
+#include "kube/watch/store.h"
+#include "service/json/method_table.h"
+#include "service/json/route.h"
+
+namespace caravan::service {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using TlsClient = http::testing::TlsClient;
+
+class Reviews final : public kube::Transport {
+ public:
+  kube::ApiResult<kube::HttpResponse> call(const CallContext&, const kube::HttpRequest& request) override {
+    const kube::Json review = kube::parse_json(request.body, "review").value();
+    const std::string token = kube::text_at(review, {"spec", "token"});
+    const bool is_known = token == "ada" || token == "bob";
+    const kube::JsonObject status =
+        request.target.find("/tokenreviews") == std::string::npos
+            ? kube::JsonObject{{"allowed", kube::text_at(review, {"spec", "user"}) == "ada"}}
+            : kube::JsonObject{{"authenticated", is_known},
+                               {"audiences", kube::JsonArray{"caravan"}},
+                               {"user", kube::JsonObject{{"username", token}}}};
+    return kube::HttpResponse{.head = {.status = 201},
+                              .body = boost::json::serialize(kube::JsonObject{{"status", status}})};
+  }
+  kube::ApiResult<std::unique_ptr<kube::HttpStream>> open(const CallContext&,
+                                                          const kube::HttpRequest&) override {
+    return kube::api_failure(kube::ErrorKind::kUnreachable, "there are no streams here");
+  }
+};
+
+// What was told of calls that ended: "GetJob 0".
+class Ended {
+ public:
+  void add(const std::string& method, int code) {
+    const std::scoped_lock lock(mutex_);
+    last_ = fmt::format("{} {}", method, code);
+    changed_.notify_all();
+  }
+  void await(const std::string& call) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return last_ == call; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string last_;
+};
+
+class JsonServerTest : public ::testing::Test {
+ protected:
+  JsonServerTest() {
+    show("service");
+    folder_.write("ca.crt", authority_.certificate_pem);
+  }
+
+  void show(const std::string& name) {
+    const KeyPair shown = issue_certificate(authority_, {.common_name = name}).value();
+    folder_.write("tls.crt", shown.certificate_pem);
+    folder_.write("tls.key", shown.key_pem);
+  }
+
+  void start(http::Limits limits = {.connections = 64, .body_bytes = 10'000}, std::size_t streams = 10) {
+    auto server =
+        JsonServer::start({.listen = "127.0.0.1:0",
+                           .tls = {folder_.path("tls.crt"), folder_.path("tls.key"), folder_.path("ca.crt")},
+                           .limits = limits,
+                           .streams = streams},
+                          server_clock_, gate_, shares_, audit_, methods_,
+                          [this](const std::string& method, int code, auto) { ended_.add(method, code); });
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = *std::move(server);
+  }
+
+  void change(const std::string& name, const std::string& state, const std::string& version) {
+    const kube::Json job = kube::JsonObject{
+        {"metadata",
+         kube::JsonObject{
+             {"name", name}, {"namespace", "team"}, {"uid", name}, {"resourceVersion", version}}},
+        {"status", kube::JsonObject{{"state", state}}}};
+    for (const kube::Change& one : store_.upsert(job)) jobs_.take(one);
+  }
+
+  TlsClient connect(const KeyPair& shown = {}) {
+    return {server_->address(), {.authority_pem = authority_.certificate_pem, .shown = shown}};
+  }
+  static std::string request(const std::string& line, const std::string& token,
+                             const std::string& body = "") {
+    return fmt::format(
+        "{} HTTP/1.1\r\nConnection: close\r\nAuthorization: Bearer {}\r\n"
+        "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+        line, token, body.size(), body);
+  }
+  std::string ask(const std::string& line, const std::string& token = "ada", const std::string& body = "") {
+    TlsClient client = connect();
+    client.send(request(line, token, body));
+    return client.receive();
+  }
+
+  const KeyPair authority_ = make_authority("test", std::chrono::hours(1)).value();
+  test::TemporaryFolder folder_;
+  SystemClock clock_;
+  ::caravan::testing::ManualClock server_clock_;
+  Ended ended_;
+  Reviews reviews_;
+  TokenCredentials credentials_{"of the service"};
+  kube::Observer observer_;
+  kube::Client client_{reviews_, credentials_, clock_, [] { return 0.5; }, {.retry = {.tries = 1}},
+                       observer_};
+  kube::Store store_;
+  JobFeed jobs_{[this] { return store_.resource_version(); }};
+  Callers callers_{client_, clock_, {"caravan"}};
+  Rights rights_{client_, clock_};
+  Shares shares_{clock_, {.requests_per_second = 0.001, .burst = 20, .streams = 1}};
+  CallerClients clients_{
+      {.server = {"127.0.0.1", "1"}}, credentials_, clock_, observer_, {.retry = {.tries = 1}}};
+  ReadMethods read_{jobs_, rights_, [] { return true; }};
+  WriteMethods write_{clients_, clock_};
+  WatchMethods watch_{jobs_, callers_, rights_, clock_, [] { return true; }, {}};
+  EventMethods events_{clients_};
+  EstimateMethods estimates_{rights_, clock_};
+  LogMethods logs_{jobs_, rights_, clients_, clock_, [] { return true; }, {}, {}};
+  MetricsMethods metrics_{jobs_, callers_, rights_, clock_, [] { return true; }, {}, {}, {}};
+  Methods methods_{read_, write_, watch_, events_, logs_, metrics_, estimates_};
+  Gate gate_{callers_, shares_, clock_, {}};
+  std::mutex audit_mutex_;
+  std::vector<std::string> audited_;  // lines
+  Audit audit_{clock_, [this](const std::string& line) {
+                 const std::scoped_lock lock(audit_mutex_);
+                 audited_.push_back(line);
+               }};
+  std::unique_ptr<JsonServer> server_;
+};
+
+constexpr char kGetJob[] = "GET /v1alpha1/namespaces/team/jobs/a";
+constexpr char kWatch[] = "GET /v1alpha1/namespaces/team/jobs:watch";
+
+TEST_F(JsonServerTest, EveryMethodThatHasAPathIsServed) {
+  const MethodTable table = method_table(methods_);
+  const Routes routes(*v1alpha1::Job::descriptor()->file()->FindServiceByName("JobService"));
+  ASSERT_FALSE(routes.all().empty());
+  for (const Route& route : routes.all()) {
+    ASSERT_TRUE(table.contains(route.method->name())) << route.method->name();
+    EXPECT_EQ(std::holds_alternative<StreamMethod>(table.at(route.method->name())),
+              route.method->server_streaming())
+        << route.method->name();
+  }
+}
+
+TEST_F(JsonServerTest, AMethodIsAnsweredInJson) {
+  store_.replace({}, "5");
+  change("a", "Running", "6");
+  start();
+  EXPECT_THAT(ask(kGetJob),
+              AllOf(StartsWith("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"),
+                    HasSubstr(R"("name":"namespaces/team/jobs/a")"), HasSubstr(R"("state":"Running")")));
+  ended_.await("GetJob 0");
+  EXPECT_THAT(ask("GET /v1alpha1/namespaces/team/jobs?pageSize=1"), HasSubstr(R"("totalSize":1)"));
+  EXPECT_THAT(
+      ask("GET /v1alpha1/namespaces/team/jobs/b"),
+      AllOf(StartsWith("HTTP/1.1 404 "), HasSubstr(R"("code":5)"), HasSubstr(R"("reason":"NOT_FOUND")")));
+  ended_.await("GetJob 5");
+}
+
+TEST_F(JsonServerTest, NothingIsReadOfARequestBeforeItsCallerIsKnown) {
+  start();
+  EXPECT_THAT(ask(kGetJob, "eve"),
+              AllOf(StartsWith("HTTP/1.1 401 "), HasSubstr("WWW-Authenticate: Bearer\r\n"),
+                    HasSubstr(R"("reason":"BAD_TOKEN")")));
+  for (const char* token : {"", "eve"})
+    EXPECT_THAT(ask("POST /v1alpha1/namespaces/team/jobs?nonsense=1", token, "{{{"),
+                StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(ask("POST /v1alpha1/namespaces/team/jobs", "ada", "{{{"),
+              AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("the body is no JSON")));
+}
+
+TEST_F(JsonServerTest, NobodyMayWhatTheApiServerDoesNotLetHim) {
+  start();
+  EXPECT_THAT(ask(kGetJob, "bob"), AllOf(StartsWith("HTTP/1.1 403 "), HasSubstr(R"("reason":"FORBIDDEN")")));
+  EXPECT_THAT(ask(kWatch, "bob"), StartsWith("HTTP/1.1 403 "));
+}
+
+TEST_F(JsonServerTest, WhoIsRefusedAChangeLeavesALineOfAudit) {
+  start();
+  ask("DELETE /v1alpha1/namespaces/team/jobs/a", "mallory");
+  ask("POST /v1alpha1/namespaces/team/jobs?unknown=1", "ada", "{}");
+  ask(kGetJob, "mallory");
+  const std::scoped_lock lock(audit_mutex_);
+  ASSERT_EQ(audited_.size(), 2u) << "of reads there is none";
+  EXPECT_THAT(audited_[0], AllOf(HasSubstr(R"("audit":"DeleteJob")"), HasSubstr("namespaces/team/jobs/a"),
+                                 HasSubstr("UNAUTHENTICATED")));
+  EXPECT_THAT(audited_[1], AllOf(HasSubstr(R"("audit":"CreateJob")"), HasSubstr(R"("user":"ada")"),
+                                 HasSubstr("INVALID_ARGUMENT")));
+}
+
+TEST_F(JsonServerTest, ACallerMayComeWithACertificate) {
+  start();
+  TlsClient ada = connect(
+      issue_certificate(authority_, {.common_name = "ada", .for_server = false, .for_client = true}).value());
+  ada.send(std::string(kGetJob) + " HTTP/1.1\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(ada.receive(), StartsWith("HTTP/1.1 404 ")) << "ada may look, and there is no job";
+}
+
+TEST_F(JsonServerTest, ACertificateThatIsReplacedIsShownWithoutARestart) {
+  start();
+  EXPECT_EQ(connect().name_of_server(), "service");
+  folder_.write("tls.key", "in the middle of a replacement");
+  server_clock_.await_sleeper(kTlsFilesStand);
+  server_clock_.advance(kTlsFilesStand);
+  server_clock_.await_sleeper(kTlsFilesStand);
+  EXPECT_EQ(connect().name_of_server(), "service");
+  show("its successor");
+  server_clock_.advance(kTlsFilesStand);
+  server_clock_.await_sleeper(kTlsFilesStand);
+  EXPECT_EQ(connect().name_of_server(), "its successor");
+}
+
+TEST_F(JsonServerTest, OtherPathsAndVerbsAreRefused) {
+  start();
+  EXPECT_THAT(ask("GET /"), AllOf(StartsWith("HTTP/1.1 400 ")));
+  EXPECT_THAT(ask("GET /v1alpha1/jobs"),
+              AllOf(StartsWith("HTTP/1.1 404 "), HasSubstr(R"("reason":"NO_METHOD")")));
+  EXPECT_THAT(
+      ask("PUT /v1alpha1/namespaces/team/jobs/a"),
+      AllOf(StartsWith("HTTP/1.1 405 Method Not Allowed\r\n"), HasSubstr("\r\nAllow: GET, DELETE\r\n")));
+  EXPECT_THAT(ask("GET /v1alpha1/namespaces/team/jobs/a%2e"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(ask("GET /v1alpha1/namespaces/team/jobs?x=1"),
+              AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("unknown parameter")));
+  EXPECT_THAT(ask("POST /v1alpha1/namespaces/team/jobs", "ada", std::string(10'001, ' ')),
+              StartsWith("HTTP/1.1 413 "));
+}
+
+TEST_F(JsonServerTest, WhoeverAsksTooOftenIsToldWhenToComeAgain) {
+  start();
+  std::string refused;
+  TlsClient client = connect();
+  for (int i = 0; i < 1000 && refused.empty(); ++i) {
+    client.send(std::string(kGetJob) + " HTTP/1.1\r\nAuthorization: Bearer ada\r\n\r\n");
+    const std::string answer = client.receive("}\n");
+    if (answer.starts_with("HTTP/1.1 429 ")) refused = answer;
+  }
+  EXPECT_THAT(refused, AllOf(HasSubstr("\r\nRetry-After: "), HasSubstr(R"("reason":"RATE_LIMITED")")));
+}
+
+TEST_F(JsonServerTest, AWatchIsAStreamOfEventsThatGoesOnWhereItWas) {
+  store_.replace({}, "5");
+  start();
+  {
+    TlsClient client = connect();
+    client.send(request(kWatch, "ada"));
+    EXPECT_THAT(client.receive("5\"}\n\n"),
+                AllOf(HasSubstr("\r\nContent-Type: text/event-stream\r\n"),
+                      HasSubstr("id: 5\ndata: {\"kind\":\"Complete\",\"resumeToken\":\"5\"}\n\n")));
+    change("a", "Running", "6");
+    EXPECT_THAT(client.receive("6\"}\n\n"),
+                AllOf(HasSubstr("id: 6\ndata: {\"kind\":\"Changed\""), HasSubstr("namespaces/team/jobs/a")));
+    EXPECT_THAT(ask(kWatch), StartsWith("HTTP/1.1 429 ")) << "one stream is all that a caller may have here";
+  }
+  ended_.await("WatchJobs 1");
+  change("b", "Running", "7");
+  TlsClient client = connect();
+  client.send(std::string(kWatch) + " HTTP/1.1\r\nAuthorization: Bearer ada\r\nLast-Event-ID: 6\r\n\r\n");
+  EXPECT_THAT(client.receive("7\"}\n\n"), AllOf(HasSubstr("id: 7\n"), Not(HasSubstr("Complete"))));
+}
+
+TEST_F(JsonServerTest, StreamsLeaveRoomForOtherCalls) {
+  store_.replace({}, "5");
+  start({}, 0);
+  EXPECT_THAT(ask(kWatch), AllOf(StartsWith("HTTP/1.1 429 "), HasSubstr(R"("reason":"BUSY")")));
+  EXPECT_THAT(ask(kGetJob), StartsWith("HTTP/1.1 404 "));
+}
+
+TEST_F(JsonServerTest, AStreamThatCannotBeginHasAnOrdinaryStatus) {
+  store_.replace({}, "5");
+  start();
+  EXPECT_THAT(ask(std::string(kWatch) + "?resumeToken=1"),
+              AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("RESUME_TOKEN_TOO_OLD")));
+  EXPECT_THAT(ask(std::string(kWatch) + "?filter=nonsense"), StartsWith("HTTP/1.1 400 "));
+}
+
+TEST_F(JsonServerTest, AReaderWhoIsTooSlowIsToldAndDropped) {
+  store_.replace({}, "5");
+  start({.answer_time = std::chrono::hours(1)});
+  TlsClient client = connect();
+  client.send(request(kWatch, "ada"));
+  EXPECT_THAT(client.receive("Complete"), HasSubstr("Complete"));
+  // More than the buffers between two sockets take, and as many changes as he may be behind.
+  int version = 6;
+  for (std::size_t i = 0; i < JobWatch::kMostBehind + 600; ++i)
+    change("a", std::string(100'000, 'x'), std::to_string(version++));
+  const std::string answer = client.receive();
+  EXPECT_THAT(
+      answer.substr(answer.size() - std::min<std::size_t>(answer.size(), 500)),
+      AllOf(HasSubstr("event: fault\ndata: {\"code\":8,"), HasSubstr("SLOW_READER"), EndsWith("0\r\n\r\n")));
+  ended_.await("WatchJobs 8");
+}
+
+TEST_F(JsonServerTest, StreamsEndWithTheServerAndNoCallIsLeft) {
+  store_.replace({}, "5");
+  start();
+  TlsClient client = connect();
+  client.send(request(kWatch, "ada"));
+  EXPECT_THAT(client.receive("Complete"), HasSubstr("Complete"));
+  std::jthread stopping([this] { server_->stop(std::chrono::minutes(1)); });
+  EXPECT_THAT(client.receive(), EndsWith("0\r\n\r\n"));
+  client.close();
+  stopping.join();
+  ended_.await("WatchJobs 1");
+}
+
+}  // namespace
+}  // namespace caravan::service
