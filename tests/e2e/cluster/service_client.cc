@@ -65,10 +65,12 @@ grpc::Status call(const std::vector<std::string>& arguments) {
   const auto method = kMethods.find(arguments[4]);
   if (!root || !token || method == kMethods.end())
     return {grpc::StatusCode::INVALID_ARGUMENT, "no such file, or no such method"};
+  grpc::SslCredentialsOptions trust;
+  trust.pem_root_certs = *root;
   grpc::ChannelArguments options;
   options.SetSslTargetNameOverride(arguments[1]);
-  const auto stub = JobService::NewStub(
-      grpc::CreateCustomChannel(arguments[0], grpc::SslCredentials({.pem_root_certs = *root}), options));
+  const auto stub =
+      JobService::NewStub(grpc::CreateCustomChannel(arguments[0], grpc::SslCredentials(trust), options));
   grpc::ClientContext context;
   context.AddMetadata("authorization", "Bearer " + *token);
   return method->second(*stub, context, arguments[5]);
