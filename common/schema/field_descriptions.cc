@@ -54,6 +54,10 @@ std::string comment_of(const Descriptor& type) {
   return comment_above(type);
 }
 
+std::string comment_of(const google::protobuf::MethodDescriptor& method) {
+  return comment_above(method);
+}
+
 std::string description_of(const FieldDescriptor& field) {
   const FieldRules& rules = rules_of(field);
   std::vector<std::string> sentences = {comment_above(field), missing_feature(field)};

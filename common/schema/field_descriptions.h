@@ -1,4 +1,5 @@
-// What people read about a field or a message: the comments of the schema and what its options say in words.
+// What people read about a field, a message or a method: the comments of the schema and what its options say
+// in words.
 //
 // Comments are there only in descriptors that were built with source information, as `protoc
 // --include_source_info` writes them. Programs that were built without have a table of the descriptions.
@@ -18,6 +19,7 @@ Status read_descriptor_set(const std::string& path, google::protobuf::Descriptor
 
 // The comment above it, on one line; empty when there is none.
 std::string comment_of(const google::protobuf::Descriptor& type);
+std::string comment_of(const google::protobuf::MethodDescriptor& method);
 
 // The comment, what is not available yet, where it matters, when it may change.
 std::string description_of(const google::protobuf::FieldDescriptor& field);

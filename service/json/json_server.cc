@@ -13,6 +13,7 @@
 #include "caravan/v1alpha1/job_service.pb.h"
 #include "http/server.h"
 #include "service/audited_call.h"
+#include "service/json/compiled_openapi.h"
 #include "service/json/method_table.h"
 #include "service/json/route.h"
 #include "service/json/transcode.h"
@@ -23,6 +24,7 @@ namespace {
 
 using ExchangePtr = std::shared_ptr<http::Exchange>;
 
+constexpr std::string_view kOpenapiPath = "/openapi.json";  // for anybody, as gRPC's reflection
 constexpr std::string_view kBearer = "Bearer ";
 
 Credential credential_of(const http::Request& request) {
@@ -130,6 +132,8 @@ class Server final : public JsonServer {
   // By the server's thread.
   void take(const ExchangePtr& exchange) {
     const http::Request& request = exchange->request();
+    if (request.method == "GET" && request.path() == kOpenapiPath)
+      return exchange->reply({.content_type = "application/json", .body = std::string(kOpenapi)});
     auto match = routes_.find(request.method, request.path());
     if (!match) return exchange->reply(refusal(match.error(), request.path()));
     const auto handling = std::make_shared<Handling>(

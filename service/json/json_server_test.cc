@@ -196,6 +196,16 @@ TEST_F(JsonServerTest, NothingIsReadOfARequestBeforeItsCallerIsKnown) {
               AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("the body is no JSON")));
 }
 
+TEST_F(JsonServerTest, AnybodyMayReadWhichMethodsThereAre) {
+  start();
+  const std::string answer = ask("GET /openapi.json", "");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"));
+  const auto document = kube::parse_json(answer.substr(answer.find("\r\n\r\n")), "it").value();
+  EXPECT_EQ(kube::text_at(document, {"paths", "/v1alpha1/namespaces/{namespace}/jobs/{job}:suspend", "post",
+                                     "operationId"}),
+            "SuspendJob");
+}
+
 TEST_F(JsonServerTest, NobodyMayWhatTheApiServerDoesNotLetHim) {
   start();
   EXPECT_THAT(ask(kGetJob, "bob"), AllOf(StartsWith("HTTP/1.1 403 "), HasSubstr(R"("reason":"FORBIDDEN")")));
