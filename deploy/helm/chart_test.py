@@ -176,7 +176,8 @@ class JobService(unittest.TestCase):
             self.assertLessEqual(selector.items(), template["metadata"]["labels"].items())
         ports = {port["name"]: port["containerPort"] for port in template["spec"]["containers"][0]["ports"]}
         self.assertEqual("api", service["spec"]["ports"][0]["targetPort"])
-        self.assertEqual({ports["metrics"], ports["api"]},
+        self.assertEqual("https", service["spec"]["ports"][1]["targetPort"])
+        self.assertEqual({ports["metrics"], ports["api"], ports["https"]},
                          {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]})
 
     def test_the_operator_keeps_its_certificate_for_the_names_that_it_has(self):

@@ -47,7 +47,7 @@ OPERATOR = Description(
     "Caravan operator",
     "Runs LlamaTrainingJobs on Kubernetes: the operator and the job service",
     programs=("caravan-operator", "caravan-service"),
-    ports=(8080, 8081, 8443, 9443),
+    ports=(8080, 8081, 8443, 8444, 9443, 9444),
 )
 WORKER = Description(
     "caravan-worker",

@@ -15,7 +15,7 @@ from cluster import (NAMESPACE, OPERATOR_NAMESPACE, PROGRAMS, REPOSITORY, Cluste
 from network_test import METRICS, reaches
 
 NAME = f"caravan-service.{OPERATOR_NAMESPACE}.svc"
-API, LIVE = 8443, 9444
+API, JSON, LIVE = 8443, 8444, 9444
 PERMISSION_DENIED, UNAUTHENTICATED = 7, 16
 MORE_STEPS_THAN_ARE_MADE = 1_000_000
 # What the admission policy of jobs asks for beside jobs themselves.
@@ -154,6 +154,17 @@ class JobService(ClusterTest):
         self.assertEqual(20, steps[-1])
         self.assertLess(samples[-1]["loss"], samples[0]["loss"])
         self.is_refused(PERMISSION_DENIED, "StreamMetrics", {"name": f"namespaces/{NAMESPACE}/jobs/measured"}, "eve")
+
+    def test_each_replica_serves_json_over_http(self):
+        self.create("shown")
+        self.write("header", f"header = \"Authorization: Bearer {pathlib.Path(self.folder.name, 'ada').read_text()}\"")
+        for replica in self.replicas():
+            command = ["curl", "-sS", "--fail-with-body", "--cacert", f"{self.folder.name}/root", "--config",
+                       f"{self.folder.name}/header", "--resolve", f"{NAME}:{JSON}:{replica['status']['podIP']}",
+                       f"https://{NAME}:{JSON}/v1alpha1/namespaces/{NAMESPACE}/jobs"]  # fmt: skip
+            names = lambda command=command: [job["name"] for job in json.loads(  # noqa: E731
+                subprocess.run(command, check=True, capture_output=True).stdout).get("jobs", ())]
+            wait_until("it lists the job", lambda names=names: f"namespaces/{NAMESPACE}/jobs/shown" in names())
 
     def watch(self, at, resume_token=""):
         request = {"parent": f"namespaces/{NAMESPACE}", "resumeToken": resume_token}

@@ -74,6 +74,7 @@
 {{/* What the job service is told. */}}
 {{- define "caravan.serviceArguments" -}}
 {{- $arguments := list "--tls-certificate=/etc/caravan-service/tls.crt" "--tls-key=/etc/caravan-service/tls.key" }}
+{{- $arguments = append $arguments "--http-listen=[::]:8444" }}
 {{- $arguments = append $arguments (printf "--audiences=%s" (join "," .Values.service.audiences)) }}
 {{- if eq .Values.scope "Namespace" }}
 {{- $arguments = append $arguments (printf "--namespace=%s" .Release.Namespace) }}
