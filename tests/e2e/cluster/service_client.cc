@@ -34,7 +34,7 @@ Method unary(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, 
     if (!request) return bad_request(request.error());
     context.set_deadline(std::chrono::system_clock::now() + kPatience);
     Response response;
-    const grpc::Status status = (stub.*method)(&context, *request, &response);
+    grpc::Status status = (stub.*method)(&context, *request, &response);
     if (status.ok()) std::cout << to_json(response) << std::endl;
     return status;
   };
