@@ -147,7 +147,7 @@ class LogStreams : public ::testing::Test {
           jobs_, rights_, *clients_, clock_, [] { return true; },
           LogFollower::Paces{.first_wait = std::chrono::milliseconds(1),
                              .longest_wait = std::chrono::milliseconds(5)},
-          StreamThreads::Limits{.of_caller = 2});
+          StreamThreads::Limits{});
     }
     return *server_;
   }
