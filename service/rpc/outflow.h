@@ -19,7 +19,8 @@ template <typename Response>
 class Outflow final : public grpc::ServerWriteReactor<Response>,
                       public std::enable_shared_from_this<Outflow<Response>> {
  public:
-  // False: there is nothing now; asked for when the message before has been written. Called by one thread at a time, and must not call back.
+  // False: there is nothing now; asked for when the message before has been written. Called by one thread at
+  // a time, and must not call back.
   using Next = std::function<bool(Response& into)>;
 
   // gRPC owns it until its call is over.
