@@ -24,10 +24,14 @@ std::optional<std::string_view> text_behind(std::string_view line, std::string_v
   return at == std::string_view::npos ? std::nullopt : std::optional(line.substr(at + label.size()));
 }
 
+// Of "40/100".
 std::optional<int> step_of(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
   int step = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
-  return error == std::errc{} && step >= 0 ? std::optional(step) : std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + slash, step);
+  const bool is_whole = error == std::errc{} && end == text.data() + slash;
+  return is_whole && step >= 0 ? std::optional(step) : std::nullopt;
 }
 
 // A job chooses how long its words are.

@@ -68,10 +68,10 @@ TEST(StepCurve, HoldsTheLargestStepsAndNumbersThatThereAre) {
   constexpr int kLast = std::numeric_limits<int>::max();
   const CurveLook look{.width = 21, .height = 3, .ascii = true, .unit = "%", .level = -kMostDrawn};
   EXPECT_EQ(draw_curve({{0, -kMostDrawn}, {kLast, kMostDrawn}}, look),
-            "  1.1e+100% |         *\n"
-            "            |    *****\n"
-            " -1.1e+100% |****\n"
-            "             step 0 2147483647\n");
+            " 1.1e+100% |         *\n"
+            "           |     ****\n"
+            "-1.1e+100% |*****   *\n"
+            "            step 0 2147483647\n");
   EXPECT_THAT(draw_curve({{kLast, 1e-300}}, look), ::testing::HasSubstr("*"));
 }
 

@@ -147,7 +147,7 @@ class LogStreams : public ::testing::Test {
           jobs_, rights_, *clients_, clock_, [] { return true; },
           LogFollower::Paces{.first_wait = std::chrono::milliseconds(1),
                              .longest_wait = std::chrono::milliseconds(5)},
-          StreamThreads::Limits{.of_caller = 2});
+          StreamThreads::Limits{});
     }
     return *server_;
   }
@@ -492,19 +492,17 @@ TEST_F(LogStreams, StopReadingWhenTheCallerGoesAndMakeRoomForOthers) {
   server();
   std::stop_source caller;
   const Call call{.context = {.stop = caller.get_token()}, .caller = {.user = "ada", .token = "secret"}};
-  const auto ignore = [](const Fault*) {};
-  for (int i = 0; i < 2; ++i)
-    ASSERT_TRUE(methods_->stream_logs(
-        call, request(true), [] {}, ignore));
-  const auto refused = methods_->stream_logs(
-      call, request(true), [] {}, ignore);
+  const auto begin = [this](const Call& of) {
+    return methods_->stream_logs(
+        of, request(true), [] {}, [](const Fault*) {});
+  };
+  for (std::size_t i = 0; i < StreamThreads::Limits{}.of_caller; ++i) ASSERT_TRUE(begin(call));
+  const auto refused = begin(call);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
   caller.request_stop();
   const Call other{.caller = {.user = "ada", .token = "secret"}};
-  while (!methods_->stream_logs(
-      other, request(true), [] {}, ignore))
-    std::this_thread::yield();
+  while (!begin(other)) std::this_thread::yield();
 }
 
 }  // namespace
