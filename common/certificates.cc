@@ -156,10 +156,11 @@ std::string usages(const CertificateRequest& request) {
 }
 
 bool has_names(X509* certificate, const CertificateRequest& request) {
-  const Extension wanted =
-      make_extension(certificate, certificate, NID_subject_alt_name, alternative_names(request));
+  const std::string names = alternative_names(request);
   X509_EXTENSION* found =
       X509_get_ext(certificate, X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1));
+  if (names.empty()) return found == nullptr;
+  const Extension wanted = make_extension(certificate, certificate, NID_subject_alt_name, names);
   return wanted != nullptr && found != nullptr &&
          ASN1_OCTET_STRING_cmp(X509_EXTENSION_get_data(found), X509_EXTENSION_get_data(wanted.get())) == 0;
 }

@@ -1,14 +1,11 @@
 #include "operator/service/step_history.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "caravan/v1alpha1/coordination.pb.h"
 
 namespace caravan::controller {
 namespace {
-
-constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 
 // Every other one goes, the first stays.
 void thin_out(std::vector<StepSample>& samples) {
@@ -19,17 +16,17 @@ void thin_out(std::vector<StepSample>& samples) {
 }  // namespace
 
 StepSample sample_of(const v1alpha1::JobStep& step, Clock::WallTime time) {
-  return {
-      .at = {step.attempt(), step.step()},
-      .time = time,
-      .peak_memory_bytes = step.peak_bytes_per_rank().empty() ? 0 : step.peak_bytes_per_rank(0),
-      .loss = static_cast<float>(step.loss()),
-      .validation_loss = step.has_validation_loss() ? static_cast<float>(step.validation_loss()) : kUnknown,
-      .gradient_norm = static_cast<float>(step.gradient_norm()),
-      .learning_rate = static_cast<float>(step.learning_rate()),
-      .seconds = static_cast<float>(step.seconds()),
-      .tokens_per_second = static_cast<float>(step.tokens_per_second()),
-      .mfu = step.has_mfu() ? static_cast<float>(step.mfu()) : kUnknown};
+  return {.at = {step.attempt(), step.step()},
+          .time = time,
+          .peak_memory_bytes = step.peak_bytes_per_rank().empty() ? 0 : step.peak_bytes_per_rank(0),
+          .loss = static_cast<float>(step.loss()),
+          .validation_loss =
+              step.has_validation_loss() ? static_cast<float>(step.validation_loss()) : StepSample::kUnknown,
+          .gradient_norm = static_cast<float>(step.gradient_norm()),
+          .learning_rate = static_cast<float>(step.learning_rate()),
+          .seconds = static_cast<float>(step.seconds()),
+          .tokens_per_second = static_cast<float>(step.tokens_per_second()),
+          .mfu = step.has_mfu() ? static_cast<float>(step.mfu()) : StepSample::kUnknown};
 }
 
 bool StepHistory::add(const std::string& job_uid, const StepSample& sample) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -32,16 +33,18 @@ struct StepCursor {
 
 // Numbers of a step, small: an operator keeps many.
 struct StepSample {
+  static constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
+
   StepCursor at;
   Clock::WallTime time{};
   std::int64_t peak_memory_bytes = 0;  // of the fullest device; 0: unknown
   float loss = 0;
-  float validation_loss = 0;  // NaN: there was no evaluation
+  float validation_loss = kUnknown;  // there was no evaluation
   float gradient_norm = 0;
   float learning_rate = 0;
   float seconds = 0;
   float tokens_per_second = 0;
-  float mfu = 0;  // of 1; NaN: unknown
+  float mfu = kUnknown;  // of 1
 };
 StepSample sample_of(const v1alpha1::JobStep& step, Clock::WallTime time);
 

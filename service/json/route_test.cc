@@ -41,6 +41,8 @@ TEST(Routes, FindTheMethodAndWhatThePathHas) {
       {{"POST", jobs + "/a.b-1:checkpoint"}, "CheckpointNow" + name},
       {{"GET", jobs + "/a.b-1/events"}, "ListEvents" + name},
       {{"GET", jobs + "/a.b-1/checkpoints"}, "ListCheckpoints" + name},
+      {{"GET", jobs + "/a.b-1/logs"}, "StreamLogs" + name},
+      {{"GET", jobs + "/a.b-1/metrics"}, "StreamMetrics" + name},
   };
   std::set<std::string> methods;
   for (const auto& [asked, method] : cases) {
