@@ -168,7 +168,13 @@ class Job:
 
     def events(self) -> list[job_service_pb2.JobEventRecord]:
         """The oldest first."""
-        return list(self._call("ListEvents", job_service_pb2.ListEventsRequest, parent=self.message.name).events)
+        events, token = [], ""
+        while True:
+            page = self._call("ListEvents", job_service_pb2.ListEventsRequest, parent=self.message.name, page_token=token)
+            events += page.events
+            token = page.next_page_token
+            if not token:
+                return events
 
     def checkpoints(self) -> list[job_service_pb2.CheckpointRecord]:
         """The latest first."""
