@@ -72,8 +72,8 @@ class ServiceMetricsTest : public ServiceProgram {
   }
 
   struct Stream {
-    std::unique_ptr<grpc::ClientContext> context;
-    std::unique_ptr<grpc::ClientReader<StreamMetricsResponse>> reader;
+    std::unique_ptr<grpc::ClientContext> context = {};
+    std::unique_ptr<grpc::ClientReader<StreamMetricsResponse>> reader = {};
   };
   Stream open(const Person& person, bool follow) {
     StreamMetricsRequest request;
