@@ -218,6 +218,7 @@ void Connection::reply(const OpenExchange* exchange, Reply reply) {
 void Connection::go_on(bool keep) {
   exchange_.reset();
   head_.reset();
+  stream_ = {};
   weigh();
   if (!keep || heard_the_end_ || shared_.stops) return finish();
   phase_ = Phase::kAwaits;
@@ -247,6 +248,7 @@ void Connection::wake(const OpenExchange* exchange) {
 
 void Connection::end_stream(const OpenExchange* exchange, std::string last_words) {
   if (exchange != exchange_.get() || stream_.last_words) return;
+  if (phase_ != Phase::kWorks && phase_ != Phase::kStreams) return;
   stream_.last_words = std::move(last_words);
   stream_.next = nullptr;
   exchange_->request_stop();
