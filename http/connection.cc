@@ -20,8 +20,8 @@ class OpenExchange final : public Exchange, public std::enable_shared_from_this<
 
   const Request& request() const override { return request_; }
   void reply(Reply reply) override {
-    tell([reply = std::move(reply)](Connection& connection, const OpenExchange* self) mutable {
-      connection.reply(self, std::move(reply));
+    tell([reply = std::move(reply)](Connection& connection, const OpenExchange* self) {
+      connection.reply(self, reply);
     });
   }
   void stream(Reply head, Next next, std::string heartbeat, std::shared_ptr<void> kept) override {
@@ -205,7 +205,7 @@ void Connection::send(std::string answer, std::function<void()> sent) {
               });
 }
 
-void Connection::reply(const OpenExchange* exchange, Reply reply) {
+void Connection::reply(const OpenExchange* exchange, const Reply& reply) {
   if (exchange != exchange_.get() || phase_ != Phase::kWorks) return;
   phase_ = Phase::kReplies;
   const bool keep = head_->keeps_connection && !heard_the_end_ && !shared_.stops;
