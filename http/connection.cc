@@ -20,8 +20,8 @@ class OpenExchange final : public Exchange, public std::enable_shared_from_this<
 
   const Request& request() const override { return request_; }
   void reply(Reply reply) override {
-    tell([reply = std::move(reply)](Connection& connection, const OpenExchange* self) mutable {
-      connection.reply(self, std::move(reply));
+    tell([reply = std::move(reply)](Connection& connection, const OpenExchange* self) {
+      connection.reply(self, reply);
     });
   }
   void stream(Reply head, Next next, std::string heartbeat, std::shared_ptr<void> kept) override {
@@ -205,7 +205,7 @@ void Connection::send(std::string answer, std::function<void()> sent) {
               });
 }
 
-void Connection::reply(const OpenExchange* exchange, Reply reply) {
+void Connection::reply(const OpenExchange* exchange, const Reply& reply) {
   if (exchange != exchange_.get() || phase_ != Phase::kWorks) return;
   phase_ = Phase::kReplies;
   const bool keep = head_->keeps_connection && !heard_the_end_ && !shared_.stops;
@@ -218,6 +218,7 @@ void Connection::reply(const OpenExchange* exchange, Reply reply) {
 void Connection::go_on(bool keep) {
   exchange_.reset();
   head_.reset();
+  stream_ = {};
   weigh();
   if (!keep || heard_the_end_ || shared_.stops) return finish();
   phase_ = Phase::kAwaits;
@@ -247,6 +248,7 @@ void Connection::wake(const OpenExchange* exchange) {
 
 void Connection::end_stream(const OpenExchange* exchange, std::string last_words) {
   if (exchange != exchange_.get() || stream_.last_words) return;
+  if (phase_ != Phase::kWorks && phase_ != Phase::kStreams) return;
   stream_.last_words = std::move(last_words);
   stream_.next = nullptr;
   exchange_->request_stop();

@@ -76,7 +76,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::size_t bytes() const { return bytes_; }
 
   // Of the exchange, as others say it.
-  void reply(const OpenExchange* exchange, Reply reply);
+  void reply(const OpenExchange* exchange, const Reply& reply);
   void stream(const OpenExchange* exchange, const Reply& head, Exchange::Next next, std::string heartbeat,
               std::shared_ptr<void> kept);
   void wake(const OpenExchange* exchange);

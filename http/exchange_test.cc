@@ -239,6 +239,22 @@ TEST_F(ExchangeTest, AStreamThatHasEndedBeforeItBeginsTellsItsLastWords) {
   EXPECT_THAT(client.receive(), EndsWith("\r\n\r\n8\r\ntoo late\r\n0\r\n\r\n"));
 }
 
+TEST_F(ExchangeTest, WhatEndsOneExchangeDoesNotEndTheNextOfItsConnection) {
+  serve({});
+  Client client = connect();
+  client.send("GET / HTTP/1.1\r\n\r\n");
+  const ExchangePtr first = inbox_.take();
+  first->end("early");
+  first->reply({.body = "one"});
+  first->end("late");
+  EXPECT_THAT(client.receive("one"), EndsWith("\r\n\r\none"));
+  const auto lines = std::make_shared<Lines>(std::deque<std::string>{"two"});
+  const ExchangePtr second = begin_stream(client, lines);
+  first->end("too late");
+  EXPECT_THAT(client.receive("two"), HasSubstr("\r\n3\r\ntwo"));
+  EXPECT_FALSE(second->stop().stop_requested());
+}
+
 TEST_F(ExchangeTest, AClientThatKnowsNoChunksHasTheStreamUntilTheConnectionEnds) {
   serve({});
   Client client = connect();

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "common/certificates.h"
@@ -55,18 +56,18 @@ class Ended {
  public:
   void add(const std::string& method, int code) {
     const std::scoped_lock lock(mutex_);
-    last_ = fmt::format("{} {}", method, code);
+    calls_.insert(fmt::format("{} {}", method, code));
     changed_.notify_all();
   }
   void await(const std::string& call) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return last_ == call; });
+    changed_.wait(lock, [&] { return calls_.contains(call); });
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::string last_;
+  std::set<std::string> calls_;
 };
 
 class JsonServerTest : public ::testing::Test {

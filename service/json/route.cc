@@ -147,9 +147,11 @@ Answer<Match> Routes::find(std::string_view verb, std::string_view path) const {
   }
   if (const auto verbs = verbs_of(path); !verbs.empty())
     return fault(Code::kUnimplemented, faults::kNoMethod,
-                 fmt::format("{} takes {}, not {}", path, fmt::join(verbs, " and "), verb));
+                 fmt::format("{} takes {}, not {}", schema::in_quotes(path), fmt::join(verbs, " and "),
+                             schema::in_quotes(verb)));
   return fault(Code::kNotFound, faults::kNoMethod,
-               fmt::format("there is no method at {}; /openapi.json has those that there are", path));
+               fmt::format("there is no method at {}; /openapi.json has those that there are",
+                           schema::in_quotes(path)));
 }
 
 }  // namespace caravan::service

@@ -78,7 +78,7 @@ TEST(Routes, SayWhichVerbsAPathHas) {
   const auto refused = routes.find("PUT", "/v1alpha1/namespaces/team/jobs/a");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnimplemented);
-  EXPECT_THAT(refused.error().message, HasSubstr("takes GET and DELETE, not PUT"));
+  EXPECT_THAT(refused.error().message, HasSubstr("takes GET and DELETE, not \"PUT\""));
   EXPECT_THAT(routes.verbs_of("/v1alpha1/namespaces/team/jobs/a"), ElementsAre("GET", "DELETE"));
 }
 

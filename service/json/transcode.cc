@@ -81,6 +81,7 @@ Json json_of_parameter(const FieldDescriptor& field, const std::string& text) {
 tl::unexpected<Fault> unknown_parameter(const std::string& name,
                                         const std::vector<const FieldDescriptor*>& known) {
   std::vector<std::string> names;
+  names.reserve(known.size());
   for (const FieldDescriptor* field : known) names.push_back(field->json_name());
   const std::string there_are = names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
   return bad_field("query",
