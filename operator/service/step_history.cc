@@ -11,6 +11,7 @@ namespace {
 void thin_out(std::vector<StepSample>& samples) {
   for (std::size_t i = 0; 2 * i < samples.size(); ++i) samples[i] = samples[2 * i];
   samples.resize((samples.size() + 1) / 2);
+  samples.shrink_to_fit();
 }
 
 }  // namespace
@@ -36,7 +37,15 @@ bool StepHistory::add(const std::string& job_uid, const StepSample& sample) {
   series.last = sample.at;
   series.latest.push_back(sample);
   shorten(series);
+  shorten_next();
   return true;
+}
+
+void StepHistory::shorten_next() {
+  auto next = series_.upper_bound(shortened_last_);
+  if (next == series_.end()) next = series_.begin();
+  shorten(next->second);
+  shortened_last_ = next->first;
 }
 
 void StepHistory::shorten(Series& series) const {

@@ -2,7 +2,7 @@
 //
 // A job's latest samples are all kept; of those before, some, at equal distances over its whole length, and
 // the longer it is the fewer of them. What all jobs keep together is bounded: the more jobs, the fewer
-// samples each.
+// samples each, also of those that report no more: with each sample the next job in turn is looked at.
 #pragma once
 
 #include <compare>
@@ -78,10 +78,12 @@ class StepHistory {
     StepCursor last = {};
   };
   void shorten(Series& series) const;
+  void shorten_next();
 
   const Limits limits_;
   mutable std::mutex mutex_;
   std::map<std::string, Series> series_;
+  std::string shortened_last_;
   std::multimap<std::string, std::weak_ptr<std::function<void()>>> followers_;
 };
 

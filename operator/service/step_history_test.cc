@@ -64,6 +64,9 @@ TEST(StepHistory, TheMoreJobsTheFewerSamplesEach) {
   for (int job = 0; job < 100; ++job) add_steps(history, std::to_string(job), 200);
   add_steps(history, "another", 200);
   EXPECT_LE(history.after("another", {}, kAll).size(), 6u);
+  std::size_t all = 0;
+  for (int job = 0; job < 100; ++job) all += history.after(std::to_string(job), {}, kAll).size();
+  EXPECT_LE(all, 600u) << "those that were alone once have no more than the others";
 }
 
 TEST(StepHistory, FollowersHearOfTheirJobUntilTheyGo) {
