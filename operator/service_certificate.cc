@@ -81,11 +81,11 @@ Result<std::string> renew(Identity& identity, const std::vector<std::string>& na
     identity.authority = std::move(*authority);
     why = "of its authority: " + good.error().message;
   }
-  const auto client = renew(identity.client, identity.authority, request_for_client(), now);
+  auto client = renew(identity.client, identity.authority, request_for_client(), now);
   if (!client) return client;
   if (why.empty()) why = *client;
   if (names.empty()) return why;
-  const auto server = renew(identity.server, identity.authority, request_for(names), now);
+  auto server = renew(identity.server, identity.authority, request_for(names), now);
   if (!server) return server;
   return why.empty() ? *server : why;
 }

@@ -79,7 +79,7 @@ class Server final : public LiveServer, private v1alpha1::LiveMetrics::CallbackS
       flow->end({grpc::StatusCode::PERMISSION_DENIED, "only the job service is told"});
       return flow.get();
     }
-    const std::string job = request->job_uid();
+    const std::string& job = request->job_uid();
     flow->keep(history_.follow(job, [reader = std::weak_ptr(flow)] {
       if (const auto open = reader.lock()) open->wake();
     }));

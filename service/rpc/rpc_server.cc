@@ -119,6 +119,15 @@ class Server final : public RpcServer, private JobService::CallbackService {
     return unary(context, name, request, response, method, [](const auto&...) {});
   }
 
+  // With the job's name, which the API server may have made.
+  template <typename Response>
+  static AuditedCall named(AuditedCall call, [[maybe_unused]] const Answer<Response>& answer) {
+    if constexpr (std::is_same_v<Response, Job>) {
+      if (answer) call.resource = answer->name();
+    }
+    return call;
+  }
+
   // The same of a call that changes something.
   template <typename Request, typename Response, typename Method>
   Reactor* mutation(Context* context, const AuditedCall& audited, const Request* request, Response* response,
@@ -126,11 +135,7 @@ class Server final : public RpcServer, private JobService::CallbackService {
     return unary(context, audited.method, request, response, method,
                  [=, this](const Call& call, bool admitted, const Answer<Response>& answer) {
                    if (!admitted) return audit_.refused_at_the_gate(call, audited, answer.error());
-                   AuditedCall done = audited;
-                   if constexpr (std::is_same_v<Response, Job>) {
-                     if (answer) done.resource = answer->name();  // which the API server may have made
-                   }
-                   audit_.method_ended(call, done, answer ? nullptr : &answer.error());
+                   audit_.method_ended(call, named(audited, answer), answer ? nullptr : &answer.error());
                  });
   }
 
@@ -233,25 +238,26 @@ class Server final : public RpcServer, private JobService::CallbackService {
   grpc::ServerWriteReactor<WatchJobsResponse>* WatchJobs(Context* context,
                                                          const WatchJobsRequest* request) override {
     return stream<WatchJobsResponse>(
-        context, "WatchJobs", request, [this](const Call& call, const auto& of, News news, const End& end) {
-          return methods_.watch
-              .watch_jobs(call, of, std::move(news), [end](const Fault& fault) { end(&fault); })
+        context, "WatchJobs", request,
+        [this](const Call& call, const auto& of, const News& news, const End& end) {
+          return methods_.watch.watch_jobs(call, of, news, [end](const Fault& fault) { end(&fault); })
               .map(next_of<WatchJobsResponse, JobWatch>);
         });
   }
   grpc::ServerWriteReactor<StreamLogsResponse>* StreamLogs(Context* context,
                                                            const StreamLogsRequest* request) override {
     return stream<StreamLogsResponse>(
-        context, "StreamLogs", request, [this](const Call& call, const auto& of, News news, End end) {
-          return methods_.logs.stream_logs(call, of, std::move(news), std::move(end))
-              .map(next_of<StreamLogsResponse, LogPipe>);
+        context, "StreamLogs", request,
+        [this](const Call& call, const auto& of, const News& news, const End& end) {
+          return methods_.logs.stream_logs(call, of, news, end).map(next_of<StreamLogsResponse, LogPipe>);
         });
   }
   grpc::ServerWriteReactor<StreamMetricsResponse>* StreamMetrics(
       Context* context, const StreamMetricsRequest* request) override {
     return stream<StreamMetricsResponse>(
-        context, "StreamMetrics", request, [this](const Call& call, const auto& of, News news, End end) {
-          return methods_.metrics.stream_metrics(call, of, std::move(news), std::move(end))
+        context, "StreamMetrics", request,
+        [this](const Call& call, const auto& of, const News& news, const End& end) {
+          return methods_.metrics.stream_metrics(call, of, news, end)
               .map(next_of<StreamMetricsResponse, MetricsPipe>);
         });
   }
