@@ -444,7 +444,7 @@ TEST(ProgressBoard, StepsThatCanBeTrueAreTheHistoryOfTheirJobUntilItIsForgotten)
   int heard = 0;
   const auto follower = history.follow("uid", [&] { ++heard; });
   for (const int step : {1, 2, 2, 101}) {
-    JobReport report;
+    v1alpha1::JobReport report;
     report.mutable_step()->set_attempt(1);
     report.mutable_step()->set_step(step);
     report.mutable_step()->set_gradient_norm(0.5);
