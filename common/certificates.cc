@@ -14,6 +14,8 @@
 #include <ctime>
 #include <memory>
 
+#include "common/host_port.h"
+
 namespace caravan {
 namespace {
 
@@ -180,6 +182,17 @@ Status check_pair(const Certificate& certificate, const KeyPair& pair, X509* iss
 }
 
 }  // namespace
+
+CertificateRequest server_request(const std::string& common_name, const std::vector<std::string>& names,
+                                  std::chrono::seconds lifetime) {
+  CertificateRequest request{.common_name = common_name, .lifetime = lifetime};
+  for (const std::string& name : names) {
+    const bool in_brackets = name.starts_with('[') && name.ends_with(']');
+    const std::string bare = in_brackets ? name.substr(1, name.size() - 2) : name;
+    (is_ip_address(bare) ? request.addresses : request.dns_names).push_back(bare);
+  }
+  return request;
+}
 
 Result<KeyPair> make_authority(const std::string& common_name, std::chrono::seconds lifetime) {
   auto started = start({.common_name = common_name, .organization = {}}, lifetime);

@@ -30,6 +30,10 @@ struct CertificateRequest {
   std::chrono::seconds lifetime{std::chrono::hours(24)};
 };
 
+// Of a server that is called by these: DNS names or IP addresses, of IPv6 in brackets or not.
+CertificateRequest server_request(const std::string& common_name, const std::vector<std::string>& names,
+                                  std::chrono::seconds lifetime);
+
 Result<KeyPair> make_authority(const std::string& common_name, std::chrono::seconds lifetime);
 
 // Signs for an authority. Reading its key takes longer than the rest of a certificate, so whoever issues many

@@ -47,6 +47,21 @@ TEST_F(Certificates, AreNotGoodForMoreFewerOrOtherNames) {
     EXPECT_THAT(complaint(pair_, request), HasSubstr("other names"));
 }
 
+TEST_F(Certificates, OfAClientHaveNoNames) {
+  const CertificateRequest client{.common_name = "client", .for_server = false, .for_client = true};
+  const KeyPair pair = issue_certificate(authority_, client).value();
+  EXPECT_EQ(complaint(pair, client), "");
+  EXPECT_THAT(complaint(pair_, client), HasSubstr("other names"));
+}
+
+TEST_F(Certificates, OfAServerAreForNamesAndAddresses) {
+  const auto request =
+      server_request("x", {"a.example", "192.0.2.1", "2001:db8::7", "[2001:db8::8]"}, hours(1));
+  EXPECT_THAT(request.dns_names, ::testing::ElementsAre("a.example"));
+  EXPECT_THAT(request.addresses, ::testing::ElementsAre("192.0.2.1", "2001:db8::7", "2001:db8::8"));
+  EXPECT_TRUE(issue_certificate(authority_, request));
+}
+
 TEST_F(Certificates, AreNotGoodWithAnotherKeyOrFromAnotherAuthority) {
   const KeyPair other = make_authority("authority", hours(20)).value();
   const KeyPair others = issue_certificate(other, kRequest).value();

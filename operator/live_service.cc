@@ -1,6 +1,5 @@
 #include "operator/live_service.h"
 
-#include "common/host_port.h"
 #include "serving/log.h"
 
 namespace caravan::controller {
@@ -8,16 +7,10 @@ namespace {
 
 constexpr std::chrono::hours kLifetime{24 * 365 * 10};  // that of an authority; a leader never renews it
 
-CertificateRequest request_for(const std::string& host) {
-  CertificateRequest request{.common_name = "caravan-operator", .lifetime = kLifetime};
-  (is_ip_address(host) ? request.addresses : request.dns_names).push_back(host);
-  return request;
-}
-
 }  // namespace
 
 Status LiveService::start(const KeyPair& authority) {
-  const auto identity = issue_certificate(authority, request_for(host_));
+  const auto identity = issue_certificate(authority, server_request("caravan-operator", {host_}, kLifetime));
   if (!identity) return tl::unexpected(identity.error());
   const std::scoped_lock lock(mutex_);
   server_ = nullptr;  // the address can be taken once

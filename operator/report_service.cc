@@ -17,10 +17,7 @@ Result<Identity> make_identity(const std::string& address) {
   const std::string host = host_of(address);
   auto authority = make_authority("caravan-operator authority", kAuthorityLifetime);
   if (!authority) return tl::unexpected(authority.error());
-  const bool is_address = host.find_first_not_of("0123456789.") == std::string::npos || host.front() == '[';
-  CertificateRequest request{.common_name = "caravan-operator", .lifetime = kAuthorityLifetime};
-  (is_address ? request.addresses : request.dns_names).push_back(host);
-  auto server = issue_certificate(*authority, request);
+  auto server = issue_certificate(*authority, server_request("caravan-operator", {host}, kAuthorityLifetime));
   if (!server) return tl::unexpected(server.error());
   return Identity{.authority = std::move(*authority), .server = std::move(*server)};
 }

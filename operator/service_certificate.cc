@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "common/host_port.h"
 #include "kube/api/object.h"
 #include "kube/config/base64.h"
 #include "operator/api/names.h"
@@ -29,13 +28,6 @@ struct Identity {
   KeyPair server;  // for callers
   KeyPair client;  // of the operator
 };
-
-CertificateRequest request_for(const std::vector<std::string>& names) {
-  CertificateRequest request{.common_name = "caravan-service", .lifetime = kLifetime};
-  for (const std::string& name : names)
-    (is_ip_address(name) ? request.addresses : request.dns_names).push_back(name);
-  return request;
-}
 
 CertificateRequest request_for_client() {
   return {.common_name = kLiveCaller, .for_server = false, .for_client = true, .lifetime = kLifetime};
@@ -85,7 +77,8 @@ Result<std::string> renew(Identity& identity, const std::vector<std::string>& na
   if (!client) return client;
   if (why.empty()) why = *client;
   if (names.empty()) return why;
-  auto server = renew(identity.server, identity.authority, request_for(names), now);
+  auto server =
+      renew(identity.server, identity.authority, server_request(kLiveCaller, names, kLifetime), now);
   if (!server) return server;
   return why.empty() ? *server : why;
 }

@@ -134,7 +134,8 @@ class Service {
   LogMethods logs_{jobs_, rights_, clients_, clock_, [this] { return informer_.synced(); }, {}, {}};
   EstimateMethods estimates_{rights_, clock_};
   MetricsMethods metrics_methods_{
-      jobs_, callers_, rights_, clock_, [this] { return informer_.synced(); }, options_.live, {}, {}};
+      jobs_,         callers_, rights_,        clock_, [this] { return informer_.synced(); },
+      options_.live, {},       {.of_all = 512}};
   Methods methods_{read_, write_, watch_, events_, logs_, metrics_methods_, estimates_};
 };
 

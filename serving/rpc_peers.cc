@@ -2,7 +2,7 @@
 
 #include <grpcpp/resource_quota.h>
 
-#include <string_view>
+#include "serving/bearer.h"
 
 namespace caravan {
 namespace {
@@ -29,11 +29,9 @@ void set_bounds(grpc::ServerBuilder& builder, const PeerBounds& bounds) {
 }
 
 std::string bearer_token(const grpc::CallbackServerContext& context) {
-  constexpr std::string_view kBearer = "Bearer ";
   const auto found = context.client_metadata().find("authorization");
   if (found == context.client_metadata().end()) return "";
-  const std::string_view value(found->second.data(), found->second.size());
-  return value.starts_with(kBearer) ? std::string(value.substr(kBearer.size())) : "";
+  return bearer_in({found->second.data(), found->second.size()});
 }
 
 }  // namespace caravan

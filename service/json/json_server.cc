@@ -17,6 +17,7 @@
 #include "service/json/method_table.h"
 #include "service/json/route.h"
 #include "service/json/transcode.h"
+#include "serving/bearer.h"
 #include "serving/log.h"
 
 namespace caravan::service {
@@ -25,11 +26,8 @@ namespace {
 using ExchangePtr = std::shared_ptr<http::Exchange>;
 
 constexpr std::string_view kOpenapiPath = "/openapi.json";  // for anybody, as gRPC's reflection
-constexpr std::string_view kBearer = "Bearer ";
-
 Credential credential_of(const http::Request& request) {
-  const std::string_view shown = request.field("authorization");
-  return {.token = shown.starts_with(kBearer) ? std::string(shown.substr(kBearer.size())) : "",
+  return {.token = bearer_in(request.field("authorization")),
           .certificate_pem = request.certificate_pem,
           .host = request.host};
 }

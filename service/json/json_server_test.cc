@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <boost/json/serialize.hpp>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "kube/watch/store.h"
 #include "service/json/method_table.h"
 #include "service/json/route.h"
+#include "service/testing/review_server.h"
 
 namespace caravan::service {
 namespace {
@@ -29,27 +29,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 using TlsClient = http::testing::TlsClient;
-
-class Reviews final : public kube::Transport {
- public:
-  kube::ApiResult<kube::HttpResponse> call(const CallContext&, const kube::HttpRequest& request) override {
-    const kube::Json review = kube::parse_json(request.body, "review").value();
-    const std::string token = kube::text_at(review, {"spec", "token"});
-    const bool is_known = token == "ada" || token == "bob";
-    const kube::JsonObject status =
-        request.target.find("/tokenreviews") == std::string::npos
-            ? kube::JsonObject{{"allowed", kube::text_at(review, {"spec", "user"}) == "ada"}}
-            : kube::JsonObject{{"authenticated", is_known},
-                               {"audiences", kube::JsonArray{"caravan"}},
-                               {"user", kube::JsonObject{{"username", token}}}};
-    return kube::HttpResponse{.head = {.status = 201},
-                              .body = boost::json::serialize(kube::JsonObject{{"status", status}})};
-  }
-  kube::ApiResult<std::unique_ptr<kube::HttpStream>> open(const CallContext&,
-                                                          const kube::HttpRequest&) override {
-    return kube::api_failure(kube::ErrorKind::kUnreachable, "there are no streams here");
-  }
-};
 
 // What was told of calls that ended: "GetJob 0".
 class Ended {
@@ -73,6 +52,8 @@ class Ended {
 class JsonServerTest : public ::testing::Test {
  protected:
   JsonServerTest() {
+    for (const char* name : {"ada", "bob"}) reviews_.know(name, name);
+    reviews_.allow_everything("ada");
     show("service");
     folder_.write("ca.crt", authority_.certificate_pem);
   }
@@ -125,7 +106,7 @@ class JsonServerTest : public ::testing::Test {
   SystemClock clock_;
   ::caravan::testing::ManualClock server_clock_;
   Ended ended_;
-  Reviews reviews_;
+  testing::ReviewServer reviews_;
   TokenCredentials credentials_{"of the service"};
   kube::Observer observer_;
   kube::Client client_{reviews_, credentials_, clock_, [] { return 0.5; }, {.retry = {.tries = 1}},

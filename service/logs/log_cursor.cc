@@ -1,7 +1,5 @@
 #include "service/logs/log_cursor.h"
 
-#include <charconv>
-
 #include "kube/api/timestamp.h"
 #include "service/answer/token.h"
 
@@ -13,14 +11,6 @@ constexpr char kIsRead[] = "read";
 
 std::vector<std::string> identity_of(const LogSource& source) {
   return {source.job, std::to_string(source.node), source.rank ? std::to_string(*source.rank) : ""};
-}
-
-template <typename Number>
-std::optional<Number> number_in(const std::string& text) {
-  Number number = 0;
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, number);
-  return parsed.ec == std::errc{} && parsed.ptr == end ? std::optional(number) : std::nullopt;
 }
 
 std::optional<LogCursor> cursor_in(const std::vector<std::string>& parts) {

@@ -8,9 +8,9 @@
 #include "common/utf8.h"
 #include "kube/api/timestamp.h"
 #include "kube/client/backoff.h"
-#include "operator/api/job_conditions.h"
 #include "operator/view/pod_log.h"
 #include "service/logs/last_lines.h"
+#include "service/methods/job_lookup.h"
 
 namespace caravan::service {
 namespace {
@@ -72,12 +72,9 @@ Answer<void> LogFollower::run(const std::stop_token& stop) {
 
 // The job first: of one that has ended, the pods that there are then are all.
 Answer<LogFollower::Look> LogFollower::look(const std::stop_token& stop) {
-  const EntryPtr entry = jobs_.get(wish_.job);
-  const kube::Json object = entry ? entry->object->parse() : kube::Json();
-  if (!entry || kube::uid_of(object) != wish_.job_uid)
-    return fault(Code::kNotFound, faults::kNotFound, "the job was deleted");
-  const bool job_ended = controller::is_finished(controller::read_job_but_spec(object).status);
-  return list_pods(stop).map([&](Pods pods) { return Look{job_ended, std::move(pods)}; });
+  const auto job_ended = job_has_ended(jobs_, wish_.job, wish_.job_uid);
+  if (!job_ended) return tl::unexpected(job_ended.error());
+  return list_pods(stop).map([&](Pods pods) { return Look{*job_ended, std::move(pods)}; });
 }
 
 Answer<LogFollower::Pods> LogFollower::list_pods(const std::stop_token& stop) {

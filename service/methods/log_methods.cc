@@ -4,7 +4,6 @@
 
 #include "operator/view/pod_log.h"
 #include "service/jobs/resource_name.h"
-#include "service/methods/read_methods.h"
 
 namespace caravan::service {
 namespace {
@@ -56,12 +55,9 @@ Answer<LogWish> LogMethods::wish_of(const Call& call, const StreamLogsRequest& r
   const auto key = job_key_of(request.name());
   if (!key) return tl::unexpected(key.error());
   if (auto numbers = check_numbers(request); !numbers) return tl::unexpected(numbers.error());
-  const auto allowed = rights_.check(call.context, call.caller, {"get", key->name_space, key->name});
-  if (!allowed) return tl::unexpected(allowed.error());
-  if (!is_filled_()) return tl::unexpected(not_filled());
-  const EntryPtr entry = jobs_.get(*key);
-  if (!entry) return fault(Code::kNotFound, faults::kNotFound, fmt::format("there is no {}", name_of(*key)));
-  const kube::Json object = entry->object->parse();
+  const auto entry = lookup_.find(call, *key);
+  if (!entry) return tl::unexpected(entry.error());
+  const kube::Json object = (*entry)->object->parse();
   const auto node = node_asked_for(object, request);
   if (!node) return tl::unexpected(node.error());
   LogWish wish{.job = *key,

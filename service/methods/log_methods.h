@@ -7,8 +7,8 @@
 #include <functional>
 #include <memory>
 
-#include "service/access/rights.h"
 #include "service/logs/log_follower.h"
+#include "service/methods/job_lookup.h"
 #include "service/streams/stream_pipe.h"
 #include "service/streams/stream_threads.h"
 
@@ -26,12 +26,11 @@ class LogMethods {
              std::function<bool()> is_filled, const LogFollower::Paces& paces,
              const StreamThreads::Limits& limits)
       : jobs_(jobs),
-        rights_(rights),
+        lookup_(jobs, rights, std::move(is_filled)),
         clients_(clients),
         clock_(clock),
-        is_filled_(std::move(is_filled)),
         paces_(paces),
-        threads_(limits) {}
+        threads_("logs", limits) {}
 
   // Goes on until the call is asked to stop. news: that next() of the pipe has something; end: that the
   // stream is over, and all that was read has been taken.
@@ -42,10 +41,9 @@ class LogMethods {
   Answer<LogWish> wish_of(const Call& call, const v1alpha1::StreamLogsRequest& request);
 
   const JobFeed& jobs_;
-  Rights& rights_;
+  const JobLookup lookup_;
   CallerClients& clients_;
   Clock& clock_;
-  const std::function<bool()> is_filled_;
   const LogFollower::Paces paces_;
   StreamThreads threads_;
 };

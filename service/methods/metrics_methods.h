@@ -10,8 +10,7 @@
 
 #include "service/access/callers.h"
 #include "service/access/rights.h"
-#include "service/jobs/job_feed.h"
-#include "service/methods/call.h"
+#include "service/methods/job_lookup.h"
 #include "service/steps/operator_steps.h"
 #include "service/steps/step_follower.h"
 #include "service/streams/stream_pipe.h"
@@ -45,14 +44,14 @@ class MetricsMethods {
   };
 
   Answer<Wish> wish_of(const Call& call, const v1alpha1::StreamMetricsRequest& request);
-  // Or why the stream may not go on.
-  Answer<bool> job_has_ended(const CallContext& context, const Caller& caller, const Wish& wish);
+  // Whether the job has ended, or why the stream may not go on.
+  Answer<bool> is_over(const CallContext& context, const Caller& caller, const Wish& wish);
 
   const JobFeed& jobs_;
   Callers& callers_;
   Rights& rights_;
   Clock& clock_;
-  const std::function<bool()> is_filled_;
+  const JobLookup lookup_;
   const std::optional<OperatorSteps> steps_;
   const StepFollower::Paces paces_;
   StreamThreads threads_;

@@ -1,28 +1,13 @@
 #include "service/methods/read_methods.h"
 
-#include <fmt/format.h>
-
 #include "service/jobs/job_message.h"
 #include "service/jobs/job_page.h"
 #include "service/jobs/resource_name.h"
 
 namespace caravan::service {
 
-Fault not_filled() {
-  Fault wait{.code = Code::kUnavailable,
-             .reason = faults::kNotReady,
-             .message = "this replica has not read all jobs yet; ask again"};
-  wait.retry_after = std::chrono::seconds(1);
-  return wait;
-}
-
 Answer<v1alpha1::Job> ReadMethods::read(const Call& call, const kube::ObjectKey& key) {
-  const auto allowed = rights_.check(call.context, call.caller, {"get", key.name_space, key.name});
-  if (!allowed) return tl::unexpected(allowed.error());
-  if (!is_filled_()) return tl::unexpected(not_filled());
-  const EntryPtr job = jobs_.get(key);
-  if (!job) return fault(Code::kNotFound, faults::kNotFound, fmt::format("there is no {}", name_of(key)));
-  return job_message(job->object->parse());
+  return lookup_.find(call, key).map([](const EntryPtr& job) { return job_message(job->object->parse()); });
 }
 
 Answer<v1alpha1::Job> ReadMethods::get_job(const Call& call, const v1alpha1::GetJobRequest& request) {

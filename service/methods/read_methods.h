@@ -8,6 +8,7 @@
 #include "service/access/rights.h"
 #include "service/jobs/job_feed.h"
 #include "service/methods/call.h"
+#include "service/methods/job_lookup.h"
 
 namespace caravan::service {
 
@@ -15,7 +16,7 @@ class ReadMethods {
  public:
   // is_filled: whether the copy has all jobs.
   ReadMethods(const JobFeed& jobs, Rights& rights, std::function<bool()> is_filled)
-      : jobs_(jobs), rights_(rights), is_filled_(std::move(is_filled)) {}
+      : jobs_(jobs), rights_(rights), is_filled_(std::move(is_filled)), lookup_(jobs, rights, is_filled_) {}
 
   Answer<v1alpha1::Job> get_job(const Call& call, const v1alpha1::GetJobRequest& request);
   Answer<v1alpha1::ListJobsResponse> list_jobs(const Call& call, const v1alpha1::ListJobsRequest& request);
@@ -27,10 +28,8 @@ class ReadMethods {
 
   const JobFeed& jobs_;
   Rights& rights_;
-  std::function<bool()> is_filled_;
+  const std::function<bool()> is_filled_;
+  const JobLookup lookup_;
 };
-
-// UNAVAILABLE while the copy of the jobs fills.
-Fault not_filled();
 
 }  // namespace caravan::service

@@ -5,7 +5,7 @@
 
 #include "service/access/review.h"
 #include "service/jobs/resource_name.h"
-#include "service/methods/read_methods.h"
+#include "service/methods/job_lookup.h"
 
 namespace caravan::service {
 namespace {

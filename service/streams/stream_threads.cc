@@ -29,11 +29,12 @@ Answer<void> StreamThreads::start(Whose whose, std::stop_token stop, Run run) {
     of_namespace += one.whose.name_space == whose.name_space ? 1 : 0;
   }
   if (of_caller >= limits_.of_caller)
-    return busy(fmt::format("{} reads {} logs at once, and may not read more", whose.user, of_caller));
+    return busy(fmt::format("{} reads {} {} at once, and may not read more", whose.user, of_caller, what_));
   if (of_namespace >= limits_.of_namespace)
-    return busy(fmt::format("{} logs of the namespace {} are read at once, and no more may be", of_namespace,
-                            whose.name_space));
-  if (running_.size() >= limits_.of_all) return busy("too many logs are read at once; ask again in a moment");
+    return busy(fmt::format("{} {} of the namespace {} are read at once, and no more may be", of_namespace,
+                            what_, whose.name_space));
+  if (running_.size() >= limits_.of_all)
+    return busy(fmt::format("too many {} are read at once; ask again in a moment", what_));
   Running& one = running_.emplace_back();
   one.whose = std::move(whose);
   one.thread = std::jthread([&one, stop = std::move(stop), run = std::move(run)](const std::stop_token& own) {

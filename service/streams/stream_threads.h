@@ -29,7 +29,8 @@ class StreamThreads {
   };
   using Run = std::function<void(const std::stop_token&)>;
 
-  explicit StreamThreads(const Limits& limits) : limits_(limits) {}
+  // what: that a stream reads, such as "logs", for errors.
+  StreamThreads(std::string what, const Limits& limits) : what_(std::move(what)), limits_(limits) {}
   ~StreamThreads();
   StreamThreads(const StreamThreads&) = delete;
   StreamThreads& operator=(const StreamThreads&) = delete;
@@ -44,6 +45,7 @@ class StreamThreads {
     std::jthread thread;
   };
 
+  const std::string what_;
   const Limits limits_;
   std::mutex mutex_;
   std::list<Running> running_;

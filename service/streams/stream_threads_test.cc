@@ -17,12 +17,13 @@ void last(const std::stop_token& stop) {
 }
 
 TEST(StreamThreads, AreSoManyForACallerANamespaceAndAll) {
-  StreamThreads threads({.of_all = 4, .of_caller = 2, .of_namespace = 3});
+  StreamThreads threads("logs", {.of_all = 4, .of_caller = 2, .of_namespace = 3});
   EXPECT_TRUE(threads.start({"ada", "s"}, {}, last));
   EXPECT_TRUE(threads.start({"ada", "s"}, {}, last));
   const auto third = threads.start({"ada", "t"}, {}, last);
   ASSERT_FALSE(third) << "in whatever namespace";
   EXPECT_EQ(third.error().code, Code::kResourceExhausted);
+  EXPECT_EQ(third.error().message, "ada reads 2 logs at once, and may not read more");
   EXPECT_TRUE(threads.start({"bob", "s"}, {}, last));
   EXPECT_FALSE(threads.start({"eve", "s"}, {}, last)) << "whoever it is";
   EXPECT_TRUE(threads.start({"eve", "t"}, {}, last));
@@ -30,7 +31,7 @@ TEST(StreamThreads, AreSoManyForACallerANamespaceAndAll) {
 }
 
 TEST(StreamThreads, MakeRoomWhenTheirCallerGoes) {
-  StreamThreads threads({.of_all = 1});
+  StreamThreads threads("logs", {.of_all = 1});
   std::stop_source caller;
   EXPECT_TRUE(threads.start({"ada", "s"}, caller.get_token(), last));
   caller.request_stop();

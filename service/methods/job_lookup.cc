@@ -1,0 +1,36 @@
+#include "service/methods/job_lookup.h"
+
+#include <fmt/format.h>
+
+#include "operator/api/job_conditions.h"
+#include "operator/api/job_object.h"
+#include "service/jobs/resource_name.h"
+
+namespace caravan::service {
+
+Fault not_filled() {
+  Fault wait{.code = Code::kUnavailable,
+             .reason = faults::kNotReady,
+             .message = "this replica has not read all jobs yet; ask again"};
+  wait.retry_after = std::chrono::seconds(1);
+  return wait;
+}
+
+Answer<EntryPtr> JobLookup::find(const Call& call, const kube::ObjectKey& key) const {
+  const auto allowed = rights_.check(call.context, call.caller, {"get", key.name_space, key.name});
+  if (!allowed) return tl::unexpected(allowed.error());
+  if (!is_filled_()) return tl::unexpected(not_filled());
+  EntryPtr job = jobs_.get(key);
+  if (job) return job;
+  return fault(Code::kNotFound, faults::kNotFound, fmt::format("there is no {}", name_of(key)));
+}
+
+Answer<bool> job_has_ended(const JobFeed& jobs, const kube::ObjectKey& key, const std::string& uid) {
+  const EntryPtr entry = jobs.get(key);
+  const kube::Json object = entry ? entry->object->parse() : kube::Json();
+  if (!entry || kube::uid_of(object) != uid)
+    return fault(Code::kNotFound, faults::kNotFound, "the job was deleted");
+  return controller::is_finished(controller::read_job_but_spec(object).status);
+}
+
+}  // namespace caravan::service
