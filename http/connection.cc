@@ -7,6 +7,7 @@
 namespace caravan::http {
 namespace {
 
+constexpr std::string_view kEndOfHead = "\r\n\r\n";
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::size_t kLongestPart = std::size_t{64} << 10;  // of a stream, after which it is sent
 
@@ -147,13 +148,20 @@ void Connection::take(std::size_t count) {
 }
 
 void Connection::take_head() {
-  if (input_.empty()) return read();
+  const bool is_whole = input_.find(kEndOfHead, searched_) != std::string::npos;
+  if (!is_whole && input_.size() < shared_.limits.head_bytes) {
+    searched_ = input_.size() - std::min(input_.size(), kEndOfHead.size() - 1);
+    return read();
+  }
+  searched_ = 0;
   auto head = read_head(input_, shared_.limits.head_bytes);
   if (!head) return read();
   if (!*head) return refuse(head->error());
   if ((*head)->body_bytes > shared_.limits.body_bytes) return refuse("413 Content Too Large");
   head_ = **std::move(head);
   input_.erase(0, head_->bytes);
+  weigh();
+  if (phase_ == Phase::kClosed) return;
   if (head_->body_bytes > 0) expire_in(shared_.limits.body_time);
   if (!head_->awaits_continue || !input_.empty()) return take_body();
   send(std::string(kContinue), [this] { take_body(); });
@@ -320,9 +328,10 @@ void Connection::discard() {
 // May close whoever holds most, and so this one.
 void Connection::weigh() {
   if (phase_ == Phase::kClosed) return;
-  const std::size_t request = exchange_ ? exchange_->request().body.size() : 0;
+  const std::size_t read = head_ ? head_->request.bytes() : 0;
+  const std::size_t request = exchange_ ? exchange_->request().bytes() : 0;
   shared_.bytes -= bytes_;
-  bytes_ = input_.size() + answer_.size() + request;
+  bytes_ = input_.size() + answer_.size() + read + request;
   shared_.bytes += bytes_;
   shared_.free_memory();
 }

@@ -125,7 +125,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool heard_the_end_ = false;  // the client sends nothing more
   bool wants_body_ = true;      // of the answer
   std::string input_;
-  std::string answer_;  // that is being written
+  std::size_t searched_ = 0;  // so far there is no end of a head in it
+  std::string answer_;        // that is being written
   std::size_t bytes_ = 0;
   std::optional<Head> head_;  // of the request that is being read, or answered
   std::shared_ptr<OpenExchange> exchange_;

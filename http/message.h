@@ -1,6 +1,7 @@
 // Requests and replies as plain values, so that nobody outside of this room sees Beast.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,12 @@ struct Request {
       if (name == lower_case_name) return value;
     }
     return {};
+  }
+  // That it holds, about: many short fields hold more than was sent.
+  std::size_t bytes() const {
+    std::size_t sum = target.size() + body.size() + certificate_pem.size();
+    for (const auto& [name, value] : fields) sum += sizeof(Fields::value_type) + name.size() + value.size();
+    return sum;
   }
   std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }
 };

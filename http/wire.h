@@ -68,11 +68,15 @@ class Wire {
   }
   Socket::executor_type executor() { return socket_.get_executor(); }
 
-  // The address of the client.
+  // The address of the client, of IPv4 as such wherever this server listens.
   std::string host() const {
     error_code unknown;
     const auto endpoint = socket_.remote_endpoint(unknown);
-    return unknown ? "" : endpoint.address().to_string();
+    if (unknown) return "";
+    const auto address = endpoint.address();
+    const bool is_mapped = address.is_v6() && address.to_v6().is_v4_mapped();
+    return is_mapped ? make_address_v4(boost::asio::ip::v4_mapped, address.to_v6()).to_string()
+                     : address.to_string();
   }
   // In PEM; empty: he showed none. Its chain was verified.
   std::string certificate() {
