@@ -32,4 +32,9 @@ AuditedCall audited_call(const std::string& method, const Message& request) {
   return call;
 }
 
+AuditedCall with_answer(AuditedCall call, const Message* answer) {
+  if (const auto* job = dynamic_cast<const v1alpha1::Job*>(answer)) call.resource = job->name();
+  return call;
+}
+
 }  // namespace caravan::service

@@ -11,5 +11,7 @@ namespace caravan::service {
 
 // Of a request that would change something.
 AuditedCall audited_call(const std::string& method, const google::protobuf::Message& request);
+// With the name of the job that was answered, which the API server may have made; null: there was no answer.
+AuditedCall with_answer(AuditedCall call, const google::protobuf::Message* answer);
 
 }  // namespace caravan::service

@@ -2,7 +2,7 @@
 
 #include <grpcpp/resource_quota.h>
 
-#include "serving/bearer.h"
+#include "serving/peer.h"
 
 namespace caravan {
 namespace {

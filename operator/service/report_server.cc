@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
-#include "common/host_port.h"
 #include "operator/service/report_stream.h"
+#include "serving/peer.h"
 #include "serving/rpc_peers.h"
 
 namespace caravan::controller {
@@ -70,13 +70,12 @@ class Server final : public ReportServer, private v1alpha1::JobReports::Callback
       stream->admit(failure("it showed no token"));
       return stream.get();
     }
-    const bool waits = reviews_.post(host_of(context->peer()),  // "ipv4:10.0.0.7"
-                                     [this, stream, token = std::move(token)](const std::stop_token& stop) {
-                                       if (stream->has_ended()) return;
-                                       const CallContext review{
-                                           .stop = stop, .deadline = clock_.now() + config_.limits.review};
-                                       stream->admit(config_.authenticate(review, token));
-                                     });
+    const bool waits = reviews_.post(
+        host_of_peer(context->peer()), [this, stream, token = std::move(token)](const std::stop_token& stop) {
+          if (stream->has_ended()) return;
+          const CallContext review{.stop = stop, .deadline = clock_.now() + config_.limits.review};
+          stream->admit(config_.authenticate(review, token));
+        });
     if (!waits) stream->end(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many wait to be authenticated");
     return stream.get();
   }

@@ -103,7 +103,7 @@ std::optional<Answer<Caller>> Callers::recall(const Credential& credential) cons
   if (!credential.token.empty()) return recall_token(credential.token);
   if (!credential.certificate_pem.empty()) return caller_of_certificate(credential.certificate_pem);
   return fault(Code::kUnauthenticated, faults::kNoCredentials,
-               "show who you are: a token of Kubernetes in the metadata, `authorization: Bearer TOKEN`");
+               "show who you are: a token of Kubernetes, as `authorization: Bearer TOKEN`");
 }
 
 std::optional<Answer<Caller>> Callers::recall_token(const std::string& token) const {

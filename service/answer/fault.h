@@ -88,6 +88,10 @@ inline tl::unexpected<Fault> fault(Code code, std::string reason, std::string me
   return tl::unexpected<Fault>(
       Fault{.code = code, .reason = std::move(reason), .message = std::move(message)});
 }
+// what: that nobody reads any more.
+inline tl::unexpected<Fault> nobody_reads(const std::string& what) {
+  return fault(Code::kCancelled, faults::kCancelled, "nobody reads " + what + " any more");
+}
 // A field of a request that is not as it must be.
 tl::unexpected<Fault> bad_field(std::string field, std::string sentence);
 

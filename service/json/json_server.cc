@@ -17,8 +17,8 @@
 #include "service/json/method_table.h"
 #include "service/json/route.h"
 #include "service/json/transcode.h"
-#include "serving/bearer.h"
 #include "serving/log.h"
+#include "serving/peer.h"
 
 namespace caravan::service {
 namespace {
@@ -116,9 +116,14 @@ class Server final : public JsonServer {
 
  private:
   void renew_tls(http::TlsMaterial shown, const std::stop_token& stop) {
-    while (clock_.sleep_until(clock_.now() + kTlsFilesStand, stop)) {
+    for (bool was_unreadable = false; clock_.sleep_until(clock_.now() + kTlsFilesStand, stop);) {
       auto read = read_tls_files(config_.tls);
-      if (!read || *read == shown) continue;  // in the middle of a replacement, one of them may be missing
+      // In the middle of a replacement, one of them may be missing for a moment.
+      if (!read && std::exchange(was_unreadable, true))
+        log_line(spdlog::level::warn, "the certificate cannot be read again: " + read.error().message);
+      if (!read) continue;
+      was_unreadable = false;
+      if (*read == shown) continue;
       const auto context = http::make_tls_context(*read);
       if (!context)
         log_line(spdlog::level::warn, "the new certificate is not shown: " + context.error().message);
@@ -179,10 +184,10 @@ class Server final : public JsonServer {
   // request: null when it could not be read.
   void audit(const Call& call, const Match& match, const Message* request, const Answer<MessagePtr>& answer) {
     const std::string& method = match.route->method->name();
-    AuditedCall done = request != nullptr ? audited_call(method, *request) : AuditedCall{method, match.value};
-    if (const auto* job = answer ? dynamic_cast<const v1alpha1::Job*>(answer->get()) : nullptr)
-      done.resource = job->name();  // which the API server may have made
-    audit_.method_ended(call, done, answer ? nullptr : &answer.error());
+    const AuditedCall asked =
+        request != nullptr ? audited_call(method, *request) : AuditedCall{method, match.value};
+    audit_.method_ended(call, with_answer(asked, answer ? answer->get() : nullptr),
+                        answer ? nullptr : &answer.error());
   }
 
   // Nothing of the request but its path is known yet.

@@ -57,16 +57,17 @@ std::pair<std::string, std::string> verb_and_path(const HttpRule& rule) {
 
 Route route_of(const MethodDescriptor& method, const HttpRule& rule) {
   Route route{.method = &method, .body = rule.body()};
-  std::tie(route.verb, route.path) = verb_and_path(rule);
-  const std::size_t open = route.path.find('{');
-  const std::size_t is = route.path.find('=', open);
-  const std::size_t close = route.path.find('}', is);
+  std::string path;
+  std::tie(route.verb, path) = verb_and_path(rule);
+  const std::size_t open = path.find('{');
+  const std::size_t is = path.find('=', open);
+  const std::size_t close = path.find('}', is);
   assert(open != std::string::npos && is != std::string::npos && close != std::string::npos);
-  const std::string before = route.path.substr(0, open);
-  const std::string pattern = route.path.substr(is + 1, close - is - 1);
-  route.field = method.input_type()->FindFieldByName(route.path.substr(open + 1, is - open - 1));
+  const std::string before = path.substr(0, open);
+  const std::string pattern = path.substr(is + 1, close - is - 1);
+  route.field = method.input_type()->FindFieldByName(path.substr(open + 1, is - open - 1));
   assert(route.field != nullptr && route.field->type() == FieldDescriptor::TYPE_STRING);
-  route.segments = segments_of(before + pattern + route.path.substr(close + 1));
+  route.segments = segments_of(before + pattern + path.substr(close + 1));
   route.ending = take_ending(route.segments);
   route.first = static_cast<std::size_t>(std::ranges::count(before, '/')) - 1;
   route.end = route.first + static_cast<std::size_t>(std::ranges::count(pattern, '/')) + 1;
@@ -142,10 +143,12 @@ std::vector<std::string> Routes::verbs_of(std::string_view path) const {
 
 Answer<Match> Routes::find(std::string_view verb, std::string_view path) const {
   if (auto plain = check(path); !plain) return tl::unexpected(std::move(plain.error()));
+  std::vector<std::string> verbs;
   for (Match& found : matches_of(path)) {
     if (found.route->verb == verb) return std::move(found);
+    verbs.push_back(found.route->verb);
   }
-  if (const auto verbs = verbs_of(path); !verbs.empty())
+  if (!verbs.empty())
     return fault(Code::kUnimplemented, faults::kNoMethod,
                  fmt::format("{} takes {}, not {}", schema::in_quotes(path), fmt::join(verbs, " and "),
                              schema::in_quotes(verb)));

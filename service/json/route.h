@@ -18,7 +18,6 @@ namespace caravan::service {
 struct Route {
   const google::protobuf::MethodDescriptor* method = nullptr;
   std::string verb = {};    // of HTTP, such as POST
-  std::string path = {};    // the template
   std::string body = {};    // the field that it is; *: all that the path has not; empty: there is none
   std::string ending = {};  // such as :suspend; empty: there is none
   std::vector<std::string> segments = {};

@@ -9,6 +9,7 @@
 #include "kube/api/timestamp.h"
 #include "kube/client/backoff.h"
 #include "operator/view/pod_log.h"
+#include "service/access/review.h"
 #include "service/logs/last_lines.h"
 #include "service/methods/job_lookup.h"
 
@@ -16,21 +17,12 @@ namespace caravan::service {
 namespace {
 
 constexpr int kPodsOfPage = 50;
-constexpr std::size_t kLongestPage = std::size_t{4} << 20;
 constexpr std::size_t kLongestWords = 256;
 constexpr int kPatience = 6;  // rounds; half a minute, with a pod whose machine may be gone
-
-bool is_refusal(const Fault& fault) {
-  return fault.code == Code::kUnauthenticated || fault.code == Code::kPermissionDenied;
-}
 
 bool may_pass(const Fault& fault) {
   return fault.code == Code::kUnavailable || fault.code == Code::kDeadlineExceeded ||
          fault.code == Code::kResourceExhausted;
-}
-
-tl::unexpected<Fault> nobody_reads() {
-  return fault(Code::kCancelled, faults::kCancelled, "nobody reads the log any more");
 }
 
 kube::ResourcePath pods_of(const kube::ObjectKey& job) {
@@ -66,7 +58,7 @@ Answer<void> LogFollower::run(const std::stop_token& stop) {
     const Answer<Next> next = seen ? go_on(*seen, stop) : Next::kLater;
     if (!next) return tl::unexpected(next.error());
     if (*next == Next::kOver) return {};
-    if (*next == Next::kLater && !wait(stop)) return nobody_reads();
+    if (*next == Next::kLater && !wait(stop)) return nobody_reads("the log");
   }
 }
 
@@ -81,7 +73,7 @@ Answer<LogFollower::Pods> LogFollower::list_pods(const std::stop_token& stop) {
   Pods pods;
   kube::ListOptions at{.label_selector = controller::pods_selector(wish_.job_uid, wish_.node),
                        .limit = kPodsOfPage,
-                       .longest_answer = kLongestPage};
+                       .longest_answer = kLongestListPage};
   do {
     const auto page = client_->list_page({.stop = stop}, pods_of(wish_.job), at);
     if (!page) return tl::unexpected(caller_fault_of(page.error()));
@@ -147,10 +139,10 @@ Answer<LogFollower::Next> LogFollower::read_pod(const Pod& pod, const Look& seen
   if (ended && pod.has_ended) return end_of_pod();
   if (ended && scanner_->is_seeking()) return tl::unexpected(fault_of({.is_lost = true}));
   if (ended) return Next::kOver;
-  const bool is_final = !wish_.follow || is_refusal(ended.error()) ||
+  const bool gives_up = !wish_.follow || is_final(ended.error()) ||
                         ended.error().reason == faults::kLogGone || stop.stop_requested() ||
                         (seen.job_ended && pod.has_ended);
-  if (is_final) return tl::unexpected(ended.error());
+  if (gives_up) return tl::unexpected(ended.error());
   const bool is_left_behind = pod.uid != seen.pods.back().uid && fruitless_rounds_ >= kPatience;
   if (!is_left_behind) return Next::kLater;
   return fault(
@@ -232,7 +224,7 @@ Answer<void> LogFollower::hand_over(std::string text) {
   if (!text.empty()) fruitless_rounds_ = 0;
   at_->place = scanner_->place();
   if (put_(std::move(text), *at_)) return {};
-  return nobody_reads();
+  return nobody_reads("the log");
 }
 
 Fault LogFollower::fault_of(const LogFlaw& flaw) const {

@@ -62,6 +62,9 @@ class CallerClients {
   kube::PooledTransport transport_;
 };
 
+// Of a page of a list that is read as the caller, in bytes.
+inline constexpr std::size_t kLongestListPage = std::size_t{4} << 20;
+
 // fault_of() in the words of a token that is good for reading here only.
 Fault caller_fault_of(const kube::ApiError& error);
 

@@ -14,7 +14,6 @@ namespace {
 using v1alpha1::JobEventRecord;
 
 constexpr int kPage = 500;
-constexpr std::size_t kLongestPage = std::size_t{4} << 20;
 constexpr std::size_t kLongestTime = 64;
 constexpr std::size_t kPartsOfPlace = 2;
 
@@ -69,10 +68,12 @@ Answer<v1alpha1::ListEventsResponse> EventMethods::list_events(const Call& call,
                                                                const v1alpha1::ListEventsRequest& request) {
   const auto key = job_key_of(request.parent(), "parent");
   if (!key) return tl::unexpected(key.error());
+  LatestEvents latest(key->name);
+  // A bad request costs the API server nothing.
+  if (const auto checked = latest.page(request); !checked) return tl::unexpected(checked.error());
   auto client = clients_.client_of(call);
   if (!client) return tl::unexpected(client.error());
-  LatestEvents latest(key->name);
-  kube::ListOptions at{.limit = kPage, .longest_answer = kLongestPage};
+  kube::ListOptions at{.limit = kPage, .longest_answer = kLongestListPage};
   do {
     const auto page =
         (*client)->list_page(call.context, {.resource = kube::kEvents, .name_space = key->name_space}, at);

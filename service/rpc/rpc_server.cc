@@ -7,14 +7,13 @@
 #include <grpcpp/health_check_service_interface.h>
 
 #include <mutex>
-#include <type_traits>
 
 #include "caravan/v1alpha1/job_service.grpc.pb.h"
-#include "common/host_port.h"
 #include "service/audit.h"
 #include "service/audited_call.h"
 #include "service/rpc/unary_call.h"
 #include "serving/outflow.h"
+#include "serving/peer.h"
 #include "serving/rpc_peers.h"
 
 namespace caravan::service {
@@ -29,7 +28,7 @@ grpc::Status status_for(const Fault& fault) {
 }
 
 Credential credential_of(const grpc::CallbackServerContext& context) {
-  Credential credential{.token = bearer_token(context), .host = host_of(context.peer())};
+  Credential credential{.token = bearer_token(context), .host = host_of_peer(context.peer())};
   const auto peer = context.auth_context();
   if (!peer || !peer->IsPeerAuthenticated()) return credential;
   const auto certificates = peer->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
@@ -119,15 +118,6 @@ class Server final : public RpcServer, private JobService::CallbackService {
     return unary(context, name, request, response, method, [](const auto&...) {});
   }
 
-  // With the job's name, which the API server may have made.
-  template <typename Response>
-  static AuditedCall named(AuditedCall call, [[maybe_unused]] const Answer<Response>& answer) {
-    if constexpr (std::is_same_v<Response, Job>) {
-      if (answer) call.resource = answer->name();
-    }
-    return call;
-  }
-
   // The same of a call that changes something.
   template <typename Request, typename Response, typename Method>
   Reactor* mutation(Context* context, const AuditedCall& audited, const Request* request, Response* response,
@@ -135,7 +125,8 @@ class Server final : public RpcServer, private JobService::CallbackService {
     return unary(context, audited.method, request, response, method,
                  [=, this](const Call& call, bool admitted, const Answer<Response>& answer) {
                    if (!admitted) return audit_.refused_at_the_gate(call, audited, answer.error());
-                   audit_.method_ended(call, named(audited, answer), answer ? nullptr : &answer.error());
+                   audit_.method_ended(call, with_answer(audited, answer ? &*answer : nullptr),
+                                       answer ? nullptr : &answer.error());
                  });
   }
 

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "common/file_contents.h"
+#include "service/rpc/tls_files.h"
 
 namespace caravan::service {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 using v1alpha1::WatchStepsRequest;
 using v1alpha1::WatchStepsResponse;
 
-constexpr unsigned kRereadSeconds = 10;
 constexpr int kSilenceMs = 20'000;  // a machine that is lost says nothing
 constexpr int kReconnectMs = 2'000;
 
@@ -23,7 +23,7 @@ std::shared_ptr<grpc::ChannelCredentials> credentials_of(const OperatorAccess& a
   using namespace grpc::experimental;
   TlsChannelCredentialsOptions options;
   options.set_certificate_provider(std::make_shared<FileWatcherCertificateProvider>(
-      access.key, access.certificate, access.authority, kRereadSeconds));
+      access.key, access.certificate, access.authority, static_cast<unsigned>(kTlsFilesStand.count())));
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
   return TlsCredentials(options);
@@ -77,8 +77,8 @@ Answer<void> OperatorSteps::read(const CallContext& context, const std::string& 
   if (is_enough) call.TryCancel();
   const grpc::Status status = reader->Finish();
   const bool is_over = is_enough || context.stop.stop_requested() ||
-                       status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED || status.ok();
-  if (is_over) return {};
+                       status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+  if (is_over) return {};  // else the operator ends, in order or not
   return fault(Code::kUnavailable, faults::kOperatorAway,
                fmt::format("the operator does not tell of the job: {}", status.error_message()));
 }

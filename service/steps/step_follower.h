@@ -46,6 +46,7 @@ class StepFollower {
   const bool follow_;
   StepCursor at_;
   Clock::TimePoint put_at_ = clock_.now();
+  Clock::TimePoint answered_at_ = clock_.now();  // a message came, or the end was seen
 };
 
 }  // namespace caravan::service

@@ -144,6 +144,13 @@ TEST_F(StepFollowerTest, AnOperatorThatStaysAwayIsToldWhereNothingMoreIsToCome) 
   EXPECT_EQ(ended.error().reason, faults::kOperatorAway);
 }
 
+TEST_F(StepFollowerTest, AnOperatorThatTellsNothingIsGivenUpWhereNothingMoreIsToCome) {
+  const Answer<void> ended = run(false);
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().reason, faults::kOperatorAway);
+  EXPECT_EQ(began_at_.size(), 6u) << "rounds of five seconds";
+}
+
 TEST_F(StepFollowerTest, WhoMayNoLongerIsToldNoMore) {
   refused_ = true;
   const Answer<void> ended = run(true);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <system_error>
+
 namespace caravan::service {
 namespace {
 
@@ -37,7 +39,8 @@ Answer<void> StreamThreads::start(Whose whose, std::stop_token stop, Run run) {
     return busy(fmt::format("too many {} are read at once; ask again in a moment", what_));
   Running& one = running_.emplace_back();
   one.whose = std::move(whose);
-  one.thread = std::jthread([&one, stop = std::move(stop), run = std::move(run)](const std::stop_token& own) {
+  const auto run_to_its_end = [&one, stop = std::move(stop),
+                               run = std::move(run)](const std::stop_token& own) {
     std::stop_source either;
     const auto ask = [&either] { either.request_stop(); };
     {
@@ -46,7 +49,13 @@ Answer<void> StreamThreads::start(Whose whose, std::stop_token stop, Run run) {
       run(either.get_token());
     }
     one.is_over = true;
-  });
+  };
+  try {
+    one.thread = std::jthread(run_to_its_end);
+  } catch (const std::system_error&) {  // no thread
+    running_.pop_back();
+    return busy("this replica can start no more streams now; ask again in a moment");
+  }
   return {};
 }
 
