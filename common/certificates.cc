@@ -13,6 +13,7 @@
 #include <array>
 #include <ctime>
 #include <memory>
+#include <string_view>
 
 #include "common/host_port.h"
 
@@ -157,7 +158,15 @@ std::string usages(const CertificateRequest& request) {
   return fmt::format("{}", fmt::join(uses, ","));
 }
 
+bool is_called(X509* certificate, const std::string& common_name) {
+  std::array<char, 256> name{};
+  const int size = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name.data(),
+                                             static_cast<int>(name.size()));
+  return size >= 0 && std::string_view(name.data(), static_cast<std::size_t>(size)) == common_name;
+}
+
 bool has_names(X509* certificate, const CertificateRequest& request) {
+  if (!is_called(certificate, request.common_name)) return false;
   const std::string names = alternative_names(request);
   X509_EXTENSION* found =
       X509_get_ext(certificate, X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1));

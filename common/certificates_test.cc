@@ -39,11 +39,12 @@ TEST_F(Certificates, AreNotGoodBeyondTheirEnd) {
 }
 
 TEST_F(Certificates, AreNotGoodForMoreFewerOrOtherNames) {
-  CertificateRequest more = kRequest, fewer = kRequest, other = kRequest;
+  CertificateRequest more = kRequest, fewer = kRequest, other = kRequest, called = kRequest;
+  called.common_name = "another";
   more.dns_names.emplace_back("another.example");
   fewer.addresses.pop_back();
   other.dns_names[0] = "another";
-  for (const CertificateRequest& request : {more, fewer, other})
+  for (const CertificateRequest& request : {more, fewer, other, called})
     EXPECT_THAT(complaint(pair_, request), HasSubstr("other names"));
 }
 

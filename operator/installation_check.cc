@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/version.h"
+#include "kube/client/get_if_there.h"
 #include "kube/config/config_credentials.h"
 #include "kube/election/election.h"
 #include "kube/transport/pooled_transport.h"
@@ -38,29 +39,21 @@ JsonObject sample_job(const std::string& name_space) {
                                            {"device", JsonObject{{"kind", "CPU"}, {"memory", "1Gi"}}}}}}}};
 }
 
-// Null when it is not there.
-Result<Json> read(kube::Client& client, const kube::ResourcePath& path, const char* name) {
-  auto object = client.get({}, path, name);
-  if (object) return std::move(*object);
-  if (object.error().is_not_found()) return Json();
-  return failure(object.error().message);
-}
-
 bool is_ready(const Json& deployment) {
   return kube::integer_at(deployment, {"status", "readyReplicas"}).value_or(0) >= 1;
 }
 
 // An error too may pass: rights that were just given are known a moment later.
 std::string look_at_operator(kube::Client& client, const std::string& name_space) {
-  const auto deployment = read(client, {kDeployments, name_space}, kOperator);
+  const auto deployment = kube::get_if_there(client, {}, {kDeployments, name_space}, kOperator);
   if (!deployment) return deployment.error().message;
-  const auto lease = read(client, {kube::kLeases, name_space}, kOperator);
+  const auto lease = kube::get_if_there(client, {}, {kube::kLeases, name_space}, kOperator);
   if (!lease) return lease.error().message;
   return what_is_missing(*deployment, *lease);
 }
 
 std::string look_at_service(kube::Client& client, const std::string& name_space) {
-  const auto deployment = read(client, {kDeployments, name_space}, kService);
+  const auto deployment = kube::get_if_there(client, {}, {kDeployments, name_space}, kService);
   if (!deployment) return deployment.error().message;
   return is_ready(*deployment) ? "" : "no replica of the job service is ready";
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "kube/api/object.h"
+#include "kube/client/get_if_there.h"
 #include "kube/config/base64.h"
 #include "operator/api/names.h"
 #include "operator/service/live_server.h"
@@ -91,15 +92,6 @@ JsonObject empty_object(const char* kind, const char* name) {
                                                         {"app.kubernetes.io/part-of", "caravan"}}}}}};
 }
 
-// Null when there is none.
-Result<Json> read(kube::Client& client, const CallContext& context, const kube::ResourcePath& path,
-                  const char* name) {
-  auto object = client.get(context, path, name);
-  if (object) return std::move(*object);
-  if (object.error().is_not_found()) return Json();
-  return failure(object.error().message);
-}
-
 // Into the version that was read; where there was none, a new one.
 Status write(kube::Client& client, const CallContext& context, const kube::ResourcePath& path,
              const Json& read_before, JsonObject object, JsonObject data) {
@@ -128,15 +120,17 @@ void ServiceCertificate::start() {
 Status ServiceCertificate::keep(const CallContext& context) {
   const auto authority = keep_secret(context);
   if (!authority) return tl::unexpected(authority.error());
-  if (authority->certificate_pem != told_authority_) {
-    if (Status told = config_.on_authority(*authority); !told) return told;
-    told_authority_ = authority->certificate_pem;
+  if (!config_.names.empty()) {
+    if (Status kept = keep_root(context, authority->certificate_pem); !kept) return kept;
   }
-  return config_.names.empty() ? Status() : keep_root(context, authority->certificate_pem);
+  if (authority->certificate_pem == told_authority_) return {};
+  Status told = config_.on_authority(*authority);
+  if (told) told_authority_ = authority->certificate_pem;
+  return told;
 }
 
 Result<KeyPair> ServiceCertificate::keep_secret(const CallContext& context) {
-  const auto secret = read(client_, context, at(kSecrets), kServiceCertificate);
+  const auto secret = kube::get_if_there(client_, context, at(kSecrets), kServiceCertificate);
   if (!secret) return tl::unexpected(secret.error());
   if (!secret->is_null() && kube::text_at(*secret, {"type"}) != kCertificatesType)
     return failure(
@@ -157,7 +151,7 @@ Result<KeyPair> ServiceCertificate::keep_secret(const CallContext& context) {
 }
 
 Status ServiceCertificate::keep_root(const CallContext& context, const std::string& authority_pem) {
-  const auto root = read(client_, context, at(kConfigMaps), kServiceRoot);
+  const auto root = kube::get_if_there(client_, context, at(kConfigMaps), kServiceRoot);
   if (!root) return tl::unexpected(root.error());
   if (kube::text_at(*root, {"data", "ca.crt"}) == authority_pem) return {};
   JsonObject object = root->is_null() ? empty_object("ConfigMap", kServiceRoot) : root->as_object();

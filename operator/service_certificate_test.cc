@@ -78,8 +78,9 @@ class ServiceCertificateTest : public ::testing::Test {
 
 TEST_F(ServiceCertificateTest, IsMadeForItsNamesWithTheRootThatCallersTrust) {
   keep();
-  const CertificateRequest request{
-      .common_name = "", .dns_names = {"caravan-service.team.svc"}, .addresses = {"192.0.2.7"}};
+  const CertificateRequest request{.common_name = "caravan-service",
+                                   .dns_names = {"caravan-service.team.svc"},
+                                   .addresses = {"192.0.2.7"}};
   const Status good = check_certificate(pair("tls"), pair("ca"), request, clock_.wall_now());
   EXPECT_TRUE(good) << good.error().message;
   EXPECT_EQ(root(), file("ca.crt"));
@@ -89,7 +90,7 @@ TEST_F(ServiceCertificateTest, IsMadeForItsNamesWithTheRootThatCallersTrust) {
 
 TEST_F(ServiceCertificateTest, TheOperatorIsCalledWithOneOfTheSameAuthority) {
   keep();
-  const CertificateRequest request{.common_name = ""};
+  const CertificateRequest request{.common_name = "caravan-service"};
   const Status good = check_certificate(pair("client"), pair("ca"), request, clock_.wall_now());
   EXPECT_TRUE(good) << good.error().message;
   const KeyPair before = pair("client");
@@ -115,6 +116,7 @@ TEST_F(ServiceCertificateTest, WhoeverServesByTheAuthorityIsToldOfItUntilHeHasTa
          return takes ? Status() : failure("the port is in use");
        }});
   EXPECT_FALSE(keeper.keep({}));
+  EXPECT_EQ(root(), file("ca.crt")) << "for callers, whatever becomes of him";
   takes = true;
   EXPECT_TRUE(keeper.keep({}));
   EXPECT_TRUE(keeper.keep({}));
@@ -166,7 +168,7 @@ TEST_F(ServiceCertificateTest, IsMadeAnewForOtherNames) {
   const std::string before = file("tls.crt");
   ASSERT_TRUE(look({"jobs.example"}));
   EXPECT_NE(file("tls.crt"), before);
-  const CertificateRequest request{.common_name = "", .dns_names = {"jobs.example"}};
+  const CertificateRequest request{.common_name = "caravan-service", .dns_names = {"jobs.example"}};
   EXPECT_TRUE(check_certificate(pair("tls"), pair("ca"), request, clock_.wall_now()));
 }
 

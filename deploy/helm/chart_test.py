@@ -308,6 +308,7 @@ class Values(unittest.TestCase):
             ("service.certificate.certManager.issuer=mine", "issuer"),
             ("service.enabled=true,operator.enabled=false", "service.certificate.secretName"),
             ("service.certificate.secretName=a,service.certificate.certManager.issuerName=b", "issuerName, and not both"),
+            ("service.enabled=true,service.certificate.secretName=caravan-service-certificate", "give yours another name"),
         ):
             for which in HELMS:
                 with self.subTest(f"{which} {value}"):

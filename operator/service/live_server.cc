@@ -17,8 +17,8 @@ using v1alpha1::MetricsSample;
 using v1alpha1::WatchStepsRequest;
 using v1alpha1::WatchStepsResponse;
 
-constexpr int kStreamsOfAConnection =
-    10'000;  // a replica of the job service has one connection for all its readers
+// A replica of the job service has one connection for all its readers (service/streams/stream_threads.h).
+constexpr int kStreamsOfAConnection = 1'024;
 constexpr int kMessageBytes = 4 * 1024;  // a caller asks for one job
 constexpr std::size_t kSamplesOfAMessage = 256;
 

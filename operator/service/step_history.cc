@@ -49,8 +49,7 @@ void StepHistory::shorten_next() {
 }
 
 void StepHistory::shorten(Series& series) const {
-  const std::size_t most =
-      std::clamp(limits_.samples / series_.size(), limits_.fewest_of_a_job, limits_.most_of_a_job);
+  const std::size_t most = std::min(limits_.samples / series_.size(), limits_.most_of_a_job);
   while (series.latest.size() > most / 3) {
     if (series.left_latest++ % series.stride == 0) series.curve.push_back(series.latest.front());
     series.latest.pop_front();

@@ -51,9 +51,8 @@ StepSample sample_of(const v1alpha1::JobStep& step, Clock::WallTime time);
 class StepHistory {
  public:
   struct Limits {
-    std::size_t samples = 1'000'000;   // of all jobs together, about
-    std::size_t most_of_a_job = 768;   // a third of them are the latest
-    std::size_t fewest_of_a_job = 48;  // however many jobs there are
+    std::size_t samples = 1'000'000;  // of all jobs together, about
+    std::size_t most_of_a_job = 768;  // a third of them are the latest
   };
   StepHistory() : StepHistory(Limits{}) {}
   explicit StepHistory(const Limits& limits) : limits_(limits) {}

@@ -47,7 +47,7 @@ TEST(StepHistory, AStepIsTakenOnceAndALaterAttemptTrainsItAgain) {
 }
 
 TEST(StepHistory, ALongCurveKeepsItsLengthAndItsLatestSteps) {
-  StepHistory history({.samples = 1000, .most_of_a_job = 30, .fewest_of_a_job = 3});
+  StepHistory history({.samples = 1000, .most_of_a_job = 30});
   add_steps(history, "a", 1000);
   const std::vector<int> steps = steps_of(history.after("a", {}, kAll));
   EXPECT_LE(steps.size(), 30u);
@@ -60,7 +60,7 @@ TEST(StepHistory, ALongCurveKeepsItsLengthAndItsLatestSteps) {
 }
 
 TEST(StepHistory, TheMoreJobsTheFewerSamplesEach) {
-  StepHistory history({.samples = 300, .most_of_a_job = 100, .fewest_of_a_job = 6});
+  StepHistory history({.samples = 606, .most_of_a_job = 100});
   for (int job = 0; job < 100; ++job) add_steps(history, std::to_string(job), 200);
   add_steps(history, "another", 200);
   EXPECT_LE(history.after("another", {}, kAll).size(), 6u);

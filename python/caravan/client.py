@@ -14,11 +14,10 @@ from caravan.connection import namespace_of, open_channel
 from caravan.errors import NotFoundError, told_as_ours
 from caravan.job import Job
 from caravan.job_file import read_job
-from caravan.streams import resumed
+from caravan.streams import LATE_SECONDS, resumed
 from caravan.v1alpha1 import job_pb2, job_service_pb2, job_service_pb2_grpc
 
 JobSource = str | PathLike | dict | job_pb2.LlamaTrainingJob
-LATE_SECONDS = 30  # a replica may hear of a new job later than who made it
 Response = job_service_pb2.WatchJobsResponse
 
 

@@ -60,7 +60,8 @@ def bearer_of(token: str | None, token_file: str | None) -> Bearer:
     if not token and not token_file:
         raise MisconfiguredError(
             "no token: give token or token_file, or set CARAVAN_TOKEN or CARAVAN_TOKEN_FILE; `kubectl create token ACCOUNT "
-            "--audience caravan --audience https://kubernetes.default.svc` makes one")
+            "--audience caravan --audience https://kubernetes.default.svc` makes one, if that is your API server's own audience"
+        )
     try:
         bearer.read()
     except OSError as error:

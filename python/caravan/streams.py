@@ -6,11 +6,17 @@ from typing import Callable, Iterator, TypeVar
 import grpc
 from google.protobuf.message import Message
 
-from caravan.errors import CaravanError, told_as_ours
+from caravan.errors import CaravanError, NotFoundError, told_as_ours
 
-BEGIN_ANEW = ("SLOW_READER", "RESUME_TOKEN_TOO_OLD")  # what a watch is told that can only start without its token
+BEGIN_ANEW = "RESUME_TOKEN_TOO_OLD"  # what a watch is told that can only start without its token
+GO_ON = "SLOW_READER"  # what a watch is told that was dropped, and loses nothing by it
 PAUSES_SECONDS = (0.2, 0.5, 1, 2, 5, 5, 5, 5, 10, 10)  # without a word from the service, before a stream gives up
+LATE_SECONDS = 30  # a replica may hear of a new job later than who made it
 Response = TypeVar("Response", bound=Message)
+
+
+def _may_pass(error: CaravanError) -> bool:
+    return error.code is grpc.StatusCode.UNAVAILABLE or error.reason == GO_ON
 
 
 def _once(method: Callable, request: Message, end: float | None) -> Iterator[Response]:
@@ -29,7 +35,12 @@ def resumed(
     goes. token: the field of request and response that says where. ends: the stream is over when the service ends it in order.
     TimeoutError after `timeout` seconds."""
     end = None if timeout is None else time.monotonic() + timeout
+    late_until = time.monotonic() + LATE_SECONDS
     failures = 0
+
+    def is_late(error: CaravanError) -> bool:
+        return isinstance(error, NotFoundError) and not getattr(request, token) and time.monotonic() < late_until
+
     while True:
         is_anew = not getattr(request, token)
         try:
@@ -43,9 +54,9 @@ def resumed(
         except CaravanError as error:
             if error.code is grpc.StatusCode.DEADLINE_EXCEEDED and end is not None:
                 raise TimeoutError(f"{timeout} s are over") from None
-            if error.reason in BEGIN_ANEW:
+            if error.reason == BEGIN_ANEW:
                 setattr(request, token, "")
-            elif error.code is not grpc.StatusCode.UNAVAILABLE or failures == len(PAUSES_SECONDS) - 1:
+            elif not (_may_pass(error) or is_late(error)) or failures == len(PAUSES_SECONDS) - 1:
                 raise
         time.sleep(PAUSES_SECONDS[min(failures, len(PAUSES_SECONDS) - 1)])
         failures += 1

@@ -171,7 +171,6 @@ class Service(unittest.TestCase):
 
     def test_a_service_that_hears_nothing_of_training_says_so(self):
         job = self.submit("eleventh")
-        wait_until("the service knows it", lambda: list(self.client.jobs(filter="name=eleventh")))
         with self.assertRaises(caravan.CaravanError) as refused:
             list(job.metrics())
         self.assertEqual("NO_METRICS", refused.exception.reason)

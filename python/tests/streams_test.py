@@ -128,11 +128,26 @@ class Watch(unittest.TestCase):
         self.assertEqual([1, 2, 3, 4], [state.progress.step for state in job.watch()])
         self.assertEqual(["", "t2", "t3"], self.script.tokens)
 
-    def test_who_is_told_to_begin_anew_does(self):
-        for reason, code in (("SLOW_READER", grpc.StatusCode.RESOURCE_EXHAUSTED), ("RESUME_TOKEN_TOO_OLD", grpc.StatusCode.OUT_OF_RANGE)):
-            job = self.serve([changed(1), Failure(code, reason)], [changed(2, ended="Complete")])
-            job.wait()
-            self.assertEqual(["", ""], self.script.tokens, reason)
+    def test_a_watch_that_cannot_go_on_begins_anew(self):
+        job = self.serve([changed(1), Failure(grpc.StatusCode.OUT_OF_RANGE, "RESUME_TOKEN_TOO_OLD")],
+                         [changed(2, ended="Complete")])  # fmt: skip
+        job.wait()
+        self.assertEqual(["", ""], self.script.tokens)
+
+    def test_who_was_too_slow_goes_on_where_he_was(self):
+        job = self.serve([changed(1), Failure(grpc.StatusCode.RESOURCE_EXHAUSTED, "SLOW_READER")],
+                         [changed(2, ended="Complete")])  # fmt: skip
+        job.wait()
+        self.assertEqual(["", "t1"], self.script.tokens)
+
+    def test_a_replica_that_has_not_heard_of_a_new_job_is_asked_again(self):
+        job = self.serve([Failure(grpc.StatusCode.NOT_FOUND, "NOT_FOUND")], [metrics(1)])
+        self.assertEqual([1], [sample.step for sample in job.metrics()])
+
+    def test_a_job_that_goes_while_it_is_read_is_told_at_once(self):
+        job = self.serve([metrics(1), Failure(grpc.StatusCode.NOT_FOUND, "NOT_FOUND")])
+        with self.assertRaises(caravan.NotFoundError):
+            list(job.metrics())
 
     def test_what_no_later_try_mends_is_raised(self):
         job = self.serve([Failure(grpc.StatusCode.RESOURCE_EXHAUSTED, "RATE_LIMITED")])

@@ -195,6 +195,9 @@ capabilities:
 {{- if and $certificate.secretName $certificate.certManager.issuerName }}
 {{- fail "the job service has one certificate: set service.certificate.secretName or service.certificate.certManager.issuerName, and not both" }}
 {{- end }}
+{{- if and .Values.service.enabled .Values.operator.enabled (eq $certificate.secretName "caravan-service-certificate") }}
+{{- fail "service.certificate.secretName: the Secret caravan-service-certificate is the operator's; give yours another name" }}
+{{- end }}
 {{- if and .Values.service.enabled (not .Values.operator.enabled) (not $certificate.secretName) (not $certificate.certManager.issuerName) }}
 {{- fail "without an operator nobody keeps the job service's certificate: set service.certificate.secretName or service.certificate.certManager.issuerName" }}
 {{- end }}
