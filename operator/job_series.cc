@@ -1,8 +1,8 @@
 #include "operator/job_series.h"
 
 #include <algorithm>
-#include <string_view>
 
+#include "operator/api/device_labels.h"
 #include "operator/api/names.h"
 #include "operator/controller/conditions.h"
 #include "operator/view/node_view.h"
@@ -133,7 +133,7 @@ MetricFamily node_series(const kube::Store& nodes) {
     const NodeView node = read_node(cached->parse());
     if (!node.usable) continue;
     for (const auto& [resource, count] : node.allocatable) {
-      if (std::string_view(resource).ends_with("/gpu")) by_resource[resource] += count;
+      if (is_gpu(resource)) by_resource[resource] += count;
     }
   }
   for (const auto& [resource, count] : by_resource)

@@ -15,7 +15,8 @@ Status LiveService::start(const KeyPair& authority) {
   const std::scoped_lock lock(mutex_);
   server_ = nullptr;  // the address can be taken once
   auto server = LiveServer::start(
-      {.listen = listen_, .identity = *identity, .authority_pem = authority.certificate_pem}, history_);
+      {.listen = listen_, .identity = *identity, .authority_pem = authority.certificate_pem}, history_,
+      pools_);
   if (!server) return tl::unexpected(server.error());
   server_ = std::move(*server);
   log_line(spdlog::level::info, "live metrics are told", {{"port", std::to_string(server_->port())}});

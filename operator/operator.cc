@@ -298,7 +298,9 @@ class Operator {
   QueuePositions positions_;
   kube::EventRecorder events_;
   TokenCheck tokens_;
-  LiveService live_{history_, options_.live_listen, host_of(options_.reports_address)};
+  PoolBoard pools_{caches_.stores().nodes, caches_.stores().pods, clock_};
+  LiveService live_{history_, options_.read_nodes ? &pools_ : nullptr, options_.live_listen,
+                    host_of(options_.reports_address)};
   ServiceCertificate service_certificate_;
   ReportWitness witness_{clock_, metrics_};
   ReportService reports_{clock_, board_, tokens_, witness_};

@@ -9,8 +9,8 @@
 
 #include "common/result.h"
 #include "service/access/shares.h"
+#include "service/operator_link.h"
 #include "service/rpc/tls_files.h"
-#include "service/steps/operator_steps.h"
 
 namespace caravan::service {
 

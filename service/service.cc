@@ -133,10 +133,19 @@ class Service {
   EventMethods events_{clients_};
   LogMethods logs_{jobs_, rights_, clients_, clock_, [this] { return informer_.synced(); }, {}, {}};
   EstimateMethods estimates_{rights_, clock_};
-  MetricsMethods metrics_methods_{
-      jobs_,         callers_, rights_,        clock_, [this] { return informer_.synced(); },
-      options_.live, {},       {.of_all = 512}};
-  Methods methods_{read_, write_, watch_, events_, logs_, metrics_methods_, estimates_};
+  const std::optional<OperatorLink> link_ = options_.live.address.empty()
+                                                ? std::nullopt
+                                                : std::optional<OperatorLink>(std::in_place, options_.live);
+  CapacityMethods capacity_{rights_, clients_, link_ ? &*link_ : nullptr};
+  MetricsMethods metrics_methods_{jobs_,
+                                  callers_,
+                                  rights_,
+                                  clock_,
+                                  [this] { return informer_.synced(); },
+                                  link_ ? &*link_ : nullptr,
+                                  {},
+                                  {.of_all = 512}};
+  Methods methods_{read_, write_, watch_, events_, logs_, metrics_methods_, estimates_, capacity_};
 };
 
 }  // namespace

@@ -24,6 +24,10 @@ constexpr DeviceLabels kAmd{labels::kAmdProduct, labels::kAmdMemory, rounded_gib
 
 }  // namespace
 
+bool is_gpu(std::string_view resource_name) {
+  return resource_name.ends_with("/gpu");
+}
+
 const DeviceLabels& labels_of(const std::string& resource_name) {
   return resource_name.starts_with("amd.com/") ? kAmd : kNvidia;
 }

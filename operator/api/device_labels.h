@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace caravan::controller {
 
@@ -17,6 +18,9 @@ struct DeviceLabels {
   // What the value of that label says at least; nothing when it says no size.
   std::optional<std::int64_t> (*memory_bytes)(const std::string& value);
 };
+
+// Whether an extended resource is whole GPUs, of any vendor.
+bool is_gpu(std::string_view resource_name);
 
 // NVIDIA's for a resource of any other vendor: pods can then not be told apart by product.
 const DeviceLabels& labels_of(const std::string& resource_name);

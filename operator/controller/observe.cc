@@ -69,17 +69,19 @@ bool needs_domains(const Snapshot& snapshot) {
   return !resources.has_devices_per_node() || alive * resources.devices_per_node() < resources.devices();
 }
 
-void observe_taken(const kube::Store& pods, Snapshot& snapshot) {
+}  // namespace
+
+std::map<std::string, Demand> taken_of(const kube::Store& pods, const std::string& but_of) {
+  std::map<std::string, Demand> taken;
   for (const kube::ObjectPtr& object : pods.all()) {
-    if (object->controller_uid() == snapshot.job.uid) continue;
+    if (!but_of.empty() && object->controller_uid() == but_of) continue;
     const kube::Json json = object->parse();
     const PodView pod = read_pod(json);
     if (pod.ended() || !pod.bound()) continue;
-    for (const auto& [resource, amount] : read_demand(json)) snapshot.taken[pod.machine][resource] += amount;
+    for (const auto& [resource, amount] : read_demand(json)) taken[pod.machine][resource] += amount;
   }
+  return taken;
 }
-
-}  // namespace
 
 std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const kube::ObjectKey& key) {
   const kube::ObjectPtr object = caches.jobs.get(key);
@@ -103,7 +105,7 @@ std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const k
   const bool is_queued = gang_provider(job) == v1alpha1::Gang::Kueue || !job.status.gang().workload().empty();
   if (caches.queue != nullptr && is_queued) snapshot.queue = observe_queue(*caches.queue, job);
   const bool chooses = needs_domains(snapshot);
-  if (chooses) observe_taken(caches.pods, snapshot);
+  if (chooses) snapshot.taken = taken_of(caches.pods, job.uid);
   // Only planning and domains read nodes: there may be thousands.
   if (remembers_plan(job.status) && !chooses) return snapshot;
   for (const kube::ObjectPtr& node : caches.nodes.all()) snapshot.nodes.push_back(read_node(node->parse()));

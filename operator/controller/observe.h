@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "kube/watch/store.h"
 #include "operator/api/job_reader.h"
@@ -30,6 +32,9 @@ struct Caches {
   const kube::Store& nodes;
   const QueueCaches* queue = nullptr;  // null: no queue is asked
 };
+
+// What bound pods that have not ended ask of their machines, by machine; but_of: a job's UID.
+std::map<std::string, Demand> taken_of(const kube::Store& pods, const std::string& but_of = "");
 
 // Nothing when there is no such job. Without progress and trouble, which do not come from the API server.
 std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const kube::ObjectKey& key);

@@ -13,6 +13,8 @@
 namespace caravan::controller {
 namespace {
 
+using v1alpha1::ListPoolsRequest;
+using v1alpha1::ListPoolsResponse;
 using v1alpha1::MetricsSample;
 using v1alpha1::WatchStepsRequest;
 using v1alpha1::WatchStepsResponse;
@@ -36,6 +38,10 @@ void write_sample(const StepSample& sample, MetricsSample& into) {
   into.set_peak_memory_bytes(sample.peak_memory_bytes);
 }
 
+grpc::Status not_for_you() {
+  return {grpc::StatusCode::PERMISSION_DENIED, "only the job service is told"};
+}
+
 bool is_the_job_service(const grpc::CallbackServerContext& context) {
   const auto peer = context.auth_context();
   if (!peer || !peer->IsPeerAuthenticated()) return false;
@@ -45,7 +51,8 @@ bool is_the_job_service(const grpc::CallbackServerContext& context) {
 
 class Server final : public LiveServer, private v1alpha1::LiveMetrics::CallbackService {
  public:
-  Server(Config config, StepHistory& history) : config_(std::move(config)), history_(history) {}
+  Server(Config config, StepHistory& history, PoolBoard* pools)
+      : config_(std::move(config)), history_(history), pools_(pools) {}
 
   ~Server() override {
     if (server_) server_->Shutdown(std::chrono::system_clock::now());
@@ -76,7 +83,7 @@ class Server final : public LiveServer, private v1alpha1::LiveMetrics::CallbackS
                                                            const WatchStepsRequest* request) override {
     const auto flow = Flow::make([](int) {});
     if (!is_the_job_service(*context)) {
-      flow->end({grpc::StatusCode::PERMISSION_DENIED, "only the job service is told"});
+      flow->end(not_for_you());
       return flow.get();
     }
     const std::string& job = request->job_uid();
@@ -94,16 +101,31 @@ class Server final : public LiveServer, private v1alpha1::LiveMetrics::CallbackS
     return flow.get();
   }
 
+  grpc::ServerUnaryReactor* ListPools(grpc::CallbackServerContext* context, const ListPoolsRequest*,
+                                      ListPoolsResponse* response) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(is_the_job_service(*context) ? list_pools(*response) : not_for_you());
+    return reactor;
+  }
+
+  grpc::Status list_pools(ListPoolsResponse& into) {
+    if (pools_ == nullptr)
+      return {grpc::StatusCode::FAILED_PRECONDITION, "the operator runs with --read-nodes=false"};
+    for (v1alpha1::NodePool& pool : pools_->pools()) *into.add_pools() = std::move(pool);
+    return grpc::Status::OK;
+  }
+
   const Config config_;
   StepHistory& history_;
+  PoolBoard* const pools_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<LiveServer>> LiveServer::start(Config config, StepHistory& history) {
-  auto server = std::make_unique<Server>(std::move(config), history);
+Result<std::unique_ptr<LiveServer>> LiveServer::start(Config config, StepHistory& history, PoolBoard* pools) {
+  auto server = std::make_unique<Server>(std::move(config), history, pools);
   if (Status listening = server->listen(); !listening) return tl::unexpected(listening.error());
   return server;
 }

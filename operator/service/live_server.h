@@ -1,4 +1,5 @@
-// The LiveMetrics service: how the steps of running jobs reach the job service.
+// The LiveMetrics service: how the steps of running jobs, and what of the nodes is free, reach the job
+// service.
 //
 // Over mutual TLS: who shows no certificate of the authority for the name that callers have is not let in.
 // Errors of start: an address in use or not ours, or bad PEM.
@@ -9,6 +10,7 @@
 
 #include "common/certificates.h"
 #include "common/result.h"
+#include "operator/service/pool_board.h"
 #include "operator/service/step_history.h"
 
 namespace caravan::controller {
@@ -25,8 +27,8 @@ class LiveServer {
     std::size_t memory_bytes = std::size_t{64} << 20;  // of all messages and connections together
   };
 
-  // The history outlives the server.
-  static Result<std::unique_ptr<LiveServer>> start(Config config, StepHistory& history);
+  // Both outlive the server. pools: null where nodes are not read.
+  static Result<std::unique_ptr<LiveServer>> start(Config config, StepHistory& history, PoolBoard* pools);
   // Ends every stream at once.
   virtual ~LiveServer() = default;
   virtual int port() const = 0;

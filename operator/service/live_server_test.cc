@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "caravan/v1alpha1/live_metrics.grpc.pb.h"
+#include "common/testing/manual_clock.h"
 
 namespace caravan::controller {
 namespace {
@@ -24,7 +25,7 @@ class LiveServerTest : public ::testing::Test {
         issue_certificate(authority_, {.common_name = "caravan-operator", .dns_names = {"localhost"}});
     auto server = LiveServer::start(
         {.listen = "127.0.0.1:0", .identity = *identity, .authority_pem = authority_.certificate_pem},
-        history_);
+        history_, &pools_);
     if (!server) throw std::runtime_error(server.error().message);
     server_ = std::move(*server);
   }
@@ -61,6 +62,19 @@ class LiveServerTest : public ::testing::Test {
     history_.tell("uid");
   }
 
+  // The answer's pools, or nothing when there is none.
+  static std::optional<int> pools_told(LiveMetrics::Stub& stub) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    v1alpha1::ListPoolsResponse response;
+    if (!stub.ListPools(&context, {}, &response).ok()) return std::nullopt;
+    return response.pools_size();
+  }
+
+  ManualClock clock_;
+  kube::Store nodes_;
+  kube::Store pods_;
+  PoolBoard pools_{nodes_, pods_, clock_};
   StepHistory history_;
   KeyPair authority_ = make_authority("test", std::chrono::hours(1)).value();
   std::unique_ptr<LiveServer> server_;
@@ -123,7 +137,21 @@ TEST_F(LiveServerTest, NobodyElseIsTold) {
     WatchStepsResponse response;
     EXPECT_FALSE(reader->Read(&response)) << who;
     EXPECT_FALSE(reader->Finish().ok()) << who;
+    EXPECT_EQ(pools_told(*stub), std::nullopt) << who;
   }
+}
+
+TEST_F(LiveServerTest, WhatIsFreeIsLookedAtTwiceAMinute) {
+  const auto stub = connect(certificate_of(authority_, kLiveCaller));
+  EXPECT_EQ(pools_told(*stub), 0);
+  nodes_.upsert(
+      kube::parse_json(R"({"metadata": {"name": "a", "uid": "1", "resourceVersion": "1"}, "status": {
+      "allocatable": {"nvidia.com/gpu": "8"}, "conditions": [{"type": "Ready", "status": "True"}]}})",
+                       "node")
+          .value());
+  EXPECT_EQ(pools_told(*stub), 0) << "as before";
+  clock_.advance(PoolBoard::kStands);
+  EXPECT_EQ(pools_told(*stub), 1);
 }
 
 TEST_F(LiveServerTest, ItsEndEndsItsStreams) {

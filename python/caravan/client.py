@@ -85,6 +85,11 @@ class Client:
         with told_as_ours():
             return list(self.stub.EstimateJob(request).estimates)
 
+    def capacity(self) -> job_service_pb2.Capacity:
+        """What the nodes and the quota of the namespace leave free."""
+        with told_as_ours():
+            return self.stub.GetCapacity(job_service_pb2.GetCapacityRequest(parent=self.parent))
+
     def states_of(self, job: job_service_pb2.Job, timeout: float | None) -> Iterator[job_service_pb2.Job]:
         """The job each time it changes; NotFoundError once it is gone, were there another one of its name by then."""
         missing_since = None  # the watch told of it

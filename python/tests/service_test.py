@@ -193,6 +193,9 @@ class Service(unittest.TestCase):
         estimates = self.client.estimate(JOB, devices=[1, 2], device_hour_price="2.5")
         self.assertEqual([(1, True), (2, True)], [(estimate.devices, estimate.fits) for estimate in estimates])
 
+    def test_what_cannot_be_known_of_what_is_free_is_said(self):
+        self.assertIn("--operator", self.client.capacity().pools_unknown)
+
     def test_nothing_is_created_when_it_is_only_checked(self):
         self.submit("eighth")
         self.assertEqual("ninth", self.client.submit(JOB, name="ninth", validate_only=True).name)

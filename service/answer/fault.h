@@ -61,6 +61,7 @@ inline constexpr char kNotReady[] = "NOT_READY";          // the copy of the job
 inline constexpr char kServerAway[] = "API_SERVER_AWAY";  // or it refuses what this service needs
 inline constexpr char kOperatorAway[] = "OPERATOR_AWAY";  // so nobody tells how training goes
 inline constexpr char kNoMetrics[] = "NO_METRICS";        // this service was started without --operator
+inline constexpr char kNoCapacity[] = "NO_CAPACITY";      // the operator reads no nodes
 inline constexpr char kTimeout[] = "TIMEOUT";
 inline constexpr char kCancelled[] = "CANCELLED";
 inline constexpr char kInternal[] = "INTERNAL";

@@ -56,6 +56,7 @@ MethodTable method_table(Methods& methods) {
           {"ListCheckpoints", reading(methods.read, &ReadMethods::list_checkpoints)},
           {"ListEvents", reading(methods.events, &EventMethods::list_events)},
           {"EstimateJob", reading(methods.estimates, &EstimateMethods::estimate_job)},
+          {"GetCapacity", reading(methods.capacity, &CapacityMethods::get_capacity)},
           {"CreateJob", changing(methods.write, &WriteMethods::create_job)},
           {"SuspendJob", changing(methods.write, &WriteMethods::suspend_job)},
           {"ResumeJob", changing(methods.write, &WriteMethods::resume_job)},

@@ -41,6 +41,7 @@ TEST(Routes, FindTheMethodAndWhatThePathHas) {
       {{"POST", jobs + "/a.b-1:checkpoint"}, "CheckpointNow" + name},
       {{"GET", jobs + "/a.b-1/events"}, "ListEvents" + name},
       {{"GET", jobs + "/a.b-1/checkpoints"}, "ListCheckpoints" + name},
+      {{"GET", "/v1alpha1/namespaces/team/capacity"}, "GetCapacity namespaces/team"},
       {{"GET", jobs + "/a.b-1/logs"}, "StreamLogs" + name},
       {{"GET", jobs + "/a.b-1/metrics"}, "StreamMetrics" + name},
   };

@@ -1,6 +1,7 @@
 // All methods of the service, for whatever serves them.
 #pragma once
 
+#include "service/methods/capacity_methods.h"
 #include "service/methods/estimate_methods.h"
 #include "service/methods/event_methods.h"
 #include "service/methods/log_methods.h"
@@ -19,6 +20,7 @@ struct Methods {
   LogMethods& logs;
   MetricsMethods& metrics;
   EstimateMethods& estimates;
+  CapacityMethods& capacity;
 };
 
 }  // namespace caravan::service

@@ -26,15 +26,14 @@ Answer<StepCursor> cursor_of(const std::string& text, const std::string& job_uid
 }  // namespace
 
 MetricsMethods::MetricsMethods(const JobFeed& jobs, Callers& callers, Rights& rights, Clock& clock,
-                               std::function<bool()> is_filled, const OperatorAccess& operator_access,
+                               std::function<bool()> is_filled, const OperatorLink* link,
                                const StepFollower::Paces& paces, const StreamThreads::Limits& limits)
     : jobs_(jobs),
       callers_(callers),
       rights_(rights),
       clock_(clock),
       lookup_(jobs, rights, std::move(is_filled)),
-      steps_(operator_access.address.empty() ? std::nullopt
-                                             : std::optional<OperatorSteps>(std::in_place, operator_access)),
+      link_(link),
       paces_(paces),
       threads_("streams of metrics", limits) {}
 
@@ -62,7 +61,7 @@ Answer<std::shared_ptr<MetricsPipe>> MetricsMethods::stream_metrics(const Call& 
                                                                     std::function<void()> news, End end) {
   const auto wish = wish_of(call, request);
   if (!wish) return tl::unexpected(wish.error());
-  if (!steps_)
+  if (link_ == nullptr)
     return fault(Code::kFailedPrecondition, faults::kNoMetrics,
                  "this service was started without --operator, so it does not hear how training goes");
   const auto pipe = std::make_shared<MetricsPipe>(clock_, std::move(news));
@@ -71,7 +70,7 @@ Answer<std::shared_ptr<MetricsPipe>> MetricsMethods::stream_metrics(const Call& 
     const StepFollower::Outside outside{
         .job_has_ended = [&](const CallContext& context) { return is_over(context, caller, wish); },
         .read = [&](const CallContext& context, StepCursor at,
-                    const auto& take) { return steps_->read(context, wish.job_uid, at, take); },
+                    const auto& take) { return link_->read(context, wish.job_uid, at, take); },
         .put =
             [&](const v1alpha1::WatchStepsResponse& told, StepCursor at) {
               StreamMetricsResponse message;

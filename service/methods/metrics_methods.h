@@ -6,12 +6,11 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "service/access/callers.h"
 #include "service/access/rights.h"
 #include "service/methods/job_lookup.h"
-#include "service/steps/operator_steps.h"
+#include "service/operator_link.h"
 #include "service/steps/step_follower.h"
 #include "service/streams/stream_pipe.h"
 #include "service/streams/stream_threads.h"
@@ -25,10 +24,10 @@ class MetricsMethods {
   // fault: null when all was read.
   using End = std::function<void(const Fault* fault)>;
 
-  // is_filled: whether the copy has all jobs.
+  // is_filled: whether the copy has all jobs; link: null where there is no operator to ask, outlives it.
   MetricsMethods(const JobFeed& jobs, Callers& callers, Rights& rights, Clock& clock,
-                 std::function<bool()> is_filled, const OperatorAccess& operator_access,
-                 const StepFollower::Paces& paces, const StreamThreads::Limits& limits);
+                 std::function<bool()> is_filled, const OperatorLink* link, const StepFollower::Paces& paces,
+                 const StreamThreads::Limits& limits);
 
   // Goes on until the call is asked to stop. news: that next() of the pipe has something; end: that the
   // stream is over, and all that was read has been taken.
@@ -52,7 +51,7 @@ class MetricsMethods {
   Rights& rights_;
   Clock& clock_;
   const JobLookup lookup_;
-  const std::optional<OperatorSteps> steps_;
+  const OperatorLink* const link_;
   const StepFollower::Paces paces_;
   StreamThreads threads_;
 };

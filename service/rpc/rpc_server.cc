@@ -144,6 +144,11 @@ class Server final : public RpcServer, private JobService::CallbackService {
       return methods_.read.list_checkpoints(call, of);
     });
   }
+  Reactor* GetCapacity(Context* context, const GetCapacityRequest* request, Capacity* response) override {
+    return unary(context, "GetCapacity", request, response, [this](const Call& call, const auto& of) {
+      return methods_.capacity.get_capacity(call, of);
+    });
+  }
   Reactor* EstimateJob(Context* context, const EstimateJobRequest* request,
                        EstimateJobResponse* response) override {
     return unary(context, "EstimateJob", request, response, [this](const Call& call, const auto& of) {

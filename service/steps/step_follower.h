@@ -7,7 +7,7 @@
 #include <chrono>
 #include <functional>
 
-#include "service/steps/operator_steps.h"
+#include "service/operator_link.h"
 
 namespace caravan::service {
 
@@ -23,8 +23,8 @@ class StepFollower {
   struct Outside {
     // A fault ends the stream.
     std::function<Answer<bool>(const CallContext&)> job_has_ended;
-    // As OperatorSteps::read().
-    std::function<Answer<void>(const CallContext&, StepCursor, const OperatorSteps::Take&)> read;
+    // As OperatorLink::read().
+    std::function<Answer<void>(const CallContext&, StepCursor, const OperatorLink::Take&)> read;
     // False: nobody wants more.
     std::function<bool(const v1alpha1::WatchStepsResponse&, StepCursor)> put;
   };

@@ -55,7 +55,7 @@ class StepFollowerTest : public ::testing::Test {
   }
 
   // As the operator's stream: until it is enough, or the round's time is over.
-  Answer<void> read(const CallContext& context, StepCursor from, const OperatorSteps::Take& take) {
+  Answer<void> read(const CallContext& context, StepCursor from, const OperatorLink::Take& take) {
     began_at_.push_back(from.step);
     const Round round = rounds_.empty() ? Round{} : std::move(rounds_.front());
     if (!rounds_.empty()) rounds_.pop_front();

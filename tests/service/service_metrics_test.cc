@@ -29,7 +29,7 @@ class ServiceMetricsTest : public ServiceProgram {
     auto server = LiveServer::start({.listen = fmt::format("127.0.0.1:{}", port_),
                                      .identity = *identity,
                                      .authority_pem = authority_.certificate_pem},
-                                    *history_);
+                                    *history_, reads_nodes_ ? &pools_ : nullptr);
     ASSERT_TRUE(server.has_value()) << server.error().message;
     live_ = std::move(*server);
     port_ = live_->port();
@@ -95,8 +95,21 @@ class ServiceMetricsTest : public ServiceProgram {
     return steps;
   }
 
+  std::pair<grpc::Status, Capacity> capacity(const Person& person) const {
+    GetCapacityRequest request;
+    request.set_parent(parent());
+    Capacity told;
+    grpc::Status status = person.stub->GetCapacity(person.call().get(), request, &told);
+    return {std::move(status), std::move(told)};
+  }
+
   int port_ = 0;
   Job job_;
+  bool reads_nodes_ = true;
+  SystemClock clock_;
+  kube::Store nodes_;
+  kube::Store pods_;
+  controller::PoolBoard pools_{nodes_, pods_, clock_};
   std::string cursor_;
   std::unique_ptr<StepHistory> history_;
   std::unique_ptr<LiveServer> live_;
@@ -184,6 +197,34 @@ TEST_F(ServiceMetricsTest, AServiceWithoutAnOperatorSaysSo) {
   const grpc::Status refused = stream.reader->Finish();
   EXPECT_EQ(refused.error_code(), StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(refused.error_message(), HasSubstr("--operator"));
+}
+
+TEST_F(ServiceMetricsTest, WhatIsFreeIsToldToWhoeverMayCreateJobs) {
+  nodes_.upsert(
+      kube::parse_json(R"({"metadata": {"name": "a", "uid": "1", "resourceVersion": "1"}, "status": {
+      "allocatable": {"nvidia.com/gpu": "8"}, "conditions": [{"type": "Ready", "status": "True"}]}})",
+                       "node")
+          .value());
+  start_with_operator();
+  make_account("editor", {"create"});
+  make_account("viewer", {"get", "list", "watch"});
+  const auto [status, told] = capacity(person(full_token("editor")));
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(told.pools_size(), 1);
+  EXPECT_EQ(told.pools(0).free_devices(), 8);
+  EXPECT_EQ(told.pools_unknown(), "");
+  EXPECT_EQ(told.quotas_size(), 0);
+  EXPECT_THAT(told.quotas_unknown(), HasSubstr("resourcequotas")) << "which this one may not list";
+  EXPECT_EQ(capacity(person(full_token("viewer"))).first.error_code(), StatusCode::PERMISSION_DENIED);
+}
+
+TEST_F(ServiceMetricsTest, WhatIsFreeIsUnknownWhereTheOperatorReadsNoNodes) {
+  reads_nodes_ = false;
+  start_with_operator();
+  make_account("editor", {"create"});
+  const auto [status, told] = capacity(person(full_token("editor")));
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_THAT(told.pools_unknown(), HasSubstr("--read-nodes"));
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
-#include "service/steps/operator_steps.h"
+#include "service/operator_link.h"
 
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
+#include <algorithm>
 #include <array>
 
 #include "common/file_contents.h"
@@ -18,6 +19,7 @@ using v1alpha1::WatchStepsResponse;
 
 constexpr int kSilenceMs = 20'000;  // a machine that is lost says nothing
 constexpr int kReconnectMs = 2'000;
+constexpr std::chrono::seconds kPatience{10};  // where a call brings no deadline, or a late one
 
 std::shared_ptr<grpc::ChannelCredentials> credentials_of(const OperatorAccess& access) {
   using namespace grpc::experimental;
@@ -57,12 +59,27 @@ Status check_operator_access(const OperatorAccess& access) {
   return {};
 }
 
-OperatorSteps::OperatorSteps(const OperatorAccess& access)
+OperatorLink::OperatorLink(const OperatorAccess& access)
     : stub_(v1alpha1::LiveMetrics::NewStub(
           grpc::CreateCustomChannel(access.address, credentials_of(access), channel_arguments()))) {}
 
-Answer<void> OperatorSteps::read(const CallContext& context, const std::string& job_uid, StepCursor at,
-                                 const Take& take) const {
+Answer<v1alpha1::ListPoolsResponse> OperatorLink::pools(const CallContext& context) const {
+  grpc::ClientContext call;
+  const auto latest = std::chrono::system_clock::now() + kPatience;
+  call.set_deadline(context.deadline == Clock::kNever ? latest
+                                                      : std::min(latest, wall_time_of(context.deadline)));
+  const std::stop_callback cancel(context.stop, [&call] { call.TryCancel(); });
+  v1alpha1::ListPoolsResponse response;
+  const grpc::Status status = stub_->ListPools(&call, {}, &response);
+  if (status.ok()) return response;
+  if (status.error_code() == grpc::StatusCode::FAILED_PRECONDITION)
+    return fault(Code::kFailedPrecondition, faults::kNoCapacity, status.error_message());
+  return fault(Code::kUnavailable, faults::kOperatorAway,
+               fmt::format("the operator does not tell of nodes: {}", status.error_message()));
+}
+
+Answer<void> OperatorLink::read(const CallContext& context, const std::string& job_uid, StepCursor at,
+                                const Take& take) const {
   grpc::ClientContext call;
   if (context.deadline != Clock::kNever) call.set_deadline(wall_time_of(context.deadline));
   WatchStepsRequest request;

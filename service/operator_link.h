@@ -1,4 +1,4 @@
-// What the operator that leads tells of the steps of running jobs (live_metrics.proto), over mutual TLS.
+// What the operator that leads tells of running jobs and of nodes (live_metrics.proto), over mutual TLS.
 //
 // Safe for any thread; all readers share one connection. Files are read again when they are rotated.
 #pragma once
@@ -31,13 +31,16 @@ struct OperatorAccess {
 // Errors, exit code 2, name the flag: one that is missing beside --operator, or a file that cannot be read.
 Status check_operator_access(const OperatorAccess& access);
 
-class OperatorSteps {
+class OperatorLink {
  public:
   // False: that is enough.
   using Take = std::function<bool(const v1alpha1::WatchStepsResponse&)>;
 
-  explicit OperatorSteps(const OperatorAccess& access);
+  explicit OperatorLink(const OperatorAccess& access);
 
+  // Those with the most devices first. UNAVAILABLE where no operator answers, FAILED_PRECONDITION where it
+  // reads no nodes.
+  Answer<v1alpha1::ListPoolsResponse> pools(const CallContext& context) const;
   // Until take() has enough, or the context ends, which is no fault. UNAVAILABLE where no operator answers.
   Answer<void> read(const CallContext& context, const std::string& job_uid, StepCursor at,
                     const Take& take) const;

@@ -1,0 +1,80 @@
+#include "service/methods/capacity_methods.h"
+
+#include "common/utf8.h"
+#include "service/jobs/resource_name.h"
+
+namespace caravan::service {
+namespace {
+
+using v1alpha1::Capacity;
+using v1alpha1::QuotaLimit;
+
+constexpr std::size_t kLongestText = 253;
+const kube::Resource kResourceQuotas{.version = "v1", .plural = "resourcequotas"};
+
+// Whether the same question may be answered in a moment; else what is asked for stays unknown to this caller.
+bool may_pass(const Fault& why) {
+  return why.code == Code::kUnavailable || why.code == Code::kDeadlineExceeded ||
+         why.code == Code::kCancelled || why.code == Code::kResourceExhausted;
+}
+
+Answer<void> leave_unknown(const Fault& why, std::string& words) {
+  if (may_pass(why)) return tl::unexpected(why);
+  words = why.message;
+  return {};
+}
+
+}  // namespace
+
+std::vector<QuotaLimit> limits_of(const kube::Json& quota) {
+  std::vector<QuotaLimit> limits;
+  const kube::Json* hard = kube::find(quota, {"status", "hard"});
+  if (hard == nullptr || !hard->is_object()) return limits;
+  for (const auto& limit : hard->get_object()) {
+    const std::string resource(limit.key());
+    QuotaLimit& told = limits.emplace_back();
+    told.set_quota(kube::text_at(quota, {"metadata", "name"}));
+    told.set_resource(readable_line(resource, kLongestText));
+    told.set_hard(kube::text_at(quota, {"status", "hard", resource}));
+    told.set_used(kube::text_at(quota, {"status", "used", resource}));
+  }
+  return limits;
+}
+
+Answer<Capacity> CapacityMethods::get_capacity(const Call& call,
+                                               const v1alpha1::GetCapacityRequest& request) {
+  const auto name_space = namespace_of(request.parent());
+  if (!name_space) return tl::unexpected(name_space.error());
+  if (auto may = rights_.check(call.context, call.caller, {"create", *name_space}); !may)
+    return tl::unexpected(may.error());
+  Capacity capacity;
+  if (auto pools = add_pools(call, capacity); !pools) return tl::unexpected(pools.error());
+  if (auto quotas = add_quotas(call, *name_space, capacity); !quotas) return tl::unexpected(quotas.error());
+  return capacity;
+}
+
+Answer<void> CapacityMethods::add_pools(const Call& call, Capacity& into) const {
+  if (link_ == nullptr) {
+    into.set_pools_unknown("this service was started without --operator");
+    return {};
+  }
+  auto told = link_->pools(call.context);
+  if (!told) return leave_unknown(told.error(), *into.mutable_pools_unknown());
+  *into.mutable_pools() = std::move(*told->mutable_pools());
+  return {};
+}
+
+Answer<void> CapacityMethods::add_quotas(const Call& call, const std::string& name_space, Capacity& into) {
+  auto client = clients_.client_of(call);
+  if (!client) return leave_unknown(client.error(), *into.mutable_quotas_unknown());
+  const auto page =
+      (*client)->list_page(call.context, {.resource = kResourceQuotas, .name_space = name_space},
+                           {.longest_answer = kLongestListPage});
+  if (!page) return leave_unknown(caller_fault_of(page.error()), *into.mutable_quotas_unknown());
+  for (const kube::Json& quota : page->items) {
+    for (QuotaLimit& limit : limits_of(quota)) *into.add_quotas() = std::move(limit);
+  }
+  return {};
+}
+
+}  // namespace caravan::service
