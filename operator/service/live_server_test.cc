@@ -71,7 +71,7 @@ class LiveServerTest : public ::testing::Test {
     return response.pools_size();
   }
 
-  ManualClock clock_;
+  ::caravan::testing::ManualClock clock_;
   kube::Store nodes_;
   kube::Store pods_;
   PoolBoard pools_{nodes_, pods_, clock_};
