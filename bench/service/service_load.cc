@@ -199,6 +199,7 @@ void get(std::vector<Caller>& callers, int jobs, int at_once, int rate, int seco
   const auto end = began + std::chrono::seconds(seconds);
   if (rate == 0) {
     std::vector<std::jthread> threads;
+    threads.reserve(static_cast<std::size_t>(at_once));
     for (int i = 0; i < at_once; ++i)
       threads.emplace_back(
           [&, i] { load.ask_again_and_again(callers[static_cast<std::size_t>(i) % callers.size()], end); });
