@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <csignal>
 #include <cstdlib>
 
@@ -9,6 +11,8 @@ int main(int argc, char** argv) {
   using namespace caravan::service;
   const ParsedOptions parsed = parse_options(argc, argv);
   if (const auto* done = std::get_if<caravan::ExitCode>(&parsed)) return static_cast<int>(*done);
+  // Threads of gRPC and of the gate come and go; each with its own arena, they keep what others have freed.
+  mallopt(M_ARENA_MAX, 2);
   setenv("GRPC_VERBOSITY", "NONE", 0);  // failures are told in our own words
   forbid_old_tls();
   std::signal(SIGPIPE, SIG_IGN);

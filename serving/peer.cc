@@ -15,6 +15,15 @@ bool begins_with_bearer(std::string_view text) {
                                                      [&](char wanted, char c) { return wanted == lower(c); });
 }
 
+// As RFC 6750 has it. The API server reads a token up to its first space: without this, each token would have
+// any number of spellings, all of them good.
+bool is_token(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("-._~+/=").find(c) != std::string_view::npos;
+  });
+}
+
 // Without the brackets around it, which may be escaped.
 std::string_view bare(std::string_view host) {
   for (const std::string_view open : {"%5B", "["}) {
@@ -29,7 +38,9 @@ std::string_view bare(std::string_view host) {
 }  // namespace
 
 std::string bearer_in(std::string_view authorization) {
-  return begins_with_bearer(authorization) ? std::string(authorization.substr(kBearer.size())) : "";
+  if (!begins_with_bearer(authorization)) return "";
+  const std::string_view token = authorization.substr(kBearer.size());
+  return is_token(token) ? std::string(token) : "";
 }
 
 std::string host_of_peer(std::string_view peer) {
