@@ -1,14 +1,14 @@
-"""What jobs that wait in the queues of a real Kueue cost the operator, beside as many that wait without queues.
+"""What jobs that wait in the queues of a real Kueue cost the operator, beside as many that are suspended.
 
 Usage: queues_bench.py PROGRAMS [--jobs 10000] [--probes 20]
 
-PROGRAMS: folder of caravan-operator. Needs root: each kind of jobs has a new cluster of one node, with an etcd that writes to
-the disk. Prints one JSON object with, for both: how long it took until every job had its first decision (its quota or
-its place in the queue; without queues its pod) and what of the processors that took; calls of the API server for
-each job and in a minute in which nothing happens; memory of leader and standby; how soon a job that comes behind all others
-has its plan and its first decision; what happens when the leader is killed. In queues, also the calls when the job that has
-the quota of its queue is deleted and the next one gets it. Programs share the processors of this machine, Kueue's
-are among them, and its limit on its own calls is raised.
+PROGRAMS: folder of caravan-operator. Needs root: each kind of jobs has a new cluster of one node, with an etcd that
+writes to the disk. Prints one JSON object with, for both: how long it took until every job had its first decision (its
+quota or its place in the queue; that it is suspended) and what of the processors that took; calls of the API server for
+each job and in a minute in which nothing happens; memory of leader and standby; how soon a job that comes behind all
+others has its plan and its first decision; what happens when the leader is killed. In queues, also the calls when the
+job that has the quota of its queue is deleted and the next one gets it. Programs share the processors of this machine,
+Kueue's are among them, and its limit on its own calls is raised.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from cluster import Api, kubectl, script, wait_until  # noqa: E402
 from figures import p50_and_p99  # noqa: E402
 from operator_bench import DEFINITION, ETCD_FLAGS, create, job  # noqa: E402
 from operators import Operator  # noqa: E402
-from waiting import QUEUE_LABEL, QUEUES, InQueues, WithoutQueues  # noqa: E402
+from waiting import LATER, QUEUE_LABEL, QUEUES, InQueues, Suspended  # noqa: E402
 
 CALM_SECONDS = 60
 PAGE = 500
@@ -93,7 +93,7 @@ def probe(api, kind, given):
     """Jobs that come one after another behind all others."""
     planned, decided = [], []
     for number in range(given.probes):
-        body = body_of(kind, f"probe-{number}", number)
+        body = body_of(kind, f"{LATER}{number}", number)
         path = f"{JOBS}/{body['metadata']['name']}"
         start = time.monotonic()
         create(api, body)
@@ -143,6 +143,7 @@ def measure(kind, given):
     try:
         operators = leader, standby = leader_first(operators)
         result = {"jobs": given.jobs, "idleMiB": leader.memory_mib(),
+                  "loadOfTheMachine": round(os.getloadavg()[1], 1),
                   "filled": fill(api, kind, given, operators, FOLDER / "kubeconfig", audit)}
         result["aMinuteOfCalm"] = calm(audit, operators)
         result["memory"] = {"leaderMiB": leader.memory_mib(), "leaderPeakMiB": leader.peak_mib(),
@@ -150,7 +151,7 @@ def measure(kind, given):
         result["jobsBehindAllOthers"] = probe(api, kind, given)
         if isinstance(kind, InQueues):
             result["turns"] = take_turns(api, operators, audit)
-        result["failover"] = fleet.fail_over(api, leader, standby, body_of(kind, "last", 0))
+        result["failover"] = fleet.fail_over(api, leader, standby, body_of(kind, f"{LATER}last", 0))
         return result
     finally:
         for operator in operators:
@@ -169,7 +170,7 @@ def on_a_new_cluster(kind, given):
 
 
 def ratios(queued, plain):
-    """Of what waiting in a queue costs to what waiting without one does, and of their first decisions."""
+    """Of what waiting in a queue costs to what being suspended does, and of first decisions beside so many."""
     parts = {"leaderMiB": ("memory", "leaderMiB"), "standbyMiB": ("memory", "standbyMiB"),
              "failoverPeakMiB": ("failover", "peakMiB"),
              "toPlanP50": ("jobsBehindAllOthers", "toPlan", "p50Milliseconds"),
@@ -189,9 +190,10 @@ def main():
     arguments.add_argument("--jobs", type=int, default=10_000)
     arguments.add_argument("--probes", type=int, default=20)
     given = arguments.parse_args()
-    plain = on_a_new_cluster(WithoutQueues(), given)
+    plain = on_a_new_cluster(Suspended(), given)
     queued = on_a_new_cluster(InQueues(), given)
-    print(json.dumps({"withoutQueues": plain, "inQueues": queued, "inQueuesToWithout": ratios(queued, plain)}, indent=2))
+    result = {"suspended": plain, "inQueues": queued, "inQueuesToSuspended": ratios(queued, plain)}
+    print(json.dumps(result, indent=2))
 
 
 if __name__ == "__main__":
