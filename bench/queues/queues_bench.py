@@ -130,6 +130,11 @@ def kubeconfig_of_the_user():
     return path
 
 
+def connect():
+    """Anew after each pause: the server closes what is idle."""
+    return Api(FOLDER / "kubeconfig")
+
+
 def leader_first(operators):
     wait_until("one leads", lambda: any(operator.leads() for operator in operators))
     return sorted(operators, key=lambda operator: not operator.leads())
@@ -137,21 +142,21 @@ def leader_first(operators):
 
 def measure(kind, given):
     kind.prepare()
-    api, audit = Api(FOLDER / "kubeconfig"), Audit(FOLDER / "audit.log", "user")
+    audit = Audit(FOLDER / "audit.log", "user")
     kubeconfig = kubeconfig_of_the_user()
     operators = [Operator(given.programs, kubeconfig, port) for port in (18080, 18090)]
     try:
         operators = leader, standby = leader_first(operators)
         result = {"jobs": given.jobs, "idleMiB": leader.memory_mib(),
                   "loadOfTheMachine": round(os.getloadavg()[1], 1),
-                  "filled": fill(api, kind, given, operators, FOLDER / "kubeconfig", audit)}
+                  "filled": fill(connect(), kind, given, operators, FOLDER / "kubeconfig", audit)}
         result["aMinuteOfCalm"] = calm(audit, operators)
         result["memory"] = {"leaderMiB": leader.memory_mib(), "leaderPeakMiB": leader.peak_mib(),
                             "standbyMiB": standby.memory_mib()}
-        result["jobsBehindAllOthers"] = probe(api, kind, given)
+        result["jobsBehindAllOthers"] = probe(connect(), kind, given)
         if isinstance(kind, InQueues):
-            result["turns"] = take_turns(api, operators, audit)
-        result["failover"] = fleet.fail_over(api, leader, standby, body_of(kind, f"{LATER}last", 0))
+            result["turns"] = take_turns(connect(), operators, audit)
+        result["failover"] = fleet.fail_over(connect(), leader, standby, body_of(kind, f"{LATER}last", 0))
         return result
     finally:
         for operator in operators:
