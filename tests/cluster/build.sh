@@ -79,8 +79,8 @@ copy_pod_groups() {
   mv "$into.new" "$into"
 }
 
-# build_scheduler NAME MODULE VERSION DEFINITIONS: the module's cmd/scheduler. What it replaces is replaced here too, since
-# Go asks only the module that is built for that.
+# build_scheduler NAME MODULE VERSION DEFINITIONS: the module's cmd/scheduler. What it replaces is replaced here too,
+# since Go asks only the module that is built for that.
 build_scheduler() {
   local source
   source=$(cd / && GOFLAGS=-modcacherw source_of "$2@v$3")

@@ -34,7 +34,8 @@ def job(name, pods, provider):
     return {"apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob", "metadata": {"name": name},
             "spec": {"model": {"preset": "llama-tiny"}, "data": {"claimName": CLAIM, "path": "train.bin"},
                      "training": {"steps": 100, "sequenceLength": 64, "globalBatchSequences": 4 * pods},
-                     "resources": {"devices": 2 * pods, "devicesPerNode": 2, "device": {"kind": "CPU", "memory": "4Gi"}},
+                     "resources": {"devices": 2 * pods, "devicesPerNode": 2,
+                                   "device": {"kind": "CPU", "memory": "4Gi"}},
                      "worker": {"resources": {"cpu": "8"}},
                      "scheduling": {"gang": {"provider": provider}}}}
 

@@ -29,7 +29,8 @@ def start_volcano(cluster, scheduler):
                 "tiers": [{"plugins": [{"name": "priority"}, {"name": "gang"}, {"name": "conformance"}]},
                           {"plugins": [{"name": "predicates"}, {"name": "proportion"}, {"name": "nodeorder"}]}]}
     cluster.start(scheduler, "--kubeconfig", cluster.kubeconfig,
-                  "--scheduler-conf", cluster.write("volcano.json", settings), "--leader-elect=false", "--enable-healthz=false", "--enable-metrics=false", "--logtostderr", "-v=3")
+                  "--scheduler-conf", cluster.write("volcano.json", settings), "--leader-elect=false",
+                  "--enable-healthz=false", "--enable-metrics=false", "--logtostderr", "-v=3")
 
 
 # What waits for others of its group hears of no machine that becomes free, so it is looked at again in turn: by default
@@ -78,7 +79,11 @@ class Gangs(unittest.TestCase):
         def said(pod):
             conditions = pod.get("status", {}).get("conditions", [])
             return any(c["type"] == "PodScheduled" and c["status"] == "False" for c in conditions)
-        wait_until(f"{name} is refused", lambda: len(found := self.cluster.pods(name)) == pods and all(map(said, found)))
+
+        def refused():
+            found = self.cluster.pods(name)
+            return len(found) == pods and all(map(said, found))
+        wait_until(f"{name} is refused", refused)
 
     def test_a_gang_that_fits_is_placed_as_a_whole(self):
         self.submit("fits", NODES)
