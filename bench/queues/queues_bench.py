@@ -1,6 +1,6 @@
 """What jobs that wait in the queues of a real Kueue cost the operator, beside as many that are suspended.
 
-Usage: queues_bench.py PROGRAMS [--jobs 10000] [--probes 20]
+Usage: queues_bench.py PROGRAMS [--jobs 10000] [--probes 5]
 
 PROGRAMS: folder of caravan-operator. Needs root: each kind of jobs has a new cluster of one node, with an etcd that
 writes to the disk. Prints one JSON object with, for both: how long it took until every job had its first decision (its
@@ -195,7 +195,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("programs", type=pathlib.Path)
     arguments.add_argument("--jobs", type=int, default=10_000)
-    arguments.add_argument("--probes", type=int, default=20)
+    arguments.add_argument("--probes", type=int, default=5)
     given = arguments.parse_args()
     queued = on_a_new_cluster(InQueues(), given)
     plain = on_a_new_cluster(Suspended(), given)
