@@ -48,3 +48,4 @@ class FakeNodes:
         self.stop.set()
         self.thread.join()
         kubectl("delete", "node", *self.names, "--wait=false")
+        kubectl("delete", "lease", "--namespace", "kube-node-lease", "--ignore-not-found", *self.names)
