@@ -1,5 +1,7 @@
 #include "operator/api/workload_view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <string_view>
@@ -75,9 +77,18 @@ void read_assignment(const Json& object, WorkloadView& view) {
     view.domains = read_domains(*topology);
 }
 
+std::string told_of_check(const Json& check) {
+  const std::string words = kube::text_at(check, {"message"});
+  return fmt::format("admission check {} is {}{}{}", kube::text_at(check, {"name"}),
+                     kube::text_at(check, {"state"}), words.empty() ? "" : ": ", words);
+}
+
 void read_checks(const Json& object, WorkloadView& view) {
   for (const Json& check : array_at(object, {"status", "admissionChecks"})) {
-    if (kube::text_at(check, {"state"}) != "Ready") view.checks_are_ready = false;
+    if (kube::text_at(check, {"state"}) != "Ready") {
+      view.checks_are_ready = false;
+      if (view.check_waited_for.empty()) view.check_waited_for = told_of_check(check);
+    }
     for (const Json& update : array_at(check, {"podSetUpdates"})) {
       view.updates.push_back({.labels = texts_at(update, {"labels"}),
                               .annotations = texts_at(update, {"annotations"}),

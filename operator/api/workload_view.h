@@ -38,6 +38,7 @@ struct WorkloadView {
   std::vector<PodSetUpdate> updates = {};    // of the admission checks, in order
   std::vector<WorkloadDomain> domains = {};  // of the assigned topology; the first pods go to the first
   bool checks_are_ready = true;
+  std::string check_waited_for = {};  // the first that is not ready, with its state and words
 
   bool operator==(const WorkloadView&) const = default;
   // Null when there is none.

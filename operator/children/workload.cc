@@ -45,6 +45,8 @@ std::optional<JsonObject> topology_request(const Job& job, const v1alpha1::JobPl
   if (topology.mode() == v1alpha1::Topology::Preferred) {
     request["preferred"] = topology.key();
   } else if (topology.mode() == v1alpha1::Topology::Required) {
+    // Without a wish for all pods Kueue (0.15) looks for slices within single nodes, and finds none.
+    request["preferred"] = topology.key();
     request["podSetSliceRequiredTopology"] = topology.key();
     request["podSetSliceSize"] = replica_groups(plan).slice_size();
   } else {

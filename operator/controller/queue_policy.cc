@@ -31,6 +31,11 @@ std::string words_of(const WorkloadView& workload, const char* type) {
   return condition == nullptr ? "" : kube::text_at(*condition, {"message"});
 }
 
+// Quota alone starts nothing while an admission check is not ready.
+std::string words_of_check(const WorkloadView& workload) {
+  return workload.check_waited_for.empty() ? "" : "; " + workload.check_waited_for;
+}
+
 std::string place_in_queue(const QueueView& queue) {
   if (!queue.position) return "";
   const int place = *queue.position + 1;
@@ -272,6 +277,7 @@ class Judge {
     verdict_.look_again = when_places_change(seen_.queue);
     const bool reserved = workload.is_true(workload::kQuotaReserved);
     std::string reason = quota == nullptr ? reasons::kPending : kube::text_at(*quota, {"reason"});
+    if (reserved || !workload.active) message += words_of_check(workload);
     return say(must_stop ? Course::kStops : Course::kWaits, reserved, std::move(reason),
                message + (reserved ? "" : place_in_queue(seen_.queue)));
   }

@@ -144,6 +144,34 @@ TEST(QueuePolicy, QuotaAloneIsNoAdmission) {
   }
 }
 
+TEST(QueuePolicy, AJobThatHasQuotaSaysWhichAdmissionCheckItWaitsForAndInWhoseWords) {
+  const std::vector<ToldCondition> reserved{{"QuotaReserved", "True", "QuotaReserved"}};
+  const std::string ready = R"({"name": "budget", "state": "Ready", "message": "paid"})";
+  for (const auto& [checks, said] : std::vector<std::pair<std::string, std::string>>{
+           {"", "told of QuotaReserved"},
+           {ready, "told of QuotaReserved"},
+           {ready + R"(, {"name": "machines", "state": "Pending", "message": "two of four are up"})",
+            "told of QuotaReserved; admission check machines is Pending: two of four are up"},
+           {R"({"name": "machines", "state": "Retry", "message": ""}, {"name": "later", "state": "Pending"})",
+            "told of QuotaReserved; admission check machines is Retry"}}) {
+    Snapshot snapshot = queued_job();
+    snapshot.queue.workload = workload(reserved, R"({"admissionChecks": [)" + checks + "]}");
+    next(snapshot);
+    EXPECT_EQ(condition(snapshot.job.status, conditions::kQuotaReserved), "True QuotaReserved: " + said);
+  }
+}
+
+TEST(QueuePolicy, ADeactivatedWorkloadSaysWhichAdmissionCheckRefusedIt) {
+  Snapshot snapshot = queued_job();
+  snapshot.queue.workload =
+      workload({{"QuotaReserved", "False", "Pending"}, {"Evicted", "True", "Deactivated"}},
+               R"({"admissionChecks": [{"name": "budget", "state": "Rejected", "message": "spent"}]})");
+  snapshot.queue.workload->active = false;
+  next(snapshot);
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kQuotaReserved),
+              HasSubstr("told of Evicted; admission check budget is Rejected: spent"));
+}
+
 TEST(QueuePolicy, ThatAllPodsRunIsToldOnceAndALossAndItsEndToo) {
   Snapshot snapshot = running_in_queue();
   const Decision started = next(snapshot);

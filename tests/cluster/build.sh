@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds programs of the test cluster from pinned Go modules.
-#   build.sh [PROGRAM...]   of the lists below, all of the first, or queues; prints the folder that holds them
+#   build.sh [PROGRAM...]   of the lists below, or a list: all, queues, gangs; prints the folder that holds them
 # A program of the pinned version that is there already is not built again. JOBS: packages compiled at once.
 # Needs Go; one that is too old fetches the pinned one, as a module.
 set -euo pipefail
@@ -10,8 +10,12 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../versions.env"
 # of the PodGroups of Volcano and of coscheduling.
 KUEUE="kueue-$KUEUE_VERSION"
 POD_GROUPS="pod-groups-$VOLCANO_VERSION-$COSCHEDULING_VERSION"
+# And their own schedulers, with all that defines their objects in NAME.config.
+VOLCANO="volcano-scheduler-$VOLCANO_VERSION"
+COSCHEDULING="coscheduling-scheduler-$COSCHEDULING_VERSION"
 PROGRAMS=(etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns)
 QUEUES=("$KUEUE" "$POD_GROUPS")
+GANGS=("$VOLCANO" "$COSCHEDULING")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/cluster/go_programs.sh
 source "$here/go_programs.sh"
@@ -75,6 +79,17 @@ copy_pod_groups() {
   mv "$into.new" "$into"
 }
 
+# build_scheduler NAME MODULE VERSION DEFINITIONS: the module's cmd/scheduler. What it replaces is replaced here too,
+# since Go asks only the module that is built for that.
+build_scheduler() {
+  local source
+  source=$(cd / && GOFLAGS=-modcacherw source_of "$2@v$3")
+  module "$ROOT/src/$1" "require $2 v$3" "$(sed -n '/^replace (/,/^)/p; /^replace [^(]/p' "$source/go.mod")"
+  rm -rf "$BIN/$1.config"
+  cp -r --no-preserve=mode "$source/$4" "$BIN/$1.config"
+  go build -o "$BIN/$1" -ldflags "-s -w" "$2/cmd/scheduler"
+}
+
 # build PROGRAM...: those that are not there.
 build() {
   local program kubernetes=()
@@ -87,14 +102,18 @@ build() {
       coredns) build kube-apiserver; (build_coredns) ;;
       "$KUEUE") (build_kueue) ;;
       "$POD_GROUPS") (copy_pod_groups) ;;
+      "$VOLCANO") (build_scheduler "$VOLCANO" volcano.sh/volcano "$VOLCANO_VERSION" config/crd/volcano/bases) ;;
+      "$COSCHEDULING")
+        (build_scheduler "$COSCHEDULING" sigs.k8s.io/scheduler-plugins "$COSCHEDULING_VERSION" config/crd/bases) ;;
       kube*) (build_kubernetes "${kubernetes[@]}") ;;
-      *) echo "build.sh: no program '$program'; there are ${PROGRAMS[*]} ${QUEUES[*]}" >&2; exit 2 ;;
+      *) echo "build.sh: no program '$program'; there are ${PROGRAMS[*]} ${QUEUES[*]} ${GANGS[*]}" >&2; exit 2 ;;
     esac
   done
 }
 
 [[ ${1:-} == all ]] && set -- "${PROGRAMS[@]}"
 [[ ${1:-} == queues ]] && set -- "${QUEUES[@]}"
+[[ ${1:-} == gangs ]] && set -- "${GANGS[@]}"
 mkdir -p "$BIN"
 exec 9>"$ROOT/.lock"
 flock 9

@@ -96,10 +96,10 @@ TEST_F(HostileCallersTest, NoMethodTakesANameThatCouldMeanSomethingElse) {
                                        here + "/jobs/" + std::string("train\0", 6),
                                        here + std::string("\0", 1) + "/jobs/train",
                                        here + "/jobs/" + std::string(100'000, 'a')};
-  const std::vector<std::string> methods{"GetJob",     "ListJobs",   "WatchJobs",     "ListCheckpoints",
-                                         "ListEvents", "StreamLogs", "StreamMetrics", "CreateJob",
-                                         "SuspendJob", "ResumeJob",  "CancelJob",     "CheckpointNow",
-                                         "DeleteJob",  "EstimateJob"};
+  const std::vector<std::string> methods{"GetJob",     "ListJobs",    "WatchJobs",     "ListCheckpoints",
+                                         "ListEvents", "StreamLogs",  "StreamMetrics", "CreateJob",
+                                         "SuspendJob", "ResumeJob",   "CancelJob",     "CheckpointNow",
+                                         "DeleteJob",  "EstimateJob", "GetCapacity"};
   for (const std::string& method : methods) {
     for (const std::string& name : names) {
       const grpc::Status status = send(person, method, request_about(name));

@@ -76,13 +76,13 @@ def priority(name, value):
     return {"apiVersion": API, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value}
 
 
-def queue(name, memory):
-    """A LocalQueue in the namespace of the jobs with a ClusterQueue of its own."""
-    amounts = {"cpu": "64", "memory": memory, "ephemeral-storage": "64Gi"}
+def queue(name, memory, namespace=NAMESPACE, **others):
+    """A LocalQueue in the namespace of the jobs with a ClusterQueue of its own; others: amounts of further resources."""
+    amounts = {"cpu": "64", "memory": memory, "ephemeral-storage": "64Gi", **others}
     quota = [{"name": resource, "nominalQuota": amount} for resource, amount in amounts.items()]
     return ({"apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": name},
              "spec": {"namespaceSelector": {}, "preemption": {"withinClusterQueue": "LowerPriority"},
                       "resourceGroups": [{"coveredResources": list(amounts),
                                           "flavors": [{"name": "default", "resources": quota}]}]}},
-            {"apiVersion": API, "kind": "LocalQueue", "metadata": {"name": name, "namespace": NAMESPACE},
+            {"apiVersion": API, "kind": "LocalQueue", "metadata": {"name": name, "namespace": namespace},
              "spec": {"clusterQueue": name}})
