@@ -153,9 +153,10 @@ Result<KeyPair> ServiceCertificate::keep_secret(const CallContext& context) {
 Status ServiceCertificate::keep_root(const CallContext& context, const std::string& authority_pem) {
   const auto root = kube::get_if_there(client_, context, at(kConfigMaps), kServiceRoot);
   if (!root) return tl::unexpected(root.error());
-  if (kube::text_at(*root, {"data", "ca.crt"}) == authority_pem) return {};
+  if (kube::text_at(*root, {"data", kServiceRootKey}) == authority_pem) return {};
   JsonObject object = root->is_null() ? empty_object("ConfigMap", kServiceRoot) : root->as_object();
-  return write(client_, context, at(kConfigMaps), *root, std::move(object), {{"ca.crt", authority_pem}});
+  return write(client_, context, at(kConfigMaps), *root, std::move(object),
+               {{kServiceRootKey, authority_pem}});
 }
 
 }  // namespace caravan::controller

@@ -21,9 +21,8 @@
 namespace caravan::controller {
 
 // In the Secret: tls.crt and tls.key for callers, client.crt and client.key for the operator, ca.crt, ca.key.
-// In the ConfigMap: ca.crt.
+// The ConfigMap that callers read stands in operator/api/names.h.
 inline constexpr char kServiceCertificate[] = "caravan-service-certificate";
-inline constexpr char kServiceRoot[] = "caravan-service-root";
 
 class ServiceCertificate {
  public:

@@ -174,6 +174,14 @@ ClusterResult<JsonArray> Cluster::nodes() {
   return list({.resource = controller::kNodes}, {});
 }
 
+ClusterResult<Json> Cluster::config_map(const std::string& name) {
+  return client_.get({}, {.resource = controller::kConfigMaps, .name_space = name_space()}, name)
+      .map_error([&](const kube::ApiError& error) {
+        return explain(error,
+                       {.verb = "get", .resource = "configmaps", .name_space = name_space(), .name = name});
+      });
+}
+
 ClusterResult<JsonArray> Cluster::quotas(const std::string& name_space) {
   return list({.resource = kQuotas, .name_space = name_space}, {});
 }

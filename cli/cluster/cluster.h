@@ -59,6 +59,8 @@ class Cluster {
   // Of the job and its pods, the oldest first.
   ClusterResult<kube::JsonArray> events_of(const kube::Json& job);
   ClusterResult<kube::JsonArray> nodes();
+  // Of the namespace.
+  ClusterResult<kube::Json> config_map(const std::string& name);
   ClusterResult<kube::JsonArray> quotas(const std::string& name_space);
   // What a pod's agent writes. query: of the subresource "log".
   ClusterResult<std::unique_ptr<kube::HttpStream>> log_of(const std::string& pod, const kube::Query& query);

@@ -23,6 +23,7 @@ void add_suspend_command(CLI::App& app, Action& action);
 void add_resume_command(CLI::App& app, Action& action);
 void add_cancel_command(CLI::App& app, Action& action);
 void add_delete_command(CLI::App& app, Action& action);
+void add_service_command(CLI::App& app, Action& action);
 
 // All but the first, in the order of the help, where they are a group of their own.
 void add_cluster_commands(CLI::App& app, Action& action);

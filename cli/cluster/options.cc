@@ -7,6 +7,10 @@ namespace caravan::cli {
 void add_cluster_options(CLI::App& command, ClusterOptions& options) {
   command.add_option("-n,--namespace", options.name_space, "Namespace; without it the context's")
       ->type_name("NAME");
+  add_kubeconfig_options(command, options);
+}
+
+void add_kubeconfig_options(CLI::App& command, ClusterOptions& options) {
   command.add_option("--context", options.context, "Context of the kubeconfig; without it the current one")
       ->type_name("NAME");
   command.add_option("--kubeconfig", options.kubeconfig, "Instead of $KUBECONFIG or ~/.kube/config")

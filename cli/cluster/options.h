@@ -14,7 +14,9 @@ struct ClusterOptions {
   std::string name_space;  // empty: the context's
 };
 
-// Declares --kubeconfig, --context and -n.
+// Declares --kubeconfig and --context.
+void add_kubeconfig_options(CLI::App& command, ClusterOptions& options);
+// Those and -n.
 void add_cluster_options(CLI::App& command, ClusterOptions& options);
 
 // The positional argument that names a job, which shells complete with the names of jobs; or several.

@@ -16,6 +16,9 @@ inline constexpr char kController[] = "training.caravan.dev/operator";  // what 
 inline constexpr char kFieldManager[] = "caravan-operator";
 inline constexpr char kStatusFieldManager[] = "caravan-operator-status";
 inline constexpr char kWorkerContainer[] = "worker";  // of a pod: the agent and its ranks
+// A ConfigMap: who signed the certificate of the job service, in PEM, for its callers.
+inline constexpr char kServiceRoot[] = "caravan-service-root";
+inline constexpr char kServiceRootKey[] = "ca.crt";
 inline constexpr char kReportAudience[] = "reports.training.caravan.dev";  // of the token an agent shows
 
 inline const kube::Resource kJobs{.group = kGroup, .version = "v1alpha1", .plural = "llamatrainingjobs"};

@@ -273,6 +273,37 @@ TEST_F(ClusterCommands, EstimatePlansForTheNodesThatThereAre) {
   EXPECT_THAT(none.err, HasSubstr("no node that is ready offers 2 example.com/gpu"));
 }
 
+TEST_F(ClusterCommands, ServiceRootPrintsTheAuthorityOrSaysWhereElseToLook) {
+  const test::Outcome none = caravan("service root");
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, AllOf(HasSubstr("namespace " + server_.name_space() + " has no ConfigMap"),
+                              HasSubstr("service.enabled=true")));
+
+  const ResourcePath maps{.resource = controller::kConfigMaps, .name_space = server_.name_space()};
+  const auto map_of = [](const std::string& root) {
+    return JsonObject{{"apiVersion", "v1"},
+                      {"kind", "ConfigMap"},
+                      {"metadata", JsonObject{{"name", controller::kServiceRoot}}},
+                      {"data", JsonObject{{controller::kServiceRootKey, root}}}};
+  };
+  ASSERT_TRUE(server_.client().create({}, maps, map_of("")));
+  const test::Outcome empty = caravan("service root");
+  EXPECT_EQ(empty.exit_code, 2);
+  EXPECT_EQ(empty.out, "");
+  EXPECT_THAT(empty.err, HasSubstr("has no certificate as its ca.crt"));
+
+  const std::string root = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+  ASSERT_TRUE(server_.client().merge({}, maps, controller::kServiceRoot, map_of(root)));
+  const test::Outcome told = caravan("service root");
+  EXPECT_EQ(told.exit_code, 0) << told.err;
+  EXPECT_EQ(told.out, root) << "nothing else, for a file";
+
+  const test::Outcome stranger = caravan("service root --context user");
+  EXPECT_EQ(stranger.exit_code, 1);
+  EXPECT_EQ(stranger.out, "");
+  EXPECT_THAT(stranger.err, HasSubstr("the right to get configmaps"));
+}
+
 TEST_F(ClusterCommands, TellInOneLineWhatIsWrongWithTheWayToTheCluster) {
   const test::Outcome nowhere = caravan("list", "KUBECONFIG=/nowhere HOME=/nowhere");
   EXPECT_EQ(nowhere.exit_code, 2);
