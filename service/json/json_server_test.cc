@@ -246,7 +246,7 @@ TEST_F(JsonServerTest, ACertificateThatIsReplacedIsShownWithoutARestart) {
 
 TEST_F(JsonServerTest, OtherPathsAndVerbsAreRefused) {
   start();
-  EXPECT_THAT(ask("GET /"), AllOf(StartsWith("HTTP/1.1 400 ")));
+  EXPECT_THAT(ask("GET //"), AllOf(StartsWith("HTTP/1.1 400 ")));
   EXPECT_THAT(ask("GET /v1alpha1/jobs"),
               AllOf(StartsWith("HTTP/1.1 404 "), HasSubstr(R"("reason":"NO_METHOD")")));
   EXPECT_THAT(
