@@ -127,7 +127,7 @@ class JobView {
 
   drawSamples() {
     this.memory.draw(this.job, this.samples);
-    this.moments.replaceChildren(...momentsOf(this.job.object, this.samples).map(({time, text}) =>
+    this.moments.replaceChildren(...momentsOf(this.job, this.samples).map(({time, text}) =>
       h('li', {}, h('time', {datetime: time}, new Date(time).toLocaleString()), ' ', text)));
   }
 

@@ -1,9 +1,9 @@
 // What happened to a job, the oldest first: {time, text}. Attempts are told by the first step of each that was heard of.
 
-export function momentsOf(object, samples) {
+export function momentsOf({createTime, object}, samples) {
   const status = object.status ?? {};
   const moments = [
-    {time: object.metadata?.creationTimestamp, text: 'Created'},
+    {time: createTime, text: 'Created'},
     {time: status.startTime, text: 'Started'},
     ...(status.conditions ?? []).filter((one) => one.status === 'True').map((one) => (
       {time: one.lastTransitionTime, text: [one.type, one.reason, one.message].filter(Boolean).join(' · ')})),

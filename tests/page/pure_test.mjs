@@ -46,11 +46,11 @@ test('jobs are filtered by name and state, and equals ordered by name', () => {
 });
 
 test('the time line tells of conditions, restarts and the last checkpoint in order', () => {
-  const object = {metadata: {creationTimestamp: '2026-01-01T00:00:00Z'}, status: {
+  const object = {status: {
     conditions: [{type: 'Failed', status: 'True', reason: 'RankFailed', lastTransitionTime: '2026-01-01T00:09:00Z'},
       {type: 'Complete', status: 'False', lastTransitionTime: '2026-01-01T00:09:00Z'}],
     lastCheckpoint: {step: 5, time: '2026-01-01T00:03:00Z'}}};
   const samples = [{attempt: 1, step: 6, time: '2026-01-01T00:04:00Z'}, {attempt: 2, step: 6, time: '2026-01-01T00:05:00Z'}];
-  assert.deepStrictEqual(momentsOf(object, samples).map((one) => one.text),
+  assert.deepStrictEqual(momentsOf({createTime: '2026-01-01T00:00:00Z', object}, samples).map((one) => one.text),
     ['Created', 'Checkpoint of step 5', 'Restart: attempt 2 from step 6', 'Failed · RankFailed']);
 });
