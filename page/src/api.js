@@ -22,8 +22,7 @@ async function request(path, options = {}) {
     headers: {...options.headers, Authorization: `Bearer ${sessionStorage.getItem(kToken) ?? ''}`},
   });
   if (response.ok) return response;
-  const body = await response.json().catch(() => ({}));
-  throw new ApiError(body.error ?? body, response.status);
+  throw new ApiError(await response.json().catch(() => ({})), response.status);
 }
 
 export const get = async (path, signal) => (await request(path, {signal})).json();
@@ -67,10 +66,8 @@ const mayPass = (error) => error.http === 429 || error.http >= 500;
 const kUnavailable = [8, 14];  // RESOURCE_EXHAUSTED, UNAVAILABLE
 
 function faultOf(data) {
-  const body = JSON.parse(data);
-  const status = body.error ?? body;
-  const passes = kUnavailable.includes(status.code) || ['RESOURCE_EXHAUSTED', 'UNAVAILABLE'].includes(status.status);
-  return new ApiError(status, passes ? 503 : 400);
+  const status = JSON.parse(data);
+  return new ApiError(status, kUnavailable.includes(status.code) ? 503 : 400);
 }
 
 async function* eventsOf(response) {
