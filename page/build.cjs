@@ -15,9 +15,13 @@ const literal = (text) => {
   return lines.join('\n    ');
 };
 
+// Whose licence asks for it to be there wherever a copy is.
+const uplot = path.dirname(require.resolve('uplot/package.json'));
+const licence = `/*! uPlot\n${readFileSync(path.join(uplot, 'LICENSE'), 'utf8')}*/`;
+
 const bundled = esbuild.buildSync({
   entryPoints: [path.join(__dirname, 'src/main.js')], bundle: true, minify: true, format: 'esm', target: 'es2022',
-  charset: 'utf8', legalComments: 'inline', write: false, outdir: '/', nodePaths: [process.env.NODE_PATH],
+  charset: 'utf8', banner: {js: licence, css: licence}, write: false, outdir: '/', nodePaths: [process.env.NODE_PATH],
 });
 const files = bundled.outputFiles.map(({path: name, text}) => {
   const kind = path.extname(name);
