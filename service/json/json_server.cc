@@ -17,6 +17,7 @@
 #include "service/json/method_table.h"
 #include "service/json/route.h"
 #include "service/json/transcode.h"
+#include "service/page/page.h"
 #include "serving/log.h"
 #include "serving/peer.h"
 
@@ -137,6 +138,9 @@ class Server final : public JsonServer {
     const http::Request& request = exchange->request();
     if (request.method == "GET" && request.path() == kOpenapiPath)
       return exchange->reply({.content_type = "application/json", .body = std::string(kOpenapi)});
+    if (request.method == "GET") {
+      if (auto page = page_reply(request.path())) return exchange->reply(*std::move(page));
+    }
     auto match = routes_.find(request.method, request.path());
     if (!match) return exchange->reply(refusal(match.error(), request.path()));
     const auto handling = std::make_shared<Handling>(

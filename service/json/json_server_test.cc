@@ -188,6 +188,21 @@ TEST_F(JsonServerTest, AnybodyMayReadWhichMethodsThereAre) {
             "SuspendJob");
 }
 
+TEST_F(JsonServerTest, AnybodyMayReadThePageWhichLetsNothingOfOthersIn) {
+  start();
+  const std::string page = ask("GET /", "");
+  EXPECT_THAT(page,
+              AllOf(StartsWith("HTTP/1.1 200 OK\r\nContent-Type: text/html"), HasSubstr("default-src 'none'"),
+                    HasSubstr("script-src 'self';"), HasSubstr("frame-ancestors 'none'"),
+                    HasSubstr("X-Content-Type-Options: nosniff\r\n"),
+                    HasSubstr("Referrer-Policy: no-referrer\r\n"), HasSubstr("Cache-Control: no-cache\r\n")));
+  const std::size_t script = page.find("/page/");
+  ASSERT_NE(script, std::string::npos) << page;
+  EXPECT_THAT(ask("GET " + page.substr(script, page.find('"', script) - script), ""),
+              AllOf(StartsWith("HTTP/1.1 200 OK"), HasSubstr("immutable"), HasSubstr("nosniff")));
+  EXPECT_THAT(ask("GET /page/other.js", ""), StartsWith("HTTP/1.1 404 "));
+}
+
 TEST_F(JsonServerTest, NobodyMayWhatTheApiServerDoesNotLetHim) {
   start();
   EXPECT_THAT(ask(kGetJob, "bob"), AllOf(StartsWith("HTTP/1.1 403 "), HasSubstr(R"("reason":"FORBIDDEN")")));
@@ -231,7 +246,7 @@ TEST_F(JsonServerTest, ACertificateThatIsReplacedIsShownWithoutARestart) {
 
 TEST_F(JsonServerTest, OtherPathsAndVerbsAreRefused) {
   start();
-  EXPECT_THAT(ask("GET /"), AllOf(StartsWith("HTTP/1.1 400 ")));
+  EXPECT_THAT(ask("GET //"), AllOf(StartsWith("HTTP/1.1 400 ")));
   EXPECT_THAT(ask("GET /v1alpha1/jobs"),
               AllOf(StartsWith("HTTP/1.1 404 "), HasSubstr(R"("reason":"NO_METHOD")")));
   EXPECT_THAT(

@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include "http/testing/tls_client.h"
-#include "operator/service/live_server.h"
-#include "tests/service/service_program.h"
+#include "tests/service/operated_service.h"
 
 namespace caravan::service::testing {
 namespace {
 
-using controller::LiveServer;
-using controller::StepHistory;
 using grpc::StatusCode;
 using kube::JsonArray;
 using kube::JsonObject;
@@ -18,35 +15,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace v1alpha1;
 
-class ServiceMetricsTest : public ServiceProgram {
+class ServiceMetricsTest : public OperatedService {
  protected:
-  // Leads from now on, and knows nothing of what another one was told.
-  void lead() {
-    live_ = nullptr;
-    history_ = std::make_unique<StepHistory>();
-    const auto identity =
-        issue_certificate(authority_, {.common_name = "caravan-operator", .dns_names = {"localhost"}});
-    auto server = LiveServer::start({.listen = fmt::format("127.0.0.1:{}", port_),
-                                     .identity = *identity,
-                                     .authority_pem = authority_.certificate_pem},
-                                    *history_, reads_nodes_ ? &pools_ : nullptr);
-    ASSERT_TRUE(server.has_value()) << server.error().message;
-    live_ = std::move(*server);
-    port_ = live_->port();
-  }
-
-  void start_with_operator(std::vector<std::string> more = {}) {
-    lead();
-    const auto pair = issue_certificate(
-        authority_, {.common_name = controller::kLiveCaller, .for_server = false, .for_client = true});
-    folder_.write("live.crt", pair->certificate_pem);
-    folder_.write("live.key", pair->key_pem);
-    more.insert(more.end(), {"--operator", fmt::format("localhost:{}", port_), "--operator-ca",
-                             folder_.path("ca.crt"), "--operator-certificate", folder_.path("live.crt"),
-                             "--operator-key", folder_.path("live.key")});
-    start(more);
-  }
-
   Person make_viewer() {
     make_account("viewer", {"get", "list", "watch"});
     Person viewer = person(full_token("viewer"));
@@ -103,16 +73,8 @@ class ServiceMetricsTest : public ServiceProgram {
     return {std::move(status), std::move(told)};
   }
 
-  int port_ = 0;
   Job job_;
-  bool reads_nodes_ = true;
-  SystemClock clock_;
-  kube::Store nodes_;
-  kube::Store pods_;
-  controller::PoolBoard pools_{nodes_, pods_, clock_};
   std::string cursor_;
-  std::unique_ptr<StepHistory> history_;
-  std::unique_ptr<LiveServer> live_;
 };
 
 TEST_F(ServiceMetricsTest, AreFollowedToTheEndOfTheJobAndGoneOnWith) {

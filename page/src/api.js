@@ -1,0 +1,77 @@
+// Calls of the job service with the token of whoever reads the page, which only this tab remembers.
+import {sseParser} from './sse.js';
+
+const kToken = 'caravan.token';
+export const signedIn = () => sessionStorage.getItem(kToken) !== null;
+export const signIn = (token) => sessionStorage.setItem(kToken, token);
+export const signOut = () => sessionStorage.removeItem(kToken);
+
+// A google.rpc.Status; reason: of its ErrorInfo.
+export class ApiError extends Error {
+  constructor(status, http) {
+    super(status.message ?? `the service answered ${http}`);
+    this.http = http;
+    this.reason = (status.details ?? []).find((detail) => detail.reason)?.reason ?? '';
+    this.violations = (status.details ?? []).flatMap((detail) => detail.fieldViolations ?? []);
+  }
+}
+
+async function request(path, options = {}) {
+  const response = await fetch(`/v1alpha1/${path}`, {
+    ...options, cache: 'no-store', credentials: 'omit', redirect: 'error',
+    headers: {...options.headers, Authorization: `Bearer ${sessionStorage.getItem(kToken) ?? ''}`},
+  });
+  if (response.ok) return response;
+  throw new ApiError(await response.json().catch(() => ({})), response.status);
+}
+
+export const get = async (path, signal) => (await request(path, {signal})).json();
+
+export async function post(path, body = {}) {
+  const response = await request(path, {
+    method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)});
+  return response.json();
+}
+
+const pause = (milliseconds, signal) => new Promise((resolve) => {
+  const timer = setTimeout(resolve, milliseconds);
+  signal.addEventListener('abort', () => { clearTimeout(timer); resolve(); }, {once: true});
+});
+
+// Reads a stream until it ends or signal is aborted, and goes on behind the last id when the connection is lost.
+// onState(text): what stands in the way now, '' when nothing. Throws what asking again does not mend.
+export async function follow(path, {signal, onMessage, onState = () => {}}) {
+  let id = null;
+  for (let wait = 500; !signal.aborted; wait = Math.min(2 * wait, 15000)) {
+    try {
+      const response = await request(path, {signal, headers: id === null ? {} : {'Last-Event-ID': id}});
+      onState('');
+      for await (const event of eventsOf(response)) {
+        if (event.type === 'end') return;
+        if (event.type === 'fault') throw faultOf(event.data);
+        if (event.id !== null) id = event.id;
+        wait = 500;
+        onMessage(JSON.parse(event.data));
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof ApiError && !mayPass(error)) throw error;
+      onState(`not connected: ${error.message}`);
+    }
+    await pause(wait, signal);
+  }
+}
+
+const mayPass = (error) => error.http === 429 || error.http >= 500;
+const kUnavailable = [8, 14];  // RESOURCE_EXHAUSTED, UNAVAILABLE
+
+function faultOf(data) {
+  const status = JSON.parse(data);
+  return new ApiError(status, kUnavailable.includes(status.code) ? 503 : 400);
+}
+
+async function* eventsOf(response) {
+  const feed = sseParser();
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) yield* feed(part.value);
+}

@@ -1,0 +1,27 @@
+// Values as people read them.
+
+const kUnits = {Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, k: 1e3, M: 1e6, G: 1e9, T: 1e12, '': 1};
+
+// Bytes of a quantity of Kubernetes, such as 12Gi; NaN for other texts.
+export function bytesOf(quantity) {
+  const [, number, unit] = /^([0-9.]+)\s*([KMGT]i|[kMGT])?B?$/.exec(quantity ?? '') ?? [];
+  return number === undefined ? NaN : Number(number) * kUnits[unit ?? ''];
+}
+
+export function bytes(value) {
+  const unit = ['Ti', 'Gi', 'Mi', 'Ki'].find((one) => value >= kUnits[one]);
+  return unit ? `${(value / kUnits[unit]).toFixed(1)} ${unit}B` : `${value} B`;
+}
+
+export function duration(seconds) {
+  if (!Number.isFinite(seconds)) return '';
+  const [days, hours, minutes] = [86400, 3600, 60].map((unit) => Math.floor(seconds / unit));
+  if (days) return `${days} d ${hours % 24} h`;
+  if (hours) return `${hours} h ${minutes % 60} min`;
+  return minutes ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${Math.floor(seconds)} s`;
+}
+
+export const age = (time, now) => duration(Math.max(0, (now - Date.parse(time)) / 1000));
+export const percent = (text) => (text === undefined || text === '' ? '' : `${text} %`);
+export const nameOf = (resource) => resource.slice(resource.lastIndexOf('/') + 1);
+export const namespaceOf = (resource) => resource.split('/')[1];

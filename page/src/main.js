@@ -1,0 +1,60 @@
+// Shows the view that the address names: #/namespaces/NAMESPACE/jobs[/JOB] or #/namespaces/NAMESPACE/estimate.
+import './main.css';
+import {signedIn, signIn, signOut} from './api.js';
+import {failure, h, say} from './dom.js';
+import {showEstimate} from './estimate.js';
+import {showJob} from './job.js';
+import {showJobs} from './jobs.js';
+import {addressOf, routeOf} from './route.js';
+
+const main = document.getElementById('main');
+const nav = document.getElementById('nav');
+const signOutButton = document.getElementById('sign-out');
+const kViews = {jobs: showJobs, job: showJob, estimate: showEstimate};
+let shown = new AbortController();
+
+function askWho(error) {
+  const namespace = h('input', {id: 'namespace', value: routeOf(location.hash)?.namespace ?? 'default', autocomplete: 'off', required: true});
+  const token = h('input', {id: 'token', type: 'password', autocomplete: 'off', required: true});
+  main.replaceChildren(h('form', {class: 'sign-in', onsubmit: (event) => {
+    event.preventDefault();
+    signIn(token.value.trim());
+    const route = routeOf(location.hash);
+    const wanted = route?.namespace === namespace.value ? location.hash : addressOf('jobs', namespace.value.trim());
+    if (location.hash === wanted) show(); else location.hash = wanted;
+  }}, h('h1', {}, 'Sign in'), h('p', {}, 'A token of Kubernetes for the audience caravan; to change jobs, for the API server too. ' +
+    'Only this tab keeps it, until it is closed.'), error ? failure(error) : null,
+  h('label', {for: 'namespace'}, 'Namespace, - for all'), namespace, h('label', {for: 'token'}, 'Token'), token,
+  h('button', {type: 'submit', class: 'primary'}, 'Sign in')));
+  token.focus();
+}
+
+async function show() {
+  shown.abort();
+  shown = new AbortController();
+  const {signal} = shown;
+  say('');
+  nav.replaceChildren();
+  const route = routeOf(location.hash);
+  signOutButton.hidden = !signedIn();
+  if (!signedIn() || route === null) return askWho();
+  nav.append(...['jobs', 'estimate'].filter((view) => view === 'jobs' || route.namespace !== '-').map((view) =>
+    h('a', {href: addressOf(view, route.namespace), 'aria-current': view === route.view ? 'page' : undefined},
+      view === 'jobs' ? 'Jobs' : 'Estimate')));
+  document.title = `${route.name ?? route.view} · Caravan`;
+  main.focus({preventScroll: true});
+  try {
+    await kViews[route.view](main, route.name ?? route.namespace, signal);
+  } catch (error) {
+    if (signal.aborted) return;
+    shown.abort();
+    if (error.http !== 401) return main.replaceChildren(failure(error));
+    signOut();
+    signOutButton.hidden = true;
+    askWho(error);
+  }
+}
+
+signOutButton.addEventListener('click', () => { signOut(); show(); });
+addEventListener('hashchange', show);
+show();

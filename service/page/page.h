@@ -1,0 +1,17 @@
+// The page of the job service, for anybody: it holds nothing secret, and asks for what it shows with the
+// token of whoever reads it.
+//
+// No script, style or address but the service's own is let in, and no other page may frame it.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "http/message.h"
+
+namespace caravan::service {
+
+// The reply to a GET of that path; absent: it is none of the page's.
+std::optional<http::Reply> page_reply(std::string_view path);
+
+}  // namespace caravan::service

@@ -1,0 +1,135 @@
+// The page in headless Chromium, against the service that tests/service/page_test.cc started:
+//   page_test.cjs SETTING.json, with url, namespace, editor and stranger (tokens), jobs (how many there are)
+// The job `hostile` has markup wherever somebody can write a text. SCREENSHOTS=FOLDER keeps pictures.
+'use strict';
+const assert = require('node:assert');
+const {readFileSync} = require('node:fs');
+const {Browser} = require('./chromium.cjs');
+
+const setting = JSON.parse(readFileSync(process.argv[2]));
+const address = (view) => `${setting.url}/#/namespaces/${setting.namespace}/${view}`;
+
+async function signIn(tab, token) {
+  await tab.untilText('Sign in');
+  await tab.until("document.activeElement.id === 'token'");
+  await tab.type(token);
+  await tab.press('Enter');
+}
+
+const picture = async (tab, name) => {
+  if (process.env.SCREENSHOTS) await tab.screenshot(`${process.env.SCREENSHOTS}/${name}.png`);
+};
+const noComplaints = (tab) => assert.deepStrictEqual(tab.complaints, []);
+
+const tests = {
+  async 'all jobs are shown, and filtered'(browser) {
+    const tab = await browser.open(address('jobs'));
+    await signIn(tab, setting.editor);
+    await tab.untilText(`${setting.jobs} of ${setting.jobs} jobs`);
+    await picture(tab, 'jobs');
+    await tab.evaluate("document.querySelector('input[type=search]').focus()");
+    await tab.type('hostile');
+    await tab.untilText(`1 of ${setting.jobs} jobs`);
+    assert.strictEqual(await tab.evaluate("document.querySelectorAll('tbody tr').length"), 1);
+    noComplaints(tab);
+  },
+
+  async 'a job is shown, and what others wrote stays text'(browser) {
+    const tab = await browser.open(address('jobs/hostile'));
+    await signIn(tab, setting.editor);
+    await tab.until("/^Loss: 2.5000 at step 3$/.test(document.querySelector('.curve')?.getAttribute('aria-label'))");
+    await tab.until("document.querySelector('.curve canvas')");
+    await tab.untilText('<img src=x onerror');
+    await tab.untilText('Restart: attempt 2 from step 3');
+    await picture(tab, 'job');
+    assert.strictEqual(await tab.evaluate("document.querySelectorAll('img, iframe, object').length"), 0);
+    assert.strictEqual(await tab.evaluate('window.owned'), undefined);
+    assert.strictEqual(await tab.evaluate("Object.keys(localStorage).length + (location.href + document.cookie).includes('eyJ')"), 0);
+    noComplaints(tab);
+  },
+
+  async 'who has no right is told so'(browser) {
+    const tab = await browser.open(address('jobs'));
+    await signIn(tab, setting.stranger);
+    await tab.until("document.querySelector('[role=alert]')");
+    assert.strictEqual(await tab.evaluate("document.querySelectorAll('tbody tr').length"), 0);
+    await picture(tab, 'stranger');
+    noComplaints(tab);
+  },
+
+  async 'who is unknown is asked again'(browser) {
+    const tab = await browser.open(address('jobs'));
+    await signIn(tab, 'garbage');
+    await tab.until("document.querySelector('form [role=alert]')");
+    assert.strictEqual(await tab.evaluate('sessionStorage.length'), 0);
+  },
+
+  async 'a phone has no need to scroll sideways'(browser) {
+    for (const view of ['jobs', 'jobs/hostile', 'estimate']) {
+      const tab = await browser.open(address(view), 375, 800);
+      await signIn(tab, setting.editor);
+      await tab.until("document.querySelector('main h1')?.textContent !== 'Sign in'");
+      if (view === 'jobs') await tab.untilText(`of ${setting.jobs} jobs`);
+      if (view === 'jobs/hostile') await tab.until("document.querySelector('.curve canvas')");
+      await picture(tab, `phone-${view.replace('/', '-')}`);
+      assert.ok(await tab.evaluate('document.documentElement.scrollWidth <= 375'), `${view} is wider than a phone`);
+    }
+  },
+
+  async 'a job is estimated'(browser) {
+    const tab = await browser.open(address('estimate'));
+    await signIn(tab, setting.editor);
+    await tab.until("document.querySelector('#devices')");
+    await tab.evaluate("document.querySelector('#devices').focus()");
+    await tab.type('64, 128');
+    await tab.press('Enter');
+    await tab.until("document.querySelectorAll('tbody tr').length === 2");
+    await picture(tab, 'estimate');
+    noComplaints(tab);
+  },
+
+  async 'a keyboard is enough to suspend a job and to cancel it'(browser) {
+    const tab = await browser.open(address('jobs'));
+    await signIn(tab, setting.editor);
+    await tab.untilText(`of ${setting.jobs} jobs`);
+    await tab.tabTo("e.type === 'search'");
+    await tab.type('keyboard');
+    await tab.untilText(`1 of ${setting.jobs} jobs`);
+    await tab.tabTo("e.textContent === 'keyboard'");
+    await tab.press('Enter');
+    await tab.untilText('Suspend');
+    await tab.tabTo("e.textContent === 'Suspend'");
+    assert.notStrictEqual(await tab.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'none');
+    await tab.press('Enter');
+    await tab.untilText('Resume');
+    await tab.tabTo("e.textContent === 'Cancel job'");
+    await tab.press('Enter');
+    await tab.until("document.querySelector('dialog').open");
+    await tab.press('Escape');
+    await tab.until("!document.querySelector('dialog').open");
+    await tab.press('Enter');
+    await tab.until("document.querySelector('dialog').open");
+    await tab.tabTo("e.closest('dialog') && e.className === 'danger'");
+    await tab.press('Enter');
+    await tab.untilText('cancel asked for');
+    noComplaints(tab);
+  },
+};
+
+async function main() {
+  const browser = new Browser();
+  let failed = 0;
+  for (const [name, test] of Object.entries(tests)) {
+    try {
+      await test(browser);
+      console.log(`ok: ${name}`);
+    } catch (error) {
+      ++failed;
+      console.log(`FAILED: ${name}: ${error.stack}`);
+    }
+  }
+  await browser.close();
+  process.exitCode = failed === 0 ? 0 : 1;
+}
+
+main();
