@@ -30,8 +30,6 @@ constexpr std::chrono::seconds kCallTimeout{15};
 constexpr std::chrono::seconds kBetweenWatches{1};
 constexpr std::chrono::seconds kAtOnce{2};
 
-inline const kube::Resource kQuotas{.group = "", .version = "v1", .plural = "resourcequotas"};
-
 Result<kube::ClientConfig> load_config(const ClusterOptions& options) {
   const std::vector<std::string> files =
       options.kubeconfig.empty() ? kube::kubeconfig_files() : std::vector{options.kubeconfig};
@@ -183,7 +181,7 @@ ClusterResult<Json> Cluster::config_map(const std::string& name) {
 }
 
 ClusterResult<JsonArray> Cluster::quotas(const std::string& name_space) {
-  return list({.resource = kQuotas, .name_space = name_space}, {});
+  return list({.resource = kube::kResourceQuotas, .name_space = name_space}, {});
 }
 
 ClusterResult<std::unique_ptr<kube::HttpStream>> Cluster::log_of(const std::string& pod,

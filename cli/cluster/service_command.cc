@@ -13,7 +13,7 @@ namespace {
 // Where the chart and its installer put Caravan, unless told otherwise.
 constexpr char kUsualNamespace[] = "caravan-system";
 
-Error no_root(const std::string& name_space) {
+tl::unexpected<Error> no_root(const std::string& name_space) {
   return bad_input(fmt::format(
       "namespace {} has no ConfigMap {}: the job service is installed elsewhere (-n NAMESPACE), is "
       "not installed (service.enabled=true), or has a certificate that is not the operator's; then "
@@ -21,7 +21,7 @@ Error no_root(const std::string& name_space) {
       name_space, controller::kServiceRoot));
 }
 
-Error no_certificate(const std::string& name_space) {
+tl::unexpected<Error> no_certificate(const std::string& name_space) {
   return bad_input(
       fmt::format("ConfigMap {} of namespace {} has no certificate as its {}; the operator's log says why",
                   controller::kServiceRoot, name_space, controller::kServiceRootKey));
@@ -32,10 +32,10 @@ Result<ExitCode> print_root(const ClusterOptions& options) {
   if (!cluster) return tl::unexpected(cluster.error());
   const std::string& name_space = (*cluster)->name_space();
   const auto map = (*cluster)->config_map(controller::kServiceRoot);
-  if (!map && map.error().is_not_found()) return tl::unexpected(no_root(name_space));
+  if (!map && map.error().is_not_found()) return no_root(name_space);
   if (!map) return tl::unexpected(map.error());
   const std::string root = kube::text_at(*map, {"data", controller::kServiceRootKey});
-  if (!root.starts_with("-----BEGIN CERTIFICATE-----")) return tl::unexpected(no_certificate(name_space));
+  if (!root.starts_with("-----BEGIN CERTIFICATE-----")) return no_certificate(name_space);
   fmt::print("{}", root);
   return ExitCode::kDone;
 }

@@ -25,6 +25,7 @@ struct ResourcePath {
 };
 
 inline const Resource kPods{.group = "", .version = "v1", .plural = "pods"};
+inline const Resource kResourceQuotas{.group = "", .version = "v1", .plural = "resourcequotas"};
 inline const Resource kLeases{.group = "coordination.k8s.io", .version = "v1", .plural = "leases"};
 inline const Resource kEvents{.group = "events.k8s.io", .version = "v1", .plural = "events"};
 

@@ -10,7 +10,6 @@ using v1alpha1::Capacity;
 using v1alpha1::QuotaLimit;
 
 constexpr std::size_t kLongestText = 253;
-const kube::Resource kResourceQuotas{.version = "v1", .plural = "resourcequotas"};
 
 // Whether the same question may be answered in a moment; else what is asked for stays unknown to this caller.
 bool may_pass(const Fault& why) {
@@ -68,7 +67,7 @@ Answer<void> CapacityMethods::add_quotas(const Call& call, const std::string& na
   auto client = clients_.client_of(call);
   if (!client) return leave_unknown(client.error(), *into.mutable_quotas_unknown());
   const auto page =
-      (*client)->list_page(call.context, {.resource = kResourceQuotas, .name_space = name_space},
+      (*client)->list_page(call.context, {.resource = kube::kResourceQuotas, .name_space = name_space},
                            {.longest_answer = kLongestListPage});
   if (!page) return leave_unknown(caller_fault_of(page.error()), *into.mutable_quotas_unknown());
   for (const kube::Json& quota : page->items) {

@@ -8,8 +8,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-const kube::Resource kQuotas{.group = "", .version = "v1", .plural = "resourcequotas"};
-
 // As the scheduler and the kubelet of Kubernetes 1.34 write it.
 JsonObject unschedulable(const std::string& message) {
   return {{"phase", "Pending"},
@@ -40,10 +38,10 @@ class Quota : public OperatorProgram {
     const JsonObject metadata{{"name", "q"}, {"namespace", server_.name_space()}};
     const JsonObject hard{{"hard", JsonObject{{"pods", "0"}}}};
     JsonObject quota{{"apiVersion", "v1"}, {"kind", "ResourceQuota"}, {"metadata", metadata}, {"spec", hard}};
-    client().create({}, at(kQuotas), Json(quota)).value();
+    client().create({}, at(kube::kResourceQuotas), Json(quota)).value();
     quota.erase("spec");
     quota["status"] = JsonObject{{"hard", hard.at("hard")}, {"used", hard.at("hard")}};
-    client().apply_status({}, at(kQuotas), Json(quota)).value();
+    client().apply_status({}, at(kube::kResourceQuotas), Json(quota)).value();
     const std::string pod = R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"},
                                 "spec": {"containers": [{"name": "c", "image": "i"}]}})";
     await("the quota is in force", [&] {
@@ -63,7 +61,7 @@ TEST_F(Quota, ThatIsUsedUpStandsInTheConditionAndHeals) {
   create_job(job_yaml());
   await_condition("Scheduled", "exceeded quota");
   EXPECT_EQ(job_text({"status", "state"}), "Pending");
-  EXPECT_TRUE(client().remove({}, at(kQuotas), "q", {}));
+  EXPECT_TRUE(client().remove({}, at(kube::kResourceQuotas), "q", {}));
   await_pods({"train-0-a1", "train-1-a1"});
   await("the condition heals", [&] { return condition("Scheduled").find("quota") == std::string::npos; });
 }
