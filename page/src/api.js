@@ -16,11 +16,15 @@ export class ApiError extends Error {
   }
 }
 
+// The service was not reached, or no longer.
+class ConnectionLost extends Error {}
+const lost = (error) => { throw new ConnectionLost(error.message); };
+
 async function request(path, options = {}) {
   const response = await fetch(`/v1alpha1/${path}`, {
     ...options, cache: 'no-store', credentials: 'omit', redirect: 'error',
     headers: {...options.headers, Authorization: `Bearer ${sessionStorage.getItem(kToken) ?? ''}`},
-  });
+  }).catch(lost);
   if (response.ok) return response;
   throw new ApiError(await response.json().catch(() => ({})), response.status);
 }
@@ -39,8 +43,9 @@ const pause = (milliseconds, signal) => new Promise((resolve) => {
 });
 
 // Reads a stream until it ends or signal is aborted, and goes on behind the last id when the connection is lost.
-// onState(text): what stands in the way now, '' when nothing. Throws what asking again does not mend.
-export async function follow(path, {signal, onMessage, onState = () => {}}) {
+// onState(text): what stands in the way now, '' when nothing. onAnew(): what comes behind the last id is gone, so all is
+// told from the beginning. Throws what asking again does not mend.
+export async function follow(path, {signal, onMessage, onState = () => {}, onAnew = () => {}}) {
   let id = null;
   for (let wait = 500; !signal.aborted; wait = Math.min(2 * wait, 15000)) {
     try {
@@ -55,14 +60,18 @@ export async function follow(path, {signal, onMessage, onState = () => {}}) {
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof ApiError && !mayPass(error)) throw error;
+      if (kGone.includes(error.reason) && id !== null) {
+        id = null;
+        onAnew();
+      } else if (!mayPass(error)) throw error;
       onState(`not connected: ${error.message}`);
     }
     await pause(wait, signal);
   }
 }
 
-const mayPass = (error) => error.http === 429 || error.http >= 500;
+const kGone = ['RESUME_TOKEN_TOO_OLD', 'LOG_GONE'];
+const mayPass = (error) => error instanceof ConnectionLost || error.http === 429 || error.http >= 500;
 const kUnavailable = [8, 14];  // RESOURCE_EXHAUSTED, UNAVAILABLE
 
 function faultOf(data) {
@@ -73,5 +82,6 @@ function faultOf(data) {
 async function* eventsOf(response) {
   const feed = sseParser();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  for (let part = await reader.read(); !part.done; part = await reader.read()) yield* feed(part.value);
+  const next = () => reader.read().catch(lost);
+  for (let part = await next(); !part.done; part = await next()) yield* feed(part.value);
 }

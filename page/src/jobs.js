@@ -34,6 +34,11 @@ class JobTable {
     if (kind !== 'Heartbeat') this.changed();
   }
 
+  forget() {
+    this.jobs.clear();
+    this.isComplete = false;
+  }
+
   changed() {
     if (this.isDue) return;
     this.isDue = true;
@@ -70,5 +75,5 @@ export function showJobs(main, namespace, signal) {
   const table = new JobTable(namespace);
   main.replaceChildren(table.element);
   return follow(`namespaces/${encodeURIComponent(namespace)}/jobs:watch`,
-    {signal, onState: say, onMessage: (message) => table.take(message)});
+    {signal, onState: say, onMessage: (message) => table.take(message), onAnew: () => table.forget()});
 }

@@ -23,7 +23,7 @@ export class LogTail {
     const rank = this.rank.value === '' ? '' : `&rank=${Number(this.rank.value)}`;
     const {signal} = this.reading;
     follow(`${this.name}/logs?follow=true&tailLines=500${rank}`, {signal, onState: (text) => setText(this.state, text),
-      onMessage: ({data}) => this.append(data ?? '')})
+      onMessage: ({data}) => this.append(data ?? ''), onAnew: () => this.append('\n(some lines are gone)\n')})
       .catch((error) => { if (!signal.aborted) setText(this.state, `No log: ${error.message}`); });
   }
 
