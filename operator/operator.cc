@@ -31,6 +31,7 @@
 #include "operator/queue_watch.h"
 #include "operator/report_service.h"
 #include "operator/report_witness.h"
+#include "operator/service/pool_board.h"
 #include "operator/service_certificate.h"
 #include "serving/cluster_config.h"
 #include "serving/log.h"
@@ -298,7 +299,8 @@ class Operator {
   QueuePositions positions_;
   kube::EventRecorder events_;
   TokenCheck tokens_;
-  PoolBoard pools_{caches_.stores().nodes, caches_.stores().pods, clock_};
+  PoolBoard pools_{caches_.stores().nodes, caches_.stores().pods, clock_,
+                   [this] { return caches_.synced(); }};
   LiveService live_{history_, options_.read_nodes ? &pools_ : nullptr, options_.live_listen,
                     host_of(options_.reports_address)};
   ServiceCertificate service_certificate_;

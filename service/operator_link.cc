@@ -5,7 +5,6 @@
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
-#include <algorithm>
 #include <array>
 
 #include "common/file_contents.h"
@@ -19,7 +18,8 @@ using v1alpha1::WatchStepsResponse;
 
 constexpr int kSilenceMs = 20'000;  // a machine that is lost says nothing
 constexpr int kReconnectMs = 2'000;
-constexpr std::chrono::seconds kPatience{10};  // where a call brings no deadline, or a late one
+constexpr std::chrono::seconds kPatience{2};  // with the operator's answer about nodes
+constexpr std::chrono::seconds kPoolsStand{5};
 
 std::shared_ptr<grpc::ChannelCredentials> credentials_of(const OperatorAccess& access) {
   using namespace grpc::experimental;
@@ -59,16 +59,30 @@ Status check_operator_access(const OperatorAccess& access) {
   return {};
 }
 
-OperatorLink::OperatorLink(const OperatorAccess& access)
+OperatorLink::OperatorLink(const OperatorAccess& access, Clock& clock)
     : stub_(v1alpha1::LiveMetrics::NewStub(
-          grpc::CreateCustomChannel(access.address, credentials_of(access), channel_arguments()))) {}
+          grpc::CreateCustomChannel(access.address, credentials_of(access), channel_arguments()))),
+      clock_(clock) {}
 
-Answer<v1alpha1::ListPoolsResponse> OperatorLink::pools(const CallContext& context) const {
+Answer<v1alpha1::ListPoolsResponse> OperatorLink::pools() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (pools_ && (is_asked_ || clock_.now() < pools_until_)) return *pools_;
+    if (is_asked_) return fault(Code::kUnavailable, faults::kOperatorAway, "the operator is being asked");
+    is_asked_ = true;
+  }
+  Pools told = ask_for_pools();
+  const std::scoped_lock lock(mutex_);
+  is_asked_ = false;
+  pools_until_ = clock_.now() + kPoolsStand;
+  pools_ = told;
+  return told;
+}
+
+// Whoever waits for the answer, and for how long, has no part in what all are told.
+OperatorLink::Pools OperatorLink::ask_for_pools() const {
   grpc::ClientContext call;
-  const auto latest = std::chrono::system_clock::now() + kPatience;
-  call.set_deadline(context.deadline == Clock::kNever ? latest
-                                                      : std::min(latest, wall_time_of(context.deadline)));
-  const std::stop_callback cancel(context.stop, [&call] { call.TryCancel(); });
+  call.set_deadline(std::chrono::system_clock::now() + kPatience);
   v1alpha1::ListPoolsResponse response;
   const grpc::Status status = stub_->ListPools(&call, {}, &response);
   if (status.ok()) return response;

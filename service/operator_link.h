@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "caravan/v1alpha1/live_metrics.grpc.pb.h"
@@ -36,17 +38,27 @@ class OperatorLink {
   // False: that is enough.
   using Take = std::function<bool(const v1alpha1::WatchStepsResponse&)>;
 
-  explicit OperatorLink(const OperatorAccess& access);
+  OperatorLink(const OperatorAccess& access, Clock& clock);
 
-  // Those with the most devices first. UNAVAILABLE where no operator answers, FAILED_PRECONDITION where it
-  // reads no nodes.
-  Answer<v1alpha1::ListPoolsResponse> pools(const CallContext& context) const;
+  // Those with the most devices first, as of some seconds ago at most. UNAVAILABLE where no operator answers,
+  // and while another call asks for the first time, so that an operator that hangs holds one caller only;
+  // FAILED_PRECONDITION where it reads no nodes.
+  Answer<v1alpha1::ListPoolsResponse> pools();
   // Until take() has enough, or the context ends, which is no fault. UNAVAILABLE where no operator answers.
   Answer<void> read(const CallContext& context, const std::string& job_uid, StepCursor at,
                     const Take& take) const;
 
  private:
+  using Pools = Answer<v1alpha1::ListPoolsResponse>;
+
+  Pools ask_for_pools() const;
+
   std::unique_ptr<v1alpha1::LiveMetrics::Stub> stub_;
+  Clock& clock_;
+  std::mutex mutex_;
+  bool is_asked_ = false;
+  std::optional<Pools> pools_;
+  Clock::TimePoint pools_until_ = Clock::TimePoint::min();
 };
 
 }  // namespace caravan::service

@@ -133,9 +133,9 @@ class Service {
   EventMethods events_{clients_};
   LogMethods logs_{jobs_, rights_, clients_, clock_, [this] { return informer_.synced(); }, {}, {}};
   EstimateMethods estimates_{rights_, clock_};
-  const std::optional<OperatorLink> link_ = options_.live.address.empty()
-                                                ? std::nullopt
-                                                : std::optional<OperatorLink>(std::in_place, options_.live);
+  std::optional<OperatorLink> link_ = options_.live.address.empty()
+                                          ? std::nullopt
+                                          : std::optional<OperatorLink>(std::in_place, options_.live, clock_);
   CapacityMethods capacity_{rights_, clients_, link_ ? &*link_ : nullptr};
   MetricsMethods metrics_methods_{jobs_,
                                   callers_,

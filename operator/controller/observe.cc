@@ -78,7 +78,7 @@ std::map<std::string, Demand> taken_of(const kube::Store& pods, const std::strin
     const kube::Json json = object->parse();
     const PodView pod = read_pod(json);
     if (pod.ended() || !pod.bound()) continue;
-    for (const auto& [resource, amount] : read_demand(json)) taken[pod.machine][resource] += amount;
+    add_demand(read_demand(json), taken[pod.machine]);
   }
   return taken;
 }

@@ -7,6 +7,7 @@
 
 #include "caravan/v1alpha1/live_metrics.grpc.pb.h"
 #include "kube/api/timestamp.h"
+#include "operator/service/pool_board.h"
 #include "serving/outflow.h"
 #include "serving/rpc_peers.h"
 
@@ -111,7 +112,9 @@ class Server final : public LiveServer, private v1alpha1::LiveMetrics::CallbackS
   grpc::Status list_pools(ListPoolsResponse& into) {
     if (pools_ == nullptr)
       return {grpc::StatusCode::FAILED_PRECONDITION, "the operator runs with --read-nodes=false"};
-    for (v1alpha1::NodePool& pool : pools_->pools()) *into.add_pools() = std::move(pool);
+    auto pools = pools_->pools();
+    if (!pools) return {grpc::StatusCode::UNAVAILABLE, "the nodes are still being read"};
+    for (v1alpha1::NodePool& pool : *pools) *into.add_pools() = std::move(pool);
     return grpc::Status::OK;
   }
 

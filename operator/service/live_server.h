@@ -10,10 +10,11 @@
 
 #include "common/certificates.h"
 #include "common/result.h"
-#include "operator/service/pool_board.h"
 #include "operator/service/step_history.h"
 
 namespace caravan::controller {
+
+class PoolBoard;
 
 // Common name of the certificate with which the job service comes.
 inline constexpr char kLiveCaller[] = "caravan-service";

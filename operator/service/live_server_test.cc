@@ -6,6 +6,7 @@
 
 #include "caravan/v1alpha1/live_metrics.grpc.pb.h"
 #include "common/testing/manual_clock.h"
+#include "operator/service/pool_board.h"
 
 namespace caravan::controller {
 namespace {
@@ -74,7 +75,8 @@ class LiveServerTest : public ::testing::Test {
   ::caravan::testing::ManualClock clock_;
   kube::Store nodes_;
   kube::Store pods_;
-  PoolBoard pools_{nodes_, pods_, clock_};
+  bool is_filled_ = true;
+  PoolBoard pools_{nodes_, pods_, clock_, [this] { return is_filled_; }};
   StepHistory history_;
   KeyPair authority_ = make_authority("test", std::chrono::hours(1)).value();
   std::unique_ptr<LiveServer> server_;
@@ -141,8 +143,11 @@ TEST_F(LiveServerTest, NobodyElseIsTold) {
   }
 }
 
-TEST_F(LiveServerTest, WhatIsFreeIsLookedAtTwiceAMinute) {
+TEST_F(LiveServerTest, WhatIsFreeIsLookedAtTwiceAMinuteOnceAllNodesAndPodsAreKnown) {
   const auto stub = connect(certificate_of(authority_, kLiveCaller));
+  is_filled_ = false;
+  EXPECT_EQ(pools_told(*stub), std::nullopt);
+  is_filled_ = true;
   EXPECT_EQ(pools_told(*stub), 0);
   nodes_.upsert(
       kube::parse_json(R"({"metadata": {"name": "a", "uid": "1", "resourceVersion": "1"}, "status": {

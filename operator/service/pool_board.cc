@@ -1,16 +1,29 @@
 #include "operator/service/pool_board.h"
 
+#include "operator/controller/observe.h"
+#include "operator/view/node_pools.h"
+
 namespace caravan::controller {
 
-std::vector<v1alpha1::NodePool> PoolBoard::pools() {
+std::optional<PoolBoard::Pools> PoolBoard::pools() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (is_looked_at_ || clock_.now() < until_) return pools_;
+    if (!is_filled_()) return std::nullopt;
+    is_looked_at_ = true;
+  }
+  Pools found = look();
   const std::scoped_lock lock(mutex_);
-  const auto now = clock_.now();
-  if (now < until_) return pools_;
+  is_looked_at_ = false;
+  until_ = clock_.now() + kStands;
+  pools_ = found;
+  return found;
+}
+
+PoolBoard::Pools PoolBoard::look() const {
   std::vector<NodeView> nodes;
   for (const kube::ObjectPtr& node : nodes_.all()) nodes.push_back(read_node(node->parse()));
-  pools_ = node_pools(nodes, taken_of(pods_));
-  until_ = now + kStands;
-  return pools_;
+  return node_pools(nodes, taken_of(pods_));
 }
 
 }  // namespace caravan::controller

@@ -1,32 +1,42 @@
-// What of the nodes is free, for whoever asks: looked at anew twice a minute at most, since that reads every
-// node and pod. Safe for any thread.
+// What of the nodes is free, for whoever asks. Looked at anew twice a minute at most, and by one caller at a
+// time, since that reads every node and pod; meanwhile the others get what was there before. Safe for any
+// thread.
 #pragma once
 
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <vector>
 
+#include "caravan/v1alpha1/capacity.pb.h"
 #include "common/clock.h"
-#include "operator/controller/observe.h"
-#include "operator/view/node_pools.h"
+#include "kube/watch/store.h"
 
 namespace caravan::controller {
 
 class PoolBoard {
  public:
+  using Pools = std::vector<v1alpha1::NodePool>;
+
   static constexpr std::chrono::seconds kStands{30};
 
-  // Both outlive it.
-  PoolBoard(const kube::Store& nodes, const kube::Store& pods, Clock& clock)
-      : nodes_(nodes), pods_(pods), clock_(clock) {}
+  // is_filled: whether both stores have all that there is. All outlive it.
+  PoolBoard(const kube::Store& nodes, const kube::Store& pods, Clock& clock, std::function<bool()> is_filled)
+      : nodes_(nodes), pods_(pods), clock_(clock), is_filled_(std::move(is_filled)) {}
 
-  std::vector<v1alpha1::NodePool> pools();
+  // Nothing before the stores are filled, or while they are looked at for the first time.
+  std::optional<Pools> pools();
 
  private:
+  Pools look() const;
+
   const kube::Store& nodes_;
   const kube::Store& pods_;
   Clock& clock_;
+  const std::function<bool()> is_filled_;
   std::mutex mutex_;
-  std::vector<v1alpha1::NodePool> pools_;
+  bool is_looked_at_ = false;
+  std::optional<Pools> pools_;
   Clock::TimePoint until_ = Clock::TimePoint::min();
 };
 

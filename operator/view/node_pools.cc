@@ -1,6 +1,7 @@
 #include "operator/view/node_pools.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <tuple>
 
@@ -27,7 +28,7 @@ void add_memory(const NodeView& node, const DeviceLabels& labels, NodePool& pool
 void add_node(std::int64_t devices, std::int64_t taken, NodePool& pool) {
   pool.set_nodes(pool.nodes() + 1);
   pool.set_devices(pool.devices() + devices);
-  pool.set_free_devices(pool.free_devices() + std::max<std::int64_t>(devices - taken, 0));
+  pool.set_free_devices(pool.free_devices() + devices - std::clamp<std::int64_t>(taken, 0, devices));
   if (taken == 0) pool.set_free_nodes(pool.free_nodes() + 1);
 }
 

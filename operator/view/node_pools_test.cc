@@ -47,6 +47,18 @@ TEST(NodePools, WhatJobsHaveIsNotFree) {
   EXPECT_THAT(lines_of(node_pools(nodes, taken)), ElementsAre("H100 x8: 14/24 devices, 1/3 nodes"));
 }
 
+TEST(NodePools, APodThatAsksForMoreThanThereIsTakesWhatThereIs) {
+  const kube::Json pod = kube::parse_json(R"({"spec": {"containers": [
+      {"resources": {"requests": {"nvidia.com/gpu": "9000000000000000000"}}},
+      {"resources": {"requests": {"nvidia.com/gpu": "9000000000000000000"}}}]}})",
+                                          "pod")
+                             .value();
+  Demand of_two = read_demand(pod);
+  add_demand(of_two, of_two);
+  EXPECT_THAT(lines_of(node_pools({node("a", "H100", 8)}, {{"a", of_two}})),
+              ElementsAre("H100 x8: 0/8 devices, 0/1 nodes"));
+}
+
 TEST(NodePools, NodesThatTakeNoPodsAndThatHaveNoGpuDoNotCount) {
   NodeView cordoned = node("a", "H100", 8);
   cordoned.usable = false;

@@ -1,5 +1,7 @@
 #include "operator/view/node_view.h"
 
+#include <limits>
+
 #include "common/quantity.h"
 #include "kube/api/object.h"
 #include "operator/view/object_fields.h"
@@ -9,12 +11,17 @@ namespace {
 
 using kube::Json;
 
+void add_amount(const std::string& resource, std::int64_t amount, Demand& to) {
+  std::int64_t& sum = to[resource];
+  if (__builtin_add_overflow(sum, amount, &sum)) sum = std::numeric_limits<std::int64_t>::max();
+}
+
 void add_amounts(const Json& quantities, Demand& to) {
   if (!quantities.is_object()) return;
   for (const auto& resource : quantities.get_object()) {
     if (!resource.value().is_string()) continue;
     const auto amount = parse_quantity(std::string(resource.value().get_string()));
-    if (amount) to[resource.key()] += *amount;
+    if (amount) add_amount(resource.key(), *amount, to);
   }
 }
 
@@ -31,6 +38,10 @@ NodeView read_node(const Json& object) {
   if (const Json* all = kube::find(object, {"status", "allocatable"})) add_amounts(*all, view.allocatable);
   view.usable = has_condition(object, "Ready", "True") && !kube::flag_at(object, {"spec", "unschedulable"});
   return view;
+}
+
+void add_demand(const Demand& demand, Demand& to) {
+  for (const auto& [resource, amount] : demand) add_amount(resource, amount, to);
 }
 
 Demand read_demand(const Json& pod) {

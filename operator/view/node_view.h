@@ -22,6 +22,8 @@ struct NodeView {
 };
 
 NodeView read_node(const kube::Json& object);
+// Sums end at the largest number: whoever makes pods may ask for whatever he likes.
+void add_demand(const Demand& demand, Demand& to);
 // What a pod asks of its machine.
 Demand read_demand(const kube::Json& pod);
 

@@ -16,6 +16,16 @@ export class ApiError extends Error {
   }
 }
 
+let toldUnknown = () => {};
+// call(error) from now on, whenever the service does not know, or no longer, whose token this is.
+export const whenUnknown = (call) => { toldUnknown = call; };
+
+function failed(status, http) {
+  const error = new ApiError(status, http);
+  if (http === 401) toldUnknown(error);
+  return error;
+}
+
 // The service was not reached, or no longer.
 class ConnectionLost extends Error {}
 const lost = (error) => { throw new ConnectionLost(error.message); };
@@ -26,7 +36,7 @@ async function request(path, options = {}) {
     headers: {...options.headers, Authorization: `Bearer ${sessionStorage.getItem(kToken) ?? ''}`},
   }).catch(lost);
   if (response.ok) return response;
-  throw new ApiError(await response.json().catch(() => ({})), response.status);
+  throw failed(await response.json().catch(() => ({})), response.status);
 }
 
 export const get = async (path, signal) => (await request(path, {signal})).json();
@@ -37,46 +47,60 @@ export async function post(path, body = {}) {
   return response.json();
 }
 
-const pause = (milliseconds, signal) => new Promise((resolve) => {
-  const timer = setTimeout(resolve, milliseconds);
-  signal.addEventListener('abort', () => { clearTimeout(timer); resolve(); }, {once: true});
+const pause = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, milliseconds); });
+
+const page = globalThis.document;
+// Resolves when somebody can see the page: a browser has few connections for all tabs of a service, and streams hold one each.
+const untilSeen = (signal) => new Promise((resolve) => {
+  const look = () => { if (!page?.hidden || signal.aborted) resolve(); };
+  page?.addEventListener('visibilitychange', look, {signal});
+  signal.addEventListener('abort', resolve, {once: true});
+  look();
 });
 
-// Reads a stream until it ends or signal is aborted, and goes on behind the last id when the connection is lost.
-// onState(text): what stands in the way now, '' when nothing. onAnew(): what comes behind the last id is gone, so all is
-// told from the beginning. Throws what asking again does not mend.
+// Reads a stream while the page is seen, until it ends or signal is aborted, and goes on behind the last id when the
+// connection is lost. onState(text): what stands in the way now, '' when nothing. onAnew(): all is told from the beginning.
+// Throws what asking again does not mend.
 export async function follow(path, {signal, onMessage, onState = () => {}, onAnew = () => {}}) {
   let id = null;
+  let isTold = false;
   for (let wait = 500; !signal.aborted; wait = Math.min(2 * wait, 15000)) {
+    await untilSeen(signal);
+    if (id === null && isTold) onAnew();
+    const attempt = new AbortController();
+    page?.addEventListener('visibilitychange', () => { if (page.hidden) attempt.abort(); }, {signal: attempt.signal});
+    signal.addEventListener('abort', () => attempt.abort(), {signal: attempt.signal});
     try {
-      const response = await request(path, {signal, headers: id === null ? {} : {'Last-Event-ID': id}});
+      const response = await request(path, {signal: attempt.signal, headers: id === null ? {} : {'Last-Event-ID': id}});
       onState('');
       for await (const event of eventsOf(response)) {
         if (event.type === 'end') return;
         if (event.type === 'fault') throw faultOf(event.data);
         if (event.id !== null) id = event.id;
         wait = 500;
+        isTold = true;
         onMessage(JSON.parse(event.data));
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (kGone.includes(error.reason) && id !== null) {
-        id = null;
-        onAnew();
-      } else if (!mayPass(error)) throw error;
+      if (attempt.signal.aborted) continue;
+      if (kGone.includes(error.reason) && id !== null) id = null;
+      else if (!mayPass(error)) throw error;
       onState(`not connected: ${error.message}`);
+    } finally {
+      attempt.abort();
     }
-    await pause(wait, signal);
+    await pause(wait);
   }
 }
 
 const kGone = ['RESUME_TOKEN_TOO_OLD', 'LOG_GONE'];
 const mayPass = (error) => error instanceof ConnectionLost || error.http === 429 || error.http >= 500;
-const kUnavailable = [8, 14];  // RESOURCE_EXHAUSTED, UNAVAILABLE
+const kHttpOfCode = {4: 504, 8: 429, 13: 500, 14: 503, 16: 401};  // as the service answers where there is no stream
 
 function faultOf(data) {
   const status = JSON.parse(data);
-  return new ApiError(status, kUnavailable.includes(status.code) ? 503 : 400);
+  return failed(status, kHttpOfCode[status.code] ?? 400);
 }
 
 async function* eventsOf(response) {

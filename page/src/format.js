@@ -22,6 +22,7 @@ export function duration(seconds) {
 }
 
 export const age = (time, now) => duration(Math.max(0, (now - Date.parse(time)) / 1000));
-export const percent = (text) => (text === undefined || text === '' ? '' : `${text} %`);
+// Where nobody knows, the operator says "-".
+export const percent = (text) => (Number.isFinite(Number.parseFloat(text)) ? `${text} %` : '');
 export const nameOf = (resource) => resource.slice(resource.lastIndexOf('/') + 1);
 export const namespaceOf = (resource) => resource.split('/')[1];

@@ -1,20 +1,22 @@
 // The table of jobs, kept up by a watch.
 import {follow} from './api.js';
 import {h, say, setText} from './dom.js';
-import {age, nameOf, percent} from './format.js';
+import {age, nameOf, namespaceOf, percent} from './format.js';
 import {ordered} from './order.js';
 
 const kColumns = ['Name', 'State', 'Progress', 'MFU', 'Layout', 'Restarts', 'Age'];
 
-export function jobRow(job, now) {
+export function jobRow(job, now, withNamespace) {
   const status = job.object.status ?? {};
   const progress = status.progress ?? {};
-  return [nameOf(job.name), status.state ?? 'Pending', percent(progress.percent), percent(progress.mfuPercent),
+  const name = withNamespace ? `${namespaceOf(job.name)}/${nameOf(job.name)}` : nameOf(job.name);
+  return [name, status.state ?? 'Pending', percent(progress.percent), percent(progress.mfuPercent),
     status.layout ?? '', String(status.restarts ?? 0), age(job.createTime, now)];
 }
 
 class JobTable {
   constructor(namespace) {
+    this.isOfAll = namespace === '-';
     this.jobs = new Map();  // by name, with the row
     this.filter = h('input', {type: 'search', 'aria-label': 'Filter by name or state', placeholder: 'Filter by name or state',
       oninput: () => this.changed()});
@@ -48,7 +50,7 @@ class JobTable {
   draw() {
     const now = Date.now();
     const shown = ordered([...this.jobs.values()], this.filter.value, this.order.value);
-    for (const {job, row} of shown) fill(row, jobRow(job, now));
+    for (const {job, row} of shown) fill(row, jobRow(job, now, this.isOfAll));
     const rows = shown.map((one) => one.row);
     // Rows that stay where they are keep the focus.
     if (rows.length !== this.body.rows.length || rows.some((row, at) => row !== this.body.rows[at])) {

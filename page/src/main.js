@@ -1,6 +1,6 @@
 // Shows the view that the address names: #/namespaces/NAMESPACE/jobs[/JOB] or #/namespaces/NAMESPACE/estimate.
 import './main.css';
-import {signedIn, signIn, signOut} from './api.js';
+import {signedIn, signIn, signOut, whenUnknown} from './api.js';
 import {failure, h, say} from './dom.js';
 import {showEstimate} from './estimate.js';
 import {showJob} from './job.js';
@@ -14,13 +14,14 @@ const kViews = {jobs: showJobs, job: showJob, estimate: showEstimate};
 let shown = new AbortController();
 
 function askWho(error) {
-  const namespace = h('input', {id: 'namespace', value: routeOf(location.hash)?.namespace ?? 'default', autocomplete: 'off', required: true});
+  const namespace = h('input', {id: 'namespace', value: routeOf(location.hash)?.namespace ?? 'default', autocomplete: 'off', required: true,
+    pattern: '-|[a-z0-9]([a-z0-9\\-]*[a-z0-9])?', title: 'a name of a namespace, or - for all'});
   const token = h('input', {id: 'token', type: 'password', autocomplete: 'off', required: true});
   main.replaceChildren(h('form', {class: 'sign-in', onsubmit: (event) => {
     event.preventDefault();
     signIn(token.value.trim());
     const route = routeOf(location.hash);
-    const wanted = route?.namespace === namespace.value ? location.hash : addressOf('jobs', namespace.value.trim());
+    const wanted = route?.namespace === namespace.value.trim() ? location.hash : addressOf('jobs', namespace.value.trim());
     if (location.hash === wanted) show(); else location.hash = wanted;
   }}, h('h1', {}, 'Sign in'), h('p', {}, 'A token of Kubernetes for the audience caravan; to change jobs, for the API server too. ' +
     'Only this tab keeps it, until it is closed.'), error ? failure(error) : null,
@@ -42,18 +43,24 @@ async function show() {
     h('a', {href: addressOf(view, route.namespace), 'aria-current': view === route.view ? 'page' : undefined},
       view === 'jobs' ? 'Jobs' : 'Estimate')));
   document.title = `${route.name ?? route.view} · Caravan`;
+  main.replaceChildren();
   main.focus({preventScroll: true});
+  scrollTo(0, 0);
   try {
     await kViews[route.view](main, route.name ?? route.namespace, signal);
   } catch (error) {
     if (signal.aborted) return;
     shown.abort();
-    if (error.http !== 401) return main.replaceChildren(failure(error));
-    signOut();
-    signOutButton.hidden = true;
-    askWho(error);
+    main.replaceChildren(failure(error));
   }
 }
+
+whenUnknown((error) => {
+  shown.abort();
+  signOut();
+  signOutButton.hidden = true;
+  askWho(error);
+});
 
 signOutButton.addEventListener('click', () => { signOut(); show(); });
 addEventListener('hashchange', show);

@@ -11,14 +11,11 @@ using v1alpha1::QuotaLimit;
 
 constexpr std::size_t kLongestText = 253;
 
-// Whether the same question may be answered in a moment; else what is asked for stays unknown to this caller.
-bool may_pass(const Fault& why) {
-  return why.code == Code::kUnavailable || why.code == Code::kDeadlineExceeded ||
-         why.code == Code::kCancelled || why.code == Code::kResourceExhausted;
-}
-
+// What may be answered in a moment is a fault; else what is asked for stays unknown to this caller.
 Answer<void> leave_unknown(const Fault& why, std::string& words) {
-  if (may_pass(why)) return tl::unexpected(why);
+  const bool may_pass = why.code == Code::kUnavailable || why.code == Code::kDeadlineExceeded ||
+                        why.code == Code::kCancelled || why.code == Code::kResourceExhausted;
+  if (may_pass) return tl::unexpected(why);
   words = why.message;
   return {};
 }
@@ -47,20 +44,16 @@ Answer<Capacity> CapacityMethods::get_capacity(const Call& call,
   if (auto may = rights_.check(call.context, call.caller, {"create", *name_space}); !may)
     return tl::unexpected(may.error());
   Capacity capacity;
-  if (auto pools = add_pools(call, capacity); !pools) return tl::unexpected(pools.error());
+  add_pools(capacity);
   if (auto quotas = add_quotas(call, *name_space, capacity); !quotas) return tl::unexpected(quotas.error());
   return capacity;
 }
 
-Answer<void> CapacityMethods::add_pools(const Call& call, Capacity& into) const {
-  if (link_ == nullptr) {
-    into.set_pools_unknown("this service was started without --operator");
-    return {};
-  }
-  auto told = link_->pools(call.context);
-  if (!told) return leave_unknown(told.error(), *into.mutable_pools_unknown());
+void CapacityMethods::add_pools(Capacity& into) const {
+  if (link_ == nullptr) return into.set_pools_unknown("this service was started without --operator");
+  auto told = link_->pools();
+  if (!told) return into.set_pools_unknown(told.error().message);
   *into.mutable_pools() = std::move(*told->mutable_pools());
-  return {};
 }
 
 Answer<void> CapacityMethods::add_quotas(const Call& call, const std::string& name_space, Capacity& into) {

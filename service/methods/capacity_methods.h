@@ -15,20 +15,20 @@ std::vector<v1alpha1::QuotaLimit> limits_of(const kube::Json& quota);
 class CapacityMethods {
  public:
   // link: null where there is no operator to ask. Both outlive it.
-  CapacityMethods(Rights& rights, CallerClients& clients, const OperatorLink* link)
+  CapacityMethods(Rights& rights, CallerClients& clients, OperatorLink* link)
       : rights_(rights), clients_(clients), link_(link) {}
 
   // For whoever may create jobs in the namespace. What nobody tells is said in the answer; UNAVAILABLE where
-  // somebody who would tell is away.
+  // the API server is away.
   Answer<v1alpha1::Capacity> get_capacity(const Call& call, const v1alpha1::GetCapacityRequest& request);
 
  private:
-  Answer<void> add_pools(const Call& call, v1alpha1::Capacity& into) const;
+  void add_pools(v1alpha1::Capacity& into) const;
   Answer<void> add_quotas(const Call& call, const std::string& name_space, v1alpha1::Capacity& into);
 
   Rights& rights_;
   CallerClients& clients_;
-  const OperatorLink* const link_;
+  OperatorLink* const link_;
 };
 
 }  // namespace caravan::service

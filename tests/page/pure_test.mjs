@@ -3,6 +3,9 @@ import assert from 'node:assert';
 import test from 'node:test';
 import {bytes, bytesOf, duration} from '../../page/src/format.js';
 import {momentsOf} from '../../page/src/moments.js';
+import {ranksOf} from '../../page/src/ranks.js';
+import {addSample, thinned} from '../../page/src/samples.js';
+import {isOfLayout, stepParts} from '../../page/src/step.js';
 import {ordered} from '../../page/src/order.js';
 import {routeOf} from '../../page/src/route.js';
 import {sseParser} from '../../page/src/sse.js';
@@ -53,4 +56,29 @@ test('the time line tells of conditions, restarts and the last checkpoint in ord
   const samples = [{attempt: 1, step: 6, time: '2026-01-01T00:04:00Z'}, {attempt: 2, step: 6, time: '2026-01-01T00:05:00Z'}];
   assert.deepStrictEqual(momentsOf({createTime: '2026-01-01T00:00:00Z', object}, samples).map((one) => one.text),
     ['Created', 'Checkpoint of step 5', 'Restart: attempt 2 from step 6', 'Failed · RankFailed']);
+});
+
+test('a separator of lines of Unicode is part of a text', () => {
+  assert.deepStrictEqual([...sseParser()('data: {"a":"x\u2028y\u2029z"}\n\n')], [{type: 'message', data: '{"a":"x\u2028y\u2029z"}', id: null}]);
+});
+
+test('ranks go by tensor, then by copy of the model, then by stage', () => {
+  const ranks = ranksOf({tensor: 2, pipeline: 2, data: 2}, 4);
+  assert.deepStrictEqual(ranks.map(({node, stage, replica}) => `${node}${stage}${replica}`),
+    ['000', '000', '001', '001', '110', '110', '111', '111']);
+});
+
+test('a step that is trained again replaces what came behind it', () => {
+  const samples = [];
+  for (const [attempt, step] of [[1, 1], [1, 2], [1, 3], [2, 2]]) addSample(samples, {attempt, step});
+  assert.deepStrictEqual(samples, [{attempt: 1, step: 1}, {attempt: 2, step: 2}]);
+  assert.deepStrictEqual(thinned([0, 1, 2, 3, 4, 5, 6, 7]), [0, 2, 4, 5, 6, 7]);
+});
+
+test('the parts of a step are shares of it, of the very layout', () => {
+  const estimate = {report: {plan: {tensor: 2, pipeline: 1, data: 4}, candidates: [{stepParts: {compute: 3, idle: 0, optimizer: 1}}]}};
+  assert.deepStrictEqual(stepParts(estimate).map(({name, share}) => [name, share]), [['Compute', 0.75], ['Optimizer', 0.25]]);
+  assert.deepStrictEqual(stepParts(undefined), []);
+  assert.ok(isOfLayout(estimate, {tensor: 2, data: 4}));
+  assert.ok(!isOfLayout(estimate, {tensor: 4, data: 2}));
 });

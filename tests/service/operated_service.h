@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "operator/service/live_server.h"
+#include "operator/service/pool_board.h"
 #include "tests/service/service_program.h"
 
 namespace caravan::service::testing {
@@ -47,7 +48,7 @@ class OperatedService : public ServiceProgram {
   SystemClock clock_;
   kube::Store nodes_;
   kube::Store pods_;
-  controller::PoolBoard pools_{nodes_, pods_, clock_};
+  controller::PoolBoard pools_{nodes_, pods_, clock_, [] { return true; }};
   std::unique_ptr<controller::StepHistory> history_;
   std::unique_ptr<controller::LiveServer> live_;
 };
