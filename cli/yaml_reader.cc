@@ -222,10 +222,13 @@ std::string input_name(const std::string& path) {
   return path == kStandardInput ? "standard input" : path;
 }
 
+Result<std::string> read_input(const std::string& path) {
+  return path == kStandardInput ? read_stream(std::cin, input_name(path)) : read_bytes(path);
+}
+
 Result<Node> read_yaml_file(const std::string& path) {
-  const std::string name = input_name(path);
-  return (path == kStandardInput ? read_stream(std::cin, name) : read_bytes(path))
-      .and_then([&](const std::string& text) { return read_yaml(text, name); });
+  return read_input(path).and_then(
+      [&](const std::string& text) { return read_yaml(text, input_name(path)); });
 }
 
 }  // namespace caravan::cli

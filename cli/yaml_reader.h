@@ -26,7 +26,8 @@ inline constexpr std::string_view kStandardInput = "-";
 // What a file is called in messages: its path, or "standard input".
 std::string input_name(const std::string& path);
 
-// path: of a file, or kStandardInput.
+// path: of a file, or kStandardInput, which can be read once. At most a little more than kMaximumYamlBytes.
+Result<std::string> read_input(const std::string& path);
 Result<schema::Node> read_yaml_file(const std::string& path);
 
 }  // namespace caravan::cli

@@ -16,7 +16,7 @@ from grpc_tools import protoc
 
 CLIENT = Path(__file__).resolve().parent
 REPOSITORY = CLIENT.parent
-API = ("capacity", "job", "job_service", "metrics", "options", "plan")
+API = ("capacity", "estimate", "job", "job_service", "metrics", "options", "plan")
 EPOCH = "1577836800"  # 2020-01-01, before which zip has no time
 
 

@@ -1,15 +1,22 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <set>
 
 #include "cli/arguments/choice.h"
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
+#include "cli/cluster/estimate_table.h"
 #include "cli/load_job.h"
 #include "cli/print_plan.h"
+#include "cli/yaml_reader.h"
+#include "common/json.h"
 #include "operator/view/device_survey.h"
+#include "operator/view/job_estimate.h"
 #include "operator/view/pool_choice.h"
 #include "planner/engine_profile.h"
+#include "planner/explain/table.h"
+#include "report_text/console_style.h"
 
 namespace caravan::cli {
 namespace {
@@ -19,18 +26,29 @@ struct Options {
   std::string path;
   std::vector<std::string> sets;
   bool all = false;
+  std::vector<int> devices;  // none: the job's own number
+  std::string price;         // of a device for an hour
   std::string output = "text";
+
+  bool json() const { return output == "json"; }
+  bool compares() const { return !devices.empty() || !price.empty(); }
 };
 
-Result<std::vector<controller::SurveyedJob>> places_for(Cluster& cluster, const LoadedJob& loaded) {
+using Nodes = std::vector<controller::NodeView>;
+
+Result<Nodes> nodes_of(Cluster& cluster) {
   const auto objects = cluster.nodes();
   if (!objects) {
     Error error = objects.error();
     error.message += "; without nodes, `caravan plan` answers for devices that the job describes";
     return tl::unexpected(std::move(error));
   }
-  std::vector<controller::NodeView> nodes;
+  Nodes nodes;
   for (const kube::Json& node : *objects) nodes.push_back(controller::read_node(node));
+  return nodes;
+}
+
+Result<std::vector<controller::SurveyedJob>> places_for(const Nodes& nodes, const LoadedJob& loaded) {
   controller::Job job;
   job.key.name = loaded.job.metadata().name();
   job.spec = loaded.job.spec();
@@ -67,24 +85,88 @@ void print_room(const controller::SurveyedJob& place, const std::string& why) {
   if (!room.empty() || !why.empty()) fmt::print("\n{}{}{}", room, why, why.empty() ? "" : "\n");
 }
 
-Result<ExitCode> estimate(const Options& options) {
-  const auto loaded = load_job(options.path, options.sets);
-  if (!loaded) return tl::unexpected(loaded.error());
-  for (const std::string& note : loaded->notes) fmt::print(stderr, "{}\n", note);
-  const auto cluster = Cluster::connect(options.cluster);
-  if (!cluster) return tl::unexpected(cluster.error());
-  const auto places = places_for(**cluster, *loaded);
+// The job's own number of devices, in the planner's words.
+Result<ExitCode> explain(const Options& options, const LoadedJob& loaded, const Nodes& nodes) {
+  const auto places = places_for(nodes, loaded);
   if (!places) return tl::unexpected(places.error());
   const Choice choice = choose(*places);
   const planner::PlanAnswer answer =
       planner::answer_job(choice.place->spec, choice.place->facts, planner::default_engine_profile(),
                           {.all_candidates = options.all});
   print_warnings(answer);
-  const bool json = options.output == "json";
-  print_plan(choice.place->spec, answer, {.json = json, .all = options.all});
-  if (!json && answer.report.candidates_size() > 0) print_room(*choice.place, choice.why);
+  print_plan(choice.place->spec, answer, {.json = options.json(), .all = options.all});
+  if (!options.json() && answer.report.candidates_size() > 0) print_room(*choice.place, choice.why);
   if (answer.error) return tl::unexpected(*answer.error);
   return ExitCode::kDone;
+}
+
+// Several numbers of devices, side by side.
+struct Comparison {
+  v1alpha1::EstimateJobResponse response = {};
+  std::string waits = {};  // which of them there are too few devices for
+};
+
+void compare_on(const Result<LoadedJob>& loaded, int devices, const Nodes& nodes,
+                const controller::EstimateWish& wish, Comparison& into) {
+  v1alpha1::Estimate& estimate = *into.response.add_estimates();
+  const auto places = loaded.and_then([&](const LoadedJob& job) { return places_for(nodes, job); });
+  if (!places) {
+    estimate = controller::refused_estimate(devices, places.error().message);
+    return;
+  }
+  const controller::SurveyedJob& place = *choose(*places).place;
+  estimate = controller::estimate(place.spec, place.facts, wish);
+  if (!estimate.fits() || !place.pool || place.pool->devices >= devices) return;
+  const std::string waits = fmt::format("{}: {}", count_text(devices), room_text(place));
+  into.waits += fmt::format("\n{}", planner::paragraph(waits, output_width()));
+}
+
+Result<ExitCode> print_comparison(const Comparison& comparison, bool json) {
+  std::set<std::string> warnings;
+  bool any_fits = false;
+  for (const v1alpha1::Estimate& estimate : comparison.response.estimates()) {
+    any_fits = any_fits || estimate.fits();
+    warnings.insert(estimate.warnings().begin(), estimate.warnings().end());
+  }
+  for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
+  if (json)
+    fmt::print("{}\n", to_json(comparison.response, JsonLayout::kIndented));
+  else
+    fmt::print("{}{}", estimate_table(comparison.response, output_width()), comparison.waits);
+  if (any_fits) return ExitCode::kDone;
+  return tl::unexpected(Error{"the job fits on none of these numbers of devices", ExitCode::kDoesNotFit});
+}
+
+Error in_option(const char* option, const Error& error) {
+  return {fmt::format("{}: {}", option, error.message), error.code};
+}
+
+Result<ExitCode> estimate(const Options& options) {
+  if (auto few = controller::check_device_counts(options.devices.size()); !few)
+    return tl::unexpected(in_option("--devices", few.error()));
+  const auto price = controller::parse_device_hour_price(options.price);
+  if (!price) return tl::unexpected(in_option("--price", price.error()));
+  const auto text = read_input(options.path);
+  if (!text) return tl::unexpected(text.error());
+  const std::string name = input_name(options.path);
+  const auto loaded = parse_job(*text, name, options.sets);
+  if (!loaded) return tl::unexpected(loaded.error());
+  for (const std::string& note : loaded->notes) fmt::print(stderr, "{}\n", note);
+  const auto cluster = Cluster::connect(options.cluster);
+  if (!cluster) return tl::unexpected(cluster.error());
+  const auto nodes = nodes_of(**cluster);
+  if (!nodes) return tl::unexpected(nodes.error());
+  if (!options.compares()) return explain(options, *loaded, *nodes);
+  const controller::EstimateWish wish{*price, options.all, (*cluster)->clock().wall_now()};
+  Comparison comparison;
+  for (const int devices : options.devices) {
+    std::vector<std::string> sets = options.sets;
+    sets.push_back(fmt::format("spec.resources.devices={}", devices));
+    compare_on(parse_job(*text, name, sets), devices, *nodes, wish, comparison);
+  }
+  if (options.devices.empty())
+    compare_on(*loaded, loaded->job.spec().resources().devices(), *nodes, wish, comparison);
+  return print_comparison(comparison, options.json());
 }
 
 }  // namespace
@@ -99,7 +181,19 @@ void add_estimate_command(CLI::App& app, Action& action) {
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
   command->add_flag("--all", options->all, "List every layout, also those that the rule would never pick");
-  add_output_option(*command, options->output, {"text", "json"}, "Text, or the planner's whole answer");
+  command
+      ->add_option("--devices", options->devices,
+                   "Compare the job on these numbers of devices, at most 16: a table instead of one plan")
+      ->type_name("N,N")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->allow_extra_args(false);
+  command
+      ->add_option("--price", options->price,
+                   "What a device costs for an hour, in any currency: the table has the cost of the training")
+      ->type_name("DECIMAL");
+  add_output_option(*command, options->output, {"text", "json"},
+                    "Text, or the planner's whole answer; of a table, the job service's EstimateJobResponse");
   add_cluster_options(*command, options->cluster);
   command->callback([options, &action] { action = [options] { return estimate(*options); }; });
 }

@@ -15,7 +15,7 @@ from caravan.errors import NotFoundError, told_as_ours
 from caravan.job import Job
 from caravan.job_file import read_job
 from caravan.streams import LATE_SECONDS, resumed
-from caravan.v1alpha1 import job_pb2, job_service_pb2, job_service_pb2_grpc
+from caravan.v1alpha1 import estimate_pb2, job_pb2, job_service_pb2, job_service_pb2_grpc
 
 JobSource = str | PathLike | dict | job_pb2.LlamaTrainingJob
 Response = job_service_pb2.WatchJobsResponse
@@ -76,7 +76,7 @@ class Client:
 
     def estimate(
         self, job: JobSource, devices: Sequence[int] = (), device_hour_price: str = ""
-    ) -> list[job_service_pb2.Estimate]:
+    ) -> list[estimate_pb2.Estimate]:
         """Whether it fits, how fast it is and what it costs, before a device is taken: for each number of devices, or for the
         job's own."""
         request = job_service_pb2.EstimateJobRequest(

@@ -17,19 +17,9 @@
 
 namespace caravan::service {
 
-struct EstimateWish {
-  double device_hour_price = 0;  // 0: none
-  bool all_candidates = false;
-  Clock::WallTime now{};
-};
-
-// job: with every default. The report is that of `caravan plan -o json`.
-v1alpha1::Estimate estimate(const v1alpha1::LlamaTrainingJob& job, const EstimateWish& wish);
-
 class EstimateMethods {
  public:
   static constexpr std::size_t kAtOnce = 2;  // one for each caller
-  static constexpr int kMostCounts = 16;
 
   EstimateMethods(Rights& rights, Clock& clock) : rights_(rights), clock_(clock) {}
 

@@ -273,6 +273,39 @@ TEST_F(ClusterCommands, EstimatePlansForTheNodesThatThereAre) {
   EXPECT_THAT(none.err, HasSubstr("no node that is ready offers 2 example.com/gpu"));
 }
 
+TEST_F(ClusterCommands, EstimateComparesNumbersOfDevices) {
+  std::string job = kJob;
+  job.replace(job.find(", devicesPerNode: 2"), 19, "");
+  folder_.write("job.yaml", job);
+  const test::Outcome table = caravan("estimate --devices 1,2 --price 2.5 job.yaml");
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, AllOf(HasSubstr("DEVICES"), HasSubstr("TP1 PP1 DP1"), HasSubstr("TP1 PP1 DP2")));
+  const test::Outcome piped = caravan("estimate - --devices 2 --devices 1 -o json <job.yaml");
+  EXPECT_EQ(piped.exit_code, 0) << piped.err;
+  const auto response = kube::parse_json(piped.out, "response").value();
+  const auto& estimates = response.as_object().at("estimates").as_array();
+  ASSERT_EQ(estimates.size(), 2U);
+  EXPECT_EQ(estimates[0].as_object().at("devices").to_number<int>(), 2);
+  EXPECT_TRUE(estimates[1].as_object().at("fits").as_bool());
+  EXPECT_THAT(caravan("estimate job.yaml --price 2.5").out, HasSubstr("TP1 PP1 DP2"));
+}
+
+TEST_F(ClusterCommands, EstimateSaysWhyANumberOfDevicesDoesNotServe) {
+  folder_.write("job.yaml", kJob);  // two devices a node
+  const test::Outcome some = caravan("estimate job.yaml --devices 2,3");
+  EXPECT_EQ(some.exit_code, 0) << some.err;
+  EXPECT_THAT(some.out, AllOf(HasSubstr("3 devices: "), HasSubstr("multiple of devicesPerNode")));
+  const test::Outcome none = caravan("estimate job.yaml --devices 3");
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_THAT(none.err, HasSubstr("fits on none of these numbers of devices"));
+  const test::Outcome many = caravan("estimate job.yaml --devices 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17");
+  EXPECT_EQ(many.exit_code, 2);
+  EXPECT_THAT(many.err, HasSubstr("--devices: at most 16"));
+  const test::Outcome free = caravan("estimate job.yaml --price cheap");
+  EXPECT_EQ(free.exit_code, 2);
+  EXPECT_THAT(free.err, HasSubstr("--price: expected a decimal number from 0"));
+}
+
 TEST_F(ClusterCommands, ServiceRootPrintsTheAuthorityOrSaysWhereElseToLook) {
   const test::Outcome none = caravan("service root");
   EXPECT_EQ(none.exit_code, 2);
