@@ -67,7 +67,7 @@ class Actions {
   constructor(name) {
     this.name = name;
     this.answer = h('div', {'aria-live': 'polite'});
-    this.suspend = h('button', {type: 'button', onclick: () => this.ask(this.verb, `${this.verb} asked for`)});
+    this.suspend = h('button', {type: 'button', onclick: () => this.turn()});
     this.cancel = h('button', {type: 'button', class: 'danger', onclick: () => this.dialog.showModal()}, 'Cancel job');
     this.dialog = h('dialog', {'aria-label': 'Cancel the job'},
       h('p', {}, `Cancel ${nameOf(name)} for good? It writes a checkpoint if it has a place for one, and cannot be resumed.`),
@@ -84,10 +84,14 @@ class Actions {
   }
 
   // What the watch tells changes the button's meaning, which a second click in a row does not ask for.
+  turn() {
+    if (this.hasJustTurned) return;
+    this.hasJustTurned = true;
+    setTimeout(() => { this.hasJustTurned = false; }, kBetweenClicks);
+    this.ask(this.verb, `${this.verb} asked for`);
+  }
+
   async ask(verb, done) {
-    if (this.isBusy) return;
-    this.isBusy = true;
-    setTimeout(() => { this.isBusy = false; }, kBetweenClicks);
     try {
       await post(`${this.name}:${verb}`);
       this.answer.replaceChildren(done);
