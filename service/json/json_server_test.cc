@@ -124,8 +124,9 @@ class JsonServerTest : public ::testing::Test {
   EventMethods events_{clients_};
   EstimateMethods estimates_{rights_, clock_};
   LogMethods logs_{jobs_, rights_, clients_, clock_, [] { return true; }, {}, {}};
-  MetricsMethods metrics_{jobs_, callers_, rights_, clock_, [] { return true; }, {}, {}, {}};
-  Methods methods_{read_, write_, watch_, events_, logs_, metrics_, estimates_};
+  MetricsMethods metrics_{jobs_, callers_, rights_, clock_, [] { return true; }, nullptr, {}, {}};
+  CapacityMethods capacity_{rights_, clients_, nullptr};
+  Methods methods_{read_, write_, watch_, events_, logs_, metrics_, estimates_, capacity_};
   Gate gate_{callers_, shares_, clock_, {}};
   std::mutex audit_mutex_;
   std::vector<std::string> audited_;  // lines
