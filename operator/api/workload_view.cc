@@ -38,7 +38,7 @@ std::string item_text(const JsonArray& items, std::size_t index) {
 
 // A value of a topology's level, of the domain of that index within the slice.
 std::string level_value(const Json& level, std::size_t domain) {
-  if (const std::string same = kube::text_at(level, {"universal"}); !same.empty()) return same;
+  if (std::string same = kube::text_at(level, {"universal"}); !same.empty()) return same;
   return kube::text_at(level, {"individual", "prefix"}) +
          item_text(array_at(level, {"individual", "roots"}), domain) +
          kube::text_at(level, {"individual", "suffix"});
