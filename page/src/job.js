@@ -20,7 +20,7 @@ function tilesOf({object}, last) {
     State: state ?? 'Pending',
     Progress: progress.steps ? `${progress.step ?? 0} of ${progress.steps} steps` : '',
     Remaining: remaining === undefined ? '' : duration(remaining),
-    Loss: progress.loss, MFU: percent(progress.mfuPercent),
+    Loss: progress.loss, MFU: percent(progress.mfuPercent) || percent(last?.mfu && (100 * last.mfu).toFixed(1)),
     Step: last?.seconds > 0 ? `${(1000 * last.seconds).toFixed(0)} ms` : '',
     'MFU predicted': percent(predicted.mfuPercent),
     'Step predicted': predicted.stepMilliseconds ? `${predicted.stepMilliseconds} ms` : '',
