@@ -161,8 +161,8 @@ Answer<bool> LogFollower::read_log(const Pod& pod, bool follows, const std::stop
     seeks_last_lines_ = false;
   }
   scanner_.emplace(wish_.rank, at_->place);
-  const Answer<bool> ended = read_stream(pod, query(follows, at_->place), stop,
-                                         [this](std::string_view chunk) { return scan(chunk); });
+  Answer<bool> ended = read_stream(pod, query(follows, at_->place), stop,
+                                   [this](std::string_view chunk) { return scan(chunk); });
   at_->place = scanner_->place();
   return ended;
 }
