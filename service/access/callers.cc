@@ -116,6 +116,10 @@ std::optional<Answer<Caller>> Callers::recall_token(const std::string& token) co
   return std::nullopt;
 }
 
+std::optional<std::string> Callers::user_lately(const Credential& credential) const {
+  return lately_.find(digest_of(credential.token));
+}
+
 Answer<Caller> Callers::identify(const CallContext& context, const Credential& credential) {
   if (auto known = recall(credential)) return *std::move(known);
   return review(context, credential.token);
@@ -135,6 +139,7 @@ Answer<Caller> Callers::review(const CallContext& context, const std::string& to
   auto caller = caller_of_review(*review, audiences_);
   if (caller) {
     known_.keep(digest_of(token), *caller);
+    lately_.keep(digest_of(token), caller->user);
     caller->token = token;
   } else {
     refused_.keep(digest_of(token), caller.error());

@@ -17,6 +17,7 @@
 namespace caravan::service {
 
 inline constexpr std::chrono::seconds kReviewsStand{10};
+inline constexpr std::chrono::minutes kNamesStand{10};
 
 kube::JsonArray json_list(const std::vector<std::string>& texts);
 
@@ -34,11 +35,14 @@ class Callers {
       : client_(client),
         audiences_(std::move(audiences)),
         known_(clock, kReviewsStand, kMostRemembered),
-        refused_(clock, kReviewsStand, kMostRemembered) {}
+        refused_(clock, kReviewsStand, kMostRemembered),
+        lately_(clock, kNamesStand, kMostRemembered) {}
 
   Answer<Caller> identify(const CallContext& context, const Credential& credential);
   // The same without a question to the API server; nothing: one is needed.
   std::optional<Answer<Caller>> recall(const Credential& credential) const;
+  // Whose token it was when it was reviewed last: behind whose calls it may wait, and never that it is good.
+  std::optional<std::string> user_lately(const Credential& credential) const;
 
  private:
   std::optional<Answer<Caller>> recall_token(const std::string& token) const;
@@ -46,8 +50,9 @@ class Callers {
 
   kube::Client& client_;
   const std::vector<std::string> audiences_;
-  ExpiringCache<Digest, Caller> known_;   // without their tokens
-  ExpiringCache<Digest, Fault> refused_;  // apart, so that made up tokens push out nobody
+  ExpiringCache<Digest, Caller> known_;        // without their tokens
+  ExpiringCache<Digest, Fault> refused_;       // apart, so that made up tokens push out nobody
+  ExpiringCache<Digest, std::string> lately_;  // users
 };
 
 }  // namespace caravan::service

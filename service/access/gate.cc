@@ -6,22 +6,23 @@ void Gate::enter(Credential credential, CallContext context, Then then) {
   const auto known = callers_.recall(credential);
   Call call{.context = context, .host = credential.host};
   if (known && !*known) return then(call, tl::unexpected(known->error()));
-  if (!known) {
-    const std::string host = "host " + credential.host;
-    if (const auto turn = shares_.take_request(host); !turn) return then(call, turn);
-    return post(host, call, std::move(then),
-                [this, credential = std::move(credential)](Call& of) { return review(credential, of); });
-  }
-  call.caller = **known;
-  if (const auto turn = shares_.take_request(call.caller.user); !turn) return then(call, turn);
-  post("user " + call.caller.user, call, std::move(then), [](Call&) { return Answer<void>(); });
+  if (known) call.caller = **known;
+  const auto user = known ? std::optional(call.caller.user) : callers_.user_lately(credential);
+  const std::string payer = user ? *user : "host " + credential.host;
+  if (const auto turn = shares_.take_request(payer); !turn) return then(call, turn);
+  Admit admit = [](Call&) { return Answer<void>(); };
+  if (!known)
+    admit = [this, credential = std::move(credential), payer](Call& of) {
+      return review(credential, payer, of);
+    };
+  post(user ? "user " + *user : payer, call, std::move(then), std::move(admit));
 }
 
-Answer<void> Gate::review(const Credential& credential, Call& call) {
+Answer<void> Gate::review(const Credential& credential, const std::string& payer, Call& call) {
   auto caller = callers_.identify(call.context, credential);
   if (!caller) return tl::unexpected(std::move(caller.error()));
   call.caller = *std::move(caller);
-  return shares_.take_request(call.caller.user);
+  return call.caller.user == payer ? Answer<void>() : shares_.take_request(call.caller.user);
 }
 
 void Gate::post(const std::string& peer, const Call& call, Then then, Admit admit) {

@@ -1,8 +1,8 @@
 // The way in, for every call: who it is, whether it is his turn, and a thread that may wait for the API
 // server.
 //
-// Whoever is not known yet waits behind others of his host, whoever is, behind his own calls only. What is
-// beyond a bound is refused at once. Safe for any thread; outlives every call.
+// Whoever was not known lately waits behind others of his host, whoever was, behind his own calls only. What
+// is beyond a bound is refused at once. Safe for any thread; outlives every call.
 #pragma once
 
 #include <functional>
@@ -32,8 +32,8 @@ class Gate {
   using Admit = std::function<Answer<void>(Call& call)>;
 
   void post(const std::string& peer, const Call& call, Then then, Admit admit);
-  // Fills in who it is.
-  Answer<void> review(const Credential& credential, Call& call);
+  // Fills in who it is. payer: whose share the call has been taken from.
+  Answer<void> review(const Credential& credential, const std::string& payer, Call& call);
 
   Callers& callers_;
   Shares& shares_;

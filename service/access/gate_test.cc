@@ -94,6 +94,19 @@ TEST_F(GateTest, BoundsHowOftenAHostMayTryTokens) {
   EXPECT_EQ(service_.server.questions(), 2);
 }
 
+// Who is known waits for his own calls only, also when he is looked up again: whatever others of his host do.
+TEST_F(GateTest, WhoWasKnownLatelyIsKeptOutByNobodyOfHisHost) {
+  service_.server.know("secret", "ada");
+  Shares shares(service_.clock, {.requests_per_second = 0.001, .burst = 3});
+  Gate gate(callers_, shares, service_.clock, {});
+  EXPECT_TRUE(enter(gate, {.token = "secret", .host = "h"}).admitted);
+  for (int i = 0; i < 5; ++i) enter(gate, {.token = "guess " + std::to_string(i), .host = "h"});
+  service_.clock.advance(kReviewsStand);
+  EXPECT_TRUE(enter(gate, {.token = "secret", .host = "h"}).admitted);
+  EXPECT_TRUE(enter(gate, {.token = "secret", .host = "h"}).admitted) << "the review before took one call";
+  EXPECT_FALSE(enter(gate, {.token = "secret", .host = "h"}).admitted) << "and this is the fourth";
+}
+
 TEST_F(GateTest, RefusesAtOnceWhatWouldWaitBehindTooMany) {
   service_.server.know("secret", "ada");
   Shares shares(service_.clock, {});
