@@ -8,29 +8,17 @@
 # Folders are named after what is in them, so that checkouts which differ do not disturb each other.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-cache=${CARAVAN_CACHE:-$HOME/.cache/caravan}/npm
+# shellcheck source=npm/packages.sh
+source "$here/../../npm/packages.sh"
 
-digest() { cat -- "$@" | sha256sum | cut -c1-12; }
-
-packages=$cache/dashboards-$(digest "$here/package.json" "$here/package-lock.json")
+packages=$(npm_folder dashboards "$here")
 sources=("$here"/*.ts "$here"/*.tsx)
-bundle=$cache/bundle-$(digest "$here/package-lock.json" "${sources[@]}")
-
-install() {
-  mkdir -p "$packages"
-  exec 9>"$packages.lock"
-  flock 9
-  [[ ! -e $packages/installed ]] || return 0
-  cp "$here/package.json" "$here/package-lock.json" "$packages"
-  # Nothing of what is installed runs while it is installed.
-  npm ci --prefix "$packages" --ignore-scripts --no-audit --no-fund
-  touch "$packages/installed"
-}
+bundle=$npm_cache/bundle-$(npm_digest "$here/package-lock.json" "${sources[@]}")
 
 build() {
-  [[ -e $packages/installed ]] || { echo "the renderer's packages are not installed: ./dev setup" >&2; exit 1; }
+  npm_installed dashboards "$here" || { echo "the renderer's packages are not installed: ./dev setup" >&2; exit 1; }
   if [[ ! -e $bundle/main.js ]]; then
-    scratch=$(mktemp -d "$cache/bundle-XXXXXX.new")
+    scratch=$(mktemp -d "$npm_cache/bundle-XXXXXX.new")
     trap 'rm -rf "$scratch"' EXIT
     # The sources lie outside of the folder with the packages: NODE_PATH says where these are.
     NODE_PATH=$packages/node_modules "$packages/node_modules/.bin/esbuild" "$here/main.tsx" --bundle --minify --jsx=automatic \
@@ -42,8 +30,8 @@ build() {
 }
 
 case ${1:-} in
-  installed) [[ -e $packages/installed ]] ;;
-  install) install ;;
+  installed) npm_installed dashboards "$here" ;;
+  install) npm_install dashboards "$here" ;;
   build) build ;;
   *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
