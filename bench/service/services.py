@@ -4,9 +4,9 @@ import json
 import pathlib
 import re
 import subprocess
-import urllib.request
 
 from api import wait_until
+from child import Child, page
 
 CALLERS = 8  # each may have 16 calls waiting and 64 streams open
 PROBES = "127.0.0.1:18390"
@@ -35,7 +35,7 @@ def make_callers(api, folder):
     pathlib.Path(folder, "tokens").write_text("".join(f"{token}\n" for token in tokens))
 
 
-class Service:
+class Service(Child):
     """With the certificate of the API server, which is for loopback, too."""
 
     def __init__(self, programs, kubeconfig):
@@ -49,29 +49,7 @@ class Service:
                  "--requests-per-second", "1000000", "--burst", "1000000"], stdout=output, stderr=output)
         said = wait_until("the service's port", lambda: re.search(r'"port":"(\d+)"', log.read_text()), pause=0.05)
         self.address = f"127.0.0.1:{said.group(1)}"
-        wait_until("all jobs", self.is_ready, pause=0.05)
-
-    @staticmethod
-    def is_ready():
-        try:
-            with urllib.request.urlopen(f"http://{PROBES}/readyz", timeout=30):
-                return True
-        except OSError:
-            return False
-
-    def _status(self, field):
-        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return round(int(re.search(rf"{field}:\s+(\d+)", status).group(1)) / 1024, 1)
-
-    def memory_mib(self):
-        return self._status("VmRSS")
-
-    def peak_mib(self):
-        return self._status("VmHWM")
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
+        wait_until("all jobs", lambda: page(PROBES, "readyz"), pause=0.05)
 
 
 class Load:
