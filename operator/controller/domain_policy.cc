@@ -134,10 +134,7 @@ int pods_that_fit(const NodeView& node, const Demand& of_a_pod, const Demand& ta
   std::int64_t most = of_a_pod.empty() ? 1 : std::numeric_limits<int>::max();
   for (const auto& [resource, asked] : of_a_pod) {
     if (asked <= 0) continue;
-    const auto offered = node.allocatable.find(resource);
-    const auto used = taken.find(resource);
-    const std::int64_t free =
-        (offered == node.allocatable.end() ? 0 : offered->second) - (used == taken.end() ? 0 : used->second);
+    const std::int64_t free = amount_of(node.allocatable, resource) - amount_of(taken, resource);
     most = std::min(most, std::max<std::int64_t>(free, 0) / asked);
   }
   return static_cast<int>(most);

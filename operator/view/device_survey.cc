@@ -19,11 +19,6 @@ constexpr int kCpuRanksPerPod = 16;              // where the job does not say
 constexpr std::int64_t kMostDevicesOfAPod = 16;  // the schema's bound
 constexpr const char* kKnownResources[] = {"nvidia.com/gpu", "amd.com/gpu"};
 
-std::int64_t offered(const NodeView& node, const std::string& resource) {
-  const auto found = node.allocatable.find(resource);
-  return found == node.allocatable.end() ? 0 : found->second;
-}
-
 // Jobs write the catalogue's name or the label's.
 bool same_product(const std::string& left, const std::string& right) {
   const auto a = planner::find_device(left);
@@ -43,7 +38,7 @@ std::map<std::string, Product> products_of(const v1alpha1::JobSpec& spec,
   const DeviceLabels& labels = labels_of(device.resource_name());
   std::map<std::string, Product> products;
   for (const NodeView& node : nodes) {
-    const std::int64_t count = offered(node, device.resource_name());
+    const std::int64_t count = amount_of(node.allocatable, device.resource_name());
     if (count == 0 || !is_wanted(node, spec.worker())) continue;
     const std::string name = label_of(node, labels.product);
     if (!device.product().empty() && !same_product(name, device.product())) continue;
@@ -66,7 +61,8 @@ std::optional<std::int64_t> memory_of_a_node(const v1alpha1::JobSpec& spec,
                                              const std::vector<NodeView>& nodes) {
   std::optional<std::int64_t> most;
   for (const NodeView& node : nodes) {
-    if (is_wanted(node, spec.worker())) most = std::max(most.value_or(0), offered(node, "memory"));
+    if (is_wanted(node, spec.worker()))
+      most = std::max(most.value_or(0), amount_of(node.allocatable, "memory"));
   }
   return most;
 }
@@ -97,7 +93,7 @@ SurveyedJob on_pool(const Job& job, const DevicePool& pool) {
 std::string hint_of(const v1alpha1::JobSpec& spec, const std::vector<NodeView>& nodes) {
   for (const char* other : kKnownResources) {
     const auto offers = [&](const NodeView& node) {
-      return offered(node, other) > 0 && is_wanted(node, spec.worker());
+      return amount_of(node.allocatable, other) > 0 && is_wanted(node, spec.worker());
     };
     if (other != spec.resources().device().resource_name() && std::ranges::any_of(nodes, offers))
       return fmt::format("; nodes offer {0}, which a job with spec.resources.device.resourceName: {0} gets",

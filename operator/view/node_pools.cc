@@ -14,11 +14,6 @@ namespace {
 using v1alpha1::NodePool;
 using PoolKey = std::tuple<std::string, std::string, int>;  // resource, product, devices of a node
 
-std::int64_t amount_of(const Demand& demand, const std::string& resource) {
-  const auto found = demand.find(resource);
-  return found == demand.end() ? 0 : found->second;
-}
-
 void add_memory(const NodeView& node, const DeviceLabels& labels, NodePool& pool) {
   const auto memory = labels.memory_bytes(label_of(node, labels.memory));
   if (!memory) return;

@@ -40,6 +40,11 @@ NodeView read_node(const Json& object) {
   return view;
 }
 
+std::int64_t amount_of(const Demand& demand, const std::string& resource) {
+  const auto found = demand.find(resource);
+  return found == demand.end() ? 0 : found->second;
+}
+
 void add_demand(const Demand& demand, Demand& to) {
   for (const auto& [resource, amount] : demand) add_amount(resource, amount, to);
 }
