@@ -182,8 +182,10 @@ void add_estimate_command(CLI::App& app, Action& action) {
       ->allow_extra_args(false);
   command->add_flag("--all", options->all, "List every layout, also those that the rule would never pick");
   command
-      ->add_option("--devices", options->devices,
-                   "Compare the job on these numbers of devices, at most 16: a table instead of one plan")
+      ->add_option(
+          "--devices", options->devices,
+          fmt::format("Compare the job on these numbers of devices, at most {}: a table instead of one plan",
+                      controller::kMostDeviceCounts))
       ->type_name("N,N")
       ->delimiter(',')
       ->check(CLI::PositiveNumber)

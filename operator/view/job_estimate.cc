@@ -14,6 +14,7 @@ namespace {
 using v1alpha1::Estimate;
 
 constexpr double kSecondsOfDay = 86400;
+constexpr double kHighestPrice = 1e6;     // beyond it a cost is no number that anybody reads
 constexpr double kLongestForeseen = 1e9;  // seconds; beyond it an end is no time stamp that anybody reads
 
 void add_times(const v1alpha1::Plan& plan, const EstimateWish& wish, Estimate& into) {
@@ -65,7 +66,8 @@ Status check_device_counts(std::size_t counts) {
 Result<double> parse_device_hour_price(const std::string& text) {
   if (text.empty()) return 0.0;
   const auto price = parse_decimal(text);
-  if (!price || *price < 0) return bad_input("expected a decimal number from 0, such as \"2.50\"");
+  if (!price || *price < 0 || *price > kHighestPrice)
+    return bad_input("expected a decimal number from 0 to 1,000,000, such as \"2.50\"");
   return *price;
 }
 

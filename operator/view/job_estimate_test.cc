@@ -47,6 +47,7 @@ TEST(Estimate, TakesPricesFromZero) {
   EXPECT_EQ(parse_device_hour_price("2.50").value(), 2.5);
   EXPECT_FALSE(parse_device_hour_price("-1"));
   EXPECT_FALSE(parse_device_hour_price("two"));
+  EXPECT_FALSE(parse_device_hour_price("1e300"));
 }
 
 }  // namespace
