@@ -3,7 +3,7 @@ import assert from 'node:assert';
 import test from 'node:test';
 import {bytes, bytesOf, duration} from '../../page/src/format.js';
 import {momentsOf} from '../../page/src/moments.js';
-import {ranksOf} from '../../page/src/ranks.js';
+import {devicesPerNode, ranksOf} from '../../page/src/ranks.js';
 import {addSample, thinned} from '../../page/src/samples.js';
 import {isOfLayout, stepParts} from '../../page/src/step.js';
 import {ordered} from '../../page/src/order.js';
@@ -66,6 +66,9 @@ test('ranks go by tensor, then by copy of the model, then by stage', () => {
   const ranks = ranksOf({tensor: 2, pipeline: 2, data: 2}, 4);
   assert.deepStrictEqual(ranks.map(({node, stage, replica}) => `${node}${stage}${replica}`),
     ['000', '000', '001', '001', '110', '110', '111', '111']);
+  assert.strictEqual(devicesPerNode({status: {plan: {document: '{"plan": {"devicesPerNode": 4}}'}}}), 4);
+  assert.strictEqual(devicesPerNode({spec: {resources: {devicesPerNode: 2}}, status: {plan: {document: 'none'}}}), 2);
+  assert.strictEqual(ranksOf({}, undefined)[0].node, undefined);
 });
 
 test('a step that is trained again replaces what came behind it', () => {
