@@ -39,9 +39,9 @@ export class Ranks {
 
   cells(plan, perNode) {
     if (!plan) return ['Not planned yet.'];
-    const ranks = ranksOf(plan, perNode);
-    if (ranks.length > kMostRanks) return [`${ranks.length} ranks.`];
-    return ranks.map(({rank, node, stage, replica}) => {
+    const {tensor = 1, pipeline = 1, data = 1} = plan;
+    if (tensor * pipeline * data > kMostRanks) return [`${tensor * pipeline * data} ranks.`];
+    return ranksOf(plan, perNode).map(({rank, node, stage, replica}) => {
       const title = `Rank ${rank}: ${node === undefined ? '' : `node ${node}, `}stage ${stage}, copy ${replica} of the model`;
       return h('button', {type: 'button', title, 'aria-label': `${title}; shows its log`, class: node % 2 ? 'odd' : '',
         onclick: () => this.onChoice(rank)}, String(rank));
