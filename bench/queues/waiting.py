@@ -19,6 +19,8 @@ def condition(job, kind):
 class InQueues:
     """In ten queues with room for one job each."""
 
+    other = "system:serviceaccount:kueue-system:kueue"  # who looks at each job, too
+
     def prepare(self):
         kueue.install()
         let_kueue_hold_many()
@@ -38,6 +40,8 @@ class InQueues:
 
 class Suspended:
     """All but those that come later, one after another: these start."""
+
+    other = None
 
     def prepare(self):
         """Nothing."""
