@@ -325,7 +325,10 @@ class Decider {
     if (no_domain_)
       return conditions_.set(conditions::kScheduled, false, reasons::kNoDomain, domain_trouble_);
     PlacementVerdict pods = judge_placement(seen_, decision_.plan.nodes(), now_);
-    if (!domain_trouble_.empty()) pods.message += "; " + domain_trouble_;
+    const std::string apart = say_what_stands_apart(seen_, decision_.plan);
+    for (const std::string& more : {domain_trouble_, apart}) {
+      if (!more.empty()) pods.message += "; " + more;
+    }
     look_again(pods.look_again);
     if (pods.all_bound) {
       conditions_.set(conditions::kScheduled, true, reasons::kAllPodsBound, pods.message);

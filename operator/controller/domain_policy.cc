@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "operator/api/device_labels.h"
+#include "operator/api/job_conditions.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/children/replica_groups.h"
@@ -169,15 +171,19 @@ std::vector<Domain> survey_domains(const Snapshot& seen, const v1alpha1::JobPlan
 
 }  // namespace
 
-bool chooses_domains(const Job& job) {
-  const auto mode = job.spec.scheduling().topology().mode();
+bool needs_domains(const Snapshot& seen) {
+  const auto mode = seen.job.spec.scheduling().topology().mode();
   const bool asks = mode == v1alpha1::Topology::Preferred || mode == v1alpha1::Topology::Required;
-  return asks && gang_provider(job) != v1alpha1::Gang::Kueue;
+  if (!asks || gang_provider(seen.job) == v1alpha1::Gang::Kueue || is_finished(seen.job.status)) return false;
+  const v1alpha1::Resources& resources = seen.job.spec.resources();
+  const auto placed =
+      std::ranges::count_if(seen.pods, [](const PodView& pod) { return pod.alive() && pod.bound(); });
+  return !resources.has_devices_per_node() || placed * resources.devices_per_node() < resources.devices();
 }
 
 DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan, const Settings& settings) {
   DomainVerdict verdict;
-  if (!chooses_domains(seen.job)) return verdict;
+  if (!needs_domains(seen)) return verdict;
   const ReplicaGroups replicas = replica_groups(plan);
   if (std::ranges::all_of(replicas.groups, [](const auto& group) { return group.size() == 1; }))
     return verdict;  // a copy on one node stands together wherever that is
@@ -199,6 +205,26 @@ DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan,
   }
   verdict.message = say_no_room(seen.job, chooser, replicas);
   return verdict;
+}
+
+std::string say_what_stands_apart(const Snapshot& seen, const v1alpha1::JobPlan& plan) {
+  const ReplicaGroups replicas = replica_groups(plan);
+  const auto domain_of = [&](int node) -> std::string {
+    const auto pod = std::ranges::find_if(
+        seen.pods, [&](const PodView& one) { return one.node == node && one.alive() && one.bound(); });
+    if (pod == seen.pods.end()) return "";
+    const auto domain = seen.domain_of_machine.find(pod->machine);
+    return domain == seen.domain_of_machine.end() ? "" : domain->second;
+  };
+  const auto apart = std::ranges::count_if(replicas.groups, [&](const std::vector<int>& nodes) {
+    std::set<std::string> domains;
+    for (const int node : nodes) domains.insert(domain_of(node));
+    domains.erase("");
+    return domains.size() > 1;
+  });
+  if (apart == 0) return "";
+  return fmt::format("{} of {} copies of the model stand in several domains of {} (topology.mode Preferred)",
+                     apart, replicas.groups.size(), seen.job.spec.scheduling().topology().key());
 }
 
 }  // namespace caravan::controller

@@ -15,8 +15,9 @@
 
 namespace caravan::controller {
 
-// Whether domains matter: the job asks for a topology that nobody else arranges.
-bool chooses_domains(const Job& job);
+// Whether domains matter now: the job asks for a topology that nobody else arranges, and a pod has no
+// machine.
+bool needs_domains(const Snapshot& snapshot);
 
 struct DomainVerdict {
   PodPlacement placement = {};
@@ -25,5 +26,8 @@ struct DomainVerdict {
 };
 DomainVerdict judge_domains(const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
                             const Settings& settings);
+
+// Which copies stand in several domains, as Preferred allows, whoever chose these; empty: none.
+std::string say_what_stands_apart(const Snapshot& snapshot, const v1alpha1::JobPlan& plan);
 
 }  // namespace caravan::controller

@@ -136,6 +136,45 @@ TEST(DomainPolicy, MachinesThatTheJobCannotHaveDoNotCount) {
   EXPECT_EQ(racks(judge(snapshot)), "r3 - r3 -") << "r2 has small nodes, r1 one too few";
 }
 
+Snapshot placed_job(const std::string& mode, const std::vector<std::string>& machines) {
+  Snapshot snapshot{
+      .job = job(fmt::format(R"(, "parallelism": {{"mode": "Manual", "tensor": 2, "pipeline": 2, "data": 1}},
+                                "scheduling": {{"topology": {{"mode": "{}", "key": "rack"}}}})",
+                             mode))};
+  for (std::size_t node = 0; node < machines.size(); ++node) {
+    snapshot.pods.push_back(running_pod(static_cast<int>(node)));
+    snapshot.pods.back().machine = machines[node];
+  }
+  return snapshot;
+}
+
+TEST(DomainPolicy, OncePodsHaveMachinesNothingIsChosenAndNothingMissed) {
+  const Decision decision = decide(placed_job("Required", {"a", "b"}), settings(), kStart);
+  const v1alpha1::Condition* scheduled = find_condition(decision.status, conditions::kScheduled);
+  ASSERT_NE(scheduled, nullptr);
+  EXPECT_EQ(scheduled->status(), "True") << scheduled->message();
+}
+
+TEST(DomainPolicy, ACopyThatStandsInSeveralDomainsIsToldAsLongAsItDoes) {
+  for (const char* more : {"", "lq"}) {
+    Snapshot snapshot = placed_job("Preferred", {"a", "b"});
+    v1alpha1::JobPlan plan = plan_of(2, 1, 2, 2);
+    if (*more != '\0') snapshot.job.labels["kueue.x-k8s.io/queue-name"] = more;
+    snapshot.domain_of_machine = {{"a", "r1"}, {"b", "r1"}};
+    EXPECT_THAT(say_what_stands_apart(snapshot, plan), IsEmpty());
+    snapshot.domain_of_machine["b"] = "r2";
+    EXPECT_EQ(say_what_stands_apart(snapshot, plan),
+              "1 of 1 copies of the model stand in several domains of rack (topology.mode Preferred)");
+    snapshot.domain_of_machine["b"] = "";
+    EXPECT_THAT(say_what_stands_apart(snapshot, plan), IsEmpty()) << "nobody knows where it stands";
+  }
+  Snapshot snapshot = placed_job("Preferred", {"a", "b"});
+  snapshot.domain_of_machine = {{"a", "r1"}, {"b", "r2"}};
+  const Decision decision = decide(snapshot, settings(), kStart);
+  EXPECT_THAT(find_condition(decision.status, conditions::kScheduled)->message(),
+              HasSubstr("1 of 1 copies of the model stand in several domains of rack"));
+}
+
 TEST(DomainPolicy, KueueArrangesItItself) {
   Snapshot snapshot = job_of_two_copies("Required");
   snapshot.job.labels["kueue.x-k8s.io/queue-name"] = "lq";

@@ -61,12 +61,15 @@ QueueView observe_queue(const QueueCaches& caches, const Job& job) {
   return queue;
 }
 
-// Only where a pod may have to be made: this looks at the pods of all jobs.
-bool needs_domains(const Snapshot& snapshot) {
-  if (!chooses_domains(snapshot.job) || is_finished(snapshot.job.status)) return false;
-  const v1alpha1::Resources& resources = snapshot.job.spec.resources();
-  const auto alive = std::ranges::count_if(snapshot.pods, &PodView::alive);
-  return !resources.has_devices_per_node() || alive * resources.devices_per_node() < resources.devices();
+std::map<std::string, std::string> domains_of_machines(const kube::Store& nodes, const Snapshot& snapshot) {
+  const v1alpha1::Topology& topology = snapshot.job.spec.scheduling().topology();
+  std::map<std::string, std::string> domains;
+  if (topology.mode() != v1alpha1::Topology::Preferred) return domains;
+  for (const PodView& pod : snapshot.pods) {
+    const kube::ObjectPtr node = pod.bound() ? nodes.get({"", pod.machine}) : nullptr;
+    if (node) domains[pod.machine] = kube::text_at(node->parse(), {"metadata", "labels", topology.key()});
+  }
+  return domains;
 }
 
 }  // namespace
@@ -104,7 +107,8 @@ std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const k
   snapshot.has_network_policy = own_child(caches.network_policies, job, key.name) != nullptr;
   const bool is_queued = gang_provider(job) == v1alpha1::Gang::Kueue || !job.status.gang().workload().empty();
   if (caches.queue != nullptr && is_queued) snapshot.queue = observe_queue(*caches.queue, job);
-  const bool chooses = needs_domains(snapshot);
+  snapshot.domain_of_machine = domains_of_machines(caches.nodes, snapshot);
+  const bool chooses = needs_domains(snapshot);  // looks at the pods of all jobs
   if (chooses) snapshot.taken = taken_of(caches.pods, job.uid);
   // Only planning and domains read nodes: there may be thousands.
   if (remembers_plan(job.status) && !chooses) return snapshot;

@@ -58,6 +58,8 @@ struct Snapshot {
   // What pods of other jobs ask of each machine; known, as the nodes are, when domains of the topology are to
   // be chosen.
   std::map<std::string, Demand> taken = {};
+  // The domains of the machines that its pods are bound to, where the job would rather have copies in one.
+  std::map<std::string, std::string> domain_of_machine = {};
   std::string trouble = {};  // why the last change to the cluster was refused; empty after one that was not
 };
 
