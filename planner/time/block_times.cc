@@ -1,6 +1,7 @@
 #include "planner/time/block_times.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "planner/memory/activation_coefficients.h"
 #include "planner/memory/stage_shape.h"
@@ -13,8 +14,9 @@ namespace caravan::planner {
 namespace {
 
 struct Rows {
-  Operations layer;
+  Operations layer;  // forward and backward
   Operations again;
+  double part_again = 0;  // of the operations that a whole layer runs again
   Operations embedding;
   Operations head;
 };
@@ -29,11 +31,21 @@ void without_collectives(Operations& rows, auto of_row) {
   }
 }
 
+double part_again(const Operations& forward, RecomputedPart part) {
+  const auto operations = [&](RecomputedPart of) {
+    return static_cast<double>(layer_recompute(forward, of).size());
+  };
+  return operations(part) / operations(RecomputedPart::Layer);
+}
+
 Rows own_rows(const StageShape& shape) {
-  Rows rows{.layer = layer_forward(shape),
-            .again = layer_recompute(shape),
+  Operations forward = layer_forward(shape);
+  Rows rows{.layer = {},
+            .again = layer_recompute(forward, shape.recomputed_part),
+            .part_again = part_again(forward, shape.recomputed_part),
             .embedding = embedding_forward(shape),
             .head = head_forward(shape)};
+  rows.layer = std::move(forward);
   append(rows.layer, layer_backward(shape));
   append(rows.embedding, embedding_backward(shape));
   // What the head's forward does is done in the forward.
@@ -43,9 +55,11 @@ Rows own_rows(const StageShape& shape) {
 
 Rows rows_of_others(const StageShape& shape) {
   Rows rows{.layer = layer_forward(shape),
-            .again = layer_forward(shape),
+            .again = {},
+            .part_again = 1,
             .embedding = {},
             .head = head_forward(shape)};
+  rows.again = rows.layer;
   for (Operation& row : rows.again) row.phase = Phase::Recompute;
   append(rows.layer, layer_backward(shape));
   without_collectives(rows.layer, [](const Operation& row) { return row.phase == Phase::WeightGradient; });
@@ -126,13 +140,6 @@ class Stopwatch {
   const EngineProfile& profile_;
 };
 
-// Of the operations that a whole layer runs again.
-double part_again(StageShape shape) {
-  const auto some = static_cast<double>(layer_recompute(shape).size());
-  shape.recomputed_part = RecomputedPart::Layer;
-  return some / static_cast<double>(layer_recompute(shape).size());
-}
-
 // In the place of what rows move.
 void add_coefficients(BlockTimes& times, const PlanRequest& request, const StageShape& shape,
                       const EngineProfile& profile) {
@@ -169,12 +176,13 @@ BlockTimes block_times(const PlanRequest& request, const Layout& layout, const E
   if (profile.activations) add_coefficients(times, request, shape, profile);
   const double launch = profile.layer_overhead_seconds;
   times.layer += {.work = {.forward = launch, .backward_input = launch, .backward_weight = launch}};
-  times.again += {.work = {.forward = 0, .backward_input = part_again(shape) * launch, .backward_weight = 0}};
+  times.again += {.work = {.forward = 0, .backward_input = rows.part_again * launch, .backward_weight = 0}};
   return times;
 }
 
 double recomputed_flops_per_token(const PlanRequest& request, const Layout& layout,
                                   const EngineProfile& profile) {
+  if (layout.recomputed() == 0) return 0;
   StageShape whole = any_shape(request, layout, 0);
   whole.segments.clear();
   const double of_layer = recomputed_flops(rows_of(whole, profile).again);

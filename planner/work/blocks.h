@@ -32,15 +32,15 @@ constexpr bool is_made_again(SavedRow row, RecomputedPart part) {
 
 // From the input to all that is saved, and on to the output; the input stays.
 Operations layer_forward(const StageShape& stage);
-// Those of the forward that bring back what a layer does not keep that is made again.
-Operations layer_recompute(const StageShape& stage);
+// Those of its forward that bring back what a layer does not keep that runs in part again.
+Operations layer_recompute(const Operations& forward, RecomputedPart part);
 // Gradients by the layer's input and its weights. Consumes the gradient by the output and what is saved.
 Operations layer_backward(const StageShape& stage);
 
-// The same in two parts: gradients by the input, and those by the weights that may wait. Weights of the two
-// products that a residual follows do not: what their gradients need is larger than what the others do.
-Operations layer_backward_input(const StageShape& stage);
-Operations layer_backward_weight(const StageShape& stage);
+// Its backward in two parts: gradients by the input, and those by the weights that may wait. Weights of the
+// two products that a residual follows do not: what their gradients need is larger than what the others do.
+Operations layer_backward_input(const Operations& backward);
+Operations layer_backward_weight(const Operations& backward);
 
 Operations embedding_forward(const StageShape& stage);
 Operations embedding_backward(const StageShape& stage);

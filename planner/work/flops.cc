@@ -27,7 +27,7 @@ double recomputed_flops(const Operations& rows) {
 
 double recomputed_flops_per_token(const StageShape& stage) {
   const auto tokens = static_cast<double>(stage.micro_batch_size * stage.tokens_at_work());
-  return recomputed_flops(layer_recompute(stage)) *
+  return recomputed_flops(layer_recompute(layer_forward(stage), stage.recomputed_part)) *
          static_cast<double>(stage.tensor * stage.recomputed_layers) / tokens;
 }
 

@@ -200,12 +200,13 @@ std::vector<SavedTensor> saved_at_ends(const StageShape& stage) {
   return rows;
 }
 
-Operations layer_recompute(const StageShape& stage) {
+Operations layer_recompute(const Operations& forward, RecomputedPart part) {
   Operations rows;
-  for (Operation& row : layer_forward(stage)) {
-    if (!row.makes || !is_made_again(*row.makes, stage.recomputed_part)) continue;
-    row.phase = Phase::Recompute;
+  rows.reserve(forward.size());
+  for (const Operation& row : forward) {
+    if (!row.makes || !is_made_again(*row.makes, part)) continue;
     rows.push_back(row);
+    rows.back().phase = Phase::Recompute;
   }
   return rows;
 }
@@ -217,19 +218,21 @@ Operations layer_backward(const StageShape& stage) {
   return rows.take();
 }
 
-Operations layer_backward_input(const StageShape& stage) {
+Operations layer_backward_input(const Operations& backward) {
   Operations rows;
-  for (Operation& row : layer_backward(stage)) {
+  rows.reserve(backward.size());
+  for (const Operation& row : backward) {
     if (row.may_wait) continue;
-    row.frees = row.frees - row.waits;
     rows.push_back(row);
+    rows.back().frees = row.frees - row.waits;
   }
   return rows;
 }
 
-Operations layer_backward_weight(const StageShape& stage) {
+Operations layer_backward_weight(const Operations& backward) {
   Operations rows;
-  for (const Operation& row : layer_backward(stage)) {
+  rows.reserve(backward.size());
+  for (const Operation& row : backward) {
     if (row.may_wait) {
       rows.push_back(row);
     } else if (!rows.empty()) {

@@ -11,7 +11,7 @@ namespace caravan::planner {
 
 class RowBuilder {
  public:
-  explicit RowBuilder(const StageShape& stage) : size(stage) {}
+  explicit RowBuilder(const StageShape& stage) : size(stage) { rows_.reserve(kMostRows); }
 
   Operations take() { return std::move(rows_); }
 
@@ -95,6 +95,8 @@ class RowBuilder {
   const BlockSizes size;
 
  private:
+  static constexpr std::size_t kMostRows = 32;  // of a block, or nearly
+
   Operations rows_;
 };
 

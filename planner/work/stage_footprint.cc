@@ -6,9 +6,9 @@
 namespace caravan::planner {
 namespace {
 
-int64_t dropped_bytes(const StageShape& stage, RecomputedPart part) {
+int64_t dropped_bytes(const std::vector<SavedTensor>& saved, RecomputedPart part) {
   int64_t bytes = 0;
-  for (const SavedTensor& tensor : saved_tensors(stage)) {
+  for (const SavedTensor& tensor : saved) {
     if (is_made_again(tensor.row, part)) bytes += tensor.bytes;
   }
   return bytes;
@@ -23,13 +23,13 @@ Footprint freed(int64_t activations) {
 }
 
 // A layer that runs again as a whole does not keep what later segments attend to.
-AgainFootprint again_footprint(StageShape stage, RecomputedPart part) {
-  stage.recomputed_part = part;
+AgainFootprint again_footprint(const StageShape& stage, const Operations& forward,
+                               const std::vector<SavedTensor>& saved, RecomputedPart part) {
   const bool copies = stage.has_later_segments() && part == RecomputedPart::Layer;
   const int64_t copied = copies ? BlockSizes(stage).keys_and_values : 0;
   return {.copied = copied,
-          .dropped = dropped_bytes(stage, part),
-          .remade = then(freed(copied), footprint_of(layer_recompute(stage)))};
+          .dropped = dropped_bytes(saved, part),
+          .remade = then(freed(copied), footprint_of(layer_recompute(forward, part)))};
 }
 
 const AgainFootprint& again(const BlockFootprints& blocks, const StageShape& stage) {
@@ -91,19 +91,22 @@ Footprint repeated(const Footprint& each, int64_t times) {
 
 BlockFootprints block_footprints(const StageShape& stage) {
   const BlockSizes size(stage);
-  return {
-      .forward = footprint_of(layer_forward(stage)),
-      .backward = footprint_of(layer_backward(stage)),
-      .backward_input = footprint_of(layer_backward_input(stage)),
-      .backward_weight = footprint_of(layer_backward_weight(stage)),
-      .again = {again_footprint(stage, RecomputedPart::Layer), again_footprint(stage, RecomputedPart::Mlp)},
-      .embedding_forward = footprint_of(embedding_forward(stage)),
-      .embedding_backward = footprint_of(embedding_backward(stage)),
-      .head_forward = footprint_of(head_forward(stage)),
-      .head_evaluate = footprint_of(head_evaluate(stage)),
-      .inner = dropped_bytes(stage, RecomputedPart::Layer),
-      .lent = size.lent_gradients,
-      .borrowed = size.borrowed_gradients};
+  const Operations forward = layer_forward(stage);
+  const Operations backward = layer_backward(stage);
+  const std::vector<SavedTensor> saved = saved_tensors(stage);
+  return {.forward = footprint_of(forward),
+          .backward = footprint_of(backward),
+          .backward_input = footprint_of(layer_backward_input(backward)),
+          .backward_weight = footprint_of(layer_backward_weight(backward)),
+          .again = {again_footprint(stage, forward, saved, RecomputedPart::Layer),
+                    again_footprint(stage, forward, saved, RecomputedPart::Mlp)},
+          .embedding_forward = footprint_of(embedding_forward(stage)),
+          .embedding_backward = footprint_of(embedding_backward(stage)),
+          .head_forward = footprint_of(head_forward(stage)),
+          .head_evaluate = footprint_of(head_evaluate(stage)),
+          .inner = dropped_bytes(saved, RecomputedPart::Layer),
+          .lent = size.lent_gradients,
+          .borrowed = size.borrowed_gradients};
 }
 
 StageFootprint stage_footprint(const BlockFootprints& blocks, const StageShape& stage) {

@@ -262,7 +262,7 @@ Paper backward_rows(const StageShape& shape, const Operations& of_layer) {
   for (int64_t layer = shape.layers - 1; layer >= 0; --layer) {
     if (layer < shape.recomputed_layers) {
       paper.free(copied_bytes(shape));
-      paper.play(layer_recompute(shape));
+      paper.play(layer_recompute(layer_forward(shape), shape.recomputed_part));
     }
     paper.play(of_layer);
   }
@@ -272,7 +272,8 @@ Paper backward_rows(const StageShape& shape, const Operations& of_layer) {
 
 Paper weight_rows(const StageShape& shape) {
   Paper paper;
-  for (int64_t layer = 0; layer < shape.layers; ++layer) paper.play(layer_backward_weight(shape));
+  for (int64_t layer = 0; layer < shape.layers; ++layer)
+    paper.play(layer_backward_weight(layer_backward(shape)));
   return paper;
 }
 
@@ -325,7 +326,8 @@ class RankUnderTest {
     for (const StageShape& segment : std::views::reverse(segments_)) {
       WeightGradientQueue waiting;
       const auto by_input = record([&] { stage.backward(saved, {}, &waiting); });
-      expect_rows("backward by the input", by_input, backward_rows(segment, layer_backward_input(segment)));
+      expect_rows("backward by the input", by_input,
+                  backward_rows(segment, layer_backward_input(layer_backward(segment))));
       const auto by_weight = record([&] { run_all(std::move(waiting)); });
       expect_rows("backward by the weights", by_weight, weight_rows(segment));
     }
