@@ -54,6 +54,10 @@ std::optional<tl::expected<Head, std::string>> read_head(std::string_view input,
   if (waits || error == beast::error::header_limit)
     return tl::unexpected<std::string>("431 Request Header Fields Too Large");
   if (error) return tl::unexpected<std::string>("400 Bad Request");
+  // Beast joins lines of a field (RFC 9112, 5.2), which others may take for fields of their own.
+  const std::string_view read = head.substr(0, bytes);
+  if (read.find("\r\n ") != read.npos || read.find("\r\n\t") != read.npos)
+    return tl::unexpected<std::string>("400 Bad Request");
   // Beast takes a Content-Length beside it, which others may go by.
   if (parser.get().count(beast::field::transfer_encoding) > 0)
     return tl::unexpected<std::string>("411 Length Required");

@@ -31,6 +31,8 @@ TEST(ReadHead, TakesWhatCanBeUnderstoodInOneWayOnly) {
       {"POST /hello HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "411 Length Required"},
       {"POST /hello HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", "411 Length Required"},
       {"POST /a HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", "400 Bad Request"},
+      {"POST /a HTTP/1.1\r\nContent-Length:\r\n 5\r\n\r\n", "400 Bad Request"},
+      {"GET /a HTTP/1.1\r\nX: y\r\n\tContent-Length: 5\r\n\r\n", "400 Bad Request"},
       {"GET /hello\r\n\r\n", "400 Bad Request"},
       {"GET /hello SPDY/3\r\n\r\n", "400 Bad Request"},
       {"GET /hello HTTP/1.1\r\nContent-Length: -1\r\n\r\n", "400 Bad Request"},

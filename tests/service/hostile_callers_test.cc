@@ -1,5 +1,6 @@
 // The job service's program among callers who mean it ill: they are refused, and others are served.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 
 #include <atomic>
@@ -9,6 +10,7 @@
 
 #include "common/testing/shell.h"
 #include "http/testing/client.h"
+#include "http/testing/tls_client.h"
 #include "kube/config/base64.h"
 #include "tests/service/service_program.h"
 
@@ -248,6 +250,119 @@ TEST_F(HostileCallersTest, ConnectionsThatSayNothingOrHalfAndCallsThatAreTakenBa
                                  [&](const grpc::Status&) { ended.set_value(); });
     context->TryCancel();
     ended.get_future().wait();
+  }
+  expect_that_the_neighbour_is_served();
+}
+
+// What a watch told from its beginning to its end.
+struct Told {
+  std::size_t changes = 0;  // behind what was there at first
+  grpc::Status end;
+};
+
+Told read_to_the_end(grpc::ClientReader<WatchJobsResponse>& reader, const std::string& last_change) {
+  Told told;
+  bool is_complete = false;
+  for (WatchJobsResponse next; reader.Read(&next);) {
+    if (is_complete && next.kind() == WatchJobsResponse::Changed) ++told.changes;
+    is_complete = is_complete || next.kind() == WatchJobsResponse::Complete;
+    const auto& annotations = next.job().object().metadata().annotations();
+    if (const auto number = annotations.find("number");
+        number != annotations.end() && number->second == last_change)
+      return told;
+  }
+  told.end = reader.Finish();
+  return told;
+}
+
+TEST_F(HostileCallersTest, AReaderWhoDoesNotReadIsDroppedAndOthersAreToldEverything) {
+  constexpr int kChanges =
+      700;  // more than he may be behind, and than buffers between him and the service take
+  begin();
+  make_account("idle", {"*"});
+  grpc::ChannelArguments narrow;  // else the window that a neighbour's reading widens is his, too
+  narrow.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  narrow.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  const Person idle = person(full_token("idle"), {}, narrow);
+  const Person neighbour = person(neighbour_);
+  WatchJobsRequest request;
+  request.set_parent(parent());
+  const auto idle_call = idle.call();
+  const auto idle_watch = idle.stub->WatchJobs(idle_call.get(), request);
+  idle_watch->WaitForInitialMetadata();
+  const auto neighbours_call = neighbour.call();
+  const auto neighbours_watch = neighbour.stub->WatchJobs(neighbours_call.get(), request);
+  auto all = std::async(std::launch::async,
+                        [&] { return read_to_the_end(*neighbours_watch, std::to_string(kChanges)); });
+  for (int number = 1; number <= kChanges; ++number) {
+    const kube::JsonObject annotations{{"number", std::to_string(number)},
+                                       {"padding", std::string(1000, 'x')}};
+    ASSERT_TRUE(
+        server_
+            .merge("/train", kube::JsonObject{{"metadata", kube::JsonObject{{"annotations", annotations}}}})
+            .is_success());
+  }
+  EXPECT_GE(all.get().changes, static_cast<std::size_t>(kChanges));
+  neighbours_call->TryCancel();
+  const Told part = read_to_the_end(*idle_watch, "");
+  EXPECT_EQ(part.end.error_code(), StatusCode::RESOURCE_EXHAUSTED) << part.end.error_message();
+  EXPECT_LT(part.changes, static_cast<std::size_t>(kChanges));
+}
+
+// A proxy before the service may have understood another end of the first request.
+TEST_F(HostileCallersTest, NoRequestHidesInAnother) {
+  begin({"--http-listen", "127.0.0.1:0"});
+  const Person person = make_person("smuggler");
+  const std::string hidden =
+      fmt::format("DELETE /v1alpha1/{} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
+                  job_name("train"), person.token);
+  const std::string body = "0\r\n\r\n" + hidden;
+  const auto length = [](std::size_t bytes) { return fmt::format("Content-Length: {}\r\n", bytes); };
+  const std::vector<std::string> lengths{length(body.size()) + "Transfer-Encoding: chunked\r\n",
+                                         "Transfer-Encoding: chunked\r\n" + length(body.size()),
+                                         "Transfer-Encoding: chunked\r\n",
+                                         "Transfer-Encoding: identity, chunked\r\n" + length(body.size()),
+                                         "Transfer-Encoding : chunked\r\n" + length(body.size()),
+                                         length(5) + length(body.size()),
+                                         fmt::format("Content-Length: 5, {}\r\n", body.size()),
+                                         "Content-Length: +5\r\n",
+                                         "Content-Length: 0x5\r\n",
+                                         "Content-Length:\r\n 5\r\n"};
+  std::vector<http::testing::TlsClient> clients;  // who stay connected
+  for (const std::string& ambiguous : lengths) {
+    http::testing::TlsClient client(http_address_, {.authority_pem = authority_.certificate_pem});
+    client.send(fmt::format("POST /v1alpha1/{}:suspend HTTP/1.1\r\nHost: localhost\r\n{}\r\n{}",
+                            job_name("train"), ambiguous, body));
+    EXPECT_THAT(client.receive("\r\n\r\n"), ::testing::StartsWith("HTTP/1.1 4")) << ambiguous;
+    client.send("\r\n");  // whatever was hidden is complete by now
+    clients.push_back(std::move(client));
+  }
+  EXPECT_TRUE(get(person, job_name("train")).ok());
+  EXPECT_THAT(log(), Not(::testing::HasSubstr("DeleteJob")));
+}
+
+TEST_F(HostileCallersTest, PortsForTheClusterAnswerWhateverOthersDoToThemAndTellNothingOfJobs) {
+  begin();
+  std::vector<http::testing::Client> silent(400);
+  for (std::size_t i = 0; i < silent.size(); ++i) {
+    silent[i].connect(i % 2 == 0 ? probes_ : metrics_);
+    if (i % 4 < 2) silent[i].send("GET /met");
+  }
+  const auto ask = [](const std::string& address, const std::string& path) {
+    return http::testing::ask(address,
+                              fmt::format("GET {} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", path));
+  };
+  EXPECT_THAT(ask(probes_, "/healthz"), ::testing::StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(ask(probes_, "/readyz"), ::testing::StartsWith("HTTP/1.1 200 "));
+  const std::string metrics = ask(metrics_, "/metrics");
+  EXPECT_THAT(metrics, ::testing::AllOf(::testing::StartsWith("HTTP/1.1 200 "),
+                                        ::testing::HasSubstr("caravan_service_")));
+  EXPECT_THAT(metrics, Not(::testing::AnyOf(::testing::HasSubstr(server_.name_space()),
+                                            ::testing::HasSubstr("neighbour"))));
+  for (const std::string& address : {probes_, metrics_}) {
+    for (const char* path :
+         {"/v1alpha1/namespaces/default/jobs", "/../etc/passwd", "/metrics/../healthz", "/debug/pprof"})
+      EXPECT_THAT(ask(address, path), ::testing::StartsWith("HTTP/1.1 404 ")) << address << path;
   }
   expect_that_the_neighbour_is_served();
 }

@@ -76,13 +76,18 @@ void ServiceProgram::start(const std::vector<std::string>& more) {
                              .stderr_fd = log_file.get()})
                  .value();
   const std::regex port(R"re("port":"(\d+)")re");
-  const std::regex http_address(R"re("http_address":"([^"]+)")re");  // said before the port
+  // Said before the port.
+  const std::regex http_address(R"re("http_address":"([^"]+)")re");
+  const std::regex probes(R"re("probes":"([^"]+)")re");
+  const std::regex metrics(R"re("metrics":"([^"]+)")re");
   const auto end = std::chrono::steady_clock::now() + kPatience;
   for (std::smatch found; address_.empty(); std::this_thread::sleep_for(std::chrono::milliseconds(20))) {
     ASSERT_LT(std::chrono::steady_clock::now(), end) << "the service does not start: " << log();
     const std::string text = log();
     if (std::regex_search(text, found, port)) address_ = "127.0.0.1:" + found[1].str();
     if (std::regex_search(text, found, http_address)) http_address_ = found[1].str();
+    if (std::regex_search(text, found, probes)) probes_ = found[1].str();
+    if (std::regex_search(text, found, metrics)) metrics_ = found[1].str();
   }
 }
 
@@ -148,11 +153,11 @@ std::string ServiceProgram::token(const std::string& account, const std::vector<
   return kube::text_at(answer.body, {"status", "token"});
 }
 
-Person ServiceProgram::person(const std::string& token, const KeyPair& certificate) {
+Person ServiceProgram::person(const std::string& token, const KeyPair& certificate,
+                              grpc::ChannelArguments arguments) {
   grpc::SslCredentialsOptions tls{.pem_root_certs = authority_.certificate_pem,
                                   .pem_private_key = certificate.key_pem,
                                   .pem_cert_chain = certificate.certificate_pem};
-  grpc::ChannelArguments arguments;
   arguments.SetSslTargetNameOverride("localhost");
   auto channel = grpc::CreateCustomChannel(address_, grpc::SslCredentials(tls), arguments);
   auto stub = v1alpha1::JobService::NewStub(channel);

@@ -55,7 +55,8 @@ class ServiceProgram : public ::testing::Test {
                     int lifetime_seconds = 600);
   // For reading here and for the API server.
   std::string full_token(const std::string& account) { return token(account, {"caravan", kServerAudience}); }
-  Person person(const std::string& token, const KeyPair& certificate = {});
+  Person person(const std::string& token, const KeyPair& certificate = {},
+                grpc::ChannelArguments arguments = {});
 
   std::string parent() const { return "namespaces/" + server_.name_space(); }
   std::string job_name(const std::string& name) const { return parent() + "/jobs/" + name; }
@@ -73,6 +74,8 @@ class ServiceProgram : public ::testing::Test {
   std::optional<Process> program_;
   std::string address_;
   std::string http_address_;  // empty: it is not served over HTTP
+  std::string probes_;
+  std::string metrics_;
 };
 
 }  // namespace caravan::service::testing
