@@ -19,8 +19,8 @@ template <typename Response>
 class Outflow final : public grpc::ServerWriteReactor<Response>,
                       public std::enable_shared_from_this<Outflow<Response>> {
  public:
-  // False: there is nothing now; asked for when the message before has been written. Called by one thread at
-  // a time, and must not call back.
+  // False: there is nothing now; asked for one message ahead of the one that is written. Called by one thread
+  // at a time, and must not call back.
   using Next = std::function<bool(Response& into)>;
 
   // gRPC owns it until its call is over.
@@ -69,10 +69,18 @@ class Outflow final : public grpc::ServerWriteReactor<Response>,
 
   void write_next() {
     if (ended_ || writes_ || !next_) return;
-    response_.Clear();
-    if (!next_(response_)) return;
+    if (!std::exchange(has_following_, false) && !take(following_)) return;
+    std::swap(response_, following_);
+    has_following_ = take(following_);
     writes_ = true;
-    this->StartWrite(&response_);
+    // Those of a burst go together. Not the first: the transport would hold back the headers that go with it,
+    // and not be done with it before they are sent.
+    const bool waits = std::exchange(headers_sent_, true) && has_following_;
+    this->StartWrite(&response_, waits ? grpc::WriteOptions().set_buffer_hint() : grpc::WriteOptions());
+  }
+  bool take(Response& into) {
+    into.Clear();
+    return next_(into);
   }
 
   void OnWriteDone(bool ok) override {
@@ -95,7 +103,10 @@ class Outflow final : public grpc::ServerWriteReactor<Response>,
   std::shared_ptr<Outflow> self_;  // until OnDone
   std::stop_source stop_;
   Next next_;
-  Response response_;
+  Response response_;   // that is written
+  Response following_;  // the one behind it, where there is one
+  bool has_following_ = false;
+  bool headers_sent_ = false;
   bool writes_ = false;
   bool ended_ = false;
   std::shared_ptr<void> kept_;

@@ -14,6 +14,7 @@
 // Prints "ready", begins with the next line of its input, prints one line of JSON with the figures and ends
 // with its input, so that whoever measures can read its processor time.
 #include <fmt/format.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -25,7 +26,9 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -39,7 +42,10 @@ using namespace v1alpha1;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr char kParent[] = "namespaces/default";
-constexpr char kChanged[] = "changed";
+constexpr std::string_view kChanged =
+    "\n\x07"
+    "changed"
+    "\x12";  // an entry of a map over the wire, but for its value
 constexpr std::chrono::seconds kPatience{120};
 
 [[noreturn]] void end_with(const std::string& message) {
@@ -76,6 +82,7 @@ class Times {
 };
 
 struct Caller {
+  std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<JobService::Stub> stub;
   std::string token;
 
@@ -96,9 +103,9 @@ std::vector<Caller> read_callers(const std::string& address, const std::string& 
   for (std::string token; std::getline(file, token);) {
     grpc::ChannelArguments own_connection;
     own_connection.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    callers.push_back(
-        {JobService::NewStub(grpc::CreateCustomChannel(address, grpc::SslCredentials(tls), own_connection)),
-         token});
+    auto channel = grpc::CreateCustomChannel(address, grpc::SslCredentials(tls), own_connection);
+    auto stub = JobService::NewStub(channel);
+    callers.push_back({std::move(channel), std::move(stub), token});
   }
   if (callers.empty()) end_with(fmt::format("{}: no tokens", tokens));
   return callers;
@@ -215,13 +222,18 @@ void get(std::vector<Caller>& callers, int jobs, int at_once, int rate, int seco
   tell(load.text(took.count()));
 }
 
-// What one stream of WatchJobs tells.
-class Watcher final : public grpc::ClientReadReactor<WatchJobsResponse> {
+// What one stream of WatchJobs tells. Looks for what it needs in the bytes, since all watchers share the
+// processors with the service, and elsewhere none would.
+class Watcher final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  Watcher(const Caller& caller, Times& delays) : delays_(delays) {
+  Watcher(const Caller& caller, Times& delays) : stub_(caller.channel), delays_(delays) {
     caller.introduce(context_);
-    request_.set_parent(kParent);
-    caller.stub->async()->WatchJobs(&context_, &request_, this);
+    WatchJobsRequest request;
+    request.set_parent(kParent);
+    const grpc::Slice slice(request.SerializeAsString());
+    request_ = grpc::ByteBuffer(&slice, 1);
+    stub_.PrepareBidiStreamingCall(&context_, "/caravan.v1alpha1.JobService/WatchJobs", {}, this);
+    StartWriteLast(&request_, {});
     StartRead(&response_);
     StartCall();
   }
@@ -242,16 +254,16 @@ class Watcher final : public grpc::ClientReadReactor<WatchJobsResponse> {
  private:
   void OnReadDone(bool ok) override {
     if (!ok) return;
-    const auto& annotations = response_.job().object().metadata().annotations();
-    if (const auto moment = annotations.find(kChanged); moment != annotations.end()) {
+    const std::string message = bytes_of(response_);
+    if (const auto moment = change_in(message)) {
       const auto now = std::chrono::nanoseconds(SteadyClock::now().time_since_epoch());
-      delays_.add(now - std::chrono::nanoseconds(std::strtoll(moment->second.c_str(), nullptr, 10)));
-    }
-    if (response_.kind() == WatchJobsResponse::Complete) {
+      delays_.add(now - std::chrono::nanoseconds(*moment));
+    } else if (is_complete(message)) {
       const std::scoped_lock lock(mutex_);
       complete_ = true;
       changed_.notify_all();
     }
+    response_.Clear();
     StartRead(&response_);
   }
   void OnDone(const grpc::Status& status) override {
@@ -261,10 +273,32 @@ class Watcher final : public grpc::ClientReadReactor<WatchJobsResponse> {
     changed_.notify_all();
   }
 
+  static std::string bytes_of(const grpc::ByteBuffer& buffer) {
+    std::vector<grpc::Slice> slices;
+    if (!buffer.Dump(&slices).ok()) end_with("WatchJobs: a message cannot be read");
+    std::string bytes;
+    for (const grpc::Slice& slice : slices)
+      bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+    return bytes;
+  }
+  static std::optional<long long> change_in(const std::string& message) {
+    const std::size_t key = message.find(kChanged);
+    if (key == std::string::npos) return std::nullopt;
+    const std::size_t digits = key + kChanged.size() + 1;  // behind their number
+    return std::strtoll(message.c_str() + digits, nullptr, 10);
+  }
+  static bool is_complete(const std::string& message) {
+    constexpr std::size_t kLongest = 100;  // that of a message without a job
+    WatchJobsResponse response;
+    return message.size() < kLongest && response.ParseFromString(message) &&
+           response.kind() == WatchJobsResponse::Complete;
+  }
+
+  grpc::GenericStub stub_;
   Times& delays_;
   grpc::ClientContext context_;
-  WatchJobsRequest request_;
-  WatchJobsResponse response_;
+  grpc::ByteBuffer request_;
+  grpc::ByteBuffer response_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool complete_ = false;

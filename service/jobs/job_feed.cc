@@ -19,7 +19,7 @@ bool is_version(const std::string& text) {
 }
 
 std::size_t bytes_of(const JobChange& change) {
-  return change.after ? change.after->object->text().size() : 0;
+  return change.after ? change.after->object->text().size() + change.after->message.size() : 0;
 }
 
 }  // namespace
@@ -27,6 +27,7 @@ std::size_t bytes_of(const JobChange& change) {
 JobEntry entry_of(const kube::ObjectPtr& object) {
   const kube::Json job = object->parse();
   JobEntry entry{.object = object,
+                 .message = job_message(job).SerializeAsString(),
                  .created = kube::text_at(job, {"metadata", "creationTimestamp"}),
                  .state = kube::text_at(job, {"status", "state"}),
                  .user = kube::text_at(job, {"metadata", "annotations", kCreatedBy})};
@@ -51,9 +52,10 @@ std::optional<kube::Json> shown_of_job(const kube::Json& object) {
   return shown;
 }
 
-const v1alpha1::Job& JobChange::job() const {
-  std::call_once(made_, [this] { job_ = job_message(after->object->parse()); });
-  return job_;
+v1alpha1::Job job_of(const JobEntry& entry) {
+  v1alpha1::Job job;
+  job.ParseFromString(entry.message);
+  return job;
 }
 
 void JobFeed::take(const kube::Change& change) {
@@ -82,7 +84,7 @@ ChangePtr JobFeed::note(const kube::ObjectKey& key, const EntryPtr& after, const
   } else if (before) {
     entries_.erase(known);
   }
-  ChangePtr noted = std::make_shared<const JobChange>(before, after, version);
+  ChangePtr noted = std::make_shared<const JobChange>(JobChange{before, after, version});
   changes_.push_back(noted);
   kept_bytes_ += bytes_of(*noted);
   for (; changes_.size() > kKeptChanges || kept_bytes_ > kKeptBytes; changes_.pop_front()) {

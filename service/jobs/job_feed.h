@@ -19,9 +19,10 @@
 
 namespace caravan::service {
 
-// A job, and what lists are filtered and ordered by.
+// A job as this API shows it, and what lists are filtered and ordered by.
 struct JobEntry {
   kube::ObjectPtr object;
+  std::string message = {};  // a v1alpha1::Job, serialized: made once, whoever reads it
   std::string created = {};  // RFC 3339
   std::string state = {};
   std::string user = {};  // who created it, as far as it says
@@ -30,22 +31,12 @@ struct JobEntry {
 using EntryPtr = std::shared_ptr<const JobEntry>;
 
 JobEntry entry_of(const kube::ObjectPtr& object);
+v1alpha1::Job job_of(const JobEntry& entry);
 
-class JobChange {
- public:
-  JobChange(EntryPtr before, EntryPtr after, std::string version)
-      : before(std::move(before)), after(std::move(after)), version(std::move(version)) {}
-
-  const EntryPtr before;  // null: new
-  const EntryPtr after;   // null: gone
-  const std::string version;
-
-  // The job as it is now; made once, whoever asks for it.
-  const v1alpha1::Job& job() const;
-
- private:
-  mutable std::once_flag made_;
-  mutable v1alpha1::Job job_;
+struct JobChange {
+  EntryPtr before;  // null: new
+  EntryPtr after;   // null: gone
+  std::string version;
 };
 using ChangePtr = std::shared_ptr<const JobChange>;
 

@@ -85,7 +85,7 @@ Answer<JobPage> page_of(const std::vector<EntryPtr>& jobs, const v1alpha1::ListJ
   }
   std::size_t bytes = 0;
   for (const auto& [place, job] : found) {
-    bytes += job->object->text().size();
+    bytes += job->message.size();
     if (page.jobs.size() == *asked || (bytes > kMostBytes && !page.jobs.empty())) break;
     page.jobs.push_back(job);
   }

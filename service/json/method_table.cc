@@ -32,10 +32,14 @@ Answer<StreamMethod::Next> next_of(Answer<std::shared_ptr<Source>> source) {
 
 StreamMethod watching(WatchMethods& methods) {
   return {[&methods](const Call& call, const Message& request, std::function<void()> news,
-                     const StreamMethod::End& end) {
-    return next_of<WatchJobsResponse>(methods.watch_jobs(call, static_cast<const WatchJobsRequest&>(request),
-                                                         std::move(news),
-                                                         [end](const Fault& fault) { end(&fault); }));
+                     const StreamMethod::End& end) -> Answer<StreamMethod::Next> {
+    auto watch = methods.watch_jobs(call, static_cast<const WatchJobsRequest&>(request), std::move(news),
+                                    [end](const Fault& fault) { end(&fault); });
+    if (!watch) return tl::unexpected(std::move(watch.error()));
+    return [watch = *std::move(watch)](Message& into) {
+      std::string message;
+      return watch->next(message) && into.ParseFromString(message);
+    };
   }};
 }
 

@@ -27,10 +27,9 @@ Answer<EntryPtr> JobLookup::find(const Call& call, const kube::ObjectKey& key) c
 
 Answer<bool> job_has_ended(const JobFeed& jobs, const kube::ObjectKey& key, const std::string& uid) {
   const EntryPtr entry = jobs.get(key);
-  const kube::Json object = entry ? entry->object->parse() : kube::Json();
-  if (!entry || kube::uid_of(object) != uid)
+  if (!entry || entry->object->uid() != uid)
     return fault(Code::kNotFound, faults::kNotFound, "the job was deleted");
-  return controller::is_finished(controller::read_job_but_spec(object).status);
+  return controller::is_finished(job_of(*entry).object().status());
 }
 
 }  // namespace caravan::service

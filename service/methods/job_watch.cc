@@ -1,13 +1,48 @@
 #include "service/methods/job_watch.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include <utility>
 
-#include "service/jobs/job_message.h"
 #include "service/jobs/resource_name.h"
 
 namespace caravan::service {
 
 using v1alpha1::WatchJobsResponse;
+namespace {
+
+constexpr std::uint32_t kJobTag = (WatchJobsResponse::kJobFieldNumber << 3) | 2;  // of a field with a length
+
+std::string message_of(WatchJobsResponse::Kind kind, const std::string& version) {
+  WatchJobsResponse response;
+  response.set_kind(kind);
+  response.set_resume_token(version);
+  return response.SerializeAsString();
+}
+
+// A message may be written field by field.
+std::string message_about(const JobEntry& job, const std::string& version) {
+  std::string message = message_of(WatchJobsResponse::Changed, version);
+  google::protobuf::io::StringOutputStream end(&message);
+  google::protobuf::io::CodedOutputStream out(&end);
+  out.WriteVarint32(kJobTag);
+  out.WriteVarint32(static_cast<std::uint32_t>(job.message.size()));
+  out.WriteString(job.message);
+  out.Trim();
+  return message;
+}
+
+std::string message_of_the_end(const JobEntry& job, const std::string& version) {
+  WatchJobsResponse response;
+  response.set_kind(WatchJobsResponse::Gone);
+  response.set_resume_token(version);
+  response.mutable_job()->set_name(name_of(job.object->key()));
+  response.mutable_job()->set_uid(std::string(job.object->uid()));
+  return response.SerializeAsString();
+}
+
+}  // namespace
 
 void JobWatch::on_news(std::function<void()> news, std::function<void()> lost) {
   const std::scoped_lock lock(mutex_);
@@ -50,7 +85,7 @@ void JobWatch::heartbeat(const std::string& version) {
   if (news) news();
 }
 
-bool JobWatch::next(WatchJobsResponse& into) {
+bool JobWatch::next(std::string& into) {
   const std::scoped_lock lock(mutex_);
   if (!began_) return false;
   if (next_present(into)) return true;
@@ -60,21 +95,18 @@ bool JobWatch::next(WatchJobsResponse& into) {
     if (tell(*change, into)) return true;
   }
   if (heartbeat_.empty()) return false;
-  into.set_kind(WatchJobsResponse::Heartbeat);
-  into.set_resume_token(std::exchange(heartbeat_, {}));
+  into = message_of(WatchJobsResponse::Heartbeat, std::exchange(heartbeat_, {}));
   return true;
 }
 
-bool JobWatch::next_present(WatchJobsResponse& into) {
+bool JobWatch::next_present(std::string& into) {
   if (!present_.empty()) {
-    into.set_kind(WatchJobsResponse::Changed);
-    *into.mutable_job() = job_message(present_.front()->object->parse());
+    into = message_about(*present_.front(), "");
     present_.pop_front();
     return true;
   }
   if (complete_.empty()) return false;
-  into.set_kind(WatchJobsResponse::Complete);
-  into.set_resume_token(std::exchange(complete_, {}));
+  into = message_of(WatchJobsResponse::Complete, std::exchange(complete_, {}));
   return true;
 }
 
@@ -82,17 +114,14 @@ bool JobWatch::concerns(const EntryPtr& job) const {
   return job && (name_space_.empty() || job->object->name_space() == name_space_) && filter_.matches(*job);
 }
 
-bool JobWatch::tell(const JobChange& change, WatchJobsResponse& into) const {
-  into.set_resume_token(change.version);
+bool JobWatch::tell(const JobChange& change, std::string& into) const {
   if (concerns(change.after)) {
-    into.set_kind(WatchJobsResponse::Changed);
-    *into.mutable_job() = change.job();
-    return true;
+    into = message_about(*change.after, change.version);
+  } else if (concerns(change.before)) {
+    into = message_of_the_end(*change.before, change.version);
+  } else {
+    return false;
   }
-  if (!concerns(change.before)) return false;
-  into.set_kind(WatchJobsResponse::Gone);
-  into.mutable_job()->set_name(name_of(change.before->object->key()));
-  into.mutable_job()->set_uid(std::string(change.before->object->uid()));
   return true;
 }
 

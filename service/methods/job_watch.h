@@ -28,13 +28,14 @@ class JobWatch final : public JobFeed::Listener {
   void on_change(const ChangePtr& change) override;
   void heartbeat(const std::string& version);
 
-  // The next message; false: there is none now.
-  bool next(v1alpha1::WatchJobsResponse& into);
+  // The next message, a v1alpha1::WatchJobsResponse as it goes over the wire: a job is put into it as it
+  // was serialized once for all readers. False: there is none now.
+  bool next(std::string& into);
 
  private:
   bool concerns(const EntryPtr& job) const;
-  bool next_present(v1alpha1::WatchJobsResponse& into);
-  bool tell(const JobChange& change, v1alpha1::WatchJobsResponse& into) const;
+  bool next_present(std::string& into);
+  bool tell(const JobChange& change, std::string& into) const;
 
   const std::string name_space_;  // empty: all
   const JobFilter filter_;

@@ -17,13 +17,15 @@ EntryPtr entry(const std::string& name, const std::string& state) {
 }
 
 ChangePtr change(const EntryPtr& before, const EntryPtr& after, int version) {
-  return std::make_shared<const JobChange>(before, after, std::to_string(version));
+  return std::make_shared<const JobChange>(JobChange{before, after, std::to_string(version)});
 }
 
 // "Changed a 7"
 std::vector<std::string> told(JobWatch& watch) {
   std::vector<std::string> all;
-  for (WatchJobsResponse next; watch.next(next); next.Clear()) {
+  for (std::string message; watch.next(message);) {
+    WatchJobsResponse next;
+    EXPECT_TRUE(next.ParseFromString(message));
     const std::string name = next.job().name().substr(next.job().name().rfind('/') + 1);
     all.push_back(WatchJobsResponse::Kind_Name(next.kind()) + " " + name + " " + next.resume_token());
   }

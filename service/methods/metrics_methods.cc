@@ -42,7 +42,7 @@ Answer<MetricsMethods::Wish> MetricsMethods::wish_of(const Call& call, const Str
   if (!key) return tl::unexpected(key.error());
   const auto entry = lookup_.find(call, *key);
   if (!entry) return tl::unexpected(entry.error());
-  Wish wish{.job = *key, .job_uid = kube::uid_of((*entry)->object->parse())};
+  Wish wish{.job = *key, .job_uid = std::string((*entry)->object->uid())};
   const auto at = cursor_of(request.cursor(), wish.job_uid);
   if (!at) return tl::unexpected(at.error());
   wish.at = *at;

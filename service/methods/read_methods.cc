@@ -1,13 +1,12 @@
 #include "service/methods/read_methods.h"
 
-#include "service/jobs/job_message.h"
 #include "service/jobs/job_page.h"
 #include "service/jobs/resource_name.h"
 
 namespace caravan::service {
 
 Answer<v1alpha1::Job> ReadMethods::read(const Call& call, const kube::ObjectKey& key) {
-  return lookup_.find(call, key).map([](const EntryPtr& job) { return job_message(job->object->parse()); });
+  return lookup_.find(call, key).map([](const EntryPtr& job) { return job_of(*job); });
 }
 
 Answer<v1alpha1::Job> ReadMethods::get_job(const Call& call, const v1alpha1::GetJobRequest& request) {
@@ -24,7 +23,7 @@ Answer<v1alpha1::ListJobsResponse> ReadMethods::list_jobs(const Call& call,
   const auto page = page_of(jobs_.all(*name_space), request);
   if (!page) return tl::unexpected(page.error());
   v1alpha1::ListJobsResponse response;
-  for (const EntryPtr& job : page->jobs) *response.add_jobs() = job_message(job->object->parse());
+  for (const EntryPtr& job : page->jobs) *response.add_jobs() = job_of(*job);
   response.set_next_page_token(page->next_page_token);
   response.set_total_size(static_cast<int>(page->total));
   return response;

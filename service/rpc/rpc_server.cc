@@ -37,7 +37,10 @@ Credential credential_of(const grpc::CallbackServerContext& context) {
   return credential;
 }
 
-class Server final : public RpcServer, private JobService::CallbackService {
+// Messages of WatchJobs are serialized once for all readers.
+using CallbackService = JobService::WithRawCallbackMethod_WatchJobs<JobService::CallbackService>;
+
+class Server final : public RpcServer, private CallbackService {
  public:
   Server(Config config, Clock& clock, Gate& gate, Shares& shares, Audit& audit, Methods& methods,
          OnHandled on_handled)
@@ -231,13 +234,28 @@ class Server final : public RpcServer, private JobService::CallbackService {
     return [source = std::move(source)](Response& into) { return source->next(into); };
   }
 
-  grpc::ServerWriteReactor<WatchJobsResponse>* WatchJobs(Context* context,
-                                                         const WatchJobsRequest* request) override {
-    return stream<WatchJobsResponse>(
-        context, "WatchJobs", request,
-        [this](const Call& call, const auto& of, const News& news, const End& end) {
+  static Outflow<grpc::ByteBuffer>::Next serialized_next_of(std::shared_ptr<JobWatch> watch) {
+    return [watch = std::move(watch)](grpc::ByteBuffer& into) {
+      std::string message;
+      if (!watch->next(message)) return false;
+      const grpc::Slice slice(message);
+      into = grpc::ByteBuffer(&slice, 1);
+      return true;
+    };
+  }
+
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchJobs(Context* context,
+                                                        const grpc::ByteBuffer* message) override {
+    WatchJobsRequest request;
+    grpc::ByteBuffer left = *message;
+    const auto read = grpc::SerializationTraits<WatchJobsRequest>::Deserialize(&left, &request);
+    return stream<grpc::ByteBuffer>(
+        context, "WatchJobs", &request,
+        [this, read](const Call& call, const auto& of, const News& news,
+                     const End& end) -> Answer<Outflow<grpc::ByteBuffer>::Next> {
+          if (!read.ok()) return fault(Code::kInvalidArgument, faults::kBadRequest, read.error_message());
           return methods_.watch.watch_jobs(call, of, news, [end](const Fault& fault) { end(&fault); })
-              .map(next_of<WatchJobsResponse, JobWatch>);
+              .map(serialized_next_of);
         });
   }
   grpc::ServerWriteReactor<StreamLogsResponse>* StreamLogs(Context* context,
