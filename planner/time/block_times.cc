@@ -33,7 +33,8 @@ void without_collectives(Operations& rows, auto of_row) {
 
 double part_again(const Operations& forward, RecomputedPart part) {
   const auto operations = [&](RecomputedPart of) {
-    return static_cast<double>(layer_recompute(forward, of).size());
+    return static_cast<double>(std::ranges::count_if(
+        forward, [&](const Operation& row) { return row.makes && is_made_again(*row.makes, of); }));
   };
   return operations(part) / operations(RecomputedPart::Layer);
 }
