@@ -106,11 +106,11 @@ class Racks(QueueTest):
         self.addCleanup(kubectl, "delete", "clusterqueue", "racked", "--wait=false")
         self.addCleanup(kubectl, "delete", "localqueue", "racked", "--namespace", NAMESPACE, "--wait=false")
 
-    def submit_replicas(self, name, replicas):
-        """Each with a pipeline over two nodes, which must stand in one rack."""
+    def submit_replicas(self, name, replicas, mode="Required"):
+        """Each with a pipeline over two nodes, which must stand in one rack, or would rather."""
         device = {"kind": "CPU", "memory": "1Gi"}
         self.submit(queued_job(
-            name, LONG, "racked", scheduling={"topology": {"mode": "Required", "key": RACK}},
+            name, LONG, "racked", scheduling={"topology": {"mode": mode, "key": RACK}},
             resources={"devices": 2 * replicas, "devicesPerNode": 1, "device": device},
             parallelism={"mode": "Manual", "tensor": 1, "pipeline": 2, "data": replicas}))
 
@@ -136,6 +136,11 @@ class Racks(QueueTest):
         self.submit_replicas("single", 1)
         self.wait_for_condition("single", "QuotaReserved", "False", "topology")
         self.assertEqual(self.children("single"), [])
+        self.submit_replicas("roams", 1, "Preferred")
+        racks = wait_until("it has two racks", lambda: self.racks_of("roams", 2))
+        self.assertEqual(set(racks), {"c", "d"})
+        self.wait_for_condition("roams", "Scheduled", "True", "1 of 1 copies of the model stand in several domains")
+        self.delete("roams")
         self.delete("pair")
         racks = wait_until("it has a rack", lambda: self.racks_of("single", 2))
         self.assertEqual(racks[0], racks[1])
