@@ -22,6 +22,7 @@ void take(const std::vector<std::string>& words, std::size_t at, std::string_vie
 
 ClusterOptions options_in(const std::vector<std::string>& words) {
   ClusterOptions options;
+  options.at_once = true;
   for (std::size_t i = 0; i < words.size(); ++i) {
     take(words, i, "-n", options.name_space);
     take(words, i, "--namespace", options.name_space);
@@ -36,7 +37,7 @@ ClusterOptions options_in(const std::vector<std::string>& words) {
 std::vector<std::string> job_names(const std::vector<std::string>& words) {
   const auto cluster = Cluster::connect(options_in(words));
   if (!cluster) return {};
-  return (*cluster)->names_at_once().value_or(std::vector<std::string>{});
+  return (*cluster)->names().value_or(std::vector<std::string>{});
 }
 
 std::string completion_for_kubectl(const CommandTree& program, const std::vector<std::string>& words) {

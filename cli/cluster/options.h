@@ -12,6 +12,7 @@ struct ClusterOptions {
   std::string kubeconfig;  // empty: $KUBECONFIG, else ~/.kube/config
   std::string context;     // empty: the current one
   std::string name_space;  // empty: the context's
+  bool at_once = false;    // for somebody who waits at the keyboard: asked once, for two seconds
 };
 
 // Declares --kubeconfig and --context.
