@@ -214,6 +214,12 @@ ClusterResult<std::unique_ptr<kube::HttpStream>> ApiServer::log_of(const std::st
       });
 }
 
+ClusterResult<std::string> ApiServer::token() {
+  return credentials_.token().map_error([&](const kube::ApiError& error) {
+    return explain(error, {.verb = "get", .name_space = name_space()});
+  });
+}
+
 Status ApiServer::read_log(const LogQuestion& question, const TakeLine& take) {
   return cli::read_log(*this, question, take);
 }

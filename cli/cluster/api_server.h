@@ -33,6 +33,10 @@ class ApiServer final : public Cluster {
   ClusterResult<std::vector<int>> nodes_with_log(const kube::Json& job) override;
   ClusterResult<kube::JsonArray> events_of(const kube::Json& job) override;
   ClusterResult<kube::JsonArray> nodes() override;
+  ClusterResult<std::optional<v1alpha1::EstimateJobResponse>> estimates(
+      const v1alpha1::EstimateJobRequest&) override {
+    return std::nullopt;
+  }
   ClusterResult<kube::JsonArray> quotas(const std::string& name_space) override;
 
   Status read_log(const LogQuestion& question, const TakeLine& take) override;
@@ -46,6 +50,8 @@ class ApiServer final : public Cluster {
   // What a pod's agent writes. query: of the subresource "log".
   ClusterResult<std::unique_ptr<kube::HttpStream>> log_of(const std::string& pod, const kube::Query& query);
   ClusterResult<kube::Json> config_map(const std::string& name_space, const std::string& name);
+  // The one that the user's calls carry; empty where he comes with a certificate.
+  ClusterResult<std::string> token();
 
  private:
   ApiServer(kube::ClientConfig config, bool at_once);

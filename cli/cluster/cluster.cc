@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "cli/cluster/api_server.h"
+#include "cli/cluster/service/service_cluster.h"
 
 namespace caravan::cli {
 
@@ -28,6 +29,11 @@ void OutageNote::failed(const ClusterError& error) {
 }
 
 Result<std::unique_ptr<Cluster>> Cluster::connect(const ClusterOptions& options) {
+  if (!options.service.address.empty()) {
+    auto service = ServiceCluster::connect(options);
+    if (!service) return tl::unexpected(std::move(service.error()));
+    return *std::move(service);
+  }
   auto server = ApiServer::connect(options);
   if (!server) return tl::unexpected(std::move(server.error()));
   return *std::move(server);

@@ -8,10 +8,12 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "caravan/v1alpha1/job_service.pb.h"
 #include "cli/cluster/cluster_error.h"
 #include "cli/cluster/log_question.h"
 #include "cli/cluster/options.h"
@@ -84,6 +86,9 @@ class Cluster {
   // Of the job and its pods, the oldest first.
   virtual ClusterResult<kube::JsonArray> events_of(const kube::Json& job) = 0;
   virtual ClusterResult<kube::JsonArray> nodes() = 0;
+  // Of whoever plans for jobs himself; nothing where that is done here, for the nodes.
+  virtual ClusterResult<std::optional<v1alpha1::EstimateJobResponse>> estimates(
+      const v1alpha1::EstimateJobRequest& question) = 0;
   virtual ClusterResult<kube::JsonArray> quotas(const std::string& name_space) = 0;
 
   virtual Status read_log(const LogQuestion& question, const TakeLine& take) = 0;

@@ -1,0 +1,70 @@
+// The command line on the API server, by the kubeconfig of an administrator, and on the job service beside it
+// with --server, by the token of somebody who may do everything with jobs.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <regex>
+#include <string>
+
+#include "common/testing/checkout.h"
+#include "common/testing/shell.h"
+#include "tests/service/service_program.h"
+
+namespace caravan::service::testing {
+
+using ::caravan::test::Outcome;
+
+// Of a table: as it is whenever it is printed.
+inline std::string without_ages(const std::string& text) {
+  static const std::regex kAges(R"(\b\d+(d\d+h|h\d+m|m\d+s|s|m)\b)");
+  static const std::regex kSpaces(" +");
+  return std::regex_replace(std::regex_replace(text, kAges, "AGE"), kSpaces, " ");
+}
+
+// Base: a ServiceProgram, which is started already where commands are to find it.
+template <typename Base>
+class ServiceCommands : public Base {
+ protected:
+  ServiceCommands() {
+    Base::make_account("ada", {"get", "list", "watch", "create", "update", "patch", "delete"});
+    Base::folder_.write("token", Base::full_token("ada"));
+    ada_.emplace(Base::full_token("ada"));
+  }
+
+  Outcome run(const std::string& words, const std::string& environment = "") const {
+    return ::caravan::test::run_shell(fmt::format("cd '{}' && {} '{}/caravan' {}", this->folder_.path(""),
+                                                  environment, ::caravan::test::program_folder(), words));
+  }
+  Outcome on_api_server(const std::string& words) const {
+    return run(fmt::format("{} -n {}", words, this->server_.name_space()));
+  }
+  // With nothing of a kubeconfig.
+  std::string service_options() const {
+    return fmt::format("--server {} --server-name localhost --server-root ca.crt --token-file token -n {}",
+                       this->address_, this->server_.name_space());
+  }
+  static constexpr char kNoKubeconfig[] = "KUBECONFIG=/nowhere HOME=/nowhere";
+  Outcome on_service(const std::string& words) const {
+    return run(words + " " + service_options(), kNoKubeconfig);
+  }
+
+  void set_status(const std::string& status) {
+    const auto patch = kube::JsonObject{{"status", kube::parse_json(status, "status").value()}};
+    const auto answer = this->server_.merge("/train/status", patch);
+    EXPECT_TRUE(answer.is_success()) << answer.message();
+  }
+  kube::Json job_object() {
+    return this->server_.client().get({}, this->server_.jobs(), "train").value_or(kube::Json());
+  }
+  // Until the service shows the job as the API server has it.
+  void await_service() {
+    const Person ada = this->person(*ada_);
+    const std::string version = kube::version_of(job_object());
+    kube::testing::await([&] { return this->await_job(ada, "train").etag() == version; });
+  }
+
+  std::optional<std::string> ada_;
+};
+
+}  // namespace caravan::service::testing
