@@ -142,7 +142,7 @@ ClusterResult<void> ApiServer::cancel(const std::string& name) {
 }
 
 ClusterResult<std::string> ApiServer::ask_for_checkpoint(const std::string& name) {
-  const std::string request = kube::to_timestamp(clock().wall_now());
+  std::string request = kube::to_timestamp(clock().wall_now());
   return annotate(name, controller::annotations::kCheckpoint, request).map([&] { return request; });
 }
 

@@ -53,7 +53,7 @@ class Cluster {
   // Whether to go on.
   using Seen = std::function<bool(const kube::Json& job)>;
 
-  // The one that the options name; asks it nothing yet.
+  // The one that the options name; of jobs it is asked nothing yet.
   static Result<std::unique_ptr<Cluster>> connect(const ClusterOptions& options);
 
   Cluster() = default;

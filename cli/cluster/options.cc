@@ -7,8 +7,9 @@ namespace {
 
 void add_service_options(CLI::App& command, ServiceOptions& options) {
   command
-      .add_option("--server", options.address, "Ask this job service ($CARAVAN_SERVER), not the API server")
-      ->type_name("HOST:PORT")
+      .add_option("--server", options.address,
+                  "Ask the job service at this HOST:PORT ($CARAVAN_SERVER), not the API server")
+      ->type_name("ADDRESS")
       ->envname(kServerVariable);
   command
       .add_option("--server-root", options.root_file,

@@ -92,7 +92,26 @@ TEST_F(ServiceAccessTest, WhoeverHasNoRightIsToldWhichOne) {
   folder_.write("stranger", full_token("stranger"));
   const Outcome refused = list(server() + " --token-file stranger");
   expect_one_line(refused, 1);
-  EXPECT_THAT(refused.err, HasSubstr("the right to list llamatrainingjobs.training.caravan.dev"));
+  EXPECT_THAT(refused.err,
+              HasSubstr("the right to list llamatrainingjobs.training.caravan.dev in namespace"));
+  const Outcome everywhere = list("-A " + server() + " --token-file token");
+  expect_one_line(everywhere, 1);
+  EXPECT_THAT(everywhere.err,
+              HasSubstr("the right to list llamatrainingjobs.training.caravan.dev in the cluster"));
+}
+
+// Each command makes more calls than one a second.
+TEST_F(ServiceAccessTest, AServiceThatIsBusyIsWaitedForAsItTells) {
+  die();
+  address_.clear();
+  folder_.write("log", "");
+  start({"--requests-per-second", "1", "--burst", "1"});
+  create_job("train");
+  await_service();
+  for (const char* words : {"suspend train", "resume train", "cancel train"}) {
+    const Outcome done = on_service(words);
+    EXPECT_EQ(done.exit_code, 0) << words << ": " << done.err;
+  }
 }
 
 TEST_F(ServiceAccessTest, AServiceThatIsAwayIsSaidToBe) {

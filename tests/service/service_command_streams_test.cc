@@ -115,8 +115,8 @@ TEST_F(ServiceStepCommands, PlotSaysWhereNobodyTellsOfSteps) {
   create_job("train");
   await_service();
   const Outcome none = on_service("plot loss train");
-  EXPECT_EQ(none.exit_code, 2);
-  EXPECT_THAT(none.err, HasSubstr("without --operator"));
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, AllOf(HasSubstr("without --operator"), HasSubstr("what node 0 has logged")));
 }
 
 TEST_F(ServiceStepCommands, EventsDescribeAndDoctorTellWhatTheServiceKnows) {

@@ -116,7 +116,7 @@ Result<std::string> filter_of_labels(const std::string& selector) {
   std::string_view rest = selector;
   while (!rest.empty()) {
     const std::size_t end = rest.find(',');
-    const auto term = term_of(rest.substr(0, end));
+    auto term = term_of(rest.substr(0, end));
     if (!term) return term;
     filter += (filter.empty() ? "" : " AND ") + *term;
     rest = end == std::string_view::npos ? "" : rest.substr(end + 1);

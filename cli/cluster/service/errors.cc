@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/cluster/service/access.h"
+#include "common/utf8.h"
 
 namespace caravan::cli {
 namespace {
@@ -19,7 +20,9 @@ using std::chrono::milliseconds;
 
 constexpr std::array<milliseconds, 4> kPauses{milliseconds(200), milliseconds(500), milliseconds(1000),
                                               milliseconds(2000)};
-constexpr std::string_view kOfRequest = "job.";  // before the fields of the job that it has
+constexpr std::size_t kLongestWords = 4096;
+constexpr std::string_view kNoMetrics = "NO_METRICS";  // of ErrorInfo
+constexpr std::string_view kOfRequest = "job.";        // before the fields of the job that it has
 
 template <typename Detail>
 std::optional<Detail> detail_of(const grpc::Status& status) {
@@ -32,10 +35,9 @@ std::optional<Detail> detail_of(const grpc::Status& status) {
   return std::nullopt;
 }
 
+// In one line that is fit for a terminal.
 std::string words_of(const grpc::Status& status) {
-  std::string words = status.error_message();
-  std::ranges::replace(words, '\n', ' ');
-  return words;
+  return readable_line(status.error_message(), kLongestWords);
 }
 
 bool says(const grpc::Status& status, std::string_view words) {
@@ -102,7 +104,14 @@ Error sentence_of(const grpc::Status& status, const Asked& asked, const std::str
     case StatusCode::INVALID_ARGUMENT:
       return mistakes(status);
     case StatusCode::FAILED_PRECONDITION:
-      return {.message = words_of(status), .code = ExitCode::kBadInput};
+      if (reason_of(status) != kNoMetrics) return {.message = words_of(status), .code = ExitCode::kBadInput};
+      return {.message = fmt::format("{}; without --server, what node 0 has logged tells", words_of(status))};
+    case StatusCode::UNIMPLEMENTED:
+      return {.message =
+                  fmt::format("{} is no job service ({}); see whether --server names it, with its port for "
+                              "gRPC",
+                              server, words_of(status)),
+              .code = ExitCode::kClusterUnreachable};
     default:
       return refused(words_of(status), asked);
   }

@@ -84,6 +84,14 @@ TEST(ServiceErrors, TellAServiceThatIsAwayFromOneThatCannotAnswerNow) {
   }
 }
 
+TEST(ServiceErrors, OfAServerOfSomethingElseSaySo) {
+  const ClusterError error =
+      explain(status(StatusCode::UNIMPLEMENTED, "unknown\nservice\x1b[2J"), kGet, kServer);
+  EXPECT_EQ(error.message.find_first_of("\n\x1b"), std::string::npos) << "one line, fit for a terminal";
+  EXPECT_THAT(error.message, HasSubstr("localhost:8443 is no job service"));
+  EXPECT_EQ(error.code, ExitCode::kClusterUnreachable);
+}
+
 TEST(ServiceErrors, AreTriedAgainAsTheServiceSays) {
   EXPECT_EQ(wait_before_retry(status(StatusCode::RESOURCE_EXHAUSTED, "busy", info("BUSY"), retry(3)), 1),
             milliseconds(3'000));

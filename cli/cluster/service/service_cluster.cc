@@ -127,6 +127,7 @@ ClusterResult<JsonArray> ServiceCluster::jobs(bool everywhere, const std::string
 ClusterResult<std::vector<std::string>> ServiceCluster::names() {
   return list(name_space(), "").map([](const std::vector<Job>& jobs) {
     std::vector<std::string> names;
+    names.reserve(jobs.size());
     for (const Job& job : jobs) names.push_back(job.name().substr(job.name().rfind('/') + 1));
     return names;
   });

@@ -28,6 +28,7 @@ constexpr char kSlowReader[] = "SLOW_READER";
 constexpr char kLogGone[] = "LOG_GONE";
 
 constexpr std::chrono::milliseconds kBetweenStreams{1'000};
+constexpr int kMostFailures = 6;  // in a row, of what is not followed
 
 StreamLogsRequest request_of(const LogQuestion& question, const std::string& name) {
   StreamLogsRequest request;
@@ -92,7 +93,7 @@ ClusterResult<void> ServiceCluster::read_through(StreamMethod<Request, Response>
     if (reason_of(*ended) == kLogGone && !request.cursor().empty()) {
       fmt::print(stderr, "{}; it goes on with what there is\n", error.message);
       request.clear_cursor();
-    } else if (!wait && !(goes_on && error.is_outage())) {
+    } else if (goes_on ? !error.is_outage() : !wait || failures > kMostFailures) {
       return tl::unexpected(error);
     } else if (goes_on) {
       outage.failed(error);
