@@ -46,33 +46,63 @@ TEST_F(ServiceLogCommands, ReadAsOnTheApiServer) {
 
 TEST_F(ServiceLogCommands, AreFollowedThroughAnOutageOfTheServiceEachLineOnce) {
   std::atomic<bool> may_end = false;
-  std::atomic<bool> is_over = false;
   const FaultServer kubelet([&](Exchange& exchange) {
     exchange.begin_stream();
     exchange.chunk(line(1, "one") + line(2, "two"));
-    while (!may_end && !is_over) std::this_thread::yield();
+    while (!may_end) std::this_thread::yield();
     exchange.chunk(line(3, "three"));
     exchange.end_stream();
   });
   begin(kubelet.port());
-  folder_.write("follow.sh", fmt::format("exec '{}/caravan' logs train --follow {} >told 2>said",
-                                         ::caravan::test::program_folder(), service_options()));
-  int code = -1;
-  std::jthread user([&] {
-    code = ::caravan::test::run_shell(fmt::format("cd '{}' && sh follow.sh", folder_.path(""))).exit_code;
-    is_over = true;
-  });
-  await([&] { return is_over || ::caravan::test::contents(folder_.path("told")) == "one\ntwo\n"; });
+  RunningCommand logs(folder_, command_on_service("logs train --follow"));
+  logs.await_told("two\n");
   die();
-  await([&] { return is_over || !::caravan::test::contents(folder_.path("said")).empty(); });
+  logs.await_said("\n");
   may_end = true;
   end_job();
   start_again();
-  user.join();
-  EXPECT_EQ(code, 0);
-  EXPECT_EQ(::caravan::test::contents(folder_.path("told")), "one\ntwo\nthree\n");
-  EXPECT_THAT(::caravan::test::contents(folder_.path("said")),
-              HasSubstr("it is asked again until it answers"));
+  EXPECT_EQ(logs.exit_code(), 0);
+  EXPECT_EQ(logs.told(), "one\ntwo\nthree\n");
+  EXPECT_THAT(logs.said(), HasSubstr("it is asked again until it answers"));
+}
+
+TEST_F(ServiceLogCommands, GoOnWithWhatThereIsWhereTheLogWasRotated) {
+  std::atomic<bool> is_rotated = false;
+  const FaultServer kubelet([&](Exchange& exchange) {
+    exchange.begin_stream();
+    if (!is_rotated) exchange.chunk(line(1, "one") + line(2, "two"));
+    while (!is_rotated) std::this_thread::yield();
+    exchange.chunk(line(8, "eight") + line(9, "nine"));
+    exchange.end_stream();
+  });
+  begin(kubelet.port());
+  RunningCommand logs(folder_, command_on_service("logs train --follow"));
+  logs.await_told("two\n");
+  die();
+  logs.await_said("\n");
+  is_rotated = true;
+  end_job();
+  start_again();
+  EXPECT_EQ(logs.exit_code(), 0);
+  EXPECT_EQ(logs.told(), "one\ntwo\neight\nnine\n");
+  EXPECT_THAT(logs.said(), HasSubstr("it goes on with what there is"));
+}
+
+TEST_F(ServiceLogCommands, OfAJobThatIsDeletedMeanwhileSaySo) {
+  std::atomic<bool> is_deleted = false;
+  const FaultServer kubelet([&](Exchange& exchange) {
+    exchange.begin_stream();
+    exchange.chunk(line(1, "one"));
+    while (!is_deleted) std::this_thread::yield();
+    exchange.end_stream();
+  });
+  begin(kubelet.port());
+  RunningCommand logs(folder_, command_on_service("logs train --follow"));
+  logs.await_told("one\n");
+  on_api_server("delete train");
+  is_deleted = true;
+  EXPECT_EQ(logs.exit_code(), 1);
+  EXPECT_EQ(logs.said(), "job train was deleted\n");
 }
 
 TEST_F(ServiceLogCommands, OfAJobWithoutAPodSayThatThereIsNone) {

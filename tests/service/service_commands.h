@@ -4,8 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <optional>
 #include <regex>
 #include <string>
+#include <thread>
 
 #include "common/testing/checkout.h"
 #include "common/testing/shell.h"
@@ -21,6 +24,38 @@ inline std::string without_ages(const std::string& text) {
   static const std::regex kSpaces(" +");
   return std::regex_replace(std::regex_replace(text, kAges, "AGE"), kSpaces, " ");
 }
+
+// A command beside the test, until it ends by itself.
+class RunningCommand {
+ public:
+  // folder: where it runs and writes.
+  RunningCommand(const ::caravan::test::TemporaryFolder& folder, const std::string& command)
+      : folder_(folder), thread_([this, command] {
+          const std::string line =
+              fmt::format("cd '{}' && {{ {}; }} >told 2>said", folder_.path(""), command);
+          code_ = ::caravan::test::run_shell(line).exit_code;
+          is_over_ = true;
+        }) {}
+
+  std::string told() const { return ::caravan::test::contents(folder_.path("told")); }
+  std::string said() const { return ::caravan::test::contents(folder_.path("said")); }
+  void await_told(const std::string& text) const {
+    kube::testing::await([&] { return is_over_ || told().find(text) != std::string::npos; });
+  }
+  void await_said(const std::string& text) const {
+    kube::testing::await([&] { return is_over_ || said().find(text) != std::string::npos; });
+  }
+  int exit_code() {
+    thread_.join();
+    return code_;
+  }
+
+ private:
+  const ::caravan::test::TemporaryFolder& folder_;
+  std::atomic<bool> is_over_ = false;
+  int code_ = -1;
+  std::jthread thread_;
+};
 
 // Base: a ServiceProgram, which is started already where commands are to find it.
 template <typename Base>
@@ -47,6 +82,10 @@ class ServiceCommands : public Base {
   static constexpr char kNoKubeconfig[] = "KUBECONFIG=/nowhere HOME=/nowhere";
   Outcome on_service(const std::string& words) const {
     return run(words + " " + service_options(), kNoKubeconfig);
+  }
+
+  std::string command_on_service(const std::string& words) const {
+    return fmt::format("'{}/caravan' {} {}", ::caravan::test::program_folder(), words, service_options());
   }
 
   void set_status(const std::string& status) {

@@ -168,47 +168,39 @@ TEST_F(ServiceCommandsTest, SubmitAndWatchFollowsTheNewJobToItsEnd) {
   EXPECT_EQ(watched.err, "job train failed: DoesNotFit: so it is\n");
 }
 
-// Runs a command that tells of the job into the file "told", and `then` once it has.
-template <typename Then>
-std::jthread once_told(const ::caravan::test::TemporaryFolder& folder, std::atomic<bool>& is_over,
-                       Then then) {
-  return std::jthread([&folder, &is_over, then] {
-    await([&] { return is_over || !::caravan::test::contents(folder.path("told")).empty(); });
-    then();
-  });
-}
-
 TEST_F(ServiceCommandsTest, WaitOfAJobThatIsDeletedSaysSo) {
   submit_with_status(kTrains);
-  std::atomic<bool> is_over = false;
-  std::jthread user = once_told(folder_, is_over, [this] { on_api_server("delete train"); });
-  const Outcome outcome = on_service("wait train >told");
-  is_over = true;
-  EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_EQ(outcome.err, "job train was deleted\n");
+  RunningCommand wait(folder_, command_on_service("wait train"));
+  wait.await_told("step 40/100");
+  on_api_server("delete train");
+  EXPECT_EQ(wait.exit_code(), 1);
+  EXPECT_EQ(wait.said(), "job train was deleted\n");
 }
 
 TEST_F(ServiceCommandsTest, WaitGoesOnWhereTheServiceWasAway) {
   submit_with_status(kTrains);
-  folder_.write("wait.sh", fmt::format("exec '{}/caravan' wait train {} >told 2>said",
-                                       ::caravan::test::program_folder(), service_options()));
-  std::atomic<bool> is_over = false;
-  int code = -1;
-  std::jthread user([&] {
-    code = ::caravan::test::run_shell(fmt::format("cd '{}' && sh wait.sh", folder_.path(""))).exit_code;
-    is_over = true;
-  });
-  await([&] { return is_over || !::caravan::test::contents(folder_.path("told")).empty(); });
+  RunningCommand wait(folder_, command_on_service("wait train"));
+  wait.await_told("step 40/100");
   die();
-  await([&] { return is_over || !::caravan::test::contents(folder_.path("said")).empty(); });
+  wait.await_said("\n");
   set_status(ended("Complete", "StepsReached"));
   start_again();
-  user.join();
-  EXPECT_EQ(code, 0);
-  EXPECT_THAT(::caravan::test::contents(folder_.path("said")),
+  EXPECT_EQ(wait.exit_code(), 0);
+  EXPECT_THAT(wait.said(),
               AllOf(HasSubstr("is not reached"), HasSubstr("it is asked again until it answers")));
-  EXPECT_THAT(::caravan::test::contents(folder_.path("told")),
-              HasSubstr("Complete (StepsReached): so it is"));
+  EXPECT_THAT(wait.told(), HasSubstr("Complete (StepsReached): so it is"));
+}
+
+TEST_F(ServiceCommandsTest, WaitOfAJobThatIsDeletedWhileTheServiceIsAwaySaysSo) {
+  submit_with_status(kTrains);
+  RunningCommand wait(folder_, command_on_service("wait train"));
+  wait.await_told("step 40/100");
+  die();
+  wait.await_said("\n");
+  on_api_server("delete train");
+  start_again();
+  EXPECT_EQ(wait.exit_code(), 1);
+  EXPECT_THAT(wait.said(), HasSubstr("job train was deleted\n"));
 }
 
 TEST_F(ServiceCommandsTest, ACheckpointIsAskedForByANewValueAndItsAnswerWaitedFor) {
