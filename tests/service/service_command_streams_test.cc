@@ -1,5 +1,6 @@
 // What commands with --server read of streams and of the operator: logs, curves, events, quotas, estimates.
 #include <atomic>
+#include <limits>
 #include <thread>
 
 #include "operator/api/names.h"
@@ -12,12 +13,10 @@ namespace {
 
 using kube::JsonArray;
 using kube::JsonObject;
-using kube::testing::await;
 using kube::testing::Exchange;
 using kube::testing::FaultServer;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 class ServiceLogCommands : public ServiceCommands<LoggedService> {
  protected:
@@ -183,6 +182,30 @@ TEST_F(ServiceStepCommands, EventsDescribeAndDoctorTellWhatTheServiceKnows) {
   EXPECT_EQ(examined.exit_code, on_api_server("doctor train").exit_code);
   EXPECT_EQ(without_ages(examined.out), without_ages(on_api_server("doctor train").out));
   EXPECT_THAT(examined.err, AllOf(HasSubstr("without a look at pods"), HasSubstr("without a look at nodes")));
+}
+
+TEST_F(ServiceStepCommands, DoctorNamesTheQuotaThatIsUsedUp) {
+  begin();
+  const kube::ResourcePath quotas{.resource = kube::kResourceQuotas, .name_space = server_.name_space()};
+  const JsonObject pods{{"pods", "2"}};
+  ASSERT_TRUE(server_.client().create({}, quotas,
+                                      JsonObject{{"apiVersion", "v1"},
+                                                 {"kind", "ResourceQuota"},
+                                                 {"metadata", JsonObject{{"name", "narrow"}}},
+                                                 {"spec", JsonObject{{"hard", pods}}}}));
+  ASSERT_TRUE(server_.client().merge_status(
+      {}, quotas, "narrow", JsonObject{{"status", JsonObject{{"hard", pods}, {"used", pods}}}}));
+  set_status(R"({"state": "Pending", "conditions": [
+      {"type": "Planned", "status": "True", "reason": "HeuristicSelected", "message": "it fits",
+       "lastTransitionTime": "2026-01-01T00:00:00Z"},
+      {"type": "Scheduled", "status": "False", "reason": "PodsRefused", "message": "exceeded quota: narrow",
+       "lastTransitionTime": "2026-01-01T00:00:00Z"}]})");
+  await_service();
+  const Outcome direct = on_api_server("doctor train");
+  const Outcome served = on_service("doctor train");
+  EXPECT_EQ(served.exit_code, 1) << served.err;
+  EXPECT_EQ(served.out, direct.out);
+  EXPECT_THAT(served.out, HasSubstr("the namespace's quota narrow is used up: 2 pods of 2"));
 }
 
 constexpr const char* kJob = R"(

@@ -62,7 +62,8 @@ template <typename Base>
 class ServiceCommands : public Base {
  protected:
   ServiceCommands() {
-    Base::make_account("ada", {"get", "list", "watch", "create", "update", "patch", "delete"});
+    Base::make_account("ada", {"get", "list", "watch", "create", "update", "patch", "delete"},
+                       {.lists_quotas = true});
     Base::folder_.write("token", Base::full_token("ada"));
     ada_.emplace(Base::full_token("ada"));
   }

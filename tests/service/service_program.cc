@@ -115,6 +115,7 @@ void ServiceProgram::make_account(const std::string& name, const std::vector<std
       rule("", {"pods", "persistentvolumeclaims", "secrets", "configmaps"}, more.on_pods.value_or(verbs)),
       rule("events.k8s.io", {"events"}, {"list"})};
   if (more.reads_logs) rules.push_back(rule("", {"pods/log"}, {"get"}));
+  if (more.lists_quotas) rules.push_back(rule("", {"resourcequotas"}, {"list"}));
   create(kRoles, {{"apiVersion", "rbac.authorization.k8s.io/v1"},
                   {"kind", "Role"},
                   {"metadata", metadata},

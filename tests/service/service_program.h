@@ -33,6 +33,7 @@ struct Person {
 struct MoreRights {
   std::optional<std::vector<std::string>> on_pods = {};  // absent: the same as on jobs
   bool reads_logs = true;
+  bool lists_quotas = false;
 };
 
 class ServiceProgram : public ::testing::Test {
