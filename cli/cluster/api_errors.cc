@@ -15,24 +15,11 @@ constexpr int kInvalid = 422;
 constexpr int kTooMany = 429;
 constexpr int kServerFails = 500;  // and above
 
-std::string place_of(const Asked& asked) {
-  return asked.name_space.empty() ? "the cluster" : fmt::format("namespace {}", asked.name_space);
-}
-
-std::string option_of(const Asked& asked) {
-  return asked.name_space.empty() ? " -A" : fmt::format(" -n {}", asked.name_space);
-}
-
 Error unreachable(const kube::ApiError& error, const std::string& server) {
   return {.message = fmt::format("the API server {} is not reached ({}); see whether the cluster is up, and "
                                  "whether --context names the right one",
                                  server, error.message),
           .code = ExitCode::kClusterUnreachable};
-}
-
-Error forbidden(const kube::ApiError& error, const Asked& asked) {
-  return {.message = fmt::format("{}; ask whoever runs the cluster for the right to {} {} in {}",
-                                 words_of(error), asked.verb, asked.resource, place_of(asked))};
 }
 
 // Of a path that no definition serves, the answer is no Status and has no reason.
@@ -43,11 +30,9 @@ Error not_found(const kube::ApiError& error, const Asked& asked) {
                             "deploy/install.yaml` does that, or the Helm chart (docs/user/install.md)",
                             asked.resource)};
   }
-  const bool is_job = asked.resource.starts_with("llamatrainingjobs") && !asked.name.empty();
-  if (!is_job || asked.verb == "create") return {.message = words_of(error), .code = ExitCode::kBadInput};
-  return {.message = fmt::format("{} has no job {}; `caravan list{}` shows those that there are",
-                                 place_of(asked), asked.name, option_of(asked)),
-          .code = ExitCode::kBadInput};
+  const bool is_job = asked.is_of_jobs() && !asked.name.empty() && asked.verb != "create";
+  if (!is_job) return {.message = words_of(error), .code = ExitCode::kBadInput};
+  return no_such_job(asked);
 }
 
 Error sentence_of(const kube::ApiError& error, const Asked& asked, const std::string& server) {
@@ -60,17 +45,12 @@ Error sentence_of(const kube::ApiError& error, const Asked& asked, const std::st
                                    server, words_of(error)),
             .code = ExitCode::kClusterUnreachable};
   }
-  if (error.is_forbidden()) return forbidden(error, asked);
+  if (error.is_forbidden()) return lacks_right(words_of(error), asked);
   if (error.is_not_found()) return not_found(error, asked);
-  if (error.is_already_exists()) {
-    return {.message = fmt::format("{} has a job {} already; give this one another name, or delete that one "
-                                   "with `caravan delete {}{}`",
-                                   place_of(asked), asked.name, asked.name, option_of(asked)),
-            .code = ExitCode::kBadInput};
-  }
+  if (error.is_already_exists()) return name_is_taken(asked);
   if (error.code == kInvalid || error.code == kBadRequest)
     return {.message = words_of(error), .code = ExitCode::kBadInput};
-  return {.message = fmt::format("{} {}: {}", asked.verb, asked.resource, words_of(error))};
+  return refused(words_of(error), asked);
 }
 
 }  // namespace
@@ -87,29 +67,23 @@ std::string words_of(const kube::ApiError& error) {
   return words;
 }
 
-bool ClusterError::is_outage() const {
-  switch (kind) {
+Trouble trouble_of(const kube::ApiError& error) {
+  switch (error.kind) {
     case kube::ErrorKind::kUnreachable:
     case kube::ErrorKind::kBroken:
     case kube::ErrorKind::kTimeout:
-      return true;
+      return Trouble::kOutage;
     case kube::ErrorKind::kStatus:
-      return http_status == kTooMany || http_status >= kServerFails;
+      if (error.code == kTooMany || error.code >= kServerFails) return Trouble::kOutage;
+      if (error.code == kUnauthorized || error.code == kForbidden) return Trouble::kRefusal;
+      return error.code == kNotFound ? Trouble::kNotFound : Trouble::kOther;
     default:
-      return false;
+      return Trouble::kOther;
   }
 }
 
-bool ClusterError::is_refusal() const {
-  return http_status == kUnauthorized || http_status == kForbidden;
-}
-
-bool ClusterError::is_not_found() const {
-  return http_status == kNotFound;
-}
-
 ClusterError explain(const kube::ApiError& error, const Asked& asked, const std::string& server) {
-  return {sentence_of(error, asked, server), error.kind, error.code};
+  return {sentence_of(error, asked, server), trouble_of(error)};
 }
 
 }  // namespace caravan::cli

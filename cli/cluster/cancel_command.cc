@@ -6,9 +6,7 @@
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
 #include "cli/cluster/job_news.h"
-#include "operator/api/cancellation.h"
 #include "operator/api/job_object.h"
-#include "operator/api/names.h"
 
 namespace caravan::cli {
 namespace {
@@ -29,10 +27,8 @@ Result<ExitCode> cancel(const Options& options) {
       fmt::print("job {} has ended already ({})\n", name, status.state());
       continue;
     }
-    const kube::JsonObject asked{{controller::annotations::kCancel, controller::kCancelled}};
-    const auto changed =
-        (*cluster)->change(name, kube::JsonObject{{"metadata", kube::JsonObject{{"annotations", asked}}}});
-    if (!changed) return tl::unexpected(changed.error());
+    const auto cancelled = (*cluster)->cancel(name);
+    if (!cancelled) return tl::unexpected(cancelled.error());
     fmt::print("job {} is being cancelled: it ends for good, and its record stays\n", name);
   }
   return ExitCode::kDone;

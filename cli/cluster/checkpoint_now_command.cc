@@ -6,7 +6,6 @@
 #include "cli/cluster/commands.h"
 #include "cli/cluster/durations.h"
 #include "cli/cluster/job_news.h"
-#include "kube/api/timestamp.h"
 #include "operator/api/job_conditions.h"
 #include "operator/api/job_object.h"
 #include "operator/api/names.h"
@@ -68,12 +67,9 @@ Result<ExitCode> checkpoint_now(const Options& options) {
   const auto job = (*cluster)->job(options.name);
   if (!job) return tl::unexpected(job.error());
   if (const Status able = check(controller::read_job(*job)); !able) return tl::unexpected(able.error());
-  const std::string request = kube::to_timestamp((*cluster)->clock().wall_now());
-  const kube::JsonObject asked{{controller::annotations::kCheckpoint, request}};
-  const auto changed = (*cluster)->change(
-      options.name, kube::JsonObject{{"metadata", kube::JsonObject{{"annotations", asked}}}});
-  if (!changed) return tl::unexpected(changed.error());
-  if (options.wait) return await_answer(**cluster, options, request, *timeout);
+  const auto request = (*cluster)->ask_for_checkpoint(options.name);
+  if (!request) return tl::unexpected(request.error());
+  if (options.wait) return await_answer(**cluster, options, *request, *timeout);
   fmt::print("job {} was asked for a checkpoint; it writes one after the step at work\n", options.name);
   return ExitCode::kDone;
 }

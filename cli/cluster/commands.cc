@@ -24,7 +24,8 @@ void add_cluster_commands(CLI::App& app, Action& action) {
   add_delete_command(app, action);
   add_service_command(app, action);
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (command->get_group() == "Subcommands") command->group("Commands on a cluster, by its kubeconfig");
+    if (command->get_group() == "Subcommands")
+      command->group("Commands on a cluster, by its kubeconfig or on its job service");
   }
 }
 

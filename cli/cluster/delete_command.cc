@@ -5,7 +5,6 @@
 
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
-#include "kube/api/object.h"
 
 namespace caravan::cli {
 namespace {
@@ -15,14 +14,13 @@ struct Options {
   std::vector<std::string> names;
 };
 
-// By identity, so that not a later job of the same name goes.
 Result<ExitCode> remove(const Options& options) {
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
   for (const std::string& name : options.names) {
     const auto job = (*cluster)->job(name);
     if (!job) return tl::unexpected(job.error());
-    const auto removed = (*cluster)->remove(name, kube::uid_of(*job));
+    const auto removed = (*cluster)->remove(*job);
     if (!removed) return tl::unexpected(removed.error());
     fmt::print("job {} deleted; its checkpoints stay where they are\n", name);
   }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <set>
 
@@ -141,6 +142,48 @@ Error in_option(const char* option, const Error& error) {
   return {fmt::format("{}: {}", option, error.message), error.code};
 }
 
+v1alpha1::EstimateJobRequest question_of(const Options& options, const v1alpha1::LlamaTrainingJob& job) {
+  v1alpha1::EstimateJobRequest question;
+  *question.mutable_job() = job;
+  for (const int devices : options.devices) question.add_devices(devices);
+  question.set_device_hour_price(options.price);
+  question.set_all_candidates(options.all);
+  return question;
+}
+
+// As whoever planned for it answers.
+Result<ExitCode> print_told(const Options& options, const v1alpha1::JobSpec& spec,
+                            const v1alpha1::EstimateJobResponse& told) {
+  if (options.compares()) return print_comparison({told}, options.json());
+  if (told.estimates().empty()) return failure("the job service has answered with no estimate");
+  const v1alpha1::Estimate& estimate = told.estimates(0);
+  const bool is_short = std::ranges::any_of(estimate.report().candidates(),
+                                            [](const auto& candidate) { return candidate.peak_bytes() > 0; });
+  planner::PlanAnswer answer{.report = estimate.report(), .error = {}};
+  answer.warnings.assign(estimate.warnings().begin(), estimate.warnings().end());
+  if (!estimate.fits())
+    answer.error = Error{estimate.reason(), is_short ? ExitCode::kDoesNotFit : ExitCode::kBadInput};
+  print_warnings(answer);
+  print_plan(spec, answer, {.json = options.json(), .all = options.all});
+  if (answer.error) return tl::unexpected(*answer.error);
+  return ExitCode::kDone;
+}
+
+// On the nodes of the cluster.
+Result<ExitCode> plan_for(const Nodes& nodes, const Options& options, const std::string& text,
+                          const LoadedJob& loaded, const controller::EstimateWish& wish) {
+  if (!options.compares()) return explain(options, loaded, nodes);
+  Comparison comparison;
+  for (const int devices : options.devices) {
+    std::vector<std::string> sets = options.sets;
+    sets.push_back(fmt::format("spec.resources.devices={}", devices));
+    compare_on(parse_job(text, input_name(options.path), sets), devices, nodes, wish, comparison);
+  }
+  if (options.devices.empty())
+    compare_on(loaded, loaded.job.spec().resources().devices(), nodes, wish, comparison);
+  return print_comparison(comparison, options.json());
+}
+
 Result<ExitCode> estimate(const Options& options) {
   if (auto few = controller::check_device_counts(options.devices.size()); !few)
     return tl::unexpected(in_option("--devices", few.error()));
@@ -148,25 +191,17 @@ Result<ExitCode> estimate(const Options& options) {
   if (!price) return tl::unexpected(in_option("--price", price.error()));
   const auto text = read_input(options.path);
   if (!text) return tl::unexpected(text.error());
-  const std::string name = input_name(options.path);
-  const auto loaded = parse_job(*text, name, options.sets);
+  const auto loaded = parse_job(*text, input_name(options.path), options.sets);
   if (!loaded) return tl::unexpected(loaded.error());
   for (const std::string& note : loaded->notes) fmt::print(stderr, "{}\n", note);
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
+  const auto told = (*cluster)->estimates(question_of(options, loaded->job));
+  if (!told) return tl::unexpected(told.error());
+  if (*told) return print_told(options, loaded->job.spec(), **told);
   const auto nodes = nodes_of(**cluster);
   if (!nodes) return tl::unexpected(nodes.error());
-  if (!options.compares()) return explain(options, *loaded, *nodes);
-  const controller::EstimateWish wish{*price, options.all, (*cluster)->clock().wall_now()};
-  Comparison comparison;
-  for (const int devices : options.devices) {
-    std::vector<std::string> sets = options.sets;
-    sets.push_back(fmt::format("spec.resources.devices={}", devices));
-    compare_on(parse_job(*text, name, sets), devices, *nodes, wish, comparison);
-  }
-  if (options.devices.empty())
-    compare_on(*loaded, loaded->job.spec().resources().devices(), *nodes, wish, comparison);
-  return print_comparison(comparison, options.json());
+  return plan_for(*nodes, options, *text, *loaded, {*price, options.all, (*cluster)->clock().wall_now()});
 }
 
 }  // namespace

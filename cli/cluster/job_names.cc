@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "cli/cluster/cluster.h"
 #include "cli/completion/candidates.h"
 
@@ -20,13 +22,31 @@ void take(const std::vector<std::string>& words, std::size_t at, std::string_vie
   if (word.starts_with(fmt::format("{}=", option))) value = word.substr(option.size() + 1);
 }
 
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+ServiceOptions service_of_environment() {
+  return {.address = variable(kServerVariable),
+          .root_file = variable(kRootVariable),
+          .server_name = variable(kServerNameVariable),
+          .token_file = variable(kTokenFileVariable)};
+}
+
 ClusterOptions options_in(const std::vector<std::string>& words) {
   ClusterOptions options;
+  options.at_once = true;
+  options.service = service_of_environment();
   for (std::size_t i = 0; i < words.size(); ++i) {
     take(words, i, "-n", options.name_space);
     take(words, i, "--namespace", options.name_space);
     take(words, i, "--context", options.context);
     take(words, i, "--kubeconfig", options.kubeconfig);
+    take(words, i, "--server", options.service.address);
+    take(words, i, "--server-root", options.service.root_file);
+    take(words, i, "--server-name", options.service.server_name);
+    take(words, i, "--token-file", options.service.token_file);
   }
   return options;
 }
@@ -36,7 +56,7 @@ ClusterOptions options_in(const std::vector<std::string>& words) {
 std::vector<std::string> job_names(const std::vector<std::string>& words) {
   const auto cluster = Cluster::connect(options_in(words));
   if (!cluster) return {};
-  return (*cluster)->names_at_once().value_or(std::vector<std::string>{});
+  return (*cluster)->names().value_or(std::vector<std::string>{});
 }
 
 std::string completion_for_kubectl(const CommandTree& program, const std::vector<std::string>& words) {

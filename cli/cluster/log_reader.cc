@@ -4,6 +4,7 @@
 
 #include <deque>
 
+#include "cli/cluster/api_errors.h"
 #include "cli/cluster/job_news.h"
 #include "common/line_reader.h"
 #include "operator/api/job_object.h"
@@ -17,7 +18,7 @@ constexpr std::chrono::seconds kBetweenLooks{1};
 
 class NodeLog {
  public:
-  NodeLog(Cluster& cluster, const LogQuestion& question, const std::function<void(std::string_view)>& take)
+  NodeLog(ApiServer& cluster, const LogQuestion& question, const TakeLine& take)
       : cluster_(cluster),
         question_(question),
         take_(take),
@@ -80,11 +81,7 @@ class NodeLog {
     return done;
   }
 
-  Status no_pod() const {
-    return failure(
-        fmt::format("job {} has no pod of node {} now; it is {}, and `caravan doctor {}` says more",
-                    question_.job, question_.node, state_.empty() ? "new" : state_, question_.job));
-  }
+  Status no_pod() const { return tl::unexpected(has_no_pod(question_, state_)); }
 
   void begin(const std::string& pod) {
     is_first_ = pod_.empty();
@@ -117,8 +114,8 @@ class NodeLog {
     while (true) {
       const auto chunk = stream.read({});
       if (!chunk) {
-        return tl::unexpected(
-            ClusterError{{chunk.error().message, ExitCode::kClusterUnreachable}, chunk.error().kind});
+        const Trouble trouble = trouble_of(chunk.error());
+        return tl::unexpected(ClusterError{{chunk.error().message, ExitCode::kClusterUnreachable}, trouble});
       }
       lines.add(chunk->empty() ? "\n" : *chunk);  // the last line may lack its end
       for (auto line = lines.next(); !line || *line; line = lines.next()) {
@@ -149,9 +146,9 @@ class NodeLog {
     holds_back_ = false;
   }
 
-  Cluster& cluster_;
+  ApiServer& cluster_;
   const LogQuestion& question_;
-  const std::function<void(std::string_view)>& take_;
+  const TakeLine& take_;
   std::string pod_ = {};
   std::string state_ = {};
   std::string last_time_ = {};
@@ -165,8 +162,7 @@ class NodeLog {
 
 }  // namespace
 
-Status read_log(Cluster& cluster, const LogQuestion& question,
-                const std::function<void(std::string_view)>& take) {
+Status read_log(ApiServer& cluster, const LogQuestion& question, const TakeLine& take) {
   NodeLog log(cluster, question, take);
   return question.follow ? log.follow() : log.once();
 }

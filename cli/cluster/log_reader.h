@@ -5,27 +5,11 @@
 // Following goes on while the API server or a machine does not answer, and ends where a right is missing.
 #pragma once
 
-#include <chrono>
-#include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
-
-#include "cli/cluster/cluster.h"
+#include "cli/cluster/api_server.h"
+#include "cli/cluster/log_question.h"
 
 namespace caravan::cli {
 
-struct LogQuestion {
-  std::string job;
-  int node = 0;
-  std::optional<int> rank = {};  // only what this one of the node prints
-  std::optional<std::chrono::seconds> since = {};
-  std::optional<int> tail = {};  // the last lines only: of the rank's, where there is one
-  bool follow = false;
-};
-
-// take: gets each line without its end.
-Status read_log(Cluster& cluster, const LogQuestion& question,
-                const std::function<void(std::string_view)>& take);
+Status read_log(ApiServer& server, const LogQuestion& question, const TakeLine& take);
 
 }  // namespace caravan::cli

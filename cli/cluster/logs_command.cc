@@ -4,14 +4,12 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <thread>
 #include <vector>
 
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
 #include "cli/cluster/durations.h"
-#include "cli/cluster/log_reader.h"
 #include "common/utf8.h"
 #include "operator/api/job_object.h"
 #include "operator/view/pod_log.h"
@@ -63,18 +61,16 @@ Result<std::vector<int>> nodes_asked_for(Cluster& cluster, const Options& option
     return std::vector{*options.rank / per_node};
   }
   if (!options.all) return std::vector{0};
-  const auto pods = cluster.pods_of(*object);
-  if (!pods) return tl::unexpected(pods.error());
-  std::set<int> nodes;
-  for (const kube::Json& pod : *pods) nodes.insert(controller::read_pod(pod).node);
-  if (nodes.empty()) return std::vector{0};
-  if (options.follow && nodes.size() > kMostFollowed) {
+  auto nodes = cluster.nodes_with_log(*object);
+  if (!nodes) return tl::unexpected(nodes.error());
+  if (nodes->empty()) return std::vector{0};
+  if (options.follow && nodes->size() > kMostFollowed) {
     return bad_input(
         fmt::format("--all --follow: job {} has {} pods, and {} are followed at once at most; "
                     "name one with --rank",
-                    options.name, nodes.size(), kMostFollowed));
+                    options.name, nodes->size(), kMostFollowed));
   }
-  return std::vector<int>(nodes.begin(), nodes.end());
+  return *std::move(nodes);
 }
 
 // One pod's trouble keeps nobody from reading the others; the first is the command's end.
@@ -84,7 +80,7 @@ Status read_all(Cluster& cluster, const std::vector<int>& nodes, LogQuestion que
     question.node = node;
     const auto shown = nodes.size() > 1 ? std::optional(node) : std::nullopt;
     const Status read =
-        read_log(cluster, question, [&](std::string_view line) { printer.print(line, shown); });
+        cluster.read_log(question, [&](std::string_view line) { printer.print(line, shown); });
     if (read) continue;
     if (first) {
       first = read;
@@ -104,7 +100,7 @@ Status follow_all(Cluster& cluster, const std::vector<int>& nodes, const LogQues
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       threads.emplace_back([&, i, mine = question]() mutable {
         mine.node = nodes[i];
-        ends[i] = read_log(cluster, mine, [&](std::string_view line) { printer.print(line, mine.node); });
+        ends[i] = cluster.read_log(mine, [&](std::string_view line) { printer.print(line, mine.node); });
       });
     }
   }

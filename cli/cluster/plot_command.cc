@@ -6,7 +6,6 @@
 #include "cli/arguments/choice.h"
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
-#include "cli/cluster/log_reader.h"
 #include "cli/cluster/step_curve.h"
 #include "operator/api/job_object.h"
 #include "report_text/console_style.h"
@@ -21,27 +20,8 @@ struct Options {
   bool ascii = false;
 };
 
-struct Curve {
-  std::vector<CurvePoint> points = {};
-  int left_out = 0;  // lines that say what cannot be drawn
-  std::string first_left_out = {};
-};
-
-// Of the attempts whose pods are still there, which is at least the last one.
-Result<Curve> read_curve(Cluster& cluster, const std::string& name, Figure figure) {
-  Curve curve;
-  const Status read = read_log(cluster, {.job = name}, [&](std::string_view line) {
-    const auto point = point_of(line, figure);
-    if (point && *point) curve.points.push_back(**point);
-    if (!point && ++curve.left_out == 1) curve.first_left_out = point.error().message;
-  });
-  if (!read) return tl::unexpected(read.error());
-  curve.points = by_step(curve.points);
-  return curve;
-}
-
 Error no_points(const Options& options, const Curve& curve, Figure figure) {
-  const std::string about = fmt::format("the log of job {} has no {}", options.name, options.figure);
+  const std::string about = fmt::format("{} has no {}", curve.source, options.figure);
   if (curve.left_out > 0)
     return {fmt::format("{} that can be drawn; it begins with {}", about, curve.first_left_out)};
   return {fmt::format("{} yet{}", about,
@@ -55,13 +35,13 @@ Result<ExitCode> plot(const Options& options) {
   const auto object = (*cluster)->job(options.name);
   if (!object) return tl::unexpected(object.error());
   const v1alpha1::JobStatus status = controller::read_job_but_spec(*object).status;
-  const auto curve = read_curve(**cluster, options.name, figure);
+  const auto curve = (*cluster)->curve_of(options.name, figure);
   if (!curve) return tl::unexpected(curve.error());
   const std::vector<CurvePoint>& points = curve->points;
   if (points.empty()) return tl::unexpected(no_points(options, *curve, figure));
   if (curve->left_out > 0) {
-    fmt::print(stderr, "warning: lines of the log that cannot be drawn are left out: {}, the first is {}\n",
-               curve->left_out, curve->first_left_out);
+    fmt::print(stderr, "warning: of {}, what cannot be drawn is left out: {} steps, the first is {}\n",
+               curve->source, curve->left_out, curve->first_left_out);
   }
   CurveLook look{.width = output_width(), .ascii = options.ascii};
   std::string title = fmt::format("{} of job {}: {:.4g} at step {}", figure == Figure::kLoss ? "Loss" : "MFU",

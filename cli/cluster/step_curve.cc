@@ -155,6 +155,11 @@ Result<std::optional<CurvePoint>> point_of(std::string_view line, Figure figure)
   return failure(fmt::format("step {} with {} {}", first_word(*step_text), name, first_word(*value_text)));
 }
 
+void Curve::add(const Result<std::optional<CurvePoint>>& told) {
+  if (told && *told) points.push_back(**told);
+  if (!told && ++left_out == 1) first_left_out = told.error().message;
+}
+
 std::vector<CurvePoint> by_step(const std::vector<CurvePoint>& points) {
   std::map<int, double> values;
   for (const CurvePoint& point : points) values[point.step] = point.value;

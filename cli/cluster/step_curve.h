@@ -34,6 +34,16 @@ Result<std::optional<CurvePoint>> point_of(std::string_view line, Figure figure)
 // In the order of the steps; of a step that was done again the last one counts.
 std::vector<CurvePoint> by_step(const std::vector<CurvePoint>& points);
 
+// What is told of a figure, and how much of it cannot be drawn.
+struct Curve {
+  std::string source = {};  // who tells, for people: "the log of job tiny"
+  std::vector<CurvePoint> points = {};
+  int left_out = 0;  // steps that say what cannot be drawn
+  std::string first_left_out = {};
+
+  void add(const Result<std::optional<CurvePoint>>& told);
+};
+
 struct CurveLook {
   int width = 80;   // columns, with the axis
   int height = 16;  // lines, without the axis

@@ -39,8 +39,7 @@ Result<ExitCode> set_suspended(const Options& options, bool suspend) {
       fmt::print("job {} {}\n", name, *already);
       continue;
     }
-    const kube::JsonObject patch{{"spec", kube::JsonObject{{"suspend", suspend}}}};
-    const auto changed = (*cluster)->change(name, patch);
+    const auto changed = (*cluster)->set_suspended(name, suspend);
     if (!changed) return tl::unexpected(changed.error());
     fmt::print("job {} {}\n", name,
                suspend ? "is being suspended: its pods end, behind a checkpoint where it writes any"

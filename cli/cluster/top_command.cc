@@ -43,7 +43,7 @@ Result<ExitCode> show(const Options& options) {
   const bool is_live = !options.once && style_for(terminal_facts(STDOUT_FILENO)).progress_bar;
   std::string last;
   while (true) {
-    const auto jobs = (*cluster)->jobs(options.everywhere);
+    const auto jobs = (*cluster)->jobs(options.everywhere, {});
     if (!jobs && (last.empty() || !jobs.error().is_outage())) return tl::unexpected(jobs.error());
     if (jobs) last = picture(*jobs, options, clock);
     fmt::print("{}{}", is_live ? kClearScreen : "", last);

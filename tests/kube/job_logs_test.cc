@@ -5,7 +5,6 @@
 #include <atomic>
 #include <boost/json/serialize.hpp>
 
-#include "cli/cluster/log_reader.h"
 #include "tests/kube/connect_cluster.h"
 
 namespace caravan::kube::testing {
@@ -101,7 +100,7 @@ TEST_F(JobLogs, AreFollowedThroughBrokenStreamsAndRestartsEachLineOnce) {
   const FaultServer server([&](Exchange& exchange) { job.answer(exchange); });
   const auto cluster = connect(server);
   ASSERT_NE(cluster, nullptr);
-  const Status read = cli::read_log(*cluster, {.job = "tiny", .follow = true}, take_);
+  const Status read = cluster->read_log({.job = "tiny", .follow = true}, take_);
   EXPECT_TRUE(read) << read.error().message;
   EXPECT_THAT(lines_, ElementsAre("one", "two", "three", "four"));
 }
@@ -132,7 +131,7 @@ TEST_F(JobLogs, AreGoneOnWithAfterAMachineOrTheServerCouldNotAnswer) {
   });
   const auto cluster = connect(server);
   ASSERT_NE(cluster, nullptr);
-  const Status read = cli::read_log(*cluster, {.job = "tiny", .follow = true}, take_);
+  const Status read = cluster->read_log({.job = "tiny", .follow = true}, take_);
   EXPECT_TRUE(read) << read.error().message;
   EXPECT_THAT(lines_, ElementsAre("one", "two", "three", "four"));
 }
@@ -141,7 +140,7 @@ TEST_F(JobLogs, OfAJobThatHasEndedCannotBeWaitedFor) {
   const FaultServer server(ended_job(reply_with(500, status_json(500, "InternalError", "no kubelet there"))));
   const auto cluster = connect(server);
   ASSERT_NE(cluster, nullptr);
-  const Status read = cli::read_log(*cluster, {.job = "tiny", .follow = true}, take_);
+  const Status read = cluster->read_log({.job = "tiny", .follow = true}, take_);
   ASSERT_FALSE(read) << "nothing was read";
   EXPECT_THAT(read.error().message, HasSubstr("no kubelet there"));
 }
@@ -156,7 +155,7 @@ TEST_F(JobLogs, OfAJobThatHasEndedAndWhosePodsAreGoneAreSaidToBeGone) {
   const auto cluster = connect(server);
   ASSERT_NE(cluster, nullptr);
   for (const bool follow : {false, true}) {
-    const Status read = cli::read_log(*cluster, {.job = "tiny", .follow = follow}, take_);
+    const Status read = cluster->read_log({.job = "tiny", .follow = follow}, take_);
     ASSERT_FALSE(read) << (follow ? "followed" : "read once");
     EXPECT_THAT(read.error().message, HasSubstr("job tiny has no pod of node 0 now; it is Complete"));
   }
@@ -166,7 +165,7 @@ TEST_F(JobLogs, AreAskedOfTheNodesOwnPods) {
   const FaultServer server(ended_job(reply_with(200, line(1, "one"))));
   const auto cluster = connect(server);
   ASSERT_NE(cluster, nullptr);
-  EXPECT_TRUE(cli::read_log(*cluster, {.job = "tiny"}, take_));
+  EXPECT_TRUE(cluster->read_log({.job = "tiny"}, take_));
   EXPECT_THAT(server.requests().at(1).query, HasSubstr("training.caravan.dev%2Fnode-index%3D0"));
 }
 
@@ -184,7 +183,7 @@ TEST_F(JobLogs, TheLastLinesOfARankAreCountedAmongItsOwn) {
   ASSERT_NE(cluster, nullptr);
   for (const bool follow : {false, true}) {
     lines_.clear();
-    EXPECT_TRUE(cli::read_log(*cluster, {.job = "tiny", .rank = 0, .tail = 2, .follow = follow}, take_));
+    EXPECT_TRUE(cluster->read_log({.job = "tiny", .rank = 0, .tail = 2, .follow = follow}, take_));
     EXPECT_THAT(lines_, ElementsAre("mine 2", "mine 3")) << (follow ? "followed" : "read once");
   }
 }
@@ -215,7 +214,7 @@ TEST_F(JobLogs, OfARankAreFollowedBehindItsLastLines) {
   });
   const auto cluster = connect(server);
   ASSERT_NE(cluster, nullptr);
-  EXPECT_TRUE(cli::read_log(*cluster, {.job = "tiny", .rank = 0, .tail = 1, .follow = true}, take_));
+  EXPECT_TRUE(cluster->read_log({.job = "tiny", .rank = 0, .tail = 1, .follow = true}, take_));
   EXPECT_THAT(lines_, ElementsAre("3", "4"));
 }
 
@@ -232,7 +231,7 @@ TEST_F(JobLogs, OfSomebodyWithoutTheRightEndAtOnce) {
   });
   const auto cluster = connect(server);
   ASSERT_NE(cluster, nullptr);
-  const Status read = cli::read_log(*cluster, {.job = "tiny", .follow = true}, take_);
+  const Status read = cluster->read_log({.job = "tiny", .follow = true}, take_);
   ASSERT_FALSE(read);
   EXPECT_THAT(read.error().message, HasSubstr("the right to get pods/log in namespace s"));
 }

@@ -4,76 +4,20 @@
 
 #include <atomic>
 
-#include "operator/api/names.h"
 #include "tests/kube/fault_server.h"
-#include "tests/service/service_program.h"
+#include "tests/service/logged_service.h"
 
 namespace caravan::service::testing {
 namespace {
 
 using grpc::StatusCode;
-using kube::Json;
-using kube::JsonArray;
-using kube::JsonObject;
 using kube::testing::Exchange;
 using kube::testing::FaultServer;
 using ::testing::HasSubstr;
 using namespace v1alpha1;
 
-std::string line(int second, const std::string& text) {
-  return fmt::format("2026-01-01T00:00:{:02}.000000000Z {}\n", second, text);
-}
-
-class ServiceLogsTest : public ServiceProgram {
+class ServiceLogsTest : public LoggedService {
  protected:
-  ~ServiceLogsTest() override {
-    static_cast<void>(server_.client().remove({}, {.resource = controller::kNodes}, machine(), {}));
-  }
-
-  // No other test has it.
-  std::string machine() const { return "machine-of-" + server_.name_space(); }
-
-  void make(const kube::ResourcePath& path, const Json& object) {
-    const auto made = server_.client().create({}, path, object);
-    if (!made) ADD_FAILURE() << made.error().message;
-  }
-  void mark(const kube::ResourcePath& path, const std::string& name, const JsonObject& status) {
-    const auto marked = server_.client().merge_status({}, path, name, JsonObject{{"status", status}});
-    if (!marked) ADD_FAILURE() << marked.error().message;
-  }
-
-  // A node whose kubelet listens there, and on it a pod of the job that runs.
-  void make_pod(const Job& job, int kubelet_port) {
-    const kube::ResourcePath nodes{.resource = controller::kNodes};
-    make(nodes,
-         JsonObject{{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", JsonObject{{"name", machine()}}}});
-    mark(nodes, machine(),
-         {{"addresses", JsonArray{JsonObject{{"type", "InternalIP"}, {"address", "127.0.0.1"}}}},
-          {"daemonEndpoints", JsonObject{{"kubeletEndpoint", JsonObject{{"Port", kubelet_port}}}}}});
-    make(pods(),
-         JsonObject{{"apiVersion", "v1"},
-                    {"kind", "Pod"},
-                    {"metadata", JsonObject{{"name", "train-0-a1"},
-                                            {"labels", JsonObject{{controller::labels::kJobUid, job.uid()},
-                                                                  {controller::labels::kNodeIndex, "0"},
-                                                                  {controller::labels::kAttempt, "1"}}}}},
-                    {"spec", JsonObject{{"nodeName", machine()},
-                                        {"containers",
-                                         JsonArray{JsonObject{{"name", "sidecar"}, {"image", "none"}},
-                                                   JsonObject{{"name", "worker"}, {"image", "none"}}}}}}});
-    mark(pods(), "train-0-a1", {{"phase", "Running"}});
-  }
-  kube::ResourcePath pods() const { return {.resource = kube::kPods, .name_space = server_.name_space()}; }
-
-  void end_job() {
-    const JsonObject complete{{"type", "Complete"},
-                              {"status", "True"},
-                              {"reason", "StepsReached"},
-                              {"lastTransitionTime", "2026-01-01T00:00:00Z"}};
-    mark(server_.jobs(), "train", {{"state", "Complete"}, {"conditions", JsonArray{complete}}});
-    mark(pods(), "train-0-a1", {{"phase", "Succeeded"}});
-  }
-
   // To the end, or so many messages.
   grpc::Status read(const Person& person, StreamLogsRequest request, std::string& text, int most = 1 << 30) {
     request.set_name(job_name("train"));

@@ -61,14 +61,23 @@ std::string ServiceProgram::log() {
 }
 
 void ServiceProgram::start(const std::vector<std::string>& more) {
-  std::vector<std::string> arguments{"--kubeconfig",      std::getenv("KUBECONFIG"),
-                                     "--namespace",       server_.name_space(),
-                                     "--listen",          "127.0.0.1:0",
-                                     "--probes",          "127.0.0.1:0",
-                                     "--metrics",         "127.0.0.1:0",
-                                     "--tls-certificate", folder_.path("tls.crt"),
-                                     "--tls-key",         folder_.path("tls.key")};
-  arguments.insert(arguments.end(), more.begin(), more.end());
+  arguments_ = {"--kubeconfig",      std::getenv("KUBECONFIG"),
+                "--namespace",       server_.name_space(),
+                "--probes",          "127.0.0.1:0",
+                "--metrics",         "127.0.0.1:0",
+                "--tls-certificate", folder_.path("tls.crt"),
+                "--tls-key",         folder_.path("tls.key")};
+  arguments_.insert(arguments_.end(), more.begin(), more.end());
+  start_again();
+}
+
+void ServiceProgram::die() {
+  program_.reset();
+}
+
+void ServiceProgram::start_again() {
+  std::vector<std::string> arguments = arguments_;
+  arguments.insert(arguments.end(), {"--listen", address_.empty() ? "127.0.0.1:0" : address_});
   const UniqueFd log_file(open(folder_.path("log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   program_ = Process::spawn({.program = ::caravan::test::program_folder() + "/caravan-service",
                              .arguments = std::move(arguments),
@@ -111,6 +120,7 @@ void ServiceProgram::make_account(const std::string& name, const std::vector<std
       rule("", {"pods", "persistentvolumeclaims", "secrets", "configmaps"}, more.on_pods.value_or(verbs)),
       rule("events.k8s.io", {"events"}, {"list"})};
   if (more.reads_logs) rules.push_back(rule("", {"pods/log"}, {"get"}));
+  if (more.lists_quotas) rules.push_back(rule("", {"resourcequotas"}, {"list"}));
   create(kRoles, {{"apiVersion", "rbac.authorization.k8s.io/v1"},
                   {"kind", "Role"},
                   {"metadata", metadata},

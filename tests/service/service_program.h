@@ -33,6 +33,7 @@ struct Person {
 struct MoreRights {
   std::optional<std::vector<std::string>> on_pods = {};  // absent: the same as on jobs
   bool reads_logs = true;
+  bool lists_quotas = false;
 };
 
 class ServiceProgram : public ::testing::Test {
@@ -41,6 +42,9 @@ class ServiceProgram : public ::testing::Test {
   ~ServiceProgram() override;
 
   void start(const std::vector<std::string>& more = {});
+  // It dies, and another one is there at the same address, with the same arguments.
+  void die();
+  void start_again();
 
   // A ServiceAccount that may do these verbs on the jobs of the namespace and on its pods and what they
   // mount, which the chart's admission policy asks of who makes a job; and list events and get logs of pods,
@@ -73,6 +77,7 @@ class ServiceProgram : public ::testing::Test {
   KeyPair authority_ = make_authority("test", std::chrono::hours(1)).value();
   std::optional<Process> program_;
   std::string address_;
+  std::vector<std::string> arguments_;
   std::string http_address_;  // empty: it is not served over HTTP
   std::string probes_;
   std::string metrics_;

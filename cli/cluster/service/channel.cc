@@ -1,0 +1,50 @@
+#include "cli/cluster/service/channel.h"
+
+#include <fmt/format.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include <cstdlib>
+
+#include "common/version.h"
+
+namespace caravan::cli {
+namespace {
+
+constexpr int kSilenceMs = 60'000;  // a watch may be silent for long
+constexpr int kAnswerToPingMs = 20'000;
+constexpr int kReconnectMs = 2'000;
+constexpr int kLongestAnswer = 64 << 20;
+
+}  // namespace
+
+std::shared_ptr<grpc::Channel> open_channel(const ServiceAccess& access) {
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);  // failures are told in our own words
+  grpc::ChannelArguments arguments;
+  arguments.SetUserAgentPrefix(fmt::format("caravan/{}", version()));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kSilenceMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerToPingMs);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs / 10);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // each call decides
+  arguments.SetMaxReceiveMessageSize(kLongestAnswer);
+  if (!access.server_name.empty()) arguments.SetSslTargetNameOverride(access.server_name);
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = access.root_pem;
+  return grpc::CreateCustomChannel(access.address, grpc::SslCredentials(tls), arguments);
+}
+
+Result<std::unique_ptr<grpc::ClientContext>> begin_call(const ServiceAccess& access, Clock& clock,
+                                                        Clock::TimePoint deadline) {
+  const auto token = access.token();
+  if (!token) return tl::unexpected(token.error());
+  auto context = std::make_unique<grpc::ClientContext>();
+  context->AddMetadata("authorization", "Bearer " + *token);
+  if (deadline != Clock::kNever) {
+    const auto left = std::chrono::duration_cast<std::chrono::system_clock::duration>(deadline - clock.now());
+    context->set_deadline(clock.wall_now() + left);
+  }
+  return context;
+}
+
+}  // namespace caravan::cli

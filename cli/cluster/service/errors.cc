@@ -1,0 +1,163 @@
+#include "cli/cluster/service/errors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <google/rpc/status.pb.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "cli/cluster/service/access.h"
+#include "common/utf8.h"
+
+namespace caravan::cli {
+namespace {
+
+using grpc::StatusCode;
+using std::chrono::milliseconds;
+
+constexpr std::array<milliseconds, 4> kPauses{milliseconds(200), milliseconds(500), milliseconds(1000),
+                                              milliseconds(2000)};
+constexpr std::size_t kLongestWords = 4096;
+constexpr std::string_view kNoMetrics = "NO_METRICS";  // of ErrorInfo
+constexpr std::string_view kOfRequest = "job.";        // before the fields of the job that it has
+
+template <typename Detail>
+std::optional<Detail> detail_of(const grpc::Status& status) {
+  google::rpc::Status whole;
+  if (!whole.ParseFromString(status.error_details())) return std::nullopt;
+  for (const auto& packed : whole.details()) {
+    Detail detail;
+    if (packed.UnpackTo(&detail)) return detail;
+  }
+  return std::nullopt;
+}
+
+// In one line that is fit for a terminal.
+std::string words_of(const grpc::Status& status) {
+  return readable_line(status.error_message(), kLongestWords);
+}
+
+bool says(const grpc::Status& status, std::string_view words) {
+  return status.error_message().find(words) != std::string::npos;
+}
+
+// As OpenSSL and gRPC say it, of a connection that was made and is not trusted.
+bool is_of_another_authority(const grpc::Status& status) {
+  return says(status, "CERTIFICATE_VERIFY_FAILED") || says(status, "certificate verify failed");
+}
+bool is_of_another_name(const grpc::Status& status) {
+  return says(status, "is not in peer certificate") || says(status, "Hostname Verification");
+}
+
+Error unreachable(const grpc::Status& status, const std::string& server) {
+  std::string advice = "see whether it is up, and whether --server names the right one";
+  if (is_of_another_name(status)) {
+    advice =
+        "its certificate is for another name: give the right one with --server-name, such as "
+        "caravan-service.caravan-system.svc";
+  } else if (is_of_another_authority(status)) {
+    advice =
+        "its certificate is of another authority than --server-root: `caravan service root` prints the "
+        "operator's, and whoever gave the service another certificate has its root";
+  }
+  return {
+      .message = fmt::format("the job service {} is not reached ({}); {}", server, words_of(status), advice),
+      .code = ExitCode::kClusterUnreachable};
+}
+
+// A line for each mistake, as the loader has it.
+Error mistakes(const grpc::Status& status) {
+  std::vector<std::string> lines;
+  if (const auto request = detail_of<google::rpc::BadRequest>(status)) {
+    for (const auto& violation : request->field_violations()) {
+      std::string_view field = violation.field();
+      if (field.starts_with(kOfRequest)) field.remove_prefix(kOfRequest.size());
+      lines.push_back(fmt::format("{}: {}", field, violation.description()));
+    }
+  }
+  if (lines.empty()) lines.push_back(words_of(status));
+  return {.message = fmt::format("{}", fmt::join(lines, "\n")), .code = ExitCode::kBadInput};
+}
+
+Error sentence_of(const grpc::Status& status, const Asked& asked, const std::string& server) {
+  switch (status.error_code()) {
+    case StatusCode::UNAVAILABLE:
+      if (reason_of(status).empty()) return unreachable(status, server);
+      return {.message = fmt::format("the job service {} cannot answer now: {}", server, words_of(status)),
+              .code = ExitCode::kClusterUnreachable};
+    case StatusCode::DEADLINE_EXCEEDED:
+      return unreachable(status, server);
+    case StatusCode::UNAUTHENTICATED:
+      return {.message = fmt::format("the job service {} does not know who you are ({}); {}", server,
+                                     words_of(status), kHowToGetAToken),
+              .code = ExitCode::kClusterUnreachable};
+    case StatusCode::PERMISSION_DENIED:
+      return lacks_right(words_of(status), asked);
+    case StatusCode::NOT_FOUND:
+      if (!asked.name.empty() && asked.verb != "create") return no_such_job(asked);
+      return {.message = words_of(status), .code = ExitCode::kBadInput};
+    case StatusCode::ALREADY_EXISTS:
+      return name_is_taken(asked);
+    case StatusCode::INVALID_ARGUMENT:
+      return mistakes(status);
+    case StatusCode::FAILED_PRECONDITION:
+      if (reason_of(status) != kNoMetrics) return {.message = words_of(status), .code = ExitCode::kBadInput};
+      return {.message = fmt::format("{}; without --server, what node 0 has logged tells", words_of(status))};
+    case StatusCode::UNIMPLEMENTED:
+      return {.message =
+                  fmt::format("{} is no job service ({}); see whether --server names it, with its port for "
+                              "gRPC",
+                              server, words_of(status)),
+              .code = ExitCode::kClusterUnreachable};
+    default:
+      return refused(words_of(status), asked);
+  }
+}
+
+Trouble trouble_of(const grpc::Status& status) {
+  switch (status.error_code()) {
+    case StatusCode::UNAVAILABLE:
+    case StatusCode::DEADLINE_EXCEEDED:
+      return Trouble::kOutage;
+    case StatusCode::RESOURCE_EXHAUSTED:
+      return detail_of<google::rpc::RetryInfo>(status) ? Trouble::kOutage : Trouble::kOther;
+    case StatusCode::UNAUTHENTICATED:
+    case StatusCode::PERMISSION_DENIED:
+      return Trouble::kRefusal;
+    case StatusCode::NOT_FOUND:
+      return Trouble::kNotFound;
+    case StatusCode::ABORTED:
+      return Trouble::kChanged;
+    default:
+      return Trouble::kOther;
+  }
+}
+
+}  // namespace
+
+ClusterError explain(const grpc::Status& status, const Asked& asked, const std::string& server) {
+  return {sentence_of(status, asked, server), trouble_of(status)};
+}
+
+std::string reason_of(const grpc::Status& status) {
+  const auto info = detail_of<google::rpc::ErrorInfo>(status);
+  return info ? info->reason() : "";
+}
+
+std::optional<milliseconds> wait_before_retry(const grpc::Status& status, int tries) {
+  if (trouble_of(status) != Trouble::kOutage) return std::nullopt;
+  if (const auto told = detail_of<google::rpc::RetryInfo>(status)) {
+    const auto& delay = told->retry_delay();
+    return std::max(kPauses.front(), milliseconds(delay.seconds() * 1000 + delay.nanos() / 1'000'000));
+  }
+  const bool is_final = status.error_code() != StatusCode::UNAVAILABLE || is_of_another_authority(status) ||
+                        is_of_another_name(status);
+  const auto made = static_cast<std::size_t>(tries);
+  if (is_final || made > kPauses.size()) return std::nullopt;
+  return kPauses.at(made - 1);
+}
+
+}  // namespace caravan::cli

@@ -1,0 +1,24 @@
+// What the job service refused, in one sentence with what to do about it, and what to do next; in the words
+// that the API server's errors have (api_errors.h) wherever it is the same. Pure.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "cli/cluster/cluster_error.h"
+
+namespace caravan::cli {
+
+ClusterError explain(const grpc::Status& status, const Asked& asked, const std::string& server);
+
+// The reason of the service's ErrorInfo, such as SLOW_READER; empty where somebody else answered.
+std::string reason_of(const grpc::Status& status);
+
+// The wait before a call is made again, after so many tries: as the service says, or while none is reached.
+// Nothing where the answer is final.
+std::optional<std::chrono::milliseconds> wait_before_retry(const grpc::Status& status, int tries);
+
+}  // namespace caravan::cli

@@ -1,0 +1,114 @@
+#include "cli/cluster/service/errors.h"
+
+#include <gmock/gmock.h>
+#include <google/rpc/status.pb.h>
+
+namespace caravan::cli {
+namespace {
+
+using grpc::StatusCode;
+using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr const char* kServer = "localhost:8443";
+const Asked kGet{.verb = "get", .name_space = "team", .name = "tiny"};
+
+template <typename... Details>
+grpc::Status status(StatusCode code, const std::string& message, const Details&... details) {
+  google::rpc::Status whole;
+  (whole.add_details()->PackFrom(details), ...);
+  return {code, message, whole.SerializeAsString()};
+}
+
+google::rpc::ErrorInfo info(const std::string& reason) {
+  google::rpc::ErrorInfo info;
+  info.set_reason(reason);
+  return info;
+}
+
+google::rpc::RetryInfo retry(int seconds) {
+  google::rpc::RetryInfo info;
+  info.mutable_retry_delay()->set_seconds(seconds);
+  return info;
+}
+
+TEST(ServiceErrors, OfAJobsFieldsAreTheLoadersSentences) {
+  google::rpc::BadRequest bad;
+  for (const auto& [field, words] : {std::pair("job.spec.training.steps", "expected at least 1, got 0"),
+                                     std::pair("page_size", "expected a number from 0")}) {
+    auto& violation = *bad.add_field_violations();
+    violation.set_field(field);
+    violation.set_description(words);
+  }
+  const ClusterError error =
+      explain(status(StatusCode::INVALID_ARGUMENT, "both; at once", info("INVALID_JOB"), bad), kGet, kServer);
+  EXPECT_EQ(error.message,
+            "spec.training.steps: expected at least 1, got 0\npage_size: expected a number from 0");
+  EXPECT_EQ(error.code, ExitCode::kBadInput);
+}
+
+TEST(ServiceErrors, SpeakAsTheApiServersDo) {
+  EXPECT_EQ(explain(status(StatusCode::NOT_FOUND, "there is none"), kGet, kServer).message,
+            "namespace team has no job tiny; `caravan list -n team` shows those that there are");
+  EXPECT_TRUE(explain(status(StatusCode::NOT_FOUND, "there is none"), kGet, kServer).is_not_found());
+  EXPECT_THAT(explain(status(StatusCode::ALREADY_EXISTS, "it is there"), kGet, kServer).message,
+              HasSubstr("namespace team has a job tiny already"));
+  const ClusterError refused = explain(status(StatusCode::PERMISSION_DENIED, "eve may not"), kGet, kServer);
+  EXPECT_EQ(refused.message,
+            "eve may not; ask whoever runs the cluster for the right to get "
+            "llamatrainingjobs.training.caravan.dev in namespace team");
+  EXPECT_TRUE(refused.is_refusal());
+  EXPECT_EQ(refused.code, ExitCode::kJobFailed);
+}
+
+TEST(ServiceErrors, SayHowToGetAToken) {
+  const ClusterError error = explain(
+      status(StatusCode::UNAUTHENTICATED, "the token is not valid here", info("BAD_TOKEN")), kGet, kServer);
+  EXPECT_THAT(error.message, AllOf(HasSubstr(kServer), HasSubstr("the token is not valid here"),
+                                   HasSubstr("kubectl create token"), HasSubstr("--token-file")));
+  EXPECT_EQ(error.code, ExitCode::kClusterUnreachable);
+  EXPECT_TRUE(error.is_refusal());
+  EXPECT_FALSE(error.is_outage());
+}
+
+TEST(ServiceErrors, TellAServiceThatIsAwayFromOneThatCannotAnswerNow) {
+  const ClusterError away = explain(status(StatusCode::UNAVAILABLE, "Connection refused"), kGet, kServer);
+  EXPECT_THAT(away.message, AllOf(HasSubstr("is not reached (Connection refused)"), HasSubstr("--server")));
+  const ClusterError hurt =
+      explain(status(StatusCode::UNAVAILABLE, "no leader", info("OPERATOR_AWAY")), kGet, kServer);
+  EXPECT_THAT(hurt.message, HasSubstr("cannot answer now: no leader"));
+  for (const ClusterError& error : {away, hurt}) {
+    EXPECT_TRUE(error.is_outage());
+    EXPECT_EQ(error.code, ExitCode::kClusterUnreachable);
+  }
+}
+
+TEST(ServiceErrors, OfAServerOfSomethingElseSaySo) {
+  const ClusterError error =
+      explain(status(StatusCode::UNIMPLEMENTED, "unknown\nservice\x1b[2J"), kGet, kServer);
+  EXPECT_EQ(error.message.find_first_of("\n\x1b"), std::string::npos) << "one line, fit for a terminal";
+  EXPECT_THAT(error.message, HasSubstr("localhost:8443 is no job service"));
+  EXPECT_EQ(error.code, ExitCode::kClusterUnreachable);
+}
+
+TEST(ServiceErrors, AreTriedAgainAsTheServiceSays) {
+  EXPECT_EQ(wait_before_retry(status(StatusCode::RESOURCE_EXHAUSTED, "busy", info("BUSY"), retry(3)), 1),
+            milliseconds(3'000));
+  EXPECT_EQ(wait_before_retry(status(StatusCode::UNAVAILABLE, "not yet", info("NOT_READY"), retry(1)), 9),
+            milliseconds(1'000));
+  EXPECT_FALSE(
+      wait_before_retry(status(StatusCode::RESOURCE_EXHAUSTED, "exceeded quota", info("QUOTA_EXCEEDED")), 1));
+  EXPECT_FALSE(wait_before_retry(status(StatusCode::INVALID_ARGUMENT, "no"), 1));
+}
+
+TEST(ServiceErrors, OfAServiceThatIsNotReachedAreTriedAgainAFewTimesUnlessItIsNotTrusted) {
+  const grpc::Status away = status(StatusCode::UNAVAILABLE, "Connection refused");
+  EXPECT_TRUE(wait_before_retry(away, 1));
+  EXPECT_TRUE(wait_before_retry(away, 4));
+  EXPECT_FALSE(wait_before_retry(away, 5));
+  EXPECT_FALSE(wait_before_retry(status(StatusCode::UNAVAILABLE, "x: CERTIFICATE_VERIFY_FAILED: y"), 1));
+}
+
+}  // namespace
+}  // namespace caravan::cli

@@ -1,0 +1,110 @@
+// The command line on the API server, by the kubeconfig of an administrator, and on the job service beside it
+// with --server, by the token of somebody who may do everything with jobs.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <optional>
+#include <regex>
+#include <string>
+#include <thread>
+
+#include "common/testing/checkout.h"
+#include "common/testing/shell.h"
+#include "tests/service/service_program.h"
+
+namespace caravan::service::testing {
+
+using ::caravan::test::Outcome;
+
+// Of a table: as it is whenever it is printed.
+inline std::string without_ages(const std::string& text) {
+  static const std::regex kAges(R"(\b\d+(d\d+h|h\d+m|m\d+s|s|m)\b)");
+  static const std::regex kSpaces(" +");
+  return std::regex_replace(std::regex_replace(text, kAges, "AGE"), kSpaces, " ");
+}
+
+// A command beside the test, until it ends by itself.
+class RunningCommand {
+ public:
+  // folder: where it runs and writes.
+  RunningCommand(const ::caravan::test::TemporaryFolder& folder, const std::string& command)
+      : folder_(folder), thread_([this, command] {
+          const std::string line =
+              fmt::format("cd '{}' && {{ {}; }} >told 2>said", folder_.path(""), command);
+          code_ = ::caravan::test::run_shell(line).exit_code;
+          is_over_ = true;
+        }) {}
+
+  std::string told() const { return ::caravan::test::contents(folder_.path("told")); }
+  std::string said() const { return ::caravan::test::contents(folder_.path("said")); }
+  void await_told(const std::string& text) const {
+    kube::testing::await([&] { return is_over_ || told().find(text) != std::string::npos; });
+  }
+  void await_said(const std::string& text) const {
+    kube::testing::await([&] { return is_over_ || said().find(text) != std::string::npos; });
+  }
+  int exit_code() {
+    thread_.join();
+    return code_;
+  }
+
+ private:
+  const ::caravan::test::TemporaryFolder& folder_;
+  std::atomic<bool> is_over_ = false;
+  int code_ = -1;
+  std::jthread thread_;
+};
+
+// Base: a ServiceProgram, which is started already where commands are to find it.
+template <typename Base>
+class ServiceCommands : public Base {
+ protected:
+  ServiceCommands() {
+    Base::make_account("ada", {"get", "list", "watch", "create", "update", "patch", "delete"},
+                       {.lists_quotas = true});
+    Base::folder_.write("token", Base::full_token("ada"));
+    ada_.emplace(Base::full_token("ada"));
+  }
+
+  Outcome run(const std::string& words, const std::string& environment = "") const {
+    return ::caravan::test::run_shell(fmt::format("cd '{}' && {} '{}/caravan' {}", this->folder_.path(""),
+                                                  environment, ::caravan::test::program_folder(), words));
+  }
+  Outcome on_api_server(const std::string& words) const {
+    return run(fmt::format("{} -n {}", words, this->server_.name_space()));
+  }
+  // With nothing of a kubeconfig.
+  std::string service_options() const {
+    return fmt::format("--server {} --server-name localhost --server-root ca.crt --token-file token -n {}",
+                       this->address_, this->server_.name_space());
+  }
+  static constexpr char kNoKubeconfig[] = "KUBECONFIG=/nowhere HOME=/nowhere";
+  Outcome on_service(const std::string& words) const {
+    return run(words + " " + service_options(), kNoKubeconfig);
+  }
+
+  std::string command_on_service(const std::string& words) const {
+    return fmt::format("'{}/caravan' {} {}", ::caravan::test::program_folder(), words, service_options());
+  }
+
+  void set_status(const std::string& status) {
+    const auto patch = kube::JsonObject{{"status", kube::parse_json(status, "status").value()}};
+    const auto answer = this->server_.merge("/train/status", patch);
+    EXPECT_TRUE(answer.is_success()) << answer.message();
+  }
+  kube::Json job_object() {
+    return this->server_.client().get({}, this->server_.jobs(), "train").value_or(kube::Json());
+  }
+  // Until the service shows the job as the API server has it.
+  void await_service() {
+    const Person ada = this->person(*ada_);
+    const std::string version = kube::version_of(job_object());
+    kube::testing::await([&] { return this->await_job(ada, "train").etag() == version; });
+  }
+
+  std::optional<std::string> ada_;
+};
+
+}  // namespace caravan::service::testing
