@@ -1,4 +1,4 @@
-#include "service/json/json_server.h"
+#include "service/rpc/json_server.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,10 +14,10 @@
 #include "http/server.h"
 #include "service/audited_call.h"
 #include "service/json/compiled_openapi.h"
-#include "service/json/method_table.h"
 #include "service/json/route.h"
 #include "service/json/transcode.h"
 #include "service/page/page.h"
+#include "service/rpc/method_table.h"
 #include "serving/log.h"
 #include "serving/peer.h"
 
