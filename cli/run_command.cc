@@ -7,6 +7,7 @@
 
 #include "cli/arguments/choice.h"
 #include "cli/commands.h"
+#include "cli/page/run_page.h"
 #include "cli/run/checkpoint_lock.h"
 #include "cli/run/console.h"
 #include "cli/run/execute.h"
@@ -29,6 +30,34 @@ OutputForm output_form(const std::string& wanted) {
   return isatty(STDOUT_FILENO) == 1 ? OutputForm::kText : OutputForm::kJson;
 }
 
+// That the options name; they are absolute from then on.
+Status make_output_folders(int ranks, RunOptions& options) {
+  if (!options.trace_directory.empty()) {
+    const auto traces = prepare_trace_folder(options.trace_directory, ranks);
+    if (!traces) return tl::unexpected(traces.error());
+    options.trace_directory = traces->string();
+  }
+  if (!options.event_folder.empty()) {
+    const auto events = prepare_event_folder(options.event_folder);
+    if (!events) return tl::unexpected(events.error());
+    options.event_folder = events->string();
+  }
+  return {};
+}
+
+// Null where nobody wants it.
+Result<std::unique_ptr<RunPage>> start_page(const RunOptions& options, const LoadedJob& loaded,
+                                            const PreparedRun& run, const WorkDirectory& folder,
+                                            Clock& clock) {
+  if (options.page_address.empty()) return nullptr;
+  return RunPage::start(options.page_address, loaded.job.metadata(), run, folder.path(), clock);
+}
+
+void introduce(const RunPage& page, Console& console) {
+  console.page(page.url());
+  if (!page.warning().empty()) console.notice(page.warning());
+}
+
 Result<ExitCode> run_job(RunOptions options) {
   const Result<LoadedJob> loaded = load_job(options.job_file, options.sets);
   if (!loaded) return tl::unexpected(loaded.error());
@@ -40,22 +69,20 @@ Result<ExitCode> run_job(RunOptions options) {
   if (!lock) return tl::unexpected(lock.error());
   Result<WorkDirectory> folder = WorkDirectory::create(options.work_directory);
   if (!folder) return tl::unexpected(folder.error());
-  if (!options.trace_directory.empty()) {
-    const auto traces = prepare_trace_folder(options.trace_directory, run->job.plan().devices());
-    if (!traces) return tl::unexpected(traces.error());
-    options.trace_directory = traces->string();
-  }
-  if (!options.event_folder.empty()) {
-    const auto events = prepare_event_folder(options.event_folder);
-    if (!events) return tl::unexpected(events.error());
-    options.event_folder = events->string();
-  }
+  SystemClock clock;
+  const auto page = start_page(options, *loaded, *run, *folder, clock);
+  if (!page) return tl::unexpected(page.error());
+  if (Status made = make_output_folders(run->job.plan().devices(), options); !made)
+    return tl::unexpected(made.error());
 
   Console console(output_form(options.output), stdout, stderr);
   introduce(*run, options, lock->notice(), *folder, console);
-  Result<RunSummary> summary = execute(*run, options, *std::move(signals), *folder, console);
+  if (*page) introduce(**page, console);
+  RunListener* listener = *page ? &(*page)->listener() : nullptr;
+  Result<RunSummary> summary = execute(*run, options, *std::move(signals), *folder, console, listener);
   if (!summary) return tl::unexpected(summary.error());
   console.summary(*summary);
+  if (*page) (*page)->end(summary->result);
   return static_cast<ExitCode>(summary->result.exit_code());
 }
 
@@ -84,6 +111,10 @@ void declare_options(CLI::App& command, RunOptions& options) {
                   "goes on from "
                   "a checkpoint continues the curves of the one before")
       ->type_name("DIR");
+  command.add_flag(
+      "--page{127.0.0.1:0}", options.page_address,
+      "Serve a page that shows the run in the browser, and print its address; --page=HOST:PORT: there, "
+      "instead of at a free port of 127.0.0.1");
   add_output_option(command, options.output, {"text", "json"},
                     "Text, or JSON lines; default: text on a terminal, json otherwise");
 }

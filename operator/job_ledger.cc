@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "operator/api/conditions.h"
 #include "operator/api/names.h"
-#include "operator/controller/conditions.h"
 
 namespace caravan::controller {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "operator/controller/conditions.h"
+#include "operator/api/conditions.h"
 #include "operator/testing/jobs.h"
 
 namespace caravan::controller::testing {

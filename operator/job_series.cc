@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "operator/api/conditions.h"
 #include "operator/api/device_labels.h"
 #include "operator/api/names.h"
-#include "operator/controller/conditions.h"
 #include "operator/view/node_view.h"
 
 namespace caravan::controller {

@@ -33,6 +33,11 @@ void Console::plan(const v1alpha1::PlanReport& report, std::string_view text) {
   print(text);
 }
 
+void Console::page(std::string_view url) {
+  print_json(JsonLine("page").text("url", url).finish());
+  notice(fmt::format("page: {}", url));
+}
+
 void Console::step(const v1alpha1::JobStep& step, const RunFigures& figures, const RunTally& tally) {
   print_json(step_json(step, figures.steps));
   if (!shows_steps_to_people_) return;

@@ -27,6 +27,8 @@ class Console {
   void notice(std::string_view text);
   // text: the plan as people read it.
   void plan(const v1alpha1::PlanReport& report, std::string_view text);
+  // url: with the token.
+  void page(std::string_view url);
   // tally: with this step.
   void step(const v1alpha1::JobStep& step, const RunFigures& figures, const RunTally& tally);
   void event(const v1alpha1::JobEvent& event);

@@ -102,12 +102,14 @@ void introduce(const PreparedRun& run, const RunOptions& options, const std::str
 }
 
 Result<RunSummary> execute(const PreparedRun& run, const RunOptions& options, UserSignals signals,
-                           WorkDirectory& folder, Console& console) {
+                           WorkDirectory& folder, Console& console, RunListener* listener) {
   LocalRunConfig config = configuration(run, options, folder);
-  config.plan_again = [&run, &console, path = plan_file(config.agents)](const auto& correction) {
+  config.listener = listener;
+  config.plan_again = [&run, &console, listener, path = plan_file(config.agents)](const auto& correction) {
     return plan_again(run, correction).and_then([&](const PreparedRun& next) -> Result<RunFigures> {
       if (Status written = write_plan(path, next.job); !written) return tl::unexpected(written.error());
       show_plan(next, console);
+      if (listener != nullptr) listener->planned(next.report);
       return next.figures;
     });
   };

@@ -23,8 +23,9 @@ Result<PreparedRun> prepare_on_this_machine(const LoadedJob& loaded, const RunOp
 void introduce(const PreparedRun& run, const RunOptions& options, const std::string& lock_notice,
                const WorkDirectory& folder, Console& console);
 
-// Keeps the folder of a job that fails. The folders of options are absolute paths here.
+// Keeps the folder of a job that fails. The folders of options are absolute paths here. listener: may be
+// null.
 Result<RunSummary> execute(const PreparedRun& run, const RunOptions& options, UserSignals signals,
-                           WorkDirectory& folder, Console& console);
+                           WorkDirectory& folder, Console& console, RunListener* listener = nullptr);
 
 }  // namespace caravan::cli

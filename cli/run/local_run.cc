@@ -176,6 +176,7 @@ void LocalRun::handle_reports() {
 
 void LocalRun::handle(const v1alpha1::JobReport& report) {
   using Report = v1alpha1::JobReport;
+  if (config_.listener != nullptr) config_.listener->reported(report);
   switch (report.report_case()) {
     case Report::kAttemptStarted:
       progress_.last_attempt = std::max(progress_.last_attempt, report.attempt_started().attempt());
@@ -270,13 +271,15 @@ void LocalRun::handle_agent_exit(const AgentExit& exit) {
 // The coordinator tells of every lost node but its own.
 void LocalRun::tell_lost_agent(int node, const AgentVerdict& verdict) {
   if (node > 0) return console_.notice(verdict.message);
-  v1alpha1::JobEvent event;
+  v1alpha1::JobReport report;
+  v1alpha1::JobEvent& event = *report.mutable_event();
   event.set_reason(verdict.reason);
   event.set_rank(-1);
   event.set_message(verdict.message);
   event.set_restarting(true);
   event.set_counts(verdict.counts);
   console_.event(event);
+  if (config_.listener != nullptr) config_.listener->reported(report);
 }
 
 void LocalRun::handle_silence() {

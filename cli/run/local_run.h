@@ -22,6 +22,7 @@
 #include "cli/run/console.h"
 #include "cli/run/orphans.h"
 #include "cli/run/report_server.h"
+#include "cli/run/run_listener.h"
 #include "common/process.h"
 #include "common/result.h"
 
@@ -35,6 +36,7 @@ struct LocalRunConfig {
   std::string agent_program;
   // Plans the job again, for agents that start from then on.
   std::function<Result<RunFigures>(const v1alpha1::MemoryCorrection&)> plan_again = {};
+  RunListener* listener = nullptr;  // outlives the run
 };
 
 // From catch_all() on, signals of the user wait until run() reads them, so that nothing is left behind.

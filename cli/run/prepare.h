@@ -28,6 +28,7 @@ struct RunOptions {
   std::string work_directory;
   std::string trace_directory;  // empty: no traces are written
   std::string event_folder;     // for TensorBoard; empty: no events are written
+  std::string page_address;     // HOST:PORT; empty: no page is served
   std::string output;           // text, json or empty: by what standard output is
 };
 

@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "common/json.h"
+#include "operator/api/conditions.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/plan_object.h"
 #include "operator/children/pod_group.h"
-#include "operator/controller/conditions.h"
 #include "operator/controller/memory_policy.h"
 #include "operator/controller/pods_policy.h"
 

@@ -6,24 +6,25 @@
 #include <iterator>
 
 #include "operator/api/cancellation.h"
+#include "operator/api/conditions.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/children/pod_group.h"
 #include "operator/controller/children_policy.h"
-#include "operator/controller/conditions.h"
 #include "operator/controller/domain_policy.h"
 #include "operator/controller/end_policy.h"
 #include "operator/controller/failure_policy.h"
 #include "operator/controller/gang_policy.h"
 #include "operator/controller/lifetime_policy.h"
 #include "operator/controller/memory_policy.h"
-#include "operator/controller/plan_status.h"
 #include "operator/controller/planning_policy.h"
 #include "operator/controller/pod_trouble.h"
 #include "operator/controller/progress_policy.h"
 #include "operator/controller/queue_policy.h"
 #include "operator/controller/restart_count.h"
 #include "operator/controller/story.h"
+#include "operator/view/plan_status.h"
+#include "operator/view/progress_status.h"
 
 namespace caravan::controller {
 namespace {

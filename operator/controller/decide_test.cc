@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "operator/api/cancellation.h"
+#include "operator/api/conditions.h"
 #include "operator/children/plan_object.h"
-#include "operator/controller/conditions.h"
 #include "operator/controller/machine_policy.h"
 #include "operator/testing/jobs.h"
 

@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "operator/api/conditions.h"
 #include "operator/children/replica_groups.h"
-#include "operator/controller/conditions.h"
 #include "operator/controller/decide.h"
 #include "operator/testing/jobs.h"
 

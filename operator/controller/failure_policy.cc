@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "operator/api/conditions.h"
 #include "operator/api/names.h"
-#include "operator/controller/conditions.h"
 #include "operator/controller/machine_policy.h"
 #include "operator/controller/memory_policy.h"
 #include "operator/controller/pod_loss.h"

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "operator/controller/conditions.h"
+#include "operator/api/conditions.h"
 #include "operator/controller/restart_count.h"
 #include "operator/service/progress_board.h"
 #include "operator/testing/jobs.h"

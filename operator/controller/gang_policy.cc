@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "operator/api/conditions.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
-#include "operator/controller/conditions.h"
 
 namespace caravan::controller {
 namespace {

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "common/testing/sample.h"
-#include "operator/controller/conditions.h"
+#include "operator/api/conditions.h"
 #include "operator/controller/decide.h"
 #include "operator/testing/jobs.h"
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "operator/api/conditions.h"
 #include "operator/api/names.h"
-#include "operator/controller/conditions.h"
 
 namespace caravan::controller {
 

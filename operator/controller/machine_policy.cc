@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "operator/controller/conditions.h"
+#include "operator/api/conditions.h"
 #include "policy/failure_policy.h"
 
 namespace caravan::controller {

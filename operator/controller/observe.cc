@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "operator/api/conditions.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/plan_object.h"
-#include "operator/controller/conditions.h"
 #include "operator/controller/domain_policy.h"
 #include "operator/controller/plan_record.h"
 #include "operator/view/node_view.h"

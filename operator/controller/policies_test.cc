@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "common/json.h"
-#include "operator/controller/conditions.h"
+#include "operator/api/conditions.h"
 #include "operator/controller/end_policy.h"
 #include "operator/controller/lifetime_policy.h"
 #include "operator/controller/planning_policy.h"
@@ -13,6 +13,7 @@
 #include "operator/service/progress_board.h"
 #include "operator/testing/jobs.h"
 #include "operator/view/device_survey.h"
+#include "operator/view/progress_status.h"
 
 namespace caravan::controller::testing {
 namespace {

@@ -2,50 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
-#include "common/json.h"
-#include "common/quantity.h"
+#include "operator/api/conditions.h"
 #include "operator/api/names.h"
-#include "operator/controller/conditions.h"
 #include "operator/controller/failure_policy.h"
+#include "operator/view/progress_status.h"
 
 namespace caravan::controller {
 namespace {
 
 constexpr std::chrono::seconds kBetweenWrites{30};
-constexpr double kMostSeconds = 2e9;
-// No peak of the device is known; a column without a value would be blank.
-constexpr const char* kNoMfu = "-";
-
-std::int64_t fullest(const v1alpha1::JobStep& step) {
-  const auto& peaks = step.peak_bytes_per_rank();
-  return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end());
-}
-
-std::string shown_loss(double loss) {
-  if (std::isnan(loss)) return "NaN";
-  if (std::isinf(loss)) return loss > 0 ? "Infinity" : "-Infinity";
-  return json_number(loss);
-}
-
-void show_step(const v1alpha1::JobSpec& spec, const v1alpha1::JobStep& step, TimePoint now,
-               v1alpha1::ProgressStatus& shown) {
-  const int steps = spec.training().steps();
-  const double remaining = std::min(std::max(0, steps - step.step()) * step.seconds(), kMostSeconds);
-  shown.Clear();
-  shown.set_step(step.step());
-  shown.set_steps(steps);
-  shown.set_percent(static_cast<int>(std::int64_t{100} * step.step() / std::max(1, steps)));
-  shown.set_estimated_remaining_seconds(static_cast<int>(std::ceil(remaining)));
-  shown.set_loss(shown_loss(step.loss()));
-  shown.set_mfu_percent(step.has_mfu() ? fmt::format("{:.1f}", 100 * step.mfu()) : kNoMfu);
-  shown.set_tokens_per_second(fmt::format("{:.0f}", step.tokens_per_second()));
-  if (const std::int64_t peak = fullest(step); peak > 0)
-    shown.set_peak_memory_per_device(readable_quantity(peak));
-  shown.set_last_update_time(to_text(now));
-}
 
 // The latest that fit into a message.
 std::string told_of(const std::vector<v1alpha1::JobEvent>& stragglers) {
@@ -118,15 +83,6 @@ void follow_request(const Job& job, const JobProgress& progress, v1alpha1::JobSt
     status.set_checkpoint_request(job.checkpoint_request);
 }
 
-void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status) {
-  if (status.has_progress()) return;
-  v1alpha1::ProgressStatus& shown = *status.mutable_progress();
-  shown.set_step(0);
-  shown.set_steps(spec.training().steps());
-  shown.set_percent(0);
-  shown.set_mfu_percent(kNoMfu);
-}
-
 LookAgain show_progress(const v1alpha1::JobSpec& spec, const JobProgress& progress, bool urgent,
                         TimePoint now, v1alpha1::JobStatus& status) {
   const bool new_step = progress.step && progress.step->step() != status.progress().step();
@@ -138,12 +94,9 @@ LookAgain show_progress(const v1alpha1::JobSpec& spec, const JobProgress& progre
     return until(*last + kBetweenWrites, now);
   }
   if (new_step) show_step(spec, *progress.step, now, *status.mutable_progress());
-  if (new_checkpoint) {
-    v1alpha1::LastCheckpoint& shown = *status.mutable_last_checkpoint();
-    shown.set_step(*progress.checkpoint_step);
-    shown.set_path(fmt::format("{}/step-{:06}", spec.checkpoint().path(), *progress.checkpoint_step));
-    shown.set_time(to_text(*progress.checkpoint_at));
-  }
+  if (new_checkpoint)
+    show_checkpoint(spec, *progress.checkpoint_step, *progress.checkpoint_at,
+                    *status.mutable_last_checkpoint());
   return std::nullopt;
 }
 

@@ -27,9 +27,6 @@ std::optional<std::string> wanted_checkpoint(const Job& job, const v1alpha1::Job
 // Remembers the annotation's value when it was answered.
 void follow_request(const Job& job, const JobProgress& progress, v1alpha1::JobStatus& status);
 
-// Of a job that has made no step yet.
-void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status);
-
 // Until there is more to show. urgent: something else of the status changes with it.
 LookAgain show_progress(const v1alpha1::JobSpec& spec, const JobProgress& progress, bool urgent,
                         TimePoint now, v1alpha1::JobStatus& status);

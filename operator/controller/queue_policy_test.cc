@@ -5,7 +5,7 @@
 
 #include <boost/json/serialize.hpp>
 
-#include "operator/controller/conditions.h"
+#include "operator/api/conditions.h"
 #include "operator/controller/decide.h"
 #include "operator/testing/workloads.h"
 

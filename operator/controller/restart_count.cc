@@ -1,7 +1,7 @@
 #include "operator/controller/restart_count.h"
 
+#include "operator/api/conditions.h"
 #include "operator/api/names.h"
-#include "operator/controller/conditions.h"
 #include "operator/controller/machine_policy.h"
 
 namespace caravan::controller {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "operator/api/conditions.h"
 #include "operator/api/names.h"
-#include "operator/controller/conditions.h"
 #include "operator/controller/machine_policy.h"
 
 namespace caravan::controller {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "common/json.h"
+#include "operator/api/conditions.h"
 #include "operator/api/job_reader.h"
-#include "operator/controller/conditions.h"
 #include "operator/controller/decide.h"
 #include "operator/controller/plan_record.h"
 #include "operator/controller/planning_policy.h"

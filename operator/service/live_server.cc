@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
-#include <cmath>
-
 #include "caravan/v1alpha1/live_metrics.grpc.pb.h"
-#include "kube/api/timestamp.h"
 #include "operator/service/pool_board.h"
 #include "serving/outflow.h"
 #include "serving/rpc_peers.h"
@@ -16,7 +13,6 @@ namespace {
 
 using v1alpha1::ListPoolsRequest;
 using v1alpha1::ListPoolsResponse;
-using v1alpha1::MetricsSample;
 using v1alpha1::WatchStepsRequest;
 using v1alpha1::WatchStepsResponse;
 
@@ -24,20 +20,6 @@ using v1alpha1::WatchStepsResponse;
 constexpr int kStreamsOfAConnection = 1'024;
 constexpr int kMessageBytes = 4 * 1024;  // a caller asks for one job
 constexpr std::size_t kSamplesOfAMessage = 256;
-
-void write_sample(const StepSample& sample, MetricsSample& into) {
-  into.set_attempt(sample.at.attempt);
-  into.set_step(sample.at.step);
-  into.set_time(kube::to_timestamp(sample.time));
-  into.set_loss(sample.loss);
-  if (!std::isnan(sample.validation_loss)) into.set_validation_loss(sample.validation_loss);
-  into.set_gradient_norm(sample.gradient_norm);
-  into.set_learning_rate(sample.learning_rate);
-  into.set_seconds(sample.seconds);
-  into.set_tokens_per_second(sample.tokens_per_second);
-  if (!std::isnan(sample.mfu)) into.set_mfu(sample.mfu);
-  into.set_peak_memory_bytes(sample.peak_memory_bytes);
-}
 
 grpc::Status not_for_you() {
   return {grpc::StatusCode::PERMISSION_DENIED, "only the job service is told"};

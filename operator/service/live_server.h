@@ -10,7 +10,7 @@
 
 #include "common/certificates.h"
 #include "common/result.h"
-#include "operator/service/step_history.h"
+#include "operator/steps/step_history.h"
 
 namespace caravan::controller {
 

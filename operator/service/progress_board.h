@@ -16,7 +16,7 @@
 #include "kube/api/object.h"
 #include "operator/service/job_progress.h"
 #include "operator/service/report_check.h"
-#include "operator/service/step_history.h"
+#include "operator/steps/step_history.h"
 
 namespace caravan::controller {
 

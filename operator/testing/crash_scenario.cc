@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "operator/controller/conditions.h"
+#include "operator/api/conditions.h"
 #include "operator/testing/jobs.h"
 
 namespace caravan::controller::testing {

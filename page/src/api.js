@@ -27,8 +27,11 @@ function failed(status, http) {
 }
 
 // The service was not reached, or no longer.
-class ConnectionLost extends Error {}
-const lost = (error) => { throw new ConnectionLost(error.message); };
+export class ConnectionLost extends Error {}
+let lostMeans = '';
+// What that means, from now on, where it is known better than by the browser.
+export const whenLost = (text) => { lostMeans = text; };
+const lost = (error) => { throw new ConnectionLost(lostMeans || error.message); };
 
 async function request(path, options = {}) {
   const response = await fetch(`/v1alpha1/${path}`, {
@@ -59,7 +62,7 @@ const untilSeen = (signal) => new Promise((resolve) => {
 });
 
 // Reads a stream while the page is seen, until it ends or signal is aborted, and goes on behind the last id when the
-// connection is lost. onState(text): what stands in the way now, '' when nothing. onAnew(): all is told from the beginning.
+// connection is lost. What onMessage() returns is awaited: the stream is not over before. onState(text): what stands in the way now, '' when nothing. onAnew(): all is told from the beginning.
 // Throws what asking again does not mend.
 export async function follow(path, {signal, onMessage, onState = () => {}, onAnew = () => {}}) {
   let id = null;
@@ -79,7 +82,7 @@ export async function follow(path, {signal, onMessage, onState = () => {}, onAne
         if (event.id !== null) id = event.id;
         wait = 500;
         isTold = true;
-        onMessage(JSON.parse(event.data));
+        await onMessage(JSON.parse(event.data));
       }
     } catch (error) {
       if (signal.aborted) return;

@@ -1,7 +1,7 @@
 // A curve over steps.
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import {h} from './dom.js';
+import {h, setText} from './dom.js';
 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
 
@@ -23,6 +23,9 @@ export class Curve {
     this.box.setAttribute('aria-label', `${this.title}: ${last === null || last === undefined
       ? 'unknown' : this.shown(last)} at step ${steps.at(-1)}`);
     if (this.plot) return this.plot.setData([steps, numbers]);
+    const isUnknown = numbers.every((one) => one === null);
+    setText(this.box, isUnknown ? 'Unknown.' : '');
+    if (isUnknown) return;
     const axis = {stroke: color('--quiet'), grid: {stroke: color('--line')}, ticks: {stroke: color('--line')}};
     this.plot = new uPlot({...this.size(), scales: {x: {time: false}}, axes: [axis, {...axis, size: 60}],
       series: [{label: 'step'}, {label: this.title, stroke: color('--accent'), width: 2,

@@ -1,6 +1,6 @@
 // One job: what it is like now, its curves, what happened to it, and what can be asked of it.
 import {Actions} from './actions.js';
-import {follow, get} from './api.js';
+import {ConnectionLost, follow, get} from './api.js';
 import {Curve} from './curve.js';
 import {failure, h, say, section, setText} from './dom.js';
 import {nameOf, namespaceOf} from './format.js';
@@ -9,6 +9,7 @@ import {Memory} from './memory.js';
 import {momentsOf} from './moments.js';
 import {Plan} from './plan.js';
 import {Ranks} from './ranks.js';
+import {runOf} from './run.js';
 import {addSample, kMostSamples, thinned} from './samples.js';
 import {StepTime} from './step.js';
 import {Tiles} from './tiles.js';
@@ -18,11 +19,13 @@ const kEventsStand = 15000;  // milliseconds
 
 class JobView {
   constructor(name, signal) {
+    this.name = name;
+    this.signal = signal;
     this.samples = [];
     this.begun = new Map();  // the first sample of each attempt
     this.tiles = new Tiles();
     this.memory = new Memory();
-    this.actions = new Actions(name);
+    this.actions = runOf(document) ? null : new Actions(name);
     this.loss = new Curve('Loss', (value) => value.toFixed(4));
     this.mfu = new Curve('MFU', (value) => `${value.toFixed(1)} %`);
     this.metricsState = h('p', {class: 'quiet', role: 'status'});
@@ -33,7 +36,7 @@ class JobView {
     this.log = new LogTail(name, signal);
     this.ranks = new Ranks((rank) => this.log.show(rank));
     this.step = new StepTime();
-    this.element = h('div', {class: 'job'}, h('h1', {}, nameOf(name)), this.actions.element, this.tiles.element,
+    this.element = h('div', {class: 'job'}, h('h1', {}, nameOf(name)), this.actions?.element, this.tiles.element,
       section('Loss', this.loss.box), section('MFU', this.mfu.box), this.metricsState, this.memory.element,
       section('Time line', this.moments), this.step.element, this.plan.element, this.ranks.element,
       section('Events', this.events), this.log.element,
@@ -41,14 +44,19 @@ class JobView {
     signal.addEventListener('abort', () => { this.loss.close(); this.mfu.close(); }, {once: true});
   }
 
+  // Resolves when the events of a new state are there.
   draw(job) {
     this.job = job;
-    this.actions.draw(job);
+    this.actions?.draw(job);
     this.plan.draw(job);
     this.ranks.draw(job);
     this.step.draw(job, namespaceOf(job.name));
     setText(this.yaml, yamlOf(job.object));
     this.changed();
+    const {state} = job.object.status ?? {};
+    const isTold = state === this.toldState;
+    this.toldState = state;
+    return isTold ? undefined : this.drawEvents();
   }
 
   takeSamples(samples) {
@@ -82,8 +90,17 @@ class JobView {
       h('li', {}, h('time', {datetime: time}, new Date(time).toLocaleString()), ' ', text)));
   }
 
-  async drawEvents(name, signal) {
-    const {events = []} = await get(`${name}/events?pageSize=1000`, signal);
+  async drawEvents() {
+    try {
+      const {events = []} = await get(`${this.name}/events?pageSize=1000`, this.signal);
+      this.showEvents(events);
+    } catch (error) {
+      // While there is no connection, what was told stands.
+      if (!this.signal.aborted && !(error instanceof ConnectionLost)) this.events.replaceChildren(failure(error));
+    }
+  }
+
+  showEvents(events) {
     const told = JSON.stringify(events);
     if (told === this.toldEvents) return;
     this.toldEvents = told;
@@ -93,10 +110,10 @@ class JobView {
   }
 }
 
-async function keepEvents(view, name, signal) {
+async function keepEvents(view, signal) {
   while (!signal.aborted) {
-    await view.drawEvents(name, signal).catch((error) => { if (!signal.aborted) view.events.replaceChildren(failure(error)); });
     await new Promise((resolve) => { setTimeout(resolve, kEventsStand); });
+    if (!signal.aborted) await view.drawEvents();
   }
 }
 
@@ -109,7 +126,7 @@ async function showOne(main, name, signal) {
   const view = new JobView(name, one.signal);
   view.draw(first);
   main.replaceChildren(view.element);
-  keepEvents(view, name, one.signal);
+  keepEvents(view, one.signal);
   view.log.start();
   follow(`${name}/metrics?follow=true`, {signal: one.signal, onState: (text) => setText(view.metricsState, text),
     onMessage: ({samples = []}) => view.takeSamples(samples)})
@@ -118,12 +135,15 @@ async function showOne(main, name, signal) {
   const sayGone = () => say(`${nameOf(name)} is gone`);
   await follow(`${name.slice(0, name.lastIndexOf('/'))}:watch?filter=${encodeURIComponent(`name=${nameOf(name)}`)}`, {
     signal: one.signal, onState: say, onAnew: () => { isThere = false; },
-    onMessage: ({kind, job}) => {
+    onMessage: async ({kind, job}) => {
       if (kind === 'Gone' || (kind === 'Complete' && !isThere)) sayGone();
       if (kind !== 'Changed') return;
       isThere = true;
-      if (job.uid === first.uid) view.draw(job); else one.abort();
+      if (job.uid === first.uid) await view.draw(job); else one.abort();
     }});
+  if (one.signal.aborted) return;
+  say('The run is over.');  // no other watch ends by itself
+  await new Promise((resolve) => { signal.addEventListener('abort', resolve, {once: true}); });
 }
 
 export async function showJob(main, name, signal) {

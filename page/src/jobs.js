@@ -73,9 +73,10 @@ function fill(row, texts) {
   row.cells[1].dataset.state = texts[1];
 }
 
-export function showJobs(main, namespace, signal) {
+export async function showJobs(main, namespace, signal) {
   const table = new JobTable(namespace);
   main.replaceChildren(table.element);
-  return follow(`namespaces/${encodeURIComponent(namespace)}/jobs:watch`,
+  await follow(`namespaces/${encodeURIComponent(namespace)}/jobs:watch`,
     {signal, onState: say, onMessage: (message) => table.take(message), onAnew: () => table.forget()});
+  if (!signal.aborted) say('The run is over.');  // no other watch ends by itself
 }

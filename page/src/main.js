@@ -1,19 +1,22 @@
 // Shows the view that the address names: #/namespaces/NAMESPACE/jobs[/JOB] or #/namespaces/NAMESPACE/estimate.
 import './main.css';
-import {signedIn, signIn, signOut, whenUnknown} from './api.js';
+import {signedIn, signIn, signOut, whenLost, whenUnknown} from './api.js';
 import {failure, h, say} from './dom.js';
 import {showEstimate} from './estimate.js';
 import {showJob} from './job.js';
 import {showJobs} from './jobs.js';
 import {addressOf, routeOf} from './route.js';
+import {enter, runOf} from './run.js';
 
 const main = document.getElementById('main');
 const nav = document.getElementById('nav');
 const signOutButton = document.getElementById('sign-out');
+const run = runOf(document);
 const kViews = {jobs: showJobs, job: showJob, estimate: showEstimate};
 let shown = new AbortController();
 
 function askWho(error) {
+  if (run) return main.replaceChildren(failure(error ?? new Error('Open this page by the whole address that caravan run printed, which ends in its token.')));
   const namespace = h('input', {id: 'namespace', value: routeOf(location.hash)?.namespace ?? 'default', autocomplete: 'off', required: true,
     pattern: '-|[a-z0-9]([a-z0-9\\-]*[a-z0-9])?', title: 'a name of a namespace, or - for all'});
   const token = h('input', {id: 'token', type: 'password', autocomplete: 'off', required: true});
@@ -37,9 +40,9 @@ async function show() {
   say('');
   nav.replaceChildren();
   const route = routeOf(location.hash);
-  signOutButton.hidden = !signedIn();
+  signOutButton.hidden = run || !signedIn();
   if (!signedIn() || route === null) return askWho();
-  nav.append(...['jobs', 'estimate'].filter((view) => view === 'jobs' || route.namespace !== '-').map((view) =>
+  nav.append(...['jobs', 'estimate'].filter((view) => view === 'jobs' || (!run && route.namespace !== '-')).map((view) =>
     h('a', {href: addressOf(view, route.namespace), 'aria-current': view === route.view ? 'page' : undefined},
       view === 'jobs' ? 'Jobs' : 'Estimate')));
   document.title = `${route.name ?? route.view} · Caravan`;
@@ -63,5 +66,9 @@ whenUnknown((error) => {
 });
 
 signOutButton.addEventListener('click', () => { signOut(); show(); });
-addEventListener('hashchange', show);
+addEventListener('hashchange', () => { if (run) enter(run); show(); });
+if (run) {
+  whenLost('the run has ended, or cannot be reached');
+  enter(run);
+}
 show();

@@ -2,6 +2,9 @@
 import {h, setText} from './dom.js';
 import {duration, percent} from './format.js';
 
+// NaN and infinity are told as they are.
+const lossOf = (text) => (Number.isFinite(Number.parseFloat(text)) ? Number(text).toFixed(4) : text);
+
 function tilesOf({object}, last) {
   const {progress = {}, predicted = {}, restarts = 0, layout, state} = object.status ?? {};
   const remaining = progress.estimatedRemainingSeconds;
@@ -9,7 +12,7 @@ function tilesOf({object}, last) {
     State: state ?? 'Pending',
     Progress: progress.steps ? `${progress.step ?? 0} of ${progress.steps} steps` : '',
     Remaining: remaining === undefined ? '' : duration(remaining),
-    Loss: progress.loss, MFU: percent(progress.mfuPercent) || percent(last?.mfu && (100 * last.mfu).toFixed(1)),
+    Loss: lossOf(progress.loss), MFU: percent(progress.mfuPercent) || percent(last?.mfu && (100 * last.mfu).toFixed(1)),
     Step: last?.seconds > 0 ? `${(1000 * last.seconds).toFixed(0)} ms` : '',
     'MFU predicted': percent(predicted.mfuPercent),
     'Step predicted': predicted.stepMilliseconds ? `${predicted.stepMilliseconds} ms` : '',

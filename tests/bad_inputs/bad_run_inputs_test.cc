@@ -101,6 +101,12 @@ TEST_F(BadInput, APortInUseIsNamed) {
   expect_refusal(folder_.arguments({}, {"--metrics-port", port}), {"--metrics-port", port});
 }
 
+TEST_F(BadInput, AnAddressOfThePageThatIsNoneIsNamed) {
+  for (const char* address :
+       {"--page=8080", "--page=job.yaml", "--page=127.0.0.1:65536", "--page=192.0.2.1:0"})
+    expect_refusal(folder_.arguments({}, {address}), {"--page"});
+}
+
 TEST_F(BadInput, EveryMistakeOfTheFileIsToldAtOnce) {
   expect_refusal(folder_.arguments({}, {"--set", "spec.training.steps=0", "--set", "spec.modle.preset=x"}),
                  {"spec.training.steps", "modle"});

@@ -53,6 +53,18 @@ test('a stream that is refused ends, and one that is refused for now goes on', a
     ['asked behind nothing', 'a', 'asked behind 1', 'end']);
 });
 
+test('a stream is not over before what came with it was dealt with', async () => {
+  const story = [];
+  const ask = globalThis.fetch;
+  globalThis.fetch = async () => new Response(message(1, 'a') + kEnd);
+  await follow('stream', {signal: new AbortController().signal, onMessage: async ({text}) => {
+    await new Promise((resolve) => { setImmediate(resolve); });
+    story.push(text);
+  }});
+  globalThis.fetch = ask;
+  assert.deepStrictEqual(story, ['a']);
+});
+
 test('a mistake of the page is none of the connection', async () => {
   const server = [['id: 1\ndata: no JSON\n\n', false]];
   assert.match((await told(...server)).at(-1), /^failed: .*JSON/);

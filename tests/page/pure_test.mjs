@@ -8,6 +8,7 @@ import {addSample, thinned} from '../../page/src/samples.js';
 import {isOfLayout, stepParts} from '../../page/src/step.js';
 import {ordered} from '../../page/src/order.js';
 import {routeOf} from '../../page/src/route.js';
+import {runOf, tokenIn} from '../../page/src/run.js';
 import {sseParser} from '../../page/src/sse.js';
 import {yamlOf} from '../../page/src/yaml.js';
 
@@ -84,4 +85,13 @@ test('the parts of a step are shares of it, of the very layout', () => {
   assert.deepStrictEqual(stepParts(undefined), []);
   assert.ok(isOfLayout(estimate, {tensor: 2, data: 4}));
   assert.ok(!isOfLayout(estimate, {tensor: 4, data: 2}));
+});
+
+test('a run is known by the page, its token by the address', () => {
+  const page = (content) => ({querySelector: () => ({content})});
+  assert.strictEqual(runOf(page('namespaces/local/jobs/llama')), 'namespaces/local/jobs/llama');
+  assert.strictEqual(runOf(page('')), '');
+  assert.strictEqual(runOf(undefined), '');
+  assert.strictEqual(tokenIn('#token=c0ffee'), 'c0ffee');
+  for (const hash of ['', '#/', '#token=', '#token=c0ffee/', '#/namespaces/local/jobs/llama']) assert.strictEqual(tokenIn(hash), null);
 });

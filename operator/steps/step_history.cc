@@ -1,8 +1,11 @@
-#include "operator/service/step_history.h"
+#include "operator/steps/step_history.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "caravan/v1alpha1/coordination.pb.h"
+#include "caravan/v1alpha1/metrics.pb.h"
+#include "kube/api/timestamp.h"
 
 namespace caravan::controller {
 namespace {
@@ -17,9 +20,10 @@ void thin_out(std::vector<StepSample>& samples) {
 }  // namespace
 
 StepSample sample_of(const v1alpha1::JobStep& step, Clock::WallTime time) {
+  const auto& peaks = step.peak_bytes_per_rank();
   return {.at = {step.attempt(), step.step()},
           .time = time,
-          .peak_memory_bytes = step.peak_bytes_per_rank().empty() ? 0 : step.peak_bytes_per_rank(0),
+          .peak_memory_bytes = peaks.empty() ? 0 : *std::ranges::max_element(peaks),
           .loss = static_cast<float>(step.loss()),
           .validation_loss =
               step.has_validation_loss() ? static_cast<float>(step.validation_loss()) : StepSample::kUnknown,
@@ -28,6 +32,20 @@ StepSample sample_of(const v1alpha1::JobStep& step, Clock::WallTime time) {
           .seconds = static_cast<float>(step.seconds()),
           .tokens_per_second = static_cast<float>(step.tokens_per_second()),
           .mfu = step.has_mfu() ? static_cast<float>(step.mfu()) : StepSample::kUnknown};
+}
+
+void write_sample(const StepSample& sample, v1alpha1::MetricsSample& into) {
+  into.set_attempt(sample.at.attempt);
+  into.set_step(sample.at.step);
+  into.set_time(kube::to_timestamp(sample.time));
+  into.set_loss(sample.loss);
+  if (!std::isnan(sample.validation_loss)) into.set_validation_loss(sample.validation_loss);
+  into.set_gradient_norm(sample.gradient_norm);
+  into.set_learning_rate(sample.learning_rate);
+  into.set_seconds(sample.seconds);
+  into.set_tokens_per_second(sample.tokens_per_second);
+  if (!std::isnan(sample.mfu)) into.set_mfu(sample.mfu);
+  into.set_peak_memory_bytes(sample.peak_memory_bytes);
 }
 
 bool StepHistory::add(const std::string& job_uid, const StepSample& sample) {

@@ -1,6 +1,6 @@
 // The job service over HTTP against a client of OpenSSL's, before an API server that knows ada, who may do
 // everything, and bob, who may do nothing.
-#include "service/json/json_server.h"
+#include "service/rpc/json_server.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -16,8 +16,8 @@
 #include "common/testing/temporary_folder.h"
 #include "http/testing/tls_client.h"
 #include "kube/watch/store.h"
-#include "service/json/method_table.h"
 #include "service/json/route.h"
+#include "service/rpc/method_table.h"
 #include "service/testing/review_server.h"
 
 namespace caravan::service {

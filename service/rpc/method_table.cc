@@ -1,4 +1,4 @@
-#include "service/json/method_table.h"
+#include "service/rpc/method_table.h"
 
 #include <utility>
 

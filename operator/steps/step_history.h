@@ -20,7 +20,8 @@
 
 namespace caravan::v1alpha1 {
 class JobStep;
-}
+class MetricsSample;
+}  // namespace caravan::v1alpha1
 
 namespace caravan::controller {
 
@@ -47,6 +48,7 @@ struct StepSample {
   float mfu = kUnknown;  // of 1
 };
 StepSample sample_of(const v1alpha1::JobStep& step, Clock::WallTime time);
+void write_sample(const StepSample& sample, v1alpha1::MetricsSample& into);
 
 class StepHistory {
  public:

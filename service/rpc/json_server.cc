@@ -1,23 +1,22 @@
-#include "service/json/json_server.h"
+#include "service/rpc/json_server.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "caravan/v1alpha1/job_service.pb.h"
 #include "http/server.h"
+#include "http/under_way.h"
 #include "service/audited_call.h"
 #include "service/json/compiled_openapi.h"
-#include "service/json/method_table.h"
 #include "service/json/route.h"
 #include "service/json/transcode.h"
 #include "service/page/page.h"
+#include "service/rpc/method_table.h"
 #include "serving/log.h"
 #include "serving/peer.h"
 
@@ -32,34 +31,6 @@ Credential credential_of(const http::Request& request) {
           .certificate_pem = request.certificate_pem,
           .host = request.host};
 }
-
-// Counts what is under way, so that it can be bounded, and waited for.
-class UnderWay {
- public:
-  std::shared_ptr<void> enter() {
-    const std::scoped_lock lock(mutex_);
-    ++count_;
-    return {this, [](UnderWay* self) { self->leave(); }};
-  }
-  std::size_t count() const {
-    const std::scoped_lock lock(mutex_);
-    return count_;
-  }
-  void wait_for_none() {
-    std::unique_lock lock(mutex_);
-    none_.wait(lock, [this] { return count_ == 0; });
-  }
-
- private:
-  void leave() {
-    const std::scoped_lock lock(mutex_);
-    if (--count_ == 0) none_.notify_all();
-  }
-
-  mutable std::mutex mutex_;
-  std::condition_variable none_;
-  std::size_t count_ = 0;
-};
 
 // Held while a call lasts; tells of its end.
 struct Handling {
@@ -242,8 +213,8 @@ class Server final : public JsonServer {
   const Routes routes_{*v1alpha1::Job::descriptor()->file()->FindServiceByName("JobService")};
   const MethodTable methods_;
   const OnHandled on_handled_;
-  UnderWay streams_;
-  UnderWay under_way_;
+  http::UnderWay streams_;
+  http::UnderWay under_way_;
   std::optional<http::Server> server_;
   std::jthread renewal_;
 };

@@ -1,4 +1,4 @@
-#include "operator/controller/plan_status.h"
+#include "operator/view/plan_status.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "operator/service/step_history.h"
+#include "operator/steps/step_history.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "operator/controller/conditions.h"
+#include "operator/api/conditions.h"
 
 #include <algorithm>
 

@@ -1,0 +1,145 @@
+#include "cli/page/run_streams.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "cli/page/node_log.h"
+#include "cli/page/run_answers.h"
+#include "service/answer/token.h"
+
+namespace caravan::cli {
+namespace {
+
+using google::protobuf::Message;
+using service::Answer;
+using v1alpha1::StreamLogsRequest;
+using v1alpha1::StreamLogsResponse;
+using v1alpha1::StreamMetricsRequest;
+using v1alpha1::StreamMetricsResponse;
+using v1alpha1::WatchJobsRequest;
+using v1alpha1::WatchJobsResponse;
+
+constexpr std::size_t kSamplesOfAMessage = 256;
+constexpr int kMostLines = 10'000;
+
+// A reader that goes on is told of the job again: it has changed, or it does not hurt.
+Answer<RunStream> watch_jobs(const RunRecord& record, const WatchJobsRequest& request) {
+  if (auto known = check_parent(record, request.parent()); !known) return tl::unexpected(known.error());
+  if (auto plain = check_filter(record, request.filter()); !plain) return tl::unexpected(plain.error());
+  return [&record, told = std::uint64_t{0},
+          is_complete = !request.resume_token().empty()](Message& message) mutable {
+    auto& into = static_cast<WatchJobsResponse&>(message);
+    const bool has_ended = record.has_ended();  // before the version: what came earlier is told
+    const std::uint64_t version = record.version();
+    if (version > told) {
+      told = version;
+      into.set_kind(WatchJobsResponse::Changed);
+      *into.mutable_job() = record.job();
+    } else if (!std::exchange(is_complete, true)) {
+      into.set_kind(WatchJobsResponse::Complete);
+    } else {
+      return has_ended ? Told::kAll : Told::kNothingNow;
+    }
+    into.set_resume_token(std::to_string(version));
+    return Told::kMessage;
+  };
+}
+
+Answer<controller::StepCursor> cursor_of(const StreamMetricsRequest& request) {
+  if (request.cursor().empty()) return controller::StepCursor{};
+  const auto place = service::place_of_token(request.cursor(), {request.name()}, 2);
+  const auto attempt = place ? service::number_in<int>((*place)[0]) : std::nullopt;
+  const auto step = place ? service::number_in<int>((*place)[1]) : std::nullopt;
+  if (attempt && step) return controller::StepCursor{.attempt = *attempt, .step = *step};
+  return service::bad_field("cursor", "expected that of a message of StreamMetrics of this very job");
+}
+
+Answer<RunStream> stream_metrics(const RunRecord& record, const StreamMetricsRequest& request) {
+  if (auto known = check_job(record, request.name()); !known) return tl::unexpected(known.error());
+  const auto begin = cursor_of(request);
+  if (!begin) return tl::unexpected(begin.error());
+  return [&record, at = *begin, name = request.name(), follow = request.follow()](Message& message) mutable {
+    auto& into = static_cast<StreamMetricsResponse&>(message);
+    const bool is_all = !follow || record.has_ended();
+    const auto samples = record.steps_after(at, kSamplesOfAMessage);
+    if (samples.empty()) return is_all ? Told::kAll : Told::kNothingNow;
+    for (const auto& sample : samples) controller::write_sample(sample, *into.add_samples());
+    at = samples.back().at;
+    into.set_cursor(service::token_of({name}, {std::to_string(at.attempt), std::to_string(at.step)}));
+    return Told::kMessage;
+  };
+}
+
+struct LogWish {
+  int node = 0;
+  std::optional<int> rank = {};
+  std::uint64_t offset = 0;
+};
+
+// What has to be the same in a request that goes on with a cursor.
+std::vector<std::string> source_of(const std::string& name, const LogWish& wish) {
+  return {name, std::to_string(wish.node), wish.rank ? std::to_string(*wish.rank) : ""};
+}
+
+Answer<LogWish> wish_of(const RunRecord& record, const StreamLogsRequest& request) {
+  const int nodes = (record.ranks() + record.ranks_per_node() - 1) / record.ranks_per_node();
+  if (request.has_rank() && (request.rank() < 0 || request.rank() >= record.ranks()))
+    return service::bad_field("rank", fmt::format("expected one of 0 to {}", record.ranks() - 1));
+  if (request.node() < 0 || request.node() >= nodes)
+    return service::bad_field("node", fmt::format("expected one of 0 to {}", nodes - 1));
+  if (request.has_rank() && request.node() != 0)
+    return service::bad_field("node", "expected none beside rank, whose node it is");
+  if (request.tail_lines() < 0 || request.tail_lines() > kMostLines)
+    return service::bad_field("tail_lines", fmt::format("expected one of 0 to {}", kMostLines));
+  if (request.since_seconds() != 0)
+    return service::bad_field("since_seconds",
+                              "expected none: a run's log is read from its beginning, or by lines");
+  LogWish wish{.node = request.has_rank() ? request.rank() / record.ranks_per_node() : request.node()};
+  if (request.has_rank()) wish.rank = request.rank();
+  if (request.cursor().empty()) return wish;
+  const auto place = service::place_of_token(request.cursor(), source_of(request.name(), wish), 1);
+  const auto offset = place ? service::number_in<std::uint64_t>(place->front()) : std::nullopt;
+  if (!offset)
+    return service::bad_field("cursor", "expected that of a message of StreamLogs of the same log");
+  wish.offset = *offset;
+  return wish;
+}
+
+Answer<RunStream> stream_logs(const RunRecord& record, const std::filesystem::path& logs,
+                              const StreamLogsRequest& request) {
+  if (auto known = check_job(record, request.name()); !known) return tl::unexpected(known.error());
+  const auto wish = wish_of(record, request);
+  if (!wish) return tl::unexpected(wish.error());
+  const std::string node = fmt::format("node-{}", wish->node);
+  NodeLog log(logs / (node + ".log"), wish->rank, wish->offset);
+  if (request.has_tail_lines() && request.cursor().empty()) log.seek_last(request.tail_lines());
+  return [&record, log, node, wish = *wish, name = request.name(),
+          follow = request.follow()](Message& message) mutable {
+    auto& into = static_cast<StreamLogsResponse&>(message);
+    const bool is_all = !follow || record.has_ended();
+    NodeLog::Part part = log.next(is_all);
+    if (part.is_end) return is_all ? Told::kAll : Told::kNothingNow;
+    into.set_pod(node);
+    into.set_node(wish.node);
+    if (wish.rank) into.set_rank(*wish.rank);
+    into.set_data(std::move(part.text));
+    into.set_cursor(service::token_of(source_of(name, wish), {std::to_string(log.offset())}));
+    return Told::kMessage;
+  };
+}
+
+}  // namespace
+
+Answer<RunStream> open_stream(const RunRecord& record, const std::filesystem::path& logs,
+                              const std::string& method, const Message& request) {
+  if (method == "WatchJobs") return watch_jobs(record, static_cast<const WatchJobsRequest&>(request));
+  if (method == "StreamMetrics")
+    return stream_metrics(record, static_cast<const StreamMetricsRequest&>(request));
+  if (method == "StreamLogs")
+    return stream_logs(record, logs, static_cast<const StreamLogsRequest&>(request));
+  return service::fault(service::Code::kUnimplemented, service::faults::kNoMethod,
+                        method + " is not there for a run");
+}
+
+}  // namespace caravan::cli
