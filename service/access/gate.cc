@@ -1,10 +1,12 @@
 #include "service/access/gate.h"
 
+#include <utility>
+
 namespace caravan::service {
 
-void Gate::enter(Credential credential, CallContext context, Then then) {
+void Gate::enter(Credential credential, CallContext context, const Then& then) {
   const auto known = callers_.recall(credential);
-  Call call{.context = context, .host = credential.host};
+  Call call{.context = std::move(context), .host = credential.host};
   if (known && !*known) return then(call, tl::unexpected(known->error()));
   if (known) call.caller = **known;
   const auto user = known ? std::optional(call.caller.user) : callers_.user_lately(credential);
@@ -15,7 +17,7 @@ void Gate::enter(Credential credential, CallContext context, Then then) {
     admit = [this, credential = std::move(credential), payer](Call& of) {
       return review(credential, payer, of);
     };
-  post(user ? "user " + *user : payer, call, std::move(then), std::move(admit));
+  post(user ? "user " + *user : payer, call, then, std::move(admit));
 }
 
 Answer<void> Gate::review(const Credential& credential, const std::string& payer, Call& call) {
@@ -25,7 +27,7 @@ Answer<void> Gate::review(const Credential& credential, const std::string& payer
   return call.caller.user == payer ? Answer<void>() : shares_.take_request(call.caller.user);
 }
 
-void Gate::post(const std::string& peer, const Call& call, Then then, Admit admit) {
+void Gate::post(const std::string& peer, const Call& call, const Then& then, Admit admit) {
   const bool waits =
       pool_.post(peer, [call = call, then, admit = std::move(admit)](const std::stop_token&) mutable {
         const Answer<void> admitted = admit(call);

@@ -24,14 +24,14 @@ class Gate {
       : callers_(callers), shares_(shares), pool_(clock, limits) {}
 
   // `then` is called once: at once with a fault, or by a thread of the pool.
-  void enter(Credential credential, CallContext context, Then then);
+  void enter(Credential credential, CallContext context, const Then& then);
 
   Clock::Duration longest_run() const { return pool_.longest_run(); }
 
  private:
   using Admit = std::function<Answer<void>(Call& call)>;
 
-  void post(const std::string& peer, const Call& call, Then then, Admit admit);
+  void post(const std::string& peer, const Call& call, const Then& then, Admit admit);
   // Fills in who it is. payer: whose share the call has been taken from.
   Answer<void> review(const Credential& credential, const std::string& payer, Call& call);
 
