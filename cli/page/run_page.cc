@@ -33,6 +33,12 @@ constexpr http::Limits kLimits = {.head_bytes = std::size_t{16} << 10,
                                   .body_bytes = std::size_t{1} << 20,
                                   .memory_bytes = std::size_t{64} << 20};
 
+// Of a stream: a watch always does.
+bool follows(const google::protobuf::Message& request) {
+  const auto* field = request.GetDescriptor()->FindFieldByName("follow");
+  return field == nullptr || request.GetReflection()->GetBool(request, field);
+}
+
 class Page final : public RunPage {
  public:
   Page(const v1alpha1::ObjectMeta& job, const PreparedRun& run, std::filesystem::path logs, Door door,
@@ -112,12 +118,18 @@ class Page final : public RunPage {
         readers_.enter(), std::move(followed));
     exchange->stream(
         service::head_of_events(),
-        [next = *std::move(next), type = method.output_type(), is_over = false](std::string& into) mutable {
+        [next = *std::move(next), type = method.output_type(), weak = std::weak_ptr(exchange),
+         stays = follows(request), is_over = false](std::string& into) mutable {
           if (is_over) return false;
           const auto message = service::new_message(*type);
           const Told told = next(*message);
           if (told == Told::kMessage) into += event_of(*message);
           is_over = told == Told::kAll;
+          // Whoever follows closes it himself: what he is told last is then surely read.
+          if (const auto held = weak.lock(); is_over && !stays && held) {
+            held->end(service::kEnd);
+            return false;
+          }
           if (is_over) into += service::kEnd;
           return told != Told::kNothingNow;
         },

@@ -121,6 +121,12 @@ TEST_F(RunPageTest, FollowsStepsLogAndEnd) {
 }
 
 // Whoever does not read is not waited for: neither by the run, nor for ever at its end.
+TEST_F(RunPageTest, AStreamThatIsNotFollowedEnds) {
+  folder_.write("node-0.log", "the only line\n");
+  EXPECT_THAT(ask(head("/v1alpha1/namespaces/local/jobs/llama/logs", with_token(closing()))),
+              AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("the only line"), HasSubstr("event: end")));
+}
+
 TEST_F(RunPageTest, GoesOnWhenAReaderDoesNotRead) {
   auto sleeper = http::testing::connect(address_);
   sleeper.send(head(std::string(kJob) + "/metrics?follow=true", with_token()));

@@ -16,6 +16,7 @@ import {Tiles} from './tiles.js';
 import {yamlOf} from './yaml.js';
 
 const kEventsStand = 15000;  // milliseconds
+const kFinal = ['Complete', 'Failed', 'Interrupted'];
 
 class JobView {
   constructor(name, signal) {
@@ -139,7 +140,10 @@ async function showOne(main, name, signal) {
       if (kind === 'Gone' || (kind === 'Complete' && !isThere)) sayGone();
       if (kind !== 'Changed') return;
       isThere = true;
-      if (job.uid === first.uid) await view.draw(job); else one.abort();
+      if (job.uid !== first.uid) return one.abort();
+      const isDrawn = view.draw(job);
+      // The last message may be the end of a run's server. Any other has no time to wait for a connection.
+      if (kFinal.includes(job.object.status?.state)) await isDrawn;
     }});
   if (one.signal.aborted) return;
   say('The run is over.');  // no other watch ends by itself

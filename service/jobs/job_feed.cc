@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "kube/api/resource_version.h"
+#include "operator/api/job_conditions.h"
+#include "operator/api/job_object.h"
 #include "service/jobs/job_message.h"
 #include "service/jobs/names.h"
 
@@ -30,6 +32,7 @@ JobEntry entry_of(const kube::ObjectPtr& object) {
                  .message = job_message(job).SerializeAsString(),
                  .created = kube::text_at(job, {"metadata", "creationTimestamp"}),
                  .state = kube::text_at(job, {"status", "state"}),
+                 .has_ended = controller::is_finished(controller::read_job_but_spec(job).status),
                  .user = kube::text_at(job, {"metadata", "annotations", kCreatedBy})};
   const kube::Json* labels = kube::find(job, {"metadata", "labels"});
   if (labels == nullptr || !labels->is_object()) return entry;

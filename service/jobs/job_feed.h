@@ -25,6 +25,7 @@ struct JobEntry {
   std::string message = {};  // a v1alpha1::Job, serialized: made once, whoever reads it
   std::string created = {};  // RFC 3339
   std::string state = {};
+  bool has_ended = false;
   std::string user = {};  // who created it, as far as it says
   std::map<std::string, std::string> labels = {};
 };

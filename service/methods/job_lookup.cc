@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "operator/api/job_conditions.h"
-#include "operator/api/job_object.h"
 #include "service/jobs/resource_name.h"
 
 namespace caravan::service {
@@ -29,7 +27,7 @@ Answer<bool> job_has_ended(const JobFeed& jobs, const kube::ObjectKey& key, cons
   const EntryPtr entry = jobs.get(key);
   if (!entry || entry->object->uid() != uid)
     return fault(Code::kNotFound, faults::kNotFound, "the job was deleted");
-  return controller::is_finished(job_of(*entry).object().status());
+  return entry->has_ended;
 }
 
 }  // namespace caravan::service

@@ -254,18 +254,23 @@ TEST_F(HostileCallersTest, ConnectionsThatSayNothingOrHalfAndCallsThatAreTakenBa
   expect_that_the_neighbour_is_served();
 }
 
-// What a watch told from its beginning to its end.
+// What a watch told behind what was there at first.
 struct Told {
-  std::size_t changes = 0;  // behind what was there at first
+  std::size_t changes = 0;
   grpc::Status end;
 };
 
+void read_what_is_there(grpc::ClientReader<WatchJobsResponse>& reader) {
+  for (WatchJobsResponse next; reader.Read(&next);) {
+    if (next.kind() == WatchJobsResponse::Complete) return;
+  }
+  ADD_FAILURE() << "the watch ended: " << reader.Finish().error_message();
+}
+
 Told read_to_the_end(grpc::ClientReader<WatchJobsResponse>& reader, const std::string& last_change) {
   Told told;
-  bool is_complete = false;
   for (WatchJobsResponse next; reader.Read(&next);) {
-    if (is_complete && next.kind() == WatchJobsResponse::Changed) ++told.changes;
-    is_complete = is_complete || next.kind() == WatchJobsResponse::Complete;
+    if (next.kind() == WatchJobsResponse::Changed) ++told.changes;
     const auto& annotations = next.job().object().metadata().annotations();
     if (const auto number = annotations.find("number");
         number != annotations.end() && number->second == last_change)
@@ -289,9 +294,10 @@ TEST_F(HostileCallersTest, AReaderWhoDoesNotReadIsDroppedAndOthersAreToldEveryth
   request.set_parent(parent());
   const auto idle_call = idle.call();
   const auto idle_watch = idle.stub->WatchJobs(idle_call.get(), request);
-  idle_watch->WaitForInitialMetadata();
+  read_what_is_there(*idle_watch);
   const auto neighbours_call = neighbour.call();
   const auto neighbours_watch = neighbour.stub->WatchJobs(neighbours_call.get(), request);
+  read_what_is_there(*neighbours_watch);
   auto all = std::async(std::launch::async,
                         [&] { return read_to_the_end(*neighbours_watch, std::to_string(kChanges)); });
   for (int number = 1; number <= kChanges; ++number) {

@@ -18,6 +18,7 @@ namespace {
 using grpc::StatusCode;
 using std::chrono::milliseconds;
 
+constexpr std::chrono::seconds kLongestPause{60};  // whatever a server asks for
 constexpr std::array<milliseconds, 4> kPauses{milliseconds(200), milliseconds(500), milliseconds(1000),
                                               milliseconds(2000)};
 constexpr std::size_t kLongestWords = 4096;
@@ -150,8 +151,8 @@ std::string reason_of(const grpc::Status& status) {
 std::optional<milliseconds> wait_before_retry(const grpc::Status& status, int tries) {
   if (trouble_of(status) != Trouble::kOutage) return std::nullopt;
   if (const auto told = detail_of<google::rpc::RetryInfo>(status)) {
-    const auto& delay = told->retry_delay();
-    return std::max(kPauses.front(), milliseconds(delay.seconds() * 1000 + delay.nanos() / 1'000'000));
+    const auto seconds = std::clamp<std::int64_t>(told->retry_delay().seconds(), 0, kLongestPause.count());
+    return std::max(kPauses.front(), milliseconds(seconds * 1000 + told->retry_delay().nanos() / 1'000'000));
   }
   const bool is_final = status.error_code() != StatusCode::UNAVAILABLE || is_of_another_authority(status) ||
                         is_of_another_name(status);

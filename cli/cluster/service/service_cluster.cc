@@ -191,6 +191,7 @@ ClusterResult<void> ServiceCluster::remove(const Json& job) {
     if (!removed.error().has_changed() || tries == kTriesToRemove) return tl::unexpected(removed.error());
     clock().sleep_until(clock().now() + kBetweenLooks, {});
     const auto now = find(name);
+    if (!now && now.error().is_not_found()) return {};
     if (!now) return tl::unexpected(now.error());
     if (now->uid() != kube::uid_of(job)) return tl::unexpected(ClusterError{was_deleted(name)});
     request.set_etag(now->etag());

@@ -44,6 +44,16 @@ StreamLogsRequest request_of(const LogQuestion& question, const std::string& nam
   return request;
 }
 
+void read_from_the_beginning(StreamLogsRequest& request) {
+  request.clear_cursor();
+  request.clear_tail_lines();
+  request.clear_since_seconds();
+}
+
+void read_from_the_beginning(StreamMetricsRequest& request) {
+  request.clear_cursor();
+}
+
 Result<std::optional<CurvePoint>> point_of(const v1alpha1::MetricsSample& sample, Figure figure) {
   constexpr double kPerCent = 100;
   if (figure == Figure::kMfu && !sample.has_mfu()) return std::nullopt;
@@ -92,7 +102,7 @@ ClusterResult<void> ServiceCluster::read_through(StreamMethod<Request, Response>
     const auto wait = wait_before_retry(*ended, ++failures);
     if (reason_of(*ended) == kLogGone && !request.cursor().empty()) {
       fmt::print(stderr, "{}; it goes on with what there is\n", error.message);
-      request.clear_cursor();
+      read_from_the_beginning(request);
     } else if (goes_on ? !error.is_outage() : !wait || failures > kMostFailures) {
       return tl::unexpected(error);
     } else if (goes_on) {
