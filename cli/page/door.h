@@ -3,8 +3,8 @@
 //
 // The port can be reached by all users of the machine, and by every page in the user's browser, also under a
 // name of the page's own that leads here (DNS rebinding). So the Host of a request must be an address, or a
-// name that only this machine has; a page's Origin must be this one; and what the run does, beyond the job's name, is told for the
-// token alone, which no browser sends by itself.
+// name that only this machine has; a page's Origin must be this one; and what the run does, beyond the job's
+// name, is told for the token alone, which no browser sends by itself.
 #pragma once
 
 #include <string>
