@@ -19,7 +19,7 @@ def condition(job, kind):
 class InQueues:
     """In ten queues with room for one job each."""
 
-    other = "system:serviceaccount:kueue-system:kueue"  # who looks at each job, too
+    other = "system:serviceaccount:kueue-system:kueue-controller-manager"  # who looks at each job, too
 
     def prepare(self):
         kueue.install()
