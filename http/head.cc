@@ -8,18 +8,13 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/rfc7230.hpp>
 
+#include "common/lower_case.h"
+
 namespace caravan::http {
 namespace {
 
 namespace beast = boost::beast::http;
 using RequestParser = beast::request_parser<beast::empty_body>;
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return lower;
-}
 
 Head head_from(const RequestParser& parser, std::size_t bytes) {
   const auto& message = parser.get();

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "common/lower_case.h"
 
 namespace caravan::cli {
 namespace {
@@ -14,12 +15,6 @@ using service::Answer;
 using service::Code;
 using service::fault;
 namespace faults = service::faults;
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
 
 // Of HOST, HOST:PORT or [HOST]:PORT.
 std::string host_in(std::string_view host_port) {

@@ -10,6 +10,8 @@
 #include <cctype>
 #include <climits>
 
+#include "common/lower_case.h"
+
 namespace caravan::cli {
 namespace {
 
@@ -18,9 +20,7 @@ constexpr std::size_t kTokenBytes = 16;
 std::string name_of_machine() {
   std::array<char, HOST_NAME_MAX + 1> name{};
   if (gethostname(name.data(), name.size() - 1) != 0) return "";
-  std::string lower(name.data());
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
+  return lower_case(name.data());
 }
 
 bool is_loopback(const std::string& host) {
@@ -43,7 +43,7 @@ Result<PageAddress> parse_page_address(const std::string& text) {
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   if (host.empty() || !is_port(text.substr(colon + 1)))
     return bad_input(fmt::format("--page: expected HOST:PORT, such as 127.0.0.1:8080, got '{}'", text));
-  std::ranges::transform(host, host.begin(), [](unsigned char c) { return std::tolower(c); });
+  host = lower_case(host);
   const std::string machine = name_of_machine();
   const bool is_any = host == "::" || host == "0.0.0.0";
   PageAddress address{

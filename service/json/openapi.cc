@@ -7,6 +7,7 @@
 #include <boost/json/serialize.hpp>
 #include <vector>
 
+#include "common/lower_case.h"
 #include "common/schema/field_descriptions.h"
 #include "common/schema/field_rules.h"
 #include "kube/api/json.h"
@@ -216,12 +217,6 @@ JsonObject status_schema() {
           {"properties", JsonObject{{"code", JsonObject{{"type", "integer"}, {"format", "int32"}}},
                                     {"message", JsonObject{{"type", "string"}}},
                                     {"details", JsonObject{{"type", "array"}, {"items", detail}}}}}};
-}
-
-std::string lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
 }
 
 // The same JSON with a line for each value.
