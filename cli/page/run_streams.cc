@@ -6,6 +6,7 @@
 
 #include "cli/page/node_log.h"
 #include "cli/page/run_answers.h"
+#include "service/answer/paging.h"
 #include "service/answer/token.h"
 
 namespace caravan::cli {
@@ -21,7 +22,6 @@ using v1alpha1::WatchJobsRequest;
 using v1alpha1::WatchJobsResponse;
 
 constexpr std::size_t kSamplesOfAMessage = 256;
-constexpr int kMostLines = 10'000;
 
 // A reader that goes on is told of the job again: it has changed, or it does not hurt.
 Answer<RunStream> watch_jobs(const RunRecord& record, const WatchJobsRequest& request) {
@@ -90,8 +90,8 @@ Answer<LogWish> wish_of(const RunRecord& record, const StreamLogsRequest& reques
     return service::bad_field("node", fmt::format("expected one of 0 to {}", nodes - 1));
   if (request.has_rank() && request.node() != 0)
     return service::bad_field("node", "expected none beside rank, whose node it is");
-  if (request.tail_lines() < 0 || request.tail_lines() > kMostLines)
-    return service::bad_field("tail_lines", fmt::format("expected one of 0 to {}", kMostLines));
+  if (request.tail_lines() < 0 || request.tail_lines() > service::kMostTailLines)
+    return service::bad_field("tail_lines", fmt::format("expected one of 0 to {}", service::kMostTailLines));
   if (request.since_seconds() != 0)
     return service::bad_field("since_seconds",
                               "expected none: a run's log is read from its beginning, or by lines");

@@ -8,6 +8,9 @@
 
 namespace caravan::service {
 
+// tail_lines of a log, where it has to be looked for.
+inline constexpr int kMostTailLines = 10'000;
+
 // page_size of a request; 0: 100, and at most 1,000.
 Answer<std::size_t> page_size_of(int asked);
 

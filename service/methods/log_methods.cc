@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "operator/view/pod_log.h"
+#include "service/answer/paging.h"
 #include "service/jobs/resource_name.h"
 
 namespace caravan::service {
@@ -10,14 +11,12 @@ namespace {
 
 using v1alpha1::StreamLogsRequest;
 
-constexpr int kMostLinesOfRank = 10'000;  // whose beginnings are held
-
 Answer<void> check_numbers(const StreamLogsRequest& request) {
   if (request.node() < 0) return bad_field("node", "expected a number from 0");
   if (request.since_seconds() < 0) return bad_field("since_seconds", "expected a number from 0");
   if (request.tail_lines() < 0) return bad_field("tail_lines", "expected a number from 0");
-  if (request.has_rank() && request.tail_lines() > kMostLinesOfRank)
-    return bad_field("tail_lines", fmt::format("expected at most {} of a rank", kMostLinesOfRank));
+  if (request.has_rank() && request.tail_lines() > kMostTailLines)
+    return bad_field("tail_lines", fmt::format("expected at most {} of a rank", kMostTailLines));
   if (request.has_rank() && request.node() != 0)
     return bad_field("node", "expected none beside rank, whose node it is");
   return {};

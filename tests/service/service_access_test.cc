@@ -114,6 +114,18 @@ TEST_F(ServiceAccessTest, AServiceThatIsBusyIsWaitedForAsItTells) {
   }
 }
 
+TEST_F(ServiceAccessTest, AServiceThatIsBusyForLongerThanAWaitMayTakeEndsIt) {
+  die();
+  address_.clear();
+  folder_.write("log", "");
+  start({"--requests-per-second", "0.1", "--burst", "1"});
+  create_job("train");
+  ASSERT_EQ(on_service("list").exit_code, 0);  // which is all that is let in for ten seconds
+  const Outcome waited = on_service("wait train --timeout 1s");
+  EXPECT_EQ(waited.exit_code, 1) << waited.err;
+  EXPECT_THAT(waited.err, HasSubstr("may make 0.1 requests a second"));
+}
+
 TEST_F(ServiceAccessTest, AServiceThatIsAwayIsSaidToBe) {
   die();
   const Outcome away = list(server() + " --token-file token");

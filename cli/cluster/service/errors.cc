@@ -11,6 +11,7 @@
 
 #include "cli/cluster/service/access.h"
 #include "common/utf8.h"
+#include "service/answer/fault.h"
 
 namespace caravan::cli {
 namespace {
@@ -22,8 +23,7 @@ constexpr std::chrono::seconds kLongestPause{60};  // whatever a server asks for
 constexpr std::array<milliseconds, 4> kPauses{milliseconds(200), milliseconds(500), milliseconds(1000),
                                               milliseconds(2000)};
 constexpr std::size_t kLongestWords = 4096;
-constexpr std::string_view kNoMetrics = "NO_METRICS";  // of ErrorInfo
-constexpr std::string_view kOfRequest = "job.";        // before the fields of the job that it has
+constexpr std::string_view kOfRequest = "job.";  // before the fields of the job that it has
 
 template <typename Detail>
 std::optional<Detail> detail_of(const grpc::Status& status) {
@@ -105,7 +105,8 @@ Error sentence_of(const grpc::Status& status, const Asked& asked, const std::str
     case StatusCode::INVALID_ARGUMENT:
       return mistakes(status);
     case StatusCode::FAILED_PRECONDITION:
-      if (reason_of(status) != kNoMetrics) return {.message = words_of(status), .code = ExitCode::kBadInput};
+      if (reason_of(status) != service::faults::kNoMetrics)
+        return {.message = words_of(status), .code = ExitCode::kBadInput};
       return {.message = fmt::format("{}; without --server, what node 0 has logged tells", words_of(status))};
     case StatusCode::UNIMPLEMENTED:
       return {.message =

@@ -57,10 +57,10 @@ Result<std::unique_ptr<ServiceCluster>> ServiceCluster::connect(const ClusterOpt
 
 template <typename Request, typename Response>
 ClusterResult<Response> ServiceCluster::call(Method<Request, Response> method, const Request& request,
-                                             const Asked& asked) {
-  const Clock::TimePoint end = clock().now() + (at_once_ ? kAtOnce : kPatience);
+                                             const Asked& asked, Clock::TimePoint until) {
+  const Clock::TimePoint end = std::min(until, clock().now() + (at_once_ ? kAtOnce : kPatience));
   for (int tries = 1;; ++tries) {
-    const Clock::TimePoint deadline = clock().now() + (at_once_ ? kAtOnce : kCallTimeout);
+    const Clock::TimePoint deadline = std::min(until, clock().now() + (at_once_ ? kAtOnce : kCallTimeout));
     const auto context = begin_call(access_, clock(), deadline);
     if (!context) return tl::unexpected(ClusterError{context.error()});
     Response response;
@@ -73,16 +73,16 @@ ClusterResult<Response> ServiceCluster::call(Method<Request, Response> method, c
   }
 }
 
-ClusterResult<Job> ServiceCluster::find(const std::string& name) {
+ClusterResult<Job> ServiceCluster::find(const std::string& name, Clock::TimePoint until) {
   v1alpha1::GetJobRequest request;
   request.set_name(resource_name_of(name_space(), name));
-  return call(&Stub::GetJob, request, {.verb = "get", .name_space = name_space(), .name = name});
+  return call(&Stub::GetJob, request, {.verb = "get", .name_space = name_space(), .name = name}, until);
 }
 
-ClusterResult<Job> ServiceCluster::find_new(const std::string& name) {
-  const Clock::TimePoint end = clock().now() + kLate;
+ClusterResult<Job> ServiceCluster::find_new(const std::string& name, Clock::TimePoint until) {
+  const Clock::TimePoint end = std::min(until, clock().now() + kLate);
   while (true) {
-    auto job = find(name);
+    auto job = find(name, until);
     const bool is_late = !job && job.error().is_not_found() && name == created_ && clock().now() < end;
     if (!is_late) return job;
     clock().sleep_until(clock().now() + kBetweenLooks, {});

@@ -58,9 +58,10 @@ class ServiceCluster final : public Cluster {
 
   ServiceCluster(ServiceAccess access, bool at_once);
 
-  // Made again while the service is busy or cannot be reached, for a while.
+  // Made again while the service is busy or cannot be reached, for a while, and not beyond `until`.
   template <typename Request, typename Response>
-  ClusterResult<Response> call(Method<Request, Response> method, const Request& request, const Asked& asked);
+  ClusterResult<Response> call(Method<Request, Response> method, const Request& request, const Asked& asked,
+                               Clock::TimePoint until = Clock::kNever);
   // Once: hands over each message until `take` has enough or the stream ends, and says how. An error is of
   // the token.
   template <typename Request, typename Response>
@@ -88,9 +89,9 @@ class ServiceCluster final : public Cluster {
                                       Request request = {});
 
   ClusterResult<std::vector<v1alpha1::Job>> list(const std::string& name_space, const std::string& filter);
-  ClusterResult<v1alpha1::Job> find(const std::string& name);
+  ClusterResult<v1alpha1::Job> find(const std::string& name, Clock::TimePoint until = Clock::kNever);
   // The same of a job that was created a moment ago, which a replica may hear of a little later.
-  ClusterResult<v1alpha1::Job> find_new(const std::string& name);
+  ClusterResult<v1alpha1::Job> find_new(const std::string& name, Clock::TimePoint until);
 
   ServiceAccess access_;
   bool at_once_;

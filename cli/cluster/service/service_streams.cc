@@ -11,21 +11,18 @@
 #include "cli/cluster/service/service_cluster.h"
 #include "cli/cluster/service/watched_job.h"
 #include "kube/api/object.h"
+#include "service/answer/fault.h"
 
 namespace caravan::cli {
 namespace {
 
+namespace faults = service::faults;
 using v1alpha1::StreamLogsRequest;
 using v1alpha1::StreamLogsResponse;
 using v1alpha1::StreamMetricsRequest;
 using v1alpha1::StreamMetricsResponse;
 using v1alpha1::WatchJobsRequest;
 using v1alpha1::WatchJobsResponse;
-
-// Of ErrorInfo.
-constexpr char kTokenTooOld[] = "RESUME_TOKEN_TOO_OLD";
-constexpr char kSlowReader[] = "SLOW_READER";
-constexpr char kLogGone[] = "LOG_GONE";
 
 constexpr std::chrono::milliseconds kBetweenStreams{1'000};
 constexpr int kMostFailures = 6;  // in a row, of what is not followed
@@ -100,7 +97,7 @@ ClusterResult<void> ServiceCluster::read_through(StreamMethod<Request, Response>
     if (ended->ok()) return {};
     const ClusterError error = explain(*ended, asked, access_.address);
     const auto wait = wait_before_retry(*ended, ++failures);
-    if (reason_of(*ended) == kLogGone && !request.cursor().empty()) {
+    if (reason_of(*ended) == faults::kLogGone && !request.cursor().empty()) {
       fmt::print(stderr, "{}; it goes on with what there is\n", error.message);
       read_from_the_beginning(request);
     } else if (goes_on ? !error.is_outage() : !wait || failures > kMostFailures) {
@@ -142,7 +139,8 @@ Result<Curve> ServiceCluster::curve_of(const std::string& name, Figure figure) {
 }
 
 Status ServiceCluster::follow(const std::string& name, Clock::TimePoint deadline, const Seen& seen) {
-  const auto first = find_new(name);
+  const auto first = find_new(name, deadline);
+  if (!first && clock().now() >= deadline) return tl::unexpected(waited_in_vain(name));
   if (!first) return tl::unexpected(first.error());
   if (!seen(job_document(*first))) return {};
   WatchJobsRequest request;
@@ -157,7 +155,7 @@ Status ServiceCluster::follow(const std::string& name, Clock::TimePoint deadline
     if (round->word == WatchedJob::Word::kEnough) return {};
     if (round->word == WatchedJob::Word::kDeleted) return tl::unexpected(was_deleted(name));
     if (round->word == WatchedJob::Word::kMissing) {
-      const auto now = find_new(name);
+      const auto now = find_new(name, deadline);
       if (!now && now.error().is_not_found()) return tl::unexpected(was_deleted(name));
     }
     pause = round->pause;
@@ -180,8 +178,8 @@ ClusterResult<ServiceCluster::Round> ServiceCluster::watch(WatchJobsRequest& req
   if (!ended) return tl::unexpected(ended.error());
   const Round round{word, wait_before_retry(*ended, 1).value_or(kBetweenStreams)};
   const std::string reason = reason_of(*ended);
-  if (word == WatchedJob::Word::kMissing || reason == kTokenTooOld) request.clear_resume_token();
-  const bool is_in_order = ended->ok() || reason == kTokenTooOld || reason == kSlowReader ||
+  if (word == WatchedJob::Word::kMissing || reason == faults::kTokenTooOld) request.clear_resume_token();
+  const bool is_in_order = ended->ok() || reason == faults::kTokenTooOld || reason == faults::kSlowReader ||
                            ended->error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
   if (is_in_order) return round;
   const ClusterError error = explain(*ended, {.verb = "watch", .name_space = name_space()}, access_.address);
