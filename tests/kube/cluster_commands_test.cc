@@ -12,6 +12,7 @@
 #include "operator/api/names.h"
 #include "operator/api/pod_names.h"
 #include "tests/crd/job_server.h"
+#include "tests/crd/job_states.h"
 
 namespace caravan::kube::testing {
 namespace {
@@ -32,22 +33,6 @@ spec:
   resources: {devices: 2, devicesPerNode: 2, device: {kind: CPU, memory: 4Gi}}
   checkpoint: {claimName: states, path: tiny}
 )";
-
-constexpr const char* kTrains =
-    R"({"state": "Running", "layout": "TP1 PP1 DP2", "attempt": 1, "restarts": 0,
-        "conditions": [
-          {"type": "Planned", "status": "True", "reason": "HeuristicSelected", "message": "it fits",
-           "lastTransitionTime": "2026-01-01T00:00:00Z"},
-          {"type": "Running", "status": "True", "reason": "StepsAdvancing", "message": "steps",
-           "lastTransitionTime": "2026-01-01T00:01:00Z"}],
-        "predicted": {"memoryPerDevice": "34Mi"},
-        "progress": {"step": 40, "steps": 100, "percent": 40, "loss": "2.31", "peakMemoryPerDevice": "33Mi"}})";
-
-std::string ended(const std::string& type, const std::string& reason) {
-  return R"({"state": ")" + type + R"(", "conditions": [{"type": ")" + type +
-         R"(", "status": "True", "reason": ")" + reason +
-         R"(", "message": "so it is", "lastTransitionTime": "2026-01-01T00:00:00Z"}]})";
-}
 
 class ClusterCommands : public ::testing::Test {
  protected:
@@ -205,23 +190,8 @@ TEST_F(ClusterCommands, DescribeTopAndDoctorTellTheSameStory) {
 
 TEST_F(ClusterCommands, EventsOfTheJobAreShownWithTheirReasons) {
   ASSERT_EQ(submit().exit_code, 0);
-  const JsonObject event{{"apiVersion", "events.k8s.io/v1"},
-                         {"kind", "Event"},
-                         {"metadata", JsonObject{{"name", "tiny.1"}, {"namespace", server_.name_space()}}},
-                         {"eventTime", "2026-01-01T00:00:00.000000Z"},
-                         {"reportingController", "test"},
-                         {"reportingInstance", "test"},
-                         {"action", "Planned"},
-                         {"type", "Warning"},
-                         {"reason", "DoesNotFit"},
-                         {"note", "needs 4 more devices"},
-                         {"regarding", JsonObject{{"apiVersion", controller::kApiVersion},
-                                                  {"kind", controller::kKind},
-                                                  {"name", "tiny"},
-                                                  {"namespace", server_.name_space()},
-                                                  {"uid", uid_of(job())}}}};
-  const auto created =
-      server_.client().create({}, {.resource = kEvents, .name_space = server_.name_space()}, event);
+  const auto created = server_.client().create({}, {.resource = kEvents, .name_space = server_.name_space()},
+                                               event_about(server_.name_space(), "tiny", uid_of(job())));
   ASSERT_TRUE(created) << created.error().message;
   EXPECT_THAT(caravan("events tiny").out,
               AllOf(HasSubstr("Warning"), HasSubstr("DoesNotFit"), HasSubstr("needs 4 more devices")));

@@ -3,7 +3,7 @@
 #include <limits>
 #include <thread>
 
-#include "operator/api/names.h"
+#include "tests/crd/job_states.h"
 #include "tests/service/logged_service.h"
 #include "tests/service/operated_service.h"
 #include "tests/service/service_commands.h"
@@ -25,6 +25,21 @@ class ServiceLogCommands : public ServiceCommands<LoggedService> {
     create_job("train");
     make_pod(await_job(person(*ada_), "train"), kubelet_port);
   }
+  // What is told of a log whose second line has come before the service dies, and whose end when it is back.
+  std::string follow_through_an_outage() {
+    RunningCommand logs(folder_, command_on_service("logs train --follow"));
+    logs.await_told("two\n");
+    die();
+    logs.await_said("\n");
+    goes_on_ = true;
+    end_job();
+    start_again();
+    EXPECT_EQ(logs.exit_code(), 0);
+    said_ = logs.said();
+    return logs.told();
+  }
+  std::atomic<bool> goes_on_ = false;
+  std::string said_;
 };
 
 TEST_F(ServiceLogCommands, ReadAsOnTheApiServer) {
@@ -44,47 +59,29 @@ TEST_F(ServiceLogCommands, ReadAsOnTheApiServer) {
 }
 
 TEST_F(ServiceLogCommands, AreFollowedThroughAnOutageOfTheServiceEachLineOnce) {
-  std::atomic<bool> may_end = false;
   const FaultServer kubelet([&](Exchange& exchange) {
     exchange.begin_stream();
     exchange.chunk(line(1, "one") + line(2, "two"));
-    while (!may_end) std::this_thread::yield();
+    while (!goes_on_) std::this_thread::yield();
     exchange.chunk(line(3, "three"));
     exchange.end_stream();
   });
   begin(kubelet.port());
-  RunningCommand logs(folder_, command_on_service("logs train --follow"));
-  logs.await_told("two\n");
-  die();
-  logs.await_said("\n");
-  may_end = true;
-  end_job();
-  start_again();
-  EXPECT_EQ(logs.exit_code(), 0);
-  EXPECT_EQ(logs.told(), "one\ntwo\nthree\n");
-  EXPECT_THAT(logs.said(), HasSubstr("it is asked again until it answers"));
+  EXPECT_EQ(follow_through_an_outage(), "one\ntwo\nthree\n");
+  EXPECT_THAT(said_, HasSubstr("it is asked again until it answers"));
 }
 
 TEST_F(ServiceLogCommands, GoOnWithWhatThereIsWhereTheLogWasRotated) {
-  std::atomic<bool> is_rotated = false;
   const FaultServer kubelet([&](Exchange& exchange) {
     exchange.begin_stream();
-    if (!is_rotated) exchange.chunk(line(1, "one") + line(2, "two"));
-    while (!is_rotated) std::this_thread::yield();
+    if (!goes_on_) exchange.chunk(line(1, "one") + line(2, "two"));
+    while (!goes_on_) std::this_thread::yield();
     exchange.chunk(line(8, "eight") + line(9, "nine"));
     exchange.end_stream();
   });
   begin(kubelet.port());
-  RunningCommand logs(folder_, command_on_service("logs train --follow"));
-  logs.await_told("two\n");
-  die();
-  logs.await_said("\n");
-  is_rotated = true;
-  end_job();
-  start_again();
-  EXPECT_EQ(logs.exit_code(), 0);
-  EXPECT_EQ(logs.told(), "one\ntwo\neight\nnine\n");
-  EXPECT_THAT(logs.said(), HasSubstr("it goes on with what there is"));
+  EXPECT_EQ(follow_through_an_outage(), "one\ntwo\neight\nnine\n");
+  EXPECT_THAT(said_, HasSubstr("it goes on with what there is"));
 }
 
 TEST_F(ServiceLogCommands, OfAJobThatIsDeletedMeanwhileSaySo) {
@@ -150,23 +147,8 @@ TEST_F(ServiceStepCommands, PlotSaysWhereNobodyTellsOfSteps) {
 
 TEST_F(ServiceStepCommands, EventsDescribeAndDoctorTellWhatTheServiceKnows) {
   begin();
-  const JsonObject event{{"apiVersion", "events.k8s.io/v1"},
-                         {"kind", "Event"},
-                         {"metadata", JsonObject{{"name", "train.1"}, {"namespace", server_.name_space()}}},
-                         {"eventTime", "2026-01-01T00:00:00.000000Z"},
-                         {"reportingController", "test"},
-                         {"reportingInstance", "test"},
-                         {"action", "Planned"},
-                         {"type", "Warning"},
-                         {"reason", "DoesNotFit"},
-                         {"note", "needs 4 more devices"},
-                         {"regarding", JsonObject{{"apiVersion", controller::kApiVersion},
-                                                  {"kind", controller::kKind},
-                                                  {"name", "train"},
-                                                  {"namespace", server_.name_space()},
-                                                  {"uid", uid_}}}};
-  ASSERT_TRUE(
-      server_.client().create({}, {.resource = kube::kEvents, .name_space = server_.name_space()}, event));
+  ASSERT_TRUE(server_.client().create({}, {.resource = kube::kEvents, .name_space = server_.name_space()},
+                                      kube::testing::event_about(server_.name_space(), "train", uid_)));
   const Outcome served = on_service("events train");
   EXPECT_EQ(without_ages(served.out), without_ages(on_api_server("events train").out)) << served.err;
   EXPECT_THAT(served.out, HasSubstr("needs 4 more devices"));

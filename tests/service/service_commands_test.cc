@@ -7,6 +7,7 @@
 
 #include "operator/api/cancellation.h"
 #include "operator/api/names.h"
+#include "tests/crd/job_states.h"
 #include "tests/service/operated_service.h"
 
 namespace caravan::service::testing {
@@ -14,6 +15,8 @@ namespace {
 
 using kube::Json;
 using kube::testing::await;
+using kube::testing::ended;
+using kube::testing::kTrains;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
@@ -29,22 +32,6 @@ spec:
   resources: {devices: 2, device: {kind: CPU, memory: 4Gi}}
   checkpoint: {claimName: states, path: train}
 )";
-
-constexpr const char* kTrains =
-    R"({"state": "Running", "layout": "TP1 PP1 DP2", "attempt": 1, "restarts": 0,
-        "conditions": [
-          {"type": "Planned", "status": "True", "reason": "HeuristicSelected", "message": "it fits",
-           "lastTransitionTime": "2026-01-01T00:00:00Z"},
-          {"type": "Running", "status": "True", "reason": "StepsAdvancing", "message": "steps",
-           "lastTransitionTime": "2026-01-01T00:01:00Z"}],
-        "predicted": {"memoryPerDevice": "34Mi"},
-        "progress": {"step": 40, "steps": 100, "percent": 40, "loss": "2.31", "peakMemoryPerDevice": "33Mi"}})";
-
-std::string ended(const std::string& type, const std::string& reason) {
-  return R"({"state": ")" + type + R"(", "conditions": [{"type": ")" + type +
-         R"(", "status": "True", "reason": ")" + reason +
-         R"(", "message": "so it is", "lastTransitionTime": "2026-01-01T00:00:00Z"}]})";
-}
 
 class ServiceCommandsTest : public ServiceCommands<OperatedService> {
  protected:
