@@ -49,7 +49,8 @@ def caravan(program: pathlib.Path, config: pathlib.Path, run: Run, seconds: floa
     figures = _figures(run, [step["seconds"] for step in steps], [step["loss"] for step in steps],
                        int(finished[0]["peakBytes"]))
     kept = steps[WARM_UP:]
-    phases = {name: statistics.mean(step["phaseSeconds"].get(name, 0) for step in kept) for name in kept[0]["phaseSeconds"]}
+    names = sorted(set().union(*(step["phaseSeconds"] for step in kept)))
+    phases = {name: statistics.mean(step["phaseSeconds"].get(name, 0) for step in kept) for name in names}
     return figures | {"phaseSeconds": phases, "peakTerms": finished[0].get("peakTerms", {}),
                       "reservedBytes": max(int(step.get("reservedBytes", 0)) for step in steps),
                       "hardwareFlopsPerSecond": float(kept[-1]["hardwareFlops"]) / figures["stepSeconds"]}

@@ -54,7 +54,7 @@ Result<ExitCode> await_answer(Cluster& cluster, const Options& options, const st
       controller::find_condition(last, controller::conditions::kCheckpointFailing);
   if (failing != nullptr && failing->status() == "True")
     return failure(fmt::format("job {}: the checkpoint failed: {}", options.name, failing->message()));
-  const v1alpha1::LastCheckpoint& saved = last.last_checkpoint();
+  const v1alpha1::CheckpointStatus& saved = last.last_checkpoint();
   fmt::print("job {}: checkpoint of step {} in {}\n", options.name, saved.step(), saved.path());
   return ExitCode::kDone;
 }

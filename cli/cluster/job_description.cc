@@ -93,7 +93,7 @@ std::string figures(const v1alpha1::JobStatus& status) {
   add("memory per device", predicted.memory_per_device(), now.peak_memory_per_device());
   add("time left", "",
       now.has_estimated_remaining_seconds() ? readable_duration(now.estimated_remaining_seconds()) : "");
-  const v1alpha1::LastCheckpoint& saved = status.last_checkpoint();
+  const v1alpha1::CheckpointStatus& saved = status.last_checkpoint();
   add("last checkpoint", "", saved.has_step() ? fmt::format("step {}", saved.step()) : "");
   if (rows.empty()) return "";
   return planner::format_table(

@@ -62,7 +62,7 @@ Answer<v1alpha1::ListCheckpointsResponse> list_checkpoints(const RunRecord& reco
                                                            const v1alpha1::ListCheckpointsRequest& request) {
   if (auto known = check_job(record, request.parent()); !known) return tl::unexpected(known.error());
   v1alpha1::ListCheckpointsResponse response;
-  for (auto& checkpoint : record.checkpoints()) *response.add_checkpoints() = std::move(checkpoint);
+  *response.mutable_checkpoints() = record.job().object().status().checkpoints();
   return response;
 }
 

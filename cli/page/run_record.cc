@@ -61,7 +61,6 @@ void RunRecord::reported(const v1alpha1::JobReport& report) {
   const std::scoped_lock lock(mutex_);
   show_report(job_.object().spec(), report, now, status());
   if (auto event = event_of(report, job_.object().metadata().name(), now)) note(*std::move(event));
-  if (report.has_checkpoint()) keep(report.checkpoint().report());
   ++version_;
 }
 
@@ -79,16 +78,6 @@ void RunRecord::note(v1alpha1::JobEventRecord event) {
   if (events_.size() <= kMostEvents) return;
   events_.pop_front();
   ++events_gone_;
-}
-
-void RunRecord::keep(const v1alpha1::CheckpointReport& report) {
-  if (report.outcome() != v1alpha1::CheckpointReport::Written) return;
-  const v1alpha1::LastCheckpoint& last = job_.object().status().last_checkpoint();
-  v1alpha1::CheckpointRecord& kept = checkpoints_.emplace_front();
-  kept.set_step(last.step());
-  kept.set_path(last.path());
-  kept.set_time(last.time());
-  if (checkpoints_.size() > kMostCheckpoints) checkpoints_.pop_back();
 }
 
 v1alpha1::Job RunRecord::job() const {
@@ -122,11 +111,6 @@ RunRecord::Events RunRecord::events(std::uint64_t from, std::size_t most) const 
     page.events.push_back(events_[at]);
   }
   return page;
-}
-
-std::vector<v1alpha1::CheckpointRecord> RunRecord::checkpoints() const {
-  const std::scoped_lock lock(mutex_);
-  return {checkpoints_.begin(), checkpoints_.end()};
 }
 
 std::vector<controller::StepSample> RunRecord::steps_after(controller::StepCursor cursor,

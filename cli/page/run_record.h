@@ -1,5 +1,4 @@
-// What is known of a run, for whoever looks at it: the job as an operator would show it, its events and
-// checkpoints, its steps.
+// What is known of a run, for whoever looks at it: the job as an operator would show it, its events, its steps.
 //
 // Nobody is waited for, nor told by the run's thread: who reads has a place of his own in what is kept, and
 // looks again when somebody calls wake_all(). What is kept is bounded. Safe for any thread.
@@ -25,7 +24,6 @@ namespace caravan::cli {
 class RunRecord final : public RunListener {
  public:
   static constexpr std::size_t kMostEvents = 1000;
-  static constexpr std::size_t kMostCheckpoints = 1000;
 
   // metadata: of the job file.
   RunRecord(Clock& clock, const v1alpha1::ObjectMeta& metadata, const PreparedRun& run);
@@ -54,8 +52,6 @@ class RunRecord final : public RunListener {
     bool is_all = true;
   };
   Events events(std::uint64_t from, std::size_t most) const;
-  // The latest first.
-  std::vector<v1alpha1::CheckpointRecord> checkpoints() const;
   std::vector<controller::StepSample> steps_after(controller::StepCursor cursor, std::size_t most) const;
 
   // look_again may be called by any thread, until shortly after what is returned is gone.
@@ -65,7 +61,6 @@ class RunRecord final : public RunListener {
  private:
   v1alpha1::JobStatus& status() { return *job_.mutable_object()->mutable_status(); }
   void note(v1alpha1::JobEventRecord event);
-  void keep(const v1alpha1::CheckpointReport& report);
 
   Clock& clock_;
   const std::string parent_;
@@ -80,7 +75,6 @@ class RunRecord final : public RunListener {
   bool has_ended_ = false;
   std::deque<v1alpha1::JobEventRecord> events_;
   std::uint64_t events_gone_ = 0;  // that are not kept any more
-  std::deque<v1alpha1::CheckpointRecord> checkpoints_;
   controller::StepHistory history_;
 };
 

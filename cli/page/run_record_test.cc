@@ -23,6 +23,7 @@ PreparedRun prepared() {
   run.job.set_job_uid("local-1");
   run.job.set_nodes(2);
   run.job.mutable_spec()->mutable_training()->set_steps(10);
+  run.job.mutable_spec()->mutable_checkpoint()->set_keep_last(2);
   run.job.mutable_plan()->set_data(4);
   run.job.mutable_plan()->set_devices(4);
   *run.report.mutable_plan() = run.job.plan();
@@ -151,14 +152,19 @@ TEST_F(RunRecordTest, GivesEventsInPages) {
   EXPECT_EQ(second.next_page_token(), "");
 }
 
-TEST_F(RunRecordTest, KeepsTheLatestEventsAndCheckpoints) {
-  for (std::size_t i = 0; i <= RunRecord::kMostEvents; ++i) event(std::to_string(i));
-  EXPECT_EQ(list_events(1, "").events(0).message(), "1");
-  save(5);
-  save(10);
+TEST_F(RunRecordTest, TellsOfTheCheckpointsThatTheFolderKeeps) {
+  for (const int step : {5, 10, 15}) save(step);
   ListCheckpointsRequest request;
   request.set_parent(kName);
-  EXPECT_EQ(ask<ListCheckpointsResponse>("ListCheckpoints", request).checkpoints(0).step(), 10);
+  const auto told = ask<ListCheckpointsResponse>("ListCheckpoints", request);
+  ASSERT_EQ(told.checkpoints_size(), 2) << "spec.checkpoint.keepLast";
+  EXPECT_EQ(told.checkpoints(0).step(), 15);
+  EXPECT_EQ(told.checkpoints(1).step(), 10);
+}
+
+TEST_F(RunRecordTest, KeepsTheLatestEvents) {
+  for (std::size_t i = 0; i <= RunRecord::kMostEvents; ++i) event(std::to_string(i));
+  EXPECT_EQ(list_events(1, "").events(0).message(), "1");
 }
 
 TEST_F(RunRecordTest, AWatchTellsOfTheJobAsItIsByThenAndOfTheEnd) {

@@ -47,7 +47,7 @@ void show_event(const v1alpha1::JobEvent& event, Conditions conditions, JobStatu
 void show_save(const JobSpec& spec, const CheckpointReport& report, TimePoint now, Conditions conditions,
                JobStatus& status) {
   if (report.outcome() == CheckpointReport::Written) {
-    controller::show_checkpoint(spec, report.step(), now, *status.mutable_last_checkpoint());
+    controller::show_checkpoint(spec, report.step(), now, status);
     conditions.clear(conditions::kCheckpointFailing, reasons::kSaved,
                      fmt::format("the checkpoint of step {} is complete", report.step()));
   }

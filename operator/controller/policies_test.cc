@@ -142,6 +142,22 @@ TEST(ProgressPolicy, TheLastCompleteCheckpointIsShownWithItsFolder) {
   EXPECT_EQ(status.last_checkpoint().time(), to_text(kStart));
 }
 
+TEST(ProgressPolicy, TheCheckpointsThatTheFolderKeepsAreShownAlsoByTheNextOperator) {
+  const Job with_checkpoints = job(R"(, "checkpoint": {"path": "mine", "claimName": "c", "keepLast": 3})");
+  v1alpha1::JobStatus status;
+  const auto show = [&](std::vector<SavedStep> saved) {
+    show_progress(with_checkpoints.spec, {.attempt = 1, .checkpoints = std::move(saved)}, true, kStart, status);
+    std::vector<int> steps;
+    for (const auto& shown : status.checkpoints()) steps.push_back(shown.step());
+    return steps;
+  };
+  EXPECT_EQ(show({{100, kStart}, {200, kStart + 60s}}), (std::vector{200, 100}));
+  EXPECT_EQ(show({{200, kStart + 60s}, {300, kStart + 120s}}), (std::vector{300, 200, 100}));
+  EXPECT_EQ(show({{400, kStart + 180s}}), (std::vector{400, 300, 200})) << "another operator leads";
+  EXPECT_EQ(status.checkpoints(1).time(), to_text(kStart + 120s));
+  EXPECT_EQ(show({{250, kStart + 240s}}), (std::vector{250, 200})) << "trained again from an older one";
+}
+
 TEST(ProgressPolicy, ASaveThatFailsIsAConditionUntilOneIsComplete) {
   v1alpha1::JobReport report;
   v1alpha1::CheckpointReport& checkpoint = *report.mutable_checkpoint()->mutable_report();

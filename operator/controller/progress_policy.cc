@@ -64,9 +64,9 @@ void follow_saves(const JobProgress& progress, int generation, TimePoint now, v1
     conditions.set(conditions::kCheckpointFailing, true, reasons::kSaveFailed,
                    fmt::format("step {} has no checkpoint, and training goes on: {}",
                                progress.failed_save->step(), progress.failed_save->message()));
-  } else if (progress.checkpoint_step) {
+  } else if (!progress.checkpoints.empty()) {
     conditions.clear(conditions::kCheckpointFailing, reasons::kSaved,
-                     fmt::format("the checkpoint of step {} is complete", *progress.checkpoint_step));
+                     fmt::format("the checkpoint of step {} is complete", progress.checkpoints.back().step));
   }
 }
 
@@ -87,16 +87,16 @@ LookAgain show_progress(const v1alpha1::JobSpec& spec, const JobProgress& progre
                         TimePoint now, v1alpha1::JobStatus& status) {
   const bool new_step = progress.step && progress.step->step() != status.progress().step();
   const bool new_checkpoint =
-      progress.checkpoint_step && *progress.checkpoint_step != status.last_checkpoint().step();
+      !progress.checkpoints.empty() && progress.checkpoints.back().step != status.last_checkpoint().step();
   if (!new_step && !new_checkpoint) return std::nullopt;
   const auto last = to_time(status.progress().last_update_time());
   if (!urgent && last && now < *last + kBetweenWrites) {
     return until(*last + kBetweenWrites, now);
   }
   if (new_step) show_step(spec, *progress.step, now, *status.mutable_progress());
-  if (new_checkpoint)
-    show_checkpoint(spec, *progress.checkpoint_step, *progress.checkpoint_at,
-                    *status.mutable_last_checkpoint());
+  if (new_checkpoint) {
+    for (const SavedStep& saved : progress.checkpoints) show_checkpoint(spec, saved.step, saved.at, status);
+  }
   return std::nullopt;
 }
 

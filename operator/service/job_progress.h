@@ -10,6 +10,12 @@
 
 namespace caravan::controller {
 
+// A step whose checkpoint is complete.
+struct SavedStep {
+  int step = 0;
+  TimePoint at{};  // when its report arrived
+};
+
 // Attempts only grow, so reports that come twice or late change nothing.
 struct JobProgress {
   int attempt = 0;                                             // the highest that has started; 0: none yet
@@ -20,8 +26,7 @@ struct JobProgress {
   std::optional<v1alpha1::JobEvent> event = {};                // the last failure
   std::vector<v1alpha1::JobEvent> stragglers = {};             // of that attempt, the first few
   std::optional<TimePoint> event_at = {};                      // when its report arrived first
-  std::optional<int> checkpoint_step = {};                     // of the last complete checkpoint
-  std::optional<TimePoint> checkpoint_at = {};                 // when its report arrived
+  std::vector<SavedStep> checkpoints = {};                     // complete ones, the last of them last
   std::optional<v1alpha1::CheckpointReport> failed_save = {};  // since the last complete one
   std::string answered_request = {};                           // of those for a checkpoint, the last one
   double restore_seconds = 0;  // that ranks of all attempts took to read checkpoints

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "operator/view/progress_status.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::controller {
@@ -37,13 +38,22 @@ bool add_answer(const v1alpha1::CheckpointReport& report, JobProgress& progress)
   return true;
 }
 
+// One that comes twice counts once.
+void add_saved(const v1alpha1::CheckpointReport& report, TimePoint now, JobProgress& progress) {
+  std::vector<SavedStep>& known = progress.checkpoints;
+  if (!known.empty() && known.back().step == report.step())
+    known.pop_back();
+  else
+    progress.stall_seconds += report.stall_seconds();
+  known.push_back({report.step(), now});
+  if (known.size() > kMostCheckpointsShown) known.erase(known.begin());
+}
+
 bool add_checkpoint(const v1alpha1::JobCheckpoint& checkpoint, TimePoint now, JobProgress& progress) {
   const v1alpha1::CheckpointReport& report = checkpoint.report();
   switch (report.outcome()) {
     case v1alpha1::CheckpointReport::Written:  // shown with the steps, but for the end of a trouble
-      if (progress.checkpoint_step != report.step()) progress.stall_seconds += report.stall_seconds();
-      progress.checkpoint_step = report.step();
-      progress.checkpoint_at = now;
+      add_saved(report, now, progress);
       return std::exchange(progress.failed_save, std::nullopt).has_value();
     case v1alpha1::CheckpointReport::Failed: {
       const bool first = !progress.failed_save;

@@ -9,6 +9,7 @@
 #include "common/utf8.h"
 #include "policy/memory_shortage.h"
 #include "proto/caravan/v1alpha1/reasons.h"
+#include "proto/caravan/v1alpha1/step_phases.h"
 
 namespace caravan::controller {
 namespace {
@@ -97,6 +98,16 @@ Result<AttemptStarted> check_start(const AttemptStarted& started, const JobFacts
   return kept;
 }
 
+Status keep_phases(const JobStep& step, JobStep& kept) {
+  if (!step.has_phase_seconds()) return {};
+  for (const StepPhase& phase : kStepPhases) {
+    const double seconds = (step.phase_seconds().*phase.get)();
+    if (Status right = check_number("phaseSeconds", seconds, kMostSeconds); !right) return right;
+    (kept.mutable_phase_seconds()->*phase.set)(seconds);
+  }
+  return {};
+}
+
 Result<JobStep> check_step(const JobStep& step, const JobFacts& job) {
   if (step.step() < 0 || (job.steps > 0 && step.step() > job.steps))
     return failure(fmt::format("step {} is none of a job of {} steps", step.step(), job.steps));
@@ -107,6 +118,7 @@ Result<JobStep> check_step(const JobStep& step, const JobFacts& job) {
     if (!number) return tl::unexpected(number.error());
   }
   JobStep kept;
+  if (Status right = keep_phases(step, kept); !right) return tl::unexpected(right.error());
   kept.set_attempt(step.attempt());
   kept.set_step(step.step());
   kept.set_loss(step.loss());

@@ -53,6 +53,8 @@ TEST(CheckReport, WhatCannotBeIsRefusedWithWhatIsWrong) {
       {R"({"step": {"attempt": 1, "step": 1, "tokensPerSecond": "Infinity"}})", "tokensPerSecond is inf"},
       {R"({"step": {"attempt": 1, "step": 1, "mfu": "-Infinity"}})", "mfu is -inf"},
       {R"({"step": {"attempt": 1, "step": 1, "mfu": "NaN"}})", "mfu is nan"},
+      {R"({"step": {"attempt": 1, "step": 1, "phaseSeconds": {"idle": "NaN"}}})", "phaseSeconds is nan"},
+      {R"({"step": {"attempt": 1, "step": 1, "phaseSeconds": {"data": -1}}})", "phaseSeconds is -1"},
       {R"({"checkpoint": {"attempt": 2147483647, "report": {"step": 1}}})", "attempt 2147483647 cannot be"},
       {R"({"checkpoint": {"attempt": 1, "report": {"step": 0}}})", "step 0 is none of a job of 100 steps"},
       {R"({"checkpoint": {"attempt": 1, "report": {"step": 101}}})", "step 101 is none"},

@@ -21,7 +21,7 @@ void thin_out(std::vector<StepSample>& samples) {
 
 StepSample sample_of(const v1alpha1::JobStep& step, Clock::WallTime time) {
   const auto& peaks = step.peak_bytes_per_rank();
-  return {.at = {step.attempt(), step.step()},
+  StepSample sample{.at = {step.attempt(), step.step()},
           .time = time,
           .peak_memory_bytes = peaks.empty() ? 0 : *std::ranges::max_element(peaks),
           .loss = static_cast<float>(step.loss()),
@@ -31,7 +31,12 @@ StepSample sample_of(const v1alpha1::JobStep& step, Clock::WallTime time) {
           .learning_rate = static_cast<float>(step.learning_rate()),
           .seconds = static_cast<float>(step.seconds()),
           .tokens_per_second = static_cast<float>(step.tokens_per_second()),
-          .mfu = step.has_mfu() ? static_cast<float>(step.mfu()) : StepSample::kUnknown};
+          .mfu = step.has_mfu() ? static_cast<float>(step.mfu()) : StepSample::kUnknown,
+          .has_phases = step.has_phase_seconds()};
+  std::ranges::transform(kStepPhases, sample.phase_seconds.begin(), [&](const StepPhase& phase) {
+    return static_cast<float>((step.phase_seconds().*phase.get)());
+  });
+  return sample;
 }
 
 void write_sample(const StepSample& sample, v1alpha1::MetricsSample& into) {
@@ -46,6 +51,9 @@ void write_sample(const StepSample& sample, v1alpha1::MetricsSample& into) {
   into.set_tokens_per_second(sample.tokens_per_second);
   if (!std::isnan(sample.mfu)) into.set_mfu(sample.mfu);
   into.set_peak_memory_bytes(sample.peak_memory_bytes);
+  if (!sample.has_phases) return;
+  for (std::size_t i = 0; i < kStepPhases.size(); ++i)
+    (into.mutable_phase_seconds()->*kStepPhases[i].set)(sample.phase_seconds[i]);
 }
 
 bool StepHistory::add(const std::string& job_uid, const StepSample& sample) {

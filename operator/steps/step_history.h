@@ -5,6 +5,7 @@
 // samples each, also of those that report no more: with each sample the next job in turn is looked at.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <deque>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "proto/caravan/v1alpha1/step_phases.h"
 
 namespace caravan::v1alpha1 {
 class JobStep;
@@ -46,6 +48,8 @@ struct StepSample {
   float seconds = 0;
   float tokens_per_second = 0;
   float mfu = kUnknown;  // of 1
+  std::array<float, kStepPhases.size()> phase_seconds = {};
+  bool has_phases = false;
 };
 StepSample sample_of(const v1alpha1::JobStep& step, Clock::WallTime time);
 void write_sample(const StepSample& sample, v1alpha1::MetricsSample& into);
@@ -53,7 +57,7 @@ void write_sample(const StepSample& sample, v1alpha1::MetricsSample& into);
 class StepHistory {
  public:
   struct Limits {
-    std::size_t samples = 1'000'000;  // of all jobs together, about
+    std::size_t samples = 750'000;    // of all jobs together, about
     std::size_t most_of_a_job = 768;  // a third of them are the latest
   };
   StepHistory() : StepHistory(Limits{}) {}

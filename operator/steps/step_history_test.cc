@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "caravan/v1alpha1/coordination.pb.h"
+#include "caravan/v1alpha1/metrics.pb.h"
 
 namespace caravan::controller {
 namespace {
@@ -96,6 +97,19 @@ TEST(StepHistory, ASampleHasTheNumbersOfItsStep) {
   EXPECT_EQ(sample.peak_memory_bytes, 1024);
   EXPECT_TRUE(std::isnan(sample.mfu));
   EXPECT_TRUE(std::isnan(sample.validation_loss));
+}
+
+TEST(StepHistory, ASampleHasThePhasesOfItsStepWhereTheyAreKnown) {
+  v1alpha1::JobStep step;
+  v1alpha1::MetricsSample told;
+  write_sample(sample_of(step, {}), told);
+  EXPECT_FALSE(told.has_phase_seconds());
+  step.mutable_phase_seconds()->set_forward(0.25);
+  step.mutable_phase_seconds()->set_idle(0.5);
+  write_sample(sample_of(step, {}), told);
+  EXPECT_EQ(told.phase_seconds().forward(), 0.25);
+  EXPECT_EQ(told.phase_seconds().idle(), 0.5);
+  EXPECT_EQ(told.phase_seconds().data(), 0);
 }
 
 }  // namespace

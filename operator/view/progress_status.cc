@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "common/json.h"
 #include "common/quantity.h"
@@ -54,10 +56,19 @@ void show_step(const v1alpha1::JobSpec& spec, const v1alpha1::JobStep& step, Tim
   shown.set_last_update_time(to_text(now));
 }
 
-void show_checkpoint(const v1alpha1::JobSpec& spec, int step, TimePoint at, v1alpha1::LastCheckpoint& shown) {
-  shown.set_step(step);
-  shown.set_path(fmt::format("{}/step-{:06}", spec.checkpoint().path(), step));
-  shown.set_time(to_text(at));
+void show_checkpoint(const v1alpha1::JobSpec& spec, int step, TimePoint at, v1alpha1::JobStatus& status) {
+  v1alpha1::CheckpointStatus saved;
+  saved.set_step(step);
+  saved.set_path(fmt::format("{}/step-{:06}", spec.checkpoint().path(), step));
+  saved.set_time(to_text(at));
+  *status.mutable_last_checkpoint() = saved;
+
+  std::vector<v1alpha1::CheckpointStatus> kept{std::move(saved)};
+  const auto most = std::min<std::size_t>(kMostCheckpointsShown, spec.checkpoint().keep_last());
+  for (const v1alpha1::CheckpointStatus& earlier : status.checkpoints()) {
+    if (earlier.step() < step && kept.size() < most) kept.push_back(earlier);
+  }
+  status.mutable_checkpoints()->Assign(kept.begin(), kept.end());
 }
 
 }  // namespace caravan::controller

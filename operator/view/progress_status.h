@@ -14,7 +14,10 @@ void announce_steps(const v1alpha1::JobSpec& spec, v1alpha1::JobStatus& status);
 void show_step(const v1alpha1::JobSpec& spec, const v1alpha1::JobStep& step, TimePoint now,
                v1alpha1::ProgressStatus& shown);
 
-// The checkpoint of that step, complete at that time.
-void show_checkpoint(const v1alpha1::JobSpec& spec, int step, TimePoint at, v1alpha1::LastCheckpoint& shown);
+constexpr std::size_t kMostCheckpointsShown = 16;
+
+// The checkpoint of that step, complete at that time: the last one, and the first of those that are kept. Of
+// steps that are trained again there is none any more to go on from.
+void show_checkpoint(const v1alpha1::JobSpec& spec, int step, TimePoint at, v1alpha1::JobStatus& status);
 
 }  // namespace caravan::controller

@@ -24,5 +24,6 @@ export function duration(seconds) {
 export const age = (time, now) => duration(Math.max(0, (now - Date.parse(time)) / 1000));
 // Where nobody knows, the operator says "-".
 export const percent = (text) => (Number.isFinite(Number.parseFloat(text)) ? `${text} %` : '');
+export const stateOf = (job) => (job.deleteTime ? 'Deleting' : job.object.status?.state ?? 'Pending');
 export const nameOf = (resource) => resource.slice(resource.lastIndexOf('/') + 1);
 export const namespaceOf = (resource) => resource.split('/')[1];

@@ -51,7 +51,7 @@ class JobView {
     this.actions?.draw(job);
     this.plan.draw(job);
     this.ranks.draw(job);
-    this.step.draw(job, namespaceOf(job.name));
+    this.step.drawPredicted(job, namespaceOf(job.name));
     setText(this.yaml, yamlOf(job.object));
     this.changed();
     const {state} = job.object.status ?? {};
@@ -83,6 +83,7 @@ class JobView {
       this.mfu.draw(steps, this.samples.map((one) => 100 * Number(one.mfu ?? NaN)));
     }
     this.memory.draw(this.job, this.samples);
+    if (steps.length > 0) this.step.drawMeasured(this.samples);
     const moments = momentsOf(this.job, [...this.begun.values()]);
     const told = JSON.stringify(moments);
     if (told === this.toldMoments) return;

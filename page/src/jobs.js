@@ -1,7 +1,7 @@
 // The table of jobs, kept up by a watch.
 import {follow} from './api.js';
 import {h, say, setText} from './dom.js';
-import {age, nameOf, namespaceOf, percent} from './format.js';
+import {age, nameOf, namespaceOf, percent, stateOf} from './format.js';
 import {ordered} from './order.js';
 
 const kColumns = ['Name', 'State', 'Progress', 'MFU', 'Layout', 'Restarts', 'Age'];
@@ -10,7 +10,7 @@ export function jobRow(job, now, withNamespace) {
   const status = job.object.status ?? {};
   const progress = status.progress ?? {};
   const name = withNamespace ? `${namespaceOf(job.name)}/${nameOf(job.name)}` : nameOf(job.name);
-  return [name, status.state ?? 'Pending', percent(progress.percent), percent(progress.mfuPercent),
+  return [name, stateOf(job), percent(progress.percent), percent(progress.mfuPercent),
     status.layout ?? '', String(status.restarts ?? 0), age(job.createTime, now)];
 }
 

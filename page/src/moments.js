@@ -8,9 +8,8 @@ export function momentsOf({createTime, object}, begun) {
     ...(status.conditions ?? []).filter((one) => one.status === 'True').map((one) => (
       {time: one.lastTransitionTime, text: [one.type, one.reason, one.message].filter(Boolean).join(' · ')})),
     ...restarts(begun),
+    ...(status.checkpoints ?? []).map((one) => ({time: one.time, text: `Checkpoint of step ${one.step}`})),
   ];
-  const last = status.lastCheckpoint;
-  if (last) moments.push({time: last.time, text: `Checkpoint of step ${last.step ?? 0}`});
   return moments.filter((one) => one.time).sort((a, b) => Date.parse(a.time) - Date.parse(b.time));
 }
 

@@ -1,16 +1,27 @@
-// Where a step's time goes, as the planner predicts it.
+// Where a step's time goes, as the ranks measure it and as the planner predicts it.
 import {post} from './api.js';
 import {failure, h, section} from './dom.js';
 
+const kPhases = {forward: 'Forward', backward: 'Backward', communication: 'Communication', optimizer: 'Optimizer', data: 'Data',
+  evaluation: 'Evaluation', checkpoint: 'Checkpoint', idle: 'Idle'};
 const kParts = {compute: 'Compute', tensorTraffic: 'Tensor-parallel traffic', idle: 'Pipeline bubble', dataTraffic: 'Data-parallel traffic',
   optimizer: 'Optimizer'};
+const kMeasured = 16;  // steps, whose mean is shown
 
-// Of an estimate's chosen layout, the largest first: [{name, seconds, share}]; empty where nobody knows.
-export function stepParts(estimate) {
-  const parts = estimate?.report?.candidates?.[0]?.stepParts ?? {};
-  const known = Object.entries(kParts).map(([key, name]) => ({name, seconds: Number(parts[key] ?? 0)})).filter((one) => one.seconds > 0);
-  const all = known.reduce((sum, one) => sum + one.seconds, 0);
-  return known.map((one) => ({...one, share: one.seconds / all})).sort((a, b) => b.seconds - a.seconds);
+// The largest first.
+function sharesOf(names, secondsOf) {
+  const parts = Object.entries(names).map(([key, name]) => ({name, seconds: secondsOf(key)})).filter((one) => one.seconds > 0);
+  const all = parts.reduce((sum, one) => sum + one.seconds, 0);
+  return parts.map((one) => ({...one, share: one.seconds / all})).sort((a, b) => b.seconds - a.seconds);
+}
+
+// Of an estimate's chosen layout: [{name, seconds, share}]; empty where nobody knows.
+export const predictedParts = (estimate) => sharesOf(kParts, (key) => Number(estimate?.report?.candidates?.[0]?.stepParts?.[key] ?? 0));
+
+// Of the last steps, in the mean of the ranks; empty where they tell nothing.
+export function measuredParts(samples) {
+  const told = samples.slice(-kMeasured).map((one) => one.phaseSeconds).filter(Boolean);
+  return sharesOf(kPhases, (key) => told.reduce((sum, one) => sum + Number(one[key] ?? 0), 0) / told.length);
 }
 
 // Whether an estimate is of the layout that a job has.
@@ -19,28 +30,31 @@ export function isOfLayout(estimate, plan) {
   return Boolean(chosen && plan) && ['tensor', 'pipeline', 'data'].every((axis) => (chosen[axis] ?? 1) === (plan[axis] ?? 1));
 }
 
+const row = ({name, seconds, share}) => [h('dt', {}, name), h('dd', {}, h('meter', {min: 0, max: 1, value: share, 'aria-label': name}),
+  ` ${(100 * share).toFixed(0)} %, ${(1000 * seconds).toFixed(0)} ms`)];
+const show = (list, parts, otherwise) => list.replaceChildren(...(parts.length === 0 ? [h('p', {class: 'quiet'}, otherwise)] : parts.flatMap(row)));
+
 export class StepTime {
   constructor() {
-    this.list = h('dl', {class: 'parts'});
-    this.element = section('Step, predicted', this.list);
+    this.measured = h('dl', {class: 'parts'});
+    this.predicted = h('dl', {class: 'parts'});
+    this.element = h('div', {}, section('Step, measured', this.measured), section('Step, predicted', this.predicted));
+    this.drawMeasured([]);
   }
 
-  async draw(job, namespace) {
+  drawMeasured(samples) { show(this.measured, measuredParts(samples), 'No step has been told of yet.'); }
+
+  async drawPredicted(job, namespace) {
     if (!job.object.status?.plan || this.isAsked) return;
     this.isAsked = true;
     const {metadata, spec} = job.object;
     try {
       const {estimates = []} = await post(`namespaces/${namespace}/jobs:estimate`,
         {job: {apiVersion: 'training.caravan.dev/v1alpha1', kind: 'LlamaTrainingJob', metadata: {name: metadata.name}, spec}});
-      this.show(isOfLayout(estimates[0], job.object.status.plan) ? stepParts(estimates[0]) : []);
+      show(this.predicted, isOfLayout(estimates[0], job.object.status.plan) ? predictedParts(estimates[0]) : [],
+        'Not known for this layout and these devices.');
     } catch (error) {
-      this.list.replaceChildren(failure(error));
+      this.predicted.replaceChildren(failure(error));
     }
-  }
-
-  show(parts) {
-    if (parts.length === 0) this.list.replaceChildren(h('p', {class: 'quiet'}, 'Not known for this layout and these devices.'));
-    else this.list.replaceChildren(...parts.flatMap(({name, seconds, share}) => [h('dt', {}, name), h('dd', {},
-      h('meter', {min: 0, max: 1, value: share, 'aria-label': name}), ` ${(100 * share).toFixed(0)} %, ${(1000 * seconds).toFixed(0)} ms`)]));
   }
 }

@@ -1,15 +1,15 @@
 // What a job is like now, a figure a tile.
 import {h, setText} from './dom.js';
-import {duration, percent} from './format.js';
+import {duration, percent, stateOf} from './format.js';
 
 // NaN and infinity are told as they are.
 const lossOf = (text) => (Number.isFinite(Number.parseFloat(text)) ? Number(text).toFixed(4) : text);
 
-function tilesOf({object}, last) {
-  const {progress = {}, predicted = {}, restarts = 0, layout, state} = object.status ?? {};
-  const remaining = progress.estimatedRemainingSeconds;
+function tilesOf(job, last) {
+  const {progress = {}, predicted = {}, restarts = 0, layout, completionTime} = job.object.status ?? {};
+  const remaining = completionTime ? undefined : progress.estimatedRemainingSeconds;
   return {
-    State: state ?? 'Pending',
+    State: stateOf(job),
     Progress: progress.steps ? `${progress.step ?? 0} of ${progress.steps} steps` : '',
     Remaining: remaining === undefined ? '' : duration(remaining),
     Loss: lossOf(progress.loss), MFU: percent(progress.mfuPercent) || percent(last?.mfu && (100 * last.mfu).toFixed(1)),

@@ -48,6 +48,7 @@ class Sample:
     tokens_per_second: float
     mfu: float | None  # model FLOPs utilization, of 1; None: the peak of the devices is not known
     peak_memory_bytes: int  # of the fullest device; 0: unknown
+    phase_seconds: dict[str, float]  # where the step's time went, in the mean of the ranks; empty: unknown
 
 
 def _number(text: str) -> float | None:
@@ -81,7 +82,12 @@ def sample_of(told: metrics_pb2.MetricsSample) -> Sample:
         tokens_per_second=told.tokens_per_second,
         mfu=told.mfu if told.HasField("mfu") else None,
         peak_memory_bytes=told.peak_memory_bytes,
+        phase_seconds=_phases_of(told.phase_seconds) if told.HasField("phase_seconds") else {},
     )
+
+
+def _phases_of(told: metrics_pb2.PhaseSeconds) -> dict[str, float]:
+    return {phase: getattr(told, phase) for phase in metrics_pb2.PhaseSeconds.DESCRIPTOR.fields_by_name}
 
 
 class Job:

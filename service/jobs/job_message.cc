@@ -46,6 +46,7 @@ v1alpha1::Job job_message(const kube::Json& object) {
   job.set_uid(kube::uid_of(object));
   job.set_etag(kube::version_of(object));
   job.set_create_time(kube::text_at(object, {"metadata", "creationTimestamp"}));
+  job.set_delete_time(kube::text_at(object, {"metadata", "deletionTimestamp"}));
   // What cannot be read is told by the operator, in the job's conditions and events.
   static_cast<void>(
       controller::read_message(object, *job.mutable_object(), controller::Unknown::kDropped).has_value());

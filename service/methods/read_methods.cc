@@ -36,12 +36,7 @@ Answer<v1alpha1::ListCheckpointsResponse> ReadMethods::list_checkpoints(
   const auto job = read(call, *key);
   if (!job) return tl::unexpected(job.error());
   v1alpha1::ListCheckpointsResponse response;
-  if (!job->object().status().has_last_checkpoint()) return response;
-  const v1alpha1::LastCheckpoint& last = job->object().status().last_checkpoint();
-  v1alpha1::CheckpointRecord& record = *response.add_checkpoints();
-  record.set_step(last.step());
-  record.set_path(last.path());
-  record.set_time(last.time());
+  *response.mutable_checkpoints() = job->object().status().checkpoints();
   return response;
 }
 

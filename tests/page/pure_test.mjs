@@ -5,7 +5,7 @@ import {bytes, bytesOf, duration} from '../../page/src/format.js';
 import {momentsOf} from '../../page/src/moments.js';
 import {devicesPerNode, ranksOf} from '../../page/src/ranks.js';
 import {addSample, thinned} from '../../page/src/samples.js';
-import {isOfLayout, stepParts} from '../../page/src/step.js';
+import {isOfLayout, measuredParts, predictedParts} from '../../page/src/step.js';
 import {ordered} from '../../page/src/order.js';
 import {routeOf} from '../../page/src/route.js';
 import {runOf, tokenIn} from '../../page/src/run.js';
@@ -47,16 +47,18 @@ test('jobs are filtered by name and state, and equals ordered by name', () => {
   assert.strictEqual(names('', 'newest'), 'cab');
   assert.strictEqual(names('', 'state'), 'cab');
   assert.strictEqual(names('run', 'name'), 'ab');
+  jobs[0].job.deleteTime = '2026-01-03';
+  assert.strictEqual(names('deleting', 'name'), 'b');
 });
 
-test('the time line tells of conditions, restarts and the last checkpoint in order', () => {
+test('the time line tells of conditions, restarts and checkpoints in order', () => {
   const object = {status: {
     conditions: [{type: 'Failed', status: 'True', reason: 'RankFailed', lastTransitionTime: '2026-01-01T00:09:00Z'},
       {type: 'Complete', status: 'False', lastTransitionTime: '2026-01-01T00:09:00Z'}],
-    lastCheckpoint: {step: 5, time: '2026-01-01T00:03:00Z'}}};
+    checkpoints: [{step: 5, time: '2026-01-01T00:03:00Z'}, {step: 2, time: '2026-01-01T00:02:00Z'}]}};
   const samples = [{attempt: 1, step: 6, time: '2026-01-01T00:04:00Z'}, {attempt: 2, step: 6, time: '2026-01-01T00:05:00Z'}];
   assert.deepStrictEqual(momentsOf({createTime: '2026-01-01T00:00:00Z', object}, samples).map((one) => one.text),
-    ['Created', 'Checkpoint of step 5', 'Restart: attempt 2 from step 6', 'Failed · RankFailed']);
+    ['Created', 'Checkpoint of step 2', 'Checkpoint of step 5', 'Restart: attempt 2 from step 6', 'Failed · RankFailed']);
 });
 
 test('a separator of lines of Unicode is part of a text', () => {
@@ -81,10 +83,16 @@ test('a step that is trained again replaces what came behind it', () => {
 
 test('the parts of a step are shares of it, of the very layout', () => {
   const estimate = {report: {plan: {tensor: 2, pipeline: 1, data: 4}, candidates: [{stepParts: {compute: 3, idle: 0, optimizer: 1}}]}};
-  assert.deepStrictEqual(stepParts(estimate).map(({name, share}) => [name, share]), [['Compute', 0.75], ['Optimizer', 0.25]]);
-  assert.deepStrictEqual(stepParts(undefined), []);
+  assert.deepStrictEqual(predictedParts(estimate).map(({name, share}) => [name, share]), [['Compute', 0.75], ['Optimizer', 0.25]]);
+  assert.deepStrictEqual(predictedParts(undefined), []);
   assert.ok(isOfLayout(estimate, {tensor: 2, data: 4}));
   assert.ok(!isOfLayout(estimate, {tensor: 4, data: 2}));
+});
+
+test('what ranks measured is the mean of the last steps that tell of it', () => {
+  const samples = [...Array(20).keys()].map((step) => ({step, phaseSeconds: step < 4 ? {idle: 9} : {forward: 1, backward: 3, idle: 0}}));
+  assert.deepStrictEqual(measuredParts(samples), [{name: 'Backward', seconds: 3, share: 0.75}, {name: 'Forward', seconds: 1, share: 0.25}]);
+  assert.deepStrictEqual(measuredParts([{step: 1}]), []);
 });
 
 test('a run is known by the page, its token by the address', () => {

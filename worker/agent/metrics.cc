@@ -15,6 +15,7 @@
 #include "planner/report.h"
 #include "planner/time/save_interval.h"
 #include "proto/caravan/v1alpha1/reasons.h"
+#include "proto/caravan/v1alpha1/step_phases.h"
 #include "worker/agent/metric_names.h"
 
 namespace caravan::agent {
@@ -121,8 +122,10 @@ void Metrics::Series::observe_step(int rank, const StepReport& step) {
   if (plan.has_device_peak_flops() && step.seconds() > 0) {
     gauge(metric::kMfu).Add(labels).Set(step.model_flops() / step.seconds() / plan.device_peak_flops());
   }
-  for (const auto& [phase, seconds] : step.phase_seconds()) {
-    counter(metric::kPhaseSeconds).Add({{"rank", std::to_string(rank)}, {"phase", phase}}).Increment(seconds);
+  for (const StepPhase& phase : kStepPhases) {
+    counter(metric::kPhaseSeconds)
+        .Add({{"rank", std::to_string(rank)}, {"phase", std::string(phase.name)}})
+        .Increment((step.phase_seconds().*phase.get)());
   }
   if (rank == 0 && has_checkpoints) set_checkpoint_interval(step.seconds());
   observe_memory(labels, step);

@@ -49,10 +49,7 @@ v1alpha1::RankUpdate step_update(int rank, int step) {
   report.set_allocated_bytes(3'000);
   report.set_reserved_bytes(4'000);
   report.set_peak_bytes(4'500);
-  for (const char* phase :
-       {"data", "forward", "backward", "communication", "optimizer", "evaluation", "checkpoint", "idle"}) {
-    (*report.mutable_phase_seconds())[phase] = 0.5;
-  }
+  for (const StepPhase& phase : kStepPhases) (report.mutable_phase_seconds()->*phase.set)(0.5);
   for (const char* axis : {"tensor", "data", "pipeline", "world"}) {
     for (const char* operation : {"all_reduce", "all_gather", "reduce_scatter", "send", "recv"}) {
       v1alpha1::CollectiveCount& collective = *report.add_collectives();

@@ -222,7 +222,7 @@ void NodeAgent::handle_ranks() {
   link_.send(message);
 }
 
-// Log lines stay here, and so do the details of a step that only the metrics show.
+// Log lines stay here, and so do the collectives of a step, which only the metrics show.
 void NodeAgent::forward(const v1alpha1::RankUpdate& update) {
   if (update.report().has_log()) {
     return write_to_log(update.rank(), update.report().log());
@@ -230,10 +230,7 @@ void NodeAgent::forward(const v1alpha1::RankUpdate& update) {
   AgentMessage message;
   *message.mutable_rank_update() = update;
   v1alpha1::RankReport& report = *message.mutable_rank_update()->mutable_report();
-  if (report.has_step()) {
-    report.mutable_step()->clear_phase_seconds();
-    report.mutable_step()->clear_collectives();
-  }
+  if (report.has_step()) report.mutable_step()->clear_collectives();
   link_.send(message);
 }
 

@@ -3,7 +3,16 @@
 #include <algorithm>
 #include <limits>
 
+#include "proto/caravan/v1alpha1/step_phases.h"
+
 namespace caravan::agent {
+namespace {
+
+void add_to(v1alpha1::PhaseSeconds& sums, const StepPhase& phase, double seconds) {
+  (sums.*phase.set)((sums.*phase.get)() + seconds);
+}
+
+}  // namespace
 
 StepAggregator::OpenStep& StepAggregator::open(int attempt, int step) {
   auto [entry, is_new] = open_.try_emplace(step);
@@ -41,21 +50,27 @@ std::optional<WholeStep> StepAggregator::add(int attempt, int rank, const v1alph
   job.set_tokens(std::max(job.tokens(), report.tokens()));
   job.set_model_flops(job.model_flops() + report.model_flops());
   job.set_peak_bytes_per_rank(rank, report.peak_bytes());
+  step.all_tell_phases &= report.has_phase_seconds();
+  for (const StepPhase& phase : kStepPhases)
+    add_to(*job.mutable_phase_seconds(), phase, (report.phase_seconds().*phase.get)() / world_size_);
 
   std::optional<WholeStep> whole;
   if (step.missing == 0) {
-    finish(job);
-    whole = std::move(step.whole);
+    whole = finish(step);
     open_.erase(report.step());
   }
   if (open_.size() > kMaxOpenSteps) open_.erase(open_.begin());
   return whole;
 }
 
-void StepAggregator::finish(v1alpha1::JobStep& job) const {
-  if (job.seconds() <= 0) return;
-  job.set_tokens_per_second(static_cast<double>(job.tokens()) / job.seconds());
-  if (peak_flops_) job.set_mfu(job.model_flops() / (job.seconds() * *peak_flops_ * world_size_));
+WholeStep StepAggregator::finish(OpenStep& step) const {
+  v1alpha1::JobStep& job = step.whole.job;
+  if (!step.all_tell_phases) job.clear_phase_seconds();
+  if (job.seconds() > 0) {
+    job.set_tokens_per_second(static_cast<double>(job.tokens()) / job.seconds());
+    if (peak_flops_) job.set_mfu(job.model_flops() / (job.seconds() * *peak_flops_ * world_size_));
+  }
+  return std::move(step.whole);
 }
 
 }  // namespace caravan::agent

@@ -1,5 +1,5 @@
 // Makes one JobStep of the job out of the step reports of its ranks: the loss of the stage with the head, the
-// time of the slowest rank, the FLOPs of all, the peak memory of each.
+// time of the slowest rank, the FLOPs of all, the peak memory of each, the mean of their phases.
 //
 // A step is whole when every rank has reported it. Pure; holds at most kMaxOpenSteps unfinished steps.
 #pragma once
@@ -34,10 +34,11 @@ class StepAggregator {
     WholeStep whole;
     std::vector<bool> seen;
     int missing = 0;
+    bool all_tell_phases = true;
     int loss_rank = -1;
   };
   OpenStep& open(int attempt, int step);
-  void finish(v1alpha1::JobStep& job) const;
+  WholeStep finish(OpenStep& step) const;
 
   int world_size_;
   std::optional<double> peak_flops_;

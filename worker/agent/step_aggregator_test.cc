@@ -42,6 +42,25 @@ TEST(StepAggregator, AStepIsWholeWhenEveryRankHasReportedIt) {
   EXPECT_THAT(job->peak_bytes_per_rank(), ElementsAre(100, 200));
 }
 
+TEST(StepAggregator, PhasesAreTheMeanOfTheRanksWhereAllTellThem) {
+  StepAggregator steps(2, std::nullopt);
+  v1alpha1::StepReport first = report(1, 1.0, 100, 2.5);
+  first.mutable_phase_seconds()->set_forward(0.5);
+  first.mutable_phase_seconds()->set_idle(0.5);
+  v1alpha1::StepReport second = first;
+  second.mutable_phase_seconds()->set_forward(1);
+  second.mutable_phase_seconds()->set_idle(0);
+  steps.add(1, 0, first);
+  const auto whole = steps.add(1, 1, second);
+  EXPECT_EQ(whole->job.phase_seconds().forward(), 0.75);
+  EXPECT_EQ(whole->job.phase_seconds().idle(), 0.25);
+  EXPECT_EQ(whole->job.phase_seconds().data(), 0);
+
+  steps.add(1, 0, report(2, 1.0, 100, 2.5));
+  second.set_step(2);
+  EXPECT_FALSE(steps.add(1, 1, second)->job.has_phase_seconds());
+}
+
 TEST(StepAggregator, WithoutAPeakThereIsNoMfu) {
   EXPECT_FALSE(StepAggregator(1, std::nullopt).add(1, 0, report(1, 1.0, 1, 2.0))->job.has_mfu());
 }

@@ -15,6 +15,7 @@ TEST(ServiceDocuments, AJobIsAsTheApiServerShowsIt) {
   job.set_uid("u");
   job.set_etag("7");
   job.set_create_time("2026-01-01T00:00:00Z");
+  job.set_delete_time("2026-01-02T00:00:00Z");
   v1alpha1::LlamaTrainingJob& object = *job.mutable_object();
   object.set_kind("LlamaTrainingJob");
   object.set_api_version("training.caravan.dev/v1alpha1");
@@ -27,6 +28,7 @@ TEST(ServiceDocuments, AJobIsAsTheApiServerShowsIt) {
 kind: LlamaTrainingJob
 metadata:
   creationTimestamp: "2026-01-01T00:00:00Z"
+  deletionTimestamp: "2026-01-02T00:00:00Z"
   name: tiny
   namespace: team
   resourceVersion: "7"

@@ -98,8 +98,8 @@ class ScriptedRank {
     step.set_model_flops(1e6);
     step.set_hardware_flops(2e6);
     step.set_work_seconds(is_slow_ ? 1.5 : 1);
-    (*step.mutable_phase_seconds())["forward"] = 0.25;
-    (*step.mutable_phase_seconds())["backward"] = 0.5;
+    step.mutable_phase_seconds()->set_forward(0.25);
+    step.mutable_phase_seconds()->set_backward(0.5);
     v1alpha1::CollectiveCount& collective = *step.add_collectives();
     collective.set_operation("all_reduce");
     collective.set_axis("data");

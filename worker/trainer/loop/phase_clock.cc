@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "proto/caravan/v1alpha1/step_phases.h"
+
 namespace caravan::trainer {
 namespace {
 
@@ -12,29 +14,10 @@ bool is_op(Phase phase) {
 }  // namespace
 
 std::string_view phase_name(Phase phase) {
-  switch (phase) {
-    case Phase::kData:
-      return "data";
-    case Phase::kForward:
-      return "forward";
-    case Phase::kBackward:
-      return "backward";
-    case Phase::kCommunication:
-      return "communication";
-    case Phase::kOptimizer:
-      return "optimizer";
-    case Phase::kEvaluation:
-      return "evaluation";
-    case Phase::kCheckpoint:
-      return "checkpoint";
-    case Phase::kIdle:
-      return "idle";
-    case Phase::kStart:
-      return "start";
-    case Phase::kRestore:
-      return "restore";
-  }
-  return "";
+  static_assert(kStepPhases.size() == kPhases);
+  const auto index = static_cast<std::size_t>(phase);
+  if (index < kPhases) return kStepPhases[index].name;
+  return phase == Phase::kStart ? "start" : "restore";
 }
 
 PhaseClock::PhaseClock(ActivityBoard& board, DeviceMarks* marks)

@@ -26,7 +26,7 @@
 
 namespace caravan::trainer {
 
-// Those of a step come first.
+// Those of a step come first, in the order of PhaseSeconds.
 enum class Phase {
   kData,
   kForward,
@@ -42,7 +42,7 @@ enum class Phase {
 inline constexpr std::size_t kPhases = 8;  // of a step
 inline constexpr std::size_t kAllPhases = 10;
 
-// The names of StepReport.phase_seconds and RankActivity.phase.
+// As in PhaseSeconds and RankActivity.phase.
 std::string_view phase_name(Phase phase);
 
 // For other ranks, in a collective.

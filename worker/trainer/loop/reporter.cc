@@ -9,6 +9,7 @@
 #include "caravan/v1alpha1/rank.pb.h"
 #include "common/json.h"
 #include "proto/caravan/v1alpha1/reasons.h"
+#include "proto/caravan/v1alpha1/step_phases.h"
 
 namespace caravan::trainer {
 namespace {
@@ -64,9 +65,8 @@ void write(const StepRecord& record, v1alpha1::StepReport& step) {
   step.set_rank_tokens(record.rank_tokens);
   step.set_model_flops(record.model_flops);
   step.set_hardware_flops(record.hardware_flops);
-  for (std::size_t i = 0; i < kPhases; ++i) {
-    (*step.mutable_phase_seconds())[std::string(phase_name(static_cast<Phase>(i)))] = record.phase_seconds[i];
-  }
+  for (std::size_t i = 0; i < kPhases; ++i)
+    (step.mutable_phase_seconds()->*kStepPhases[i].set)(record.phase_seconds[i]);
   for (const CollectiveRecord& collective : record.collectives) write(collective, *step.add_collectives());
   step.set_allocated_bytes(record.allocated_bytes);
   step.set_reserved_bytes(record.allocated_bytes);  // nothing is held back on a CPU

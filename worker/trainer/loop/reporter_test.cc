@@ -35,7 +35,7 @@ TEST(Reporter, AStepIsOneLineThatReadsBackToTheSameNumbers) {
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->step().loss(), 0.1 + 0.2);
   EXPECT_FALSE(report->step().has_validation_loss());
-  EXPECT_EQ(report->step().phase_seconds().at("backward"), 1.5);
+  EXPECT_EQ(report->step().phase_seconds().backward(), 1.5);
   EXPECT_EQ(report->step().collectives(0).axis(), "data");
 }
 
