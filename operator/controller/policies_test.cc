@@ -185,20 +185,20 @@ TEST(ProgressPolicy, ASaveThatFailsIsAConditionUntilOneIsComplete) {
 TEST(ProgressPolicy, AnAnswerToARequestIsNewsOnceAndMovesNoCheckpoint) {
   v1alpha1::JobReport report;
   v1alpha1::CheckpointReport& checkpoint = *report.mutable_checkpoint()->mutable_report();
-  JobProgress progress{.attempt = 1, .checkpoint_step = 500};
+  JobProgress progress{.attempt = 1, .checkpoints = {{500, kStart}}};
   checkpoint.set_outcome(v1alpha1::CheckpointReport::Answered);
   checkpoint.set_step(100);
   checkpoint.set_request("uid/now");
   EXPECT_TRUE(add_report(report, kStart, progress));
   EXPECT_EQ(progress.answered_request, "uid/now");
-  EXPECT_EQ(progress.checkpoint_step, 500);
+  EXPECT_EQ(progress.checkpoints.back().step, 500);
   EXPECT_FALSE(add_report(report, kStart, progress));
 }
 
 TEST(ProgressPolicy, SavesThatFailAndSucceedByTurnsAreOneEvent) {
   v1alpha1::JobStatus status;
   const auto events = [&](bool fails, TimePoint now) {
-    JobProgress progress{.attempt = 1, .checkpoint_step = 500};
+    JobProgress progress{.attempt = 1, .checkpoints = {{500, kStart}}};
     if (fails) progress.failed_save.emplace().set_step(1000);
     const v1alpha1::JobStatus before = status;
     follow_saves(progress, 1, now, status);
