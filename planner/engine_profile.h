@@ -37,7 +37,7 @@ struct EngineProfile {
   int gradient_bytes = 0;
   int gradient_wire_bytes = 0;  // between data parallel ranks
   int master_bytes = 0;         // of the copy that stands beside bf16 storage
-  int moment_bytes = 0;         // of both moments
+  int moment_bytes = 0;         // of both moments, in FP32
   int64_t gpu_context_bytes = 0;
   int64_t gpu_communication_group_bytes = 0;
   double gpu_fragmentation = 0;

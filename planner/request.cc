@@ -121,7 +121,8 @@ Result<PlanRequest> read_request(const v1alpha1::JobSpec& spec, const DeviceFact
   request.training = {.sequence_length = spec.training().sequence_length(),
                       .global_batch_sequences = spec.training().global_batch_sequences(),
                       .steps = spec.training().steps(),
-                      .bf16 = spec.training().precision() != v1alpha1::Precision::FP32};
+                      .bf16 = spec.training().precision() != v1alpha1::Precision::FP32,
+                      .bf16_moments = spec.training().optimizer().state_type() == v1alpha1::Precision::BF16};
   request.devices = *std::move(devices);
   request.fixed = *std::move(fixed);
   request.writes_checkpoints = spec.has_checkpoint();

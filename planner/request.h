@@ -23,6 +23,7 @@ struct TrainingNumbers {
   int64_t global_batch_sequences = 0;
   int64_t steps = 0;
   bool bf16 = true;
+  bool bf16_moments = false;
 
   int64_t storage_bytes() const { return bf16 ? 2 : 4; }
 };

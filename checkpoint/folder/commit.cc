@@ -68,6 +68,8 @@ class Commit {
       tensor.set_weights_type(std::string(element_type_name(plan_.types().weights)));
       tensor.set_states_type(std::string(element_type_name(plan_.types().states)));
       tensor.set_has_master(plan_.types().has_master);
+      if (plan_.types().moments != plan_.types().states)
+        tensor.set_moments_type(std::string(element_type_name(plan_.types().moments)));
     }
   }
 

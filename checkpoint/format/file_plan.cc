@@ -47,7 +47,8 @@ FilePlan::FilePlan(std::vector<NamedShape> tensors, const StateTypes& types, int
 }
 
 ElementType FilePlan::type_of(StateKind kind) const {
-  return kind == StateKind::Weights ? types_.weights : types_.states;
+  if (kind == StateKind::Weights) return types_.weights;
+  return kind == StateKind::Master ? types_.states : types_.moments;
 }
 
 void FilePlan::plan_kind(StateKind kind) {

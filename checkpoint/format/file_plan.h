@@ -27,8 +27,9 @@ inline constexpr std::array kStateKinds = {StateKind::Weights, StateKind::Master
 
 struct StateTypes {
   ElementType weights = ElementType::BF16;
-  ElementType states = ElementType::F32;
-  bool has_master = true;  // else the weights themselves are updated
+  ElementType states = ElementType::F32;  // of the master copy
+  bool has_master = true;                 // else the weights themselves are updated
+  ElementType moments = ElementType::F32;
   bool operator==(const StateTypes&) const = default;
 };
 

@@ -72,6 +72,10 @@ Status check_files(const CheckpointManifest& manifest) {
   return {};
 }
 
+const std::string& moments_type_of(const CheckpointTensor& tensor) {
+  return tensor.moments_type().empty() ? tensor.states_type() : tensor.moments_type();
+}
+
 Status check_tensor(const CheckpointTensor& tensor) {
   const auto wrong = [&](std::string_view what) {
     return bad_input(fmt::format("tensors: '{}': {}", tensor.name(), what));
@@ -79,11 +83,11 @@ Status check_tensor(const CheckpointTensor& tensor) {
   const std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
   if (shape.empty() || shape.size() > 2) return wrong("shape must have one or two sizes");
   if (!tensor_bytes(ElementType::F64, shape)) return wrong("shape is larger than any file");
-  for (const std::string& name : {tensor.weights_type(), tensor.states_type()}) {
+  for (const std::string& name : {tensor.weights_type(), tensor.states_type(), moments_type_of(tensor)}) {
     const auto type = element_type_from_name(name);
     if (!type || !is_floating(*type))
-      return wrong(
-          fmt::format("weightsType and statesType must be F64, F32, F16 or BF16; one is '{}'", name));
+      return wrong(fmt::format(
+          "weightsType, statesType and momentsType must be F64, F32, F16 or BF16; one is '{}'", name));
   }
   std::vector<Box> boxes;
   boxes.reserve(static_cast<std::size_t>(tensor.boxes_size()));
@@ -96,7 +100,8 @@ Status check_tensor(const CheckpointTensor& tensor) {
 StateTypes types_of(const CheckpointTensor& tensor) {
   return {.weights = element_type_from_name(tensor.weights_type()).value(),
           .states = element_type_from_name(tensor.states_type()).value(),
-          .has_master = tensor.has_master()};
+          .has_master = tensor.has_master(),
+          .moments = element_type_from_name(moments_type_of(tensor)).value()};
 }
 
 Status check_tensors(const CheckpointManifest& manifest) {

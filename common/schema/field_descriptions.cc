@@ -33,10 +33,9 @@ std::string comment_above(const D& descriptor) {
 std::string missing_feature(const FieldDescriptor& field) {
   const FieldRules& rules = rules_of(field);
   if (rules.unavailable().empty()) return "";
-  std::string what = "This field";
-  if (rules.has_unavailable_above()) what = fmt::format("What is above {}", rules.unavailable_above());
-  if (!rules.unavailable_values().empty())
-    what = fmt::format("{}", fmt::join(rules.unavailable_values(), ", "));
+  const std::string what = rules.has_unavailable_above()
+                               ? fmt::format("What is above {}", rules.unavailable_above())
+                               : "This field";
   return fmt::format("{}: {}.", what, unavailability(field));
 }
 

@@ -61,15 +61,7 @@ std::string one_of(const std::vector<std::string>& names) {
   return names.size() == 1 ? names.front() : fmt::format("one of {}", joined(names));
 }
 
-std::vector<std::string> available(std::vector<std::string> names, const FieldRules& rules) {
-  std::erase_if(names, [&](const std::string& name) {
-    const auto& missing = rules.unavailable_values();
-    return std::find(missing.begin(), missing.end(), name) != missing.end();
-  });
-  return names;
-}
-
-// Text that must be one of the field's choices, and an available one.
+// Text that must be one of the field's choices.
 Value<std::string> read_choice(const FieldDescriptor& field, const Node& node) {
   const std::vector<std::string> names = choices_of(field);
   if (node.kind != NodeKind::kScalar) return wrong(mismatch(one_of(names), node));
@@ -77,10 +69,6 @@ Value<std::string> read_choice(const FieldDescriptor& field, const Node& node) {
     const auto meant = closest_match(node.text, names);
     return wrong(fmt::format("expected {}, got {}{}", one_of(names), in_quotes(node.text),
                              meant ? fmt::format("; did you mean {}?", *meant) : ""));
-  }
-  const auto& missing = rules_of(field).unavailable_values();
-  if (std::find(missing.begin(), missing.end(), node.text) != missing.end()) {
-    return wrong(fmt::format("{} is {}", node.text, unavailability(field)));
   }
   return node.text;
 }
@@ -123,16 +111,13 @@ std::vector<std::string> choices_of(const FieldDescriptor& field) {
 }
 
 bool is_unavailable(const FieldRules& rules) {
-  return !rules.unavailable().empty() && rules.unavailable_values().empty() && !rules.has_unavailable_above();
+  return !rules.unavailable().empty() && !rules.has_unavailable_above();
 }
 
 std::string unavailability(const FieldDescriptor& field) {
   const FieldRules& rules = rules_of(field);
   std::string instead = "leave it out";
   if (rules.has_unavailable_above()) instead = fmt::format("use at most {}", rules.unavailable_above());
-  if (!rules.unavailable_values().empty()) {
-    instead = fmt::format("use {}", one_of(available(choices_of(field), rules)));
-  }
   return fmt::format("not available yet in this version ({}); {}", rules.unavailable(), instead);
 }
 

@@ -22,7 +22,7 @@ int64_t process_bytes(const DevicePool& devices) {
 }
 
 int64_t state_bytes(const PlanRequest& request, const EngineProfile& profile) {
-  return profile.moment_bytes + (request.training.bf16 ? profile.master_bytes : 0);
+  return moment_bytes(request, profile) + (request.training.bf16 ? profile.master_bytes : 0);
 }
 
 // Of the values before an update that is made on trial, where no master copy has them.
@@ -108,6 +108,10 @@ void correct(const v1alpha1::MemoryCorrection& correction, MemoryTerms& terms) {
 }
 
 }  // namespace
+
+int moment_bytes(const PlanRequest& request, const EngineProfile& profile) {
+  return request.training.bf16_moments ? profile.moment_bytes / 2 : profile.moment_bytes;
+}
 
 int64_t MemoryTerms::total() const {
   return parameters + gradients + optimizer + activations + logits + workspace + communication + overhead +

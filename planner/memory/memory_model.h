@@ -76,6 +76,9 @@ LayoutMemory predict_memory(const PlanRequest& request, const Layout& layout, co
 int64_t snapshot_bytes(const PlanRequest& request, const Layout& layout, int stage,
                        const EngineProfile& profile);
 
+// Of both moments of an element.
+int moment_bytes(const PlanRequest& request, const EngineProfile& profile);
+
 // Memory of a device that a plan may fill: less the margin and, on a CPU, what a process needs beside its
 // tensors; nothing where the device's memory is unknown.
 std::optional<int64_t> usable_bytes(const DevicePool& devices, const EngineProfile& profile);

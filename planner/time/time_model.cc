@@ -90,7 +90,7 @@ double tied_traffic_seconds(const PlanRequest& request, const Layout& layout, co
 // Reads and writes of values, gradients, master copy and moments; a trial before reads them all.
 double optimizer_seconds(const PlanRequest& request, const Layout& layout, const EngineProfile& profile,
                          const StageElements& elements) {
-  const int states = profile.master_bytes + profile.moment_bytes;
+  const int states = profile.master_bytes + moment_bytes(request, profile);
   const int tried = layout.validates_afterwards() ? profile.gradient_bytes + states : 0;
   const double bytes_each = tried + profile.gradient_bytes + 2.0 * states;
   return static_cast<double>(elements.states) * bytes_each / request.devices.known->memory_bandwidth;

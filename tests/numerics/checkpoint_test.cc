@@ -111,6 +111,7 @@ struct Pair {
   Layout from;
   Layout to = {};
   bool tied = false;
+  bool bf16_moments = false;
 };
 
 void PrintTo(const Pair& pair, std::ostream* out) {
@@ -133,12 +134,16 @@ class SameLayout : public Checkpoints, public testing::WithParamInterface<Pair> 
 
 TEST_P(SameLayout, GoesOnToTheBit) {
   const Pair& pair = GetParam();
-  const std::vector<double> whole = losses(train(spec("whole", pair.tied), pair.from));
+  v1alpha1::JobSpec job = spec("whole", pair.tied);
+  if (pair.bf16_moments)
+    job.mutable_training()->mutable_optimizer()->set_state_type(v1alpha1::Precision::BF16);
+  const std::vector<double> whole = losses(train(job, pair.from));
   ASSERT_EQ(whole.size(), static_cast<std::size_t>(kSteps));
   EXPECT_THAT(names("whole"), ElementsAre("step-000002", "step-000004", "step-000006"));
 
   copy_step("whole", 4, "cut");
-  const auto ranks = train(spec("cut", pair.tied), pair.from, {.attempt = 2});
+  job.mutable_checkpoint()->set_path(files_.path("cut"));
+  const auto ranks = train(job, pair.from, {.attempt = 2});
   EXPECT_THAT(step_numbers(ranks[0]), ElementsAre(5, 6)) << log_of(ranks);
   EXPECT_THAT(losses(ranks), ElementsAre(whole[4], whole[5]));
   expect_same_files(step("cut", 6), step("whole", 6));
@@ -149,6 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Pair{.name = "OneRank", .from = layout_of(1, 1, 1)},
                     Pair{.name = "Data2", .from = layout_of(1, 1, 2)},
                     Pair{.name = "Data2WithoutSharding", .from = whole_states()},
+                    Pair{.name = "Tensor2Data2Bf16Moments", .from = layout_of(2, 1, 2), .bf16_moments = true},
                     Pair{.name = "VZeroBubble", .from = layout_of(1, 2, 1, ScheduleKind::VZeroBubble)},
                     Pair{.name = "Tensor2Pipeline2Tied", .from = layout_of(2, 2, 1), .tied = true}),
     [](const auto& info) { return info.param.name; });
@@ -225,6 +231,10 @@ TEST_F(Checkpoints, AJobThatTheyDoNotFitIsRefusedWithTheReason) {
       {"training.sequenceLength is 32", [](auto& job) { job.mutable_training()->set_sequence_length(16); }},
       {"its weights are BF16",
        [](auto& job) { job.mutable_training()->set_precision(v1alpha1::Precision::FP32); }},
+      {"its moments are F32, training.optimizer.stateType makes them BF16",
+       [](auto& job) {
+         job.mutable_training()->mutable_optimizer()->set_state_type(v1alpha1::Precision::BF16);
+       }},
       {"it has done 6 steps, training.steps is 5", [](auto& job) { job.mutable_training()->set_steps(5); }},
   };
   for (const Change& change : changes) {

@@ -28,6 +28,7 @@ struct Case {
   bool tied = false;
   int threads = 1;
   bool saves = false;
+  bool bf16_moments = false;
 };
 
 void PrintTo(const Case& each, std::ostream* out) {
@@ -128,6 +129,11 @@ std::vector<Case> cases() {
       {"Data2Whole", changed(layout_of(1, 1, 2), [](Layout& l) { l.zero_stage = 0; }), 64},
       {.name = "OneThatSaves", .layout = layout_of(1, 1, 1), .saves = true},
       {.name = "Data2ThatSavesBf16", .layout = layout_of(1, 1, 2), .bf16 = true, .saves = true},
+      {.name = "Data2ThatSavesBf16WithItsMoments",
+       .layout = layout_of(1, 1, 2),
+       .bf16 = true,
+       .saves = true,
+       .bf16_moments = true},
       {.name = "Tensor2Pipeline2WholeThatSavesBf16",
        .layout = changed(layout_of(2, 2, 1), [](Layout& l) { l.zero_stage = 0; }),
        .bf16 = true,
@@ -172,6 +178,8 @@ TEST_P(MemoryPrediction, IsWithinTwoPerCentOnEveryRankAndRightByCategory) {
     spec.mutable_checkpoint()->set_every_steps(1);
   }
   if (wanted.bf16) spec.mutable_training()->set_precision(v1alpha1::Precision::BF16);
+  if (wanted.bf16_moments)
+    spec.mutable_training()->mutable_optimizer()->set_state_type(v1alpha1::Precision::BF16);
   spec.mutable_resources()->set_devices(static_cast<int>(wanted.layout.mesh.ranks()));
   spec.mutable_resources()->mutable_device()->set_kind(v1alpha1::Device::CPU);
 

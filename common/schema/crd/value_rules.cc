@@ -66,9 +66,8 @@ std::string expression_of(const FieldDescriptor& field) {
 
 // Some values of the field are not available.
 std::optional<std::string> available_expression(const FieldRules& rules) {
-  if (rules.has_unavailable_above()) return fmt::format("self <= {}", rules.unavailable_above());
-  if (rules.unavailable_values().empty()) return std::nullopt;
-  return fmt::format("!(self in ['{}'])", fmt::join(rules.unavailable_values(), "', '"));
+  if (!rules.has_unavailable_above()) return std::nullopt;
+  return fmt::format("self <= {}", rules.unavailable_above());
 }
 
 }  // namespace

@@ -71,9 +71,12 @@ at::Tensor part_of(const at::Tensor& flat, FlatRange range) {
   return flat.narrow(0, range.offset, range.elements);
 }
 
-checkpoint::StateTypes state_types(at::ScalarType storage) {
+checkpoint::StateTypes state_types(at::ScalarType storage, bool bf16_moments) {
   const at::ScalarType wide = kernels::wide_type(storage);
-  return {.weights = type_of(storage), .states = type_of(wide), .has_master = storage != wide};
+  return {.weights = type_of(storage),
+          .states = type_of(wide),
+          .has_master = storage != wide,
+          .moments = bf16_moments ? ElementType::BF16 : type_of(wide)};
 }
 
 Status read_state(checkpoint::Checkpoint& from, const RankState& state) {
@@ -114,9 +117,10 @@ Status read_values(checkpoint::WeightsFolder& from, const ParameterStore& parame
 
 // What the values have already is not read again.
 Status read_weights(checkpoint::WeightsFolder& from, const RankState& state) {
-  const checkpoint::StateTypes types = state_types(state.parameters.values.scalar_type());
+  const at::Tensor& masters = state.optimizer.states().master;
   Status status = read_values(from, state.parameters, state.placement);
-  if (!status || !types.has_master) return status;
+  if (!status || !masters.defined()) return status;
+  const ElementType weights = type_of(state.parameters.values.scalar_type());
   const auto updated = slices_of(state.parameters.layout, state.optimizer.shard());
   for (const OwnedPart& owned :
        owned_parts(state.parameters.layout, state.placement, updated, Selection::Everything)) {
@@ -124,11 +128,12 @@ Status read_weights(checkpoint::WeightsFolder& from, const RankState& state) {
     if (!entry) return tl::unexpected(entry.error());
     for_each_run(owned, [&](const Run& run) {
       const at::Tensor master = elements_of_run(state, StateKind::Master, owned, run);
-      if ((*entry)->type == types.weights) {
+      if ((*entry)->type == weights) {
         master.copy_(elements_of_run(state, StateKind::Weights, owned, run));
       } else if (status) {
         kernels::fill_from_host(master, [&](at::Tensor& on_host) {
-          status = from.read(owned.part.name, run.first_full, types.states, kernels::bytes_of(on_host));
+          status = from.read(owned.part.name, run.first_full, type_of(masters.scalar_type()),
+                             kernels::bytes_of(on_host));
         });
       }
     });

@@ -13,7 +13,7 @@
 namespace caravan::trainer {
 
 // The types in which tensors of this rank lie in memory and in files.
-checkpoint::StateTypes state_types(at::ScalarType storage);
+checkpoint::StateTypes state_types(at::ScalarType storage, bool bf16_moments);
 
 struct RankState {
   ParameterStore& parameters;

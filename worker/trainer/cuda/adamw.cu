@@ -40,12 +40,12 @@ Factors factors_of(const AdamW& a) {
 // The random numbers of one element after the other: a word for each, half of it for each moment.
 class Noise {
  public:
-  __device__ Noise(std::uint64_t seed, std::int64_t step)
-      : seed_(seed), step_(static_cast<std::uint64_t>(step)) {}
+  __device__ Noise(std::uint64_t key, std::int64_t step)
+      : key_(key), step_(static_cast<std::uint64_t>(step)) {}
 
   __device__ std::uint32_t operator()(std::int64_t element) {
     const std::int64_t block = element / kPack;
-    if (block != block_) words_ = kernels::philox(seed_, static_cast<std::uint64_t>(block), step_);
+    if (block != block_) words_ = kernels::philox(key_, static_cast<std::uint64_t>(block), step_);
     block_ = block;
     const std::int64_t word = element % kPack;  // no index, for which the words would leave the registers
     const std::uint32_t even = word == 0 ? words_.word[0] : words_.word[2];
@@ -54,7 +54,7 @@ class Noise {
   }
 
  private:
-  const std::uint64_t seed_, step_;
+  const std::uint64_t key_, step_;
   std::int64_t block_ = -1;
   kernels::RandomBlock words_{};
 };
@@ -99,10 +99,10 @@ __global__ void __launch_bounds__(kFlatThreads) adamw_kernel(AdamW a, Factors fa
     Values<kWidth> second = load<kWidth>(seconds + i);
     std::uint32_t first_noise[kWidth];
     std::uint32_t second_noise[kWidth];
-    Noise noise(a.seed, a.step);
+    Noise noise(a.rounding_key, a.step);
     for (int k = 0; k < kWidth; ++k) {
       update(weight.item[k], first.item[k], second.item[k], gradient.item[k] * scale, factors);
-      first_noise[k] = std::is_same_v<T, bf16> ? noise(a.first_element + i + k) : 0;
+      first_noise[k] = std::is_same_v<T, bf16> ? noise(a.numbers[i + k]) : 0;
       second_noise[k] = first_noise[k] >> 16;
     }
     store<kWidth>(a.weights + i, weight);

@@ -1,12 +1,12 @@
 // AdamW (Loshchilov and Hutter, arXiv 1711.05101) over a part of the flat buffers in one pass: clips,
 // updates, rounds the weights into their bf16 copy, and leaves the gradients zero for the next step.
 //
-// Moments are fp32, or bf16 rounded at random: a change too small for bf16 then moves the state by a whole
-// step as often as it takes to be right on average. The random numbers depend on seed, step and an element's
-// number in the whole model only (Philox), so the bits are the same in every layout.
+// Moments are fp32, or bf16 rounded at random (worker/trainer/kernels/adamw.h), with the same random numbers
+// as on a processor.
 #pragma once
 
 #include "worker/trainer/cuda/launch.h"
+#include "worker/trainer/kernels/element_numbers.h"
 
 namespace caravan::cuda {
 
@@ -22,8 +22,8 @@ struct AdamW {
       gradient_scale;  // in device memory; not finite: the step is left out, and gradients become zero
   double learning_rate, beta1, beta2, epsilon, weight_decay;
   std::int64_t step;           // from 1
-  std::uint64_t seed;          // of the rounding
-  std::int64_t first_element;  // the number of the first element
+  std::uint64_t rounding_key;  // of the tensor
+  kernels::ElementNumbers numbers;
 };
 CARAVAN_CUDA_API LaunchResult adamw(const AdamW& arguments, Stream stream);
 

@@ -47,8 +47,8 @@ struct Settings {
   Storage moments = Storage::Float32;
   float scale = kScale;
   bool copy = true;
-  std::int64_t first_element = 0;
-  std::uint64_t seed = 5;
+  kernels::ElementNumbers numbers = {};
+  std::uint64_t key = 5;
   std::int64_t step = kStep;
   int misaligned = 0;
 };
@@ -76,8 +76,8 @@ Outputs updated(const State& state, const Settings& settings) {
                                   .epsilon = kEpsilon,
                                   .weight_decay = kDecay,
                                   .step = settings.step,
-                                  .seed = settings.seed,
-                                  .first_element = settings.first_element},
+                                  .rounding_key = settings.key,
+                                  .numbers = settings.numbers},
                                  nullptr));
   return {weights.values(), gradients.values(), first.values(), second.values(), copy.values()};
 }
@@ -142,8 +142,8 @@ TEST_F(AdamWKernel, MakesTheValuesOfAnUpdateThatIsOnlyTried) {
                          .epsilon = kEpsilon,
                          .weight_decay = kDecay,
                          .step = kStep,
-                         .seed = 5,
-                         .first_element = 0};
+                         .rounding_key = 5,
+                         .numbers = {}};
       const Outputs tried = in_every_order(std::to_string(elements), [&] {
         const StoredArray values(storage, elements);
         testing::expect_launched(adamw_values(update, storage, values.data(), nullptr));
@@ -204,12 +204,12 @@ TEST_F(AdamWKernel, RoundsBf16MomentsUpAsOftenAsTheyAreNear) {
 
 TEST_F(AdamWKernel, RoundsAnElementTheSameInEveryLayout) {
   constexpr std::int64_t kElements = 203;
-  const Settings whole{.moments = Storage::BFloat16, .first_element = 4'294'967'290};
+  const Settings whole{.moments = Storage::BFloat16, .numbers = {.first = 4'294'967'290}};
   const State state = random_state(Storage::BFloat16, kElements);
   const Outputs outputs = updated(state, whole);
   for (const std::int64_t begin : {1, 2, 3, 4, 102}) {
     Settings part = whole;
-    part.first_element += begin;
+    part.numbers.first += begin;
     part.misaligned = static_cast<int>(begin % 4);
     const Outputs rest = updated(part_of(state, begin, kElements), part);
     for (std::size_t i = 0; i < outputs.size(); ++i)
@@ -218,12 +218,36 @@ TEST_F(AdamWKernel, RoundsAnElementTheSameInEveryLayout) {
   }
 }
 
-TEST_F(AdamWKernel, RoundsOtherwiseInEachStepAndForEachSeed) {
+// Columns 3 to 7 of a matrix of 20 columns.
+TEST_F(AdamWKernel, RoundsAnElementTheSameWhereRowsAreCut) {
+  constexpr std::int64_t kRows = 6, kColumns = 20, kBegin = 3, kPartColumns = 4;
+  const State state = random_state(Storage::BFloat16, kRows * kColumns);
+  const Outputs outputs = updated(state, {.moments = Storage::BFloat16});
+  State part;
+  Outputs wanted(outputs.size());
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    const std::int64_t begin = row * kColumns + kBegin;
+    const State piece = part_of(state, begin, begin + kPartColumns);
+    const auto append = [](std::vector<float>& to, const std::vector<float>& more) {
+      to.insert(to.end(), more.begin(), more.end());
+    };
+    append(part.weights, piece.weights);
+    append(part.gradients, piece.gradients);
+    append(part.first, piece.first);
+    append(part.second, piece.second);
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      append(wanted[i], {outputs[i].begin() + begin, outputs[i].begin() + begin + kPartColumns});
+  }
+  const kernels::ElementNumbers numbers{.part_columns = kPartColumns, .columns = kColumns, .begin = kBegin};
+  EXPECT_TRUE(testing::same_bits(wanted, updated(part, {.moments = Storage::BFloat16, .numbers = numbers})));
+}
+
+TEST_F(AdamWKernel, RoundsOtherwiseInEachStepAndForEachTensor) {
   const State state = random_state(Storage::BFloat16, 400);
   const Settings settings{.moments = Storage::BFloat16};
   const Outputs outputs = updated(state, settings);
   Settings other = settings;
-  other.seed = settings.seed + 1;
+  other.key = settings.key + 1;
   EXPECT_FALSE(testing::same_bits({outputs[2]}, {updated(state, other)[2]}));
   other = settings;
   other.step = settings.step + 1;

@@ -3,6 +3,7 @@
 #include "worker/trainer/kernels/cpu_kernels.h"
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
+#include "worker/trainer/kernels/rounding_noise.h"
 #include "worker/trainer/kernels/storage_type.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -12,6 +13,19 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace caravan::kernels::HWY_NAMESPACE {
+
+using Words = hn::RebindToUnsigned<Lanes<float>>;
+constexpr std::size_t kMostLanes = hn::MaxLanes(Lanes<float>());
+
+// Up or down to a bf16, up as often as the value is near it: 16 random bits are added to those that are cut
+// off. No number, and infinity, stay what they are.
+template <typename Extent>
+HWY_INLINE void store_rounded_at_random(Vector<float> values, c10::BFloat16* to, Extent extent,
+                                        hn::Vec<Words> noise) {
+  const auto bits = hn::Add(hn::BitCast(Words(), values), noise);
+  const auto rounded = hn::BitCast(Lanes<float>(), hn::And(bits, hn::Set(Words(), 0xFFFF0000)));
+  store(hn::IfThenElse(hn::IsFinite(values), rounded, values), to, extent);
+}
 
 template <typename W>
 struct Updated {
@@ -51,38 +65,78 @@ class Step {
       second_scale_, epsilon_;
 };
 
-template <typename T>
+// The moments that an update leaves, as they are stored.
+template <typename M>
+class Moments {
+ public:
+  explicit Moments(const AdamWTensors& tensors, const AdamW& update)
+      : first_(tensors.first_moment.mutable_data_ptr<M>()),
+        second_(tensors.second_moment.mutable_data_ptr<M>()),
+        noise_(update) {}
+
+  template <typename Extent>
+  HWY_INLINE auto first(int64_t i, Extent extent) const {
+    return load(first_ + i, extent);
+  }
+  template <typename Extent>
+  HWY_INLINE auto second(int64_t i, Extent extent) const {
+    return load(second_ + i, extent);
+  }
+
+  template <typename W, typename Extent>
+  HWY_INLINE void set(const Updated<W>& now, int64_t i, Extent extent) {
+    if constexpr (std::is_same_v<M, W>) {
+      store(now.first, first_ + i, extent);
+      store(now.second, second_ + i, extent);
+    } else {
+      uint32_t words[kMostLanes] = {};
+      noise_.fill(i, lanes_of(extent), words);
+      const auto noise = hn::LoadU(Words(), words);
+      store_rounded_at_random(now.first, first_ + i, extent, hn::And(noise, hn::Set(Words(), 0xFFFF)));
+      store_rounded_at_random(now.second, second_ + i, extent, hn::ShiftRight<16>(noise));
+    }
+  }
+
+ private:
+  static HWY_INLINE int64_t lanes_of(Whole) { return static_cast<int64_t>(hn::Lanes(Words())); }
+  static HWY_INLINE int64_t lanes_of(Part part) { return part.count; }
+
+  M* const first_;
+  M* const second_;
+  RoundingNoise noise_;
+};
+
+template <typename Types>
 void update_elements(Range elements, const AdamWTensors& tensors, const AdamW& update) {
+  using T = typename Types::Value;
   using W = Wide<T>;
   const Step<W> step(update);
+  Moments<typename Types::Moment> moments(tensors, update);
   W* const weights = tensors.weights.mutable_data_ptr<W>();
   W* const gradients = tensors.gradients.mutable_data_ptr<W>();
-  W* const first = tensors.first_moment.mutable_data_ptr<W>();
-  W* const second = tensors.second_moment.mutable_data_ptr<W>();
   T* const values = tensors.values.mutable_data_ptr<T>();
-  for_vectors<W>(elements.begin, elements.end, [=](int64_t i, auto extent) HWY_ATTR {
+  for_vectors<W>(elements.begin, elements.end, [=, &moments](int64_t i, auto extent) HWY_ATTR {
     const Updated<W> now = step(load(weights + i, extent), load(gradients + i, extent),
-                                load(first + i, extent), load(second + i, extent));
+                                moments.first(i, extent), moments.second(i, extent));
     store(now.weight, weights + i, extent);
-    store(now.first, first + i, extent);
-    store(now.second, second + i, extent);
+    moments.set(now, i, extent);
     store(now.weight, values + i, extent);
     store(hn::Zero(Lanes<W>()), gradients + i, extent);
   });
 }
 
-template <typename T>
+template <typename Types>
 void update_values(Range elements, const AdamWTensors& tensors, const AdamW& update) {
+  using T = typename Types::Value;
   using W = Wide<T>;
   const Step<W> step(update);
+  const Moments<typename Types::Moment> moments(tensors, update);
   const W* const weights = tensors.weights.const_data_ptr<W>();
   const W* const gradients = tensors.gradients.const_data_ptr<W>();
-  const W* const first = tensors.first_moment.const_data_ptr<W>();
-  const W* const second = tensors.second_moment.const_data_ptr<W>();
   T* const values = tensors.values.mutable_data_ptr<T>();
-  for_vectors<W>(elements.begin, elements.end, [=](int64_t i, auto extent) HWY_ATTR {
+  for_vectors<W>(elements.begin, elements.end, [=, &moments](int64_t i, auto extent) HWY_ATTR {
     const Updated<W> now = step(load(weights + i, extent), load(gradients + i, extent),
-                                load(first + i, extent), load(second + i, extent));
+                                moments.first(i, extent), moments.second(i, extent));
     store(now.weight, values + i, extent);
   });
 }
@@ -92,18 +146,43 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace caravan::kernels::cpu {
+namespace {
+
+// How values and moments are stored.
+template <typename T, typename M>
+struct Elements {
+  using Value = T;
+  using Moment = M;
+};
+
+// Calls body.operator()<Elements<values, moments>>().
+template <typename Body>
+void for_element_types(const AdamWTensors& tensors, Body&& body) {
+  for_storage_type(tensors.values.scalar_type(), [&]<typename T>() {
+    using W = Wide<T>;
+    const c10::ScalarType moments = tensors.first_moment.scalar_type();
+    if (moments == c10::CppTypeToScalarType<W>::value) return body.template operator()<Elements<T, W>>();
+    if constexpr (std::is_same_v<W, float>) {
+      if (moments == c10::kBFloat16) return body.template operator()<Elements<T, c10::BFloat16>>();
+    }
+    TORCH_CHECK(false, "moments of ", c10::toString(tensors.values.scalar_type()), " values are not ",
+                c10::toString(moments));
+  });
+}
+
+}  // namespace
 
 void adamw(const AdamWTensors& tensors, const AdamW& update) {
-  for_storage_type(tensors.values.scalar_type(), [&]<typename T>() {
-    const auto of_elements = CARAVAN_CHOOSE(update_elements<T>);
+  for_element_types(tensors, [&]<typename Types>() {
+    const auto of_elements = CARAVAN_CHOOSE(update_elements<Types>);
     parallel_ranges(tensors.weights.numel(), 1,
                     [&](Range elements) { of_elements(elements, tensors, update); });
   });
 }
 
 void adamw_values(const AdamWTensors& tensors, const AdamW& update) {
-  for_storage_type(tensors.values.scalar_type(), [&]<typename T>() {
-    const auto of_elements = CARAVAN_CHOOSE(update_values<T>);
+  for_element_types(tensors, [&]<typename Types>() {
+    const auto of_elements = CARAVAN_CHOOSE(update_values<Types>);
     parallel_ranges(tensors.weights.numel(), 1,
                     [&](Range elements) { of_elements(elements, tensors, update); });
   });

@@ -291,6 +291,71 @@ TEST_P(Kernels, AdamwFollowsThePaper) {
   }
 }
 
+// Moments after one step, from none: in fp32, and in bf16, of elements from `first` on of a tensor.
+struct Stepped {
+  at::Tensor weights, first, second;
+};
+Stepped stepped(const at::Tensor& weights, const at::Tensor& gradients, at::ScalarType moments,
+                int64_t first = 0) {
+  const at::Tensor own = weights.clone();
+  const AdamWTensors run{.weights = own,
+                         .gradients = gradients.clone(),
+                         .first_moment = at::zeros_like(own).to(moments),
+                         .second_moment = at::zeros_like(own).to(moments),
+                         .values = own};
+  adamw(run, {.learning_rate = 0.01,
+              .beta1 = 0.9,
+              .beta2 = 0.95,
+              .epsilon = 1e-8,
+              .rounding_key = 5,
+              .numbers = {.first = first}});
+  return {own, run.first_moment, run.second_moment};
+}
+
+TEST_P(Kernels, AdamwRoundsBf16MomentsUpAsOftenAsTheyAreNear) {
+  if (storage() != at::kFloat) return;  // weights are fp32, or moments are fp64
+  constexpr int64_t kElements = 20'003;
+  const at::Tensor weights = random_wide({kElements}), gradients = random_wide({kElements});
+  const Stepped exact = stepped(weights, gradients, at::kFloat);
+  const Stepped rounded = stepped(weights, gradients, at::kBFloat16);
+  EXPECT_TRUE(at::equal(rounded.weights, exact.weights)) << "of moments before they are rounded";
+  for (const auto& [made, wanted] : {std::pair(rounded.first, exact.first), {rounded.second, exact.second}}) {
+    const at::Tensor unit = at::exp2(wanted.abs().log2().floor() - 7);
+    const at::Tensor error = (made.to(at::kDouble) - wanted) / unit;
+    EXPECT_LT(error.abs().max().item<double>(), 1);
+    EXPECT_LT(std::abs(error.mean().item<double>()), 0.02)
+        << "to the nearest would be biased too, over steps";
+    const double nearest = at::eq(made, wanted.to(at::kBFloat16)).to(at::kDouble).mean().item<double>();
+    EXPECT_GT(nearest, 0.5);
+    EXPECT_LT(nearest, 0.9) << "rounded to the nearest, not at random";
+  }
+  expect_same_on_all_threads([&] {
+    const Stepped again = stepped(weights, gradients, at::kBFloat16);
+    return std::vector<at::Tensor>{again.first, again.second};
+  });
+}
+
+TEST_P(Kernels, AdamwRoundsAnElementTheSameWhereverATensorIsCut) {
+  if (storage() != at::kFloat) return;
+  constexpr int64_t kElements = 203;
+  const at::Tensor weights = random_wide({kElements}), gradients = random_wide({kElements});
+  const Stepped whole = stepped(weights, gradients, at::kBFloat16);
+  for (const int64_t begin : {1, 2, 3, 4, 102}) {
+    const int64_t rest = kElements - begin;
+    const Stepped part =
+        stepped(weights.narrow(0, begin, rest), gradients.narrow(0, begin, rest), at::kBFloat16, begin);
+    EXPECT_TRUE(at::equal(part.first, whole.first.narrow(0, begin, rest))) << begin;
+    EXPECT_TRUE(at::equal(part.second, whole.second.narrow(0, begin, rest))) << begin;
+  }
+}
+
+TEST_P(Kernels, AdamwLeavesMomentsThatAreNoNumbersAsTheyAre) {
+  if (storage() != at::kFloat) return;
+  const at::Tensor gradients = at::tensor({INFINITY, -INFINITY, NAN, 0.F});
+  const Stepped made = stepped(at::ones({4}), gradients, at::kBFloat16);
+  EXPECT_TRUE(at::allclose(made.first.to(at::kFloat), gradients, 0, 0, /*equal_nan=*/true));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Kernels, testing::ValuesIn(every_table()), name_of);
 
 }  // namespace

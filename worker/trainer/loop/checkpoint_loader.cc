@@ -249,11 +249,13 @@ std::string CheckpointLoader::refusal_of(const Checkpoint& from) const {
   const std::string other = checkpoint::difference(from.model(), job.model);
   if (!other.empty())
     return sentence("model: " + other + "; to train another model, give another checkpoint.path");
-  if (from.plan().types() != plan_.types()) {
+  const checkpoint::StateTypes &theirs = from.plan().types(), &ours = plan_.types();
+  if (theirs.weights != ours.weights)
     return sentence(fmt::format("its weights are {}, training.precision makes them {}: set it back",
-                                element_type_name(from.plan().types().weights),
-                                element_type_name(plan_.types().weights)));
-  }
+                                element_type_name(theirs.weights), element_type_name(ours.weights)));
+  if (theirs != ours)
+    return sentence(fmt::format("its moments are {}, training.optimizer.stateType makes them {}: set it back",
+                                element_type_name(theirs.moments), element_type_name(ours.moments)));
   if (const std::string why = refusal(from.terms(), terms_of(job)); !why.empty()) return sentence(why);
   if (from.state().step > job.steps) {
     return sentence(

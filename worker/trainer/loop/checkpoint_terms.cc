@@ -17,7 +17,8 @@ checkpoint::TrainingTerms terms_of(const TrainerOptions& options) {
 }
 
 checkpoint::FilePlan file_plan_of(const Rank& rank) {
-  return {checkpoint::tensors_of(rank.options.model), state_types(rank.storage)};
+  return {checkpoint::tensors_of(rank.options.model),
+          state_types(rank.storage, rank.options.optimizer.adamw.bf16_moments)};
 }
 
 RankState state_of(Rank& rank) {

@@ -193,7 +193,8 @@ DecayShape decay_shape(v1alpha1::Optimizer::Schedule schedule) {
   }
 }
 
-OptimizerOptions optimizer_of(const v1alpha1::Training& training, Checks& checks) {
+OptimizerOptions optimizer_of(const RankConfig& config, Checks& checks) {
+  const v1alpha1::Training& training = config.spec().training();
   const v1alpha1::Optimizer& given = training.optimizer();
   const int default_warmup = std::min(2000, training.steps() / 10);
   OptimizerOptions options;
@@ -201,7 +202,9 @@ OptimizerOptions optimizer_of(const v1alpha1::Training& training, Checks& checks
       .beta1 = checks.decimal(given.beta1(), "spec.training.optimizer.beta1"),
       .beta2 = checks.decimal(given.beta2(), "spec.training.optimizer.beta2"),
       .epsilon = checks.decimal(given.epsilon(), "spec.training.optimizer.epsilon"),
-      .weight_decay = checks.decimal(given.weight_decay(), "spec.training.optimizer.weightDecay")};
+      .weight_decay = checks.decimal(given.weight_decay(), "spec.training.optimizer.weightDecay"),
+      .bf16_moments = given.state_type() == v1alpha1::Precision::BF16 && !config.double_precision(),
+      .seed = static_cast<uint64_t>(training.seed())};
   options.learning_rate = {
       .peak = checks.decimal(given.learning_rate(), "spec.training.optimizer.learningRate"),
       .minimum = checks.decimal(given.min_learning_rate(), "spec.training.optimizer.minLearningRate"),
@@ -296,7 +299,7 @@ Result<TrainerOptions> options_of(RankConfig config) {
   checks.require(options.steps >= 1, "spec.training.steps must be at least 1");
   options.data = data_of(spec, checks);
   options.evaluation = evaluation_of(spec, checks);
-  options.optimizer = optimizer_of(spec.training(), checks);
+  options.optimizer = optimizer_of(config, checks);
   options.checkpoint = checkpoint_of(spec, checks);
   options.init_from = spec.model().init_from().path();
   options.threads = std::max(1, config.threads());

@@ -22,6 +22,12 @@ at::Tensor state(const at::Tensor& states, const UpdateRange& range) {
   return view(states, range.state_offset, range.values.elements);
 }
 
+// What is rounded at random goes by the tensors of the model.
+Updates updates_of(const ParameterLayout& layout, DataShard shard, const AdamWOptions& options) {
+  return options.bf16_moments ? ranges_by_tensor(layout, shard, options.seed)
+                              : ranges_to_update(layout, shard);
+}
+
 DataShard updated_shard(const Communicator& data, int zero_stage) {
   return zero_stage >= 1 ? DataShard{.rank = data.rank(), .size = data.size()} : DataShard{};
 }
@@ -34,11 +40,12 @@ Optimizer::Optimizer(ParameterStore& store, Communicator& data, const AdamWOptio
       data_(data),
       options_(options),
       shard_(updated_shard(data, place.zero_stage)),
-      updates_(ranges_to_update(store.layout, shard_)),
+      updates_(updates_of(store.layout, shard_, options)),
       gathered_(store.layout.buckets.size()) {
   const at::TensorOptions wide = store.gradients.options();
-  states_.first_moment = at::zeros({updates_.state_elements}, wide);
-  states_.second_moment = at::zeros({updates_.state_elements}, wide);
+  const at::TensorOptions moments = options.bf16_moments ? wide.dtype(at::kBFloat16) : wide;
+  states_.first_moment = at::zeros({updates_.state_elements}, moments);
+  states_.second_moment = at::zeros({updates_.state_elements}, moments);
   if (store.values.scalar_type() == store.gradients.scalar_type()) {
     if (place.tries_updates) untried_ = at::zeros({updates_.state_elements}, wide);
     return;
@@ -67,7 +74,9 @@ kernels::AdamW Optimizer::next(const UpdateRange& range, double learning_rate, d
           .epsilon = options_.epsilon,
           .weight_decay = range.weight_decay ? options_.weight_decay : 0,
           .step = updates_done_ + 1,
-          .gradient_scale = gradient_scale};
+          .gradient_scale = gradient_scale,
+          .rounding_key = range.rounding_key,
+          .numbers = range.numbers};
 }
 
 void Optimizer::update(double learning_rate, double gradient_scale) {

@@ -1,18 +1,19 @@
 // AdamW (Loshchilov and Hutter, arXiv 1711.05101) over the flat buffers of one rank.
 //
-// Moments are fp32 (fp64 in fp64 models). Weights are updated in fp32: with fp32 storage in place, with bf16
-// storage in a master copy that is rounded into the values with each update. With ZeRO-1 a rank holds states
-// for its slices only, and update() begins to gather the new values from the data group, bucket by bucket:
-// where the group has a lane for that, it goes on while the next step has begun, so whoever reads values
-// awaits them. An update leaves all gradients zero, for the next step to add to.
+// Moments are fp32 (fp64 in fp64 models), or bf16 rounded at random (kernels/adamw.h). Weights are updated in
+// fp32: with fp32 storage in place, with bf16 storage in a master copy that is rounded into the values with
+// each update. With ZeRO-1 a rank holds states for its slices only, and update() begins to gather the new
+// values from the data group, bucket by bucket: where the group has a lane for that, it goes on while the
+// next step has begun, so whoever reads values awaits them. An update leaves all gradients zero, for the next
+// step to add to.
 //
 // An update can be tried first, where it is not known yet whether it may be made (optimizer post-validation,
 // planner/schedule/post_validation.h): that changes the values alone. Confirmed, it is to the bit what update
 // makes.
 //
-// Memory: 8 bytes for each state element, 4 more with bf16 storage, or as many as a value has where updates
-// are tried; state elements are all elements of the flat buffers, divided by the data parallel size with
-// ZeRO-1. Neither an update nor a trial takes any for a moment.
+// Memory: 8 bytes for each state element, or 4 with bf16 moments; 4 more with bf16 storage, or as many as a
+// value has where updates are tried; state elements are all elements of the flat buffers, divided by the data
+// parallel size with ZeRO-1. Neither an update nor a trial takes any for a moment.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,8 @@
 // How weights are updated; plain numbers, from the job's training.optimizer.
 #pragma once
 
+#include <cstdint>
+
 #include "worker/trainer/optim/learning_rate.h"
 
 namespace caravan::trainer {
@@ -10,6 +12,8 @@ struct AdamWOptions {
   double beta2 = 0.95;
   double epsilon = 1e-8;
   double weight_decay = 0.1;
+  bool bf16_moments = false;  // rounded at random,
+  uint64_t seed = 0;          // with random numbers of this seed
 };
 
 struct OptimizerOptions {

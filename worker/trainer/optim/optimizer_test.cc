@@ -114,7 +114,8 @@ TEST(Optimizer, KeepsAnFp32MasterOfBf16Weights) {
 }
 
 // Values after three steps of two data parallel ranks.
-std::vector<at::Tensor> train_two_ranks(at::ScalarType storage, int zero_stage) {
+std::vector<at::Tensor> train_two_ranks(at::ScalarType storage, int zero_stage,
+                                        const AdamWOptions& options = kOptions) {
   std::vector<at::Tensor> values(2);
   auto group = make_fake_group(2);
   std::vector<std::jthread> ranks;
@@ -129,7 +130,7 @@ std::vector<at::Tensor> train_two_ranks(at::ScalarType storage, int zero_stage) 
                 .pipeline = {},
                 .embedding = std::make_unique<SoloCommunicator>()};
       mesh.data = std::move(group[rank]);
-      Optimizer optimizer(store, *mesh.data, kOptions, {.zero_stage = zero_stage});
+      Optimizer optimizer(store, *mesh.data, options, {.zero_stage = zero_stage});
       for (int step = 1; step <= 3; ++step) {
         store.gradients.copy_(gradient_of(store, step, rank));
         sum_gradients(store, mesh, {.sequence_parallel = false, .zero_stage = zero_stage});
@@ -150,6 +151,20 @@ TEST(Optimizer, ShardedStatesGiveTheSameBitsAsWholeOnes) {
     EXPECT_TRUE(at::equal(sharded[0], sharded[1]));
     EXPECT_TRUE(at::equal(whole[0], sharded[0]));
   }
+}
+
+TEST(Optimizer, MomentsInBf16AreRoundedTheSameWhereverTheyLie) {
+  AdamWOptions options = kOptions;
+  options.bf16_moments = true;
+  options.seed = 1;
+  const auto wide = train_two_ranks(at::kBFloat16, 1);
+  const auto whole = train_two_ranks(at::kBFloat16, 0, options);
+  const auto sharded = train_two_ranks(at::kBFloat16, 1, options);
+  EXPECT_TRUE(at::equal(whole[0], whole[1]));
+  EXPECT_TRUE(at::equal(whole[0], sharded[0]));
+  EXPECT_TRUE(at::equal(sharded[0], sharded[1]));
+  EXPECT_FALSE(at::equal(whole[0], wide[0]));
+  EXPECT_TRUE(at::allclose(whole[0].to(at::kFloat), wide[0].to(at::kFloat), 0x1p-6, 1e-3));
 }
 
 at::Tensor all_of(const Optimizer& optimizer, const at::Tensor& values) {

@@ -27,19 +27,27 @@ void PrintTo(const Cut& cut, std::ostream* out) {
 
 class OwnedParts : public testing::TestWithParam<Cut> {
  protected:
-  // visit(owned) for what each rank of the job answers for.
+  // visit(placement, shard, layout) for each rank of the job.
   template <typename Visit>
-  void for_each_owned(Visit visit) const {
+  void for_each_place(Visit visit) const {
     const Cut& cut = GetParam();
     for (const auto& chunks : cut.stages)
       for (int tensor = 0; tensor < cut.tensor; ++tensor)
         for (int data = 0; data < cut.data; ++data) {
           const StagePlacement placement{.chunks = chunks, .tensor_rank = tensor, .tensor_size = cut.tensor};
-          const auto layout = lay_out_parameters(odd_model(12, 3, cut.tied), placement, cut.data);
-          const auto slices = slices_of(layout, {.rank = data, .size = cut.data});
-          for (const OwnedPart& owned : owned_parts(layout, placement, slices, Selection::CountsHere))
-            visit(owned);
+          visit(placement, DataShard{.rank = data, .size = cut.data},
+                lay_out_parameters(odd_model(12, 3, cut.tied), placement, cut.data));
         }
+  }
+
+  // visit(owned) for what each rank of the job answers for.
+  template <typename Visit>
+  void for_each_owned(Visit visit) const {
+    for_each_place([&](const StagePlacement& placement, DataShard shard, const ParameterLayout& layout) {
+      for (const OwnedPart& owned :
+           owned_parts(layout, placement, slices_of(layout, shard), Selection::CountsHere))
+        visit(owned);
+    });
   }
 };
 
@@ -56,6 +64,28 @@ TEST_P(OwnedParts, OfAllRanksHaveEachElementOfTheModelOnce) {
   });
   for (const auto& [name, times] : seen)
     EXPECT_TRUE(std::ranges::all_of(times, [](int count) { return count == 1; })) << name;
+}
+
+// As for_each_run says it.
+TEST_P(OwnedParts, AreNumberedAsInTheWholeTensor) {
+  for_each_place([](const StagePlacement& placement, DataShard shard, const ParameterLayout& layout) {
+    std::map<int64_t, int64_t> numbers;  // by the offset of the value
+    const auto owned_here = owned_parts(layout, placement, slices_of(layout, shard), Selection::Everything);
+    for (const OwnedPart& owned : owned_here)
+      for_each_run(owned, [&](const Run& run) {
+        for (int64_t i = 0; i < run.values.elements; ++i) numbers[run.values.offset + i] = run.first_full + i;
+      });
+    std::size_t found = 0;
+    for (const UpdateRange& range : ranges_by_tensor(layout, shard, 1).ranges) {
+      for (int64_t i = 0; i < range.values.elements; ++i) {
+        const auto number = numbers.find(range.values.offset + i);
+        if (number == numbers.end()) continue;  // pads a row
+        EXPECT_EQ(range.numbers[i], number->second);
+        ++found;
+      }
+    }
+    EXPECT_EQ(found, numbers.size());
+  });
 }
 
 TEST_P(OwnedParts, HaveBlocksThatCoverEachTensorExactly) {

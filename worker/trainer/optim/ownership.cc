@@ -1,5 +1,6 @@
 #include "worker/trainer/optim/ownership.h"
 
+#include "worker/trainer/kernels/random_normal.h"
 #include "worker/trainer/model/owned_parts.h"
 
 namespace caravan::trainer {
@@ -13,6 +14,16 @@ bool continues(const UpdateRange& before, const UpdateRange& next) {
   return before.values.offset + before.values.elements == next.values.offset &&
          before.state_offset + before.values.elements == next.state_offset &&
          before.weight_decay == next.weight_decay;
+}
+
+kernels::ElementNumbers numbers_of(const OwnedPart& owned) {
+  const ParameterPart& part = owned.part;
+  const int64_t columns = columns_of(part.full_shape);
+  if (!is_cut_by_columns(part)) return {.first = owned.first_local, .begin = part.shard_begin * columns};
+  return {.first = owned.first_local,
+          .part_columns = part.shard_size,
+          .columns = columns,
+          .begin = part.shard_begin};
 }
 
 }  // namespace
@@ -53,6 +64,21 @@ Updates ranges_to_update(const ParameterLayout& layout, DataShard shard) {
     }
     updates.state_elements += slice.elements;
   }
+  return updates;
+}
+
+Updates ranges_by_tensor(const ParameterLayout& layout, DataShard shard, uint64_t seed) {
+  Updates updates;
+  for (const OwnedPart& owned :
+       owned_parts(layout, StagePlacement(), slices_of(layout, shard), Selection::Everything)) {
+    const Bucket& bucket = layout.buckets[static_cast<std::size_t>(owned.parameter.bucket)];
+    updates.ranges.push_back({.values = owned.values,
+                              .state_offset = state_offset_of(bucket, shard, owned.values.offset),
+                              .weight_decay = owned.parameter.weight_decay,
+                              .rounding_key = kernels::random_key(seed, owned.part.name),
+                              .numbers = numbers_of(owned)});
+  }
+  for (const FlatRange& slice : slices_of(layout, shard)) updates.state_elements += slice.elements;
   return updates;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "worker/trainer/kernels/element_numbers.h"
 #include "worker/trainer/model/flat_range.h"
 #include "worker/trainer/model/parameters.h"
 
@@ -30,6 +31,9 @@ struct UpdateRange {
   FlatRange values;
   int64_t state_offset = 0;
   bool weight_decay = true;
+  // Of ranges by tensor.
+  uint64_t rounding_key = 0;
+  kernels::ElementNumbers numbers = {};
   bool operator==(const UpdateRange&) const = default;
 };
 
@@ -40,6 +44,8 @@ struct Updates {
 
 // shard: {0, 1} updates everything.
 Updates ranges_to_update(const ParameterLayout& layout, DataShard shard);
+// The same with a range for each tensor of the model, which says what its elements are in it.
+Updates ranges_by_tensor(const ParameterLayout& layout, DataShard shard, uint64_t seed);
 
 // What this rank contributes to the global gradient norm: its slices, without parameters that another rank of
 // the tensor group (replicated ones) or of the pipeline (the second copy of tied embeddings) answers for.

@@ -224,8 +224,8 @@ cuda::AdamW update_of(const AdamWTensors& tensors, const AdamW& update, const at
           .epsilon = update.epsilon,
           .weight_decay = update.weight_decay,
           .step = update.step,
-          .seed = 0,  // moments are fp32, and nothing is rounded at random
-          .first_element = 0};
+          .rounding_key = update.rounding_key,
+          .numbers = update.numbers};
 }
 
 at::Tensor scale_for(const AdamWTensors& tensors, const AdamW& update) {

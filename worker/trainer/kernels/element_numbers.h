@@ -1,0 +1,24 @@
+// The number that an element of a rank's part of a tensor has in the whole tensor, row by row. For processors
+// and for CUDA devices.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace caravan::kernels {
+
+// Of elements that follow each other in the part. As it is: of a tensor that no one cuts.
+struct ElementNumbers {
+  std::int64_t first = 0;  // of them, counted in the part
+  std::int64_t part_columns = std::numeric_limits<std::int64_t>::max();
+  std::int64_t columns = 0;  // of the tensor
+  std::int64_t begin = 0;    // of the part in it
+
+  constexpr std::int64_t operator[](std::int64_t i) const {
+    const std::int64_t at = first + i;
+    return at / part_columns * columns + at % part_columns + begin;
+  }
+  bool operator==(const ElementNumbers&) const = default;
+};
+
+}  // namespace caravan::kernels
