@@ -23,6 +23,7 @@ async function showsTheRun(tab) {
   await tab.untilText('Restart: attempt 2');
   await tab.untilText('Restart: attempt 3');
   await tab.untilText('Checkpoint of step');
+  await tab.until("document.querySelector('[aria-label=\"Step, measured\"] meter[aria-label=Backward]')?.value > 0");
   await tab.until("/RankFailed .Rank/.test(document.querySelector('.events')?.innerText)");
   await tab.until("/PodLost/.test(document.querySelector('.events').innerText)");
   await tab.until("/agent-0: step/.test(document.querySelector('.log').innerText)");
@@ -57,6 +58,7 @@ async function showsTheEnd(tab) {
   await tab.until("document.querySelector('.tiles dd').textContent === 'Interrupted'");
   await tab.until("/StoppedByUser/.test(document.querySelector('.events').innerText)");
   assert.ok(await tab.evaluate(`${stepOfLoss} > 0`));
+  assert.ok(!(await tab.evaluate("document.querySelector('.tiles').innerText")).match(/Remaining\s+\d/), 'time remains after the end');
   assert.strictEqual(await tab.evaluate("document.querySelectorAll('.failure').length"), 0);
   await picture(tab, 'over');
 }
