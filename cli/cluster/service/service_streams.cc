@@ -95,7 +95,7 @@ ClusterResult<void> ServiceCluster::read_through(StreamMethod<Request, Response>
     });
     if (!ended) return tl::unexpected(ended.error());
     if (ended->ok()) return {};
-    const ClusterError error = explain(*ended, asked, access_.address);
+    const ClusterError error = explain(*ended, asked);
     const auto wait = wait_before_retry(*ended, ++failures);
     if (reason_of(*ended) == faults::kLogGone && !request.cursor().empty()) {
       fmt::print(stderr, "{}; it goes on with what there is\n", error.message);
@@ -182,7 +182,7 @@ ClusterResult<ServiceCluster::Round> ServiceCluster::watch(WatchJobsRequest& req
   const bool is_in_order = ended->ok() || reason == faults::kTokenTooOld || reason == faults::kSlowReader ||
                            ended->error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
   if (is_in_order) return round;
-  const ClusterError error = explain(*ended, {.verb = "watch", .name_space = name_space()}, access_.address);
+  const ClusterError error = explain(*ended, {.verb = "watch", .name_space = name_space()});
   if (!error.is_outage()) return tl::unexpected(error);
   outage.failed(error);
   return round;
