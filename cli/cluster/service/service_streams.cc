@@ -10,6 +10,7 @@
 #include "cli/cluster/service/log_lines.h"
 #include "cli/cluster/service/service_cluster.h"
 #include "cli/cluster/service/watched_job.h"
+#include "cli/say.h"
 #include "kube/api/object.h"
 #include "service/answer/fault.h"
 
@@ -98,7 +99,7 @@ ClusterResult<void> ServiceCluster::read_through(StreamMethod<Request, Response>
     const ClusterError error = explain(*ended, asked);
     const auto wait = wait_before_retry(*ended, ++failures);
     if (reason_of(*ended) == faults::kLogGone && !request.cursor().empty()) {
-      fmt::print(stderr, "{}; it goes on with what there is\n", error.message);
+      say(stderr, "{}; it goes on with what there is\n", error.message);
       read_from_the_beginning(request);
     } else if (goes_on ? !error.is_outage() : !wait || failures > kMostFailures) {
       return tl::unexpected(error);
