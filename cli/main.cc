@@ -11,21 +11,18 @@
 #include "cli/arguments/unknown_argument.h"
 #include "cli/cluster/job_names.h"
 #include "cli/commands.h"
+#include "cli/say.h"
 #include "common/refusal.h"
-#include "common/utf8.h"
 #include "common/version.h"
 #include "report_text/console_style.h"
 
 namespace {
 
-// What users, files and other programs said may stand in it.
-void print_error(const std::string& message) {
-  fmt::print(stderr, "{}\n", caravan::readable(message, message.size()));
-}
+using caravan::cli::say;
 
 int refuse(const CLI::App& app, const std::string& sentence) {
   const std::string command = caravan::cli::full_name(caravan::cli::innermost_command(app));
-  print_error(fmt::format("{}\n`{} --help` tells more.", sentence, command));
+  say(stderr, "{}\n`{} --help` tells more.\n", sentence, command);
   return static_cast<int>(caravan::ExitCode::kBadInput);
 }
 
@@ -45,7 +42,7 @@ bool output_is_written() {
 
 caravan::ExitCode code_of(const caravan::Result<caravan::ExitCode>& result) {
   if (result) return *result;
-  print_error(result.error().message);
+  say(stderr, "{}\n", result.error().message);
   return result.error().code;
 }
 
@@ -53,7 +50,7 @@ caravan::ExitCode code_of(const caravan::Result<caravan::ExitCode>& result) {
 caravan::ExitCode run(const caravan::cli::Action& action) {
   const caravan::ExitCode code = code_of(caravan::unless_refused(action));
   if (output_is_written()) return code;
-  print_error("standard output: not everything could be written; give it room and an open end");
+  say(stderr, "standard output: not everything could be written; give it room and an open end\n");
   return code == caravan::ExitCode::kDone ? caravan::ExitCode::kJobFailed : code;
 }
 

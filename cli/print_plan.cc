@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "cli/say.h"
 #include "common/json.h"
 #include "planner/explain/checkpoints.h"
 #include "planner/explain/explain.h"
@@ -13,7 +14,7 @@
 namespace caravan::cli {
 
 void print_warnings(const planner::PlanAnswer& answer) {
-  for (const std::string& warning : answer.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const std::string& warning : answer.warnings) say(stderr, "warning: {}\n", warning);
 }
 
 void print_plan(const v1alpha1::JobSpec& spec, const planner::PlanAnswer& answer, const PlanForm& form) {

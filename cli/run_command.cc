@@ -63,7 +63,7 @@ Result<ExitCode> run_job(RunOptions options) {
   if (!loaded) return tl::unexpected(loaded.error());
   const Result<PreparedRun> run = prepare_on_this_machine(*loaded, options);
   if (!run) return tl::unexpected(run.error());
-  Result<UserSignals> signals = UserSignals::catch_all();
+  const Result<UserSignals> signals = UserSignals::catch_all();
   if (!signals) return tl::unexpected(signals.error());
   const auto lock = CheckpointLock::take(run->job.spec().checkpoint().path(), run->job.job_name());
   if (!lock) return tl::unexpected(lock.error());
@@ -79,10 +79,10 @@ Result<ExitCode> run_job(RunOptions options) {
   introduce(*run, options, lock->notice(), *folder, console);
   if (*page) introduce(**page, console);
   RunListener* listener = *page ? &(*page)->listener() : nullptr;
-  Result<RunSummary> summary = execute(*run, options, *std::move(signals), *folder, console, listener);
+  Result<RunSummary> summary = execute(*run, options, *signals, *folder, console, listener);
   if (!summary) return tl::unexpected(summary.error());
   console.summary(*summary);
-  if (*page) (*page)->end(summary->result);
+  if (*page) (*page)->end(summary->result, *signals);
   return static_cast<ExitCode>(summary->result.exit_code());
 }
 

@@ -107,7 +107,7 @@ Result<ExitCode> trace_job(Options options) {
   shorten(options.steps, *loaded->job.mutable_spec());
   const Result<PreparedRun> run = prepare_on_this_machine(*loaded, options.run);
   if (!run) return tl::unexpected(run.error());
-  Result<UserSignals> signals = UserSignals::catch_all();
+  const Result<UserSignals> signals = UserSignals::catch_all();
   if (!signals) return tl::unexpected(signals.error());
   Result<WorkDirectory> folder = WorkDirectory::create(options.run.work_directory);
   if (!folder) return tl::unexpected(folder.error());
@@ -115,7 +115,7 @@ Result<ExitCode> trace_job(Options options) {
 
   Console console(OutputForm::kText, stderr, stderr);
   introduce(*run, options.run, /*lock_notice=*/"", *folder, console);
-  const Result<RunSummary> summary = execute(*run, options.run, *std::move(signals), *folder, console);
+  const Result<RunSummary> summary = execute(*run, options.run, *signals, *folder, console);
   if (!summary) return tl::unexpected(summary.error());
   const auto code = static_cast<ExitCode>(summary->result.exit_code());
   if (code == ExitCode::kDone) return show(options.run.trace_directory, run->job.plan().devices(), options);

@@ -38,12 +38,17 @@ void append_escaped(std::string& out, char c) {
       out += "\\t";
       return;
     default:
-      if (static_cast<unsigned char>(c) < 0x20) {
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
         out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
       } else {
         out += c;
       }
   }
+}
+
+// A control character of two bytes, which JSON would let pass to the terminal of who reads it.
+bool is_of_c1(std::string_view character) {
+  return character[0] == '\xC2' && static_cast<unsigned char>(character[1]) < 0xA0;
 }
 
 void append_string(std::string& out, std::string_view text) {
@@ -55,6 +60,8 @@ void append_string(std::string& out, std::string_view text) {
       out += kReplacementCharacter;
     } else if (length == 1) {
       append_escaped(out, text.front());
+    } else if (length == 2 && is_of_c1(text)) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned char>(text[1]));
     } else {
       out += text.substr(0, length);
     }

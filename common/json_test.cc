@@ -58,6 +58,7 @@ TEST(Json, MapEntriesStandInTheOrderOfTheirKeys) {
 TEST(Json, StringsAreEscapedAndAlwaysUtf8) {
   EXPECT_EQ(json_string("a\"b\\c\n\x01\xC3\xA9"), R"("a\"b\\c\n\u0001)"
                                                   "\xC3\xA9\"");
+  EXPECT_EQ(json_string("\x7F \xC2\x9B \xC2\xA0"), "\"\\u007f \\u009b \xC2\xA0\"");
   EXPECT_EQ(json_string("cut \xE2\x82"), "\"cut \xEF\xBF\xBD\xEF\xBF\xBD\"");
 }
 

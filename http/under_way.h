@@ -2,7 +2,6 @@
 // for any thread.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -24,10 +23,6 @@ class UnderWay {
   void wait_for_none() {
     std::unique_lock lock(mutex_);
     none_.wait(lock, [this] { return count_ == 0; });
-  }
-  void wait_for_none(std::chrono::milliseconds longest) {
-    std::unique_lock lock(mutex_);
-    none_.wait_for(lock, longest, [this] { return count_ == 0; });
   }
 
  private:

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include <memory>
 #include <vector>
@@ -6,6 +5,7 @@
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
 #include "cli/cluster/job_news.h"
+#include "cli/say.h"
 #include "operator/api/job_object.h"
 
 namespace caravan::cli {
@@ -24,12 +24,12 @@ Result<ExitCode> cancel(const Options& options) {
     if (!job) return tl::unexpected(job.error());
     const v1alpha1::JobStatus status = controller::read_job_but_spec(*job).status;
     if (end_of(status)) {
-      fmt::print("job {} has ended already ({})\n", name, status.state());
+      say("job {} has ended already ({})\n", name, status.state());
       continue;
     }
     const auto cancelled = (*cluster)->cancel(name);
     if (!cancelled) return tl::unexpected(cancelled.error());
-    fmt::print("job {} is being cancelled: it ends for good, and its record stays\n", name);
+    say("job {} is being cancelled: it ends for good, and its record stays\n", name);
   }
   return ExitCode::kDone;
 }

@@ -6,6 +6,7 @@
 #include "cli/cluster/commands.h"
 #include "cli/cluster/durations.h"
 #include "cli/cluster/job_news.h"
+#include "cli/say.h"
 #include "operator/api/job_conditions.h"
 #include "operator/api/job_object.h"
 #include "operator/api/names.h"
@@ -55,7 +56,7 @@ Result<ExitCode> await_answer(Cluster& cluster, const Options& options, const st
   if (failing != nullptr && failing->status() == "True")
     return failure(fmt::format("job {}: the checkpoint failed: {}", options.name, failing->message()));
   const v1alpha1::CheckpointStatus& saved = last.last_checkpoint();
-  fmt::print("job {}: checkpoint of step {} in {}\n", options.name, saved.step(), saved.path());
+  say("job {}: checkpoint of step {} in {}\n", options.name, saved.step(), saved.path());
   return ExitCode::kDone;
 }
 
@@ -70,7 +71,7 @@ Result<ExitCode> checkpoint_now(const Options& options) {
   const auto request = (*cluster)->ask_for_checkpoint(options.name);
   if (!request) return tl::unexpected(request.error());
   if (options.wait) return await_answer(**cluster, options, *request, *timeout);
-  fmt::print("job {} was asked for a checkpoint; it writes one after the step at work\n", options.name);
+  say("job {} was asked for a checkpoint; it writes one after the step at work\n", options.name);
   return ExitCode::kDone;
 }
 

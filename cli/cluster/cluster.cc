@@ -6,6 +6,7 @@
 
 #include "cli/cluster/api_server.h"
 #include "cli/cluster/service/service_cluster.h"
+#include "cli/say.h"
 
 namespace caravan::cli {
 
@@ -24,7 +25,7 @@ Error waited_in_vain(const std::string& name) {
 }
 
 void OutageNote::failed(const ClusterError& error) {
-  if (!is_told_) fmt::print(stderr, "{}; it is asked again until it answers\n", error.message);
+  if (!is_told_) say(stderr, "{}; it is asked again until it answers\n", error.message);
   is_told_ = true;
 }
 

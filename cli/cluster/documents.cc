@@ -23,9 +23,12 @@ bool is_nested(const Json& value) {
          (value.is_array() && !value.get_array().empty());
 }
 
-std::string leaf(const Json& value) {
-  if (value.is_string()) return yaml_scalar(std::string(value.get_string()));
-  return boost::json::serialize(value);
+std::string json_leaf(const Json& value) {
+  return value.is_string() ? json_string(value.get_string()) : boost::json::serialize(value);
+}
+
+std::string yaml_leaf(const Json& value) {
+  return value.is_string() ? yaml_scalar(std::string(value.get_string())) : boost::json::serialize(value);
 }
 
 void write_yaml(const Json& value, int indentation, bool begins_on_this_line, std::string& text);
@@ -37,7 +40,7 @@ void write_fields(const kube::JsonObject& fields, int indentation, bool begins_o
     begins_on_this_line = false;
     text += yaml_scalar(std::string(field.key())) + ":";
     if (!is_nested(field.value())) {
-      text += fmt::format(" {}\n", leaf(field.value()));
+      text += fmt::format(" {}\n", yaml_leaf(field.value()));
       continue;
     }
     text += "\n";
@@ -53,7 +56,7 @@ void write_items(const kube::JsonArray& items, int indentation, bool begins_on_t
     if (is_nested(item)) {
       write_yaml(item, indentation + 2, true, text);
     } else {
-      text += leaf(item) + "\n";
+      text += yaml_leaf(item) + "\n";
     }
   }
 }
@@ -68,7 +71,7 @@ void write_yaml(const Json& value, int indentation, bool begins_on_this_line, st
 
 void write_json(const Json& value, int indentation, std::string& text) {
   if (!is_nested(value)) {
-    text += boost::json::serialize(value);
+    text += json_leaf(value);
     return;
   }
   const bool is_list = value.is_array();
@@ -122,7 +125,7 @@ std::string json_text(const Json& document) {
 }
 
 std::string yaml_text(const Json& document) {
-  if (!is_nested(document)) return leaf(document) + "\n";
+  if (!is_nested(document)) return yaml_leaf(document) + "\n";
   std::string text;
   write_yaml(document, 0, false, text);
   return text;

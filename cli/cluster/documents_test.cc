@@ -38,6 +38,16 @@ TEST(Documents, AsJsonAreIndented) {
             "{\n  \"a\": [\n    1,\n    {\n      \"b\": \"c\"\n    }\n  ],\n  \"d\": {}\n}\n");
 }
 
+TEST(Documents, EscapeWhatATerminalWouldObey) {
+  const kube::Json document = parsed(R"({"a\u001b":"\u001b[2J\u007f","b":["\u009b1m"]})");
+  EXPECT_EQ(yaml_text(document),
+            "\"a\\u001b\": \"\\u001b[2J\\u007f\"\n"
+            "b:\n"
+            "- \"\\u009b1m\"\n");
+  EXPECT_EQ(json_text(document),
+            "{\n  \"a\\u001b\": \"\\u001b[2J\\u007f\",\n  \"b\": [\n    \"\\u009b1m\"\n  ]\n}\n");
+}
+
 TEST(Documents, OfAKubeconfigKeepNumbersAsTexts) {
   const auto read =
       read_document("users:\n- name: 7\n  user: {token: '007', insecure-skip-tls-verify: true}\n", "c");

@@ -10,6 +10,7 @@
 #include "cli/cluster/estimate_table.h"
 #include "cli/load_job.h"
 #include "cli/print_plan.h"
+#include "cli/say.h"
 #include "cli/yaml_reader.h"
 #include "common/json.h"
 #include "operator/view/device_survey.h"
@@ -83,7 +84,7 @@ std::string room_text(const controller::SurveyedJob& place) {
 // Below the plan.
 void print_room(const controller::SurveyedJob& place, const std::string& why) {
   const std::string room = room_text(place);
-  if (!room.empty() || !why.empty()) fmt::print("\n{}{}{}", room, why, why.empty() ? "" : "\n");
+  if (!room.empty() || !why.empty()) say("\n{}{}{}", room, why, why.empty() ? "" : "\n");
 }
 
 // The job's own number of devices, in the planner's words.
@@ -129,7 +130,7 @@ Result<ExitCode> print_comparison(const Comparison& comparison, bool json) {
     any_fits = any_fits || estimate.fits();
     warnings.insert(estimate.warnings().begin(), estimate.warnings().end());
   }
-  for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const std::string& warning : warnings) say(stderr, "warning: {}\n", warning);
   if (json)
     fmt::print("{}\n", to_json(comparison.response, JsonLayout::kIndented));
   else

@@ -50,6 +50,17 @@ TEST(EstimateTable, ShowsWhatIsForeseenAndBelowItWhyNot) {
       "1 device: no layout fits; 2 devices would do\n");
 }
 
+TEST(EstimateTable, LeavesOutWhatSpeaksToTheTerminal) {
+  v1alpha1::EstimateJobResponse response;
+  *response.add_estimates() = one_that_fits();
+  *response.add_estimates() = one_that_does_not();
+  response.mutable_estimates(0)->set_cost("1\x1b[8m\xC2\x9B");
+  response.mutable_estimates(1)->set_reason("no\x1b]0;layout\x07\nfits");
+  const std::string text = estimate_table(response, kWide);
+  EXPECT_THAT(text, HasSubstr("2026-01-01T07:30Z  1[8m\n"));
+  EXPECT_THAT(text, HasSubstr("\n1 device: no]0;layout fits\n"));
+}
+
 TEST(EstimateTable, LeavesOutWhatNobodyKnows) {
   v1alpha1::EstimateJobResponse response;
   v1alpha1::Estimate& estimate = *response.add_estimates();

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "cli/cluster/job_news.h"
+#include "cli/say.h"
 #include "operator/api/job_conditions.h"
 #include "operator/api/job_object.h"
 
@@ -19,7 +20,7 @@ class Follower {
   bool see(const kube::Json& object) {
     const v1alpha1::JobStatus status = controller::read_job_but_spec(object).status;
     if (!awaited_.quiet) {
-      for (const std::string& line : news_of(before_, status)) fmt::print("{}\n", line);
+      for (const std::string& line : news_of(before_, status)) say("{}\n", line);
       std::fflush(stdout);
     }
     before_ = status;
@@ -36,7 +37,7 @@ class Follower {
     const ExitCode code = *end_of(before_);
     if (code != ExitCode::kDone)
       return tl::unexpected(Error{fmt::format("job {} failed: {}", name, end), code});
-    if (awaited_.quiet) fmt::print("job {} is complete: {}\n", name, end);
+    if (awaited_.quiet) say("job {} is complete: {}\n", name, end);
     return code;
   }
 

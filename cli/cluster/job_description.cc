@@ -30,8 +30,9 @@ std::string model_of(const v1alpha1::Model& model) {
 std::string head(const Job& job, controller::TimePoint now, int width) {
   const v1alpha1::JobStatus& status = job.status;
   const v1alpha1::JobSpec& spec = job.spec;
-  std::string text = fmt::format("Job {} in namespace {}: {}\n", job.key.name, job.key.name_space,
-                                 status.state().empty() ? "not seen by an operator yet" : status.state());
+  const std::string title =
+      fmt::format("Job {} in namespace {}: {}", job.key.name, job.key.name_space,
+                  status.state().empty() ? "not seen by an operator yet" : status.state());
   std::string what = fmt::format(
       "{} for {} steps of {} sequences of {} tokens, on {} devices. Created {} ago", model_of(spec.model()),
       spec.training().steps(), spec.training().global_batch_sequences(), spec.training().sequence_length(),
@@ -39,7 +40,7 @@ std::string head(const Job& job, controller::TimePoint now, int width) {
   if (status.has_attempt()) what += fmt::format(", attempt {}", status.attempt());
   if (status.restarts() > 0)
     what += fmt::format(", {} restart{}", status.restarts(), status.restarts() > 1 ? "s" : "");
-  text += planner::paragraph(what + ".", width);
+  std::string text = planner::paragraph(title, width) + planner::paragraph(what + ".", width);
   for (const std::string& mistake : job.mistakes) text += planner::paragraph("Mistake: " + mistake, width);
   return text;
 }
@@ -65,7 +66,7 @@ std::string story(const v1alpha1::JobStatus& status, controller::TimePoint now, 
 std::string plan(const v1alpha1::JobStatus& status, int width) {
   if (status.layout().empty()) return "";
   const v1alpha1::PlanStatus& plan = status.plan();
-  if (plan.schedule().empty()) return status.layout() + "\n";
+  if (plan.schedule().empty()) return planner::paragraph(status.layout(), width);
   std::string text = fmt::format("{}, micro-batch size {}, {} micro-batches a step, {}", status.layout(),
                                  plan.micro_batch_size(), plan.gradient_accumulation(), plan.schedule());
   if (plan.has_virtual_stages()) text += fmt::format(" with {} chunks a stage", plan.virtual_stages());

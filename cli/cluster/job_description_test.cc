@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "cli/cluster/job_table.h"
 #include "cli/cluster/testing/jobs.h"
 
@@ -57,6 +59,14 @@ TEST(JobDescription, LeavesOutWhatIsNotKnownYet) {
   const std::string text = describe_job({.job = job_in(""), .now = at("2026-01-01T00:00:05Z")}, 80);
   EXPECT_THAT(text, HasSubstr("not seen by an operator yet"));
   EXPECT_THAT(text, AllOf(Not(HasSubstr("Plan")), Not(HasSubstr("Pods")), Not(HasSubstr("Events"))));
+}
+
+TEST(JobTable, OfAJobThatSpeaksToTheTerminalIsOneLine) {
+  controller::Job job = facts().job;
+  job.status.set_state("\x1b[2JRunning\nforged");
+  const std::string text = job_table({job}, {.now = at("2026-01-04T02:00:00Z")});
+  EXPECT_THAT(text, AllOf(HasSubstr("tiny  [2JRunning forged  TP1"), Not(HasSubstr("\x1b"))));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2) << "titles, and the job";
 }
 
 TEST(JobTable, ShowsWhatIsBesideWhatWasPredicted) {

@@ -1,14 +1,14 @@
 #include "cli/cluster/job_facts.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
+
+#include "cli/say.h"
 
 namespace caravan::cli {
 
 std::optional<kube::JsonArray> readable_part(Result<kube::JsonArray> found, const char* what) {
   if (found) return *std::move(found);
-  fmt::print(stderr, "without a look at {}: {}\n", what, found.error().message);
+  say(stderr, "without a look at {}: {}\n", what, found.error().message);
   return std::nullopt;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
 #include "cli/cluster/durations.h"
+#include "cli/say.h"
 #include "common/utf8.h"
 #include "operator/api/job_object.h"
 #include "operator/view/pod_log.h"
@@ -85,7 +86,7 @@ Status read_all(Cluster& cluster, const std::vector<int>& nodes, LogQuestion que
     if (first) {
       first = read;
     } else {
-      fmt::print(stderr, "{}\n", read.error().message);
+      say(stderr, "{}\n", read.error().message);
     }
   }
   return first;

@@ -4,6 +4,7 @@
 
 #include "cli/cluster/documents.h"
 #include "cli/cluster/job_table.h"
+#include "cli/say.h"
 #include "kube/api/object.h"
 #include "report_text/console_style.h"
 
@@ -30,7 +31,7 @@ void print_table(const JsonArray& jobs, bool wide, bool with_namespace, Clock& c
 void print_names(const JsonArray& jobs, bool with_namespace) {
   for (const Json& job : jobs) {
     const kube::ObjectKey key = kube::key_of(job);
-    fmt::print("{}\n", with_namespace ? kube::to_string(key) : key.name);
+    say("{}\n", with_namespace ? kube::to_string(key) : key.name);
   }
 }
 

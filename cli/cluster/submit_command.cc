@@ -11,6 +11,7 @@
 #include "cli/cluster/follow_job.h"
 #include "cli/cluster/print_jobs.h"
 #include "cli/load_job.h"
+#include "cli/say.h"
 #include "cli/yaml_reader.h"
 #include "common/json.h"
 #include "kube/api/object.h"
@@ -48,13 +49,13 @@ void tell(const kube::Json& job, const Options& options, Clock& clock) {
   if (options.output != "text") return print_job(job, options.output, clock);
   const kube::ObjectKey key = kube::key_of(job);
   if (options.try_out) {
-    fmt::print("job {} would be taken by the server, in namespace {}\n", key.name, key.name_space);
+    say("job {} would be taken by the server, in namespace {}\n", key.name, key.name_space);
     return;
   }
-  fmt::print("job {} submitted in namespace {}\n", key.name, key.name_space);
+  say("job {} submitted in namespace {}\n", key.name, key.name_space);
   if (!options.watch)
-    fmt::print("`caravan wait {0} -n {1}` follows it, `caravan doctor {0} -n {1}` says what it waits for\n",
-               key.name, key.name_space);
+    say("`caravan wait {0} -n {1}` follows it, `caravan doctor {0} -n {1}` says what it waits for\n",
+        key.name, key.name_space);
 }
 
 Result<ExitCode> submit(const Options& options) {

@@ -6,6 +6,7 @@
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/commands.h"
 #include "cli/cluster/job_news.h"
+#include "cli/say.h"
 #include "operator/api/job_object.h"
 
 namespace caravan::cli {
@@ -36,14 +37,14 @@ Result<ExitCode> set_suspended(const Options& options, bool suspend) {
     const auto already = why_not(*job, suspend);
     if (!already) return tl::unexpected(already.error());
     if (!already->empty()) {
-      fmt::print("job {} {}\n", name, *already);
+      say("job {} {}\n", name, *already);
       continue;
     }
     const auto changed = (*cluster)->set_suspended(name, suspend);
     if (!changed) return tl::unexpected(changed.error());
-    fmt::print("job {} {}\n", name,
-               suspend ? "is being suspended: its pods end, behind a checkpoint where it writes any"
-                       : "goes on as soon as there are machines for it");
+    say("job {} {}\n", name,
+        suspend ? "is being suspended: its pods end, behind a checkpoint where it writes any"
+                : "goes on as soon as there are machines for it");
   }
   return ExitCode::kDone;
 }

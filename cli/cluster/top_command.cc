@@ -8,6 +8,7 @@
 #include "cli/cluster/commands.h"
 #include "cli/cluster/job_news.h"
 #include "cli/cluster/job_table.h"
+#include "cli/say.h"
 #include "report_text/console_style.h"
 
 namespace caravan::cli {
@@ -48,7 +49,7 @@ Result<ExitCode> show(const Options& options) {
     if (jobs) last = picture(*jobs, options, clock);
     fmt::print("{}{}", is_live ? kClearScreen : "", last);
     if (!is_live) return ExitCode::kDone;
-    if (!jobs) fmt::print("\nThat is how it was last: {}\n", jobs.error().message);
+    if (!jobs) say("\nThat is how it was last: {}\n", jobs.error().message);
     fmt::print("\nevery {} s; in brackets what was predicted; Ctrl-C ends this\n", options.seconds);
     std::fflush(stdout);
     clock.sleep_until(clock.now() + std::chrono::seconds(options.seconds), {});

@@ -31,22 +31,21 @@ std::string_view take_line(std::string_view& rest) {
   return line;
 }
 
-std::string_view without_end(std::string_view line) {
-  return line.substr(0, line.find('\n'));
-}
-
 }  // namespace
 
-bool NodeLog::is_wanted(std::string_view line) const {
-  return !rank_ || controller::text_of_rank(without_end(line), *rank_).has_value();
+// Nothing for a line of others.
+std::optional<std::string_view> NodeLog::text_of(std::string_view line) const {
+  return rank_ ? controller::text_of_rank(line, *rank_) : std::optional(line);
 }
 
-void NodeLog::append(std::string_view line, std::string& to) const {
-  if (!rank_) {
-    to += line;
-  } else if (const auto text = controller::text_of_rank(without_end(line), *rank_)) {
-    to.append(*text).append("\n");
-  }
+// Whose a line is stands in its first piece.
+void NodeLog::take(std::string_view piece, std::string& text) {
+  const auto shown = at_.in == In::kNoLine  ? text_of(piece)
+                     : at_.in == In::kGiven ? std::optional(piece)
+                                            : std::nullopt;
+  text += shown.value_or("");
+  at_.offset += piece.size();
+  at_.in = piece.ends_with('\n') ? In::kNoLine : shown ? In::kGiven : In::kPassedOver;
 }
 
 void NodeLog::seek_last(int lines) {
@@ -58,14 +57,14 @@ void NodeLog::seek_last(int lines) {
   std::vector<std::uint64_t> begins;
   while (!rest.empty()) {
     const std::uint64_t begin = first + (tail.size() - rest.size());
-    if (is_wanted(take_line(rest))) begins.push_back(begin);
+    if (text_of(take_line(rest))) begins.push_back(begin);
   }
   const auto wanted = std::min(begins.size(), static_cast<std::size_t>(std::max(0, lines)));
-  offset_ = wanted == 0 ? first + tail.size() : begins[begins.size() - wanted];
+  at_ = {.offset = wanted == 0 ? first + tail.size() : begins[begins.size() - wanted]};
 }
 
 NodeLog::Part NodeLog::next(bool is_whole) {
-  const std::string read = read_from(file_, offset_, kPartBytes);
+  const std::string read = read_from(file_, at_.offset, kPartBytes);
   const std::size_t end = read.rfind('\n');
   const bool is_long_line = read.size() == kPartBytes;
   std::string_view lines = read;
@@ -74,8 +73,7 @@ NodeLog::Part NodeLog::next(bool is_whole) {
   else if (!is_whole && !is_long_line)
     lines = {};
   Part part{.is_end = lines.empty()};
-  offset_ += lines.size();
-  while (!lines.empty()) append(take_line(lines), part.text);
+  while (!lines.empty()) take(take_line(lines), part.text);
   return part;
 }
 

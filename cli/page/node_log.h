@@ -1,5 +1,5 @@
-// The log of a node of a run, read on by whoever looks at it: whole lines, of all that the node logs or of
-// one rank.
+// The log of a node of a run, read on by whoever looks at it: lines of all that the node logs or of one rank,
+// whole but for one that is longer than a part, which comes in several.
 //
 // A file that is not there yet, or no longer, has no lines. Reading is bounded: so many bytes at a time, and
 // the last lines are those among the last bytes of the file.
@@ -18,9 +18,15 @@ class NodeLog {
   static constexpr std::size_t kPartBytes = std::size_t{64} << 10;
   static constexpr std::size_t kTailBytes = std::size_t{4} << 20;
 
-  // offset: where in the file it goes on.
-  NodeLog(std::filesystem::path file, std::optional<int> rank, std::uint64_t offset = 0)
-      : file_(std::move(file)), rank_(rank), offset_(offset) {}
+  // What has been read, and where in a line that ends.
+  enum class In { kNoLine, kGiven, kPassedOver };
+  struct Place {
+    std::uint64_t offset = 0;
+    In in = In::kNoLine;
+  };
+
+  NodeLog(std::filesystem::path file, std::optional<int> rank, Place place = {})
+      : file_(std::move(file)), rank_(rank), at_(place) {}
 
   // Goes to where the last so many lines begin.
   void seek_last(int lines);
@@ -31,15 +37,15 @@ class NodeLog {
   };
   // is_whole: nothing more is written, so that the last line may lack its end.
   Part next(bool is_whole);
-  std::uint64_t offset() const { return offset_; }
+  const Place& place() const { return at_; }
 
  private:
-  bool is_wanted(std::string_view line) const;
-  void append(std::string_view line, std::string& to) const;
+  std::optional<std::string_view> text_of(std::string_view line) const;
+  void take(std::string_view piece, std::string& text);
 
   const std::filesystem::path file_;
   const std::optional<int> rank_;
-  std::uint64_t offset_;
+  Place at_;
 };
 
 }  // namespace caravan::cli

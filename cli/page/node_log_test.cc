@@ -24,7 +24,7 @@ TEST_F(NodeLogTest, OfAFileThatIsNotThereHasNoLines) {
   NodeLog log = reader();
   log.seek_last(10);
   EXPECT_TRUE(log.next(true).is_end);
-  EXPECT_EQ(log.offset(), 0u);
+  EXPECT_EQ(log.place().offset, 0u);
 }
 
 TEST_F(NodeLogTest, IsReadInWholeLinesUntilNothingMoreIsWritten) {
@@ -43,7 +43,7 @@ TEST_F(NodeLogTest, GoesOnWhereAnotherReaderWas) {
   NodeLog first = reader();
   EXPECT_EQ(first.next(false).text, "one\ntwo\n");
   log("three\n");
-  NodeLog second(folder_.path("node-0.log"), {}, first.offset());
+  NodeLog second(folder_.path("node-0.log"), {}, first.place());
   EXPECT_EQ(second.next(false).text, "three\n");
 }
 
@@ -54,6 +54,23 @@ TEST_F(NodeLogTest, OfARankIsWhatThisOnePrints) {
   const auto none = reader(7).next(false);
   EXPECT_EQ(none.text, "");
   EXPECT_FALSE(none.is_end) << "lines of others were passed over";
+}
+
+TEST_F(NodeLogTest, GivesALongLineOfARankInPartsAndTheRestToWhoGoesOn) {
+  const std::string words(2 * NodeLog::kPartBytes, 'x');
+  const std::string others = "2026-01-01T00:00:00Z info agent-0: rank 1: and 2026 agent-0: rank 0: ";
+  log("2026-01-01T00:00:00Z info agent-0: rank 0: " + words + "\n" + others + words + "\n" + line(7, 0));
+  std::string text;
+  NodeLog::Place place;
+  for (bool is_end = false; !is_end;) {
+    NodeLog reader(folder_.path("node-0.log"), 0, place);
+    const NodeLog::Part part = reader.next(false);
+    is_end = part.is_end;
+    text += part.text;
+    place = reader.place();
+  }
+  EXPECT_EQ(text.size(), words.size() + 8);
+  EXPECT_EQ(text, words + "\nline 7\n");
 }
 
 TEST_F(NodeLogTest, BeginsWithTheLastLines) {

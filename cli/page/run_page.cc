@@ -28,6 +28,7 @@ using ExchangePtr = std::shared_ptr<http::Exchange>;
 constexpr auto kLookAgain = 500ms;  // of all who read a stream
 // Until the readers have taken the end. A page asks for the last events before it lets go of its stream.
 constexpr auto kLastAnswers = 5s;
+constexpr auto kBetweenLooks = 20ms;
 constexpr auto kGrace = 500ms;
 constexpr http::Limits kLimits = {.head_bytes = std::size_t{16} << 10,
                                   .body_bytes = std::size_t{1} << 20,
@@ -68,11 +69,14 @@ class Page final : public RunPage {
   const std::string& warning() const override { return warning_; }
   RunListener& listener() override { return record_; }
 
-  void end(const v1alpha1::JobResult& result) override {
+  void end(const v1alpha1::JobResult& result, const UserSignals& signals) override {
     record_.end(result);
     record_.wake_all();
-    readers_.wait_for_none(kLastAnswers);
-    server_->stop(kGrace);
+    const Clock::TimePoint last = clock_.now() + kLastAnswers;
+    bool is_cut_short = false;
+    while (readers_.count() > 0 && clock_.now() < last && !is_cut_short)
+      is_cut_short = signals.ask_to_end(kBetweenLooks);
+    server_->stop(is_cut_short ? 0ms : kGrace);
   }
 
  private:

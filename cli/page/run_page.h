@@ -10,6 +10,7 @@
 #include <string>
 
 #include "caravan/v1alpha1/job.pb.h"
+#include "cli/run/local_run.h"
 #include "cli/run/prepare.h"
 #include "cli/run/run_listener.h"
 #include "common/clock.h"
@@ -31,8 +32,8 @@ class RunPage {
   // Empty, or what the user should know of the address.
   virtual const std::string& warning() const = 0;
   virtual RunListener& listener() = 0;
-  // Tells how the run ended, to those who look.
-  virtual void end(const v1alpha1::JobResult& result) = 0;
+  // Tells how the run ended, to those who look; a signal of the user's cuts that short.
+  virtual void end(const v1alpha1::JobResult& result, const UserSignals& signals) = 0;
 };
 
 }  // namespace caravan::cli

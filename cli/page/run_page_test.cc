@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <future>
 
 #include "common/testing/temporary_folder.h"
@@ -51,6 +53,8 @@ class RunPageTest : public ::testing::Test {
     page_->listener().reported(report);
   }
 
+  // Before the page has threads, which they would end.
+  const UserSignals signals_ = UserSignals::catch_all().value();
   PreparedRun run_;
   SystemClock clock_;
   test::TemporaryFolder folder_;
@@ -112,7 +116,7 @@ TEST_F(RunPageTest, FollowsStepsLogAndEnd) {
   EXPECT_THAT(metrics.receive("\"step\":1"), HasSubstr("\"step\":1"));
   folder_.write("node-0.log", "the first line\nthe last\n");
   EXPECT_THAT(log.receive("the last"), HasSubstr("the last"));
-  auto ending = std::async(std::launch::async, [this] { page_->end({}); });
+  auto ending = std::async(std::launch::async, [this] { page_->end({}, signals_); });
   EXPECT_THAT(metrics.receive("event: end"), HasSubstr("event: end"));
   EXPECT_THAT(log.receive("event: end"), HasSubstr("event: end"));
   // As the page does; who stays is waited for a little.
@@ -127,12 +131,24 @@ TEST_F(RunPageTest, AStreamThatIsNotFollowedEnds) {
               AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("the only line"), HasSubstr("event: end")));
 }
 
+TEST_F(RunPageTest, ASignalEndsItWhileAnOpenPageIsShownTheEnd) {
+  auto log = http::testing::connect(address_);
+  log.send(head(std::string(kJob) + "/logs?follow=true", with_token()));
+  EXPECT_THAT(log.receive("event-stream"), HasSubstr("event-stream"));
+  kill(getpid(), SIGUSR1);  // asks for a checkpoint
+  auto ending = std::async(std::launch::async, [this] { page_->end({}, signals_); });
+  EXPECT_THAT(log.receive("event: end"), HasSubstr("event: end"));
+  EXPECT_EQ(ending.wait_for(std::chrono::milliseconds(500)), std::future_status::timeout);
+  kill(getpid(), SIGINT);
+  EXPECT_EQ(ending.wait_for(std::chrono::seconds(2)), std::future_status::ready);
+}
+
 TEST_F(RunPageTest, GoesOnWhenAReaderDoesNotRead) {
   auto sleeper = http::testing::connect(address_);
   sleeper.send(head(std::string(kJob) + "/metrics?follow=true", with_token()));
   for (int number = 1; number <= 100'000; ++number) step(number);
   EXPECT_THAT(ask(head(kJob, with_token(closing()))), HasSubstr("\"step\":100000"));
-  page_->end({});
+  page_->end({}, signals_);
 }
 
 }  // namespace

@@ -74,12 +74,25 @@ Answer<RunStream> stream_metrics(const RunRecord& record, const StreamMetricsReq
 struct LogWish {
   int node = 0;
   std::optional<int> rank = {};
-  std::uint64_t offset = 0;
+  NodeLog::Place place = {};
 };
 
 // What has to be the same in a request that goes on with a cursor.
 std::vector<std::string> source_of(const std::string& name, const LogWish& wish) {
   return {name, std::to_string(wish.node), wish.rank ? std::to_string(*wish.rank) : ""};
+}
+
+std::string cursor_of(const std::vector<std::string>& source, const NodeLog::Place& place) {
+  return service::token_of(source,
+                           {std::to_string(place.offset), std::to_string(static_cast<int>(place.in))});
+}
+
+std::optional<NodeLog::Place> place_in(const std::string& cursor, const std::vector<std::string>& source) {
+  const auto parts = service::place_of_token(cursor, source, 2);
+  const auto offset = parts ? service::number_in<std::uint64_t>((*parts)[0]) : std::nullopt;
+  const auto in = parts ? service::number_in<unsigned>((*parts)[1]) : std::nullopt;
+  if (!offset || !in || *in > static_cast<unsigned>(NodeLog::In::kPassedOver)) return std::nullopt;
+  return NodeLog::Place{.offset = *offset, .in = static_cast<NodeLog::In>(*in)};
 }
 
 Answer<LogWish> wish_of(const RunRecord& record, const StreamLogsRequest& request) {
@@ -98,11 +111,9 @@ Answer<LogWish> wish_of(const RunRecord& record, const StreamLogsRequest& reques
   LogWish wish{.node = request.has_rank() ? request.rank() / record.ranks_per_node() : request.node()};
   if (request.has_rank()) wish.rank = request.rank();
   if (request.cursor().empty()) return wish;
-  const auto place = service::place_of_token(request.cursor(), source_of(request.name(), wish), 1);
-  const auto offset = place ? service::number_in<std::uint64_t>(place->front()) : std::nullopt;
-  if (!offset)
-    return service::bad_field("cursor", "expected that of a message of StreamLogs of the same log");
-  wish.offset = *offset;
+  const auto place = place_in(request.cursor(), source_of(request.name(), wish));
+  if (!place) return service::bad_field("cursor", "expected that of a message of StreamLogs of the same log");
+  wish.place = *place;
   return wish;
 }
 
@@ -112,7 +123,7 @@ Answer<RunStream> stream_logs(const RunRecord& record, const std::filesystem::pa
   const auto wish = wish_of(record, request);
   if (!wish) return tl::unexpected(wish.error());
   const std::string node = fmt::format("node-{}", wish->node);
-  NodeLog log(logs / (node + ".log"), wish->rank, wish->offset);
+  NodeLog log(logs / (node + ".log"), wish->rank, wish->place);
   if (request.has_tail_lines() && request.cursor().empty()) log.seek_last(request.tail_lines());
   return [&record, log, node, wish = *wish, name = request.name(),
           follow = request.follow()](Message& message) mutable {
@@ -124,7 +135,7 @@ Answer<RunStream> stream_logs(const RunRecord& record, const std::filesystem::pa
     into.set_node(wish.node);
     if (wish.rank) into.set_rank(*wish.rank);
     into.set_data(std::move(part.text));
-    into.set_cursor(service::token_of(source_of(name, wish), {std::to_string(log.offset())}));
+    into.set_cursor(cursor_of(source_of(name, wish), log.place()));
     return Told::kMessage;
   };
 }

@@ -101,7 +101,7 @@ void introduce(const PreparedRun& run, const RunOptions& options, const std::str
   }
 }
 
-Result<RunSummary> execute(const PreparedRun& run, const RunOptions& options, UserSignals signals,
+Result<RunSummary> execute(const PreparedRun& run, const RunOptions& options, const UserSignals& signals,
                            WorkDirectory& folder, Console& console, RunListener* listener) {
   LocalRunConfig config = configuration(run, options, folder);
   config.listener = listener;
@@ -115,7 +115,7 @@ Result<RunSummary> execute(const PreparedRun& run, const RunOptions& options, Us
   };
   if (Status written = write_plan(plan_file(config.agents), run.job); !written)
     return tl::unexpected(written.error());
-  Result<LocalRun> local_run = LocalRun::create(config, std::move(signals), console);
+  Result<LocalRun> local_run = LocalRun::create(config, signals, console);
   if (!local_run) return tl::unexpected(local_run.error());
   Result<RunSummary> summary = local_run->run();
   if (!summary) return tl::unexpected(summary.error());

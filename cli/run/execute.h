@@ -25,7 +25,7 @@ void introduce(const PreparedRun& run, const RunOptions& options, const std::str
 
 // Keeps the folder of a job that fails. The folders of options are absolute paths here. listener: may be
 // null.
-Result<RunSummary> execute(const PreparedRun& run, const RunOptions& options, UserSignals signals,
+Result<RunSummary> execute(const PreparedRun& run, const RunOptions& options, const UserSignals& signals,
                            WorkDirectory& folder, Console& console, RunListener* listener = nullptr);
 
 }  // namespace caravan::cli

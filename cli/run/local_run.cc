@@ -43,17 +43,26 @@ Result<UserSignals> UserSignals::catch_all() {
   return UserSignals{std::move(*descriptor)};
 }
 
-Result<LocalRun> LocalRun::create(LocalRunConfig config, UserSignals signals, Console& console) {
-  Result<ReportServer> reports = ReportServer::start(reports_address(config.agents));
-  if (!reports) return tl::unexpected(reports.error());
-  return LocalRun(std::move(config), console, std::move(*reports), std::move(signals));
+bool UserSignals::ask_to_end(std::chrono::milliseconds within) const {
+  pollfd arrived{descriptor.get(), POLLIN, 0};
+  poll(&arrived, 1, static_cast<int>(within.count()));
+  while (const auto signal = read_signal(descriptor.get())) {
+    if (*signal != SIGUSR1) return true;
+  }
+  return false;
 }
 
-LocalRun::LocalRun(LocalRunConfig config, Console& console, ReportServer reports, UserSignals signals)
+Result<LocalRun> LocalRun::create(LocalRunConfig config, const UserSignals& signals, Console& console) {
+  Result<ReportServer> reports = ReportServer::start(reports_address(config.agents));
+  if (!reports) return tl::unexpected(reports.error());
+  return LocalRun(std::move(config), console, std::move(*reports), signals);
+}
+
+LocalRun::LocalRun(LocalRunConfig config, Console& console, ReportServer reports, const UserSignals& signals)
     : config_(std::move(config)),
       console_(console),
       reports_(std::move(reports)),
-      signals_(std::move(signals)),
+      signals_(signals),
       agents_(static_cast<std::size_t>(config_.agents.nodes)),
       starts_due_(agents_.size(), start_),
       figures_(config_.figures) {}

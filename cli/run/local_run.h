@@ -39,16 +39,20 @@ struct LocalRunConfig {
   RunListener* listener = nullptr;  // outlives the run
 };
 
-// From catch_all() on, signals of the user wait until run() reads them, so that nothing is left behind.
+// From catch_all() on, signals of the user wait until somebody reads them, so that nothing is left behind.
 struct UserSignals {
   static Result<UserSignals> catch_all();
+
+  // Of a program that has nothing left to stop: whether one came that asks it to end, within that time.
+  bool ask_to_end(std::chrono::milliseconds within) const;
 
   UniqueFd descriptor;
 };
 
 class LocalRun {
  public:
-  static Result<LocalRun> create(LocalRunConfig config, UserSignals signals, Console& console);
+  // The references outlive it.
+  static Result<LocalRun> create(LocalRunConfig config, const UserSignals& signals, Console& console);
 
   // Errors: a process or socket that cannot be made. A job that fails is a result.
   Result<RunSummary> run();
@@ -56,7 +60,7 @@ class LocalRun {
  private:
   using Clock = std::chrono::steady_clock;
 
-  LocalRun(LocalRunConfig config, Console& console, ReportServer reports, UserSignals signals);
+  LocalRun(LocalRunConfig config, Console& console, ReportServer reports, const UserSignals& signals);
 
   Status start_agent(int node);
   Status start_agents_that_are_due();
@@ -86,7 +90,7 @@ class LocalRun {
   const LocalRunConfig config_;
   Console& console_;
   ReportServer reports_;
-  UserSignals signals_;
+  const UserSignals& signals_;
   const Clock::time_point start_ = Clock::now();
   std::vector<std::optional<Process>> agents_;                // by node; absent once it ended
   std::vector<std::optional<Clock::time_point>> starts_due_;  // of those that are started again

@@ -76,6 +76,13 @@ std::string cell(const Cells& row, size_t column) {
   return column < row.size() ? row[column] : "";
 }
 
+std::vector<Cells> readable_cells(std::vector<Cells> rows) {
+  for (Cells& row : rows) {
+    for (std::string& text : row) text = readable_line(text, text.size());
+  }
+  return rows;
+}
+
 size_t widest(const Column& column, const std::vector<Cells>& rows, size_t number) {
   size_t width = utf8_characters(column.title);
   for (const Cells& row : rows) width = std::max(width, utf8_characters(cell(row, number)));
@@ -114,12 +121,14 @@ size_t end_of_word(std::string_view text) {
 }  // namespace
 
 std::vector<std::string> wrap(std::string_view text, int width) {
+  const std::string readable = readable_line(text, text.size());
+  std::string_view rest = readable;
   std::vector<std::string> lines;
   std::string line;
-  while (!text.empty()) {
-    const size_t end = end_of_word(text);
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  while (!rest.empty()) {
+    const size_t end = end_of_word(rest);
+    const std::string_view word = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
     if (!line.empty() && utf8_characters(line) + 1 + utf8_characters(word) > static_cast<size_t>(width)) {
       lines.push_back(std::move(line));
       line.clear();
@@ -137,7 +146,8 @@ std::string paragraph(std::string_view text, int width) {
   return result;
 }
 
-std::string format_table(const std::vector<Column>& columns, const std::vector<Cells>& rows, int width) {
+std::string format_table(const std::vector<Column>& columns, const std::vector<Cells>& cells, int width) {
+  const std::vector<Cells> rows = readable_cells(cells);
   std::vector<size_t> shown;
   for (size_t i = 0; i < columns.size(); ++i) {
     if (std::ranges::any_of(rows, [&](const Cells& row) { return !cell(row, i).empty(); }))

@@ -11,6 +11,7 @@
 
 #include "cli/cluster/service/access.h"
 #include "common/utf8.h"
+#include "common/version.h"
 #include "service/answer/fault.h"
 
 namespace caravan::cli {
@@ -42,7 +43,7 @@ std::string words_of(const grpc::Status& status) {
 }
 
 bool says(const grpc::Status& status, std::string_view words) {
-  return status.error_message().find(words) != std::string::npos;
+  return words_of(status).find(words) != std::string::npos;
 }
 
 // As OpenSSL and gRPC say it, of a connection that was made and is not trusted.
@@ -69,6 +70,40 @@ Error unreachable(const grpc::Status& status, const std::string& server) {
       .code = ExitCode::kClusterUnreachable};
 }
 
+// Where it was reached, it or what it asks is slow, or the question is a long one.
+Error late(const grpc::Status& status, const Server& server) {
+  if (!server.is_connected && reason_of(status).empty()) return unreachable(status, server.address);
+  return {
+      .message = fmt::format("the job service {} has not answered in time ({}); ask again, or for less at "
+                             "once, such as an estimate for fewer numbers of devices",
+                             server.address, words_of(status)),
+      .code = ExitCode::kClusterUnreachable};
+}
+
+// As gRPC's client says it of a server for HTTP alone, and some servers of gRPC.
+bool is_of_another_service(const grpc::Status& status) {
+  return says(status, "http2 header with status") || says(status, "content-type") ||
+         says(status, "unknown service");
+}
+
+// Servers that run gRPC's C++, as the job service does, say the same of a method and of a service that they
+// lack, which is nothing.
+Error lacks_method(const grpc::Status& status, const std::string& server) {
+  const std::string words = words_of(status);
+  if (is_of_another_service(status)) {
+    return {
+        .message = fmt::format("{} is no job service ({}); see whether --server names it, with its port for "
+                               "gRPC",
+                               server, words),
+        .code = ExitCode::kClusterUnreachable};
+  }
+  return {.message =
+              fmt::format("{} does not have what this command asks for{}; if it is the job service, it is "
+                          "older than this caravan ({}): have it upgraded, or leave out --server; if not, "
+                          "name the job service with --server, with its port for gRPC",
+                          server, words.empty() ? "" : fmt::format(" ({})", words), version())};
+}
+
 // A line for each mistake, as the loader has it.
 Error mistakes(const grpc::Status& status) {
   std::vector<std::string> lines;
@@ -83,16 +118,17 @@ Error mistakes(const grpc::Status& status) {
   return {.message = fmt::format("{}", fmt::join(lines, "\n")), .code = ExitCode::kBadInput};
 }
 
-Error sentence_of(const grpc::Status& status, const Asked& asked, const std::string& server) {
+Error sentence_of(const grpc::Status& status, const Asked& asked, const Server& server) {
   switch (status.error_code()) {
     case StatusCode::UNAVAILABLE:
-      if (reason_of(status).empty()) return unreachable(status, server);
-      return {.message = fmt::format("the job service {} cannot answer now: {}", server, words_of(status)),
+      if (reason_of(status).empty()) return unreachable(status, server.address);
+      return {.message =
+                  fmt::format("the job service {} cannot answer now: {}", server.address, words_of(status)),
               .code = ExitCode::kClusterUnreachable};
     case StatusCode::DEADLINE_EXCEEDED:
-      return unreachable(status, server);
+      return late(status, server);
     case StatusCode::UNAUTHENTICATED:
-      return {.message = fmt::format("the job service {} does not know who you are ({}); {}", server,
+      return {.message = fmt::format("the job service {} does not know who you are ({}); {}", server.address,
                                      words_of(status), kHowToGetAToken),
               .code = ExitCode::kClusterUnreachable};
     case StatusCode::PERMISSION_DENIED:
@@ -109,11 +145,7 @@ Error sentence_of(const grpc::Status& status, const Asked& asked, const std::str
         return {.message = words_of(status), .code = ExitCode::kBadInput};
       return {.message = fmt::format("{}; without --server, what node 0 has logged tells", words_of(status))};
     case StatusCode::UNIMPLEMENTED:
-      return {.message =
-                  fmt::format("{} is no job service ({}); see whether --server names it, with its port for "
-                              "gRPC",
-                              server, words_of(status)),
-              .code = ExitCode::kClusterUnreachable};
+      return lacks_method(status, server.address);
     default:
       return refused(words_of(status), asked);
   }
@@ -140,7 +172,7 @@ Trouble trouble_of(const grpc::Status& status) {
 
 }  // namespace
 
-ClusterError explain(const grpc::Status& status, const Asked& asked, const std::string& server) {
+ClusterError explain(const grpc::Status& status, const Asked& asked, const Server& server) {
   return {sentence_of(status, asked, server), trouble_of(status)};
 }
 

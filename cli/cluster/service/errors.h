@@ -12,7 +12,12 @@
 
 namespace caravan::cli {
 
-ClusterError explain(const grpc::Status& status, const Asked& asked, const std::string& server);
+struct Server {
+  std::string address;
+  bool is_connected = true;  // a call that ended without an answer went to it
+};
+
+ClusterError explain(const grpc::Status& status, const Asked& asked, const Server& server);
 
 // The reason of the service's ErrorInfo, such as SLOW_READER; empty where somebody else answered.
 std::string reason_of(const grpc::Status& status);

@@ -10,8 +10,9 @@ using grpc::StatusCode;
 using std::chrono::milliseconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
-constexpr const char* kServer = "localhost:8443";
+const Server kServer{.address = "localhost:8443"};
 const Asked kGet{.verb = "get", .name_space = "team", .name = "tiny"};
 
 template <typename... Details>
@@ -65,7 +66,7 @@ TEST(ServiceErrors, SpeakAsTheApiServersDo) {
 TEST(ServiceErrors, SayHowToGetAToken) {
   const ClusterError error = explain(
       status(StatusCode::UNAUTHENTICATED, "the token is not valid here", info("BAD_TOKEN")), kGet, kServer);
-  EXPECT_THAT(error.message, AllOf(HasSubstr(kServer), HasSubstr("the token is not valid here"),
+  EXPECT_THAT(error.message, AllOf(HasSubstr(kServer.address), HasSubstr("the token is not valid here"),
                                    HasSubstr("kubectl create token"), HasSubstr("--token-file")));
   EXPECT_EQ(error.code, ExitCode::kClusterUnreachable);
   EXPECT_TRUE(error.is_refusal());
@@ -84,12 +85,36 @@ TEST(ServiceErrors, TellAServiceThatIsAwayFromOneThatCannotAnswerNow) {
   }
 }
 
+TEST(ServiceErrors, TellAServiceThatIsLateFromOneThatIsNotReached) {
+  const grpc::Status late = status(StatusCode::DEADLINE_EXCEEDED, "Deadline Exceeded");
+  const grpc::Status own = status(StatusCode::DEADLINE_EXCEEDED, "the API server is slow", info("TIMEOUT"));
+  const Server away{.address = kServer.address, .is_connected = false};
+  EXPECT_THAT(explain(late, kGet, away).message,
+              AllOf(HasSubstr("is not reached (Deadline Exceeded)"), HasSubstr("--server")));
+  EXPECT_THAT(explain(late, kGet, kServer).message,
+              AllOf(HasSubstr("has not answered in time (Deadline Exceeded)"), Not(HasSubstr("is up"))));
+  EXPECT_THAT(explain(own, kGet, away).message,
+              HasSubstr("has not answered in time (the API server is slow)"))
+      << "its own words came from somewhere";
+  EXPECT_TRUE(explain(late, kGet, kServer).is_outage());
+}
+
 TEST(ServiceErrors, OfAServerOfSomethingElseSaySo) {
-  const ClusterError error =
-      explain(status(StatusCode::UNIMPLEMENTED, "unknown\nservice\x1b[2J"), kGet, kServer);
-  EXPECT_EQ(error.message.find_first_of("\n\x1b"), std::string::npos) << "one line, fit for a terminal";
-  EXPECT_THAT(error.message, HasSubstr("localhost:8443 is no job service"));
-  EXPECT_EQ(error.code, ExitCode::kClusterUnreachable);
+  for (const char* words : {"unknown\nservice\x1b[2J", "Received http2 header with status: 404"}) {
+    const ClusterError error = explain(status(StatusCode::UNIMPLEMENTED, words), kGet, kServer);
+    EXPECT_EQ(error.message.find_first_of("\n\x1b"), std::string::npos) << "one line, fit for a terminal";
+    EXPECT_THAT(error.message, HasSubstr("localhost:8443 is no job service"));
+    EXPECT_EQ(error.code, ExitCode::kClusterUnreachable);
+  }
+}
+
+TEST(ServiceErrors, OfAMethodThatIsNotThereAreRightOfAnOlderServiceToo) {
+  for (const char* words : {"", "unknown method EstimateJob for service caravan.v1alpha1.JobService"}) {
+    const ClusterError error = explain({StatusCode::UNIMPLEMENTED, words}, kGet, kServer);
+    EXPECT_THAT(error.message, AllOf(HasSubstr("older than this caravan"), HasSubstr("have it upgraded"),
+                                     HasSubstr("--server"), Not(HasSubstr("()"))));
+    EXPECT_EQ(error.code, ExitCode::kJobFailed);
+  }
 }
 
 TEST(ServiceErrors, AreTriedAgainAsTheServiceSays) {

@@ -47,7 +47,13 @@ tl::unexpected<ClusterError> untold(const char* what) {
 ServiceCluster::ServiceCluster(ServiceAccess access, bool at_once)
     : access_(std::move(access)),
       at_once_(at_once),
-      stub_(v1alpha1::JobService::NewStub(open_channel(access_))) {}
+      channel_(open_channel(access_)),
+      stub_(v1alpha1::JobService::NewStub(channel_)) {}
+
+ClusterError ServiceCluster::explain(const grpc::Status& status, const Asked& asked) const {
+  const bool is_connected = channel_->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY;
+  return cli::explain(status, asked, {.address = access_.address, .is_connected = is_connected});
+}
 
 Result<std::unique_ptr<ServiceCluster>> ServiceCluster::connect(const ClusterOptions& options) {
   auto access = find_service_access(options);
@@ -67,8 +73,7 @@ ClusterResult<Response> ServiceCluster::call(Method<Request, Response> method, c
     const grpc::Status status = (stub_.get()->*method)(context->get(), request, &response);
     if (status.ok()) return response;
     const auto wait = wait_before_retry(status, tries);
-    if (at_once_ || !wait || clock().now() + *wait > end)
-      return tl::unexpected(explain(status, asked, access_.address));
+    if (at_once_ || !wait || clock().now() + *wait > end) return tl::unexpected(explain(status, asked));
     clock().sleep_until(clock().now() + *wait, {});
   }
 }

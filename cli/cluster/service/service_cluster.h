@@ -58,6 +58,9 @@ class ServiceCluster final : public Cluster {
 
   ServiceCluster(ServiceAccess access, bool at_once);
 
+  // Right after the call.
+  ClusterError explain(const grpc::Status& status, const Asked& asked) const;
+
   // Made again while the service is busy or cannot be reached, for a while, and not beyond `until`.
   template <typename Request, typename Response>
   ClusterResult<Response> call(Method<Request, Response> method, const Request& request, const Asked& asked,
@@ -95,6 +98,7 @@ class ServiceCluster final : public Cluster {
 
   ServiceAccess access_;
   bool at_once_;
+  std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<Stub> stub_;
   std::string created_ = {};  // the job that this command has created
 };

@@ -10,6 +10,7 @@
 #include "cli/cluster/service/log_lines.h"
 #include "cli/cluster/service/service_cluster.h"
 #include "cli/cluster/service/watched_job.h"
+#include "cli/say.h"
 #include "kube/api/object.h"
 #include "service/answer/fault.h"
 
@@ -95,10 +96,10 @@ ClusterResult<void> ServiceCluster::read_through(StreamMethod<Request, Response>
     });
     if (!ended) return tl::unexpected(ended.error());
     if (ended->ok()) return {};
-    const ClusterError error = explain(*ended, asked, access_.address);
+    const ClusterError error = explain(*ended, asked);
     const auto wait = wait_before_retry(*ended, ++failures);
     if (reason_of(*ended) == faults::kLogGone && !request.cursor().empty()) {
-      fmt::print(stderr, "{}; it goes on with what there is\n", error.message);
+      say(stderr, "{}; it goes on with what there is\n", error.message);
       read_from_the_beginning(request);
     } else if (goes_on ? !error.is_outage() : !wait || failures > kMostFailures) {
       return tl::unexpected(error);
@@ -182,7 +183,7 @@ ClusterResult<ServiceCluster::Round> ServiceCluster::watch(WatchJobsRequest& req
   const bool is_in_order = ended->ok() || reason == faults::kTokenTooOld || reason == faults::kSlowReader ||
                            ended->error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
   if (is_in_order) return round;
-  const ClusterError error = explain(*ended, {.verb = "watch", .name_space = name_space()}, access_.address);
+  const ClusterError error = explain(*ended, {.verb = "watch", .name_space = name_space()});
   if (!error.is_outage()) return tl::unexpected(error);
   outage.failed(error);
   return round;
