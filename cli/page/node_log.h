@@ -25,7 +25,8 @@ class NodeLog {
     In in = In::kNoLine;
   };
 
-  NodeLog(std::filesystem::path file, std::optional<int> rank, Place place = {})
+  NodeLog(std::filesystem::path file, std::optional<int> rank) : NodeLog(std::move(file), rank, Place()) {}
+  NodeLog(std::filesystem::path file, std::optional<int> rank, Place place)
       : file_(std::move(file)), rank_(rank), at_(place) {}
 
   // Goes to where the last so many lines begin.
