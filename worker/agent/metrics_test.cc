@@ -10,6 +10,7 @@
 #include "common/process.h"
 #include "common/testing/checkout.h"
 #include "common/testing/temporary_folder.h"
+#include "proto/caravan/v1alpha1/step_phases.h"
 #include "worker/agent/testing/scripted_job.h"
 
 namespace caravan::agent {
