@@ -1,5 +1,7 @@
 // What the coordinator makes of the steps and checkpoints of its ranks: whether they hang, and which of them
 // are slow.
+#include <algorithm>
+
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "worker/agent/coordinator_state.h"
 
@@ -18,6 +20,7 @@ constexpr seconds kBetweenSlowdowns{5};
 
 void CoordinatorState::on_step(int rank, const v1alpha1::StepReport& report) {
   ranks_[static_cast<std::size_t>(rank)].last_step = report.step();
+  last_step_ = std::max(last_step_, report.step());
   auto whole = steps_.add(attempt_, rank, report);
   if (!whole) return;
   clock_.finish_step(report.step(), whole->job.seconds(), now_);
@@ -99,14 +102,14 @@ void CoordinatorState::end_stall() {
   const bool by_steps = clock_.limit(config_.stall_timeout) < config_.stall_timeout;
   Stall stall{.silent_seconds = clock_.silence(*asked_at_).count(),
               .attempt = attempt_,
-              .last_step = last_step(),
+              .last_step = last_step_,
               .usual_step_seconds = by_steps ? usual : std::nullopt};
   for (int rank = 0; rank < config_.shape.world_size; ++rank) {
     const Rank& asked = ranks_[static_cast<std::size_t>(rank)];
     if (asked.ended_well) continue;
     stall.answers.push_back({.rank = rank, .node = config_.shape.node_of(rank), .activity = asked.activity});
   }
-  cause_ = describe_stall(stall);
+  blame_.set_cause(describe_stall(stall));
   begin_stop("no step finished in time");
 }
 

@@ -19,6 +19,7 @@
 #include "caravan/v1alpha1/coordination.pb.h"
 #include "common/result.h"
 #include "policy/failure_policy.h"
+#include "worker/agent/blame.h"
 #include "worker/agent/defaults.h"
 #include "worker/agent/failure.h"
 #include "worker/agent/job_shape.h"
@@ -105,69 +106,69 @@ class CoordinatorState {
   int restarts() const { return restarts_; }
   // Messages of another attempt, or of ranks that the sender does not own.
   std::int64_t refused_messages() const { return refused_messages_; }
-  // How often a node, a rank or a death was looked at in a loop over all of them: what all inputs cost.
+  // How often a node or a rank was looked at in a loop over all of them: what all inputs cost.
   std::int64_t looked_at() const { return looked_at_; }
 
  private:
   struct Rank {
-    bool started = false;
     int last_step = 0;
     std::optional<int> finished_step;  // its own last word
     bool ended_well = false;
     std::optional<v1alpha1::RankActivity> activity = {};  // its answer
   };
 
-  // Facts: what an input says.
   void handle(const FromAgent& input);
   void handle(const ConnectionLost& input);
   void handle(const StopRequested&);
   void handle(const SaveRequested& asked);
   void handle(const Limits& limits);
   void handle(const Tick&);
+  bool is_current(int attempt);
+  bool is_current(int node, int attempt, int rank);
+  void on_rank_update(int node, const v1alpha1::RankUpdate& update);
+  void ask_for_checkpoint(const std::string& request);
+  void advance();  // what follows from all that is known, after every input
+  void check_clocks();
+  void send(int node, v1alpha1::CoordinatorMessage message);
+  void send_to_all(v1alpha1::CoordinatorMessage message);
+
+  // coordinator_members.cc
   void join(ConnectionId connection, const v1alpha1::AgentHello& hello);
   void supersede(ConnectionId connection);
   void take_place(ConnectionId connection, const v1alpha1::AgentHello& hello);
+  void on_leaving(int node);
+  void let_go();
+  void lose(int node, const std::string& how);
+  void leave(int node, const std::string& how);
+  void check_nodes();
+
+  // coordinator_attempt.cc
+  void open_master();
   void on_master_ready(const v1alpha1::MasterReady& ready);
-  void on_rank_update(int node, const v1alpha1::RankUpdate& update);
-  void on_step(int rank, const v1alpha1::StepReport& report);
-  void on_checkpoint(const v1alpha1::CheckpointReport& report);
-  void on_activity(int rank, const v1alpha1::RankActivity& activity);
+  void begin_attempt(const std::string& address, int port);
   void on_rank_exit(int node, const v1alpha1::RankExit& exit);
   void on_attempt_stopped(int node, const v1alpha1::AttemptStopped& stopped);
   void on_attempt_refused(int node, const v1alpha1::AttemptRefused& refused);
-  void on_leaving(int node);
-  void lose(int node, const std::string& how);
-  void leave(int node, const std::string& how);
-  bool is_current(int attempt);
-  bool is_current(int node, int attempt, int rank);
-
-  // Consequences: what follows from all facts, after every input.
-  void advance();
-  void open_master();
-  void begin_attempt(const std::string& address, int port);
   void begin_stop(const std::string& reason);
   void stop_cleanly(const std::string& reason);
-  void conclude_attempt();
-  void complete_if_all_ended();
   void ask_ranks_to_stop();
-  void ask_for_checkpoint(const std::string& request);
+  policy::Decision judge(const Failure& failure) const;
+  void conclude_attempt();
+  void forget_attempt();
+  void complete_if_all_ended();
+  void end_for_user();
   void end(const char* result, const std::string& reason, const std::string& message, ExitCode exit_code);
-  void check_clocks();
+  void tell_event(const Failure& failure, const policy::Decision& decision);
+
+  // coordinator_progress.cc
+  void on_step(int rank, const v1alpha1::StepReport& report);
+  void find_stragglers(int step, const std::vector<double>& work_seconds);
+  void send_slowdowns();
+  void on_checkpoint(const v1alpha1::CheckpointReport& report);
+  void on_activity(int rank, const v1alpha1::RankActivity& activity);
   void check_progress();
   void ask_activity();
   void end_stall();
-  void find_stragglers(int step, const std::vector<double>& work_seconds);
-  void send_slowdowns();
-  void check_nodes();
-  void forget_attempt();
-  void let_go();
-  Failure failure_of_attempt() const;
-  policy::Decision judge(const Failure& failure) const;
-
-  int last_step() const;
-  void send(int node, v1alpha1::CoordinatorMessage message);
-  void send_to_all(v1alpha1::CoordinatorMessage message);
-  void tell_event(const Failure& failure, const policy::Decision& decision);
 
   CoordinatorConfig config_;
   TimePoint now_;
@@ -181,7 +182,7 @@ class CoordinatorState {
   Membership nodes_;
   int highest_attempt_;  // any agent has seen
   std::int64_t refused_messages_ = 0;
-  mutable std::int64_t looked_at_ = 0;
+  std::int64_t looked_at_ = 0;
   int exit_code_ = 0;
   std::string end_reason_;
 
@@ -198,10 +199,8 @@ class CoordinatorState {
   StragglerWatch stragglers_;
   TimePoint slowdowns_sent_;
   double step_seconds_ = 0;
-  std::vector<Death> deaths_;
-  bool only_symptoms_ = true;               // among them
-  std::optional<TimePoint> cause_awaited_;  // of the symptoms, until then
-  std::optional<Failure> cause_;            // where no death is to blame
+  int last_step_ = 0;  // that a rank has finished
+  Blame blame_;
   std::optional<TimePoint> stop_deadline_;  // of a clean stop
 
   // Of the job.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <tuple>
 
 #include "common/process.h"
 #include "policy/failure_policy.h"
@@ -95,18 +94,6 @@ std::chrono::steady_clock::time_point time_of_death(
   using std::chrono::microseconds;
   const auto died_at = now - microseconds(std::max<std::int64_t>(exit.dead_microseconds(), 0));
   return before ? std::max(died_at, *before + microseconds(1)) : died_at;
-}
-
-bool is_symptom(const Death& death) {
-  return death.exit.failure().reason() == reasons::kRankCommunication;
-}
-
-std::size_t first_death(const std::vector<Death>& deaths) {
-  const auto earlier = [](const Death& a, const Death& b) {
-    const auto key = [](const Death& d) { return std::tuple(is_symptom(d), d.died_at, d.exit.rank()); };
-    return key(a) < key(b);
-  };
-  return static_cast<std::size_t>(std::min_element(deaths.begin(), deaths.end(), earlier) - deaths.begin());
 }
 
 Failure describe_death(const Death& death) {

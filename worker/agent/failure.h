@@ -1,8 +1,5 @@
-// What ended an attempt, in words a user can act on.
-//
-// Of all ranks that died, the one that died first is to blame, and among those a rank that only lost its
-// connection to another one never is when there is any other. When a rank died is known by the coordinator's
-// own clock alone: when it heard of it, less how long ago that was by then. Pure.
+// What ended an attempt, in words a user can act on. When a rank died is known by the coordinator's own clock
+// alone: when it heard of it, less how long ago that was by then. Pure.
 #pragma once
 
 #include <chrono>
@@ -42,10 +39,6 @@ struct Failure {
 std::chrono::steady_clock::time_point time_of_death(
     const v1alpha1::RankExit& exit, std::optional<std::chrono::steady_clock::time_point> before,
     std::chrono::steady_clock::time_point now);
-// True for a rank that ended because others did.
-bool is_symptom(const Death& death);
-// Index into `deaths`; they must not be empty.
-std::size_t first_death(const std::vector<Death>& deaths);
 
 // So much of what happened that what follows from it fits into the message too.
 std::string leave_room(std::string what);

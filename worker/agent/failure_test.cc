@@ -15,30 +15,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Death death(int rank, int milliseconds, const std::string& reason = "") {
-  Death death;
-  death.exit.set_rank(rank);
-  death.exit.set_exit_code(1);
-  death.died_at += std::chrono::milliseconds(milliseconds);
-  if (!reason.empty()) death.exit.mutable_failure()->set_reason(reason);
-  return death;
-}
-
-TEST(FirstDeath, IsTheEarliest) {
-  EXPECT_EQ(first_death({death(0, 30), death(1, 10), death(2, 20)}), 1U);
-}
-
-TEST(FirstDeath, IsTheLowestRankAmongEqualTimes) {
-  EXPECT_EQ(first_death({death(2, 10), death(1, 10)}), 1U);
-}
-
-TEST(FirstDeath, IsNoLostConnectionWhenThereIsAnythingElse) {
-  EXPECT_EQ(first_death({death(0, 10, reasons::kRankCommunication), death(1, 20)}), 1U);
-  EXPECT_EQ(
-      first_death({death(0, 20, reasons::kRankCommunication), death(1, 10, reasons::kRankCommunication)}),
-      1U);
-}
-
 TEST(TimeOfDeath, IsWhenItWasHeardOfLessItsAge) {
   const std::chrono::steady_clock::time_point now{std::chrono::hours(1)};
   v1alpha1::RankExit exit;

@@ -1,0 +1,151 @@
+// How a job ends, is suspended, cancelled and deleted.
+#include <gmock/gmock.h>
+
+#include "operator/api/cancellation.h"
+#include "operator/testing/decisions.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(Decide, AResultThatCameBeforeTheSuspensionEndsTheJob) {
+  Snapshot snapshot = running_job();
+  snapshot.job.spec.set_suspend(true);
+  snapshot.progress->result.emplace();
+  snapshot.progress->result->set_result("Complete");
+  const Decision decision = decide_at(snapshot);
+  EXPECT_EQ(decision.status.state(), "Complete");
+  EXPECT_THAT(effects_of(decision), IsEmpty());
+}
+
+TEST(Decide, AnEndWithoutAReportShowsTheLastStepFromThePodsLastWords) {
+  Snapshot snapshot = running_job();
+  snapshot.progress.reset();
+  snapshot.pods[0] = ended_pod(0, 0, kStart);
+  snapshot.pods[0].last_words = R"({"result": "Complete", "lastStep": {"step": 100, "loss": 2.5}})";
+  const Decision decision = decide_at(snapshot);
+  EXPECT_EQ(decision.status.state(), "Complete");
+  EXPECT_EQ(decision.status.progress().percent(), 100);
+  EXPECT_EQ(decision.status.progress().loss(), "2.5");
+}
+
+TEST(Decide, RestartsThatNobodyToldOfStandInTheResult) {
+  Snapshot snapshot = running_job();
+  snapshot.progress.reset();
+  snapshot.pods[0] = ended_pod(0, 0, kStart);
+  snapshot.pods[0].last_words = R"({"result": "Complete", "restarts": 2})";
+  EXPECT_EQ(decide_at(snapshot).status.restarts(), 2);
+  snapshot.job.status.set_restarts(3);
+  EXPECT_EQ(decide_at(snapshot).status.restarts(), 3) << "some were before this coordinator, and not counted";
+}
+
+TEST(Decide, ASuspendedJobLosesItsPodsAndGoesOnWithTheNextAttempt) {
+  Snapshot snapshot = running_job(R"(, "suspend": true)");
+  EXPECT_EQ(snapshot.job.status.state(), "Suspended");
+  snapshot = running_job();
+  snapshot.job.spec.set_suspend(true);
+  const Decision suspended = decide_at(snapshot);
+  EXPECT_THAT(effects_of(suspended), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+  EXPECT_EQ(suspended.status.attempt(), 1);
+  snapshot.job.status = suspended.status;
+  snapshot.job.spec.set_suspend(false);
+  snapshot.pods.clear();
+  const Decision resumed = decide_at(snapshot);
+  EXPECT_THAT(effects_of(resumed), ElementsAre("create pods/train-0-a2", "create pods/train-1-a2"));
+  EXPECT_EQ(resumed.status.restarts(), 0);
+}
+
+// As in a suspension, the pods are told to end, so their gang writes a checkpoint.
+TEST(Decide, ACancelledJobLosesItsPodsAndHasFailedOnceTheyAreGone) {
+  Snapshot snapshot = running_job();
+  snapshot.job.annotations[annotations::kCancel] = kCancelled;
+  const Decision cancelled = decide_at(snapshot);
+  EXPECT_THAT(effects_of(cancelled), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+  EXPECT_FALSE(is_finished(cancelled.status)) << "while its pods may still save";
+  snapshot.job.status = cancelled.status;
+  snapshot.pods[0].gone_by = kStart + 30s;
+  snapshot.pods[1].gone_by = kStart + 30s;
+  EXPECT_THAT(effects_of(decide_at(snapshot)), IsEmpty());
+  snapshot.pods.clear();
+  const Decision over = decide_at(snapshot);
+  EXPECT_EQ(over.status.state(), "Failed");
+  EXPECT_EQ(condition(over, conditions::kFailed).reason(), kCancelledReason);
+  EXPECT_THAT(effects_of(over), IsEmpty());
+  snapshot.job.status = over.status;
+  snapshot.job.annotations.clear();
+  EXPECT_EQ(decide_at(snapshot).status.state(), "Failed") << "for good";
+}
+
+TEST(Decide, AJobIsCancelledAlsoWhenItCannotBePlannedOrIsSuspended) {
+  Snapshot suspended = running_job(R"(, "suspend": true)");
+  suspended.pods.clear();
+  suspended.job.annotations[annotations::kCancel] = kCancelled;
+  EXPECT_EQ(condition(decide_at(suspended), conditions::kFailed).reason(), kCancelledReason);
+  Snapshot unknown = running_job();
+  unknown.pods.clear();
+  unknown.job.annotations[annotations::kCancel] = "false";
+  EXPECT_FALSE(is_finished(decide_at(unknown).status)) << "no other value cancels";
+}
+
+TEST(Decide, AJobThatCannotBePlannedNowCanStillBeSuspendedAndStillEnds) {
+  Snapshot snapshot = running_job();
+  snapshot.job.status.mutable_plan()->set_document("damaged");
+  snapshot.job.spec.set_suspend(true);
+  const Decision suspended = decide_at(snapshot);
+  EXPECT_EQ(condition(suspended, conditions::kPlanned).status(), "False");
+  EXPECT_THAT(effects_of(suspended), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+  EXPECT_EQ(suspended.status.state(), "Suspended");
+  snapshot.progress->result.emplace();
+  snapshot.progress->result->set_result("Complete");
+  EXPECT_EQ(decide_at(snapshot).status.state(), "Complete");
+}
+
+TEST(Decide, NothingIsMadeAgainAfterTheEnd) {
+  Snapshot snapshot = running_job();
+  snapshot.pods[0] = ended_pod(0, 0, kStart);
+  const Decision complete = decide_at(snapshot);
+  EXPECT_EQ(complete.status.state(), "Complete");
+  snapshot.job.status = complete.status;
+  snapshot.pods.clear();
+  snapshot.plan.reset();
+  snapshot.has_service = false;
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 1000s)), IsEmpty());
+}
+
+TEST(Decide, AJobOverItsDeadlineFailsAndItsPodsGo) {
+  Snapshot snapshot = running_job(R"(, "activeDeadlineSeconds": 60)");
+  const Decision decision = decide_at(snapshot, kStart + 60s);
+  EXPECT_EQ(condition(decision, conditions::kFailed).reason(), reasons::kDeadlineExceeded);
+  EXPECT_THAT(effects_of(decision), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+}
+
+TEST(Decide, AJobThatRanAndCannotBePlannedNowMeetsItsDeadlineToo) {
+  Snapshot snapshot = running_job(R"(, "activeDeadlineSeconds": 60)");
+  snapshot.job.status.mutable_plan()->set_document("damaged");
+  const Decision before = decide_at(snapshot, kStart + 20s);
+  EXPECT_EQ(condition(before, conditions::kPlanned).status(), "False");
+  EXPECT_EQ(before.look_again, 40s);
+  const Decision over = decide_at(snapshot, kStart + 60s);
+  EXPECT_EQ(condition(over, conditions::kFailed).reason(), reasons::kDeadlineExceeded);
+  EXPECT_THAT(effects_of(over), ElementsAre("delete train-0-a1", "delete train-1-a1"));
+}
+
+TEST(Decide, AJobThatWaitsToBePlannedHasNotRun) {
+  Snapshot snapshot =
+      new_job(R"(, "activeDeadlineSeconds": 60, "scheduling": {"gang": {"provider": "Kueue"}})");
+  snapshot.job.status = decide_at(snapshot).status;
+  EXPECT_FALSE(is_finished(decide_at(snapshot, kStart + 1000s).status));
+}
+
+TEST(Decide, AFinishedJobIsDeletedWhenItsTimeIsOver) {
+  Snapshot snapshot = running_job(R"(, "ttlSecondsAfterFinished": 100)");
+  snapshot.pods[0] = ended_pod(0, 0, kStart);
+  snapshot.job.status = decide_at(snapshot).status;
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 100s)), ElementsAre("delete the job"));
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing

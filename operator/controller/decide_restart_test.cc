@@ -1,0 +1,232 @@
+// What follows when pods are lost, or the coordinator tells of a failure.
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "operator/controller/machine_policy.h"
+#include "operator/testing/decisions.h"
+
+namespace caravan::controller::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(Decide, APodMovesAwayFromAMachineThatFailedTwice) {
+  Snapshot snapshot = running_job();
+  v1alpha1::JobEvent crash;
+  crash.set_reason(reasons::kRankFailed);
+  crash.set_restarting(true);
+  crash.set_counts(true);
+  crash.set_suspect_node(1);
+  for (const int attempt : {1, 2}) {
+    EXPECT_THAT(avoided_machines(snapshot.job.status), IsEmpty());
+    crash.set_attempt(attempt);
+    snapshot.progress = JobProgress{.attempt = attempt, .event = crash, .event_at = kStart};
+    const Decision decision = decide_at(snapshot);
+    EXPECT_EQ(condition(decision, conditions::kRestarting).status(), "True");
+    const bool moves = attempt == 2;
+    EXPECT_EQ(effects_of(decision),
+              moves ? std::vector<std::string>{"delete train-1-a1"} : std::vector<std::string>{});
+    EXPECT_EQ(decision.notes.back().reason, moves ? reasons::kNodeAvoided : reasons::kRankFailed);
+    snapshot.job.status = decision.status;
+  }
+  EXPECT_THAT(avoided_machines(snapshot.job.status), ElementsAre("machine-1"));
+  snapshot.pods[1].gone_by = kStart + 60s;
+  EXPECT_THAT(effects_of(decide_at(snapshot)), IsEmpty()) << "it ends";
+  snapshot.pods.pop_back();
+  EXPECT_THAT(effects_of(decide_at(snapshot)), ElementsAre("create pods/train-1-a3"));
+}
+
+TEST(Decide, ADeadPodIsReplacedAloneUnderTheNextAttempt) {
+  Snapshot snapshot = running_job();
+  snapshot.pods[1] = ended_pod(1, 137, kStart);
+  const Decision decision = decide_at(snapshot);
+  EXPECT_THAT(effects_of(decision), ElementsAre("delete train-1-a1", "create pods/train-1-a2"));
+  EXPECT_EQ(decision.status.restarts(), 1);
+  EXPECT_EQ(decision.status.state(), "Restarting");
+}
+
+// A year later, or made by an operator that issued one certificate for all.
+TEST(Decide, APodThatNeedsNewCertificatesBringsThemToTheWholeGang) {
+  Snapshot old = running_job();
+  old.pods[1] = ended_pod(1, 137, kStart);
+  Snapshot foreign = old;
+  foreign.job.status.clear_certificates();
+  const auto whole_gang =
+      ElementsAre("create certificates", "delete train-1-a1", "delete train-0-a1", "create pods/train-1-a2");
+  EXPECT_THAT(effects_of(decide_at(old, kStart + 366 * 24h)), whole_gang);
+  EXPECT_THAT(effects_of(decide_at(foreign)), whole_gang);
+}
+
+TEST(Decide, PodsWithOtherCertificatesThanNewOnesAreReplacedWithThem) {
+  Snapshot snapshot = running_job();
+  snapshot.pods[0].certificates = "of before";
+  EXPECT_THAT(effects_of(decide_at(snapshot)), IsEmpty()) << "those that run know each other";
+  snapshot.pods[1] = ended_pod(1, 137, kStart);
+  EXPECT_THAT(effects_of(decide_at(snapshot)),
+              ElementsAre("delete train-1-a1", "delete train-0-a1", "create pods/train-1-a2"));
+}
+
+TEST(Decide, ADeletedPodIsReplacedWhenItsGraceIsOver) {
+  Snapshot snapshot = running_job();
+  snapshot.pods[0].gone_by = kStart + 60s;
+  const Decision waiting = decide_at(snapshot);
+  EXPECT_THAT(effects_of(waiting), IsEmpty());
+  EXPECT_EQ(waiting.status.restarts(), 0);
+  EXPECT_THAT(condition(waiting, conditions::kScheduled).message(),
+              HasSubstr("pod train-0-a1: it is being deleted, and ends by " + to_text(kStart + 60s)));
+  snapshot.job.status = waiting.status;
+  const Decision over = decide_at(snapshot, kStart + 61s);
+  EXPECT_THAT(effects_of(over), ElementsAre("create pods/train-0-a2"));
+  EXPECT_EQ(over.status.restarts(), 1);
+}
+
+TEST(Decide, APodThatDiesAgainAndAgainIsReplacedLaterEachTime) {
+  Snapshot snapshot = running_job();
+  snapshot.progress.reset();
+  snapshot.pods[1] = ended_pod(1, 137, kStart);
+  snapshot.job.status = decide_at(snapshot).status;
+  snapshot.pods[1] = ended_pod(1, 137, kStart + 10s, 2);
+  snapshot.pods[1].created_at = kStart;
+  const Decision waiting = decide_at(snapshot, kStart + 10s);
+  EXPECT_THAT(effects_of(waiting), IsEmpty());
+  EXPECT_EQ(waiting.look_again, 500ms);
+  EXPECT_EQ(waiting.status.restarts(), 2);
+  snapshot.job.status = waiting.status;
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 10s + 500ms)),
+              ElementsAre("delete train-1-a2", "create pods/train-1-a3"));
+}
+
+// Attempt `number` is told of and makes a step; after `lasted` the pod of node 0 dies, and its coordinator
+// with it.
+Decision lose_node_zero_after_a_step(Snapshot& snapshot, int number, TimePoint start,
+                                     std::chrono::seconds lasted) {
+  snapshot.pods[0] = running_pod(0, number);
+  snapshot.progress = JobProgress{
+      .attempt = number, .short_attempts = snapshot.job.status.short_attempts(), .step = v1alpha1::JobStep()};
+  snapshot.job.status = decide_at(snapshot, start).status;
+  snapshot.pods[0] = ended_pod(0, 137, start + lasted, number);
+  snapshot.pods[0].out_of_memory = true;
+  return decide_at(snapshot, start + lasted);
+}
+
+constexpr char kIgnoreLostMemory[] =
+    R"(, "failurePolicy": {"rules": [{"onReason": "OutOfMemory", "action": "RestartIgnoringLimit"}]})";
+
+TEST(Decide, APodThatDiesSoonAfterEveryFirstStepIsReplacedLaterEachTime) {
+  Snapshot snapshot = running_job(kIgnoreLostMemory);
+  TimePoint start = kStart;
+  int attempt = 1;
+  for (const auto pause : {0ms, 500ms, 1000ms, 2000ms}) {
+    const Decision lost = lose_node_zero_after_a_step(snapshot, attempt, start, 3s);
+    EXPECT_EQ(lost.status.short_attempts(), attempt);
+    EXPECT_EQ(lost.look_again.value_or(0ms), pause) << "after attempt " << attempt;
+    snapshot.job.status = lost.status;
+    start += 3s + pause;
+    EXPECT_THAT(effects_of(decide_at(snapshot, start)),
+                ElementsAre(fmt::format("delete train-0-a{}", attempt),
+                            fmt::format("create pods/train-0-a{}", attempt + 1)));
+    ++attempt;
+  }
+  const Decision healthy = lose_node_zero_after_a_step(snapshot, attempt, start, 600s);
+  EXPECT_EQ(healthy.status.short_attempts(), 0);
+  EXPECT_FALSE(healthy.look_again);
+}
+
+TEST(Decide, ARowOfShortAttemptsIsTheOneThatTheCoordinatorTellsOf) {
+  Snapshot snapshot = running_job();
+  snapshot.progress = JobProgress{.attempt = 7, .short_attempts = 6, .step = v1alpha1::JobStep()};
+  snapshot.job.status = decide_at(snapshot).status;
+  EXPECT_EQ(snapshot.job.status.short_attempts(), 6);
+  snapshot.progress->short_attempts.reset();  // an agent that does not know it
+  snapshot.pods[0].gone_by = kStart;
+  EXPECT_EQ(decide_at(snapshot, kStart + 61s).status.short_attempts(), 7);
+}
+
+TEST(Decide, ASuspensionEndsARowOfShortAttempts) {
+  Snapshot snapshot = running_job();
+  snapshot.job.status.set_short_attempts(6);
+  snapshot.job.spec.set_suspend(true);
+  EXPECT_FALSE(decide_at(snapshot).status.has_short_attempts());
+}
+
+TEST(Decide, ANewPodOfNodeZeroKnowsHowOftenTheGangWasRestarted) {
+  Snapshot snapshot = running_job();
+  snapshot.job.status.set_restarts(5);
+  snapshot.pods[0].gone_by = kStart;
+  const Decision late = decide_at(snapshot, kStart + 100s);
+  ASSERT_THAT(effects_of(late), ElementsAre("create pods/train-0-a2"));
+  EXPECT_EQ(late.status.restarts(), 6) << "as its agent is told";
+}
+
+TEST(Decide, ARestartWindowThatIsOverCountsNoMore) {
+  Snapshot snapshot = running_job(R"(, "failurePolicy": {"maxRestarts": 2, "windowSeconds": 60})");
+  snapshot.job.status.set_counted_restarts(2);
+  snapshot.job.status.set_restart_window_start(to_text(kStart));
+  snapshot.pods[0].gone_by = kStart;
+  EXPECT_EQ(decide_at(snapshot, kStart + 60s).status.state(), "Failed");
+  const Decision late = decide_at(snapshot, kStart + 61s);
+  EXPECT_EQ(late.status.state(), "Restarting");
+  EXPECT_EQ(late.status.counted_restarts(), 1);
+}
+
+TEST(Decide, AFailureThatTheCoordinatorTellsOfBecomesTheNextAttemptOnce) {
+  Snapshot snapshot = running_job();
+  snapshot.progress->event.emplace();
+  snapshot.progress->event->set_attempt(1);
+  snapshot.progress->event->set_restarting(true);
+  snapshot.progress->event->set_counts(true);
+  snapshot.progress->event->set_reason("OutOfMemory");
+  for (int i = 0; i < 2; ++i) snapshot.job.status = decide_at(snapshot).status;
+  EXPECT_EQ(snapshot.job.status.attempt(), 2);
+  EXPECT_EQ(snapshot.job.status.restarts(), 1);
+  EXPECT_EQ(snapshot.job.status.counted_restarts(), 1);
+  EXPECT_EQ(condition(decide_at(snapshot), conditions::kRestarting).reason(), reasons::kRankFailed);
+  EXPECT_EQ(snapshot.job.status.state(), "Restarting");
+  snapshot.progress->attempt = 2;
+  snapshot.job.status = decide_at(snapshot).status;
+  EXPECT_EQ(snapshot.job.status.state(), "Running");
+  EXPECT_EQ(snapshot.job.status.restarts(), 1);
+}
+
+TEST(Decide, ALostNodeIsJudgedByTheEndOfItsPodThatIsKnownLater) {
+  Snapshot snapshot = running_job();
+  snapshot.job.spec.mutable_failure_policy()->add_rules_list()->set_on_reason(reasons::kOutOfMemory);
+  snapshot.job.spec.mutable_failure_policy()->mutable_rules_list(0)->set_action(v1alpha1::FailureRule::Fail);
+  snapshot.progress->event.emplace();
+  snapshot.progress->event->set_attempt(1);
+  snapshot.progress->event->set_restarting(true);
+  snapshot.progress->event->set_reason(reasons::kPodLost);
+  snapshot.progress->event_at = kStart;
+  const Decision waiting = decide_at(snapshot, kStart);
+  EXPECT_EQ(waiting.look_again, 10s);
+  EXPECT_EQ(waiting.status.attempt(), 1);
+  snapshot.job.status = waiting.status;
+  snapshot.pods[1] = ended_pod(1, 137, kStart + 2s);
+  snapshot.pods[1].out_of_memory = true;
+  EXPECT_EQ(condition(decide_at(snapshot, kStart + 2s), conditions::kFailed).reason(),
+            reasons::kFailurePolicyMatched);
+}
+
+TEST(Decide, APodThatItsMachineRejectsAgainAndAgainDoesNotBurnTheBudgetAtOnce) {
+  Snapshot snapshot = running_job();
+  snapshot.progress.reset();
+  snapshot.pods[1] = ended_pod(1, 137, kStart);
+  snapshot.job.status = decide_at(snapshot).status;
+  PodView rejected = running_pod(1, 2);
+  rejected.phase = PodPhase::kFailed;
+  rejected.created_at = kStart;
+  rejected.last_words = "Pod was rejected: Node didn't have enough resource: cpu";
+  snapshot.pods[1] = rejected;
+  const Decision waiting = decide_at(snapshot);
+  EXPECT_THAT(effects_of(waiting), IsEmpty());
+  EXPECT_EQ(waiting.look_again, 500ms);
+  EXPECT_THAT(condition(waiting, conditions::kRestarting).message(), HasSubstr("enough resource"));
+}
+
+}  // namespace
+}  // namespace caravan::controller::testing
