@@ -189,8 +189,8 @@ void time_update(const Sizes& sizes, bool& first) {
                      .epsilon = 1e-8,
                      .weight_decay = 0.1,
                      .step = 1,
-                     .seed = 1,
-                     .first_element = 0};
+                     .rounding_key = 1,
+                     .numbers = {}};
   const SquaredNorm norm{
       .elements = elements, .values = weights.floats(), .partial = partial.data(), .sum = sum.data()};
   const Convert conversion{.elements = elements,
