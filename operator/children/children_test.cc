@@ -164,6 +164,7 @@ TEST(Children, InheritTheLabelsAndAnnotationsOfTheirJobButNotThoseOfOtherProgram
   Job labelled = job();
   labelled.labels = {{"team", "speech"},
                      {"app.kubernetes.io/name", "mine"},
+                     {"app.kubernetes.io/part-of", "translator"},
                      {"training.caravan.dev/node-index", "7"},
                      {"kueue.x-k8s.io/queue-name", "lq"}};
   labelled.annotations = {{"note", "x"},
@@ -174,6 +175,7 @@ TEST(Children, InheritTheLabelsAndAnnotationsOfTheirJobButNotThoseOfOtherProgram
   EXPECT_EQ(kube::text_at(service, {"metadata", "labels", labels::kName}), "caravan");
   const kube::Json pod = pod_intent(labelled, plan_of(labelled), {.node = 1}, settings());
   EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", "team"}), "speech");
+  EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", "app.kubernetes.io/part-of"}), "translator");
   EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", labels::kNodeIndex}), "1");
   EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", labels::kQueueName}), "")
       << "Kueue would queue the pod by itself";

@@ -10,7 +10,8 @@ namespace caravan::controller {
 namespace {
 
 // Of Kueue, whose webhook would take such a pod for one to queue by itself; of the programs that made the
-// job; and ours.
+// job; and ours. The rules of worker.labels refuse whole domains, since nobody but the job's author writes
+// there; on a job itself others write too, and app.kubernetes.io/part-of, say, is meant for its pods.
 constexpr std::array<std::string_view, 6> kForeign{"kueue.x-k8s.io/",      "kubectl.kubernetes.io/",
                                                    "meta.helm.sh/",        "training.caravan.dev/",
                                                    "scheduling.x-k8s.io/", "argocd.argoproj.io/"};

@@ -104,8 +104,7 @@ class Decider {
       return true;
     }
     conditions_.set(conditions::kPlanned, false, verdict.reason, verdict.message);
-    if (verdict.final)
-      carry_out({.course = Verdict::Course::kFails, .reason = verdict.reason, .message = verdict.message});
+    if (verdict.final) fail(verdict.reason, verdict.message);
     return false;
   }
 
@@ -131,7 +130,7 @@ class Decider {
     if (!queue_.reason.empty())
       conditions_.set(conditions::kQuotaReserved, queue_.reserved, queue_.reason, queue_.message);
     if (queue_.course != QueueVerdict::Course::kFails) return false;
-    return carry_out({.course = Verdict::Course::kFails, .reason = queue_.reason, .message = queue_.message});
+    return fail(queue_.reason, queue_.message);
   }
 
   // True: nothing is made before the queue says so.
@@ -198,7 +197,7 @@ class Decider {
         show_steps(false);
         break;
     }
-    delete_pods([](const PodView& pod) { return !pod.gone_by; });
+    end_pods();
     return true;
   }
 
@@ -213,11 +212,9 @@ class Decider {
   bool cancel() {
     if (!is_cancelled(job_)) return false;
     if (seen_.pods.empty())
-      return carry_out({.course = Verdict::Course::kFails,
-                        .reason = kCancelledReason,
-                        .message = "cancelled by its user; a new job may go on from its last checkpoint"});
+      return fail(kCancelledReason, "cancelled by its user; a new job may go on from its last checkpoint");
     show_steps(false);
-    delete_pods([](const PodView& pod) { return !pod.gone_by; });
+    end_pods();
     return true;
   }
 
@@ -250,7 +247,7 @@ class Decider {
       conditions_.clear(conditions::kRunning, reasons::kGangTimeout, "the gang has given its machines back");
       status().set_attempt(status().attempt() + 1);
     }
-    delete_pods([](const PodView& pod) { return !pod.gone_by; });
+    end_pods();
     show_steps(false);
     return true;
   }
@@ -263,9 +260,8 @@ class Decider {
     const auto& event = seen_.progress->event;
     const bool restarts = event && event->attempt() == correction.attempt();
     if (!verdict.plan.plan && !restarts) return;
-    conditions_.set(conditions::kRestarting, true, reasons::kRankFailed,
-                    restarts ? fmt::format("{}; {}", verdict.message, event->message()) : verdict.message);
-    conditions_.clear(conditions::kRunning, reasons::kRendezvous, "the gang is being started again");
+    show_restart(reasons::kRankFailed,
+                 restarts ? fmt::format("{}; {}", verdict.message, event->message()) : verdict.message);
   }
 
   bool replace_losses() {
@@ -280,7 +276,8 @@ class Decider {
     if (verdict.course == Verdict::Course::kGoesOn) return false;
     show_steps(true);
     if (verdict.course == Verdict::Course::kRestarts) {
-      restart(verdict);
+      count_restart(job_.spec.failure_policy(), verdict, now_, status());
+      show_restart(verdict.reason, verdict.message);
       return false;
     }
     const bool completes = verdict.course == Verdict::Course::kCompletes;
@@ -290,9 +287,12 @@ class Decider {
     return true;
   }
 
-  void restart(const Verdict& verdict) {
-    count_restart(job_.spec.failure_policy(), verdict, now_, status());
-    conditions_.set(conditions::kRestarting, true, verdict.reason, verdict.message);
+  bool fail(const std::string& reason, const std::string& message) {
+    return carry_out({.course = Verdict::Course::kFails, .reason = reason, .message = message});
+  }
+
+  void show_restart(const std::string& reason, const std::string& message) {
+    conditions_.set(conditions::kRestarting, true, reason, message);
     conditions_.clear(conditions::kRunning, reasons::kRendezvous, "the gang is being started again");
   }
 
@@ -386,6 +386,10 @@ class Decider {
       return;
     }
     delete_pods([](const PodView& pod) { return pod.alive(); });
+  }
+
+  void end_pods() {
+    delete_pods([](const PodView& pod) { return !pod.gone_by; });
   }
 
   template <typename Which>

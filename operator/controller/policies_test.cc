@@ -146,7 +146,8 @@ TEST(ProgressPolicy, TheCheckpointsThatTheFolderKeepsAreShownAlsoByTheNextOperat
   const Job with_checkpoints = job(R"(, "checkpoint": {"path": "mine", "claimName": "c", "keepLast": 3})");
   v1alpha1::JobStatus status;
   const auto show = [&](std::vector<SavedStep> saved) {
-    show_progress(with_checkpoints.spec, {.attempt = 1, .checkpoints = std::move(saved)}, true, kStart, status);
+    show_progress(with_checkpoints.spec, {.attempt = 1, .checkpoints = std::move(saved)}, true, kStart,
+                  status);
     std::vector<int> steps;
     for (const auto& shown : status.checkpoints()) steps.push_back(shown.step());
     return steps;

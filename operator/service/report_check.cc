@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "common/utf8.h"
 #include "policy/memory_shortage.h"
@@ -75,8 +77,6 @@ Status check_number(const char* name, double value, double most) {
 
 Result<AttemptStarted> check_start(const AttemptStarted& started, const JobFacts& job, TimePoint now) {
   AttemptStarted kept;
-  if (Status known = check_attempt(started.attempt(), 1, job, now); !known)
-    return tl::unexpected(known.error());
   kept.set_attempt(started.attempt());
   if (started.has_short_attempts()) {
     if (Status known = check_attempt(started.short_attempts(), 0, job, now); !known)
@@ -172,6 +172,30 @@ JobEvent keep(const JobEvent& event) {
   return kept;
 }
 
+// That the report is of; a result is of the job.
+std::optional<int> attempt_of(const JobReport& report) {
+  switch (report.report_case()) {
+    case JobReport::kAttemptStarted:
+      return report.attempt_started().attempt();
+    case JobReport::kStep:
+      return report.step().attempt();
+    case JobReport::kEvent:
+      return report.event().attempt();
+    case JobReport::kCheckpoint:
+      return report.checkpoint().attempt();
+    default:
+      return std::nullopt;
+  }
+}
+
+template <typename Part>
+Result<JobReport> report_of(Result<Part> part, Part* (JobReport::*place)()) {
+  if (!part) return tl::unexpected(part.error());
+  JobReport report;
+  *(report.*place)() = *std::move(part);
+  return report;
+}
+
 }  // namespace
 
 Result<JobResult> check_result(const JobResult& result, const JobFacts& job, TimePoint now) {
@@ -193,46 +217,25 @@ Result<JobResult> check_result(const JobResult& result, const JobFacts& job, Tim
 }
 
 Result<JobReport> check_report(const JobReport& report, const JobFacts& job, TimePoint now) {
-  JobReport kept;
+  if (const auto attempt = attempt_of(report)) {
+    if (Status known = check_attempt(*attempt, 1, job, now); !known) return tl::unexpected(known.error());
+  }
   switch (report.report_case()) {
-    case JobReport::kAttemptStarted: {
-      auto started = check_start(report.attempt_started(), job, now);
-      if (!started) return tl::unexpected(started.error());
-      *kept.mutable_attempt_started() = std::move(*started);
-      return kept;
-    }
-    case JobReport::kStep: {
-      if (Status known = check_attempt(report.step().attempt(), 1, job, now); !known)
-        return tl::unexpected(known.error());
-      auto step = check_step(report.step(), job);
-      if (!step) return tl::unexpected(step.error());
-      *kept.mutable_step() = std::move(*step);
-      return kept;
-    }
+    case JobReport::kAttemptStarted:
+      return report_of(check_start(report.attempt_started(), job, now), &JobReport::mutable_attempt_started);
+    case JobReport::kStep:
+      return report_of(check_step(report.step(), job), &JobReport::mutable_step);
     case JobReport::kEvent:
-      if (Status known = check_attempt(report.event().attempt(), 1, job, now); !known)
-        return tl::unexpected(known.error());
-      *kept.mutable_event() = keep(report.event());
-      return kept;
-    case JobReport::kResult: {
-      auto result = check_result(report.result(), job, now);
-      if (!result) return tl::unexpected(result.error());
-      *kept.mutable_result() = std::move(*result);
-      return kept;
-    }
-    case JobReport::kCheckpoint: {
-      if (Status known = check_attempt(report.checkpoint().attempt(), 1, job, now); !known)
-        return tl::unexpected(known.error());
-      auto checkpoint = check_checkpoint(report.checkpoint(), job);
-      if (!checkpoint) return tl::unexpected(checkpoint.error());
-      *kept.mutable_checkpoint() = std::move(*checkpoint);
-      return kept;
-    }
+      return report_of<JobEvent>(keep(report.event()), &JobReport::mutable_event);
+    case JobReport::kResult:
+      return report_of(check_result(report.result(), job, now), &JobReport::mutable_result);
+    case JobReport::kCheckpoint:
+      return report_of(check_checkpoint(report.checkpoint(), job), &JobReport::mutable_checkpoint);
     case JobReport::kRankStarted:  // read on one machine only
     case JobReport::REPORT_NOT_SET:
-      return kept;
+      break;
   }
-  return kept;
+  return JobReport();
 }
 
 }  // namespace caravan::controller

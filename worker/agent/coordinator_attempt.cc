@@ -104,6 +104,13 @@ void CoordinatorState::on_attempt_refused(int index, const v1alpha1::AttemptRefu
   begin_stop(fmt::format("node {} cannot take part", index));
 }
 
+void CoordinatorState::check_attempt() {
+  if (blame_.is_overdue(now_)) return begin_stop("ranks have lost their connections");
+  if (ended_well_ < config_.shape.world_size) check_progress();
+  if (phase_ == Phase::kRunning && stop_deadline_ && now_ > *stop_deadline_)
+    begin_stop("the step did not end in time");
+}
+
 void CoordinatorState::begin_stop(const std::string& reason) {
   phase_ = Phase::kStopping;
   phase_since_ = now_;

@@ -174,29 +174,27 @@ void CoordinatorState::advance() {
 }
 
 void CoordinatorState::check_clocks() {
-  if (config_.active_deadline && now_ - job_since_ >= *config_.active_deadline && !blame_.is_settled()) {
-    const Failure late = describe_deadline(*config_.active_deadline);
-    if (phase_ == Phase::kRunning) {
-      blame_.set_cause(late);
-      begin_stop("the deadline is over");
-    } else if (phase_ != Phase::kStopping) {
-      end(reasons::kFailed, reasons::kDeadlineExceeded, failure_message(late, "the job ends"),
-          ExitCode::kJobFailed);
-    }
-  }
-  if (phase_ == Phase::kRunning && blame_.is_overdue(now_)) begin_stop("ranks have lost their connections");
-  if (phase_ == Phase::kRunning && ended_well_ < config_.shape.world_size) check_progress();
-  if (phase_ == Phase::kRunning && stop_deadline_ && now_ > *stop_deadline_)
-    begin_stop("the step did not end in time");
+  check_deadline();
+  if (phase_ == Phase::kRunning) check_attempt();
   const bool waiting = phase_ == Phase::kGathering || phase_ == Phase::kOpeningMaster;
-  if (waiting && now_ - phase_since_ > config_.rejoin_timeout) {
-    const std::string missing = nodes_.missing();
-    end(reasons::kFailed, reasons::kPodLost,
-        fmt::format("waited {} s for {}; see whether its agent can start and reach the coordinator",
-                    config_.rejoin_timeout.count(),
-                    missing.empty() ? "node 0 to open the ranks' meeting point" : missing),
-        ExitCode::kJobFailed);
-  }
+  if (!waiting || now_ - phase_since_ <= config_.rejoin_timeout) return;
+  const std::string missing = nodes_.missing();
+  end(reasons::kFailed, reasons::kPodLost,
+      fmt::format("waited {} s for {}; see whether its agent can start and reach the coordinator",
+                  config_.rejoin_timeout.count(),
+                  missing.empty() ? "node 0 to open the ranks' meeting point" : missing),
+      ExitCode::kJobFailed);
+}
+
+void CoordinatorState::check_deadline() {
+  if (!config_.active_deadline || now_ - job_since_ < *config_.active_deadline) return;
+  if (phase_ == Phase::kStopping || blame_.is_settled()) return;
+  const Failure late = describe_deadline(*config_.active_deadline);
+  if (phase_ != Phase::kRunning)
+    return end(reasons::kFailed, reasons::kDeadlineExceeded, failure_message(late, "the job ends"),
+               ExitCode::kJobFailed);
+  blame_.set_cause(late);
+  begin_stop("the deadline is over");
 }
 
 void CoordinatorState::send(int node, CoordinatorMessage message) {

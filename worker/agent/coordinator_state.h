@@ -129,6 +129,7 @@ class CoordinatorState {
   void ask_for_checkpoint(const std::string& request);
   void advance();  // what follows from all that is known, after every input
   void check_clocks();
+  void check_deadline();
   void send(int node, v1alpha1::CoordinatorMessage message);
   void send_to_all(v1alpha1::CoordinatorMessage message);
 
@@ -149,6 +150,7 @@ class CoordinatorState {
   void on_rank_exit(int node, const v1alpha1::RankExit& exit);
   void on_attempt_stopped(int node, const v1alpha1::AttemptStopped& stopped);
   void on_attempt_refused(int node, const v1alpha1::AttemptRefused& refused);
+  void check_attempt();
   void begin_stop(const std::string& reason);
   void stop_cleanly(const std::string& reason);
   void ask_ranks_to_stop();

@@ -5,32 +5,18 @@
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 #include <vector>
 
+#include "worker/trainer/comm/c10d_errors.h"
 #include "worker/trainer/comm/direct_exchange.h"
+#include "worker/trainer/comm/rank_store.h"
 
 namespace caravan::trainer {
 namespace {
 
 using c10d::ProcessGroupGloo;
 using Work = c10::intrusive_ptr<c10d::Work>;
-
-// c10d's errors carry a stack trace after the first line.
-std::string first_line(const std::exception& error) {
-  const std::string text = error.what();
-  return text.substr(0, text.find('\n'));
-}
-
-template <typename Action>
-auto guarded(const std::string& what, Action&& action) {
-  try {
-    return action();
-  } catch (const std::exception& error) {
-    throw CommunicationError(fmt::format("{}: {}", what, first_line(error)));
-  }
-}
 
 class GlooTransfer final : public PendingTransfer {
  public:
@@ -106,18 +92,6 @@ class GlooCommunicator final : public Communicator {
   std::string name_;
 };
 
-c10::intrusive_ptr<c10d::Store> open_store(const RendezvousOptions& options) {
-  c10d::TCPStoreOptions store;
-  store.port = static_cast<std::uint16_t>(options.port);
-  store.isServer = options.rank == 0;
-  store.numWorkers = static_cast<std::size_t>(options.world_size);
-  store.timeout = options.timeout;
-  if (store.isServer && options.listen_fd >= 0) store.masterListenFd = options.listen_fd;
-  return guarded(
-      fmt::format("rank {}: meeting the other ranks at {}:{}", options.rank, options.address, options.port),
-      [&] { return c10::make_intrusive<c10d::TCPStore>(options.address, store); });
-}
-
 auto open_device(const std::string& interface) {
   return guarded(fmt::format("binding to the network interface '{}'", interface), [&] {
     if (interface.empty()) return ProcessGroupGloo::createDefaultDevice();
@@ -130,7 +104,7 @@ auto open_device(const std::string& interface) {
 
 struct GlooRendezvous::Implementation {
   explicit Implementation(const RendezvousOptions& given)
-      : options(given), store(open_store(given)), device(open_device(given.network_interface)) {}
+      : options(given), store(meet_in_store(given)), device(open_device(given.network_interface)) {}
 
   RendezvousOptions options;
   c10::intrusive_ptr<c10d::Store> store;
@@ -147,8 +121,7 @@ std::unique_ptr<Communicator> GlooRendezvous::form_group(const std::string& name
   auto group_options = ProcessGroupGloo::Options::create(options.timeout);
   group_options->devices.push_back(implementation_->device);
   group_options->threads = 1;
-  auto store = c10::make_intrusive<c10d::PrefixStore>(fmt::format("attempt-{}/{}", options.attempt, name),
-                                                      implementation_->store);
+  auto store = c10::make_intrusive<c10d::PrefixStore>(name, implementation_->store);
   auto group = guarded(fmt::format("forming group {} as rank {} of {}", name, rank, size), [&] {
     return c10::make_intrusive<ProcessGroupGloo>(store, rank, size, group_options);
   });

@@ -1,8 +1,5 @@
-// Ranks meet here and form groups over Gloo (TCP), with c10d's store and process group underneath.
-//
-// Rank 0 serves the store, on an inherited listening socket where there is one, so that no port can be taken
-// between choosing and binding it. Keys carry the attempt: ranks of an older attempt never meet those of a
-// newer one. Throws CommunicationError when peers do not come in time or a name cannot be resolved.
+// Ranks meet here (rank_store.h) and form groups over Gloo (TCP), with c10d's process group underneath.
+// Throws CommunicationError when peers do not come in time or a name cannot be resolved.
 #pragma once
 
 #include <memory>

@@ -1,20 +1,19 @@
 #include "worker/trainer/comm/nccl/nccl_groups.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 
+#include "worker/trainer/comm/c10d_errors.h"
 #include "worker/trainer/comm/nccl/nccl_streams.h"
 #include "worker/trainer/comm/nccl/notice_board.h"
 #include "worker/trainer/comm/nccl/stream_communicator.h"
 #include "worker/trainer/comm/nccl/watchdog.h"
 #include "worker/trainer/comm/overlap_wish.h"
+#include "worker/trainer/comm/rank_store.h"
 
 namespace caravan::trainer {
 namespace {
@@ -22,35 +21,8 @@ namespace {
 constexpr std::chrono::seconds kLookEvery{1};
 constexpr std::chrono::seconds kGrace{10};
 
-std::string first_line(const std::exception& error) {
-  const std::string text = error.what();
-  return text.substr(0, text.find('\n'));
-}
-
-template <typename Action>
-auto guarded(const std::string& what, Action&& action) {
-  try {
-    return action();
-  } catch (const std::exception& error) {
-    throw CommunicationError(fmt::format("{}: {}", what, first_line(error)));
-  }
-}
-
-// A connection of its own to the store that the first rank serves: one that waits in it holds up all that use
-// the same.
 c10::intrusive_ptr<c10d::Store> connect(const RendezvousOptions& options) {
-  c10d::TCPStoreOptions store;
-  store.port = static_cast<std::uint16_t>(options.port);
-  store.isServer = false;
-  store.waitWorkers = false;
-  store.timeout = options.timeout;
-  return guarded(
-      fmt::format("rank {}: the store of the ranks at {}:{}", options.rank, options.address, options.port),
-      [&] {
-        return c10::make_intrusive<c10d::PrefixStore>(
-            fmt::format("attempt-{}/nccl", options.attempt),
-            c10::make_intrusive<c10d::TCPStore>(options.address, store));
-      });
+  return c10::make_intrusive<c10d::PrefixStore>("nccl", connect_to_store(options));
 }
 
 class StoreBoard final : public NoticeBoard {

@@ -12,27 +12,14 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #include <utility>
 
+#include "worker/trainer/comm/c10d_errors.h"
+
 namespace caravan::trainer {
 namespace {
 
 using c10d::ProcessGroupNCCL;
 using Group = c10::intrusive_ptr<ProcessGroupNCCL>;
 using Work = c10::intrusive_ptr<c10d::Work>;
-
-// c10d's errors carry a stack trace after the first line.
-std::string first_line(const std::exception& error) {
-  const std::string text = error.what();
-  return text.substr(0, text.find('\n'));
-}
-
-template <typename Action>
-auto guarded(const std::string& what, Action&& action) {
-  try {
-    return action();
-  } catch (const std::exception& error) {
-    throw CommunicationError(fmt::format("{}: {}", what, first_line(error)));
-  }
-}
 
 std::string words_of(const std::exception_ptr& exception) {
   try {
