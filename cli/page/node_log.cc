@@ -9,6 +9,8 @@
 namespace caravan::cli {
 namespace {
 
+using In = NodeLogPlace::In;
+
 std::string read_from(const std::filesystem::path& path, std::uint64_t offset, std::size_t most) {
   std::string text(most, '\0');
   std::ifstream file(path, std::ios::binary);

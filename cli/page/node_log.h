@@ -13,20 +13,22 @@
 
 namespace caravan::cli {
 
+// Up to where it has been read, and in the middle of which line that is.
+struct NodeLogPlace {
+  enum class In { kNoLine, kGiven, kPassedOver };
+
+  std::uint64_t offset = 0;
+  In in = In::kNoLine;
+};
+
 class NodeLog {
  public:
   static constexpr std::size_t kPartBytes = std::size_t{64} << 10;
   static constexpr std::size_t kTailBytes = std::size_t{4} << 20;
 
-  // What has been read, and where in a line that ends.
-  enum class In { kNoLine, kGiven, kPassedOver };
-  struct Place {
-    std::uint64_t offset = 0;
-    In in = In::kNoLine;
-  };
+  using Place = NodeLogPlace;
 
-  NodeLog(std::filesystem::path file, std::optional<int> rank) : NodeLog(std::move(file), rank, Place()) {}
-  NodeLog(std::filesystem::path file, std::optional<int> rank, Place place)
+  NodeLog(std::filesystem::path file, std::optional<int> rank, Place place = {})
       : file_(std::move(file)), rank_(rank), at_(place) {}
 
   // Goes to where the last so many lines begin.

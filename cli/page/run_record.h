@@ -1,4 +1,5 @@
-// What is known of a run, for whoever looks at it: the job as an operator would show it, its events, its steps.
+// What is known of a run, for whoever looks at it: the job as an operator would show it, its events, its
+// steps.
 //
 // Nobody is waited for, nor told by the run's thread: who reads has a place of his own in what is kept, and
 // looks again when somebody calls wake_all(). What is kept is bounded. Safe for any thread.

@@ -91,8 +91,8 @@ std::optional<NodeLog::Place> place_in(const std::string& cursor, const std::vec
   const auto parts = service::place_of_token(cursor, source, 2);
   const auto offset = parts ? service::number_in<std::uint64_t>((*parts)[0]) : std::nullopt;
   const auto in = parts ? service::number_in<unsigned>((*parts)[1]) : std::nullopt;
-  if (!offset || !in || *in > static_cast<unsigned>(NodeLog::In::kPassedOver)) return std::nullopt;
-  return NodeLog::Place{.offset = *offset, .in = static_cast<NodeLog::In>(*in)};
+  if (!offset || !in || *in > static_cast<unsigned>(NodeLogPlace::In::kPassedOver)) return std::nullopt;
+  return NodeLog::Place{.offset = *offset, .in = static_cast<NodeLogPlace::In>(*in)};
 }
 
 Answer<LogWish> wish_of(const RunRecord& record, const StreamLogsRequest& request) {

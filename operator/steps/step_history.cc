@@ -22,17 +22,17 @@ void thin_out(std::vector<StepSample>& samples) {
 StepSample sample_of(const v1alpha1::JobStep& step, Clock::WallTime time) {
   const auto& peaks = step.peak_bytes_per_rank();
   StepSample sample{.at = {step.attempt(), step.step()},
-          .time = time,
-          .peak_memory_bytes = peaks.empty() ? 0 : *std::ranges::max_element(peaks),
-          .loss = static_cast<float>(step.loss()),
-          .validation_loss =
-              step.has_validation_loss() ? static_cast<float>(step.validation_loss()) : StepSample::kUnknown,
-          .gradient_norm = static_cast<float>(step.gradient_norm()),
-          .learning_rate = static_cast<float>(step.learning_rate()),
-          .seconds = static_cast<float>(step.seconds()),
-          .tokens_per_second = static_cast<float>(step.tokens_per_second()),
-          .mfu = step.has_mfu() ? static_cast<float>(step.mfu()) : StepSample::kUnknown,
-          .has_phases = step.has_phase_seconds()};
+                    .time = time,
+                    .peak_memory_bytes = peaks.empty() ? 0 : *std::ranges::max_element(peaks),
+                    .loss = static_cast<float>(step.loss()),
+                    .validation_loss = step.has_validation_loss() ? static_cast<float>(step.validation_loss())
+                                                                  : StepSample::kUnknown,
+                    .gradient_norm = static_cast<float>(step.gradient_norm()),
+                    .learning_rate = static_cast<float>(step.learning_rate()),
+                    .seconds = static_cast<float>(step.seconds()),
+                    .tokens_per_second = static_cast<float>(step.tokens_per_second()),
+                    .mfu = step.has_mfu() ? static_cast<float>(step.mfu()) : StepSample::kUnknown,
+                    .has_phases = step.has_phase_seconds()};
   std::ranges::transform(kStepPhases, sample.phase_seconds.begin(), [&](const StepPhase& phase) {
     return static_cast<float>((step.phase_seconds().*phase.get)());
   });

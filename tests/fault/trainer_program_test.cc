@@ -233,7 +233,7 @@ TEST_F(TrainerProgram, EveryRankReportsItsShareOfTheWork) {
     EXPECT_EQ(step.rank_tokens(), 8 * 32 / 2);
     EXPECT_GT(step.model_flops(), 0);
     EXPECT_EQ(step.hardware_flops(), step.model_flops());
-    EXPECT_GT(step.phase_seconds().at("backward"), 0);
+    EXPECT_GT(step.phase_seconds().backward(), 0);
     EXPECT_GT(step.work_seconds(), 0);
     EXPECT_LT(step.work_seconds(), step.seconds());
     EXPECT_TRUE(std::any_of(step.collectives().begin(), step.collectives().end(), [](const auto& count) {

@@ -74,9 +74,9 @@ Json job_document(const v1alpha1::Job& job) {
   Json document = kube::parse_json(to_json(job.object()), "a job").value();
   Json& metadata = document.as_object()["metadata"];
   if (!metadata.is_object()) metadata = JsonObject();
-  for (const auto& [field, value] : {std::pair("creationTimestamp", job.create_time()),
-                                     std::pair("deletionTimestamp", job.delete_time()),
-                                     std::pair("resourceVersion", job.etag()), std::pair("uid", job.uid())}) {
+  for (const auto& [field, value] :
+       {std::pair("creationTimestamp", job.create_time()), std::pair("deletionTimestamp", job.delete_time()),
+        std::pair("resourceVersion", job.etag()), std::pair("uid", job.uid())}) {
     if (!value.empty()) metadata.get_object()[field] = value;
   }
   return in_order(document);

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "proto/caravan/v1alpha1/step_phases.h"
-
 namespace caravan::trainer {
 namespace {
 
@@ -14,10 +12,29 @@ bool is_op(Phase phase) {
 }  // namespace
 
 std::string_view phase_name(Phase phase) {
-  static_assert(kStepPhases.size() == kPhases);
-  const auto index = static_cast<std::size_t>(phase);
-  if (index < kPhases) return kStepPhases[index].name;
-  return phase == Phase::kStart ? "start" : "restore";
+  switch (phase) {
+    case Phase::kData:
+      return "data";
+    case Phase::kForward:
+      return "forward";
+    case Phase::kBackward:
+      return "backward";
+    case Phase::kCommunication:
+      return "communication";
+    case Phase::kOptimizer:
+      return "optimizer";
+    case Phase::kEvaluation:
+      return "evaluation";
+    case Phase::kCheckpoint:
+      return "checkpoint";
+    case Phase::kIdle:
+      return "idle";
+    case Phase::kStart:
+      return "start";
+    case Phase::kRestore:
+      return "restore";
+  }
+  return "";
 }
 
 PhaseClock::PhaseClock(ActivityBoard& board, DeviceMarks* marks)

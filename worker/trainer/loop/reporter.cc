@@ -65,6 +65,7 @@ void write(const StepRecord& record, v1alpha1::StepReport& step) {
   step.set_rank_tokens(record.rank_tokens);
   step.set_model_flops(record.model_flops);
   step.set_hardware_flops(record.hardware_flops);
+  static_assert(kStepPhases.size() == kPhases);
   for (std::size_t i = 0; i < kPhases; ++i)
     (step.mutable_phase_seconds()->*kStepPhases[i].set)(record.phase_seconds[i]);
   for (const CollectiveRecord& collective : record.collectives) write(collective, *step.add_collectives());

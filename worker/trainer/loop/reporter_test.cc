@@ -9,6 +9,7 @@
 #include "caravan/v1alpha1/rank.pb.h"
 #include "common/json.h"
 #include "common/process.h"
+#include "proto/caravan/v1alpha1/step_phases.h"
 
 namespace caravan::trainer {
 namespace {
@@ -37,6 +38,10 @@ TEST(Reporter, AStepIsOneLineThatReadsBackToTheSameNumbers) {
   EXPECT_FALSE(report->step().has_validation_loss());
   EXPECT_EQ(report->step().phase_seconds().backward(), 1.5);
   EXPECT_EQ(report->step().collectives(0).axis(), "data");
+}
+
+TEST(Reporter, PhasesHaveTheNamesOfTheClock) {
+  for (std::size_t i = 0; i < kPhases; ++i) EXPECT_EQ(kStepPhases[i].name, phase_name(static_cast<Phase>(i)));
 }
 
 TEST(Reporter, AFailureNamesItsReason) {
