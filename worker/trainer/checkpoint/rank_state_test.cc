@@ -102,7 +102,7 @@ class Ranks {
   Ranks(const planner::ModelShape& model, const Layout& layout, at::ScalarType storage)
       : model_(model),
         layout_(layout),
-        plan_(checkpoint::tensors_of(model), state_types(storage), kLargestFile) {
+        plan_(checkpoint::tensors_of(model), state_types(storage, false), kLargestFile) {
     for (int rank = 0; rank < layout.mesh.ranks(); ++rank)
       ranks_.push_back(std::make_unique<TestRank>(model, layout, rank, storage));
   }

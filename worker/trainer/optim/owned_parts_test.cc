@@ -72,7 +72,7 @@ TEST_P(OwnedParts, AreNumberedAsInTheWholeTensor) {
     std::map<int64_t, int64_t> numbers;  // by the offset of the value
     const auto owned_here = owned_parts(layout, placement, slices_of(layout, shard), Selection::Everything);
     for (const OwnedPart& owned : owned_here)
-      for_each_run(owned, [&](const Run& run) {
+      for_each_run(owned, [&](const auto& run) {
         for (int64_t i = 0; i < run.values.elements; ++i) numbers[run.values.offset + i] = run.first_full + i;
       });
     std::size_t found = 0;
