@@ -6,6 +6,10 @@ Exit code 77: transformers is not installed; 1: weights are missing or left over
 
 import sys
 
+from loaded_transformers import run_there
+
+run_there()
+
 try:
     import numpy
     import torch

@@ -10,6 +10,10 @@ Exit code 77: transformers is not installed.
 import json
 import sys
 
+from loaded_transformers import run_there
+
+run_there()
+
 try:
     import torch
     import transformers

@@ -9,6 +9,10 @@ import json
 import pathlib
 import sys
 
+from loaded_transformers import run_there
+
+run_there()
+
 try:
     import numpy
     import torch
