@@ -8,7 +8,7 @@ import unittest
 from cluster import FOLDER, NAMESPACE, PROGRAMS, ClusterTest, apply, kubectl, run_locally, small_job, taking_turns, wait_until
 from volume import share
 
-STEPS = 240
+STEPS = 480  # a job of half as many was over before a busy machine had looked at it
 EVERY = 10
 
 
@@ -81,7 +81,7 @@ class Checkpoints(ClusterTest):
 
     def test_a_drained_machine_costs_no_step(self):
         self.start_and_train("moved")
-        machine = self.pod("moved", 0)["spec"]["nodeName"]
+        machine = self.children("moved")[0]["spec"]["nodeName"]
         self.addCleanup(kubectl, "uncordon", machine)
         kubectl("drain", machine, "--force", "--delete-emptydir-data", "--timeout=120s",
                 "--pod-selector=training.caravan.dev/job-name=moved")
