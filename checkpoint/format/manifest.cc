@@ -76,6 +76,12 @@ const std::string& moments_type_of(const CheckpointTensor& tensor) {
   return tensor.moments_type().empty() ? tensor.states_type() : tensor.moments_type();
 }
 
+// Moments with a type of their own came with the second one, which earlier versions do not take for damaged.
+int format_for(const CheckpointManifest& manifest) {
+  const auto has_own = [](const CheckpointTensor& tensor) { return !tensor.moments_type().empty(); };
+  return std::ranges::any_of(manifest.tensors(), has_own) ? 2 : 1;
+}
+
 Status check_tensor(const CheckpointTensor& tensor) {
   const auto wrong = [&](std::string_view what) {
     return bad_input(fmt::format("tensors: '{}': {}", tensor.name(), what));
@@ -153,7 +159,7 @@ std::string sum_text(uint32_t sum) {
 }
 
 std::string manifest_text(CheckpointManifest manifest) {
-  manifest.set_format(kManifestFormat);
+  manifest.set_format(format_for(manifest));
   manifest.set_crc32c(sealed_sum(manifest));
   return to_json(manifest) + "\n";
 }
@@ -161,14 +167,14 @@ std::string manifest_text(CheckpointManifest manifest) {
 Result<CheckpointManifest> parse_manifest(std::string_view text) {
   Result<CheckpointManifest> manifest = from_json<CheckpointManifest>(text);
   const double format = manifest ? manifest->format() : format_of(text);
-  if (format > kManifestFormat) {
+  if (format > kNewestFormat) {
     return failure(
-        fmt::format("format: is {}, this version reads {}; take the version of caravan that wrote it", format,
-                    kManifestFormat));
+        fmt::format("format: is {}, this version reads up to {}; take the version of caravan that wrote it",
+                    format, kNewestFormat));
   }
   if (!manifest) return tl::unexpected(manifest.error());
-  if (format != kManifestFormat)
-    return bad_input(fmt::format("format: is {}, this version reads {}", format, kManifestFormat));
+  if (format != format_for(*manifest))
+    return bad_input(fmt::format("format: is {}, that of its fields is {}", format, format_for(*manifest)));
   // The same message has one text, so that no byte of it changes unnoticed.
   if (manifest_text(*manifest) != text)
     return bad_input("crc32c: is not the sum of this manifest, which was damaged or changed");

@@ -15,7 +15,7 @@
 
 namespace caravan::checkpoint {
 
-inline constexpr int kManifestFormat = 1;
+inline constexpr int kNewestFormat = 2;
 inline constexpr int64_t kLongestManifest = int64_t{256} << 20;
 
 // Fills in the sum.

@@ -104,7 +104,7 @@ TEST(Manifest, RefusesTextsThatAreNone) {
   for (const char* text : {"", "{}", "[]", "null", "{\"format\":1}", "{\"unknown\":1}", "{\"format\":\"x\"}"})
     EXPECT_FALSE(parse_manifest(text)) << text;
   EXPECT_THAT(parse_manifest(R"({"format":0})").error().message,
-              HasSubstr("format: is 0, this version reads 1"));
+              HasSubstr("format: is 0, that of its fields is 1"));
 }
 
 TEST(Manifest, FindsEveryFlippedBit) {
@@ -130,12 +130,21 @@ TEST(Manifest, AHundredThousandTensorsWithoutBoxesAreRefusedAtOnce) {
   EXPECT_THAT(parse_manifest(manifest_text(manifest)).error().message, HasSubstr("boxes must hold"));
 }
 
+TEST(Manifest, MomentsWithATypeOfTheirOwnAreOfTheSecondFormat) {
+  CheckpointManifest manifest = parse_manifest(good_text()).value();
+  EXPECT_EQ(manifest.format(), 1);
+  for (auto& tensor : *manifest.mutable_tensors()) tensor.set_moments_type(tensor.states_type());
+  const auto read = parse_manifest(manifest_text(manifest));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->format(), 2);
+}
+
 // Nobody sets it aside as damaged.
 TEST(Manifest, OfALaterVersionIsNotDamagedButNotReadEither) {
-  for (const char* text : {R"({"format":2})", R"({"format":2,"later":[{"unknown":1}]})"}) {
+  for (const char* text : {R"({"format":3})", R"({"format":3,"later":[{"unknown":1}]})"}) {
     const Error error = parse_manifest(text).error();
     EXPECT_EQ(error.code, ExitCode::kJobFailed);
-    EXPECT_THAT(error.message, HasSubstr("format: is 2, this version reads 1; take the version"));
+    EXPECT_THAT(error.message, HasSubstr("format: is 3, this version reads up to 2; take the version"));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "cli/arguments/choice.h"
 #include "cli/checkpoint/checkpoint_folder.h"
 #include "cli/checkpoint/commands.h"
+#include "cli/say.h"
 #include "common/json.h"
 
 namespace caravan::cli {
@@ -30,10 +31,10 @@ Result<checkpoint::WeightsFolder> open(const std::string& path) {
 
 void print_text(const checkpoint::TensorDifference& difference) {
   if (!difference.structure.empty()) {
-    fmt::print("{}: {}\n", difference.tensor, difference.structure);
+    say("{}: {}\n", difference.tensor, difference.structure);
   } else {
-    fmt::print("{}: {} of {} elements, by {:.3g} at most\n", difference.tensor, difference.different,
-               difference.elements, difference.largest);
+    say("{}: {} of {} elements, by {:.3g} at most\n", difference.tensor, difference.different,
+        difference.elements, difference.largest);
   }
 }
 

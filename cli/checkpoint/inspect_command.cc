@@ -8,6 +8,7 @@
 #include "cli/checkpoint/checkpoint_folder.h"
 #include "cli/checkpoint/commands.h"
 #include "cli/checkpoint/facts.h"
+#include "cli/say.h"
 #include "common/json.h"
 #include "common/readable_bytes.h"
 #include "common/readable_integer.h"
@@ -24,22 +25,23 @@ void print_text(const v1alpha1::CheckpointManifest& manifest, const std::string&
   const auto& progress = manifest.progress();
   const auto& training = manifest.training();
   const auto& first = manifest.tensors(0);
-  fmt::print("checkpoint     {}\n", path);
-  fmt::print("job            {}, attempt {}\n", manifest.job_name(), manifest.attempt());
-  fmt::print("step           {} of {}, {} updates\n", readable_integer(progress.step()),
-             readable_integer(training.steps()), readable_integer(progress.updates()));
-  fmt::print("data           {} sequences of {} tokens seen, {} each step, seed {}\n",
-             readable_integer(progress.samples()), readable_integer(training.sequence_length()),
-             readable_integer(training.global_batch_sequences()), training.seed());
-  fmt::print("written by     {}, schedule {}, ZeRO-{}\n", layout_text(manifest), manifest.layout().schedule(),
-             manifest.layout().zero_stage());
-  fmt::print("parameters     {} in {} tensors\n", readable_integer(parameters_of(manifest)),
-             readable_integer(manifest.tensors_size()));
-  fmt::print("types          weights {}, optimizer {}{}\n", first.weights_type(), first.states_type(),
-             first.has_master() ? ", with master weights" : "");
-  fmt::print("files          {}, {}\n", manifest.files_size(), readable_bytes(bytes_of(manifest)));
+  say("checkpoint     {}\n", path);
+  say("job            {}, attempt {}\n", manifest.job_name(), manifest.attempt());
+  say("step           {} of {}, {} updates\n", readable_integer(progress.step()),
+      readable_integer(training.steps()), readable_integer(progress.updates()));
+  say("data           {} sequences of {} tokens seen, {} each step, seed {}\n",
+      readable_integer(progress.samples()), readable_integer(training.sequence_length()),
+      readable_integer(training.global_batch_sequences()), training.seed());
+  say("written by     {}, schedule {}, ZeRO-{}\n", layout_text(manifest), manifest.layout().schedule(),
+      manifest.layout().zero_stage());
+  say("parameters     {} in {} tensors\n", readable_integer(parameters_of(manifest)),
+      readable_integer(manifest.tensors_size()));
+  say("types          weights {}, moments {}{}\n", first.weights_type(),
+      first.moments_type().empty() ? first.states_type() : first.moments_type(),
+      first.has_master() ? fmt::format(", master weights {}", first.states_type()) : "");
+  say("files          {}, {}\n", manifest.files_size(), readable_bytes(bytes_of(manifest)));
   for (const auto& file : manifest.files())
-    fmt::print("  {}  {:>10}  {}\n", file.crc32c(), readable_bytes(file.length()), file.name());
+    say("  {}  {:>10}  {}\n", file.crc32c(), readable_bytes(file.length()), file.name());
 }
 
 void print_json(const v1alpha1::CheckpointManifest& manifest, const std::string& path) {

@@ -8,6 +8,7 @@
 #include "cli/checkpoint/checkpoint_folder.h"
 #include "cli/checkpoint/commands.h"
 #include "cli/checkpoint/facts.h"
+#include "cli/say.h"
 #include "common/json.h"
 #include "common/readable_bytes.h"
 
@@ -20,8 +21,8 @@ struct Options {
 };
 
 void print_text(const v1alpha1::CheckpointManifest& manifest, const std::string& path) {
-  fmt::print("{:<10} {:>10}  {:<16} attempt {:<4} {}\n", manifest.progress().step(),
-             readable_bytes(bytes_of(manifest)), layout_text(manifest), manifest.attempt(), path);
+  say("{:<10} {:>10}  {:<16} attempt {:<4} {}\n", manifest.progress().step(),
+      readable_bytes(bytes_of(manifest)), layout_text(manifest), manifest.attempt(), path);
 }
 
 // What cannot be read is said and is no reason not to show the others.
@@ -33,7 +34,7 @@ Result<ExitCode> run(const Options& options) {
     const std::string path = folder->volume->shown(checkpoint::step_folder(step));
     const auto manifest = read_manifest(*folder->volume, step);
     if (!manifest) {
-      fmt::print(stderr, "{}\n", manifest.error().message);
+      say(stderr, "{}\n", manifest.error().message);
       code = ExitCode::kBadInput;
     } else if (options.output == "json") {
       fmt::print("{{{}}}\n", summary_json(*manifest, path));

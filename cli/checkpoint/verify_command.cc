@@ -8,6 +8,7 @@
 #include "cli/arguments/choice.h"
 #include "cli/checkpoint/checkpoint_folder.h"
 #include "cli/checkpoint/commands.h"
+#include "cli/say.h"
 #include "common/json.h"
 
 namespace caravan::cli {
@@ -26,9 +27,9 @@ Status verify(const checkpoint::Volume& volume, int step) {
 
 void print_text(const std::string& path, const Status& verified) {
   if (verified) {
-    fmt::print("{}: intact\n", path);
+    say("{}: intact\n", path);
   } else {
-    fmt::print(stderr, "{}\n", verified.error().message);
+    say(stderr, "{}\n", verified.error().message);
   }
 }
 

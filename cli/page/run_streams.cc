@@ -129,7 +129,7 @@ Answer<RunStream> stream_logs(const RunRecord& record, const std::filesystem::pa
           follow = request.follow()](Message& message) mutable {
     auto& into = static_cast<StreamLogsResponse&>(message);
     const bool is_all = !follow || record.has_ended();
-    NodeLog::Part part = log.next(is_all);
+    NodeLog::Part part = log.next(record.has_ended());
     if (part.is_end) return is_all ? Told::kAll : Told::kNothingNow;
     into.set_pod(node);
     into.set_node(wish.node);

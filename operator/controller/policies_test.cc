@@ -152,7 +152,8 @@ TEST(ProgressPolicy, TheCheckpointsThatTheFolderKeepsAreShownAlsoByTheNextOperat
     for (const auto& shown : status.checkpoints()) steps.push_back(shown.step());
     return steps;
   };
-  EXPECT_EQ(show({{100, kStart}, {200, kStart + 60s}}), (std::vector{200, 100}));
+  status.mutable_last_checkpoint()->set_step(50);  // by an operator that knew no list
+  EXPECT_EQ(show({{100, kStart}, {200, kStart + 60s}}), (std::vector{200, 100, 50}));
   EXPECT_EQ(show({{200, kStart + 60s}, {300, kStart + 120s}}), (std::vector{300, 200, 100}));
   EXPECT_EQ(show({{400, kStart + 180s}}), (std::vector{400, 300, 200})) << "another operator leads";
   EXPECT_EQ(status.checkpoints(1).time(), to_text(kStart + 120s));

@@ -98,14 +98,14 @@ Result<AttemptStarted> check_start(const AttemptStarted& started, const JobFacts
   return kept;
 }
 
-Status keep_phases(const JobStep& step, JobStep& kept) {
-  if (!step.has_phase_seconds()) return {};
+// What cannot be is left out, and the step is taken without it.
+void keep_phases(const JobStep& step, JobStep& kept) {
+  if (!step.has_phase_seconds()) return;
   for (const StepPhase& phase : kStepPhases) {
     const double seconds = (step.phase_seconds().*phase.get)();
-    if (Status right = check_number("phaseSeconds", seconds, kMostSeconds); !right) return right;
+    if (!check_number("phaseSeconds", seconds, kMostSeconds)) return kept.clear_phase_seconds();
     (kept.mutable_phase_seconds()->*phase.set)(seconds);
   }
-  return {};
 }
 
 Result<JobStep> check_step(const JobStep& step, const JobFacts& job) {
@@ -118,7 +118,7 @@ Result<JobStep> check_step(const JobStep& step, const JobFacts& job) {
     if (!number) return tl::unexpected(number.error());
   }
   JobStep kept;
-  if (Status right = keep_phases(step, kept); !right) return tl::unexpected(right.error());
+  keep_phases(step, kept);
   kept.set_attempt(step.attempt());
   kept.set_step(step.step());
   kept.set_loss(step.loss());

@@ -61,6 +61,9 @@ void show_checkpoint(const v1alpha1::JobSpec& spec, int step, TimePoint at, v1al
   saved.set_step(step);
   saved.set_path(fmt::format("{}/step-{:06}", spec.checkpoint().path(), step));
   saved.set_time(to_text(at));
+  // An earlier version told of the last one alone.
+  if (status.checkpoints().empty() && status.has_last_checkpoint())
+    *status.add_checkpoints() = status.last_checkpoint();
   *status.mutable_last_checkpoint() = saved;
 
   std::vector<v1alpha1::CheckpointStatus> kept{std::move(saved)};

@@ -8,9 +8,11 @@ export function momentsOf({createTime, object}, begun) {
     ...(status.conditions ?? []).filter((one) => one.status === 'True').map((one) => (
       {time: one.lastTransitionTime, text: [one.type, one.reason, one.message].filter(Boolean).join(' · ')})),
     ...restarts(begun),
-    ...(status.checkpoints ?? []).map((one) => ({time: one.time, text: `Checkpoint of step ${one.step}`})),
+    ...checkpointsOf(status).map((one) => ({time: one.time, text: `Checkpoint of step ${one.step}`})),
   ];
   return moments.filter((one) => one.time).sort((a, b) => Date.parse(a.time) - Date.parse(b.time));
 }
 
+// An operator of an earlier version told of the last one alone.
+const checkpointsOf = ({checkpoints, lastCheckpoint}) => checkpoints ?? (lastCheckpoint ? [lastCheckpoint] : []);
 const restarts = (begun) => begun.slice(1).map((one) => ({time: one.time, text: `Restart: attempt ${one.attempt} from step ${one.step}`}));

@@ -182,7 +182,7 @@ class Job:
             if not token:
                 return events
 
-    def checkpoints(self) -> list[job_service_pb2.CheckpointRecord]:
+    def checkpoints(self) -> list[job_pb2.CheckpointStatus]:
         """The latest first."""
         return list(self._call("ListCheckpoints", job_service_pb2.ListCheckpointsRequest, parent=self.message.name).checkpoints)
 

@@ -36,7 +36,11 @@ Answer<v1alpha1::ListCheckpointsResponse> ReadMethods::list_checkpoints(
   const auto job = read(call, *key);
   if (!job) return tl::unexpected(job.error());
   v1alpha1::ListCheckpointsResponse response;
-  *response.mutable_checkpoints() = job->object().status().checkpoints();
+  const v1alpha1::JobStatus& status = job->object().status();
+  *response.mutable_checkpoints() = status.checkpoints();
+  // An operator of an earlier version told of the last one alone.
+  if (status.checkpoints().empty() && status.has_last_checkpoint())
+    *response.add_checkpoints() = status.last_checkpoint();
   return response;
 }
 

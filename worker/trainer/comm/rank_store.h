@@ -15,7 +15,7 @@ class Store;
 
 namespace caravan::trainer {
 
-// Blocks until all ranks have come.
+// On rank 0 blocks until all ranks have come.
 c10::intrusive_ptr<c10d::Store> meet_in_store(const RendezvousOptions& options);
 // A further connection, when rank 0 serves it: one that waits in it holds up all that use the same.
 c10::intrusive_ptr<c10d::Store> connect_to_store(const RendezvousOptions& options);

@@ -253,9 +253,10 @@ std::string CheckpointLoader::refusal_of(const Checkpoint& from) const {
   if (theirs.weights != ours.weights)
     return sentence(fmt::format("its weights are {}, training.precision makes them {}: set it back",
                                 element_type_name(theirs.weights), element_type_name(ours.weights)));
-  if (theirs != ours)
+  if (theirs.moments != ours.moments)
     return sentence(fmt::format("its moments are {}, training.optimizer.stateType makes them {}: set it back",
                                 element_type_name(theirs.moments), element_type_name(ours.moments)));
+  if (theirs != ours) return sentence("its master weights are of another type than those of this job");
   if (const std::string why = refusal(from.terms(), terms_of(job)); !why.empty()) return sentence(why);
   if (from.state().step > job.steps) {
     return sentence(

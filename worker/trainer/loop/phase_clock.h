@@ -42,7 +42,8 @@ enum class Phase {
 inline constexpr std::size_t kPhases = 8;  // of a step
 inline constexpr std::size_t kAllPhases = 10;
 
-// Of PhaseSeconds, which has the phases of a step under these names, and of RankActivity.phase.
+// Of PhaseSeconds, which has the phases of a step under these names, and of RankActivity.phase. Said again
+// here, since what a device's library takes may know no messages.
 std::string_view phase_name(Phase phase);
 
 // For other ranks, in a collective.
