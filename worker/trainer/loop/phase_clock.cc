@@ -60,7 +60,7 @@ PhaseClock::Moment PhaseClock::now() const {
 }
 
 PhaseClock::Moment PhaseClock::enter(Phase phase, const Wait* wait) {
-  const Moment moment = now();
+  Moment moment = now();
   charge(moment);
   current_ = phase;
   Activity activity{.phase = std::string(phase_name(phase)), .since = moment.host};
