@@ -39,7 +39,7 @@ class JobView {
     this.step = new StepTime();
     this.element = h('div', {class: 'job'}, h('h1', {}, nameOf(name)), this.actions?.element, this.tiles.element,
       section('Loss', this.loss.box), section('MFU', this.mfu.box), this.metricsState, this.memory.element,
-      section('Time line', this.moments), this.step.element, this.plan.element, this.ranks.element,
+      section('Time line', this.moments), ...this.step.elements, this.plan.element, this.ranks.element,
       section('Events', this.events), this.log.element,
       section('YAML', h('details', {}, h('summary', {}, 'The job as it is'), this.yaml)));
     signal.addEventListener('abort', () => { this.loss.close(); this.mfu.close(); }, {once: true});

@@ -14,5 +14,5 @@ export function momentsOf({createTime, object}, begun) {
 }
 
 // An operator of an earlier version told of the last one alone.
-const checkpointsOf = ({checkpoints, lastCheckpoint}) => checkpoints ?? (lastCheckpoint ? [lastCheckpoint] : []);
+const checkpointsOf = ({checkpoints, lastCheckpoint}) => [...(checkpoints ?? (lastCheckpoint ? [lastCheckpoint] : []))].reverse();
 const restarts = (begun) => begun.slice(1).map((one) => ({time: one.time, text: `Restart: attempt ${one.attempt} from step ${one.step}`}));

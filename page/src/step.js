@@ -38,7 +38,7 @@ export class StepTime {
   constructor() {
     this.measured = h('dl', {class: 'parts'});
     this.predicted = h('dl', {class: 'parts'});
-    this.element = h('div', {}, section('Step, measured', this.measured), section('Step, predicted', this.predicted));
+    this.elements = [section('Step, measured', this.measured), section('Step, predicted', this.predicted)];
     this.drawMeasured([]);
   }
 
