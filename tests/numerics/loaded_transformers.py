@@ -123,13 +123,15 @@ def up(path):
     down(path)
     if os.path.lexists(path):
         os.unlink(path)
-    server = subprocess.Popen([sys.executable, os.path.abspath(__file__), "serve", path], start_new_session=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    # Whoever waits for the end of what this process prints does not wait for the server.
+    with open(f"{path}.log", "w", encoding="utf-8") as log:
+        server = subprocess.Popen([sys.executable, os.path.abspath(__file__), "serve", path], start_new_session=True,
+                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     end = time.monotonic() + START_SECONDS
     while (connection := connected(path)) is None:
         code = server.poll()
         if code is not None:
-            return 0 if code == MISSING else f"what loads transformers ended with {code}"
+            return 0 if code == MISSING else f"what loads transformers ended with {code}: see {path}.log"
         if time.monotonic() > end:
             server.kill()
             return f"transformers was not loaded within {START_SECONDS} s"
