@@ -72,10 +72,6 @@ Status check_files(const CheckpointManifest& manifest) {
   return {};
 }
 
-const std::string& moments_type_of(const CheckpointTensor& tensor) {
-  return tensor.moments_type().empty() ? tensor.states_type() : tensor.moments_type();
-}
-
 // Moments with a type of their own came with the second one, which earlier versions do not take for damaged.
 int format_for(const CheckpointManifest& manifest) {
   const auto has_own = [](const CheckpointTensor& tensor) { return !tensor.moments_type().empty(); };
@@ -153,6 +149,10 @@ Status check_plan(const CheckpointManifest& manifest) {
 }
 
 }  // namespace
+
+const std::string& moments_type_of(const CheckpointTensor& tensor) {
+  return tensor.moments_type().empty() ? tensor.states_type() : tensor.moments_type();
+}
 
 std::string sum_text(uint32_t sum) {
   return fmt::format("{:08x}", sum);

@@ -24,6 +24,8 @@ Result<v1alpha1::CheckpointManifest> parse_manifest(std::string_view text);
 
 TrainingState state_of(const v1alpha1::CheckpointManifest& manifest);
 TrainingTerms terms_of(const v1alpha1::CheckpointManifest& manifest);
+// As in safetensors.
+const std::string& moments_type_of(const v1alpha1::CheckpointTensor& tensor);
 // Of a manifest that parse_manifest has read.
 FilePlan plan_of(const v1alpha1::CheckpointManifest& manifest);
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "checkpoint/format/manifest.h"
 #include "checkpoint/format/names.h"
 #include "cli/arguments/choice.h"
 #include "cli/checkpoint/checkpoint_folder.h"
@@ -36,8 +37,7 @@ void print_text(const v1alpha1::CheckpointManifest& manifest, const std::string&
       manifest.layout().zero_stage());
   say("parameters     {} in {} tensors\n", readable_integer(parameters_of(manifest)),
       readable_integer(manifest.tensors_size()));
-  say("types          weights {}, moments {}{}\n", first.weights_type(),
-      first.moments_type().empty() ? first.states_type() : first.moments_type(),
+  say("types          weights {}, moments {}{}\n", first.weights_type(), checkpoint::moments_type_of(first),
       first.has_master() ? fmt::format(", master weights {}", first.states_type()) : "");
   say("files          {}, {}\n", manifest.files_size(), readable_bytes(bytes_of(manifest)));
   for (const auto& file : manifest.files())
