@@ -100,9 +100,10 @@ __global__ void __launch_bounds__(kFlatThreads) adamw_kernel(AdamW a, Factors fa
     std::uint32_t first_noise[kWidth];
     std::uint32_t second_noise[kWidth];
     Noise noise(a.rounding_key, a.step);
+    kernels::NumberWalk numbers(a.numbers, i);
     for (int k = 0; k < kWidth; ++k) {
       update(weight.item[k], first.item[k], second.item[k], gradient.item[k] * scale, factors);
-      first_noise[k] = std::is_same_v<T, bf16> ? noise(a.numbers[i + k]) : 0;
+      first_noise[k] = std::is_same_v<T, bf16> ? noise(numbers.next()) : 0;
       second_noise[k] = first_noise[k] >> 16;
     }
     store<kWidth>(a.weights + i, weight);

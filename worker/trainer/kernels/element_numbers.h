@@ -21,4 +21,26 @@ struct ElementNumbers {
   bool operator==(const ElementNumbers&) const = default;
 };
 
+// The numbers of elements one after the other, without a division for each.
+class NumberWalk {
+ public:
+  constexpr NumberWalk(const ElementNumbers& numbers, std::int64_t i)
+      : part_columns_(numbers.part_columns),
+        skipped_(numbers.columns - numbers.part_columns),
+        column_((numbers.first + i) % numbers.part_columns),
+        number_(numbers[i]) {}
+
+  constexpr std::int64_t next() {
+    const std::int64_t number = number_++;
+    if (++column_ == part_columns_) {
+      column_ = 0;
+      number_ += skipped_;
+    }
+    return number;
+  }
+
+ private:
+  std::int64_t part_columns_, skipped_, column_, number_;
+};
+
 }  // namespace caravan::kernels

@@ -16,16 +16,8 @@ class RoundingNoise {
 
   // Of elements first, first + 1, ... of the update's.
   void fill(int64_t first, int64_t count, uint32_t* words) {
-    const ElementNumbers& numbers = update_.numbers;
-    int64_t left = numbers.part_columns - (numbers.first + first) % numbers.part_columns;  // of the row
-    int64_t number = numbers[first];
-    for (int64_t i = 0; i < count; ++i, ++number, --left) {
-      if (left == 0) {
-        number = numbers[first + i];
-        left = numbers.part_columns;
-      }
-      words[i] = word(number);
-    }
+    NumberWalk numbers(update_.numbers, first);
+    for (int64_t i = 0; i < count; ++i) words[i] = word(numbers.next());
   }
 
  private:
