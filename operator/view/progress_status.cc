@@ -56,22 +56,23 @@ void show_step(const v1alpha1::JobSpec& spec, const v1alpha1::JobStep& step, Tim
   shown.set_last_update_time(to_text(now));
 }
 
+std::vector<v1alpha1::CheckpointStatus> checkpoints_of(const v1alpha1::JobStatus& status) {
+  if (status.checkpoints().empty() && status.has_last_checkpoint()) return {status.last_checkpoint()};
+  return {status.checkpoints().begin(), status.checkpoints().end()};
+}
+
 void show_checkpoint(const v1alpha1::JobSpec& spec, int step, TimePoint at, v1alpha1::JobStatus& status) {
   v1alpha1::CheckpointStatus saved;
   saved.set_step(step);
   saved.set_path(fmt::format("{}/step-{:06}", spec.checkpoint().path(), step));
   saved.set_time(to_text(at));
-  // An earlier version told of the last one alone.
-  if (status.checkpoints().empty() && status.has_last_checkpoint())
-    *status.add_checkpoints() = status.last_checkpoint();
-  *status.mutable_last_checkpoint() = saved;
-
-  std::vector<v1alpha1::CheckpointStatus> kept{std::move(saved)};
+  std::vector<v1alpha1::CheckpointStatus> kept{saved};
   const auto most = std::min<std::size_t>(kMostCheckpointsShown, spec.checkpoint().keep_last());
-  for (const v1alpha1::CheckpointStatus& earlier : status.checkpoints()) {
+  for (const v1alpha1::CheckpointStatus& earlier : checkpoints_of(status)) {
     if (earlier.step() < step && kept.size() < most) kept.push_back(earlier);
   }
   status.mutable_checkpoints()->Assign(kept.begin(), kept.end());
+  *status.mutable_last_checkpoint() = std::move(saved);
 }
 
 }  // namespace caravan::controller

@@ -1,5 +1,6 @@
 #include "service/methods/read_methods.h"
 
+#include "operator/view/progress_status.h"
 #include "service/jobs/job_page.h"
 #include "service/jobs/resource_name.h"
 
@@ -36,11 +37,8 @@ Answer<v1alpha1::ListCheckpointsResponse> ReadMethods::list_checkpoints(
   const auto job = read(call, *key);
   if (!job) return tl::unexpected(job.error());
   v1alpha1::ListCheckpointsResponse response;
-  const v1alpha1::JobStatus& status = job->object().status();
-  *response.mutable_checkpoints() = status.checkpoints();
-  // An operator of an earlier version told of the last one alone.
-  if (status.checkpoints().empty() && status.has_last_checkpoint())
-    *response.add_checkpoints() = status.last_checkpoint();
+  const auto known = controller::checkpoints_of(job->object().status());
+  response.mutable_checkpoints()->Assign(known.begin(), known.end());
   return response;
 }
 
