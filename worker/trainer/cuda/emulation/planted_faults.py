@@ -79,7 +79,7 @@ FAULTS = [
           "std::int64_t{blockIdx.x} * 2 * a.columns;\n  const T* const ups",
           "static_cast<int>(blockIdx.x) * 2 * static_cast<int>(a.columns);\n  const T* const ups"),
     Fault("random numbers by the place in a part", "adamw", "AdamW*", "from 1",
-          "noise(a.first_element + i + k)", "noise(i + k)"),
+          "noise(numbers.next())", "noise(i + k)"),
 ]
 
 
