@@ -5,16 +5,22 @@ import re
 import subprocess
 import unittest
 
-from cluster import FOLDER, NAMESPACE, PROGRAMS, ClusterTest, apply, kubectl, run_locally, small_job, taking_turns, wait_until
+from cluster import (FOLDER, NAMESPACE, PROGRAMS, ClusterTest, apply, kubectl, lines_of_local_run, small_job, taking_turns,
+                     wait_until)
 from volume import share
 
-STEPS = 480  # a job of half as many was over before a busy machine had looked at it
+MORE_STEPS_THAN_ARE_MADE = 1_000_000  # so that no job is over before a busy machine has looked at it
 EVERY = 10
+KEPT = 1000
+STATES = ("model.safetensors", "first-moment.safetensors", "second-moment.safetensors")
 
 
-def checkpointed_job(name, every=EVERY, **spec):
-    checkpoint = {"claimName": "checkpoints", "path": name, "everySteps": every, "keepLast": STEPS}
-    return small_job(name, STEPS, checkpoint=checkpoint, failurePolicy={"maxRestarts": 2}, **spec)
+def checkpointed_job(name, steps=MORE_STEPS_THAN_ARE_MADE, every=EVERY, **spec):
+    """Trains with one learning rate, so that its steps are the same however many there are to be."""
+    job = small_job(name, steps, failurePolicy={"maxRestarts": 2}, **spec)
+    job["spec"]["training"]["optimizer"] = {"schedule": "Constant", "warmupSteps": 0}
+    job["spec"]["checkpoint"] = {"claimName": "checkpoints", "path": name, "everySteps": every, "keepLast": KEPT}
+    return job
 
 
 def inspect(name):
@@ -24,13 +30,22 @@ def inspect(name):
     return json.loads(run.stdout)
 
 
+def states(checkpoint):
+    """The sum of the bytes of weights and moments."""
+    return {file["name"]: file["crc32c"] for file in checkpoint["manifest"]["files"] if file["name"] in STATES}
+
+
+def train_undisturbed(name, steps):
+    """As many steps on this machine, with a checkpoint of the last one: the summary."""
+    return lines_of_local_run(checkpointed_job(name, steps, every=steps), "checkpoints")[-1]
+
+
 @taking_turns(2)
 class Checkpoints(ClusterTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         share("checkpoints", NAMESPACE)
-        cls.loss = run_locally(small_job("undisturbed", STEPS))["lastLoss"]
 
     def last_checkpoint(self, name):
         return self.status(name).get("lastCheckpoint", {}).get("step", 0)
@@ -46,24 +61,31 @@ class Checkpoints(ClusterTest):
                            lambda: pattern.search(self.condition(name, "Running")["message"]))
         return int(found.group(1))
 
-    def ends_as_if_nothing_had_happened(self, name, attempt):
-        status = self.wait_for_end(name)
-        self.assertEqual(float(status["progress"]["loss"]), self.loss)
+    def suspend(self, name):
+        self.change(name, suspend=True)
+        wait_until("no pods", lambda: not self.children(name))
+
+    def has_trained_as_if_nothing_had_happened(self, name, attempt):
+        """Up to where a suspension ends it."""
+        self.suspend(name)
         newest = inspect(name)
-        self.assertEqual((newest["step"], newest["attempt"]), (STEPS, attempt))
+        self.assertEqual(newest["attempt"], attempt)
+        train_undisturbed(f"{name}-undisturbed", newest["step"])
+        self.assertEqual(len(STATES), len(states(newest)))
+        self.assertEqual(states(newest), states(inspect(f"{name}-undisturbed")))
         kubectl("delete", "ltj", name, "--namespace", NAMESPACE)
 
     def test_a_deleted_pod_costs_the_steps_since_the_last_checkpoint_alone(self):
         self.start_and_wait_for_a_checkpoint("outlives")
         kubectl("delete", "pod", "outlives-0-a1", "--namespace", NAMESPACE, "--wait=false")
         self.assertGreaterEqual(self.goes_on("outlives", attempt=2), EVERY)
-        self.ends_as_if_nothing_had_happened("outlives", attempt=2)
+        self.has_trained_as_if_nothing_had_happened("outlives", attempt=2)
         events = (FOLDER / "checkpoints" / "outlives" / "tensorboard").glob("events.out.tfevents.*")
         self.assertEqual({re.search(r"attempt-(\d+)", file.name).group(1) for file in events if file.stat().st_size > 0}, {"1", "2"})
 
     def start_and_train(self, name):
         """With no checkpoint but the one that a stop makes."""
-        apply(checkpointed_job(name, every=STEPS))
+        apply(checkpointed_job(name, every=MORE_STEPS_THAN_ARE_MADE))
         self.wait_for_steps(name)
 
     def costs_no_restart(self, name):
@@ -77,7 +99,7 @@ class Checkpoints(ClusterTest):
             step, before = self.goes_on("told", attempt), step
             self.assertGreaterEqual(step, max(before, 1))
         self.costs_no_restart("told")
-        self.ends_as_if_nothing_had_happened("told", attempt=3)
+        self.has_trained_as_if_nothing_had_happened("told", attempt=3)
 
     def test_a_drained_machine_costs_no_step(self):
         self.start_and_train("moved")
@@ -88,33 +110,35 @@ class Checkpoints(ClusterTest):
         kubectl("uncordon", machine)
         self.assertGreater(self.goes_on("moved", attempt=2), 0)
         self.costs_no_restart("moved")
-        self.ends_as_if_nothing_had_happened("moved", attempt=2)
+        self.has_trained_as_if_nothing_had_happened("moved", attempt=2)
 
     def test_a_job_goes_on_behind_its_suspension_and_another_behind_that_in_another_layout(self):
         self.start_and_train("paused")
-        self.change("paused", suspend=True)
-        wait_until("no pods", lambda: not self.children("paused"))
+        self.suspend("paused")
         saved = wait_until("the checkpoint in the status", lambda: self.last_checkpoint("paused"))
         self.change("paused", suspend=False)
         self.assertEqual(self.goes_on("paused", attempt=2), saved)
         self.costs_no_restart("paused")
-        self.change("paused", suspend=True)
-        wait_until("no pods", lambda: not self.children("paused"))
+        self.suspend("paused")
         kubectl("delete", "ltj", "paused", "--namespace", NAMESPACE)
-        apply(checkpointed_job("paused", parallelism={"tensor": 1, "pipeline": 2, "data": 2}))
-        self.assertGreaterEqual(self.goes_on("paused", attempt=1), saved)
+        saved = inspect("paused")["step"]
+        steps = saved + EVERY
+        apply(checkpointed_job("paused", steps, parallelism={"tensor": 1, "pipeline": 2, "data": 2}))
+        self.assertEqual(self.goes_on("paused", attempt=1), saved)
         status = self.wait_for_end("paused")
-        self.assertAlmostEqual(float(status["progress"]["loss"]), self.loss, delta=1e-3 * self.loss)
+        loss = train_undisturbed("paused-undisturbed", steps)["lastLoss"]
+        self.assertAlmostEqual(float(status["progress"]["loss"]), loss, delta=1e-3 * loss)
         kubectl("delete", "ltj", "paused", "--namespace", NAMESPACE)
 
     def test_the_last_one_stands_in_the_status(self):
-        apply(checkpointed_job("shown"))
+        steps = 2 * EVERY
+        apply(checkpointed_job("shown", steps))
         self.wait_for_end("shown")
-        wait_until("the last checkpoint in the status", lambda: self.last_checkpoint("shown") == STEPS)
+        wait_until("the last checkpoint in the status", lambda: self.last_checkpoint("shown") == steps)
         self.assertTrue((FOLDER / "checkpoints" / self.status("shown")["lastCheckpoint"]["path"]).is_dir())
         head, row = kubectl("get", "ltj", "shown", "--namespace", NAMESPACE, "-o", "wide").splitlines()
         self.assertIn("CHECKPOINT", head)
-        self.assertIn(f" {STEPS} ", row)
+        self.assertIn(f" {steps} ", row)
         kubectl("delete", "ltj", "shown", "--namespace", NAMESPACE)
 
 
