@@ -1,7 +1,8 @@
 """The chart on a cluster of its own, by a real helm: chart_test.py HELM, which is helm3 or helm4.
 
 A job trains on while the chart is installed, tested, upgraded, rolled back, uninstalled and installed again. All namespaces
-are `restricted`. Then an account that has rights in one namespace and none in the cluster installs an operator there.
+are `restricted`. Or an account that has rights in one namespace and none in the cluster installs an operator there: the two
+take turns by day.
 """
 
 import json
@@ -11,7 +12,8 @@ import tempfile
 import unittest
 
 import fixture
-from cluster import FOLDER, NAMESPACE, OPERATOR_NAMESPACE, REPOSITORY, ClusterTest, apply, kubectl, script, small_job, wait_until
+from cluster import (FOLDER, NAMESPACE, OPERATOR_NAMESPACE, REPOSITORY, ClusterTest, apply, kubectl, script, small_job,
+                     taking_turns, wait_until)
 from volume import corpus_claim, corpus_volume
 
 sys.path.append(str(REPOSITORY / "deploy/helm"))
@@ -57,6 +59,7 @@ class ChartTest(ClusterTest):
                 for found in self.api.items(path) if found["metadata"]["name"] == "caravan-check"]
 
 
+@taking_turns(2)
 class Life(ChartTest):
     """One release, from the first to the last."""
 
@@ -110,6 +113,7 @@ class Life(ChartTest):
         kubectl("delete", "configmap", "afterwards", "--namespace", NAMESPACE)
 
 
+@taking_turns(2, first=1)
 class Team(ChartTest):
     """Has the role admin in one namespace, and nothing else. An administrator installed what operators share."""
 
