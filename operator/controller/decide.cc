@@ -194,7 +194,7 @@ class Decider {
         break;
       case Suspension::kStay:
         show_suspension();
-        show_steps(false);
+        show_steps(seen_.pods.empty());  // then nothing follows what they saved on their way
         break;
     }
     end_pods();

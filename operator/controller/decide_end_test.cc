@@ -58,6 +58,18 @@ TEST(Decide, ASuspendedJobLosesItsPodsAndGoesOnWithTheNextAttempt) {
   EXPECT_EQ(resumed.status.restarts(), 0);
 }
 
+TEST(Decide, WhatASuspendedJobHasSavedIsShownAsSoonAsItsPodsAreGone) {
+  Snapshot snapshot = running_job(R"(, "checkpoint": {"claimName": "c", "path": "p"})");
+  snapshot.job.spec.set_suspend(true);
+  snapshot.progress = JobProgress{.attempt = 1};
+  snapshot.progress->step.emplace().set_step(7);
+  snapshot.job.status = decide_at(snapshot).status;
+  snapshot.progress->checkpoints = {{8, kStart}};
+  EXPECT_EQ(decide_at(snapshot, kStart + 1s).status.last_checkpoint().step(), 0);
+  snapshot.pods.clear();
+  EXPECT_EQ(decide_at(snapshot, kStart + 1s).status.last_checkpoint().step(), 8);
+}
+
 // As in a suspension, the pods are told to end, so their gang writes a checkpoint.
 TEST(Decide, ACancelledJobLosesItsPodsAndHasFailedOnceTheyAreGone) {
   Snapshot snapshot = running_job();
