@@ -12,12 +12,13 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 REPOSITORY = FOLDER.parent
 RULES = FOLDER / "rules/caravan.rules.yaml"
 RULES_TEST = FOLDER / "rules/caravan.rules_test.yaml"
-REFERENCES = [REPOSITORY / "docs/reference/metrics.md", REPOSITORY / "docs/reference/operator-metrics.md"]
+REFERENCES = [REPOSITORY / f"docs/reference/{name}.md" for name in ("metrics", "operator-metrics", "service-metrics")]
 ALERTS = ("CaravanJobStalled", "CaravanNonFinite", "CaravanMFUDrop", "CaravanMemoryNearLimit", "CaravanCheckpointStale",
-          "CaravanStraggler", "CaravanRestartLoop", "CaravanQueuedTooLong", "CaravanOperatorDown")
+          "CaravanStraggler", "CaravanRestartLoop", "CaravanQueuedTooLong", "CaravanOperatorDown", "CaravanServiceFails",
+          "CaravanServiceSlow", "CaravanServiceWithoutApi")
 PANELS = {"timeseries", "stat", "gauge", "bargauge", "table", "text"}
 # Metrics of the reference that no board and no rule reads, each with the reason.
-UNUSED = {}
+UNUSED = {"caravan_service_jobs": "how much a replica holds, which is no sign of trouble"}
 NAMES = re.compile(r"\b(?:caravan|controller_runtime|workqueue|stale_sync|rest_client|grpc_server|leader_election)_\w+")
 
 
@@ -101,6 +102,11 @@ class Metrics(unittest.TestCase):
         read = set().union(*map(metrics_of, [*queries(), *expressions_of_rules()]))
         self.assertEqual(metrics_of_references() - read, set(UNUSED), "on no board and in no rule")
 
+    def test_of_the_job_service_in_the_reference_are_those_that_it_has(self):
+        source = (REPOSITORY / "service/metrics.cc").read_text()
+        page = (REPOSITORY / "docs/reference/service-metrics.md").read_text()
+        self.assertEqual(set(re.findall(r'"(caravan_service_\w+)"', source)), set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)))
+
     def test_that_boards_read_of_recording_rules_are_recorded(self):
         recorded = set(re.findall(r"- record: (\S+)", RULES.read_text()))
         for expression in [*queries(), *expressions_of_rules()]:
@@ -118,7 +124,7 @@ class Rules(unittest.TestCase):
     def test_fire_when_they_should_and_stay_quiet_otherwise(self):
         self.promtool("test", "rules", RULES_TEST)
 
-    def test_are_nine_alerts_each_tested_both_ways_and_each_with_a_runbook(self):
+    def test_are_these_alerts_each_tested_both_ways_and_each_with_a_runbook(self):
         text, tests = RULES.read_text(), RULES_TEST.read_text()
         self.assertEqual(tuple(re.findall(r"- alert: (\S+)", text)), ALERTS)
         self.assertEqual(tuple(re.findall(r"runbook_url: docs/runbooks/(\S+)\.md", text)), ALERTS)
