@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/json.h"
+#include "common/schema/field_rules.h"
 #include "operator/api/conditions.h"
 #include "operator/controller/end_policy.h"
 #include "operator/controller/lifetime_policy.h"
@@ -158,6 +159,11 @@ TEST(ProgressPolicy, TheCheckpointsThatTheFolderKeepsAreShownAlsoByTheNextOperat
   EXPECT_EQ(show({{400, kStart + 180s}}), (std::vector{400, 300, 200})) << "another operator leads";
   EXPECT_EQ(status.checkpoints(1).time(), to_text(kStart + 120s));
   EXPECT_EQ(show({{250, kStart + 240s}}), (std::vector{250, 200})) << "trained again from an older one";
+}
+
+TEST(ProgressPolicy, AsManyCheckpointsAreShownAsTheDefinitionTakes) {
+  const auto* list = v1alpha1::JobStatus::descriptor()->FindFieldByName("checkpoints");
+  EXPECT_EQ(schema::rules_of(*list).max_items(), static_cast<int>(kMostCheckpointsShown));
 }
 
 TEST(ProgressPolicy, ASaveThatFailsIsAConditionUntilOneIsComplete) {
