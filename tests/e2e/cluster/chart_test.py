@@ -12,15 +12,14 @@ import tempfile
 import unittest
 
 import fixture
-from cluster import (FOLDER, NAMESPACE, OPERATOR_NAMESPACE, REPOSITORY, ClusterTest, apply, kubectl, script, small_job,
-                     taking_turns, wait_until)
+from cluster import (FOLDER, MORE_STEPS_THAN_ARE_MADE, NAMESPACE, OPERATOR_NAMESPACE, REPOSITORY, ClusterTest, apply, kubectl,
+                     script, small_job, taking_turns, wait_until)
 from volume import corpus_claim, corpus_volume
 
 sys.path.append(str(REPOSITORY / "deploy/helm"))
 from caravan_chart import CHART, chart_before, helm  # noqa: E402
 
 WHICH = sys.argv.pop(1)
-MORE_STEPS_THAN_ARE_MADE = 1_000_000
 TEAM = "team"
 RBAC = "apis/rbac.authorization.k8s.io/v1"
 

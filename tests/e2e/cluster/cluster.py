@@ -22,6 +22,7 @@ SCRIPT = REPOSITORY / "tests/cluster/cluster.sh"
 NAMESPACE = "train"
 OPERATOR_NAMESPACE = "caravan-system"
 ENDED = ("Succeeded", "Failed")  # phases of pods
+MORE_STEPS_THAN_ARE_MADE = 1_000_000  # of a job that a test ends, however late a busy machine looks
 NETWORKING = "apis/networking.k8s.io/v1"
 JOBS = "apis/training.caravan.dev/v1alpha1/namespaces/{}/llamatrainingjobs"
 

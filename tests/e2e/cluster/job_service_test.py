@@ -10,14 +10,13 @@ import tempfile
 import threading
 import unittest
 
-from cluster import (NAMESPACE, OPERATOR_NAMESPACE, PROGRAMS, REPOSITORY, ClusterTest, apply, kill, kubectl, processes_of,
-                     small_job, wait_until)
+from cluster import (MORE_STEPS_THAN_ARE_MADE, NAMESPACE, OPERATOR_NAMESPACE, PROGRAMS, REPOSITORY, ClusterTest, apply, kill,
+                     kubectl, processes_of, small_job, wait_until)
 from network_test import METRICS, reaches
 
 NAME = f"caravan-service.{OPERATOR_NAMESPACE}.svc"
 API, JSON, LIVE = 8443, 8444, 9444
 PERMISSION_DENIED, UNAUTHENTICATED = 7, 16
-MORE_STEPS_THAN_ARE_MADE = 1_000_000
 # What the admission policy of jobs asks for beside jobs themselves.
 RULES = [{"apiGroups": ["training.caravan.dev"], "resources": ["llamatrainingjobs"],
           "verbs": ["get", "list", "watch", "create", "delete"]},

@@ -10,13 +10,12 @@ import sys
 import unittest
 
 import kueue
-from cluster import NAMESPACE, REPOSITORY, ClusterTest, apply, kill, kubectl, small_job, wait_until
+from cluster import MORE_STEPS_THAN_ARE_MADE, NAMESPACE, REPOSITORY, ClusterTest, apply, kill, kubectl, small_job, wait_until
 from volume import share
 
 WORKLOADS = f"apis/{kueue.API}/namespaces/{NAMESPACE}/workloads"
 CLUSTER_QUEUES = f"apis/{kueue.API}/clusterqueues"
 TESTDATA = REPOSITORY / "operator/children/testdata"
-LONG = 1_000_000  # steps that no test waits for
 
 
 def queued_job(name, steps, queue, priority=None, **spec):
@@ -69,7 +68,7 @@ class QueueTest(ClusterTest):
 class Queues(QueueTest):
     def test_two_jobs_and_quota_for_one(self):
         self.make_queue("one")
-        self.submit(queued_job("first", LONG, "one"))
+        self.submit(queued_job("first", MORE_STEPS_THAN_ARE_MADE, "one"))
         self.wait_for_steps("first")
         self.submit(queued_job("second", 20, "one"))
         self.wait_for_condition("second", "QuotaReserved", "False", "it is number 1 in its queue")
@@ -84,8 +83,8 @@ class Queues(QueueTest):
     def test_a_higher_priority_suspends_a_job_that_goes_on_afterwards(self):
         share("checkpoints", NAMESPACE)
         self.make_queue("ranked")
-        checkpoint = {"claimName": "checkpoints", "path": "ranked", "everySteps": LONG}
-        self.submit(queued_job("low", LONG, "ranked", "low", checkpoint=checkpoint))
+        checkpoint = {"claimName": "checkpoints", "path": "ranked", "everySteps": MORE_STEPS_THAN_ARE_MADE}
+        self.submit(queued_job("low", MORE_STEPS_THAN_ARE_MADE, "ranked", "low", checkpoint=checkpoint))
         self.wait_for_steps("low")
         self.submit(queued_job("high", 20, "ranked", "high"))
         self.wait_for_condition("low", "Suspended", "True", "ByQueue: the queue takes back what it had given: Preempted")
@@ -96,7 +95,7 @@ class Queues(QueueTest):
 
     def test_a_job_whose_workload_is_deleted_is_suspended_and_not_lost(self):
         self.make_queue("watched")
-        self.submit(queued_job("orphan", LONG, "watched"))
+        self.submit(queued_job("orphan", MORE_STEPS_THAN_ARE_MADE, "watched"))
         self.wait_for_steps("orphan")
         kubectl("delete", "workload", "ltj-orphan", "--namespace", NAMESPACE)
         self.wait_for_condition("orphan", "Suspended", "True", "ByQueue: somebody has deleted workload ltj-orphan")
@@ -108,7 +107,7 @@ class Queues(QueueTest):
 
     def test_a_suspended_job_leaves_its_place_to_others(self):
         self.make_queue("shared")
-        self.submit(queued_job("pauses", LONG, "shared"))
+        self.submit(queued_job("pauses", MORE_STEPS_THAN_ARE_MADE, "shared"))
         self.wait_for_steps("pauses")
         self.change("pauses", suspend=True)
         wait_until("it has no Workload", lambda: self.api.get(f"{WORKLOADS}/ltj-pauses") is None)
@@ -151,7 +150,7 @@ class PodIntegration(QueueTest):
         kueue.configure(frameworks=["pod"])
         self.make_queue("default", memory="0")
         self.make_queue("real")
-        self.submit(queued_job("gated", LONG, "real"))
+        self.submit(queued_job("gated", MORE_STEPS_THAN_ARE_MADE, "real"))
         self.wait_for_condition("gated", "Scheduled", "False", "PodsGated: 0 of 2 pods have a machine; pod gated-0-a1: "
                                 "Kueue's own integration of pods holds it back")
         self.assertIn(self.FRAMEWORK, self.condition("gated", "Scheduled")["message"])
@@ -177,7 +176,7 @@ class PodIntegration(QueueTest):
         self.addCleanup(kubectl, *scale, "--replicas=1")
         kubectl(*scale, "--replicas=0")
         wait_until("Kueue is gone", lambda: not self.api.items(f"api/v1/namespaces/{kueue.SYSTEM}/pods"))
-        self.submit(queued_job("waits", LONG, "halted"))
+        self.submit(queued_job("waits", MORE_STEPS_THAN_ARE_MADE, "halted"))
         self.wait_for_condition("waits", "Scheduled", "False", "failed calling webhook")
         kubectl(*scale, "--replicas=1")
         self.wait_for_steps("waits")
@@ -194,7 +193,7 @@ class Soak(QueueTest):
         dice = random.Random(16)
         self.make_queue("soak", memory=f"{2 * self.ROOM}Gi")
         for index in range(self.JOBS):
-            self.submit(queued_job(f"soak-{index}", LONG, "soak", dice.choice(("low", "high"))))
+            self.submit(queued_job(f"soak-{index}", MORE_STEPS_THAN_ARE_MADE, "soak", dice.choice(("low", "high"))))
         for turn in range(self.ROUNDS):
             name = f"soak-{dice.randrange(self.JOBS)}"
             action = dice.choice((self.toggle, self.kill_a_rank, self.make_anew, self.delete_a_pod,
@@ -242,7 +241,7 @@ class Soak(QueueTest):
 
     def make_anew(self, name):
         self.delete(name)
-        apply(queued_job(name, LONG, "soak", "low"))
+        apply(queued_job(name, MORE_STEPS_THAN_ARE_MADE, "soak", "low"))
 
 
 if __name__ == "__main__":

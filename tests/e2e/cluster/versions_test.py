@@ -3,9 +3,8 @@
 import json
 import unittest
 
-from cluster import NAMESPACE, OPERATOR_NAMESPACE, REPOSITORY, ClusterTest, apply, kubectl, small_job, wait_until
-
-MORE_STEPS_THAN_ARE_MADE = 1_000_000
+from cluster import (MORE_STEPS_THAN_ARE_MADE, NAMESPACE, OPERATOR_NAMESPACE, REPOSITORY, ClusterTest, apply, kubectl, small_job,
+                     wait_until)
 
 
 def definition():
