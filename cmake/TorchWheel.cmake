@@ -61,6 +61,6 @@ set_target_properties(torch::openmp PROPERTIES IMPORTED_LOCATION "${_torch_openm
 # caravan_parallel(SOURCES...): sources of the calling folder, in a target that has torch::openmp among its DEPS.
 function(caravan_parallel)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CARAVAN_SANITIZE STREQUAL "thread")
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -fopenmp)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -fopenmp SKIP_PRECOMPILE_HEADERS ON)
   endif()
 endfunction()

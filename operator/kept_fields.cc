@@ -46,7 +46,7 @@ const Json* job_that_controls(const Json& child) {
   if (owner == nullptr || kube::text_at(*owner, {"kind"}) != kKind) return nullptr;
   if (kube::text_at(*owner, {"name"}).size() > kLongestName) return nullptr;
   if (kube::text_at(*owner, {"uid"}).size() > kLongestUid) return nullptr;
-  const std::string group = std::string(kGroup) + "/";
+  const std::string group = fmt::format("{}/", kGroup);
   return kube::text_at(*owner, {"apiVersion"}).compare(0, group.size(), group) == 0 ? owner : nullptr;
 }
 

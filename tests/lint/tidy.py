@@ -12,8 +12,10 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
+import tempfile
 
 CLANG_TIDY = "clang-tidy-14"
 
@@ -28,6 +30,11 @@ def dependencies_by_object(build):
         elif line.strip() and current is not None and not line.strip().startswith("/usr/"):
             current.append(line.strip())
     return result
+
+
+def without_precompiled(command):
+    """As clang can run it: headers that GCC has precompiled are for GCC alone."""
+    return {**command, "command": re.sub(r" -Winvalid-pch -include \S+", "", command["command"])}
 
 
 def output_of(command):
@@ -77,10 +84,10 @@ def sample(commands, most, seed):
     return ranked[:most]
 
 
-def check(command, build):
+def check(command, folder):
     # OpenMP off: clang would look for a header of its own.
     run = subprocess.run(
-        [CLANG_TIDY, "--quiet", "--extra-arg=-fno-openmp", "-p", build, command["file"]], capture_output=True, text=True)
+        [CLANG_TIDY, "--quiet", "--extra-arg=-fno-openmp", "-p", folder, command["file"]], capture_output=True, text=True)
     return run.returncode, run.stdout
 
 
@@ -89,7 +96,8 @@ def main(repository, build, cache, commits=None, most=None):
     repository, cache = pathlib.Path(repository), pathlib.Path(cache, "tidy")
     cache.mkdir(parents=True, exist_ok=True)
     dependencies = dependencies_by_object(build)
-    commands = [command for command in json.loads(pathlib.Path(build, "compile_commands.json").read_text())
+    known = json.loads(pathlib.Path(build, "compile_commands.json").read_text())
+    commands = [without_precompiled(command) for command in known
                 if is_product(command["file"], repository) and (changed is None or name_of(command, repository) in changed)]
     found = len(commands)
     if most is not None:
@@ -101,8 +109,9 @@ def main(repository, build, cache, commits=None, most=None):
         if stamp is None or not stamp.exists():
             todo.append((command, stamp))
     failures = 0
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = {pool.submit(check, command, build): (command, stamp) for command, stamp in todo}
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        pathlib.Path(folder, "compile_commands.json").write_text(json.dumps(commands))
+        runs = {pool.submit(check, command, folder): (command, stamp) for command, stamp in todo}
         for run in concurrent.futures.as_completed(runs):
             command, stamp = runs[run]
             code, output = run.result()

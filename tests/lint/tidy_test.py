@@ -102,6 +102,12 @@ class WhatWasClean(unittest.TestCase):
                 change()
                 self.assertEqual([self.files_checked(), self.files_checked()], [1, 0])
 
+    def test_is_compiled_without_what_another_compiler_has_precompiled(self):
+        self.compile_with("-O2 -Winvalid-pch -include /b/cmake_pch.hxx -g")
+        self.files_checked()
+        self.compile_with("-O2 -g")
+        self.assertEqual(self.files_checked(), 0)
+
     def test_is_what_had_no_findings(self):
         self.finding = 1
         self.assertEqual([self.files_checked(), self.files_checked()], [1, 1])
