@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "planner/schedule/generate.h"
-#include "worker/trainer/comm/fake_communicator.h"
 #include "worker/trainer/comm/solo_communicator.h"
+#include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/kernels/linear.h"
 #include "worker/trainer/model/head.h"
 #include "worker/trainer/model/parameters.h"

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "tests/numerics/full_tensors.h"
-#include "worker/trainer/comm/fake_communicator.h"
 #include "worker/trainer/comm/solo_communicator.h"
+#include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/model/stage.h"
 #include "worker/trainer/optim/gradient_sync.h"

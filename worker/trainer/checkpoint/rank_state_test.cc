@@ -17,7 +17,7 @@
 #include "common/testing/temporary_folder.h"
 #include "planner/placement.h"
 #include "worker/trainer/checkpoint/snapshot.h"
-#include "worker/trainer/comm/fake_communicator.h"
+#include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/kernels/random_normal.h"
 #include "worker/trainer/model/owned_parts.h"
 #include "worker/trainer/model/testing/odd_model.h"

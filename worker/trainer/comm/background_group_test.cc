@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "worker/trainer/comm/fake_communicator.h"
+#include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/comm/testing/forwarding_communicator.h"
 #include "worker/trainer/memory/counting_allocator.h"
 
@@ -42,6 +42,9 @@ TEST(BackgroundGroup, GoesOnWhileTheCallerComputes) {
     if (group.rank() == 0) begun.count_down();
     sum->wait();
     EXPECT_TRUE(at::equal(tensor, at::full({3}, 3, at::kFloat)));
+    ASSERT_TRUE(sum->worked());
+    EXPECT_LT(sum->worked()->begin, sum->worked()->end);
+    EXPECT_LE(sum->worked()->end, std::chrono::steady_clock::now());
   });
 }
 

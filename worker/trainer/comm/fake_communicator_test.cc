@@ -1,4 +1,4 @@
-#include "worker/trainer/comm/fake_communicator.h"
+#include "worker/trainer/comm/testing/fake_communicator.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

@@ -43,18 +43,4 @@ void for_wide_type(c10::ScalarType type, Body&& body) {
   return body.template operator()<float>();
 }
 
-// Σ term(i) for i < n in sixteen interleaved sums, which the compiler turns into vector additions.
-template <typename W, typename Term>
-W sum_in_lanes(int64_t n, Term term) {
-  constexpr int kLanes = 16;
-  W lanes[kLanes] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (int lane = 0; lane < kLanes; ++lane) lanes[lane] += term(i + lane);
-  for (int lane = 0; i < n; ++i, ++lane) lanes[lane] += term(i);
-  for (int width = kLanes / 2; width > 0; width /= 2)
-    for (int lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
-  return lanes[0];
-}
-
 }  // namespace caravan::kernels

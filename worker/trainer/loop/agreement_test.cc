@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "worker/trainer/comm/fake_communicator.h"
+#include "worker/trainer/comm/testing/fake_communicator.h"
 
 namespace caravan::trainer {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "planner/work/stage_footprint.h"
-#include "worker/trainer/comm/fake_communicator.h"
+#include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/model/stage.h"
 #include "worker/trainer/model/testing/small_stage.h"

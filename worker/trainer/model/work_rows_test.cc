@@ -16,7 +16,7 @@
 #include "planner/work/block_sizes.h"
 #include "planner/work/blocks.h"
 #include "planner/work/stage_footprint.h"
-#include "worker/trainer/comm/fake_communicator.h"
+#include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/kernels/product_listener.h"
 #include "worker/trainer/kernels/rope.h"
 #include "worker/trainer/memory/ledger.h"

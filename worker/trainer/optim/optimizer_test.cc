@@ -21,8 +21,8 @@
 #include <thread>
 #include <vector>
 
-#include "worker/trainer/comm/fake_communicator.h"
 #include "worker/trainer/comm/solo_communicator.h"
+#include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/comm/testing/forwarding_communicator.h"
 #include "worker/trainer/comm/testing/silent_group.h"
 #include "worker/trainer/kernels/host_copy.h"

@@ -14,7 +14,7 @@
 #include "planner/schedule/post_validation.h"
 #include "planner/schedule/simulate.h"
 #include "planner/schedule/validate.h"
-#include "worker/trainer/comm/fake_communicator.h"
+#include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/comm/testing/silent_group.h"
 
 namespace caravan::trainer {

@@ -7,7 +7,7 @@
 
 #include "common/testing/manual_clock.h"
 #include "planner/schedule/generate.h"
-#include "worker/trainer/comm/fake_communicator.h"
+#include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/pipeline/executor.h"
 
 namespace caravan::trainer {

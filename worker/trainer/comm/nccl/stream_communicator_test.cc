@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "worker/trainer/comm/fake_communicator.h"
+#include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/comm/testing/memory_board.h"
 #include "worker/trainer/comm/testing/threaded_streams.h"
 

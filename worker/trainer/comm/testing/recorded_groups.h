@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "worker/trainer/comm/fake_communicator.h"
 #include "worker/trainer/comm/mesh.h"
+#include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/comm/testing/forwarding_communicator.h"
 
 namespace caravan::trainer {

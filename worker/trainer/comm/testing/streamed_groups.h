@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "worker/trainer/comm/fake_communicator.h"
 #include "worker/trainer/comm/mesh.h"
 #include "worker/trainer/comm/nccl/stream_communicator.h"
+#include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/comm/testing/memory_board.h"
 #include "worker/trainer/comm/testing/threaded_streams.h"
 
