@@ -26,7 +26,7 @@ import cuda_stubs
 
 LISTS = Path(__file__).resolve().parent
 # Installed as listed, without what the wheels say that they need.
-BARE = ("libtorch", "nvcc", "tensorboard")
+BARE = ("cuda", "libtorch", "nvcc", "tensorboard")
 # The set whose wheels another's Python sees too.
 BASE = {"oracle": "libtorch", "tensorboard": "oracle"}
 PIP = ("-m", "pip", "--disable-pip-version-check", "--no-cache-dir")

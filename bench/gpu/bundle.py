@@ -1,6 +1,6 @@
 """What travels to a machine that has a GPU and nothing of ours: programs, tokens, and of each run what its rank is told.
 
-A folder of `programs/` (caravan-trainer in bin/, its libraries in lib/, the kernels' benchmark), `tokens.bin`, `rank-N.json`
+A folder of `programs/` (caravan-trainer in bin/, its libraries in lib/, the kernels' benchmark, tests/), `tokens.bin`, `rank-N.json`
 and `bundle.json`. What `caravan plan` predicts is made here and travels along, so that the device's machine needs no planner.
 """
 
@@ -15,12 +15,13 @@ import tempfile
 from cases import Run, Suite
 
 THREADS = 2
+TESTS = ("cuda_device_test", "gpu_test")
 LIBRARIES = ("libcaravan_cuda.so", "libcaravan_device_cuda.so")
 
 
 def job_of(run: Run, suite: Suite, tokens: str) -> dict:
     training = {"steps": run.steps, "sequenceLength": run.sequence, "globalBatchSequences": run.sequences,
-                "precision": suite.precision}
+                "precision": suite.precision, "optimizer": {"stateType": run.states}}
     parallelism = {"mode": "Manual", "tensor": 1, "pipeline": 1, "data": 1, "microBatchSize": run.micro_batch}
     return {"apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob", "metadata": {"name": "gpu-bench"},
             "spec": {"model": {"preset": run.model.preset}, "data": {"path": tokens}, "training": training,
@@ -61,12 +62,15 @@ def prepare(programs: pathlib.Path, suite: Suite, folder: pathlib.Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "programs/bin").mkdir(parents=True)
     (folder / "programs/lib").mkdir()
+    (folder / "programs/tests").mkdir()
     on_gpu = suite.device["kind"] == "GPU"
     build = programs.parent.parent / "cuda" if on_gpu else programs.parent
     for name in ("caravan-trainer", "gpu_kernels" if on_gpu else "gpu_kernels_emulated"):
         shutil.copy(build / "bin" / name, folder / "programs/bin")
     for name in LIBRARIES if on_gpu else ():
         shutil.copy(build / "lib" / name, folder / "programs/lib")
+    for name in TESTS if on_gpu else ():
+        shutil.copy(build / "tests" / name, folder / "programs/tests")
     write_tokens(folder / "tokens.bin", max(run.sequences * run.sequence for run in suite.runs) + 1)
     predictions = []
     for number, run in enumerate(suite.runs):

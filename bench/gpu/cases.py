@@ -53,12 +53,14 @@ class Run:
     model: Model
     sequence: int
     micro_batch: int
+    states: str = "FP32"  # of the optimizer
     accumulation: int = 8
     steps: int = 7
 
     @property
     def name(self) -> str:
-        return f"{self.model.preset}, sequence {self.sequence}, micro-batch {self.micro_batch}"
+        states = "" if self.states == "FP32" else f", {self.states} states"
+        return f"{self.model.preset}, sequence {self.sequence}, micro-batch {self.micro_batch}{states}"
 
     @property
     def sequences(self) -> int:
@@ -70,6 +72,19 @@ class Run:
 
     def flops(self) -> int:
         return self.tokens * self.model.flops_per_token(self.sequence)
+
+    def update_bytes(self) -> int:
+        """What the update of the weights reads and writes: gradient, both moments, master copy, and bf16 values."""
+        moments = 16 if self.states == "FP32" else 8
+        return self.model.parameters() * (8 + moments + 8 + 2)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rung:
+    """One thing that is otherwise than in the run as users get it, to see what that thing is worth."""
+
+    changed: str
+    environment: dict
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,6 +101,7 @@ class Suite:
     attention: list[tuple[int, int, int, int]]  # sequence, heads, key heads, head dim
     kernel_sizes: tuple[int, int, int, int]  # tokens, hidden, ffn, vocabulary
     contestant_runs: int  # the first so many runs are also PyTorch's
+    rungs: list["Rung"]  # of the first run that is not refused
     compiler: str  # of torch.compile
     seconds: float  # that one timing takes
 
@@ -98,8 +114,9 @@ LLAMA_3B = Model("llama3.2-3b", 3072, 28, 24, 8, 8192, 128256, True)
 LLAMA_8B = Model("llama3-8b", 4096, 32, 32, 8, 14336, 128256, False)
 TINY = Model("llama-tiny", 64, 4, 4, 2, 176, 256, False)
 
-HEADLINES = [Run(LLAMA_8B, 4096, 1), Run(LLAMA_3B, 4096, 1), Run(LLAMA_1B, 4096, 1), Run(LLAMA_1B, 8192, 1)]
-SWEEP = [Run(model, sequence, micro_batch) for micro_batch in (1, 2, 4, 8) for sequence in (2048, 4096, 8192)
+HEADLINES = [Run(LLAMA_8B, 4096, 1, "BF16"), Run(LLAMA_3B, 4096, 1), Run(LLAMA_1B, 4096, 1), Run(LLAMA_1B, 8192, 1)]
+ATTENTION_RUNGS = [Rung(f"attention: {name}", {"CARAVAN_ATTENTION": name}) for name in ("plain", "flash")]
+SWEEP = [Run(model, sequence, micro_batch, "BF16" if model is LLAMA_8B else "FP32") for micro_batch in (1, 2, 4, 8) for sequence in (2048, 4096, 8192)
          for model in (LLAMA_1B, LLAMA_3B, LLAMA_8B)]
 
 
@@ -113,11 +130,12 @@ def gpu_suite(product: str) -> Suite:
                  runs=list(dict.fromkeys(HEADLINES + SWEEP)), copy_bytes=4 << 30, square=8192,
                  product_tokens=[2048, 4096, 8192, 16384],
                  attention=[(sequence, heads, 8, dim) for sequence in (2048, 4096, 8192) for heads, dim in ((32, 128), (32, 64))],
-                 kernel_sizes=(16384, 4096, 14336, 128256), contestant_runs=4, compiler="inductor", seconds=0.3)
+                 kernel_sizes=(16384, 4096, 14336, 128256), contestant_runs=4, rungs=ATTENTION_RUNGS, compiler="inductor", seconds=0.3)
 
 
 def tiny_suite() -> Suite:
     """Everything that the large one does, on a processor within a minute."""
     return Suite(name="tiny", device={"kind": "CPU", "memory": str(4 << 30)}, precision="BF16",
                  runs=[Run(TINY, 64, micro_batch, accumulation=2, steps=4) for micro_batch in (1, 2)], copy_bytes=1 << 22,
-                 square=128, product_tokens=[64], attention=[(64, 4, 2, 16)], kernel_sizes=(8, 128, 192, 300), contestant_runs=1, compiler="aot_eager", seconds=0.01)
+                 square=128, product_tokens=[64], attention=[(64, 4, 2, 16)], kernel_sizes=(8, 128, 192, 300), contestant_runs=1,
+                 rungs=[Rung("instruction set: default", {"ATEN_CPU_CAPABILITY": "default"})], compiler="aot_eager", seconds=0.01)

@@ -10,15 +10,17 @@ is how it is tested. Where the GPU is another machine's, which has Python with t
 three parts are called one by one. With a machine that runs a command over a copy of this checkout, for ten minutes at most:
 
   here    ./dev build && ./dev build cuda && python3 bench/gpu/gpu_bench.py build/release/bin --prepare build/gpu-bench
+  there   PYTHONUNBUFFERED=1 python3 bench/gpu/check.py build/gpu-bench --minutes 4 --output $OUT
   there   PYTHONUNBUFFERED=1 python3 bench/gpu/gpu_bench.py --measure build/gpu-bench --output $OUT
-          (carry build/gpu-bench; ask for 600 s; measured.json comes back)
+          (carry build/gpu-bench; ask for 300 s and 600 s; logs of the tests, and measured.json, come back)
   here    cp measured.json build/gpu-bench/ && ./dev bench gpu --report build/gpu-bench
 
 The last one writes bench/results/DATE-gpu.json. What it has: the ceilings of the device (copies, large products of random
 data), attention by kernel, products by the models' shapes, our own kernels against the limit of memory, full steps of
-llama3.2-1b, llama3.2-3b and llama3-8b, those of PyTorch (eager, compiled) for the first runs, clocks and power meanwhile; MFU
-and peaks beside the plan's, a ladder from the step to the ceilings, and the engine profile refitted. Runs that the planner
-says do not fit are not started and say so; what there was no time for is named.
+llama3.2-1b, llama3.2-3b and llama3-8b, those of PyTorch (eager, compiled) for the first runs, one run again with one thing
+changed at a time, clocks and power meanwhile; MFU and peaks beside the plan's, a ladder from the step to the ceilings, and the
+engine profile refitted. Runs that the planner says do not fit are not started and say so: 8B on an H100-80GB does not, even
+with states in bf16, so for its figures name --product H200. What there was no time for is named.
 """
 
 import argparse

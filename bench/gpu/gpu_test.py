@@ -4,6 +4,7 @@ Usage: gpu_test.py PROGRAMS [test...]
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import unittest
 
 import bundle
 import cases
+import check
 import device_state
 import refit
 import report
@@ -52,9 +54,17 @@ class AllOfIt(unittest.TestCase):
         self.assertEqual([rung["part"] for rung in ladder][-1], "everything else")
         self.assertAlmostEqual(sum(rung["partOfStep"] for rung in ladder), 1)
 
+    def test_a_rung_is_the_first_run_with_one_thing_changed(self):
+        [rung] = self.report["rungs"]
+        self.assertEqual([rung["run"], rung["changed"]], [self.report["runs"][0]["name"], "instruction set: default"])
+        self.assertGreater(rung["timesAsLong"], 0)
+
     def test_own_kernels_and_attention_are_timed(self):
         names = {each["kernel"] for each in self.report["kernels"]}
         self.assertTrue({"add_rms_norm", "swiglu_backward", "rope", "adamw", "cross_entropy_gradient"} <= names)
+        for each in self.report["kernels"]:
+            self.assertGreater(each["ofCopies"], 0, each["kernel"])
+            self.assertEqual("timesFaster" in each, not each["kernel"].startswith("cross_entropy_"), each["kernel"])
         self.assertTrue(any("bothSeconds" in each for each in self.report["attention"]))
         self.assertEqual(len(self.report["products"]), 15)
 
@@ -75,7 +85,7 @@ class Parts(unittest.TestCase):
         suite = cases.gpu_suite("H100-80GB")
         small = cases.Run(cases.LLAMA_1B, 4096, 1)
         self.assertNotIn("refused", bundle.plan(PROGRAMS / "caravan", bundle.job_of(small, suite, "tokens.bin")))
-        large = cases.Run(cases.LLAMA_8B, 4096, 1)
+        large = cases.Run(cases.LLAMA_8B, 4096, 1, "BF16")
         refused = bundle.plan(PROGRAMS / "caravan", bundle.job_of(large, suite, "tokens.bin"))["refused"]
         self.assertRegex(refused, "GiB")
 
@@ -85,6 +95,13 @@ class Parts(unittest.TestCase):
             job = bundle.job_of(cases.Run(model, 2048, 1), suite, "tokens.bin")
             job["spec"]["resources"]["devices"] = job["spec"]["parallelism"]["tensor"] = 8
             self.assertEqual(int(bundle.plan(PROGRAMS / "caravan", job)["parameters"]), model.parameters(), model.preset)
+
+
+    def test_states_of_bf16_make_room_for_8b_on_the_larger_device(self):
+        suite = cases.gpu_suite("H200")
+        for states, fits in (("BF16", True), ("FP32", False)):
+            job = bundle.job_of(cases.Run(cases.LLAMA_8B, 4096, 1, states), suite, "tokens.bin")
+            self.assertEqual("refused" not in bundle.plan(PROGRAMS / "caravan", job), fits, states)
 
 
 class Refit(unittest.TestCase):
@@ -105,6 +122,33 @@ class Refit(unittest.TestCase):
         self.assertLess(found["meanErrorAfter"], 0.01)
         self.assertGreater(found["meanErrorBefore"], found["meanErrorAfter"])
         self.assertAlmostEqual(found["values"]["gemmEfficiency"], 0.8, delta=0.05)
+
+
+class Checks(unittest.TestCase):
+    """Programs that say what tests say."""
+
+    def said(self, text: str, code: int = 0, seconds: float = 10) -> str:
+        with tempfile.TemporaryDirectory() as name:
+            tests = pathlib.Path(name)
+            (tests / "some_test").write_text(f"#!/bin/sh\ncat <<'END'\n{text}\nEND\nexit {code}\n")
+            (tests / "some_test").chmod(0o755)
+            return check.run(check.Check("some", ["some_test"]), tests, dict(os.environ), seconds, tests / "log")
+
+    def test_only_what_ran_and_passed_is_right(self):
+        self.assertEqual(self.said("[  PASSED  ] 3 tests."), "")
+        self.assertEqual(self.said("[  FAILED  ] Rope.Turns (3 ms)\n[  FAILED  ] 1 test, listed below:", 1),
+                         "1 tests failed, first Rope.Turns")
+        self.assertEqual(self.said("[  FAILED  ] All/Kernels.Rope/GpuFloat, where GetParam() = (1, Float) (3 ms)", 1),
+                         "1 tests failed, first All/Kernels.Rope/GpuFloat")
+        self.assertEqual(self.said("[  PASSED  ] 0 tests.\n[  SKIPPED ] 3 tests"), "tests were skipped: is there a device?")
+        self.assertEqual(self.said("ERROR SUMMARY: 2 errors", 9), "exit code 9: ERROR SUMMARY: 2 errors")
+        self.assertEqual(self.said("nothing"), "no test ran")
+        self.assertEqual(self.said("[  PASSED  ] 3 tests.", seconds=0), "not made: no time was left")
+
+    def test_a_tool_that_is_missing_is_said(self):
+        with tempfile.TemporaryDirectory() as name:
+            said = check.run(check.CHECKS[-1], pathlib.Path(name), {"PATH": name}, 10, pathlib.Path(name) / "log")
+        self.assertEqual(said, "not made: no compute-sanitizer here")
 
 
 class DeviceState(unittest.TestCase):

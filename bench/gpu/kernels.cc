@@ -19,6 +19,7 @@
 #include "worker/trainer/cuda/adamw.h"
 #include "worker/trainer/cuda/convert.h"
 #include "worker/trainer/cuda/cross_entropy.h"
+#include "worker/trainer/cuda/embedding.h"
 #include "worker/trainer/cuda/gradient_norm.h"
 #include "worker/trainer/cuda/rms_norm.h"
 #include "worker/trainer/cuda/rope.h"
@@ -204,14 +205,46 @@ void time_update(const Sizes& sizes, bool& first) {
         weights, sizes.seconds, first);
 }
 
+std::vector<std::int64_t> scattered_ids(std::int64_t tokens, std::int64_t vocabulary) {
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(tokens));
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i * 7919) % vocabulary;
+  return ids;
+}
+
+void time_embedding(const Sizes& sizes, bool& first) {
+  const std::int64_t values = sizes.tokens * sizes.hidden;
+  const std::vector<std::int64_t> ids = scattered_ids(sizes.tokens, sizes.vocabulary);
+  std::vector<std::int32_t> rows(ids.size()), starts(ids.size() + 1), positions(ids.size());
+  embedding_order(ids.data(), sizes.tokens, 0, sizes.vocabulary,
+                  {rows.data(), starts.data(), positions.data()});
+  const testing::DeviceArray<std::int64_t> token(ids);
+  const testing::DeviceArray<std::int32_t> row(rows), start(starts), position(positions);
+  const Buffer table(kBf16, sizes.vocabulary * sizes.hidden), output(kBf16, values),
+      table_gradient(kFp32, sizes.vocabulary * sizes.hidden);
+  const EmbeddingForward forward{.storage = kBf16,
+                                 .tokens = sizes.tokens,
+                                 .columns = sizes.hidden,
+                                 .vocabulary = sizes.vocabulary,
+                                 .first_token = 0,
+                                 .token = token.data(),
+                                 .table = table.data(),
+                                 .output = output.data()};
+  const EmbeddingBackward backward{.storage = kBf16,
+                                   .tokens = sizes.tokens,
+                                   .columns = sizes.hidden,
+                                   .order = {row.data(), start.data(), position.data()},
+                                   .gradient = output.data(),
+                                   .table_gradient = table_gradient.floats()};
+  print({{"embedding_forward", 4 * values, [&] { return embedding_forward(forward, nullptr); }},
+         {"embedding_backward", 10 * values, [&] { return embedding_backward(backward, nullptr); }}},
+        output, sizes.seconds, first);
+}
+
 void time_loss(const Sizes& sizes, bool& first) {
   const std::int64_t tokens = std::min<std::int64_t>(sizes.tokens, 2048);  // a chunk
   const std::int64_t values = tokens * sizes.vocabulary;
   const Buffer logits(kBf16, values), statistics(kFp32, kernels::kStatistics * tokens);
-  std::vector<std::int64_t> ids(static_cast<std::size_t>(tokens));
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    ids[i] = static_cast<std::int64_t>(i * 7919) % sizes.vocabulary;
-  const testing::DeviceArray<std::int64_t> targets(ids);
+  const testing::DeviceArray<std::int64_t> targets(scattered_ids(tokens, sizes.vocabulary));
   CrossEntropyChunk chunk{};
   chunk.storage = kBf16;
   chunk.tokens = tokens;
@@ -221,6 +254,7 @@ void time_loss(const Sizes& sizes, bool& first) {
   chunk.statistics = statistics.floats();
   print(
       {{"cross_entropy_maxima", 2 * values, [&] { return cross_entropy_maxima(chunk, nullptr); }},
+       {"cross_entropy_sums", 2 * values, [&] { return cross_entropy_sums(chunk, nullptr); }},
        {"cross_entropy_gradient", 4 * values, [&] { return cross_entropy_gradient(chunk, 1e-4F, nullptr); }}},
       logits, sizes.seconds, first);
 }
@@ -228,7 +262,7 @@ void time_loss(const Sizes& sizes, bool& first) {
 void time_all(const Sizes& sizes) {
   bool first = true;
   fmt::print("[");
-  for (const auto part : {time_rows, time_gates, time_update, time_loss}) part(sizes, first);
+  for (const auto part : {time_rows, time_gates, time_update, time_embedding, time_loss}) part(sizes, first);
   fmt::print("]\n");
 }
 

@@ -28,13 +28,15 @@ class Session:
         self._end = time.monotonic() + 60 * minutes
         self._device = torch.device("cuda", 0) if suite.device["kind"] == "GPU" else torch.device("cpu")
         self._bundle = bundle.read(folder)
+        self._libraries = processes.libraries(folder)
         self.result: dict = {"leftOut": [], "runs": [{"name": run.name} for run in suite.runs],
                              "predictions": self._bundle["predictions"]}
 
     def measure(self) -> None:
         self.result["machine"] = self._machine()
         with device_state.Watch() as watch:
-            for part in (self._ceilings, self._attention, self._kernels, self._headlines, self._products, self._sweep):
+            for part in (self._ceilings, self._attention, self._kernels, self._headlines, self._rungs, self._products,
+                         self._sweep):
                 self._say(part.__name__.strip("_"))
                 part()
         self.result["deviceState"] = watch.summary()
@@ -80,23 +82,19 @@ class Session:
         if self._has_time("products", STEPS_NEED):
             self.result["products"] = primitives.products(self._suite, self._device, self._timer())
 
-    def _libraries(self) -> str:
-        """LibTorch's, of the Python that runs this, and what it brought along."""
-        lib = pathlib.Path(torch.__file__).parent / "lib"
-        nvidia = sorted(str(each) for each in lib.parent.parent.glob("nvidia/*/lib"))
-        return ":".join([str(self._folder / "programs/lib"), str(lib), *nvidia])
-
     def _kernels(self) -> None:
-        """Ours, by the program that starts them with nothing around."""
+        """Ours, by the program that starts them with nothing around, and what PyTorch has for the same work."""
         name = "gpu_kernels" if self._device.type == "cuda" else "gpu_kernels_emulated"
         if not self._has_time("kernels", STEPS_NEED):
             return
         command = [self._folder / "programs/bin" / name, *map(str, self._suite.kernel_sizes), str(self._suite.seconds)]
         self._free()
         done = subprocess.run(command, capture_output=True, text=True,
-                              env={"LD_LIBRARY_PATH": self._libraries(), "PATH": "/usr/bin:/bin"})
+                              env={"LD_LIBRARY_PATH": self._libraries, "PATH": "/usr/bin:/bin"})
         self.result["kernels"] = (json.loads(done.stdout) if done.returncode == 0
                                    else {"failed": done.stderr.strip()[-400:] or f"exit code {done.returncode}"})
+        if self._has_time("PyTorch's kernels", STEPS_NEED):
+            self.result["pytorchKernels"] = primitives.kernels(self._suite, self._device, self._timer())
 
     def _headlines(self) -> None:
         numbers = range(min(self._suite.contestant_runs, len(self._suite.runs)))
@@ -117,12 +115,25 @@ class Session:
         if not config.exists():
             entry["caravan"] = {"refused": self._bundle["predictions"][number]["refused"]}
         elif self._has_time(f"Caravan: {run.name}", STEPS_NEED):
-            self._free()
-            bundle.place_tokens(config, self._folder / "tokens.bin")
-            program = self._folder / "programs/bin/caravan-trainer"
-            entry["caravan"] = processes.attempted(
-                lambda: processes.caravan(program, config, run, self._left(), self._libraries()))
+            entry["caravan"] = self._trained(number, {})
             self._say(f"Caravan: {run.name}: {brief(entry['caravan'])}")
+
+    def _trained(self, number: int, environment: dict) -> dict:
+        config = self._folder / f"rank-{number}.json"
+        bundle.place_tokens(config, self._folder / "tokens.bin")
+        self._free()
+        return processes.attempted(lambda: processes.caravan(
+            self._folder / "programs/bin/caravan-trainer", config, self._suite.runs[number], self._left(),
+            {"LD_LIBRARY_PATH": self._libraries} | environment))
+
+    def _rungs(self) -> None:
+        """Of the first run that came to its end."""
+        ended = [number for number, entry in enumerate(self.result["runs"]) if "stepSeconds" in entry.get("caravan", {})]
+        for rung in self._suite.rungs if ended else []:
+            if self._has_time(f"rung: {rung.changed}", STEPS_NEED):
+                figures = self._trained(ended[0], rung.environment)
+                self.result.setdefault("rungs", []).append({"number": ended[0], "changed": rung.changed} | figures)
+                self._say(f"rung: {rung.changed}: {brief(figures)}")
 
     def _pytorch(self, number: int, label: str, compiler: str | None, needs: float) -> None:
         run = self._suite.runs[number]

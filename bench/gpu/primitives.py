@@ -8,6 +8,7 @@ from cases import Suite
 from timing import Timer
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+ROPE_HEAD_DIM, LOSS_CHUNK = 64, 2048  # of kernels.cc
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION, "math": SDPBackend.MATH}
 
 
@@ -43,6 +44,61 @@ def products(suite: Suite, device: torch.device, timer: Timer) -> list[dict]:
                                   "shape": list(shape), "seconds": seconds,
                                   "teraflops": 2 * shape[0] * shape[1] * shape[2] / seconds / 1e12})
     return found
+
+
+def kernels(suite: Suite, device: torch.device, timer: Timer) -> dict[str, float]:
+    """Seconds of PyTorch, eager, for what each of our kernels does; the loss is all of its kernels together."""
+    tokens, hidden, ffn, vocabulary = suite.kernel_sizes
+    functional = torch.nn.functional
+
+    def random(*shape, dtype=torch.bfloat16, gradient=False):
+        return torch.randn(*shape, device=device, dtype=dtype, requires_grad=gradient)
+
+    def backward(output, *inputs):
+        by_output = torch.randn_like(output)
+        return timer.seconds(lambda: torch.autograd.grad(output, inputs, by_output, retain_graph=True))
+
+    found = {}
+    x, residual, weight = random(tokens, hidden, gradient=True), random(tokens, hidden), random(hidden, gradient=True)
+    with torch.no_grad():
+        found["add_rms_norm"] = timer.seconds(lambda: functional.rms_norm(x + residual, (hidden,), weight, 1e-5))
+    found["rms_norm_backward"] = backward(functional.rms_norm(x, (hidden,), weight, 1e-5), x, weight)
+    heads = random(tokens, hidden // ROPE_HEAD_DIM, ROPE_HEAD_DIM)
+    cosine, sine = random(tokens, 1, ROPE_HEAD_DIM), random(tokens, 1, ROPE_HEAD_DIM)
+    found["rope"] = timer.seconds(lambda: heads * cosine + _rotated(heads) * sine)
+    gates, ups = random(tokens, ffn, gradient=True), random(tokens, ffn, gradient=True)
+    with torch.no_grad():
+        found["swiglu_forward"] = timer.seconds(lambda: functional.silu(gates) * ups)
+    found["swiglu_backward"] = backward(functional.silu(gates) * ups, gates, ups)
+    del x, residual, heads, gates, ups
+    master = random(hidden * ffn, dtype=torch.float32, gradient=True)
+    master.grad, values = torch.randn_like(master), random(hidden * ffn)
+    optimizer = torch.optim.AdamW([master], lr=1e-4, fused=True)
+
+    def update():
+        optimizer.step()
+        values.copy_(master.detach())
+        master.grad.zero_()
+
+    found["adamw"] = timer.seconds(update)
+    found["squared_norm"] = timer.seconds(lambda: torch.linalg.vector_norm(master.detach()))
+    found["convert"] = timer.seconds(lambda: master.detach().to(torch.bfloat16))
+    del master, optimizer, values
+    table, ids = random(vocabulary, hidden, gradient=True), torch.randint(0, vocabulary, (tokens,), device=device)
+    with torch.no_grad():
+        found["embedding_forward"] = timer.seconds(lambda: functional.embedding(ids, table))
+    found["embedding_backward"] = backward(functional.embedding(ids, table), table)
+    del table
+    chunk = min(tokens, LOSS_CHUNK)
+    logits = random(chunk, vocabulary, gradient=True)
+    found["cross_entropy"] = timer.seconds(
+        lambda: torch.autograd.grad(functional.cross_entropy(logits.float(), ids[:chunk]), logits))
+    return found
+
+
+def _rotated(heads):
+    low, high = heads.chunk(2, -1)
+    return torch.cat((-high, low), -1)
 
 
 def _attention(q, k, v, backend: SDPBackend):

@@ -38,9 +38,18 @@ def _figures(run: Run, seconds: list[float], losses: list[float], peak: int) -> 
             "modelFlopsPerSecond": run.flops() / step, "peakBytes": peak, "losses": losses}
 
 
-def caravan(program: pathlib.Path, config: pathlib.Path, run: Run, seconds: float, libraries: str) -> dict:
+def libraries(folder: pathlib.Path) -> str:
+    """For LD_LIBRARY_PATH: a bundle's, LibTorch's of the Python that runs this, and what that brought along."""
+    import torch  # not where a bundle is prepared
+
+    lib = pathlib.Path(torch.__file__).parent / "lib"
+    nvidia = sorted(str(each) for each in lib.parent.parent.glob("nvidia/*/lib"))
+    return ":".join([str(folder / "programs/lib"), str(lib), *nvidia])
+
+
+def caravan(program: pathlib.Path, config: pathlib.Path, run: Run, seconds: float, environment: dict) -> dict:
     """config: of its only rank."""
-    output = _call([program, "--config", config], seconds, {"LD_LIBRARY_PATH": libraries})
+    output = _call([program, "--config", config], seconds, environment)
     reports = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     steps = [each["step"] for each in reports if "step" in each]
     finished = [each["finished"] for each in reports if "finished" in each]

@@ -48,11 +48,38 @@ def ladder(run, step_seconds: float, measured: dict) -> list[dict]:
     if same:
         fastest = max(same, key=lambda each: each["bothTeraflops"])
         rungs.append({"part": f"attention ({fastest['kernel']})", "seconds": attention_flops / fastest["bothTeraflops"] / 1e12})
-    update = model.parameters() * 30  # gradient, two moments and master read and written but for the gradient's end, and bf16
-    rungs.append({"part": "update", "seconds": update / ceilings["copyGigabytesPerSecond"] / 1e9})
+    rungs.append({"part": "update", "seconds": run.update_bytes() / ceilings["copyGigabytesPerSecond"] / 1e9})
     rest = step_seconds - sum(rung["seconds"] for rung in rungs)
     rungs.append({"part": "everything else", "seconds": rest})
     return [rung | {"partOfStep": rung["seconds"] / step_seconds} for rung in rungs]
+
+
+def rungs(suite: Suite, measured: dict) -> list[dict]:
+    """What one change makes of the run: how many times as long a step takes, and its MFU."""
+    found = []
+    for rung in measured.get("rungs", []):
+        number, told = rung["number"], {key: rung[key] for key in ("changed", "failed", "stepSeconds") if key in rung}
+        if "stepSeconds" in rung:
+            told["timesAsLong"] = rung["stepSeconds"] / measured["runs"][number]["caravan"]["stepSeconds"]
+            peak_flops = measured["predictions"][number].get("devicePeakFlops")
+            if peak_flops:
+                told["mfu"] = rung["modelFlopsPerSecond"] / float(peak_flops)
+        found.append({"run": suite.runs[number].name} | told)
+    return found
+
+
+def kernels(measured: dict) -> list[dict] | dict:
+    """Each beside the rate of copies, and beside PyTorch's for the same work; the loss as the sum of its kernels."""
+    found, references = measured.get("kernels", {}), measured.get("pytorchKernels", {})
+    if not isinstance(found, list):
+        return found
+    parts = [each for each in found if each["kernel"].startswith("cross_entropy_")]
+    loss = {"kernel": "cross_entropy", "seconds": sum(each["seconds"] for each in parts), "bytes": sum(each["bytes"] for each in parts)}
+    loss["gigabytesPerSecond"] = loss["bytes"] / loss["seconds"] / 1e9
+    copies = measured["ceilings"]["copyGigabytesPerSecond"]
+    return [each | {"ofCopies": each["gigabytesPerSecond"] / copies}
+            | ({"timesFaster": references[each["kernel"]] / each["seconds"]} if each["kernel"] in references else {})
+            for each in [*found, loss]]
 
 
 def refitted(programs: pathlib.Path, suite: Suite, jobs: list[dict], measured: dict) -> dict:
@@ -79,8 +106,8 @@ def report(programs: pathlib.Path, suite: Suite, jobs: list[dict], measured: dic
                for run, each in zip(suite.runs[:suite.contestant_runs], runs) if "stepSeconds" in each.get("caravan", {})}
     return {"machine": measured["machine"], "deviceState": measured.get("deviceState", {}), "goalMfu": GOAL,
             "bestMfu": best and {"run": best["name"], "mfu": best["caravan"]["mfu"]}, "ceilings": measured["ceilings"],
-            "runs": runs, "ladders": ladders, "refit": refitted(programs, suite, jobs, measured),
-            "kernels": measured.get("kernels", {}), "attention": measured.get("attention", []),
+            "runs": runs, "ladders": ladders, "rungs": rungs(suite, measured), "refit": refitted(programs, suite, jobs, measured),
+            "kernels": kernels(measured), "attention": measured.get("attention", []),
             "products": measured.get("products", []), "leftOut": measured["leftOut"]}
 
 

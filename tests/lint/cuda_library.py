@@ -1,8 +1,10 @@
-"""Checks that libcaravan_cuda.so runs wherever LibTorch does, and shows nothing but the functions of its headers.
+"""Checks that libcaravan_cuda.so runs wherever LibTorch does, and shows nothing but the functions of its headers; and that
+libcaravan_device_cuda.so runs wherever the trainer does.
 
-Usage: cuda_library.py LIBRARY TORCH, with the folder of LibTorch's libraries
+Usage: cuda_library.py LIBRARY TORCH PLUGIN TRAINER, with the folder of LibTorch's libraries
 """
 
+import itertools
 import pathlib
 import re
 import subprocess
@@ -10,6 +12,9 @@ import sys
 
 # The runtime comes with LibTorch; the driver is opened by the runtime, so that the library loads without one.
 MAY_NEED = {"libcudart.so.13", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "ld-linux-x86-64.so.2"}
+PLUGIN_MAY_NEED = MAY_NEED | {"libcaravan_cuda.so", "libtorch_cpu.so", "libtorch_cuda.so", "libc10.so", "libc10_cuda.so"}
+# What docs/user/install.md says of the system: Debian 12, Ubuntu 22.04 and later.
+OLDEST_SYSTEM = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}
 GENERATIONS = {80, 90, 100}
 
 
@@ -59,15 +64,22 @@ def loading_problem(library, torch):
     return "" if run.returncode == 0 else run.stderr.splitlines()[-1]
 
 
-def mistakes_in(library, torch):
-    for name in sorted(needed(library) - MAY_NEED):
+def too_new(library, limits, whose):
+    for name, version in newest_versions([library]).items():
+        if version > limits.get(name, ()):
+            yield f"it needs {name}_{'.'.join(map(str, version))}, newer than what {whose}"
+
+
+def strangers(library, may_need):
+    for name in sorted(needed(library) - may_need):
         yield f"it needs {name}, which neither LibTorch nor every system has"
+
+
+def mistakes_in(library, torch):
+    yield from strangers(library, MAY_NEED)
     if re.search(r"\((RPATH|RUNPATH)\)", readelf("--dynamic", library)):
         yield "it looks for libraries in a folder of the machine it was built on"
-    torchs = newest_versions([f"{torch}/libtorch_cpu.so", f"{torch}/libc10.so"])
-    for name, version in newest_versions([library]).items():
-        if version > torchs.get(name, ()):
-            yield f"it needs {name}_{'.'.join(map(str, version))}, newer than what LibTorch needs"
+    yield from too_new(library, newest_versions([f"{torch}/libtorch_cpu.so", f"{torch}/libc10.so"]), "LibTorch needs")
     room = pathlib.Path(__file__).resolve().parents[2] / "worker/trainer/cuda"
     names = {re.sub(r"^caravan::cuda::|\(.*", "", symbol) for symbol in exported(library)}
     for name in sorted(names ^ functions_of_headers(room)):
@@ -79,9 +91,12 @@ def mistakes_in(library, torch):
         yield f"it has no machine code for compute capability {missing / 10}"
 
 
-def main(library, torch):
-    mistakes = [f"{library}: {mistake}" for mistake in mistakes_in(library, torch)]
-    print("\n".join(mistakes) if mistakes else f"{library} runs where LibTorch does")
+def main(library, torch, plugin, trainer):
+    systems = "the oldest system has that the docs name"
+    found = {library: mistakes_in(library, torch), trainer: too_new(trainer, OLDEST_SYSTEM, systems),
+             plugin: itertools.chain(strangers(plugin, PLUGIN_MAY_NEED), too_new(plugin, OLDEST_SYSTEM, systems))}
+    mistakes = [f"{file}: {mistake}" for file, some in found.items() for mistake in some]
+    print("\n".join(mistakes) if mistakes else "they run where LibTorch and the trainer do")
     return 1 if mistakes else 0
 
 

@@ -18,4 +18,8 @@ void AllocationTally::freed(uintptr_t block) {
   charges_.erase(found);
 }
 
+void AllocationTally::refused(int64_t bytes) {
+  if (MemoryCounter* const counter = charged_now(counter_)) counter->count_refused(bytes);
+}
+
 }  // namespace caravan::trainer

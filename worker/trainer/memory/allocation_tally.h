@@ -17,6 +17,7 @@ class AllocationListener {
   virtual ~AllocationListener() = default;
   virtual void allocated(uintptr_t block, int64_t bytes) = 0;
   virtual void freed(uintptr_t block) = 0;
+  virtual void refused(int64_t bytes) = 0;  // there was no memory for them
 };
 
 // The counter outlives it. Blocks from before it are not known, and cost nothing when they go.
@@ -26,6 +27,7 @@ class AllocationTally final : public AllocationListener {
 
   void allocated(uintptr_t block, int64_t bytes) override;
   void freed(uintptr_t block) override;
+  void refused(int64_t bytes) override;
 
  private:
   struct Charge {

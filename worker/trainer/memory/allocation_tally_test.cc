@@ -35,6 +35,24 @@ TEST(AllocationTally, AnAddressIsUsedAgain) {
   EXPECT_EQ(counter.peak_bytes(), 16);
 }
 
+TEST(AllocationTally, WhatIsRefusedCountsTowardsThePeakOfWhoAskedForIt) {
+  MemoryLedger ledger;
+  AllocationTally tally(ledger.counter(MemoryUse::Activations));
+  tally.allocated(0x1000, 100);
+  {
+    const CountTo charge(ledger.counter(MemoryUse::Gradients));
+    tally.refused(30);
+  }
+  EXPECT_EQ(ledger.live().total(), 100);
+  EXPECT_EQ(ledger.peak().gradients, 30);
+  EXPECT_EQ(ledger.peak().total(), 130);
+  {
+    const LibraryScratch scratch;
+    tally.refused(1000);
+  }
+  EXPECT_EQ(ledger.peak().total(), 130);
+}
+
 TEST(AllocationTally, LeavesOutWhatALibraryTakesForItselfAndWhatCameBefore) {
   MemoryCounter counter;
   AllocationTally tally(counter);

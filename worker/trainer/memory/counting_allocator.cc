@@ -30,16 +30,12 @@ void charge(Header& header) {
   header.charged->add(header.bytes);
 }
 
-// With room for a header. What is refused counts towards the peak: a use that grew past its plan is known by
-// what it would have taken. counter: null where it is nobody's.
+// With room for a header. counter: null where it is nobody's.
 void* take(std::size_t bytes, MemoryCounter* counter) {
   try {
     return c10::alloc_cpu(sizeof(Header) + bytes);
   } catch (...) {
-    if (counter != nullptr) {
-      counter->add(static_cast<int64_t>(bytes));
-      counter->remove(static_cast<int64_t>(bytes));
-    }
+    if (counter != nullptr) counter->count_refused(static_cast<int64_t>(bytes));
     throw;
   }
 }
@@ -70,6 +66,11 @@ void MemoryCounter::add(int64_t bytes) {
   while (live > peak && !peak_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
   }
   if (listener_ != nullptr) listener_->grown();
+}
+
+void MemoryCounter::count_refused(int64_t bytes) {
+  add(bytes);
+  remove(bytes);
 }
 
 MemoryCounter* charged_now(MemoryCounter& otherwise) {

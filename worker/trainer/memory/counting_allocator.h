@@ -34,6 +34,8 @@ class MemoryCounter {
 
   void add(int64_t bytes);
   void remove(int64_t bytes) { live_.fetch_sub(bytes, std::memory_order_relaxed); }
+  // Towards the peak: a use that grew past its plan is known by what it would have taken.
+  void count_refused(int64_t bytes);
 
  private:
   std::atomic<int64_t> live_ = 0;

@@ -90,6 +90,11 @@ class Engine::Impl {
   std::array<unsigned, kMaxThreads / kWarp> warp_ranks_{};
   unsigned count_ = 0, arrived_ = 0, exited_ = 0;  // threads of the block, in the barrier, done
   Site barrier_site_;
+  // Places, for the thread sanitizer: of the block, and of barriers by turns, since a thread may reach the
+  // next one before another has left this one.
+  char begun_ = 0, ended_ = 0;
+  std::array<char, 2> met_{};
+  std::size_t barriers_ = 0;
   std::exception_ptr error_;
   FiberStack scheduler_stack_;
 };
@@ -108,7 +113,9 @@ void Engine::Impl::launch(const Grid& grid, const std::function<void()>& kernel)
   for (const unsigned block : blocks_in_order()) {
     block_index = {block};
     shared = std::vector<unsigned char>(grid.shared_bytes, 0xff);
+    happens_before(&begun_);
     run_block();
+    happens_after(&ended_);
     if (isolation) isolation->end_block(block);
   }
   if (isolation) isolation->end_launch();
@@ -140,10 +147,12 @@ void Engine::Impl::add_thread() {
 
 void Engine::Impl::run_thread(Thread& thread) {
   try {
+    happens_after(&begun_);
     (*kernel_)();
   } catch (...) {
     error_ = std::current_exception();
   }
+  happens_before(&ended_);
   thread.state = State::Exited;
   ++exited_;
   // Nobody waits for this thread any longer.
@@ -194,8 +203,14 @@ void Engine::Impl::barrier(const Site& site) {
     throw FaultInKernel("threads meet in different __syncthreads: " + text(barrier_site_) + " and " +
                         text(site));
   running->state = State::InBarrier;
-  if (++arrived_ == count_) wake_all();
+  char* const met = &met_[barriers_ % met_.size()];
+  happens_before(met);
+  if (++arrived_ == count_) {
+    ++barriers_;
+    wake_all();
+  }
   suspend();
+  happens_after(met);
 }
 
 std::uint64_t Engine::Impl::exchange(unsigned mask, std::uint64_t sent, unsigned source, const Site& site) {

@@ -68,6 +68,7 @@ void tell_listener(const c10::CachingDeviceAllocator::TraceEntry& entry) {
   if (hears == nullptr) return;
   if (entry.action_ == Entry::ALLOC) hears->allocated(entry.addr_, static_cast<int64_t>(entry.size_));
   if (entry.action_ == Entry::FREE_REQUESTED) hears->freed(entry.addr_);
+  if (entry.action_ == Entry::OOM) hears->refused(static_cast<int64_t>(entry.size_));
 }
 
 class CudaAllocations final : public AllocationCount {
@@ -166,7 +167,8 @@ Result<std::unique_ptr<DeviceBackend>> open_device(const DeviceRequest& request,
   prepare_environment_for_nccl();
   at::globalContext().lazyInitDevice(at::kCUDA);
   c10::cuda::set_device(device->index());
-  allocator::attachAllocatorTraceTracker(tell_listener);
+  static const bool is_told = (allocator::attachAllocatorTraceTracker(tell_listener), true);
+  (void)is_told;
   const auto attention = kernels::gpu::choose_attention(request.attention, request.storage, *device);
   return std::make_unique<CudaBackend>(*device, name_of(*device), attention, services);
 }

@@ -10,7 +10,10 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/randn.h>
 
+#include <cstdlib>
 #include <exception>
+#include <stdexcept>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -130,6 +133,14 @@ std::string objection_to(const AttentionKernels& kernels, const AttentionKernels
   }
 }
 
+std::string wished_attention() {
+  const char* const wanted = std::getenv("CARAVAN_ATTENTION");
+  const std::string wish = wanted == nullptr ? "" : wanted;
+  if (wish == "" || wish == "cuDNN" || wish == "flash" || wish == "plain") return wish;
+  throw std::runtime_error("CARAVAN_ATTENTION is '" + wish +
+                           "': take cuDNN, flash or plain, or leave it out");
+}
+
 }  // namespace
 
 AttentionKernels choose_attention(const AttentionShape& shape, at::ScalarType storage, at::Device device) {
@@ -138,8 +149,10 @@ AttentionKernels choose_attention(const AttentionShape& shape, at::ScalarType st
   const Candidate candidates[] = {
       {"cuDNN", {.forward = cudnn_forward, .backward = cudnn_backward, .description = {}}},
       {"flash", {.forward = flash_forward, .backward = flash_backward, .description = {}}}};
+  const std::string wish = wished_attention();
   std::string objections;
   for (const Candidate& candidate : candidates) {
+    if (!wish.empty() && wish != candidate.name) continue;
     const std::string objection = storage == at::kBFloat16 ? objection_to(candidate.kernels, plain, shape,
                                                                           at::device(device).dtype(storage))
                                                            : "it has no fp32";

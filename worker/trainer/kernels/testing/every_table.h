@@ -1,5 +1,6 @@
 // Runs a test of kernels with every table of kernels that can run here, and every storage type it knows:
-// those of processors by instruction set, and the one of GPUs around emulated kernels.
+// those of processors by instruction set, and the one of GPUs, which is emulated or that of a device
+// (device/testing/gpu.h).
 //
 // Results may differ by a few roundings of the storage type from what ATen makes in fp64 of the same numbers;
 // the number of threads must not change them at all.
@@ -15,7 +16,7 @@
 #include <tuple>
 #include <vector>
 
-#include "worker/trainer/device/testing/emulated_kernels.h"
+#include "worker/trainer/device/testing/gpu.h"
 #include "worker/trainer/kernels/cross_entropy.h"
 #include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/kernels/instruction_set.h"
@@ -24,27 +25,32 @@
 
 namespace caravan::kernels {
 
-// Absent: a GPU's, emulated.
+// Absent: a GPU's.
 using TableOfTest = std::optional<InstructionSet>;
 
 class EveryTable : public testing::TestWithParam<std::tuple<TableOfTest, at::ScalarType>> {
  protected:
-  EveryTable() : threads_(at::get_num_threads()) {
-    at::manual_seed(1);
-    if (const TableOfTest& set = std::get<0>(GetParam())) {
-      set_.emplace(*set);
-    } else {
-      table_.emplace(c10::DeviceType::CPU, gpu::emulated_kernels());
-    }
-  }
+  EveryTable() : threads_(at::get_num_threads()) {}
   ~EveryTable() override { at::set_num_threads(threads_); }
 
-  static bool is_emulated() { return !std::get<0>(GetParam()); }
-  static at::ScalarType storage() { return std::get<1>(GetParam()); }
-  static at::Tensor random(at::IntArrayRef shape) { return at::randn(shape, at::kDouble).to(storage()); }
-  static at::Tensor random_wide(at::IntArrayRef shape) {
-    return at::randn(shape, storage() == at::kDouble ? at::kDouble : at::kFloat);
+  void SetUp() override {
+    if (is_gpu() && tested_gpu().kernels == nullptr) GTEST_SKIP() << tested_gpu().missing;
+    at::manual_seed(1);
+    if (is_gpu())
+      table_.emplace(tested_gpu().device.type(), *tested_gpu().kernels);
+    else
+      set_.emplace(*std::get<0>(GetParam()));
   }
+
+  static bool is_gpu() { return !std::get<0>(GetParam()); }
+  static at::Device device() { return is_gpu() ? tested_gpu().device : at::Device(at::kCPU); }
+  static at::ScalarType storage() { return std::get<1>(GetParam()); }
+  static at::ScalarType wide() { return storage() == at::kDouble ? at::kDouble : at::kFloat; }
+  // The same numbers, whatever the device.
+  static at::Tensor random(at::IntArrayRef shape) { return stored(at::randn(shape, at::kDouble)); }
+  static at::Tensor random_wide(at::IntArrayRef shape) { return at::randn(shape, wide()).to(device()); }
+  // As the table's tensors are.
+  static at::Tensor stored(const at::Tensor& values) { return values.to(device(), storage()); }
 
   // roundings: of the type that `made` has.
   static void expect_near(const at::Tensor& made, const at::Tensor& exact, double roundings,
@@ -67,6 +73,8 @@ class EveryTable : public testing::TestWithParam<std::tuple<TableOfTest, at::Sca
   }
 
  private:
+  static const gpu::TestedGpu& tested_gpu() { return gpu::tested_gpu(storage()); }
+
   const int threads_;
   std::optional<UseInstructionSet> set_;
   std::optional<UseKernels> table_;
@@ -75,7 +83,7 @@ class EveryTable : public testing::TestWithParam<std::tuple<TableOfTest, at::Sca
 inline std::string name_of(const testing::TestParamInfo<EveryTable::ParamType>& info) {
   constexpr const char* kSets[] = {"Baseline", "Avx2", "Avx512"};
   const auto& [set, storage] = info.param;
-  return std::string(set ? kSets[static_cast<int>(*set)] : "EmulatedGpu") + at::toString(storage);
+  return std::string(set ? kSets[static_cast<int>(*set)] : gpu::kTestedGpu) + at::toString(storage);
 }
 
 // GPUs have no kernels for fp64, in which layouts are compared.

@@ -22,7 +22,7 @@ inline at::Tensor plain_attention(const at::Tensor& qkv_TE, const AttentionShape
   const at::Tensor q = heads(0, shape.heads);
   const at::Tensor k = heads(shape.heads, shape.kv_heads).repeat_interleave(shared_by, 1);
   const at::Tensor v = heads(shape.heads + shape.kv_heads, shape.kv_heads).repeat_interleave(shared_by, 1);
-  const at::Tensor future = at::ones({length, length}, at::kBool).triu(1);
+  const at::Tensor future = at::ones({length, length}, qkv_TE.options().dtype(at::kBool)).triu(1);
   const at::Tensor scores =
       at::matmul(q, k.transpose(-1, -2)) / std::sqrt(static_cast<double>(shape.head_dim));
   const at::Tensor weights = scores.masked_fill(future, -std::numeric_limits<double>::infinity()).softmax(-1);

@@ -1,0 +1,86 @@
+"""Whether kernels, library and training are right on this machine's GPU: the tests of a bundle, and compute-sanitizer.
+
+Usage: check.py FOLDER [--minutes 5] [--output FOLDER]     FOLDER: of gpu_bench.py --prepare
+
+Exit code 1 where a check fails, is skipped for want of a device, or was not made; each has its whole output in a file of
+--output.
+"""
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import processes
+
+SANITIZER = "compute-sanitizer"
+KERNELS = ["cuda_device_test", "--gtest_filter=-LoadedLibrary.*"]  # that one is for machines without a device
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    name: str
+    command: list[str]  # a program's path is within the bundle's tests
+
+
+CHECKS = [
+    Check("kernels", KERNELS),
+    Check("library-and-training", ["gpu_test", "--gtest_filter=*Gpu*"]),
+    *(Check(tool, [SANITIZER, "--tool", tool, "--error-exitcode", "9", *KERNELS])
+      for tool in ("memcheck", "racecheck")),
+]
+
+
+def said_of(output: str, code: int) -> str:
+    """Empty: all passed."""
+    failed = re.findall(r"^\[  FAILED  \] ([^\s,]+).*\(\d+ ms\)$", output, re.MULTILINE)
+    if failed:
+        return f"{len(failed)} tests failed, first {failed[0]}"
+    if code != 0:
+        last = output.strip().splitlines()
+        return f"exit code {code}: {last[-1] if last else 'no output'}"
+    if "[  SKIPPED ]" in output:
+        return "tests were skipped: is there a device?"
+    return "" if "[  PASSED  ]" in output else "no test ran"
+
+
+def run(check: Check, tests: pathlib.Path, environment: dict, seconds: float, log: pathlib.Path) -> str:
+    if seconds < 1:
+        return "not made: no time was left"
+    if check.command[0] == SANITIZER and shutil.which(SANITIZER, path=environment["PATH"]) is None:
+        return f"not made: no {SANITIZER} here"
+    command = [str(tests / word) if (tests / word).is_file() else word for word in check.command]
+    with log.open("w+") as output:
+        try:
+            code = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, env=environment, timeout=seconds).returncode
+        except subprocess.TimeoutExpired:
+            return f"not done after {seconds:.0f} s"
+        output.seek(0)
+        return said_of(output.read(), code)
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("folder", type=pathlib.Path)
+    arguments.add_argument("--minutes", type=float, default=5)
+    arguments.add_argument("--output", type=pathlib.Path)
+    given = arguments.parse_args()
+    folder, end = given.folder.resolve(), time.monotonic() + 60 * given.minutes
+    output = given.output or folder
+    output.mkdir(parents=True, exist_ok=True)
+    environment = os.environ | {"LD_LIBRARY_PATH": processes.libraries(folder)}
+    bad = 0
+    for check in CHECKS:
+        said = run(check, folder / "programs/tests", environment, end - time.monotonic(), output / f"check-{check.name}.log")
+        bad += said != ""
+        print(f"{check.name}: {said or 'all passed'}", flush=True)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
