@@ -102,7 +102,7 @@ class Sums {
     std::vector<Open> open;
     for (int i = 0; i < trace.trace_events_size(); ++i) {
       const TraceEvent& event = trace.trace_events(i);
-      if (event.ph() != "X") continue;
+      if (event.ph() != "X" || event.tid() != trace.other_data().rank()) continue;
       const TimedEvent times = times_of(event);
       while (!open.empty() && open.back().end <= times.begin) open.pop_back();
       if (open.empty() && event.cat() != TraceEvent::step) continue;

@@ -100,6 +100,15 @@ TEST(StepProfile, IsTheMeanOfTheRanksAndAddsUpToTheStep) {
   EXPECT_EQ(profile->dropped_events(), 3);
 }
 
+TEST(StepProfile, LeavesOutWhatWasBesideTheRanksWork) {
+  RankTrace trace = some_trace(0);
+  add(trace, TraceEvent::step, "step", 0, 10);
+  const std::vector<std::string> own = parts_of(profile_of_one(trace));
+  add(trace, TraceEvent::communication, "reduce_scatter", 4, 12, "data");
+  trace.mutable_trace_events()->rbegin()->set_tid(2);
+  EXPECT_EQ(parts_of(profile_of_one(trace)), own);
+}
+
 TEST(StepProfile, RefusesTracesWithoutAStepOrWithEventsThatCutAcrossEachOther) {
   EXPECT_EQ(profile_of({}).error().message, "there are no traces");
   EXPECT_EQ(profile_of({some_trace(2)}).error().message, "the trace of rank 2: there is no step in it");

@@ -18,11 +18,16 @@ namespace {
 
 class BackgroundTransfer final : public PendingTransfer {
  public:
-  explicit BackgroundTransfer(std::shared_future<void> done) : done_(std::move(done)) {}
+  // time: written before it is done.
+  BackgroundTransfer(std::shared_future<void> done, std::shared_ptr<const WorkingTime> time)
+      : done_(std::move(done)), time_(std::move(time)) {}
+
   void wait() override { done_.get(); }
+  std::optional<WorkingTime> worked() const override { return *time_; }
 
  private:
   const std::shared_future<void> done_;
+  const std::shared_ptr<const WorkingTime> time_;
 };
 
 // Of this thread alone: LibTorch's own function would change the number for all.
@@ -52,9 +57,12 @@ class BackgroundGroup final : public Communicator {
 
   bool overlaps() const override { return true; }
   std::unique_ptr<PendingTransfer> start(const Collective& collective) override {
+    using Clock = std::chrono::steady_clock;
     MemoryCounter* const counter = charged_now(otherwise_);
-    last_ = lane_.give([this, collective, counter] {
+    const auto time = std::make_shared<WorkingTime>();
+    last_ = lane_.give([this, collective, counter, time] {
       if (failure_) std::rethrow_exception(failure_);
+      time->begin = Clock::now();
       std::optional<CountTo> charge;
       if (counter != nullptr && counter != &otherwise_) charge.emplace(*counter);
       try {
@@ -63,8 +71,9 @@ class BackgroundGroup final : public Communicator {
         failure_ = std::current_exception();
         throw;
       }
+      time->end = Clock::now();
     });
-    return std::make_unique<BackgroundTransfer>(last_);
+    return std::make_unique<BackgroundTransfer>(last_, time);
   }
 
   std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {

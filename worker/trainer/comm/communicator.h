@@ -21,7 +21,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -32,11 +34,19 @@ class CommunicationError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// When an operation was at work.
+struct WorkingTime {
+  std::chrono::steady_clock::time_point begin;
+  std::chrono::steady_clock::time_point end;
+};
+
 // An operation under way; the tensor it was given must live until wait() returns.
 class PendingTransfer {
  public:
   virtual ~PendingTransfer() = default;
   virtual void wait() = 0;
+  // Behind wait(). Absent where nobody looks at the clock, and where it was done when it was started.
+  virtual std::optional<WorkingTime> worked() const { return std::nullopt; }
 };
 
 enum class Reduction { Sum, Max };

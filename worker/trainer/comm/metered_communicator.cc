@@ -38,17 +38,27 @@ const char* name_of(Collective::Kind kind) {
 
 class MeteredTransfer final : public PendingTransfer {
  public:
-  MeteredTransfer(std::unique_ptr<PendingTransfer> transfer, const char* operation, std::optional<int> peer,
-                  const Gauge& gauge)
-      : transfer_(std::move(transfer)), operation_(operation), peer_(peer), gauge_(gauge) {}
+  MeteredTransfer(std::unique_ptr<PendingTransfer> transfer, const char* operation, int64_t bytes,
+                  std::optional<int> peer, const Gauge& gauge)
+      : transfer_(std::move(transfer)), operation_(operation), bytes_(bytes), peer_(peer), gauge_(gauge) {}
 
   void wait() override {
     gauge_.measure(operation_, 0, peer_, [&] { transfer_->wait(); });
+    if (const auto time = transfer_->worked()) {
+      note_beside({.kind = SpanKind::Communication,
+                   .name = operation_,
+                   .axis = gauge_.axis,
+                   .bytes = bytes_,
+                   .peer = peer_,
+                   .begin = time->begin,
+                   .end = time->end});
+    }
   }
 
  private:
   std::unique_ptr<PendingTransfer> transfer_;
   const char* operation_;
+  int64_t bytes_;
   std::optional<int> peer_;
   const Gauge& gauge_;
 };
@@ -78,7 +88,7 @@ class MeteredCommunicator final : public Communicator {
   }
 
   bool overlaps() const override { return group_->overlaps(); }
-  // Of one that goes on alone the time is what the caller waits for it.
+  // Of one that goes on alone the time is what the caller waits for it; traces show the whole of it.
   std::unique_ptr<PendingTransfer> start(const Collective& started) override {
     if (!overlaps()) return Communicator::start(started);
     const char* const operation = name_of(started.kind);
@@ -86,18 +96,19 @@ class MeteredCommunicator final : public Communicator {
         started.kind == Collective::Kind::ReduceScatter ? started.input : started.output;
     std::unique_ptr<PendingTransfer> transfer;
     collective(operation, bytes_of(whole), [&] { transfer = group_->start(started); });
-    return std::make_unique<MeteredTransfer>(std::move(transfer), operation, std::nullopt, gauge_);
+    return std::make_unique<MeteredTransfer>(std::move(transfer), operation, bytes_of(whole), std::nullopt,
+                                             gauge_);
   }
 
   std::unique_ptr<PendingTransfer> send(const at::Tensor& tensor, int peer, int tag) override {
     std::unique_ptr<PendingTransfer> transfer;
     gauge_.measure("send", bytes_of(tensor), peer, [&] { transfer = group_->send(tensor, peer, tag); });
-    return std::make_unique<MeteredTransfer>(std::move(transfer), "send", peer, gauge_);
+    return std::make_unique<MeteredTransfer>(std::move(transfer), "send", bytes_of(tensor), peer, gauge_);
   }
   std::unique_ptr<PendingTransfer> receive(at::Tensor& tensor, int peer, int tag) override {
     std::unique_ptr<PendingTransfer> transfer;
     gauge_.measure("recv", bytes_of(tensor), peer, [&] { transfer = group_->receive(tensor, peer, tag); });
-    return std::make_unique<MeteredTransfer>(std::move(transfer), "recv", peer, gauge_);
+    return std::make_unique<MeteredTransfer>(std::move(transfer), "recv", bytes_of(tensor), peer, gauge_);
   }
 
  private:

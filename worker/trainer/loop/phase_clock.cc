@@ -1,9 +1,19 @@
 #include "worker/trainer/loop/phase_clock.h"
 
+#include <iterator>
 #include <utility>
 
 namespace caravan::trainer {
 namespace {
+
+// Out of the row; there are none to take then.
+template <typename Element>
+std::vector<Element> take_first(std::vector<Element>& row, std::ptrdiff_t& count) {
+  const auto end = row.begin() + std::exchange(count, 0);
+  std::vector<Element> taken(std::move_iterator(row.begin()), std::move_iterator(end));
+  row.erase(row.begin(), end);
+  return taken;
+}
 
 bool is_op(Phase phase) {
   return phase == Phase::kForward || phase == Phase::kBackward;
@@ -92,11 +102,23 @@ double PhaseClock::seconds_between(const Moment& begin, const Moment& end) const
   return std::chrono::duration<double>(end.host - begin.host).count();
 }
 
+void PhaseClock::begin_steps() {
+  enter(Phase::kIdle, nullptr);
+  pieces_.clear();
+  seconds_ = {};
+}
+
+void PhaseClock::caught_up() {
+  charge(now());
+  known_pieces_ = std::ssize(pieces_);
+  known_listeners_ = std::ssize(listeners_);
+}
+
 PhaseClock::Seconds PhaseClock::take() {
   charge(now());
-  for (const Piece& piece : std::exchange(pieces_, {}))
+  for (const Piece& piece : take_first(pieces_, known_pieces_))
     seconds_[static_cast<std::size_t>(piece.phase)] += seconds_between(piece.begin, piece.end);
-  for (const Listener& listener : std::exchange(listeners_, {}))
+  for (const Listener& listener : take_first(listeners_, known_listeners_))
     listener.told(seconds_between(listener.begin, listener.end));
   return std::exchange(seconds_, {});
 }

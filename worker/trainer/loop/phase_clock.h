@@ -2,8 +2,8 @@
 // time until it ends, so the phases add up to the time measured. What no scope covers is idle.
 //
 // Where work is given to a device that the host does not wait for, phases are timed by the device: a mark
-// stands between two of them, and what lay between is known at take(), which waits for the device. Until then
-// a scope's seconds are not told.
+// stands between two of them. What lay between is told by the first take() behind a caught_up(), so that
+// nothing here waits for the device: what it has yet to come to is told with the next step.
 //
 // Which phase runs, and which other ranks it waits for, is shown on a board that other threads may read. Of a
 // step that is traced, each scope is a span, but for forwards and backwards, which are the ops of the trace.
@@ -93,14 +93,16 @@ class PhaseClock {
     std::optional<TraceSpan> span_;
   };
 
-  void begin_steps() { enter(Phase::kIdle, nullptr); }
+  // What came before is of no step.
+  void begin_steps();
   // What another thread does that this one waits for; see ActivityBoard.
   void show_saving(std::optional<Saving> saving) { board_.show_saving(std::move(saving)); }
+  // The device has come to all that it was given: the host has just read what it made.
+  void caught_up();
   // Seconds by phase since the last take().
   Seconds take();
 
  private:
-  // What the device has still to come to.
   struct Piece {
     Phase phase;
     Moment begin;
@@ -123,8 +125,11 @@ class PhaseClock {
   Seconds seconds_{};
   Phase current_ = Phase::kStart;
   Moment since_;
+  // Of a device, in the order of time; it has come to the first so many.
   std::vector<Piece> pieces_;
   std::vector<Listener> listeners_;
+  std::ptrdiff_t known_pieces_ = 0;
+  std::ptrdiff_t known_listeners_ = 0;
 };
 
 }  // namespace caravan::trainer

@@ -49,6 +49,7 @@ TEST(PhaseClock, ADevicesPhasesAreThoseOfItsWork) {
     device.work(1);
   }
   device.work(0.25);
+  clock.caught_up();
   const PhaseClock::Seconds seconds = clock.take();
   EXPECT_DOUBLE_EQ(of(seconds, Phase::kForward), 4);
   EXPECT_DOUBLE_EQ(of(seconds, Phase::kCommunication), 0.5);
@@ -56,7 +57,24 @@ TEST(PhaseClock, ADevicesPhasesAreThoseOfItsWork) {
   EXPECT_DOUBLE_EQ(of(clock.take(), Phase::kForward), 0);
 }
 
-TEST(PhaseClock, ADeviceIsWaitedForInTakeAlone) {
+TEST(PhaseClock, WhatCameBeforeTheStepsIsOfNone) {
+  ActivityBoard board;
+  ScriptedDevice device;
+  PhaseClock clock(board, &device);
+  {
+    const PhaseClock::Scope restore(clock, Wait{"broadcast", "data"});
+    device.work(7);
+  }
+  clock.begin_steps();
+  clock.take();
+  device.work(1);
+  clock.caught_up();
+  const PhaseClock::Seconds seconds = clock.take();
+  EXPECT_DOUBLE_EQ(of(seconds, Phase::kCommunication), 0);
+  EXPECT_DOUBLE_EQ(of(seconds, Phase::kIdle), 1);
+}
+
+TEST(PhaseClock, WhatADeviceHasYetToComeToIsToldBehindTheNextTimeItIsRead) {
   ActivityBoard board;
   ScriptedDevice device;
   PhaseClock clock(board, &device);
@@ -66,11 +84,20 @@ TEST(PhaseClock, ADeviceIsWaitedForInTakeAlone) {
     device.work(2);
     wait.tell([&](double seconds) { told.push_back(seconds); });
   }
+  EXPECT_DOUBLE_EQ(of(clock.take(), Phase::kCommunication), 0);
   EXPECT_EQ(device.waits, 0);
   EXPECT_THAT(told, testing::IsEmpty());
-  clock.take();
+  clock.caught_up();
+  {
+    const PhaseClock::Scope update(clock, Phase::kOptimizer);
+    device.work(5);
+  }
+  const PhaseClock::Seconds first = clock.take();
   EXPECT_THAT(told, testing::ElementsAre(testing::DoubleEq(2)));
-  clock.take();
+  EXPECT_DOUBLE_EQ(of(first, Phase::kCommunication), 2);
+  EXPECT_DOUBLE_EQ(of(first, Phase::kOptimizer), 0);
+  clock.caught_up();
+  EXPECT_DOUBLE_EQ(of(clock.take(), Phase::kOptimizer), 5);
   EXPECT_EQ(told.size(), 1U);
 }
 

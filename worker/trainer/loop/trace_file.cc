@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <utility>
 
 #include "caravan/v1alpha1/trace.pb.h"
@@ -76,9 +77,13 @@ class TraceWriter {
     const TraceOrigin& of = trace_.other_data();
     add_name("process_name", fmt::format("stage {}", of.stage()));
     add_place("process_sort_index", of.stage());
-    add_name("thread_name",
-             fmt::format("rank {} (tensor {}, data {})", of.rank(), of.tensor_rank(), of.data_rank()));
-    add_place("thread_sort_index", of.rank());
+    name_row(fmt::format("rank {} (tensor {}, data {})", of.rank(), of.tensor_rank(), of.data_rank()));
+  }
+
+  // What follows is beside the rank's own work, in a row of its own.
+  void go_beside(int row) {
+    row_ = row;
+    name_row(fmt::format("beside rank {}", trace_.other_data().rank()));
   }
 
   void add(const TracedOp& traced, TraceEvent::Category category) {
@@ -108,6 +113,11 @@ class TraceWriter {
   }
 
  private:
+  void name_row(const std::string& name) {
+    add_name("thread_name", name);
+    add_place("thread_sort_index", trace_.other_data().rank());
+  }
+
   void add_name(const char* of_what, const std::string& name) {
     TraceEvent& event = add_event("M");
     event.set_name(of_what);
@@ -132,10 +142,11 @@ class TraceWriter {
     TraceEvent& event = *trace_.add_trace_events();
     event.set_ph(phase);
     event.set_pid(trace_.other_data().stage());
-    event.set_tid(trace_.other_data().rank());
+    event.set_tid(row_.value_or(trace_.other_data().rank()));
     return event;
   }
 
+  std::optional<int> row_;  // absent: the rank's
   const planner::Schedule sizes_;
   RankTrace trace_;
 };
@@ -147,6 +158,10 @@ std::string trace_json(const TrainerOptions& options, const StepTrace& trace) {
   for (const TracedOp& traced : trace.ops.ops) writer.add(traced, planner::trace_category(traced.op.type));
   for (const TracedOp& wait : trace.ops.waits) writer.add(wait, TraceEvent::wait);
   for (const Span& span : trace.spans.spans) writer.add(span);
+  if (!trace.spans.beside.empty()) {
+    writer.go_beside(options.rendezvous.world_size + options.rendezvous.rank);
+    for (const Span& span : trace.spans.beside) writer.add(span);
+  }
   if (trace.spans.dropped > 0) writer.drop(trace.spans.dropped);
   return writer.json();
 }

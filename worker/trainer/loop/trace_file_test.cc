@@ -57,7 +57,7 @@ Span span(SpanKind kind, std::string_view name, microseconds from, microseconds 
 }
 
 TEST(TraceFile, HasWhatIsAroundOthersBeforeThem) {
-  StepTrace trace{.step = 7, .ops = {}, .spans = {.spans = {}, .dropped = 2}};
+  StepTrace trace{.step = 7, .ops = {}, .spans = {.spans = {}, .beside = {}, .dropped = 2}};
   trace.ops.ops.push_back(traced(OpType::Forward, microseconds(2), microseconds(5)));
   trace.spans.spans = {span(SpanKind::Step, "step", microseconds(1), microseconds(9)),
                        span(SpanKind::Product, "linear", microseconds(2), microseconds(3)),
@@ -82,6 +82,22 @@ TEST(TraceFile, HasWhatIsAroundOthersBeforeThem) {
                       place + R"(},{"name":"adamw","cat":"kernel","ph":"X","ts":3600000005,"dur":2)" + place +
                       R"(},{"name":"recv","cat":"communication","ph":"X","ts":3600000007,"dur":1)" + place +
                       R"(,"args":{"axis":"pipeline","bytes":64,"peer":1}}])"));
+}
+
+TEST(TraceFile, HasWhatWasBesideTheRanksWorkInARowBehindAllRanks) {
+  StepTrace trace{.step = 7, .ops = {}, .spans = {}};
+  trace.spans.spans = {span(SpanKind::Step, "step", microseconds(1), microseconds(9))};
+  trace.spans.beside = {span(SpanKind::Communication, "reduce_scatter", microseconds(7), microseconds(12))};
+  trace.spans.beside[0].axis = "data";
+  trace.spans.beside[0].bytes = 8;
+  const std::string json = trace_json(some_options(), trace);
+  EXPECT_THAT(
+      json, HasSubstr(R"({"name":"thread_name","ph":"M","pid":1,"tid":7,"args":{"name":"beside rank 3"}})"));
+  EXPECT_THAT(json,
+              HasSubstr(R"({"name":"thread_sort_index","ph":"M","pid":1,"tid":7,"args":{"sort_index":3}})"));
+  EXPECT_THAT(json,
+              HasSubstr(R"({"name":"reduce_scatter","cat":"communication","ph":"X","ts":3600000007,"dur":5,)"
+                        R"("pid":1,"tid":7,"args":{"axis":"data","bytes":8}})"));
 }
 
 TEST(TraceFile, IsOneARankInAFolderThatIsMade) {

@@ -202,8 +202,10 @@ double Trainer::spoken_loss(const at::Tensor& loss_sum) const {
 StepShare Trainer::share_of(const Step& step) {
   const std::optional<int> stop = commands_.stop_after_step();
   const at::Tensor squares = sum_of_squares(rank_.parameters.gradients, norm_ranges_);
+  const double squared_norm = kernels::read_number(squares);
+  rank_.clock.caught_up();
   return {.loss_sum = spoken_loss(step.loss_sum),
-          .squared_gradient_norm = kernels::read_number(squares),
+          .squared_gradient_norm = squared_norm,
           .stop_after_step = stop.value_or(kNoStop),
           .save = checkpoints_ ? checkpoints_->share(step.number, commands_.take_save()) : SaveShare{}};
 }
@@ -276,6 +278,7 @@ Outcome Trainer::evaluate_if_due(Step& step) {
     share.loss_sum += spoken_loss(work.loss_sum());
   }
   const double loss_sum = Agreement(rank_.mesh, share).wait().loss_sum;
+  rank_.clock.caught_up();  // the last stage has read what all others made before
   step.validation_loss = loss_sum / (tokens_per_batch(options_) * options_.evaluation.batches);
   return {};
 }

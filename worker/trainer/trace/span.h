@@ -33,8 +33,9 @@ struct Span {
 };
 
 struct SpanTrace {
-  std::vector<Span> spans;  // in the order of their begins
-  int64_t dropped = 0;      // beyond the limit
+  std::vector<Span> spans;   // in the order of their begins
+  std::vector<Span> beside;  // what other threads did for this one meanwhile
+  int64_t dropped = 0;       // beyond the limit, which is that of both together
 };
 
 // Until the scope ends, of the thread that made it; the innermost scope records. Spans end before it.
@@ -49,6 +50,9 @@ class SpanRecording {
 
  private:
   friend class TraceSpan;
+  friend void note_beside(Span span);
+
+  bool has_room();
 
   SpanTrace& trace_;
   const std::size_t most_;
@@ -69,6 +73,9 @@ class TraceSpan {
   SpanRecording* recording_;  // null: not kept
   std::size_t place_ = 0;
 };
+
+// One that is over, and was beside what the calling thread did.
+void note_beside(Span span);
 
 // A kernel by its name, but for products and attention.
 class KernelSpan : private TraceSpan {

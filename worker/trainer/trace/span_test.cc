@@ -65,6 +65,21 @@ TEST(Span, EndsWithAnExceptionToo) {
   EXPECT_GE(trace.spans[0].end, trace.spans[0].begin);
 }
 
+TEST(Span, OfAnotherThreadIsKeptBesideThoseOfThisOne) {
+  SpanTrace trace;
+  note_beside({.name = "before"});
+  {
+    const SpanRecording recording(trace, /*most=*/2);
+    const KernelSpan own("own");
+    note_beside({.kind = SpanKind::Communication, .name = "reduce_scatter", .axis = "data", .bytes = 8});
+    note_beside({.name = "beyond the limit"});
+  }
+  EXPECT_THAT(names_of(trace), ElementsAre("own"));
+  ASSERT_EQ(trace.beside.size(), 1u);
+  EXPECT_EQ(trace.beside[0].name, "reduce_scatter");
+  EXPECT_EQ(trace.dropped, 1);
+}
+
 TEST(Span, BeyondTheLimitIsCountedAndNotKept) {
   SpanTrace trace;
   {
