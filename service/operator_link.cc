@@ -8,6 +8,7 @@
 #include <array>
 
 #include "common/file_contents.h"
+#include "common/rpc_status.h"
 #include "service/rpc/tls_files.h"
 
 namespace caravan::service {
@@ -89,7 +90,7 @@ OperatorLink::Pools OperatorLink::ask_for_pools() const {
   if (status.error_code() == grpc::StatusCode::FAILED_PRECONDITION)
     return fault(Code::kFailedPrecondition, faults::kNoCapacity, status.error_message());
   return fault(Code::kUnavailable, faults::kOperatorAway,
-               fmt::format("the operator does not tell of nodes: {}", status.error_message()));
+               fmt::format("the operator does not tell of nodes: {}", rpc_status_text(status)));
 }
 
 Answer<void> OperatorLink::read(const CallContext& context, const std::string& job_uid, StepCursor at,
@@ -111,7 +112,7 @@ Answer<void> OperatorLink::read(const CallContext& context, const std::string& j
                        status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
   if (is_over) return {};  // else the operator ends, in order or not
   return fault(Code::kUnavailable, faults::kOperatorAway,
-               fmt::format("the operator does not tell of the job: {}", status.error_message()));
+               fmt::format("the operator does not tell of the job: {}", rpc_status_text(status)));
 }
 
 }  // namespace caravan::service

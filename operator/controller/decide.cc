@@ -17,8 +17,8 @@
 #include "operator/controller/gang_policy.h"
 #include "operator/controller/lifetime_policy.h"
 #include "operator/controller/memory_policy.h"
+#include "operator/controller/placement_policy.h"
 #include "operator/controller/planning_policy.h"
-#include "operator/controller/pod_trouble.h"
 #include "operator/controller/progress_policy.h"
 #include "operator/controller/queue_policy.h"
 #include "operator/controller/restart_count.h"
@@ -311,49 +311,22 @@ class Decider {
 
   // False: there is none that the pods could be made for.
   bool choose_domains() {
-    DomainVerdict domains = judge_domains(seen_, decision_.plan, settings_);
-    domain_trouble_ = std::move(domains.message);
-    no_domain_ = domains.no_domain;
-    if (!domain_trouble_.empty()) look_again(kRoomMayCome);
-    if (queue_.course == QueueVerdict::Course::kNotQueued) decision_.placement = std::move(domains.placement);
+    domains_ = judge_domains(seen_, decision_.plan, settings_);
+    if (!domains_.message.empty()) look_again(kRoomMayCome);
+    if (queue_.course == QueueVerdict::Course::kNotQueued) decision_.placement = domains_.placement;
     const auto provider = gang_provider(job_);
     if (provider == v1alpha1::Gang::Volcano || provider == v1alpha1::Gang::Coscheduling)
       join_pod_group(job_, decision_.placement);
-    return !no_domain_;
+    return !domains_.no_domain;
   }
 
   void show_pods() {
-    if (no_domain_)
-      return conditions_.set(conditions::kScheduled, false, reasons::kNoDomain, domain_trouble_);
-    PlacementVerdict pods = judge_placement(seen_, decision_.plan.nodes(), now_);
-    const std::string apart = say_what_stands_apart(seen_, decision_.plan);
-    for (const std::string& more : {domain_trouble_, apart}) {
-      if (!more.empty()) pods.message += "; " + more;
-    }
+    const PlacementVerdict pods = judge_placement(seen_, status(), decision_.plan, domains_, settings_, now_);
     look_again(pods.look_again);
-    if (pods.all_bound) {
-      conditions_.set(conditions::kScheduled, true, reasons::kAllPodsBound, pods.message);
-      if (!is_true(status(), conditions::kRunning))
-        conditions_.set(conditions::kRunning, false, reasons::kRendezvous,
-                        pods.trouble.empty() ? "the agents meet" : pods.trouble);
-      return;
-    }
-    if (const std::string refusal = refusal_of_pods(job_.spec, settings_); !refusal.empty())
-      return conditions_.set(conditions::kScheduled, false, reasons::kNotAllowed, refusal);
-    if (pods.gated) return conditions_.set(conditions::kScheduled, false, reasons::kPodsGated, pods.message);
-    conditions_.set(conditions::kScheduled, false,
-                    waited_too_long() ? reasons::kGangTimeout : reasons::kWaitingForPods, pods.message);
-  }
-
-  bool waited_too_long() {
-    const v1alpha1::Condition* scheduled = find_condition(status(), conditions::kScheduled);
-    if (scheduled == nullptr || scheduled->status() == "True" || !job_.spec.scheduling().has_gang())
-      return false;
-    const auto since = to_time(scheduled->last_transition_time());
-    const auto end =
-        since.value_or(now_) + std::chrono::seconds(job_.spec.scheduling().gang().timeout_seconds());
-    if (now_ < end) look_again(until(end, now_));
-    return now_ >= end;
+    conditions_.set(conditions::kScheduled, pods.all_bound, pods.reason, pods.message);
+    if (pods.all_bound && !is_true(status(), conditions::kRunning))
+      conditions_.set(conditions::kRunning, false, reasons::kRendezvous,
+                      pods.trouble.empty() ? "the agents meet" : pods.trouble);
   }
 
   void show_steps(bool urgent) {
@@ -408,8 +381,7 @@ class Decider {
   std::optional<v1alpha1::JobStep> last_step_;  // as the last words of a pod tell of it
   bool waits_for_result_ = false;
   QueueVerdict queue_;
-  std::string domain_trouble_;  // what the job asks of the topology and cannot have
-  bool no_domain_ = false;
+  DomainVerdict domains_;
 };
 
 }  // namespace

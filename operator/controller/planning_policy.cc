@@ -27,7 +27,7 @@ PlanVerdict refuse(const std::string& reason, const std::string& message, bool f
 
 // What users should know of a job that is planned.
 std::string say_no_checkpoint(const v1alpha1::JobSpec& spec) {
-  return spec.has_checkpoint() ? "" : " Without spec.checkpoint a restart begins at the first step.";
+  return spec.has_checkpoint() ? "" : fmt::format(" {}", planner::kNoCheckpoints);
 }
 
 std::string say_checkpoint_trouble(const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan) {

@@ -321,7 +321,8 @@ TEST(PlanningPolicy, WhatThisVersionCannotDoIsSaidAndNotIgnored) {
   const PlanVerdict goes_on = judge_plan(planned, {});
   EXPECT_TRUE(goes_on.plan) << "by an operator that could";
   EXPECT_THAT(goes_on.message, HasSubstr("a queue needs gang.provider"));
-  EXPECT_THAT(judge_plan(job(), {}).message, HasSubstr("a restart begins at the first step"));
+  EXPECT_THAT(judge_plan(job(), {}).message,
+              HasSubstr("the weights are not kept, and a restart begins at the first step"));
   EXPECT_TRUE(judge_plan(job(R"(, "scheduling": {"gang": {}})"), {}).plan) << "None is the default";
 }
 
