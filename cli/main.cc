@@ -95,6 +95,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return exit_on_parse_error(app, error);
   }
+  if (words.empty()) {
+    fmt::print("{}", app.help());
+    return 0;
+  }
   if (!action) return refuse(app, caravan::cli::missing_command(app));
   return static_cast<int>(run(action));
 }

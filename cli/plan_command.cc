@@ -122,7 +122,7 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_option("--devices-per-node", options->devices_per_node,
                       "Overrule spec.resources.devicesPerNode");
   command
-      ->add_option("--device-product", options->device_product,
+      ->add_option("--device", options->device_product,
                    "Overrule spec.resources.device.product: one that `caravan devices` lists, or the "
                    "catalogue")
       ->type_name("NAME");

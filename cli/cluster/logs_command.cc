@@ -135,7 +135,7 @@ Result<ExitCode> print_logs(const Options& options) {
 void add_logs_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
-      "logs", "What a job's pods write: node 0, which tells of every step, or a rank, or all.");
+      "logs", "What a job's pods write: node 0, which tells of the steps, or a rank, or all.");
   add_job_argument(*command, options->name);
   CLI::Option* rank = command->add_option("--rank", options->rank, "Only what this rank prints");
   command->add_flag("--all", options->all, "All pods, each line with its node")->excludes(rank);

@@ -154,5 +154,12 @@ TEST(Summary, OfAFailedRunSaysWhyAndWhereTheLogsAre) {
   EXPECT_THAT(json, HasSubstr("\"reason\":\"MaxRestartsReached: rank 1 was killed by signal 9\""));
 }
 
+TEST(Summary, LeavesTheLinesOfALogToTheMessageThatCameBefore) {
+  RunSummary summary{.figures = {.steps = 10}, .log_directory = {}};
+  summary.result.set_result("Failed");
+  summary.result.set_message("rank 1 died; look at 10.0.0.1. Last lines of its log:\n  out of luck");
+  EXPECT_THAT(summary_text(summary, {}), HasSubstr("  reason       rank 1 died; look at 10.0.0.1\n"));
+}
+
 }  // namespace
 }  // namespace caravan::cli

@@ -22,9 +22,10 @@ std::string line(std::string_view label, std::string_view text) {
   return fmt::format("  {:<12} {}\n", label, text);
 }
 
-// The first line; the whole message was told when it happened.
+// The first line, but for what announces others; the whole message was told when it happened.
 std::string_view first_line(std::string_view text) {
-  return text.substr(0, text.find('\n'));
+  const std::string_view line = text.substr(0, text.find('\n'));
+  return line.ends_with(':') ? line.substr(0, line.rfind(". ")) : line;
 }
 
 std::string headline(const RunSummary& summary, const ConsoleStyle& style) {

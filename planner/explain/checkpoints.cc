@@ -27,7 +27,7 @@ std::string interval_text(const v1alpha1::Checkpoint& checkpoint, const v1alpha1
 }  // namespace
 
 std::string checkpoints_text(const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan, int width) {
-  if (!spec.has_checkpoint()) return {};
+  if (!spec.has_checkpoint()) return paragraph(kNoCheckpoints, width);
   std::string text = fmt::format("Checkpoints: {}.", interval_text(spec.checkpoint(), plan));
   if (plan.host_snapshot_bytes() > 0) {
     text += fmt::format(" While one is written, {} of a node's memory hold a copy.",

@@ -43,7 +43,8 @@ TEST(Checkpoints, SayHowOftenAndWhatTheyTakeOfANode) {
   v1alpha1::JobSpec spec = job("llama3-8b", 8);
   const auto plan = [&] { return answer_job(spec, {}, default_engine_profile()).report.plan(); };
   EXPECT_EQ(plan().host_snapshot_bytes(), 0);
-  EXPECT_EQ(checkpoints_text(spec, plan()), "");
+  EXPECT_EQ(checkpoints_text(spec, plan()),
+            "Without spec.checkpoint the weights are not kept, and a restart begins at the first step.\n");
   spec.mutable_checkpoint()->set_path("states");
   // 14 bytes for each parameter, on one node of eight; the fullest rank counts for all.
   const double share =
@@ -286,11 +287,11 @@ TEST(ExplainPlan, TellsTimeAndDevicesOfTheWholeRunAndHowWellTheyAreKnown) {
 }
 
 TEST(ExplainPlan, FitsIntoTheLinesOfATerminal) {
-  for (const int width : {80, 120}) {
-    for (const int devices : {8, 64}) {
-      const std::string text = explain_plan(
-          answer_job(job("llama3-70b", devices), {}, default_engine_profile(), {.all_candidates = true}),
-          {.all = true, .width = width});
+  for (const int devices : {8, 64}) {
+    const PlanAnswer answer =
+        answer_job(job("llama3-70b", devices), {}, default_engine_profile(), {.all_candidates = true});
+    for (const int width : {80, 120}) {
+      const std::string text = explain_plan(answer, {.all = true, .width = width});
       for (const std::string& line : lines_of(text)) EXPECT_LE(utf8_characters(line), width) << line;
     }
   }

@@ -85,7 +85,8 @@ TEST_F(Commands, SayWhatWasProbablyMeant) {
       {"data tokenise a.txt", R"(caravan data has no command "tokenise"; did you mean tokenize?)"},
       {"data tokenize --tokeniser byte a.txt",
        R"(caravan data tokenize has no option "--tokeniser"; did you mean --tokenizer?)"},
-      {"plan job.yaml --device 4", R"(caravan plan has no option "--device"; did you mean --devices?)"},
+      {"plan job.yaml --device-per-node 4",
+       R"(caravan plan has no option "--device-per-node"; did you mean --devices-per-node?)"},
       {"plan -o jsn job.yaml", R"(--output: expected one of text, json, svg, got "jsn"; did you mean json?)"},
       {"schedule VHlf -p 4 -m 8", R"(got "VHlf"; did you mean VHalf?)"},
       {"validate a.yaml b.yaml", R"(caravan validate: "b.yaml" is one argument too many)"},
@@ -97,6 +98,15 @@ TEST_F(Commands, SayWhatWasProbablyMeant) {
     EXPECT_THAT(outcome.err, HasSubstr("--help")) << arguments;
     EXPECT_THAT(outcome.out, IsEmpty()) << arguments;
   }
+}
+
+TEST_F(Commands, AloneExplainThemselves) {
+  const Outcome alone = caravan("");
+  EXPECT_EQ(alone.exit_code, 0);
+  EXPECT_EQ(alone.out, caravan("--help").out);
+  const Outcome group = caravan("data");
+  EXPECT_EQ(group.exit_code, 2);
+  EXPECT_THAT(group.err, HasSubstr("caravan data: a command is required: tokenize, inspect"));
 }
 
 TEST_F(Commands, ExplainThemselvesWithinTheWidthOfTheTerminal) {

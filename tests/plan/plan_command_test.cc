@@ -76,7 +76,7 @@ TEST_F(PlanCommand, JsonHoldsThePlanAndTheCandidatesTheChosenOneFirst) {
 }
 
 TEST_F(PlanCommand, OptionsOverruleTheDevicesOfTheJob) {
-  const Outcome outcome = plan("--devices 16 --devices-per-node 4 --device-product H200 -o json");
+  const Outcome outcome = plan("--devices 16 --devices-per-node 4 --device H200 -o json");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto report = from_json<v1alpha1::PlanReport>(outcome.out);
   ASSERT_TRUE(report) << report.error().message;
@@ -98,7 +98,7 @@ TEST_F(PlanCommand, RefusesWhatNoDeviceCouldRun) {
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("spec.parallelism"));
   EXPECT_EQ(plan("--set spec.parallelism.tensr=5").exit_code, 2);
-  EXPECT_EQ(plan("--device-product Z900").exit_code, 2);
+  EXPECT_EQ(plan("--device Z900").exit_code, 2);
   EXPECT_EQ(plan("-o yaml").exit_code, 2);
 }
 
@@ -136,7 +136,7 @@ TEST_F(PlanCommand, ACatalogueFileBringsHardwareThatNobodyElseKnows) {
 - name: H100-80GB
   memory: 60Gi
 )");
-  const Outcome own = plan(fmt::format("--device-catalogue '{}' --device-product z900", catalogue));
+  const Outcome own = plan(fmt::format("--device-catalogue '{}' --device z900", catalogue));
   EXPECT_EQ(own.exit_code, 0) << own.err;
   EXPECT_THAT(own.out, HasSubstr("on 64 Z900 devices"));
   const Outcome smaller = plan(fmt::format("--device-catalogue '{}' -o json", catalogue));
