@@ -18,6 +18,7 @@ CHANGE_ROOT = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
 if os.geteuid() != 0:
     CHANGE_ROOT += ["--user", "--map-root-user"]
 MOUNT = 'mount --bind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
+COMPLETIONS = ("bash-completion/completions/caravan", "zsh/vendor-completions/_caravan", "fish/vendor_completions.d/caravan.fish")
 TEXT = "In the beginning God created the heaven and the earth. " * 400
 
 
@@ -72,6 +73,12 @@ class BareMachine(unittest.TestCase):
         licences = {path.parent.name for path in (self.root / prefix[1:] / "share/doc/caravan/libraries").glob("*/*")}
         self.assertLess({"libgrpc29", "libssl3"}, licences)
         self.assertTrue([name for name in licences if name.startswith("torch")])
+        share = self.root / prefix[1:] / "share"
+        for file in COMPLETIONS:
+            self.assertIn("caravan", (share / file).read_text(), file)
+        pages = share / "doc/caravan"
+        for link in re.findall(r"\]\(([^)#:]+)", (pages / "README.md").read_text()):
+            self.assertTrue((pages / link).exists(), link)
 
     def test_of_the_archive_from_any_folder(self):
         subprocess.run(["tar", "xzf", the_only("caravan-*.tar.gz"), "-C", self.root / "work"], check=True)
