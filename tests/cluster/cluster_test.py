@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import machine_state
+from turns import taking_turns
 
 HERE = Path(__file__).resolve().parent
 SKIPPED = 77
@@ -140,6 +141,7 @@ def eventually(holds: Callable[[], bool], what: str) -> None:
         time.sleep(0.1)
 
 
+@taking_turns(2)
 class LifetimeTest(unittest.TestCase):
     def setUp(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="caravan-cluster-test-"))
@@ -189,6 +191,7 @@ class LifetimeTest(unittest.TestCase):
         self.assertEqual(Cluster(self.folder / "cluster").script("down"), "")
 
 
+@taking_turns(2)
 class RunningTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:

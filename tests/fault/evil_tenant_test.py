@@ -21,7 +21,7 @@ import urllib.parse
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "e2e/cluster"))
 from cluster import (FOLDER, JOBS, NAMESPACE, OPERATOR_NAMESPACE, PROGRAMS, SCRIPT, Api, ClusterTest,  # noqa: E402
-                     apply, kubectl, processes_of, script, small_job, wait_until)
+                     apply, in_turn, kubectl, processes_of, script, small_job, wait_until)
 from volume import corpus_claim, corpus_volume  # noqa: E402
 
 EVIL = "evil"
@@ -374,6 +374,8 @@ class Soak(EvilTenant):
 
 
 if __name__ == "__main__":
-    chosen = (unittest.defaultTestLoader.loadTestsFromTestCase(Soak) if sys.argv[1:2] == ["soak"] else
-              unittest.TestSuite(map(EvilTenant, TRIED)))
+    if sys.argv[1:2] == ["soak"]:
+        chosen = unittest.defaultTestLoader.loadTestsFromTestCase(Soak)
+    else:
+        chosen = unittest.TestSuite([EvilTenant(in_turn(TRIED))])
     sys.exit(not unittest.TextTestRunner(verbosity=2).run(chosen).wasSuccessful())

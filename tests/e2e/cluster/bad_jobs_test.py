@@ -2,13 +2,14 @@
 
 import unittest
 
-from cluster import NAMESPACE, PATIENCE_SECONDS, ClusterTest, apply, kubectl, script, small_job, wait_until
+from cluster import NAMESPACE, PATIENCE_SECONDS, ClusterTest, apply, kubectl, script, small_job, taking_turns, wait_until
 from volume import corpus_claim, corpus_volume
 
 TOLD_WITHIN_SECONDS = 30  # what users are promised
 STEPS = 3
 
 
+@taking_turns(2)
 class BadJobs(ClusterTest):
     def is_told(self, name, kind, *words, namespace=NAMESPACE, seconds=TOLD_WITHIN_SECONDS):
         def told():

@@ -15,6 +15,7 @@ import unittest
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 sys.path.append(str(REPOSITORY / "tests/cluster"))
 from api import PATIENCE_SECONDS, Api, wait_until  # noqa: E402
+from turns import DAY, in_turn, taking_turns  # noqa: E402
 
 FOLDER = pathlib.Path(os.environ["CARAVAN_CLUSTER"])
 PROGRAMS = pathlib.Path(os.environ["CARAVAN_BIN"])
@@ -25,21 +26,6 @@ ENDED = ("Succeeded", "Failed")  # phases of pods
 MORE_STEPS_THAN_ARE_MADE = 1_000_000  # of a job that a test ends, however late a busy machine looks
 NETWORKING = "apis/networking.k8s.io/v1"
 JOBS = "apis/training.caravan.dev/v1alpha1/namespaces/{}/llamatrainingjobs"
-
-
-# As in common/testing/sample.h: which tests of those that take turns a run has.
-DAY = os.environ.get("CARAVAN_TEST_DAY", "0")
-
-
-def taking_turns(one_in, first=0):
-    """Of the tests of a class one of so many each day, all in soak. first: classes of one test have their turns by it."""
-    def choose(tests):
-        names = sorted(name for name in vars(tests) if name.startswith("test_"))
-        for number, name in enumerate(names):
-            if DAY != "all" and (first + number + int(DAY)) % one_in != 0:
-                delattr(tests, name)
-        return tests
-    return choose
 
 
 def script(*arguments, check=True):

@@ -45,6 +45,8 @@ class Faults(ClusterTest):
         kill(self.pod("rank", 1), "caravan-trainer")
         wait_until("the restart in the status", lambda: self.status("rank").get("restarts") == 1)
         self.assertEqual(before, {pod["metadata"]["uid"] for pod in self.children("rank")})
+        log = kubectl("logs", "rank-0-a1", "--namespace", NAMESPACE)
+        self.assertRegex(log, r"RankFailed: rank [23] on node 1 died first, .*SIGKILL")
         self.ends_as_if_nothing_had_happened("rank", restarts=1)
 
     def test_a_killed_agent_costs_its_pod_alone(self):

@@ -11,7 +11,7 @@ import threading
 import unittest
 
 from cluster import (MORE_STEPS_THAN_ARE_MADE, NAMESPACE, OPERATOR_NAMESPACE, PROGRAMS, REPOSITORY, ClusterTest, apply, kill,
-                     kubectl, processes_of, small_job, wait_until)
+                     kubectl, processes_of, small_job, taking_turns, wait_until)
 from network_test import METRICS, reaches
 
 NAME = f"caravan-service.{OPERATOR_NAMESPACE}.svc"
@@ -69,6 +69,7 @@ class Watch:
         self.reader.join()
 
 
+@taking_turns(2)
 class JobService(ClusterTest):
     @classmethod
     def setUpClass(cls):

@@ -61,6 +61,17 @@ class Story(ClusterTest):
         for reason in set(STORY) - {MISSED_AT_TIMES}:
             self.assertIn(reason, events)
 
+    def test_the_log_of_node_0_tells_the_story_and_others_what_their_ranks_say(self):
+        log = kubectl("logs", "kjv-0-a1", "--namespace", NAMESPACE)
+        steps = self.spec["training"]["steps"]
+        told = ["attempt 1 starts", f"step 1/{steps} ", f"step {steps}/{steps} ", "the job is over: StepsReached"]
+        places = [log.find(each) for each in told]
+        self.assertNotIn(-1, places, log)
+        self.assertEqual(places, sorted(places), log)
+        other = kubectl("logs", "kjv-1-a1", "--namespace", NAMESPACE)
+        self.assertIn("joined the gang as node 1", other)
+        self.assertNotIn(f"step {steps}/{steps} ", other)
+
     def test_the_events_come_in_the_order_of_the_story(self):
         events = json.loads(kubectl("get", "events.events.k8s.io", "--namespace", NAMESPACE, "--output", "json"))
         begins = {}
