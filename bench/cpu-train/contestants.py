@@ -143,6 +143,15 @@ class Caravan:
         return {"seconds": [step["seconds"] for step in steps], "losses": [step["loss"] for step in steps],
                 "phases": shares(phases[0], phases[-1]) if len(phases) > 1 else {}}
 
+    def profile(self, task: Task, micro_batch: int) -> dict[str, float]:
+        """The part of a step that each kernel, or what else it does, takes."""
+        command = [self.program, "trace", self._job(task, micro_batch), "--to", self.folder / "trace.json", "-o", "json"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Failed(f"exit code {done.returncode}: {done.stderr[-500:]}")
+        found = json.loads(done.stdout)
+        return {part["name"]: round(part["seconds"] / found["seconds"], 3) for part in found["parts"]}
+
     @staticmethod
     def _read(process: subprocess.Popen, port: int) -> tuple[list[dict], list[dict]]:
         steps, phases = [], []

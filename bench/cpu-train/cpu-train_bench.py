@@ -10,7 +10,7 @@ is taken. The best micro-batch of each is the one with the least median over the
 and states in BF16; Caravan holds gradients, states and a copy of the weights in FP32, which is more work.
 
 Prints one JSON object: of each size and type the seconds of a step, how many times faster Caravan is (median, least and most of
-the rounds), the part of products alone, in which phases Caravan's time goes, by how much losses differ (in FP32 at most 1e-4 of
+the rounds), the part of products alone, where Caravan's time goes by phase and by kernel, by how much losses differ (in FP32 at most 1e-4 of
 the loss), and what failed.
 """
 
@@ -38,6 +38,7 @@ class Case:
         self._seconds: dict[str, dict[int, list[float]]] = {}  # by contestant and micro-batch, of each round
         self._losses: dict[str, list[float]] = {}
         self._phases: dict[tuple[str, int], dict] = {}
+        self._kernels: dict[str, dict] = {}  # by layout
         self._failures: dict[str, str] = {}
 
     def measure(self, programs: pathlib.Path, modes: list[str], rounds: int) -> None:
@@ -51,6 +52,7 @@ class Case:
                 for number in range(rounds):
                     say(f"{self._task.width} wide, {self._task.precision}, round {number + 1} of {rounds}")
                     self._round(caravans, torches, modes)
+                self._profile(caravans)
             finally:
                 for torch in torches.values():
                     torch.end()
@@ -63,6 +65,13 @@ class Case:
                     self._note(label, size, lambda: caravan.run(self._task, size))
             for mode in modes:
                 self._note(mode, size, lambda: torches[mode].run(f"{size}"))
+
+    def _profile(self, caravans: dict[str, Caravan]) -> None:
+        for label in [label for label in caravans if label in self._seconds]:
+            try:
+                self._kernels[label] = caravans[label].profile(self._task, self._best(label))
+            except Failed as failure:
+                self._failures[f"profile of {label}"] = str(failure)
 
     def _note(self, label: str, size: int, run) -> None:
         name = f"{label}, micro-batch {size}"
@@ -122,6 +131,7 @@ class Case:
             "timesFaster": {label: self._ratios(label) for label in LAYOUTS if label in self._seconds},
             "phases": {label: self._phases.get((label, self._best(label)), "not read") for label in LAYOUTS
                        if label in self._seconds},
+            "kernels": self._kernels,
             "lossDifference": {label: float(f"{value:.1e}") for label, value in differences.items()},
             "failures": self._failures,
         }  # fmt: skip
