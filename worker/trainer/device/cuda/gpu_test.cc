@@ -39,7 +39,7 @@ TEST_F(Gpu, CountsWhatTensorsAskForToTheByte) {
   }
   EXPECT_EQ(named.live_bytes(), 0);
   EXPECT_EQ(named.peak_bytes(), 12);
-  kept = {};
+  kept.reset();
   EXPECT_EQ(all.live_bytes(), 0);
 }
 
