@@ -83,7 +83,8 @@ class Engine::Impl {
   FaultInKernel deadlock() const;
 
   const std::function<void()>* kernel_ = nullptr;
-  std::mt19937 random_;
+  // Of a kind that nothing else here uses: threads share it, which the thread sanitizer may not see.
+  std::minstd_rand random_;
   std::vector<std::unique_ptr<Thread>> threads_;    // of any block: a fiber is used again and again
   std::vector<std::unique_ptr<Thread>> abandoned_;  // by blocks that failed: their frames are never left
   std::vector<Thread*> ready_;                      // a heap by rank
