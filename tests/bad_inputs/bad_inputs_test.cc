@@ -224,7 +224,7 @@ TEST(BadInputs, AnOverrideIsHeldToTheSameRules) {
 }
 
 TEST(BadInputs, ArgumentsThatMakeNoSenseEndWithTheSameCode) {
-  for (const char* arguments : {"", "train", "validate", "validate a.yaml b.yaml",
+  for (const char* arguments : {"data", "train", "validate", "validate a.yaml b.yaml",
                                 "validate a.yaml --sset x=1", "validate a.yaml -o xml"}) {
     const Outcome outcome = run_caravan(arguments, "/");
     EXPECT_EQ(outcome.exit_code, kBadInput) << arguments;
