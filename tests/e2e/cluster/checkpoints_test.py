@@ -52,12 +52,22 @@ class Checkpoints(ClusterTest):
         apply(checkpointed_job(name))
         wait_until("a checkpoint", lambda: any((FOLDER / "checkpoints" / name).glob("step-0*[0-9]/manifest.json")))
 
+    def last_step_told(self, name):
+        """In the log of the newest pod of node 0."""
+        pods = [pod["metadata"] for pod in self.children(name)
+                if pod["metadata"]["labels"]["training.caravan.dev/node-index"] == "0"]
+        newest = max(pods, key=lambda pod: pod["creationTimestamp"])
+        log = kubectl("logs", newest["name"], "--namespace", NAMESPACE, check=False)
+        return max(map(int, re.findall(r"step (\d+)/", log)), default=0)
+
     def goes_on(self, name, attempt):
-        """The step after which it did."""
+        """The step after which it did; behind it the attempt has made one at least, to be saved at its end."""
         pattern = re.compile(rf"attempt {attempt}.*, from the checkpoint of step (\d+) on")
         found = wait_until("an attempt that goes on",
                            lambda: pattern.search(self.condition(name, "Running")["message"]))
-        return int(found.group(1))
+        step = int(found.group(1))
+        wait_until(f"a step behind {step}", lambda: self.last_step_told(name) > step)
+        return step
 
     def suspend(self, name):
         self.change(name, suspend=True)
