@@ -22,16 +22,20 @@ class MissingLibrary(ValueError):
 
 
 def closure(programs: Iterable[Path]) -> dict[str, Path]:
-    """The files that the programs load, by where an image has them. MissingLibrary names one that is not here."""
+    """The files that the programs load, by where an image has them. MissingLibrary names one that is not here.
+
+    What one does not find by itself may be there by another: a library opened by name has in memory what its program loads.
+    """
     files: dict[str, Path] = {}
+    missing: dict[str, Path] = {}
     for program in programs:
         for line in _ask_loader(program).splitlines():
-            missing = _MISSING.match(line)
-            if missing and missing["name"] not in OF_THE_DRIVER:
-                raise MissingLibrary(f"{program} needs {missing['name']}, which is not on this machine")
-            found = _FOUND.match(line)
-            if found:
+            if lacks := _MISSING.match(line):
+                missing.setdefault(lacks["name"], program)
+            if found := _FOUND.match(line):
                 files[_place(found["name"], found["path"])] = Path(found["path"]).resolve()
+    for name in missing.keys() - OF_THE_DRIVER - {Path(place).name for place in files}:
+        raise MissingLibrary(f"{missing[name]} needs {name}, which is not on this machine")
     return files
 
 
