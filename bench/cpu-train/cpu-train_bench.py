@@ -10,8 +10,8 @@ is taken. The best micro-batch of each is the one with the least median over the
 and states in BF16; Caravan holds gradients, states and a copy of the weights in FP32, which is more work.
 
 Prints one JSON object: of each size and type the seconds of a step, how many times faster Caravan is (median, least and most of
-the rounds), the part of products alone, where Caravan's time goes by phase and by kernel, by how much losses differ (in FP32 at most 1e-4 of
-the loss), and what failed.
+the rounds), the part of products alone, where Caravan's time goes by phase and by kernel, by how much losses differ (in FP32
+at most 1e-4 of the loss), and what failed.
 """
 
 import argparse

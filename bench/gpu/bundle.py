@@ -1,7 +1,7 @@
 """What travels to a machine that has a GPU and nothing of ours: programs, tokens, and of each run what its rank is told.
 
-A folder of `programs/` (caravan-trainer in bin/, its libraries in lib/, the kernels' benchmark, tests/), `tokens.bin`, `rank-N.json`
-and `bundle.json`. What `caravan plan` predicts is made here and travels along, so that the device's machine needs no planner.
+A folder of `programs/` (caravan-trainer in bin/, its libraries in lib/, the kernels' benchmark, tests/), `tokens.bin`,
+`rank-N.json` and `bundle.json`. What `caravan plan` predicts is made here and travels along, so that the device's machine needs no planner.
 """
 
 import array

@@ -99,9 +99,9 @@ class Suite:
     square: int  # rows of the large square product
     product_tokens: list[int]
     attention: list[tuple[int, int, int, int]]  # sequence, heads, key heads, head dim
-    kernel_sizes: tuple[int, int, int, int]  # tokens, hidden, ffn, vocabulary
+    kernel_sizes: tuple[int, int, int, int, int, int]  # tokens, hidden, ffn, vocabulary, head dim, tokens of a chunk of the loss
     contestant_runs: int  # the first so many runs are also PyTorch's
-    rungs: list["Rung"]  # of the first run that is not refused
+    rungs: list[Rung]  # of the first run that comes to its end
     compiler: str  # of torch.compile
     seconds: float  # that one timing takes
 
@@ -116,8 +116,8 @@ TINY = Model("llama-tiny", 64, 4, 4, 2, 176, 256, False)
 
 HEADLINES = [Run(LLAMA_8B, 4096, 1, "BF16"), Run(LLAMA_3B, 4096, 1), Run(LLAMA_1B, 4096, 1), Run(LLAMA_1B, 8192, 1)]
 ATTENTION_RUNGS = [Rung(f"attention: {name}", {"CARAVAN_ATTENTION": name}) for name in ("plain", "flash")]
-SWEEP = [Run(model, sequence, micro_batch, "BF16" if model is LLAMA_8B else "FP32") for micro_batch in (1, 2, 4, 8) for sequence in (2048, 4096, 8192)
-         for model in (LLAMA_1B, LLAMA_3B, LLAMA_8B)]
+SWEEP = [Run(model, sequence, micro_batch, "BF16" if model is LLAMA_8B else "FP32") for micro_batch in (1, 2, 4, 8)
+         for sequence in (2048, 4096, 8192) for model in (LLAMA_1B, LLAMA_3B, LLAMA_8B)]
 
 
 def suite_of(name: str) -> Suite:
@@ -130,12 +130,12 @@ def gpu_suite(product: str) -> Suite:
                  runs=list(dict.fromkeys(HEADLINES + SWEEP)), copy_bytes=4 << 30, square=8192,
                  product_tokens=[2048, 4096, 8192, 16384],
                  attention=[(sequence, heads, 8, dim) for sequence in (2048, 4096, 8192) for heads, dim in ((32, 128), (32, 64))],
-                 kernel_sizes=(16384, 4096, 14336, 128256), contestant_runs=4, rungs=ATTENTION_RUNGS, compiler="inductor", seconds=0.3)
+                 kernel_sizes=(16384, 4096, 14336, 128256, 64, 2048), contestant_runs=4, rungs=ATTENTION_RUNGS, compiler="inductor", seconds=0.3)
 
 
 def tiny_suite() -> Suite:
     """Everything that the large one does, on a processor within a minute."""
     return Suite(name="tiny", device={"kind": "CPU", "memory": str(4 << 30)}, precision="BF16",
                  runs=[Run(TINY, 64, micro_batch, accumulation=2, steps=4) for micro_batch in (1, 2)], copy_bytes=1 << 22,
-                 square=128, product_tokens=[64], attention=[(64, 4, 2, 16)], kernel_sizes=(8, 128, 192, 300), contestant_runs=1,
+                 square=128, product_tokens=[64], attention=[(64, 4, 2, 16)], kernel_sizes=(8, 128, 192, 300, 64, 8), contestant_runs=1,
                  rungs=[Rung("instruction set: default", {"ATEN_CPU_CAPABILITY": "default"})], compiler="aot_eager", seconds=0.01)

@@ -1,4 +1,5 @@
-// gpu_kernels TOKENS HIDDEN FFN VOCABULARY SECONDS: our kernels for GPUs, each started alone again and again.
+// gpu_kernels TOKENS HIDDEN FFN VOCABULARY HEAD_DIM LOSS_TOKENS SECONDS: our kernels for GPUs, each started
+// alone again and again.
 //
 // Prints a JSON array: of each kernel the seconds of one start and the bytes that it must move at least,
 // every input read once and every output written once. Values are random: a device is faster on zeros. The
@@ -34,10 +35,10 @@ namespace {
 constexpr Storage kBf16 = Storage::BFloat16;
 constexpr Storage kFp32 = Storage::Float32;
 constexpr std::int64_t kBlock = std::int64_t{1} << 20;  // values that are made and repeated
-constexpr std::int64_t kHeadDim = 64;
 
 struct Sizes {
   std::int64_t tokens, hidden, ffn, vocabulary;
+  std::int64_t head_dim, loss_tokens;  // of a chunk
   double seconds;
 };
 
@@ -116,7 +117,7 @@ void time_rows(const Sizes& sizes, bool& first) {
   const Buffer x(kBf16, hidden), residual(kBf16, hidden), output(kBf16, hidden), weight(kBf16, sizes.hidden);
   const Buffer scale(kFp32, sizes.tokens), dw(kFp32, sizes.hidden),
       partial(kFp32, kRmsNormPartialRows * sizes.hidden);
-  const Buffer table(kFp32, sizes.tokens * kHeadDim);
+  const Buffer table(kFp32, sizes.tokens * sizes.head_dim);
   const AddRmsNorm norm{.storage = kBf16,
                         .rows = sizes.tokens,
                         .columns = sizes.hidden,
@@ -140,8 +141,8 @@ void time_rows(const Sizes& sizes, bool& first) {
                       .rotation = Rotation::Forward,
                       .rows = sizes.tokens,
                       .row_size = sizes.hidden,
-                      .heads = sizes.hidden / kHeadDim,
-                      .head_dim = kHeadDim,
+                      .heads = sizes.hidden / sizes.head_dim,
+                      .head_dim = sizes.head_dim,
                       .sequence_length = sizes.tokens,
                       .values = x.data(),
                       .table = table.floats()};
@@ -241,7 +242,7 @@ void time_embedding(const Sizes& sizes, bool& first) {
 }
 
 void time_loss(const Sizes& sizes, bool& first) {
-  const std::int64_t tokens = std::min<std::int64_t>(sizes.tokens, 2048);  // a chunk
+  const std::int64_t tokens = sizes.loss_tokens;
   const std::int64_t values = tokens * sizes.vocabulary;
   const Buffer logits(kBf16, values), statistics(kFp32, kernels::kStatistics * tokens);
   const testing::DeviceArray<std::int64_t> targets(scattered_ids(tokens, sizes.vocabulary));
@@ -270,14 +271,15 @@ void time_all(const Sizes& sizes) {
 }  // namespace caravan::cuda
 
 int main(int argc, char** argv) {
-  if (argc != 6) {
-    fmt::print(stderr, "usage: gpu_kernels TOKENS HIDDEN FFN VOCABULARY SECONDS\n");
+  if (argc != 8) {
+    fmt::print(stderr, "usage: gpu_kernels TOKENS HIDDEN FFN VOCABULARY HEAD_DIM LOSS_TOKENS SECONDS\n");
     return 2;
   }
   try {
     if (const auto missing = caravan::cuda::testing::missing_device()) throw std::runtime_error(*missing);
     caravan::cuda::time_all({std::atoll(argv[1]), std::atoll(argv[2]), std::atoll(argv[3]),
-                             std::atoll(argv[4]), std::atof(argv[5])});
+                             std::atoll(argv[4]), std::atoll(argv[5]), std::atoll(argv[6]),
+                             std::atof(argv[7])});
   } catch (const std::exception& error) {
     fmt::print(stderr, "gpu_kernels: {}\n", error.what());
     return 1;

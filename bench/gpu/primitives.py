@@ -8,7 +8,6 @@ from cases import Suite
 from timing import Timer
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-ROPE_HEAD_DIM, LOSS_CHUNK = 64, 2048  # of kernels.cc
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION, "math": SDPBackend.MATH}
 
 
@@ -48,7 +47,7 @@ def products(suite: Suite, device: torch.device, timer: Timer) -> list[dict]:
 
 def kernels(suite: Suite, device: torch.device, timer: Timer) -> dict[str, float]:
     """Seconds of PyTorch, eager, for what each of our kernels does; the loss is all of its kernels together."""
-    tokens, hidden, ffn, vocabulary = suite.kernel_sizes
+    tokens, hidden, ffn, vocabulary, head_dim, loss_tokens = suite.kernel_sizes
     functional = torch.nn.functional
 
     def random(*shape, dtype=torch.bfloat16, gradient=False):
@@ -63,8 +62,8 @@ def kernels(suite: Suite, device: torch.device, timer: Timer) -> dict[str, float
     with torch.no_grad():
         found["add_rms_norm"] = timer.seconds(lambda: functional.rms_norm(x + residual, (hidden,), weight, 1e-5))
     found["rms_norm_backward"] = backward(functional.rms_norm(x, (hidden,), weight, 1e-5), x, weight)
-    heads = random(tokens, hidden // ROPE_HEAD_DIM, ROPE_HEAD_DIM)
-    cosine, sine = random(tokens, 1, ROPE_HEAD_DIM), random(tokens, 1, ROPE_HEAD_DIM)
+    heads = random(tokens, hidden // head_dim, head_dim)
+    cosine, sine = random(tokens, 1, head_dim), random(tokens, 1, head_dim)
     found["rope"] = timer.seconds(lambda: heads * cosine + _rotated(heads) * sine)
     gates, ups = random(tokens, ffn, gradient=True), random(tokens, ffn, gradient=True)
     with torch.no_grad():
@@ -89,10 +88,9 @@ def kernels(suite: Suite, device: torch.device, timer: Timer) -> dict[str, float
         found["embedding_forward"] = timer.seconds(lambda: functional.embedding(ids, table))
     found["embedding_backward"] = backward(functional.embedding(ids, table), table)
     del table
-    chunk = min(tokens, LOSS_CHUNK)
-    logits = random(chunk, vocabulary, gradient=True)
+    logits = random(loss_tokens, vocabulary, gradient=True)
     found["cross_entropy"] = timer.seconds(
-        lambda: torch.autograd.grad(functional.cross_entropy(logits.float(), ids[:chunk]), logits))
+        lambda: torch.autograd.grad(functional.cross_entropy(logits.float(), ids[:loss_tokens]), logits))
     return found
 
 

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import images
 import shared_libraries
@@ -49,6 +50,13 @@ class Images(unittest.TestCase):
         files = shared_libraries.closure([PROGRAM])
         of_the_libraries = shared_libraries.closure(files.values())
         self.assertEqual({}, {place: path for place, path in of_the_libraries.items() if place not in files})
+
+    def test_what_a_library_lacks_may_be_loaded_by_another(self):
+        says = {"opened": "\tlibruntime.so.1 => not found\n", "program": "\tlibruntime.so.1 => /bin/ls (0x0000)\n"}
+        with mock.patch.object(shared_libraries, "_ask_loader", says.get):
+            self.assertIn("/usr/lib/libruntime.so.1", shared_libraries.closure(["opened", "program"]))
+            with self.assertRaisesRegex(shared_libraries.MissingLibrary, "opened needs libruntime.so.1, which is not"):
+                shared_libraries.closure(["opened"])
 
     def test_the_licences_of_the_libraries_come_along(self):
         texts = shared_libraries.licence_texts(shared_libraries.closure([PROGRAM]).values())

@@ -13,8 +13,7 @@ import sys
 # The runtime comes with LibTorch; the driver is opened by the runtime, so that the library loads without one.
 MAY_NEED = {"libcudart.so.13", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "ld-linux-x86-64.so.2"}
 PLUGIN_MAY_NEED = MAY_NEED | {"libcaravan_cuda.so", "libtorch_cpu.so", "libtorch_cuda.so", "libc10.so", "libc10_cuda.so"}
-# What docs/user/install.md says of the system: Debian 12, Ubuntu 22.04 and later.
-OLDEST_SYSTEM = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}
+PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "deploy/package/CMakeLists.txt"
 GENERATIONS = {80, 90, 100}
 
 
@@ -64,6 +63,12 @@ def loading_problem(library, torch):
     return "" if run.returncode == 0 else run.stderr.splitlines()[-1]
 
 
+def oldest_system():
+    """What the package asks for: a glibc, and the C++ library of GCC 12."""
+    glibc = re.search(r"libc6 \(>= ([\d.]+)\), libgcc-s1 \(>= 12\), libstdc\+\+6 \(>= 12\)", PACKAGE.read_text())[1]
+    return {"GLIBC": tuple(map(int, glibc.split("."))), "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}
+
+
 def too_new(library, limits, whose):
     for name, version in newest_versions([library]).items():
         if version > limits.get(name, ()):
@@ -92,9 +97,9 @@ def mistakes_in(library, torch):
 
 
 def main(library, torch, plugin, trainer):
-    systems = "the oldest system has that the docs name"
-    found = {library: mistakes_in(library, torch), trainer: too_new(trainer, OLDEST_SYSTEM, systems),
-             plugin: itertools.chain(strangers(plugin, PLUGIN_MAY_NEED), too_new(plugin, OLDEST_SYSTEM, systems))}
+    oldest, whose = oldest_system(), "the package asks of the system"
+    found = {library: mistakes_in(library, torch), trainer: too_new(trainer, oldest, whose),
+             plugin: itertools.chain(strangers(plugin, PLUGIN_MAY_NEED), too_new(plugin, oldest, whose))}
     mistakes = [f"{file}: {mistake}" for file, some in found.items() for mistake in some]
     print("\n".join(mistakes) if mistakes else "they run where LibTorch and the trainer do")
     return 1 if mistakes else 0

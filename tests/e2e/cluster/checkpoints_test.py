@@ -56,6 +56,8 @@ class Checkpoints(ClusterTest):
         """In the log of the newest pod of node 0."""
         pods = [pod["metadata"] for pod in self.children(name)
                 if pod["metadata"]["labels"]["training.caravan.dev/node-index"] == "0"]
+        if not pods:
+            return 0
         newest = max(pods, key=lambda pod: pod["creationTimestamp"])
         log = kubectl("logs", newest["name"], "--namespace", NAMESPACE, check=False)
         return max(map(int, re.findall(r"step (\d+)/", log)), default=0)

@@ -105,6 +105,7 @@ double PhaseClock::seconds_between(const Moment& begin, const Moment& end) const
 void PhaseClock::begin_steps() {
   enter(Phase::kIdle, nullptr);
   pieces_.clear();
+  known_pieces_ = 0;
   seconds_ = {};
 }
 

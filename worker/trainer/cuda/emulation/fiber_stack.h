@@ -33,6 +33,7 @@ struct FiberStack {
   const void* bottom = nullptr;
   std::size_t size = 0;
 #ifdef _GLIBCXX_TSAN
+  // Without a stack of its own it is the thread that asks, on which kernels are launched.
   void* fiber = bottom == nullptr ? __tsan_get_current_fiber() : __tsan_create_fiber(0);
 #endif
 };

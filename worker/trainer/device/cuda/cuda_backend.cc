@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <exception>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -167,8 +168,8 @@ Result<std::unique_ptr<DeviceBackend>> open_device(const DeviceRequest& request,
   prepare_environment_for_nccl();
   at::globalContext().lazyInitDevice(at::kCUDA);
   c10::cuda::set_device(device->index());
-  static const bool is_told = (allocator::attachAllocatorTraceTracker(tell_listener), true);
-  (void)is_told;
+  static std::once_flag told;
+  std::call_once(told, [] { allocator::attachAllocatorTraceTracker(tell_listener); });
   const auto attention = kernels::gpu::choose_attention(request.attention, request.storage, *device);
   return std::make_unique<CudaBackend>(*device, name_of(*device), attention, services);
 }

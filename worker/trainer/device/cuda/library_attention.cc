@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <exception>
 #include <stdexcept>
-#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -136,7 +135,7 @@ std::string objection_to(const AttentionKernels& kernels, const AttentionKernels
 std::string wished_attention() {
   const char* const wanted = std::getenv("CARAVAN_ATTENTION");
   const std::string wish = wanted == nullptr ? "" : wanted;
-  if (wish == "" || wish == "cuDNN" || wish == "flash" || wish == "plain") return wish;
+  if (wish.empty() || wish == "cuDNN" || wish == "flash" || wish == "plain") return wish;
   throw std::runtime_error("CARAVAN_ATTENTION is '" + wish +
                            "': take cuDNN, flash or plain, or leave it out");
 }
