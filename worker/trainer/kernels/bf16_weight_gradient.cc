@@ -125,10 +125,13 @@ void add_panel(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_O
 bool has_bf16_dot_products() {
   static const bool has = [] {
     const auto all = at::cpu::get_cpu_capabilities();
-    const auto knows = [&](const char* name) { return all.contains(name) && all.at(name).toBool(); };
-    return knows("avx512_bf16") && !knows("amx_bf16");
+    return all.contains("avx512_bf16") && all.at("avx512_bf16").toBool();
   }();
   return has && instruction_set() == InstructionSet::Avx512;
+}
+
+bool has_quick_bf16_dot_products() {
+  return has_bf16_dot_products() && __builtin_cpu_is("amd") != 0;
 }
 
 void add_bf16_weight_gradient(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_OI) {
@@ -145,6 +148,10 @@ void add_bf16_weight_gradient(const at::Tensor& dy_TO, const at::Tensor& x_TI, a
 #else
 
 bool has_bf16_dot_products() {
+  return false;
+}
+
+bool has_quick_bf16_dot_products() {
   return false;
 }
 

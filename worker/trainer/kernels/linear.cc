@@ -5,6 +5,7 @@
 
 #include "worker/trainer/kernels/bf16_weight_gradient.h"
 #include "worker/trainer/kernels/cpu_kernels.h"
+#include "worker/trainer/kernels/widened_products.h"
 
 // Of MKL, which the wheel of LibTorch has within it, without its headers: c = alpha · a · b + beta · c with
 // sums in fp32, also on processors that know no bf16.
@@ -18,7 +19,8 @@ namespace {
 // dw += dyᵀ · x. ATen's products of bf16 round their results to bf16.
 void add_bf16_product(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_OI) {
   TORCH_CHECK(dy_TO.stride(1) == 1 && x_TI.stride(1) == 1, "rows of activations lie in one piece");
-  if (has_bf16_dot_products()) return add_bf16_weight_gradient(dy_TO, x_TI, dw_OI);
+  if (is_quicker_widened(dy_TO.t(), x_TI)) return add_weight_gradient_widened(dy_TO, x_TI, dw_OI);
+  if (has_quick_bf16_dot_products()) return add_bf16_weight_gradient(dy_TO, x_TI, dw_OI);
   constexpr int kRowMajor = 101, kPlain = 111, kTransposed = 112;
   const auto size = [](int64_t elements) { return static_cast<int>(elements); };
   cblas_gemm_bf16bf16f32(kRowMajor, kTransposed, kPlain, size(dw_OI.size(0)), size(dw_OI.size(1)),
@@ -30,6 +32,8 @@ void add_bf16_product(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tenso
 }  // namespace
 
 void product(const at::Tensor& a, const at::Tensor& b, at::Tensor& result) {
+  if (a.scalar_type() == at::kBFloat16 && is_quicker_widened(a, b))
+    return multiply_widened(a, b, result);
   at::mm_out(result, a, b);
 }
 

@@ -6,6 +6,9 @@
 
 #include <tuple>
 
+#include "worker/trainer/kernels/bf16_weight_gradient.h"
+#include "worker/trainer/kernels/widened_products.h"
+
 namespace caravan::kernels {
 namespace {
 
@@ -43,8 +46,9 @@ TEST(Linear, Bf16WeightGradientsAreNotRoundedOnTheWay) {
   EXPECT_TRUE(at::allclose(dw_OI.to(at::kDouble), exact, 1e-4, 1e-4));
 }
 
-// Odd numbers of tokens, rows and columns, more than are worked on at a time; whatever has made them.
-TEST(Linear, Bf16WeightGradientsOfOddShapes) {
+// Odd numbers of tokens, rows and columns, more than are worked on at a time.
+TEST(Linear, Bf16DotProductsOfOddShapes) {
+  if (!has_bf16_dot_products()) GTEST_SKIP() << "this processor has no dot products of bf16 numbers";
   for (const auto& [tokens, outputs, inputs] :
        {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {7, 100, 65}, {1031, 50, 130}, {2049, 7, 15}}) {
     const at::Tensor x_TI = at::randn({tokens, 2 * inputs}).to(at::kBFloat16).narrow(1, inputs, inputs);
@@ -53,7 +57,7 @@ TEST(Linear, Bf16WeightGradientsOfOddShapes) {
     const auto add_on = [&](int threads) {
       at::set_num_threads(threads);
       at::Tensor dw_OI = start.clone();
-      linear_backward_weight(dy_TO, x_TI, dw_OI);
+      add_bf16_weight_gradient(dy_TO, x_TI, dw_OI);
       return dw_OI;
     };
     const int threads = at::get_num_threads();
@@ -63,6 +67,37 @@ TEST(Linear, Bf16WeightGradientsOfOddShapes) {
     const at::Tensor exact =
         start.to(at::kDouble) + at::matmul(dy_TO.t().to(at::kDouble), x_TI.to(at::kDouble));
     EXPECT_TRUE(at::allclose(made.to(at::kDouble), exact, 1e-4, 1e-3)) << tokens << " tokens";
+  }
+}
+
+// The same terms as bf16 instructions add, rounded once, whatever the shape and how the factors lie.
+TEST(Linear, WidenedProductsOfOddShapes) {
+  for (const auto& [m, k, n] :
+       {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {2051, 97, 33}, {70, 301, 2049}}) {
+    const at::Tensor a_MK = at::randn({m, 2 * k}).to(at::kBFloat16).narrow(1, k, k);
+    const at::Tensor b_NK = at::randn({n, k}).to(at::kBFloat16);
+    at::Tensor result_MN = at::empty({m, n}, at::kBFloat16);
+    multiply_widened(a_MK, b_NK.t(), result_MN);
+    const at::Tensor exact_MN = at::matmul(a_MK.to(at::kDouble), b_NK.t().to(at::kDouble));
+    EXPECT_TRUE(at::allclose(result_MN.to(at::kDouble), exact_MN, 0.004, 1e-4)) << m << " rows";
+
+    const at::Tensor start_KN = at::randn({k, n});
+    at::Tensor dw_KN = start_KN.clone();
+    const at::Tensor x_MN = result_MN;
+    add_weight_gradient_widened(a_MK, x_MN, dw_KN);
+    const at::Tensor sum_KN =
+        start_KN.to(at::kDouble) + at::matmul(a_MK.t().to(at::kDouble), x_MN.to(at::kDouble));
+    EXPECT_TRUE(at::allclose(dw_KN.to(at::kDouble), sum_KN, 1e-4, 0.02)) << m << " tokens";
+  }
+}
+
+// Which way a product goes must not show but in its time.
+TEST(Linear, Bf16ProductsAreRoundedOnceWhateverTheirSize) {
+  for (const int64_t size : {7, 95, 96, 200}) {
+    const at::Tensor x_TI = at::randint(-2, 3, {size, size}, at::kFloat).to(at::kBFloat16);
+    const at::Tensor w_OI = at::randint(-2, 3, {size, size}, at::kFloat).to(at::kBFloat16);
+    const at::Tensor exact_TO = at::matmul(x_TI.to(at::kFloat), w_OI.t().to(at::kFloat)).to(at::kBFloat16);
+    EXPECT_TRUE(at::equal(linear_forward(x_TI, w_OI), exact_TO)) << size;
   }
 }
 
