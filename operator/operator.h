@@ -1,5 +1,5 @@
-// The operator as one process: client, caches, election, controller, report service, the job service's
-// certificate, probes.
+// The operator as one process: client, election (leadership.h), caches (job_watch.h), controller
+// (job_loop.h), report service and the job service's certificate (leader_services.h), probes.
 //
 // Caches fill before the election is won, so that a standby takes over at once. Guarantees: nothing is
 // written without the lease; when it is lost the process ends at once, with exit code 1. A signal ends it in

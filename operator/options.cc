@@ -190,4 +190,16 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   return options;
 }
 
+Settings settings_of(const OperatorOptions& options) {
+  return {.worker_image = options.worker_image,
+          .reports_address = options.reports_address,
+          .own_namespace = options.lease_namespace,
+          .name_servers = options.name_servers,
+          .platform_assigns_users = options.platform_assigns_users,
+          .reads_nodes = options.read_nodes,
+          .allow_host_network = options.allow_host_network,
+          .cores_per_gpu = options.cores_per_gpu,
+          .agent_patience = options.agent_patience};
+}
+
 }  // namespace caravan::controller

@@ -56,4 +56,7 @@ using ParsedOptions = std::variant<OperatorOptions, CheckOptions, ExitCode>;
 
 ParsedOptions parse_options(int argc, const char* const* argv);
 
+// What decisions depend on, but for who signed the reports' certificate, which each leader makes anew.
+Settings settings_of(const OperatorOptions& options);
+
 }  // namespace caravan::controller
