@@ -19,6 +19,7 @@
 #include "cli/schedule/timeline_text.h"
 #include "cli/schedule/trace_reader.h"
 #include "cli/schedule/trace_text.h"
+#include "common/readable_percent.h"
 #include "planner/explain/schedule_picture.h"
 #include "planner/schedule/generate.h"
 #include "report_text/console_style.h"
@@ -82,9 +83,9 @@ OpTimes times_of(const Options& options, const ScheduleSpec& spec) {
 
 std::string performance_of(const Simulation& result) {
   return fmt::format(
-      "time {:.6g}, bubble {:.6g} ({:.1f} %), idle between first and last op {:.6g}; micro-batches held: "
+      "time {:.6g}, bubble {:.6g} ({}), idle between first and last op {:.6g}; micro-batches held: "
       "{:.4g}",
-      result.makespan, result.bubble, 100 * result.bubble / result.makespan, result.span_bubble,
+      result.makespan, result.bubble, readable_percent(result.bubble / result.makespan), result.span_bubble,
       fmt::join(result.peaks, " "));
 }
 

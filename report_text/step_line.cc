@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "common/readable_bytes.h"
+#include "common/readable_duration.h"
 #include "common/readable_integer.h"
+#include "common/readable_percent.h"
 #include "common/utf8.h"
-#include "report_text/figures.h"
+#include "report_text/readable_exponent.h"
 
 namespace caravan {
 namespace {
@@ -45,7 +47,7 @@ std::string memory_text(int64_t peak, const RunFigures& figures) {
   std::vector<std::string> notes;
   if (figures.usable_bytes > 0) {
     const double percent = 100.0 * static_cast<double>(peak) / static_cast<double>(figures.usable_bytes);
-    notes.push_back(percent < 0.5 ? "<1%" : fmt::format("{:.0f}%", percent));
+    notes.push_back(percent < 0.5 ? "<1 %" : fmt::format("{:.0f} %", percent));
   }
   if (figures.predicted_peak_bytes > 0) {
     notes.push_back("predicted " + readable_bytes_like(figures.predicted_peak_bytes, peak));
@@ -118,7 +120,7 @@ std::string progress_bar(int step, const RunFigures& figures, std::optional<doub
   constexpr std::size_t kLongest = 40;
   constexpr std::size_t kShortest = 5;
   const double fraction = figures.steps > 0 ? std::min(1.0, static_cast<double>(step) / figures.steps) : 0.0;
-  std::string text = fmt::format(" {:3.0f}%  step {}/{}", std::floor(fraction * 100), step, figures.steps);
+  std::string text = fmt::format(" {:3.0f} %  step {}/{}", std::floor(fraction * 100), step, figures.steps);
   if (remaining_seconds) text += "  eta " + readable_duration(*remaining_seconds);
 
   const std::size_t taken = utf8_characters(text) + 3;  // two brackets; the cursor stays on this line

@@ -1,7 +1,7 @@
 // The line of one optimizer step, on a console or in a log:
 //
 //  - step 10/1000  loss 7.1234  grad_norm 1.20  lr 3.0e-4  mem 40.1 GiB (50% · predicted 39.8)
-//    tok/s 7,123  tflops 412  mfu 41.7% (predicted 43.0)  eta 2h13m
+//    tok/s 7,123  tflops 412  mfu 41.7 % (predicted 43.0)  eta 2h13m
 //
 // in one line. What is unknown is left out; on a terminal that is too narrow the least important parts go
 // first, and step and loss stay. Pure.
@@ -32,7 +32,7 @@ RunFigures figures_of(const v1alpha1::JobPlan& job);
 std::string step_line(const v1alpha1::JobStep& step, const RunFigures& figures,
                       std::optional<double> remaining_seconds, const ConsoleStyle& style);
 
-// "[#########-----------]  45%  step 450/1000  eta 2h13m", within the style's width.
+// "[#########-----------]  45 %  step 450/1000  eta 2h13m", within the style's width.
 std::string progress_bar(int step, const RunFigures& figures, std::optional<double> remaining_seconds,
                          const ConsoleStyle& style);
 

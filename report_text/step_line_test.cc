@@ -42,9 +42,9 @@ RunFigures figures_of_an_h100() {
 TEST(StepLine, IsTheLineThatTheDocumentationShows) {
   EXPECT_EQ(
       step_line(step_of_an_h100(), figures_of_an_h100(), 2 * 3600.0 + 13 * 60, {}),
-      "step 10/1000  loss 7.1234  grad_norm 1.20  lr 3.0e-4  mem 40.1 GiB (50% · predicted 39.8)  tok/s "
+      "step 10/1000  loss 7.1234  grad_norm 1.20  lr 3.0e-4  mem 40.1 GiB (50 % · predicted 39.8)  tok/s "
       "7,123  "
-      "tflops 412  mfu 41.7% (predicted 43.0)  eta 2h13m");
+      "tflops 412  mfu 41.7 % (predicted 43.0)  eta 2h13m");
 }
 
 TEST(StepLine, LeavesOutWhatIsUnknown) {
@@ -90,10 +90,10 @@ TEST(StepLine, HasColourOnlyWhereTheStyleSaysSo) {
 
 TEST(ProgressBar, FillsWithTheSteps) {
   const RunFigures figures{.steps = 200};
-  EXPECT_EQ(progress_bar(0, figures, std::nullopt, {.width = 34}), "[--------------]   0%  step 0/200");
-  EXPECT_EQ(progress_bar(90, figures, 12, {.width = 44}), "[######--------]  45%  step 90/200  eta 12s");
+  EXPECT_EQ(progress_bar(0, figures, std::nullopt, {.width = 34}), "[-------------]   0 %  step 0/200");
+  EXPECT_EQ(progress_bar(90, figures, 12, {.width = 44}), "[#####--------]  45 %  step 90/200  eta 12s");
   EXPECT_THAT(progress_bar(200, figures, 0, {.width = 120}),
-              StartsWith("[" + std::string(40, '#') + "] 100%"));
+              StartsWith("[" + std::string(40, '#') + "] 100 %"));
 }
 
 TEST(ProgressBar, NeverReachesTheLastColumn) {

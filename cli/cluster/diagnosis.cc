@@ -15,7 +15,6 @@
 #include "operator/api/names.h"
 #include "operator/view/device_survey.h"
 #include "operator/view/worker_devices.h"
-#include "report_text/figures.h"
 
 namespace caravan::cli {
 namespace {

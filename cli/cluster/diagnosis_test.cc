@@ -156,7 +156,7 @@ TEST(Diagnosis, OfAJobThatTrainsIsGoodAndNamesMachinesThatFailed) {
       R"(, "progress": {"step": 40, "steps": 100, "percent": 40}, "failedMachines": [{"name": "bad", "failures": 2}])");
   EXPECT_THAT(diagnose(facts_of(job)),
               ElementsAre(finding(Gravity::kNotice, "2 attempts ended by node bad", "looked at"),
-                          finding(Gravity::kGood, "it trains: step 40/100 (40%)", "")));
+                          finding(Gravity::kGood, "it trains: step 40/100 (40 %)", "")));
 }
 
 TEST(Diagnosis, LeavesAJobOfAnotherControllerToIt) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "common/readable_duration.h"
 #include "common/readable_integer.h"
 #include "planner/explain/estimate.h"
 #include "planner/explain/figures.h"
@@ -40,8 +41,7 @@ std::vector<std::string> row_of(const Estimate& estimate) {
   row.emplace_back("yes");
   row.push_back(fmt::format("TP{} PP{} DP{}", plan.tensor(), plan.pipeline(), plan.data()));
   row.push_back(step_text(plan));
-  row.push_back(estimate.has_training_seconds() ? planner::readable_duration(estimate.training_seconds())
-                                                : "");
+  row.push_back(estimate.has_training_seconds() ? readable_duration(estimate.training_seconds()) : "");
   row.push_back(estimate.has_device_hours() ? hours_text(estimate.device_hours()) : "");
   row.push_back(end_text(estimate.end_time()));
   row.push_back(estimate.cost());

@@ -41,10 +41,10 @@ TEST(EstimateTable, ShowsWhatIsForeseenAndBelowItWhyNot) {
   *response.add_estimates() = one_that_fits();
   EXPECT_EQ(
       estimate_table(response, kWide),
-      "  DEVICES  PRODUCT    FITS  LAYOUT                STEP   TRAINING  DEVICE-HOURS  END              "
+      "  DEVICES  PRODUCT    FITS  LAYOUT                STEP  TRAINING  DEVICE-HOURS  END              "
       "     COST\n"
       "        1             no\n"
-      "       16  A100-80GB  yes   TP2 PP1 DP8  12.3 s ± 12 %  7.5 hours         1,234  "
+      "       16  A100-80GB  yes   TP2 PP1 DP8  12.3 s ± 12 %     7h30m         1,234  "
       "2026-01-01T07:30Z  3085.00\n"
       "\n"
       "1 device: no layout fits; 2 devices would do\n");

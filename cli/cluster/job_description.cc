@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "cli/cluster/job_table.h"
+#include "common/readable_duration.h"
 #include "planner/explain/table.h"
-#include "report_text/figures.h"
 
 namespace caravan::cli {
 namespace {

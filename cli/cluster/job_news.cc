@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "common/readable_duration.h"
 #include "operator/api/job_conditions.h"
 #include "operator/api/names.h"
-#include "report_text/figures.h"
 
 namespace caravan::cli {
 namespace {
@@ -50,10 +50,10 @@ std::vector<std::string> news_of(const v1alpha1::JobStatus& before, const v1alph
 std::string progress_line(const v1alpha1::JobStatus& status) {
   const v1alpha1::ProgressStatus& progress = status.progress();
   if (!progress.has_step()) return "";
-  std::string line = fmt::format("step {}/{} ({}%)", progress.step(), progress.steps(), progress.percent());
+  std::string line = fmt::format("step {}/{} ({} %)", progress.step(), progress.steps(), progress.percent());
   if (!progress.loss().empty()) line += "  loss " + progress.loss();
   if (!progress.mfu_percent().empty())
-    line += "  mfu " + with_prediction(progress.mfu_percent() + "%", status.predicted().mfu_percent());
+    line += "  mfu " + with_prediction(progress.mfu_percent() + " %", status.predicted().mfu_percent());
   if (!progress.tokens_per_second().empty()) line += "  tok/s " + progress.tokens_per_second();
   if (!progress.peak_memory_per_device().empty())
     line +=

@@ -13,7 +13,7 @@ namespace caravan::cli {
 // A line for each condition that is another one by now, and one for further steps.
 std::vector<std::string> news_of(const v1alpha1::JobStatus& before, const v1alpha1::JobStatus& after);
 
-// "step 40/100 (40%)  loss 2.31  mfu 41.2% (predicted 43.0)  tok/s 12,000  mem 40.1Gi (predicted 39.8Gi)
+// "step 40/100 (40 %)  loss 2.31  mfu 41.2 % (predicted 43.0)  tok/s 12,000  mem 40.1Gi (predicted 39.8Gi)
 // eta 12m"; empty before the first step.
 std::string progress_line(const v1alpha1::JobStatus& status);
 

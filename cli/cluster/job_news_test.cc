@@ -31,7 +31,7 @@ TEST(JobNews, TellOfStepsWithWhatWasPredicted) {
                      "predicted": {"mfuPercent": "43.0", "memoryPerDevice": "39.8Gi"})")
           .status;
   EXPECT_THAT(news_of({}, status),
-              ElementsAre("step 40/100 (40%)  loss 2.31  mfu 41.2% (predicted 43.0)  tok/s 12000  "
+              ElementsAre("step 40/100 (40 %)  loss 2.31  mfu 41.2 % (predicted 43.0)  tok/s 12000  "
                           "mem 40.1Gi (predicted 39.8Gi)  eta 12m00s"));
 }
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "common/readable_duration.h"
 #include "planner/explain/table.h"
-#include "report_text/figures.h"
 
 namespace caravan::cli {
 namespace {
@@ -14,8 +14,6 @@ using controller::Job;
 using controller::TimePoint;
 using planner::Align;
 using planner::Column;
-
-constexpr long kSecondsOfADay = 24L * 3600;
 
 std::string number(bool known, int value) {
   return known ? std::to_string(value) : "";
@@ -55,7 +53,7 @@ std::vector<std::string> row_of(const Job& job, const TableLook& look) {
   row.push_back(job.key.name);
   row.push_back(job.being_deleted ? "Deleting" : status.state().empty() ? "Unseen" : status.state());
   row.push_back(status.layout());
-  row.push_back(status.progress().has_percent() ? fmt::format("{}%", status.progress().percent()) : "");
+  row.push_back(status.progress().has_percent() ? fmt::format("{} %", status.progress().percent()) : "");
   row.push_back(against(percent_text(status.progress().mfu_percent()), status.predicted().mfu_percent()));
   if (look.wide) add_wide_cells(status, row);
   row.push_back(number(status.has_restarts(), status.restarts()));
@@ -77,8 +75,7 @@ std::string age_text(TimePoint since, TimePoint now) {
   const long seconds =
       std::max(0L, static_cast<long>(std::chrono::duration_cast<std::chrono::seconds>(now - since).count()));
   if (seconds < 60) return fmt::format("{}s", seconds);
-  if (seconds < kSecondsOfADay) return readable_duration(static_cast<double>(seconds));
-  return fmt::format("{}d{}h", seconds / kSecondsOfADay, seconds % kSecondsOfADay / 3600);
+  return readable_duration(static_cast<double>(seconds));
 }
 
 std::string age_text(const std::string& since, TimePoint now) {
@@ -87,7 +84,7 @@ std::string age_text(const std::string& since, TimePoint now) {
 }
 
 std::string percent_text(const std::string& figure) {
-  return figure.empty() ? "" : figure + "%";
+  return figure.empty() ? "" : figure + " %";
 }
 
 std::string against(const std::string& now, const std::string& predicted) {

@@ -17,14 +17,14 @@ struct TableLook {
 
 std::string job_table(const std::vector<controller::Job>& jobs, const TableLook& look);
 
-// "45s", "3m20s", "2h13m", "3d4h"; empty for a time that is none.
+// "45s", "3m20s", "2h13m", "3d04h"; empty for a time that is none.
 std::string age_text(controller::TimePoint since, controller::TimePoint now);
 std::string age_text(const std::string& since, controller::TimePoint now);
 
-// "41.7%" of a figure in the status; empty for none.
+// "41.7 %" of a figure in the status; empty for none.
 std::string percent_text(const std::string& figure);
 
-// "41.7% (43.0)": the second is the prediction; empty where both are.
+// "41.7 % (43.0)": the second is the prediction; empty where both are.
 std::string against(const std::string& now, const std::string& predicted);
 
 }  // namespace caravan::cli

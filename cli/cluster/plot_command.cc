@@ -47,7 +47,7 @@ Result<ExitCode> plot(const Options& options) {
   std::string title = fmt::format("{} of job {}: {:.4g} at step {}", figure == Figure::kLoss ? "Loss" : "MFU",
                                   options.name, points.back().value, points.back().step);
   if (figure == Figure::kMfu) {
-    look.unit = "%";
+    look.unit = " %";
     look.level = drawable(status.predicted().mfu_percent());
     if (look.level) title += fmt::format("; dotted: {}, as was predicted", *look.level);
   }

@@ -27,7 +27,7 @@ inline constexpr double kMostDrawn = 1e100;
 // Nothing but for a number, with anything behind it, that can be drawn.
 std::optional<double> drawable(std::string_view text);
 
-// Of a line such as "step 40/100  loss 2.31  ...  mfu 41.7% (predicted 43.0)"; nothing for any other. An
+// Of a line such as "step 40/100  loss 2.31  ...  mfu 41.7 % (predicted 43.0)"; nothing for any other. An
 // error says what of a step's line cannot be drawn.
 Result<std::optional<CurvePoint>> point_of(std::string_view line, Figure figure);
 

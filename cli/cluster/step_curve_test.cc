@@ -12,8 +12,7 @@ using ::testing::ElementsAre;
 
 constexpr const char* kLine =
     "2026-01-01T00:00:00.000 info agent-0: step 40/1,000  loss 2.3125  val_loss 2.5  grad_norm 1.20  tok/s "
-    "7,123  mfu "
-    "41.7% (predicted 43.0)  eta 2h13m";
+    "7,123  mfu 41.7 % (predicted 43.0)  eta 2h13m";
 
 std::optional<CurvePoint> point_in(std::string_view line, Figure figure) {
   const auto point = point_of(line, figure);
@@ -66,12 +65,12 @@ TEST(StepCurve, FallsFromLeftToRight) {
 
 TEST(StepCurve, HoldsTheLargestStepsAndNumbersThatThereAre) {
   constexpr int kLast = std::numeric_limits<int>::max();
-  const CurveLook look{.width = 21, .height = 3, .ascii = true, .unit = "%", .level = -kMostDrawn};
+  const CurveLook look{.width = 21, .height = 3, .ascii = true, .unit = " %", .level = -kMostDrawn};
   EXPECT_EQ(draw_curve({{0, -kMostDrawn}, {kLast, kMostDrawn}}, look),
-            " 1.1e+100% |         *\n"
-            "           |     ****\n"
-            "-1.1e+100% |*****   *\n"
-            "            step 0 2147483647\n");
+            " 1.1e+100 % |         *\n"
+            "            |     ****\n"
+            "-1.1e+100 % |*****   *\n"
+            "             step 0 2147483647\n");
   EXPECT_THAT(draw_curve({{kLast, 1e-300}}, look), ::testing::HasSubstr("*"));
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "common/readable_bytes.h"
+#include "common/readable_duration.h"
 #include "common/readable_integer.h"
-#include "report_text/figures.h"
 
 namespace caravan::cli {
 namespace {
@@ -21,7 +21,7 @@ std::string describe(const data::TokenizeProgress& progress, double seconds) {
   const double speed = seconds > 0 ? bytes / seconds : 0;
   std::string line = "tokenizing";
   if (progress.total_bytes && *progress.total_bytes > 0) {
-    line += fmt::format("  {:.0f}% of {}", 100 * bytes / static_cast<double>(*progress.total_bytes),
+    line += fmt::format("  {:.0f} % of {}", 100 * bytes / static_cast<double>(*progress.total_bytes),
                         readable_bytes(*progress.total_bytes));
   } else {
     line += "  " + readable_bytes(progress.bytes);

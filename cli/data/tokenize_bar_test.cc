@@ -7,7 +7,7 @@ namespace {
 
 TEST(TokenizeBar, SaysHowFarHowFastAndHowLong) {
   EXPECT_EQ(describe({.bytes = 1 << 20, .total_bytes = 4 << 20, .tokens = 300'000}, 2),
-            "tokenizing  25% of 4.0 MiB  300,000 tokens  512.0 KiB/s  6.0s left");
+            "tokenizing  25 % of 4.0 MiB  300,000 tokens  512.0 KiB/s  6.0s left");
 }
 
 TEST(TokenizeBar, WithStandardInputTheEndIsUnknown) {
@@ -17,7 +17,7 @@ TEST(TokenizeBar, WithStandardInputTheEndIsUnknown) {
 
 TEST(TokenizeBar, TheStartHasNoSpeedYet) {
   EXPECT_EQ(describe({.bytes = 0, .total_bytes = 4 << 20, .tokens = 0}, 0),
-            "tokenizing  0% of 4.0 MiB  0 tokens  0 B/s");
+            "tokenizing  0 % of 4.0 MiB  0 tokens  0 B/s");
 }
 
 }  // namespace

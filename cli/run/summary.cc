@@ -7,9 +7,10 @@
 
 #include "cli/run/json_lines.h"
 #include "common/readable_bytes.h"
+#include "common/readable_duration.h"
 #include "common/readable_integer.h"
+#include "common/readable_percent.h"
 #include "proto/caravan/v1alpha1/reasons.h"
-#include "report_text/figures.h"
 
 namespace caravan::cli {
 namespace {

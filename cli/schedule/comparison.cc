@@ -9,6 +9,7 @@
 
 #include "cli/schedule/captions.h"
 #include "common/json.h"
+#include "common/readable_percent.h"
 #include "planner/explain/schedule_picture.h"
 
 namespace caravan::cli {
@@ -25,8 +26,9 @@ std::string heading_of(const Comparison& comparison) {
 }
 
 std::string caption_of(const char* what, const planner::Simulation& performance) {
-  return fmt::format("{}: {}, bubble {} ({:.1f} %)", what, seconds_text(performance.makespan),
-                     seconds_text(performance.bubble), 100 * performance.bubble / performance.makespan);
+  return fmt::format("{}: {}, bubble {} ({})", what, seconds_text(performance.makespan),
+                     seconds_text(performance.bubble),
+                     readable_percent(performance.bubble / performance.makespan));
 }
 
 std::string executed_caption(const Comparison& comparison) {
@@ -39,9 +41,9 @@ std::string simulated_caption(const Comparison& comparison) {
 
 std::string difference_of(const Comparison& comparison) {
   const double longer = comparison.longer_bubble();
-  return fmt::format("the executed bubble is {} {}, {:.1f} % of the simulated time",
-                     seconds_text(std::abs(longer)), longer < 0 ? "shorter" : "longer",
-                     100 * std::abs(longer) / comparison.simulated.performance.makespan);
+  return fmt::format("the executed bubble is {} {}, {} of the simulated time", seconds_text(std::abs(longer)),
+                     longer < 0 ? "shorter" : "longer",
+                     readable_percent(std::abs(longer) / comparison.simulated.performance.makespan));
 }
 
 std::string json_of(const Timeline& timeline, const planner::Schedule& schedule) {

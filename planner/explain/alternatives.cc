@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/readable_bytes.h"
+#include "common/readable_percent.h"
 #include "planner/explain/figures.h"
 #include "planner/explain/table.h"
 #include "planner/report.h"
@@ -57,7 +58,7 @@ std::vector<std::string> alternative_cells(const Candidate& candidate, const v1a
           timed ? readable_change(candidate.step_seconds(), chosen.step_seconds()) : "",
           readable_bytes(candidate.peak_bytes()),
           readable_change(peak, static_cast<double>(chosen.peak_bytes())),
-          candidate.has_mfu() ? fmt::format("{:.1f} %", 100 * candidate.mfu()) : "",
+          candidate.has_mfu() ? readable_percent(candidate.mfu()) : "",
           slower ? "" : candidate.reason()};
 }
 

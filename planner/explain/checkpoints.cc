@@ -4,6 +4,7 @@
 
 #include "common/quantity.h"
 #include "common/readable_bytes.h"
+#include "common/readable_duration.h"
 #include "common/readable_integer.h"
 #include "planner/explain/figures.h"
 #include "planner/explain/table.h"

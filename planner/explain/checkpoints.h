@@ -11,7 +11,7 @@ namespace caravan::planner {
 inline constexpr char kNoCheckpoints[] =
     "Without spec.checkpoint the weights are not kept, and a restart begins at the first step.";
 
-// "Checkpoints: every 500 steps, about every 7.6 minutes.", or the sentence above; ends with a newline.
+// "Checkpoints: every 500 steps, about every 7m36s.", or the sentence above; ends with a newline.
 std::string checkpoints_text(const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan, int width = 100);
 
 // A sentence where a node's copies of a checkpoint are more than its pods may have; empty where they fit, and

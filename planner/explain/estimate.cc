@@ -4,7 +4,9 @@
 
 #include <cmath>
 
+#include "common/readable_duration.h"
 #include "common/readable_integer.h"
+#include "common/readable_percent.h"
 #include "planner/explain/figures.h"
 #include "planner/explain/table.h"
 
@@ -14,10 +16,10 @@ namespace {
 constexpr double kSecondsOfDay = 86400;
 
 std::string utilisation_text(const v1alpha1::Plan& plan) {
-  std::string text = fmt::format("{:.1f} % (causal {:.1f} %, HFU {:.1f} %)", 100 * plan.mfu(),
-                                 100 * plan.mfu_causal(), 100 * plan.hfu());
+  std::string text = fmt::format("{} (causal {}, HFU {})", readable_percent(plan.mfu()),
+                                 readable_percent(plan.mfu_causal()), readable_percent(plan.hfu()));
   if (plan.pipeline() > 1)
-    text += fmt::format(", pipeline idle {:.1f} % of a step", 100 * plan.bubble_fraction());
+    text += fmt::format(", pipeline idle {} of a step", readable_percent(plan.bubble_fraction()));
   return text;
 }
 
@@ -31,14 +33,14 @@ std::string whole_run_text(const v1alpha1::Plan& plan, const std::string& error)
 }  // namespace
 
 std::string error_text(double fraction) {
-  return fraction > 0 ? fmt::format(" ± {}", readable_percent(fraction)) : "";
+  return fraction > 0 ? fmt::format(" ± {}", readable_rough_percent(fraction)) : "";
 }
 
 std::string estimate_text(const v1alpha1::Plan& plan) {
   if (!plan.has_step_seconds()) {
     return plan.pipeline() > 1
-               ? fmt::format("Pipeline idle {:.1f} % of a step; no speed is predicted for this device.\n",
-                             100 * plan.bubble_fraction())
+               ? fmt::format("Pipeline idle {} of a step; no speed is predicted for this device.\n",
+                             readable_percent(plan.bubble_fraction()))
                : "";
   }
   const std::string error = error_text(plan.step_time_error());

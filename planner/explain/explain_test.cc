@@ -52,10 +52,9 @@ TEST(Checkpoints, SayHowOftenAndWhatTheyTakeOfANode) {
   EXPECT_GE(share, 1);
   EXPECT_LT(share, 1.1);
   EXPECT_EQ(plan().memory().snapshot(), 0);
-  EXPECT_EQ(
-      checkpoints_text(spec, plan(), 1000),
-      "Checkpoints: about every 60.0 minutes at first, later as their cost and the job's failures ask for. "
-      "While one is written, 110.4 GiB of a node's memory hold a copy.\n");
+  EXPECT_EQ(checkpoints_text(spec, plan(), 1000),
+            "Checkpoints: about every 1h00m at first, later as their cost and the job's failures ask for. "
+            "While one is written, 110.4 GiB of a node's memory hold a copy.\n");
   spec.mutable_checkpoint()->set_every_steps(1000);
   EXPECT_THAT(checkpoints_text(spec, plan()), HasSubstr("every 1,000 steps, about every "));
   EXPECT_EQ(checkpoints_trouble(spec, plan()), "");
@@ -64,7 +63,7 @@ TEST(Checkpoints, SayHowOftenAndWhatTheyTakeOfANode) {
               HasSubstr("spec.worker.resources.memory is 64Gi, and 110.4 GiB"));
   spec.mutable_checkpoint()->clear_every_steps();
   spec.mutable_checkpoint()->set_every_seconds(90);
-  EXPECT_THAT(checkpoints_text(spec, plan()), HasSubstr("every 90.0 s."));
+  EXPECT_THAT(checkpoints_text(spec, plan()), HasSubstr("every 1m30s."));
 }
 
 TEST(Checkpoints, OnACpuTheCopyIsATermOfTheRanksMemory) {
@@ -98,11 +97,6 @@ TEST(Table, WrapsTheLastColumnBetweenWordsAndKeepsUnitsWithTheirNumbers) {
 }
 
 TEST(Figures, CountDaysChangesAndErrors) {
-  EXPECT_EQ(readable_duration(1237000), "14.3 days");
-  EXPECT_EQ(readable_duration(7300), "2.0 hours");
-  EXPECT_EQ(readable_duration(150), "2.5 minutes");
-  EXPECT_EQ(readable_percent(0.12), "12 %");
-  EXPECT_EQ(readable_percent(0.0058), "0.6 %");
   EXPECT_EQ(readable_change(1.05, 1), "+5 %");
   EXPECT_EQ(readable_change(69, 100), "-31 %");
 }
@@ -227,7 +221,7 @@ Predicted speed
   step       50.8 s ± 12 %
   tokens/s   82.6k ± 12 %
   MFU        60.5 % (causal 53.8 %, HFU 60.5 %), pipeline idle 0.7 % of a step
-  whole run  11.8 days ± 12 % for 20,000 steps, 2,258 GPU-hours ± 12 %
+  whole run  11d18h ± 12 % for 20,000 steps, 2,258 GPU-hours ± 12 %
 
 Alternatives that fit, and their price
   layout         step           memory            MFU  why not
@@ -275,7 +269,7 @@ TEST(ExplainPlan, TellsTimeAndDevicesOfTheWholeRunAndHowWellTheyAreKnown) {
   profile.memory_error = 0.08;
   const std::string text = explain_plan(answer_job(spec, {}, profile));
   EXPECT_THAT(text, testing::ContainsRegex(
-                        "whole run  [0-9.]+ hours ± 12 % for 1,000 steps, [0-9,]+ GPU-hours ± 12 %"));
+                        "whole run  [0-9]+h[0-9]+m ± 12 % for 1,000 steps, [0-9,]+ GPU-hours ± 12 %"));
   EXPECT_THAT(text, testing::ContainsRegex("on stage [0-9]+: [0-9.]+ GiB ± 8 %. It fits into the "));
   EXPECT_THAT(text, Not(HasSubstr("not validated")));
   profile.memory_error.reset();

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "common/readable_percent.h"
+
 namespace caravan::planner {
 
 std::string readable_count(double count) {
@@ -22,23 +24,9 @@ std::string readable_seconds(double seconds) {
   return fmt::format("{:.{}f} {}", value, digits, small ? "ms" : "s");
 }
 
-std::string readable_duration(double seconds) {
-  constexpr double kMinute = 60;
-  constexpr double kHour = 60 * kMinute;
-  constexpr double kDay = 24 * kHour;
-  if (seconds < 2 * kMinute) return readable_seconds(seconds);
-  if (seconds < 2 * kHour) return fmt::format("{:.1f} minutes", seconds / kMinute);
-  if (seconds < 2 * kDay) return fmt::format("{:.1f} hours", seconds / kHour);
-  return fmt::format("{:.1f} days", seconds / kDay);
-}
-
-std::string readable_percent(double fraction) {
-  return fmt::format("{:.{}f} %", 100 * fraction, fraction < 0.00995 && fraction > 0 ? 1 : 0);
-}
-
 std::string readable_chance(double chance) {
   constexpr double kAlmostSure = 0.999;
-  return chance > kAlmostSure ? "more than 99.9 %" : fmt::format("{:.1f} %", 100 * chance);
+  return chance > kAlmostSure ? "more than 99.9 %" : readable_percent(chance);
 }
 
 std::string readable_change(double value, double base) {

@@ -1,4 +1,4 @@
-// Numbers as the planner writes them for people.
+// Numbers as the planner writes them for people, beside those of common/readable_*.h.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,8 @@ namespace caravan::planner {
 // "8.03B", "1.64M": about three digits.
 std::string readable_count(double count);
 
-// "12.3 s", "85 ms".
+// "12.3 s", "85.1 ms": about three digits, of a step or a part of one.
 std::string readable_seconds(double seconds);
-
-// "12.3 s", "45.0 minutes", "7.5 hours", "14.3 days".
-std::string readable_duration(double seconds);
-
-// "12 %", "0.6 %", of a fraction.
-std::string readable_percent(double fraction);
 
 // "91.8 %", "more than 99.9 %", of a probability.
 std::string readable_chance(double chance);

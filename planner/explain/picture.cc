@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/readable_percent.h"
 #include "planner/explain/estimate.h"
 #include "planner/explain/figures.h"
 #include "planner/explain/picture_parts.h"
@@ -36,10 +37,10 @@ Timeline timeline_of(const PlanRequest& request, const Layout& layout, const Eng
 
 std::string speed_of(const v1alpha1::Plan& plan) {
   if (!plan.has_step_seconds()) return "";
-  return fmt::format("{}{} per step, {} tokens/s, MFU {:.1f} %, pipeline idle {:.1f} % of a step",
+  return fmt::format("{}{} per step, {} tokens/s, MFU {}, pipeline idle {} of a step",
                      readable_seconds(plan.step_seconds()), error_text(plan.step_time_error()),
-                     readable_count(plan.tokens_per_second()), 100 * plan.mfu(),
-                     100 * plan.bubble_fraction());
+                     readable_count(plan.tokens_per_second()), readable_percent(plan.mfu()),
+                     readable_percent(plan.bubble_fraction()));
 }
 
 std::string timeline_title(int drawn, int64_t all) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/readable_bytes.h"
+#include "common/readable_percent.h"
 #include "planner/explain/figures.h"
 #include "planner/schedule/generate.h"
 
@@ -131,7 +132,7 @@ std::string what_the_rule_says(const EvaluatedLayout& candidate, const Evaluated
   if (differ_in_schedule_alone(layout, chosen.layout) && layout.schedule != chosen.layout.schedule) {
     if (spares_memory(layout.schedule)) return "spares memory that the plan does not need";
     return fmt::format("gains less than the {} by which predictions for two schedules may be off",
-                       readable_percent(kOtherScheduleGain));
+                       readable_rough_percent(kOtherScheduleGain));
   }
   const int split = model_parallel(layout);
   const int least = model_parallel(chosen.layout);
@@ -173,11 +174,11 @@ std::string why_chosen(const PlanRequest& request, const EngineProfile& profile,
   }
   if (overruled) {
     return fmt::format(
-        "{}. It fits ({}) and a step is predicted to take {:.0f} % less time than with {}, which the "
+        "{}. It fits ({}) and a step is predicted to take {} less time than with {}, which the "
         "rule of {} would pick.",
         sizes, need(request, profile, chosen.memory),
-        100 * (1 - *chosen.time.seconds / *overruled->time.seconds), layout_label(overruled->layout),
-        overruled_rule(overruled->layout, chosen.layout));
+        readable_rough_percent(1 - *chosen.time.seconds / *overruled->time.seconds),
+        layout_label(overruled->layout), overruled_rule(overruled->layout, chosen.layout));
   }
   return fmt::format("{}. {}", sizes, why_this_size(request, profile, candidates, chosen));
 }
@@ -206,10 +207,10 @@ std::string why_this_schedule(const std::vector<EvaluatedLayout>& candidates, co
     return fmt::format(
         " {} holds fewer activations than 1F1B, so that no layer is made again: a step takes {} less "
         "time than with {}.",
-        name, readable_percent(1 - part), layout_label(usual->layout));
+        name, readable_rough_percent(1 - part), layout_label(usual->layout));
   return fmt::format(" With {} the pipeline idles {} of a step; a step takes {} less time than with {}.",
-                     name, readable_percent(chosen.time.bubble_fraction), readable_percent(1 - part),
-                     against);
+                     name, readable_rough_percent(chosen.time.bubble_fraction),
+                     readable_rough_percent(1 - part), against);
 }
 
 }  // namespace
@@ -257,7 +258,7 @@ std::string slower_reason(const EvaluatedLayout& candidate, const EvaluatedLayou
   std::string against = what_the_rule_says(candidate, chosen);
   if (!is_faster(candidate, chosen)) return against;
   return fmt::format("a step takes {} less time, but it {}",
-                     readable_percent(1 - *candidate.time.seconds / *chosen.time.seconds), against);
+                     readable_rough_percent(1 - *candidate.time.seconds / *chosen.time.seconds), against);
 }
 
 std::string chosen_reason(const PlanRequest& request, const EngineProfile& profile,

@@ -101,7 +101,7 @@ TEST(Output, AsTextHasThePlanItsReasonTheStepLinesAndTheSummary) {
   EXPECT_THAT(finished.out,
               testing::ContainsRegex(
                   "\nstep 6/6  loss [0-9.]+  grad_norm [0-9.]+  lr [0-9.e-]+  mem [0-9.]+ MiB "
-                  "\\([<0-9]+% · predicted [0-9.]+\\)  tok/s [0-9,]+  tflops [0-9.e-]+  eta 0.0s\n"));
+                  "\\([<0-9]+ % · predicted [0-9.]+\\)  tok/s [0-9,]+  tflops [0-9.e-]+  eta 0.0s\n"));
   EXPECT_THAT(finished.out, HasSubstr("\nComplete: 6 of 6 steps, 3,072 tokens in "));
   EXPECT_THAT(finished.out, Not(HasSubstr("\x1b"))) << "colour where there is no terminal";
   EXPECT_EQ(finished.err, "");

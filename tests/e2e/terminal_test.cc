@@ -50,7 +50,7 @@ TEST(Terminal, ShowsColourAndAProgressBarBelowTheLastStep) {
   const std::string text = output_on_terminal(200, {{"TERM", "xterm"}, {"NO_COLOR", ""}});
   EXPECT_THAT(text, HasSubstr("\x1b[2mloss\x1b[0m "));
   EXPECT_THAT(text, HasSubstr("\r\x1b[K["));
-  EXPECT_THAT(text, HasSubstr("100%  step 3/3"));
+  EXPECT_THAT(text, HasSubstr("100 %  step 3/3"));
   EXPECT_THAT(text, HasSubstr("\x1b[32mComplete\x1b[0m: 3 of 3 steps"));
 }
 
@@ -58,7 +58,7 @@ TEST(Terminal, HasNoColourWhereTheUserWantsNone) {
   const std::string text = output_on_terminal(200, {{"TERM", "xterm"}, {"NO_COLOR", "1"}});
   EXPECT_THAT(text, Not(HasSubstr("\x1b[2m")));
   EXPECT_THAT(text, Not(HasSubstr("\x1b[32m")));
-  EXPECT_THAT(text, HasSubstr("100%  step 3/3"));
+  EXPECT_THAT(text, HasSubstr("100 %  step 3/3"));
 }
 
 TEST(Terminal, ThatIsNarrowGetsTheImportantParts) {

@@ -139,7 +139,7 @@ TEST_F(ClusterCommands, WaitEndsWithTheExitCodeOfTheJob) {
   submit_with_status(kTrains);
   const test::Outcome late = caravan("wait tiny --timeout 1s");
   EXPECT_EQ(late.exit_code, 124);
-  EXPECT_THAT(late.out, HasSubstr("step 40/100 (40%)  loss 2.31  mem 33Mi (predicted 34Mi)"));
+  EXPECT_THAT(late.out, HasSubstr("step 40/100 (40 %)  loss 2.31  mem 33Mi (predicted 34Mi)"));
   EXPECT_THAT(late.err, HasSubstr("job tiny is Running after 1 s"));
   EXPECT_EQ(caravan("wait tiny --for running -q").exit_code, 0);
   std::jthread operator_([this] { set_status(ended("Complete", "StepsReached")); });

@@ -134,7 +134,7 @@ TEST_F(ServiceCommandsTest, WaitEndsWithTheExitCodeOfTheJob) {
   submit_with_status(kTrains);
   const Outcome late = on_service("wait train --timeout 1s");
   EXPECT_EQ(late.exit_code, 124);
-  EXPECT_THAT(late.out, HasSubstr("step 40/100 (40%)  loss 2.31  mem 33Mi (predicted 34Mi)"));
+  EXPECT_THAT(late.out, HasSubstr("step 40/100 (40 %)  loss 2.31  mem 33Mi (predicted 34Mi)"));
   EXPECT_EQ(late.err, "job train is Running after 1 s; `caravan doctor train` says what it waits for\n");
   EXPECT_EQ(on_service("wait train --for running -q").exit_code, 0);
   std::jthread operator_([this] { set_status(ended("Complete", "StepsReached")); });
