@@ -131,17 +131,22 @@ TEST_F(RunWithCheckpoints, BeginWithWeightsWhoseFolderMayGoWhenTheJobHasItsOwn) 
   const auto begun = [&](int steps) {
     TinyJob job = this->job("second");
     job.model = fmt::format("{{initFrom: {{path: '{}'}}}}", folder);
-    return run(folder_.arguments(job, {"--set", fmt::format("spec.training.steps={}", steps)}));
+    return RunProcess(folder_.arguments(job, {"--set", fmt::format("spec.training.steps={}", steps)}));
   };
-  const Finished first = begun(kEvery);
+  RunProcess process = begun(kEvery);
+  const Finished first = process.finish();
   ASSERT_EQ(first.status.exit_code, 0) << first.err;
+  const std::string log = contents(process.work_directory() + "/node-0.log");
+  const std::string words = "begins with the weights of " + folder;
+  EXPECT_THAT(log, HasSubstr("rank 0: caravan-trainer: " + words));
+  EXPECT_EQ(log.find(words), log.rfind(words)) << "it is told twice:\n" << log;
 
   fs::remove_all(folder);
-  const Finished second = begun(2 * kEvery);
+  const Finished second = begun(2 * kEvery).finish();
   ASSERT_EQ(second.status.exit_code, 0) << second.err;
   EXPECT_EQ(losses_by_step(second).begin()->first, kEvery + 1) << "it did not go on from where it was";
   fs::remove_all(states("second"));
-  const Finished none = begun(2 * kEvery);
+  const Finished none = begun(2 * kEvery).finish();
   EXPECT_EQ(none.status.exit_code, 2);
   EXPECT_THAT(none.err, HasSubstr("spec.model.initFrom.path: " + folder));
 }

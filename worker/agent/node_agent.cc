@@ -22,11 +22,6 @@ using v1alpha1::RankCommand;
 // The loop looks once in a heartbeat, so a stopped rank is seen after one and killed after three more.
 constexpr double kHeartbeatsUntilSilent = 2.5;
 
-void write_to_log(int rank, const v1alpha1::RankLog& log) {
-  const auto level = spdlog::level::from_str(log.level());
-  spdlog::log(level == spdlog::level::off ? spdlog::level::info : level, "rank {}: {}", rank, log.message());
-}
-
 }  // namespace
 
 NodeAgent::NodeAgent(NodeAgentConfig config, Supervisor& supervisor, Metrics& metrics, int signal_fd)
@@ -222,11 +217,8 @@ void NodeAgent::handle_ranks() {
   link_.send(message);
 }
 
-// Log lines stay here, and so do the collectives of a step, which only the metrics show.
+// The collectives of a step stay here, since only the metrics show them.
 void NodeAgent::forward(const v1alpha1::RankUpdate& update) {
-  if (update.report().has_log()) {
-    return write_to_log(update.rank(), update.report().log());
-  }
   AgentMessage message;
   *message.mutable_rank_update() = update;
   v1alpha1::RankReport& report = *message.mutable_rank_update()->mutable_report();

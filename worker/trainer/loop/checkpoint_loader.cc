@@ -54,7 +54,7 @@ void CheckpointLoader::report(const CheckpointRecord& record) const {
 bool CheckpointLoader::everywhere(const Status& own) {
   if (!own) {
     trouble_ = own.error().message;
-    tell(reporter_, "warn", trouble_);
+    tell(trouble_);
   }
   return largest(*rank_.mesh.world, own ? 0 : 1) == 0;
 }
@@ -94,7 +94,7 @@ Outcome CheckpointLoader::own() {
   if (Outcome resumed = resume_newer(); !resumed) return resumed;
   // What cannot be removed the next start looks for again.
   const Status tidied = is_first(rank_) ? tidy() : Status{};
-  if (!tidied) tell(reporter_, "warn", tidied.error().message);
+  if (!tidied) tell(tidied.error().message);
   return {};
 }
 
@@ -105,8 +105,7 @@ Status CheckpointLoader::take_over() {
   beginning_.owner = taken->own;
   const auto& before = taken->before;
   if (before && before->run != taken->own.run) {
-    tell(reporter_, "info",
-         fmt::format("{}: {} wrote here before; if it still trains, its checkpoints fail from now on",
+    tell(fmt::format("{}: {} wrote here before; if it still trains, its checkpoints fail from now on",
                      options_.path, checkpoint::shown_owner(*before)));
   }
   return {};
@@ -128,7 +127,7 @@ Status CheckpointLoader::tidy() {
   if (Status own = checkpoint::check_owner(volume, beginning_.owner); !own) return own;
   for (const int step : damaged_) {
     const Status aside = checkpoint::set_aside(volume, step, rank_.options.rendezvous.attempt);
-    if (!aside) tell(reporter_, "warn", aside.error().message);
+    if (!aside) tell(aside.error().message);
   }
   return checkpoint::remove_unfinished(volume);
 }
@@ -212,7 +211,7 @@ CheckpointLoader::Load CheckpointLoader::load(int step) {
   }
   if (read) return Load::Done;
   trouble_ = read.error().message;
-  tell(reporter_, "warn", fmt::format("the checkpoint of step {} cannot be used: {}", step, trouble_));
+  tell(fmt::format("the checkpoint of step {} cannot be used: {}", step, trouble_));
   return read.error().code == ExitCode::kBadInput && sees(step) ? Load::Damaged : Load::Unreadable;
 }
 
@@ -233,8 +232,7 @@ Status CheckpointLoader::read_all(Checkpoint& from) {
     if (auto tokenizer = from.tokenizer()) {
       beginning_.tokenizer = *std::move(tokenizer);
     } else {
-      tell(reporter_, "warn",
-           fmt::format("the next checkpoints have no tokenizer: {}", tokenizer.error().message));
+      tell(fmt::format("the next checkpoints have no tokenizer: {}", tokenizer.error().message));
     }
   }
   return read_state(from, state_of(rank_));
@@ -277,8 +275,7 @@ Outcome CheckpointLoader::begin() {
   if (!read) return input_failure(read.error());
   if (worst != ExitCode::kDone)
     return input_failure({"another rank cannot read the weights of spec.model.initFrom", worst});
-  if (is_first(rank_))
-    tell(reporter_, "info", fmt::format("begins with the weights of {}", rank_.options.init_from));
+  if (is_first(rank_)) tell(fmt::format("begins with the weights of {}", rank_.options.init_from));
   return {};
 }
 
@@ -306,7 +303,7 @@ Status CheckpointLoader::read_tokenizer(checkpoint::WeightsFolder& from) {
   if (tokenizer) {
     beginning_.tokenizer = *std::move(tokenizer);
   } else if (tokenizer.error().code == ExitCode::kBadInput) {
-    tell(reporter_, "warn", "checkpoints will have no tokenizer: " + tokenizer.error().message);
+    tell("checkpoints will have no tokenizer: " + tokenizer.error().message);
   } else {
     return tl::unexpected(tokenizer.error());
   }

@@ -267,7 +267,7 @@ SaveProgress CheckpointSaver::progress() {
   if (task_.valid()) {
     if (task_.wait_for(0s) != std::future_status::ready) return SaveProgress::UnderWay;
     outcome_ = task_.get();
-    if (!outcome_) tell(reporter_, "warn", outcome_.error().message);
+    if (!outcome_) tell(outcome_.error().message);
   }
   return outcome_ ? SaveProgress::Ended : SaveProgress::Failed;
 }

@@ -29,10 +29,8 @@ bool is_first(const Rank& rank) {
   return rank.options.rendezvous.rank == 0;
 }
 
-void tell(const Reporter& reporter, const std::string& level, const std::string& message) {
-  const std::string shown = readable(message, message.size());
-  reporter.log(level, shown);
-  fmt::print(stderr, "caravan-trainer: {}\n", shown);
+void tell(const std::string& message) {
+  fmt::print(stderr, "caravan-trainer: {}\n", readable(message, message.size()));
 }
 
 }  // namespace caravan::trainer

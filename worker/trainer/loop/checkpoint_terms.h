@@ -1,11 +1,12 @@
 // What a rank's options and state say of its job's checkpoints, to whoever reads and whoever writes them.
 #pragma once
 
+#include <string>
+
 #include "checkpoint/format/file_plan.h"
 #include "checkpoint/format/training_state.h"
 #include "worker/trainer/checkpoint/rank_state.h"
 #include "worker/trainer/loop/rank.h"
-#include "worker/trainer/loop/reporter.h"
 
 namespace caravan::trainer {
 
@@ -16,7 +17,7 @@ RankState state_of(Rank& rank);
 // The one that speaks for all.
 bool is_first(const Rank& rank);
 
-// To whoever reads the rank's reports, or its log. Names of files may stand in it that anybody has given.
-void tell(const Reporter& reporter, const std::string& level, const std::string& message);
+// To the rank's log, which its agent passes on. Names of files may stand in it that anybody has given.
+void tell(const std::string& message);
 
 }  // namespace caravan::trainer

@@ -197,13 +197,6 @@ void Reporter::activity(const Activity& activity, const std::optional<Saving>& s
   write_whole(to_json(report) + '\n');
 }
 
-void Reporter::log(const std::string& level, const std::string& message) const {
-  RankReport report;
-  report.mutable_log()->set_level(level);
-  report.mutable_log()->set_message(message);
-  write_line(to_json(report));
-}
-
 void Reporter::write_line(const std::string& json) const {
   const std::scoped_lock lock(mutex_);
   write_whole(json + '\n');

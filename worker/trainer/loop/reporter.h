@@ -1,7 +1,7 @@
 // What a rank tells its agent: RankReport, one JSON line each, on an inherited pipe or standard output.
 //
 // A pipe that nobody reads any more means that the agent is gone: the process ends at once, so that no orphan
-// stays. Safe for any thread.
+// stays. Safe for any thread. Words for people go to standard error, which the agent follows and keeps.
 #pragma once
 
 #include <cstdint>
@@ -110,7 +110,6 @@ class Reporter {
   void interlude(int delayed_step) const;
   // Also while another thread is stuck in the middle of its report.
   void activity(const Activity& activity, const std::optional<Saving>& saving = std::nullopt) const;
-  void log(const std::string& level, const std::string& message) const;
 
  private:
   void write_line(const std::string& json) const;
