@@ -15,6 +15,7 @@ import fcntl
 import hashlib
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -29,7 +30,6 @@ LISTS = Path(__file__).resolve().parent
 BARE = ("cuda", "libtorch", "nvcc", "tensorboard")
 # The set whose wheels another's Python sees too.
 BASE = {"oracle": "libtorch", "tensorboard": "oracle"}
-PIP = ("-m", "pip", "--disable-pip-version-check", "--no-cache-dir")
 
 
 class Refusal(Exception):
@@ -49,31 +49,53 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def environments() -> Path:
+    return Path(os.environ["CARAVAN_CACHE"], "wheels")
+
+
 def folder_of(name: str, lists: Path = LISTS) -> Path:
     content = content_of((lists / f"{name}.txt").read_text())
     if name in BASE:
         content += folder_of(BASE[name], lists).name
-    return Path(os.environ["CARAVAN_CACHE"], "wheels", f"{name}-{digest_of(content)[:12]}")
+    return environments() / f"{name}-{digest_of(content)[:12]}"
+
+
+def make_once(name: str, folder: Path, make: Callable[[Path], object]) -> None:
+    """Of several that ask at the same time, one makes it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with open(folder.parent / f".{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "installed").exists():
+            make(folder)
+            (folder / "installed").touch()
+
+
+def pip_folder() -> Path:
+    return environments() / f"pip-{platform.python_version()}"
+
+
+def pip() -> list[str | Path]:
+    """This Python's own in an environment by itself: to make one with pip takes seconds, and no other needs it."""
+    folder = pip_folder()
+    make_once("pip", folder, lambda folder: subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True))
+    return [folder / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--no-cache-dir"]
 
 
 def install(name: str, lists: Path = LISTS) -> None:
     if name in BASE:
         install(BASE[name], lists)
-    folder = folder_of(name, lists)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with open(folder.parent / f".{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if (folder / "installed").exists():
-            return
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        command = [folder / "bin" / "python", *PIP, "install", "--require-hashes", "--only-binary", ":all:", "--no-compile"]
-        done = subprocess.run([*command, "--no-deps", "--requirement", lists / f"{name}.txt"])
-        if done.returncode != 0:
-            raise Refusal(f"pip did not install {name}.txt, for the reason above. Where a hash is not the expected one, the wheel "
-                          f"is not the one that was chosen: find out why before you choose it with ./dev lock {name}")
-        if name in FINISH:
-            FINISH[name](folder)
-        (folder / "installed").touch()
+    make_once(name, folder_of(name, lists), lambda folder: fill(name, folder, lists))
+
+
+def fill(name: str, folder: Path, lists: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", folder], check=True)
+    command = [*pip(), "--python", folder / "bin" / "python", "install", "--require-hashes", "--only-binary", ":all:"]
+    done = subprocess.run([*command, "--no-compile", "--no-deps", "--requirement", lists / f"{name}.txt"])
+    if done.returncode != 0:
+        raise Refusal(f"pip did not install {name}.txt, for the reason above. Where a hash is not the expected one, the wheel "
+                      f"is not the one that was chosen: find out why before you choose it with ./dev lock {name}")
+    if name in FINISH:
+        FINISH[name](folder)
 
 
 def finish_nvcc(folder: Path) -> None:
@@ -122,9 +144,8 @@ def pins_of(report: dict) -> Iterable[str]:
 
 def lock(name: str, lists: Path = LISTS) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         report = Path(folder, "report.json")
-        command = [Path(folder, "bin", "python"), *PIP, "install", "--dry-run", "--ignore-installed", "--report", report]
+        command = [*pip(), "install", "--dry-run", "--ignore-installed", "--report", report]
         bare = ["--no-deps"] if name in BARE else []
         done = subprocess.run([*command, "--only-binary", ":all:", *bare, "--requirement", lists / f"{name}.in"])
         if done.returncode != 0:

@@ -13,13 +13,23 @@ from unittest import mock
 import wheels
 
 
+def setUpModule():
+    """The pip that all share is the cache's, where there is one."""
+    if "CARAVAN_CACHE" not in os.environ:
+        cache = unittest.enterModuleContext(tempfile.TemporaryDirectory())
+        unittest.enterModuleContext(mock.patch.dict(os.environ, {"CARAVAN_CACHE": cache}))
+    wheels.pip()
+
+
 class OfAFolder(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.registry, self.lists, cache = (Path(folder.name, name) for name in ("registry", "lists", "cache"))
-        for path in (self.registry, self.lists, cache):
+        for path in (self.registry, self.lists, cache, cache / "wheels"):
             path.mkdir()
+        pip = wheels.pip_folder()
+        (cache / "wheels" / pip.name).symlink_to(pip)
         registry = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.registry)}
         patch = mock.patch.dict(os.environ, {"CARAVAN_CACHE": str(cache), **registry})
         patch.start()
