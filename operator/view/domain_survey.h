@@ -1,0 +1,33 @@
+// Which domains of a topology (racks, blocks) there are for a job, and how many of its pods fit into each:
+// now, beside other jobs, and if there were none.
+//
+// Only nodes count that have the label and that the job may run on. What programs other than Caravan run
+// there is not known. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "operator/api/job_object.h"
+#include "operator/view/node_view.h"
+
+namespace caravan::controller {
+
+struct Domain {
+  std::map<std::string, std::string> node_labels = {};  // key and name
+  int room = 0;                                         // pods of the job that find room now
+  int capacity = 0;                                     // and if there were no other jobs
+};
+
+struct WantedRoom {
+  std::string gpu_product = {};  // label value; empty: pods may go to any node
+  Demand of_a_pod = {};
+};
+
+// By name. taken: by node, what pods of other jobs ask of it.
+std::vector<Domain> survey_domains(const Job& job, const WantedRoom& wanted,
+                                   const std::vector<NodeView>& nodes,
+                                   const std::map<std::string, Demand>& taken);
+
+}  // namespace caravan::controller
