@@ -14,8 +14,8 @@ namespace {
 
 constexpr char kDescription[] =
     "Runs LlamaTrainingJobs on Kubernetes: plans them, makes and replaces their pods, and shows their "
-    "progress. "
-    "Of several of these, one leads and the others wait. `caravan-operator check` looks whether that works.";
+    "progress. Of several of these, one leads and the others wait. `caravan-operator check` looks whether "
+    "that works.";
 constexpr char kCheckDescription[] =
     "Looks whether an operator is ready and leads, and whether the API server takes a job; keeps nothing.";
 

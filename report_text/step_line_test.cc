@@ -40,11 +40,9 @@ RunFigures figures_of_an_h100() {
 }
 
 TEST(StepLine, IsTheLineThatTheDocumentationShows) {
-  EXPECT_EQ(
-      step_line(step_of_an_h100(), figures_of_an_h100(), 2 * 3600.0 + 13 * 60, {}),
-      "step 10/1000  loss 7.1234  grad_norm 1.20  lr 3.0e-4  mem 40.1 GiB (50 % · predicted 39.8)  tok/s "
-      "7,123  "
-      "tflops 412  mfu 41.7 % (predicted 43.0)  eta 2h13m");
+  EXPECT_EQ(step_line(step_of_an_h100(), figures_of_an_h100(), 2 * 3600.0 + 13 * 60, {}),
+            "step 10/1000  loss 7.1234  grad_norm 1.20  lr 3.0e-4  mem 40.1 GiB (50 % · predicted 39.8)  "
+            "tok/s 7,123  tflops 412  mfu 41.7 % (predicted 43.0)  eta 2h13m");
 }
 
 TEST(StepLine, LeavesOutWhatIsUnknown) {

@@ -42,8 +42,7 @@ std::string checkpoints_trouble(const v1alpha1::JobSpec& spec, const v1alpha1::P
   if (!memory || plan.host_snapshot_bytes() <= *memory) return {};
   return fmt::format(
       "spec.worker.resources.memory is {}, and {} hold a copy of a checkpoint on each node while it is "
-      "written: "
-      "raise it, or give the job more data parallel ranks",
+      "written: raise it, or give the job more data parallel ranks",
       spec.worker().resources().memory(), readable_bytes(plan.host_snapshot_bytes()));
 }
 

@@ -39,8 +39,7 @@ bool is_bad_input(const v1alpha1::RankExit& exit) {
 std::string advice_for(const v1alpha1::RankExit& exit, const std::string& reason) {
   if (reason == reasons::kOutOfMemory) {
     return "to need less memory, set parallelism.activationCheckpointing: Always, use more tensor or "
-           "pipeline parallelism, "
-           "or give the ranks more memory";
+           "pipeline parallelism, or give the ranks more memory";
   }
   if (reason == reasons::kNonFiniteLoss) {
     return "lower training.optimizer.learningRate, lengthen warmupSteps, or look for bad data around this "

@@ -15,8 +15,7 @@ namespace {
 
 constexpr char kDescription[] =
     "Owns one node of a job: starts its ranks, watches them, restarts them in step with the other nodes, and "
-    "exports "
-    "metrics. The agent of node 0 also hosts the coordinator. Ends with the job's exit code.";
+    "exports metrics. The agent of node 0 also hosts the coordinator. Ends with the job's exit code.";
 
 constexpr std::string_view kUnix = "unix:";
 

@@ -38,8 +38,8 @@ std::string shortage_of_processors(const v1alpha1::JobPlan& job, const AgentOpti
   if (!options.in_pod || !is_on_processors || ranks * options.threads <= usable) return "";
   return fmt::format(
       "steps will take longer than planned: the ranks of this pod have {} threads, and its limit or its "
-      "machine leaves "
-      "them {} processors; raise the limit (a LimitRange may set it), or lower spec.worker.resources.cpu",
+      "machine leaves them {} processors; raise the limit (a LimitRange may set it), or lower "
+      "spec.worker.resources.cpu",
       ranks * options.threads, usable);
 }
 

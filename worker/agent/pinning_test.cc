@@ -73,8 +73,7 @@ TEST(Pinning, APodWithFewerProcessorsThanThreadsSaysSo) {
   EXPECT_EQ(shortage_of_processors(job, options, 3), "") << "who starts it by hand sees it";
   options.in_pod = true;
   EXPECT_THAT(shortage_of_processors(job, options, 3),
-              HasSubstr("have 4 threads, and its limit or its machine "
-                        "leaves them 3 processors"));
+              HasSubstr("have 4 threads, and its limit or its machine leaves them 3 processors"));
   EXPECT_EQ(shortage_of_processors(job, options, 4), "");
   EXPECT_EQ(shortage_of_processors(job_on(v1alpha1::Device::GPU, 1, 2), options, 1), "");
 }

@@ -64,8 +64,7 @@ TEST(Stall, ARankThatDoesNotAnswerIsNamedWithWhatOthersWaitFor) {
   EXPECT_EQ(failure.reason, reasons::kStalled);
   EXPECT_EQ(failure.what,
             "no step finished for 34 s after step 120 (steps take 2.1 s): rank 5 on node 1 does not answer; "
-            "7 others "
-            "wait in recv from stage 1 (4), all_reduce over tensor (3)");
+            "7 others wait in recv from stage 1 (4), all_reduce over tensor (3)");
   EXPECT_EQ(failure.rank, 5);
   EXPECT_EQ(failure.suspect_node, 1);
 }

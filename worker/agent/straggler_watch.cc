@@ -25,10 +25,8 @@ double median_without(const std::vector<double>& sorted, std::size_t left_out) {
 std::string describe_straggler(const Straggler& straggler, int node, int step) {
   return fmt::format(
       "rank {} on node {} has needed at least {:.1f} times as long for its own work as the other ranks of "
-      "its stage in {} steps in "
-      "a row, in step {} {:.2f} times; all ranks wait for it: see what else runs on its machine, and whether "
-      "it is "
-      "throttled",
+      "its stage in {} steps in a row, in step {} {:.2f} times; all ranks wait for it: see what else runs on "
+      "its machine, and whether it is throttled",
       straggler.rank, node, StragglerWatch::kRatio, StragglerWatch::kSteps, step, straggler.ratio);
 }
 

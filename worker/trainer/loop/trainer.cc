@@ -305,8 +305,7 @@ Outcome Trainer::check_finite(const Step& step) {
   return tl::unexpected(TrainingFailure{
       FailureReason::NonFiniteLoss,
       fmt::format("loss or gradient was not finite in {} steps in a row, the last was step {} (loss {}, "
-                  "gradient norm "
-                  "{}): lower training.optimizer.learningRate or look at the data",
+                  "gradient norm {}): lower training.optimizer.learningRate or look at the data",
                   nonfinite_in_a_row_, step.number, step.verdict.loss_sum / tokens_per_batch(options_),
                   step.verdict.gradient_norm)});
 }

@@ -71,8 +71,7 @@ std::string who_is_missing(const OperationLog::UnderWay& operation, const std::m
         "no answer from rank {} of the group, whose process has ended or is stuck", fmt::join(silent, ", ")));
   if (sentences.empty())
     return "all ranks have come to it, so a device or a link between devices is stuck: look at the kernel's "
-           "log "
-           "of the machines";
+           "log of the machines";
   return fmt::format("{}", fmt::join(sentences, "; "));
 }
 
