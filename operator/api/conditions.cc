@@ -12,6 +12,21 @@ constexpr std::size_t kLongestMessage = 1024;
 
 }  // namespace
 
+ConditionChange set_condition(const char* type, bool value, std::string reason, std::string message) {
+  return {.type = type, .value = value, .reason = std::move(reason), .message = std::move(message)};
+}
+
+ConditionChange clear_condition(const char* type, std::string reason, std::string message) {
+  return {.type = type,
+          .kind = ConditionChange::Kind::kClear,
+          .reason = std::move(reason),
+          .message = std::move(message)};
+}
+
+ConditionChange remove_condition(const char* type) {
+  return {.type = type, .kind = ConditionChange::Kind::kRemove};
+}
+
 void Conditions::set(const std::string& type, bool value, const std::string& reason,
                      const std::string& message) {
   auto& all = *status_.mutable_conditions();
@@ -34,6 +49,17 @@ void Conditions::remove(const std::string& type) {
   auto& all = *status_.mutable_conditions();
   all.erase(std::remove_if(all.begin(), all.end(), [&](const auto& c) { return c.type() == type; }),
             all.end());
+}
+
+void Conditions::write(const ConditionChange& change) {
+  switch (change.kind) {
+    case ConditionChange::Kind::kSet:
+      return set(change.type, change.value, change.reason, change.message);
+    case ConditionChange::Kind::kClear:
+      return clear(change.type, change.reason, change.message);
+    case ConditionChange::Kind::kRemove:
+      return remove(change.type);
+  }
 }
 
 std::string state_of(const v1alpha1::JobStatus& status) {

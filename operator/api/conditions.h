@@ -9,6 +9,24 @@
 
 namespace caravan::controller {
 
+struct ConditionChange {
+  enum class Kind {
+    kSet,
+    kClear,   // False, for a condition that is there already; one that never was stays absent
+    kRemove,  // of what no longer concerns the job
+  };
+
+  const char* type;
+  Kind kind = Kind::kSet;
+  bool value = false;
+  std::string reason = {};
+  std::string message = {};
+};
+
+ConditionChange set_condition(const char* type, bool value, std::string reason, std::string message);
+ConditionChange clear_condition(const char* type, std::string reason, std::string message);
+ConditionChange remove_condition(const char* type);
+
 // Writes conditions of one generation at one time.
 class Conditions {
  public:
@@ -16,10 +34,9 @@ class Conditions {
       : status_(status), generation_(generation), now_(now) {}
 
   void set(const std::string& type, bool value, const std::string& reason, const std::string& message);
-  // False, for a condition that is there already; one that never was stays absent.
   void clear(const std::string& type, const std::string& reason, const std::string& message);
-  // Of what no longer concerns the job.
   void remove(const std::string& type);
+  void write(const ConditionChange& change);
 
  private:
   v1alpha1::JobStatus& status_;

@@ -21,6 +21,11 @@ bool is_finished(const v1alpha1::JobStatus& status) {
   return is_true(status, conditions::kComplete) || is_true(status, conditions::kFailed);
 }
 
+bool is_suspended_by_queue(const v1alpha1::JobStatus& status) {
+  const v1alpha1::Condition* suspended = find_condition(status, conditions::kSuspended);
+  return suspended != nullptr && suspended->status() == "True" && suspended->reason() == reasons::kByQueue;
+}
+
 bool makes_steps(const v1alpha1::JobStatus& status) {
   const v1alpha1::Condition* running = find_condition(status, conditions::kRunning);
   return running != nullptr && running->status() == "True" && running->reason() == reasons::kStepsAdvancing;

@@ -11,6 +11,8 @@ namespace caravan::controller {
 const v1alpha1::Condition* find_condition(const v1alpha1::JobStatus& status, const std::string& type);
 bool is_true(const v1alpha1::JobStatus& status, const std::string& type);
 bool is_finished(const v1alpha1::JobStatus& status);
+// Until the queue gives it again what was taken back.
+bool is_suspended_by_queue(const v1alpha1::JobStatus& status);
 // The gang is together and trains.
 bool makes_steps(const v1alpha1::JobStatus& status);
 

@@ -5,20 +5,17 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "caravan/v1alpha1/plan.pb.h"
-#include "operator/controller/effects.h"
 #include "operator/controller/settings.h"
 #include "operator/controller/snapshot.h"
+#include "operator/controller/verdict.h"
 
 namespace caravan::controller {
 
-struct ChildrenVerdict {
-  std::vector<Effect> effects = {};
+struct ChildrenVerdict : Verdict {
   bool new_certificates = false;      // for the pods that are made
   std::string plan_fingerprint = {};  // of the ConfigMap that is wanted
-  LookAgain look_again = {};
 };
 
 // Why the job gets no new pods whatever machines there are; empty: it may.

@@ -1,11 +1,8 @@
 #include "operator/controller/decide.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 
-#include "operator/api/cancellation.h"
 #include "operator/api/conditions.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
@@ -21,20 +18,15 @@
 #include "operator/controller/planning_policy.h"
 #include "operator/controller/progress_policy.h"
 #include "operator/controller/queue_policy.h"
-#include "operator/controller/restart_count.h"
 #include "operator/controller/story.h"
+#include "operator/controller/suspension_policy.h"
 #include "operator/view/plan_status.h"
 #include "operator/view/progress_status.h"
 
 namespace caravan::controller {
 namespace {
 
-using namespace std::chrono_literals;
-
-// Agents of a job that is complete end by themselves.
-constexpr auto kFarewell = 60s;
-// In the domains of the topology, by other jobs that end and nodes that come.
-constexpr std::chrono::milliseconds kRoomMayCome = 30s;
+using Course = Verdict::Course;
 
 class Decider {
  public:
@@ -58,7 +50,6 @@ class Decider {
 
  private:
   v1alpha1::JobStatus& status() { return job_.status; }
-  void look_again(LookAgain when) { decision_.look_again = sooner(decision_.look_again, when); }
 
   bool is_left_alone() const {
     const std::string& manager = job_.spec.managed_by();
@@ -68,21 +59,65 @@ class Decider {
   // The policies, in order; each may be the last one.
   void advance() {
     if (is_left_alone()) return offer_to_other_clusters();
-    if (is_finished(status())) return tidy_up();
+    if (is_finished(status())) return take(judge_finished(seen_, status(), now_));
     announce_steps(job_.spec, status());
     const bool planned = plan();
-    if (seen_.progress) {
-      follow_saves(*seen_.progress, job_.generation, now_, status());
-      follow_request(job_, *seen_.progress, status());
-    }
-    if (is_finished(status()) || end_by_result() || cancel()) return;
+    follow_requests();
+    if (is_finished(status()) || end_by_result() || carry_out(judge_cancellation(job_, seen_.pods))) return;
     if (planned && ask_queue()) return;
-    if (suspend() || carry_out(judge_deadline(job_.spec, status(), now_)) || !planned || wait_for_queue())
+    if (carry_out(judge_suspension(job_.spec, queue_, status())) ||
+        carry_out(judge_deadline(job_.spec, status(), now_)) || !planned || queue_.course == Course::kWaits)
       return;
     if (restart_as_told() || give_machines_back() || replace_losses()) return;
     make_children();
-    show_pods();
-    show_steps(false);
+    take(judge_placement(seen_, status(), decision_.plan, domains_, settings_, now_));
+    show_steps();
+  }
+
+  // What every verdict asks for.
+  void take(Verdict verdict) {
+    decision_.look_again = sooner(decision_.look_again, verdict.look_again);
+    for (const ConditionChange& change : verdict.conditions) conditions_.write(change);
+    std::ranges::move(verdict.effects, std::back_inserter(decision_.effects));
+  }
+
+  // True: no policy comes after it.
+  bool carry_out(Verdict verdict) {
+    if (verdict.course == Course::kRestarts) announce_restart(verdict.reason, verdict);
+    take(verdict);
+    switch (verdict.course) {
+      case Course::kGoesOn:
+        return false;
+      case Course::kWaits:
+        return true;
+      case Course::kStops:
+        end_pods();
+        break;
+      case Course::kRestarts:
+        break;
+      case Course::kCompletes:
+      case Course::kFails:
+        end(verdict);
+        break;
+    }
+    show_steps();
+    return verdict.course != Course::kRestarts;
+  }
+
+  void end(const Verdict& verdict) {
+    conditions_.set(verdict.course == Course::kCompletes ? conditions::kComplete : conditions::kFailed, true,
+                    verdict.reason, verdict.message);
+    for (const char* type : {conditions::kSuspended, conditions::kQuotaReserved, conditions::kRunning,
+                             conditions::kStalled, conditions::kStraggling, conditions::kRestarting})
+      conditions_.clear(type, verdict.reason, "the job is over");
+    status().set_completion_time(to_text(now_));
+    take(judge_finished(seen_, status(), now_));
+  }
+
+  void end_pods() {
+    for (const PodView& pod : seen_.pods) {
+      if (!pod.gone_by) decision_.effects.emplace_back(DeletePod{pod.name, pod.uid});
+    }
   }
 
   // MultiKueue sends the job to a cluster that has room for it, and brings back how it gets on there: here it
@@ -97,15 +132,18 @@ class Decider {
         CreateChild{kWorkloads, workload_intent(job_, *verdict.plan, seen_.queue.priority, settings_)});
   }
 
+  // False: there is none.
   bool plan() {
     const PlanVerdict verdict = judge_plan(job_, seen_.nodes);
-    if (verdict.plan) {
-      take(verdict);
-      return true;
-    }
-    conditions_.set(conditions::kPlanned, false, verdict.reason, verdict.message);
-    if (verdict.final) fail(verdict.reason, verdict.message);
-    return false;
+    if (verdict.plan) remember(verdict);
+    carry_out(verdict);
+    return verdict.plan.has_value();
+  }
+
+  void remember(const PlanVerdict& verdict) {
+    decision_.plan = *verdict.plan;
+    show_plan(decision_.plan.plan(), status());
+    status().mutable_plan()->set_document(verdict.document);
   }
 
   // Without a field it is left out: an API server makes null of an applied message whose last field goes, and
@@ -115,107 +153,27 @@ class Decider {
     *status().mutable_gang() = gang;
   }
 
-  // True: the job is over.
-  bool ask_queue() {
-    queue_ = judge_queue(seen_, decision_.plan, settings_, now_);
-    look_again(queue_.look_again);
-    std::ranges::move(queue_.effects, std::back_inserter(decision_.effects));
-    decision_.placement = std::move(queue_.placement);
-    const bool is_queued = queue_.course != QueueVerdict::Course::kNotQueued;
-    if (is_queued || status().has_gang()) remember(queue_.gang);
-    if (!is_queued) {
-      conditions_.remove(conditions::kQuotaReserved);
-      return false;
-    }
-    if (!queue_.reason.empty())
-      conditions_.set(conditions::kQuotaReserved, queue_.reserved, queue_.reason, queue_.message);
-    if (queue_.course != QueueVerdict::Course::kFails) return false;
-    return fail(queue_.reason, queue_.message);
-  }
-
-  // True: nothing is made before the queue says so.
-  bool wait_for_queue() {
-    if (queue_.course == QueueVerdict::Course::kHolds) return true;
-    if (queue_.course != QueueVerdict::Course::kWaits) return false;
-    if (!queue_.message.empty())
-      conditions_.set(conditions::kScheduled, false, reasons::kWaitingForQuota,
-                      "no pod is made before the queue admits the job: " + queue_.message +
-                          (seen_.trouble.empty() ? "" : "; " + seen_.trouble));
-    return true;
-  }
-
-  bool is_suspended_by_queue() const {
-    const v1alpha1::Condition* suspended = find_condition(job_.status, conditions::kSuspended);
-    return suspended != nullptr && suspended->status() == "True" && suspended->reason() == reasons::kByQueue;
-  }
-
-  // What the queue has taken back it gives again, and until then the job stays suspended.
-  bool queue_suspends() const {
-    if (queue_.course == QueueVerdict::Course::kStops) return true;
-    return is_suspended_by_queue() && queue_.course != QueueVerdict::Course::kRuns &&
-           gang_provider(job_) == v1alpha1::Gang::Kueue;
-  }
-
-  void show_suspension() {
-    if (job_.spec.suspend()) {
-      conditions_.set(conditions::kSuspended, true, reasons::kByUser,
-                      "spec.suspend is true; set it to false to go on");
-    } else if (!queue_.message.empty()) {
-      conditions_.set(conditions::kSuspended, true, reasons::kByQueue, queue_.message);
-    }
-  }
-
-  void take(const PlanVerdict& verdict) {
-    conditions_.set(conditions::kPlanned, true, verdict.reason, verdict.message);
-    decision_.plan = *verdict.plan;
-    show_plan(decision_.plan.plan(), status());
-    status().mutable_plan()->set_document(verdict.document);
-  }
-
-  bool suspend() {
-    const bool by_user = job_.spec.suspend();
-    switch (judge_suspension(by_user || queue_suspends(), status())) {
-      case Suspension::kNone:
-        return false;
-      case Suspension::kResume:
-        conditions_.set(conditions::kSuspended, false, reasons::kResumed,
-                        is_suspended_by_queue() ? "the queue has admitted the job" : "spec.suspend is false");
-        if (status().attempt() > 0) status().set_attempt(status().attempt() + 1);
-        return false;
-      case Suspension::kSuspend:
-        show_suspension();
-        for (const char* type : {conditions::kScheduled, conditions::kRunning, conditions::kStalled,
-                                 conditions::kStraggling, conditions::kRestarting})
-          conditions_.clear(type, conditions::kSuspended, "the job is suspended");
-        status().clear_start_time();
-        status().clear_short_attempts();
-        if (status().has_gang()) status().mutable_gang()->clear_waits_until();
-        show_steps(true);
-        break;
-      case Suspension::kStay:
-        show_suspension();
-        show_steps(seen_.pods.empty());  // then nothing follows what they saved on their way
-        break;
-    }
-    end_pods();
-    return true;
+  void follow_requests() {
+    if (!seen_.progress) return;
+    follow_saves(*seen_.progress, job_.generation, now_, status());
+    follow_request(job_, *seen_.progress, status());
   }
 
   bool end_by_result() {
     EndVerdict end = judge_end(facts_of(job_), seen_.progress, seen_.pods, now_);
     last_step_ = std::move(end.last_step);
     if (end.restarts > status().restarts()) status().set_restarts(end.restarts);
-    return carry_out(end.verdict);
+    return carry_out(std::move(end));
   }
 
-  // The pods go first, as in a suspension, so that what they save on their way is told of.
-  bool cancel() {
-    if (!is_cancelled(job_)) return false;
-    if (seen_.pods.empty())
-      return fail(kCancelledReason, "cancelled by its user; a new job may go on from its last checkpoint");
-    show_steps(false);
-    end_pods();
-    return true;
+  // True: the job is over. What else the queue says comes behind a suspension.
+  bool ask_queue() {
+    queue_ = judge_queue(seen_, decision_.plan, settings_, now_);
+    remember(queue_.gang);
+    decision_.placement = queue_.placement;
+    if (queue_.course == Course::kFails) return carry_out(queue_);
+    take(queue_);
+    return false;
   }
 
   bool restart_as_told() {
@@ -224,10 +182,7 @@ class Decider {
     if (const auto& event = seen_.progress->event) {
       count_told_restarts(job_.spec.failure_policy(), *seen_.progress, seen_.pods, event->attempt(), now_,
                           status());
-      const Verdict verdict = judge_report(job_.spec, status(), *seen_.progress, seen_.pods, now_);
-      if (carry_out(verdict)) return true;
-      if (verdict.reason == reasons::kStalled)
-        conditions_.set(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event->message());
+      if (restart(judge_report(job_.spec, status(), *seen_.progress, seen_.pods, now_))) return true;
     }
     follow_attempts(job_.spec, *seen_.progress, seen_.pods, job_.generation, now_, status());
     if (correction) plan_again(*correction);
@@ -236,140 +191,70 @@ class Decider {
     return false;
   }
 
-  // True: the gang lets go of its machines, and asks again later.
-  bool give_machines_back() {
-    const GangVerdict gang = judge_gang(seen_, status(), decision_.plan.nodes(), now_);
-    look_again(gang.look_again);
-    if (status().has_gang() || gang.course == GangVerdict::Course::kGivesBack) remember(gang.gang);
-    if (gang.course == GangVerdict::Course::kGoesOn) return false;
-    if (gang.course == GangVerdict::Course::kGivesBack) {
-      conditions_.set(conditions::kScheduled, false, reasons::kGangTimeout, gang.message);
-      conditions_.clear(conditions::kRunning, reasons::kGangTimeout, "the gang has given its machines back");
-      status().set_attempt(status().attempt() + 1);
-    }
-    end_pods();
-    show_steps(false);
-    return true;
+  // True: the job is over.
+  bool restart(const LossVerdict& verdict) {
+    if (verdict.course == Course::kRestarts)
+      count_restart(job_.spec.failure_policy(), verdict, now_, status());
+    return carry_out(verdict);
   }
 
   // Behind what the attempts that were told of have cost.
   void plan_again(const v1alpha1::MemoryCorrection& correction) {
-    const ShortageVerdict verdict = judge_shortage(job_, decision_.plan, correction);
-    if (verdict.plan.plan) take(verdict.plan);
+    const ShortageVerdict verdict = judge_shortage(job_, decision_.plan, correction, *seen_.progress);
+    if (verdict.plan) remember(verdict);
     *status().mutable_memory_correction() = verdict.correction;
-    const auto& event = seen_.progress->event;
-    const bool restarts = event && event->attempt() == correction.attempt();
-    if (!verdict.plan.plan && !restarts) return;
-    show_restart(reasons::kRankFailed,
-                 restarts ? fmt::format("{}; {}", verdict.message, event->message()) : verdict.message);
+    take(verdict);
+  }
+
+  // True: the gang lets go of its machines, and asks again later.
+  bool give_machines_back() {
+    GangVerdict gang = judge_gang(seen_, status(), decision_.plan.nodes(), now_);
+    remember(gang.gang);
+    if (gang.gives_back) status().set_attempt(status().attempt() + 1);
+    return carry_out(std::move(gang));
   }
 
   bool replace_losses() {
-    const Verdict verdict = judge_losses(job_.spec, status(), seen_.pods, decision_.plan.nodes(), now_);
-    waits_for_result_ = verdict.course == Verdict::Course::kGoesOn && verdict.result_may_follow;
-    return carry_out(verdict);
-  }
-
-  // True: the job is over.
-  bool carry_out(const Verdict& verdict) {
-    look_again(verdict.look_again);
-    if (verdict.course == Verdict::Course::kGoesOn) return false;
-    show_steps(true);
-    if (verdict.course == Verdict::Course::kRestarts) {
-      count_restart(job_.spec.failure_policy(), verdict, now_, status());
-      show_restart(verdict.reason, verdict.message);
-      return false;
-    }
-    const bool completes = verdict.course == Verdict::Course::kCompletes;
-    conditions_.set(completes ? conditions::kComplete : conditions::kFailed, true, verdict.reason,
-                    verdict.message);
-    finish(verdict.reason);
-    return true;
-  }
-
-  bool fail(const std::string& reason, const std::string& message) {
-    return carry_out({.course = Verdict::Course::kFails, .reason = reason, .message = message});
-  }
-
-  void show_restart(const std::string& reason, const std::string& message) {
-    conditions_.set(conditions::kRestarting, true, reason, message);
-    conditions_.clear(conditions::kRunning, reasons::kRendezvous, "the gang is being started again");
+    const LossVerdict verdict = judge_losses(job_.spec, status(), seen_.pods, decision_.plan.nodes(), now_);
+    waits_for_result_ = verdict.course == Course::kGoesOn && verdict.result_may_follow;
+    return restart(verdict);
   }
 
   void make_children() {
     if (status().attempt() == 0) status().set_attempt(1);
     if (!status().has_restarts()) status().set_restarts(0);
     if (status().start_time().empty()) status().set_start_time(to_text(now_));
-    if (waits_for_result_) return;
-    if (!choose_domains()) return;
-    ChildrenVerdict verdict = judge_children(job_, seen_, decision_.plan, settings_, now_);
-    std::ranges::move(verdict.effects, std::back_inserter(decision_.effects));
-    decision_.new_certificates = verdict.new_certificates;
-    decision_.plan_fingerprint = std::move(verdict.plan_fingerprint);
-    look_again(verdict.look_again);
+    if (waits_for_result_ || !choose_domains()) return;
+    ChildrenVerdict children = judge_children(job_, seen_, decision_.plan, settings_, now_);
+    decision_.new_certificates = children.new_certificates;
+    decision_.plan_fingerprint = std::move(children.plan_fingerprint);
+    take(std::move(children));
   }
 
   // False: there is none that the pods could be made for.
   bool choose_domains() {
     domains_ = judge_domains(seen_, decision_.plan, settings_);
-    if (!domains_.message.empty()) look_again(kRoomMayCome);
-    if (queue_.course == QueueVerdict::Course::kNotQueued) decision_.placement = domains_.placement;
+    take(domains_);
     const auto provider = gang_provider(job_);
+    if (provider != v1alpha1::Gang::Kueue) decision_.placement = domains_.placement;
     if (provider == v1alpha1::Gang::Volcano || provider == v1alpha1::Gang::Coscheduling)
       join_pod_group(job_, decision_.placement);
-    return !domains_.no_domain;
+    return domains_.course == Course::kGoesOn;
   }
 
-  void show_pods() {
-    const PlacementVerdict pods = judge_placement(seen_, status(), decision_.plan, domains_, settings_, now_);
-    look_again(pods.look_again);
-    conditions_.set(conditions::kScheduled, pods.all_bound, pods.reason, pods.message);
-    if (pods.all_bound && !is_true(status(), conditions::kRunning))
-      conditions_.set(conditions::kRunning, false, reasons::kRendezvous,
-                      pods.trouble.empty() ? "the agents meet" : pods.trouble);
-  }
-
-  void show_steps(bool urgent) {
+  // At once with whatever else changes, and when no pod is left that could make more.
+  void show_steps() {
     if (!seen_.progress && !last_step_) return;
     JobProgress progress = seen_.progress.value_or(JobProgress{});
     if (last_step_) progress.step = last_step_;
-    look_again(show_progress(job_.spec, progress, urgent, now_, status()));
+    const bool urgent = seen_.pods.empty() || has_news();
+    decision_.look_again =
+        sooner(decision_.look_again, show_progress(job_.spec, progress, urgent, now_, status()));
   }
 
-  void finish(const std::string& reason) {
-    for (const char* type : {conditions::kSuspended, conditions::kQuotaReserved, conditions::kRunning,
-                             conditions::kStalled, conditions::kStraggling, conditions::kRestarting})
-      conditions_.clear(type, reason, "the job is over");
-    status().set_completion_time(to_text(now_));
-    tidy_up();
-  }
-
-  // Of a finished job: pods that still live, and the job itself when its time is over.
-  void tidy_up() {
-    const TtlVerdict ttl = judge_ttl(job_.spec, status(), now_);
-    look_again(ttl.look_again);
-    if (ttl.expired) {
-      decision_.effects.emplace_back(DeleteJob{});
-      return;
-    }
-    const TimePoint farewell = to_time(status().completion_time()).value_or(now_) + kFarewell;
-    std::ranges::move(leave_queue(seen_, status(), now_), std::back_inserter(decision_.effects));
-    if (!is_true(status(), conditions::kFailed) && now_ < farewell) {
-      look_again(until(farewell, now_));
-      return;
-    }
-    delete_pods([](const PodView& pod) { return pod.alive(); });
-  }
-
-  void end_pods() {
-    delete_pods([](const PodView& pod) { return !pod.gone_by; });
-  }
-
-  template <typename Which>
-  void delete_pods(Which which) {
-    for (const PodView& pod : seen_.pods) {
-      if (which(pod)) decision_.effects.emplace_back(DeletePod{pod.name, pod.uid});
-    }
+  bool has_news() const {
+    const auto text_of = [](const v1alpha1::Condition& condition) { return condition.SerializeAsString(); };
+    return !std::ranges::equal(seen_.job.status.conditions(), job_.status.conditions(), {}, text_of, text_of);
   }
 
   const Snapshot& seen_;
@@ -380,7 +265,7 @@ class Decider {
   Decision decision_;
   std::optional<v1alpha1::JobStep> last_step_;  // as the last words of a pod tell of it
   bool waits_for_result_ = false;
-  QueueVerdict queue_;
+  QueueVerdict queue_{{.course = Course::kWaits}};  // until it is asked
   DomainVerdict domains_;
 };
 

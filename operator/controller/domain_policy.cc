@@ -15,6 +15,9 @@
 namespace caravan::controller {
 namespace {
 
+// By other jobs that end and nodes that come.
+constexpr std::chrono::seconds kRoomMayCome{30};
+
 bool is_required(const Job& job) {
   return job.spec.scheduling().topology().mode() == v1alpha1::Topology::Required;
 }
@@ -68,8 +71,9 @@ DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan,
   const std::vector<Domain> domains =
       survey_domains(seen.job, wanted_room(seen.job, plan, settings), seen.nodes, seen.taken);
   if (domains.empty()) {
-    verdict.no_domain = is_required(seen.job);
+    if (is_required(seen.job)) verdict.course = Verdict::Course::kWaits;
     verdict.message = say_no_domain(seen.job.spec.scheduling().topology().key(), settings);
+    verdict.look_again = kRoomMayCome;
     return verdict;
   }
   const DomainChoice choice = choose_domains(seen.pods, replicas, domains, is_required(seen.job));
@@ -81,6 +85,7 @@ DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan,
       verdict.placement.domain_of_node[static_cast<std::size_t>(node)] = choice.domain_of_group[group];
   }
   verdict.message = say_no_room(seen.job, choice, replicas);
+  if (!verdict.message.empty()) verdict.look_again = kRoomMayCome;
   return verdict;
 }
 

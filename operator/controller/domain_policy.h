@@ -12,6 +12,7 @@
 #include "operator/children/pod_placement.h"
 #include "operator/controller/settings.h"
 #include "operator/controller/snapshot.h"
+#include "operator/controller/verdict.h"
 
 namespace caravan::controller {
 
@@ -19,10 +20,9 @@ namespace caravan::controller {
 // machine.
 bool needs_domains(const Snapshot& snapshot);
 
-struct DomainVerdict {
+// It waits where a domain is required and there is none. message: what could not be kept; empty: nothing.
+struct DomainVerdict : Verdict {
   PodPlacement placement = {};
-  bool no_domain = false;    // Required, and there is none: no pod is made
-  std::string message = {};  // what could not be kept; empty: nothing
 };
 DomainVerdict judge_domains(const Snapshot& snapshot, const v1alpha1::JobPlan& plan,
                             const Settings& settings);

@@ -179,7 +179,7 @@ TEST(DomainPolicy, KueueArrangesItItself) {
   Snapshot snapshot = job_of_two_copies("Required");
   snapshot.job.labels["kueue.x-k8s.io/queue-name"] = "lq";
   EXPECT_TRUE(judge(snapshot).placement.domain_of_node.empty());
-  EXPECT_FALSE(judge(snapshot).no_domain);
+  EXPECT_EQ(judge(snapshot).course, Verdict::Course::kGoesOn);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "kube/api/resource_path.h"
 #include "kube/events/event_series.h"
 #include "operator/children/pod_placement.h"
-#include "operator/controller/verdict.h"
+#include "operator/controller/look_again.h"
 
 namespace caravan::controller {
 

@@ -9,12 +9,12 @@ namespace {
 using Course = Verdict::Course;
 
 EndVerdict end_of(const v1alpha1::JobResult& result) {
-  EndVerdict end{.restarts = result.restarts()};
-  if (result.result() == reasons::kComplete)
-    end.verdict = {
-        .course = Course::kCompletes, .reason = reasons::kStepsReached, .message = result.message()};
-  if (result.result() == reasons::kFailed)
-    end.verdict = {.course = Course::kFails, .reason = result.reason(), .message = result.message()};
+  EndVerdict end;
+  end.restarts = result.restarts();
+  if (result.result() == reasons::kComplete) end.course = Course::kCompletes;
+  if (result.result() == reasons::kFailed) end.course = Course::kFails;
+  end.reason = end.course == Course::kCompletes ? reasons::kStepsReached : result.reason();
+  end.message = result.message();
   if (result.has_last_step()) end.last_step = result.last_step();
   return end;  // interrupted: its pods end, which is a loss
 }
@@ -24,19 +24,18 @@ EndVerdict end_of(const v1alpha1::JobResult& result) {
 EndVerdict judge_end(const JobFacts& job, const std::optional<JobProgress>& progress,
                      const std::vector<PodView>& pods, TimePoint now) {
   if (progress && progress->result) {
-    if (EndVerdict end = end_of(*progress->result); end.verdict.course != Course::kGoesOn) return end;
+    if (EndVerdict end = end_of(*progress->result); end.course != Course::kGoesOn) return end;
   }
   for (const PodView& pod : pods) {
     if (pod.node != 0 || !pod.ended()) continue;
     const auto told = from_json_of_any_version<v1alpha1::JobResult>(pod.last_words);
     if (const auto result =
             told.and_then([&](const auto& words) { return check_result(words.message, job, now); })) {
-      if (EndVerdict end = end_of(*result); end.verdict.course != Course::kGoesOn) return end;
+      if (EndVerdict end = end_of(*result); end.course != Course::kGoesOn) return end;
     }
     if (pod.phase == PodPhase::kSucceeded)
-      return {.verdict = {.course = Course::kCompletes,
-                          .reason = reasons::kStepsReached,
-                          .message = "all steps are done"}};
+      return {
+          {.course = Course::kCompletes, .reason = reasons::kStepsReached, .message = "all steps are done"}};
   }
   return {};
 }

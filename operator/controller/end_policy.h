@@ -11,8 +11,7 @@
 
 namespace caravan::controller {
 
-struct EndVerdict {
-  Verdict verdict = {};
+struct EndVerdict : Verdict {
   std::optional<v1alpha1::JobStep> last_step = {};  // when the last words of a pod tell of it
   int restarts = 0;                                 // at least so many, of which not all may have been told
 };

@@ -12,19 +12,19 @@
 
 #include <vector>
 
+#include "operator/controller/restart_count.h"
 #include "operator/controller/snapshot.h"
-#include "operator/controller/verdict.h"
 
 namespace caravan::controller {
 
-Verdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
-                     const std::vector<PodView>& pods, int nodes, TimePoint now);
+LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
+                         const std::vector<PodView>& pods, int nodes, TimePoint now);
 
 // The same for what the coordinator told of last; nothing when that is known already. A node can be lost
 // before the cluster says what became of its pod: for that the verdict waits a while, unless a new attempt
 // has begun.
-Verdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
-                     const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now);
+LossVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
+                         const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now);
 
 // Goes on to `attempt`, with the restarts in between that the coordinator told of, each at its own cost.
 // Attempts that it says nothing of ended before their ranks started, or nobody is left who knows of them:

@@ -11,7 +11,7 @@
 namespace caravan::controller {
 namespace {
 
-using Course = GangVerdict::Course;
+using Course = Verdict::Course;
 using std::chrono::seconds;
 
 constexpr seconds kFirstPause{30};
@@ -45,14 +45,15 @@ std::optional<TimePoint> incomplete_since(const Snapshot& seen, const v1alpha1::
 }  // namespace
 
 GangVerdict judge_gang(const Snapshot& seen, const v1alpha1::JobStatus& status, int nodes, TimePoint now) {
-  GangVerdict verdict{.gang = status.gang()};
+  GangVerdict verdict;
+  verdict.gang = status.gang();
   const Job& job = seen.job;
   if (gang_provider(job) != v1alpha1::Gang::None || nodes < 2) return verdict;
   if (const auto until_then = to_time(status.gang().waits_until())) {
     const bool has_pods = std::ranges::any_of(seen.pods, [](const PodView& pod) { return !pod.ended(); });
     if (now < *until_then) verdict.look_again = until(*until_then, now);
     if (now < *until_then || has_pods) {
-      verdict.course = Course::kWaits;
+      verdict.course = Course::kStops;
     } else {
       verdict.gang.clear_waits_until();
     }
@@ -68,15 +69,19 @@ GangVerdict judge_gang(const Snapshot& seen, const v1alpha1::JobStatus& status, 
   const int times = status.gang().given_back() + 1;
   const seconds pause = pause_of(times) + std::min(seen.gangs_ahead, kMostAhead) * timeout;
   const std::string again = to_text(std::chrono::ceil<seconds>(now + pause));
-  verdict.course = Course::kGivesBack;
+  verdict.course = Course::kStops;
+  verdict.gives_back = true;
   verdict.gang.set_given_back(times);
   verdict.gang.set_waits_until(again);
-  verdict.message = fmt::format(
+  std::string message = fmt::format(
       "not all of the {} pods got a machine within {} s (scheduling.gang.timeoutSeconds), so those that some "
       "held are given back; pods are made again at {}{}",
       nodes, timeout.count(), again,
       seen.gangs_ahead > 0 ? fmt::format(", behind {} older jobs that wait for machines", seen.gangs_ahead)
                            : "");
+  verdict.conditions = {
+      set_condition(conditions::kScheduled, false, reasons::kGangTimeout, std::move(message)),
+      clear_condition(conditions::kRunning, reasons::kGangTimeout, "the gang has given its machines back")};
   return verdict;
 }
 

@@ -6,23 +6,14 @@
 // that has no machine holds nothing up and stays. Pure.
 #pragma once
 
-#include <string>
-
 #include "operator/controller/snapshot.h"
 #include "operator/controller/verdict.h"
 
 namespace caravan::controller {
 
-struct GangVerdict {
-  enum class Course {
-    kGoesOn,
-    kGivesBack,  // from now on
-    kWaits,      // what is left of its pods goes, and none is made
-  };
-  Course course = Course::kGoesOn;
-  std::string message = {};
+struct GangVerdict : Verdict {
   v1alpha1::GangStatus gang = {};  // as it is to be remembered
-  LookAgain look_again = {};
+  bool gives_back = false;         // from now on, so that its next pods are another attempt's
 };
 
 // job.status: with this decision's attempt.

@@ -16,7 +16,7 @@ namespace caravan::controller::testing {
 namespace {
 
 using namespace std::chrono_literals;
-using Course = GangVerdict::Course;
+using Course = Verdict::Course;
 using ::testing::HasSubstr;
 
 // Of two pods, one of which waits for a machine since the start.
@@ -41,17 +41,19 @@ TEST(GangPolicy, AGangThatHasSomeOfItsMachinesForTooLongGivesThemBack) {
   EXPECT_EQ(judge(snapshot, kStart + 59s).course, Course::kGoesOn);
   EXPECT_EQ(judge(snapshot, kStart + 59s).look_again, 1s);
   const GangVerdict verdict = judge(snapshot, kStart + 60s);
-  EXPECT_EQ(verdict.course, Course::kGivesBack);
+  EXPECT_EQ(verdict.course, Course::kStops);
+  EXPECT_TRUE(verdict.gives_back);
   EXPECT_EQ(verdict.gang.given_back(), 1);
   EXPECT_EQ(verdict.gang.waits_until(), to_text(kStart + 90s));
-  EXPECT_THAT(verdict.message, HasSubstr("not all of the 2 pods got a machine within 60 s"));
+  ASSERT_FALSE(verdict.conditions.empty());
+  EXPECT_THAT(verdict.conditions[0].message, HasSubstr("not all of the 2 pods got a machine within 60 s"));
 }
 
 TEST(GangPolicy, TheTimeBeginsWithTheFirstMachine) {
   Snapshot snapshot = half_placed();
   snapshot.pods[0].bound_at = kStart + 600s;
   EXPECT_EQ(judge(snapshot, kStart + 659s).course, Course::kGoesOn);
-  EXPECT_EQ(judge(snapshot, kStart + 660s).course, Course::kGivesBack);
+  EXPECT_EQ(judge(snapshot, kStart + 660s).course, Course::kStops);
 }
 
 TEST(GangPolicy, WhoHoldsNothingUpStays) {
@@ -71,7 +73,7 @@ TEST(GangPolicy, WhoHoldsNothingUpStays) {
 TEST(GangPolicy, AJobThatSaysNothingOfItsGangHasTheDefaultTime) {
   const Snapshot snapshot = half_placed("");
   EXPECT_EQ(judge(snapshot, kStart + 599s).course, Course::kGoesOn);
-  EXPECT_EQ(judge(snapshot, kStart + 600s).course, Course::kGivesBack);
+  EXPECT_EQ(judge(snapshot, kStart + 600s).course, Course::kStops);
 }
 
 TEST(GangPolicy, EachTimeItWaitsLongerAndOlderJobsComeFirst) {
@@ -98,9 +100,10 @@ TEST(GangPolicy, EachTimeItWaitsLongerAndOlderJobsComeFirst) {
 TEST(GangPolicy, NothingIsMadeBeforeTheTimeHasComeAndTheOldPodsAreGone) {
   Snapshot snapshot = half_placed();
   snapshot.job.status.mutable_gang()->set_waits_until(to_text(kStart + 90s));
-  EXPECT_EQ(judge(snapshot, kStart + 100s).course, Course::kWaits) << "its pods are still there";
+  EXPECT_EQ(judge(snapshot, kStart + 100s).course, Course::kStops) << "its pods are still there";
+  EXPECT_FALSE(judge(snapshot, kStart + 100s).gives_back) << "they are given back once";
   snapshot.pods.clear();
-  EXPECT_EQ(judge(snapshot, kStart + 80s).course, Course::kWaits);
+  EXPECT_EQ(judge(snapshot, kStart + 80s).course, Course::kStops);
   EXPECT_EQ(judge(snapshot, kStart + 80s).look_again, 10s);
   const GangVerdict verdict = judge(snapshot, kStart + 90s);
   EXPECT_EQ(verdict.course, Course::kGoesOn);

@@ -2,16 +2,17 @@
 
 #include <fmt/format.h>
 
-#include "operator/api/conditions.h"
+#include "operator/api/cancellation.h"
 #include "operator/api/names.h"
+#include "operator/controller/queue_notice.h"
 
 namespace caravan::controller {
+namespace {
 
-Suspension judge_suspension(bool is_wanted, const v1alpha1::JobStatus& status) {
-  const bool is_suspended = is_true(status, conditions::kSuspended);
-  if (is_wanted) return is_suspended ? Suspension::kStay : Suspension::kSuspend;
-  return is_suspended ? Suspension::kResume : Suspension::kNone;
-}
+// Agents of a job that is complete end by themselves.
+constexpr std::chrono::seconds kFarewell{60};
+
+}  // namespace
 
 Verdict judge_deadline(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status, TimePoint now) {
   const auto start = to_time(status.start_time());
@@ -26,12 +27,31 @@ Verdict judge_deadline(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus&
               spec.active_deadline_seconds())};
 }
 
-TtlVerdict judge_ttl(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status, TimePoint now) {
-  const auto finished = to_time(status.completion_time());
-  if (!spec.has_ttl_seconds_after_finished() || !finished) return {};
-  const TimePoint end = *finished + std::chrono::seconds(spec.ttl_seconds_after_finished());
-  if (now >= end) return {.expired = true};
-  return {.look_again = until(end, now)};
+Verdict judge_cancellation(const Job& job, const std::vector<PodView>& pods) {
+  if (!is_cancelled(job)) return {};
+  if (!pods.empty()) return {.course = Verdict::Course::kStops};
+  return {.course = Verdict::Course::kFails,
+          .reason = kCancelledReason,
+          .message = "cancelled by its user; a new job may go on from its last checkpoint"};
+}
+
+Verdict judge_finished(const Snapshot& seen, const v1alpha1::JobStatus& status, TimePoint now) {
+  const TimePoint finished = to_time(status.completion_time()).value_or(now);
+  Verdict verdict;
+  if (seen.job.spec.has_ttl_seconds_after_finished()) {
+    const TimePoint end = finished + std::chrono::seconds(seen.job.spec.ttl_seconds_after_finished());
+    if (now >= end) return {.effects = {DeleteJob{}}};
+    verdict.look_again = until(end, now);
+  }
+  verdict.effects = tell_of_end(seen, status, now);
+  if (!is_true(status, conditions::kFailed) && now < finished + kFarewell) {
+    verdict.look_again = sooner(verdict.look_again, until(finished + kFarewell, now));
+    return verdict;
+  }
+  for (const PodView& pod : seen.pods) {
+    if (pod.alive()) verdict.effects.emplace_back(DeletePod{pod.name, pod.uid});
+  }
+  return verdict;
 }
 
 }  // namespace caravan::controller

@@ -1,25 +1,24 @@
-// Decides what spec says of when a job runs: suspend, activeDeadlineSeconds, ttlSecondsAfterFinished. Pure.
+// Decides what spec and its user say of a job's time: activeDeadlineSeconds, cancellation, and what becomes
+// of it once it is over. Pure.
 #pragma once
 
+#include <vector>
+
+#include "operator/controller/snapshot.h"
 #include "operator/controller/verdict.h"
 
 namespace caravan::controller {
-
-// The pods of a suspended job are deleted, which has their gang write a checkpoint; it keeps its attempts,
-// and the one that it resumes with is the next. The clock of the deadline starts anew with it.
-// is_wanted: by spec.suspend, or by the queue that takes back what it had given.
-enum class Suspension { kNone, kSuspend, kStay, kResume };
-Suspension judge_suspension(bool is_wanted, const v1alpha1::JobStatus& status);
 
 // Whether the job has run longer than activeDeadlineSeconds since its startTime, restarts included; one that
 // waits for its first plan or is suspended does not run.
 Verdict judge_deadline(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status, TimePoint now);
 
-// When a finished job is deleted.
-struct TtlVerdict {
-  bool expired = false;
-  LookAgain look_again = {};  // absent: never, or expired
-};
-TtlVerdict judge_ttl(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status, TimePoint now);
+// A cancelled job's pods end as in a suspension, so that what they save on their way is told of; then it
+// fails.
+Verdict judge_cancellation(const Job& job, const std::vector<PodView>& pods);
+
+// Of a finished job: what it held in a queue is given back, pods that still live are deleted, and the job
+// itself when ttlSecondsAfterFinished are over.
+Verdict judge_finished(const Snapshot& snapshot, const v1alpha1::JobStatus& status, TimePoint now);
 
 }  // namespace caravan::controller

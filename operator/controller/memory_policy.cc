@@ -37,17 +37,25 @@ std::optional<v1alpha1::MemoryCorrection> wanted_correction(const v1alpha1::JobS
 }
 
 ShortageVerdict judge_shortage(const Job& job, const v1alpha1::JobPlan& before,
-                               const v1alpha1::MemoryCorrection& wanted) {
-  ShortageVerdict verdict{.plan = plan_after_shortage(job, before, wanted), .correction = wanted};
+                               const v1alpha1::MemoryCorrection& wanted, const JobProgress& progress) {
+  PlanVerdict again = plan_after_shortage(job, before, wanted);
+  ShortageVerdict verdict;
+  verdict.correction = wanted;
   const std::string grew = fmt::format("{} took {} % of what was planned", wanted.term(), wanted.percent());
-  if (verdict.plan.plan) {
+  if (again.plan) {
     verdict.message = fmt::format("{}, so the layout is {} from now on, in place of {}", grew,
-                                  label_of(*verdict.plan.plan), label_of(before));
+                                  label_of(*again.plan), label_of(before));
+    verdict.conditions = std::move(again.conditions);
   } else {
     verdict.correction.clear_attempt();
-    verdict.message =
-        fmt::format("{}, but the layout stays {}: {}", grew, label_of(before), verdict.plan.message);
+    verdict.message = fmt::format("{}, but the layout stays {}: {}", grew, label_of(before), again.message);
   }
+  const auto& event = progress.event;
+  const bool restarts = event && event->attempt() == wanted.attempt();
+  if (restarts) verdict.message += "; " + event->message();
+  if (again.plan || restarts) announce_restart(reasons::kRankFailed, verdict);
+  verdict.plan = std::move(again.plan);
+  verdict.document = std::move(again.document);
   return verdict;
 }
 

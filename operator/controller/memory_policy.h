@@ -21,14 +21,14 @@ namespace caravan::controller {
 std::optional<v1alpha1::MemoryCorrection> wanted_correction(const v1alpha1::JobStatus& status,
                                                             const JobProgress& progress);
 
-struct ShortageVerdict {
-  PlanVerdict plan = {};                       // without a plan where no other layout fits
+// Without a plan where no other layout fits. message: what grew, and what follows from it.
+struct ShortageVerdict : PlanVerdict {
   v1alpha1::MemoryCorrection correction = {};  // to be remembered
-  std::string message = {};                    // what grew, and what follows from it
 };
 
+// progress: asks for it.
 ShortageVerdict judge_shortage(const Job& job, const v1alpha1::JobPlan& before,
-                               const v1alpha1::MemoryCorrection& wanted);
+                               const v1alpha1::MemoryCorrection& wanted, const JobProgress& progress);
 
 // Its agent has the layout that ran out of memory.
 bool has_old_layout(const PodView& pod, const v1alpha1::JobStatus& status);

@@ -36,27 +36,36 @@ std::string trouble_of(const PodView& pod, TimePoint now) {
                      to_text(*pod.gone_by));
 }
 
-PlacementVerdict count_bound_pods(const Snapshot& snapshot, int nodes, TimePoint now) {
+// How far the pods of a job are.
+struct Placed {
+  bool all_bound = false;
+  std::string reason = reasons::kWaitingForPods;
+  std::string message = {};
+  std::string trouble = {};  // the first thing that holds a pod up
+  LookAgain look_again = {};
+};
+
+Placed count_bound_pods(const Snapshot& snapshot, int nodes, TimePoint now) {
   int bound = 0;
-  PlacementVerdict verdict{.reason = reasons::kWaitingForPods, .trouble = snapshot.trouble};
+  Placed placed{.trouble = snapshot.trouble};
   for (const PodView& pod : snapshot.pods) {
     const bool is_done = pod.phase == PodPhase::kSucceeded && !pod.gone_by;  // agents do not end all at once
     if (!pod.alive() && !is_done && !pod.leaving()) continue;
     if (pod.bound() && !pod.leaving()) ++bound;
     const std::string trouble = trouble_of(pod, now);
-    if (verdict.trouble.empty() && !trouble.empty()) {
-      verdict.trouble = fmt::format("pod {}: {}", pod.name, trouble);
-      if (pod.gated) verdict.reason = reasons::kPodsGated;
+    if (placed.trouble.empty() && !trouble.empty()) {
+      placed.trouble = fmt::format("pod {}: {}", pod.name, trouble);
+      if (pod.gated) placed.reason = reasons::kPodsGated;
     }
     if (may_become_slow(pod, now))
-      verdict.look_again = sooner(verdict.look_again, until(*pod.creating_since + kSlowCreation, now));
+      placed.look_again = sooner(placed.look_again, until(*pod.creating_since + kSlowCreation, now));
   }
-  verdict.all_bound = bound == nodes;
-  if (verdict.all_bound) verdict.reason = reasons::kAllPodsBound;
-  verdict.message = verdict.all_bound ? fmt::format("all {} pods have a machine", nodes)
-                                      : fmt::format("{} of {} pods have a machine", bound, nodes);
-  if (!verdict.trouble.empty()) verdict.message += "; " + verdict.trouble;
-  return verdict;
+  placed.all_bound = bound == nodes;
+  if (placed.all_bound) placed.reason = reasons::kAllPodsBound;
+  placed.message = placed.all_bound ? fmt::format("all {} pods have a machine", nodes)
+                                    : fmt::format("{} of {} pods have a machine", bound, nodes);
+  if (!placed.trouble.empty()) placed.message += "; " + placed.trouble;
+  return placed;
 }
 
 // When a gang's patience with a job that waits for machines is over; nothing: it has no end, or none waits.
@@ -69,26 +78,40 @@ std::optional<TimePoint> end_of_patience(const v1alpha1::JobSpec& spec, const v1
   return since + std::chrono::seconds(spec.scheduling().gang().timeout_seconds());
 }
 
-}  // namespace
-
-PlacementVerdict judge_placement(const Snapshot& snapshot, const v1alpha1::JobStatus& status,
-                                 const v1alpha1::JobPlan& plan, const DomainVerdict& domains,
-                                 const Settings& settings, TimePoint now) {
-  if (domains.no_domain) return {.reason = reasons::kNoDomain, .message = domains.message};
-  PlacementVerdict verdict = count_bound_pods(snapshot, plan.nodes(), now);
+Placed place(const Snapshot& snapshot, const v1alpha1::JobStatus& status, const v1alpha1::JobPlan& plan,
+             const DomainVerdict& domains, const Settings& settings, TimePoint now) {
+  if (domains.course == Verdict::Course::kWaits)
+    return {.reason = reasons::kNoDomain, .message = domains.message};
+  Placed placed = count_bound_pods(snapshot, plan.nodes(), now);
   for (const std::string& more : {domains.message, say_what_stands_apart(snapshot, plan)}) {
-    if (!more.empty()) verdict.message += "; " + more;
+    if (!more.empty()) placed.message += "; " + more;
   }
-  if (verdict.reason != reasons::kAllPodsBound) {
+  if (placed.reason != reasons::kAllPodsBound) {
     if (std::string refusal = refusal_of_pods(snapshot.job.spec, settings); !refusal.empty()) {
-      verdict.reason = reasons::kNotAllowed;
-      verdict.message = std::move(refusal);
+      placed.reason = reasons::kNotAllowed;
+      placed.message = std::move(refusal);
     }
   }
-  if (verdict.reason != reasons::kWaitingForPods) return verdict;
+  if (placed.reason != reasons::kWaitingForPods) return placed;
   const auto end = end_of_patience(snapshot.job.spec, status, now);
-  if (end && now >= *end) verdict.reason = reasons::kGangTimeout;
-  if (end && now < *end) verdict.look_again = sooner(verdict.look_again, until(*end, now));
+  if (end && now >= *end) placed.reason = reasons::kGangTimeout;
+  if (end && now < *end) placed.look_again = sooner(placed.look_again, until(*end, now));
+  return placed;
+}
+
+}  // namespace
+
+Verdict judge_placement(const Snapshot& snapshot, const v1alpha1::JobStatus& status,
+                        const v1alpha1::JobPlan& plan, const DomainVerdict& domains, const Settings& settings,
+                        TimePoint now) {
+  Placed placed = place(snapshot, status, plan, domains, settings, now);
+  Verdict verdict{.look_again = placed.look_again};
+  verdict.conditions = {set_condition(conditions::kScheduled, placed.all_bound, std::move(placed.reason),
+                                      std::move(placed.message))};
+  if (placed.all_bound && !is_true(status, conditions::kRunning))
+    verdict.conditions.push_back(
+        set_condition(conditions::kRunning, false, reasons::kRendezvous,
+                      placed.trouble.empty() ? "the agents meet" : std::move(placed.trouble)));
   return verdict;
 }
 

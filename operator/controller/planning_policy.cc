@@ -21,8 +21,12 @@ bool describes_its_devices(const v1alpha1::JobSpec& spec) {
   return spec.resources().has_devices_per_node() && (!device.product().empty() || !device.memory().empty());
 }
 
-PlanVerdict refuse(const std::string& reason, const std::string& message, bool final) {
-  return {.reason = reason, .message = message, .final = final};
+PlanVerdict refuse(const std::string& reason, const std::string& message,
+                   Verdict::Course course = Verdict::Course::kWaits) {
+  return {{.course = course,
+           .reason = reason,
+           .message = message,
+           .conditions = {set_condition(conditions::kPlanned, false, reason, message)}}};
 }
 
 // What users should know of a job that is planned.
@@ -57,15 +61,15 @@ PlanVerdict accept(const Job& job, std::string document) {
         fmt::format("status.plan.document holds no plan of this job ({}); what runs goes on, but no "
                     "pod is made; remove that field from the status, and the job is planned again "
                     "around the sizes in status.plan",
-                    remembered.error().message),
-        false);
+                    remembered.error().message));
   }
   const v1alpha1::Plan& plan = remembered->plan.plan();
-  PlanVerdict verdict{.document = std::move(document),
-                      .reason = plan.source(),
-                      .message = plan.reason() + say_no_checkpoint(job.spec) +
-                                 say_checkpoint_trouble(job.spec, plan) +
-                                 say_version_gaps(job, remembered->unknown)};
+  PlanVerdict verdict;
+  verdict.reason = plan.source();
+  verdict.message = plan.reason() + say_no_checkpoint(job.spec) + say_checkpoint_trouble(job.spec, plan) +
+                    say_version_gaps(job, remembered->unknown);
+  verdict.conditions = {set_condition(conditions::kPlanned, true, verdict.reason, verdict.message)};
+  verdict.document = std::move(document);
   verdict.plan = std::move(remembered->plan);
   return verdict;
 }
@@ -77,11 +81,10 @@ std::optional<PlanVerdict> refuse_spec(const Job& job) {
     return refuse(reasons::kNewerSpec,
                   fmt::format("{}: not known to this operator, which cannot tell whether that matters; the "
                               "job waits for a newer one, or create it again without",
-                              fmt::join(job.unknown_fields, ", ")),
-                  false);
+                              fmt::join(job.unknown_fields, ", ")));
   }
   if (!job.mistakes.empty())
-    return refuse(reasons::kInvalidSpec, fmt::format("{}", fmt::join(job.mistakes, "; ")), false);
+    return refuse(reasons::kInvalidSpec, fmt::format("{}", fmt::join(job.mistakes, "; ")));
   return std::nullopt;
 }
 
@@ -104,18 +107,19 @@ PlanVerdict make_plan(const Job& job, const std::vector<NodeView>& nodes) {
   if (again) {
     const LayoutSizes sizes{shown.tensor(), shown.pipeline(), shown.data(), shown.micro_batch_size()};
     const std::string problem = problem_of(sizes, job.spec.resources());
-    if (!problem.empty()) return refuse(reasons::kDamagedPlan, "status.plan: " + problem, false);
+    if (!problem.empty()) return refuse(reasons::kDamagedPlan, "status.plan: " + problem);
   }
   DeviceSurvey survey = survey_devices(job, nodes);
-  if (!survey.problem.empty()) return refuse(reasons::kDoesNotFit, survey.problem, false);
+  if (!survey.problem.empty()) return refuse(reasons::kDoesNotFit, survey.problem);
   if (again) {
     for (SurveyedJob& place : survey.places) fix_layout(shown, *place.spec.mutable_parallelism());
   }
   auto chosen = choose_place(survey.places);
   if (!chosen) {
     const bool does_not_fit = chosen.error().code == ExitCode::kDoesNotFit;
-    return refuse(does_not_fit ? reasons::kDoesNotFit : reasons::kInvalidSpec, chosen.error().message,
-                  !again && describes_its_devices(job.spec));
+    return refuse(
+        does_not_fit ? reasons::kDoesNotFit : reasons::kInvalidSpec, chosen.error().message,
+        !again && describes_its_devices(job.spec) ? Verdict::Course::kFails : Verdict::Course::kWaits);
   }
   v1alpha1::Plan& plan = chosen->plan;
   if (!chosen->why.empty()) plan.set_reason(fmt::format("{} {}", plan.reason(), chosen->why));
@@ -132,7 +136,7 @@ PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes) {
   if (!has_plan(job.status)) {
     if (auto refused = refuse_spec(job)) return *std::move(refused);
     if (const std::string missing = missing_claim(job.spec); !missing.empty())
-      return refuse(reasons::kInvalidSpec, missing, true);
+      return refuse(reasons::kInvalidSpec, missing, Verdict::Course::kFails);
   }
   return remembers_plan(job.status) ? accept(job, job.status.plan().document()) : make_plan(job, nodes);
 }
@@ -145,7 +149,7 @@ PlanVerdict plan_after_shortage(const Job& job, const v1alpha1::JobPlan& before,
   if (plan.usable_bytes() > 0) facts.memory_bytes = plan.usable_bytes();
   auto again = planner::plan_again({.plan = plan, .correction = correction}, before.spec(), facts,
                                    planner::default_engine_profile());
-  if (!again) return refuse(reasons::kDoesNotFit, again.error().message, false);
+  if (!again) return refuse(reasons::kDoesNotFit, again.error().message);
   return accept(job, document_of(again->plan(), before.gpu_product()));
 }
 

@@ -13,15 +13,14 @@
 
 #include "caravan/v1alpha1/plan.pb.h"
 #include "operator/controller/snapshot.h"
+#include "operator/controller/verdict.h"
 
 namespace caravan::controller {
 
-struct PlanVerdict {
+// Without a plan it waits for a change of the cluster, or fails where none can help.
+struct PlanVerdict : Verdict {
   std::optional<v1alpha1::JobPlan> plan = {};
   std::string document = {};  // what is to be remembered of it
-  std::string reason = {};    // of the condition Planned
-  std::string message = {};
-  bool final = false;  // without a plan: no change of the cluster can help
 };
 
 PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes);

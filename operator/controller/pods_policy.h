@@ -10,8 +10,8 @@
 
 #include <vector>
 
+#include "operator/controller/look_again.h"
 #include "operator/controller/snapshot.h"
-#include "operator/controller/verdict.h"
 
 namespace caravan::controller {
 

@@ -11,6 +11,7 @@
 #include "operator/controller/planning_policy.h"
 #include "operator/controller/progress_policy.h"
 #include "operator/controller/story.h"
+#include "operator/controller/suspension_policy.h"
 #include "operator/service/progress_board.h"
 #include "operator/testing/jobs.h"
 #include "operator/view/device_survey.h"
@@ -36,21 +37,35 @@ TEST(DeadlinePolicy, CountsFromTheStartAndSaysWhenToLookAgain) {
 }
 
 TEST(TtlPolicy, CountsFromTheEnd) {
-  const auto spec = job(R"(, "ttlSecondsAfterFinished": 60)").spec;
-  v1alpha1::JobStatus status;
-  EXPECT_FALSE(judge_ttl(spec, status, kStart).expired);
+  Snapshot snapshot{.job = job(R"(, "ttlSecondsAfterFinished": 60)")};
+  v1alpha1::JobStatus& status = snapshot.job.status;
   status.set_completion_time(to_text(kStart));
-  EXPECT_EQ(judge_ttl(spec, status, kStart + 59s).look_again, 1s);
-  EXPECT_TRUE(judge_ttl(spec, status, kStart + 60s).expired);
+  Conditions(status, 1, kStart).set(conditions::kFailed, true, reasons::kRankFailed, "");
+  const Verdict early = judge_finished(snapshot, status, kStart + 59s);
+  EXPECT_EQ(early.look_again, 1s);
+  EXPECT_TRUE(early.effects.empty());
+  const Verdict late = judge_finished(snapshot, status, kStart + 60s);
+  ASSERT_EQ(late.effects.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<DeleteJob>(late.effects[0]));
 }
 
 TEST(SuspensionPolicy, FollowsWhatIsWanted) {
-  v1alpha1::JobStatus suspended;
+  const auto says = [](bool is_wanted, v1alpha1::JobStatus status) {
+    const Verdict verdict =
+        judge_suspension(job(is_wanted ? R"(, "suspend": true)" : "").spec, QueueVerdict(), status);
+    Conditions after(status, 1, kStart);
+    for (const ConditionChange& change : verdict.conditions) after.write(change);
+    return std::tuple(verdict.course == Verdict::Course::kStops, is_true(status, conditions::kSuspended),
+                      status.attempt());
+  };
+  v1alpha1::JobStatus runs, suspended;
+  runs.set_attempt(3);
+  suspended.set_attempt(3);
   Conditions(suspended, 1, kStart).set(conditions::kSuspended, true, reasons::kByUser, "");
-  EXPECT_EQ(judge_suspension(false, {}), Suspension::kNone);
-  EXPECT_EQ(judge_suspension(true, {}), Suspension::kSuspend);
-  EXPECT_EQ(judge_suspension(true, suspended), Suspension::kStay);
-  EXPECT_EQ(judge_suspension(false, suspended), Suspension::kResume);
+  EXPECT_EQ(says(false, runs), std::tuple(false, false, 3));
+  EXPECT_EQ(says(true, runs), std::tuple(true, true, 3));
+  EXPECT_EQ(says(true, suspended), std::tuple(true, true, 3));
+  EXPECT_EQ(says(false, suspended), std::tuple(false, false, 4)) << "it resumes with the next attempt";
 }
 
 TEST(ProgressPolicy, TheEndIsKnownFromTheReportOrFromTheLastWordsOfNodeZero) {
@@ -62,20 +77,20 @@ TEST(ProgressPolicy, TheEndIsKnownFromTheReportOrFromTheLastWordsOfNodeZero) {
     return told;
   };
   PodView failed = ended_pod(0, 1, kStart);
-  EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).verdict.course, Course::kGoesOn);
+  EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).course, Course::kGoesOn);
   failed.last_words = R"({"result": "Failed", "reason": "NonFiniteLoss", "message": "m", "exitCode": 1})";
-  EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).verdict.reason, "NonFiniteLoss");
+  EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).reason, "NonFiniteLoss");
   failed.last_words = R"({"reason": "NonFiniteLoss", "result": "Failed", "ofALaterVersion": {"depth": 1}})";
-  EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).verdict.reason, "NonFiniteLoss")
+  EXPECT_EQ(judge_end(kFacts, {}, {failed}, kStart).reason, "NonFiniteLoss")
       << "an agent may be a later one";
-  EXPECT_EQ(judge_end(kFacts, {}, {ended_pod(0, 0, kStart)}, kStart).verdict.course, Course::kCompletes);
-  EXPECT_EQ(judge_end(kFacts, {}, {running_pod(0), ended_pod(1, 0, kStart)}, kStart).verdict.course,
+  EXPECT_EQ(judge_end(kFacts, {}, {ended_pod(0, 0, kStart)}, kStart).course, Course::kCompletes);
+  EXPECT_EQ(judge_end(kFacts, {}, {running_pod(0), ended_pod(1, 0, kStart)}, kStart).course,
             Course::kGoesOn);
   EXPECT_EQ(
-      judge_end(kFacts, JobProgress{.result = result("Complete", "StepsReached")}, {}, kStart).verdict.course,
+      judge_end(kFacts, JobProgress{.result = result("Complete", "StepsReached")}, {}, kStart).course,
       Course::kCompletes);
   EXPECT_EQ(judge_end(kFacts, JobProgress{.result = result("Interrupted", "StoppedByUser")}, {}, kStart)
-                .verdict.course,
+                .course,
             Course::kGoesOn);
 }
 
@@ -92,11 +107,11 @@ TEST(ProgressPolicy, TheLastWordsTellOfTheLastStep) {
 TEST(ProgressPolicy, LastWordsThatCannotBeTrueAreNotHeard) {
   PodView done = ended_pod(0, 1, kStart);
   done.last_words = R"({"result": "Complete", "restarts": 2147483647})";
-  EXPECT_EQ(judge_end(kFacts, {}, {done}, kStart).verdict.course, Verdict::Course::kGoesOn);
+  EXPECT_EQ(judge_end(kFacts, {}, {done}, kStart).course, Verdict::Course::kGoesOn);
   done.last_words = R"({"result": "Complete", "lastStep": {"step": 7, "tokensPerSecond": 1e300}})";
-  EXPECT_EQ(judge_end(kFacts, {}, {done}, kStart).verdict.course, Verdict::Course::kGoesOn);
+  EXPECT_EQ(judge_end(kFacts, {}, {done}, kStart).course, Verdict::Course::kGoesOn);
   done.last_words = R"({"result": "Failed", "reason": ")" + std::string(3000, 'r') + "\"}";
-  EXPECT_EQ(judge_end(kFacts, {}, {done}, kStart).verdict.reason, reasons::kRankFailed);
+  EXPECT_EQ(judge_end(kFacts, {}, {done}, kStart).reason, reasons::kRankFailed);
 }
 
 TEST(ProgressPolicy, ALossThatIsNoNumberIsShownAsSuch) {
@@ -286,7 +301,7 @@ TEST(JobObject, AStatusThatCannotBeReadIsNoEmptyStatus) {
 
 TEST(PlanningPolicy, CheckpointsOutlivePodsOnAClaimOnly) {
   const PlanVerdict own_files = judge_plan(job(R"(, "checkpoint": {"path": "mine"})"), {});
-  EXPECT_TRUE(own_files.final);
+  EXPECT_EQ(own_files.course, Verdict::Course::kFails);
   EXPECT_EQ(own_files.reason, reasons::kInvalidSpec);
   EXPECT_THAT(own_files.message, HasSubstr("spec.checkpoint.claimName: must be set on a cluster"));
   EXPECT_TRUE(judge_plan(job(R"(, "checkpoint": {"path": "mine", "claimName": "c"})"), {}).plan);
@@ -296,7 +311,7 @@ TEST(PlanningPolicy, WeightsReachPodsOnAClaimOnly) {
   Job without = job();
   without.spec.mutable_model()->mutable_init_from()->set_path("llama");
   const PlanVerdict verdict = judge_plan(without, {});
-  EXPECT_TRUE(verdict.final);
+  EXPECT_EQ(verdict.course, Verdict::Course::kFails);
   EXPECT_EQ(verdict.reason, reasons::kInvalidSpec);
   EXPECT_THAT(verdict.message, HasSubstr("spec.model.initFrom.claimName: must be set on a cluster"));
   without.spec.mutable_model()->mutable_init_from()->set_claim_name("models");
@@ -307,13 +322,13 @@ TEST(PlanningPolicy, WhatThisVersionCannotDoIsSaidAndNotIgnored) {
   constexpr const char* kSharded = R"(, "parallelism": {"zeroStage": 3})";
   const PlanVerdict sharded = judge_plan(job(kSharded), {});
   EXPECT_FALSE(sharded.plan);
-  EXPECT_FALSE(sharded.final) << "a later operator may take it";
+  EXPECT_EQ(sharded.course, Verdict::Course::kWaits) << "a later operator may take it";
   EXPECT_EQ(sharded.reason, reasons::kInvalidSpec);
   EXPECT_THAT(sharded.message,
               HasSubstr("spec.parallelism.zeroStage: 3 is not available yet in this version"));
   const PlanVerdict queued = judge_plan(job(R"(, "scheduling": {"queue": "gold"})"), {});
   EXPECT_FALSE(queued.plan);
-  EXPECT_FALSE(queued.final) << "it may be changed while suspended";
+  EXPECT_EQ(queued.course, Verdict::Course::kWaits) << "it may be changed while suspended";
   EXPECT_THAT(queued.message,
               HasSubstr("spec.scheduling.queue: a queue needs gang.provider Kueue or Volcano"));
   Job planned = job(R"(, "scheduling": {"queue": "gold"})");
@@ -404,7 +419,7 @@ TEST(PlanningPolicy, WhatNodesHaveMayBeTooLittleForTheBoundOfNodes) {
   job.spec.mutable_resources()->set_devices(32768);
   const PlanVerdict verdict = judge_plan(job, {gpu_node("a", "NVIDIA-H100-80GB-HBM3", 1)});
   EXPECT_FALSE(verdict.plan);
-  EXPECT_FALSE(verdict.final) << "larger nodes may come";
+  EXPECT_EQ(verdict.course, Verdict::Course::kWaits) << "larger nodes may come";
   EXPECT_THAT(verdict.message,
               HasSubstr("a job may have at most 16384 nodes; devices is 32768, devicesPerNode is 1"));
 }
@@ -412,7 +427,7 @@ TEST(PlanningPolicy, WhatNodesHaveMayBeTooLittleForTheBoundOfNodes) {
 TEST(PlanningPolicy, WhatDoesNotFitSaysWhyAndWhetherTheClusterCanHelp) {
   const PlanVerdict no_nodes = judge_plan(gpu_job("{}"), {});
   EXPECT_EQ(no_nodes.reason, reasons::kDoesNotFit);
-  EXPECT_FALSE(no_nodes.final);
+  EXPECT_EQ(no_nodes.course, Verdict::Course::kWaits);
   EXPECT_THAT(no_nodes.message, HasSubstr("no node that is ready offers nvidia.com/gpu"));
   const PlanVerdict too_large = judge_plan(gpu_job(R"({"product": "H100-80GB"})", "llama3.1-405b"), {});
   EXPECT_EQ(too_large.reason, reasons::kDoesNotFit);

@@ -6,41 +6,22 @@
 // before. A Workload that somebody deletes suspends the job, so that nothing runs without quota. Pure.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "caravan/v1alpha1/plan.pb.h"
-#include "operator/controller/effects.h"
 #include "operator/controller/settings.h"
 #include "operator/controller/snapshot.h"
+#include "operator/controller/verdict.h"
 
 namespace caravan::controller {
 
-struct QueueVerdict {
-  enum class Course {
-    kNotQueued,  // no queue is asked
-    kRuns,       // the job has what it asked for
-    kWaits,      // no pod is made
-    kStops,      // what was given is taken back: pods end, behind a checkpoint where the job has some
-    kHolds,      // nobody knows: what runs goes on, and nothing is made
-    kFails,      // what was given cannot be used
-  };
-  Course course = Course::kNotQueued;
-  // For the condition QuotaReserved; an empty reason leaves it as it is.
-  bool reserved = false;
-  std::string reason = {};
-  std::string message = {};
+// It goes on where the job has what it asked for, or asks no queue; stops what was given is taken back from;
+// fails where what was given cannot be used.
+struct QueueVerdict : Verdict {
   v1alpha1::GangStatus gang = {};  // as it is to be remembered
-  std::vector<Effect> effects = {};
-  PodPlacement placement = {};  // of the pods that may run
-  LookAgain look_again = {};
+  PodPlacement placement = {};     // of the pods that may run
 };
 
 // Of a job that has a plan and has not ended. job.status: as it was read.
 QueueVerdict judge_queue(const Snapshot& snapshot, const v1alpha1::JobPlan& plan, const Settings& settings,
                          TimePoint now);
-
-// Of one that has ended: what the queue is told, when no pod is left.
-std::vector<Effect> leave_queue(const Snapshot& snapshot, const v1alpha1::JobStatus& status, TimePoint now);
 
 }  // namespace caravan::controller

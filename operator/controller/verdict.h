@@ -1,40 +1,39 @@
-// What a policy says of the course of a job, in the words of the condition that tells of it, and when it
-// wants to be asked again.
+// What a policy says, in one form for all: how the decision goes on, in which words, and what follows.
+// Policies that have more to say add to it; decide.cc carries all of them out alike.
 #pragma once
 
-#include <algorithm>
-#include <chrono>
-#include <optional>
 #include <string>
+#include <vector>
 
-#include "operator/api/job_object.h"
+#include "operator/api/conditions.h"
+#include "operator/controller/effects.h"
+#include "operator/controller/look_again.h"
 
 namespace caravan::controller {
 
-// When the answer may change by time alone; nothing: never.
-using LookAgain = std::optional<std::chrono::milliseconds>;
-
-inline LookAgain until(TimePoint time, TimePoint now) {
-  using std::chrono::milliseconds;
-  return std::max(std::chrono::ceil<milliseconds>(time - now), milliseconds{1});
-}
-
-inline LookAgain sooner(LookAgain a, LookAgain b) {
-  if (!a || !b) return a ? a : b;
-  return std::min(*a, *b);
-}
-
 struct Verdict {
-  enum class Course { kGoesOn, kRestarts, kCompletes, kFails };
+  enum class Course {
+    kGoesOn,    // with the policies that come after
+    kWaits,     // no pod is made; what runs goes on
+    kStops,     // pods end, behind a checkpoint where the job has some, and none is made
+    kRestarts,  // the gang
+    kCompletes,
+    kFails,
+  };
 
   Course course = Course::kGoesOn;
-  std::string reason = {};
+  std::string reason = {};  // of a restart and of the end, in the words of their conditions
   std::string message = {};
-  int next_attempt = 0;            // of a restart
-  bool counts = true;              // that restart, against failurePolicy.maxRestarts
-  std::string machine = {};        // that may be to blame; see machine_policy.h
-  bool result_may_follow = false;  // a pod ended by itself, and that may be the end of the job
+  std::vector<ConditionChange> conditions = {};
+  std::vector<Effect> effects = {};
   LookAgain look_again = {};
 };
+
+// Has the conditions say that the gang starts again, with the verdict's message.
+inline void announce_restart(const std::string& reason, Verdict& verdict) {
+  verdict.conditions.push_back(set_condition(conditions::kRestarting, true, reason, verdict.message));
+  verdict.conditions.push_back(
+      clear_condition(conditions::kRunning, reasons::kRendezvous, "the gang is being started again"));
+}
 
 }  // namespace caravan::controller

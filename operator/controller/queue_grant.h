@@ -1,0 +1,22 @@
+// What a queue has given a job with its admission: where its pods may run, in which domains of the topology,
+// and by what the queue knows them. Pure.
+#pragma once
+
+#include <string>
+
+#include "caravan/v1alpha1/plan.pb.h"
+#include "operator/children/pod_placement.h"
+#include "operator/controller/snapshot.h"
+
+namespace caravan::controller {
+
+// A flavor that is not known yet gives nothing.
+struct QueueGrant {
+  PodPlacement placement = {};
+  std::string conflict = {};  // of what was given with itself or the job; empty: none
+  std::string unknown_flavor = {};
+};
+
+QueueGrant grant_of(const Snapshot& snapshot, const WorkloadView& workload, const v1alpha1::JobPlan& plan);
+
+}  // namespace caravan::controller

@@ -1,0 +1,45 @@
+#include "operator/controller/suspension_policy.h"
+
+#include "operator/api/names.h"
+
+namespace caravan::controller {
+namespace {
+
+using Course = Verdict::Course;
+
+void suspend(v1alpha1::JobStatus& status, Verdict& verdict) {
+  for (const char* type : {conditions::kScheduled, conditions::kRunning, conditions::kStalled,
+                           conditions::kStraggling, conditions::kRestarting})
+    verdict.conditions.push_back(clear_condition(type, conditions::kSuspended, "the job is suspended"));
+  status.clear_start_time();
+  status.clear_short_attempts();
+  if (status.has_gang()) status.mutable_gang()->clear_waits_until();
+}
+
+Verdict resume(v1alpha1::JobStatus& status) {
+  if (status.attempt() > 0) status.set_attempt(status.attempt() + 1);
+  return {.conditions = {set_condition(
+              conditions::kSuspended, false, reasons::kResumed,
+              is_suspended_by_queue(status) ? "the queue has admitted the job" : "spec.suspend is false")}};
+}
+
+}  // namespace
+
+Verdict judge_suspension(const v1alpha1::JobSpec& spec, const QueueVerdict& queue,
+                         v1alpha1::JobStatus& status) {
+  const bool by_queue =
+      queue.course == Course::kStops || (is_suspended_by_queue(status) && queue.course != Course::kGoesOn);
+  const bool is_suspended = is_true(status, conditions::kSuspended);
+  if (!spec.suspend() && !by_queue) return is_suspended ? resume(status) : Verdict();
+  Verdict verdict{.course = Course::kStops};
+  if (spec.suspend()) {
+    verdict.conditions = {set_condition(conditions::kSuspended, true, reasons::kByUser,
+                                        "spec.suspend is true; set it to false to go on")};
+  } else if (!queue.message.empty()) {
+    verdict.conditions = {set_condition(conditions::kSuspended, true, reasons::kByQueue, queue.message)};
+  }
+  if (!is_suspended) suspend(status, verdict);
+  return verdict;
+}
+
+}  // namespace caravan::controller

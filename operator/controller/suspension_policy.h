@@ -1,0 +1,18 @@
+// Decides whether a job is suspended: by spec.suspend, or by the queue, which takes back what it had given.
+//
+// The pods of a suspended job are deleted, which has their gang write a checkpoint; it keeps its attempts,
+// and the one that it resumes with is the next. The clock of the deadline starts anew with it. What the queue
+// has taken back it gives again, and until then the job stays suspended. Pure.
+#pragma once
+
+#include "operator/controller/queue_policy.h"
+#include "operator/controller/verdict.h"
+
+namespace caravan::controller {
+
+// status: as this decision makes it; what begins anew with a suspension, and the next attempt, are written to
+// it.
+Verdict judge_suspension(const v1alpha1::JobSpec& spec, const QueueVerdict& queue,
+                         v1alpha1::JobStatus& status);
+
+}  // namespace caravan::controller
