@@ -100,12 +100,12 @@ endfunction()
 enable_testing()
 include(GoogleTest)
 
-# caravan_test(NAME LABELS unit SOURCES ... DEPS ...): a GoogleTest program. A unit test takes less time than its program
-# takes to start, so these are one of ctest's together, as all are with a sanitizer; else every test is.
-# The target unit_tests is all programs of that label.
+# caravan_test(NAME LABELS unit SOURCES ... DEPS ... PROGRAMS ...): a GoogleTest program, and the targets that it starts. A unit
+# test takes less time than its program takes to start, so these are one of ctest's together, as all are with a sanitizer;
+# else every test is. The target unit_tests is all programs of that label. `alone`: see tests/remembering_ctest.py.
 add_custom_target(unit_tests)
 function(caravan_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;PROPERTIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;PROGRAMS;PROPERTIES" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
@@ -118,12 +118,18 @@ function(caravan_test name)
   target_compile_options(${name} PRIVATE ${CARAVAN_TEST_OPTIMISATION})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} caravan_checkout caravan_flags GTest::gmock GTest::gtest_main)
   caravan_precompiled(${name} caravan_test_headers)
+  if(ARG_PROGRAMS)
+    add_dependencies(${name} ${ARG_PROGRAMS})
+  endif()
   if(ARG_LABELS STREQUAL unit)
     # Built where they run: with sanitizers, most often.
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     add_dependencies(unit_tests ${name})
   endif()
   if(CARAVAN_SANITIZE OR ARG_LABELS STREQUAL unit)
+    if(ARG_LABELS STREQUAL unit AND NOT ARG_PROGRAMS)
+      list(APPEND ARG_LABELS alone)
+    endif()
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 1200 ${ARG_PROPERTIES})
     return()

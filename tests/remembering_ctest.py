@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Runs ctest, but not the tests that have passed today as they are.
+
+Usage: remembering_ctest.py PRESET ARGUMENT...       of ctest, after its preset
+
+What a test is: its programs, those of the build that it may start, what it may read of the checkout (every file that git knows
+but C++ sources and pages in Markdown), the processor, and the day that chooses its cases (CARAVAN_TEST_DAY). A test with the
+label `alone` starts no program. Those with the label `lint` read sources, and so run always; so does everything with
+CARAVAN_TEST_AGAIN=1, and where the day is "all" or none. What has passed stands in the build folder, and goes with it.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ALWAYS, ALONE = "lint", "alone"
+NOT_READ = (".cc", ".h", ".cu", ".md")
+
+
+def digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+class Test:
+    def __init__(self, number: int, shown: dict) -> None:
+        properties = {each["name"]: each["value"] for each in shown["properties"]}
+        self.number, self.name, self.command = number, shown["name"], shown.get("command", [])
+        self.labels = properties.get("LABELS", [])
+        # These come with the tests that need them.
+        self.is_fixture = "FIXTURES_SETUP" in properties or "FIXTURES_CLEANUP" in properties
+
+
+class Build:
+    """The programs of a build, and the files of its checkout."""
+
+    def __init__(self, folder: pathlib.Path, tests: list[Test]) -> None:
+        self._folder, self._digests = folder, {}
+        own = {pathlib.Path(test.command[0]) for test in tests if test.command}
+        helpers = [path for name in ("bin", "lib", "tests") if (folder / name).is_dir()
+                   for path in sorted((folder / name).iterdir())
+                   if path.is_file() and os.access(path, os.X_OK) and path not in own]
+        self._programs = digest(*(f"{path} {self._of(path)}" for path in helpers))
+        self._checkout = self._of_checkout()
+
+    def key(self, test: Test, day: str) -> str:
+        own = [f"{word} {self._of(pathlib.Path(word))}" for word in test.command if os.path.isfile(word)]
+        programs = "" if ALONE in test.labels else self._programs
+        return digest(day, self._checkout, programs, *test.command, *own)
+
+    def _of(self, path: pathlib.Path) -> str:
+        if path not in self._digests:
+            with path.open("rb") as file:
+                self._digests[path] = hashlib.file_digest(file, "sha256").hexdigest()
+        return self._digests[path]
+
+    def _of_checkout(self) -> str:
+        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
+                                capture_output=True, text=True)
+        paths = [ROOT / name for name in sorted(set(listed.stdout.split("\0"))) if name and not name.endswith(NOT_READ)]
+        flags = next((line for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")), "")
+        return digest(platform.release(), flags, *(f"{path} {self._of(path)}" for path in paths if path.is_file()))
+
+
+def shown(preset: str, arguments: list[str]) -> list[dict]:
+    done = subprocess.run(["ctest", "--preset", preset, "--show-only=json-v1", *arguments], cwd=ROOT, stdout=subprocess.PIPE,
+                          text=True, check=True)
+    return json.loads(done.stdout)["tests"]
+
+
+def passed_of(report: pathlib.Path) -> set[str]:
+    if not report.exists():
+        return set()
+    cases = xml.etree.ElementTree.parse(report).getroot().iter("testcase")
+    return {case.get("name") for case in cases if case.get("status") == "run"}
+
+
+def run_those(preset: str, arguments: list[str], tests: list[Test]) -> tuple[int, set[str]]:
+    """The exit code, and the names of those that have passed."""
+    with tempfile.TemporaryDirectory() as name:
+        numbers, report = pathlib.Path(name) / "numbers", pathlib.Path(name) / "report.xml"
+        numbers.write_text("0,0,0," + ",".join(str(test.number) for test in tests) + "\n")
+        code = subprocess.run(["ctest", "--preset", preset, *arguments, "-I", numbers, "--output-junit", report], cwd=ROOT,
+                              check=False).returncode
+        return code, passed_of(report)
+
+
+def main(preset: str, *arguments: str) -> int:
+    day = os.environ.get("CARAVAN_TEST_DAY", "all")
+    if day == "all" or os.environ.get("CARAVAN_TEST_AGAIN"):
+        return subprocess.run(["ctest", "--preset", preset, *arguments], cwd=ROOT, check=False).returncode
+    folder = ROOT / "build" / preset
+    memory = folder / "passed_tests.json"
+    remembered = json.loads(memory.read_text()) if memory.exists() else {}
+    tests = [Test(number, each) for number, each in enumerate(shown(preset, []), start=1)]
+    wanted = {each["name"] for each in shown(preset, list(arguments))}
+    build = Build(folder, tests)
+    keys = {test.name: build.key(test, day) for test in tests if test.name in wanted and ALWAYS not in test.labels}
+    asked = [test for test in tests if test.name in wanted and not test.is_fixture]
+    left = [test for test in asked if test.name not in keys or remembered.get(test.name) != keys[test.name]]
+    if len(left) < len(asked):
+        print(f"{len(asked) - len(left)} of {len(asked)} tests have passed today as they are, and do not run again "
+              "(CARAVAN_TEST_AGAIN=1 has them run)", file=sys.stderr, flush=True)
+    if not left:
+        return 0 if asked else subprocess.run(["ctest", "--preset", preset, *arguments], cwd=ROOT, check=False).returncode
+    code, passed = run_those(preset, list(arguments), left)
+    remembered.update({name: keys[name] for name in passed if name in keys})
+    written = memory.with_suffix(".new")
+    written.write_text(json.dumps(remembered))
+    written.replace(memory)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,96 @@
+"""That nothing but what has passed today, as it is, is left out."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).with_name("remembering_ctest.py")
+
+CMAKE = """
+cmake_minimum_required(VERSION 3.20)
+project(small NONE)
+enable_testing()
+foreach(name sure shaky alone style up)
+  add_test(NAME ${name} COMMAND sh "${CMAKE_SOURCE_DIR}/count.sh" ${name} "${CMAKE_SOURCE_DIR}/${name}.sh")
+endforeach()
+set_tests_properties(alone PROPERTIES LABELS "unit;alone")
+set_tests_properties(style PROPERTIES LABELS lint)
+set_tests_properties(up PROPERTIES FIXTURES_SETUP room)
+set_tests_properties(sure PROPERTIES FIXTURES_REQUIRED room)
+"""
+
+
+class Project:
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.folder = folder
+        (folder / "tests").mkdir()
+        (folder / "build/small/bin").mkdir(parents=True)
+        shutil.copy(SCRIPT, folder / "tests")
+        self.write("CMakeLists.txt", CMAKE)
+        self.write("CMakePresets.json", json.dumps({
+            "version": 3, "configurePresets": [{"name": "small", "generator": "Ninja", "binaryDir": "${sourceDir}/build/small"}],
+            "testPresets": [{"name": "small", "configurePreset": "small"}]}))
+        self.write(".gitignore", "build\nran\n")
+        self.write("count.sh", 'echo "$1" >> "$(dirname "$0")/ran"\nexec sh "$2"\n')
+        for name in ("sure", "shaky", "alone", "style", "up"):
+            self.write(f"{name}.sh", "exit 0\n")
+        self.write("main.cc", "")
+        self.program = folder / "build/small/bin/program"
+        self.program.write_text("old")
+        self.program.chmod(0o755)
+        subprocess.run(["git", "init", "--quiet", folder], check=True)
+        subprocess.run(["cmake", "--preset", "small"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text)
+
+    def run(self, day: str = "7", **environment: str) -> tuple[int, list[str]]:
+        ran = self.folder / "ran"
+        ran.unlink(missing_ok=True)
+        done = subprocess.run([self.folder / "tests/remembering_ctest.py", "small"], check=False, capture_output=True,
+                              env={**os.environ, "CARAVAN_TEST_DAY": day, "CARAVAN_TEST_AGAIN": "", **environment})
+        return done.returncode, sorted(ran.read_text().split()) if ran.exists() else []
+
+
+class RememberingCtest(unittest.TestCase):
+    ALL = ["alone", "shaky", "style", "sure", "up"]
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.project = Project(pathlib.Path(folder.name))
+
+    def test_what_has_passed_runs_once_a_day(self) -> None:
+        self.assertEqual(self.project.run(), (0, self.ALL))
+        self.assertEqual(self.project.run(), (0, ["style"]))
+        self.assertEqual(self.project.run(CARAVAN_TEST_AGAIN="1"), (0, self.ALL))
+        self.assertEqual(self.project.run("8"), (0, self.ALL))
+        self.assertEqual(self.project.run("all"), (0, self.ALL))
+
+    def test_what_has_failed_runs_again_with_its_fixtures(self) -> None:
+        self.project.write("sure.sh", "exit $(cat \"$(dirname \"$0\")/build/code\")\n")
+        self.project.write("build/code", "1")
+        self.assertEqual(self.project.run(), (8, self.ALL))
+        self.project.write("build/code", "0")
+        self.assertEqual(self.project.run(), (0, ["style", "sure", "up"]))
+        self.assertEqual(self.project.run(), (0, ["style"]))
+
+    def test_another_program_has_all_run_that_may_start_it(self) -> None:
+        self.project.run()
+        self.project.program.write_text("new")
+        self.assertEqual(self.project.run(), (0, ["shaky", "style", "sure", "up"]))
+
+    def test_another_file_has_all_run_but_sources_count_as_what_is_built_of_them(self) -> None:
+        self.project.run()
+        self.project.write("main.cc", "int main() {}")
+        self.assertEqual(self.project.run(), (0, ["style"]))
+        self.project.write("case.yaml", "a: 1")
+        self.assertEqual(self.project.run(), (0, self.ALL))
+
+
+if __name__ == "__main__":
+    unittest.main()
