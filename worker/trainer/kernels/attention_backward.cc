@@ -20,13 +20,17 @@
 HWY_BEFORE_NAMESPACE();
 namespace caravan::kernels::HWY_NAMESPACE {
 
-// Of one key head and all query heads that share it.
+// Whose gradients a pass over tiles of scores makes. Both in one pass is the least work; in two, one thread
+// can have the keys from one on and another the queries from one on.
+enum class Gradients { Both, ByKeys, ByQueries };
+
+// The room in which one thread goes through tiles of scores.
 template <typename T>
-class KeysBackward {
+class TilesBackward {
  public:
   using W = Wide<T>;
 
-  explicit KeysBackward(int64_t columns)
+  explicit TilesBackward(int64_t columns)
       : columns_(columns),
         keys_(kTile, columns),
         keys_across_(columns, kTile),
@@ -38,26 +42,42 @@ class KeysBackward {
         weights_(kTile, kTile),
         by_scores_(kTile, kTile) {}
 
-  void run(const std::vector<QueryHead<T>>& heads, const KeyHead<T>& span) {
-    for (int64_t key = 0; key < span.tokens; key += kTile) {
-      const int64_t keys = std::min(kTile, span.tokens - key);
-      widen<T>(span.v.from(key), keys, columns_, keys_.tile());
-      transpose<W>(keys_.tile(), keys, columns_, values_across_.tile());
-      widen<T>(span.k.from(key), keys, columns_, keys_.tile());
-      transpose<W>(keys_.tile(), keys, columns_, keys_across_.tile());
-      std::fill_n(by_keys_.tile().data, keys * columns_, W{0});
-      std::fill_n(by_values_.tile().data, keys * columns_, W{0});
-      for (const QueryHead<T>& head : heads) {
-        for (int64_t query = span.is_causal ? key : 0; query < head.tokens; query += kTile)
-          add_tile(head, query, keys, span.is_causal ? query - key : keys);
-      }
-      put(by_keys_.tile(), key, keys, span.is_causal ? span.k : Tile<T>(), span.k_sum);
-      put(by_values_.tile(), key, keys, span.is_causal ? span.v : Tile<T>(), span.v_sum);
+  // The tile of keys from one on, and the queries of all heads that share it.
+  void run_keys(const std::vector<QueryHead<T>>& heads, const KeyHead<T>& span, int64_t key,
+                Gradients gradients) {
+    const int64_t keys = load_keys(span, key);
+    std::fill_n(by_keys_.tile().data, keys * columns_, W{0});
+    std::fill_n(by_values_.tile().data, keys * columns_, W{0});
+    for (const QueryHead<T>& head : heads) {
+      for (int64_t query = span.is_causal ? key : 0; query < head.tokens; query += kTile)
+        add_tile(head, query, keys, span.is_causal ? query - key : keys, gradients);
+    }
+    put(by_keys_.tile(), key, keys, span.is_causal ? span.k : Tile<T>(), span.k_sum);
+    put(by_values_.tile(), key, keys, span.is_causal ? span.v : Tile<T>(), span.v_sum);
+  }
+
+  // Adds to the gradients by some queries, tile by tile in the order in which run_keys does.
+  void run_queries(Range queries, const QueryHead<T>& head, const KeyHead<T>& span) {
+    const int64_t end = span.is_causal ? queries.end : span.tokens;
+    for (int64_t key = 0; key < end; key += kTile) {
+      const int64_t keys = load_keys(span, key);
+      for (int64_t query = span.is_causal ? std::max(key, queries.begin) : queries.begin; query < queries.end;
+           query += kTile)
+        add_tile(head, query, keys, span.is_causal ? query - key : keys, Gradients::ByQueries);
     }
   }
 
  private:
-  void add_tile(const QueryHead<T>& head, int64_t query, int64_t keys, int64_t seen) {
+  int64_t load_keys(const KeyHead<T>& span, int64_t key) {
+    const int64_t keys = std::min(kTile, span.tokens - key);
+    widen<T>(span.v.from(key), keys, columns_, keys_.tile());
+    transpose<W>(keys_.tile(), keys, columns_, values_across_.tile());
+    widen<T>(span.k.from(key), keys, columns_, keys_.tile());
+    transpose<W>(keys_.tile(), keys, columns_, keys_across_.tile());
+    return keys;
+  }
+
+  void add_tile(const QueryHead<T>& head, int64_t query, int64_t keys, int64_t seen, Gradients gradients) {
     const int64_t rows = std::min(kTile, head.tokens - query);
     const Tile<W> weights = weights_.tile(), by_scores = by_scores_.tile();
     const ProductSize scores_size{.rows = rows, .depth = columns_, .columns = keys};
@@ -70,8 +90,11 @@ class KeysBackward {
       exponentials(weights.at(i), std::min(keys, seen + i + 1), keys, head.log_sums[query + i]);
       by_scores_row(weights.at(i), by_scores.at(i), keys, head.dots[query + i]);
     }
-    tile_product<W>(weights.transposed(), doutput_.tile(), by_values_.tile(), keys_size, Into::Sum);
-    tile_product<W>(by_scores.transposed(), q_.tile(), by_keys_.tile(), keys_size, Into::Sum);
+    if (gradients != Gradients::ByQueries) {
+      tile_product<W>(weights.transposed(), doutput_.tile(), by_values_.tile(), keys_size, Into::Sum);
+      tile_product<W>(by_scores.transposed(), q_.tile(), by_keys_.tile(), keys_size, Into::Sum);
+    }
+    if (gradients == Gradients::ByKeys) return;
     tile_product<W>(by_scores, keys_.tile(), head.q_sum.from(query),
                     {.rows = rows, .depth = keys, .columns = columns_}, Into::Sum);
   }
@@ -112,13 +135,15 @@ class KeysBackward {
   Buffer<W> by_scores_;
 };
 
+// What is known of a query before its scores are.
 template <typename T>
-void dots_of_rows(const QueryHead<T>& head) {
+void begin_queries(const QueryHead<T>& head) {
   for (int64_t row = 0; row < head.tokens; ++row) {
     head.dots[row] = sum<Wide<T>>(head.columns, [&](int64_t i, auto extent) HWY_ATTR {
       return hn::Mul(load(head.doutput.at(row) + i, extent), load(head.output.at(row) + i, extent));
     });
   }
+  std::fill_n(head.q_sum.data, head.tokens * head.columns, Wide<T>{0});
 }
 
 template <typename T>
@@ -134,13 +159,21 @@ void put_query_gradient(const QueryHead<T>& head) {
 // heads: those that share the keys.
 template <typename T>
 void backward_heads(const std::vector<QueryHead<T>>& heads, const std::vector<KeyHead<T>>& spans) {
-  for (const QueryHead<T>& head : heads) {
-    dots_of_rows(head);
-    std::fill_n(head.q_sum.data, head.tokens * head.columns, Wide<T>{0});
+  TilesBackward<T> tiles(heads[0].columns);
+  for (const KeyHead<T>& span : spans) {
+    for (int64_t key = 0; key < span.tokens; key += kTile) tiles.run_keys(heads, span, key, Gradients::Both);
   }
-  KeysBackward<T> each(heads[0].columns);
-  for (const KeyHead<T>& span : spans) each.run(heads, span);
-  for (const QueryHead<T>& head : heads) put_query_gradient(head);
+}
+
+template <typename T>
+void backward_keys(const std::vector<QueryHead<T>>& heads, const KeyHead<T>& span, int64_t key) {
+  TilesBackward<T>(heads[0].columns).run_keys(heads, span, key, Gradients::ByKeys);
+}
+
+template <typename T>
+void backward_queries(Range queries, const QueryHead<T>& head, const std::vector<KeyHead<T>>& spans) {
+  TilesBackward<T> tiles(head.columns);
+  for (const KeyHead<T>& span : spans) tiles.run_queries(queries, head, span);
 }
 
 }  // namespace caravan::kernels::HWY_NAMESPACE
@@ -148,26 +181,111 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace caravan::kernels::cpu {
+namespace {
+
+// Products of tiles that one pass makes, and two.
+constexpr int64_t kProductsOfOne = 5, kProductsOfTwo = 7;
+
+// The heads and their keys, as the passes of a backward find them.
+template <typename T>
+class Backward {
+ public:
+  Backward(at::Tensor& qkv_TE, const at::Tensor& doutput_TA, const AttentionResult& result,
+           const at::Tensor& by_later_TC, AttentionHistory& history, const AttentionShape& shape)
+      : qkv_TE_(qkv_TE),
+        doutput_TA_(doutput_TA),
+        result_(result),
+        by_later_TC_(by_later_TC),
+        history_(history),
+        shape_(shape),
+        sums_{.q = at::empty(doutput_TA.sizes(), result.log_sums.options()),
+              .dots = at::empty_like(result.log_sums)} {}
+
+  void run() const {
+    const int64_t tasks = shape_.sequences * shape_.kv_heads, threads = at::get_num_threads();
+    const int64_t rounds = (tasks + threads - 1) / threads;
+    each_query_head(CARAVAN_CHOOSE(begin_queries<T>));
+    if (kProductsOfOne * rounds * threads > kProductsOfTwo * tasks) {
+      two_passes();
+    } else {
+      one_pass();
+    }
+    each_query_head(CARAVAN_CHOOSE(put_query_gradient<T>));
+  }
+
+ private:
+  void one_pass() const {
+    const auto of_heads = CARAVAN_CHOOSE(backward_heads<T>);
+    each_task(shape_.kv_heads, 1, [&](HeadIndex keys, int64_t) { of_heads(sharers(keys), spans(keys)); });
+  }
+
+  // Keys and values are overwritten by the second.
+  void two_passes() const {
+    const auto of_queries = CARAVAN_CHOOSE(backward_queries<T>);
+    const int64_t tokens = qkv_TE_.size(0) / shape_.sequences;
+    each_task(shape_.heads, parts_of(tokens, kQueriesPerTask), [&](HeadIndex head, int64_t part) {
+      const int64_t begin = part * kQueriesPerTask;
+      of_queries({.begin = begin, .end = std::min(tokens, begin + kQueriesPerTask)}, query(head),
+                 spans({.sequence = head.sequence, .head = head.head / shared_by()}));
+    });
+    const auto of_keys = CARAVAN_CHOOSE(backward_keys<T>);
+    const std::size_t spans_of_each = history_.kv_TC.size() + 1;
+    for (std::size_t span = 0; span < spans_of_each; ++span) {
+      const int64_t keys_of_span = spans({})[span].tokens;
+      each_task(shape_.kv_heads, parts_of(keys_of_span, kTile), [&](HeadIndex keys, int64_t part) {
+        of_keys(sharers(keys), spans(keys)[span], part * kTile);
+      });
+    }
+  }
+
+  // body(HeadIndex, part): parts of a head that neighbours share have more to do the later, or the earlier,
+  // they are.
+  template <typename Body>
+  void each_task(int64_t heads, int64_t parts, const Body& body) const {
+    parallel_ranges(shape_.sequences * heads * parts, kElementsPerTask, [&](Range tasks) {
+      for (int64_t task = tasks.begin; task < tasks.end; ++task)
+        body(HeadIndex{.sequence = task / parts / heads, .head = task / parts % heads},
+             alternating(task % parts, parts));
+    });
+  }
+
+  void each_query_head(void (*body)(const QueryHead<T>&)) const {
+    each_task(shape_.heads, 1, [&](HeadIndex head, int64_t) { body(query(head)); });
+  }
+
+  int64_t shared_by() const { return shape_.heads / shape_.kv_heads; }
+
+  QueryHead<T> query(HeadIndex head) const {
+    return query_head<T>(qkv_TE_, result_, shape_, head, doutput_TA_, sums_);
+  }
+
+  std::vector<QueryHead<T>> sharers(HeadIndex keys) const {
+    std::vector<QueryHead<T>> heads;
+    for (int64_t i = 0; i < shared_by(); ++i)
+      heads.push_back(query({.sequence = keys.sequence, .head = keys.head * shared_by() + i}));
+    return heads;
+  }
+
+  std::vector<KeyHead<T>> spans(HeadIndex keys) const {
+    return key_heads<T>(qkv_TE_, history_, by_later_TC_, shape_, keys);
+  }
+
+  at::Tensor& qkv_TE_;
+  const at::Tensor& doutput_TA_;
+  const AttentionResult& result_;
+  const at::Tensor& by_later_TC_;
+  AttentionHistory& history_;
+  const AttentionShape& shape_;
+  const BackwardSums sums_;
+};
+
+}  // namespace
 
 void attention_backward(at::Tensor& qkv_TE, const at::Tensor& doutput_TA, const AttentionResult& result,
                         const at::Tensor& by_later_TC, AttentionHistory& history,
                         const AttentionShape& shape) {
-  const BackwardSums sums{.q = at::empty(doutput_TA.sizes(), result.log_sums.options()),
-                          .dots = at::empty_like(result.log_sums)};
-  const int64_t shared_by = shape.heads / shape.kv_heads;
   for_storage_type(qkv_TE.scalar_type(), [&]<typename T>() {
-    const auto of_heads = CARAVAN_CHOOSE(backward_heads<T>);
-    parallel_ranges(shape.sequences * shape.kv_heads, kElementsPerTask, [&](Range tasks) {
-      for (int64_t task = tasks.begin; task < tasks.end; ++task) {
-        const HeadIndex keys{.sequence = task / shape.kv_heads, .head = task % shape.kv_heads};
-        std::vector<QueryHead<T>> heads;
-        for (int64_t i = 0; i < shared_by; ++i) {
-          const HeadIndex head{.sequence = keys.sequence, .head = keys.head * shared_by + i};
-          heads.push_back(query_head<T>(qkv_TE, result, shape, head, doutput_TA, sums));
-        }
-        of_heads(heads, key_heads<T>(qkv_TE, history, by_later_TC, shape, keys));
-      }
-    });
+    Backward<T>(qkv_TE, doutput_TA, result, by_later_TC, history, shape).run();
   });
 }
 

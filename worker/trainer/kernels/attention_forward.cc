@@ -136,12 +136,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace caravan::kernels::cpu {
-namespace {
-
-// Queries that share tiles of keys, which are widened and transposed once for them.
-constexpr int64_t kQueriesPerTask = 4 * kTile;
-
-}  // namespace
 
 AttentionResult attention_forward(const at::Tensor& qkv_TE, const AttentionHistory& history,
                                   const AttentionShape& shape) {
@@ -151,12 +145,12 @@ AttentionResult attention_forward(const at::Tensor& qkv_TE, const AttentionHisto
       .log_sums = at::empty({shape.sequences, shape.heads, tokens},
                             qkv_TE.options().dtype(wide_type(qkv_TE.scalar_type())))};
   const int64_t shared_by = shape.heads / shape.kv_heads;
-  const int64_t ranges = (tokens + kQueriesPerTask - 1) / kQueriesPerTask;
+  const int64_t ranges = parts_of(tokens, kQueriesPerTask);
   for_storage_type(qkv_TE.scalar_type(), [&]<typename T>() {
     const auto of_queries = CARAVAN_CHOOSE(forward_queries<T>);
     parallel_ranges(shape.sequences * shape.heads * ranges, kElementsPerTask, [&](Range tasks) {
       for (int64_t task = tasks.begin; task < tasks.end; ++task) {
-        const int64_t begin = task % ranges * kQueriesPerTask;
+        const int64_t begin = alternating(task % ranges, ranges) * kQueriesPerTask;
         const HeadIndex head{.sequence = task / ranges / shape.heads, .head = task / ranges % shape.heads};
         of_queries({.begin = begin, .end = std::min(tokens, begin + kQueriesPerTask)},
                    query_head<T>(qkv_TE, result, shape, head),

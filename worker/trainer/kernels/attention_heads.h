@@ -16,6 +16,18 @@ namespace caravan::kernels {
 
 // Scores of so many queries by so many keys exist at a time.
 inline constexpr int64_t kTile = 64;
+// Queries that share tiles of keys, which are widened and transposed once for them.
+inline constexpr int64_t kQueriesPerTask = 4 * kTile;
+
+inline int64_t parts_of(int64_t tokens, int64_t of_a_part) {
+  return (tokens + of_a_part - 1) / of_a_part;
+}
+
+// An order of a causal head's parts in which every stretch has about its share of the work: the first, the
+// last, the second, ...
+inline int64_t alternating(int64_t i, int64_t parts) {
+  return i % 2 == 0 ? i / 2 : parts - 1 - i / 2;
+}
 
 struct HeadIndex {
   int64_t sequence = 0;

@@ -1,6 +1,7 @@
 #include "worker/trainer/kernels/attention.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -119,6 +120,24 @@ TEST_P(Attention, ATokenNeverSeesTheFuture) {
   const at::Tensor after = run_segments(changed, doutput, GetParam()).output_TA;
   EXPECT_TRUE(at::equal(before.narrow(0, 0, unaffected), after.narrow(0, 0, unaffected)));
   EXPECT_FALSE(at::equal(before[unaffected], after[unaffected]));
+}
+
+// With more threads than key heads, a backward takes another way.
+TEST_P(Attention, HasTheSameBitsOnAnyNumberOfThreads) {
+  const at::Tensor qkv = random_qkv(GetParam()).to(at::kFloat);
+  const AttentionShape& shape = GetParam().shape;
+  const at::Tensor doutput = at::randn({qkv.size(0), shape.heads * shape.head_dim}, at::kFloat);
+  const int threads = at::get_num_threads();
+  std::vector<Results> runs;
+  for (const int each : {1, 2, 7}) {
+    at::set_num_threads(each);
+    runs.push_back(run_segments(qkv, doutput, GetParam()));
+  }
+  at::set_num_threads(threads);
+  for (const Results& run : runs) {
+    EXPECT_TRUE(at::equal(run.output_TA, runs[0].output_TA));
+    EXPECT_TRUE(at::equal(run.dqkv_TE, runs[0].dqkv_TE));
+  }
 }
 
 constexpr AttentionShape kGrouped{.sequences = 1, .heads = 6, .kv_heads = 2, .head_dim = 8};
