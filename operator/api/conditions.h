@@ -10,11 +10,7 @@
 namespace caravan::controller {
 
 struct ConditionChange {
-  enum class Kind {
-    kSet,
-    kClear,   // False, for a condition that is there already; one that never was stays absent
-    kRemove,  // of what no longer concerns the job
-  };
+  enum class Kind { kSet, kClear, kRemove };  // as Conditions has them
 
   const char* type;
   Kind kind = Kind::kSet;
@@ -34,7 +30,9 @@ class Conditions {
       : status_(status), generation_(generation), now_(now) {}
 
   void set(const std::string& type, bool value, const std::string& reason, const std::string& message);
+  // False, for a condition that is there already; one that never was stays absent.
   void clear(const std::string& type, const std::string& reason, const std::string& message);
+  // Of what no longer concerns the job.
   void remove(const std::string& type);
   void write(const ConditionChange& change);
 

@@ -18,6 +18,7 @@
 #include "operator/controller/planning_policy.h"
 #include "operator/controller/progress_policy.h"
 #include "operator/controller/queue_policy.h"
+#include "operator/controller/restart_count.h"
 #include "operator/controller/story.h"
 #include "operator/controller/suspension_policy.h"
 #include "operator/view/plan_status.h"
@@ -66,7 +67,7 @@ class Decider {
     if (is_finished(status()) || end_by_result() || carry_out(judge_cancellation(job_, seen_.pods))) return;
     if (planned && ask_queue()) return;
     if (carry_out(judge_suspension(job_.spec, queue_, status())) ||
-        carry_out(judge_deadline(job_.spec, status(), now_)) || !planned || queue_.course == Course::kWaits)
+        carry_out(judge_deadline(job_.spec, status(), now_)) || !queue_ || queue_->course == Course::kWaits)
       return;
     if (restart_as_told() || give_machines_back() || replace_losses()) return;
     make_children();
@@ -74,7 +75,7 @@ class Decider {
     show_steps();
   }
 
-  // What every verdict asks for.
+  // What every verdict asks for, whatever the course.
   void take(Verdict verdict) {
     decision_.look_again = sooner(decision_.look_again, verdict.look_again);
     for (const ConditionChange& change : verdict.conditions) conditions_.write(change);
@@ -91,20 +92,20 @@ class Decider {
       case Course::kWaits:
         return true;
       case Course::kStops:
-        end_pods();
+        delete_pods();
         break;
       case Course::kRestarts:
         break;
       case Course::kCompletes:
       case Course::kFails:
-        end(verdict);
+        finish(verdict);
         break;
     }
     show_steps();
     return verdict.course != Course::kRestarts;
   }
 
-  void end(const Verdict& verdict) {
+  void finish(const Verdict& verdict) {
     conditions_.set(verdict.course == Course::kCompletes ? conditions::kComplete : conditions::kFailed, true,
                     verdict.reason, verdict.message);
     for (const char* type : {conditions::kSuspended, conditions::kQuotaReserved, conditions::kRunning,
@@ -114,7 +115,7 @@ class Decider {
     take(judge_finished(seen_, status(), now_));
   }
 
-  void end_pods() {
+  void delete_pods() {
     for (const PodView& pod : seen_.pods) {
       if (!pod.gone_by) decision_.effects.emplace_back(DeletePod{pod.name, pod.uid});
     }
@@ -135,12 +136,12 @@ class Decider {
   // False: there is none.
   bool plan() {
     const PlanVerdict verdict = judge_plan(job_, seen_.nodes);
-    if (verdict.plan) remember(verdict);
+    if (verdict.plan) remember_plan(verdict);
     carry_out(verdict);
     return verdict.plan.has_value();
   }
 
-  void remember(const PlanVerdict& verdict) {
+  void remember_plan(const PlanVerdict& verdict) {
     decision_.plan = *verdict.plan;
     show_plan(decision_.plan.plan(), status());
     status().mutable_plan()->set_document(verdict.document);
@@ -148,7 +149,7 @@ class Decider {
 
   // Without a field it is left out: an API server makes null of an applied message whose last field goes, and
   // then refuses the whole status.
-  void remember(const v1alpha1::GangStatus& gang) {
+  void remember_gang(const v1alpha1::GangStatus& gang) {
     if (gang.ByteSizeLong() == 0) return status().clear_gang();
     *status().mutable_gang() = gang;
   }
@@ -166,13 +167,13 @@ class Decider {
     return carry_out(std::move(end));
   }
 
-  // True: the job is over. What else the queue says comes behind a suspension.
+  // True: the job is over. That it waits or stops comes behind what its user says of suspension.
   bool ask_queue() {
     queue_ = judge_queue(seen_, decision_.plan, settings_, now_);
-    remember(queue_.gang);
-    decision_.placement = queue_.placement;
-    if (queue_.course == Course::kFails) return carry_out(queue_);
-    take(queue_);
+    remember_gang(queue_->gang);
+    decision_.placement = queue_->placement;
+    if (queue_->course == Course::kFails) return carry_out(*queue_);
+    take(*queue_);
     return false;
   }
 
@@ -192,7 +193,7 @@ class Decider {
   }
 
   // True: the job is over.
-  bool restart(const LossVerdict& verdict) {
+  bool restart(const FailureVerdict& verdict) {
     if (verdict.course == Course::kRestarts)
       count_restart(job_.spec.failure_policy(), verdict, now_, status());
     return carry_out(verdict);
@@ -201,7 +202,7 @@ class Decider {
   // Behind what the attempts that were told of have cost.
   void plan_again(const v1alpha1::MemoryCorrection& correction) {
     const ShortageVerdict verdict = judge_shortage(job_, decision_.plan, correction, *seen_.progress);
-    if (verdict.plan) remember(verdict);
+    if (verdict.plan) remember_plan(verdict);
     *status().mutable_memory_correction() = verdict.correction;
     take(verdict);
   }
@@ -209,13 +210,14 @@ class Decider {
   // True: the gang lets go of its machines, and asks again later.
   bool give_machines_back() {
     GangVerdict gang = judge_gang(seen_, status(), decision_.plan.nodes(), now_);
-    remember(gang.gang);
+    remember_gang(gang.gang);
     if (gang.gives_back) status().set_attempt(status().attempt() + 1);
     return carry_out(std::move(gang));
   }
 
   bool replace_losses() {
-    const LossVerdict verdict = judge_losses(job_.spec, status(), seen_.pods, decision_.plan.nodes(), now_);
+    const FailureVerdict verdict =
+        judge_losses(job_.spec, status(), seen_.pods, decision_.plan.nodes(), now_);
     waits_for_result_ = verdict.course == Course::kGoesOn && verdict.result_may_follow;
     return restart(verdict);
   }
@@ -242,7 +244,7 @@ class Decider {
     return domains_.course == Course::kGoesOn;
   }
 
-  // At once with whatever else changes, and when no pod is left that could make more.
+  // At once with what else users see change, and when no pod is left that could make more.
   void show_steps() {
     if (!seen_.progress && !last_step_) return;
     JobProgress progress = seen_.progress.value_or(JobProgress{});
@@ -253,6 +255,7 @@ class Decider {
   }
 
   bool has_news() const {
+    if (seen_.job.status.attempt() != job_.status.attempt()) return true;
     const auto text_of = [](const v1alpha1::Condition& condition) { return condition.SerializeAsString(); };
     return !std::ranges::equal(seen_.job.status.conditions(), job_.status.conditions(), {}, text_of, text_of);
   }
@@ -265,7 +268,7 @@ class Decider {
   Decision decision_;
   std::optional<v1alpha1::JobStep> last_step_;  // as the last words of a pod tell of it
   bool waits_for_result_ = false;
-  QueueVerdict queue_{{.course = Course::kWaits}};  // until it is asked
+  std::optional<QueueVerdict> queue_;  // of a job that has a plan
   DomainVerdict domains_;
 };
 

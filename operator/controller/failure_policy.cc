@@ -7,6 +7,7 @@
 #include "operator/controller/machine_policy.h"
 #include "operator/controller/memory_policy.h"
 #include "operator/controller/pod_loss.h"
+#include "operator/controller/restart_count.h"
 #include "policy/failure_policy.h"
 
 namespace caravan::controller {
@@ -29,9 +30,9 @@ std::string restart_reason(const std::string& reason) {
   return reasons::kRankFailed;
 }
 
-LossVerdict verdict_of(const policy::Decision& decision, int attempt, const std::string& reason,
-                       const std::string& what) {
-  LossVerdict verdict;
+FailureVerdict verdict_of(const policy::Decision& decision, int attempt, const std::string& reason,
+                          const std::string& what) {
+  FailureVerdict verdict;
   verdict.course = decision.restart ? Course::kRestarts : Course::kFails;
   verdict.reason = decision.restart ? reason : decision.failed_reason;
   verdict.message = fmt::format("{}; {}", what, decision.next);
@@ -48,8 +49,8 @@ const char* own_doing(int attempt, const v1alpha1::JobStatus& status) {
   return nullptr;
 }
 
-LossVerdict judge(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status, const Loss& loss,
-                  int attempt, TimePoint now) {
+FailureVerdict judge(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
+                     const Loss& loss, int attempt, TimePoint now) {
   const policy::Failure failure{.reason = reason_of(loss),
                                 .exit_code = loss.pod == nullptr ? std::nullopt : loss.pod->exit_code};
   const std::string reason = failure.reason == reasons::kPreempted ? reasons::kPreempted : reasons::kPodLost;
@@ -58,7 +59,7 @@ LossVerdict judge(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStat
       failure.reason == reasons::kPodLost && ours != nullptr
           ? policy::Decision{.restart = true, .counts = false, .next = ours}
           : policy::decide(policy, failure, budget_of(status), policy::since_epoch(now));
-  LossVerdict verdict = verdict_of(decision, attempt, reason, describe(loss));
+  FailureVerdict verdict = verdict_of(decision, attempt, reason, describe(loss));
   if (loss.pod != nullptr && failed_by_machine(*loss.pod)) verdict.machine = loss.pod->machine;
   return verdict;
 }
@@ -73,12 +74,12 @@ LookAgain wait_for_end(const JobProgress& progress, const PodView* lost, TimePoi
 }
 
 // The coordinator has applied the rules; the budget is ours.
-LossVerdict judge_rank_failure(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
-                               const v1alpha1::JobEvent& event, TimePoint now) {
+FailureVerdict judge_rank_failure(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
+                                  const v1alpha1::JobEvent& event, TimePoint now) {
   policy::Decision decision{.restart = true, .counts = false};
   if (event.counts())
     decision = policy::decide_by_budget(policy, budget_of(status), policy::since_epoch(now));
-  LossVerdict verdict =
+  FailureVerdict verdict =
       verdict_of(decision, event.attempt(), restart_reason(event.reason()), event.message());
   verdict.message =
       decision.restart ? event.message() : fmt::format("{}: {}", decision.next, event.message());
@@ -90,11 +91,11 @@ LossVerdict judge_rank_failure(const v1alpha1::FailurePolicy& policy, const v1al
 
 }  // namespace
 
-LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
-                         const std::vector<PodView>& pods, int nodes, TimePoint now) {
+FailureVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
+                            const std::vector<PodView>& pods, int nodes, TimePoint now) {
   const bool running = is_true(status, conditions::kRunning);
   const auto newest = newest_by_node(pods);
-  LossVerdict verdict;
+  FailureVerdict verdict;
   for (int node = 0; node < nodes; ++node) {
     const auto found = newest.find(node);
     const PodView* pod = found == newest.end() ? nullptr : found->second;
@@ -118,15 +119,15 @@ LossVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatu
   return verdict;
 }
 
-LossVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
-                         const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now) {
+FailureVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
+                            const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now) {
   const v1alpha1::JobEvent& event = *progress.event;
   if (!event.restarting() || event.attempt() < status.attempt()) return {};
   const v1alpha1::FailurePolicy& policy = spec.failure_policy();
   const std::string suspect =
       event.has_suspect_node() ? machine_of(pods, event.suspect_node(), event.attempt()) : "";
   if (event.reason() != reasons::kPodLost) {
-    LossVerdict verdict = judge_rank_failure(policy, status, event, now);
+    FailureVerdict verdict = judge_rank_failure(policy, status, event, now);
     verdict.machine = suspect;
     return verdict;
   }
@@ -135,7 +136,7 @@ LossVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatu
   if (const LookAgain wait = wait_for_end(progress, pod, now)) return {{.look_again = wait}};
   if (pod == nullptr) pod = lost_pod(pods, event.attempt(), Among::kEndedOrLeaving, now);
   const std::string told = event.message().substr(0, event.message().find(';'));
-  LossVerdict verdict = judge(policy, status, {.pod = pod, .told = told}, event.attempt(), now);
+  FailureVerdict verdict = judge(policy, status, {.pod = pod, .told = told}, event.attempt(), now);
   const bool is_silent = pod == nullptr && progress.attempt <= event.attempt();
   if (is_silent) verdict.machine = suspect;
   return verdict;
@@ -146,7 +147,7 @@ void count_told_restarts(const v1alpha1::FailurePolicy& policy, const JobProgres
                          v1alpha1::JobStatus& status) {
   for (const v1alpha1::EndedAttempt& ended : progress.ended) {
     if (ended.attempt() < status.attempt() || ended.attempt() >= attempt) continue;
-    LossVerdict verdict{{}, ended.attempt() + 1, ended.counts()};
+    FailureVerdict verdict{{}, ended.attempt() + 1, ended.counts()};
     if (ended.reason() == reasons::kPodLost) {
       verdict = judge(policy, status, {.told = reasons::kPodLost}, ended.attempt(), now);
     } else if (ended.has_suspect_node()) {

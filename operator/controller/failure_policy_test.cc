@@ -86,10 +86,10 @@ TEST(FailurePolicy, TheFirstRuleThatMatchesDecidesBeforeTheBudget) {
   };
   const PodView killed = ended_pod(1, 137, kStart);
   EXPECT_EQ(judge(R"({"maxRestarts": 3})", killed).course, Course::kRestarts);
-  const LossVerdict over = judge(R"({"maxRestarts": 2})", killed);
+  const FailureVerdict over = judge(R"({"maxRestarts": 2})", killed);
   EXPECT_EQ(over.reason, reasons::kMaxRestartsReached);
   EXPECT_THAT(over.message, HasSubstr("2 of 2 restarts"));
-  const LossVerdict free =
+  const FailureVerdict free =
       judge(R"({"maxRestarts": 2, "rules": [{"onReason": "Preempted", "action": "RestartIgnoringLimit"}]})",
             preempted);
   EXPECT_EQ(free.course, Course::kRestarts);
@@ -103,8 +103,8 @@ TEST(FailurePolicy, APodThatWasToldToEndCostsNothing) {
   PodView evicted = ended_pod(1, 137, kStart);
   evicted.disrupted = true;
   for (const PodView& pod : {ended_pod(1, 75, kStart), evicted}) {
-    const LossVerdict verdict = judge_losses(job(R"(, "failurePolicy": {"maxRestarts": 0})").spec,
-                                         running_status(), {running_pod(0), pod}, 2, kStart);
+    const FailureVerdict verdict = judge_losses(job(R"(, "failurePolicy": {"maxRestarts": 0})").spec,
+                                                running_status(), {running_pod(0), pod}, 2, kStart);
     EXPECT_EQ(verdict.course, Course::kRestarts);
     EXPECT_FALSE(verdict.counts);
     EXPECT_EQ(verdict.reason, reasons::kPreempted);
@@ -122,7 +122,7 @@ TEST(FailurePolicy, APodThatItsMachineEvictsCosts) {
                         {running_pod(0), evicted}, 2, kStart);
   };
   EXPECT_EQ(judge(R"({"maxRestarts": 0})").reason, reasons::kMaxRestartsReached);
-  const LossVerdict verdict = judge("{}");
+  const FailureVerdict verdict = judge("{}");
   EXPECT_TRUE(verdict.counts);
   EXPECT_EQ(verdict.machine, "") << "which is not to blame";
   EXPECT_THAT(verdict.message, HasSubstr("was evicted by its machine: it took more than 2Gi of the disk"));
@@ -131,7 +131,7 @@ TEST(FailurePolicy, APodThatItsMachineEvictsCosts) {
 TEST(FailurePolicy, APodThatLeavesIsLookedAtAgainWhenItsGraceIsOver) {
   PodView pod = deleted_pod(1);
   pod.gone_by = kStart + 300s;
-  const LossVerdict verdict = judge_losses(job().spec, running_status(), {running_pod(0), pod}, 2, kStart);
+  const FailureVerdict verdict = judge_losses(job().spec, running_status(), {running_pod(0), pod}, 2, kStart);
   EXPECT_EQ(verdict.look_again, 300s + 1ms);
 }
 
@@ -197,11 +197,11 @@ TEST(FailurePolicy, OnlyRestartsOfTheWindowCount) {
   const auto policy = job(R"(, "failurePolicy": {"windowSeconds": 100})").spec.failure_policy();
   v1alpha1::JobStatus status;
   status.set_attempt(1);
-  count_restart(policy, {{},  = 2}, kStart, status);
-  count_restart(policy, {{},  = 3}, kStart + 100s, status);
+  count_restart(policy, {{}, 2}, kStart, status);
+  count_restart(policy, {{}, 3}, kStart + 100s, status);
   EXPECT_EQ(status.counted_restarts(), 2);
   EXPECT_EQ(status.restart_window_start(), to_text(kStart));
-  count_restart(policy, {{},  = 4}, kStart + 101s, status);
+  count_restart(policy, {{}, 4}, kStart + 101s, status);
   EXPECT_EQ(status.counted_restarts(), 1);
   EXPECT_EQ(status.restart_window_start(), to_text(kStart + 101s));
   EXPECT_EQ(status.restarts(), 3) << "what users see is never set back";
@@ -218,8 +218,8 @@ v1alpha1::JobEvent told(const std::string& reason, bool counts = true) {
   return event;
 }
 
-LossVerdict judge_told(const v1alpha1::JobEvent& event, const std::string& policy, int used = 0,
-                   const std::vector<PodView>& pods = {}) {
+FailureVerdict judge_told(const v1alpha1::JobEvent& event, const std::string& policy, int used = 0,
+                          const std::vector<PodView>& pods = {}) {
   auto status = running_status();
   status.set_counted_restarts(used);
   const JobProgress progress{.attempt = 1, .event = event, .event_at = kStart};
@@ -233,23 +233,23 @@ TEST(FailurePolicy, WhileAPodLeavesTheEndOfAnotherIsAwaitedAndJudged) {
   };
   EXPECT_EQ(losses(ended_pod(0, 1, kStart)).look_again, 30s) << "its result may follow";
   EXPECT_EQ(losses(ended_pod(0, 137, kStart)).course, Course::kRestarts);
-  const LossVerdict verdict = judge_told(told("PodLost"), "{}", 0, {running_pod(0), leaving});
+  const FailureVerdict verdict = judge_told(told("PodLost"), "{}", 0, {running_pod(0), leaving});
   EXPECT_EQ(verdict.course, Course::kGoesOn) << "the pod that was lost may be another";
   EXPECT_EQ(verdict.look_again, 10s);
 }
 
 TEST(FailurePolicy, RulesForRanksAreTheCoordinatorsAndTheBudgetIsOurs) {
   const std::string policy = R"({"maxRestarts": 2})";
-  const LossVerdict counted = judge_told(told("OutOfMemory"), policy, 1);
+  const FailureVerdict counted = judge_told(told("OutOfMemory"), policy, 1);
   EXPECT_EQ(counted.course, Course::kRestarts);
   EXPECT_TRUE(counted.counts);
   EXPECT_EQ(counted.reason, reasons::kRankFailed);
   EXPECT_THAT(counted.message, HasSubstr("rank 3 died first"));
-  const LossVerdict over = judge_told(told("RankFailed"), policy, 2);
+  const FailureVerdict over = judge_told(told("RankFailed"), policy, 2);
   EXPECT_EQ(over.reason, reasons::kMaxRestartsReached) << "it does not keep the budget";
   EXPECT_THAT(over.message,
               HasSubstr("2 of 2 restarts are used up (failurePolicy.maxRestarts): rank 3 died"));
-  const LossVerdict free = judge_told(told("RankFailed", false), policy, 2);
+  const FailureVerdict free = judge_told(told("RankFailed", false), policy, 2);
   EXPECT_EQ(free.course, Course::kRestarts);
   EXPECT_FALSE(free.counts);
   EXPECT_EQ(judge_told(told("Stalled"), policy).reason, reasons::kStalled);
@@ -261,7 +261,7 @@ TEST(FailurePolicy, ALostNodeThatTheCoordinatorTellsOfIsJudgedByWhatBecameOfItsP
                                       {"onReason": "OutOfMemory", "action": "Fail"}]})";
   PodView preempted = ended_pod(1, 137, kStart);
   preempted.disrupted = true;
-  const LossVerdict free = judge_told(told("PodLost"), policy, 0, {running_pod(0), preempted});
+  const FailureVerdict free = judge_told(told("PodLost"), policy, 0, {running_pod(0), preempted});
   EXPECT_EQ(free.course, Course::kRestarts);
   EXPECT_FALSE(free.counts);
   EXPECT_EQ(free.reason, reasons::kPreempted);
@@ -278,10 +278,10 @@ TEST(FailurePolicy, ANodeIsLostBeforeTheClusterSaysWhatBecameOfItsPod) {
   const auto judge_at = [&](TimePoint now) {
     return judge_report(spec, running_status(), progress, pods, now);
   };
-  const LossVerdict waiting = judge_at(kStart + 4s);
+  const FailureVerdict waiting = judge_at(kStart + 4s);
   EXPECT_EQ(waiting.course, Course::kGoesOn);
   EXPECT_EQ(waiting.look_again, 6s);
-  const LossVerdict silent = judge_at(kStart + 10s);
+  const FailureVerdict silent = judge_at(kStart + 10s);
   EXPECT_EQ(silent.reason, reasons::kMaxRestartsReached) << "its agent is silent and its pod lives";
   EXPECT_THAT(silent.message, HasSubstr("rank 3 died first; not restarted: 0 of 0 restarts"));
   pods[1] = ended_pod(1, 137, kStart);
@@ -307,7 +307,7 @@ TEST(FailurePolicy, WhatTheCoordinatorToldBeforeIsNotJudgedAgain) {
 TEST(FailurePolicy, AnAttemptThatIsKnownIsNotCountedAgain) {
   v1alpha1::JobStatus status;
   status.set_attempt(2);
-  count_restart({}, {{},  = 2}, kStart, status);
+  count_restart({}, {{}, 2}, kStart, status);
   EXPECT_EQ(status.restarts(), 0);
 }
 

@@ -11,6 +11,7 @@
 
 namespace caravan::controller {
 
+// kStops: it gives its machines back, or waits since it did.
 struct GangVerdict : Verdict {
   v1alpha1::GangStatus gang = {};  // as it is to be remembered
   bool gives_back = false;         // from now on, so that its next pods are another attempt's

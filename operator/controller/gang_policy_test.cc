@@ -36,6 +36,11 @@ GangVerdict judge(const Snapshot& snapshot, TimePoint now) {
   return judge_gang(snapshot, snapshot.job.status, 2, now);
 }
 
+bool gives_back(const Snapshot& snapshot, TimePoint now) {
+  const GangVerdict verdict = judge(snapshot, now);
+  return verdict.course == Course::kStops && verdict.gives_back;
+}
+
 TEST(GangPolicy, AGangThatHasSomeOfItsMachinesForTooLongGivesThemBack) {
   const Snapshot snapshot = half_placed();
   EXPECT_EQ(judge(snapshot, kStart + 59s).course, Course::kGoesOn);
@@ -53,7 +58,7 @@ TEST(GangPolicy, TheTimeBeginsWithTheFirstMachine) {
   Snapshot snapshot = half_placed();
   snapshot.pods[0].bound_at = kStart + 600s;
   EXPECT_EQ(judge(snapshot, kStart + 659s).course, Course::kGoesOn);
-  EXPECT_EQ(judge(snapshot, kStart + 660s).course, Course::kStops);
+  EXPECT_TRUE(gives_back(snapshot, kStart + 660s));
 }
 
 TEST(GangPolicy, WhoHoldsNothingUpStays) {
@@ -73,7 +78,7 @@ TEST(GangPolicy, WhoHoldsNothingUpStays) {
 TEST(GangPolicy, AJobThatSaysNothingOfItsGangHasTheDefaultTime) {
   const Snapshot snapshot = half_placed("");
   EXPECT_EQ(judge(snapshot, kStart + 599s).course, Course::kGoesOn);
-  EXPECT_EQ(judge(snapshot, kStart + 600s).course, Course::kStops);
+  EXPECT_TRUE(gives_back(snapshot, kStart + 600s));
 }
 
 TEST(GangPolicy, EachTimeItWaitsLongerAndOlderJobsComeFirst) {

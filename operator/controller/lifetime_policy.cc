@@ -36,16 +36,17 @@ Verdict judge_cancellation(const Job& job, const std::vector<PodView>& pods) {
 }
 
 Verdict judge_finished(const Snapshot& seen, const v1alpha1::JobStatus& status, TimePoint now) {
-  const TimePoint finished = to_time(status.completion_time()).value_or(now);
+  const auto finished = to_time(status.completion_time());
   Verdict verdict;
-  if (seen.job.spec.has_ttl_seconds_after_finished()) {
-    const TimePoint end = finished + std::chrono::seconds(seen.job.spec.ttl_seconds_after_finished());
+  if (finished && seen.job.spec.has_ttl_seconds_after_finished()) {
+    const TimePoint end = *finished + std::chrono::seconds(seen.job.spec.ttl_seconds_after_finished());
     if (now >= end) return {.effects = {DeleteJob{}}};
     verdict.look_again = until(end, now);
   }
   verdict.effects = tell_of_end(seen, status, now);
-  if (!is_true(status, conditions::kFailed) && now < finished + kFarewell) {
-    verdict.look_again = sooner(verdict.look_again, until(finished + kFarewell, now));
+  const TimePoint farewell = finished.value_or(now) + kFarewell;
+  if (!is_true(status, conditions::kFailed) && now < farewell) {
+    verdict.look_again = sooner(verdict.look_again, until(farewell, now));
     return verdict;
   }
   for (const PodView& pod : seen.pods) {

@@ -1,5 +1,5 @@
-// Decides what spec and its user say of a job's time: activeDeadlineSeconds, cancellation, and what becomes
-// of it once it is over. Pure.
+// Decides when a job ends before its steps are made, by activeDeadlineSeconds or since its user cancels it,
+// and what becomes of it once it is over. Pure.
 #pragma once
 
 #include <vector>
@@ -17,8 +17,9 @@ Verdict judge_deadline(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus&
 // fails.
 Verdict judge_cancellation(const Job& job, const std::vector<PodView>& pods);
 
-// Of a finished job: what it held in a queue is given back, pods that still live are deleted, and the job
-// itself when ttlSecondsAfterFinished are over.
+// Of a finished job: its place in a queue is given back, pods that still live are deleted, those of a
+// complete job after a minute in which they end by themselves, and the job when ttlSecondsAfterFinished are
+// over.
 Verdict judge_finished(const Snapshot& snapshot, const v1alpha1::JobStatus& status, TimePoint now);
 
 }  // namespace caravan::controller

@@ -121,7 +121,7 @@ TEST(MachinePolicy, TheVerdictOnAFailureNamesTheMachine) {
 
 TEST(MachinePolicy, AFailureCountsOnceForTheAttemptThatItEnds) {
   v1alpha1::JobStatus status = running_status(1);
-  const LossVerdict verdict{{}, /*next_attempt=*/2, /*counts=*/true, /*machine=*/"bad"};
+  const FailureVerdict verdict{{}, /*next_attempt=*/2, /*counts=*/true, /*machine=*/"bad"};
   for (int i = 0; i < 2; ++i) count_restart({}, verdict, kStart, status);
   EXPECT_THAT(avoided_machines(status), IsEmpty());
   v1alpha1::EndedAttempt ended;
@@ -143,7 +143,7 @@ TEST(MachinePolicy, PodsThatMoveCostNoRestart) {
                         told("PodLost", attempt, std::nullopt), {}, kStart + 10s);
   };
   for (const int attempt : {2, 4}) note_failure("bad", attempt, status);
-  const LossVerdict moves = lost(5);
+  const FailureVerdict moves = lost(5);
   EXPECT_EQ(moves.course, Verdict::Course::kRestarts);
   EXPECT_FALSE(moves.counts);
   EXPECT_THAT(moves.message, HasSubstr("move away"));

@@ -78,8 +78,8 @@ std::optional<TimePoint> end_of_patience(const v1alpha1::JobSpec& spec, const v1
   return since + std::chrono::seconds(spec.scheduling().gang().timeout_seconds());
 }
 
-Placed place(const Snapshot& snapshot, const v1alpha1::JobStatus& status, const v1alpha1::JobPlan& plan,
-             const DomainVerdict& domains, const Settings& settings, TimePoint now) {
+Placed survey_pods(const Snapshot& snapshot, const v1alpha1::JobStatus& status, const v1alpha1::JobPlan& plan,
+                   const DomainVerdict& domains, const Settings& settings, TimePoint now) {
   if (domains.course == Verdict::Course::kWaits)
     return {.reason = reasons::kNoDomain, .message = domains.message};
   Placed placed = count_bound_pods(snapshot, plan.nodes(), now);
@@ -104,7 +104,7 @@ Placed place(const Snapshot& snapshot, const v1alpha1::JobStatus& status, const 
 Verdict judge_placement(const Snapshot& snapshot, const v1alpha1::JobStatus& status,
                         const v1alpha1::JobPlan& plan, const DomainVerdict& domains, const Settings& settings,
                         TimePoint now) {
-  Placed placed = place(snapshot, status, plan, domains, settings, now);
+  Placed placed = survey_pods(snapshot, status, plan, domains, settings, now);
   Verdict verdict{.look_again = placed.look_again};
   verdict.conditions = {set_condition(conditions::kScheduled, placed.all_bound, std::move(placed.reason),
                                       std::move(placed.message))};

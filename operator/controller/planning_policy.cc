@@ -22,7 +22,7 @@ bool describes_its_devices(const v1alpha1::JobSpec& spec) {
 }
 
 PlanVerdict refuse(const std::string& reason, const std::string& message,
-                   Verdict::Course course = Verdict::Course::kWaits) {
+                   Verdict::Course course = Verdict::Course::kGoesOn) {
   return {{.course = course,
            .reason = reason,
            .message = message,
@@ -119,7 +119,7 @@ PlanVerdict make_plan(const Job& job, const std::vector<NodeView>& nodes) {
     const bool does_not_fit = chosen.error().code == ExitCode::kDoesNotFit;
     return refuse(
         does_not_fit ? reasons::kDoesNotFit : reasons::kInvalidSpec, chosen.error().message,
-        !again && describes_its_devices(job.spec) ? Verdict::Course::kFails : Verdict::Course::kWaits);
+        !again && describes_its_devices(job.spec) ? Verdict::Course::kFails : Verdict::Course::kGoesOn);
   }
   v1alpha1::Plan& plan = chosen->plan;
   if (!chosen->why.empty()) plan.set_reason(fmt::format("{} {}", plan.reason(), chosen->why));

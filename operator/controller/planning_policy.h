@@ -17,7 +17,7 @@
 
 namespace caravan::controller {
 
-// Without a plan it waits for a change of the cluster, or fails where none can help.
+// Without a plan it fails, unless a change of the cluster can help.
 struct PlanVerdict : Verdict {
   std::optional<v1alpha1::JobPlan> plan = {};
   std::string document = {};  // what is to be remembered of it

@@ -54,15 +54,15 @@ class Judge {
 
   QueueVerdict judge() {
     if (gang_provider(job_) != v1alpha1::Gang::Kueue) return turn_away();
-    if (seen_.queue.api == Api::kUnknown) return wait_for_queue(false, "", "");
+    if (seen_.queue.api == Api::kUnknown) return keep_waiting(false, "", "");
     if (seen_.queue.api == Api::kAbsent)
-      return wait_for_queue(
+      return keep_waiting(
           false, reasons::kKueueMissing,
           "this cluster does not serve kueue.x-k8s.io/v1beta2, and the job asks for Kueue; install Kueue "
           "0.15 or later, or remove spec.scheduling.gang.provider or the label "
           "kueue.x-k8s.io/queue-name from the job while it is suspended");
     if (seen_.queue.api == Api::kRefused)
-      return wait_for_queue(
+      return keep_waiting(
           false, reasons::kKueueMissing,
           "this operator may not list the workloads, resourceflavors and workloadpriorityclasses of "
           "kueue.x-k8s.io; the manifests of its installation have the rights");
@@ -90,12 +90,12 @@ class Judge {
     return std::move(verdict_);
   }
 
-  // Of a job that was admitted, what runs goes on.
-  QueueVerdict wait_for_queue(bool reserved, std::string reason, std::string message) {
+  // The condition Scheduled says so too, but for a job whose pods may run, and one that is suspended.
+  QueueVerdict keep_waiting(bool reserved, std::string reason, std::string message) {
     const bool is_suspended = job_.spec.suspend() || is_suspended_by_queue(job_.status);
-    const bool is_new = !verdict_.gang.admitted() && !is_suspended && !message.empty();
+    const bool says_so = !verdict_.gang.admitted() && !is_suspended && !message.empty();
     QueueVerdict verdict = say(Course::kWaits, reserved, std::move(reason), std::move(message));
-    if (is_new)
+    if (says_so)
       verdict.conditions.push_back(
           set_condition(conditions::kScheduled, false, reasons::kWaitingForQuota,
                         "no pod is made before the queue admits the job: " + verdict.message +
@@ -142,19 +142,19 @@ class Judge {
     }
     const std::string queue = queue_of(job_);
     if (queue.empty())
-      return wait_for_queue(
+      return keep_waiting(
           false, reasons::kQueueMissing,
           "the job asks for Kueue and names no queue; suspend it and set spec.scheduling.queue to a "
           "LocalQueue of its namespace, or give it the label kueue.x-k8s.io/queue-name");
     if (!seen_.queue.missing_priority.empty())
-      return wait_for_queue(false, reasons::kPriorityClassMissing,
-                            seen_.queue.missing_priority + " is not there; create it, or correct the job");
+      return keep_waiting(false, reasons::kPriorityClassMissing,
+                          seen_.queue.missing_priority + " is not there; create it, or correct the job");
     // One that is being deleted is waited for.
     if (!seen_.queue.workload)
       verdict_.effects.emplace_back(
           CreateChild{kWorkloads, workload_intent(job_, plan_, seen_.queue.priority, settings_)});
-    return wait_for_queue(false, reasons::kPending,
-                          fmt::format("workload {} is handed to queue {}", workload_name(job_), queue));
+    return keep_waiting(false, reasons::kPending,
+                        fmt::format("workload {} is handed to queue {}", workload_name(job_), queue));
   }
 
   QueueVerdict give_back(const WorkloadView& workload) {
@@ -169,7 +169,7 @@ class Judge {
       return say(Course::kFails, true, reasons::kInvalidSpec,
                  "what the queue gave cannot be used: " + grant.conflict);
     if (!grant.unknown_flavor.empty())
-      return wait_for_queue(
+      return keep_waiting(
           true, reasons::kQuotaReserved,
           fmt::format("resourceflavor {}, which the queue gave, is not known yet", grant.unknown_flavor));
     verdict_.placement = std::move(grant.placement);
@@ -195,7 +195,7 @@ class Judge {
     if (reserved || !workload.active) message += words_of_check(workload);
     if (!reserved) message += place_in_queue(seen_.queue);
     if (must_stop) return say(Course::kStops, reserved, std::move(reason), std::move(message));
-    return wait_for_queue(reserved, std::move(reason), std::move(message));
+    return keep_waiting(reserved, std::move(reason), std::move(message));
   }
 
   const Snapshot& seen_;

@@ -13,8 +13,8 @@
 
 namespace caravan::controller {
 
-// It goes on where the job has what it asked for, or asks no queue; stops what was given is taken back from;
-// fails where what was given cannot be used.
+// kGoesOn: the job has what it asked for, or asks no queue. kWaits: no pod is made before the queue, or
+// whoever installs it, says so. kStops: what was given is taken back. kFails: what was given cannot be used.
 struct QueueVerdict : Verdict {
   v1alpha1::GangStatus gang = {};  // as it is to be remembered
   PodPlacement placement = {};     // of the pods that may run

@@ -26,7 +26,7 @@ policy::Budget budget_of(const v1alpha1::JobStatus& status) {
   return budget;
 }
 
-void count_restart(const v1alpha1::FailurePolicy& policy, const LossVerdict& restart, TimePoint now,
+void count_restart(const v1alpha1::FailurePolicy& policy, const FailureVerdict& restart, TimePoint now,
                    v1alpha1::JobStatus& status) {
   if (restart.next_attempt <= status.attempt()) return;
   note_failure(restart.machine, restart.next_attempt - 1, status);

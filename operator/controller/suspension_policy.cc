@@ -25,18 +25,19 @@ Verdict resume(v1alpha1::JobStatus& status) {
 
 }  // namespace
 
-Verdict judge_suspension(const v1alpha1::JobSpec& spec, const QueueVerdict& queue,
+Verdict judge_suspension(const v1alpha1::JobSpec& spec, const std::optional<QueueVerdict>& queue,
                          v1alpha1::JobStatus& status) {
-  const bool by_queue =
-      queue.course == Course::kStops || (is_suspended_by_queue(status) && queue.course != Course::kGoesOn);
   const bool is_suspended = is_true(status, conditions::kSuspended);
+  const bool may_go_on = queue && queue->course == Course::kGoesOn;
+  const bool by_queue =
+      (queue && queue->course == Course::kStops) || (is_suspended_by_queue(status) && !may_go_on);
   if (!spec.suspend() && !by_queue) return is_suspended ? resume(status) : Verdict();
   Verdict verdict{.course = Course::kStops};
   if (spec.suspend()) {
     verdict.conditions = {set_condition(conditions::kSuspended, true, reasons::kByUser,
                                         "spec.suspend is true; set it to false to go on")};
-  } else if (!queue.message.empty()) {
-    verdict.conditions = {set_condition(conditions::kSuspended, true, reasons::kByQueue, queue.message)};
+  } else if (queue && !queue->message.empty()) {
+    verdict.conditions = {set_condition(conditions::kSuspended, true, reasons::kByQueue, queue->message)};
   }
   if (!is_suspended) suspend(status, verdict);
   return verdict;

@@ -5,14 +5,16 @@
 // has taken back it gives again, and until then the job stays suspended. Pure.
 #pragma once
 
+#include <optional>
+
 #include "operator/controller/queue_policy.h"
 #include "operator/controller/verdict.h"
 
 namespace caravan::controller {
 
-// status: as this decision makes it; what begins anew with a suspension, and the next attempt, are written to
-// it.
-Verdict judge_suspension(const v1alpha1::JobSpec& spec, const QueueVerdict& queue,
+// queue: nothing where nobody could ask it. status: as this decision makes it; written to it are what begins
+// anew with a suspension, and the attempt that the job resumes with.
+Verdict judge_suspension(const v1alpha1::JobSpec& spec, const std::optional<QueueVerdict>& queue,
                          v1alpha1::JobStatus& status);
 
 }  // namespace caravan::controller

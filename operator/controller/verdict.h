@@ -1,11 +1,12 @@
-// What a policy says, in one form for all: how the decision goes on, in which words, and what follows.
-// Policies that have more to say add to it; decide.cc carries all of them out alike.
+// What a policy says, in one form for all: how the decision goes on, and which conditions, effects and next
+// look follow. Policies that have more to say add to it.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "operator/api/conditions.h"
+#include "operator/api/names.h"
 #include "operator/controller/effects.h"
 #include "operator/controller/look_again.h"
 
@@ -22,7 +23,7 @@ struct Verdict {
   };
 
   Course course = Course::kGoesOn;
-  std::string reason = {};  // of a restart and of the end, in the words of their conditions
+  std::string reason = {};  // of the condition that tells of it
   std::string message = {};
   std::vector<ConditionChange> conditions = {};
   std::vector<Effect> effects = {};

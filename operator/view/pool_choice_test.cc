@@ -175,7 +175,7 @@ TEST(PoolChoice, WhereNoneFitsTheLargestSaysWhyAndTheOthersAreNamed) {
   const PlanVerdict verdict =
       planned(together({nodes_of(kL4, 16, 1), nodes_of(kA100, 4)}), "{}", "llama3.1-405b");
   EXPECT_FALSE(verdict.plan);
-  EXPECT_FALSE(verdict.final) << "other nodes may come";
+  EXPECT_NE(verdict.course, Verdict::Course::kFails) << "other nodes may come";
   EXPECT_EQ(verdict.reason, reasons::kDoesNotFit);
   EXPECT_THAT(verdict.message, HasSubstr(". That is of the nodes with NVIDIA-A100-SXM4-80GB (8 a node); no "
                                          "other pool serves either: NVIDIA-L4 (1 a node)."));
