@@ -6,7 +6,8 @@ Usage: remembering_ctest.py PRESET ARGUMENT...       of ctest, after its preset
 What a test is: its programs, those of the build that it may start, what it may read of the checkout (every file that git knows
 but C++ sources and pages in Markdown), the processor, and the day that chooses its cases (CARAVAN_TEST_DAY). A test with the
 label `alone` starts no program. Those with the label `lint` read sources, and so run always; so does everything with
-CARAVAN_TEST_AGAIN=1, and where the day is "all" or none. What has passed stands in the build folder, and goes with it.
+CARAVAN_TEST_AGAIN=1, where the day is "all" or none, and where git knows no checkout. What has passed stands in the build folder,
+and goes with it.
 """
 
 import hashlib
@@ -40,14 +41,15 @@ class Test:
 class Build:
     """The programs of a build, and the files of its checkout."""
 
-    def __init__(self, folder: pathlib.Path, tests: list[Test]) -> None:
-        self._folder, self._digests = folder, {}
+    def __init__(self, folder: pathlib.Path, tests: list[Test], files: list[pathlib.Path]) -> None:
+        self._digests = {}
         own = {pathlib.Path(test.command[0]) for test in tests if test.command}
         helpers = [path for name in ("bin", "lib", "tests") if (folder / name).is_dir()
                    for path in sorted((folder / name).iterdir())
                    if path.is_file() and os.access(path, os.X_OK) and path not in own]
         self._programs = digest(*(f"{path} {self._of(path)}" for path in helpers))
-        self._checkout = self._of_checkout()
+        flags = next((line for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")), "")
+        self._checkout = digest(platform.release(), flags, *(f"{path} {self._of(path)}" for path in files))
 
     def key(self, test: Test, day: str) -> str:
         own = [f"{word} {self._of(pathlib.Path(word))}" for word in test.command if os.path.isfile(word)]
@@ -60,12 +62,17 @@ class Build:
                 self._digests[path] = hashlib.file_digest(file, "sha256").hexdigest()
         return self._digests[path]
 
-    def _of_checkout(self) -> str:
-        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
-                                capture_output=True, text=True)
-        paths = [ROOT / name for name in sorted(set(listed.stdout.split("\0"))) if name and not name.endswith(NOT_READ)]
-        flags = next((line for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")), "")
-        return digest(platform.release(), flags, *(f"{path} {self._of(path)}" for path in paths if path.is_file()))
+
+def files_of_checkout() -> list[pathlib.Path]:
+    """That tests may read; none where git knows no checkout."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=False,
+                            capture_output=True, text=True)
+    names = sorted(set(listed.stdout.split("\0"))) if listed.returncode == 0 else []
+    return [ROOT / name for name in names if name and not name.endswith(NOT_READ) and (ROOT / name).is_file()]
+
+
+def plain(preset: str, arguments: list[str]) -> int:
+    return subprocess.run(["ctest", "--preset", preset, *arguments], cwd=ROOT, check=False).returncode
 
 
 def shown(preset: str, arguments: list[str]) -> list[dict]:
@@ -93,14 +100,15 @@ def run_those(preset: str, arguments: list[str], tests: list[Test]) -> tuple[int
 
 def main(preset: str, *arguments: str) -> int:
     day = os.environ.get("CARAVAN_TEST_DAY", "all")
-    if day == "all" or os.environ.get("CARAVAN_TEST_AGAIN"):
-        return subprocess.run(["ctest", "--preset", preset, *arguments], cwd=ROOT, check=False).returncode
+    files = files_of_checkout()
+    if day == "all" or os.environ.get("CARAVAN_TEST_AGAIN") or not files:
+        return plain(preset, list(arguments))
     folder = ROOT / "build" / preset
     memory = folder / "passed_tests.json"
     remembered = json.loads(memory.read_text()) if memory.exists() else {}
     tests = [Test(number, each) for number, each in enumerate(shown(preset, []), start=1)]
     wanted = {each["name"] for each in shown(preset, list(arguments))}
-    build = Build(folder, tests)
+    build = Build(folder, tests, files)
     keys = {test.name: build.key(test, day) for test in tests if test.name in wanted and ALWAYS not in test.labels}
     asked = [test for test in tests if test.name in wanted and not test.is_fixture]
     left = [test for test in asked if test.name not in keys or remembered.get(test.name) != keys[test.name]]
@@ -108,7 +116,7 @@ def main(preset: str, *arguments: str) -> int:
         print(f"{len(asked) - len(left)} of {len(asked)} tests have passed today as they are, and do not run again "
               "(CARAVAN_TEST_AGAIN=1 has them run)", file=sys.stderr, flush=True)
     if not left:
-        return 0 if asked else subprocess.run(["ctest", "--preset", preset, *arguments], cwd=ROOT, check=False).returncode
+        return 0 if asked else plain(preset, list(arguments))
     code, passed = run_those(preset, list(arguments), left)
     remembered.update({name: keys[name] for name in passed if name in keys})
     written = memory.with_suffix(".new")

@@ -79,6 +79,11 @@ class RememberingCtest(unittest.TestCase):
         self.assertEqual(self.project.run(), (0, ["style", "sure", "up"]))
         self.assertEqual(self.project.run(), (0, ["style"]))
 
+    def test_without_git_all_runs(self) -> None:
+        shutil.rmtree(self.project.folder / ".git")
+        for _ in range(2):
+            self.assertEqual(self.project.run(), (0, self.ALL))
+
     def test_another_program_has_all_run_that_may_start_it(self) -> None:
         self.project.run()
         self.project.program.write_text("new")
