@@ -48,10 +48,10 @@ class Project:
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text)
 
-    def run(self, day: str = "7", **environment: str) -> tuple[int, list[str]]:
+    def run(self, day: str = "7", filters: tuple[str, ...] = (), **environment: str) -> tuple[int, list[str]]:
         ran = self.folder / "ran"
         ran.unlink(missing_ok=True)
-        done = subprocess.run([self.folder / "tests/remembering_ctest.py", "small"], check=False, capture_output=True,
+        done = subprocess.run([self.folder / "tests/remembering_ctest.py", "small", "2", *filters], check=False, capture_output=True,
                               env={**os.environ, "CARAVAN_TEST_DAY": day, "CARAVAN_TEST_AGAIN": "", **environment})
         return done.returncode, sorted(ran.read_text().split()) if ran.exists() else []
 
@@ -78,6 +78,12 @@ class RememberingCtest(unittest.TestCase):
         self.project.write("build/code", "0")
         self.assertEqual(self.project.run(), (0, ["style", "sure", "up"]))
         self.assertEqual(self.project.run(), (0, ["style"]))
+
+    def test_filters_hold_and_nothing_that_they_ask_for_is_left_out(self) -> None:
+        self.assertEqual(self.project.run(filters=("-R", "shaky|alone")), (0, ["alone", "shaky"]))
+        self.assertEqual(self.project.run(filters=("-L", "unit|lint")), (0, ["style"]))
+        self.assertEqual(self.project.run(filters=("-E", "style")), (0, ["sure", "up"]))
+        self.assertEqual(self.project.run(filters=("-R", "nothing of that name"))[1], [])
 
     def test_without_git_all_runs(self) -> None:
         shutil.rmtree(self.project.folder / ".git")
