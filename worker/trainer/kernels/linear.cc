@@ -32,8 +32,7 @@ void add_bf16_product(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tenso
 }  // namespace
 
 void product(const at::Tensor& a, const at::Tensor& b, at::Tensor& result) {
-  if (a.scalar_type() == at::kBFloat16 && is_quicker_widened(a, b))
-    return multiply_widened(a, b, result);
+  if (a.scalar_type() == at::kBFloat16 && is_quicker_widened(a, b)) return multiply_widened(a, b, result);
   at::mm_out(result, a, b);
 }
 
