@@ -1,6 +1,6 @@
 // The line of one optimizer step, on a console or in a log:
 //
-//  - step 10/1000  loss 7.1234  grad_norm 1.20  lr 3.0e-4  mem 40.1 GiB (50% · predicted 39.8)
+//  - step 10/1000  loss 7.1234  grad_norm 1.20  lr 3.0e-4  mem 40.1 GiB (50 % · predicted 39.8)
 //    tok/s 7,123  tflops 412  mfu 41.7 % (predicted 43.0)  eta 2h13m
 //
 // in one line. What is unknown is left out; on a terminal that is too narrow the least important parts go

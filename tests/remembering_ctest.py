@@ -4,7 +4,7 @@
 Usage: remembering_ctest.py PRESET JOBS FILTER...       JOBS: at a time; FILTER: of ctest, as -L unit
 
 What a test is: its programs, those of the build that it may start, what it may read of the checkout (every file that git knows
-but C++ sources and pages in Markdown), the processor, and the day that chooses its cases (CARAVAN_TEST_DAY). A test with the
+but C++ sources), the processor, and the day that chooses its cases (CARAVAN_TEST_DAY). A test with the
 label `alone` starts no program. Those with the label `lint` read sources, and so run always; so does everything with
 CARAVAN_TEST_AGAIN=1, where the day is "all" or none, and where git knows no checkout. What has passed stands in the build folder,
 and goes with it.
@@ -22,7 +22,7 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ALWAYS, ALONE = "lint", "alone"
-NOT_READ = (".cc", ".h", ".cu", ".md")
+NOT_READ = (".cc", ".h", ".cu")
 
 
 def digest(*parts: str) -> str:

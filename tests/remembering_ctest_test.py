@@ -99,8 +99,9 @@ class RememberingCtest(unittest.TestCase):
         self.project.run()
         self.project.write("main.cc", "int main() {}")
         self.assertEqual(self.project.run(), (0, ["style"]))
-        self.project.write("case.yaml", "a: 1")
-        self.assertEqual(self.project.run(), (0, self.ALL))
+        for name in ("case.yaml", "page.md"):
+            self.project.write(name, "a: 1")
+            self.assertEqual(self.project.run(), (0, self.ALL), name)
 
 
 if __name__ == "__main__":
