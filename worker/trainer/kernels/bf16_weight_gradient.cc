@@ -1,6 +1,5 @@
 #include "worker/trainer/kernels/bf16_weight_gradient.h"
 
-#include <ATen/cpu/Utils.h>
 #include <hwy/base.h>
 
 #include <algorithm>
@@ -123,10 +122,7 @@ void add_panel(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_O
 }  // namespace
 
 bool has_bf16_dot_products() {
-  static const bool has = [] {
-    const auto all = at::cpu::get_cpu_capabilities();
-    return all.contains("avx512_bf16") && all.at("avx512_bf16").toBool();
-  }();
+  static const bool has = processor_knows("avx512_bf16") && !processor_knows("amx_bf16");
   return has && instruction_set() == InstructionSet::Avx512;
 }
 

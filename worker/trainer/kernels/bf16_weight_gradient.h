@@ -1,13 +1,12 @@
-// dw += dyᵀ · x of bf16 factors in fp32, with the instructions for it that AVX-512 has. AMD's since Zen 4
-// multiply twice as many bf16 factors with them as fp32 ones, Intel's as many; MKL knows them on Intel's
-// alone.
+// dw += dyᵀ · x of bf16 factors in fp32, with the instructions for it that AVX-512 has where there is no AMX.
+// AMD's since Zen 4 multiply twice as many bf16 factors with them as fp32 ones, Intel's as many.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace caravan::kernels {
 
-// Whether this processor has them, and LibTorch may use AVX-512.
+// Whether this processor has them and nothing better, and LibTorch may use AVX-512.
 bool has_bf16_dot_products();
 // Whether they are quicker there than products in fp32.
 bool has_quick_bf16_dot_products();

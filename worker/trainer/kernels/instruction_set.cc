@@ -1,6 +1,7 @@
 #include "worker/trainer/kernels/instruction_set.h"
 
 #include <ATen/Version.h>
+#include <ATen/cpu/Utils.h>
 #include <c10/util/Exception.h>
 
 #include <atomic>
@@ -27,6 +28,11 @@ std::atomic<int> set_by_test = kNone;
 InstructionSet instruction_set() {
   const int by_test = set_by_test.load(std::memory_order_relaxed);
   return by_test == kNone ? of_libtorch() : static_cast<InstructionSet>(by_test);
+}
+
+bool processor_knows(const std::string& extension) {
+  static const auto all = at::cpu::get_cpu_capabilities();
+  return all.contains(extension) && all.at(extension).toBool();
 }
 
 std::vector<InstructionSet> usable_instruction_sets() {

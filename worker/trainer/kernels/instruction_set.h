@@ -5,6 +5,7 @@
 // number of threads.
 #pragma once
 
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace caravan::kernels {
 enum class InstructionSet { Baseline, Avx2, Avx512 };
 
 InstructionSet instruction_set();
+
+// As LibTorch names it: avx512_bf16, amx_bf16.
+bool processor_knows(const std::string& extension);
 
 // Those up to the one that LibTorch uses.
 std::vector<InstructionSet> usable_instruction_sets();

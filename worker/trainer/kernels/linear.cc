@@ -20,7 +20,7 @@ namespace {
 void add_bf16_product(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_OI) {
   TORCH_CHECK(dy_TO.stride(1) == 1 && x_TI.stride(1) == 1, "rows of activations lie in one piece");
   if (is_quicker_widened(dy_TO.t(), x_TI)) return add_weight_gradient_widened(dy_TO, x_TI, dw_OI);
-  if (has_quick_bf16_dot_products()) return add_bf16_weight_gradient(dy_TO, x_TI, dw_OI);
+  if (has_bf16_dot_products()) return add_bf16_weight_gradient(dy_TO, x_TI, dw_OI);
   constexpr int kRowMajor = 101, kPlain = 111, kTransposed = 112;
   const auto size = [](int64_t elements) { return static_cast<int>(elements); };
   cblas_gemm_bf16bf16f32(kRowMajor, kTransposed, kPlain, size(dw_OI.size(0)), size(dw_OI.size(1)),

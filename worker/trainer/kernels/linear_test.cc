@@ -91,6 +91,20 @@ TEST(Linear, WidenedProductsOfOddShapes) {
   }
 }
 
+// Of long rows fewer are widened at a time; whole numbers have exact sums whatever the blocks.
+TEST(Linear, WidenedProductsOfLongRows) {
+  const at::Tensor a_MK = at::randint(-1, 2, {300, 40000}, at::kFloat).to(at::kBFloat16);
+  const at::Tensor b_NK = at::randint(-1, 2, {270, 40000}, at::kFloat).to(at::kBFloat16);
+  at::Tensor result_MN = at::empty({300, 270}, at::kBFloat16);
+  multiply_widened(a_MK, b_NK.t(), result_MN);
+  const at::Tensor exact_MN = at::matmul(a_MK.to(at::kFloat), b_NK.t().to(at::kFloat));
+  EXPECT_TRUE(at::equal(result_MN, exact_MN.to(at::kBFloat16)));
+  at::Tensor dw_NK = at::ones({270, 40000});
+  const at::Tensor dy_MN = at::sign(exact_MN).to(at::kBFloat16);
+  add_weight_gradient_widened(dy_MN, a_MK, dw_NK);
+  EXPECT_TRUE(at::equal(dw_NK, at::matmul(dy_MN.t().to(at::kFloat), a_MK.to(at::kFloat)) + 1));
+}
+
 // Which way a product goes must not show but in its time.
 TEST(Linear, Bf16ProductsAreRoundedOnceWhateverTheirSize) {
   for (const int64_t size : {7, 95, 96, 200}) {
