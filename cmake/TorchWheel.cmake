@@ -48,6 +48,13 @@ set_target_properties(torch::cuda PROPERTIES
   INTERFACE_LINK_LIBRARIES "torch::cpu;${TORCH_WHEEL_DIR}/lib/libc10_cuda.so"
   INTERFACE_LINK_OPTIONS "LINKER:--push-state,--no-as-needed;${TORCH_WHEEL_DIR}/lib/libtorch_cuda.so;LINKER:--pop-state")
 
+# What tells of each kernel that a device runs; LibTorch needs it, too.
+add_library(torch::cupti SHARED IMPORTED GLOBAL)
+set_target_properties(torch::cupti PROPERTIES
+  IMPORTED_LOCATION "${_site}/nvidia/cu13/lib/libcupti.so.13"
+  INTERFACE_INCLUDE_DIRECTORIES "${_site}/nvidia/cu13/include"
+  INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${_site}/nvidia/cu13/include")
+
 # at::parallel_for is inline, and works on one thread where its caller is compiled without OpenMP. The wheel brings the
 # library along. To the thread sanitizer, which does not see into that library, all that the threads share is a race.
 file(GLOB _torch_openmp "${TORCH_WHEEL_DIR}/lib/libgomp*.so*")

@@ -1,22 +1,23 @@
 """What travels to a machine that has a GPU and nothing of ours: programs, tokens, and of each run what its rank is told.
 
 A folder of `programs/` (caravan-trainer in bin/, its libraries in lib/, the kernels' benchmark, tests/), `tokens.bin`,
-`rank-N.json` and `bundle.json`. What `caravan plan` predicts is made here and travels along, so that the device's machine needs no planner.
+`rank-N.json`, `groups/` and `bundle.json`. What `caravan plan` predicts is made here and travels along, so that the device's machine needs no planner.
 """
 
 import array
 import json
+import os
 import pathlib
 import random
 import shutil
 import subprocess
 import tempfile
 
+import groups
 from cases import Run, Suite
 
-THREADS = 2
 TESTS = ("cuda_device_test", "gpu_test")
-LIBRARIES = ("libcaravan_cuda.so", "libcaravan_device_cuda.so")
+LIBRARIES = ("libcaravan_cuda.so", "libcaravan_device_cuda.so", "libcaravan_kernel_times.so")
 
 
 def job_of(run: Run, suite: Suite, tokens: str) -> dict:
@@ -44,7 +45,7 @@ def plan(caravan: pathlib.Path, job: dict, *options: str) -> dict:
 
 def rank_config(job: dict, plan_of_job: dict) -> dict:
     """Of the only rank. It reports on its standard output and hears no commands."""
-    return {"jobName": "gpu-bench", "attempt": 1, "worldSize": 1, "threads": THREADS, "reportFd": -1, "commandFd": -1,
+    return {"jobName": "gpu-bench", "attempt": 1, "worldSize": 1, "reportFd": -1, "commandFd": -1,
             "spec": job["spec"], "plan": plan_of_job}
 
 
@@ -79,12 +80,25 @@ def prepare(programs: pathlib.Path, suite: Suite, folder: pathlib.Path) -> None:
         predictions.append(planned)
         if "refused" not in planned:
             (folder / f"rank-{number}.json").write_text(json.dumps(rank_config(job, planned)))
+    prepare_groups(programs, suite, folder)
     (folder / "bundle.json").write_text(json.dumps({"suite": suite.name, "predictions": predictions}))
 
 
-def place_tokens(config: pathlib.Path, tokens: pathlib.Path) -> None:
-    """The trainer reads the file that its configuration names, wherever the bundle has come to lie."""
-    told = json.loads(config.read_text())
+def prepare_groups(programs: pathlib.Path, suite: Suite, folder: pathlib.Path) -> None:
+    for layout in groups.all_of_them():
+        job = groups.job_of(layout, suite.device, "tokens.bin")
+        planned = plan(programs / "caravan", job)
+        if "refused" in planned:
+            raise RuntimeError(f"{layout.name}: {planned['refused']}")
+        place = folder / "groups" / layout.folder
+        place.mkdir(parents=True)
+        for rank in range(layout.ranks):
+            (place / f"rank-{rank}.json").write_text(json.dumps(groups.rank_config(job, planned, rank, layout.ranks)))
+
+
+def settle(config: pathlib.Path, tokens: pathlib.Path) -> None:
+    """The trainer reads the file that its configuration names, wherever the bundle has come to lie, and has all cores."""
+    told = json.loads(config.read_text()) | {"threads": os.cpu_count()}
     told["spec"]["data"]["path"] = str(tokens)
     config.write_text(json.dumps(told))
 

@@ -1,4 +1,5 @@
-"""Whether kernels, library and training are right on this machine's GPU: the tests of a bundle, and compute-sanitizer.
+"""Whether kernels, library, training and groups of ranks are right on this machine's GPU: the tests of a bundle, layouts of a
+small model (groups.py), and compute-sanitizer, all at once.
 
 Usage: check.py FOLDER [--minutes 5] [--output FOLDER]     FOLDER: of gpu_bench.py --prepare
 
@@ -7,6 +8,7 @@ Exit code 1 where a check fails, is skipped for want of a device, or was not mad
 """
 
 import argparse
+import concurrent.futures
 import dataclasses
 import os
 import pathlib
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import time
 
+import groups
 import processes
 
 SANITIZER = "compute-sanitizer"
@@ -73,12 +76,24 @@ def main() -> int:
     folder, end = given.folder.resolve(), time.monotonic() + 60 * given.minutes
     output = given.output or folder
     output.mkdir(parents=True, exist_ok=True)
-    environment = os.environ | {"LD_LIBRARY_PATH": processes.libraries(folder)}
-    bad = 0
-    for check in CHECKS:
-        said = run(check, folder / "programs/tests", environment, end - time.monotonic(), output / f"check-{check.name}.log")
-        bad += said != ""
-        print(f"{check.name}: {said or 'all passed'}", flush=True)
+    libraries = {"LD_LIBRARY_PATH": processes.libraries(folder)}
+
+    def made(check: Check) -> tuple[str, str]:
+        log = output / f"check-{check.name}.log"
+        return check.name, run(check, folder / "programs/tests", os.environ | libraries, end - time.monotonic(), log)
+
+    def of_groups() -> int:
+        checks = groups.Checks(folder, folder / "programs/bin/caravan-trainer", libraries, output, end)
+        return groups.check_all(checks, lambda line: print(line, flush=True))
+
+    with concurrent.futures.ThreadPoolExecutor(len(CHECKS) + 1) as pool:
+        bad_groups = pool.submit(of_groups)
+        bad = 0
+        for result in concurrent.futures.as_completed([pool.submit(made, check) for check in CHECKS]):
+            name, said = result.result()
+            bad += said != ""
+            print(f"{name}: {said or 'all passed'}", flush=True)
+        bad += bad_groups.result()
     return 1 if bad else 0
 
 

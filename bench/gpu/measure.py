@@ -120,7 +120,7 @@ class Session:
 
     def _trained(self, number: int, environment: dict) -> dict:
         config = self._folder / f"rank-{number}.json"
-        bundle.place_tokens(config, self._folder / "tokens.bin")
+        bundle.settle(config, self._folder / "tokens.bin")
         self._free()
         return processes.attempted(lambda: processes.caravan(
             self._folder / "programs/bin/caravan-trainer", config, self._suite.runs[number], self._left(),

@@ -39,12 +39,14 @@ def _figures(run: Run, seconds: list[float], losses: list[float], peak: int) -> 
 
 
 def libraries(folder: pathlib.Path) -> str:
-    """For LD_LIBRARY_PATH: a bundle's, LibTorch's of the Python that runs this, and what that brought along."""
+    """For LD_LIBRARY_PATH: a bundle's, LibTorch's of the Python that runs this, what that brought along, and what is named there
+    already, such as the driver's."""
     import torch  # not where a bundle is prepared
 
     lib = pathlib.Path(torch.__file__).parent / "lib"
     nvidia = sorted(str(each) for each in lib.parent.parent.glob("nvidia/*/lib"))
-    return ":".join([str(folder / "programs/lib"), str(lib), *nvidia])
+    named = [each for each in os.environ.get("LD_LIBRARY_PATH", "").split(":") if each]
+    return ":".join([str(folder / "programs/lib"), str(lib), *nvidia, *named])
 
 
 def caravan(program: pathlib.Path, config: pathlib.Path, run: Run, seconds: float, environment: dict) -> dict:

@@ -1,0 +1,225 @@
+"""Whether groups of ranks are right on a machine with one device: layouts of a small model, all ranks on that device, against one rank.
+
+NCCL refuses two ranks of a host on one device, so each rank says that its host is another one; they meet over the loopback
+interface. That is slow, and right or wrong as it would be elsewhere. Then what becomes of the others when a rank stops, and
+when it is killed.
+
+Folders of a bundle: groups/NAME/rank-N.json.
+"""
+
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+REFERENCE = "one rank"
+STEPS, LONG = 3, 10_000
+AT_ONCE = 4  # layouts
+TIMEOUT = 10  # seconds of a collective
+HEARD_WITHIN = TIMEOUT + 30  # seconds; what a stopped rank's partner may take to end, of which ten are for others to answer
+TOLERANCE = {"FP32": 2e-5, "BF16": 2e-2}  # of losses and gradient norms
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    name: str
+    tensor: int = 1
+    pipeline: int = 1
+    data: int = 1
+    schedule: str = "1F1B"
+    precision: str = "FP32"
+    steps: int = STEPS
+
+    @property
+    def ranks(self) -> int:
+        return self.tensor * self.pipeline * self.data
+
+    def reference(self) -> "Layout":
+        return Layout(f"{REFERENCE}, {self.precision}", precision=self.precision)
+
+    @property
+    def folder(self) -> str:
+        return self.name.replace(", ", "-").replace(" ", "-")
+
+
+LAYOUTS = [Layout("tensor 2", tensor=2), Layout("data 2", data=2), Layout("pipeline 2", pipeline=2),
+           Layout("pipeline 2, VZB", pipeline=2, schedule="VZB"), Layout("pipeline 2, Seq1F1B", pipeline=2, schedule="Seq1F1B"),
+           Layout("tensor 2, pipeline 2", tensor=2, pipeline=2), Layout("data 2, pipeline 2", data=2, pipeline=2),
+           Layout("tensor 2, data 2, BF16", tensor=2, data=2, precision="BF16")]
+LOST = [Layout("stopped", tensor=2, steps=LONG), Layout("killed", tensor=2, steps=LONG)]
+
+
+def all_of_them() -> list[Layout]:
+    return list(dict.fromkeys([*(layout.reference() for layout in LAYOUTS), *LAYOUTS, *LOST]))
+
+
+def job_of(layout: Layout, device: dict, tokens: str) -> dict:
+    training = {"steps": layout.steps, "sequenceLength": 64, "globalBatchSequences": 8, "precision": layout.precision}
+    parallelism = {"mode": "Manual", "tensor": layout.tensor, "pipeline": layout.pipeline, "data": layout.data,
+                   "microBatchSize": 1, "schedule": layout.schedule}
+    return {"apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob", "metadata": {"name": "groups"},
+            "spec": {"model": {"preset": "llama-mini"}, "data": {"path": tokens}, "training": training,
+                     "parallelism": parallelism,
+                     "resources": {"devices": layout.ranks, "devicesPerNode": layout.ranks, "device": device}}}
+
+
+def rank_config(job: dict, plan: dict, rank: int, ranks: int) -> dict:
+    return {"jobName": "groups", "attempt": 1, "rank": rank, "localRank": 0, "worldSize": ranks, "masterAddress": "127.0.0.1",
+            "networkInterface": "lo", "threads": 1, "reportFd": -1, "commandFd": -1, "collectiveTimeoutSeconds": TIMEOUT,
+            "spec": job["spec"], "plan": plan}
+
+
+class Ranks:
+    """Processes of a layout, and what each of them has reported."""
+
+    def __init__(self, layout: Layout, folder: pathlib.Path, tokens: pathlib.Path, program: pathlib.Path, environment: dict,
+                 log: pathlib.Path) -> None:
+        self.reports: list[list[dict]] = [[] for _ in range(layout.ranks)]
+        self._log = log.open("w")
+        self._processes, self._readers = [], []
+        port = free_port()
+        for rank in range(layout.ranks):
+            config = json.loads((folder / f"rank-{rank}.json").read_text()) | {"masterPort": port}
+            config["spec"]["data"]["path"] = str(tokens)
+            told = log.with_suffix(f".rank-{rank}.json")
+            told.write_text(json.dumps(config))
+            process = subprocess.Popen([program, "--config", told], stdout=subprocess.PIPE, stderr=self._log, text=True,
+                                       env=environment | {"NCCL_HOSTID": f"rank-{rank}", "NCCL_SOCKET_IFNAME": "lo"})
+            reader = threading.Thread(target=self._read, args=(process, rank), daemon=True)
+            reader.start()
+            self._processes.append(process)
+            self._readers.append(reader)
+
+    def __enter__(self) -> "Ranks":
+        return self
+
+    def __exit__(self, *_) -> None:
+        for process in self._processes:
+            process.kill()
+            process.wait()
+        for reader in self._readers:
+            reader.join()
+        self._log.close()
+
+    def _read(self, process: subprocess.Popen, rank: int) -> None:
+        for line in process.stdout:
+            if line.startswith("{"):
+                self.reports[rank].append(json.loads(line))
+
+    def wait(self, end: float) -> str:
+        """Empty when all have ended well."""
+        for rank, process in enumerate(self._processes):
+            try:
+                process.wait(max(end - time.monotonic(), 0.1))
+            except subprocess.TimeoutExpired:
+                return f"rank {rank} has not ended: {self._last(rank)}"
+        for reader in self._readers:
+            reader.join()
+        codes = [process.returncode for process in self._processes]
+        bad = [rank for rank, code in enumerate(codes) if code != 0]
+        return f"rank {bad[0]} ended with {codes[bad[0]]}: {self.failure(bad[0]) or self._last(bad[0])}" if bad else ""
+
+    def _last(self, rank: int) -> str:
+        return str(self.reports[rank][-1])[:300] if self.reports[rank] else "it has reported nothing"
+
+    def all_train(self, end: float) -> bool:
+        while time.monotonic() < end:
+            if all(any("step" in each for each in reports) for reports in self.reports):
+                return True
+            if any(process.poll() is not None for process in self._processes):
+                return False
+            time.sleep(0.05)
+        return False
+
+    def signal(self, rank: int, number: int) -> None:
+        self._processes[rank].send_signal(number)
+
+    def ends(self, rank: int, seconds: float) -> bool:
+        try:
+            self._processes[rank].wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        self._readers[rank].join()
+        return True
+
+    def failure(self, rank: int) -> str:
+        failures = [each["failure"] for each in self.reports[rank] if "failure" in each]
+        return f"{failures[-1]['reason']}: {failures[-1]['message']}" if failures else ""
+
+    def losses(self) -> list[float]:
+        return [float(each["step"]["loss"]) for reports in self.reports for each in reports
+                if each.get("step", {}).get("loss") is not None][:STEPS]
+
+    def norms(self) -> list[float]:
+        return [float(each["step"]["gradientNorm"]) for each in self.reports[0] if "step" in each]
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Checks:
+    def __init__(self, bundle: pathlib.Path, program: pathlib.Path, environment: dict, logs: pathlib.Path, end: float) -> None:
+        self._bundle, self._program, self._logs, self._end = bundle, program, logs, end
+        self._environment = os.environ | environment
+
+    def _start(self, layout: Layout) -> Ranks:
+        log = self._logs / f"group-{layout.folder}.log"
+        return Ranks(layout, self._bundle / "groups" / layout.folder, self._bundle / "tokens.bin", self._program, self._environment, log)
+
+    def trained(self, layout: Layout) -> tuple[str, list[float], list[float]]:
+        with self._start(layout) as ranks:
+            said = ranks.wait(self._end)
+            return said, ranks.losses(), ranks.norms()
+
+    def equals_one_rank(self, layout: Layout, reference: tuple[str, list[float], list[float]]) -> str:
+        """Empty: it does."""
+        said, losses, norms = self.trained(layout)
+        if reference[0] or said:
+            return said or f"one rank: {reference[0]}"
+        if len(losses) != STEPS or len(norms) != STEPS:
+            return f"{len(losses)} losses and {len(norms)} norms were reported"
+        worst = max(abs(own / one - 1) for own, one in zip(losses + norms, reference[1] + reference[2]))
+        return "" if worst < TOLERANCE[layout.precision] else f"{worst:.1e} away from one rank: {losses}, {reference[1]}"
+
+    def others_hear(self, layout: Layout, number: int) -> tuple[str, float]:
+        """Why not, and after how many seconds the other rank had ended."""
+        with self._start(layout) as ranks:
+            if not ranks.all_train(self._end):
+                return f"no step was made: {ranks.failure(0) or ranks.failure(1)}", 0
+            ranks.signal(1, number)
+            begin = time.monotonic()
+            if not ranks.ends(0, HEARD_WITHIN):
+                return f"the other rank still waits after {HEARD_WITHIN} s", 0
+            heard, seconds = ranks.failure(0), time.monotonic() - begin
+        return "" if heard.startswith("Communication: ") else f"the other rank says {heard!r}", seconds
+
+
+def check_all(checks: Checks, say) -> int:
+    """How many are wrong; say: called with a line for each."""
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        references = {layout.precision: pool.submit(checks.trained, layout) for layout in {each.reference() for each in LAYOUTS}}
+
+        def equals(layout: Layout) -> str:
+            return checks.equals_one_rank(layout, references[layout.precision].result())
+
+        lost = [(layout, pool.submit(checks.others_hear, layout, number))
+                for layout, number in zip(LOST, (signal.SIGSTOP, signal.SIGKILL))]
+        equal = [(layout, pool.submit(equals, layout)) for layout in LAYOUTS]
+        wrong = 0
+        for layout, result in equal:
+            wrong += result.result() != ""
+            say(f"group, {layout.name}: {result.result() or 'as one rank'}")
+        for layout, result in lost:
+            said, seconds = result.result()
+            wrong += said != ""
+            say(f"group, a rank is {layout.name}: {said or f'the other one ends after {seconds:.1f} s'}")
+    return wrong
