@@ -3,6 +3,9 @@
 import dataclasses
 
 
+ACCUMULATION = 8  # micro-batches of a step
+
+
 @dataclasses.dataclass(frozen=True)
 class Model:
     """As the presets of `caravan presets`."""
@@ -54,13 +57,14 @@ class Run:
     sequence: int
     micro_batch: int
     states: str = "FP32"  # of the optimizer
-    accumulation: int = 8
-    steps: int = 7
+    accumulation: int = ACCUMULATION
+    steps: int = 5
 
     @property
     def name(self) -> str:
         states = "" if self.states == "FP32" else f", {self.states} states"
-        return f"{self.model.preset}, sequence {self.sequence}, micro-batch {self.micro_batch}{states}"
+        micro_batches = "" if self.accumulation == ACCUMULATION else f", {self.accumulation} micro-batches"
+        return f"{self.model.preset}, sequence {self.sequence}, micro-batch {self.micro_batch}{states}{micro_batches}"
 
     @property
     def sequences(self) -> int:
@@ -115,7 +119,9 @@ LLAMA_8B = Model("llama3-8b", 4096, 32, 32, 8, 14336, 128256, False)
 TINY = Model("llama-tiny", 64, 4, 4, 2, 176, 256, False)
 
 HEADLINES = [Run(LLAMA_8B, 4096, 1, "BF16"), Run(LLAMA_3B, 4096, 1), Run(LLAMA_1B, 4096, 1), Run(LLAMA_1B, 8192, 1)]
-ATTENTION_RUNGS = [Rung(f"attention: {name}", {"CARAVAN_ATTENTION": name}) for name in ("plain", "flash")]
+# As long a step as users take, in which the update of the weights is a small part.
+LONG_STEPS = [Run(model, 4096, 1, states, accumulation=32, steps=4) for model, states in ((LLAMA_8B, "BF16"), (LLAMA_3B, "FP32"))]
+ATTENTION_RUNGS = [Rung(f"attention: {name}", {"CARAVAN_ATTENTION": name}) for name in ("deterministic", "flash")]
 SWEEP = [Run(model, sequence, micro_batch, "BF16" if model is LLAMA_8B else "FP32") for micro_batch in (1, 2, 4, 8)
          for sequence in (2048, 4096, 8192) for model in (LLAMA_1B, LLAMA_3B, LLAMA_8B)]
 
@@ -127,7 +133,7 @@ def suite_of(name: str) -> Suite:
 
 def gpu_suite(product: str) -> Suite:
     return Suite(name=product, device={"kind": "GPU", "product": product}, precision="BF16",
-                 runs=list(dict.fromkeys(HEADLINES + SWEEP)), copy_bytes=4 << 30, square=8192,
+                 runs=list(dict.fromkeys(HEADLINES + LONG_STEPS + SWEEP)), copy_bytes=4 << 30, square=8192,
                  product_tokens=[2048, 4096, 8192, 16384],
                  attention=[(sequence, heads, 8, dim) for sequence in (2048, 4096, 8192) for heads, dim in ((32, 128), (32, 64))],
                  kernel_sizes=(16384, 4096, 14336, 128256, 64, 2048), contestant_runs=4, rungs=ATTENTION_RUNGS, compiler="inductor", seconds=0.3)

@@ -13,6 +13,7 @@ import time
 
 import bundle
 import device_state
+import kernel_summary
 import primitives
 import processes
 import torch
@@ -35,8 +36,8 @@ class Session:
     def measure(self) -> None:
         self.result["machine"] = self._machine()
         with device_state.Watch() as watch:
-            for part in (self._ceilings, self._attention, self._kernels, self._headlines, self._rungs, self._products,
-                         self._sweep):
+            for part in (self._ceilings, self._attention, self._kernels, self._headlines, self._profile, self._rungs,
+                         self._products, self._sweep):
                 self._say(part.__name__.strip("_"))
                 part()
         self.result["deviceState"] = watch.summary()
@@ -126,9 +127,24 @@ class Session:
             self._folder / "programs/bin/caravan-trainer", config, self._suite.runs[number], self._left(),
             {"LD_LIBRARY_PATH": self._libraries} | environment))
 
+    def _ended(self) -> list[int]:
+        return [number for number, entry in enumerate(self.result["runs"]) if "stepSeconds" in entry.get("caravan", {})]
+
+    def _profile(self) -> None:
+        """Of the first run that came to its end: what the device did in its last step, kernel by kernel."""
+        ended = self._ended()
+        if self._device.type != "cuda" or not ended or not self._has_time("profile", STEPS_NEED):
+            return
+        with tempfile.TemporaryDirectory() as name:
+            times = pathlib.Path(name) / "times"
+            self._trained(ended[0], {"CUDA_INJECTION64_PATH": str(self._folder / "programs/lib/libcaravan_kernel_times.so"),
+                                     "CARAVAN_KERNEL_TIMES": str(times)})
+            self.result["profile"] = {"number": ended[0]} | (kernel_summary.summary(times) if times.exists() else
+                                                             {"failed": "the run has written no times"})
+
     def _rungs(self) -> None:
         """Of the first run that came to its end."""
-        ended = [number for number, entry in enumerate(self.result["runs"]) if "stepSeconds" in entry.get("caravan", {})]
+        ended = self._ended()
         for rung in self._suite.rungs if ended else []:
             if self._has_time(f"rung: {rung.changed}", STEPS_NEED):
                 figures = self._trained(ended[0], rung.environment)

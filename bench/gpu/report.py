@@ -82,6 +82,16 @@ def kernels(measured: dict) -> list[dict] | dict:
             for each in [*found, loss]]
 
 
+def profile(suite: Suite, measured: dict) -> dict:
+    """The last step of a run by kernel; what is below a thousandth of it is left out."""
+    found = measured.get("profile", {})
+    if "kernels" not in found:
+        return found
+    kept = [each for each in found["kernels"] if each["partOfStep"] >= 0.001]
+    return {"run": suite.runs[found["number"]].name, "seconds": found["seconds"], "idleSeconds": found["idleSeconds"],
+            "kernels": kept}
+
+
 def refitted(programs: pathlib.Path, suite: Suite, jobs: list[dict], measured: dict) -> dict:
     """jobs: JobPlan of each run."""
     kept = [number for number, entry in enumerate(measured["runs"]) if "stepSeconds" in entry.get("caravan", {})]
@@ -107,7 +117,7 @@ def report(programs: pathlib.Path, suite: Suite, jobs: list[dict], measured: dic
     return {"machine": measured["machine"], "deviceState": measured.get("deviceState", {}), "goalMfu": GOAL,
             "bestMfu": best and {"run": best["name"], "mfu": best["caravan"]["mfu"]}, "ceilings": measured["ceilings"],
             "runs": runs, "ladders": ladders, "rungs": rungs(suite, measured), "refit": refitted(programs, suite, jobs, measured),
-            "kernels": kernels(measured), "attention": measured.get("attention", []),
+            "profile": profile(suite, measured), "kernels": kernels(measured), "attention": measured.get("attention", []),
             "products": measured.get("products", []), "leftOut": measured["leftOut"]}
 
 

@@ -91,9 +91,8 @@ __global__ void __launch_bounds__(kFlatThreads) adamw_kernel(AdamW a, Factors fa
   T* const firsts = static_cast<T*>(a.first_moment);
   T* const seconds = static_cast<T*>(a.second_moment);
   for_packs<kPack>(worker_of_grid(), single, a.elements, [&]<int kWidth>(std::int64_t i) {
+    if (!isfinite(scale)) return store<kWidth>(a.gradients + i, Values<kWidth>{});
     const Values<kWidth> gradient = load<kWidth>(a.gradients + i);
-    store<kWidth>(a.gradients + i, Values<kWidth>{});
-    if (!isfinite(scale)) return;
     Values<kWidth> weight = load<kWidth>(a.weights + i);
     Values<kWidth> first = load<kWidth>(firsts + i);
     Values<kWidth> second = load<kWidth>(seconds + i);
@@ -106,6 +105,7 @@ __global__ void __launch_bounds__(kFlatThreads) adamw_kernel(AdamW a, Factors fa
       first_noise[k] = std::is_same_v<T, bf16> ? noise(numbers.next()) : 0;
       second_noise[k] = first_noise[k] >> 16;
     }
+    store<kWidth>(a.gradients + i, Values<kWidth>{});
     store<kWidth>(a.weights + i, weight);
     store_moment<kWidth>(firsts + i, first, first_noise);
     store_moment<kWidth>(seconds + i, second, second_noise);

@@ -48,6 +48,8 @@ void adamw(const AdamWTensors& tensors, const AdamW& update);
 void adamw_values(const AdamWTensors& tensors, const AdamW& update);
 void add_sum_of_squares(const at::Tensor& values, at::Tensor& sum);
 
+void fill_normal(at::Tensor& values, uint64_t key, int64_t first_index, double standard_deviation);
+
 uint64_t sum_of_bits(const at::Tensor& flat);
 
 }  // namespace caravan::kernels::cpu

@@ -10,6 +10,7 @@
 #include "worker/trainer/kernels/kernel_table.h"
 #include "worker/trainer/kernels/linear.h"
 #include "worker/trainer/kernels/product_listener.h"
+#include "worker/trainer/kernels/random_normal.h"
 #include "worker/trainer/kernels/rms_norm.h"
 #include "worker/trainer/kernels/rope.h"
 #include "worker/trainer/kernels/storage_type.h"
@@ -194,6 +195,10 @@ void add_sum_of_squares(const at::Tensor& values, at::Tensor& sum) {
   const KernelSpan span("sum_of_squares");
   const trainer::LibraryScratch scratch;  // some kilobytes of partial sums
   kernels_of(values).add_sum_of_squares(values, sum);
+}
+
+void fill_normal(at::Tensor& values, uint64_t key, int64_t first_index, double standard_deviation) {
+  kernels_of(values).fill_normal(values, key, first_index, standard_deviation);
 }
 
 uint64_t sum_of_bits(const at::Tensor& flat) {

@@ -7,6 +7,7 @@
 #include "worker/trainer/kernels/attention.h"
 #include "worker/trainer/kernels/embedding.h"
 #include "worker/trainer/kernels/linear.h"
+#include "worker/trainer/kernels/random_normal.h"
 #include "worker/trainer/kernels/rms_norm.h"
 #include "worker/trainer/kernels/rope.h"
 #include "worker/trainer/kernels/sum_of_bits.h"
@@ -123,6 +124,26 @@ TEST_P(Kernels, RopeTurnsPairsHalfAHeadApart) {
       EXPECT_TRUE(at::equal(turned.narrow(1, 4 * head_dim, head_dim), x.narrow(1, 4 * head_dim, head_dim)));
     }
     expect_same_on_all_threads([&] { return std::vector<at::Tensor>{turn(Rotation::Forward)}; });
+  }
+}
+
+// Whatever the device, and wherever in the sequence a tensor begins.
+TEST_P(Kernels, NormalNumbersAreTheSameEverywhere) {
+  for (const int64_t first : {0, 1, 6}) {
+    for (const int64_t count : {1, 3, 5000}) {
+      const auto fill = [&] {
+        at::Tensor values = at::full({count + 1}, 7, random({1}).options());
+        at::Tensor filled = values.narrow(0, 0, count);
+        fill_normal(filled, 9, first, 0.5);
+        return std::vector<at::Tensor>{values};
+      };
+      at::Tensor exact = at::empty({count}, at::kDouble);
+      cpu_kernels().fill_normal(exact, 9, first, 0.5);
+      const at::Tensor made = fill()[0];
+      expect_near(made.narrow(0, 0, count).cpu(), exact, 1, "normal numbers");
+      EXPECT_EQ(made[count].item<double>(), 7) << "behind the end";
+      expect_same_on_all_threads(fill);
+    }
   }
 }
 

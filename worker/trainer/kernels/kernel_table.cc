@@ -42,6 +42,7 @@ const KernelTable& cpu_kernels() {
                                       .adamw = cpu::adamw,
                                       .adamw_values = cpu::adamw_values,
                                       .add_sum_of_squares = cpu::add_sum_of_squares,
+                                      .fill_normal = cpu::fill_normal,
                                       .sum_of_bits = cpu::sum_of_bits};
   return kTable;
 }

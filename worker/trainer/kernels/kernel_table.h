@@ -65,6 +65,8 @@ struct KernelTable {
   void (*adamw_values)(const AdamWTensors& tensors, const AdamW& update);
   void (*add_sum_of_squares)(const at::Tensor& values, at::Tensor& sum);
 
+  void (*fill_normal)(at::Tensor& values, uint64_t key, int64_t first_index, double standard_deviation);
+
   uint64_t (*sum_of_bits)(const at::Tensor& flat);
 };
 

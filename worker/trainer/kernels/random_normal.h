@@ -14,7 +14,7 @@ namespace caravan::kernels {
 uint64_t random_key(uint64_t seed, std::string_view name);
 
 // Elements first_index, first_index + 1, ... of the sequence of `key`, times the standard deviation.
-// Contiguous, on the host.
+// Contiguous. The same to a rounding on every kind of device.
 void fill_normal(at::Tensor& values, uint64_t key, int64_t first_index, double standard_deviation);
 
 }  // namespace caravan::kernels

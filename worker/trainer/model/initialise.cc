@@ -1,4 +1,3 @@
-#include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/kernels/random_normal.h"
 #include "worker/trainer/model/owned_parts.h"
 #include "worker/trainer/model/parameters.h"
@@ -15,9 +14,7 @@ void initialise_parameters(ParameterStore& store, uint64_t seed) {
       if (owned.parameter.initialisation == Initialisation::One) {
         values.fill_(1);
       } else {
-        kernels::fill_from_host(values, [&](at::Tensor& on_host) {
-          kernels::fill_normal(on_host, key, run.first_full, owned.parameter.standard_deviation);
-        });
+        kernels::fill_normal(values, key, run.first_full, owned.parameter.standard_deviation);
       }
     });
   }

@@ -10,6 +10,7 @@
 #include "worker/trainer/cuda/cross_entropy.h"
 #include "worker/trainer/cuda/embedding.h"
 #include "worker/trainer/cuda/gradient_norm.h"
+#include "worker/trainer/cuda/normal.h"
 #include "worker/trainer/cuda/rms_norm.h"
 #include "worker/trainer/cuda/rope.h"
 #include "worker/trainer/cuda/swiglu.h"
@@ -259,6 +260,17 @@ void add_sum_of_squares(const at::Tensor& values, at::Tensor& sum) {
           "sum_of_squares");
 }
 
+void fill_normal(at::Tensor& values, uint64_t key, int64_t first_index, double standard_deviation) {
+  require(cuda::fill_normal({.storage = storage_of(values),
+                             .elements = values.numel(),
+                             .values = data_of(values),
+                             .key = key,
+                             .first_index = first_index,
+                             .standard_deviation = standard_deviation},
+                            current_stream()),
+          "fill_normal");
+}
+
 // Words of 32 bits are two halves: the low ones count once, the high ones 2^16 times.
 uint64_t sum_of_bits(const at::Tensor& flat) {
   constexpr int64_t kHalvesAtATime = int64_t{1} << 25;  // of which the sum takes eight bytes each
@@ -298,6 +310,7 @@ KernelTable own_kernels(const char* name) {
           .adamw = adamw,
           .adamw_values = adamw_values,
           .add_sum_of_squares = add_sum_of_squares,
+          .fill_normal = fill_normal,
           .sum_of_bits = sum_of_bits};
 }
 

@@ -1,0 +1,58 @@
+// Normally distributed numbers that depend on a key and a counter only: Philox (philox.h) and the Box-Muller
+// transform, in fp64. For processors and for CUDA devices, whose logarithms and cosines may differ in the
+// last bit.
+#pragma once
+
+#include <cmath>
+#include <numbers>
+
+#include "worker/trainer/kernels/philox.h"
+
+namespace caravan::kernels {
+
+inline constexpr int kNormals = 4;  // of a block
+
+template <typename Real>
+struct NormalBlock {
+  Real item[kNormals];
+};
+
+// Of an angle in turns. A device has functions for these that need no memory.
+template <typename Real>
+constexpr Real cosine_of(Real turns) {
+#ifdef __CUDA_ARCH__
+  return cospi(2 * turns);
+#else
+  return std::cos(2 * std::numbers::pi_v<Real> * turns);
+#endif
+}
+template <typename Real>
+constexpr Real sine_of(Real turns) {
+#ifdef __CUDA_ARCH__
+  return sinpi(2 * turns);
+#else
+  return std::sin(2 * std::numbers::pi_v<Real> * turns);
+#endif
+}
+
+// Two independent normal numbers from two uniform ones; the first is never zero, so that its logarithm is
+// finite.
+template <typename Real>
+constexpr void box_muller(std::uint32_t a, std::uint32_t b, Real* normal) {
+  constexpr Real kUnit = 0x1p-32;
+  const Real radius = std::sqrt(-2 * std::log((a + Real{1}) * kUnit));
+  normal[0] = radius * cosine_of(b * kUnit);
+  normal[1] = radius * sine_of(b * kUnit);
+}
+
+// A template, so that nvcc makes it for devices too.
+template <typename Real = double>
+constexpr NormalBlock<Real> normal_block(std::uint64_t key, std::uint64_t counter) {
+  const RandomBlock random = philox(key, counter);
+  NormalBlock<Real> normal{};
+  box_muller(random.word[0], random.word[1], normal.item);
+  box_muller(random.word[2], random.word[3], normal.item + 2);
+  return normal;
+}
+
+}  // namespace caravan::kernels
