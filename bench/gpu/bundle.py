@@ -22,7 +22,7 @@ LIBRARIES = ("libcaravan_cuda.so", "libcaravan_device_cuda.so", "libcaravan_kern
 
 def job_of(run: Run, suite: Suite, tokens: str) -> dict:
     training = {"steps": run.steps, "sequenceLength": run.sequence, "globalBatchSequences": run.sequences,
-                "precision": suite.precision, "optimizer": {"stateType": run.states}}
+                "precision": suite.precision, "optimizer": {"stateType": run.states, "learningRate": "1e-4", "schedule": "Constant"}}
     parallelism = {"mode": "Manual", "tensor": 1, "pipeline": 1, "data": 1, "microBatchSize": run.micro_batch}
     return {"apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob", "metadata": {"name": "gpu-bench"},
             "spec": {"model": {"preset": run.model.preset}, "data": {"path": tokens}, "training": training,

@@ -36,8 +36,8 @@ class Session:
     def measure(self) -> None:
         self.result["machine"] = self._machine()
         with device_state.Watch() as watch:
-            for part in (self._ceilings, self._attention, self._kernels, self._headlines, self._profile, self._rungs,
-                         self._products, self._sweep):
+            for part in (self._ceilings, self._attention, self._kernels, self._headlines, self._profile, self._eager,
+                         self._rungs, self._compiled, self._products, self._sweep):
                 self._say(part.__name__.strip("_"))
                 part()
         self.result["deviceState"] = watch.summary()
@@ -98,16 +98,19 @@ class Session:
             self.result["pytorchKernels"] = primitives.kernels(self._suite, self._device, self._timer())
 
     def _headlines(self) -> None:
-        numbers = range(min(self._suite.contestant_runs, len(self._suite.runs)))
-        for number in numbers:
+        for number in range(self._suite.headlines):
             self._caravan(number)
-        for number in numbers:
+
+    def _eager(self) -> None:
+        for number in range(self._suite.contestant_runs):
             self._pytorch(number, "eager", None, STEPS_NEED)
-        for number in numbers:
+
+    def _compiled(self) -> None:
+        for number in range(self._suite.contestant_runs):
             self._pytorch(number, "compile", self._suite.compiler, COMPILE_NEEDS)
 
     def _sweep(self) -> None:
-        for number in range(self._suite.contestant_runs, len(self._suite.runs)):
+        for number in range(self._suite.headlines, len(self._suite.runs)):
             self._caravan(number)
 
     def _caravan(self, number: int) -> None:

@@ -113,7 +113,7 @@ def report(programs: pathlib.Path, suite: Suite, jobs: list[dict], measured: dic
             for run, entry, predicted in zip(suite.runs, measured["runs"], measured["predictions"])]
     best = max((each for each in runs if "mfu" in each.get("caravan", {})), key=lambda each: each["caravan"]["mfu"], default=None)
     ladders = {run.name: ladder(run, each["caravan"]["stepSeconds"], measured)
-               for run, each in zip(suite.runs[:suite.contestant_runs], runs) if "stepSeconds" in each.get("caravan", {})}
+               for run, each in zip(suite.runs[:suite.headlines], runs) if "stepSeconds" in each.get("caravan", {})}
     return {"machine": measured["machine"], "deviceState": measured.get("deviceState", {}), "goalMfu": GOAL,
             "bestMfu": best and {"run": best["name"], "mfu": best["caravan"]["mfu"]}, "ceilings": measured["ceilings"],
             "runs": runs, "ladders": ladders, "rungs": rungs(suite, measured), "refit": refitted(programs, suite, jobs, measured),

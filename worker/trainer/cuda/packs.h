@@ -102,6 +102,23 @@ __device__ void store(T* to, const Values<kWidth>& values) {
   store_exact<kWidth, Memory>(to, exact);
 }
 
+// A pack as it is stored, which takes half the registers of its values where these are bf16.
+template <typename T>
+__device__ uint4 load_words(const T* from) {
+  return *reinterpret_cast<const uint4*>(from);
+}
+
+template <typename T>
+__device__ Values<kPackOf<T>> values_of(const uint4& words) {
+  constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
+  Values<kPackOf<T>> values;
+  unpack<T>(words.x, values.item);
+  unpack<T>(words.y, values.item + kPerWord);
+  unpack<T>(words.z, values.item + 2 * kPerWord);
+  unpack<T>(words.w, values.item + 3 * kPerWord);
+  return values;
+}
+
 template <int kWidth, typename T>
 __device__ Values<kWidth> load(const T* from) {
   constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
@@ -114,11 +131,8 @@ __device__ Values<kWidth> load(const T* from) {
     unpack<T>(words.y, values.item + kPerWord);
   } else {
     for (int i = 0; i < kWidth; i += kPackOf<T>) {
-      const uint4 words = *reinterpret_cast<const uint4*>(from + i);
-      unpack<T>(words.x, values.item + i);
-      unpack<T>(words.y, values.item + i + kPerWord);
-      unpack<T>(words.z, values.item + i + 2 * kPerWord);
-      unpack<T>(words.w, values.item + i + 3 * kPerWord);
+      const Values<kPackOf<T>> pack = values_of<T>(load_words(from + i));
+      for (int k = 0; k < kPackOf<T>; ++k) values.item[i + k] = pack.item[k];
     }
   }
   return values;

@@ -121,6 +121,10 @@ __device__ void turn_into_input_gradient(const BackwardRow<T>& row, std::int64_t
 
 constexpr int kBackwardThreads = 512;  // a thread of a larger block would not have the registers
 
+__device__ float slope_of(float dot, float scale, std::int64_t columns) {
+  return dot * scale * scale / static_cast<float>(columns);
+}
+
 // Block b takes the rows b, b + gridDim.x, ..., and leaves its sums in row b of the partial ones.
 template <typename T>
 __global__ void __launch_bounds__(kBackwardThreads)
@@ -132,13 +136,58 @@ __global__ void __launch_bounds__(kBackwardThreads)
   for (std::int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
     const BackwardRow<T> row = backward_row<T>(a, r);
     const float dot = block_sum(add_weight_gradient(row, single, a.columns, sums), sums_memory());
-    const float slope = dot * row.scale * row.scale / static_cast<float>(a.columns);
-    turn_into_input_gradient(row, single, a.columns, slope);
+    turn_into_input_gradient(row, single, a.columns, slope_of(dot, row.scale, a.columns));
   }
   float* const partial = a.partial + std::int64_t{blockIdx.x} * a.columns;
   for_packs<kPackOf<T>>(worker_of_block(), single, a.columns, [&]<int kWidth>(std::int64_t i) {
     store<kWidth>(partial + i, load<kWidth>(sums + i));
   });
+}
+
+// The same for rows that are no longer than a pack for each thread: sums stay in registers, every value is
+// read once, and the next row is on its way while the block adds up this one. Two blocks share a
+// multiprocessor.
+template <typename T>
+__global__ void __launch_bounds__(kBackwardThreads, 2) rms_norm_backward_of_short_rows(RmsNormBackward a) {
+  constexpr int kWidth = kPackOf<T>;
+  const std::int64_t column = std::int64_t{threadIdx.x} * kWidth;
+  const bool has_columns = column < a.columns;
+  uint4 weight_words{}, gradient_words{}, x_words{};
+  float scale = 0;
+  const auto load_row = [&](std::int64_t row) {
+    if (row >= a.rows) return;
+    const BackwardRow<T> from = backward_row<T>(a, row);
+    scale = from.scale;
+    if (!has_columns) return;
+    gradient_words = load_words(from.gradient + column);
+    x_words = load_words(from.x + column);
+  };
+  if (has_columns) weight_words = load_words(static_cast<const T*>(a.weight) + column);
+  load_row(blockIdx.x);
+  const T* const residual =
+      a.residual_gradient == nullptr ? nullptr : static_cast<const T*>(a.residual_gradient) + column;
+  Values<kWidth> sums{};
+  for (std::int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
+    Values<kWidth> gradient = values_of<T>(gradient_words);
+    const Values<kWidth> x = values_of<T>(x_words);
+    const float row_scale = scale;
+    load_row(r + gridDim.x);
+    uint4 residual_words{};
+    if (has_columns && residual != nullptr) residual_words = load_words(residual + r * a.columns);
+    const Values<kWidth> weight = values_of<T>(weight_words);
+    float product = 0;
+    for (int k = 0; k < kWidth; ++k) {
+      product += gradient.item[k] * weight.item[k] * x.item[k];
+      sums.item[k] += gradient.item[k] * (x.item[k] * row_scale);
+    }
+    const float slope = slope_of(block_sum(product, sums_memory()), row_scale, a.columns);
+    const Values<kWidth> residual_gradient = values_of<T>(residual_words);
+    for (int k = 0; k < kWidth; ++k)
+      gradient.item[k] =
+          row_scale * (gradient.item[k] * weight.item[k] - x.item[k] * slope) + residual_gradient.item[k];
+    if (has_columns) store<kWidth>(static_cast<T*>(a.gradient) + r * a.columns + column, gradient);
+  }
+  if (has_columns) store<kWidth>(a.partial + std::int64_t{blockIdx.x} * a.columns + column, sums);
 }
 
 // A warp adds up every eighth of the partial rows for a column a lane, then the first warp what these have
@@ -202,6 +251,10 @@ LaunchResult rms_norm_backward(const RmsNormBackward& a, Stream stream) {
         a.columns, static_cast<T*>(a.gradient), static_cast<const T*>(a.residual_gradient),
         static_cast<const T*>(a.x), static_cast<const T*>(a.weight), a.partial);
     Grid grid = grid_of_rows(partial_rows, a.columns, single, kWidth, kBackwardThreads);
+    if (single == 0 && a.columns <= std::int64_t{grid.threads} * kWidth) {
+      grid.shared_bytes = memory_of(0);
+      return launch(rms_norm_backward_of_short_rows<T>, grid, stream, a);
+    }
     grid.shared_bytes = memory_of(a.columns);
     return launch(rms_norm_backward_kernel<T>, grid, stream, a, single);
   });

@@ -16,7 +16,12 @@ struct ElementNumbers {
 
   constexpr std::int64_t operator[](std::int64_t i) const {
     const std::int64_t at = first + i;
+    if (at < part_columns) return at + begin;  // no division, which a device takes long for
     return at / part_columns * columns + at % part_columns + begin;
+  }
+  constexpr std::int64_t column_of(std::int64_t i) const {
+    const std::int64_t at = first + i;
+    return at < part_columns ? at : at % part_columns;
   }
   bool operator==(const ElementNumbers&) const = default;
 };
@@ -27,7 +32,7 @@ class NumberWalk {
   constexpr NumberWalk(const ElementNumbers& numbers, std::int64_t i)
       : part_columns_(numbers.part_columns),
         skipped_(numbers.columns - numbers.part_columns),
-        column_((numbers.first + i) % numbers.part_columns),
+        column_(numbers.column_of(i)),
         number_(numbers[i]) {}
 
   constexpr std::int64_t next() {

@@ -57,30 +57,27 @@ AttentionResult cudnn_forward(const at::Tensor& qkv_TE, const AttentionHistory& 
   return {.output_TA = rows_of(std::get<0>(made)), .log_sums = std::get<1>(made)};
 }
 
-// What LibTorch asks of its libraries, until the scope ends: cuDNN's gradients, which are sums of many
-// blocks, in the same order every time, or in any.
-class OrderOfSums {
+// LibTorch asks cuDNN for no order of its sums, whatever it is told, and warns of it where it is told to have
+// one: until the scope ends it is not.
+class WithoutOrder {
  public:
-  explicit OrderOfSums(bool is_fixed) {
-    at::globalContext().setDeterministicAlgorithms(is_fixed, /*warn_only=*/false);
-  }
-  ~OrderOfSums() { at::globalContext().setDeterministicAlgorithms(before_, warned_only_); }
-  OrderOfSums(const OrderOfSums&) = delete;
-  OrderOfSums& operator=(const OrderOfSums&) = delete;
+  WithoutOrder() { at::globalContext().setDeterministicAlgorithms(false, warns_); }
+  ~WithoutOrder() { at::globalContext().setDeterministicAlgorithms(before_, warns_); }
+  WithoutOrder(const WithoutOrder&) = delete;
+  WithoutOrder& operator=(const WithoutOrder&) = delete;
 
  private:
   const bool before_ = at::globalContext().deterministicAlgorithms();
-  const bool warned_only_ = at::globalContext().deterministicAlgorithmsWarnOnly();
+  const bool warns_ = at::globalContext().deterministicAlgorithmsWarnOnly();
 };
 
-template <bool kIsDeterministic>
 void cudnn_backward(at::Tensor& qkv_TE, const at::Tensor& doutput_TA, const AttentionResult& result,
                     const at::Tensor& by_later_TC, AttentionHistory& history, const AttentionShape& shape) {
   if (!is_whole(history))
     return plain_attention_backward(qkv_TE, doutput_TA, result, by_later_TC, history, shape);
   const Heads heads(qkv_TE, shape);
   const at::Tensor seed = no_seed(qkv_TE);
-  const OrderOfSums order(kIsDeterministic);
+  const WithoutOrder sums;
   const auto [by_q, by_k, by_v] = at::_scaled_dot_product_cudnn_attention_backward(
       heads_of(doutput_TA, 0, shape.heads, shape), heads.q_BHSK, heads.k_BGSK, heads.v_BGSK,
       heads_of(result.output_TA, 0, shape.heads, shape), result.log_sums, seed, seed, /*attn_bias=*/{},
@@ -154,10 +151,9 @@ std::string objection_to(const AttentionKernels& kernels, const AttentionKernels
 std::string wished_attention() {
   const char* const wanted = std::getenv("CARAVAN_ATTENTION");
   const std::string wish = wanted == nullptr ? "" : wanted;
-  if (wish.empty() || wish == "cuDNN" || wish == "deterministic" || wish == "flash" || wish == "plain")
-    return wish;
+  if (wish.empty() || wish == "cuDNN" || wish == "flash" || wish == "plain") return wish;
   throw std::runtime_error("CARAVAN_ATTENTION is '" + wish +
-                           "': take cuDNN, deterministic, flash or plain, or leave it out");
+                           "': take cuDNN, flash or plain, or leave it out");
 }
 
 }  // namespace
@@ -166,8 +162,7 @@ AttentionKernels choose_attention(const AttentionShape& shape, at::ScalarType st
   const AttentionKernels plain{
       .forward = plain_attention_forward, .backward = plain_attention_backward, .description = {}};
   const Candidate candidates[] = {
-      {"cuDNN", {.forward = cudnn_forward, .backward = cudnn_backward<false>, .description = {}}},
-      {"deterministic", {.forward = cudnn_forward, .backward = cudnn_backward<true>, .description = {}}},
+      {"cuDNN", {.forward = cudnn_forward, .backward = cudnn_backward, .description = {}}},
       {"flash", {.forward = flash_forward, .backward = flash_backward, .description = {}}}};
   const std::string wish = wished_attention();
   std::string objections;

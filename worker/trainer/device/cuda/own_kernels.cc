@@ -10,6 +10,7 @@
 #include "worker/trainer/cuda/cross_entropy.h"
 #include "worker/trainer/cuda/embedding.h"
 #include "worker/trainer/cuda/gradient_norm.h"
+#include "worker/trainer/cuda/heads.h"
 #include "worker/trainer/cuda/normal.h"
 #include "worker/trainer/cuda/rms_norm.h"
 #include "worker/trainer/cuda/rope.h"
@@ -312,6 +313,25 @@ KernelTable own_kernels(const char* name) {
           .add_sum_of_squares = add_sum_of_squares,
           .fill_normal = fill_normal,
           .sum_of_bits = sum_of_bits};
+}
+
+void place_heads(at::Tensor& rows_TE, int64_t first, const at::Tensor& heads_BHSK) {
+  TORCH_CHECK(heads_BHSK.stride(3) == 1 && heads_BHSK.scalar_type() == rows_TE.scalar_type(),
+              "heads are placed as they are stored, each in one piece");
+  require(cuda::place_heads({.storage = storage_of(rows_TE),
+                             .sequences = heads_BHSK.size(0),
+                             .tokens = heads_BHSK.size(2),
+                             .heads = heads_BHSK.size(1),
+                             .head_dim = heads_BHSK.size(3),
+                             .values = heads_BHSK.const_data_ptr(),
+                             .sequence_stride = heads_BHSK.stride(0),
+                             .token_stride = heads_BHSK.stride(2),
+                             .head_stride = heads_BHSK.stride(1),
+                             .rows = data_of(rows_TE),
+                             .row_size = rows_TE.size(1),
+                             .first_head = first},
+                            current_stream()),
+          "place_heads");
 }
 
 }  // namespace caravan::kernels::gpu

@@ -11,4 +11,8 @@ namespace caravan::kernels::gpu {
 // What is not in worker/trainer/cuda, products and attention, is null.
 KernelTable own_kernels(const char* name);
 
+// Copies heads with dimensions sequence, head, token, head_dim, wherever they lie but for the last one, of
+// which elements follow each other, to their places in rows: `first` is the first one's, counted in heads.
+void place_heads(at::Tensor& rows_TE, int64_t first, const at::Tensor& heads_BHSK);
+
 }  // namespace caravan::kernels::gpu

@@ -13,6 +13,7 @@
 #include <limits>
 #include <vector>
 
+#include "worker/trainer/device/cuda/own_kernels.h"
 #include "worker/trainer/kernels/storage_type.h"
 
 namespace caravan::kernels::gpu {
@@ -110,12 +111,18 @@ AttentionResult plain_attention_forward(const at::Tensor& qkv_TE, const Attentio
 void put_gradients(at::Tensor& qkv_TE, const at::Tensor& by_queries, const at::Tensor& by_keys,
                    const at::Tensor& by_values, const at::Tensor& by_later_TC, const AttentionShape& shape) {
   const int64_t kv = shape.kv_heads;
+  const auto put = [&](int64_t first, const at::Tensor& gradient_BHSK) {
+    const bool is_as_stored = gradient_BHSK.scalar_type() == qkv_TE.scalar_type() &&
+                              gradient_BHSK.stride(3) == 1 && qkv_TE.scalar_type() != at::kDouble;
+    if (is_as_stored) return place_heads(qkv_TE, first, gradient_BHSK);
+    heads_of(qkv_TE, first, gradient_BHSK.size(1), shape).copy_(gradient_BHSK);
+  };
   const auto with_later = [&](const at::Tensor& gradient, int64_t which) {
     return by_later_TC.defined() ? heads_of(by_later_TC, which * kv, kv, shape) + gradient : gradient;
   };
-  heads_of(qkv_TE, 0, shape.heads, shape).copy_(by_queries);
-  heads_of(qkv_TE, shape.heads, kv, shape).copy_(with_later(by_keys, 0));
-  heads_of(qkv_TE, shape.heads + kv, kv, shape).copy_(with_later(by_values, 1));
+  put(0, by_queries);
+  put(shape.heads, with_later(by_keys, 0));
+  put(shape.heads + kv, with_later(by_values, 1));
 }
 
 // dS = P · (dP − Σ dO · O), row by row (FlashAttention's formula, arXiv 2205.14135, appendix B.2).
