@@ -50,8 +50,8 @@ class MeteredTransfer final : public PendingTransfer {
                    .axis = gauge_.axis,
                    .bytes = bytes_,
                    .peer = peer_,
-                   .begin = time->begin,
-                   .end = time->end});
+                   .begin = {.host = time->begin},
+                   .end = {.host = time->end}});
     }
   }
 

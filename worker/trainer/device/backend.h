@@ -16,8 +16,8 @@
 #include "worker/trainer/comm/mesh.h"
 #include "worker/trainer/comm/rendezvous_options.h"
 #include "worker/trainer/kernels/kernel_table.h"
-#include "worker/trainer/loop/device_marks.h"
 #include "worker/trainer/memory/counting_allocator.h"
+#include "worker/trainer/trace/device_marks.h"
 
 namespace caravan::trainer {
 

@@ -65,11 +65,11 @@ PhaseClock::Scope::~Scope() {
   if (told_) clock_.tell(std::move(told_), begin_, end);
 }
 
-PhaseClock::Moment PhaseClock::now() const {
+Moment PhaseClock::now() const {
   return {.host = Clock::now(), .device = marks_ == nullptr ? nullptr : marks_->mark()};
 }
 
-PhaseClock::Moment PhaseClock::enter(Phase phase, const Wait* wait) {
+Moment PhaseClock::enter(Phase phase, const Wait* wait) {
   Moment moment = now();
   charge(moment);
   current_ = phase;

@@ -21,8 +21,9 @@
 #include <vector>
 
 #include "worker/trainer/loop/activity.h"
-#include "worker/trainer/loop/device_marks.h"
+#include "worker/trainer/trace/device_marks.h"
 #include "worker/trainer/trace/span.h"
+#include "worker/trainer/trace/trace_clock.h"
 
 namespace caravan::trainer {
 
@@ -65,14 +66,6 @@ class PhaseClock {
 
   using Told = std::function<void(double seconds)>;
 
- private:
-  // On the host's clock and, where there are marks, the device's.
-  struct Moment {
-    Clock::time_point host;
-    std::shared_ptr<const DeviceMark> device;
-  };
-
- public:
   class Scope {
    public:
     Scope(PhaseClock& clock, Phase phase);

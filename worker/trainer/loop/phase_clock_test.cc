@@ -3,31 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "worker/trainer/trace/testing/scripted_device.h"
+
 namespace caravan::trainer {
 namespace {
-
-struct ScriptedMark final : public DeviceMark {
-  explicit ScriptedMark(double when) : seconds(when) {}
-  double seconds;
-};
-
-// A device that works for as long as the test says, from mark to mark.
-class ScriptedDevice final : public DeviceMarks {
- public:
-  void work(double seconds) { given_ += seconds; }
-
-  std::shared_ptr<const DeviceMark> mark() override { return std::make_shared<ScriptedMark>(given_); }
-  double seconds_between(const DeviceMark& first, const DeviceMark& second) override {
-    ++waits;
-    return dynamic_cast<const ScriptedMark&>(second).seconds -
-           dynamic_cast<const ScriptedMark&>(first).seconds;
-  }
-
-  int waits = 0;
-
- private:
-  double given_ = 0;
-};
 
 double of(const PhaseClock::Seconds& seconds, Phase phase) {
   return seconds[static_cast<std::size_t>(phase)];

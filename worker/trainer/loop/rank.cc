@@ -90,9 +90,10 @@ std::unique_ptr<Stage> make_stage(Rank& rank) {
 }  // namespace
 
 Rank::Rank(const TrainerOptions& trainer_options, MemoryLedger& memory_ledger, ActivityBoard& board,
-           GroupFactory group_factory, at::Device memory_device, DeviceMarks* marks)
+           GroupFactory group_factory, at::Device memory_device, DeviceMarks* device_marks)
     : options(trainer_options),
       ledger(memory_ledger),
+      marks(device_marks),
       clock(board, marks),
       groups(std::move(group_factory)),
       mesh(form_metered_mesh(*this)),

@@ -29,6 +29,7 @@ struct Rank {
 
   const TrainerOptions& options;
   MemoryLedger& ledger;
+  DeviceMarks* marks;
   PhaseClock clock;
   TransferMeter meter;
   GroupFactory groups;

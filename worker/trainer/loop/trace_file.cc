@@ -66,8 +66,9 @@ TraceOrigin origin_of(const TrainerOptions& options, int step) {
 
 class TraceWriter {
  public:
-  explicit TraceWriter(TraceOrigin origin)
-      : sizes_{.stages = origin.stages(),
+  TraceWriter(TraceOrigin origin, const TraceClock& clock)
+      : clock_(clock),
+        sizes_{.stages = origin.stages(),
                .micro_batches = origin.micro_batches(),
                .chunks = origin.chunks(),
                .segments = origin.segments(),
@@ -130,7 +131,9 @@ class TraceWriter {
     event.mutable_args()->set_sort_index(index);
   }
 
-  TraceEvent& add_timed(Clock::TimePoint begin, Clock::TimePoint end, TraceEvent::Category category) {
+  TraceEvent& add_timed(const Moment& first, const Moment& last, TraceEvent::Category category) {
+    const Clock::TimePoint begin = clock_.time_of(first);
+    const Clock::TimePoint end = clock_.time_of(last);
     TraceEvent& event = add_event("X");
     event.set_cat(category);
     event.set_ts(microseconds(begin.time_since_epoch()));
@@ -146,6 +149,7 @@ class TraceWriter {
     return event;
   }
 
+  const TraceClock& clock_;
   std::optional<int> row_;  // absent: the rank's
   const planner::Schedule sizes_;
   RankTrace trace_;
@@ -154,7 +158,7 @@ class TraceWriter {
 }  // namespace
 
 std::string trace_json(const TrainerOptions& options, const StepTrace& trace) {
-  TraceWriter writer(origin_of(options, trace.step));
+  TraceWriter writer(origin_of(options, trace.step), trace.clock);
   for (const TracedOp& traced : trace.ops.ops) writer.add(traced, planner::trace_category(traced.op.type));
   for (const TracedOp& wait : trace.ops.waits) writer.add(wait, TraceEvent::wait);
   for (const Span& span : trace.spans.spans) writer.add(span);

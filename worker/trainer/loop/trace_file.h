@@ -17,11 +17,12 @@ namespace caravan::trainer {
 
 struct StepTrace {
   int step = 0;
-  OpTrace ops;
-  SpanTrace spans;  // within the ops and between them
+  OpTrace ops = {};
+  SpanTrace spans = {};  // within the ops and between them
+  TraceClock clock;      // of the moments of both
 };
 
-// options: of the rank.
+// options: of the rank. Waits for the device where the trace is of one.
 std::string trace_json(const TrainerOptions& options, const StepTrace& trace);
 
 // Into options.trace_directory, which is made where it is absent.

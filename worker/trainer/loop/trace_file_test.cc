@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/testing/manual_clock.h"
 #include "common/testing/temporary_folder.h"
+#include "worker/trainer/trace/testing/scripted_device.h"
 
 namespace caravan::trainer {
 namespace {
@@ -14,6 +16,8 @@ using std::chrono::microseconds;
 using ::testing::HasSubstr;
 
 constexpr Clock::TimePoint kBegin{std::chrono::hours(1)};
+const SystemClock kHost;
+const TraceClock kHostClock(kHost);
 
 // Rank 3 of four: the second of a tensor group, on the last of two stages.
 TrainerOptions some_options() {
@@ -28,11 +32,11 @@ TrainerOptions some_options() {
 }
 
 TracedOp traced(OpType type, microseconds from, microseconds to) {
-  return {.op = {.type = type, .micro_batch = 1}, .begin = kBegin + from, .end = kBegin + to};
+  return {.op = {.type = type, .micro_batch = 1}, .begin = {kBegin + from}, .end = {kBegin + to}};
 }
 
 TEST(TraceFile, IsWhatTheTraceViewersRead) {
-  StepTrace trace{.step = 7, .ops = {}, .spans = {}};
+  StepTrace trace{.step = 7, .clock = kHostClock};
   trace.ops.ops.push_back(traced(OpType::Forward, microseconds(2), microseconds(5)));
   trace.ops.ops.push_back(traced(OpType::BackwardInput, microseconds(5), microseconds(9)));
   trace.ops.waits.push_back(traced(OpType::Forward, microseconds(1), microseconds(2)));
@@ -53,11 +57,12 @@ TEST(TraceFile, IsWhatTheTraceViewersRead) {
 }
 
 Span span(SpanKind kind, std::string_view name, microseconds from, microseconds to) {
-  return {.kind = kind, .name = name, .begin = kBegin + from, .end = kBegin + to};
+  return {.kind = kind, .name = name, .begin = {kBegin + from}, .end = {kBegin + to}};
 }
 
 TEST(TraceFile, HasWhatIsAroundOthersBeforeThem) {
-  StepTrace trace{.step = 7, .ops = {}, .spans = {.spans = {}, .beside = {}, .dropped = 2}};
+  StepTrace trace{.step = 7, .clock = kHostClock};
+  trace.spans.dropped = 2;
   trace.ops.ops.push_back(traced(OpType::Forward, microseconds(2), microseconds(5)));
   trace.spans.spans = {span(SpanKind::Step, "step", microseconds(1), microseconds(9)),
                        span(SpanKind::Product, "linear", microseconds(2), microseconds(3)),
@@ -84,8 +89,24 @@ TEST(TraceFile, HasWhatIsAroundOthersBeforeThem) {
                       R"(,"args":{"axis":"pipeline","bytes":64,"peer":1}}])"));
 }
 
+TEST(TraceFile, OfADeviceHasTheTimesAtWhichItCameToTheWork) {
+  caravan::testing::ManualClock host;
+  ScriptedDevice device;
+  StepTrace trace{.step = 7, .clock = TraceClock(host, &device)};
+  device.work(0.125);
+  const Moment begin = trace.clock.now();
+  device.work(0.25);
+  const Moment end = trace.clock.now();
+  trace.ops.ops = {{.op = {.type = OpType::Forward, .micro_batch = 1}, .begin = begin, .end = end}};
+  trace.spans.spans = {{.kind = SpanKind::Kernel, .name = "adamw", .begin = begin, .end = end}};
+  const std::string json = trace_json(some_options(), trace);
+  EXPECT_THAT(json, HasSubstr(R"({"name":"F1","cat":"forward","ph":"X","ts":3155695200125000,"dur":250000)"));
+  EXPECT_THAT(json,
+              HasSubstr(R"({"name":"adamw","cat":"kernel","ph":"X","ts":3155695200125000,"dur":250000)"));
+}
+
 TEST(TraceFile, HasWhatWasBesideTheRanksWorkInARowBehindAllRanks) {
-  StepTrace trace{.step = 7, .ops = {}, .spans = {}};
+  StepTrace trace{.step = 7, .clock = kHostClock};
   trace.spans.spans = {span(SpanKind::Step, "step", microseconds(1), microseconds(9))};
   trace.spans.beside = {span(SpanKind::Communication, "reduce_scatter", microseconds(7), microseconds(12))};
   trace.spans.beside[0].axis = "data";
@@ -104,16 +125,17 @@ TEST(TraceFile, IsOneARankInAFolderThatIsMade) {
   const test::TemporaryFolder folder;
   TrainerOptions options = some_options();
   options.trace_directory = folder.path("new/traces");
-  const Status written = write_trace(options, {});
+  const Status written = write_trace(options, {.clock = kHostClock});
   ASSERT_TRUE(written) << written.error().message;
-  EXPECT_EQ(test::contents(folder.path("new/traces/rank-3.json")), trace_json(options, {}) + "\n");
+  EXPECT_EQ(test::contents(folder.path("new/traces/rank-3.json")),
+            trace_json(options, {.clock = kHostClock}) + "\n");
 }
 
 TEST(TraceFile, ThatCannotBeWrittenIsNamed) {
   const test::TemporaryFolder folder;
   TrainerOptions options = some_options();
   options.trace_directory = folder.write("file", "");
-  const Status written = write_trace(options, {});
+  const Status written = write_trace(options, {.clock = kHostClock});
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().message, folder.path("file/rank-3.json") + ": the trace cannot be written");
   EXPECT_EQ(written.error().code, ExitCode::kBadInput);

@@ -112,10 +112,11 @@ Outcome Trainer::resume() {
 // A step that is not computed, as all were told to stop, leaves the trace of the one before.
 Outcome Trainer::run(int number) {
   if (!traces()) return run_step(number);
+  trace_clock_ = TraceClock(host_clock_, rank_.marks);
   SpanTrace spans;
   Outcome ran;
   {
-    const SpanRecording recording(spans);
+    const SpanRecording recording(spans, trace_clock_);
     const TraceSpan whole(SpanKind::Step, "step");
     ran = run_step(number);
   }
@@ -153,8 +154,8 @@ Outcome Trainer::read_tokens(Step& step) {
 }
 
 std::unique_ptr<TrainingPass> Trainer::begin_pass(const Step& step) {
-  auto pass =
-      std::make_unique<TrainingPass>(place_, step.tokens, training_actions_, *rank_.mesh.pipeline, traces());
+  auto pass = std::make_unique<TrainingPass>(place_, step.tokens, training_actions_, *rank_.mesh.pipeline,
+                                             traces(), trace_clock_);
   pass->lead();
   return pass;
 }
@@ -174,7 +175,7 @@ Outcome Trainer::settle_open_step(const Step& now, std::unique_ptr<TrainingPass>
 void Trainer::compute_gradients(Step& step, std::unique_ptr<TrainingPass> pass) {
   pass->complete();
   step.loss_sum = pass->loss_sum();
-  if (traces()) trace_ = {.step = step.number, .ops = pass->take_trace(), .spans = {}};
+  if (traces()) trace_ = {.step = step.number, .ops = pass->take_trace(), .spans = {}, .clock = trace_clock_};
   pass.reset();
   step.tokens = {};
 }

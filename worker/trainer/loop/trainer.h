@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 
+#include "common/clock.h"
 #include "planner/work/flops.h"
 #include "worker/trainer/loop/agreement.h"
 #include "worker/trainer/loop/checkpoint_saver.h"
@@ -100,10 +101,12 @@ class Trainer {
   const std::vector<planner::Action> evaluation_actions_;
   const std::vector<FlatRange> norm_ranges_;
   std::optional<CheckpointSaver> checkpoints_;  // absent: none are written
-  StepTrace trace_;                             // of the last step, where traces are written
-  int finished_ = 0;                            // steps, those of earlier attempts included
-  int64_t samples_ = 0;                         // that these steps saw
-  std::optional<Step> open_;                    // the step before, until it is settled
+  const SystemClock host_clock_{};
+  TraceClock trace_clock_{host_clock_};     // of the step that runs
+  StepTrace trace_{.clock = trace_clock_};  // of the last step, where traces are written
+  int finished_ = 0;                        // steps, those of earlier attempts included
+  int64_t samples_ = 0;                     // that these steps saw
+  std::optional<Step> open_;                // the step before, until it is settled
   int stop_after_ = kNoStop;
   bool took_whole_gradients_ = false;  // in the last update that was settled
   int nonfinite_in_a_row_ = 0;

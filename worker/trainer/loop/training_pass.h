@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "common/clock.h"
 #include "planner/schedule/post_validation.h"
 #include "worker/trainer/loop/training_work.h"
 #include "worker/trainer/pipeline/executor.h"
@@ -13,12 +12,12 @@ namespace caravan::trainer {
 
 class TrainingPass {
  public:
-  // All outlive the pass. traces: whether what runs is noted.
+  // All outlive the pass. traces: whether what runs is noted, by that clock.
   TrainingPass(const WorkPlace& place, const StepTokens& tokens, const planner::StepActions& actions,
-               Communicator& pipeline, bool traces)
+               Communicator& pipeline, bool traces, const TraceClock& clock)
       : actions_(actions),
         work_(place, tokens),
-        traced_(work_, clock_, trace_),
+        traced_(work_, clock, trace_),
         executor_(traces ? static_cast<StageWork&>(traced_) : work_, pipeline) {}
   TrainingPass(const TrainingPass&) = delete;
   TrainingPass& operator=(const TrainingPass&) = delete;
@@ -34,7 +33,6 @@ class TrainingPass {
 
  private:
   const planner::StepActions& actions_;
-  const SystemClock clock_{};
   OpTrace trace_;
   TrainingWork work_;
   TracedWork traced_;

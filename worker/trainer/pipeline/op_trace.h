@@ -3,15 +3,15 @@
 
 #include <vector>
 
-#include "common/clock.h"
 #include "planner/schedule/schedule.h"
+#include "worker/trainer/trace/trace_clock.h"
 
 namespace caravan::trainer {
 
 struct TracedOp {
   planner::Op op;
-  Clock::TimePoint begin;
-  Clock::TimePoint end;
+  Moment begin;
+  Moment end;
 };
 
 // In the order of execution.

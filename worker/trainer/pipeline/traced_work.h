@@ -13,17 +13,17 @@ namespace caravan::trainer {
 class TracedWork final : public StageWork {
  public:
   // Adds to `trace`.
-  TracedWork(StageWork& work, const Clock& clock, OpTrace& trace)
+  TracedWork(StageWork& work, const TraceClock& clock, OpTrace& trace)
       : work_(work), clock_(clock), trace_(trace) {}
 
   at::Tensor boundary_buffer(const planner::Op& op) const override;
   at::Tensor run(const planner::Op& op, at::Tensor input) override;
 
  private:
-  void end_wait(const planner::Op& op, Clock::TimePoint now);
+  void end_wait(const planner::Op& op, const Moment& now);
 
   StageWork& work_;
-  const Clock& clock_;
+  const TraceClock& clock_;
   OpTrace& trace_;
 };
 

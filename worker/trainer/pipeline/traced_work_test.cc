@@ -9,6 +9,7 @@
 #include "planner/schedule/generate.h"
 #include "worker/trainer/comm/testing/fake_communicator.h"
 #include "worker/trainer/pipeline/executor.h"
+#include "worker/trainer/trace/testing/scripted_device.h"
 
 namespace caravan::trainer {
 namespace {
@@ -40,7 +41,8 @@ TEST(TracedWork, NotesWhenEachOpRanAndHowLongItsInputWasWaitedFor) {
   caravan::testing::ManualClock clock;
   SlowWork work(clock, milliseconds(7));
   OpTrace trace;
-  TracedWork traced(work, clock, trace);
+  const TraceClock trace_clock(clock);
+  TracedWork traced(work, trace_clock, trace);
   const auto start = clock.now();
 
   EXPECT_EQ(traced.run(kForward, {}).numel(), 2) << "what the work made";
@@ -50,22 +52,23 @@ TEST(TracedWork, NotesWhenEachOpRanAndHowLongItsInputWasWaitedFor) {
 
   ASSERT_EQ(trace.ops.size(), 2U);
   EXPECT_EQ(trace.ops[0].op, kForward);
-  EXPECT_EQ(trace.ops[0].begin, start);
-  EXPECT_EQ(trace.ops[0].end, start + milliseconds(7));
+  EXPECT_EQ(trace.ops[0].begin.host, start);
+  EXPECT_EQ(trace.ops[0].end.host, start + milliseconds(7));
   EXPECT_EQ(trace.ops[1].op, kBackward);
-  EXPECT_EQ(trace.ops[1].begin, start + milliseconds(12));
-  EXPECT_EQ(trace.ops[1].end, start + milliseconds(19));
+  EXPECT_EQ(trace.ops[1].begin.host, start + milliseconds(12));
+  EXPECT_EQ(trace.ops[1].end.host, start + milliseconds(19));
   ASSERT_EQ(trace.waits.size(), 1U) << "the forward got nothing";
   EXPECT_EQ(trace.waits[0].op, kBackward);
-  EXPECT_EQ(trace.waits[0].begin, start + milliseconds(7));
-  EXPECT_EQ(trace.waits[0].end, start + milliseconds(12));
+  EXPECT_EQ(trace.waits[0].begin.host, start + milliseconds(7));
+  EXPECT_EQ(trace.waits[0].end.host, start + milliseconds(12));
 }
 
 TEST(TracedWork, CountsNoWaitWhileTheOpBeforeRuns) {
   caravan::testing::ManualClock clock;
   SlowWork work(clock, milliseconds(7));
   OpTrace trace;
-  TracedWork traced(work, clock, trace);
+  const TraceClock trace_clock(clock);
+  TracedWork traced(work, trace_clock, trace);
   const auto start = clock.now();
   constexpr Op kNext{.type = OpType::Forward, .micro_batch = 4};
 
@@ -76,8 +79,50 @@ TEST(TracedWork, CountsNoWaitWhileTheOpBeforeRuns) {
   traced.run(kBackward, {});
 
   ASSERT_EQ(trace.waits.size(), 2U);
-  EXPECT_EQ(trace.waits[0].begin, start + milliseconds(7));
-  EXPECT_EQ(trace.waits[0].end, start + milliseconds(9));
+  EXPECT_EQ(trace.waits[0].begin.host, start + milliseconds(7));
+  EXPECT_EQ(trace.waits[0].end.host, start + milliseconds(9));
+}
+
+// Gives a device what takes as long as it is told, and goes on.
+class LaunchedWork final : public StageWork {
+ public:
+  LaunchedWork(ScriptedDevice& device, double seconds) : device_(device), seconds_(seconds) {}
+
+  at::Tensor boundary_buffer(const Op&) const override { return at::empty({2}); }
+  at::Tensor run(const Op&, at::Tensor) override {
+    device_.work(seconds_);
+    return at::empty({2});
+  }
+
+ private:
+  ScriptedDevice& device_;
+  const double seconds_;
+};
+
+TEST(TracedWork, OfADeviceHasTheTimesOfItsWorkAndWaitsForNone) {
+  caravan::testing::ManualClock host;
+  ScriptedDevice device;
+  LaunchedWork work(device, 0.007);
+  OpTrace trace;
+  const TraceClock clock(host, &device);
+  TracedWork traced(work, clock, trace);
+  const int waits = device.waits;
+
+  traced.boundary_buffer(kBackward);
+  traced.run(kForward, {});
+  device.work(0.002);  // until the input has come
+  traced.run(kBackward, {});
+
+  EXPECT_EQ(device.waits, waits);
+  const auto since_start = [&](const Moment& moment) { return clock.time_of(moment) - host.kStart; };
+  ASSERT_EQ(trace.ops.size(), 2U);
+  EXPECT_EQ(since_start(trace.ops[0].begin), milliseconds(0));
+  EXPECT_EQ(since_start(trace.ops[0].end), milliseconds(7));
+  EXPECT_EQ(since_start(trace.ops[1].begin), milliseconds(9));
+  EXPECT_EQ(since_start(trace.ops[1].end), milliseconds(16));
+  ASSERT_EQ(trace.waits.size(), 1U);
+  EXPECT_EQ(since_start(trace.waits[0].begin), milliseconds(7)) << "the op before ran until then";
+  EXPECT_EQ(since_start(trace.waits[0].end), milliseconds(9));
 }
 
 TEST(TracedWork, AnExecutedListIsTheScheduleWithAWaitForEachMessage) {
@@ -89,7 +134,8 @@ TEST(TracedWork, AnExecutedListIsTheScheduleWithAWaitForEachMessage) {
   for (int stage = 0; stage < 2; ++stage) {
     stages.emplace_back([&, stage] {
       SlowWork work(clocks[stage], milliseconds(1));
-      TracedWork traced(work, clocks[stage], traces[stage]);
+      const TraceClock trace_clock(clocks[stage]);
+      TracedWork traced(work, trace_clock, traces[stage]);
       execute(add_transfers(schedule, stage, 1), traced, *group[stage]);
     });
   }

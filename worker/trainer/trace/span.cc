@@ -9,8 +9,8 @@ thread_local SpanRecording* open_recording = nullptr;
 
 }  // namespace
 
-SpanRecording::SpanRecording(SpanTrace& trace, std::size_t most)
-    : trace_(trace), most_(most), outer_(open_recording) {
+SpanRecording::SpanRecording(SpanTrace& trace, const TraceClock& clock, std::size_t most)
+    : trace_(trace), clock_(clock), most_(most), outer_(open_recording) {
   open_recording = this;
 }
 
@@ -41,11 +41,11 @@ TraceSpan::TraceSpan(SpanKind kind, std::string_view name, std::string_view axis
   place_ = trace.spans.size();
   trace.spans.push_back(
       {.kind = kind, .name = name, .axis = std::string(axis), .bytes = bytes, .peer = peer});
-  trace.spans.back().begin = Span::Clock::now();
+  trace.spans.back().begin = recording_->clock_.now();
 }
 
 TraceSpan::~TraceSpan() {
-  if (recording_ != nullptr) recording_->trace_.spans[place_].end = Span::Clock::now();
+  if (recording_ != nullptr) recording_->trace_.spans[place_].end = recording_->clock_.now();
 }
 
 }  // namespace caravan::trainer

@@ -1,12 +1,11 @@
 // Where the time of a step goes below its ops: what the thread that trains does, as spans that lie within one
-// another, noted while a SpanRecording is open on that thread. Without one, and on other threads, a span
-// costs a branch.
+// another, noted while a SpanRecording is open on that thread, by its clock. Without one, and on other
+// threads, a span costs a branch.
 //
 // A recording is bounded: beyond its limit spans are counted and not kept, and their time is that of the span
 // around them. It is no tensor, so no ledger counts it.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,13 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "worker/trainer/trace/trace_clock.h"
+
 namespace caravan::trainer {
 
 enum class SpanKind { Step, Phase, Product, Attention, Kernel, Communication };
 
 struct Span {
-  using Clock = std::chrono::steady_clock;
-
   SpanKind kind = SpanKind::Kernel;
   std::string_view name;  // of static storage
   // Of a communication: along which axis, the bytes on this rank (0 where it only waits), and with whom where
@@ -28,22 +27,23 @@ struct Span {
   std::string axis = {};
   int64_t bytes = 0;
   std::optional<int> peer = std::nullopt;
-  Clock::time_point begin = {};
-  Clock::time_point end = {};
+  Moment begin = {};
+  Moment end = {};
 };
 
 struct SpanTrace {
   std::vector<Span> spans;   // in the order of their begins
-  std::vector<Span> beside;  // what other threads did for this one meanwhile
+  std::vector<Span> beside;  // what other threads did for this one meanwhile, by the host's clock
   int64_t dropped = 0;       // beyond the limit, which is that of both together
 };
 
-// Until the scope ends, of the thread that made it; the innermost scope records. Spans end before it.
+// Until the scope ends, of the thread that made it and the clock; the innermost scope records. Spans end
+// before it.
 class SpanRecording {
  public:
-  static constexpr std::size_t kMostSpans = 200'000;  // some 20 MB
+  static constexpr std::size_t kMostSpans = 200'000;  // some 24 MB, and marks
 
-  explicit SpanRecording(SpanTrace& trace, std::size_t most = kMostSpans);
+  SpanRecording(SpanTrace& trace, const TraceClock& clock, std::size_t most = kMostSpans);
   ~SpanRecording();
   SpanRecording(const SpanRecording&) = delete;
   SpanRecording& operator=(const SpanRecording&) = delete;
@@ -55,6 +55,7 @@ class SpanRecording {
   bool has_room();
 
   SpanTrace& trace_;
+  const TraceClock& clock_;
   const std::size_t most_;
   SpanRecording* const outer_;
 };

@@ -8,6 +8,7 @@
 
 #include "worker/trainer/device/testing/opened_gpu.h"
 #include "worker/trainer/kernels/host_copy.h"
+#include "worker/trainer/trace/span.h"
 
 namespace caravan::trainer {
 namespace {
@@ -77,6 +78,37 @@ TEST_F(Gpu, MarksTellTheDevicesTime) {
   const double products = marks->seconds_between(*first, *second);
   EXPECT_LE(products, std::chrono::duration<double>(Clock::now() - begin).count());
   EXPECT_LT(marks->seconds_between(*second, *third), products);
+}
+
+// The host has launched all long before the device is through with it.
+TEST_F(Gpu, SpansHaveTheTimesOfWhatTheDeviceDid) {
+  const at::Tensor a = at::randn({4096, 4096}, fp32());
+  (void)at::mm(a, a);
+  const auto marks = gpu().marks();
+  const SystemClock host;
+  const TraceClock clock(host, marks.get());
+  SpanTrace trace;
+  {
+    const SpanRecording recording(trace, clock);
+    const TraceSpan step(SpanKind::Step, "step");
+    for (int i = 0; i < 8; ++i) {
+      const TraceSpan product(SpanKind::Product, "mm");
+      (void)at::mm(a, a);
+    }
+  }
+  const Clock::TimePoint launched = host.now();
+  ASSERT_EQ(trace.spans.size(), 9U);
+  const auto begin = [&](std::size_t span) { return clock.time_of(trace.spans[span].begin); };
+  const auto end = [&](std::size_t span) { return clock.time_of(trace.spans[span].end); };
+  EXPECT_GT(end(0), launched);
+  EXPECT_LT(end(0), host.now() + std::chrono::milliseconds(1));
+  Clock::TimePoint before = begin(0);
+  for (std::size_t product = 1; product < trace.spans.size(); ++product) {
+    EXPECT_LE(before, begin(product));
+    EXPECT_LT(begin(product), end(product));
+    before = end(product);
+  }
+  EXPECT_LE(before, end(0));
 }
 
 TEST_F(Gpu, TensorsComeToTheHostInPagesThatStay) {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "worker/trainer/loop/device_marks.h"
+#include "worker/trainer/trace/device_marks.h"
 
 namespace caravan::trainer {
 
