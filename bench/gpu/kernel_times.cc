@@ -98,8 +98,8 @@ void write_all() {
 // Called by the driver when the program first uses CUDA.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   require(cuptiActivityRegisterCallbacks(give_buffer, take_buffer), "beginning");
-  for (const auto kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-                          CUPTI_ACTIVITY_KIND_MEMSET})
+  for (const auto kind :
+       {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET})
     require(cuptiActivityEnable(kind), "beginning");
   std::atexit(write_all);
   return 1;

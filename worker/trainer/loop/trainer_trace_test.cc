@@ -2,8 +2,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <fstream>
+#include <string>
 #include <vector>
 
 #include "caravan/v1alpha1/trace.pb.h"
@@ -65,7 +67,7 @@ class TrainerTrace : public testing::Test {
   TrainerOptions options_ = tiny_options(folder_.path("states"));
 };
 
-// Lies within another one or apart from it; up to half of what lies between two marks may be rounded.
+// Of events whose times are whole seconds, which may be rounded.
 void expect_nested(const RankTrace& trace) {
   std::vector<double> open_until;
   for (const TraceEvent& event : trace.trace_events()) {
@@ -86,6 +88,7 @@ TEST_F(TrainerTrace, OfADeviceHasItsTimesOnTheHostsClock) {
   device.seconds_before_mark = 1;
   const double before = microseconds_now();
   const RankTrace trace = train(&device);
+  ASSERT_GT(trace.trace_events_size(), 4);
   const double step_began = trace.trace_events(4).ts();  // behind four names
   ASSERT_EQ(trace.trace_events(4).cat(), TraceEvent::step);
   EXPECT_GE(step_began, before + kMicrosecondsPerSecond) << "a mark behind the clock's first";

@@ -1,5 +1,7 @@
 #include "worker/trainer/trace/trace_clock.h"
 
+#include <chrono>
+
 namespace caravan::trainer {
 
 TraceClock::TraceClock(const Clock& host, DeviceMarks* marks) : host_(&host), marks_(marks) {

@@ -1,10 +1,10 @@
 // The clock of a step that is traced. A moment is the host's time where the host itself does the work, and
-// else a mark on the device's stream, of which the time is told when the step is over: only making the clock
+// else a mark on the device's stream, whose time is asked for when the step is over: only making the clock
 // and time_of() wait for the device.
 //
 // A device's times are put on the host's clock, which is read when the device has come to a first mark: all
-// are late by what the host takes to notice that, some microseconds. All count from this mark, so moments of
-// a thread stay in the order in which it made them, and what lies within something else stays within it.
+// are late by what the host takes to notice that. All count from this mark, so moments of a thread stay in
+// the order in which it made them, and what lies within something else stays within it.
 #pragma once
 
 #include <memory>

@@ -57,18 +57,21 @@ AttentionResult cudnn_forward(const at::Tensor& qkv_TE, const AttentionHistory& 
   return {.output_TA = rows_of(std::get<0>(made)), .log_sums = std::get<1>(made)};
 }
 
-// LibTorch asks cuDNN for no order of its sums, whatever it is told, and warns of it where it is told to have
-// one: until the scope ends it is not.
-class WithoutOrder {
+// Until the scope ends, whether a library of LibTorch's is to add up gradients, which are sums over many
+// blocks, in the same order every time. LibTorch passes this on to flash. It passes nothing on to cuDNN, of
+// which it warns where an order is asked for.
+class OrderOfSums {
  public:
-  WithoutOrder() { at::globalContext().setDeterministicAlgorithms(false, warns_); }
-  ~WithoutOrder() { at::globalContext().setDeterministicAlgorithms(before_, warns_); }
-  WithoutOrder(const WithoutOrder&) = delete;
-  WithoutOrder& operator=(const WithoutOrder&) = delete;
+  explicit OrderOfSums(bool is_fixed) {
+    at::globalContext().setDeterministicAlgorithms(is_fixed, /*warn_only=*/false);
+  }
+  ~OrderOfSums() { at::globalContext().setDeterministicAlgorithms(before_, warned_only_); }
+  OrderOfSums(const OrderOfSums&) = delete;
+  OrderOfSums& operator=(const OrderOfSums&) = delete;
 
  private:
   const bool before_ = at::globalContext().deterministicAlgorithms();
-  const bool warns_ = at::globalContext().deterministicAlgorithmsWarnOnly();
+  const bool warned_only_ = at::globalContext().deterministicAlgorithmsWarnOnly();
 };
 
 void cudnn_backward(at::Tensor& qkv_TE, const at::Tensor& doutput_TA, const AttentionResult& result,
@@ -77,7 +80,7 @@ void cudnn_backward(at::Tensor& qkv_TE, const at::Tensor& doutput_TA, const Atte
     return plain_attention_backward(qkv_TE, doutput_TA, result, by_later_TC, history, shape);
   const Heads heads(qkv_TE, shape);
   const at::Tensor seed = no_seed(qkv_TE);
-  const WithoutOrder sums;
+  const OrderOfSums order(/*is_fixed=*/false);
   const auto [by_q, by_k, by_v] = at::_scaled_dot_product_cudnn_attention_backward(
       heads_of(doutput_TA, 0, shape.heads, shape), heads.q_BHSK, heads.k_BGSK, heads.v_BGSK,
       heads_of(result.output_TA, 0, shape.heads, shape), result.log_sums, seed, seed, /*attn_bias=*/{},
@@ -101,6 +104,7 @@ void flash_backward(at::Tensor& qkv_TE, const at::Tensor& doutput_TA, const Atte
     return plain_attention_backward(qkv_TE, doutput_TA, result, by_later_TC, history, shape);
   const Heads heads(qkv_TE, shape);
   const at::Tensor seed = no_seed(qkv_TE);
+  const OrderOfSums order(/*is_fixed=*/true);
   const auto [by_q, by_k, by_v] = at::_scaled_dot_product_flash_attention_backward(
       heads_of(doutput_TA, 0, shape.heads, shape), heads.q_BHSK, heads.k_BGSK, heads.v_BGSK,
       heads_of(result.output_TA, 0, shape.heads, shape), result.log_sums, /*cum_seq_q=*/{}, /*cum_seq_k=*/{},
