@@ -107,6 +107,8 @@ Result<EngineProfile> read_engine_profile(const v1alpha1::EngineProfile& message
       .overrule_gain = read.decimal("overruleGain", message.overrule_gain()),
       .step_time_error = read.decimal_if_given("stepTimeError", message.step_time_error()),
       .memory_error = read.decimal_if_given("memoryError", message.memory_error()),
+      .measured_product = message.measured_product(),
+      .measured_devices = message.measured_devices(),
       .cpu_memory_error = read.decimal_if_given("cpuMemoryError", message.cpu_memory_error()),
   };
   if (Status status = read.status(); !status) return tl::unexpected(status.error());

@@ -53,9 +53,11 @@ struct EngineProfile {
   bool split_transfers = false;  // a stage sends its activations in parts, one from each tensor rank
   double data_overlap = 0;
   double overrule_gain = 0;
-  // Of predictions, as parts; absent where nobody measured them.
-  std::optional<double> step_time_error;  // mean absolute
+  // Of predictions, as parts; absent where nobody measured them (measured_error.h).
+  std::optional<double> step_time_error;  // mean absolute, on GPUs
   std::optional<double> memory_error;     // standard deviation, on GPUs
+  std::string measured_product;           // of those GPUs; empty: any
+  int measured_devices = 0;               // of a job, at most; 0: any
   std::optional<double> cpu_memory_error;
 };
 

@@ -13,7 +13,7 @@ TEST(EngineProfile, TheDefaultIsThatOfOurTrainer) {
   EXPECT_EQ(profile.gradient_bytes, 4);
   EXPECT_EQ(profile.master_bytes, 4);
   EXPECT_EQ(profile.moment_bytes, 8);
-  EXPECT_EQ(profile.gpu_context_bytes, 1200LL << 20);
+  EXPECT_EQ(profile.gpu_context_bytes, 900LL << 20);
   EXPECT_GT(profile.gemm_efficiency, 0.5);
   EXPECT_GT(profile.memory_margin, 0);
 }

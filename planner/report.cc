@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "planner/measured_error.h"
 #include "planner/memory/risk.h"
 #include "planner/model/parameters.h"
 
@@ -174,7 +175,7 @@ v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& c
     message.set_host_snapshot_bytes(snapshot * request.devices.per_node);
   message.set_usable_bytes(usable_bytes(request.devices, profile).value_or(0));
   if (chosen.time.seconds) set_speed(message, request, chosen.time);
-  if (profile.step_time_error) message.set_step_time_error(*profile.step_time_error);
+  if (const auto error = step_time_error(request.devices, profile)) message.set_step_time_error(*error);
   if (const auto error = memory_error(request.devices, profile)) message.set_memory_error(*error);
   message.set_devices(request.devices.count);
   message.set_devices_per_node(request.devices.per_node);

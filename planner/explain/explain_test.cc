@@ -267,6 +267,8 @@ TEST(ExplainPlan, TellsTimeAndDevicesOfTheWholeRunAndHowWellTheyAreKnown) {
   EngineProfile profile = default_engine_profile();
   profile.step_time_error = 0.12;
   profile.memory_error = 0.08;
+  profile.measured_product = "H100-80GB";
+  profile.measured_devices = 64;
   const std::string text = explain_plan(answer_job(spec, {}, profile));
   EXPECT_THAT(text, testing::ContainsRegex(
                         "whole run  [0-9]+h[0-9]+m ± 12 % for 1,000 steps, [0-9,]+ GPU-hours ± 12 %"));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "planner/measured_error.h"
 #include "planner/memory/memory_model.h"
 
 namespace caravan::planner {
@@ -19,10 +20,6 @@ double spread_of(const DevicePool& devices, const EngineProfile& profile) {
 constexpr double kRoomyDeviations = 1.6449;
 
 }  // namespace
-
-std::optional<double> memory_error(const DevicePool& devices, const EngineProfile& profile) {
-  return devices.gpu ? profile.memory_error : profile.cpu_memory_error;
-}
 
 double chance_to_fit(int64_t peak_bytes, const DevicePool& devices, const EngineProfile& profile) {
   const auto usable = usable_bytes(devices, profile);

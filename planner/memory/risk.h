@@ -18,9 +18,6 @@ inline constexpr double kUnmeasuredMemoryError = 0.03;
 // A layout whose chance is smaller is picked only where no other fits.
 inline constexpr double kSureToFit = 0.75;
 
-// Standard deviation of measured peaks, as a part of the predicted one; absent where nobody measured it.
-std::optional<double> memory_error(const DevicePool& devices, const EngineProfile& profile);
-
 // That the peak stays within what a plan may fill; 1 where nobody knows the device's memory.
 double chance_to_fit(int64_t peak_bytes, const DevicePool& devices, const EngineProfile& profile);
 
