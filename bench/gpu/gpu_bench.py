@@ -17,10 +17,10 @@ three parts are called one by one. With a machine that runs a command over a cop
 
 The last one writes bench/results/DATE-gpu.json. What it has: the ceilings of the device (copies, large products of random
 data), attention by kernel, products by the models' shapes, our own kernels against the limit of memory, full steps of
-llama3.2-1b, llama3.2-3b and llama3-8b, those of PyTorch (eager, compiled) for the first runs, one run again with one thing
-changed at a time, clocks and power meanwhile; MFU and peaks beside the plan's, a ladder from the step to the ceilings, and the
-engine profile refitted. Runs that the planner says do not fit are not started and say so: 8B on an H100-80GB does not, even
-with states in bf16, so for its figures name --product H200. What there was no time for is named.
+llama3.2-1b, llama3.2-3b and llama3-8b, one of them kernel by kernel, those of PyTorch (eager, compiled) for the first runs, one
+run again with one thing changed at a time, clocks and power meanwhile; MFU and peaks beside the plan's, a ladder from the step to
+the ceilings, and the engine profile refitted. Runs that the planner says do not fit are not started and say so: 8B on an H100-80GB
+does not, even with states in bf16, so for its figures name --product H200. What there was no time for is named.
 """
 
 import argparse
@@ -32,7 +32,6 @@ import tempfile
 
 import bundle
 import cases
-import report
 
 
 def jobs_of(suite: cases.Suite, measured: dict) -> list[dict]:
@@ -42,6 +41,8 @@ def jobs_of(suite: cases.Suite, measured: dict) -> list[dict]:
 
 
 def print_report(programs: pathlib.Path, folder: pathlib.Path, measured_in: pathlib.Path) -> None:
+    import report  # needs numpy, which the other parts do not
+
     suite, measured = cases.suite_of(bundle.read(folder)["suite"]), report.read_measured(measured_in)
     print(json.dumps(report.report(programs, suite, jobs_of(suite, measured), measured), indent=2))
 

@@ -9,12 +9,15 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import bundle
 import cases
 import check
 import device_state
+import groups
+import kernel_summary
 import refit
 import report
 from evaluator import Evaluator
@@ -78,7 +81,7 @@ class Parts(unittest.TestCase):
             bench(PROGRAMS, "--tiny", "--prepare", name)
             bench("--measure", name, "--minutes", "0.01")
             found = json.loads(bench(PROGRAMS, "--report", name))
-        self.assertIn("Caravan: llama-tiny, sequence 64, micro-batch 1", found["leftOut"])
+        self.assertIn("Caravan: llama-tiny, sequence 64, micro-batch 1, 2 micro-batches", found["leftOut"])
         self.assertGreater(found["ceilings"]["squareTeraflops"], 0)
 
     def test_a_bundle_for_a_gpu_says_what_does_not_fit(self):
@@ -149,6 +152,67 @@ class Checks(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             said = check.run(check.CHECKS[-1], pathlib.Path(name), {"PATH": name}, 10, pathlib.Path(name) / "log")
         self.assertEqual(said, "not made: no compute-sanitizer here")
+
+
+class KernelSummary(unittest.TestCase):
+    def test_the_last_step_is_between_two_updates(self):
+        swiglu = "void caravan::cuda::(anonymous namespace)::swiglu_kernel<__nv_bfloat16>(caravan::cuda::Swiglu, long)"
+        update = "void caravan::cuda::(anonymous namespace)::adamw_kernel<float>(caravan::cuda::AdamW)"
+        lines, now = [], 0
+        for step in range(3):
+            for _ in range(100):
+                lines += [f"{now} {now + 10 + step} nvjet_128x256", f"{now + 15} {now + 20} {swiglu}"]
+                now += 20
+            lines += [f"{now} {now + 50} {update}", f"{now + 50} {now + 100} {update}"]
+            now += 100
+        with tempfile.TemporaryDirectory() as name:
+            file = pathlib.Path(name) / "times"
+            file.write_text("\n".join(lines))
+            found = kernel_summary.summary(file)
+            (pathlib.Path(name) / "short").write_text("\n".join(lines[:202]))
+            self.assertRaisesRegex(ValueError, "1 whole steps are not enough", kernel_summary.summary, pathlib.Path(name) / "short")
+        kernels = {each["kernel"]: each for each in found["kernels"]}
+        self.assertEqual({name: each["times"] for name, each in kernels.items()},
+                         {"nvjet_128x256": 100, "swiglu_kernel<__nv_bfloat16>": 100, "adamw_kernel<float>": 2})
+        self.assertAlmostEqual(kernels["nvjet_128x256"]["seconds"], 1200e-9)
+        self.assertAlmostEqual(found["seconds"], 2100e-9)
+        self.assertAlmostEqual(found["idleSeconds"], 300e-9)
+
+
+class Groups(unittest.TestCase):
+    """Of processors, over Gloo: the same layouts as on a device."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls._folder = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(cls._folder.name)
+        bundle.prepare(PROGRAMS, cases.tiny_suite(), folder / "bundle")
+        cls.checks = groups.Checks(folder / "bundle", folder / "bundle/programs/bin/caravan-trainer", {}, folder, time.monotonic() + 300)
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls._folder.cleanup()
+
+    def test_all_layouts_come_to_what_one_rank_comes_to_and_a_lost_rank_is_heard_of(self):
+        lines: list[str] = []
+        self.assertEqual(groups.check_all(self.checks, lines.append), 0, lines)
+        self.assertEqual(len(lines), len(groups.LAYOUTS) + len(groups.LOST))
+
+    def test_other_losses_are_seen(self):
+        layout = groups.LAYOUTS[0]
+        said, losses, norms = self.checks.trained(layout.reference())
+        self.assertEqual(said, "")
+        wrong = ("", [loss * 1.001 for loss in losses], norms)
+        self.assertIn("away from one rank", self.checks.equals_one_rank(layout, wrong))
+
+    def test_a_rank_that_fails_is_said(self):
+        layout = groups.LAYOUTS[0]
+        config = self.checks._bundle / "groups" / layout.folder / "rank-1.json"
+        right = config.read_text()
+        config.write_text(right.replace('"worldSize": 2', '"worldSize": 3'))
+        said, _, _ = self.checks.trained(layout)
+        config.write_text(right)
+        self.assertIn("rank 1 ended with 2: InvalidInput: ", said)
 
 
 class DeviceState(unittest.TestCase):

@@ -108,9 +108,10 @@ class Ranks:
         self._log.close()
 
     def _read(self, process: subprocess.Popen, rank: int) -> None:
-        for line in process.stdout:
-            if line.startswith("{"):
-                self.reports[rank].append(json.loads(line))
+        with process.stdout as lines:
+            for line in lines:
+                if line.startswith("{"):
+                    self.reports[rank].append(json.loads(line))
 
     def wait(self, end: float) -> str:
         """Empty when all have ended well."""
@@ -123,6 +124,8 @@ class Ranks:
             reader.join()
         codes = [process.returncode for process in self._processes]
         bad = [rank for rank, code in enumerate(codes) if code != 0]
+        # Whoever only misses another one says Communication.
+        bad.sort(key=lambda rank: self.failure(rank).startswith("Communication"))
         return f"rank {bad[0]} ended with {codes[bad[0]]}: {self.failure(bad[0]) or self._last(bad[0])}" if bad else ""
 
     def _last(self, rank: int) -> str:

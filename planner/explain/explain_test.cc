@@ -80,6 +80,7 @@ TEST(Figures, AreShort) {
   EXPECT_EQ(readable_count(8.03e9), "8.03B");
   EXPECT_EQ(readable_seconds(0.0851), "85.1 ms");
   EXPECT_EQ(readable_seconds(12.34), "12.3 s");
+  EXPECT_EQ(readable_seconds(4e-17), "0 s");
 }
 
 TEST(Table, AlignsColumnsByCharactersNotBytes) {
