@@ -61,7 +61,7 @@ def run(check: Check, tests: pathlib.Path, environment: dict, seconds: float, lo
     command = [str(tests / word) if (tests / word).is_file() else word for word in check.command]
     with log.open("w+") as output:
         try:
-            code = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, env=environment, timeout=seconds).returncode
+            code = processes.ended(command, seconds, environment, output, subprocess.STDOUT).returncode
         except subprocess.TimeoutExpired:
             return f"not done after {seconds:.0f} s"
         output.seek(0)

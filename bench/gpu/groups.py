@@ -81,23 +81,33 @@ class Ranks:
     def __init__(self, layout: Layout, folder: pathlib.Path, tokens: pathlib.Path, program: pathlib.Path, environment: dict,
                  log: pathlib.Path) -> None:
         self.reports: list[list[dict]] = [[] for _ in range(layout.ranks)]
-        self._log = log.open("w")
-        self._processes, self._readers = [], []
-        port = free_port()
-        for rank in range(layout.ranks):
-            config = json.loads((folder / f"rank-{rank}.json").read_text()) | {"masterPort": port}
-            config["spec"]["data"]["path"] = str(tokens)
-            told = log.with_suffix(f".rank-{rank}.json")
-            told.write_text(json.dumps(config))
-            process = subprocess.Popen([program, "--config", told], stdout=subprocess.PIPE, stderr=self._log, text=True,
-                                       env=environment | {"NCCL_HOSTID": f"rank-{rank}", "NCCL_SOCKET_IFNAME": "lo"})
-            reader = threading.Thread(target=self._read, args=(process, rank), daemon=True)
-            reader.start()
-            self._processes.append(process)
-            self._readers.append(reader)
+        self._folder, self._tokens, self._program, self._environment = folder, tokens, program, environment
+        self._log_path = log
+        self._processes: list[subprocess.Popen] = []
+        self._readers: list[threading.Thread] = []
 
     def __enter__(self) -> "Ranks":
+        self._log = self._log_path.open("w")
+        try:
+            port = free_port()
+            for rank in range(len(self.reports)):
+                self._start(rank, port)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
+
+    def _start(self, rank: int, port: int) -> None:
+        config = json.loads((self._folder / f"rank-{rank}.json").read_text()) | {"masterPort": port}
+        config["spec"]["data"]["path"] = str(self._tokens)
+        told = self._log_path.with_suffix(f".rank-{rank}.json")
+        told.write_text(json.dumps(config))
+        process = subprocess.Popen([self._program, "--config", told], stdout=subprocess.PIPE, stderr=self._log, text=True,
+                                   env=self._environment | {"NCCL_HOSTID": f"rank-{rank}", "NCCL_SOCKET_IFNAME": "lo"})
+        self._processes.append(process)
+        reader = threading.Thread(target=self._read, args=(process, rank), daemon=True)
+        reader.start()
+        self._readers.append(reader)
 
     def __exit__(self, *_) -> None:
         for process in self._processes:
@@ -188,8 +198,9 @@ class Checks:
         said, losses, norms = self.trained(layout)
         if reference[0] or said:
             return said or f"one rank: {reference[0]}"
-        if len(losses) != STEPS or len(norms) != STEPS:
-            return f"{len(losses)} losses and {len(norms)} norms were reported"
+        counts = [len(each) for each in (losses, norms, *reference[1:])]
+        if counts != 4 * [STEPS]:
+            return f"{counts} losses and norms were reported, of it and of one rank, instead of {STEPS} each"
         worst = max(abs(own / one - 1) for own, one in zip(losses + norms, reference[1] + reference[2]))
         return "" if worst < TOLERANCE[layout.precision] else f"{worst:.1e} away from one rank: {losses}, {reference[1]}"
 

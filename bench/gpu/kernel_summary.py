@@ -1,6 +1,8 @@
 """Where the time of a step went on the device, from what libcaravan_kernel_times has written of a whole run.
 
 kernel_summary.py FILE     prints the last whole step: from the end of one update of the weights to the end of the next.
+
+Idle is the time from the end of that update on in which no kernel, copy or fill was under way.
 """
 
 import collections
@@ -15,7 +17,7 @@ APART = 100  # works between two launches of the update, at least, where these a
 
 def read(path: pathlib.Path) -> list[tuple[int, int, str]]:
     """Begin, end (ns) and name, in the order of their begins."""
-    lines = (line.rstrip("\n").split(" ", 2) for line in path.open())
+    lines = (line.split(" ", 2) for line in path.read_text().splitlines())
     return sorted((int(begin), int(end), name) for begin, end, name in lines)
 
 
@@ -35,12 +37,13 @@ def _cut(name: str) -> str:
     return name
 
 
-def last_step(works: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+def last_step(works: list[tuple[int, int, str]]) -> tuple[int, list[tuple[int, int, str]]]:
+    """The end of the update before, and what came behind it."""
     updates = [place for place, (_, _, name) in enumerate(works) if UPDATE in name]
     ends = [place for place, following in zip(updates, [*updates[1:], None]) if following is None or following - place > APART]
     if len(ends) < 2:
         raise ValueError(f"{len(ends)} whole steps are not enough: run three")
-    return works[ends[-2] + 1:ends[-1] + 1]
+    return works[ends[-2]][1], works[ends[-2] + 1:ends[-1] + 1]
 
 
 def busy(works: list[tuple[int, int, str]]) -> int:
@@ -53,13 +56,13 @@ def busy(works: list[tuple[int, int, str]]) -> int:
 
 
 def summary(path: pathlib.Path) -> dict:
-    works = last_step(read(path))
+    start, works = last_step(read(path))
     seconds: dict[str, float] = collections.defaultdict(float)
     times: collections.Counter = collections.Counter()
     for begin, end, name in works:
         seconds[short(name)] += (end - begin) / 1e9
         times[short(name)] += 1
-    span = (max(end for _, end, _ in works) - works[0][0]) / 1e9
+    span = (max(end for _, end, _ in works) - start) / 1e9
     kernels = [{"kernel": name, "seconds": seconds[name], "times": times[name], "partOfStep": seconds[name] / span}
                for name in sorted(seconds, key=seconds.__getitem__, reverse=True)]
     return {"seconds": span, "idleSeconds": span - busy(works) / 1e9, "kernels": kernels}

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,7 +30,7 @@ std::vector<Work>& all_work() {
   return *all;
 }
 
-void require(CUptiResult result, const char* what) {
+void warn_of(CUptiResult result, const char* what) {
   if (result == CUPTI_SUCCESS) return;
   const char* words = "unknown";
   (void)cuptiGetResultString(result, &words);
@@ -64,11 +65,17 @@ void note(const CUpti_Activity& record) {
   }
 }
 
-// On one thread of CUPTI's.
-void take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+// On a thread of CUPTI's, and at the end on the one that asks for what is left.
+void take_buffer(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t,
+                 std::size_t valid) {
+  static auto* const one_at_a_time = new std::mutex;
+  const std::scoped_lock lock(*one_at_a_time);
   CUpti_Activity* record = nullptr;
   while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) note(*record);
   std::free(buffer);
+  std::size_t dropped = 0;
+  warn_of(cuptiActivityGetNumDroppedRecords(context, stream, &dropped), "asking for what was dropped");
+  if (dropped > 0) std::fprintf(stderr, "kernel times: %zu works are not in the file\n", dropped);
 }
 
 std::string readable(const char* name) {
@@ -79,7 +86,7 @@ std::string readable(const char* name) {
 }
 
 void write_all() {
-  require(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "asking for what is left");
+  warn_of(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "asking for what is left");
   const char* const path = std::getenv("CARAVAN_KERNEL_TIMES");
   std::FILE* const file = path == nullptr ? nullptr : std::fopen(path, "w");
   if (file == nullptr) return std::perror("kernel times: opening the file of CARAVAN_KERNEL_TIMES");
@@ -97,10 +104,10 @@ void write_all() {
 
 // Called by the driver when the program first uses CUDA.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
-  require(cuptiActivityRegisterCallbacks(give_buffer, take_buffer), "beginning");
+  warn_of(cuptiActivityRegisterCallbacks(give_buffer, take_buffer), "beginning");
   for (const auto kind :
        {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET})
-    require(cuptiActivityEnable(kind), "beginning");
+    warn_of(cuptiActivityEnable(kind), "beginning");
   std::atexit(write_all);
   return 1;
 }

@@ -244,6 +244,8 @@ void time_embedding(const Sizes& sizes, bool& first) {
 void time_loss(const Sizes& sizes, bool& first) {
   const std::int64_t tokens = sizes.loss_tokens;
   const std::int64_t values = tokens * sizes.vocabulary;
+  constexpr std::int64_t kStatisticsBytes =
+      8 + 2 + 3 * 4 + 2 * 4;  // a token's target, its logit, read, written
   const Buffer logits(kBf16, values), statistics(kFp32, kernels::kStatistics * tokens);
   const testing::DeviceArray<std::int64_t> targets(scattered_ids(tokens, sizes.vocabulary));
   CrossEntropyChunk chunk{};
@@ -255,7 +257,7 @@ void time_loss(const Sizes& sizes, bool& first) {
   chunk.statistics = statistics.floats();
   print(
       {{"cross_entropy_maxima", 2 * values, [&] { return cross_entropy_maxima(chunk, nullptr); }},
-       {"cross_entropy_sums", 2 * values, [&] { return cross_entropy_sums(chunk, nullptr); }},
+       {"cross_entropy_sums", kStatisticsBytes * tokens, [&] { return cross_entropy_sums(chunk, nullptr); }},
        {"cross_entropy_gradient", 4 * values, [&] { return cross_entropy_gradient(chunk, 1e-4F, nullptr); }}},
       logits, sizes.seconds, first);
 }

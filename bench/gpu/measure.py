@@ -7,7 +7,6 @@ named in the result.
 import json
 import pathlib
 import platform
-import subprocess
 import tempfile
 import time
 
@@ -90,10 +89,9 @@ class Session:
             return
         command = [self._folder / "programs/bin" / name, *map(str, self._suite.kernel_sizes), str(self._suite.seconds)]
         self._free()
-        done = subprocess.run(command, capture_output=True, text=True,
-                              env={"LD_LIBRARY_PATH": self._libraries, "PATH": "/usr/bin:/bin"})
-        self.result["kernels"] = (json.loads(done.stdout) if done.returncode == 0
-                                   else {"failed": done.stderr.strip()[-400:] or f"exit code {done.returncode}"})
+        told = processes.attempted(lambda: {"kernels": json.loads(
+            processes.output_of(command, self._left(), {"LD_LIBRARY_PATH": self._libraries}))})
+        self.result["kernels"] = told.get("kernels", told)
         if self._has_time("PyTorch's kernels", STEPS_NEED):
             self.result["pytorchKernels"] = primitives.kernels(self._suite, self._device, self._timer())
 
@@ -140,10 +138,18 @@ class Session:
             return
         with tempfile.TemporaryDirectory() as name:
             times = pathlib.Path(name) / "times"
-            self._trained(ended[0], {"CUDA_INJECTION64_PATH": str(self._folder / "programs/lib/libcaravan_kernel_times.so"),
-                                     "CARAVAN_KERNEL_TIMES": str(times)})
-            self.result["profile"] = {"number": ended[0]} | (kernel_summary.summary(times) if times.exists() else
-                                                             {"failed": "the run has written no times"})
+            figures = self._trained(ended[0], {"CUDA_INJECTION64_PATH": str(self._folder / "programs/lib/libcaravan_kernel_times.so"),
+                                               "CARAVAN_KERNEL_TIMES": str(times)})
+            self.result["profile"] = {"number": ended[0]} | self._summary(times, figures)
+
+    @staticmethod
+    def _summary(times: pathlib.Path, figures: dict) -> dict:
+        if "failed" in figures or not times.exists():
+            return {"failed": figures.get("failed", "the run has written no times")}
+        try:
+            return kernel_summary.summary(times)
+        except ValueError as error:
+            return {"failed": str(error)}
 
     def _rungs(self) -> None:
         """Of the first run that came to its end."""

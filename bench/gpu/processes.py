@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -18,10 +19,21 @@ class Failed(Exception):
     """A run that did not come to its end, with the reason."""
 
 
-def _call(command: list, seconds: float, environment: dict | None = None) -> str:
+def ended(command: list, seconds: float, environment: dict, stdout=subprocess.PIPE, stderr=subprocess.PIPE) -> subprocess.CompletedProcess:
+    """As subprocess.run. Behind a time-out nothing that the command started works on."""
+    process = subprocess.Popen(command, stdout=stdout, stderr=stderr, text=True, env=environment, start_new_session=True)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=max(seconds, 1),
-                              env=os.environ | (environment or {}))
+        told, said = process.communicate(timeout=max(seconds, 1))
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    return subprocess.CompletedProcess(command, process.returncode, told, said)
+
+
+def output_of(command: list, seconds: float, environment: dict | None = None) -> str:
+    try:
+        done = ended(command, seconds, os.environ | (environment or {}))
     except subprocess.TimeoutExpired as error:
         raise Failed(f"not done after {seconds:.0f} s") from error
     if done.returncode != 0:
@@ -51,7 +63,7 @@ def libraries(folder: pathlib.Path) -> str:
 
 def caravan(program: pathlib.Path, config: pathlib.Path, run: Run, seconds: float, environment: dict) -> dict:
     """config: of its only rank."""
-    output = _call([program, "--config", config], seconds, environment)
+    output = output_of([program, "--config", config], seconds, environment)
     reports = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     steps = [each["step"] for each in reports if "step" in each]
     finished = [each["finished"] for each in reports if "finished" in each]
@@ -71,7 +83,7 @@ def pytorch(compiler: str | None, run: Run, tokens: pathlib.Path, device: str, s
     """compiler: of torch.compile; None: eager."""
     request = {"compiler": compiler, "device": device, "tokens": str(tokens), "config": run.model.config(run.sequence),
                "sequence": run.sequence, "microBatch": run.micro_batch, "accumulation": run.accumulation, "steps": run.steps}
-    answer = json.loads(_call([sys.executable, SCRIPT, json.dumps(request)], seconds).splitlines()[-1])
+    answer = json.loads(output_of([sys.executable, SCRIPT, json.dumps(request)], seconds).splitlines()[-1])
     return _figures(run, answer["seconds"], answer["losses"], answer["peakBytes"])
 
 

@@ -18,7 +18,7 @@ std::string readable_count(double count) {
 
 std::string readable_seconds(double seconds) {
   constexpr double kNothing = 5e-6;  // what sums of roundings leave
-  if (seconds < kNothing) return "0 s";
+  if (std::abs(seconds) < kNothing) return "0 s";
   const bool small = seconds < 1;
   const double value = small ? 1000 * seconds : seconds;
   const int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <new>
 #include <optional>
 #include <system_error>
@@ -82,6 +83,11 @@ void tell_memory(const DeviceBackend& device) {
              readable_bytes(memory->total));
 }
 
+std::function<int64_t()> reserved_by(const DeviceBackend& device) {
+  if (!device.memory()) return {};
+  return [&device] { return device.memory().value_or(DeviceMemory()).reserved; };
+}
+
 void train(const TrainerOptions& options, const DeviceBackend& device, const std::string& config_path,
            const Reporter& reporter) {
   ActivityBoard board;
@@ -100,8 +106,9 @@ void train(const TrainerOptions& options, const DeviceBackend& device, const std
     const auto give_up = [&](const std::string& why) {
       end_with({FailureReason::Communication, why}, reporter);
     };
-    rank.emplace(options, ledger, board, device.groups(options.rendezvous, give_up), device.device(),
-                 marks.get());
+    const RankDevice where{
+        .device = device.device(), .marks = marks.get(), .reserved_bytes = reserved_by(device)};
+    rank.emplace(options, ledger, board, device.groups(options.rendezvous, give_up), where);
     return trainer.emplace(*rank, *std::move(data), reporter, *commands).train();
   });
   tell_memory(device);

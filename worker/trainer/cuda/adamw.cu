@@ -85,6 +85,7 @@ __device__ void update(float& weight, float& first, float& second, float gradien
   weight = weight * factors.decay - factors.step_size * first / root;
 }
 
+// bench/gpu/kernel_summary.py knows the end of a step by this name.
 template <typename T>
 __global__ void __launch_bounds__(kFlatThreads) adamw_kernel(AdamW a, Factors factors, std::int64_t single) {
   const float scale = *a.gradient_scale;

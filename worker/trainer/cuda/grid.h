@@ -41,8 +41,8 @@ constexpr Grid grid_of_rows(std::int64_t rows, std::int64_t columns, std::int64_
 
 inline constexpr int kFlatThreads = 256;
 
-// For items that lie one after the other: one for each thread, which keeps more loads under way than threads
-// that take several; these take several where there are very many.
+// For items that lie one after the other: a thread for each, which keeps more loads under way than fewer
+// threads that take several in turn would; beyond so many blocks, they do.
 constexpr Grid flat_grid(std::int64_t items) {
   constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
   return {.blocks = std::min(divide_up(items, kFlatThreads), kMostBlocks), .threads = kFlatThreads};

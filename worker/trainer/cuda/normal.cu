@@ -16,10 +16,8 @@ __global__ void __launch_bounds__(kFlatThreads) normal_kernel(FillNormal a, std:
   for (std::int64_t n = worker.index; n < pairs; n += worker.count) {
     const auto pair = static_cast<std::uint64_t>(a.first_index / kPair + n);
     const kernels::RandomBlock random = kernels::philox(a.key, pair / kPairs);
-    const bool second = pair % kPairs != 0;
     double normal[kPair];
-    kernels::box_muller(second ? random.word[2] : random.word[0], second ? random.word[3] : random.word[1],
-                        normal);
+    kernels::normal_pair(random, pair % kPairs != 0, normal);
     for (int k = 0; k < kPair; ++k) {
       const std::int64_t i = n * kPair + k - a.first_index % kPair;
       if (i >= 0 && i < a.elements)

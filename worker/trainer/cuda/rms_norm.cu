@@ -144,6 +144,31 @@ __global__ void __launch_bounds__(kBackwardThreads)
   });
 }
 
+// What a thread needs of a row for both of its gradients, as it is stored.
+struct RowWords {
+  uint4 gradient, x;
+  float scale;
+};
+
+template <typename T>
+__device__ RowWords row_words(const RmsNormBackward& a, std::int64_t row, std::int64_t column) {
+  RowWords words{};
+  if (row >= a.rows) return words;
+  const BackwardRow<T> from = backward_row<T>(a, row);
+  words.scale = from.scale;
+  if (column >= a.columns) return words;
+  words.gradient = load_words(from.gradient + column);
+  words.x = load_words(from.x + column);
+  return words;
+}
+
+// Zeros where there is none.
+template <typename T>
+__device__ uint4 residual_words(const RmsNormBackward& a, std::int64_t row, std::int64_t column) {
+  if (a.residual_gradient == nullptr || column >= a.columns) return uint4{};
+  return load_words(static_cast<const T*>(a.residual_gradient) + row * a.columns + column);
+}
+
 // The same for rows that are no longer than a pack for each thread: sums stay in registers, every value is
 // read once, and the next row is on its way while the block adds up this one. Two blocks share a
 // multiprocessor.
@@ -152,40 +177,26 @@ __global__ void __launch_bounds__(kBackwardThreads, 2) rms_norm_backward_of_shor
   constexpr int kWidth = kPackOf<T>;
   const std::int64_t column = std::int64_t{threadIdx.x} * kWidth;
   const bool has_columns = column < a.columns;
-  uint4 weight_words{}, gradient_words{}, x_words{};
-  float scale = 0;
-  const auto load_row = [&](std::int64_t row) {
-    if (row >= a.rows) return;
-    const BackwardRow<T> from = backward_row<T>(a, row);
-    scale = from.scale;
-    if (!has_columns) return;
-    gradient_words = load_words(from.gradient + column);
-    x_words = load_words(from.x + column);
-  };
-  if (has_columns) weight_words = load_words(static_cast<const T*>(a.weight) + column);
-  load_row(blockIdx.x);
-  const T* const residual =
-      a.residual_gradient == nullptr ? nullptr : static_cast<const T*>(a.residual_gradient) + column;
+  const uint4 weight_words = has_columns ? load_words(static_cast<const T*>(a.weight) + column) : uint4{};
+  RowWords next = row_words<T>(a, blockIdx.x, column);
   Values<kWidth> sums{};
-  for (std::int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
-    Values<kWidth> gradient = values_of<T>(gradient_words);
-    const Values<kWidth> x = values_of<T>(x_words);
-    const float row_scale = scale;
-    load_row(r + gridDim.x);
-    uint4 residual_words{};
-    if (has_columns && residual != nullptr) residual_words = load_words(residual + r * a.columns);
-    const Values<kWidth> weight = values_of<T>(weight_words);
+  for (std::int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
+    const RowWords words = next;
+    next = row_words<T>(a, row + gridDim.x, column);
+    const uint4 residual = residual_words<T>(a, row, column);
+    Values<kWidth> gradient = values_of<T>(words.gradient);
+    const Values<kWidth> x = values_of<T>(words.x), weight = values_of<T>(weight_words);
     float product = 0;
     for (int k = 0; k < kWidth; ++k) {
       product += gradient.item[k] * weight.item[k] * x.item[k];
-      sums.item[k] += gradient.item[k] * (x.item[k] * row_scale);
+      sums.item[k] += gradient.item[k] * (x.item[k] * words.scale);
     }
-    const float slope = slope_of(block_sum(product, sums_memory()), row_scale, a.columns);
-    const Values<kWidth> residual_gradient = values_of<T>(residual_words);
+    const float slope = slope_of(block_sum(product, sums_memory()), words.scale, a.columns);
+    const Values<kWidth> addend = values_of<T>(residual);
     for (int k = 0; k < kWidth; ++k)
       gradient.item[k] =
-          row_scale * (gradient.item[k] * weight.item[k] - x.item[k] * slope) + residual_gradient.item[k];
-    if (has_columns) store<kWidth>(static_cast<T*>(a.gradient) + r * a.columns + column, gradient);
+          words.scale * (gradient.item[k] * weight.item[k] - x.item[k] * slope) + addend.item[k];
+    if (has_columns) store<kWidth>(static_cast<T*>(a.gradient) + row * a.columns + column, gradient);
   }
   if (has_columns) store<kWidth>(a.partial + std::int64_t{blockIdx.x} * a.columns + column, sums);
 }

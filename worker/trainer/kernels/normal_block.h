@@ -45,13 +45,19 @@ constexpr void box_muller(std::uint32_t a, std::uint32_t b, Real* normal) {
   normal[1] = radius * sine_of(b * kUnit);
 }
 
+// Half of a block.
+template <typename Real>
+constexpr void normal_pair(const RandomBlock& random, bool second, Real* normal) {
+  box_muller(second ? random.word[2] : random.word[0], second ? random.word[3] : random.word[1], normal);
+}
+
 // A template, so that nvcc makes it for devices too.
 template <typename Real = double>
 constexpr NormalBlock<Real> normal_block(std::uint64_t key, std::uint64_t counter) {
   const RandomBlock random = philox(key, counter);
   NormalBlock<Real> normal{};
-  box_muller(random.word[0], random.word[1], normal.item);
-  box_muller(random.word[2], random.word[3], normal.item + 2);
+  normal_pair(random, /*second=*/false, normal.item);
+  normal_pair(random, /*second=*/true, normal.item + kNormals / 2);
   return normal;
 }
 

@@ -20,7 +20,7 @@ Result<MemoryBreakdown> dry_run(const TrainerOptions& options) {
   ActivityBoard board;
   const Reporter reporter(options.report_fd);
   const CommandListener commands(/*fd=*/-1, board, reporter);
-  Rank rank(options, ledger, board, absent_groups(), at::kMeta);
+  Rank rank(options, ledger, board, absent_groups(), {.device = at::kMeta});
   const Trainer trainer(rank, *std::move(data), reporter, commands);
   std::optional<Snapshot> snapshot;
   if (!options.checkpoint.path.empty()) {

@@ -90,16 +90,17 @@ std::unique_ptr<Stage> make_stage(Rank& rank) {
 }  // namespace
 
 Rank::Rank(const TrainerOptions& trainer_options, MemoryLedger& memory_ledger, ActivityBoard& board,
-           GroupFactory group_factory, at::Device memory_device, DeviceMarks* device_marks)
+           GroupFactory group_factory, const RankDevice& where)
     : options(trainer_options),
       ledger(memory_ledger),
-      marks(device_marks),
+      marks(where.marks),
+      reserved_bytes(where.reserved_bytes),
       clock(board, marks),
       groups(std::move(group_factory)),
       mesh(form_metered_mesh(*this)),
       placement(placement_of(options.layout, mesh.position)),
       storage(storage_of(options.precision)),
-      device(memory_device),
+      device(where.device),
       parameters(make_parameters(*this)),
       optimizer(make_optimizer(*this)),
       gradient_sums(make_gradient_sums(*this)),

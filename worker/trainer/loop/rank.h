@@ -5,6 +5,7 @@
 // train, and all else is as on a real one (dry_run.h).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -21,15 +22,24 @@
 
 namespace caravan::trainer {
 
+// Where a rank trains, beside the kernels. As it is: on the host, which does the work itself.
+struct RankDevice {
+  at::Device device = at::kCPU;
+  DeviceMarks* marks = nullptr;
+  std::function<int64_t()> reserved_bytes =
+      {};  // what its allocator holds, where that is not what tensors ask for
+};
+
 struct Rank {
   // Meets the other ranks in groups that `groups` makes. Throws CommunicationError. All references outlive
-  // the rank, as do marks; none where the host does the work itself.
+  // the rank, as do marks.
   Rank(const TrainerOptions& options, MemoryLedger& ledger, ActivityBoard& board, GroupFactory groups,
-       at::Device device = at::kCPU, DeviceMarks* marks = nullptr);
+       const RankDevice& where = {});
 
   const TrainerOptions& options;
   MemoryLedger& ledger;
   DeviceMarks* marks;
+  std::function<int64_t()> reserved_bytes;
   PhaseClock clock;
   TransferMeter meter;
   GroupFactory groups;

@@ -70,7 +70,7 @@ void write(const StepRecord& record, v1alpha1::StepReport& step) {
     (step.mutable_phase_seconds()->*kStepPhases[i].set)(record.phase_seconds[i]);
   for (const CollectiveRecord& collective : record.collectives) write(collective, *step.add_collectives());
   step.set_allocated_bytes(record.allocated_bytes);
-  step.set_reserved_bytes(record.allocated_bytes);  // nothing is held back on a CPU
+  step.set_reserved_bytes(record.reserved_bytes);
   step.set_peak_bytes(record.peak_bytes);
   step.set_work_seconds(work_seconds(record.phase_seconds));
 }

@@ -54,6 +54,7 @@ struct StepRecord {
   PhaseClock::Seconds phase_seconds{};
   std::vector<CollectiveRecord> collectives;
   int64_t allocated_bytes = 0;
+  int64_t reserved_bytes = 0;  // that the device's allocator holds
   int64_t peak_bytes = 0;
 };
 

@@ -29,6 +29,8 @@ TEST(Reporter, AStepIsOneLineThatReadsBackToTheSameNumbers) {
   record.loss = 0.1 + 0.2;
   record.phase_seconds[static_cast<std::size_t>(Phase::kBackward)] = 1.5;
   record.collectives.push_back({"all_reduce", "data", 4096, 0.25});
+  record.allocated_bytes = 100;
+  record.reserved_bytes = 128;
   const std::string line = line_of([&](const Reporter& reporter) { reporter.step(record); });
   EXPECT_EQ(line.find('\n'), line.size() - 1);
 
@@ -38,6 +40,8 @@ TEST(Reporter, AStepIsOneLineThatReadsBackToTheSameNumbers) {
   EXPECT_FALSE(report->step().has_validation_loss());
   EXPECT_EQ(report->step().phase_seconds().backward(), 1.5);
   EXPECT_EQ(report->step().collectives(0).axis(), "data");
+  EXPECT_EQ(report->step().allocated_bytes(), 100);
+  EXPECT_EQ(report->step().reserved_bytes(), 128);
 }
 
 TEST(Reporter, PhasesHaveTheNamesOfTheClock) {

@@ -327,6 +327,7 @@ void Trainer::measure(Step& step) {
   for (const auto& [key, count] : rank_.meter.take())
     record.collectives.push_back({key.first, key.second, count.bytes, count.seconds});
   record.allocated_bytes = rank_.ledger.live().total();
+  record.reserved_bytes = rank_.reserved_bytes ? rank_.reserved_bytes() : record.allocated_bytes;
   record.peak_bytes = rank_.ledger.peak().total();
 }
 
@@ -350,8 +351,12 @@ void Trainer::report(Step& step) const {
 // The training is done, whether its trace can be written or not.
 void Trainer::write_trace_if_asked() const {
   if (!traces()) return;
-  if (const Status written = write_trace(options_, trace_); !written)
-    fmt::print(stderr, "caravan-trainer: {}\n", written.error().message);
+  try {
+    if (const Status written = write_trace(options_, trace_); !written)
+      fmt::print(stderr, "caravan-trainer: {}\n", written.error().message);
+  } catch (const std::exception& error) {  // of the device, which its marks are asked for
+    fmt::print(stderr, "caravan-trainer: writing the trace: {}\n", error.what());
+  }
 }
 
 void Trainer::report_finish(int step) const {

@@ -56,7 +56,7 @@ class TrainerTrace : public testing::Test {
     ActivityBoard board;
     MemoryLedger ledger;
     const CommandListener commands(/*fd=*/-1, board, reporter);
-    Rank rank(options_, ledger, board, /*groups=*/{}, at::kCPU, marks);
+    Rank rank(options_, ledger, board, /*groups=*/{}, {.marks = marks});
     const Outcome trained = Trainer(rank, open_data(options_).value(), reporter, commands).train();
     EXPECT_TRUE(trained) << trained.error().message;
     return from_json<RankTrace>(test::contents(folder_.path("traces/rank-0.json"))).value();

@@ -57,9 +57,9 @@ AttentionResult cudnn_forward(const at::Tensor& qkv_TE, const AttentionHistory& 
   return {.output_TA = rows_of(std::get<0>(made)), .log_sums = std::get<1>(made)};
 }
 
-// Until the scope ends, whether a library of LibTorch's is to add up gradients, which are sums over many
-// blocks, in the same order every time. LibTorch passes this on to flash. It passes nothing on to cuDNN, of
-// which it warns where an order is asked for.
+// Until the scope ends, and for the whole process, whether a library of LibTorch's is to add up gradients,
+// which are sums over many blocks, in the same order every time. LibTorch passes this on to flash. It passes
+// nothing on to cuDNN, of which it warns where an order is asked for.
 class OrderOfSums {
  public:
   explicit OrderOfSums(bool is_fixed) {

@@ -316,8 +316,9 @@ KernelTable own_kernels(const char* name) {
 }
 
 void place_heads(at::Tensor& rows_TE, int64_t first, const at::Tensor& heads_BHSK) {
-  TORCH_CHECK(heads_BHSK.stride(3) == 1 && heads_BHSK.scalar_type() == rows_TE.scalar_type(),
-              "heads are placed as they are stored, each in one piece");
+  TORCH_CHECK(heads_BHSK.stride(3) == 1 && heads_BHSK.scalar_type() == rows_TE.scalar_type() &&
+                  heads_BHSK.size(0) * heads_BHSK.size(2) == rows_TE.size(0),
+              "heads are placed as they are stored, each in one piece, as many rows as there are");
   require(cuda::place_heads({.storage = storage_of(rows_TE),
                              .sequences = heads_BHSK.size(0),
                              .tokens = heads_BHSK.size(2),

@@ -112,9 +112,9 @@ void put_gradients(at::Tensor& qkv_TE, const at::Tensor& by_queries, const at::T
                    const at::Tensor& by_values, const at::Tensor& by_later_TC, const AttentionShape& shape) {
   const int64_t kv = shape.kv_heads;
   const auto put = [&](int64_t first, const at::Tensor& gradient_BHSK) {
-    const bool is_as_stored = gradient_BHSK.scalar_type() == qkv_TE.scalar_type() &&
-                              gradient_BHSK.stride(3) == 1 && qkv_TE.scalar_type() != at::kDouble;
-    if (is_as_stored) return place_heads(qkv_TE, first, gradient_BHSK);
+    const bool kernel_can = gradient_BHSK.scalar_type() == qkv_TE.scalar_type() &&
+                            gradient_BHSK.stride(3) == 1 && qkv_TE.scalar_type() != at::kDouble;
+    if (kernel_can) return place_heads(qkv_TE, first, gradient_BHSK);
     heads_of(qkv_TE, first, gradient_BHSK.size(1), shape).copy_(gradient_BHSK);
   };
   const auto with_later = [&](const at::Tensor& gradient, int64_t which) {

@@ -23,46 +23,55 @@ using Pool = std::vector<Event>;
 
 class StreamMark final : public DeviceMark {
  public:
-  StreamMark(Event event, std::shared_ptr<Pool> pool) : event_(std::move(event)), pool_(std::move(pool)) {}
+  StreamMark(Event event, cudaError_t error, std::shared_ptr<Pool> pool)
+      : event_(std::move(event)), error_(error), pool_(std::move(pool)) {}
   StreamMark(const StreamMark&) = delete;
   StreamMark& operator=(const StreamMark&) = delete;
-  ~StreamMark() override { pool_->push_back(std::move(event_)); }
+  ~StreamMark() override {
+    if (event_) pool_->push_back(std::move(event_));
+  }
 
-  cudaEvent_t event() const { return event_.get(); }
+  // When the device has come to it.
+  cudaEvent_t event() const {
+    require(error_);
+    require(cudaEventSynchronize(event_.get()));
+    return event_.get();
+  }
 
  private:
   Event event_;
+  const cudaError_t error_;
   std::shared_ptr<Pool> pool_;
 };
 
 class StreamMarks final : public DeviceMarks {
  public:
   std::shared_ptr<const DeviceMark> mark() override {
-    Event event = take_event();
-    require(cudaEventRecord(event.get(), c10::cuda::getCurrentCUDAStream()));
-    return std::make_shared<StreamMark>(std::move(event), pool_);
+    cudaError_t error = cudaSuccess;
+    Event event = take_event(error);
+    if (error == cudaSuccess) error = cudaEventRecord(event.get(), c10::cuda::getCurrentCUDAStream());
+    return std::make_shared<StreamMark>(std::move(event), error, pool_);
   }
 
   double seconds_between(const DeviceMark& first, const DeviceMark& second) override {
     const cudaEvent_t begin = dynamic_cast<const StreamMark&>(first).event();
     const cudaEvent_t end = dynamic_cast<const StreamMark&>(second).event();
-    require(cudaEventSynchronize(begin));
-    require(cudaEventSynchronize(end));
     float milliseconds = 0;
     require(cudaEventElapsedTime(&milliseconds, begin, end));
     return milliseconds / 1e3;
   }
 
  private:
-  Event take_event() {
+  // None where CUDA makes none.
+  Event take_event(cudaError_t& error) {
     if (!pool_->empty()) {
       Event event = std::move(pool_->back());
       pool_->pop_back();
       return event;
     }
     cudaEvent_t made = nullptr;
-    require(cudaEventCreate(&made));
-    return Event(made);
+    error = cudaEventCreate(&made);
+    return Event(error == cudaSuccess ? made : nullptr);
   }
 
   const std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();  // of the one thread that trains

@@ -8,7 +8,6 @@
 
 namespace caravan::trainer {
 
-// Throws std::runtime_error where CUDA reports an error, also of work that was begun before.
 std::unique_ptr<DeviceMarks> stream_marks();
 
 }  // namespace caravan::trainer
