@@ -13,6 +13,7 @@
 #include "common/readable_bytes.h"
 #include "planner/engine_profile.h"
 #include "planner/explain/table.h"
+#include "planner/measured_error.h"
 #include "report_text/console_style.h"
 
 namespace caravan::cli {
@@ -26,11 +27,15 @@ struct Options {
   std::string form = "text";
 };
 
-// What of the predictions for GPUs somebody has measured.
-std::string validated_by(const planner::EngineProfile& profile) {
-  if (profile.memory_error && profile.step_time_error) return "memory, speed";
-  if (profile.memory_error) return "memory";
-  return profile.step_time_error ? "speed" : "no";
+// What of the predictions for one of it somebody has measured.
+std::string validated(const DeviceProduct& product) {
+  static const planner::EngineProfile profile = planner::default_engine_profile();
+  planner::DevicePool one;
+  one.known = product;
+  std::vector<std::string> measured;
+  if (planner::memory_error(one, profile)) measured.emplace_back("memory");
+  if (planner::step_time_error(one, profile)) measured.emplace_back("speed");
+  return measured.empty() ? "no" : fmt::format("{}", fmt::join(measured, ", "));
 }
 
 std::string in(double unit, double value) {
@@ -40,14 +45,14 @@ std::string in(double unit, double value) {
 constexpr double kTera = 1e12;
 constexpr double kGiga = 1e9;
 
-std::string text_of(const std::vector<DeviceProduct>& products, const std::string& validated) {
+std::string text_of(const std::vector<DeviceProduct>& products) {
   std::vector<std::vector<std::string>> rows;
   rows.reserve(products.size());
   for (const DeviceProduct& product : products) {
     rows.push_back({product.name, readable_bytes(product.memory_bytes), in(kTera, product.peak_flops),
                     in(kTera, product.matrix_flops), in(kGiga, product.memory_bandwidth),
                     in(kGiga, product.node_bandwidth), in(kGiga, product.network_bandwidth),
-                    std::to_string(product.link_domain), validated});
+                    std::to_string(product.link_domain), validated(product)});
   }
   return planner::format_table({{"product"},
                                 {"memory", Align::Right},
@@ -61,7 +66,7 @@ std::string text_of(const std::vector<DeviceProduct>& products, const std::strin
                                rows);
 }
 
-std::string json_of(const DeviceProduct& product, const std::string& validated) {
+std::string json_of(const DeviceProduct& product) {
   std::vector<std::string> labels;
   for (const std::string& label : product.labels) labels.push_back(json_string(label));
   return fmt::format(R"({{"name":{},"labels":[{}],"memoryBytes":{},"peakFlops":{},"matrixFlops":{},)"
@@ -72,7 +77,7 @@ std::string json_of(const DeviceProduct& product, const std::string& validated) 
                      json_number(product.peak_flops), json_number(product.matrix_flops),
                      json_number(product.memory_bandwidth), json_number(product.node_bandwidth),
                      json_number(product.network_bandwidth), product.devices_per_node, product.link_domain,
-                     json_string(validated));
+                     json_string(validated(product)));
 }
 
 Result<std::vector<DeviceProduct>> products_of(const Options& options) {
@@ -91,18 +96,16 @@ Result<std::vector<DeviceProduct>> products_of(const Options& options) {
 Result<ExitCode> print_devices(const Options& options) {
   const auto products = products_of(options);
   if (!products) return tl::unexpected(products.error());
-  const auto profile = planner::default_engine_profile();
-  const std::string validated = validated_by(profile);
   if (options.form == "json") {
-    for (const DeviceProduct& product : *products) fmt::print("{}", json_of(product, validated));
+    for (const DeviceProduct& product : *products) fmt::print("{}", json_of(product));
     return ExitCode::kDone;
   }
   fmt::print(
-      "{}{}", text_of(*products, validated),
+      "{}{}", text_of(*products),
       planner::paragraph(
           "peak and matmul: dense bf16 TFLOP/s of the data sheet, and of large matrix products. "
           "mem/s, link/s and net/s: GB/s of the memory, to the devices that fast links join (as many as "
-          "linked says), and to other nodes. valid: whether predictions for it were measured.",
+          "linked says), and to other nodes. valid: what of the predictions for one of it was measured.",
           output_width()));
   return ExitCode::kDone;
 }
