@@ -27,15 +27,16 @@ struct Options {
   std::string form = "text";
 };
 
-// What of the predictions for one of it somebody has measured.
+// Which predictions for one of it somebody has measured.
 std::string validated(const DeviceProduct& product) {
   static const planner::EngineProfile profile = planner::default_engine_profile();
   planner::DevicePool one;
   one.known = product;
-  std::vector<std::string> measured;
-  if (planner::memory_error(one, profile)) measured.emplace_back("memory");
-  if (planner::step_time_error(one, profile)) measured.emplace_back("speed");
-  return measured.empty() ? "no" : fmt::format("{}", fmt::join(measured, ", "));
+  const bool memory = planner::memory_error(one, profile).has_value();
+  const bool speed = planner::step_time_error(one, profile).has_value();
+  if (memory && speed) return "yes";
+  if (memory) return "memory";
+  return speed ? "speed" : "no";
 }
 
 std::string in(double unit, double value) {
@@ -105,7 +106,7 @@ Result<ExitCode> print_devices(const Options& options) {
       planner::paragraph(
           "peak and matmul: dense bf16 TFLOP/s of the data sheet, and of large matrix products. "
           "mem/s, link/s and net/s: GB/s of the memory, to the devices that fast links join (as many as "
-          "linked says), and to other nodes. valid: what of the predictions for one of it was measured.",
+          "linked says), and to other nodes. valid: whether predictions for one of it were measured.",
           output_width()));
   return ExitCode::kDone;
 }
