@@ -1,7 +1,8 @@
 """What travels to a machine that has a GPU and nothing of ours: programs, tokens, and of each run what its rank is told.
 
-A folder of `programs/` (caravan-trainer in bin/, its libraries in lib/, the kernels' benchmark, tests/), `tokens.bin`,
-`rank-N.json`, `groups/` and `bundle.json`. What `caravan plan` predicts is made here and travels along, so that the device's machine needs no planner.
+A folder of `programs/` (caravan, its agent and trainer in bin/, the trainer's libraries in lib/, what the first two ask of a
+system in host-lib/, the kernels' benchmark, tests/), `tokens.bin`, `rank-N.json`, `groups/`, `user-run.json` and `bundle.json`. What
+`caravan plan` predicts is made here and travels along.
 """
 
 import array
@@ -9,14 +10,18 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import tempfile
 
 import groups
+import user_run
 from cases import Run, Suite
 
 TESTS = ("cuda_device_test", "gpu_test")
+BY_USERS = ("caravan", "caravan-agent")
+OF_EVERY_SYSTEM = re.compile(r"(ld-linux|libc|libm|libdl|libpthread|librt|libstdc\+\+|libgcc_s)\b[-.]")
 LIBRARIES = ("libcaravan_cuda.so", "libcaravan_device_cuda.so", "libcaravan_kernel_times.so")
 
 
@@ -72,6 +77,8 @@ def prepare(programs: pathlib.Path, suite: Suite, folder: pathlib.Path) -> None:
         shutil.copy(build / "lib" / name, folder / "programs/lib")
     for name in TESTS if on_gpu else ():
         shutil.copy(build / "tests" / name, folder / "programs/tests")
+    copy_programs_of_users(programs, folder / "programs")
+    (folder / user_run.JOB).write_text(json.dumps(user_run.job_of(suite)))
     write_tokens(folder / "tokens.bin", max(run.sequences * run.sequence for run in suite.runs) + 1)
     predictions = []
     for number, run in enumerate(suite.runs):
@@ -82,6 +89,17 @@ def prepare(programs: pathlib.Path, suite: Suite, folder: pathlib.Path) -> None:
             (folder / f"rank-{number}.json").write_text(json.dumps(rank_config(job, planned)))
     prepare_groups(programs, suite, folder)
     (folder / "bundle.json").write_text(json.dumps({"suite": suite.name, "predictions": predictions}))
+
+
+def copy_programs_of_users(programs: pathlib.Path, to: pathlib.Path) -> None:
+    """With the libraries that another system may have in other versions."""
+    (to / "host-lib").mkdir()
+    for name in BY_USERS:
+        subprocess.run(["strip", "-o", to / "bin" / name, programs / name], check=True)
+        needed = subprocess.run(["ldd", programs / name], capture_output=True, text=True, check=True).stdout
+        for library, path in re.findall(r"^\s*(\S+) => (\S+)", needed, re.MULTILINE):
+            if not OF_EVERY_SYSTEM.match(library):
+                shutil.copy(path, to / "host-lib" / library)
 
 
 def prepare_groups(programs: pathlib.Path, suite: Suite, folder: pathlib.Path) -> None:

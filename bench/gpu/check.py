@@ -1,5 +1,5 @@
 """Whether kernels, library, training and groups of ranks are right on this machine's GPU: the tests of a bundle, layouts of a
-small model (groups.py), and compute-sanitizer, all at once.
+small model (groups.py), a job as users start it (user_run.py), and compute-sanitizer, all at once.
 
 Usage: check.py FOLDER [--minutes 5] [--output FOLDER]     FOLDER: of gpu_bench.py --prepare
 
@@ -20,6 +20,7 @@ import time
 
 import groups
 import processes
+import user_run
 
 SANITIZER = "compute-sanitizer"
 KERNELS = ["cuda_device_test", "--gtest_filter=-LoadedLibrary.*"]  # that one is for machines without a device
@@ -87,14 +88,19 @@ def main() -> int:
         checks = groups.Checks(folder, folder / "programs/bin/caravan-trainer", libraries, output, end)
         return groups.check_all(checks, lambda line: print(line, flush=True))
 
-    with concurrent.futures.ThreadPoolExecutor(len(CHECKS) + 1) as pool:
-        bad_groups = pool.submit(of_groups)
+    def of_user() -> int:
+        said = user_run.UserRun(folder, libraries, output).problem(end - time.monotonic())
+        print(f"caravan run: {said or 'it trains and tells its metrics'}", flush=True)
+        return said != ""
+
+    with concurrent.futures.ThreadPoolExecutor(len(CHECKS) + 2) as pool:
+        others = [pool.submit(of_groups), pool.submit(of_user)]
         bad = 0
         for result in concurrent.futures.as_completed([pool.submit(made, check) for check in CHECKS]):
             name, said = result.result()
             bad += said != ""
             print(f"{name}: {said or 'all passed'}", flush=True)
-        bad += bad_groups.result()
+        bad += sum(other.result() for other in others)
     return 1 if bad else 0
 
 

@@ -20,6 +20,7 @@ import groups
 import kernel_summary
 import refit
 import report
+import user_run
 from evaluator import Evaluator
 
 PROGRAMS = pathlib.Path(sys.argv.pop(1)).resolve()
@@ -204,6 +205,13 @@ class Groups(unittest.TestCase):
         self.assertEqual(said, "")
         wrong = ("", [loss * 1.001 for loss in losses], norms)
         self.assertIn("away from one rank", self.checks.equals_one_rank(layout, wrong))
+
+    def test_a_job_as_users_start_it_trains_and_tells_its_metrics(self):
+        run = user_run.UserRun(self.checks._bundle, {}, pathlib.Path(self._folder.name))
+        self.assertEqual(run.problem(60), "")
+        (self.checks._bundle / "tokens.bin").rename(self.checks._bundle / "elsewhere.bin")
+        self.assertIn("it ended with 2: ", run.problem(60))
+        (self.checks._bundle / "elsewhere.bin").rename(self.checks._bundle / "tokens.bin")
 
     def test_a_rank_that_fails_is_said(self):
         layout = groups.LAYOUTS[0]

@@ -19,13 +19,20 @@ class Failed(Exception):
     """A run that did not come to its end, with the reason."""
 
 
+def end_all_of(process: subprocess.Popen) -> None:
+    """It and what it started, in a session of its own, where it has not ended."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
 def ended(command: list, seconds: float, environment: dict, stdout=subprocess.PIPE, stderr=subprocess.PIPE) -> subprocess.CompletedProcess:
     """As subprocess.run. Behind a time-out nothing that the command started works on."""
     process = subprocess.Popen(command, stdout=stdout, stderr=stderr, text=True, env=environment, start_new_session=True)
     try:
         told, said = process.communicate(timeout=max(seconds, 1))
     except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
+        end_all_of(process)
         process.communicate()
         raise
     return subprocess.CompletedProcess(command, process.returncode, told, said)
