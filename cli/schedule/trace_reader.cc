@@ -31,6 +31,8 @@ using v1alpha1::TraceOrigin;
 constexpr int64_t kMostRanks = 1 << 20;
 constexpr double kLongestMicroseconds = 1e16;  // three centuries
 constexpr double kRoundingSeconds = 1e-6;      // of large numbers of microseconds
+// By which times of a device may be late, each rank's by another: what its host takes to notice a mark.
+constexpr double kNoticeSeconds = 1e-3;
 
 struct Bounded {
   const char* field;
@@ -219,7 +221,7 @@ class Reader {
       for (const TimedOp& timed : executed_.ops[stage]) {
         for (const planner::Dependency& needed : planner::dependencies_of(schedule, stage, timed.op)) {
           const double early = made[static_cast<size_t>(needed.product)][needed.unit] - timed.start;
-          if (early > kRoundingSeconds) return too_early(stage, timed.op, needed.stage, early);
+          if (early > kNoticeSeconds) return too_early(stage, timed.op, needed.stage, early);
         }
       }
     }

@@ -49,6 +49,15 @@ TEST(TraceReader, GivesBackWhatEveryScheduleExecuted) {
   }
 }
 
+// Of devices, each of whose hosts notices a mark when it does.
+TEST(TraceReader, TakesRanksWhoseTimesAreALittleLate) {
+  const ScheduleSpec spec{.stages = 2, .micro_batches = 3};
+  auto traces = testing::traces_of(spec, equal_times(spec));
+  for (TraceEvent& event : *traces[0].mutable_trace_events()) event.set_ts(event.ts() + 300);
+  const auto executed = read(testing::files_of(traces));
+  EXPECT_TRUE(executed) << executed.error().message;
+}
+
 TEST(TraceReader, TakesTheFirstRankOfEachStagesOtherAxes) {
   const ScheduleSpec spec{.stages = 3, .micro_batches = 2};
   const auto files = testing::files_of(testing::traces_of(spec, equal_times(spec), 4));

@@ -5,9 +5,9 @@ import json
 import unittest
 
 import kueue
-from cluster import NAMESPACE, apply, kubectl, wait_until
+from cluster import MORE_STEPS_THAN_ARE_MADE, NAMESPACE, apply, kubectl, wait_until
 from fake_nodes import FakeNodes
-from queue_test import LONG, WORKLOADS, QueueTest, queued_job
+from queue_test import WORKLOADS, QueueTest, queued_job
 
 CHECK = "budget"
 RACK = "example.com/rack"
@@ -43,7 +43,7 @@ class Checks(QueueTest):
             {"name": CHECK, "state": state, "message": message, "lastTransitionTime": self.now()}]})
 
     def test_a_job_waits_for_its_check_starts_waits_again_and_is_refused(self):
-        self.submit(queued_job("asks", LONG, "checked"))
+        self.submit(queued_job("asks", MORE_STEPS_THAN_ARE_MADE, "checked"))
         waits = f"; admission check {CHECK} is Pending"
         self.wait_for_condition("asks", "QuotaReserved", "True", waits)
         self.assertEqual(self.children("asks"), [])
@@ -71,7 +71,7 @@ class Checks(QueueTest):
 class Elsewhere(QueueTest):
     def test_a_job_of_multikueue_is_queued_and_left_alone(self):
         self.make_queue("both", memory="4Gi")
-        self.submit(queued_job("remote", LONG, "both", managedBy="kueue.x-k8s.io/multikueue"))
+        self.submit(queued_job("remote", MORE_STEPS_THAN_ARE_MADE, "both", managedBy="kueue.x-k8s.io/multikueue"))
         wait_until("its Workload is there", lambda: self.api.get(f"{WORKLOADS}/ltj-remote"))
         wait_until("Kueue admits it", lambda: self.used("both") == 2)
         # Another job, from its creation to its end, is time enough to do what must not be done.
@@ -110,7 +110,7 @@ class Racks(QueueTest):
         """Each with a pipeline over two nodes, which must stand in one rack, or would rather."""
         device = {"kind": "CPU", "memory": "1Gi"}
         self.submit(queued_job(
-            name, LONG, "racked", scheduling={"topology": {"mode": mode, "key": RACK}},
+            name, MORE_STEPS_THAN_ARE_MADE, "racked", scheduling={"topology": {"mode": mode, "key": RACK}},
             resources={"devices": 2 * replicas, "devicesPerNode": 1, "device": device},
             parallelism={"mode": "Manual", "tensor": 1, "pipeline": 2, "data": replicas}))
 
