@@ -99,8 +99,18 @@ class Job:
 
     def suspend(self) -> None:
         self.cluster.change(NAME, suspend=True)
-        wait_until("no pods", lambda: not self.cluster.children(NAME))
+        try:
+            wait_until("no pods", self.has_no_pods_or_has_ended)
+        except AssertionError as error:
+            pods = [(pod["metadata"]["name"], pod["metadata"].get("deletionTimestamp"), pod["status"].get("phase"))
+                    for pod in self.cluster.children(NAME)]
+            raise AssertionError(f"{error}: {pods}, {self.status.get('conditions')}") from error
         self.cluster.change(NAME, suspend=False)
+
+    def has_no_pods_or_has_ended(self) -> bool:
+        """A job that came to its end in that moment keeps its pods."""
+        self.look()
+        return bool(self.end()) or not self.cluster.children(NAME)
 
     def ask_for_a_checkpoint(self) -> None:
         kubectl("annotate", "ltj", NAME, "--namespace", NAMESPACE, "--overwrite",
