@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "planner/device/catalogue.h"
+
 namespace caravan::planner {
 namespace {
 
@@ -27,6 +29,13 @@ TEST(MeasuredError, IsThatOfTheDevicesThatWereMeasured) {
   const EngineProfile profile = measured_on_one_h200();
   EXPECT_EQ(memory_error(gpus("H200", 1), profile), 0.005);
   EXPECT_EQ(step_time_error(gpus("H200", 1), profile), 0.02);
+}
+
+TEST(MeasuredError, OfOurTrainerIsOfADeviceThatTheCatalogueHas) {
+  const EngineProfile profile = default_engine_profile();
+  ASSERT_TRUE(find_device(profile.measured_product)) << profile.measured_product;
+  EXPECT_TRUE(memory_error(gpus(profile.measured_product.c_str(), 1), profile));
+  EXPECT_TRUE(step_time_error(gpus(profile.measured_product.c_str(), 1), profile));
 }
 
 TEST(MeasuredError, IsNotKnownOfOtherDevicesNorOfMore) {

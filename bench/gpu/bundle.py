@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 
 import groups
+import jobs
 import user_run
 from cases import Run, Suite
 
@@ -29,9 +30,8 @@ def job_of(run: Run, suite: Suite, tokens: str) -> dict:
     training = {"steps": run.steps, "sequenceLength": run.sequence, "globalBatchSequences": run.sequences,
                 "precision": suite.precision, "optimizer": {"stateType": run.states, "learningRate": "1e-4", "schedule": "Constant"}}
     parallelism = {"mode": "Manual", "tensor": 1, "pipeline": 1, "data": 1, "microBatchSize": run.micro_batch}
-    return {"apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob", "metadata": {"name": "gpu-bench"},
-            "spec": {"model": {"preset": run.model.preset}, "data": {"path": tokens}, "training": training,
-                     "parallelism": parallelism, "resources": {"devices": 1, "device": suite.device}}}
+    return jobs.job("gpu-bench", {"model": {"preset": run.model.preset}, "data": {"path": tokens}, "training": training,
+                                  "parallelism": parallelism, "resources": {"devices": 1, "device": suite.device}})
 
 
 def plan(caravan: pathlib.Path, job: dict, *options: str) -> dict:
@@ -46,12 +46,6 @@ def plan(caravan: pathlib.Path, job: dict, *options: str) -> dict:
         reasons = [candidate["reason"] for candidate in json.loads(done.stdout)["candidates"] if candidate.get("reason")]
         return {"refused": reasons[0] if reasons else "does not fit"}
     return {"refused": done.stderr.strip()}
-
-
-def rank_config(job: dict, plan_of_job: dict) -> dict:
-    """Of the only rank. It reports on its standard output and hears no commands."""
-    return {"jobName": "gpu-bench", "attempt": 1, "worldSize": 1, "reportFd": -1, "commandFd": -1,
-            "spec": job["spec"], "plan": plan_of_job}
 
 
 def write_tokens(path: pathlib.Path, count: int) -> None:
@@ -86,7 +80,7 @@ def prepare(programs: pathlib.Path, suite: Suite, folder: pathlib.Path) -> None:
         planned = plan(programs / "caravan", job)
         predictions.append(planned)
         if "refused" not in planned:
-            (folder / f"rank-{number}.json").write_text(json.dumps(rank_config(job, planned)))
+            (folder / f"rank-{number}.json").write_text(json.dumps(jobs.rank_config(job, planned)))
     prepare_groups(programs, suite, folder)
     (folder / "bundle.json").write_text(json.dumps({"suite": suite.name, "predictions": predictions}))
 

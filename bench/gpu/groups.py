@@ -18,6 +18,8 @@ import subprocess
 import threading
 import time
 
+import jobs
+
 REFERENCE = "one rank"
 STEPS, LONG = 3, 10_000
 AT_ONCE = 4  # layouts
@@ -63,16 +65,14 @@ def job_of(layout: Layout, device: dict, tokens: str) -> dict:
     training = {"steps": layout.steps, "sequenceLength": 64, "globalBatchSequences": 8, "precision": layout.precision}
     parallelism = {"mode": "Manual", "tensor": layout.tensor, "pipeline": layout.pipeline, "data": layout.data,
                    "microBatchSize": 1, "schedule": layout.schedule}
-    return {"apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob", "metadata": {"name": "groups"},
-            "spec": {"model": {"preset": "llama-mini"}, "data": {"path": tokens}, "training": training,
-                     "parallelism": parallelism,
-                     "resources": {"devices": layout.ranks, "devicesPerNode": layout.ranks, "device": device}}}
+    resources = {"devices": layout.ranks, "devicesPerNode": layout.ranks, "device": device}
+    return jobs.job("groups", {"model": {"preset": "llama-mini"}, "data": {"path": tokens}, "training": training,
+                               "parallelism": parallelism, "resources": resources})
 
 
 def rank_config(job: dict, plan: dict, rank: int, ranks: int) -> dict:
-    return {"jobName": "groups", "attempt": 1, "rank": rank, "localRank": 0, "worldSize": ranks, "masterAddress": "127.0.0.1",
-            "networkInterface": "lo", "threads": 1, "reportFd": -1, "commandFd": -1, "collectiveTimeoutSeconds": TIMEOUT,
-            "spec": job["spec"], "plan": plan}
+    return jobs.rank_config(job, plan, ranks) | {"rank": rank, "localRank": 0, "masterAddress": "127.0.0.1", "networkInterface": "lo",
+                                                 "threads": 1, "collectiveTimeoutSeconds": TIMEOUT}
 
 
 class Ranks:

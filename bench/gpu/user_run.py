@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 
 import groups
+import jobs
 import processes
 from cases import LLAMA_1B, TINY, Suite
 
@@ -22,9 +23,8 @@ def job_of(suite: Suite) -> dict:
     on_gpu = suite.device["kind"] == "GPU"
     training = {"steps": 40, "sequenceLength": 4096, "globalBatchSequences": 8, "precision": "BF16"} if on_gpu else {
         "steps": 100, "sequenceLength": 64, "globalBatchSequences": 8, "precision": "FP32"}
-    return {"apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob", "metadata": {"name": "user-run"},
-            "spec": {"model": {"preset": (LLAMA_1B if on_gpu else TINY).preset}, "data": {"path": "tokens.bin"},
-                     "training": training, "resources": {"devices": 1, "device": suite.device}}}
+    return jobs.job("user-run", {"model": {"preset": (LLAMA_1B if on_gpu else TINY).preset}, "data": {"path": "tokens.bin"},
+                                 "training": training, "resources": {"devices": 1, "device": suite.device}})
 
 
 def has(metrics: str, name: str) -> bool:

@@ -17,21 +17,16 @@ struct NormalBlock {
   Real item[kNormals];
 };
 
-// Of an angle in turns. A device has functions for these that need no memory.
+// Cosine and sine of an angle in turns. A device has functions for these that need no memory.
 template <typename Real>
-constexpr Real cosine_of(Real turns) {
+constexpr void put_on_circle(Real turns, Real* point) {
 #ifdef __CUDA_ARCH__
-  return cospi(2 * turns);
+  point[0] = cospi(2 * turns);
+  point[1] = sinpi(2 * turns);
 #else
-  return std::cos(2 * std::numbers::pi_v<Real> * turns);
-#endif
-}
-template <typename Real>
-constexpr Real sine_of(Real turns) {
-#ifdef __CUDA_ARCH__
-  return sinpi(2 * turns);
-#else
-  return std::sin(2 * std::numbers::pi_v<Real> * turns);
+  const Real angle = 2 * std::numbers::pi_v<Real> * turns;
+  point[0] = std::cos(angle);
+  point[1] = std::sin(angle);
 #endif
 }
 
@@ -41,8 +36,9 @@ template <typename Real>
 constexpr void box_muller(std::uint32_t a, std::uint32_t b, Real* normal) {
   constexpr Real kUnit = 0x1p-32;
   const Real radius = std::sqrt(-2 * std::log((a + Real{1}) * kUnit));
-  normal[0] = radius * cosine_of(b * kUnit);
-  normal[1] = radius * sine_of(b * kUnit);
+  put_on_circle(b * kUnit, normal);
+  normal[0] *= radius;
+  normal[1] *= radius;
 }
 
 // Half of a block.

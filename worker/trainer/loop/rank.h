@@ -26,8 +26,8 @@ namespace caravan::trainer {
 struct RankDevice {
   at::Device device = at::kCPU;
   DeviceMarks* marks = nullptr;
-  std::function<int64_t()> reserved_bytes =
-      {};  // what its allocator holds, where that is not what tensors ask for
+  // What its allocator holds, where that is not what tensors ask for.
+  std::function<int64_t()> reserved_bytes = {};
 };
 
 struct Rank {
