@@ -3,19 +3,16 @@
 #include "worker/trainer/kernels/cpu_kernels.h"
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
-#include "worker/trainer/kernels/rounding_noise.h"
 #include "worker/trainer/kernels/storage_type.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/adamw.cc"
 #include "worker/trainer/kernels/each_instruction_set.h"
+#include "worker/trainer/kernels/rounding_noise-inl.h"
 #include "worker/trainer/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace caravan::kernels::HWY_NAMESPACE {
-
-using Words = hn::RebindToUnsigned<Lanes<float>>;
-constexpr std::size_t kMostLanes = hn::MaxLanes(Lanes<float>());
 
 // Up or down to a bf16, up as often as the value is near it: 16 random bits are added to those that are cut
 // off. No number, and infinity, stay what they are.
@@ -89,18 +86,13 @@ class Moments {
       store(now.first, first_ + i, extent);
       store(now.second, second_ + i, extent);
     } else {
-      uint32_t words[kMostLanes] = {};
-      noise_.fill(i, lanes_of(extent), words);
-      const auto noise = hn::LoadU(Words(), words);
+      const auto noise = noise_(i);
       store_rounded_at_random(now.first, first_ + i, extent, hn::And(noise, hn::Set(Words(), 0xFFFF)));
       store_rounded_at_random(now.second, second_ + i, extent, hn::ShiftRight<16>(noise));
     }
   }
 
  private:
-  static HWY_INLINE int64_t lanes_of(Whole) { return static_cast<int64_t>(hn::Lanes(Words())); }
-  static HWY_INLINE int64_t lanes_of(Part part) { return part.count; }
-
   M* const first_;
   M* const second_;
   RoundingNoise noise_;

@@ -7,6 +7,7 @@
 #include "worker/trainer/kernels/attention.h"
 #include "worker/trainer/kernels/embedding.h"
 #include "worker/trainer/kernels/linear.h"
+#include "worker/trainer/kernels/philox.h"
 #include "worker/trainer/kernels/random_normal.h"
 #include "worker/trainer/kernels/rms_norm.h"
 #include "worker/trainer/kernels/rope.h"
@@ -317,12 +318,12 @@ TEST_P(Kernels, AdamwFollowsThePaper) {
   }
 }
 
-// Moments after one step, from none: in fp32, and in bf16, of elements from `first` on of a tensor.
+// Moments after one step, from none: in fp32, and in bf16, of those elements of a tensor.
 struct Stepped {
   at::Tensor weights, first, second;
 };
 Stepped stepped(const at::Tensor& weights, const at::Tensor& gradients, at::ScalarType moments,
-                int64_t first = 0) {
+                const ElementNumbers& numbers = {}) {
   const at::Tensor own = weights.clone();
   const AdamWTensors run{.weights = own,
                          .gradients = gradients.clone(),
@@ -334,7 +335,7 @@ Stepped stepped(const at::Tensor& weights, const at::Tensor& gradients, at::Scal
               .beta2 = 0.95,
               .epsilon = 1e-8,
               .rounding_key = 5,
-              .numbers = {.first = first}});
+              .numbers = numbers});
   return {own, run.first_moment, run.second_moment};
 }
 
@@ -368,10 +369,40 @@ TEST_P(Kernels, AdamwRoundsAnElementTheSameWhereverATensorIsCut) {
   const Stepped whole = stepped(weights, gradients, at::kBFloat16);
   for (const int64_t begin : {1, 2, 3, 4, 102}) {
     const int64_t rest = kElements - begin;
-    const Stepped part =
-        stepped(weights.narrow(0, begin, rest), gradients.narrow(0, begin, rest), at::kBFloat16, begin);
+    const Stepped part = stepped(weights.narrow(0, begin, rest), gradients.narrow(0, begin, rest),
+                                 at::kBFloat16, {.first = begin});
     EXPECT_TRUE(at::equal(part.first, whole.first.narrow(0, begin, rest))) << begin;
     EXPECT_TRUE(at::equal(part.second, whole.second.narrow(0, begin, rest))) << begin;
+  }
+}
+
+// Upper halves of words, to which random ones were added below.
+at::Tensor rounded_up_by(const at::Tensor& exact, const std::vector<uint32_t>& noise) {
+  const at::Tensor words =
+      at::from_blob(const_cast<uint32_t*>(noise.data()), exact.sizes(), at::kInt).to(exact.device());
+  const at::Tensor sums = exact.view(at::kInt) + words;
+  return sums.bitwise_and(static_cast<int32_t>(0xFFFF0000)).view(at::kFloat);
+}
+
+TEST_P(Kernels, AdamwRoundsByTheRandomWordOfEachElement) {
+  if (storage() != at::kFloat) return;
+  constexpr int64_t kElements = 203, kManyBlocks = int64_t{4} << 32;
+  const at::Tensor weights = random_wide({kElements}), gradients = random_wide({kElements});
+  const Stepped exact = stepped(weights, gradients, at::kFloat);
+  for (const ElementNumbers& numbers :
+       {ElementNumbers{.first = 2}, ElementNumbers{.begin = kManyBlocks - 30},
+        ElementNumbers{.first = 5, .part_columns = 7, .columns = 20, .begin = 3},
+        ElementNumbers{.first = 90, .part_columns = 77, .columns = 1000, .begin = 11}}) {
+    std::vector<uint32_t> first, second;
+    for (int64_t i = 0; i < kElements; ++i) {
+      const auto number = static_cast<uint64_t>(numbers[i]);
+      const uint32_t word = philox(/*key=*/5, number / 4, /*step*/ 1).word[number % 4];
+      first.push_back(word & 0xFFFF);
+      second.push_back(word >> 16);
+    }
+    const Stepped made = stepped(weights, gradients, at::kBFloat16, numbers);
+    EXPECT_TRUE(at::equal(made.first.to(at::kFloat), rounded_up_by(exact.first, first))) << numbers.begin;
+    EXPECT_TRUE(at::equal(made.second.to(at::kFloat), rounded_up_by(exact.second, second))) << numbers.begin;
   }
 }
 
