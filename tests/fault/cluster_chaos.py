@@ -102,10 +102,15 @@ class Job:
         try:
             wait_until("no pods", self.has_no_pods_or_has_ended)
         except AssertionError as error:
-            pods = [(pod["metadata"]["name"], pod["metadata"].get("deletionTimestamp"), pod["status"].get("phase"))
-                    for pod in self.cluster.children(NAME)]
-            raise AssertionError(f"{error}: {pods}, {self.status.get('conditions')}") from error
+            raise AssertionError(f"{error}: {self.status.get('conditions')}\n{self.words_of_pods()}") from error
         self.cluster.change(NAME, suspend=False)
+
+    def words_of_pods(self) -> str:
+        """What the job's and the operator's say last."""
+        operators = self.cluster.api.items(f"api/v1/namespaces/{OPERATOR_NAMESPACE}/pods")
+        return "\n".join(f"{pod['metadata']['name']} {pod['metadata'].get('deletionTimestamp')} {pod['status']}\n" + kubectl(
+            "logs", pod["metadata"]["name"], "--namespace", pod["metadata"]["namespace"], "--tail=30", check=False)
+            for pod in self.cluster.children(NAME) + operators)
 
     def has_no_pods_or_has_ended(self) -> bool:
         """A job that came to its end in that moment keeps its pods."""
