@@ -43,7 +43,8 @@ Outcome guarded(Action&& action) {
   } catch (const CommunicationError& error) {
     return failed(FailureReason::Communication, error.what());
   } catch (const std::system_error& error) {
-    return failed(FailureReason::Internal, refusal(error).value().message);
+    return failed(is_out_of_memory(error) ? FailureReason::OutOfMemory : FailureReason::Internal,
+                  refusal(error).value().message);
   } catch (const std::bad_alloc&) {
     return failed(FailureReason::OutOfMemory, "the system has no memory left");
   } catch (const std::exception& error) {
