@@ -7,7 +7,6 @@
 
 #include <string>
 #include <type_traits>
-#include <vector>
 
 namespace caravan::kernels {
 
@@ -19,8 +18,8 @@ InstructionSet instruction_set();
 // As LibTorch names it: avx512_bf16, amx_bf16.
 bool processor_knows(const std::string& extension);
 
-// Those up to the one that LibTorch uses.
-std::vector<InstructionSet> usable_instruction_sets();
+// Up to the one that LibTorch uses.
+bool is_usable(InstructionSet set);
 
 // For tests: another one than LibTorch's until the scope ends, on all threads.
 class UseInstructionSet {
