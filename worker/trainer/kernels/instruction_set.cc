@@ -35,6 +35,11 @@ bool processor_knows(const std::string& extension) {
   return all.contains(extension) && all.at(extension).toBool();
 }
 
+bool may_use_amx() {
+  static const bool may = processor_knows("amx_bf16") && at::cpu::init_amx();
+  return may;
+}
+
 bool is_usable(InstructionSet set) {
   return set <= of_libtorch();
 }
