@@ -181,6 +181,16 @@ TEST(PlanAgain, NeedsClearlyLessThanTheLayoutThatRanOutWhateverTheDeviceIsSaidTo
   }
 }
 
+TEST(PlanAgain, LeavesTheOverheadOfADeviceTheRoomThatItTook) {
+  const v1alpha1::JobSpec job = gpu_job("llama3-8b", 8);
+  const v1alpha1::Plan first = plan_job(job, {}, default_profile())->plan();
+  const auto again =
+      plan_again({.plan = first, .correction = correction("overhead", 400)}, job, {}, default_profile());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_NE(layout_value(again->plan()), layout_value(first));
+  EXPECT_LE(again->plan().peak_bytes(), first.usable_bytes());
+}
+
 TEST(PlanAgain, KeepsWhatTheUserHasFixed) {
   v1alpha1::JobSpec job = gpu_job("llama3-8b", 8);
   job.mutable_parallelism()->set_tensor(1);

@@ -25,6 +25,13 @@ TEST(CorrectionOfAShortage, IsWhatTheTermTookOfItsPlan) {
   EXPECT_EQ(correction->attempt(), 3);
 }
 
+TEST(CorrectionOfAShortage, IsMadeOfWhatIsNoTensorToo) {
+  const auto correction = correction_of(shortage("overhead", 1000, 4000), 1);
+  ASSERT_TRUE(correction);
+  EXPECT_EQ(correction->term(), "overhead");
+  EXPECT_EQ(correction->percent(), 400);
+}
+
 TEST(CorrectionOfAShortage, IsRoundedUpAndHasABound) {
   EXPECT_EQ(percent_of(1000, 1001), 101);
   EXPECT_EQ(percent_of(1, INT64_MAX), 10'000);

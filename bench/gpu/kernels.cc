@@ -175,7 +175,6 @@ void time_update(const Sizes& sizes, bool& first) {
   const std::int64_t elements = sizes.hidden * sizes.ffn;
   const Buffer weights(kFp32, elements), gradients(kFp32, elements), m(kFp32, elements), v(kFp32, elements);
   const Buffer values(kBf16, elements);
-  const testing::DeviceArray<float> factor({1.0F});
   const testing::DeviceArray<double> partial(std::vector<double>(kSquaredNormParts, 0.0)), sum({0.0});
   const AdamW update{.elements = elements,
                      .weights = weights.floats(),
@@ -184,7 +183,7 @@ void time_update(const Sizes& sizes, bool& first) {
                      .first_moment = m.data(),
                      .second_moment = v.data(),
                      .bf16_weights = values.data(),
-                     .gradient_scale = factor.data(),
+                     .gradient_scale = 1,
                      .learning_rate = 1e-4,
                      .beta1 = 0.9,
                      .beta2 = 0.95,

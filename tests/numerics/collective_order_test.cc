@@ -2,7 +2,7 @@
 // stage asks for activations, and for gradients, in the order in which another one sends them: NCCL matches
 // calls by nothing else, and hangs where they differ. The two together have no common order where a stage has
 // several chunks. Sums of gradients that begin during backwards, and gathers of values that end during
-// forwards, keep this order, and change no bit.
+// forwards, keep this order, and change no bit. So do evaluations, comparisons of replicas and checkpoints.
 #include <ATen/ops/equal.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,12 +10,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "checkpoint/format/names.h"
 #include "common/json.h"
 #include "tests/numerics/trainer_world.h"
 #include "tests/support/tiny_job.h"
@@ -105,9 +107,46 @@ class CollectiveOrder : public testing::TestWithParam<Case> {
     return on_all_ranks([&](int rank) { return train(rank, groups.factory()); });
   }
 
- private:
+  std::vector<at::Tensor> train_streamed(trainer::StreamedGroups& groups) {
+    return on_all_ranks([&](int rank) {
+      trainer::Watchdog watchdog({.rank = rank}, groups.board, nullptr);
+      at::Tensor own = train(rank, groups.factory(watchdog));
+      EXPECT_NO_THROW(watchdog.throw_if_lost());
+      return own;
+    });
+  }
+
   const test::JobFolder corpus_;
   v1alpha1::JobSpec spec_;
+};
+
+std::vector<Case> whole_cases() {
+  std::vector<Case> all;
+  for (const ScheduleKind kind :
+       {ScheduleKind::OneFOneB, ScheduleKind::Interleaved, ScheduleKind::ZeroBubbleH1, ScheduleKind::VHalf,
+        ScheduleKind::SeqZeroBubble}) {
+    all.push_back({"Tensor2Pipeline2Data2" + std::string(schedule_name(kind)), layout_of(2, 2, 2, kind)});
+  }
+  return all;
+}
+
+// With all that a run does beside steps: the weights are evaluated behind each, and compared and saved twice.
+class CollectiveOrderOfWholeRuns : public CollectiveOrder {
+ protected:
+  CollectiveOrderOfWholeRuns() {
+    spec_.mutable_data()->set_validation_path(spec_.data().path());
+    spec_.mutable_training()->mutable_evaluation()->set_every_steps(1);
+    spec_.mutable_training()->mutable_evaluation()->set_batches(1);
+    spec_.mutable_checkpoint()->set_every_steps(2);
+  }
+
+  void save_in(const std::string& folder) {
+    spec_.mutable_checkpoint()->set_path(corpus_.files().path(folder));
+  }
+  bool has_saved(int step) const {
+    return std::filesystem::exists(spec_.checkpoint().path() + "/" + checkpoint::step_folder(step) + "/" +
+                                   checkpoint::kManifestFile);
+  }
 };
 
 void expect_one_order(const RecordedGroups& groups) {
@@ -165,14 +204,21 @@ TEST_P(CollectiveOrder, IsTheSameWhereSumsBeginDuringBackwards) {
 // while the ranks compute.
 TEST_P(CollectiveOrder, IsEnoughForStreamsOfDevices) {
   trainer::StreamedGroups groups;
-  const std::vector<at::Tensor> values = on_all_ranks([&](int rank) {
-    trainer::Watchdog watchdog({.rank = rank}, groups.board, nullptr);
-    at::Tensor own = train(rank, groups.factory(watchdog));
-    EXPECT_NO_THROW(watchdog.throw_if_lost());
-    return own;
-  });
+  const std::vector<at::Tensor> values = train_streamed(groups);
   RecordedGroups apart;
   expect_same_bits(values, train_recorded(apart));
+}
+
+TEST_P(CollectiveOrderOfWholeRuns, IsTheSameOnAllRanksAndEnoughForStreams) {
+  RecordedGroups recorded;
+  save_in("recorded");
+  const std::vector<at::Tensor> expected = train_recorded(recorded);
+  expect_one_order(recorded);
+  EXPECT_TRUE(has_saved(2) && has_saved(3));
+  trainer::StreamedGroups streamed;
+  save_in("streamed");
+  expect_same_bits(train_streamed(streamed), expected);
+  EXPECT_TRUE(has_saved(2) && has_saved(3));
 }
 
 std::string name_of_case(const testing::TestParamInfo<Case>& info) {
@@ -180,6 +226,7 @@ std::string name_of_case(const testing::TestParamInfo<Case>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, CollectiveOrder, testing::ValuesIn(cases()), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Layouts, CollectiveOrderOfWholeRuns, testing::ValuesIn(whole_cases()), name_of_case);
 
 }  // namespace
 }  // namespace caravan::numerics

@@ -19,11 +19,12 @@ struct Closer {
   void operator()(void* handle) const { dlclose(handle); }
 };
 
-// Of a call that a device may not answer.
-template <typename Number, typename Call>
-std::optional<Number> told(Call&& call) {
+// Of a function that a driver may not have and a device may not answer.
+template <typename Number, typename Function, typename... Arguments>
+std::optional<Number> told(Function* function, Arguments... arguments) {
   Number value{};
-  return call(&value) == kSuccess ? std::optional<Number>(value) : std::nullopt;
+  if (function == nullptr || function(arguments..., &value) != kSuccess) return std::nullopt;
+  return value;
 }
 
 std::optional<double> scaled(std::optional<unsigned> value, double unit) {
@@ -49,6 +50,7 @@ struct GpuMonitor::Library {
   const char* (*words)(int) = nullptr;
   int (*count)(unsigned*) = nullptr;
   int (*device)(unsigned, Device*) = nullptr;
+  // Null where the driver does not have them.
   int (*clock)(Device, int, unsigned*) = nullptr;        // MHz
   int (*power)(Device, unsigned*) = nullptr;             // mW
   int (*power_limit)(Device, unsigned*) = nullptr;       // mW
@@ -60,41 +62,38 @@ struct GpuMonitor::Library {
   }
 
   template <typename Function>
-  Status find(const char* name, Function& function) {
+  bool look_for(const char* name, Function& function) {
     function = reinterpret_cast<Function>(dlsym(handle.get(), name));
-    if (function == nullptr) return failure(fmt::format("it has no function {}", name));
+    return function != nullptr;
+  }
+
+  template <typename Function>
+  Status find(const char* name, Function& function) {
+    if (!look_for(name, function)) return failure(fmt::format("it has no function {}", name));
     return {};
   }
 
   Status find_all() {
+    look_for("nvmlDeviceGetClockInfo", clock);
+    look_for("nvmlDeviceGetPowerUsage", power);
+    look_for("nvmlDeviceGetEnforcedPowerLimit", power_limit);
+    look_for("nvmlDeviceGetTemperature", temperature);
+    look_for("nvmlDeviceGetCurrentClocksThrottleReasons", reasons);
     return find("nvmlInit_v2", begin)
         .and_then([&] { return find("nvmlShutdown", end); })
         .and_then([&] { return find("nvmlErrorString", words); })
         .and_then([&] { return find("nvmlDeviceGetCount_v2", count); })
-        .and_then([&] { return find("nvmlDeviceGetHandleByIndex_v2", device); })
-        .and_then([&] { return find("nvmlDeviceGetClockInfo", clock); })
-        .and_then([&] { return find("nvmlDeviceGetPowerUsage", power); })
-        .and_then([&] { return find("nvmlDeviceGetEnforcedPowerLimit", power_limit); })
-        .and_then([&] { return find("nvmlDeviceGetTemperature", temperature); })
-        .and_then([&] { return find("nvmlDeviceGetCurrentClocksThrottleReasons", reasons); });
+        .and_then([&] { return find("nvmlDeviceGetHandleByIndex_v2", device); });
   }
 
   GpuState state_of(unsigned index, Device gpu) const {
-    const auto clock_of = [&](int which) {
-      return scaled(told<unsigned>([&](unsigned* value) { return clock(gpu, which, value); }), 1e6);
-    };
     return {.index = index,
-            .processor_clock_hertz = clock_of(kProcessorClock),
-            .memory_clock_hertz = clock_of(kMemoryClock),
-            .power_watts = scaled(told<unsigned>([&](unsigned* value) { return power(gpu, value); }), 1e-3),
-            .power_limit_watts =
-                scaled(told<unsigned>([&](unsigned* value) { return power_limit(gpu, value); }), 1e-3),
-            .temperature_celsius = scaled(told<unsigned>([&](unsigned* value) {
-                                            return temperature(gpu, kProcessorTemperature, value);
-                                          }),
-                                          1),
-            .throttle_reasons =
-                told<unsigned long long>([&](unsigned long long* value) { return reasons(gpu, value); })};
+            .processor_clock_hertz = scaled(told<unsigned>(clock, gpu, kProcessorClock), 1e6),
+            .memory_clock_hertz = scaled(told<unsigned>(clock, gpu, kMemoryClock), 1e6),
+            .power_watts = scaled(told<unsigned>(power, gpu), 1e-3),
+            .power_limit_watts = scaled(told<unsigned>(power_limit, gpu), 1e-3),
+            .temperature_celsius = scaled(told<unsigned>(temperature, gpu, kProcessorTemperature), 1),
+            .throttle_reasons = told<unsigned long long>(reasons, gpu)};
   }
 };
 
@@ -119,7 +118,7 @@ std::vector<GpuState> GpuMonitor::read() {
   std::vector<GpuState> states;
   const unsigned count = told<unsigned>(library_->count).value_or(0);
   for (unsigned index = 0; index < count; ++index) {
-    const auto gpu = told<Device>([&](Device* device) { return library_->device(index, device); });
+    const auto gpu = told<Device>(library_->device, index);
     if (gpu) states.push_back(library_->state_of(index, *gpu));
   }
   return states;

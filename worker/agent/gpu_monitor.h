@@ -1,8 +1,8 @@
 // What NVIDIA's driver tells of this machine's GPUs: clocks, power, temperature, and what keeps clocks down.
 //
 // Through the management library that comes with the driver (libnvidia-ml.so.1), opened where there is one:
-// the agent is built without it and starts without it. What a device does not tell is absent. Any thread may
-// read.
+// the agent is built without it and starts without it. What a driver or a device does not tell is absent. Any
+// thread may read.
 #pragma once
 
 #include <memory>

@@ -27,6 +27,19 @@ TEST(GpuMonitor, TellsOfEachDeviceWhatTheDriverTells) {
   EXPECT_FALSE(states[1].throttle_reasons);
 }
 
+TEST(GpuMonitor, LeavesOutWhatTheDriverHasNoFunctionFor) {
+  auto monitor = GpuMonitor::open(CARAVAN_SMALL_MANAGEMENT_LIBRARY);
+  ASSERT_TRUE(monitor) << monitor.error().message;
+  const std::vector<GpuState> states = monitor->read();
+  ASSERT_EQ(states.size(), 2U);
+  for (const GpuState& state : states) {
+    EXPECT_EQ(state.temperature_celsius, 61);
+    EXPECT_FALSE(state.processor_clock_hertz || state.memory_clock_hertz);
+    EXPECT_FALSE(state.power_watts || state.power_limit_watts);
+    EXPECT_FALSE(state.throttle_reasons);
+  }
+}
+
 TEST(GpuMonitor, SaysWhatIsMissing) {
   const auto absent = GpuMonitor::open("libcaravan-has-no-such-library.so.1");
   ASSERT_FALSE(absent);

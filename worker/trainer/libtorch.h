@@ -10,7 +10,7 @@ namespace caravan::trainer {
 // The same numbers whenever the threads are as many. To be called first, once.
 void make_deterministic(int threads);
 
-// LibTorch's allocator for processors throws an exception of its own, with the reason in the text alone.
+// Most libraries throw exceptions of their own, with the reason in the text alone.
 bool is_out_of_memory(const std::exception& error);
 
 // What LibTorch says of an error, without the calls that led to it.

@@ -36,5 +36,28 @@ TEST(LibTorch, ThatHasNoMemoryLeftIsKnownByItsException) {
   }
 }
 
+TEST(LibTorch, AndLibrariesOfDevicesTellOfMissingMemoryInTheirText) {
+  for (const char* text : {
+           "CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported",
+           "rms_norm on a GPU: out of memory",
+           "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+           "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+           "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+           "NCCL error in: NCCLUtils.cpp:77, unhandled cuda error\nLast error:\nCuda failure 2 'out of "
+           "memory'",
+           "NCCL error in: NCCLUtils.cpp:77, unhandled cuda error\nLast error:\nFailed to CUDA malloc "
+           "4194304 "
+           "bytes",
+       }) {
+    EXPECT_TRUE(is_out_of_memory(std::runtime_error(text))) << text;
+  }
+  for (const char* text :
+       {"CUDA error: an illegal memory access was encountered",
+        "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx`",
+        "NCCL error in: NCCLUtils.cpp:77, remote process exited or there was a network error"}) {
+    EXPECT_FALSE(is_out_of_memory(std::runtime_error(text))) << text;
+  }
+}
+
 }  // namespace
 }  // namespace caravan::trainer

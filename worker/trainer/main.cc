@@ -43,7 +43,8 @@ Outcome guarded(Action&& action) {
   } catch (const CommunicationError& error) {
     return failed(FailureReason::Communication, error.what());
   } catch (const std::system_error& error) {
-    return failed(FailureReason::Internal, refusal(error).value().message);
+    return failed(is_out_of_memory(error) ? FailureReason::OutOfMemory : FailureReason::Internal,
+                  refusal(error).value().message);
   } catch (const std::bad_alloc&) {
     return failed(FailureReason::OutOfMemory, "the system has no memory left");
   } catch (const std::exception& error) {
@@ -67,11 +68,13 @@ int exit_code(FailureReason reason) {
 }
 
 TrainingFailure with_shortage(TrainingFailure failure, const MemoryBreakdown& peak,
-                              const std::string& config_path) {
+                              const DeviceBackend& device, const std::string& config_path) {
   if (failure.reason != FailureReason::OutOfMemory) return failure;
-  const std::optional<MemoryBreakdown> planned = load_planned_memory(config_path);
-  failure.message = describe_shortage(peak, planned, failure.message);
-  failure.shortage = find_shortage(peak, planned);
+  const RefusedMemory memory{.peak = peak,
+                             .planned = load_planned_memory(config_path),
+                             .device_bytes = device.memory().value_or(DeviceMemory()).total};
+  failure.message = describe_shortage(memory, failure.message);
+  failure.shortage = find_shortage(memory);
   return failure;
 }
 
@@ -112,7 +115,7 @@ void train(const TrainerOptions& options, const DeviceBackend& device, const std
     return trainer.emplace(*rank, *std::move(data), reporter, *commands).train();
   });
   tell_memory(device);
-  if (!outcome) end_with(with_shortage(outcome.error(), ledger.peak(), config_path), reporter);
+  if (!outcome) end_with(with_shortage(outcome.error(), ledger.peak(), device, config_path), reporter);
 }
 
 std::unique_ptr<DeviceBackend> open_device(const TrainerOptions& options, const Reporter& reporter) {

@@ -1,11 +1,12 @@
 // A driver's management library with two GPUs, of which the second tells little and the third is lost: what
 // GpuMonitor's tests open in the place of NVIDIA's. Environment MANAGEMENT_LIBRARY_FAILS: it finds no driver.
+// Compiled with TELLS_TEMPERATURE_ALONE it has none of the other functions that tell of a device.
 #include <cstdlib>
 
 namespace {
 
 constexpr int kSuccess = 0;
-constexpr int kNotSupported = 3;
+[[maybe_unused]] constexpr int kNotSupported = 3;
 constexpr int kDriverNotLoaded = 9;
 constexpr int kGpuIsLost = 15;
 
@@ -14,7 +15,7 @@ bool is_first(const void* device) {
   return device == &whole[0];
 }
 
-int tell(const void* device, unsigned* value, unsigned what) {
+[[maybe_unused]] int tell(const void* device, unsigned* value, unsigned what) {
   if (!is_first(device)) return kNotSupported;
   *value = what;
   return kSuccess;
@@ -42,6 +43,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   *device = &whole[index];
   return kSuccess;
 }
+#ifndef TELLS_TEMPERATURE_ALONE
 int nvmlDeviceGetClockInfo(void* device, int which, unsigned* megahertz) {
   return tell(device, megahertz, which == 1 ? 1755 : 2619);
 }
@@ -51,13 +53,16 @@ int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
 int nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned* milliwatts) {
   return tell(device, milliwatts, 700'000);
 }
+#endif
 int nvmlDeviceGetTemperature(void*, int which, unsigned* celsius) {
   *celsius = which == 0 ? 61 : 0;
   return kSuccess;
 }
+#ifndef TELLS_TEMPERATURE_ALONE
 int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
   if (!is_first(device)) return kNotSupported;
   *reasons = 0x4;
   return kSuccess;
 }
+#endif
 }

@@ -88,7 +88,7 @@ __device__ void update(float& weight, float& first, float& second, float gradien
 // bench/gpu/kernel_summary.py knows the end of a step by this name.
 template <typename T>
 __global__ void __launch_bounds__(kFlatThreads) adamw_kernel(AdamW a, Factors factors, std::int64_t single) {
-  const float scale = *a.gradient_scale;
+  const float scale = a.gradient_scale;
   T* const firsts = static_cast<T*>(a.first_moment);
   T* const seconds = static_cast<T*>(a.second_moment);
   for_packs<kPack>(worker_of_grid(), single, a.elements, [&]<int kWidth>(std::int64_t i) {
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kFlatThreads) adamw_kernel(AdamW a, Factors fa
 template <typename T, typename V>
 __global__ void __launch_bounds__(kFlatThreads)
     adamw_values_kernel(AdamW a, V* values, Factors factors, std::int64_t single) {
-  const float scale = *a.gradient_scale;
+  const float scale = a.gradient_scale;
   const T* const firsts = static_cast<const T*>(a.first_moment);
   const T* const seconds = static_cast<const T*>(a.second_moment);
   for_packs<kPack>(worker_of_grid(), single, a.elements, [&]<int kWidth>(std::int64_t i) {

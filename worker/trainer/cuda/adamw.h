@@ -17,9 +17,8 @@ struct AdamW {
   Storage moments;
   void* first_moment;
   void* second_moment;
-  void* bf16_weights;  // the weights rounded to the nearest; nullptr: none
-  const float*
-      gradient_scale;  // in device memory; not finite: the step is left out, and gradients become zero
+  void* bf16_weights;    // the weights rounded to the nearest; nullptr: none
+  float gradient_scale;  // not finite: the step is left out, and gradients become zero
   double learning_rate, beta1, beta2, epsilon, weight_decay;
   std::int64_t step;           // from 1
   std::uint64_t rounding_key;  // of the tensor

@@ -7,7 +7,6 @@
 namespace caravan::cuda {
 namespace {
 
-using testing::DeviceArray;
 using testing::in_every_order;
 using testing::Outputs;
 using testing::random_values;
@@ -61,7 +60,6 @@ Outputs updated(const State& state, const Settings& settings) {
   const StoredArray first(settings.moments, state.first);
   const StoredArray second(settings.moments, state.second);
   const StoredArray copy(Storage::BFloat16, elements);
-  const DeviceArray<float> scale(std::vector<float>{settings.scale});
   testing::expect_launched(adamw({.elements = elements,
                                   .weights = weights.floats(),
                                   .gradients = gradients.floats(),
@@ -69,7 +67,7 @@ Outputs updated(const State& state, const Settings& settings) {
                                   .first_moment = first.data(),
                                   .second_moment = second.data(),
                                   .bf16_weights = settings.copy ? copy.data() : nullptr,
-                                  .gradient_scale = scale.data(),
+                                  .gradient_scale = settings.scale,
                                   .learning_rate = kLearningRate,
                                   .beta1 = kBeta1,
                                   .beta2 = kBeta2,
@@ -127,7 +125,6 @@ TEST_F(AdamWKernel, MakesTheValuesOfAnUpdateThatIsOnlyTried) {
       const StoredArray weights(Storage::Float32, state.weights),
           gradients(Storage::Float32, state.gradients), first(Storage::Float32, state.first),
           second(Storage::Float32, state.second);
-      const DeviceArray<float> scale(std::vector<float>{kScale});
       const AdamW update{.elements = elements,
                          .weights = weights.floats(),
                          .gradients = gradients.floats(),
@@ -135,7 +132,7 @@ TEST_F(AdamWKernel, MakesTheValuesOfAnUpdateThatIsOnlyTried) {
                          .first_moment = first.data(),
                          .second_moment = second.data(),
                          .bf16_weights = nullptr,
-                         .gradient_scale = scale.data(),
+                         .gradient_scale = kScale,
                          .learning_rate = kLearningRate,
                          .beta1 = kBeta1,
                          .beta2 = kBeta2,

@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "worker/trainer/cuda/gradient_norm.h"
 #include "worker/trainer/cuda/packs.h"
 #include "worker/trainer/cuda/reduce.h"
@@ -28,12 +26,6 @@ __global__ void __launch_bounds__(kThreads) sum_of_parts_kernel(SquaredNorm a, s
   if (threadIdx.x == 0) *a.sum += sum;
 }
 
-__global__ void clip_factor_kernel(ClipFactor a) {
-  const double norm = a.scale * sqrt(*a.squared_norm);
-  const double factor = a.limit > 0 && !(norm <= a.limit) ? a.scale * (a.limit / norm) : a.scale;
-  *a.factor = static_cast<float>(isfinite(norm) ? factor : norm);
-}
-
 }  // namespace
 
 LaunchResult squared_norm(const SquaredNorm& a, Stream stream) {
@@ -46,10 +38,6 @@ LaunchResult squared_norm(const SquaredNorm& a, Stream stream) {
   if (!squares.ok()) return squares;
   return launch(sum_of_parts_kernel, {.blocks = 1, .threads = kThreads, .shared_bytes = kSumsBytes}, stream,
                 a, grid.blocks);
-}
-
-LaunchResult clip_factor(const ClipFactor& a, Stream stream) {
-  return launch(clip_factor_kernel, {.blocks = 1, .threads = 1}, stream, a);
 }
 
 }  // namespace caravan::cuda

@@ -28,14 +28,6 @@ double sum_of_squares(const std::vector<float>& values, int misaligned) {
   return sum.values()[0];
 }
 
-float factor_of(double squared_norm, double limit, double scale) {
-  const DeviceArray<double> sum(std::vector<double>{squared_norm});
-  const DeviceArray<float> factor(std::vector<float>{-1});
-  testing::expect_launched(clip_factor(
-      {.squared_norm = sum.data(), .limit = limit, .scale = scale, .factor = factor.data()}, nullptr));
-  return factor.values()[0];
-}
-
 using GradientNormKernels = testing::KernelTest;
 
 TEST_F(GradientNormKernels, AddSquaresInFp64) {
@@ -66,17 +58,6 @@ TEST_F(GradientNormKernels, TakeMoreValuesThanThreadsTakeInOneGo) {
 TEST_F(GradientNormKernels, SquaresThatNoFp32HoldsAreNumbers) {
   EXPECT_NEAR(sum_of_squares({3e30F, 4e30F}, 0), 25e60, 1e54);
   EXPECT_FALSE(std::isfinite(sum_of_squares({1, std::numeric_limits<float>::infinity()}, 0)));
-}
-
-TEST_F(GradientNormKernels, FactorsScaleAndClip) {
-  constexpr double kNone = 0;
-  EXPECT_EQ(factor_of(16, 1, 1), 0.25F);
-  EXPECT_EQ(factor_of(16, 4, 1), 1) << "at the limit";
-  EXPECT_EQ(factor_of(16, 1, 0.125), 0.125F) << "the norm counts the scale";
-  EXPECT_EQ(factor_of(16, 1, 0.5), 0.25F);
-  EXPECT_EQ(factor_of(16, kNone, 0.5), 0.5F);
-  EXPECT_FALSE(std::isfinite(factor_of(std::numeric_limits<double>::infinity(), 1, 1)));
-  EXPECT_FALSE(std::isfinite(factor_of(std::numeric_limits<double>::quiet_NaN(), kNone, 1)));
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ void add_panel(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_O
 }  // namespace
 
 bool has_bf16_dot_products() {
-  static const bool has = processor_knows("avx512_bf16") && !processor_knows("amx_bf16");
+  static const bool has = processor_knows("avx512_bf16") && !may_use_amx();
   return has && instruction_set() == InstructionSet::Avx512;
 }
 

@@ -181,13 +181,11 @@ void embedding_backward(const at::Tensor& dy_TD, const at::Tensor& tokens, at::T
 
 void adamw(const AdamWTensors& tensors, const AdamW& update) {
   const KernelSpan span("adamw");
-  const trainer::LibraryScratch scratch;  // the factor that clips, where a device reads it
   kernels_of(tensors.weights).adamw(tensors, update);
 }
 
 void adamw_values(const AdamWTensors& tensors, const AdamW& update) {
   const KernelSpan span("adamw_values");
-  const trainer::LibraryScratch scratch;
   kernels_of(tensors.weights).adamw_values(tensors, update);
 }
 

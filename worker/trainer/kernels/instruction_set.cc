@@ -35,15 +35,17 @@ bool processor_knows(const std::string& extension) {
   return all.contains(extension) && all.at(extension).toBool();
 }
 
-std::vector<InstructionSet> usable_instruction_sets() {
-  std::vector<InstructionSet> sets;
-  for (const InstructionSet set : {InstructionSet::Baseline, InstructionSet::Avx2, InstructionSet::Avx512})
-    if (set <= of_libtorch()) sets.push_back(set);
-  return sets;
+bool may_use_amx() {
+  static const bool may = processor_knows("amx_bf16") && at::cpu::init_amx();
+  return may;
+}
+
+bool is_usable(InstructionSet set) {
+  return set <= of_libtorch();
 }
 
 UseInstructionSet::UseInstructionSet(InstructionSet set) {
-  TORCH_CHECK(set <= of_libtorch(), "this machine lacks that instruction set");
+  TORCH_CHECK(is_usable(set), "this machine lacks that instruction set");
   set_by_test = static_cast<int>(set);
 }
 

@@ -7,7 +7,6 @@
 
 #include <string>
 #include <type_traits>
-#include <vector>
 
 namespace caravan::kernels {
 
@@ -16,11 +15,15 @@ enum class InstructionSet { Baseline, Avx2, Avx512 };
 
 InstructionSet instruction_set();
 
-// As LibTorch names it: avx512_bf16, amx_bf16.
+// As LibTorch names it: avx512_bf16.
 bool processor_knows(const std::string& extension);
 
-// Those up to the one that LibTorch uses.
-std::vector<InstructionSet> usable_instruction_sets();
+// Of bf16. A processor that has them is not enough: the kernel must let the process use its tiles, which old
+// ones and sandboxes do not.
+bool may_use_amx();
+
+// Up to the one that LibTorch uses.
+bool is_usable(InstructionSet set);
 
 // For tests: another one than LibTorch's until the scope ends, on all threads.
 class UseInstructionSet {

@@ -28,8 +28,7 @@ at::Tensor widened(const at::Tensor& narrow) {
 
 bool is_quicker_widened(const at::Tensor& a_MK, const at::Tensor& b_KN) {
   const int64_t least = std::min({a_MK.size(0), a_MK.size(1), b_KN.size(1)});
-  static const bool has_amx = processor_knows("amx_bf16");
-  return least >= kLeastSize && !has_amx && !has_quick_bf16_dot_products();
+  return least >= kLeastSize && !may_use_amx() && !has_quick_bf16_dot_products();
 }
 
 void multiply_widened(const at::Tensor& a_MK, const at::Tensor& b_KN, at::Tensor& result_MN) {

@@ -21,9 +21,10 @@ tl::unexpected<TrainingFailure> fail(FailureReason reason, std::string message) 
   return tl::unexpected(TrainingFailure{reason, std::move(message)});
 }
 
+// Where no volume is mounted there may be the empty folder on which one was to be.
 bool is_there(const std::string& path) {
   std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
+  return std::filesystem::exists(path, ignored) && !std::filesystem::is_empty(path, ignored);
 }
 
 // As of data: it may be there on another machine, or later.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -168,8 +169,10 @@ TEST_F(Loader, WeightsThatAreNotThereAreAFailureOfTheMachineAndWrongOnesAreNot) 
     return CheckpointLoader(rank_, reporter_).resume().error().reason;
   };
   EXPECT_EQ(reason("nowhere"), FailureReason::DataUnavailable);
-  files_.write("empty/notes.txt", "");
-  EXPECT_EQ(reason("empty"), FailureReason::InvalidInput);
+  std::filesystem::create_directory(files_.path("unmounted"));
+  EXPECT_EQ(reason("unmounted"), FailureReason::DataUnavailable);
+  files_.write("other/notes.txt", "");
+  EXPECT_EQ(reason("other"), FailureReason::InvalidInput);
 }
 
 // Has something happen between the take-over and what follows it.

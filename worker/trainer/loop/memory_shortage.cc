@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "common/readable_bytes.h"
 
@@ -28,42 +29,80 @@ constexpr std::array kUses = {
     Use{"snapshot", "checkpoint copy", &MemoryBreakdown::snapshot},
 };
 
+constexpr std::string_view kOverhead = "overhead";
+
+struct Growth {
+  std::string_view term;
+  std::string_view name;
+  int64_t planned = 0;
+  int64_t used = 0;
+
+  int64_t bytes() const { return used - planned; }
+};
+
 // Predictions are within two per cent (docs/design.md).
-bool is_growth(int64_t bytes, const MemoryBreakdown& planned) {
-  return bytes > planned.total() / 50;
+bool is_beyond_prediction(const Growth& growth, const MemoryBreakdown& planned) {
+  return growth.bytes() > planned.total() / 50;
 }
 
-// Null where none grew.
-const Use* find_growth(const MemoryBreakdown& peak, const MemoryBreakdown& planned) {
+Growth largest_growth(const MemoryBreakdown& peak, const MemoryBreakdown& planned) {
   const auto growth = [&](const Use& use) { return peak.*use.bytes - planned.*use.bytes; };
   const Use& most = *std::ranges::max_element(kUses, {}, growth);
-  return is_growth(growth(most), planned) ? &most : nullptr;
+  return {.term = most.term, .name = most.name, .planned = planned.*most.bytes, .used = peak.*most.bytes};
+}
+
+// All that tensors did not get: of the device, or of the plan where the device has less than that.
+Growth growth_of_overhead(const RefusedMemory& memory, const PlannedMemory& planned) {
+  const int64_t counted_on = planned.uses.total() + planned.overhead;
+  return {.term = kOverhead,
+          .name = kOverhead,
+          .planned = planned.overhead,
+          .used = std::max(memory.device_bytes, counted_on) - memory.peak.total()};
+}
+
+std::optional<Growth> find_growth(const RefusedMemory& memory) {
+  if (!memory.planned) return std::nullopt;
+  const PlannedMemory& planned = *memory.planned;
+  const Growth use = largest_growth(memory.peak, planned.uses);
+  if (is_beyond_prediction(use, planned.uses)) return use;
+  if (memory.device_bytes > 0) {
+    const Growth overhead = growth_of_overhead(memory, planned);
+    if (overhead.bytes() > 0) return overhead;
+  }
+  return use.bytes() > 0 ? std::optional(use) : std::nullopt;
 }
 
 std::string against(int64_t held, int64_t planned) {
   return fmt::format("{} of {} planned", readable_bytes(held), readable_bytes(planned));
 }
 
-}  // namespace
-
-std::optional<ShortageRecord> find_shortage(const MemoryBreakdown& peak,
-                                            const std::optional<MemoryBreakdown>& planned) {
-  const Use* grown = planned ? find_growth(peak, *planned) : nullptr;
-  if (grown == nullptr) return std::nullopt;
-  return ShortageRecord{
-      .term = grown->term, .planned_bytes = *planned.*grown->bytes, .used_bytes = peak.*grown->bytes};
+std::string words_of(const std::optional<Growth>& growth) {
+  if (!growth) {
+    return "no use of it grew past its plan: the machine has less than the plan counts on, or others have "
+           "taken of it";
+  }
+  const std::string bytes = against(growth->used, growth->planned);
+  if (growth->term != kOverhead) return fmt::format("{} grew past their plan ({})", growth->name, bytes);
+  return fmt::format(
+      "no use of it grew past its plan: the rest of the device ({}) has gone to holes between "
+      "tensors, to libraries or to others, or the device has less than the plan counts on",
+      bytes);
 }
 
-std::string describe_shortage(const MemoryBreakdown& peak, const std::optional<MemoryBreakdown>& planned,
-                              const std::string& refusal) {
-  if (!planned) return fmt::format("no memory for {}: {}", readable_bytes(peak.total()), refusal);
-  const Use* grown = find_growth(peak, *planned);
-  const std::string what =
-      grown != nullptr ? fmt::format("{} grew past their plan ({})", grown->name,
-                                     against(peak.*grown->bytes, *planned.*grown->bytes))
-                       : "no use of it grew past its plan: the device has less than the plan counts on, "
-                         "or others have taken of it";
-  return fmt::format("no memory for {}; {}: {}", against(peak.total(), planned->total()), what, refusal);
+}  // namespace
+
+std::optional<ShortageRecord> find_shortage(const RefusedMemory& memory) {
+  const std::optional<Growth> growth = find_growth(memory);
+  if (!growth) return std::nullopt;
+  return ShortageRecord{
+      .term = std::string(growth->term), .planned_bytes = growth->planned, .used_bytes = growth->used};
+}
+
+std::string describe_shortage(const RefusedMemory& memory, const std::string& refusal) {
+  const int64_t held = memory.peak.total();
+  if (!memory.planned) return fmt::format("no memory for {}: {}", readable_bytes(held), refusal);
+  return fmt::format("no memory for {}; {}: {}", against(held, memory.planned->uses.total()),
+                     words_of(find_growth(memory)), refusal);
 }
 
 }  // namespace caravan::trainer

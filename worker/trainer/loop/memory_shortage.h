@@ -10,12 +10,19 @@
 
 namespace caravan::trainer {
 
-// The use that grew furthest past its plan; nothing where none did, or where nobody can say what was planned.
-std::optional<ShortageRecord> find_shortage(const MemoryBreakdown& peak,
-                                            const std::optional<MemoryBreakdown>& planned);
+// What a rank knows when it was refused memory.
+struct RefusedMemory {
+  MemoryBreakdown peak;
+  std::optional<PlannedMemory> planned;  // absent where nobody can say
+  int64_t device_bytes = 0;  // that the device has, for all that use it; 0: its memory is the host's
+};
 
-// planned: absent where nobody can say. refusal: the words of whoever had no more.
-std::string describe_shortage(const MemoryBreakdown& peak, const std::optional<MemoryBreakdown>& planned,
-                              const std::string& refusal);
+// The use that grew furthest past its plan. Where none grew by more than predictions may be wrong, the
+// overhead: tensors did not get what the plan leaves them, so that something else has it. Nothing where that
+// did not grow either, or where nobody can say what was planned.
+std::optional<ShortageRecord> find_shortage(const RefusedMemory& memory);
+
+// refusal: the words of whoever had no more.
+std::string describe_shortage(const RefusedMemory& memory, const std::string& refusal);
 
 }  // namespace caravan::trainer

@@ -7,44 +7,77 @@ namespace {
 
 constexpr int64_t kMiB = 1 << 20;
 
-const MemoryBreakdown kPlanned{
-    .parameters = 4 * kMiB, .gradients = 4 * kMiB, .activations = 16 * kMiB, .workspace = 2 * kMiB};
+constexpr int64_t kDevice = 64 * kMiB;
+
+const PlannedMemory kPlanned{
+    .uses = {.parameters = 4 * kMiB, .gradients = 4 * kMiB, .activations = 16 * kMiB, .workspace = 2 * kMiB},
+    .overhead = 8 * kMiB};
 
 TEST(MemoryShortage, NamesTheUseThatGrewPastItsPlanTheMost) {
-  MemoryBreakdown peak = kPlanned;
+  MemoryBreakdown peak = kPlanned.uses;
   peak.activations += 8 * kMiB;
   peak.workspace += kMiB;
-  EXPECT_EQ(describe_shortage(peak, kPlanned, "cannot allocate"),
-            "no memory for 35.0 MiB of 26.0 MiB planned; activations grew past their plan (24.0 MiB of "
-            "16.0 MiB planned): cannot allocate");
+  for (const int64_t device_bytes : {int64_t{0}, kDevice}) {
+    EXPECT_EQ(describe_shortage({peak, kPlanned, device_bytes}, "cannot allocate"),
+              "no memory for 35.0 MiB of 26.0 MiB planned; activations grew past their plan (24.0 MiB of "
+              "16.0 MiB planned): cannot allocate");
+  }
 }
 
 TEST(MemoryShortage, TellsThatUseByTheNameOfItsTerm) {
-  MemoryBreakdown peak = kPlanned;
+  MemoryBreakdown peak = kPlanned.uses;
   peak.optimizer += 3 * kMiB;
   peak.workspace += kMiB;
-  const auto shortage = find_shortage(peak, kPlanned);
+  const auto shortage = find_shortage({peak, kPlanned});
   ASSERT_TRUE(shortage);
   EXPECT_EQ(shortage->term, "optimizer");
   EXPECT_EQ(shortage->planned_bytes, 0);
   EXPECT_EQ(shortage->used_bytes, 3 * kMiB);
 }
 
-TEST(MemoryShortage, TellsNoUseThatIsAsNearToItsPlanAsPredictionsAre) {
-  MemoryBreakdown peak = kPlanned;
+TEST(MemoryShortage, OfADeviceWhoseTensorsAreAsNearToTheirPlanAsPredictionsAreIsOverhead) {
+  MemoryBreakdown peak = kPlanned.uses;
   peak.activations += kMiB / 2;
-  EXPECT_FALSE(find_shortage(peak, kPlanned));
-  EXPECT_FALSE(find_shortage(peak, std::nullopt)) << "nobody can say what was planned";
+  const auto shortage = find_shortage({peak, kPlanned, kDevice});
+  ASSERT_TRUE(shortage);
+  EXPECT_EQ(shortage->term, "overhead");
+  EXPECT_EQ(shortage->planned_bytes, 8 * kMiB);
+  EXPECT_EQ(shortage->used_bytes, kDevice - 26 * kMiB - kMiB / 2);
+  EXPECT_EQ(describe_shortage({kPlanned.uses, kPlanned, kDevice}, "cannot allocate"),
+            "no memory for 26.0 MiB of 26.0 MiB planned; no use of it grew past its plan: the rest of the "
+            "device (38.0 MiB of 8.0 MiB planned) has gone to holes between tensors, to libraries or to "
+            "others, or the device has less than the plan counts on: cannot allocate");
+}
+
+TEST(MemoryShortage, OfADeviceThatHasLessThanThePlanCountsOnIsWhatIsMissing) {
+  MemoryBreakdown peak = kPlanned.uses;
+  peak.activations -= 12 * kMiB;
+  const auto shortage = find_shortage({peak, kPlanned, 16 * kMiB});
+  ASSERT_TRUE(shortage);
+  EXPECT_EQ(shortage->term, "overhead");
+  EXPECT_EQ(shortage->used_bytes, 20 * kMiB);
+}
+
+TEST(MemoryShortage, OfAProcessorIsTheLargestGrowthHoweverSmall) {
+  MemoryBreakdown peak = kPlanned.uses;
+  peak.activations += kMiB / 2;
+  peak.workspace += kMiB / 4;
+  const auto shortage = find_shortage({peak, kPlanned});
+  ASSERT_TRUE(shortage);
+  EXPECT_EQ(shortage->term, "activations");
+  EXPECT_FALSE(find_shortage({kPlanned.uses, kPlanned})) << "none grew";
+  EXPECT_FALSE(find_shortage({peak, std::nullopt, kDevice})) << "nobody can say what was planned";
 }
 
 TEST(MemoryShortage, SaysSoWhereAllStayedWithinTheirPlan) {
-  EXPECT_EQ(describe_shortage({.parameters = 4 * kMiB + 8}, kPlanned, "cannot allocate"),
-            "no memory for 4.0 MiB of 26.0 MiB planned; no use of it grew past its plan: the device has "
+  EXPECT_EQ(describe_shortage({{.parameters = 4 * kMiB + 8}, PlannedMemory{{.parameters = 26 * kMiB}}},
+                              "cannot allocate"),
+            "no memory for 4.0 MiB of 26.0 MiB planned; no use of it grew past its plan: the machine has "
             "less than the plan counts on, or others have taken of it: cannot allocate");
 }
 
 TEST(MemoryShortage, OfAJobThatNobodyCanPlanSaysWhatWasHeld) {
-  EXPECT_EQ(describe_shortage({.parameters = 4 * kMiB}, std::nullopt, "cannot allocate"),
+  EXPECT_EQ(describe_shortage({{.parameters = 4 * kMiB}, std::nullopt}, "cannot allocate"),
             "no memory for 4.0 MiB: cannot allocate");
 }
 

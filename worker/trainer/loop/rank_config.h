@@ -18,6 +18,6 @@ Result<TrainerOptions> load_rank_config(const std::string& path);
 Result<TrainerOptions> parse_rank_config(const std::string& json);
 
 // What this rank holds at its peak, by the planner; absent where that cannot be told.
-std::optional<MemoryBreakdown> load_planned_memory(const std::string& path);
+std::optional<PlannedMemory> load_planned_memory(const std::string& path);
 
 }  // namespace caravan::trainer

@@ -16,13 +16,21 @@ at::Tensor new_boundary(const WorkPlace& place, const Op& op) {
   return at::empty(place.stage.boundary_shape(op.segment), place.storage);
 }
 
+// Columns of several sequences lie apart. A copy of ids that are pinned is pinned too: a device that takes
+// them from elsewhere has the host wait.
+at::Tensor columns_of(const at::Tensor& ids_BS, int64_t begin, int64_t count) {
+  at::Tensor columns = ids_BS.narrow(1, begin, count);
+  if (columns.is_contiguous() || !ids_BS.is_pinned()) return columns;
+  return at::empty(columns.sizes(), columns.options().pinned_memory(true)).copy_(columns);
+}
+
 TokenBatch tokens_of(const WorkPlace& place, const StepTokens& tokens, const Op& op) {
   TokenBatch batch = tokens.micro_batch(op.micro_batch);
   if (place.segments.empty()) return batch;
   const auto first = place.segments.begin();
   const int64_t begin = std::accumulate(first, first + op.segment, int64_t{0});
   for (at::Tensor* ids_BS : {&batch.inputs_BS, &batch.targets_BS}) {
-    if (ids_BS->defined()) *ids_BS = ids_BS->narrow(1, begin, place.segments[op.segment]);
+    if (ids_BS->defined()) *ids_BS = columns_of(*ids_BS, begin, place.segments[op.segment]);
   }
   return batch;
 }

@@ -13,8 +13,7 @@ constexpr uint8_t kPriority = 100;  // above every allocator that torch register
 
 // Stands before each block and keeps its alignment.
 struct alignas(64) Header {
-  MemoryCounter* charged;  // null: nobody, and then `owner` if it is kept
-  MemoryCounter* owner;
+  MemoryCounter* charged;  // null: nobody
   int64_t bytes;
 };
 
@@ -23,11 +22,6 @@ thread_local bool is_scratch = false;
 
 Header* header_of(void* data) {
   return static_cast<Header*>(data) - 1;
-}
-
-void charge(Header& header) {
-  header.charged = header.owner;
-  header.charged->add(header.bytes);
 }
 
 // With room for a header. counter: null where it is nobody's.
@@ -93,9 +87,10 @@ c10::DataPtr CountingAllocator::allocate(size_t bytes) {
   MemoryCounter& counter = scope_counter != nullptr ? *scope_counter : counter_;
   // Our kernels make no tensors in their parallel loops, so what is made in one is the library's own.
   const bool is_ours = !is_scratch && !c10::ParallelGuard::is_enabled();
-  auto* header = static_cast<Header*>(take(bytes, is_ours ? &counter : nullptr));
-  *header = {.charged = nullptr, .owner = &counter, .bytes = static_cast<int64_t>(bytes)};
-  if (is_ours) charge(*header);
+  MemoryCounter* const charged = is_ours ? &counter : nullptr;
+  auto* header = static_cast<Header*>(take(bytes, charged));
+  *header = {.charged = charged, .bytes = static_cast<int64_t>(bytes)};
+  if (charged != nullptr) charged->add(header->bytes);
   void* data = header + 1;
   return {data, data, &release, cpu};
 }
@@ -143,12 +138,6 @@ LibraryScratch::LibraryScratch() : outer_(is_scratch) {
 }
 LibraryScratch::~LibraryScratch() {
   is_scratch = outer_;
-}
-
-void LibraryScratch::keep(const at::Tensor& result) {
-  const c10::DataPtr& data = result.storage().data_ptr();
-  const bool of_this_allocator = data.get_deleter() == &release;
-  if (of_this_allocator && data.get() != nullptr) charge(*header_of(data.get()));
 }
 
 }  // namespace caravan::trainer

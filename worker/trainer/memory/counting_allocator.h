@@ -7,7 +7,6 @@
 // Memory may outlive the allocator, never its counter. One allocator at a time.
 #pragma once
 
-#include <ATen/core/Tensor.h>
 #include <c10/core/Allocator.h>
 
 #include <atomic>
@@ -101,9 +100,6 @@ class LibraryScratch {
   ~LibraryScratch();
   LibraryScratch(const LibraryScratch&) = delete;
   LibraryScratch& operator=(const LibraryScratch&) = delete;
-
-  // Counts a tensor that was made in the scope and outlives it; once.
-  void keep(const at::Tensor& result);
 
  private:
   const bool outer_;

@@ -62,20 +62,17 @@ TEST(CountingAllocator, AScopeChargesItsOwnThreadOnly) {
   EXPECT_EQ(all.live_bytes(), 16);
 }
 
-TEST(CountingAllocator, ScratchOfALibraryDoesNotCountButWhatIsKeptOfItDoes) {
+TEST(CountingAllocator, ScratchOfALibraryDoesNotCount) {
   MemoryCounter counter;
   const CountingAllocator allocator(counter);
   at::Tensor result;
   {
-    LibraryScratch scratch;
-    at::Tensor buffer = at::empty({1000}, at::kFloat);
-    result = at::empty({6}, at::kFloat);
-    scratch.keep(result);
-    EXPECT_EQ(counter.live_bytes(), 24);
+    const LibraryScratch scratch;
+    result = at::empty({1000}, at::kFloat);
   }
   const at::Tensor after = at::empty({2}, at::kFloat);
-  EXPECT_EQ(counter.live_bytes(), 32);
-  EXPECT_EQ(counter.peak_bytes(), 32);
+  EXPECT_EQ(counter.live_bytes(), 8);
+  EXPECT_EQ(counter.peak_bytes(), 8);
   result.reset();
   EXPECT_EQ(counter.live_bytes(), 8);
 }
@@ -86,11 +83,6 @@ TEST(CountingAllocator, WhatThreadsMakeInALoopOfTheLibraryDoesNotCount) {
   at::set_num_threads(2);
   at::parallel_for(0, 2, 1, [](int64_t, int64_t) { at::empty({1000}, at::kFloat); });
   EXPECT_EQ(counter.peak_bytes(), 0);
-}
-
-TEST(CountingAllocator, KeepingATensorOfAnotherAllocatorCountsNothing) {
-  LibraryScratch scratch;
-  scratch.keep(at::empty({8}, at::kFloat));
 }
 
 TEST(CountingAllocator, MemoryMayOutliveTheAllocator) {

@@ -21,4 +21,10 @@ struct MemoryBreakdown {
   }
 };
 
+// What the plan says of a rank.
+struct PlannedMemory {
+  MemoryBreakdown uses;
+  int64_t overhead = 0;  // of a device, beside tensors: its context, libraries, and holes between tensors
+};
+
 }  // namespace caravan::trainer

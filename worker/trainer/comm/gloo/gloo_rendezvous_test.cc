@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/listen.h"
+#include "worker/trainer/comm/c10d_errors.h"
 
 namespace caravan::trainer {
 namespace {
@@ -19,6 +20,22 @@ TEST(Gloo, AnUnknownInterfaceIsNamed) {
   } catch (const CommunicationError& error) {
     EXPECT_NE(std::string(error.what()).find("no-such-interface.invalid"), std::string::npos) << error.what();
   }
+}
+
+// Its ranks would look for the cause in the network.
+TEST(ErrorsOfC10d, LeaveMissingMemoryWhatItIs) {
+  const auto refuse = [](const char* text) {
+    guarded("all-reduce", [&] { throw std::runtime_error(text); });
+  };
+  try {
+    refuse(
+        "NCCL error in: NCCLUtils.cpp:77, unhandled cuda error\nLast error:\nCuda failure 2 'out of memory'");
+    FAIL() << "there is no memory";
+  } catch (const c10::OutOfMemoryError& error) {
+    EXPECT_EQ(words_of(error).find("all-reduce: NCCL error"), 0) << error.what();
+    EXPECT_NE(words_of(error).find("'out of memory'"), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(refuse("NCCL error in: NCCLUtils.cpp:77, remote process exited"), CommunicationError);
 }
 
 }  // namespace

@@ -1,8 +1,12 @@
 #include "worker/trainer/comm/nccl/nccl_groups.h"
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <stop_token>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <utility>
@@ -48,6 +52,16 @@ StreamUse use_of(const std::string& axis) {
   return axis == "world" ? StreamUse::None : StreamUse::Collectives;
 }
 
+// Unless the thread is stopped before.
+std::jthread after(std::chrono::seconds time, std::function<void()> action) {
+  return std::jthread([time, action = std::move(action)](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any bell;
+    std::unique_lock lock(mutex);
+    if (!bell.wait_for(lock, stop, time, [&] { return stop.stop_requested(); })) action();
+  });
+}
+
 class NcclGroups {
  public:
   explicit NcclGroups(const NcclOptions& options) : options_(options) {}
@@ -79,16 +93,15 @@ class NcclGroups {
         : store(connect(options.rendezvous)),
           board(connect(options.rendezvous)),
           watchdog({.rank = options.rendezvous.rank, .timeout = options.rendezvous.timeout}, board,
-                   [give_up = options.give_up](const std::string& why) {
-                     if (!give_up) return;
-                     std::this_thread::sleep_for(kGrace);
-                     give_up(why);
+                   [this, give_up = options.give_up](const std::string& why) {
+                     if (give_up) giving_up = after(kGrace, [give_up, why] { give_up(why); });
                    }) {
       watchdog.start(kLookEvery);
     }
 
     c10::intrusive_ptr<c10d::Store> store;
     StoreBoard board;
+    std::jthread giving_up;
     Watchdog watchdog;
   };
 

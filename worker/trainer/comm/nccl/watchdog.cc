@@ -144,9 +144,9 @@ void Watchdog::conclude(const std::string& verdict, bool tell_others) {
       if (auto group = each.lock()) groups.push_back(std::move(group));
     }
   }
+  if (heard_) heard_(verdict);
   if (tell_others) tell_verdict(verdict);
   for (const auto& group : groups) group->abort();
-  if (heard_) heard_(verdict);
 }
 
 }  // namespace caravan::trainer

@@ -39,7 +39,8 @@ class Watchdog {
   using Clock = OperationLog::Clock;
   using Heard = std::function<void(const std::string& verdict)>;
 
-  // The board outlives it. heard: called once, by whoever looks, when the groups are aborted.
+  // The board outlives it. heard: called once, by whoever looks, and returns at once; the others are told and
+  // the groups aborted behind it, either of which may hang.
   Watchdog(const WatchdogOptions& options, NoticeBoard& board, Heard heard);
   ~Watchdog();
 

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <latch>
+#include <thread>
 
 #include "worker/trainer/comm/testing/memory_board.h"
 
@@ -35,8 +37,12 @@ struct ScriptedGroup final : public StreamGroup {
   StartedOperation exchange(std::vector<at::Tensor>&, std::vector<at::Tensor>&) override { return {}; }
   StartedOperation send(const at::Tensor&, int, Way) override { return {}; }
   StartedOperation receive(at::Tensor&, int, Way) override { return {}; }
-  void abort() override { aborted = true; }
+  void abort() override {
+    aborted = true;
+    if (ends_abort) ends_abort->wait();
+  }
   bool aborted = false;
+  std::latch* ends_abort = nullptr;  // NCCL's may hang
 };
 
 constexpr seconds kTimeout{60};
@@ -178,6 +184,19 @@ TEST_F(ThreeRanks, ALostBoardIsAVerdict) {
   EXPECT_THAT(verdict_of(first),
               HasSubstr("the board of the ranks cannot be reached: connection reset by peer"));
   EXPECT_TRUE(first.group->aborted);
+}
+
+TEST_F(ThreeRanks, AVerdictIsHeardThoughTheAbortHangs) {
+  std::latch heard(1), ends_abort(1);
+  const auto group = std::make_shared<ScriptedGroup>();
+  group->ends_abort = &ends_abort;
+  Watchdog watchdog({.rank = 13, .timeout = kTimeout, .answer_time = kAnswerTime}, board,
+                    [&](const std::string&) { heard.count_down(); });
+  watchdog.guard(group);
+  board.unreachable = true;
+  std::jthread looks([&] { watchdog.look(start); });
+  heard.wait();
+  ends_abort.count_down();
 }
 
 TEST_F(ThreeRanks, AThreadLooksByItself) {

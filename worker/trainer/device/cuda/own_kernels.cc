@@ -1,7 +1,6 @@
 #include "worker/trainer/device/cuda/own_kernels.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/full.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -210,8 +209,7 @@ void embedding_backward(const at::Tensor& dy_TD, const at::Tensor& tokens, at::T
           "embedding_backward");
 }
 
-// scale: where the kernel reads it.
-cuda::AdamW update_of(const AdamWTensors& tensors, const AdamW& update, const at::Tensor& scale) {
+cuda::AdamW update_of(const AdamWTensors& tensors, const AdamW& update) {
   return {.elements = tensors.weights.numel(),
           .weights = data_of<float>(tensors.weights),
           .gradients = data_of<float>(tensors.gradients),
@@ -219,7 +217,7 @@ cuda::AdamW update_of(const AdamWTensors& tensors, const AdamW& update, const at
           .first_moment = data_of(tensors.first_moment),
           .second_moment = data_of(tensors.second_moment),
           .bf16_weights = nullptr,
-          .gradient_scale = data_of<float>(scale),
+          .gradient_scale = static_cast<float>(update.gradient_scale),
           .learning_rate = update.learning_rate,
           .beta1 = update.beta1,
           .beta2 = update.beta2,
@@ -230,13 +228,8 @@ cuda::AdamW update_of(const AdamWTensors& tensors, const AdamW& update, const at
           .numbers = update.numbers};
 }
 
-at::Tensor scale_for(const AdamWTensors& tensors, const AdamW& update) {
-  return at::full({1}, update.gradient_scale, tensors.weights.options());
-}
-
 void adamw(const AdamWTensors& tensors, const AdamW& update) {
-  const at::Tensor scale = scale_for(tensors, update);
-  cuda::AdamW arguments = update_of(tensors, update, scale);
+  cuda::AdamW arguments = update_of(tensors, update);
   if (!tensors.values.is_alias_of(tensors.weights)) {
     TORCH_CHECK(tensors.values.scalar_type() == at::kBFloat16, "master copies are of bf16 weights");
     arguments.bf16_weights = data_of(tensors.values);
@@ -245,9 +238,8 @@ void adamw(const AdamWTensors& tensors, const AdamW& update) {
 }
 
 void adamw_values(const AdamWTensors& tensors, const AdamW& update) {
-  const at::Tensor scale = scale_for(tensors, update);
-  require(cuda::adamw_values(update_of(tensors, update, scale), storage_of(tensors.values),
-                             data_of(tensors.values), current_stream()),
+  require(cuda::adamw_values(update_of(tensors, update), storage_of(tensors.values), data_of(tensors.values),
+                             current_stream()),
           "adamw_values");
 }
 

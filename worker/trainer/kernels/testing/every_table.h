@@ -1,6 +1,6 @@
-// Runs a test of kernels with every table of kernels that can run here, and every storage type it knows:
-// those of processors by instruction set, and the one of GPUs, which is emulated or that of a device
-// (device/testing/gpu.h).
+// Runs a test of kernels with every table of kernels and every storage type it knows: those of processors by
+// instruction set, and the one of GPUs, which is emulated or that of a device (device/testing/gpu.h). What
+// this machine cannot run is skipped and says so.
 //
 // Results may differ by a few roundings of the storage type from what ATen makes in fp64 of the same numbers;
 // the number of threads must not change them at all.
@@ -28,6 +28,10 @@ namespace caravan::kernels {
 // Absent: a GPU's.
 using TableOfTest = std::optional<InstructionSet>;
 
+constexpr InstructionSet kInstructionSets[] = {InstructionSet::Baseline, InstructionSet::Avx2,
+                                               InstructionSet::Avx512};
+constexpr const char* kNamesOfSets[] = {"Baseline", "Avx2", "Avx512"};
+
 class EveryTable : public testing::TestWithParam<std::tuple<TableOfTest, at::ScalarType>> {
  protected:
   EveryTable() : threads_(at::get_num_threads()) {}
@@ -35,13 +39,17 @@ class EveryTable : public testing::TestWithParam<std::tuple<TableOfTest, at::Sca
 
   void SetUp() override {
     if (is_gpu() && tested_gpu().kernels == nullptr) GTEST_SKIP() << tested_gpu().missing;
+    if (!is_gpu() && !is_usable(set()))
+      GTEST_SKIP() << "this machine, or ATEN_CPU_CAPABILITY, has no "
+                   << kNamesOfSets[static_cast<int>(set())];
     at::manual_seed(1);
     if (is_gpu())
       table_.emplace(tested_gpu().device.type(), *tested_gpu().kernels);
     else
-      set_.emplace(*std::get<0>(GetParam()));
+      set_.emplace(set());
   }
 
+  static InstructionSet set() { return *std::get<0>(GetParam()); }
   static bool is_gpu() { return !std::get<0>(GetParam()); }
   static at::Device device() { return is_gpu() ? tested_gpu().device : at::Device(at::kCPU); }
   static at::ScalarType storage() { return std::get<1>(GetParam()); }
@@ -81,16 +89,15 @@ class EveryTable : public testing::TestWithParam<std::tuple<TableOfTest, at::Sca
 };
 
 inline std::string name_of(const testing::TestParamInfo<EveryTable::ParamType>& info) {
-  constexpr const char* kSets[] = {"Baseline", "Avx2", "Avx512"};
   const auto& [set, storage] = info.param;
-  return std::string(set ? kSets[static_cast<int>(*set)] : gpu::kTestedGpu) + at::toString(storage);
+  return std::string(set ? kNamesOfSets[static_cast<int>(*set)] : gpu::kTestedGpu) + at::toString(storage);
 }
 
 // GPUs have no kernels for fp64, in which layouts are compared.
 inline std::vector<EveryTable::ParamType> every_table() {
   std::vector<EveryTable::ParamType> all;
   for (const at::ScalarType storage : {at::kFloat, at::kBFloat16, at::kDouble}) {
-    for (const InstructionSet set : usable_instruction_sets()) all.emplace_back(set, storage);
+    for (const InstructionSet set : kInstructionSets) all.emplace_back(set, storage);
     if (storage != at::kDouble) all.emplace_back(std::nullopt, storage);
   }
   return all;
