@@ -81,6 +81,22 @@ TEST(LoadJob, OverridesReplaceAndCreateFields) {
   EXPECT_EQ(loaded.job.spec().data().path(), "a=b.bin");
 }
 
+TEST(LoadJob, AnOverrideOfNullRemovesAFieldOrASection) {
+  const std::string job =
+      std::string(kJob) + "  checkpoint: {path: kept}\n  parallelism: {tensor: 2, data: 2}\n";
+  const LoadedJob loaded = load(job, {"spec.checkpoint=null", "spec.parallelism.tensor=~"});
+  EXPECT_FALSE(loaded.job.spec().has_checkpoint());
+  EXPECT_FALSE(loaded.job.spec().parallelism().has_tensor());
+  EXPECT_EQ(loaded.job.spec().parallelism().data(), 2);
+  EXPECT_FALSE(load(kJob, {"spec.checkpoint.path=null"}).job.spec().has_checkpoint()) << "nothing is made";
+  EXPECT_TRUE(load(job, {"spec.checkpoint=null", "spec.checkpoint.path=x"}).job.spec().has_checkpoint());
+  EXPECT_THAT(mistakes_of(job, {"spec.data=null"}), HasSubstr("spec.data: is required"));
+  EXPECT_EQ(mistakes_of(job, {"spec.chekpoint=null"}),
+            "--set: spec.chekpoint: there is no such field to remove");
+  EXPECT_EQ(mistakes_of(job, {"spec.suspend.x=null"}),
+            "--set: spec.suspend.x: there is no such field to remove");
+}
+
 TEST(LoadJob, AnOverrideMendsTheFile) {
   std::string broken = kJob;
   broken.replace(broken.find("steps: 100"), 10, "steps: 0  ");
