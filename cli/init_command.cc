@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/arguments/choice.h"
+#include "cli/arguments/device_option.h"
 #include "cli/arguments/shell_words.h"
 #include "cli/commands.h"
 #include "cli/init/new_job.h"
@@ -18,7 +19,6 @@
 #include "data/dataset_facts.h"
 #include "data/temporary_file.h"
 #include "data/token_dataset.h"
-#include "planner/device/catalogue.h"
 #include "planner/model/presets.h"
 
 namespace caravan::cli {
@@ -27,7 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kTokensLookedAt = int64_t{1} << 28;
-constexpr const char* kCpu = "cpu";
 constexpr const char* kStandardOutput = "-";
 constexpr const char* kWildcards = "*?[";
 
@@ -37,12 +36,6 @@ struct Options {
   std::string file = kStandardOutput;
   bool replace = false;
 };
-
-std::vector<std::string> device_choices() {
-  std::vector<std::string> choices = planner::device_names();
-  choices.insert(choices.begin(), kCpu);
-  return choices;
-}
 
 // Up to a wildcard the folder is a plain path.
 bool is_there(const std::string& path) {

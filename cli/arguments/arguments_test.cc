@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "cli/arguments/choice.h"
+#include "cli/arguments/device_option.h"
 #include "cli/arguments/help_formatter.h"
 #include "cli/arguments/shell_words.h"
 #include "cli/arguments/unknown_argument.h"
@@ -11,11 +12,14 @@
 namespace caravan::cli {
 namespace {
 
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 class Arguments : public testing::Test {
  protected:
@@ -101,6 +105,21 @@ TEST_F(Arguments, OfTheOutputAreTheSameInEveryCommand) {
   EXPECT_EQ(form, "json");
   EXPECT_EQ(mistake("tools --output jsn"),
             R"(--output: expected one of text, json, got "jsn"; did you mean json?)");
+}
+
+TEST(DeviceOption, SaysAllThatAJobsDeviceIs) {
+  EXPECT_THAT(device_overrides("cpu").value(),
+              ElementsAre("spec.resources.device.kind=CPU", "spec.resources.device.product=null",
+                          "spec.resources.device.memory=null"));
+  EXPECT_THAT(device_overrides("H200").value(),
+              ElementsAre("spec.resources.device.product=H200", "spec.resources.device.memory=null",
+                          "spec.resources.device.kind=GPU"));
+  EXPECT_THAT(device_overrides("Xeon", {{.name = "Xeon"}}).value(), Not(Contains(HasSubstr("kind"))))
+      << "a catalogue does not say what is a CPU";
+  const auto unknown = device_overrides("h100-81gb");
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().message, StartsWith("--device: expected one of cpu, "));
+  EXPECT_THAT(unknown.error().message, EndsWith("did you mean H100-80GB?"));
 }
 
 TEST(ShellPath, IsQuotedWhereAShellWouldReadMoreIntoIt) {

@@ -10,6 +10,9 @@
 
 namespace caravan::cli {
 
+// "expected one of a, b, got "c"; did you mean a?"
+std::string not_one_of(const std::string& given, const std::vector<std::string>& words);
+
 // Refuses other words with the one that was probably meant.
 CLI::Validator one_of(const std::vector<std::string>& words);
 
