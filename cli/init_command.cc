@@ -15,6 +15,7 @@
 #include "cli/load_job.h"
 #include "cli/run/machine.h"
 #include "common/schema/field_rules.h"
+#include "common/standard_stream.h"
 #include "common/utf8.h"
 #include "data/dataset_facts.h"
 #include "data/temporary_file.h"
@@ -27,13 +28,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kTokensLookedAt = int64_t{1} << 28;
-constexpr const char* kStandardOutput = "-";
 constexpr const char* kWildcards = "*?[";
 
 struct Options {
   JobWish wish = {.preset = "llama-mini", .data = "train.bin"};
   std::string device = kCpu;
-  std::string file = kStandardOutput;
+  std::string file{kStandardStream};
   bool replace = false;
 };
 
@@ -103,7 +103,7 @@ void say_what_is_missing(const std::string& data) {
 void say_what_is_next(const Options& options) {
   const std::string& claim = options.wish.claim;
   if (!options.wish.tokens && claim.empty()) say_what_is_missing(options.wish.data);
-  if (options.file == kStandardOutput) return;
+  if (options.file == kStandardStream) return;
   const std::string file = shell_path(options.file);
   std::string then = fmt::format(", then {} {}", claim.empty() ? "caravan run" : "kubectl apply -f", file);
   if (!options.wish.product.empty() && claim.empty()) then += " on a machine with such GPUs";
@@ -124,7 +124,7 @@ Result<ExitCode> init(Options& options) {
   if (const auto loaded = parse_job(text, "the job to be written", {}); !loaded)
     return tl::unexpected(loaded.error());
   for (const std::string& note : made->notes) say(note);
-  if (options.file == kStandardOutput) {
+  if (options.file == kStandardStream) {
     fmt::print("{}", text);
   } else if (Status written = write_file(options.file, text, options.replace); !written) {
     return tl::unexpected(written.error());

@@ -11,8 +11,8 @@
 #include "cli/check_layout.h"
 #include "cli/commands.h"
 #include "cli/load_job.h"
-#include "cli/yaml_reader.h"
 #include "common/json.h"
+#include "common/standard_stream.h"
 
 namespace caravan::cli {
 namespace {

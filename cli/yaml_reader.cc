@@ -15,6 +15,7 @@
 #include <sstream>
 #include <utility>
 
+#include "common/standard_stream.h"
 #include "common/utf8.h"
 
 namespace caravan::cli {
@@ -218,12 +219,8 @@ Result<Node> read_yaml(std::string_view text, const std::string& name) {
   return *std::move(root);
 }
 
-std::string input_name(const std::string& path) {
-  return path == kStandardInput ? "standard input" : path;
-}
-
 Result<std::string> read_input(const std::string& path) {
-  return path == kStandardInput ? read_stream(std::cin, input_name(path)) : read_bytes(path);
+  return path == kStandardStream ? read_stream(std::cin, input_name(path)) : read_bytes(path);
 }
 
 Result<Node> read_yaml_file(const std::string& path) {

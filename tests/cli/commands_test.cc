@@ -60,6 +60,8 @@ TEST_F(Commands, ReadAJobFromStandardInput) {
   }
   EXPECT_EQ(caravan("validate - <job.yaml").out, "standard input: valid\n");
   EXPECT_EQ(caravan("plan - <job.yaml").out, caravan("plan job.yaml").out);
+  EXPECT_EQ(caravan("data inspect - <job.yaml").err,
+            "standard input: tokens are read at any place of a file; give the path of one\n");
   const Outcome run = caravan("run - <job.yaml");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("spec.data.path")) << "the file is read, the tokens are not there";
