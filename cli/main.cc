@@ -73,6 +73,12 @@ int complete(const CLI::App& app, const std::vector<std::string>& words) {
   return 0;
 }
 
+// `caravan help plan` is `caravan plan --help`.
+void ask_for_help(std::vector<std::string>& words) {
+  words.erase(words.begin());
+  words.emplace_back("--help");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -86,12 +92,14 @@ int main(int argc, char** argv) {
   caravan::cli::Action action;
   caravan::cli::add_commands(app, action);
 
-  const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   if (name == kPluginCompletion) return complete(app, words);
   if (!words.empty() && words.front() == caravan::cli::kNamesCommand) return print_job_names(words);
 
+  if (!words.empty() && words.front() == "help") ask_for_help(words);
+
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes the last one first
   } catch (const CLI::ParseError& error) {
     return exit_on_parse_error(app, error);
   }

@@ -83,6 +83,8 @@ TEST_F(Commands, NameMistakesOfStandardInputByItsLines) {
 TEST_F(Commands, SayWhatWasProbablyMeant) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"trian job.yaml", R"(caravan has no command "trian"; its commands are init, validate)"},
+      {"rnu job.yaml", R"(caravan has no command "rnu"; did you mean run?)"},
+      {"init --device h100", "did you mean H100-80GB?"},
       {"validte job.yaml", R"(caravan has no command "validte"; did you mean validate?)"},
       {"data tokenise a.txt", R"(caravan data has no command "tokenise"; did you mean tokenize?)"},
       {"data tokenize --tokeniser byte a.txt",
@@ -106,6 +108,8 @@ TEST_F(Commands, AloneExplainThemselves) {
   const Outcome alone = caravan("");
   EXPECT_EQ(alone.exit_code, 0);
   EXPECT_EQ(alone.out, caravan("--help").out);
+  EXPECT_EQ(caravan("help").out, alone.out);
+  EXPECT_EQ(caravan("help data inspect").out, caravan("data inspect --help").out);
   const Outcome group = caravan("data");
   EXPECT_EQ(group.exit_code, 2);
   EXPECT_THAT(group.err, HasSubstr("caravan data: a command is required: tokenize, inspect"));
