@@ -7,7 +7,7 @@
 #include "cli/arguments/device_option.h"
 #include "cli/arguments/help_formatter.h"
 #include "cli/arguments/shell_words.h"
-#include "cli/arguments/unknown_argument.h"
+#include "common/arguments/unknown_argument.h"
 
 namespace caravan::cli {
 namespace {
