@@ -102,6 +102,8 @@ TEST_F(Arguments, OfTheOutputAreTheSameInEveryCommand) {
   std::string form = "text";
   add_output_option(*program_.get_subcommand("tools"), form, {"text", "json"}, "What is printed");
   EXPECT_EQ(mistake("tools -o json"), "");
+  program_.get_subcommand("tools")->formatter(std::make_shared<HelpFormatter>(80));
+  EXPECT_THAT(program_.get_subcommand("tools")->help(), HasSubstr("What is printed (text, json) [text]"));
   EXPECT_EQ(form, "json");
   EXPECT_EQ(mistake("tools --output jsn"),
             R"(--output: expected one of text, json, got "jsn"; did you mean json?)");

@@ -36,7 +36,10 @@ bool is_flag(const CLI::Option& option) {
 
 CLI::Option* add_output_option(CLI::App& command, std::string& form, const std::vector<std::string>& forms,
                                const std::string& description) {
-  return command.add_option("-o,--output", form, description)->check(one_of(forms))->type_name("FORM");
+  return command.add_option("-o,--output", form, description)
+      ->capture_default_str()
+      ->check(one_of(forms))
+      ->type_name("FORM");
 }
 
 }  // namespace caravan::cli

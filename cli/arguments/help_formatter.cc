@@ -65,6 +65,8 @@ std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
   if (const auto words = choices_of(*option); !words.empty())
     text += fmt::format(" ({})", fmt::join(words, ", "));
   if (const std::string range = type_of(*option).range; !range.empty()) text += " " + range;
+  if (const std::string value = option->get_default_str(); !value.empty())
+    text += fmt::format(" [{}]", value);
   return wrapped(text);
 }
 

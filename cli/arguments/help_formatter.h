@@ -1,5 +1,5 @@
 // Help that keeps to the width of the terminal: descriptions are wrapped between words, and the words that an
-// option takes stand in its description.
+// option takes stand in its description, with the one that it has by default.
 #pragma once
 
 #include <CLI/CLI.hpp>
