@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "cli/arguments/bounds.h"
 #include "cli/arguments/choice.h"
 #include "cli/arguments/device_option.h"
 #include "cli/arguments/shell_words.h"
@@ -14,7 +15,6 @@
 #include "cli/init/new_job.h"
 #include "cli/load_job.h"
 #include "cli/run/machine.h"
-#include "common/schema/field_rules.h"
 #include "common/standard_stream.h"
 #include "common/utf8.h"
 #include "data/dataset_facts.h"
@@ -54,13 +54,6 @@ std::string not_utf8(const std::string& text) {
 
 std::string empty_name(const std::string& name) {
   return name.empty() ? "the name is empty; give the name of a file, or - for standard output" : "";
-}
-
-// As the schema has it.
-template <typename Message>
-CLI::Range bounds_of(std::string_view field) {
-  const auto& rules = schema::rules_of(*schema::find_field(*Message::descriptor(), field));
-  return {static_cast<int>(rules.minimum()), static_cast<int>(rules.maximum())};
 }
 
 // Absent where the data are not here, as those of a claim mostly are not.

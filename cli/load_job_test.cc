@@ -132,6 +132,16 @@ TEST(LoadJob, AMistakeHasNoEchoes) {
             "job.yaml:9: spec.parallelism.tensr: unknown field; did you mean tensor?");
 }
 
+TEST(LoadJob, ASectionThatShouldNotBeThereIsNotAskedForItsFields) {
+  std::string job = kJob;
+  job.replace(job.find("llama-tiny}"), 11, "llama-tiny, architecture: {}}");
+  EXPECT_EQ(mistakes_of(job),
+            "job.yaml:5: spec.model: exactly one of preset and architecture must be set, or none beside an "
+            "initFrom; preset is \"llama-tiny\"");
+  EXPECT_THAT(mistakes_of(job, {"spec.model.preset=null"}),
+              HasSubstr("job.yaml:5: spec.model.architecture.hiddenSize: is required"));
+}
+
 TEST(LoadJob, AHundredMistakesAreShownAndTheRestCounted) {
   std::string job = kJob;
   for (int i = 0; i < 150; ++i) job += "  zz" + std::to_string(i) + ": 1\n";

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/arguments/bounds.h"
 #include "cli/arguments/choice.h"
 #include "cli/arguments/device_option.h"
 #include "cli/commands.h"
@@ -125,10 +126,12 @@ void add_plan_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "plan",
       "Picks the parallel layout of a job, predicts its memory and speed, and says why. Starts nothing.");
-  command->add_option("JOB", options->path, "Job file, YAML or JSON; - is standard input")->required();
-  command->add_option("--devices", options->devices, "Overrule spec.resources.devices");
-  command->add_option("--devices-per-node", options->devices_per_node,
-                      "Overrule spec.resources.devicesPerNode");
+  command->add_option("FILE", options->path, "Job file, YAML or JSON; - is standard input")->required();
+  command->add_option("--devices", options->devices, "Overrule spec.resources.devices")
+      ->check(bounds_of<v1alpha1::Resources>("devices"));
+  command
+      ->add_option("--devices-per-node", options->devices_per_node, "Overrule spec.resources.devicesPerNode")
+      ->check(bounds_of<v1alpha1::Resources>("devicesPerNode"));
   command
       ->add_option("--device", options->device,
                    "Plan for this instead of spec.resources.device: cpu, or a product that `caravan devices` "

@@ -27,6 +27,7 @@ class Arguments : public testing::Test {
     CLI::App& paint = *program_.add_subcommand("paint", "Paints a wall in one of a few colours, evenly.");
     paint.add_option("WALL", wall_, "Which wall");
     paint.add_option("--colour", colour_, "Which colour")->check(one_of({"red", "green"}));
+    paint.add_flag("--frame{oak}", frame_, "Which frame");
     paint.add_flag("--gloss", gloss_, "Whether it shines");
     paint.add_option("--layers", layers_, "How many")->check(CLI::Range(1, 9));
     CLI::App& tools = *program_.add_subcommand("tools", "Looks after tools.");
@@ -49,6 +50,7 @@ class Arguments : public testing::Test {
   std::string wall_;
   std::string colour_;
   int layers_ = 1;
+  std::string frame_;
   bool gloss_ = false;
 };
 

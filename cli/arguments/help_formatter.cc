@@ -53,6 +53,17 @@ std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
   return out.str();
 }
 
+// Without what a flag stands for when it has no value: "--page{127.0.0.1:0}".
+std::string HelpFormatter::make_option_name(const CLI::Option* option, bool is_positional) const {
+  std::string name = CLI::Formatter::make_option_name(option, is_positional);
+  while (true) {
+    const std::size_t open = name.find('{');
+    const std::size_t close = name.find('}', open);
+    if (open == std::string::npos || close == std::string::npos) return name;
+    name.erase(open, close + 1 - open);
+  }
+}
+
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   if (is_flag(*option) || option->get_positional()) return "";
   const bool takes_many = option->get_expected_max() >= CLI::detail::expected_max_vector_size;

@@ -89,6 +89,15 @@ std::string current_values(const Message& message, const std::vector<std::string
   return values.empty() ? "" : fmt::format("; {}", joined(values));
 }
 
+// Whether a rule reads nothing of a field but whether it is there.
+bool only_asks_for(std::string_view rule, const std::string& reference) {
+  const std::string name = "self." + reference;
+  for (std::size_t at = rule.find(name); at != std::string_view::npos; at = rule.find(name, at + 1)) {
+    if (!rule.substr(0, at).ends_with("has(") || rule.substr(at + name.size(), 1) != ")") return false;
+  }
+  return true;
+}
+
 class RuleChecker {
  public:
   RuleChecker(const Node& root, const UnreliableFields& unreliable) : root_(root), unreliable_(unreliable) {}
@@ -119,10 +128,15 @@ class RuleChecker {
     }
   }
 
+  // Whether a section is there is certain, whatever is wrong within it.
+  bool makes_doubtful(const CelRule& rule, const std::string& reference, const std::string& path) const {
+    return only_asks_for(rule.rule(), reference) ? is_doubtful_itself(path) : is_doubtful(path);
+  }
+
   void check_rule(const CelRule& rule, const Message& message, const std::string& path) {
     const std::vector<std::string> references = references_of(rule.rule());
     if (std::any_of(references.begin(), references.end(), [&](const std::string& reference) {
-          return is_doubtful(joined_path(path, reference));
+          return makes_doubtful(rule, reference, joined_path(path, reference));
         })) {
       return;
     }
@@ -143,9 +157,13 @@ class RuleChecker {
   }
 
   bool is_doubtful(const std::string& path) const {
-    const auto is_wrong = [&](const std::string& wrong) {
-      return contains(wrong, path) || contains(path, wrong);
-    };
+    return is_doubtful_itself(path) ||
+           std::any_of(unreliable_.invalid.begin(), unreliable_.invalid.end(),
+                       [&](const std::string& wrong) { return contains(path, wrong); });
+  }
+
+  bool is_doubtful_itself(const std::string& path) const {
+    const auto is_wrong = [&](const std::string& wrong) { return contains(wrong, path); };
     const auto may_be_misspelt = [&](const std::string& message) {
       if (!contains(message, path) || message == path) return false;
       const std::string relative = path.substr(message.empty() ? 0 : message.size() + 1);

@@ -92,6 +92,7 @@ TEST_F(Commands, SayWhatWasProbablyMeant) {
       {"plan job.yaml --device-per-node 4",
        R"(caravan plan has no option "--device-per-node"; did you mean --devices-per-node?)"},
       {"plan -o jsn job.yaml", R"(--output: expected one of text, json, svg, got "jsn"; did you mean json?)"},
+      {"generate folder --prompt x --seed abc", R"(--seed: expected a whole number, got "abc")"},
       {"schedule VHlf -p 4 -m 8", R"(got "VHlf"; did you mean VHalf?)"},
       {"validate a.yaml b.yaml", R"(caravan validate: "b.yaml" is one argument too many)"},
   };
@@ -113,6 +114,7 @@ TEST_F(Commands, AloneExplainThemselves) {
   const Outcome group = caravan("data");
   EXPECT_EQ(group.exit_code, 2);
   EXPECT_THAT(group.err, HasSubstr("caravan data: a command is required: tokenize, inspect"));
+  EXPECT_THAT(caravan("service").err, HasSubstr("caravan service: a command is required: root"));
 }
 
 TEST_F(Commands, ExplainThemselvesWithinTheWidthOfTheTerminal) {

@@ -115,6 +115,9 @@ TEST_F(PlanCommand, RefusesWhatNoDeviceCouldRun) {
   EXPECT_THAT(unknown.err, StartsWith("--device: expected one of cpu, "));
   EXPECT_THAT(unknown.err, HasSubstr("did you mean H200?"));
   EXPECT_EQ(plan("-o yaml").exit_code, 2);
+  EXPECT_THAT(plan("--devices 0").err, StartsWith("--devices: Value 0 not in range 1 to "));
+  EXPECT_THAT(plan("--devices abc").err, StartsWith("--devices: Value abc not in range 1 to "));
+  EXPECT_THAT(plan("--devices-per-node 0").err, StartsWith("--devices-per-node: "));
 }
 
 TEST_F(PlanCommand, ThisEnginesProfileAsAFileChangesNothing) {
