@@ -89,8 +89,13 @@ std::string current_values(const Message& message, const std::vector<std::string
   return values.empty() ? "" : fmt::format("; {}", joined(values));
 }
 
-// Whether a rule reads nothing of a field but whether it is there.
-bool only_asks_for(std::string_view rule, const std::string& reference) {
+// Whether a rule reads nothing of a section but whether it is there. Lists and maps are not there without the
+// entries that have an error.
+bool only_asks_for(const google::protobuf::Descriptor& type, std::string_view rule,
+                   const std::string& reference) {
+  const FieldDescriptor* field = find_field(type, reference);
+  if (field == nullptr || field->is_repeated() || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE)
+    return false;
   const std::string name = "self." + reference;
   for (std::size_t at = rule.find(name); at != std::string_view::npos; at = rule.find(name, at + 1)) {
     if (!rule.substr(0, at).ends_with("has(") || rule.substr(at + name.size(), 1) != ")") return false;
@@ -128,18 +133,15 @@ class RuleChecker {
     }
   }
 
-  // Whether a section is there is certain, whatever is wrong within it.
-  bool makes_doubtful(const CelRule& rule, const std::string& reference, const std::string& path) const {
-    return only_asks_for(rule.rule(), reference) ? is_doubtful_itself(path) : is_doubtful(path);
-  }
-
   void check_rule(const CelRule& rule, const Message& message, const std::string& path) {
     const std::vector<std::string> references = references_of(rule.rule());
-    if (std::any_of(references.begin(), references.end(), [&](const std::string& reference) {
-          return makes_doubtful(rule, reference, joined_path(path, reference));
-        })) {
-      return;
-    }
+    // Whether a section is there is certain, whatever is wrong within it.
+    const auto makes_doubtful = [&](const std::string& reference) {
+      const std::string at = joined_path(path, reference);
+      return only_asks_for(*message.GetDescriptor(), rule.rule(), reference) ? is_doubtful_itself(at)
+                                                                             : is_doubtful(at);
+    };
+    if (std::ranges::any_of(references, makes_doubtful)) return;
     const std::string json = to_json(message);
     char* error = nullptr;
     const int verdict =
