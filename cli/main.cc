@@ -64,6 +64,11 @@ void ask_for_help(std::vector<std::string>& words) {
   words.emplace_back("--help");
 }
 
+constexpr char kExitCodes[] =
+    "Exit codes: 0 done, 1 failed, 2 bad input, 3 the job does not fit, 4 the cluster is not reached, 124 "
+    "--timeout "
+    "is over, 130 interrupted. COMMAND --help, or help COMMAND, tells more of a command.";
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -76,6 +81,7 @@ int main(int argc, char** argv) {
 
   caravan::cli::Action action;
   caravan::cli::add_commands(app, action);
+  app.footer(kExitCodes);  // after the commands, which would inherit it
 
   std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   if (name == kPluginCompletion) return complete(app, words);

@@ -90,6 +90,8 @@ TEST_F(Arguments, AreExplainedWithinTheWidth) {
   program_.formatter(std::make_shared<HelpFormatter>(60));
   CLI::App& paint = *program_.get_subcommand("paint");
   paint.formatter(program_.get_formatter());
+  program_.footer(
+      "What stands below all that, such as exit codes, of which there are a few, in more than one line.");
   const std::string help = program_.help() + paint.help();
   std::vector<std::string> lines;
   std::istringstream stream(help);
@@ -97,6 +99,7 @@ TEST_F(Arguments, AreExplainedWithinTheWidth) {
   EXPECT_THAT(lines, Each(testing::ResultOf([](const auto& line) { return line.size(); }, testing::Le(60U))));
   EXPECT_THAT(help, HasSubstr("Which colour (red, green)"));
   EXPECT_THAT(help, HasSubstr("How many [1-9]"));
+  EXPECT_THAT(help, HasSubstr("What stands below all that"));
   EXPECT_THAT(help, Not(HasSubstr("{")));
 }
 

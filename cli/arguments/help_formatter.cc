@@ -45,6 +45,11 @@ std::string HelpFormatter::make_description(const CLI::App* app) const {
   return text;
 }
 
+std::string HelpFormatter::make_footer(const CLI::App* app) const {
+  const std::string footer = app->get_footer();
+  return footer.empty() ? "" : planner::paragraph(footer, width_);
+}
+
 std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
   std::stringstream out;
   const std::string description = command->get_description();

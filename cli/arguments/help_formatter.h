@@ -12,6 +12,7 @@ class HelpFormatter final : public CLI::Formatter {
   explicit HelpFormatter(int width);
 
   std::string make_description(const CLI::App* app) const override;
+  std::string make_footer(const CLI::App* app) const override;
   std::string make_subcommand(const CLI::App* command) const override;
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override;
   std::string make_option_opts(const CLI::Option* option) const override;

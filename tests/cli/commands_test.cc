@@ -110,6 +110,8 @@ TEST_F(Commands, AloneExplainThemselves) {
   EXPECT_EQ(alone.exit_code, 0);
   EXPECT_EQ(alone.out, caravan("--help").out);
   EXPECT_EQ(caravan("help").out, alone.out);
+  EXPECT_THAT(alone.out, HasSubstr("3 the job does not fit"));
+  EXPECT_THAT(caravan("plan --help").out, Not(HasSubstr("Exit codes")));
   EXPECT_EQ(caravan("help data inspect").out, caravan("data inspect --help").out);
   const Outcome group = caravan("data");
   EXPECT_EQ(group.exit_code, 2);
