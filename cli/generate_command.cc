@@ -19,11 +19,13 @@
 #include "cli/checkpoint/checkpoint_folder.h"
 #include "cli/commands.h"
 #include "cli/data/load_tokenizer.h"
+#include "cli/generate/prompt.h"
 #include "cli/generate/stop_tokens.h"
 #include "cli/generate/text_stream.h"
 #include "cli/run/machine.h"
 #include "common/line_reader.h"
 #include "common/process.h"
+#include "common/standard_stream.h"
 #include "common/utf8.h"
 
 namespace caravan::cli {
@@ -193,7 +195,9 @@ Result<ExitCode> run(const Options& options) {
   if (!weights) return bad_input(weights.error().message);
   const auto loaded = tokenizer_of(options, *folder, weights->model().vocab);
   if (!loaded) return tl::unexpected(loaded.error());
-  const auto prompt = tokens_of(options.prompt, *loaded->tokenizer);
+  const auto text = options.prompt == kStandardStream ? read_prompt(options.prompt) : options.prompt;
+  if (!text) return tl::unexpected(text.error());
+  const auto prompt = tokens_of(*text, *loaded->tokenizer);
   if (!prompt) return tl::unexpected(prompt.error());
   const auto of_folder = weights->eos_tokens();
   if (!of_folder) return bad_input(of_folder.error().message);
@@ -205,7 +209,7 @@ Result<ExitCode> run(const Options& options) {
   if (!generator) return tl::unexpected(generator.error());
   std::signal(SIGPIPE,
               SIG_DFL);  // as any filter ends whose reader has enough; the program ends with this one
-  Output output(options.prompt, TextStream(*loaded->tokenizer, *prompt));
+  Output output(*text, TextStream(*loaded->tokenizer, *prompt));
   if (Status shown = show_tokens(generator->tokens.get(), output); !shown)
     return tl::unexpected(shown.error());
   const bool has_begun = output.has_begun();
@@ -227,7 +231,7 @@ void add_generate_command(CLI::App& app, Action& action) {
       ->add_option("CHECKPOINT", options->path,
                    "A checkpoint, the folder of a job (its newest one), or a folder of Hugging Face")
       ->required();
-  command->add_option("--prompt", options->prompt, "The text to go on from")->required();
+  command->add_option("--prompt", options->prompt, "The text to go on from; - is standard input")->required();
   command
       ->add_option("--tokenizer", options->tokenizer,
                    "tokenizer.json (file or folder) that the data were made with, or byte; default: the "

@@ -7,18 +7,19 @@
 #include <span>
 #include <string>
 
+#include "cli/arguments/bounds.h"
 #include "cli/arguments/choice.h"
+#include "cli/arguments/device_option.h"
 #include "cli/arguments/shell_words.h"
 #include "cli/commands.h"
 #include "cli/init/new_job.h"
 #include "cli/load_job.h"
 #include "cli/run/machine.h"
-#include "common/schema/field_rules.h"
+#include "common/standard_stream.h"
 #include "common/utf8.h"
 #include "data/dataset_facts.h"
 #include "data/temporary_file.h"
 #include "data/token_dataset.h"
-#include "planner/device/catalogue.h"
 #include "planner/model/presets.h"
 
 namespace caravan::cli {
@@ -27,22 +28,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kTokensLookedAt = int64_t{1} << 28;
-constexpr const char* kCpu = "cpu";
-constexpr const char* kStandardOutput = "-";
 constexpr const char* kWildcards = "*?[";
 
 struct Options {
   JobWish wish = {.preset = "llama-mini", .data = "train.bin"};
   std::string device = kCpu;
-  std::string file = kStandardOutput;
+  std::string file{kStandardStream};
   bool replace = false;
 };
-
-std::vector<std::string> device_choices() {
-  std::vector<std::string> choices = planner::device_names();
-  choices.insert(choices.begin(), kCpu);
-  return choices;
-}
 
 // Up to a wildcard the folder is a plain path.
 bool is_there(const std::string& path) {
@@ -61,13 +54,6 @@ std::string not_utf8(const std::string& text) {
 
 std::string empty_name(const std::string& name) {
   return name.empty() ? "the name is empty; give the name of a file, or - for standard output" : "";
-}
-
-// As the schema has it.
-template <typename Message>
-CLI::Range bounds_of(std::string_view field) {
-  const auto& rules = schema::rules_of(*schema::find_field(*Message::descriptor(), field));
-  return {static_cast<int>(rules.minimum()), static_cast<int>(rules.maximum())};
 }
 
 // Absent where the data are not here, as those of a claim mostly are not.
@@ -110,7 +96,7 @@ void say_what_is_missing(const std::string& data) {
 void say_what_is_next(const Options& options) {
   const std::string& claim = options.wish.claim;
   if (!options.wish.tokens && claim.empty()) say_what_is_missing(options.wish.data);
-  if (options.file == kStandardOutput) return;
+  if (options.file == kStandardStream) return;
   const std::string file = shell_path(options.file);
   std::string then = fmt::format(", then {} {}", claim.empty() ? "caravan run" : "kubectl apply -f", file);
   if (!options.wish.product.empty() && claim.empty()) then += " on a machine with such GPUs";
@@ -131,7 +117,7 @@ Result<ExitCode> init(Options& options) {
   if (const auto loaded = parse_job(text, "the job to be written", {}); !loaded)
     return tl::unexpected(loaded.error());
   for (const std::string& note : made->notes) say(note);
-  if (options.file == kStandardOutput) {
+  if (options.file == kStandardStream) {
     fmt::print("{}", text);
   } else if (Status written = write_file(options.file, text, options.replace); !written) {
     return tl::unexpected(written.error());

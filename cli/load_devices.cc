@@ -4,7 +4,7 @@
 
 #include "caravan/v1alpha1/devices.pb.h"
 #include "cli/load_message.h"
-#include "cli/yaml_reader.h"
+#include "common/standard_stream.h"
 #include "planner/device/own_devices.h"
 
 namespace caravan::cli {

@@ -10,6 +10,7 @@
 #include "cli/yaml_reader.h"
 #include "common/schema/document.h"
 #include "common/schema/loader.h"
+#include "common/standard_stream.h"
 
 namespace caravan::cli {
 namespace {

@@ -81,6 +81,22 @@ TEST(LoadJob, OverridesReplaceAndCreateFields) {
   EXPECT_EQ(loaded.job.spec().data().path(), "a=b.bin");
 }
 
+TEST(LoadJob, AnOverrideOfNullRemovesAFieldOrASection) {
+  const std::string job =
+      std::string(kJob) + "  checkpoint: {path: kept}\n  parallelism: {tensor: 2, data: 2}\n";
+  const LoadedJob loaded = load(job, {"spec.checkpoint=null", "spec.parallelism.tensor=~"});
+  EXPECT_FALSE(loaded.job.spec().has_checkpoint());
+  EXPECT_FALSE(loaded.job.spec().parallelism().has_tensor());
+  EXPECT_EQ(loaded.job.spec().parallelism().data(), 2);
+  EXPECT_FALSE(load(kJob, {"spec.checkpoint.path=null"}).job.spec().has_checkpoint()) << "nothing is made";
+  EXPECT_TRUE(load(job, {"spec.checkpoint=null", "spec.checkpoint.path=x"}).job.spec().has_checkpoint());
+  EXPECT_THAT(mistakes_of(job, {"spec.data=null"}), HasSubstr("spec.data: is required"));
+  EXPECT_EQ(mistakes_of(job, {"spec.chekpoint=null"}),
+            "--set: spec.chekpoint: there is no such field to remove");
+  EXPECT_EQ(mistakes_of(job, {"spec.suspend.x=null"}),
+            "--set: spec.suspend.x: there is no such field to remove");
+}
+
 TEST(LoadJob, AnOverrideMendsTheFile) {
   std::string broken = kJob;
   broken.replace(broken.find("steps: 100"), 10, "steps: 0  ");
@@ -114,6 +130,16 @@ TEST(LoadJob, AMistakeHasNoEchoes) {
             "job.yaml:9: spec.parallelism.tensor: expected a whole number from 1 to 16, got \"two\"");
   EXPECT_EQ(mistakes_of(job + "  parallelism: {mode: Manual, tensr: 2, pipeline: 2, data: 1}\n"),
             "job.yaml:9: spec.parallelism.tensr: unknown field; did you mean tensor?");
+}
+
+TEST(LoadJob, ASectionThatShouldNotBeThereIsNotAskedForItsFields) {
+  std::string job = kJob;
+  job.replace(job.find("llama-tiny}"), 11, "llama-tiny, architecture: {}}");
+  EXPECT_EQ(mistakes_of(job),
+            "job.yaml:5: spec.model: exactly one of preset and architecture must be set, or none beside an "
+            "initFrom; preset is \"llama-tiny\"");
+  EXPECT_THAT(mistakes_of(job, {"spec.model.preset=null"}),
+              HasSubstr("job.yaml:5: spec.model.architecture.hiddenSize: is required"));
 }
 
 TEST(LoadJob, AHundredMistakesAreShownAndTheRestCounted) {

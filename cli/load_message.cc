@@ -4,6 +4,7 @@
 
 #include "cli/yaml_reader.h"
 #include "common/schema/loader.h"
+#include "common/standard_stream.h"
 
 namespace caravan::cli {
 

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "cli/arguments/help_formatter.h"
-#include "cli/arguments/unknown_argument.h"
 #include "cli/cluster/job_names.h"
 #include "cli/commands.h"
 #include "cli/say.h"
+#include "common/arguments/parse_error.h"
+#include "common/arguments/unknown_argument.h"
 #include "common/refusal.h"
 #include "common/version.h"
 #include "report_text/console_style.h"
@@ -19,22 +20,6 @@
 namespace {
 
 using caravan::cli::say;
-
-int refuse(const CLI::App& app, const std::string& sentence) {
-  const std::string command = caravan::cli::full_name(caravan::cli::innermost_command(app));
-  say(stderr, "{}\n`{} --help` tells more.\n", sentence, command);
-  return static_cast<int>(caravan::ExitCode::kBadInput);
-}
-
-// Of an argument that nobody knows, what is missing may only follow; another mistake stands for itself.
-int exit_on_parse_error(const CLI::App& app, const CLI::ParseError& error) {
-  const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
-  if (code == CLI::ExitCodes::Success) return app.exit(error);  // help or version
-  if (code == CLI::ExitCodes::ExtrasError || code == CLI::ExitCodes::RequiredError) {
-    if (const auto unknown = caravan::cli::unknown_argument(app)) return refuse(app, *unknown);
-  }
-  return refuse(app, error.what());
-}
 
 bool output_is_written() {
   return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
@@ -73,6 +58,17 @@ int complete(const CLI::App& app, const std::vector<std::string>& words) {
   return 0;
 }
 
+// `caravan help plan` is `caravan plan --help`.
+void ask_for_help(std::vector<std::string>& words) {
+  words.erase(words.begin());
+  words.emplace_back("--help");
+}
+
+constexpr char kExitCodes[] =
+    "Exit codes: 0 done, 1 failed, 2 bad input, 3 the job does not fit, 4 the cluster is not reached, 124 "
+    "--timeout "
+    "is over, 130 interrupted. COMMAND --help, or help COMMAND, tells more of a command.";
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -85,20 +81,23 @@ int main(int argc, char** argv) {
 
   caravan::cli::Action action;
   caravan::cli::add_commands(app, action);
+  app.footer(kExitCodes);  // after the commands, which would inherit it
 
-  const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   if (name == kPluginCompletion) return complete(app, words);
   if (!words.empty() && words.front() == caravan::cli::kNamesCommand) return print_job_names(words);
 
+  if (!words.empty() && words.front() == "help") ask_for_help(words);
+
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes the last one first
   } catch (const CLI::ParseError& error) {
-    return exit_on_parse_error(app, error);
+    return caravan::exit_on_parse_error(app, error);
   }
   if (words.empty()) {
     fmt::print("{}", app.help());
     return 0;
   }
-  if (!action) return refuse(app, caravan::cli::missing_command(app));
+  if (!action) return caravan::refuse_arguments(app, caravan::missing_command(app));
   return static_cast<int>(run(action));
 }

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "caravan/v1alpha1/job.pb.h"
 #include "cli/yaml_reader.h"
+#include "common/schema/field_rules.h"
 #include "common/schema/message_text.h"
 
 namespace caravan::cli {
@@ -46,6 +48,35 @@ Result<Node*> locate(Node& root, const std::string& path) {
   }
 }
 
+// Whether jobs have such a field; names of a map's entries are free.
+bool is_field(std::string_view path) {
+  const google::protobuf::Descriptor* type = v1alpha1::LlamaTrainingJob::descriptor();
+  for (std::size_t begin = 0;;) {
+    const std::size_t dot = path.find('.', begin);
+    const auto* field =
+        type == nullptr ? nullptr : schema::find_field(*type, path.substr(begin, dot - begin));
+    if (field == nullptr || dot == std::string_view::npos) return field != nullptr;
+    if (field->is_map()) return true;
+    type = field->message_type();
+    begin = dot + 1;
+  }
+}
+
+void remove(Node& node, std::string_view path) {
+  const std::size_t dot = path.find('.');
+  const std::string key(path.substr(0, dot));
+  if (dot == std::string_view::npos) {
+    std::erase_if(node.children, [&](const Node& entry) { return entry.key == key; });
+  } else if (Node* inner = schema::find_entry(node, key)) {
+    remove(*inner, path.substr(dot + 1));
+  }
+}
+
+// As YAML writes nothing.
+bool is_null(std::string_view value) {
+  return value == "null" || value == "Null" || value == "NULL" || value == "~";
+}
+
 // Names joined by dots; whatever else a shell lets through has no place in a message either.
 bool is_path(std::string_view path) {
   const bool has_empty_part =
@@ -64,7 +95,13 @@ Status apply_override(const std::string& assignment, Node& root) {
     return bad_input(fmt::format("--set: {} is not PATH=VALUE; write one such as spec.training.steps=100",
                                  schema::in_quotes(assignment)));
   }
-  Result<Node> value = read_yaml(assignment.substr(equals + 1), fmt::format("--set: {}", path));
+  const std::string given = assignment.substr(equals + 1);
+  if (is_null(given)) {
+    if (!is_field(path)) return bad_input(fmt::format("--set: {}: there is no such field to remove", path));
+    remove(root, path);
+    return {};
+  }
+  Result<Node> value = read_yaml(given, fmt::format("--set: {}", path));
   if (!value) return tl::unexpected(value.error());
   if (value->kind == NodeKind::kMap) {
     return bad_input(

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/arguments/bounds.h"
 #include "cli/arguments/choice.h"
+#include "cli/arguments/device_option.h"
 #include "cli/commands.h"
 #include "cli/load_devices.h"
 #include "cli/load_job.h"
@@ -32,7 +34,7 @@ struct Options {
   std::vector<std::string> sets;
   std::optional<int> devices;
   std::optional<int> devices_per_node;
-  std::string device_product;
+  std::string device;
   std::string device_catalogue;
   std::string engine_profile;
   std::string why;
@@ -40,14 +42,25 @@ struct Options {
   std::string output = "text";
 };
 
-// The options are short for fields of the job.
-std::vector<std::string> overrides(const Options& options) {
-  std::vector<std::string> sets = options.sets;
+Result<std::vector<planner::DeviceProduct>> own_products(const Options& options) {
+  if (options.device_catalogue.empty()) return {};
+  return load_devices(options.device_catalogue);
+}
+
+// The options are short for fields of the job; what --set says of the device is of the one that --device
+// names.
+Result<std::vector<std::string>> overrides(const Options& options,
+                                           const std::vector<planner::DeviceProduct>& own) {
+  std::vector<std::string> sets;
+  if (!options.device.empty()) {
+    auto device = device_overrides(options.device, own);
+    if (!device) return device;
+    sets = *std::move(device);
+  }
+  sets.insert(sets.end(), options.sets.begin(), options.sets.end());
   if (options.devices) sets.push_back(fmt::format("spec.resources.devices={}", *options.devices));
   if (options.devices_per_node)
     sets.push_back(fmt::format("spec.resources.devicesPerNode={}", *options.devices_per_node));
-  if (!options.device_product.empty())
-    sets.push_back(fmt::format("spec.resources.device.product={}", options.device_product));
   return sets;
 }
 
@@ -55,15 +68,6 @@ std::vector<std::string> overrides(const Options& options) {
 Result<planner::DeviceFacts> facts_of_machine(const v1alpha1::Resources& resources) {
   if (resources.device().kind() != v1alpha1::Device::CPU) return planner::DeviceFacts{};
   return inspect_machine().map([&](const Machine& machine) { return device_facts(resources, machine); });
-}
-
-Result<planner::DeviceFacts> read_facts(const v1alpha1::Resources& resources, const Options& options) {
-  Result<planner::DeviceFacts> facts = facts_of_machine(resources);
-  if (!facts || options.device_catalogue.empty()) return facts;
-  auto own = load_devices(options.device_catalogue);
-  if (!own) return tl::unexpected(own.error());
-  facts->own_products = *std::move(own);
-  return facts;
 }
 
 Result<ExitCode> print_why(const v1alpha1::JobSpec& spec, const planner::DeviceFacts& facts,
@@ -87,7 +91,11 @@ Result<ExitCode> print_picture(const v1alpha1::JobSpec& spec, const planner::Dev
 }
 
 Result<ExitCode> plan(const Options& options) {
-  auto loaded = load_job(options.path, overrides(options));
+  const auto own = own_products(options);
+  if (!own) return tl::unexpected(own.error());
+  const auto sets = overrides(options, *own);
+  if (!sets) return tl::unexpected(sets.error());
+  auto loaded = load_job(options.path, *sets);
   if (!loaded) return tl::unexpected(loaded.error());
   for (const std::string& note : loaded->notes) fmt::print(stderr, "{}\n", note);
   const auto profile = options.engine_profile.empty() ? planner::default_engine_profile()
@@ -96,8 +104,9 @@ Result<ExitCode> plan(const Options& options) {
   Status taken = take_shape_of_folder(*loaded->job.mutable_spec());
   if (!taken) return tl::unexpected(taken.error());
   const v1alpha1::JobSpec& spec = loaded->job.spec();
-  const auto facts = read_facts(spec.resources(), options);
+  auto facts = facts_of_machine(spec.resources());
   if (!facts) return tl::unexpected(facts.error());
+  facts->own_products = *own;
 
   if (!options.why.empty()) return print_why(spec, *facts, *profile, options);
   const planner::PlanAnswer answer =
@@ -117,14 +126,16 @@ void add_plan_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "plan",
       "Picks the parallel layout of a job, predicts its memory and speed, and says why. Starts nothing.");
-  command->add_option("JOB", options->path, "Job file, YAML or JSON; - is standard input")->required();
-  command->add_option("--devices", options->devices, "Overrule spec.resources.devices");
-  command->add_option("--devices-per-node", options->devices_per_node,
-                      "Overrule spec.resources.devicesPerNode");
+  command->add_option("FILE", options->path, "Job file, YAML or JSON; - is standard input")->required();
+  command->add_option("--devices", options->devices, "Overrule spec.resources.devices")
+      ->check(bounds_of<v1alpha1::Resources>("devices"));
   command
-      ->add_option("--device", options->device_product,
-                   "Overrule spec.resources.device.product: one that `caravan devices` lists, or the "
-                   "catalogue")
+      ->add_option("--devices-per-node", options->devices_per_node, "Overrule spec.resources.devicesPerNode")
+      ->check(bounds_of<v1alpha1::Resources>("devicesPerNode"));
+  command
+      ->add_option("--device", options->device,
+                   "Plan for this instead of spec.resources.device: cpu, or a product that `caravan devices` "
+                   "lists, or the catalogue")
       ->type_name("NAME");
   command
       ->add_option("--device-catalogue", options->device_catalogue,

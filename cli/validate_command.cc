@@ -11,8 +11,8 @@
 #include "cli/check_layout.h"
 #include "cli/commands.h"
 #include "cli/load_job.h"
-#include "cli/yaml_reader.h"
 #include "common/json.h"
+#include "common/standard_stream.h"
 
 namespace caravan::cli {
 namespace {
@@ -54,7 +54,7 @@ Result<ExitCode> validate(const Options& options) {
 void add_validate_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("validate", "Checks a job file and reports every mistake at once.");
-  command->add_option("JOB", options->path, "Job file, YAML or JSON; - is standard input")->required();
+  command->add_option("FILE", options->path, "Job file, YAML or JSON; - is standard input")->required();
   command->add_option("--set", options->sets, "Overrule a field, such as spec.training.steps=100")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);

@@ -9,12 +9,14 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <sstream>
 #include <utility>
 
+#include "common/file_contents.h"
+#include "common/readable_bytes.h"
+#include "common/standard_stream.h"
 #include "common/utf8.h"
 
 namespace caravan::cli {
@@ -161,8 +163,8 @@ int line_of_byte(std::string_view text, std::size_t at) {
 
 Status check_bytes(std::string_view text, const std::string& name) {
   if (text.size() > kMaximumYamlBytes) {
-    return bad_input(
-        fmt::format("{}: larger than {} bytes (1 MiB); a job file is far smaller", name, kMaximumYamlBytes));
+    return bad_input(fmt::format("{}: larger than {}; a job file is far smaller", name,
+                                 readable_bytes(kMaximumYamlBytes)));
   }
   if (const auto at = first_invalid_utf8(text)) {
     return error_at(name, line_of_byte(text, *at), "not valid UTF-8; save the file as UTF-8 text");
@@ -178,7 +180,7 @@ Result<std::string> read_stream(std::istream& stream, const std::string& name) {
   std::string text(kMaximumYamlBytes + 1, '\0');
   errno = 0;
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad()) return bad_input(fmt::format("{}: cannot be read: {}", name, std::strerror(errno)));
+  if (stream.bad()) return bad_input(fmt::format("cannot read {}: {}", name, std::strerror(errno)));
   text.resize(static_cast<std::size_t>(stream.gcount()));
   return text;
 }
@@ -189,10 +191,9 @@ Result<std::string> read_bytes(const std::string& path) {
   if (std::filesystem::is_directory(path, ignored)) {
     return bad_input(fmt::format("{}: is a directory; name the job file in it", path));
   }
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return bad_input(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  return read_stream(file, path);
+  auto text = file_beginning(path, kMaximumYamlBytes + 1);
+  if (!text) return bad_input(text.error().message);
+  return text;
 }
 
 }  // namespace
@@ -218,12 +219,8 @@ Result<Node> read_yaml(std::string_view text, const std::string& name) {
   return *std::move(root);
 }
 
-std::string input_name(const std::string& path) {
-  return path == kStandardInput ? "standard input" : path;
-}
-
 Result<std::string> read_input(const std::string& path) {
-  return path == kStandardInput ? read_stream(std::cin, input_name(path)) : read_bytes(path);
+  return path == kStandardStream ? read_stream(std::cin, input_name(path)) : read_bytes(path);
 }
 
 Result<Node> read_yaml_file(const std::string& path) {

@@ -20,13 +20,8 @@ inline constexpr std::size_t kMaximumYamlDepth = 64;
 // name: what the text is called in messages, such as its path.
 Result<schema::Node> read_yaml(std::string_view text, const std::string& name);
 
-// What stands for standard input where a file is named.
-inline constexpr std::string_view kStandardInput = "-";
-
-// What a file is called in messages: its path, or "standard input".
-std::string input_name(const std::string& path);
-
-// path: of a file, or kStandardInput, which can be read once. At most a little more than kMaximumYamlBytes.
+// path: of a file, or kStandardStream (common/standard_stream.h), which can be read once. At most a little
+// more than kMaximumYamlBytes.
 Result<std::string> read_input(const std::string& path);
 Result<schema::Node> read_yaml_file(const std::string& path);
 

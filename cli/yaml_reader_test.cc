@@ -74,7 +74,7 @@ TEST(YamlReader, SixtyFourLevelsAreTheLimit) {
 TEST(YamlReader, OneMebibyteIsTheLimit) {
   const std::string fits = "a: " + std::string(kMaximumYamlBytes - 3, 'x');
   EXPECT_EQ(read(fits).kind, NodeKind::kMap);
-  EXPECT_THAT(error_of(fits + "x"), HasSubstr("larger than 1048576 bytes"));
+  EXPECT_THAT(error_of(fits + "x"), HasSubstr("larger than 1.0 MiB"));
 }
 
 TEST(YamlReader, NamesTheLineOfWhatItRefuses) {

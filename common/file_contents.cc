@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -35,12 +36,16 @@ tl::unexpected<Error> cannot_read(const std::string& path, int error) {
 }  // namespace
 
 Result<std::string> file_contents(const std::string& path) {
+  return file_beginning(path, std::string::npos);
+}
+
+Result<std::string> file_beginning(const std::string& path, std::size_t most_bytes) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return cannot_read(path, errno);
   errno = 0;
   std::string text;
-  for (char block[4096]; file;) {
-    file.read(block, sizeof block);
+  for (char block[4096]; file && text.size() < most_bytes;) {
+    file.read(block, static_cast<std::streamsize>(std::min(sizeof block, most_bytes - text.size())));
     text.append(block, static_cast<std::size_t>(file.gcount()));
   }
   if (file.bad()) return cannot_read(path, errno);

@@ -2,9 +2,10 @@
 //
 // Errors name the file and what the system says: "cannot read plan.json: No such file or directory". A path
 // that is wrong has exit code 2, a disk or network that fails another. What others may have written, and so
-// be of any length, is read by a reader with a bound instead.
+// be of any length, is read with a bound.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "common/result.h"
@@ -12,5 +13,8 @@
 namespace caravan {
 
 Result<std::string> file_contents(const std::string& path);
+
+// Not more than that: who asks for one byte more than may be there knows when it is too much.
+Result<std::string> file_beginning(const std::string& path, std::size_t most_bytes);
 
 }  // namespace caravan

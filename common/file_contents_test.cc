@@ -14,6 +14,14 @@ TEST(FileContents, AreTheWholeFile) {
   EXPECT_EQ(file_contents(files.write("empty", "")), "");
 }
 
+TEST(FileContents, EndWhereTheBoundIs) {
+  const test::TemporaryFolder files;
+  const std::string path = files.write("long", std::string(10'000, 'x'));
+  EXPECT_EQ(file_beginning(path, 5'000), std::string(5'000, 'x'));
+  EXPECT_EQ(file_beginning(path, 10'001), std::string(10'000, 'x'));
+  EXPECT_EQ(file_beginning(path, 0), "");
+}
+
 TEST(FileContents, OfAWrongPathAreBadInputAndOfABrokenDiskAreNot) {
   const test::TemporaryFolder files;
   files.write("folder/file", "");

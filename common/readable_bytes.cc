@@ -2,19 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
-#include <string_view>
 
 namespace caravan {
 namespace {
 
-constexpr std::array<std::string_view, 6> kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-
 std::size_t unit_of(std::int64_t bytes) {
   std::size_t unit = 0;
   // 1023.95 would be printed as 1024.0.
-  for (double size = std::abs(static_cast<double>(bytes)); size >= 1023.95 && unit + 1 < kUnits.size();
+  for (double size = std::abs(static_cast<double>(bytes)); size >= 1023.95 && unit + 1 < kByteUnits.size();
        size /= 1024)
     ++unit;
   return unit;
@@ -27,9 +23,14 @@ std::string bytes_in(std::size_t unit, std::int64_t bytes) {
 
 }  // namespace
 
+ByteUnit byte_unit_of(std::int64_t bytes) {
+  const std::size_t unit = unit_of(bytes);
+  return {kByteUnits[unit], std::ldexp(1.0, 10 * static_cast<int>(unit))};
+}
+
 std::string readable_bytes(std::int64_t bytes) {
   const std::size_t unit = unit_of(bytes);
-  return fmt::format("{} {}", bytes_in(unit, bytes), kUnits[unit]);
+  return fmt::format("{} {}", bytes_in(unit, bytes), kByteUnits[unit]);
 }
 
 std::string readable_bytes_like(std::int64_t bytes, std::int64_t like) {

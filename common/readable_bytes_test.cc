@@ -15,6 +15,12 @@ TEST(ReadableBytes, TakeTheUnitThatKeepsThemBelow1024) {
   EXPECT_EQ(readable_bytes(-1536), "-1.5 KiB");
 }
 
+TEST(ReadableBytes, TellTheirUnit) {
+  EXPECT_EQ(byte_unit_of(80'000'000'000).name, "GiB");
+  EXPECT_EQ(byte_unit_of(80'000'000'000).bytes, 1024.0 * 1024 * 1024);
+  EXPECT_EQ(byte_unit_of(7).name, "B");
+}
+
 TEST(ReadableBytes, LikeOthersShareTheirUnit) {
   EXPECT_EQ(readable_bytes_like(int64_t{512} << 20, int64_t{4} << 30), "0.5");
   EXPECT_EQ(readable_bytes_like(2048, 100), "2048");

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/standard_stream.h"
+
 namespace caravan::data {
 namespace {
 
@@ -21,8 +23,8 @@ tl::unexpected<Error> cannot_read(const std::string& name, int error) {
 }  // namespace
 
 Result<TextSource> TextSource::open(const std::string& path, int stop_fd) {
-  const bool standard_input = path == "-";
-  const std::string name = standard_input ? "standard input" : path;
+  const bool standard_input = path == kStandardStream;
+  const std::string name = input_name(path);
   // O_NONBLOCK: it is the read of a named pipe that waits for its writer, because that can be stopped.
   UniqueFd descriptor(standard_input ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
                                      : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

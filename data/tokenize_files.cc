@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "common/standard_stream.h"
 #include "data/text_source.h"
 #include "data/token_writer.h"
 #include "data/tokenize_text.h"
@@ -21,7 +22,7 @@ Result<std::optional<int64_t>> total_bytes(const std::vector<std::string>& texts
   std::optional<int64_t> total = 0;
   for (const std::string& text : texts) {
     std::error_code ignored;
-    if (text == "-" || fs::is_other(text, ignored)) {
+    if (text == kStandardStream || fs::is_other(text, ignored)) {
       total.reset();
       continue;
     }

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <regex>
 
+#include "common/arguments/parse_error.h"
 #include "common/host_port.h"
 #include "common/version.h"
 #include "serving/options.h"
@@ -165,7 +166,7 @@ ParsedOptions parse_check(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? ExitCode::kDone : ExitCode::kBadInput;
+    return static_cast<ExitCode>(exit_on_parse_error(app, error));
   }
   return options;
 }
@@ -185,7 +186,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     app.parse(argc, argv);
     check_election(options);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? ExitCode::kDone : ExitCode::kBadInput;
+    return static_cast<ExitCode>(exit_on_parse_error(app, error));
   }
   return options;
 }

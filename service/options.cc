@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "common/arguments/parse_error.h"
 #include "common/version.h"
 #include "serving/options.h"
 
@@ -84,7 +85,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? ExitCode::kDone : ExitCode::kBadInput;
+    return static_cast<ExitCode>(exit_on_parse_error(app, error));
   }
   return options;
 }

@@ -4,18 +4,22 @@
 #include <sstream>
 
 #include "cli/arguments/choice.h"
+#include "cli/arguments/device_option.h"
 #include "cli/arguments/help_formatter.h"
 #include "cli/arguments/shell_words.h"
-#include "cli/arguments/unknown_argument.h"
+#include "common/arguments/unknown_argument.h"
 
 namespace caravan::cli {
 namespace {
 
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 class Arguments : public testing::Test {
  protected:
@@ -23,6 +27,7 @@ class Arguments : public testing::Test {
     CLI::App& paint = *program_.add_subcommand("paint", "Paints a wall in one of a few colours, evenly.");
     paint.add_option("WALL", wall_, "Which wall");
     paint.add_option("--colour", colour_, "Which colour")->check(one_of({"red", "green"}));
+    paint.add_flag("--frame{oak}", frame_, "Which frame");
     paint.add_flag("--gloss", gloss_, "Whether it shines");
     paint.add_option("--layers", layers_, "How many")->check(CLI::Range(1, 9));
     CLI::App& tools = *program_.add_subcommand("tools", "Looks after tools.");
@@ -45,6 +50,7 @@ class Arguments : public testing::Test {
   std::string wall_;
   std::string colour_;
   int layers_ = 1;
+  std::string frame_;
   bool gloss_ = false;
 };
 
@@ -84,6 +90,8 @@ TEST_F(Arguments, AreExplainedWithinTheWidth) {
   program_.formatter(std::make_shared<HelpFormatter>(60));
   CLI::App& paint = *program_.get_subcommand("paint");
   paint.formatter(program_.get_formatter());
+  program_.footer(
+      "What stands below all that, such as exit codes, of which there are a few, in more than one line.");
   const std::string help = program_.help() + paint.help();
   std::vector<std::string> lines;
   std::istringstream stream(help);
@@ -91,6 +99,7 @@ TEST_F(Arguments, AreExplainedWithinTheWidth) {
   EXPECT_THAT(lines, Each(testing::ResultOf([](const auto& line) { return line.size(); }, testing::Le(60U))));
   EXPECT_THAT(help, HasSubstr("Which colour (red, green)"));
   EXPECT_THAT(help, HasSubstr("How many [1-9]"));
+  EXPECT_THAT(help, HasSubstr("What stands below all that"));
   EXPECT_THAT(help, Not(HasSubstr("{")));
 }
 
@@ -98,9 +107,26 @@ TEST_F(Arguments, OfTheOutputAreTheSameInEveryCommand) {
   std::string form = "text";
   add_output_option(*program_.get_subcommand("tools"), form, {"text", "json"}, "What is printed");
   EXPECT_EQ(mistake("tools -o json"), "");
+  program_.get_subcommand("tools")->formatter(std::make_shared<HelpFormatter>(80));
+  EXPECT_THAT(program_.get_subcommand("tools")->help(), HasSubstr("What is printed (text, json) [text]"));
   EXPECT_EQ(form, "json");
   EXPECT_EQ(mistake("tools --output jsn"),
             R"(--output: expected one of text, json, got "jsn"; did you mean json?)");
+}
+
+TEST(DeviceOption, SaysAllThatAJobsDeviceIs) {
+  EXPECT_THAT(device_overrides("cpu").value(),
+              ElementsAre("spec.resources.device.kind=CPU", "spec.resources.device.product=null",
+                          "spec.resources.device.memory=null"));
+  EXPECT_THAT(device_overrides("H200").value(),
+              ElementsAre("spec.resources.device.product=H200", "spec.resources.device.memory=null",
+                          "spec.resources.device.kind=GPU"));
+  EXPECT_THAT(device_overrides("Xeon", {{.name = "Xeon"}}).value(), Not(Contains(HasSubstr("kind"))))
+      << "a catalogue does not say what is a CPU";
+  const auto unknown = device_overrides("h100-81gb");
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().message, StartsWith("--device: expected one of cpu, "));
+  EXPECT_THAT(unknown.error().message, EndsWith("did you mean H100-80GB?"));
 }
 
 TEST(ShellPath, IsQuotedWhereAShellWouldReadMoreIntoIt) {

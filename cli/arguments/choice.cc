@@ -9,12 +9,15 @@
 
 namespace caravan::cli {
 
+std::string not_one_of(const std::string& given, const std::vector<std::string>& words) {
+  const auto meant = schema::closest_match(given, words);
+  return fmt::format("expected one of {}, got {}{}", schema::joined(words), schema::in_quotes(given),
+                     meant ? fmt::format("; did you mean {}?", *meant) : "");
+}
+
 CLI::Validator one_of(const std::vector<std::string>& words) {
   const auto check = [words](const std::string& given) -> std::string {
-    if (std::ranges::find(words, given) != words.end()) return "";
-    const auto meant = schema::closest_match(given, words);
-    return fmt::format("expected one of {}, got {}{}", schema::joined(words), schema::in_quotes(given),
-                       meant ? fmt::format("; did you mean {}?", *meant) : "");
+    return std::ranges::find(words, given) != words.end() ? "" : not_one_of(given, words);
   };
   return {check, fmt::format("{{{}}}", fmt::join(words, ","))};
 }
@@ -33,7 +36,10 @@ bool is_flag(const CLI::Option& option) {
 
 CLI::Option* add_output_option(CLI::App& command, std::string& form, const std::vector<std::string>& forms,
                                const std::string& description) {
-  return command.add_option("-o,--output", form, description)->check(one_of(forms))->type_name("FORM");
+  return command.add_option("-o,--output", form, description)
+      ->capture_default_str()
+      ->check(one_of(forms))
+      ->type_name("FORM");
 }
 
 }  // namespace caravan::cli

@@ -45,12 +45,28 @@ std::string HelpFormatter::make_description(const CLI::App* app) const {
   return text;
 }
 
+std::string HelpFormatter::make_footer(const CLI::App* app) const {
+  const std::string footer = app->get_footer();
+  return footer.empty() ? "" : planner::paragraph(footer, width_);
+}
+
 std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
   std::stringstream out;
   const std::string description = command->get_description();
   const std::string first_line = description.substr(0, description.find('\n'));
   CLI::detail::format_help(out, command->get_name(), wrapped(first_line), kNames);
   return out.str();
+}
+
+// Without what a flag stands for when it has no value: "--page{127.0.0.1:0}".
+std::string HelpFormatter::make_option_name(const CLI::Option* option, bool is_positional) const {
+  std::string name = CLI::Formatter::make_option_name(option, is_positional);
+  while (true) {
+    const std::size_t open = name.find('{');
+    const std::size_t close = name.find('}', open);
+    if (open == std::string::npos || close == std::string::npos) return name;
+    name.erase(open, close + 1 - open);
+  }
 }
 
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
@@ -65,6 +81,8 @@ std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
   if (const auto words = choices_of(*option); !words.empty())
     text += fmt::format(" ({})", fmt::join(words, ", "));
   if (const std::string range = type_of(*option).range; !range.empty()) text += " " + range;
+  if (const std::string value = option->get_default_str(); !value.empty())
+    text += fmt::format(" [{}]", value);
   return wrapped(text);
 }
 

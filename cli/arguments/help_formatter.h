@@ -1,5 +1,5 @@
 // Help that keeps to the width of the terminal: descriptions are wrapped between words, and the words that an
-// option takes stand in its description.
+// option takes stand in its description, with the one that it has by default.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,7 +12,9 @@ class HelpFormatter final : public CLI::Formatter {
   explicit HelpFormatter(int width);
 
   std::string make_description(const CLI::App* app) const override;
+  std::string make_footer(const CLI::App* app) const override;
   std::string make_subcommand(const CLI::App* command) const override;
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override;
   std::string make_option_opts(const CLI::Option* option) const override;
   std::string make_option_desc(const CLI::Option* option) const override;
 

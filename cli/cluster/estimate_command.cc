@@ -13,6 +13,7 @@
 #include "cli/say.h"
 #include "cli/yaml_reader.h"
 #include "common/json.h"
+#include "common/standard_stream.h"
 #include "operator/view/device_survey.h"
 #include "operator/view/job_estimate.h"
 #include "operator/view/pool_choice.h"

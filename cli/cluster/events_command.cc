@@ -16,7 +16,7 @@ namespace {
 struct Options {
   ClusterOptions cluster;
   std::string name;
-  std::string output = "table";
+  std::string output = "text";
 };
 
 Result<ExitCode> print_events(const Options& options) {
@@ -26,7 +26,7 @@ Result<ExitCode> print_events(const Options& options) {
   if (!job) return tl::unexpected(job.error());
   auto events = (*cluster)->events_of(*job);
   if (!events) return tl::unexpected(events.error());
-  if (options.output == "table") {
+  if (options.output == "text") {
     std::vector<controller::EventView> views;
     for (const kube::Json& event : *events) views.push_back(controller::read_event(event));
     if (views.empty())
@@ -47,7 +47,7 @@ void add_events_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("events", "What happened to a job and its pods, the oldest first.");
   add_job_argument(*command, options->name);
-  add_output_option(*command, options->output, {"table", "json", "yaml"}, "Form of what is printed");
+  add_output_option(*command, options->output, {"text", "json", "yaml"}, "Form of what is printed");
   add_cluster_options(*command, options->cluster);
   command->callback([options, &action] { action = [options] { return print_events(*options); }; });
 }

@@ -12,7 +12,7 @@ namespace {
 struct Options {
   ClusterOptions cluster;
   std::vector<std::string> names;
-  std::string output = "table";
+  std::string output = "text";
 };
 
 Result<ExitCode> get(const Options& options) {

@@ -14,7 +14,7 @@ struct Options {
   ClusterOptions cluster;
   bool everywhere = false;
   std::string selector;
-  std::string output = "table";
+  std::string output = "text";
 };
 
 Result<ExitCode> list_jobs(const Options& options) {
@@ -22,7 +22,7 @@ Result<ExitCode> list_jobs(const Options& options) {
   if (!cluster) return tl::unexpected(cluster.error());
   const auto jobs = (*cluster)->jobs(options.everywhere, options.selector);
   if (!jobs) return tl::unexpected(jobs.error());
-  if (jobs->empty() && (options.output == "table" || options.output == "wide")) {
+  if (jobs->empty() && (options.output == "text" || options.output == "wide")) {
     const std::string where =
         options.everywhere ? "the cluster" : fmt::format("namespace {}", (*cluster)->name_space());
     fmt::print(stderr, "{} has no job{}\n", where, options.selector.empty() ? "" : " with those labels");

@@ -8,7 +8,7 @@
 
 namespace caravan::cli {
 
-inline const std::vector<std::string> kJobForms{"table", "wide", "json", "yaml", "name"};
+inline const std::vector<std::string> kJobForms{"text", "wide", "json", "yaml", "name"};
 
 // With the namespace of each, when they are of all.
 void print_jobs(const kube::JsonArray& jobs, const std::string& form, bool with_namespace, Clock& clock);

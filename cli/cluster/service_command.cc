@@ -23,7 +23,7 @@ void add_service_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<ClusterOptions>();
   options->name_space = kUsualNamespace;
   CLI::App* service = app.add_subcommand("service", "What callers of the job service need.");
-  service->require_subcommand(1);
+  service->require_subcommand(0, 1);
   CLI::App* root = service->add_subcommand(
       "root", "Prints the authority of the job service's certificate, in PEM, for curl, grpcurl and Python.");
   root->add_option("-n,--namespace", options->name_space, "Where the job service is installed")

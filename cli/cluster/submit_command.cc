@@ -12,8 +12,8 @@
 #include "cli/cluster/print_jobs.h"
 #include "cli/load_job.h"
 #include "cli/say.h"
-#include "cli/yaml_reader.h"
 #include "common/json.h"
+#include "common/standard_stream.h"
 #include "kube/api/object.h"
 
 namespace caravan::cli {

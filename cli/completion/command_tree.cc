@@ -4,7 +4,7 @@
 #include <array>
 
 #include "cli/arguments/choice.h"
-#include "cli/arguments/unknown_argument.h"
+#include "common/arguments/unknown_argument.h"
 
 namespace caravan::cli {
 namespace {

@@ -10,6 +10,7 @@
 #include "cli/data/commands.h"
 #include "common/json.h"
 #include "common/readable_integer.h"
+#include "common/standard_stream.h"
 #include "data/dataset_facts.h"
 #include "data/token_dataset.h"
 
@@ -59,6 +60,8 @@ void print_json(const data::TokenDataset& dataset, const data::DatasetFacts& fac
 }
 
 Result<ExitCode> run(const Options& options) {
+  if (options.path == kStandardStream)
+    return bad_input("standard input: tokens are read at any place of a file; give the path of one");
   const Result<data::TokenDataset> dataset = data::TokenDataset::open(options.path);
   if (!dataset) return bad_input(dataset.error().message);
   const Result<data::DatasetFacts> facts = data::examine(*dataset);

@@ -13,6 +13,7 @@
 #include "cli/data/tokenize_bar.h"
 #include "common/json.h"
 #include "common/process.h"
+#include "common/readable_bytes.h"
 #include "common/readable_integer.h"
 #include "data/tokenize_files.h"
 #include "data/tokenizer.h"
@@ -35,9 +36,9 @@ void print_text(const Options& options, const data::TokenizeSummary& summary, co
                readable_integer(summary.validation_tokens), type);
   }
   const int64_t tokens = summary.tokens + summary.validation_tokens;
-  fmt::print("{} document{}, {} bytes, {} tokens, {:.2f} bytes per token, vocabulary {}, {}\n",
+  fmt::print("{} document{}, {}, {} tokens, {:.2f} bytes per token, vocabulary {}, {}\n",
              readable_integer(summary.documents), summary.documents == 1 ? "" : "s",
-             readable_integer(summary.bytes), readable_integer(tokens),
+             readable_bytes(summary.bytes), readable_integer(tokens),
              static_cast<double>(summary.bytes) / static_cast<double>(tokens),
              readable_integer(loaded.tokenizer->vocabulary()),
              loaded.end_of_text ? fmt::format("token {} ends a document", *loaded.end_of_text)

@@ -6,12 +6,13 @@
 #include <span>
 #include <system_error>
 
-#include "data/input_file.h"
+#include "common/file_contents.h"
+#include "common/readable_bytes.h"
 
 namespace caravan::cli {
 namespace {
 
-constexpr int64_t kLargestFile = 1 << 30;
+constexpr std::size_t kLargestFile = std::size_t{1} << 30;
 
 // Takes a text that the library left.
 std::string taken(char* message) {
@@ -21,10 +22,11 @@ std::string taken(char* message) {
 }
 
 Result<std::string> read_file(const std::string& path) {
-  const Result<data::InputFile> file = data::InputFile::open(path);
-  if (!file) return bad_input(file.error().message);
-  if (file->size() > kLargestFile) return bad_input(fmt::format("{}: too large for a tokenizer.json", path));
-  return file->text();
+  Result<std::string> text = file_beginning(path, kLargestFile + 1);
+  if (!text) return bad_input(text.error().message);
+  if (text->size() <= kLargestFile) return text;
+  return bad_input(
+      fmt::format("{}: is no tokenizer.json, it is larger than {}", path, readable_bytes(kLargestFile)));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 namespace caravan::cli {
 
 void declare_job_options(CLI::App& command, RunOptions& options) {
-  command.add_option("JOB", options.job_file, "Job file, YAML or JSON; - is standard input")->required();
+  command.add_option("FILE", options.job_file, "Job file, YAML or JSON; - is standard input")->required();
   command
       .add_option("--nodes", options.nodes,
                   "Agents to start, as so many pods would; default: as spec.resources says")

@@ -2,22 +2,19 @@
 
 #include <fmt/format.h>
 
+#include "common/file_contents.h"
 #include "common/json.h"
-#include "data/input_file.h"
+#include "common/readable_bytes.h"
 
 namespace caravan::cli {
 
 // The path has just been typed, so what cannot be read is bad input.
 Result<std::string> read_trace_file(const std::string& path) {
-  const auto wrong = [](const std::string& message) { return bad_input(message); };
-  const Result<data::InputFile> file = data::InputFile::open(path);
-  if (!file) return wrong(file.error().message);
-  if (file->size() > kLargestTraceBytes)
-    return wrong(
-        fmt::format("{}: {} bytes are no trace; {} are the most", path, file->size(), kLargestTraceBytes));
-  Result<std::string> text = file->text();
-  if (!text) return wrong(text.error().message);
-  return text;
+  Result<std::string> text = file_beginning(path, kLargestTraceBytes + 1);
+  if (!text) return bad_input(text.error().message);
+  if (text->size() <= kLargestTraceBytes) return text;
+  return bad_input(
+      fmt::format("{}: is no trace, it is larger than {}", path, readable_bytes(kLargestTraceBytes)));
 }
 
 Result<v1alpha1::RankTrace> read_trace(const std::string& path, const ReadFile& read) {

@@ -2,7 +2,7 @@
 // and name the file.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <functional>
 #include <string>
 
@@ -11,7 +11,8 @@
 
 namespace caravan::cli {
 
-inline constexpr int64_t kLargestTraceBytes = int64_t{256} << 20;  // more than what a rank notes takes
+inline constexpr std::size_t kLargestTraceBytes = std::size_t{256}
+                                                  << 20;  // more than what a rank notes takes
 
 // The text of a file; its errors name the path.
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;

@@ -89,6 +89,20 @@ std::string current_values(const Message& message, const std::vector<std::string
   return values.empty() ? "" : fmt::format("; {}", joined(values));
 }
 
+// Whether a rule reads nothing of a section but whether it is there. Lists and maps are not there without the
+// entries that have an error.
+bool only_asks_for(const google::protobuf::Descriptor& type, std::string_view rule,
+                   const std::string& reference) {
+  const FieldDescriptor* field = find_field(type, reference);
+  if (field == nullptr || field->is_repeated() || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE)
+    return false;
+  const std::string name = "self." + reference;
+  for (std::size_t at = rule.find(name); at != std::string_view::npos; at = rule.find(name, at + 1)) {
+    if (!rule.substr(0, at).ends_with("has(") || rule.substr(at + name.size(), 1) != ")") return false;
+  }
+  return true;
+}
+
 class RuleChecker {
  public:
   RuleChecker(const Node& root, const UnreliableFields& unreliable) : root_(root), unreliable_(unreliable) {}
@@ -121,11 +135,13 @@ class RuleChecker {
 
   void check_rule(const CelRule& rule, const Message& message, const std::string& path) {
     const std::vector<std::string> references = references_of(rule.rule());
-    if (std::any_of(references.begin(), references.end(), [&](const std::string& reference) {
-          return is_doubtful(joined_path(path, reference));
-        })) {
-      return;
-    }
+    // Whether a section is there is certain, whatever is wrong within it.
+    const auto makes_doubtful = [&](const std::string& reference) {
+      const std::string at = joined_path(path, reference);
+      return only_asks_for(*message.GetDescriptor(), rule.rule(), reference) ? is_doubtful_itself(at)
+                                                                             : is_doubtful(at);
+    };
+    if (std::ranges::any_of(references, makes_doubtful)) return;
     const std::string json = to_json(message);
     char* error = nullptr;
     const int verdict =
@@ -143,9 +159,13 @@ class RuleChecker {
   }
 
   bool is_doubtful(const std::string& path) const {
-    const auto is_wrong = [&](const std::string& wrong) {
-      return contains(wrong, path) || contains(path, wrong);
-    };
+    return is_doubtful_itself(path) ||
+           std::any_of(unreliable_.invalid.begin(), unreliable_.invalid.end(),
+                       [&](const std::string& wrong) { return contains(path, wrong); });
+  }
+
+  bool is_doubtful_itself(const std::string& path) const {
+    const auto is_wrong = [&](const std::string& wrong) { return contains(wrong, path); };
     const auto may_be_misspelt = [&](const std::string& message) {
       if (!contains(message, path) || message == path) return false;
       const std::string relative = path.substr(message.empty() ? 0 : message.size() + 1);

@@ -1,7 +1,7 @@
 // Evaluates the CEL rules that messages of the schema carry, the same ones that stand in the CRD.
 //
 // A rule is skipped when a field that it reads has an error already: what it would say only follows from
-// that.
+// that. Of a section that it only asks for, errors within do not matter.
 #pragma once
 
 #include <google/protobuf/message.h>

@@ -4,12 +4,12 @@
 #include <fmt/ranges.h>
 #include <google/protobuf/descriptor.pb.h>
 
-#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "common/file_contents.h"
 #include "common/schema/field_rules.h"
 
 namespace caravan::schema {
@@ -43,8 +43,9 @@ std::string missing_feature(const FieldDescriptor& field) {
 
 Status read_descriptor_set(const std::string& path, google::protobuf::DescriptorPool& pool) {
   google::protobuf::FileDescriptorSet files;
-  std::ifstream input(path, std::ios::binary);
-  if (!files.ParseFromIstream(&input)) return bad_input(fmt::format("{}: is not a descriptor set", path));
+  const auto text = file_contents(path);
+  if (!text) return tl::unexpected(text.error());
+  if (!files.ParseFromString(*text)) return bad_input(fmt::format("{}: is not a descriptor set", path));
   for (const auto& file : files.file()) pool.BuildFile(file);
   return {};
 }

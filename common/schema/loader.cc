@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/schema/cel_rules.h"
 #include "common/schema/field_rules.h"
@@ -46,6 +48,19 @@ class Loader {
  public:
   Diagnostics take() { return std::move(diagnostics_); }
   const UnreliableFields& unreliable() const { return unreliable_; }
+
+  // What an empty section lacks is no news where a rule of the message around it says more.
+  std::vector<Diagnostic> missing_in_empty_sections(const std::vector<Diagnostic>& broken) {
+    std::vector<Diagnostic> missing;
+    for (auto& [section, diagnostic] : missing_in_empty_) {
+      const std::string around = section.substr(0, section.find_last_of('.'));
+      const bool is_told = !section.empty() && std::ranges::any_of(broken, [&](const Diagnostic& rule) {
+        return rule.path == around && rule.path != section;
+      });
+      if (!is_told) missing.push_back(std::move(diagnostic));
+    }
+    return missing;
+  }
 
   void load_fields(const Node& node, const std::string& path, Message& message) {
     const Descriptor& type = *message.GetDescriptor();
@@ -262,12 +277,20 @@ class Loader {
       const FieldDescriptor& field = *type.field(i);
       if (!rules_of(field).required() || meant.contains(field.json_name())) continue;
       if (find_entry(node, field.json_name()) != nullptr) continue;
-      mistake(node, child_path(path, field.json_name()), fmt::format("is required: {}", expectation(field)));
+      const std::string at = child_path(path, field.json_name());
+      Diagnostic missing{node.line, at, fmt::format("is required: {}", expectation(field))};
+      unreliable_.invalid.push_back(at);
+      if (node.children.empty()) {
+        missing_in_empty_.emplace_back(path, std::move(missing));
+      } else {
+        diagnostics_.errors.push_back(std::move(missing));
+      }
     }
   }
 
   Diagnostics diagnostics_;
   UnreliableFields unreliable_;
+  std::vector<std::pair<std::string, Diagnostic>> missing_in_empty_;  // the section's path first
 };
 
 }  // namespace
@@ -278,6 +301,8 @@ Diagnostics load_message(const Node& root, Message& message) {
   apply_defaults(message);
   const std::vector<Diagnostic> broken = violated_cel_rules(root, message, loader.unreliable());
   Diagnostics diagnostics = loader.take();
+  for (Diagnostic& missing : loader.missing_in_empty_sections(broken))
+    diagnostics.errors.push_back(std::move(missing));
   diagnostics.errors.insert(diagnostics.errors.end(), broken.begin(), broken.end());
   return diagnostics;
 }

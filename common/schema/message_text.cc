@@ -23,18 +23,37 @@ std::string folded(std::string_view name) {
   return out;
 }
 
-// Levenshtein, one row at a time.
+// Levenshtein's, and two neighbours that changed places count once (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
+  std::vector<std::size_t> before;  // the row before the last one
+  std::vector<std::size_t> last(b.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
+    std::vector<std::size_t> row{i};
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, substituted}));
+      const std::size_t substituted = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row.push_back(std::min({last[j] + 1, row[j - 1] + 1, substituted}));
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }
+    before = std::exchange(last, std::move(row));
   }
-  return row.back();
+  return last.back();
+}
+
+// Words of up to five letters that differ in two of them are mostly two words.
+std::size_t tolerance(std::size_t letters) {
+  return letters <= 5 ? letters / 3 : (letters + 1) / 3;
+}
+
+// How far a candidate is from what was written; absent: too far.
+std::optional<std::size_t> distance_of(std::string_view wanted, std::string_view offered) {
+  constexpr std::size_t kShortestBeginning = 3;
+  const std::size_t distance = edit_distance(wanted, offered);
+  if (distance == 0) return 0;
+  if (wanted.size() >= kShortestBeginning && offered.starts_with(wanted)) return 1;
+  if (distance > tolerance(std::max(wanted.size(), offered.size()))) return std::nullopt;
+  return distance + 1;  // behind what was only not written to its end
 }
 
 bool is_plain_name(std::string_view name) {
@@ -69,12 +88,10 @@ std::optional<std::string> closest_match(std::string_view name, const std::vecto
   if (name.size() > kMaximumNameBytes) return std::nullopt;
   const std::string wanted = folded(name);
   std::optional<std::string> best;
-  std::size_t best_distance = 0;
+  std::optional<std::size_t> best_distance;
   for (const std::string& candidate : candidates) {
-    const std::string offered = folded(candidate);
-    const std::size_t distance = edit_distance(wanted, offered);
-    const std::size_t tolerance = (std::max(wanted.size(), offered.size()) + 1) / 3;
-    if (distance > tolerance || (best && distance >= best_distance)) continue;
+    const auto distance = distance_of(wanted, folded(candidate));
+    if (!distance || (best_distance && *distance >= *best_distance)) continue;
     best = candidate;
     best_distance = distance;
   }

@@ -17,7 +17,8 @@ std::string child_path(std::string_view path, std::string_view name);
 // "a, b, c"
 std::string joined(const std::vector<std::string>& words);
 
-// The candidate that `name` most likely means, judged by edit distance without regard to case, '_' and '-'.
+// The candidate that `name` most likely means, without regard to case, '_' and '-': the first that begins
+// with it, else the nearest by edit distance, where one is near.
 std::optional<std::string> closest_match(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace caravan::schema

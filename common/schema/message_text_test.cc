@@ -16,8 +16,26 @@ TEST(Nearest, FindsTheNameThatWasMeant) {
       {"seqLength", "sequenceLength"},
       {"optimiser", "optimizer"},
       {"presicion", "precision"},
+      {"sede", "seed"},
+      {"opt", "optimizer"},
   };
   for (const auto& [written, meant] : cases) EXPECT_EQ(closest_match(written, kNames), meant) << written;
+}
+
+TEST(Nearest, IsWhatWasNotWrittenToItsEndBeforeWhatDiffersInALetter) {
+  const std::vector<std::string> products = {"H100-80GB", "H100-NVL", "H200", "A100-80GB"};
+  EXPECT_EQ(closest_match("h100", products), "H100-80GB");
+  EXPECT_EQ(closest_match("h200", products), "H200");
+  EXPECT_EQ(closest_match("set", {"settings", "sets", "Set"}), "Set");
+}
+
+TEST(Nearest, OfShortWordsDiffersInOneLetterAtMost) {
+  const std::vector<std::string> commands = {"init", "validate", "plan", "run",   "trace",
+                                             "data", "list",     "get",  "delete"};
+  EXPECT_EQ(closest_match("rnu", commands), "run");
+  EXPECT_EQ(closest_match("lst", commands), "list");
+  for (const char* word : {"train", "stat", "help", "ls"})
+    EXPECT_EQ(closest_match(word, commands), std::nullopt) << word;
 }
 
 TEST(Nearest, SaysNothingWhenNothingIsNear) {

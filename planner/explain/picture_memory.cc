@@ -13,7 +13,6 @@ namespace {
 constexpr std::array<std::string_view, 9> kTermColours = {
     "#4e79a7", "#a0cbe8", "#f28e2b", "#59a14f", "#d4a6c8", "#b6992d", "#b07aa1", "#9c9c9c", "#499894"};
 constexpr std::string_view kLimitColour = "#d1242f";
-constexpr double kGibibyte = 1024.0 * 1024 * 1024;
 constexpr double kRoomAtTheRight = 1.04;
 
 std::vector<LegendEntry> legend_of(const MemoryChart& chart) {
@@ -46,11 +45,12 @@ void draw_bar(Svg& svg, const v1alpha1::MemoryTerms& terms, double scale, double
 }
 
 void draw_byte_axis(Svg& svg, double full, double scale, double y) {
-  const double distance = tick_distance(full / kGibibyte, 8) * kGibibyte;
+  const ByteUnit unit = byte_unit_of(static_cast<int64_t>(full));
+  const double distance = tick_distance(full / unit.bytes, 8) * unit.bytes;
   for (int i = 0; i * distance <= full; ++i) {
     const double x = Frame::kLeft + i * distance * scale;
     svg.line(x, y, x, y + 4, kQuietColour);
-    svg.text(x, y + 16, i == 0 ? "0" : fmt::format("{:.3g} GiB", i * distance / kGibibyte),
+    svg.text(x, y + 16, i == 0 ? "0" : fmt::format("{:.3g} {}", i * distance / unit.bytes, unit.name),
              {.size = 11, .anchor = Anchor::Middle, .colour = kQuietColour});
   }
 }

@@ -1,8 +1,8 @@
 #include "planner/explain/table.h"
 
 #include <algorithm>
-#include <array>
 
+#include "common/readable_bytes.h"
 #include "common/utf8.h"
 
 namespace caravan::planner {
@@ -11,7 +11,6 @@ namespace {
 using Cells = std::vector<std::string>;
 
 constexpr int kNarrowest = 20;  // of a wrapped column
-constexpr std::array<std::string_view, 8> kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "%", "s"};
 
 struct Table {
   std::vector<Column> columns;
@@ -114,7 +113,7 @@ size_t end_of_word(std::string_view text) {
   const std::string_view rest = text.substr(std::min(end + 1, text.size()));
   const bool number = end > 0 && end < text.size() && text[0] >= '0' && text[0] <= '9';
   const std::string_view next = rest.substr(0, rest.find_first_of(" ,.;:)"));
-  const bool unit = std::ranges::find(kUnits, next) != kUnits.end();
+  const bool unit = next == "%" || next == "s" || std::ranges::find(kByteUnits, next) != kByteUnits.end();
   return number && unit ? end + 1 + std::min(rest.find(' '), rest.size()) : end;
 }
 

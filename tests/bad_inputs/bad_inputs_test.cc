@@ -141,7 +141,7 @@ std::vector<MadeInput> made_inputs() {
       {"AMebibyteOfNewLines", "a: [" + repeated("\n", kMebibyte - 4), "a bracket is not closed"},
       {"AHundredThousandFields", repeated("zz: 1\n", 100'000), "job.yaml:1: zz: unknown field"},
       {"AliasBomb", alias_bomb(), "job.yaml:1: anchors (&) and aliases (*) are not allowed"},
-      {"TwoMebibytes", "kind: " + repeated("x", 2 * kMebibyte), "job.yaml: larger than 1048576 bytes"},
+      {"TwoMebibytes", "kind: " + repeated("x", 2 * kMebibyte), "job.yaml: larger than 1.0 MiB"},
       {"Latin1", "kind: x\nmetadata: {name: caf\xE9}\n", "job.yaml:2: not valid UTF-8"},
       {"OverlongUtf8", "kind: \xC0\xAF\n", "job.yaml:1: not valid UTF-8"},
       {"Surrogates", "kind: \xED\xA0\x80\n", "job.yaml:1: not valid UTF-8"},
@@ -167,7 +167,7 @@ TEST_P(BadBytes, AreRefusedWithoutHarm) {
 INSTANTIATE_TEST_SUITE_P(All, BadBytes, testing::ValuesIn(made_inputs()), testing::PrintToStringParamName());
 
 TEST(BadInputs, AFileThatIsNotThereIsNamed) {
-  expect_refused(run_caravan("validate nowhere.yaml", "/"), "nowhere.yaml: cannot be read: No such file");
+  expect_refused(run_caravan("validate nowhere.yaml", "/"), "cannot read nowhere.yaml: No such file");
 }
 
 TEST(BadInputs, AFolderIsNotAFile) {
@@ -176,7 +176,7 @@ TEST(BadInputs, AFolderIsNotAFile) {
 
 TEST(BadInputs, AFileWhoseReadingFailsIsNamed) {
   expect_refused(run_caravan("validate /proc/self/mem", "/"),
-                 "/proc/self/mem: cannot be read: Input/output error");
+                 "cannot read /proc/self/mem: Input/output error");
 }
 
 TEST(BadInputs, AFileWithoutPermissionIsNamed) {
@@ -184,8 +184,7 @@ TEST(BadInputs, AFileWithoutPermissionIsNamed) {
   const TemporaryFolder folder;
   std::ofstream(folder.path() / "job.yaml") << "kind: x\n";
   fs::permissions(folder.path() / "job.yaml", fs::perms::none);
-  expect_refused(run_caravan("validate job.yaml", folder.path()),
-                 "job.yaml: cannot be read: Permission denied");
+  expect_refused(run_caravan("validate job.yaml", folder.path()), "cannot read job.yaml: Permission denied");
 }
 
 constexpr const char* kGoodJob = R"(apiVersion: training.caravan.dev/v1alpha1

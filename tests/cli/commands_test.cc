@@ -60,6 +60,8 @@ TEST_F(Commands, ReadAJobFromStandardInput) {
   }
   EXPECT_EQ(caravan("validate - <job.yaml").out, "standard input: valid\n");
   EXPECT_EQ(caravan("plan - <job.yaml").out, caravan("plan job.yaml").out);
+  EXPECT_EQ(caravan("data inspect - <job.yaml").err,
+            "standard input: tokens are read at any place of a file; give the path of one\n");
   const Outcome run = caravan("run - <job.yaml");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("spec.data.path")) << "the file is read, the tokens are not there";
@@ -81,6 +83,8 @@ TEST_F(Commands, NameMistakesOfStandardInputByItsLines) {
 TEST_F(Commands, SayWhatWasProbablyMeant) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"trian job.yaml", R"(caravan has no command "trian"; its commands are init, validate)"},
+      {"rnu job.yaml", R"(caravan has no command "rnu"; did you mean run?)"},
+      {"init --device h100", "did you mean H100-80GB?"},
       {"validte job.yaml", R"(caravan has no command "validte"; did you mean validate?)"},
       {"data tokenise a.txt", R"(caravan data has no command "tokenise"; did you mean tokenize?)"},
       {"data tokenize --tokeniser byte a.txt",
@@ -88,6 +92,7 @@ TEST_F(Commands, SayWhatWasProbablyMeant) {
       {"plan job.yaml --device-per-node 4",
        R"(caravan plan has no option "--device-per-node"; did you mean --devices-per-node?)"},
       {"plan -o jsn job.yaml", R"(--output: expected one of text, json, svg, got "jsn"; did you mean json?)"},
+      {"generate folder --prompt x --seed abc", R"(--seed: expected a whole number, got "abc")"},
       {"schedule VHlf -p 4 -m 8", R"(got "VHlf"; did you mean VHalf?)"},
       {"validate a.yaml b.yaml", R"(caravan validate: "b.yaml" is one argument too many)"},
   };
@@ -104,9 +109,14 @@ TEST_F(Commands, AloneExplainThemselves) {
   const Outcome alone = caravan("");
   EXPECT_EQ(alone.exit_code, 0);
   EXPECT_EQ(alone.out, caravan("--help").out);
+  EXPECT_EQ(caravan("help").out, alone.out);
+  EXPECT_THAT(alone.out, HasSubstr("3 the job does not fit"));
+  EXPECT_THAT(caravan("plan --help").out, Not(HasSubstr("Exit codes")));
+  EXPECT_EQ(caravan("help data inspect").out, caravan("data inspect --help").out);
   const Outcome group = caravan("data");
   EXPECT_EQ(group.exit_code, 2);
   EXPECT_THAT(group.err, HasSubstr("caravan data: a command is required: tokenize, inspect"));
+  EXPECT_THAT(caravan("service").err, HasSubstr("caravan service: a command is required: root"));
 }
 
 TEST_F(Commands, ExplainThemselvesWithinTheWidthOfTheTerminal) {

@@ -71,11 +71,10 @@ TEST_F(DataCommand, BytesBecomeTokens) {
   const Outcome outcome = run("tokenize --tokenizer byte a.txt b.txt --to train.bin");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  EXPECT_EQ(
-      outcome.out,
-      "train.bin: 4 tokens (uint16)\n"
-      "2 documents, 4 bytes, 4 tokens, 1.00 bytes per token, vocabulary 256, no token between documents\n"
-      "a job on these tokens has spec.model.vocabSize 256, unless its preset has as many already\n");
+  EXPECT_EQ(outcome.out,
+            "train.bin: 4 tokens (uint16)\n"
+            "2 documents, 4 B, 4 tokens, 1.00 bytes per token, vocabulary 256, no token between documents\n"
+            "a job on these tokens has spec.model.vocabSize 256, unless its preset has as many already\n");
   EXPECT_THAT(tokens("train.bin"), ElementsAre('H', 'i', 255, '!'));
 }
 
@@ -184,12 +183,12 @@ TEST_F(DataCommand, BadInputEndsWithCode2AndLeavesNothing) {
       {"tokenize --tokenizer byte text.txt -o o.bin", "--output: expected one of text, json"},
       {"tokenize text.txt --to o.bin", "--tokenizer is required"},
       {"tokenize --tokenizer byte --to o.bin", "TEXT is required"},
-      {"tokenize --tokenizer missing.json text.txt --to o.bin", "missing.json: cannot open: No such file"},
+      {"tokenize --tokenizer missing.json text.txt --to o.bin", "cannot read missing.json: No such file"},
       {"tokenize --tokenizer not.json text.txt --to o.bin", "not.json: not a tokenizer"},
       {"tokenize --tokenizer deep.json text.txt --to o.bin", "deep.json: not a tokenizer: recursion limit"},
       {"tokenize --tokenizer panic.json text.txt --to o.bin", "panic.json: not a tokenizer: internal error"},
       {"tokenize --tokenizer empty.txt text.txt --to o.bin", "empty.txt: not a tokenizer"},
-      {"tokenize --tokenizer folder text.txt --to o.bin", "folder/tokenizer.json: cannot open"},
+      {"tokenize --tokenizer folder text.txt --to o.bin", "cannot read folder/tokenizer.json: No such file"},
       {"tokenize " + tokenizer + " latin.txt --to o.bin", "latin.txt: not UTF-8 at byte 3"},
       {"tokenize " + tokenizer + " --end-of-text '<|stop|>' text.txt --to o.bin", "has no token <|stop|>"},
       {"tokenize --tokenizer byte --end-of-text '</s>' text.txt --to o.bin",

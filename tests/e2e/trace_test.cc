@@ -61,7 +61,7 @@ TEST(Trace, OfARunIsDrawnBesideTheSimulatedSchedule) {
   fs::remove(traces + "/rank-1.json");
   const Outcome incomplete = drawn_from(traces);
   EXPECT_EQ(incomplete.exit_code, 2);
-  EXPECT_THAT(incomplete.err, HasSubstr(traces + "/rank-1.json: cannot open"));
+  EXPECT_THAT(incomplete.err, HasSubstr("cannot read " + traces + "/rank-1.json"));
 }
 
 TEST(Trace, ChangesNoBitOfWhatIsComputed) {

@@ -36,9 +36,9 @@ const std::string kProfile = test::source_folder() + "/planner/profiles/caravan.
 class PlanCommand : public testing::Test {
  protected:
   // arguments: after `caravan plan job.yaml`, as a shell reads them.
-  Outcome plan(const std::string& arguments) const {
+  Outcome plan(const std::string& arguments, const std::string& job = kJob) const {
     return run_shell(fmt::format("'{}/caravan' plan '{}' {}", test::program_folder(),
-                                 folder_.write("job.yaml", kJob), arguments));
+                                 folder_.write("job.yaml", job), arguments));
   }
 
   const test::TemporaryFolder folder_;
@@ -85,6 +85,18 @@ TEST_F(PlanCommand, OptionsOverruleTheDevicesOfTheJob) {
   EXPECT_LE(report->plan().tensor(), 4);
 }
 
+TEST_F(PlanCommand, ADeviceOfAnotherKindReplacesAllThatTheJobSaysOfItsOwn) {
+  std::string cpus = kJob;
+  const std::string gpu = "product: H100-80GB";
+  cpus.replace(cpus.find(gpu), gpu.size(), "kind: CPU, memory: 1Gi");
+  EXPECT_EQ(plan("--device H100-80GB", cpus).out, plan("").out);
+  const Outcome cpu = plan(
+      "--device cpu --devices 1 --set spec.model.preset=llama-tiny --set spec.training.sequenceLength=128");
+  EXPECT_EQ(cpu.exit_code, 0) << cpu.err;
+  EXPECT_THAT(cpu.out, StartsWith("Plan: TP1 PP1 DP1"));
+  EXPECT_THAT(cpu.out, Not(HasSubstr("H100")));
+}
+
 TEST_F(PlanCommand, SaysWhatWouldFitWhenNothingDoes) {
   const Outcome outcome = plan("--devices 8");
   EXPECT_EQ(outcome.exit_code, 3);
@@ -98,8 +110,14 @@ TEST_F(PlanCommand, RefusesWhatNoDeviceCouldRun) {
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("spec.parallelism"));
   EXPECT_EQ(plan("--set spec.parallelism.tensr=5").exit_code, 2);
-  EXPECT_EQ(plan("--device Z900").exit_code, 2);
+  const Outcome unknown = plan("--device H20");
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, StartsWith("--device: expected one of cpu, "));
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean H200?"));
   EXPECT_EQ(plan("-o yaml").exit_code, 2);
+  EXPECT_THAT(plan("--devices 0").err, StartsWith("--devices: Value 0 not in range 1 to "));
+  EXPECT_THAT(plan("--devices abc").err, StartsWith("--devices: Value abc not in range 1 to "));
+  EXPECT_THAT(plan("--devices-per-node 0").err, StartsWith("--devices-per-node: "));
 }
 
 TEST_F(PlanCommand, ThisEnginesProfileAsAFileChangesNothing) {

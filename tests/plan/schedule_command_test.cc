@@ -86,8 +86,8 @@ TEST(ScheduleCommand, RefusesWhatIsNoSchedule) {
   refuses("1F1B --from traces", "--from: NAME follows from the traces; leave it out");
   refuses("--from traces -m 8", "--from: --micro-batches follows from the traces; leave it out");
   refuses("--from traces --times 1,1,1", "--from: --times follows from the traces; leave it out");
-  refuses("--from /no/traces", "/no/traces/rank-0.json: cannot open: No such file or directory");
-  refuses("--from ''", "/rank-0.json: cannot open");
+  refuses("--from /no/traces", "cannot read /no/traces/rank-0.json: No such file or directory");
+  refuses("--from ''", "cannot read /rank-0.json");
 }
 
 }  // namespace

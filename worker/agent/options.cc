@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <random>
 
+#include "common/arguments/parse_error.h"
 #include "common/host_port.h"
 #include "common/version.h"
 #include "policy/failure_policy.h"
@@ -217,7 +218,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     if (const std::string problem = check_together(options); !problem.empty())
       throw CLI::ValidationError(problem);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? ExitCode::kDone : ExitCode::kBadInput;
+    return static_cast<ExitCode>(exit_on_parse_error(app, error));
   }
   fill_defaults(options);
   return options;

@@ -47,6 +47,13 @@ TEST(Options, NodeZeroListensWhereTheCoordinatorIs) {
   EXPECT_THAT(options.trainer, ::testing::EndsWith("/caravan-trainer"));
 }
 
+TEST(Options, ThatNobodyKnowsAreNamedBeforeThoseThatAreMissing) {
+  EXPECT_EQ(
+      refusal({"--halp"}),
+      "caravan-agent has no option \"--halp\"; did you mean --help?\n`caravan-agent --help` tells more.\n");
+  EXPECT_THAT(refusal({}), HasSubstr("--node is required"));
+}
+
 TEST(Options, TimesAreNumbersInTheirUnit) {
   const AgentOptions options =
       accepted({"--node", "0", "--listen", "127.0.0.1:0", "--heartbeat-milliseconds", "250",

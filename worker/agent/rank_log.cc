@@ -10,6 +10,7 @@
 #include <sstream>
 #include <utility>
 
+#include "common/readable_bytes.h"
 #include "common/utf8.h"
 
 namespace caravan::agent {
@@ -65,7 +66,8 @@ std::vector<std::string> LogFollower::take(bool ended, std::chrono::steady_clock
   if (file.st_size < offset_) offset_ = 0;  // somebody has cut it
   if (file.st_size == offset_) return lines;
   const std::int64_t skipped = std::max<std::int64_t>(file.st_size - kMaxFollowedBytes - offset_, 0);
-  if (skipped > 0) lines.push_back(fmt::format("... {} bytes of its log are in {} only ...", skipped, path_));
+  if (skipped > 0)
+    lines.push_back(fmt::format("... {} of its log are in {} only ...", readable_bytes(skipped), path_));
   std::string text = read(offset_ + skipped);
   if (!ended) text.resize(text.rfind('\n') + 1);  // npos + 1 is 0
   offset_ += skipped + static_cast<std::int64_t>(text.size());

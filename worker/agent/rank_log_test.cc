@@ -72,7 +72,7 @@ TEST_F(RankLogTest, OfAFloodTheEndIsFollowed) {
   append("the end\n");
   const std::vector<std::string> lines = look(log);
   ASSERT_EQ(lines.size(), 1 + 63 + 1U) << "whole lines";
-  EXPECT_THAT(lines.front(), HasSubstr("36872 bytes of its log are in " + path()));
+  EXPECT_THAT(lines.front(), HasSubstr("36.0 KiB of its log are in " + path()));
   EXPECT_EQ(lines.back(), "the end");
   EXPECT_THAT(look(log), IsEmpty());
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <system_error>
 
+#include "common/arguments/parse_error.h"
 #include "common/process.h"
 #include "common/readable_bytes.h"
 #include "common/refusal.h"
@@ -168,7 +169,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(caravan::ExitCode::kBadInput);
+    return caravan::exit_on_parse_error(app, error);
   }
   const auto end = caravan::unless_refused([&] { return caravan::trainer::run(config_path); });
   if (end) return *end;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/cluster/service/access.h"
+#include "common/rpc_status.h"
 #include "common/utf8.h"
 #include "common/version.h"
 #include "service/answer/fault.h"
@@ -37,9 +38,13 @@ std::optional<Detail> detail_of(const grpc::Status& status) {
   return std::nullopt;
 }
 
-// In one line that is fit for a terminal.
+// Both in one line that is fit for a terminal.
 std::string words_of(const grpc::Status& status) {
   return readable_line(status.error_message(), kLongestWords);
+}
+// Behind the name of its code, where no sentence of ours stands for that.
+std::string code_and_words_of(const grpc::Status& status) {
+  return readable_line(rpc_status_text(status), kLongestWords);
 }
 
 bool says(const grpc::Status& status, std::string_view words) {
@@ -65,9 +70,9 @@ Error unreachable(const grpc::Status& status, const std::string& server) {
         "its certificate is of another authority than --server-root: `caravan service root` prints the "
         "operator's, and whoever gave the service another certificate has its root";
   }
-  return {
-      .message = fmt::format("the job service {} is not reached ({}); {}", server, words_of(status), advice),
-      .code = ExitCode::kClusterUnreachable};
+  return {.message = fmt::format("the job service {} is not reached ({}); {}", server,
+                                 code_and_words_of(status), advice),
+          .code = ExitCode::kClusterUnreachable};
 }
 
 // Where it was reached, it or what it asks is slow, or the question is a long one.
@@ -76,7 +81,7 @@ Error late(const grpc::Status& status, const Server& server) {
   return {
       .message = fmt::format("the job service {} has not answered in time ({}); ask again, or for less at "
                              "once, such as an estimate for fewer numbers of devices",
-                             server.address, words_of(status)),
+                             server.address, code_and_words_of(status)),
       .code = ExitCode::kClusterUnreachable};
 }
 
@@ -122,8 +127,8 @@ Error sentence_of(const grpc::Status& status, const Asked& asked, const Server& 
   switch (status.error_code()) {
     case StatusCode::UNAVAILABLE:
       if (reason_of(status).empty()) return unreachable(status, server.address);
-      return {.message =
-                  fmt::format("the job service {} cannot answer now: {}", server.address, words_of(status)),
+      return {.message = fmt::format("the job service {} cannot answer now: {}", server.address,
+                                     code_and_words_of(status)),
               .code = ExitCode::kClusterUnreachable};
     case StatusCode::DEADLINE_EXCEEDED:
       return late(status, server);
@@ -142,12 +147,13 @@ Error sentence_of(const grpc::Status& status, const Asked& asked, const Server& 
       return mistakes(status);
     case StatusCode::FAILED_PRECONDITION:
       if (reason_of(status) != service::faults::kNoMetrics)
-        return {.message = words_of(status), .code = ExitCode::kBadInput};
-      return {.message = fmt::format("{}; without --server, what node 0 has logged tells", words_of(status))};
+        return {.message = code_and_words_of(status), .code = ExitCode::kBadInput};
+      return {.message = fmt::format("{}; without --server, what node 0 has logged tells",
+                                     code_and_words_of(status))};
     case StatusCode::UNIMPLEMENTED:
       return lacks_method(status, server.address);
     default:
-      return refused(words_of(status), asked);
+      return refused(code_and_words_of(status), asked);
   }
 }
 

@@ -75,10 +75,11 @@ TEST(ServiceErrors, SayHowToGetAToken) {
 
 TEST(ServiceErrors, TellAServiceThatIsAwayFromOneThatCannotAnswerNow) {
   const ClusterError away = explain(status(StatusCode::UNAVAILABLE, "Connection refused"), kGet, kServer);
-  EXPECT_THAT(away.message, AllOf(HasSubstr("is not reached (Connection refused)"), HasSubstr("--server")));
+  EXPECT_THAT(away.message,
+              AllOf(HasSubstr("is not reached (UNAVAILABLE: Connection refused)"), HasSubstr("--server")));
   const ClusterError hurt =
       explain(status(StatusCode::UNAVAILABLE, "no leader", info("OPERATOR_AWAY")), kGet, kServer);
-  EXPECT_THAT(hurt.message, HasSubstr("cannot answer now: no leader"));
+  EXPECT_THAT(hurt.message, HasSubstr("cannot answer now: UNAVAILABLE: no leader"));
   for (const ClusterError& error : {away, hurt}) {
     EXPECT_TRUE(error.is_outage());
     EXPECT_EQ(error.code, ExitCode::kClusterUnreachable);
@@ -89,14 +90,23 @@ TEST(ServiceErrors, TellAServiceThatIsLateFromOneThatIsNotReached) {
   const grpc::Status late = status(StatusCode::DEADLINE_EXCEEDED, "Deadline Exceeded");
   const grpc::Status own = status(StatusCode::DEADLINE_EXCEEDED, "the API server is slow", info("TIMEOUT"));
   const Server away{.address = kServer.address, .is_connected = false};
-  EXPECT_THAT(explain(late, kGet, away).message,
-              AllOf(HasSubstr("is not reached (Deadline Exceeded)"), HasSubstr("--server")));
+  EXPECT_THAT(
+      explain(late, kGet, away).message,
+      AllOf(HasSubstr("is not reached (DEADLINE_EXCEEDED: Deadline Exceeded)"), HasSubstr("--server")));
   EXPECT_THAT(explain(late, kGet, kServer).message,
-              AllOf(HasSubstr("has not answered in time (Deadline Exceeded)"), Not(HasSubstr("is up"))));
+              AllOf(HasSubstr("has not answered in time (DEADLINE_EXCEEDED: Deadline Exceeded)"),
+                    Not(HasSubstr("is up"))));
   EXPECT_THAT(explain(own, kGet, away).message,
-              HasSubstr("has not answered in time (the API server is slow)"))
+              HasSubstr("has not answered in time (DEADLINE_EXCEEDED: the API server is slow)"))
       << "its own words came from somewhere";
   EXPECT_TRUE(explain(late, kGet, kServer).is_outage());
+}
+
+TEST(ServiceErrors, NameTheCodeWhereNoSentenceStandsForIt) {
+  EXPECT_EQ(explain(status(StatusCode::FAILED_PRECONDITION, "the job has ended"), kGet, kServer).message,
+            "FAILED_PRECONDITION: the job has ended");
+  EXPECT_THAT(explain(status(StatusCode::INTERNAL, "broken"), kGet, kServer).message,
+              HasSubstr("INTERNAL: broken"));
 }
 
 TEST(ServiceErrors, OfAServerOfSomethingElseSaySo) {

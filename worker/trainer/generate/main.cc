@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "checkpoint/folder/weights_folder.h"
+#include "common/arguments/parse_error.h"
 #include "common/readable_bytes.h"
 #include "common/version.h"
 #include "worker/trainer/checkpoint/rank_state.h"
@@ -185,7 +186,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(caravan::ExitCode::kBadInput);
+    return caravan::exit_on_parse_error(app, error);
   }
   const auto end = caravan::trainer::guarded(options);
   if (end) return static_cast<int>(*end);

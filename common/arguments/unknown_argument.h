@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace caravan::cli {
+namespace caravan {
 
 // The command that the arguments have led to, such as `checkpoint list`.
 const CLI::App& innermost_command(const CLI::App& program);
@@ -20,4 +20,4 @@ std::optional<std::string> unknown_argument(const CLI::App& program);
 // What to say where the arguments end before a command that does something.
 std::string missing_command(const CLI::App& program);
 
-}  // namespace caravan::cli
+}  // namespace caravan

@@ -1,4 +1,4 @@
-#include "cli/arguments/unknown_argument.h"
+#include "common/arguments/unknown_argument.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "common/schema/message_text.h"
 
-namespace caravan::cli {
+namespace caravan {
 namespace {
 
 std::vector<std::string> command_names(const CLI::App& command) {
@@ -69,4 +69,4 @@ std::string missing_command(const CLI::App& program) {
                      schema::joined(command_names(command)));
 }
 
-}  // namespace caravan::cli
+}  // namespace caravan

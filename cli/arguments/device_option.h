@@ -1,0 +1,23 @@
+// `--device`: what a job trains on, `cpu` or a product of a GPU.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "planner/device/catalogue.h"
+
+namespace caravan::cli {
+
+inline constexpr const char* kCpu = "cpu";
+
+// cpu, then the products.
+std::vector<std::string> device_choices(const std::vector<planner::DeviceProduct>& own = {});
+
+// What `--set` would say to have a job train on that device instead of its own, whose memory it leaves
+// behind. A product that only the user's catalogue has may be a CPU or a GPU, as the job says. Errors name
+// the option and what was probably meant.
+Result<std::vector<std::string>> device_overrides(const std::string& device,
+                                                  const std::vector<planner::DeviceProduct>& own = {});
+
+}  // namespace caravan::cli
