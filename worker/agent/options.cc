@@ -1,12 +1,10 @@
 #include "worker/agent/options.h"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <random>
 
 #include "common/host_port.h"
+#include "common/random_hex.h"
 #include "common/version.h"
 #include "policy/failure_policy.h"
 
@@ -184,16 +182,11 @@ std::string check_together(const AgentOptions& options) {
   return "";
 }
 
-std::string random_name() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
-}
-
 void fill_defaults(AgentOptions& options) {
   namespace fs = std::filesystem;
   if (options.patience.count() == 0)
     options.patience = options.in_pod ? policy::kPatienceInPods : patience_of(options.heartbeat);
-  if (options.incarnation.empty()) options.incarnation = random_name();
+  if (options.incarnation.empty()) options.incarnation = random_hex(128);
   if (options.node == 0 && options.listen.empty()) options.listen = options.coordinator;
   if (!options.trainer.empty()) return;
   std::error_code ignored;
