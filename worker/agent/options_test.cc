@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "caravan/v1alpha1/options.pb.h"
 #include "common/json.h"
 #include "common/testing/temporary_folder.h"
 #include "worker/agent/job_file.h"
@@ -202,6 +203,12 @@ TEST_F(JobFileTest, TheCoordinatorTakesItsLimitsFromTheSpec) {
   EXPECT_FALSE(config.device_peak_flops);
   options_.losses_judged_elsewhere = true;
   EXPECT_FALSE(coordinator_config(job, options_).active_deadline);
+}
+
+TEST_F(JobFileTest, ThePatienceWithAHangIsTheSchemasWhereTheJobHasNone) {
+  const auto* field = v1alpha1::JobSpec::descriptor()->FindFieldByName("stall_timeout_seconds");
+  const std::string& seconds = field->options().GetExtension(v1alpha1::rules).default_value();
+  EXPECT_EQ(seconds, std::to_string(kStallTimeout.count()));
 }
 
 TEST_F(JobFileTest, LimitsAreReadAsTheyStandInTheFileNow) {
