@@ -65,9 +65,8 @@ TEST(Options, SilenceIsBorneLongerInAPod) {
   };
   EXPECT_EQ(patience({}), std::chrono::milliseconds(3500));
   EXPECT_EQ(patience({"--heartbeat-milliseconds", "200"}), std::chrono::milliseconds(700));
-  EXPECT_EQ(patience({"--job-namespace", "team"}), std::chrono::seconds(20));
-  EXPECT_EQ(patience({"--job-namespace", "team", "--patience-milliseconds", "9000"}),
-            std::chrono::seconds(9));
+  EXPECT_EQ(patience({"--in-pod"}), std::chrono::seconds(20));
+  EXPECT_EQ(patience({"--in-pod", "--patience-milliseconds", "9000"}), std::chrono::seconds(9));
   EXPECT_THAT(refusal({"--node", "0", "--listen", "127.0.0.1:0", "--patience-milliseconds", "1999"}),
               HasSubstr("--patience-milliseconds: must be at least two heartbeats"));
 }
@@ -85,15 +84,11 @@ TEST(Options, TheEnvironmentOfAPodIsEnough) {
   setenv("CARAVAN_NODE_INDEX", "3", 1);
   setenv("CARAVAN_COORDINATOR", "job-0.job:7070", 1);
   setenv("CARAVAN_JOB_UID", "uid", 1);
-  setenv("CARAVAN_JOB_NAMESPACE", "team", 1);
   const AgentOptions options = accepted({});
-  for (const char* name :
-       {"CARAVAN_NODE_INDEX", "CARAVAN_COORDINATOR", "CARAVAN_JOB_UID", "CARAVAN_JOB_NAMESPACE"})
-    unsetenv(name);
+  for (const char* name : {"CARAVAN_NODE_INDEX", "CARAVAN_COORDINATOR", "CARAVAN_JOB_UID"}) unsetenv(name);
   EXPECT_EQ(options.node, 3);
   EXPECT_EQ(options.coordinator, "job-0.job:7070");
   EXPECT_EQ(options.job_uid, "uid");
-  EXPECT_TRUE(options.in_pod);
 }
 
 TEST(Options, ATokenIsShownOverTlsOnly) {
