@@ -26,7 +26,7 @@ Result<Identity> make_identity(const std::string& address) {
 Result<std::string> ReportService::start(const std::string& listen, const std::string& address) {
   const auto identity = make_identity(address);
   if (!identity) return tl::unexpected(identity.error());
-  auto server = ReportServer::start(
+  auto server = ClusterReportServer::start(
       {.listen = listen,
        .identity = identity->server,
        .authenticate = [this](const CallContext& context,
