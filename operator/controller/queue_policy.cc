@@ -7,18 +7,13 @@
 #include "operator/api/names.h"
 #include "operator/controller/queue_grant.h"
 #include "operator/controller/queue_notice.h"
+#include "operator/controller/queue_place.h"
 
 namespace caravan::controller {
 namespace {
 
 using Course = Verdict::Course;
 using Api = QueueView::Api;
-
-constexpr std::chrono::seconds kFrontLooksAgain{30};
-constexpr std::chrono::minutes kBackLooksAgain{5};
-// The places at the front change what a user does next; behind them a job's status is not written each time
-// the queue moves.
-constexpr int kToldExactly = 10;
 
 std::string words_of(const WorkloadView& workload, const char* type) {
   const kube::Json* condition = workload.condition(type);
@@ -28,21 +23,6 @@ std::string words_of(const WorkloadView& workload, const char* type) {
 // Quota alone starts nothing while an admission check is not ready.
 std::string words_of_check(const WorkloadView& workload) {
   return workload.check_waited_for.empty() ? "" : "; " + workload.check_waited_for;
-}
-
-std::string place_in_queue(const QueueView& queue) {
-  if (!queue.position) return "";
-  const int place = *queue.position + 1;
-  if (place <= kToldExactly) return fmt::format("; it is number {} in its queue", place);
-  int more_than = kToldExactly;
-  while (more_than * 10 < place) more_than *= 10;
-  return fmt::format("; more than {} are before it in its queue", more_than);
-}
-
-LookAgain when_places_change(const QueueView& queue) {
-  if (!queue.has_positions) return queue.positions_may_come ? LookAgain(kBackLooksAgain) : std::nullopt;
-  if (queue.position && *queue.position >= kToldExactly) return kBackLooksAgain;
-  return kFrontLooksAgain;
 }
 
 class Judge {
