@@ -14,6 +14,9 @@
 
 namespace caravan {
 
+// Ten years: of authorities that nobody renews, and of what has to be good as long.
+inline constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 10};
+
 struct KeyPair {
   std::string certificate_pem;
   std::string key_pem;  // PKCS #8

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "kube/watch/change_filter.h"
 #include "operator/api/names.h"
 #include "operator/kept_fields.h"
 #include "operator/view/node_view.h"
+#include "operator/view/object_fields.h"
 
 namespace caravan::controller {
 namespace {
@@ -16,21 +15,6 @@ namespace {
 bool changes_devices(const kube::Change& change) {
   if (!change.before || !change.after) return true;
   return read_node(change.before->parse()) != read_node(change.after->parse());
-}
-
-const kube::Json* condition_of(const kube::Json& job, std::string_view type) {
-  const kube::Json* conditions = kube::find(job, {"status", "conditions"});
-  if (conditions == nullptr || !conditions->is_array()) return nullptr;
-  const auto& all = conditions->get_array();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const kube::Json& condition) {
-    return kube::text_at(condition, {"type"}) == type;
-  });
-  return found == all.end() ? nullptr : &*found;
-}
-
-bool has_condition(const kube::Json& job, std::string_view type, std::string_view status) {
-  const kube::Json* condition = condition_of(job, type);
-  return condition != nullptr && kube::text_at(*condition, {"status"}) == status;
 }
 
 bool is_unplanned(const kube::Json& job) {

@@ -19,9 +19,7 @@ using kube::Json;
 using kube::JsonObject;
 
 constexpr auto kPause = 1s;
-// Names of Deployments, the first also of the Lease.
-constexpr char kOperator[] = "caravan-operator";
-constexpr char kService[] = "caravan-service";
+constexpr char kService[] = "caravan-service";  // a Deployment, as kOperator is
 const kube::Resource kDeployments{.group = "apps", .version = "v1", .plural = "deployments"};
 
 // The smallest one. It is never made, so it needs neither data nor devices.

@@ -31,12 +31,6 @@ JsonObject fields_of(const Json& from, kube::JsonPath path, Names names) {
   return kept;
 }
 
-const JsonArray& items_of(const Json& from, kube::JsonPath path) {
-  static const JsonArray kNothing;
-  const Json* found = kube::find(from, path);
-  return found != nullptr && found->is_array() ? found->get_array() : kNothing;
-}
-
 // The API server takes references to owners with names and UIDs of any length.
 constexpr std::size_t kLongestName = 253;
 constexpr std::size_t kLongestUid = 64;
@@ -59,7 +53,7 @@ JsonObject metadata_of_child(const Json& child, const Json& job) {
 
 JsonArray conditions_of(const Json& object, Names types) {
   JsonArray kept;
-  for (const Json& condition : items_of(object, {"status", "conditions"})) {
+  for (const Json& condition : kube::array_at(object, {"status", "conditions"})) {
     const std::string type = kube::text_at(condition, {"type"});
     if (std::find(types.begin(), types.end(), type) != types.end())
       kept.emplace_back(fields_of(condition, {}, {"type", "status", "message", "lastTransitionTime"}));
@@ -96,7 +90,7 @@ JsonObject labels_of_job(const Json& job) {
 
 JsonArray requests_of(const Json& pod) {
   JsonArray containers;
-  for (const Json& container : items_of(pod, {"spec", "containers"}))
+  for (const Json& container : kube::array_at(pod, {"spec", "containers"}))
     containers.push_back(JsonObject{{"resources", fields_of(container, {"resources"}, {"requests"})}});
   return containers;
 }
@@ -138,7 +132,7 @@ std::optional<Json> kept_of_pod(const Json& pod) {
   JsonObject status = fields_of(pod, {"status"}, {"phase", "reason", "message"});
   status["conditions"] = conditions_of(pod, {"PodScheduled", "DisruptionTarget"});
   JsonArray containers;
-  for (const Json& container : items_of(pod, {"status", "containerStatuses"}))
+  for (const Json& container : kube::array_at(pod, {"status", "containerStatuses"}))
     containers.emplace_back(container_status(container));
   status["containerStatuses"] = std::move(containers);
   JsonObject spec = fields_of(pod, {"spec"}, {"nodeName", "schedulingGates"});

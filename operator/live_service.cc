@@ -1,16 +1,13 @@
 #include "operator/live_service.h"
 
+#include "operator/api/names.h"
 #include "serving/log.h"
 
 namespace caravan::controller {
-namespace {
-
-constexpr std::chrono::hours kLifetime{24 * 365 * 10};  // that of an authority; a leader never renews it
-
-}  // namespace
 
 Status LiveService::start(const KeyPair& authority) {
-  const auto identity = issue_certificate(authority, server_request("caravan-operator", {host_}, kLifetime));
+  // A leader never renews it.
+  const auto identity = issue_certificate(authority, server_request(kOperator, {host_}, kAuthorityLifetime));
   if (!identity) return tl::unexpected(identity.error());
   const std::scoped_lock lock(mutex_);
   server_ = nullptr;  // the address can be taken once

@@ -1,6 +1,6 @@
 #include <csignal>
-#include <cstdlib>
 
+#include "common/environment.h"
 #include "operator/installation_check.h"
 #include "operator/operator.h"
 #include "operator/options.h"
@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   using namespace caravan::controller;
   const ParsedOptions parsed = parse_options(argc, argv);
   if (const auto* done = std::get_if<caravan::ExitCode>(&parsed)) return static_cast<int>(*done);
-  setenv("GRPC_VERBOSITY", "NONE", 0);  // failures are told in our own words
+  caravan::silence_grpc();
   std::signal(SIGPIPE, SIG_IGN);
   if (const auto* check = std::get_if<CheckOptions>(&parsed)) {
     return caravan::run_program("info", [&](int signal_fd) {

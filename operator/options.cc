@@ -176,7 +176,7 @@ ParsedOptions parse_check(int argc, const char* const* argv) {
 ParsedOptions parse_options(int argc, const char* const* argv) {
   if (argc > 1 && std::string_view(argv[1]) == "check") return parse_check(argc - 1, argv + 1);
   OperatorOptions options;
-  CLI::App app(kDescription, "caravan-operator");
+  CLI::App app(kDescription, kOperator);
   app.set_version_flag("--version", "caravan-operator " + std::string(version()));
   app.get_formatter()->column_width(42);
   declare_cluster(app, options);

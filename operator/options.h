@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "operator/api/names.h"
 #include "operator/controller/settings.h"
 
 namespace caravan::controller {
@@ -18,7 +19,7 @@ struct OperatorOptions {
   std::string name_space;  // whose jobs are served; empty: all
   bool read_nodes = true;
   std::string lease_namespace = "caravan-system";
-  std::string lease_name = "caravan-operator";
+  std::string lease_name = kOperator;
   std::chrono::seconds lease_duration{15};
   std::chrono::seconds renew_deadline{10};
   std::chrono::seconds retry_period{2};

@@ -61,9 +61,7 @@ QueuePositions::Queue QueuePositions::ask(const CallContext& context, const std:
     return {.may_be_told = !never, .good_until = clock_.now() + kNoAnswer};
   }
   Queue told{.is_told = true, .good_until = clock_.now() + kGood, .stands_until = clock_.now() + kStands};
-  const kube::Json* items = kube::find(*answer, {"items"});
-  if (items == nullptr || !items->is_array()) return told;
-  for (const kube::Json& item : items->get_array()) {
+  for (const kube::Json& item : kube::array_at(*answer, {"items"})) {
     const auto position = kube::integer_at(item, {"positionInLocalQueue"});
     told.positions[kube::key_of(item).name] = static_cast<int>(position.value_or(0));
   }

@@ -1,12 +1,11 @@
 #include "operator/report_service.h"
 
 #include "common/host_port.h"
+#include "operator/api/names.h"
 #include "serving/log.h"
 
 namespace caravan::controller {
 namespace {
-
-constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 10};  // a leader never renews it
 
 struct Identity {
   KeyPair authority;
@@ -14,10 +13,10 @@ struct Identity {
 };
 
 Result<Identity> make_identity(const std::string& address) {
-  const std::string host = host_of(address);
+  const std::string host = host_of(address);  // a leader never renews its certificates
   auto authority = make_authority("caravan-operator authority", kAuthorityLifetime);
   if (!authority) return tl::unexpected(authority.error());
-  auto server = issue_certificate(*authority, server_request("caravan-operator", {host}, kAuthorityLifetime));
+  auto server = issue_certificate(*authority, server_request(kOperator, {host}, kAuthorityLifetime));
   if (!server) return tl::unexpected(server.error());
   return Identity{.authority = std::move(*authority), .server = std::move(*server)};
 }
@@ -27,7 +26,7 @@ Result<Identity> make_identity(const std::string& address) {
 Result<std::string> ReportService::start(const std::string& listen, const std::string& address) {
   const auto identity = make_identity(address);
   if (!identity) return tl::unexpected(identity.error());
-  auto server = ReportServer::start(
+  auto server = ClusterReportServer::start(
       {.listen = listen,
        .identity = identity->server,
        .authenticate = [this](const CallContext& context,

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string>
 
-#include "operator/service/report_server.h"
+#include "operator/service/cluster_report_server.h"
 #include "operator/service/token_check.h"
 
 namespace caravan::controller {
@@ -17,7 +17,8 @@ namespace caravan::controller {
 class ReportService {
  public:
   // The references outlive the service.
-  ReportService(Clock& clock, ProgressBoard& board, TokenCheck& tokens, ReportServer::Observer& observer)
+  ReportService(Clock& clock, ProgressBoard& board, TokenCheck& tokens,
+                ClusterReportServer::Observer& observer)
       : clock_(clock), board_(board), tokens_(tokens), observer_(observer) {}
 
   // listen: HOST:PORT; address: HOST:PORT under which agents find it. Returns the certificate (PEM) of who
@@ -32,9 +33,9 @@ class ReportService {
   Clock& clock_;
   ProgressBoard& board_;
   TokenCheck& tokens_;
-  ReportServer::Observer& observer_;
+  ClusterReportServer::Observer& observer_;
   mutable std::mutex mutex_;
-  std::unique_ptr<ReportServer> server_;
+  std::unique_ptr<ClusterReportServer> server_;
 };
 
 }  // namespace caravan::controller

@@ -5,12 +5,12 @@
 #include <mutex>
 
 #include "operator/metrics.h"
-#include "operator/service/report_server.h"
+#include "operator/service/cluster_report_server.h"
 #include "serving/pace.h"
 
 namespace caravan::controller {
 
-class ReportWitness final : public ReportServer::Observer {
+class ReportWitness final : public ClusterReportServer::Observer {
  public:
   ReportWitness(Clock& clock, Metrics& metrics) : clock_(clock), metrics_(metrics) {}
 

@@ -19,7 +19,6 @@ using kube::JsonObject;
 constexpr auto kLook = 1min;
 constexpr auto kLookAfterAFailure = 10s;
 
-constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 10};
 constexpr std::chrono::hours kAuthorityLeft{24 * 365};  // with less, there is another one
 constexpr std::chrono::hours kLifetime{24 * 90};
 constexpr std::chrono::hours kLeft{24 * 30};

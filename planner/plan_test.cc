@@ -256,137 +256,155 @@ v1alpha1::JobSpec manual(int devices, int tensor, int pipeline, int data) {
   return spec;
 }
 
-std::vector<BadJob> bad_jobs() {
-  v1alpha1::JobSpec batch = manual(5, 1, 1, 5);
-  v1alpha1::JobSpec node = manual(8, 4, 2, 1);
-  node.mutable_model()->set_preset("llama2-7b");
-  node.mutable_resources()->set_devices_per_node(2);
-  v1alpha1::JobSpec straddles = manual(12, 4, 3, 1);
-  straddles.mutable_model()->set_preset("llama2-7b");
-  straddles.mutable_resources()->set_devices_per_node(6);
-  v1alpha1::JobSpec sum = manual(2, 1, 2, 1);
-  sum.mutable_parallelism()->add_layers_per_stage(3);
-  sum.mutable_parallelism()->add_layers_per_stage(4);
-  v1alpha1::JobSpec sequence = manual(2, 2, 1, 1);
-  sequence.mutable_training()->set_sequence_length(63);
-  sequence.mutable_parallelism()->set_sequence_parallel(true);
-  v1alpha1::JobSpec lonely = manual(1, 1, 1, 1);
-  lonely.mutable_parallelism()->set_sequence_parallel(true);
-  v1alpha1::JobSpec prime = cpu_job("llama-mini", 11);
-  v1alpha1::JobSpec half_manual = cpu_job("llama-mini", 2);
-  half_manual.mutable_parallelism()->set_mode(v1alpha1::Parallelism::Manual);
-  v1alpha1::JobSpec tensor_only = cpu_job("llama-mini", 8);
-  tensor_only.mutable_parallelism()->set_tensor(3);
-  v1alpha1::JobSpec no_node = cpu_job("llama-mini", 8);
-  no_node.mutable_resources()->set_devices_per_node(0);
-  v1alpha1::JobSpec empty_stage = manual(2, 1, 2, 1);
-  empty_stage.mutable_parallelism()->add_layers_per_stage(8);
-  empty_stage.mutable_parallelism()->add_layers_per_stage(0);
-  v1alpha1::JobSpec no_memory = gpu_job("llama3-8b", 8);
-  no_memory.mutable_resources()->mutable_device()->set_memory("0");
-  v1alpha1::JobSpec chunks = manual(2, 1, 2, 1);
-  chunks.mutable_parallelism()->set_virtual_stages(9);
-  v1alpha1::JobSpec interleaved = manual(2, 1, 2, 1);
-  interleaved.mutable_parallelism()->set_schedule("Interleaved");
-  for (const int layers : {3, 5}) interleaved.mutable_parallelism()->add_layers_per_stage(layers);
-  v1alpha1::JobSpec usual_chunks = manual(2, 1, 2, 1);
-  usual_chunks.mutable_parallelism()->set_schedule("1F1B");
-  usual_chunks.mutable_parallelism()->set_virtual_stages(2);
-  v1alpha1::JobSpec three_chunks = manual(2, 1, 2, 1);
-  three_chunks.mutable_parallelism()->set_schedule("VHalf");
-  three_chunks.mutable_parallelism()->set_virtual_stages(3);
-  v1alpha1::JobSpec long_v = manual(2, 1, 2, 1);
-  long_v.mutable_parallelism()->set_schedule("VHalf");
-  long_v.mutable_parallelism()->set_micro_batch_size(1);
-  long_v.mutable_training()->set_global_batch_sequences(100000);
-  v1alpha1::JobSpec lone_layer = manual(2, 1, 2, 1);
-  lone_layer.mutable_parallelism()->set_schedule("VHalf");
-  for (const int layers : {7, 1}) lone_layer.mutable_parallelism()->add_layers_per_stage(layers);
-  v1alpha1::JobSpec segments = manual(2, 1, 2, 1);
-  segments.mutable_parallelism()->set_schedule("1F1B");
-  segments.mutable_parallelism()->set_segments(4);
-  v1alpha1::JobSpec one_segment = manual(2, 1, 2, 1);
-  one_segment.mutable_parallelism()->set_schedule("Seq1F1B");
-  one_segment.mutable_parallelism()->set_segments(1);
-  v1alpha1::JobSpec two_sequences = manual(2, 1, 2, 1);
-  two_sequences.mutable_parallelism()->set_schedule("SeqZBH1");
-  two_sequences.mutable_parallelism()->set_micro_batch_size(2);
-  v1alpha1::JobSpec short_sequence = manual(2, 1, 2, 1);
-  short_sequence.mutable_parallelism()->set_schedule("Seq1F1B");
-  short_sequence.mutable_parallelism()->set_micro_batch_size(1);
-  short_sequence.mutable_parallelism()->set_segments(64);
-  short_sequence.mutable_training()->set_sequence_length(32);
-  v1alpha1::JobSpec sharded = manual(2, 1, 1, 2);
-  sharded.mutable_parallelism()->set_zero_stage(3);
+template <typename Change>
+v1alpha1::JobSpec changed(v1alpha1::JobSpec spec, Change change) {
+  change(spec);
+  return spec;
+}
+
+// Two stages, with this of parallelism besides.
+template <typename Change>
+v1alpha1::JobSpec two_stages(Change change) {
+  return changed(manual(2, 1, 2, 1), [&](v1alpha1::JobSpec& spec) { change(*spec.mutable_parallelism()); });
+}
+
+v1alpha1::JobSpec two_stages(const std::string& schedule, std::vector<int> layers_per_stage) {
+  return two_stages([&](v1alpha1::Parallelism& given) {
+    given.set_schedule(schedule);
+    for (const int layers : layers_per_stage) given.add_layers_per_stage(layers);
+  });
+}
+
+std::vector<BadJob> jobs_with_bad_devices() {
+  const auto without_devices = [](auto& spec) { spec.mutable_resources()->set_devices_per_node(0); };
+  const auto without_memory = [](auto& spec) { spec.mutable_resources()->mutable_device()->set_memory("0"); };
+  const auto nodes_of = [](int devices_per_node) {
+    return [=](auto& spec) {
+      spec.mutable_model()->set_preset("llama2-7b");
+      spec.mutable_resources()->set_devices_per_node(devices_per_node);
+    };
+  };
   return {
       {"no devices", cpu_job("llama-mini", 0), "spec.resources.devices: must be at least 1; it is 0"},
-      {"nodes without devices", no_node, "spec.resources.devicesPerNode: must be at least 1; it is 0"},
-      {"no tensor size", manual(2, 0, 1, 2), "spec.parallelism.tensor: must be at least 1; it is 0"},
-      {"a stage without layers", empty_stage, "spec.parallelism.layersPerStage: must be at least 1; it is 0"},
-      {"devices without memory", no_memory, "spec.resources.device.memory: must be more than 0"},
-      {"virtual stages", chunks,
-       "spec.parallelism.virtualStages: engine caravan runs at most 8; virtualStages is 9"},
-      {"layers that do not divide into chunks", interleaved,
-       "spec.parallelism.virtualStages: the layers of each stage must be divisible by virtualStages"},
-      {"chunks of a schedule that has none", usual_chunks,
-       "spec.parallelism.virtualStages: schedule Interleaved, and no other but the V-schedules, needs "
-       "virtualStages > 1; schedule is 1F1B, virtualStages is 2"},
-      {"a V of three chunks", three_chunks,
-       "spec.parallelism.virtualStages: a V-schedule has two chunks of layers on each stage, so "
-       "virtualStages must "
-       "be 2; schedule is VHalf, virtualStages is 3"},
-      {"a V of very many micro-batches", long_v,
-       "spec.parallelism.schedule: VHalf is arranged for at most 65536 micro-batches in a step on 2 stages, "
-       "and this "
-       "job has 100000; other schedules have no such bound"},
-      {"a V with one layer on a stage", lone_layer,
-       "spec.parallelism.virtualStages: the layers of each stage must be at least virtualStages"},
-      {"segments of a schedule that cuts no sequences", segments,
-       "spec.parallelism.segments: schedules Seq1F1B and SeqZBH1, and no others, cut sequences into 2 "
-       "segments or more; schedule is 1F1B, segments is 4"},
-      {"one segment", one_segment, "schedule is Seq1F1B, segments is 1"},
-      {"a micro-batch of several sequences that are cut", two_sequences,
-       "spec.parallelism.microBatchSize: SeqZBH1 cuts sequences, so a micro-batch has one; "
-       "microBatchSize is 2"},
-      {"more segments than tokens", short_sequence,
-       "spec.parallelism.segments: a sequence of 32 tokens is too short to be cut into 64 segments"},
-      {"sharded parameters", sharded,
-       "spec.parallelism.zeroStage: engine caravan shards up to ZeRO stage 1; zeroStage is 3"},
-      {"wrong product", manual(8, 2, 2, 1),
-       "spec.parallelism: tensor x pipeline x data must equal spec.resources.devices; 2 x 2 x 1 is not 8"},
-      {"heads", manual(3, 3, 1, 1),
-       "spec.parallelism.tensor: heads must be divisible by tensor; heads is 4, tensor is 3"},
-      {"key heads", manual(4, 4, 1, 1),
-       "spec.parallelism.tensor: kvHeads must be divisible by tensor; kvHeads is 2, tensor is 4"},
-      {"node", node, "spec.parallelism.tensor: tensor must be at most spec.resources.devicesPerNode"},
-      {"node border", straddles,
+      {"nodes without devices", changed(cpu_job("llama-mini", 8), without_devices),
+       "spec.resources.devicesPerNode: must be at least 1; it is 0"},
+      {"devices without memory", changed(gpu_job("llama3-8b", 8), without_memory),
+       "spec.resources.device.memory: must be more than 0"},
+      {"node", changed(manual(8, 4, 2, 1), nodes_of(2)),
+       "spec.parallelism.tensor: tensor must be at most spec.resources.devicesPerNode"},
+      {"node border", changed(manual(12, 4, 3, 1), nodes_of(6)),
        "spec.parallelism.tensor: spec.resources.devicesPerNode must be divisible by tensor"},
-      {"layers", manual(9, 1, 9, 1),
-       "spec.parallelism.pipeline: there must be a layer for every pipeline stage"},
-      {"layer sum", sum,
-       "spec.parallelism.layersPerStage: layersPerStage must add up to the model's layers; its sum is 7"},
-      {"batch", batch,
-       "spec.training.globalBatchSequences: globalBatchSequences must be divisible by data x microBatchSize"},
-      {"sequence", sequence, "spec.training.sequenceLength: sequenceLength must be divisible by tensor"},
-      {"sequence parallel alone", lonely,
-       "spec.parallelism.sequenceParallel: sequenceParallel needs tensor > 1"},
-      {"a prime number of devices", prime, "no other layout of 11 devices is legal either"},
-      {"half of a manual layout", half_manual,
-       "spec.parallelism.mode: mode Manual needs tensor, pipeline and data"},
-      {"tensor that does not divide", tensor_only, "spec.parallelism: tensor x pipeline x data must equal"},
+      {"a prime number of devices", cpu_job("llama-mini", 11),
+       "no other layout of 11 devices is legal either"},
       {"unknown GPU", gpu_job("llama3-8b", 8, "Z900"),
        "spec.resources.device: the memory of \"Z900\" is not known"},
   };
 }
 
-TEST(PlanJob, NamesTheFieldThatMakesAJobImpossible) {
-  for (const BadJob& bad : bad_jobs()) {
+std::vector<BadJob> jobs_with_bad_sizes() {
+  const auto sequence_parallel = [](auto& spec) { spec.mutable_parallelism()->set_sequence_parallel(true); };
+  const auto odd_sequence = [](auto& spec) { spec.mutable_training()->set_sequence_length(63); };
+  const auto half_manual = [](auto& spec) {
+    spec.mutable_parallelism()->set_mode(v1alpha1::Parallelism::Manual);
+  };
+  return {
+      {"no tensor size", manual(2, 0, 1, 2), "spec.parallelism.tensor: must be at least 1; it is 0"},
+      {"wrong product", manual(8, 2, 2, 1),
+       "spec.parallelism: tensor x pipeline x data must equal spec.resources.devices; 2 x 2 x 1 is not 8"},
+      {"tensor that does not divide",
+       changed(cpu_job("llama-mini", 8), [](auto& spec) { spec.mutable_parallelism()->set_tensor(3); }),
+       "spec.parallelism: tensor x pipeline x data must equal"},
+      {"half of a manual layout", changed(cpu_job("llama-mini", 2), half_manual),
+       "spec.parallelism.mode: mode Manual needs tensor, pipeline and data"},
+      {"heads", manual(3, 3, 1, 1),
+       "spec.parallelism.tensor: heads must be divisible by tensor; heads is 4, tensor is 3"},
+      {"key heads", manual(4, 4, 1, 1),
+       "spec.parallelism.tensor: kvHeads must be divisible by tensor; kvHeads is 2, tensor is 4"},
+      {"batch", manual(5, 1, 1, 5),
+       "spec.training.globalBatchSequences: globalBatchSequences must be divisible by data x microBatchSize"},
+      {"sequence", changed(changed(manual(2, 2, 1, 1), sequence_parallel), odd_sequence),
+       "spec.training.sequenceLength: sequenceLength must be divisible by tensor"},
+      {"sequence parallel alone", changed(manual(1, 1, 1, 1), sequence_parallel),
+       "spec.parallelism.sequenceParallel: sequenceParallel needs tensor > 1"},
+      {"sharded parameters",
+       changed(manual(2, 1, 1, 2), [](auto& spec) { spec.mutable_parallelism()->set_zero_stage(3); }),
+       "spec.parallelism.zeroStage: engine caravan shards up to ZeRO stage 1; zeroStage is 3"},
+  };
+}
+
+std::vector<BadJob> jobs_with_bad_stages() {
+  return {
+      {"a stage without layers", two_stages("Auto", {8, 0}),
+       "spec.parallelism.layersPerStage: must be at least 1; it is 0"},
+      {"layers", manual(9, 1, 9, 1),
+       "spec.parallelism.pipeline: there must be a layer for every pipeline stage"},
+      {"layer sum", two_stages("Auto", {3, 4}),
+       "spec.parallelism.layersPerStage: layersPerStage must add up to the model's layers; its sum is 7"},
+      {"virtual stages", two_stages([](auto& given) { given.set_virtual_stages(9); }),
+       "spec.parallelism.virtualStages: engine caravan runs at most 8; virtualStages is 9"},
+      {"layers that do not divide into chunks", two_stages("Interleaved", {3, 5}),
+       "spec.parallelism.virtualStages: the layers of each stage must be divisible by virtualStages"},
+      {"chunks of a schedule that has none", two_stages([](auto& given) {
+         given.set_schedule("1F1B");
+         given.set_virtual_stages(2);
+       }),
+       "spec.parallelism.virtualStages: schedule Interleaved, and no other but the V-schedules, needs "
+       "virtualStages > 1; schedule is 1F1B, virtualStages is 2"},
+      {"a V of three chunks", two_stages([](auto& given) {
+         given.set_schedule("VHalf");
+         given.set_virtual_stages(3);
+       }),
+       "spec.parallelism.virtualStages: a V-schedule has two chunks of layers on each stage, so "
+       "virtualStages must be 2; schedule is VHalf, virtualStages is 3"},
+      {"a V with one layer on a stage", two_stages("VHalf", {7, 1}),
+       "spec.parallelism.virtualStages: the layers of each stage must be at least virtualStages"},
+  };
+}
+
+// Micro-batches and segments that a schedule cannot have.
+std::vector<BadJob> jobs_with_bad_units() {
+  const auto units = [](const char* schedule, int micro_batch_size, int segments) {
+    return two_stages([=](auto& given) {
+      given.set_schedule(schedule);
+      if (micro_batch_size > 0) given.set_micro_batch_size(micro_batch_size);
+      if (segments > 0) given.set_segments(segments);
+    });
+  };
+  const auto many = [](auto& spec) { spec.mutable_training()->set_global_batch_sequences(100000); };
+  const auto shorter = [](auto& spec) { spec.mutable_training()->set_sequence_length(32); };
+  return {
+      {"a V of very many micro-batches", changed(units("VHalf", 1, 0), many),
+       "spec.parallelism.schedule: VHalf is arranged for at most 65536 micro-batches in a step on 2 stages, "
+       "and this job has 100000; other schedules have no such bound"},
+      {"segments of a schedule that cuts no sequences", units("1F1B", 0, 4),
+       "spec.parallelism.segments: schedules Seq1F1B and SeqZBH1, and no others, cut sequences into 2 "
+       "segments or more; schedule is 1F1B, segments is 4"},
+      {"one segment", units("Seq1F1B", 0, 1), "schedule is Seq1F1B, segments is 1"},
+      {"a micro-batch of several sequences that are cut", units("SeqZBH1", 2, 0),
+       "spec.parallelism.microBatchSize: SeqZBH1 cuts sequences, so a micro-batch has one; "
+       "microBatchSize is 2"},
+      {"more segments than tokens", changed(units("Seq1F1B", 1, 64), shorter),
+       "spec.parallelism.segments: a sequence of 32 tokens is too short to be cut into 64 segments"},
+      {"a schedule of a later version", units("DualPipe", 0, 0),
+       "spec.parallelism.schedule: DualPipe is not available yet in this version; leave it out"},
+  };
+}
+
+void expect_refusals(const std::vector<BadJob>& jobs) {
+  for (const BadJob& bad : jobs) {
     const auto report = plan_job(bad.spec, {}, default_profile());
     ASSERT_FALSE(report) << bad.what;
     EXPECT_EQ(report.error().code, ExitCode::kBadInput) << bad.what;
     EXPECT_THAT(report.error().message, HasSubstr(bad.says)) << bad.what;
     EXPECT_THAT(report.error().message, StartsWith("spec.")) << bad.what;
   }
+}
+
+TEST(PlanJob, NamesTheFieldThatMakesAJobImpossible) {
+  expect_refusals(jobs_with_bad_devices());
+  expect_refusals(jobs_with_bad_sizes());
+  expect_refusals(jobs_with_bad_stages());
+  expect_refusals(jobs_with_bad_units());
 }
 
 }  // namespace

@@ -72,7 +72,9 @@ Result<FixedChoices> read_choices(const v1alpha1::Parallelism& given) {
   if (!given.schedule().empty() && given.schedule() != "Auto") {
     fixed.schedule = schedule_from_name(given.schedule());
     if (!fixed.schedule)
-      return bad_input(fmt::format("spec.parallelism.schedule: {} is not available yet", given.schedule()));
+      return bad_input(
+          fmt::format("spec.parallelism.schedule: {} is not available yet in this version; leave it out",
+                      given.schedule()));
   }
   if (given.mode() == v1alpha1::Parallelism::Manual && !fixed.all_sizes()) {
     return bad_input("spec.parallelism.mode: mode Manual needs tensor, pipeline and data");

@@ -7,15 +7,12 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "common/environment.h"
+
 namespace caravan {
 namespace {
 
 constexpr std::size_t kUsualWidth = 80;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 int ansi_code(Colour colour) {
   switch (colour) {
@@ -45,8 +42,8 @@ ConsoleStyle style_for(const TerminalFacts& facts) {
 
 TerminalFacts terminal_facts(int descriptor) {
   TerminalFacts facts{.is_terminal = isatty(descriptor) == 1,
-                      .no_color = environment("NO_COLOR"),
-                      .term = environment("TERM")};
+                      .no_color = environment_variable("NO_COLOR"),
+                      .term = environment_variable("TERM")};
   winsize size{};
   if (ioctl(descriptor, TIOCGWINSZ, &size) == 0) facts.columns = size.ws_col;
   return facts;
@@ -56,7 +53,7 @@ int output_width() {
   constexpr int kOfNoTerminal = 120;
   constexpr int kNarrowest = 60;
   constexpr int kWidest = 160;
-  int width = std::atoi(environment("COLUMNS").c_str());
+  int width = std::atoi(environment_variable("COLUMNS").c_str());
   if (width <= 0) width = static_cast<int>(terminal_facts(STDOUT_FILENO).columns);
   return width <= 0 ? kOfNoTerminal : std::clamp(width, kNarrowest, kWidest);
 }

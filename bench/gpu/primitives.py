@@ -3,9 +3,12 @@
 The two ceilings, of memory and of products, are what all else is held against.
 """
 
+import dataclasses
+
 import torch
 from cases import Suite
 from timing import Timer
+from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION, "math": SDPBackend.MATH}
@@ -45,53 +48,80 @@ def products(suite: Suite, device: torch.device, timer: Timer) -> list[dict]:
     return found
 
 
+@dataclasses.dataclass(frozen=True)
+class _EagerKernels:
+    """Each method takes the tensors of its kernels, and their memory is free behind it."""
+
+    suite: Suite
+    device: torch.device
+    timer: Timer
+
+    def random(self, *shape, dtype=torch.bfloat16, gradient=False):
+        return torch.randn(*shape, device=self.device, dtype=dtype, requires_grad=gradient)
+
+    def forward(self, compute) -> float:
+        with torch.no_grad():
+            return self.timer.seconds(compute)
+
+    def backward(self, output, *inputs) -> float:
+        by_output = torch.randn_like(output)
+        return self.timer.seconds(lambda: torch.autograd.grad(output, inputs, by_output, retain_graph=True))
+
+    def norms(self) -> dict[str, float]:
+        tokens, hidden = self.suite.kernel_sizes[:2]
+        x, residual = self.random(tokens, hidden, gradient=True), self.random(tokens, hidden)
+        weight = self.random(hidden, gradient=True)
+        norm = functional.rms_norm
+        return {"add_rms_norm": self.forward(lambda: norm(x + residual, (hidden,), weight, 1e-5)),
+                "rms_norm_backward": self.backward(norm(x, (hidden,), weight, 1e-5), x, weight)}
+
+    def rotation(self) -> dict[str, float]:
+        tokens, hidden, _, _, head_dim, _ = self.suite.kernel_sizes
+        heads = self.random(tokens, hidden // head_dim, head_dim)
+        cosine, sine = self.random(tokens, 1, head_dim), self.random(tokens, 1, head_dim)
+        return {"rope": self.timer.seconds(lambda: heads * cosine + _rotated(heads) * sine)}
+
+    def gates(self) -> dict[str, float]:
+        tokens, _, ffn = self.suite.kernel_sizes[:3]
+        gates, ups = self.random(tokens, ffn, gradient=True), self.random(tokens, ffn, gradient=True)
+        return {"swiglu_forward": self.forward(lambda: functional.silu(gates) * ups),
+                "swiglu_backward": self.backward(functional.silu(gates) * ups, gates, ups)}
+
+    def updates(self) -> dict[str, float]:
+        _, hidden, ffn = self.suite.kernel_sizes[:3]
+        master = self.random(hidden * ffn, dtype=torch.float32, gradient=True)
+        master.grad, values = torch.randn_like(master), self.random(hidden * ffn)
+        optimizer = torch.optim.AdamW([master], lr=1e-4, fused=True)
+
+        def update():
+            optimizer.step()
+            values.copy_(master.detach())
+            master.grad.zero_()
+
+        return {"adamw": self.timer.seconds(update),
+                "squared_norm": self.timer.seconds(lambda: torch.linalg.vector_norm(master.detach())),
+                "convert": self.timer.seconds(lambda: master.detach().to(torch.bfloat16))}
+
+    def token_ids(self, tokens: int):
+        return torch.randint(0, self.suite.kernel_sizes[3], (tokens,), device=self.device)
+
+    def embedding(self) -> dict[str, float]:
+        tokens, hidden, _, vocabulary = self.suite.kernel_sizes[:4]
+        table, ids = self.random(vocabulary, hidden, gradient=True), self.token_ids(tokens)
+        return {"embedding_forward": self.forward(lambda: functional.embedding(ids, table)),
+                "embedding_backward": self.backward(functional.embedding(ids, table), table)}
+
+    def loss(self) -> dict[str, float]:
+        _, _, _, vocabulary, _, loss_tokens = self.suite.kernel_sizes
+        logits, ids = self.random(loss_tokens, vocabulary, gradient=True), self.token_ids(loss_tokens)
+        return {"cross_entropy": self.timer.seconds(
+            lambda: torch.autograd.grad(functional.cross_entropy(logits.float(), ids), logits))}
+
+
 def kernels(suite: Suite, device: torch.device, timer: Timer) -> dict[str, float]:
     """Seconds of PyTorch, eager, for what each of our kernels does; the loss is all of its kernels together."""
-    tokens, hidden, ffn, vocabulary, head_dim, loss_tokens = suite.kernel_sizes
-    functional = torch.nn.functional
-
-    def random(*shape, dtype=torch.bfloat16, gradient=False):
-        return torch.randn(*shape, device=device, dtype=dtype, requires_grad=gradient)
-
-    def backward(output, *inputs):
-        by_output = torch.randn_like(output)
-        return timer.seconds(lambda: torch.autograd.grad(output, inputs, by_output, retain_graph=True))
-
-    found = {}
-    x, residual, weight = random(tokens, hidden, gradient=True), random(tokens, hidden), random(hidden, gradient=True)
-    with torch.no_grad():
-        found["add_rms_norm"] = timer.seconds(lambda: functional.rms_norm(x + residual, (hidden,), weight, 1e-5))
-    found["rms_norm_backward"] = backward(functional.rms_norm(x, (hidden,), weight, 1e-5), x, weight)
-    heads = random(tokens, hidden // head_dim, head_dim)
-    cosine, sine = random(tokens, 1, head_dim), random(tokens, 1, head_dim)
-    found["rope"] = timer.seconds(lambda: heads * cosine + _rotated(heads) * sine)
-    gates, ups = random(tokens, ffn, gradient=True), random(tokens, ffn, gradient=True)
-    with torch.no_grad():
-        found["swiglu_forward"] = timer.seconds(lambda: functional.silu(gates) * ups)
-    found["swiglu_backward"] = backward(functional.silu(gates) * ups, gates, ups)
-    del x, residual, heads, gates, ups
-    master = random(hidden * ffn, dtype=torch.float32, gradient=True)
-    master.grad, values = torch.randn_like(master), random(hidden * ffn)
-    optimizer = torch.optim.AdamW([master], lr=1e-4, fused=True)
-
-    def update():
-        optimizer.step()
-        values.copy_(master.detach())
-        master.grad.zero_()
-
-    found["adamw"] = timer.seconds(update)
-    found["squared_norm"] = timer.seconds(lambda: torch.linalg.vector_norm(master.detach()))
-    found["convert"] = timer.seconds(lambda: master.detach().to(torch.bfloat16))
-    del master, optimizer, values
-    table, ids = random(vocabulary, hidden, gradient=True), torch.randint(0, vocabulary, (tokens,), device=device)
-    with torch.no_grad():
-        found["embedding_forward"] = timer.seconds(lambda: functional.embedding(ids, table))
-    found["embedding_backward"] = backward(functional.embedding(ids, table), table)
-    del table
-    logits = random(loss_tokens, vocabulary, gradient=True)
-    found["cross_entropy"] = timer.seconds(
-        lambda: torch.autograd.grad(functional.cross_entropy(logits.float(), ids[:loss_tokens]), logits))
-    return found
+    eager = _EagerKernels(suite, device, timer)
+    return eager.norms() | eager.rotation() | eager.gates() | eager.updates() | eager.embedding() | eager.loss()
 
 
 def _rotated(heads):
@@ -101,7 +131,7 @@ def _rotated(heads):
 
 def _attention(q, k, v, backend: SDPBackend):
     with sdpa_kernel(backend):
-        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=q.shape[1] != k.shape[1])
+        return functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=q.shape[1] != k.shape[1])
 
 
 def attention(suite: Suite, device: torch.device, timer: Timer) -> list[dict]:

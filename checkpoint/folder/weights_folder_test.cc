@@ -202,48 +202,47 @@ struct Mistake {
   std::function<void(const Folder&)> make;
 };
 
+const Mistake kMistakes[] = {
+    {"model: has neither model.safetensors nor model.safetensors.index.json", [](const Folder&) {}},
+    {"model/config.json: cannot open: No such file or directory; a model's folder has config.json",
+     [](const Folder& f) { fs::remove(f.path(kConfigFile)); }},
+    {"model/config.json: num_hidden_layers: must be a whole number",
+     [](const Folder& f) { f.write(kConfigFile, R"({"hidden_size": 8})"); }},
+    {"model/model.safetensors: too short", [](const Folder& f) { f.write(kWeightsFile, "1234"); }},
+    {"model/model.safetensors: no safetensors file: its header would have",
+     [](const Folder& f) { f.write(kWeightsFile, std::string(64, '\xFF')); }},
+    {"model/model.safetensors: header: its tensors end at byte",
+     [](const Folder& f) { fs::resize_file(f.path(kWeightsFile), fs::file_size(f.path(kWeightsFile)) - 1); }},
+    {"model: has no tensor 'lm_head.weight', which the model of its config.json has",
+     [](const Folder& f) { f.write(kWeightsFile, file_of(f.tensors, 0, f.tensors.size() - 1)); }},
+    {"model/model.safetensors: tensor 'model.norm.weight': shape is [4, 2], config.json makes it [8]",
+     [](const Folder& f) {
+       f.write(kWeightsFile, file_of(f.tensors, 0, f.tensors.size(), [](TensorEntry& entry) {
+                 if (entry.name == "model.norm.weight") entry.shape = {4, 2};
+               }));
+     }},
+    {"model/model.safetensors: tensor 'model.norm.weight': dtype is I8",
+     [](const Folder& f) {
+       f.write(kWeightsFile, file_of(f.tensors, 0, f.tensors.size(), [](TensorEntry& entry) {
+                 if (entry.name == "model.norm.weight") entry.type = ElementType::I8;
+               }));
+     }},
+    {"model/model.safetensors.index.json: weight_map: must be an object",
+     [](const Folder& f) {
+       fs::remove(f.path(kWeightsFile));
+       f.write(kWeightsIndexFile, R"({"weight_map": []})");
+     }},
+    {"model/part.safetensors: has no tensor 'model.embed_tokens.weight', which "
+     "model.safetensors.index.json",
+     [](const Folder& f) {
+       fs::rename(f.path(kWeightsFile), f.path("a.safetensors"));
+       f.write("part.safetensors", file_of(f.tensors, 1, 2));
+       f.write(kWeightsIndexFile, fmt::format(R"({{"weight_map": {{"{}": "part.safetensors"}}}})", kTable));
+     }},
+};
+
 TEST(WeightsFolder, WhatIsWrongIsNamedWithFileTensorAndField) {
-  const Mistake mistakes[] = {
-      {"model: has neither model.safetensors nor model.safetensors.index.json", [](const Folder&) {}},
-      {"model/config.json: cannot open: No such file or directory; a model's folder has config.json",
-       [](const Folder& f) { fs::remove(f.path(kConfigFile)); }},
-      {"model/config.json: num_hidden_layers: must be a whole number",
-       [](const Folder& f) { f.write(kConfigFile, R"({"hidden_size": 8})"); }},
-      {"model/model.safetensors: too short", [](const Folder& f) { f.write(kWeightsFile, "1234"); }},
-      {"model/model.safetensors: no safetensors file: its header would have",
-       [](const Folder& f) { f.write(kWeightsFile, std::string(64, '\xFF')); }},
-      {"model/model.safetensors: header: its tensors end at byte",
-       [](const Folder& f) {
-         fs::resize_file(f.path(kWeightsFile), fs::file_size(f.path(kWeightsFile)) - 1);
-       }},
-      {"model: has no tensor 'lm_head.weight', which the model of its config.json has",
-       [](const Folder& f) { f.write(kWeightsFile, file_of(f.tensors, 0, f.tensors.size() - 1)); }},
-      {"model/model.safetensors: tensor 'model.norm.weight': shape is [4, 2], config.json makes it [8]",
-       [](const Folder& f) {
-         f.write(kWeightsFile, file_of(f.tensors, 0, f.tensors.size(), [](TensorEntry& entry) {
-                   if (entry.name == "model.norm.weight") entry.shape = {4, 2};
-                 }));
-       }},
-      {"model/model.safetensors: tensor 'model.norm.weight': dtype is I8",
-       [](const Folder& f) {
-         f.write(kWeightsFile, file_of(f.tensors, 0, f.tensors.size(), [](TensorEntry& entry) {
-                   if (entry.name == "model.norm.weight") entry.type = ElementType::I8;
-                 }));
-       }},
-      {"model/model.safetensors.index.json: weight_map: must be an object",
-       [](const Folder& f) {
-         fs::remove(f.path(kWeightsFile));
-         f.write(kWeightsIndexFile, R"({"weight_map": []})");
-       }},
-      {"model/part.safetensors: has no tensor 'model.embed_tokens.weight', which "
-       "model.safetensors.index.json",
-       [](const Folder& f) {
-         fs::rename(f.path(kWeightsFile), f.path("a.safetensors"));
-         f.write("part.safetensors", file_of(f.tensors, 1, 2));
-         f.write(kWeightsIndexFile, fmt::format(R"({{"weight_map": {{"{}": "part.safetensors"}}}})", kTable));
-       }},
-  };
-  for (const Mistake& mistake : mistakes) {
+  for (const Mistake& mistake : kMistakes) {
     const Folder folder;
     if (std::string(mistake.says).find("neither") == std::string::npos)
       folder.write(kWeightsFile, file_of(folder.tensors, 0, folder.tensors.size()));

@@ -38,59 +38,60 @@ struct Forged {
   std::function<void(CheckpointManifest&)> forge;
 };
 
+constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+
+const Forged kForged[] = {
+    {"progress.step", [](auto& m) { m.mutable_progress()->set_step(0); }},
+    {"progress.step", [](auto& m) { m.mutable_progress()->set_step(-5); }},
+    {"progress.updates", [](auto& m) { m.mutable_progress()->set_updates(6); }},
+    {"progress.samples", [](auto& m) { m.mutable_progress()->set_samples(-1); }},
+    {"training", [](auto& m) { m.mutable_training()->set_sequence_length(0); }},
+    {"blockBytes", [](auto& m) { m.set_block_bytes(0); }},
+    {"blockBytes", [](auto& m) { m.set_block_bytes(kHuge); }},
+    {"largestFileBytes", [](auto& m) { m.set_largest_file_bytes(-1); }},
+    {"files: '../x': is no name", [](auto& m) { m.mutable_files(0)->set_name("../x"); }},
+    {"files: '/etc/passwd': is no name", [](auto& m) { m.mutable_files(0)->set_name("/etc/passwd"); }},
+    {"files: '..': is no name", [](auto& m) { m.mutable_files(0)->set_name(".."); }},
+    {"files: '': is no name", [](auto& m) { m.mutable_files(0)->clear_name(); }},
+    {"files: 'manifest.json'", [](auto& m) { m.mutable_files(0)->set_name("manifest.json"); }},
+    {"stands there twice", [](auto& m) { *m.add_files() = m.files(0); }},
+    {"length must not be below 0", [](auto& m) { m.mutable_files(0)->set_length(-1); }},
+    {"a sum for each block", [](auto& m) { m.mutable_files(0)->set_length(kHuge); }},
+    {"eight hexadecimal digits", [](auto& m) { m.mutable_files(0)->set_blocks("0123456x"); }},
+    {"is not what the sums of its blocks make", [](auto& m) { m.mutable_files(0)->set_crc32c("00000000"); }},
+    {"is missing", [](auto& m) { m.mutable_files(0)->set_name("other"); }},
+    {"its tensors take",
+     [](auto& m) {
+       const std::string name = m.files(0).name();
+       m.mutable_files(0)->set_name(m.files(1).name());
+       m.mutable_files(1)->set_name(name);
+     }},
+    {"there must be some", [](auto& m) { m.clear_tensors(); }},
+    {"stands there twice", [](auto& m) { *m.add_tensors() = m.tensors(0); }},
+    {"one or two sizes", [](auto& m) { m.mutable_tensors(0)->add_shape(1); }},
+    {"shape is larger", [](auto& m) { m.mutable_tensors(0)->set_shape(0, kHuge); }},
+    {"shape is larger", [](auto& m) { m.mutable_tensors(0)->set_shape(0, -1); }},
+    {"must be F64, F32, F16 or BF16; one is 'F33'",
+     [](auto& m) { m.mutable_tensors(0)->set_weights_type("F33"); }},
+    {"must be F64, F32, F16 or BF16; one is 'I8'",
+     [](auto& m) {
+       for (auto& tensor : *m.mutable_tensors()) tensor.set_weights_type("I8");
+     }},
+    {"must be F64, F32, F16 or BF16; one is 'I64'",
+     [](auto& m) {
+       for (auto& tensor : *m.mutable_tensors()) tensor.set_states_type("I64");
+     }},
+    {"the same types", [](auto& m) { m.mutable_tensors(1)->set_has_master(true); }},
+    {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->clear_boxes(); }},
+    {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(0)->set_row(1); }},
+    {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(0)->set_rows(kHuge); }},
+    {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(1)->set_column(-1); }},
+};
+
 // With the sum that belongs to it, as somebody would who means harm.
 TEST(Manifest, RefusesWhatIsForged) {
   const CheckpointManifest good = parse_manifest(good_text()).value();
-  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
-  const Forged cases[] = {
-      {"progress.step", [](auto& m) { m.mutable_progress()->set_step(0); }},
-      {"progress.step", [](auto& m) { m.mutable_progress()->set_step(-5); }},
-      {"progress.updates", [](auto& m) { m.mutable_progress()->set_updates(6); }},
-      {"progress.samples", [](auto& m) { m.mutable_progress()->set_samples(-1); }},
-      {"training", [](auto& m) { m.mutable_training()->set_sequence_length(0); }},
-      {"blockBytes", [](auto& m) { m.set_block_bytes(0); }},
-      {"blockBytes", [](auto& m) { m.set_block_bytes(kHuge); }},
-      {"largestFileBytes", [](auto& m) { m.set_largest_file_bytes(-1); }},
-      {"files: '../x': is no name", [](auto& m) { m.mutable_files(0)->set_name("../x"); }},
-      {"files: '/etc/passwd': is no name", [](auto& m) { m.mutable_files(0)->set_name("/etc/passwd"); }},
-      {"files: '..': is no name", [](auto& m) { m.mutable_files(0)->set_name(".."); }},
-      {"files: '': is no name", [](auto& m) { m.mutable_files(0)->clear_name(); }},
-      {"files: 'manifest.json'", [](auto& m) { m.mutable_files(0)->set_name("manifest.json"); }},
-      {"stands there twice", [](auto& m) { *m.add_files() = m.files(0); }},
-      {"length must not be below 0", [](auto& m) { m.mutable_files(0)->set_length(-1); }},
-      {"a sum for each block", [](auto& m) { m.mutable_files(0)->set_length(kHuge); }},
-      {"eight hexadecimal digits", [](auto& m) { m.mutable_files(0)->set_blocks("0123456x"); }},
-      {"is not what the sums of its blocks make",
-       [](auto& m) { m.mutable_files(0)->set_crc32c("00000000"); }},
-      {"is missing", [](auto& m) { m.mutable_files(0)->set_name("other"); }},
-      {"its tensors take",
-       [](auto& m) {
-         const std::string name = m.files(0).name();
-         m.mutable_files(0)->set_name(m.files(1).name());
-         m.mutable_files(1)->set_name(name);
-       }},
-      {"there must be some", [](auto& m) { m.clear_tensors(); }},
-      {"stands there twice", [](auto& m) { *m.add_tensors() = m.tensors(0); }},
-      {"one or two sizes", [](auto& m) { m.mutable_tensors(0)->add_shape(1); }},
-      {"shape is larger", [](auto& m) { m.mutable_tensors(0)->set_shape(0, kHuge); }},
-      {"shape is larger", [](auto& m) { m.mutable_tensors(0)->set_shape(0, -1); }},
-      {"must be F64, F32, F16 or BF16; one is 'F33'",
-       [](auto& m) { m.mutable_tensors(0)->set_weights_type("F33"); }},
-      {"must be F64, F32, F16 or BF16; one is 'I8'",
-       [](auto& m) {
-         for (auto& tensor : *m.mutable_tensors()) tensor.set_weights_type("I8");
-       }},
-      {"must be F64, F32, F16 or BF16; one is 'I64'",
-       [](auto& m) {
-         for (auto& tensor : *m.mutable_tensors()) tensor.set_states_type("I64");
-       }},
-      {"the same types", [](auto& m) { m.mutable_tensors(1)->set_has_master(true); }},
-      {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->clear_boxes(); }},
-      {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(0)->set_row(1); }},
-      {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(0)->set_rows(kHuge); }},
-      {"boxes must hold", [](auto& m) { m.mutable_tensors(0)->mutable_boxes(1)->set_column(-1); }},
-  };
-  for (const Forged& forged : cases) {
+  for (const Forged& forged : kForged) {
     CheckpointManifest manifest = good;
     forged.forge(manifest);
     const auto read = parse_manifest(manifest_text(manifest));

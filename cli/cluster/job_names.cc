@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "cli/cluster/cluster.h"
 #include "cli/completion/candidates.h"
+#include "common/environment.h"
 
 namespace caravan::cli {
 namespace {
@@ -22,16 +21,11 @@ void take(const std::vector<std::string>& words, std::size_t at, std::string_vie
   if (word.starts_with(fmt::format("{}=", option))) value = word.substr(option.size() + 1);
 }
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 ServiceOptions service_of_environment() {
-  return {.address = variable(kServerVariable),
-          .root_file = variable(kRootVariable),
-          .server_name = variable(kServerNameVariable),
-          .token_file = variable(kTokenFileVariable)};
+  return {.address = environment_variable(kServerVariable),
+          .root_file = environment_variable(kRootVariable),
+          .server_name = environment_variable(kServerNameVariable),
+          .token_file = environment_variable(kTokenFileVariable)};
 }
 
 ClusterOptions options_in(const std::vector<std::string>& words) {

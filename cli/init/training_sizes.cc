@@ -4,8 +4,12 @@
 
 #include <algorithm>
 
+#include "planner/work/constants.h"
+
 namespace caravan::cli {
 namespace {
+
+using planner::round_up;
 
 constexpr int64_t kShortestSequence = 16;
 constexpr int64_t kSmallSequence = 128;
@@ -20,10 +24,6 @@ constexpr int64_t kMostSteps = 2'000'000'000;
 // Of what consecutive samples share only the last token is needed twice.
 int64_t samples_of(int64_t tokens, int64_t sequence) {
   return (tokens - 1) / sequence;
-}
-
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
 }
 
 }  // namespace

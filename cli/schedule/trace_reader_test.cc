@@ -101,8 +101,9 @@ TraceEvent& event(std::vector<RankTrace>& traces, int number) {
   return *traces[0].mutable_trace_events(number);
 }
 
-std::vector<Spoiled> all_spoiled() {
-  constexpr int kMost = std::numeric_limits<int>::max();
+constexpr int kMost = std::numeric_limits<int>::max();
+
+std::vector<Spoiled> spoiled_origins() {
   return {
       {"UnknownSchedule", [](auto& t) { origin(t).set_schedule("1F2B"); },
        "traces/rank-0.json: otherData.schedule names no schedule that is known"},
@@ -128,6 +129,11 @@ std::vector<Spoiled> all_spoiled() {
        "1, 0, 0 and 0"},
       {"AnotherStep", [](auto& t) { origin(t, 1).set_step(8); },
        "traces/rank-1.json: another run or step wrote it than traces/rank-0.json: {"},
+  };
+}
+
+std::vector<Spoiled> spoiled_ops() {
+  return {
       {"NoOps", [](auto& t) { t[1].clear_trace_events(); }, "traces/rank-1.json: there are no ops in it"},
       {"NoArguments", [](auto& t) { event(t, 2).clear_args(); },
        "traces/rank-0.json: traceEvents[2]: args.microBatch, segment and chunk must be there"},
@@ -162,6 +168,12 @@ std::vector<Spoiled> all_spoiled() {
        },
        "take no time"},
   };
+}
+
+std::vector<Spoiled> all_spoiled() {
+  std::vector<Spoiled> all = spoiled_origins();
+  for (Spoiled& spoiled : spoiled_ops()) all.push_back(std::move(spoiled));
+  return all;
 }
 
 class SpoiledTraces : public ::testing::TestWithParam<Spoiled> {};

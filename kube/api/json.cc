@@ -42,4 +42,10 @@ std::optional<std::int64_t> integer_at(const Json& from, JsonPath path) {
   return value->get_int64();
 }
 
+const JsonArray& array_at(const Json& from, JsonPath path) {
+  static const JsonArray kNothing;
+  const Json* value = find(from, path);
+  return value != nullptr && value->is_array() ? value->get_array() : kNothing;
+}
+
 }  // namespace caravan::kube

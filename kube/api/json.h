@@ -31,5 +31,6 @@ const Json* find(const Json& from, JsonPath path);
 std::string text_at(const Json& from, JsonPath path);
 bool flag_at(const Json& from, JsonPath path);
 std::optional<std::int64_t> integer_at(const Json& from, JsonPath path);
+const JsonArray& array_at(const Json& from, JsonPath path);
 
 }  // namespace caravan::kube

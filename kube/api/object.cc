@@ -25,9 +25,7 @@ bool is_being_deleted(const Json& object) {
 }
 
 const Json* controller_of(const Json& object) {
-  const Json* owners = find(object, {"metadata", "ownerReferences"});
-  if (owners == nullptr || !owners->is_array()) return nullptr;
-  for (const Json& owner : owners->get_array()) {
+  for (const Json& owner : array_at(object, {"metadata", "ownerReferences"})) {
     if (flag_at(owner, {"controller"})) return &owner;
   }
   return nullptr;

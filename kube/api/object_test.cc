@@ -22,6 +22,8 @@ TEST(Json, ReadsWhatIsAbsentOrOfAnotherTypeAsNothing) {
   EXPECT_EQ(text_at(object, {"a", "b", "c"}), "");
   EXPECT_EQ(integer_at(object, {"a", "b"}), 1);
   EXPECT_FALSE(integer_at(object, {"x"}));
+  EXPECT_TRUE(array_at(object, {"a"}).empty());
+  EXPECT_TRUE(array_at(object, {"x"}).empty());
 }
 
 TEST(Json, NamesWhatCannotBeParsed) {

@@ -56,9 +56,7 @@ Result<std::vector<Document>> read_files(const std::vector<std::string>& files, 
 Result<Entry> find_named(const std::vector<Document>& documents, std::string_view list, std::string_view kind,
                          const std::string& name) {
   for (const Document& document : documents) {
-    const Json* entries = find(document.content, {list});
-    if (entries == nullptr || !entries->is_array()) continue;
-    for (const Json& entry : entries->get_array()) {
+    for (const Json& entry : array_at(document.content, {list})) {
       if (text_at(entry, {"name"}) != name) continue;
       static const Json kEmpty = JsonObject{};
       const Json* value = find(entry, {kind});
@@ -135,14 +133,9 @@ Result<ExecPlugin> read_exec(const Entry& user, const Json& exec) {
   if (plugin.command.find('/') != std::string::npos) {
     plugin.command = (user.file.parent_path() / plugin.command).lexically_normal().string();
   }
-  if (const Json* arguments = find(exec, {"args"}); arguments != nullptr && arguments->is_array()) {
-    for (const Json& argument : arguments->get_array()) plugin.arguments.push_back(text_at(argument, {}));
-  }
-  if (const Json* environment = find(exec, {"env"}); environment != nullptr && environment->is_array()) {
-    for (const Json& variable : environment->get_array()) {
-      plugin.environment.emplace_back(text_at(variable, {"name"}), text_at(variable, {"value"}));
-    }
-  }
+  for (const Json& argument : array_at(exec, {"args"})) plugin.arguments.push_back(text_at(argument, {}));
+  for (const Json& variable : array_at(exec, {"env"}))
+    plugin.environment.emplace_back(text_at(variable, {"name"}), text_at(variable, {"value"}));
   return plugin;
 }
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <random>
 #include <utility>
 
+#include "common/random_hex.h"
 namespace caravan::kube {
 namespace {
 
@@ -36,8 +36,7 @@ ElectionInput as_input(ApiResult<Json> answer, bool is_write) {
 std::string process_identity() {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
-  std::random_device random;
-  return fmt::format("{}_{:08x}{:08x}", host.data(), random(), random());
+  return fmt::format("{}_{}", host.data(), random_hex(64));
 }
 
 Elector::Elector(const ClientConfig& server, Clock& clock, Random random, Observer& observer,

@@ -13,7 +13,8 @@ inline constexpr char kGroup[] = "training.caravan.dev";
 inline constexpr char kApiVersion[] = "training.caravan.dev/v1alpha1";
 inline constexpr char kKind[] = "LlamaTrainingJob";
 inline constexpr char kController[] = "training.caravan.dev/operator";  // what managedBy and events name
-inline constexpr char kFieldManager[] = "caravan-operator";
+inline constexpr char kOperator[] = "caravan-operator";  // its Deployment, app.kubernetes.io/name and Lease
+inline constexpr const char* kFieldManager = kOperator;
 inline constexpr char kStatusFieldManager[] = "caravan-operator-status";
 inline constexpr char kWorkerContainer[] = "worker";  // of a pod: the agent and its ranks
 // A ConfigMap: who signed the certificate of the job service, in PEM, for its callers.
@@ -99,7 +100,7 @@ inline constexpr char kVolcanoGroup[] = "scheduling.k8s.io/group-name";  // of a
 // labels::kHostNetwork: jobs of this namespace may use the network of their nodes.
 inline constexpr char kEnabled[] = "enabled";
 inline constexpr std::size_t kLongestCheckpointRequest = 256;  // that the status has room for
-inline constexpr char kManager[] = "caravan-operator";         // value of kManagedBy
+inline constexpr const char* kManager = kOperator;             // value of kManagedBy
 
 namespace conditions {
 inline constexpr char kPlanned[] = "Planned";

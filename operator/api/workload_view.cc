@@ -16,12 +16,6 @@ using kube::JsonArray;
 using kube::JsonObject;
 using Texts = std::map<std::string, std::string>;
 
-const JsonArray& array_at(const Json& from, kube::JsonPath path) {
-  static const JsonArray kNothing;
-  const Json* found = kube::find(from, path);
-  return found != nullptr && found->is_array() ? found->get_array() : kNothing;
-}
-
 Texts texts_at(const Json& from, kube::JsonPath path) {
   Texts texts;
   const Json* found = kube::find(from, path);
@@ -40,22 +34,22 @@ std::string item_text(const JsonArray& items, std::size_t index) {
 std::string level_value(const Json& level, std::size_t domain) {
   if (std::string same = kube::text_at(level, {"universal"}); !same.empty()) return same;
   return kube::text_at(level, {"individual", "prefix"}) +
-         item_text(array_at(level, {"individual", "roots"}), domain) +
+         item_text(kube::array_at(level, {"individual", "roots"}), domain) +
          kube::text_at(level, {"individual", "suffix"});
 }
 
 int pods_of_domain(const Json& slice, std::size_t domain) {
   if (const auto same = kube::integer_at(slice, {"podCounts", "universal"})) return static_cast<int>(*same);
-  const JsonArray& counts = array_at(slice, {"podCounts", "individual"});
+  const JsonArray& counts = kube::array_at(slice, {"podCounts", "individual"});
   return domain < counts.size() && counts[domain].is_int64() ? static_cast<int>(counts[domain].get_int64())
                                                              : 0;
 }
 
 std::vector<WorkloadDomain> read_domains(const Json& assignment) {
   std::vector<WorkloadDomain> domains;
-  const JsonArray& levels = array_at(assignment, {"levels"});
-  for (const Json& slice : array_at(assignment, {"slices"})) {
-    const JsonArray& values = array_at(slice, {"valuesPerLevel"});
+  const JsonArray& levels = kube::array_at(assignment, {"levels"});
+  for (const Json& slice : kube::array_at(assignment, {"slices"})) {
+    const JsonArray& values = kube::array_at(slice, {"valuesPerLevel"});
     const auto count = static_cast<std::size_t>(kube::integer_at(slice, {"domainCount"}).value_or(0));
     for (std::size_t i = 0; i < count; ++i) {
       WorkloadDomain& domain = domains.emplace_back();
@@ -68,7 +62,7 @@ std::vector<WorkloadDomain> read_domains(const Json& assignment) {
 }
 
 void read_assignment(const Json& object, WorkloadView& view) {
-  const JsonArray& assignments = array_at(object, {"status", "admission", "podSetAssignments"});
+  const JsonArray& assignments = kube::array_at(object, {"status", "admission", "podSetAssignments"});
   if (assignments.empty()) return;  // ours has one set of pods
   std::set<std::string> flavors;
   for (const auto& [resource, flavor] : texts_at(assignments.front(), {"flavors"})) flavors.insert(flavor);
@@ -84,16 +78,16 @@ std::string told_of_check(const Json& check) {
 }
 
 void read_checks(const Json& object, WorkloadView& view) {
-  for (const Json& check : array_at(object, {"status", "admissionChecks"})) {
+  for (const Json& check : kube::array_at(object, {"status", "admissionChecks"})) {
     if (kube::text_at(check, {"state"}) != "Ready") {
       view.checks_are_ready = false;
       if (view.check_waited_for.empty()) view.check_waited_for = told_of_check(check);
     }
-    for (const Json& update : array_at(check, {"podSetUpdates"})) {
+    for (const Json& update : kube::array_at(check, {"podSetUpdates"})) {
       view.updates.push_back({.labels = texts_at(update, {"labels"}),
                               .annotations = texts_at(update, {"annotations"}),
                               .node_selector = texts_at(update, {"nodeSelector"}),
-                              .tolerations = array_at(update, {"tolerations"})});
+                              .tolerations = kube::array_at(update, {"tolerations"})});
     }
   }
 }
@@ -150,7 +144,7 @@ bool WorkloadView::is_true(std::string_view type) const {
 
 FlavorView read_flavor(const Json& object) {
   return {.node_labels = texts_at(object, {"spec", "nodeLabels"}),
-          .tolerations = array_at(object, {"spec", "tolerations"})};
+          .tolerations = kube::array_at(object, {"spec", "tolerations"})};
 }
 
 WorkloadView read_workload(const Json& object) {
@@ -158,7 +152,7 @@ WorkloadView read_workload(const Json& object) {
                     .uid = kube::uid_of(object),
                     .version = kube::version_of(object),
                     .being_deleted = kube::is_being_deleted(object),
-                    .conditions = array_at(object, {"status", "conditions"})};
+                    .conditions = kube::array_at(object, {"status", "conditions"})};
   if (const Json* active = kube::find(object, {"spec", "active"}))
     view.active = !active->is_bool() || active->get_bool();
   read_assignment(object, view);

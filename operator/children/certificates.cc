@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
 
+#include "common/random_hex.h"
 #include "operator/api/names.h"
 #include "operator/children/job_objects.h"
 #include "proto/caravan/v1alpha1/identity.h"
@@ -13,7 +13,7 @@ namespace caravan::controller {
 namespace {
 
 // As long as any chain of attempts: pods keep theirs, and new ones need the same set.
-constexpr std::chrono::hours kLifetime{24 * 365 * 10};
+constexpr std::chrono::hours kLifetime = kAuthorityLifetime;
 
 // A Secret may have 1 MiB, and each kubelet reads the whole that its pod mounts a part of.
 constexpr int kNodesPerSecret = 64;
@@ -50,8 +50,7 @@ CertificateRequest request_of(const Job& job, int node) {
 Result<CertificateSet> new_certificate_set(const Job& job) {
   auto authority = make_authority(fmt::format("caravan job {}", job.uid), kLifetime);
   if (!authority) return tl::unexpected(std::move(authority.error()));
-  return CertificateSet{.name = fmt::format("{:08x}", std::random_device()()),
-                        .authority = std::move(*authority)};
+  return CertificateSet{.name = random_hex(32), .authority = std::move(*authority)};
 }
 
 int secrets_of(int nodes) {

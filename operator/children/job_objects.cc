@@ -15,7 +15,6 @@ using kube::JsonObject;
 
 constexpr int kDnsPorts[] = {53, 5353};                           // the second is that of OpenShift's pods
 constexpr char kNamespaceName[] = "kubernetes.io/metadata.name";  // every namespace has it
-constexpr char kOperator[] = "caravan-operator";                  // app.kubernetes.io/name of its pods
 
 JsonObject select_pods(const Job& job) {
   return {{"matchLabels", JsonObject{{labels::kJobUid, job.uid}}}};

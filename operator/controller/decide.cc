@@ -21,6 +21,7 @@
 #include "operator/controller/restart_count.h"
 #include "operator/controller/story.h"
 #include "operator/controller/suspension_policy.h"
+#include "operator/controller/told_failure.h"
 #include "operator/view/plan_status.h"
 #include "operator/view/progress_status.h"
 

@@ -1,93 +1,15 @@
 #include "operator/controller/failure_policy.h"
 
-#include <fmt/format.h>
-
 #include "operator/api/conditions.h"
 #include "operator/api/names.h"
-#include "operator/controller/machine_policy.h"
-#include "operator/controller/memory_policy.h"
 #include "operator/controller/pod_loss.h"
-#include "operator/controller/restart_count.h"
-#include "policy/failure_policy.h"
 
 namespace caravan::controller {
 namespace {
 
-using std::chrono::seconds;
-using Course = Verdict::Course;
-
 // An agent that ends by its own decision may have heard of the job's end before we do.
-constexpr seconds kResultMayFollow{30};
-// The kubelet tells of a pod's end later than the coordinator loses its agent.
-constexpr seconds kEndMayFollow{10};
+constexpr std::chrono::seconds kResultMayFollow{30};
 constexpr std::chrono::milliseconds kAMoment{1};
-
-// What the condition Restarting calls it: of all reasons, a few.
-std::string restart_reason(const std::string& reason) {
-  for (const char* known : {reasons::kPreempted, reasons::kStalled, reasons::kPodLost}) {
-    if (reason == known) return known;
-  }
-  return reasons::kRankFailed;
-}
-
-FailureVerdict verdict_of(const policy::Decision& decision, int attempt, const std::string& reason,
-                          const std::string& what) {
-  FailureVerdict verdict;
-  verdict.course = decision.restart ? Course::kRestarts : Course::kFails;
-  verdict.reason = decision.restart ? reason : decision.failed_reason;
-  verdict.message = fmt::format("{}; {}", what, decision.next);
-  verdict.next_attempt = attempt + 1;
-  verdict.counts = decision.counts;
-  return verdict;
-}
-
-// What pods are deleted for in this attempt by the operator itself; null: for nothing.
-const char* own_doing(int attempt, const v1alpha1::JobStatus& status) {
-  if (is_of_a_move(attempt, status)) return "pods move away from a machine, which costs no restart";
-  if (is_of_a_new_layout(attempt, status))
-    return "pods are made again for another layout, which costs no restart";
-  return nullptr;
-}
-
-FailureVerdict judge(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
-                     const Loss& loss, int attempt, TimePoint now) {
-  const policy::Failure failure{.reason = reason_of(loss),
-                                .exit_code = loss.pod == nullptr ? std::nullopt : loss.pod->exit_code};
-  const std::string reason = failure.reason == reasons::kPreempted ? reasons::kPreempted : reasons::kPodLost;
-  const char* ours = own_doing(attempt, status);
-  const policy::Decision decision =
-      failure.reason == reasons::kPodLost && ours != nullptr
-          ? policy::Decision{.restart = true, .counts = false, .next = ours}
-          : policy::decide(policy, failure, budget_of(status), policy::since_epoch(now));
-  FailureVerdict verdict = verdict_of(decision, attempt, reason, describe(loss));
-  if (loss.pod != nullptr && failed_by_machine(*loss.pod)) verdict.machine = loss.pod->machine;
-  return verdict;
-}
-
-// How long the pod's end is still waited for; nothing when it is known or nobody waits for it.
-LookAgain wait_for_end(const JobProgress& progress, const PodView* lost, TimePoint now) {
-  const bool goes_on = progress.attempt > progress.event->attempt();
-  if (lost != nullptr || goes_on || !progress.event_at) return std::nullopt;
-  const TimePoint judged_at = *progress.event_at + kEndMayFollow;
-  if (now >= judged_at) return std::nullopt;
-  return until(judged_at, now);
-}
-
-// The coordinator has applied the rules; the budget is ours.
-FailureVerdict judge_rank_failure(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
-                                  const v1alpha1::JobEvent& event, TimePoint now) {
-  policy::Decision decision{.restart = true, .counts = false};
-  if (event.counts())
-    decision = policy::decide_by_budget(policy, budget_of(status), policy::since_epoch(now));
-  FailureVerdict verdict =
-      verdict_of(decision, event.attempt(), restart_reason(event.reason()), event.message());
-  verdict.message =
-      decision.restart ? event.message() : fmt::format("{}: {}", decision.next, event.message());
-  if (decision.restart && event.reason() == reasons::kStalled)
-    verdict.conditions = {
-        set_condition(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event.message())};
-  return verdict;
-}
 
 }  // namespace
 
@@ -114,48 +36,9 @@ FailureVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobSt
         continue;
       }
     }
-    return judge(spec.failure_policy(), status, {.pod = pod, .node = node}, status.attempt(), now);
+    return judge_loss(spec.failure_policy(), status, {.pod = pod, .node = node}, status.attempt(), now);
   }
   return verdict;
-}
-
-FailureVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
-                            const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now) {
-  const v1alpha1::JobEvent& event = *progress.event;
-  if (!event.restarting() || event.attempt() < status.attempt()) return {};
-  const v1alpha1::FailurePolicy& policy = spec.failure_policy();
-  const std::string suspect =
-      event.has_suspect_node() ? machine_of(pods, event.suspect_node(), event.attempt()) : "";
-  if (event.reason() != reasons::kPodLost) {
-    FailureVerdict verdict = judge_rank_failure(policy, status, event, now);
-    verdict.machine = suspect;
-    return verdict;
-  }
-  // A pod that is leaving may be another than the one that was lost.
-  const PodView* pod = lost_pod(pods, event.attempt(), Among::kEnded, now);
-  if (const LookAgain wait = wait_for_end(progress, pod, now)) return {{.look_again = wait}};
-  if (pod == nullptr) pod = lost_pod(pods, event.attempt(), Among::kEndedOrLeaving, now);
-  const std::string told = event.message().substr(0, event.message().find(';'));
-  FailureVerdict verdict = judge(policy, status, {.pod = pod, .told = told}, event.attempt(), now);
-  const bool is_silent = pod == nullptr && progress.attempt <= event.attempt();
-  if (is_silent) verdict.machine = suspect;
-  return verdict;
-}
-
-void count_told_restarts(const v1alpha1::FailurePolicy& policy, const JobProgress& progress,
-                         const std::vector<PodView>& pods, int attempt, TimePoint now,
-                         v1alpha1::JobStatus& status) {
-  for (const v1alpha1::EndedAttempt& ended : progress.ended) {
-    if (ended.attempt() < status.attempt() || ended.attempt() >= attempt) continue;
-    FailureVerdict verdict{{}, ended.attempt() + 1, ended.counts()};
-    if (ended.reason() == reasons::kPodLost) {
-      verdict = judge(policy, status, {.told = reasons::kPodLost}, ended.attempt(), now);
-    } else if (ended.has_suspect_node()) {
-      verdict.machine = machine_of(pods, ended.suspect_node(), ended.attempt());
-    }
-    count_restart(policy, verdict, now, status);
-  }
-  if (attempt > status.attempt()) status.set_attempt(attempt);
 }
 
 }  // namespace caravan::controller

@@ -6,6 +6,7 @@
 #include "operator/controller/failure_policy.h"
 #include "operator/controller/restart_count.h"
 #include "operator/controller/story.h"
+#include "operator/controller/told_failure.h"
 #include "operator/testing/jobs.h"
 
 namespace caravan::controller::testing {

@@ -10,7 +10,6 @@
 #include "operator/view/plan_status.h"
 #include "operator/view/pool_choice.h"
 #include "planner/engine_profile.h"
-#include "planner/explain/checkpoints.h"
 #include "planner/plan.h"
 
 namespace caravan::controller {
@@ -21,70 +20,18 @@ bool describes_its_devices(const v1alpha1::JobSpec& spec) {
   return spec.resources().has_devices_per_node() && (!device.product().empty() || !device.memory().empty());
 }
 
-PlanVerdict refuse(const std::string& reason, const std::string& message,
-                   Verdict::Course course = Verdict::Course::kGoesOn) {
-  return {{.course = course,
-           .reason = reason,
-           .message = message,
-           .conditions = {set_condition(conditions::kPlanned, false, reason, message)}}};
-}
-
-// What users should know of a job that is planned.
-std::string say_no_checkpoint(const v1alpha1::JobSpec& spec) {
-  return spec.has_checkpoint() ? "" : fmt::format(" {}", planner::kNoCheckpoints);
-}
-
-std::string say_checkpoint_trouble(const v1alpha1::JobSpec& spec, const v1alpha1::Plan& plan) {
-  const std::string trouble = planner::checkpoints_trouble(spec, plan);
-  return trouble.empty() ? "" : fmt::format(" {}.", trouble);
-}
-
-// Of a job that has a plan: what this operator would have said to it, had it been asked first.
-std::string say_version_gaps(const Job& job, const std::string& unknown_of_plan) {
-  std::string text;
-  if (!job.unknown_fields.empty())
-    text += fmt::format(" Not known to this operator, and left out of account: {}.",
-                        fmt::join(job.unknown_fields, ", "));
-  if (!unknown_of_plan.empty())
-    text += fmt::format(" Left out of account in status.plan.document: {}.", unknown_of_plan);
-  if (!job.mistakes.empty())
-    text += fmt::format(" This operator would refuse the job today ({}); it goes on as it was planned.",
-                        fmt::join(job.mistakes, "; "));
-  return text;
-}
-
-PlanVerdict accept(const Job& job, std::string document) {
-  auto remembered = read_document(job, document);
-  if (!remembered) {
-    return refuse(
-        reasons::kDamagedPlan,
-        fmt::format("status.plan.document holds no plan of this job ({}); what runs goes on, but no "
-                    "pod is made; remove that field from the status, and the job is planned again "
-                    "around the sizes in status.plan",
-                    remembered.error().message));
-  }
-  const v1alpha1::Plan& plan = remembered->plan.plan();
-  PlanVerdict verdict;
-  verdict.reason = plan.source();
-  verdict.message = plan.reason() + say_no_checkpoint(job.spec) + say_checkpoint_trouble(job.spec, plan) +
-                    say_version_gaps(job, remembered->unknown);
-  verdict.conditions = {set_condition(conditions::kPlanned, true, verdict.reason, verdict.message)};
-  verdict.document = std::move(document);
-  verdict.plan = std::move(remembered->plan);
-  return verdict;
-}
-
 // The API server took what this operator refuses: one of them is of another version, and a later operator may
 // know better.
 std::optional<PlanVerdict> refuse_spec(const Job& job) {
   if (!job.unknown_fields.empty()) {
-    return refuse(reasons::kNewerSpec,
-                  fmt::format("{}: not known to this operator, which cannot tell whether that matters; the "
-                              "job waits for a newer one, or create it again without",
-                              fmt::join(job.unknown_fields, ", ")));
+    return refuse_plan(
+        reasons::kNewerSpec,
+        fmt::format("{}: not known to this operator, which cannot tell whether that matters; the "
+                    "job waits for a newer one, or create it again without",
+                    fmt::join(job.unknown_fields, ", ")));
   }
   if (!job.mistakes.empty())
-    return refuse(reasons::kInvalidSpec, fmt::format("{}", fmt::join(job.mistakes, "; ")));
+    return refuse_plan(reasons::kInvalidSpec, fmt::format("{}", fmt::join(job.mistakes, "; ")));
   return std::nullopt;
 }
 
@@ -107,17 +54,17 @@ PlanVerdict make_plan(const Job& job, const std::vector<NodeView>& nodes) {
   if (again) {
     const LayoutSizes sizes{shown.tensor(), shown.pipeline(), shown.data(), shown.micro_batch_size()};
     const std::string problem = problem_of(sizes, job.spec.resources());
-    if (!problem.empty()) return refuse(reasons::kDamagedPlan, "status.plan: " + problem);
+    if (!problem.empty()) return refuse_plan(reasons::kDamagedPlan, "status.plan: " + problem);
   }
   DeviceSurvey survey = survey_devices(job, nodes);
-  if (!survey.problem.empty()) return refuse(reasons::kDoesNotFit, survey.problem);
+  if (!survey.problem.empty()) return refuse_plan(reasons::kDoesNotFit, survey.problem);
   if (again) {
     for (SurveyedJob& place : survey.places) fix_layout(shown, *place.spec.mutable_parallelism());
   }
   auto chosen = choose_place(survey.places);
   if (!chosen) {
     const bool does_not_fit = chosen.error().code == ExitCode::kDoesNotFit;
-    return refuse(
+    return refuse_plan(
         does_not_fit ? reasons::kDoesNotFit : reasons::kInvalidSpec, chosen.error().message,
         !again && describes_its_devices(job.spec) ? Verdict::Course::kFails : Verdict::Course::kGoesOn);
   }
@@ -127,7 +74,7 @@ PlanVerdict make_plan(const Job& job, const std::vector<NodeView>& nodes) {
     plan.set_source(shown.source());
     plan.set_reason(shown.reason());
   }
-  return accept(job, document_of(plan, chosen->gpu_product));
+  return accept_plan(job, document_of(plan, chosen->gpu_product));
 }
 
 }  // namespace
@@ -136,9 +83,9 @@ PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes) {
   if (!has_plan(job.status)) {
     if (auto refused = refuse_spec(job)) return *std::move(refused);
     if (const std::string missing = missing_claim(job.spec); !missing.empty())
-      return refuse(reasons::kInvalidSpec, missing, Verdict::Course::kFails);
+      return refuse_plan(reasons::kInvalidSpec, missing, Verdict::Course::kFails);
   }
-  return remembers_plan(job.status) ? accept(job, job.status.plan().document()) : make_plan(job, nodes);
+  return remembers_plan(job.status) ? accept_plan(job, job.status.plan().document()) : make_plan(job, nodes);
 }
 
 PlanVerdict plan_after_shortage(const Job& job, const v1alpha1::JobPlan& before,
@@ -149,8 +96,8 @@ PlanVerdict plan_after_shortage(const Job& job, const v1alpha1::JobPlan& before,
   if (plan.usable_bytes() > 0) facts.memory_bytes = plan.usable_bytes();
   auto again = planner::plan_again({.plan = plan, .correction = correction}, before.spec(), facts,
                                    planner::default_engine_profile());
-  if (!again) return refuse(reasons::kDoesNotFit, again.error().message);
-  return accept(job, document_of(again->plan(), before.gpu_product()));
+  if (!again) return refuse_plan(reasons::kDoesNotFit, again.error().message);
+  return accept_plan(job, document_of(again->plan(), before.gpu_product()));
 }
 
 }  // namespace caravan::controller

@@ -7,21 +7,13 @@
 // made, the status has the layout's sizes only; the rest is planned again around them. Pure.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "caravan/v1alpha1/plan.pb.h"
+#include "operator/controller/plan_verdict.h"
 #include "operator/controller/snapshot.h"
-#include "operator/controller/verdict.h"
 
 namespace caravan::controller {
-
-// Without a plan it fails, unless a change of the cluster can help.
-struct PlanVerdict : Verdict {
-  std::optional<v1alpha1::JobPlan> plan = {};
-  std::string document = {};  // what is to be remembered of it
-};
 
 PlanVerdict judge_plan(const Job& job, const std::vector<NodeView>& nodes);
 

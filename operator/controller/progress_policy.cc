@@ -4,7 +4,7 @@
 
 #include "operator/api/conditions.h"
 #include "operator/api/names.h"
-#include "operator/controller/failure_policy.h"
+#include "operator/controller/told_failure.h"
 #include "operator/view/progress_status.h"
 
 namespace caravan::controller {

@@ -6,19 +6,15 @@
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/controller/queue_grant.h"
+#include "operator/controller/queue_hindrance.h"
 #include "operator/controller/queue_notice.h"
+#include "operator/controller/queue_place.h"
 
 namespace caravan::controller {
 namespace {
 
 using Course = Verdict::Course;
 using Api = QueueView::Api;
-
-constexpr std::chrono::seconds kFrontLooksAgain{30};
-constexpr std::chrono::minutes kBackLooksAgain{5};
-// The places at the front change what a user does next; behind them a job's status is not written each time
-// the queue moves.
-constexpr int kToldExactly = 10;
 
 std::string words_of(const WorkloadView& workload, const char* type) {
   const kube::Json* condition = workload.condition(type);
@@ -28,21 +24,6 @@ std::string words_of(const WorkloadView& workload, const char* type) {
 // Quota alone starts nothing while an admission check is not ready.
 std::string words_of_check(const WorkloadView& workload) {
   return workload.check_waited_for.empty() ? "" : "; " + workload.check_waited_for;
-}
-
-std::string place_in_queue(const QueueView& queue) {
-  if (!queue.position) return "";
-  const int place = *queue.position + 1;
-  if (place <= kToldExactly) return fmt::format("; it is number {} in its queue", place);
-  int more_than = kToldExactly;
-  while (more_than * 10 < place) more_than *= 10;
-  return fmt::format("; more than {} are before it in its queue", more_than);
-}
-
-LookAgain when_places_change(const QueueView& queue) {
-  if (!queue.has_positions) return queue.positions_may_come ? LookAgain(kBackLooksAgain) : std::nullopt;
-  if (queue.position && *queue.position >= kToldExactly) return kBackLooksAgain;
-  return kFrontLooksAgain;
 }
 
 class Judge {
@@ -55,17 +36,8 @@ class Judge {
   QueueVerdict judge() {
     if (gang_provider(job_) != v1alpha1::Gang::Kueue) return turn_away();
     if (seen_.queue.api == Api::kUnknown) return keep_waiting(false, "", "");
-    if (seen_.queue.api == Api::kAbsent)
-      return keep_waiting(
-          false, reasons::kKueueMissing,
-          "this cluster does not serve kueue.x-k8s.io/v1beta2, and the job asks for Kueue; install Kueue "
-          "0.15 or later, or remove spec.scheduling.gang.provider or the label "
-          "kueue.x-k8s.io/queue-name from the job while it is suspended");
-    if (seen_.queue.api == Api::kRefused)
-      return keep_waiting(
-          false, reasons::kKueueMissing,
-          "this operator may not list the workloads, resourceflavors and workloadpriorityclasses of "
-          "kueue.x-k8s.io; the manifests of its installation have the rights");
+    if (const auto hindrance = hindrance_of_cluster(seen_.queue))
+      return keep_waiting(false, hindrance->reason, hindrance->message);
     if (job_.spec.suspend()) return leave();
     const auto& workload = seen_.queue.workload;
     if (!workload || workload->being_deleted) return without_workload();
@@ -140,21 +112,15 @@ class Judge {
                              "spec.suspend to true and then to false to queue the job anew",
                              workload_name(job_)));
     }
-    const std::string queue = queue_of(job_);
-    if (queue.empty())
-      return keep_waiting(
-          false, reasons::kQueueMissing,
-          "the job asks for Kueue and names no queue; suspend it and set spec.scheduling.queue to a "
-          "LocalQueue of its namespace, or give it the label kueue.x-k8s.io/queue-name");
-    if (!seen_.queue.missing_priority.empty())
-      return keep_waiting(false, reasons::kPriorityClassMissing,
-                          seen_.queue.missing_priority + " is not there; create it, or correct the job");
+    if (const auto hindrance = hindrance_of_job(job_, seen_.queue))
+      return keep_waiting(false, hindrance->reason, hindrance->message);
     // One that is being deleted is waited for.
     if (!seen_.queue.workload)
       verdict_.effects.emplace_back(
           CreateChild{kWorkloads, workload_intent(job_, plan_, seen_.queue.priority, settings_)});
-    return keep_waiting(false, reasons::kPending,
-                        fmt::format("workload {} is handed to queue {}", workload_name(job_), queue));
+    return keep_waiting(
+        false, reasons::kPending,
+        fmt::format("workload {} is handed to queue {}", workload_name(job_), queue_of(job_)));
   }
 
   QueueVerdict give_back(const WorkloadView& workload) {

@@ -2,7 +2,7 @@
 // failurePolicy.maxRestarts. Pure.
 #pragma once
 
-#include "operator/controller/failure_policy.h"
+#include "operator/controller/failure_verdict.h"
 #include "policy/failure_policy.h"
 
 namespace caravan::controller {

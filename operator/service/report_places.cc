@@ -21,7 +21,7 @@ ReportPlaces::Admission ReportPlaces::admit(const std::string& name_space, const
   return admission;
 }
 
-void ReportPlaces::leave(const std::string& pod_uid, const ReportStream& stream, Clock::TimePoint now) {
+void ReportPlaces::leave(const std::string& pod_uid, const PodReportStream& stream, Clock::TimePoint now) {
   const std::scoped_lock lock(mutex_);
   const auto place = places_.find(pod_uid);
   if (place != places_.end() && place->second.stream.get() == &stream) free(place, now);

@@ -19,11 +19,11 @@
 
 namespace caravan::controller {
 
-class ReportStream;
+class PodReportStream;
 
 class ReportPlaces {
  public:
-  using Stream = std::shared_ptr<ReportStream>;
+  using Stream = std::shared_ptr<PodReportStream>;
   struct Limits {
     std::size_t places = 1024;
     std::chrono::milliseconds shortest_turn{1'000};
@@ -41,7 +41,7 @@ class ReportPlaces {
   Admission admit(const std::string& name_space, const std::string& pod_uid, const Stream& stream,
                   Clock::TimePoint now);
   // The place is free, if it is still that stream's.
-  void leave(const std::string& pod_uid, const ReportStream& stream, Clock::TimePoint now);
+  void leave(const std::string& pod_uid, const PodReportStream& stream, Clock::TimePoint now);
   // How long the pod's next report has to wait.
   Clock::Duration reserve(const std::string& pod_uid, Clock::TimePoint now);
 

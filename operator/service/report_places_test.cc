@@ -18,7 +18,7 @@ class Places : public ::testing::Test {
 
   // Streams are told apart by their addresses only.
   ReportPlaces::Stream stream(std::size_t index) {
-    return {std::shared_ptr<void>(), reinterpret_cast<ReportStream*>(&streams_[index])};
+    return {std::shared_ptr<void>(), reinterpret_cast<PodReportStream*>(&streams_[index])};
   }
   ReportPlaces::Admission admit(const std::string& name_space, const std::string& pod, std::size_t index,
                                 Clock::TimePoint now) {

@@ -13,25 +13,16 @@ using kube::Json;
 using kube::JsonArray;
 using kube::JsonObject;
 
-constexpr std::chrono::seconds kRemembered{60};
-constexpr std::chrono::seconds kRefusalRemembered{10};
-
-const JsonArray* list_at(const Json& from, kube::JsonPath path) {
-  const Json* found = kube::find(from, path);
-  return found != nullptr && found->is_array() ? &found->get_array() : nullptr;
-}
-
 std::string extra(const Json& review, std::string_view key) {
-  const JsonArray* values = list_at(review, {"status", "user", "extra", key});
-  if (values == nullptr || values->size() != 1 || !values->front().is_string()) return "";
-  return std::string(values->front().get_string());
+  const JsonArray& values = kube::array_at(review, {"status", "user", "extra", key});
+  if (values.size() != 1 || !values.front().is_string()) return "";
+  return std::string(values.front().get_string());
 }
 
 bool is_for_us(const Json& review) {
-  const JsonArray* audiences = list_at(review, {"status", "audiences"});
-  return audiences != nullptr && std::any_of(audiences->begin(), audiences->end(), [](const Json& audience) {
-           return audience.is_string() && audience.get_string() == kReportAudience;
-         });
+  return std::ranges::any_of(kube::array_at(review, {"status", "audiences"}), [](const Json& audience) {
+    return audience.is_string() && audience.get_string() == kReportAudience;
+  });
 }
 
 }  // namespace
@@ -62,27 +53,18 @@ Result<TokenHolder> TokenCheck::review(const CallContext& context, const std::st
   const auto review = client_.create(context, {.resource = kTokenReviews}, request);
   if (!review) return failure("the token cannot be reviewed: " + review.error().message);
   auto holder = holder_of(*review);
-  remember(digest, holder);
+  if (holder) {
+    holders_.keep(digest, *holder);
+  } else {
+    refusals_.keep(digest, holder.error());
+  }
   return holder;
 }
 
-std::optional<Result<TokenHolder>> TokenCheck::recall(const Digest& digest) {
-  const std::scoped_lock lock(mutex_);
-  const auto found = remembered_.find(digest);
-  if (found == remembered_.end() || found->second.until <= clock_.now()) return std::nullopt;
-  return found->second.holder;
-}
-
-// When there is no room, what would be forgotten next goes: refusals before tokens that are good.
-void TokenCheck::remember(const Digest& digest, const Result<TokenHolder>& holder) {
-  const std::scoped_lock lock(mutex_);
-  if (remembered_.size() >= kMostRemembered) {
-    remembered_.erase(
-        std::min_element(remembered_.begin(), remembered_.end(),
-                         [](const auto& a, const auto& b) { return a.second.until < b.second.until; }));
-  }
-  const auto until = clock_.now() + (holder ? kRemembered : kRefusalRemembered);
-  remembered_.insert_or_assign(digest, Remembered{holder, until});
+std::optional<Result<TokenHolder>> TokenCheck::recall(const Digest& digest) const {
+  if (auto holder = holders_.find(digest)) return *std::move(holder);
+  if (auto refusal = refusals_.find(digest)) return tl::unexpected(*std::move(refusal));
+  return std::nullopt;
 }
 
 Result<Reporter> TokenCheck::check(const CallContext& context, const std::string& token) {

@@ -7,14 +7,14 @@
 // asked each time. Safe for any thread.
 #pragma once
 
-#include <map>
-#include <mutex>
+#include <optional>
 #include <string>
 
 #include "kube/client/client.h"
 #include "kube/watch/store.h"
 #include "operator/service/progress_board.h"
 #include "serving/digest.h"
+#include "serving/expiring_cache.h"
 
 namespace caravan::controller {
 
@@ -30,25 +30,21 @@ class TokenCheck {
   static constexpr std::size_t kMostRemembered = 4096;
 
   TokenCheck(kube::Client& client, Clock& clock, const kube::Store& pods)
-      : client_(client), clock_(clock), pods_(pods) {}
+      : client_(client),
+        pods_(pods),
+        holders_(clock, std::chrono::seconds(60), kMostRemembered),
+        refusals_(clock, std::chrono::seconds(10), kMostRemembered) {}
 
   Result<Reporter> check(const CallContext& context, const std::string& token);
 
  private:
-  struct Remembered {
-    Result<TokenHolder> holder;
-    Clock::TimePoint until;
-  };
-
   Result<TokenHolder> review(const CallContext& context, const std::string& token);
-  std::optional<Result<TokenHolder>> recall(const Digest& digest);
-  void remember(const Digest& digest, const Result<TokenHolder>& holder);
+  std::optional<Result<TokenHolder>> recall(const Digest& digest) const;
 
   kube::Client& client_;
-  Clock& clock_;
   const kube::Store& pods_;
-  std::mutex mutex_;
-  std::map<Digest, Remembered> remembered_;
+  ExpiringCache<Digest, TokenHolder> holders_;
+  ExpiringCache<Digest, Error> refusals_;  // apart, so that made up tokens push out nobody
 };
 
 }  // namespace caravan::controller

@@ -51,7 +51,7 @@ void add_demand(const Demand& demand, Demand& to) {
 
 Demand read_demand(const Json& pod) {
   Demand demand;
-  for (const Json& container : array_at(pod, {"spec", "containers"})) {
+  for (const Json& container : kube::array_at(pod, {"spec", "containers"})) {
     if (const Json* all = kube::find(container, {"resources", "requests"})) add_amounts(*all, demand);
   }
   return demand;

@@ -3,16 +3,9 @@
 namespace caravan::controller {
 
 using kube::Json;
-using kube::JsonArray;
-
-const JsonArray& array_at(const Json& from, kube::JsonPath path) {
-  static const JsonArray kNothing;
-  const Json* found = kube::find(from, path);
-  return found != nullptr && found->is_array() ? found->get_array() : kNothing;
-}
 
 const Json* condition_of(const Json& object, std::string_view type) {
-  for (const Json& condition : array_at(object, {"status", "conditions"})) {
+  for (const Json& condition : kube::array_at(object, {"status", "conditions"})) {
     if (kube::text_at(condition, {"type"}) == type) return &condition;
   }
   return nullptr;

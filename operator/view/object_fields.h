@@ -1,4 +1,4 @@
-// Lists and conditions of Kubernetes objects. What is absent reads as nothing.
+// Conditions of Kubernetes objects. What is absent reads as nothing.
 #pragma once
 
 #include <string_view>
@@ -6,9 +6,6 @@
 #include "kube/api/json.h"
 
 namespace caravan::controller {
-
-// Empty where there is none.
-const kube::JsonArray& array_at(const kube::Json& from, kube::JsonPath path);
 
 // Null where there is none.
 const kube::Json* condition_of(const kube::Json& object, std::string_view type);

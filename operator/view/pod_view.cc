@@ -56,7 +56,7 @@ void cut_words(PodView& view) {
 
 void read_gates(const Json& object, PodView& view) {
   std::vector<std::string> gates;
-  for (const Json& gate : array_at(object, {"spec", "schedulingGates"}))
+  for (const Json& gate : kube::array_at(object, {"spec", "schedulingGates"}))
     gates.push_back(kube::text_at(gate, {"name"}));
   view.gated = !gates.empty();
   if (view.gated) view.trouble = explain_gates(gates);
@@ -90,7 +90,7 @@ PodView read_pod(const Json& object) {
   view.gone_by = to_time(kube::text_at(object, {"metadata", "deletionTimestamp"}));
   view.evicted = kube::text_at(object, {"status", "reason"}) == "Evicted";
   view.disrupted = is_disrupted(object) && !view.evicted;
-  for (const Json& container : array_at(object, {"status", "containerStatuses"}))
+  for (const Json& container : kube::array_at(object, {"status", "containerStatuses"}))
     read_container(container, view);
   if (view.phase == PodPhase::kFailed && (view.evicted || !view.exit_code))
     view.last_words = kube::text_at(object, {"status", "message"});

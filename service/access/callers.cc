@@ -17,10 +17,9 @@ using kube::Json;
 using kube::JsonArray;
 using kube::JsonObject;
 
-std::vector<std::string> texts_of(const Json* list) {
+std::vector<std::string> texts_of(const JsonArray& list) {
   std::vector<std::string> texts;
-  if (list == nullptr || !list->is_array()) return texts;
-  for (const Json& one : list->get_array()) {
+  for (const Json& one : list) {
     if (one.is_string()) texts.emplace_back(one.get_string());
   }
   return texts;
@@ -60,18 +59,19 @@ Answer<Caller> caller_of_review(const Json& review, const std::vector<std::strin
         fmt::format("the token is not valid here; ask for one with `kubectl create token NAME "
                     "--audience {}`",
                     audiences.front()));
-  const auto meant = texts_of(kube::find(review, {"status", "audiences"}));
+  const auto meant = texts_of(kube::array_at(review, {"status", "audiences"}));
   const bool is_for_us = std::ranges::any_of(
       meant, [&](const std::string& one) { return std::ranges::find(audiences, one) != audiences.end(); });
   if (!is_for_us)
     return bad_token(fmt::format("the token is not for the audience {}", fmt::join(audiences, ", ")));
   Caller caller{.user = kube::text_at(review, {"status", "user", "username"}),
                 .uid = kube::text_at(review, {"status", "user", "uid"}),
-                .groups = texts_of(kube::find(review, {"status", "user", "groups"}))};
+                .groups = texts_of(kube::array_at(review, {"status", "user", "groups"}))};
   if (caller.user.empty()) return bad_token("the token is of nobody");
   if (const Json* extra = kube::find(review, {"status", "user", "extra"});
       extra != nullptr && extra->is_object()) {
-    for (const auto& entry : extra->get_object()) caller.extra[entry.key()] = texts_of(&entry.value());
+    for (const auto& entry : extra->get_object())
+      caller.extra[entry.key()] = texts_of(kube::array_at(entry.value(), {}));
   }
   return caller;
 }

@@ -10,9 +10,9 @@
 
 #include "kube/client/client.h"
 #include "service/access/caller.h"
-#include "service/access/expiring_cache.h"
 #include "service/answer/fault.h"
 #include "serving/digest.h"
+#include "serving/expiring_cache.h"
 
 namespace caravan::service {
 

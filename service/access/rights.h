@@ -10,7 +10,7 @@
 #include "kube/client/client.h"
 #include "service/access/caller.h"
 #include "service/access/callers.h"
-#include "service/access/expiring_cache.h"
+#include "serving/expiring_cache.h"
 
 namespace caravan::service {
 

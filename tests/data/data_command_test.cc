@@ -158,6 +158,53 @@ TEST_F(DataCommand, TheLastPartGoesToTheValidationFile) {
   EXPECT_THAT(tokens("val.bin"), ElementsAre('7', '8', '9'));
 }
 
+// Arguments, and what is said of them.
+const std::pair<std::string, std::string> kBadCommands[] = {
+    {"tokenize --tokenizer byte missing.txt --to o.bin", "missing.txt: cannot read: No such file"},
+    {"tokenize --tokenizer byte text.txt missing.txt --to o.bin", "missing.txt: cannot read: No such file"},
+    {"tokenize --tokenizer byte folder --to o.bin", "folder: cannot read: Is a directory"},
+    {"tokenize --tokenizer byte empty.txt --to o.bin", "the texts hold no tokens"},
+    {"tokenize --tokenizer byte text.txt --to precious.bin", "precious.bin: exists already; give --force"},
+    {"tokenize --tokenizer byte text.txt --to folder", "folder: is a folder or a device"},
+    {"tokenize --tokenizer byte text.txt --force --to /dev/null", "/dev/null: is a folder or a device"},
+    {"tokenize --tokenizer byte text.txt --to missing/o.bin", "missing/o.bin: cannot create: No such file"},
+    {"tokenize --tokenizer byte text.txt", "--to is required"},
+    {"tokenize --tokenizer byte text.txt -o o.bin", "--output: expected one of text, json"},
+    {"tokenize text.txt --to o.bin", "--tokenizer is required"},
+    {"tokenize --tokenizer byte --to o.bin", "TEXT is required"},
+    {"tokenize --tokenizer missing.json text.txt --to o.bin", "cannot read missing.json: No such file"},
+    {"tokenize --tokenizer not.json text.txt --to o.bin", "not.json: not a tokenizer"},
+    {"tokenize --tokenizer deep.json text.txt --to o.bin", "deep.json: not a tokenizer: recursion limit"},
+    {"tokenize --tokenizer panic.json text.txt --to o.bin", "panic.json: not a tokenizer: internal error"},
+    {"tokenize --tokenizer empty.txt text.txt --to o.bin", "empty.txt: not a tokenizer"},
+    {"tokenize --tokenizer folder text.txt --to o.bin", "cannot read folder/tokenizer.json: No such file"},
+    {"tokenize --tokenizer " + kTokenizer + " latin.txt --to o.bin", "latin.txt: not UTF-8 at byte 3"},
+    {"tokenize --tokenizer " + kTokenizer + " --end-of-text '<|stop|>' text.txt --to o.bin",
+     "has no token <|stop|>"},
+    {"tokenize --tokenizer byte --end-of-text '</s>' text.txt --to o.bin",
+     "--end-of-text: the byte tokenizer"},
+    {"tokenize --tokenizer byte text.txt --to o.bin --validation-fraction 0.1", "--validation-to"},
+    {"tokenize --tokenizer byte text.txt --to o.bin --validation-to v.bin", "--validation-fraction"},
+    {"tokenize --tokenizer byte text.txt --to o.bin --validation-to v.bin --validation-fraction 1.5",
+     "the validation fraction is 1.5"},
+    {"tokenize --tokenizer byte text.txt --to o.bin --validation-to v.bin --validation-fraction 0",
+     "the validation fraction is 0"},
+    {"tokenize --tokenizer byte text.txt --to o.bin --validation-to v.bin --validation-fraction nan",
+     "the validation fraction is nan"},
+    {"tokenize --tokenizer byte text.txt --to o.bin --validation-fraction 0.01 --validation-to v.bin",
+     "leave one of the two files empty"},
+    {"tokenize --tokenizer byte text.txt --to o.bin --validation-fraction 0.5 --validation-to o.bin",
+     "o.bin: is the output for training and for validation"},
+    {"inspect missing.bin", "missing.bin: cannot open"},
+    {"inspect text.txt", "text.txt: not a token file"},
+    {"inspect empty.txt", "empty.txt: is empty"},
+    {"inspect folder", "folder: no token files"},
+    {"inspect", "PATH is required"},
+    {"inspect -o yaml text.txt", "yaml"},
+    {"", "command is required"},
+    {"tokenize --tokenizer byte a.txt --to ''", "empty name"},
+};
+
 TEST_F(DataCommand, BadInputEndsWithCode2AndLeavesNothing) {
   folder_.write("text.txt", "words");
   folder_.write("latin.txt", "caf\xe9");
@@ -169,53 +216,8 @@ TEST_F(DataCommand, BadInputEndsWithCode2AndLeavesNothing) {
   folder_.write("panic.json", R"({"model": {"type": "BPE", "continuing_subword_prefix": "###",
                                              "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})");
   fs::create_directory(folder_.path("folder"));
-  const std::string tokenizer = "--tokenizer " + kTokenizer;
-  const std::pair<std::string, std::string> cases[] = {
-      {"tokenize --tokenizer byte missing.txt --to o.bin", "missing.txt: cannot read: No such file"},
-      {"tokenize --tokenizer byte text.txt missing.txt --to o.bin", "missing.txt: cannot read: No such file"},
-      {"tokenize --tokenizer byte folder --to o.bin", "folder: cannot read: Is a directory"},
-      {"tokenize --tokenizer byte empty.txt --to o.bin", "the texts hold no tokens"},
-      {"tokenize --tokenizer byte text.txt --to precious.bin", "precious.bin: exists already; give --force"},
-      {"tokenize --tokenizer byte text.txt --to folder", "folder: is a folder or a device"},
-      {"tokenize --tokenizer byte text.txt --force --to /dev/null", "/dev/null: is a folder or a device"},
-      {"tokenize --tokenizer byte text.txt --to missing/o.bin", "missing/o.bin: cannot create: No such file"},
-      {"tokenize --tokenizer byte text.txt", "--to is required"},
-      {"tokenize --tokenizer byte text.txt -o o.bin", "--output: expected one of text, json"},
-      {"tokenize text.txt --to o.bin", "--tokenizer is required"},
-      {"tokenize --tokenizer byte --to o.bin", "TEXT is required"},
-      {"tokenize --tokenizer missing.json text.txt --to o.bin", "cannot read missing.json: No such file"},
-      {"tokenize --tokenizer not.json text.txt --to o.bin", "not.json: not a tokenizer"},
-      {"tokenize --tokenizer deep.json text.txt --to o.bin", "deep.json: not a tokenizer: recursion limit"},
-      {"tokenize --tokenizer panic.json text.txt --to o.bin", "panic.json: not a tokenizer: internal error"},
-      {"tokenize --tokenizer empty.txt text.txt --to o.bin", "empty.txt: not a tokenizer"},
-      {"tokenize --tokenizer folder text.txt --to o.bin", "cannot read folder/tokenizer.json: No such file"},
-      {"tokenize " + tokenizer + " latin.txt --to o.bin", "latin.txt: not UTF-8 at byte 3"},
-      {"tokenize " + tokenizer + " --end-of-text '<|stop|>' text.txt --to o.bin", "has no token <|stop|>"},
-      {"tokenize --tokenizer byte --end-of-text '</s>' text.txt --to o.bin",
-       "--end-of-text: the byte tokenizer"},
-      {"tokenize --tokenizer byte text.txt --to o.bin --validation-fraction 0.1", "--validation-to"},
-      {"tokenize --tokenizer byte text.txt --to o.bin --validation-to v.bin", "--validation-fraction"},
-      {"tokenize --tokenizer byte text.txt --to o.bin --validation-to v.bin --validation-fraction 1.5",
-       "the validation fraction is 1.5"},
-      {"tokenize --tokenizer byte text.txt --to o.bin --validation-to v.bin --validation-fraction 0",
-       "the validation fraction is 0"},
-      {"tokenize --tokenizer byte text.txt --to o.bin --validation-to v.bin --validation-fraction nan",
-       "the validation fraction is nan"},
-      {"tokenize --tokenizer byte text.txt --to o.bin --validation-fraction 0.01 --validation-to v.bin",
-       "leave one of the two files empty"},
-      {"tokenize --tokenizer byte text.txt --to o.bin --validation-fraction 0.5 --validation-to o.bin",
-       "o.bin: is the output for training and for validation"},
-      {"inspect missing.bin", "missing.bin: cannot open"},
-      {"inspect text.txt", "text.txt: not a token file"},
-      {"inspect empty.txt", "empty.txt: is empty"},
-      {"inspect folder", "folder: no token files"},
-      {"inspect", "PATH is required"},
-      {"inspect -o yaml text.txt", "yaml"},
-      {"", "command is required"},
-      {"tokenize --tokenizer byte a.txt --to ''", "empty name"},
-  };
   const std::vector<std::string> before = entries();
-  for (const auto& [arguments, message] : cases) {
+  for (const auto& [arguments, message] : kBadCommands) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.exit_code, 2) << arguments << "\n" << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(message)) << arguments;

@@ -15,7 +15,7 @@
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
 #include "common/testing/manual_clock.h"
 #include "common/testing/temporary_folder.h"
-#include "operator/service/report_server.h"
+#include "operator/service/cluster_report_server.h"
 #include "operator/service/token_check.h"
 #include "operator/testing/jobs.h"
 #include "serving/pace.h"
@@ -85,10 +85,10 @@ class Stranger {
   bool ended_ = false;
 };
 
-class ReportServerTest : public ::testing::Test, private ReportServer::Observer {
+class ClusterReportServerTest : public ::testing::Test, private ClusterReportServer::Observer {
  protected:
-  ReportServerTest() { write("token", "secret\n"); }
-  ~ReportServerTest() override { server_.reset(); }
+  ClusterReportServerTest() { write("token", "secret\n"); }
+  ~ClusterReportServerTest() override { server_.reset(); }
 
   static KeyPair authority() { return make_authority("test", std::chrono::hours(1)).value(); }
   // "secret" and "other" are tokens of two pods, "slow" is reviewed for ever.
@@ -99,14 +99,14 @@ class ReportServerTest : public ::testing::Test, private ReportServer::Observer 
     return failure("wrong token");
   }
   // listen_port 0: any.
-  void serve(const KeyPair& by, int listen_port = 0, const ReportServer::Limits& limits = {}) {
+  void serve(const KeyPair& by, int listen_port = 0, const ClusterReportServer::Limits& limits = {}) {
     const KeyPair identity =
         issue_certificate(by, {.common_name = "reports", .dns_names = {"localhost"}}).value();
-    auto server = ReportServer::start({.listen = fmt::format("127.0.0.1:{}", listen_port),
-                                       .identity = identity,
-                                       .authenticate = review,
-                                       .limits = limits},
-                                      clock_, board_, *this);
+    auto server = ClusterReportServer::start({.listen = fmt::format("127.0.0.1:{}", listen_port),
+                                              .identity = identity,
+                                              .authenticate = review,
+                                              .limits = limits},
+                                             clock_, board_, *this);
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
     authority_ = by.certificate_pem;
@@ -201,10 +201,10 @@ class ReportServerTest : public ::testing::Test, private ReportServer::Observer 
                          const std::scoped_lock lock(mutex_);
                          changed_.notify_all();
                        }};
-  std::unique_ptr<ReportServer> server_;
+  std::unique_ptr<ClusterReportServer> server_;
 };
 
-TEST_F(ReportServerTest, AResultIsOnTheBoardWhenItIsAcknowledged) {
+TEST_F(ClusterReportServerTest, AResultIsOnTheBoardWhenItIsAcknowledged) {
   serve(authority());
   const auto client = connect();
   client->tell(started(1));
@@ -215,7 +215,7 @@ TEST_F(ReportServerTest, AResultIsOnTheBoardWhenItIsAcknowledged) {
   EXPECT_EQ(progress->attempt, 1);
 }
 
-TEST_F(ReportServerTest, ACheckpointThatIsAskedForIsOrderedWithTheNextReport) {
+TEST_F(ClusterReportServerTest, ACheckpointThatIsAskedForIsOrderedWithTheNextReport) {
   serve(authority());
   board_.ask_for_checkpoint("uid", "uid/earlier");  // nobody has told of that job yet
   const auto client = connect();
@@ -230,7 +230,7 @@ TEST_F(ReportServerTest, ACheckpointThatIsAskedForIsOrderedWithTheNextReport) {
   EXPECT_THAT(saves_, ::testing::ElementsAre("uid/now"));
 }
 
-TEST_F(ReportServerTest, AnEndAfterTheResultIsNothingToWarnOf) {
+TEST_F(ClusterReportServerTest, AnEndAfterTheResultIsNothingToWarnOf) {
   serve(authority());
   auto client = connect();
   client->tell(completed());
@@ -244,7 +244,7 @@ TEST_F(ReportServerTest, AnEndAfterTheResultIsNothingToWarnOf) {
   EXPECT_EQ(log.str(), "");
 }
 
-TEST_F(ReportServerTest, AReporterWithTheWrongTokenIsNotHeardUntilItHasTheRightOne) {
+TEST_F(ClusterReportServerTest, AReporterWithTheWrongTokenIsNotHeardUntilItHasTheRightOne) {
   serve(authority());
   write("token", "stolen");
   const auto client = connect();
@@ -260,7 +260,7 @@ TEST_F(ReportServerTest, AReporterWithTheWrongTokenIsNotHeardUntilItHasTheRightO
   EXPECT_TRUE(client->wait_for_acknowledgement(kPatience)) << "the token is read again";
 }
 
-TEST_F(ReportServerTest, AJobThatIsDeletedWhileItRunsLeavesNothingOnTheBoard) {
+TEST_F(ClusterReportServerTest, AJobThatIsDeletedWhileItRunsLeavesNothingOnTheBoard) {
   serve(authority());
   const auto client = connect();
   client->tell(started(1));
@@ -273,7 +273,7 @@ TEST_F(ReportServerTest, AJobThatIsDeletedWhileItRunsLeavesNothingOnTheBoard) {
   EXPECT_FALSE(board_.look_at("uid"));
 }
 
-TEST_F(ReportServerTest, AJobThatIsNotKnownYetIsToldOfAgain) {
+TEST_F(ClusterReportServerTest, AJobThatIsNotKnownYetIsToldOfAgain) {
   job_is_there_ = false;
   serve(authority());
   const auto client = connect();
@@ -288,7 +288,7 @@ TEST_F(ReportServerTest, AJobThatIsNotKnownYetIsToldOfAgain) {
   EXPECT_EQ(wait_for_attempt(1).attempt, 1);
 }
 
-TEST_F(ReportServerTest, AnOperatorThatComesBackWithANewAuthorityIsToldWhereTheJobStands) {
+TEST_F(ClusterReportServerTest, AnOperatorThatComesBackWithANewAuthorityIsToldWhereTheJobStands) {
   serve(authority());
   const int port = server_->port();
   const auto client = connect();
@@ -300,7 +300,7 @@ TEST_F(ReportServerTest, AnOperatorThatComesBackWithANewAuthorityIsToldWhereTheJ
   EXPECT_EQ(wait_for_attempt(3).attempt, 3);
 }
 
-TEST_F(ReportServerTest, AnOperatorThatIsGoneWithoutAWordIsLeftForTheOneThatAnswers) {
+TEST_F(ClusterReportServerTest, AnOperatorThatIsGoneWithoutAWordIsLeftForTheOneThatAnswers) {
   serve(authority());
   kube::testing::Relay relay(server_->port());
   const auto client = connect(relay.port());
@@ -311,7 +311,7 @@ TEST_F(ReportServerTest, AnOperatorThatIsGoneWithoutAWordIsLeftForTheOneThatAnsw
   EXPECT_EQ(wait_for_attempt(2).attempt, 2);
 }
 
-TEST_F(ReportServerTest, APodHasOneStreamItsNewest) {
+TEST_F(ClusterReportServerTest, APodHasOneStreamItsNewest) {
   serve(authority());
   const auto first = stranger("secret");
   first->tell(started(1));
@@ -323,7 +323,7 @@ TEST_F(ReportServerTest, APodHasOneStreamItsNewest) {
   EXPECT_TRUE(wait_for_end("ABORTED"));
 }
 
-TEST_F(ReportServerTest, CoordinatorsTakeTurnsWhenThereAreMoreThanPlaces) {
+TEST_F(ClusterReportServerTest, CoordinatorsTakeTurnsWhenThereAreMoreThanPlaces) {
   serve(authority(), 0, {.places = {.places = 1, .shortest_turn = 0ms}});
   const auto client = connect();
   client->tell(started(1));
@@ -334,7 +334,7 @@ TEST_F(ReportServerTest, CoordinatorsTakeTurnsWhenThereAreMoreThanPlaces) {
   EXPECT_EQ(wait_for_attempt(2).attempt, 2) << "it comes again";
 }
 
-TEST_F(ReportServerTest, BeyondTheMostStreamsOneMoreIsRefusedUntilAnotherEnds) {
+TEST_F(ClusterReportServerTest, BeyondTheMostStreamsOneMoreIsRefusedUntilAnotherEnds) {
   serve(authority(), 0, {.places = {.places = 1, .shortest_turn = 1h}});
   auto first = stranger("other");
   ASSERT_TRUE(wait_until([this] { return admitted_.size() == 1; }));
@@ -345,7 +345,7 @@ TEST_F(ReportServerTest, BeyondTheMostStreamsOneMoreIsRefusedUntilAnotherEnds) {
   EXPECT_EQ(wait_for_attempt(1).attempt, 1) << "an agent comes again";
 }
 
-TEST_F(ReportServerTest, WhoeverWaitsForAReviewHoldsUpNobody) {
+TEST_F(ClusterReportServerTest, WhoeverWaitsForAReviewHoldsUpNobody) {
   serve(authority());
   const auto slow = stranger("slow");
   wait_for_a_review();
@@ -354,7 +354,7 @@ TEST_F(ReportServerTest, WhoeverWaitsForAReviewHoldsUpNobody) {
   EXPECT_TRUE(client->wait_for_acknowledgement(kPatience));
 }
 
-TEST_F(ReportServerTest, OfOnePeerOnlySomeWaitForAReview) {
+TEST_F(ClusterReportServerTest, OfOnePeerOnlySomeWaitForAReview) {
   serve(authority(), 0, {.reviews = {.threads = 1, .waiting = 100, .waiting_of_one_peer = 2}});
   const auto runs = stranger("slow");
   wait_for_a_review();
@@ -362,7 +362,7 @@ TEST_F(ReportServerTest, OfOnePeerOnlySomeWaitForAReview) {
   EXPECT_TRUE(wait_for_end("RESOURCE_EXHAUSTED")) << "the third has no place to wait";
 }
 
-TEST_F(ReportServerTest, WhatCannotBeTrueIsCountedAndNotTaken) {
+TEST_F(ClusterReportServerTest, WhatCannotBeTrueIsCountedAndNotTaken) {
   serve(authority());
   const auto evil = stranger("secret");
   evil->tell(garbage());
@@ -371,7 +371,7 @@ TEST_F(ReportServerTest, WhatCannotBeTrueIsCountedAndNotTaken) {
   EXPECT_EQ(refused_, 1);
 }
 
-TEST_F(ReportServerTest, AMessageThatIsTooLargeEndsItsStream) {
+TEST_F(ClusterReportServerTest, AMessageThatIsTooLargeEndsItsStream) {
   serve(authority());
   const auto evil = stranger("secret");
   v1alpha1::JobReport large;
@@ -381,7 +381,7 @@ TEST_F(ReportServerTest, AMessageThatIsTooLargeEndsItsStream) {
   EXPECT_EQ(refused_, 0) << "it was not even read";
 }
 
-TEST_F(ReportServerTest, AFloodIsReadAtItsPaceAndHoldsUpNobody) {
+TEST_F(ClusterReportServerTest, AFloodIsReadAtItsPaceAndHoldsUpNobody) {
   serve(authority(), 0, {.places = {.reports_per_second = 1000, .burst = 10}});
   const auto evil = stranger("other");
   std::jthread flood([&](const std::stop_token& stop) {
@@ -396,7 +396,7 @@ TEST_F(ReportServerTest, AFloodIsReadAtItsPaceAndHoldsUpNobody) {
   evil->hang_up();
 }
 
-TEST_F(ReportServerTest, WhoeverComesAgainGoesOnAtTheSamePace) {
+TEST_F(ClusterReportServerTest, WhoeverComesAgainGoesOnAtTheSamePace) {
   serve(authority(), 0, {.places = {.reports_per_second = 0.001, .burst = 3}});
   for (int stream = 0; stream < 3; ++stream) {
     const auto evil = stranger("secret");
@@ -406,7 +406,7 @@ TEST_F(ReportServerTest, WhoeverComesAgainGoesOnAtTheSamePace) {
   EXPECT_EQ(refused_, 3) << "a burst is a pod's, not a stream's";
 }
 
-TEST_F(ReportServerTest, EndsWithStreamsInEveryState) {
+TEST_F(ClusterReportServerTest, EndsWithStreamsInEveryState) {
   serve(authority(), 0, {.places = {.reports_per_second = 0.001, .burst = 1}, .reviews = {.threads = 2}});
   const auto held_up = stranger("secret");
   for (int i = 0; i < 3; ++i) held_up->tell(started(i + 1));

@@ -40,11 +40,20 @@ Layout in_segments(Layout layout, std::vector<int64_t> segments) {
   return layout;
 }
 
-std::vector<Case> cases() {
-  const auto checkpointed = [](Layout& layout) { layout.activation_checkpointing = true; };
-  const auto gpipe = [](Layout& layout) { layout.schedule = ScheduleKind::GPipe; };
-  const auto zero_bubble = [](Layout& layout) { layout.schedule = ScheduleKind::ZeroBubbleH1; };
-  const auto zero_bubble_h2 = [](Layout& layout) { layout.schedule = ScheduleKind::ZeroBubbleH2; };
+void gpipe(Layout& layout) {
+  layout.schedule = ScheduleKind::GPipe;
+}
+void zero_bubble(Layout& layout) {
+  layout.schedule = ScheduleKind::ZeroBubbleH1;
+}
+void zero_bubble_h2(Layout& layout) {
+  layout.schedule = ScheduleKind::ZeroBubbleH2;
+}
+void checkpointed(Layout& layout) {
+  layout.activation_checkpointing = true;
+}
+
+std::vector<Case> of_stages_side_by_side() {
   return {
       {"One", layout_of(1, 1, 1)},
       {"OneLong", layout_of(1, 1, 1), 256},
@@ -57,9 +66,23 @@ std::vector<Case> cases() {
        .bf16 = true,
        .threads = 2},
       {.name = "Tensor2ShortSequence", .layout = layout_of(2, 1, 1), .sequence_length = 2},
-      {"OneCheckpointed", changed(layout_of(1, 1, 1), checkpointed), 256},
       {"OneLargeMicroBatchTied", changed(layout_of(1, 1, 1), [](Layout& l) { l.micro_batch_size = 4; }), 64,
        false, true},
+      {"Tensor2", layout_of(2, 1, 1), 256},
+      {"Tensor2Bf16", layout_of(2, 1, 1), 256, true},
+      {"Tensor2WithoutSequenceParallel",
+       changed(layout_of(2, 1, 1), [](Layout& l) { l.sequence_parallel = false; }), 256},
+      {"Data2Sharded", layout_of(1, 1, 2), 64},
+      {"Data2ShardedBf16", layout_of(1, 1, 2), 64, true},
+      {"Data2Whole", changed(layout_of(1, 1, 2), [](Layout& l) { l.zero_stage = 0; }), 64},
+      {"Tensor2Pipeline2Data2Bf16", changed(layout_of(2, 2, 2), [](Layout& l) { l.micro_batch_size = 2; }),
+       256, true},
+  };
+}
+
+std::vector<Case> that_recompute() {
+  return {
+      {"OneCheckpointed", changed(layout_of(1, 1, 1), checkpointed), 256},
       {"OneCheckpointedInPart",
        changed(layout_of(1, 1, 1),
                [](Layout& l) {
@@ -82,11 +105,13 @@ std::vector<Case> cases() {
                  l.recomputed_layers = {1, 0};
                }),
        256},
-      {"Tensor2", layout_of(2, 1, 1), 256},
-      {"Tensor2Bf16", layout_of(2, 1, 1), 256, true},
-      {"Tensor2WithoutSequenceParallel",
-       changed(layout_of(2, 1, 1), [](Layout& l) { l.sequence_parallel = false; }), 256},
       {"Tensor2CheckpointedBf16", changed(layout_of(2, 1, 1), checkpointed), 256, true},
+      {"Pipeline2CheckpointedTied", changed(layout_of(1, 2, 1), checkpointed), 256, false, true},
+  };
+}
+
+std::vector<Case> of_pipelines() {
+  return {
       {"Pipeline2", layout_of(1, 2, 1), 256},
       {"Pipeline2GPipeBf16", changed(layout_of(1, 2, 1), gpipe), 256, true},
       {"Pipeline2ZeroBubble", changed(layout_of(1, 2, 1), zero_bubble), 256},
@@ -106,6 +131,18 @@ std::vector<Case> cases() {
                  l.recomputed_layers = {2, 1};
                }),
        256},
+      {"Pipeline2Uneven",
+       changed(layout_of(1, 2, 1),
+               [](Layout& l) {
+                 l.layers_per_stage = {3, 1};
+               }),
+       64},
+      {"Pipeline4", layout_of(1, 4, 1), 256},
+  };
+}
+
+std::vector<Case> in_pieces() {
+  return {
       {"Pipeline4Segments", in_segments(layout_of(1, 4, 1, ScheduleKind::Seq1F1B), {88, 64, 56, 48}), 256},
       {"Tensor2Pipeline2SegmentsZeroBubbleBf16",
        in_segments(layout_of(2, 2, 1, ScheduleKind::SeqZeroBubble), {144, 112}), 256, true},
@@ -116,17 +153,11 @@ std::vector<Case> cases() {
                  l.recomputed_layers = {2, 1};
                }),
        256},
-      {"Pipeline2CheckpointedTied", changed(layout_of(1, 2, 1), checkpointed), 256, false, true},
-      {"Pipeline2Uneven",
-       changed(layout_of(1, 2, 1),
-               [](Layout& l) {
-                 l.layers_per_stage = {3, 1};
-               }),
-       64},
-      {"Pipeline4", layout_of(1, 4, 1), 256},
-      {"Data2Sharded", layout_of(1, 1, 2), 64},
-      {"Data2ShardedBf16", layout_of(1, 1, 2), 64, true},
-      {"Data2Whole", changed(layout_of(1, 1, 2), [](Layout& l) { l.zero_stage = 0; }), 64},
+  };
+}
+
+std::vector<Case> of_ranks_that_save() {
+  return {
       {.name = "OneThatSaves", .layout = layout_of(1, 1, 1), .saves = true},
       {.name = "Data2ThatSavesBf16", .layout = layout_of(1, 1, 2), .bf16 = true, .saves = true},
       {.name = "Data2ThatSavesBf16WithItsMoments",
@@ -139,9 +170,15 @@ std::vector<Case> cases() {
        .bf16 = true,
        .tied = true,
        .saves = true},
-      {"Tensor2Pipeline2Data2Bf16", changed(layout_of(2, 2, 2), [](Layout& l) { l.micro_batch_size = 2; }),
-       256, true},
   };
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const auto& some :
+       {of_stages_side_by_side(), that_recompute(), of_pipelines(), in_pieces(), of_ranks_that_save()})
+    all.insert(all.end(), some.begin(), some.end());
+  return all;
 }
 
 std::string text(const planner::MemoryTerms& terms) {

@@ -26,13 +26,26 @@ void PrintTo(const Case& each, std::ostream* out) {
   *out << each.name;
 }
 
-std::vector<Case> cases() {
-  const auto gpipe = [](Layout& layout) { layout.schedule = ScheduleKind::GPipe; };
-  const auto zero_bubble = [](Layout& layout) { layout.schedule = ScheduleKind::ZeroBubbleH1; };
-  const auto zero_bubble_h2 = [](Layout& layout) { layout.schedule = ScheduleKind::ZeroBubbleH2; };
-  const auto checkpointed = [](Layout& layout) { layout.activation_checkpointing = true; };
-  const auto whole_states = [](Layout& layout) { layout.zero_stage = 0; };
-  const auto large_micro_batches = [](Layout& layout) { layout.micro_batch_size = 2; };
+void gpipe(Layout& layout) {
+  layout.schedule = ScheduleKind::GPipe;
+}
+void zero_bubble(Layout& layout) {
+  layout.schedule = ScheduleKind::ZeroBubbleH1;
+}
+void zero_bubble_h2(Layout& layout) {
+  layout.schedule = ScheduleKind::ZeroBubbleH2;
+}
+void checkpointed(Layout& layout) {
+  layout.activation_checkpointing = true;
+}
+void whole_states(Layout& layout) {
+  layout.zero_stage = 0;
+}
+void large_micro_batches(Layout& layout) {
+  layout.micro_batch_size = 2;
+}
+
+std::vector<Case> without_a_pipeline() {
   return {
       {"Tensor2", layout_of(2, 1, 1)},
       {"Tensor2WithoutSequenceParallel",
@@ -40,8 +53,55 @@ std::vector<Case> cases() {
       {"Tensor2Checkpointed", changed(layout_of(2, 1, 1), checkpointed)},
       {"Tensor2Tied", layout_of(2, 1, 1), true},
       {.name = "Tensor2TwoThreads", .training = {.layout = layout_of(2, 1, 1), .threads = 2}},
+      {"Data2", layout_of(1, 1, 2)},
+      {"Data2WithoutSharding", changed(layout_of(1, 1, 2), whole_states)},
+      {.name = "Data2TwoThreads", .training = {.layout = layout_of(1, 1, 2), .threads = 2}},
+      {"Data4", layout_of(1, 1, 4)},
+      {"Tensor2Data2", changed(layout_of(2, 1, 2), large_micro_batches)},
+  };
+}
+
+std::vector<Case> of_pipelines() {
+  return {
       {"Pipeline2", layout_of(1, 2, 1)},
+      {"Pipeline2Uneven", changed(layout_of(1, 2, 1),
+                                  [](Layout& l) {
+                                    l.layers_per_stage = {1, 3};
+                                  })},
+      {"Pipeline2Tied", layout_of(1, 2, 1), true},
+      {"Pipeline4", layout_of(1, 4, 1)},
+      {"Pipeline2Data3Tied", layout_of(1, 2, 3), true},
+      {"Pipeline2Data3TiedWithoutSharding", changed(layout_of(1, 2, 3), whole_states), true},
+      {"Tensor2Pipeline2", changed(layout_of(2, 2, 1), large_micro_batches)},
+      {"Pipeline2Data2", changed(layout_of(1, 2, 2), gpipe)},
+      {"Tensor2Pipeline2Data2Tied", layout_of(2, 2, 2), true},
+  };
+}
+
+std::vector<Case> of_schedules() {
+  return {
       {"Pipeline2GPipe", changed(layout_of(1, 2, 1), gpipe)},
+      {"Pipeline2ZeroBubble", changed(layout_of(1, 2, 1), zero_bubble)},
+      {"Pipeline4ZeroBubble", changed(layout_of(1, 4, 1), zero_bubble)},
+      {"Pipeline4ZeroBubbleH2", changed(layout_of(1, 4, 1), zero_bubble_h2)},
+      {"Tensor2Pipeline2ZeroBubbleH2", changed(layout_of(2, 2, 1), zero_bubble_h2)},
+      {"Pipeline2Interleaved", layout_of(1, 2, 1, ScheduleKind::Interleaved)},
+      {"Tensor2Pipeline2InterleavedTied", layout_of(2, 2, 1, ScheduleKind::Interleaved), true},
+      {"Pipeline2VMin", layout_of(1, 2, 1, ScheduleKind::VMin)},
+      {"Pipeline2VHalfTied", layout_of(1, 2, 1, ScheduleKind::VHalf), true},
+      {"Tensor2Pipeline2Data2VHalfTied", layout_of(2, 2, 2, ScheduleKind::VHalf), true},
+      {"Pipeline4VHalf", layout_of(1, 4, 1, ScheduleKind::VHalf)},
+      {"Pipeline4VMinArrangedForUnevenStages", changed(layout_of(1, 4, 1, ScheduleKind::VMin),
+                                                       [](Layout& l) {
+                                                         l.layers_per_stage = {3, 2, 2, 2};
+                                                         l.group_times.assign(8, {600, 1000, 300});
+                                                         l.group_times[7] = {1000, 600, 300};
+                                                       })},
+  };
+}
+
+std::vector<Case> that_cut_or_recompute() {
+  return {
       {"Pipeline2Checkpointed", changed(layout_of(1, 2, 1), checkpointed)},
       {"Pipeline2CheckpointedMlps", changed(layout_of(1, 2, 1),
                                             [](Layout& l) {
@@ -54,29 +114,13 @@ std::vector<Case> cases() {
                                                 l.activation_checkpointing = true;
                                                 l.recomputed_layers = {1, 0};
                                               })},
-      {"Pipeline2ZeroBubble", changed(layout_of(1, 2, 1), zero_bubble)},
       {"Pipeline2ZeroBubbleCheckpointedTied", changed(changed(layout_of(1, 2, 1), zero_bubble), checkpointed),
        true},
-      {"Pipeline4ZeroBubble", changed(layout_of(1, 4, 1), zero_bubble)},
-      {"Pipeline4ZeroBubbleH2", changed(layout_of(1, 4, 1), zero_bubble_h2)},
-      {"Tensor2Pipeline2ZeroBubbleH2", changed(layout_of(2, 2, 1), zero_bubble_h2)},
-      {"Pipeline2Interleaved", layout_of(1, 2, 1, ScheduleKind::Interleaved)},
-      {"Tensor2Pipeline2InterleavedTied", layout_of(2, 2, 1, ScheduleKind::Interleaved), true},
-      {"Pipeline2VMin", layout_of(1, 2, 1, ScheduleKind::VMin)},
-      {"Pipeline2VHalfTied", layout_of(1, 2, 1, ScheduleKind::VHalf), true},
       {"Pipeline2VZeroBubbleCheckpointedInPart", changed(layout_of(1, 2, 1, ScheduleKind::VZeroBubble),
                                                          [](Layout& l) {
                                                            l.activation_checkpointing = true;
                                                            l.recomputed_layers = {1, 2};
                                                          })},
-      {"Tensor2Pipeline2Data2VHalfTied", layout_of(2, 2, 2, ScheduleKind::VHalf), true},
-      {"Pipeline4VHalf", layout_of(1, 4, 1, ScheduleKind::VHalf)},
-      {"Pipeline4VMinArrangedForUnevenStages", changed(layout_of(1, 4, 1, ScheduleKind::VMin),
-                                                       [](Layout& l) {
-                                                         l.layers_per_stage = {3, 2, 2, 2};
-                                                         l.group_times.assign(8, {600, 1000, 300});
-                                                         l.group_times[7] = {1000, 600, 300};
-                                                       })},
       {"Pipeline4Segments", layout_of(1, 4, 1, ScheduleKind::Seq1F1B)},
       {"Tensor2Pipeline2Data2SegmentsZeroBubbleTied", layout_of(2, 2, 2, ScheduleKind::SeqZeroBubble), true},
       {"Pipeline2SegmentsCheckpointedInPart", changed(layout_of(1, 2, 1, ScheduleKind::Seq1F1B),
@@ -90,23 +134,14 @@ std::vector<Case> cases() {
                                                       l.recomputed_part = planner::RecomputedPart::Mlp;
                                                       l.recomputed_layers = {2, 2};
                                                     })},
-      {"Pipeline2Uneven", changed(layout_of(1, 2, 1),
-                                  [](Layout& l) {
-                                    l.layers_per_stage = {1, 3};
-                                  })},
-      {"Pipeline2Tied", layout_of(1, 2, 1), true},
-      {"Pipeline4", layout_of(1, 4, 1)},
-      {"Data2", layout_of(1, 1, 2)},
-      {"Data2WithoutSharding", changed(layout_of(1, 1, 2), whole_states)},
-      {.name = "Data2TwoThreads", .training = {.layout = layout_of(1, 1, 2), .threads = 2}},
-      {"Data4", layout_of(1, 1, 4)},
-      {"Pipeline2Data3Tied", layout_of(1, 2, 3), true},
-      {"Pipeline2Data3TiedWithoutSharding", changed(layout_of(1, 2, 3), whole_states), true},
-      {"Tensor2Pipeline2", changed(layout_of(2, 2, 1), large_micro_batches)},
-      {"Tensor2Data2", changed(layout_of(2, 1, 2), large_micro_batches)},
-      {"Pipeline2Data2", changed(layout_of(1, 2, 2), gpipe)},
-      {"Tensor2Pipeline2Data2Tied", layout_of(2, 2, 2), true},
   };
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const auto& some : {without_a_pipeline(), of_pipelines(), of_schedules(), that_cut_or_recompute()})
+    all.insert(all.end(), some.begin(), some.end());
+  return all;
 }
 
 class TrainerLayouts : public testing::TestWithParam<Case> {

@@ -102,6 +102,20 @@ class OperatorDeathsTest : public ServiceProgram {
       ASSERT_LT(std::chrono::steady_clock::now(), end) << "waited in vain: " << what << "\n"
                                                        << ::caravan::test::contents(folder_.path("operator"));
   }
+  // Nothing collects here what a deleted job has left: its pod stays, and no other is made beside that of a
+  // job that comes after it.
+  void delete_one_and_create_another() {
+    create("victim");
+    await("a pod of the job that is to be deleted", [&] { return !names_of(kube::kPods).empty(); });
+    DeleteJobRequest removal;
+    removal.set_name(job_name("victim"));
+    removal.set_allow_missing(true);
+    DeleteJobResponse gone;
+    around_a_death(&Stub::DeleteJob, removal, gone, gone);
+    create("later");
+    await("a pod of the job that comes after it", [&] { return names_of(kube::kPods).size() > 1; });
+    EXPECT_THAT(names_of(kube::kPods), UnorderedElementsAre(StartsWith("later-"), StartsWith("victim-")));
+  }
   std::string state() { return await_job(*editor_, "train").object().status().state(); }
 
   static constexpr char kLease[] = "caravan-operator";
@@ -141,18 +155,7 @@ TEST_F(OperatorDeathsTest, AfterEachMethodLeaveNothingTwiceAndNothingHalfDone) {
   await("the end of a job that is cancelled",
         [&] { return state() == "Failed" && names_of(kube::kPods).empty(); });
 
-  // Nothing collects here what a deleted job has left: its pod stays, and no other is made beside that of a
-  // job that comes after it.
-  create("victim");
-  await("a pod of the job that is to be deleted", [&] { return !names_of(kube::kPods).empty(); });
-  DeleteJobRequest removal;
-  removal.set_name(job_name("victim"));
-  removal.set_allow_missing(true);
-  DeleteJobResponse gone;
-  around_a_death(&Stub::DeleteJob, removal, gone, gone);
-  create("later");
-  await("a pod of the job that comes after it", [&] { return names_of(kube::kPods).size() > 1; });
-  EXPECT_THAT(names_of(kube::kPods), UnorderedElementsAre(StartsWith("later-"), StartsWith("victim-")));
+  delete_one_and_create_another();
   EXPECT_THAT(names_of(controller::kJobs), UnorderedElementsAre("later", "train"));
 }
 

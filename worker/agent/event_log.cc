@@ -9,15 +9,13 @@
 #include <thread>
 #include <utility>
 
+#include "worker/agent/unix_seconds.h"
+
 namespace caravan::agent {
 namespace {
 
 constexpr char kFolder[] = "tensorboard";  // beside checkpoints
 constexpr double kGibibyte = 1 << 30;
-
-double seconds_since_1970() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 
@@ -105,7 +103,7 @@ EventLog::~EventLog() {
 
 void EventLog::tell(const v1alpha1::JobReport& report) {
   if (!report.has_step()) return;
-  Shared::Entry entry{report.step().attempt(), scalars_of(report.step(), seconds_since_1970())};
+  Shared::Entry entry{report.step().attempt(), scalars_of(report.step(), unix_seconds())};
   const std::scoped_lock lock(shared_->mutex);
   if (shared_->waiting.size() == kMaxWaiting) return shared_->miss("the volume is too slow for them");
   shared_->waiting.push_back(std::move(entry));

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "common/environment.h"
 #include "common/host_port.h"
 #include "common/process.h"
 #include "common/processors.h"
@@ -200,7 +201,7 @@ int main(int argc, char** argv) {
   const auto& options = std::get<caravan::agent::AgentOptions>(parsed);
 
   if (options.end_with_parent != 0) caravan::end_with_parent(options.end_with_parent);
-  setenv("GRPC_VERBOSITY", "NONE", 0);  // failures are told in our own words
+  caravan::silence_grpc();
   // Of the ranks' threads, which sleep while they wait: spinning made steps ten times slower on a busy
   // machine.
   setenv("OMP_WAIT_POLICY", "PASSIVE", 0);

@@ -17,6 +17,7 @@
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "proto/caravan/v1alpha1/step_phases.h"
 #include "worker/agent/metric_names.h"
+#include "worker/agent/unix_seconds.h"
 
 namespace caravan::agent {
 namespace {
@@ -39,10 +40,6 @@ const Histogram::BucketBoundaries& checkpoint_buckets() {
 }
 
 constexpr double kEndless = 1e12;  // seconds
-
-double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 

@@ -1,13 +1,11 @@
 #include "worker/agent/options.h"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <random>
 
 #include "common/arguments/parse_error.h"
 #include "common/host_port.h"
+#include "common/random_hex.h"
 #include "common/version.h"
 #include "policy/failure_policy.h"
 
@@ -101,10 +99,9 @@ void declare_earlier_attempts(CLI::App& app, AgentOptions& options) {
 void declare_job(CLI::App& app, AgentOptions& options) {
   app.add_option("--job-uid", options.job_uid, "Refuse a plan that is another job's")
       ->envname("CARAVAN_JOB_UID");
-  app.add_option_function<std::string>(
-         "--job-namespace", [&options](const std::string& name) { options.in_pod = !name.empty(); },
-         "Namespace of the job, for an agent in a pod; absent: metrics get a label job")
-      ->envname("CARAVAN_JOB_NAMESPACE");
+  app.add_flag(
+      "--in-pod", options.in_pod,
+      "This is the worker pod of a job; otherwise metrics get a label job, and a signal ends the job");
   app.add_option("--result-file", options.result_file, "File that gets the job's result, JSON (node 0)")
       ->type_name("FILE");
   app.add_option("--end-with-parent", options.end_with_parent,
@@ -185,16 +182,11 @@ std::string check_together(const AgentOptions& options) {
   return "";
 }
 
-std::string random_name() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
-}
-
 void fill_defaults(AgentOptions& options) {
   namespace fs = std::filesystem;
   if (options.patience.count() == 0)
     options.patience = options.in_pod ? policy::kPatienceInPods : patience_of(options.heartbeat);
-  if (options.incarnation.empty()) options.incarnation = random_name();
+  if (options.incarnation.empty()) options.incarnation = random_hex(128);
   if (options.node == 0 && options.listen.empty()) options.listen = options.coordinator;
   if (!options.trainer.empty()) return;
   std::error_code ignored;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "caravan/v1alpha1/options.pb.h"
 #include "common/json.h"
 #include "common/testing/temporary_folder.h"
 #include "worker/agent/job_file.h"
@@ -71,9 +72,8 @@ TEST(Options, SilenceIsBorneLongerInAPod) {
   };
   EXPECT_EQ(patience({}), std::chrono::milliseconds(3500));
   EXPECT_EQ(patience({"--heartbeat-milliseconds", "200"}), std::chrono::milliseconds(700));
-  EXPECT_EQ(patience({"--job-namespace", "team"}), std::chrono::seconds(20));
-  EXPECT_EQ(patience({"--job-namespace", "team", "--patience-milliseconds", "9000"}),
-            std::chrono::seconds(9));
+  EXPECT_EQ(patience({"--in-pod"}), std::chrono::seconds(20));
+  EXPECT_EQ(patience({"--in-pod", "--patience-milliseconds", "9000"}), std::chrono::seconds(9));
   EXPECT_THAT(refusal({"--node", "0", "--listen", "127.0.0.1:0", "--patience-milliseconds", "1999"}),
               HasSubstr("--patience-milliseconds: must be at least two heartbeats"));
 }
@@ -91,15 +91,11 @@ TEST(Options, TheEnvironmentOfAPodIsEnough) {
   setenv("CARAVAN_NODE_INDEX", "3", 1);
   setenv("CARAVAN_COORDINATOR", "job-0.job:7070", 1);
   setenv("CARAVAN_JOB_UID", "uid", 1);
-  setenv("CARAVAN_JOB_NAMESPACE", "team", 1);
   const AgentOptions options = accepted({});
-  for (const char* name :
-       {"CARAVAN_NODE_INDEX", "CARAVAN_COORDINATOR", "CARAVAN_JOB_UID", "CARAVAN_JOB_NAMESPACE"})
-    unsetenv(name);
+  for (const char* name : {"CARAVAN_NODE_INDEX", "CARAVAN_COORDINATOR", "CARAVAN_JOB_UID"}) unsetenv(name);
   EXPECT_EQ(options.node, 3);
   EXPECT_EQ(options.coordinator, "job-0.job:7070");
   EXPECT_EQ(options.job_uid, "uid");
-  EXPECT_TRUE(options.in_pod);
 }
 
 TEST(Options, ATokenIsShownOverTlsOnly) {
@@ -209,6 +205,12 @@ TEST_F(JobFileTest, TheCoordinatorTakesItsLimitsFromTheSpec) {
   EXPECT_FALSE(config.device_peak_flops);
   options_.losses_judged_elsewhere = true;
   EXPECT_FALSE(coordinator_config(job, options_).active_deadline);
+}
+
+TEST_F(JobFileTest, ThePatienceWithAHangIsTheSchemasWhereTheJobHasNone) {
+  const auto* field = v1alpha1::JobSpec::descriptor()->FindFieldByName("stall_timeout_seconds");
+  const std::string& seconds = field->options().GetExtension(v1alpha1::rules).default_value();
+  EXPECT_EQ(seconds, std::to_string(kStallTimeout.count()));
 }
 
 TEST_F(JobFileTest, LimitsAreReadAsTheyStandInTheFileNow) {

@@ -60,20 +60,11 @@ class PodTest : public ::testing::Test {
   Process start_agent(int node, const std::string& tls, const std::vector<std::string>& more) {
     std::ofstream(folder_.path() / "plan.json") << to_json(job_);
     SpawnOptions options{.program = test::program_folder() + "/caravan-agent"};
-    options.arguments = {"--plan",
-                         folder_.path() / "plan.json",
-                         "--node",
-                         std::to_string(node),
-                         "--trainer",
-                         testing::scripted_rank(),
-                         "--work-directory",
-                         folder_.path() / "work",
-                         "--tls-folder",
-                         folder_.path() / tls,
-                         "--job-namespace",
-                         "team",
-                         "--heartbeat-milliseconds",
-                         "200"};
+    options.arguments = {
+        "--plan",       folder_.path() / "plan.json", "--node",           std::to_string(node),
+        "--trainer",    testing::scripted_rank(),     "--work-directory", folder_.path() / "work",
+        "--tls-folder", folder_.path() / tls,         "--in-pod",         "--heartbeat-milliseconds",
+        "200"};
     options.arguments.insert(options.arguments.end(), more.begin(), more.end());
     options.environment = {{"CARAVAN_STEP_MILLISECONDS", "5"}};
     return Process::spawn(options).value();

@@ -40,16 +40,16 @@ grpc::ChannelArguments channel_arguments(const ReportTarget& target) {
 }
 
 // One connection to the reader.
-class ReportStream final : private BidiStream<grpc::ClientBidiReactor<JobReport, ReportCommand>, JobReport,
-                                              ReportCommand, ReportQueue> {
+class ReportConnection final : private BidiStream<grpc::ClientBidiReactor<JobReport, ReportCommand>,
+                                                  JobReport, ReportCommand, ReportQueue> {
  public:
   struct Events {
     std::function<void(const ReportCommand&)> command;
     std::function<void(const grpc::Status&)> done;
   };
 
-  ReportStream(const ReportTarget& target, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
-               const std::string& token, Events events)
+  ReportConnection(const ReportTarget& target, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                   const std::string& token, Events events)
       : BidiStream(ReportQueue(over_tls(target) ? kStepsForAStatus : ReportQueue::kMaxSteps)),
         events_(std::move(events)) {
     channel_ = grpc::CreateCustomChannel(target.address, credentials, channel_arguments(target));
@@ -60,7 +60,7 @@ class ReportStream final : private BidiStream<grpc::ClientBidiReactor<JobReport,
     read_next();
     StartCall();
   }
-  ~ReportStream() override {
+  ~ReportConnection() override {
     context_.TryCancel();
     std::unique_lock lock(mutex_);
     ended_.wait(lock, [this] { return done_; });
@@ -124,12 +124,12 @@ class Client final : public ReportClient {
   }
 
  private:
-  std::unique_ptr<ReportStream> open(const std::shared_ptr<grpc::ChannelCredentials>& credentials,
-                                     const std::string& token) {
-    return std::make_unique<ReportStream>(
+  std::unique_ptr<ReportConnection> open(const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                                         const std::string& token) {
+    return std::make_unique<ReportConnection>(
         target_, credentials, token,
-        ReportStream::Events{.command = [this](const ReportCommand& command) { obey(command); },
-                             .done = [this](const grpc::Status& status) { lose(status); }});
+        ReportConnection::Events{.command = [this](const ReportCommand& command) { obey(command); },
+                                 .done = [this](const grpc::Status& status) { lose(status); }});
   }
 
   void obey(const ReportCommand& command) {
@@ -176,7 +176,7 @@ class Client final : public ReportClient {
   }
 
   // Null when a file cannot be read now.
-  std::unique_ptr<ReportStream> open_over_tls() {
+  std::unique_ptr<ReportConnection> open_over_tls() {
     const auto authority = file_contents(target_.authority_file);
     const auto token =
         target_.token_file.empty() ? Result<std::string>("") : file_contents(target_.token_file);
@@ -197,7 +197,7 @@ class Client final : public ReportClient {
   bool acknowledged_ = false;
   bool lost_ = false;
   bool crowded_out_ = false;  // when it was lost last
-  std::unique_ptr<ReportStream> stream_;
+  std::unique_ptr<ReportConnection> stream_;
   std::jthread thread_;
 };
 

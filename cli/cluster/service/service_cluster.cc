@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <boost/json/serialize.hpp>
-#include <random>
 #include <tuple>
 
 #include "cli/cluster/service/channel.h"
 #include "cli/cluster/service/documents.h"
 #include "cli/cluster/service/errors.h"
 #include "common/json.h"
+#include "common/random_hex.h"
 #include "kube/api/object.h"
 #include "kube/api/timestamp.h"
 #include "operator/api/job_object.h"
@@ -29,12 +29,6 @@ constexpr std::chrono::seconds kLate{30};      // a replica may hear of a new jo
 constexpr std::chrono::milliseconds kBetweenLooks{500};
 constexpr int kTriesToRemove = 20;
 constexpr int kPage = 1000;
-
-// Of a request that may arrive twice.
-std::string new_request_id() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
-}
 
 tl::unexpected<ClusterError> untold(const char* what) {
   return tl::unexpected(ClusterError{
@@ -147,7 +141,7 @@ ClusterResult<Json> ServiceCluster::create(const Json& job, bool try_out) {
   request.set_parent(parent_of(place));
   *request.mutable_job() = *std::move(message);
   request.set_validate_only(try_out);
-  if (!try_out) request.set_request_id(new_request_id());
+  if (!try_out) request.set_request_id(random_hex(128));  // it may arrive twice
   const auto created = call(&Stub::CreateJob, request,
                             {.verb = "create", .name_space = place, .name = kube::key_of(job).name});
   if (!created) return tl::unexpected(created.error());

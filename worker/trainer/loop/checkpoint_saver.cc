@@ -12,6 +12,7 @@
 #include "checkpoint/folder/store.h"
 #include "worker/trainer/checkpoint/replicas.h"
 #include "worker/trainer/loop/checkpoint_terms.h"
+#include "worker/trainer/loop/seconds_since.h"
 
 namespace caravan::trainer {
 namespace {
@@ -26,10 +27,6 @@ constexpr std::chrono::nanoseconds kShortestPause = 1ms;
 constexpr std::chrono::nanoseconds kLongestPause = 100ms;
 // Before the last checkpoint is tried again.
 constexpr std::array kPauses = {0s, 1s, 10s};
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 SaveRequest request_of(const TrainerOptions& options, Beginning& beginning) {
   return {.owner = std::move(beginning.owner),

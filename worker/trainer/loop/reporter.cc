@@ -10,6 +10,7 @@
 #include "common/json.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "proto/caravan/v1alpha1/step_phases.h"
+#include "worker/trainer/loop/seconds_since.h"
 
 namespace caravan::trainer {
 namespace {
@@ -73,10 +74,6 @@ void write(const StepRecord& record, v1alpha1::StepReport& step) {
   step.set_reserved_bytes(record.reserved_bytes);
   step.set_peak_bytes(record.peak_bytes);
   step.set_work_seconds(work_seconds(record.phase_seconds));
-}
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 v1alpha1::CheckpointReport::Outcome outcome_message(CheckpointOutcome outcome) {

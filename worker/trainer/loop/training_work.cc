@@ -1,9 +1,9 @@
 #include "worker/trainer/loop/training_work.h"
 
 #include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
 
 #include <numeric>
-#include <stdexcept>
 #include <utility>
 
 namespace caravan::trainer {
@@ -94,7 +94,7 @@ at::Tensor EvaluationWork::boundary_buffer(const Op& op) const {
 }
 
 at::Tensor EvaluationWork::run(const Op& op, at::Tensor input) {
-  if (op.type != OpType::Forward) throw std::logic_error("an evaluation has no backward");
+  TORCH_INTERNAL_ASSERT(op.type == OpType::Forward, "an evaluation has no backward");
   const std::pair<int, int> unit{op.micro_batch, op.chunk};
   StageOutput output = place_.stage.evaluate(op.chunk, tokens_of(place_, tokens_, op), std::move(input),
                                              std::move(saved_[unit]));

@@ -110,54 +110,73 @@ Stage play_host(const std::vector<Action>& actions, int number, Lanes lanes) {
   return stage;
 }
 
-// Plays until nothing moves; whether all is done.
-bool ends(const Schedule& schedule, int under_way, Lanes lanes) {
-  std::vector<Stage> stages;
-  for (int stage = 0; stage < schedule.stages; ++stage)
-    stages.push_back(play_host(planner::add_transfers(schedule, stage, under_way), stage, lanes));
-  std::set<Message> carried;
-  const auto head_of = [&](int rank, const Message& message) -> const Given* {
-    const auto& lane = stages[rank].lanes[lane_name(lanes, message)];
-    const auto is_it = [&](const Given& given) { return given.message == message; };
-    if (lane.empty()) return nullptr;
-    // All of one exchange begin together, and the next when all of them are done.
+// The streams of a device and its lanes, side by side.
+class Play {
+ public:
+  Play(const Schedule& schedule, int under_way, Lanes lanes) : lanes_(lanes) {
+    for (int stage = 0; stage < schedule.stages; ++stage)
+      stages_.push_back(play_host(planner::add_transfers(schedule, stage, under_way), stage, lanes));
+  }
+
+  // Until nothing moves; whether all is done.
+  bool ends() {
+    while (compute() || carry()) {
+    }
+    return std::ranges::all_of(stages_, [](const Stage& stage) { return stage.done == stage.stream.size(); });
+  }
+
+ private:
+  // All of one exchange begin together, and the next when all of them are done.
+  bool has_begun(int rank, const Message& message) {
+    const auto& lane = stages_[rank].lanes[lane_name(lanes_, message)];
     for (const Given& given : lane) {
       const bool begins =
-          lanes == Lanes::OneExchangeATick ? given.tick == lane.front().tick : &given == &lane.front();
-      if (!begins || given.after > stages[rank].done) return nullptr;
-      if (is_it(given)) return &given;
+          lanes_ == Lanes::OneExchangeATick ? given.tick == lane.front().tick : &given == &lane.front();
+      if (!begins || given.after > stages_[rank].done) return false;
+      if (given.message == message) return true;
     }
-    return nullptr;
-  };
-  bool moved = true;
-  while (moved) {
-    moved = false;
-    for (Stage& stage : stages) {
+    return false;
+  }
+
+  bool compute() {
+    bool moved = false;
+    for (Stage& stage : stages_) {
       while (stage.done < stage.stream.size()) {
         const auto& waits_for = stage.stream[stage.done];
-        if (waits_for && !carried.contains(*waits_for)) break;
+        if (waits_for && !carried_.contains(*waits_for)) break;
         ++stage.done;
         moved = true;
       }
     }
+    return moved;
+  }
+
+  bool carry() {
     std::set<Message> met;
-    for (Stage& stage : stages) {
-      for (auto& [name, lane] : stage.lanes) {
+    for (const Stage& stage : stages_) {
+      for (const auto& [name, lane] : stage.lanes) {
         for (const Given& given : lane) {
           const Message& message = given.message;
-          if (head_of(message.from, message) != nullptr && head_of(message.to, message) != nullptr)
-            met.insert(message);
+          if (has_begun(message.from, message) && has_begun(message.to, message)) met.insert(message);
         }
       }
     }
-    for (Stage& stage : stages) {
+    for (Stage& stage : stages_) {
       for (auto& [name, lane] : stage.lanes)
         std::erase_if(lane, [&](const Given& given) { return met.contains(given.message); });
     }
-    moved = moved || !met.empty();
-    carried.merge(met);
+    const bool moved = !met.empty();
+    carried_.merge(met);
+    return moved;
   }
-  return std::ranges::all_of(stages, [](const Stage& stage) { return stage.done == stage.stream.size(); });
+
+  const Lanes lanes_;
+  std::vector<Stage> stages_;
+  std::set<Message> carried_;
+};
+
+bool ends(const Schedule& schedule, int under_way, Lanes lanes) {
+  return Play(schedule, under_way, lanes).ends();
 }
 
 struct Case {

@@ -21,7 +21,7 @@
 
 namespace caravan::controller {
 
-class ReportServer {
+class ClusterReportServer {
  public:
   using Authenticate = std::function<Result<Reporter>(const CallContext& context, const std::string& token)>;
 
@@ -56,10 +56,10 @@ class ReportServer {
   };
 
   // The references outlive the server.
-  static Result<std::unique_ptr<ReportServer>> start(Config config, Clock& clock, ProgressBoard& board,
-                                                     Observer& observer);
+  static Result<std::unique_ptr<ClusterReportServer>> start(Config config, Clock& clock, ProgressBoard& board,
+                                                            Observer& observer);
   // Ends every stream at once, also those that wait for an answer of the API server.
-  virtual ~ReportServer() = default;
+  virtual ~ClusterReportServer() = default;
   virtual int port() const = 0;
   // How long the oldest authentication that runs has been running.
   virtual Clock::Duration longest_review() const = 0;

@@ -1,4 +1,4 @@
-#include "operator/service/report_stream.h"
+#include "operator/service/pod_report_stream.h"
 
 #include <fmt/format.h>
 
@@ -10,15 +10,15 @@ namespace caravan::controller {
 
 using grpc::StatusCode;
 
-std::shared_ptr<ReportStream> ReportStream::make(StreamSurroundings& around) {
-  std::shared_ptr<ReportStream> stream(new ReportStream(around));
+std::shared_ptr<PodReportStream> PodReportStream::make(StreamSurroundings& around) {
+  std::shared_ptr<PodReportStream> stream(new PodReportStream(around));
   stream->self_ = stream;
   return stream;
 }
 
-ReportStream::ReportStream(StreamSurroundings& around) : around_(around), began_(around.clock.now()) {}
+PodReportStream::PodReportStream(StreamSurroundings& around) : around_(around), began_(around.clock.now()) {}
 
-void ReportStream::admit(Result<Reporter> reporter) {
+void PodReportStream::admit(Result<Reporter> reporter) {
   if (!reporter) {
     around_.observer.on_warning("a reporter was refused: " + reporter.error().message);
     return end(StatusCode::UNAUTHENTICATED, reporter.error().message);
@@ -34,7 +34,7 @@ void ReportStream::admit(Result<Reporter> reporter) {
   read_at_its_pace();
 }
 
-bool ReportStream::take_place() {
+bool PodReportStream::take_place() {
   const auto place = around_.places.admit(reporter_.job.name_space, reporter_.pod_uid, shared_from_this(),
                                           around_.clock.now());
   if (place.former) place.former->end(StatusCode::ABORTED, "a newer stream of this pod takes its place");
@@ -44,7 +44,7 @@ bool ReportStream::take_place() {
 }
 
 // Whoever is first. What is under way ends with the call.
-void ReportStream::end(StatusCode code, const std::string& message) {
+void PodReportStream::end(StatusCode code, const std::string& message) {
   const auto self = shared_from_this();
   {
     const std::scoped_lock lock(mutex_);
@@ -55,17 +55,17 @@ void ReportStream::end(StatusCode code, const std::string& message) {
   Finish(last_);
 }
 
-bool ReportStream::has_ended() const {
+bool PodReportStream::has_ended() const {
   const std::scoped_lock lock(mutex_);
   return ended_;
 }
 
-void ReportStream::OnReadDone(bool ok) {
+void PodReportStream::OnReadDone(bool ok) {
   if (!ok) return end(StatusCode::OK, "");
   if (take()) read_at_its_pace();
 }
 
-bool ReportStream::take() {
+bool PodReportStream::take() {
   std::string why;
   const auto answer = around_.board.take(reporter_, report_, why);
   if (answer == ProgressBoard::Answer::kImpossible) around_.observer.on_refused(reporter_, why);
@@ -85,7 +85,7 @@ bool ReportStream::take() {
 }
 
 // One command at a time.
-void ReportStream::write_what_it_owes() {
+void PodReportStream::write_what_it_owes() {
   if (ended_ || writes_ || (!owes_save_ && !owes_acknowledgement_)) return;
   command_.Clear();
   if (const auto request = std::exchange(owes_save_, std::nullopt)) {
@@ -99,13 +99,13 @@ void ReportStream::write_what_it_owes() {
   StartWrite(&command_);
 }
 
-void ReportStream::OnWriteDone(bool ok) {
+void PodReportStream::OnWriteDone(bool ok) {
   const std::scoped_lock lock(mutex_);
   writes_ = false;
   if (ok) write_what_it_owes();
 }
 
-void ReportStream::read_at_its_pace() {
+void PodReportStream::read_at_its_pace() {
   const auto wait = around_.places.reserve(reporter_.pod_uid, around_.clock.now());
   if (wait <= Clock::Duration::zero()) return resume();
   around_.observer.on_held_up();
@@ -116,7 +116,7 @@ void ReportStream::read_at_its_pace() {
 }
 
 // Reads the next report, unless the stream was ended while it paused.
-void ReportStream::resume() {
+void PodReportStream::resume() {
   const auto self = shared_from_this();
   {
     const std::scoped_lock lock(mutex_);
@@ -127,7 +127,7 @@ void ReportStream::resume() {
   Finish(last_);
 }
 
-void ReportStream::OnDone() {
+void PodReportStream::OnDone() {
   const auto self = std::move(self_);
   around_.places.leave(reporter_.pod_uid, *this, around_.clock.now());
   around_.observer.on_handled(std::string(rpc_code_name(last_.error_code())), around_.clock.now() - began_);

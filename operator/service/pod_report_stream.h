@@ -1,9 +1,10 @@
-// One coordinator's stream of the report service.
+// One coordinator's stream of the report service on a cluster.
 //
 // A stream reads nothing before it is admitted, and then no faster than its pace: who tells more is held up
-// by HTTP/2's flow control, so nothing is lost and nobody else waits. Whoever ends a stream first (its peer,
-// a newer one of the same pod, one whose turn it is, the server) ends it for good. Only for .cc files: this
-// header is heavy.
+// by HTTP/2's flow control, so nothing is lost and nobody else waits. Hence no BidiStream
+// (common/bidi_stream.h), which reads from the start and without a pause. Whoever ends a stream first (its
+// peer, a newer one of the same pod, one whose turn it is, the server) ends it for good. Only for .cc files:
+// this header is heavy.
 #pragma once
 
 #include <grpcpp/alarm.h>
@@ -14,8 +15,8 @@
 #include <string>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "operator/service/cluster_report_server.h"
 #include "operator/service/report_places.h"
-#include "operator/service/report_server.h"
 
 namespace caravan::controller {
 
@@ -23,15 +24,15 @@ namespace caravan::controller {
 struct StreamSurroundings {
   Clock& clock;
   ProgressBoard& board;
-  ReportServer::Observer& observer;
+  ClusterReportServer::Observer& observer;
   ReportPlaces& places;
 };
 
-class ReportStream final : public grpc::ServerBidiReactor<v1alpha1::JobReport, v1alpha1::ReportCommand>,
-                           public std::enable_shared_from_this<ReportStream> {
+class PodReportStream final : public grpc::ServerBidiReactor<v1alpha1::JobReport, v1alpha1::ReportCommand>,
+                              public std::enable_shared_from_this<PodReportStream> {
  public:
   // gRPC owns it until its call is over; whoever else holds it may only see that it has ended.
-  static std::shared_ptr<ReportStream> make(StreamSurroundings& around);
+  static std::shared_ptr<PodReportStream> make(StreamSurroundings& around);
 
   void admit(Result<Reporter> reporter);
   void end(grpc::StatusCode code, const std::string& message);
@@ -39,7 +40,7 @@ class ReportStream final : public grpc::ServerBidiReactor<v1alpha1::JobReport, v
 
  private:
   bool take_place();
-  explicit ReportStream(StreamSurroundings& around);
+  explicit PodReportStream(StreamSurroundings& around);
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -54,7 +55,7 @@ class ReportStream final : public grpc::ServerBidiReactor<v1alpha1::JobReport, v
 
   StreamSurroundings& around_;
   const Clock::TimePoint began_;
-  std::shared_ptr<ReportStream> self_;  // until OnDone
+  std::shared_ptr<PodReportStream> self_;  // until OnDone
   mutable std::mutex mutex_;
   bool ended_ = false;
   bool pausing_ = false;  // the alarm is set; it calls resume() once, also when it is cancelled

@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 
-namespace caravan::service {
+namespace caravan {
 
 template <typename Key, typename Value>
 class ExpiringCache {
@@ -61,4 +61,4 @@ class ExpiringCache {
   Ends by_end_;
 };
 
-}  // namespace caravan::service
+}  // namespace caravan

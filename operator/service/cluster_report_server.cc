@@ -1,9 +1,9 @@
-#include "operator/service/report_server.h"
+#include "operator/service/cluster_report_server.h"
 
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
-#include "operator/service/report_stream.h"
+#include "operator/service/pod_report_stream.h"
 #include "serving/peer.h"
 #include "serving/rpc_peers.h"
 
@@ -19,7 +19,7 @@ constexpr int kStreamsOfAConnection = 4;                     // an agent has one
 constexpr std::size_t kLongestToken = std::size_t{16} << 10;
 constexpr int kLookaheadBytes = 8 * 1024;  // what a peer may send before it is read
 
-class Server final : public ReportServer, private v1alpha1::JobReports::CallbackService {
+class Server final : public ClusterReportServer, private v1alpha1::JobReports::CallbackService {
  public:
   Server(Config config, Clock& clock, ProgressBoard& board, Observer& observer)
       : config_(std::move(config)),
@@ -64,7 +64,7 @@ class Server final : public ReportServer, private v1alpha1::JobReports::Callback
   }
 
   grpc::ServerBidiReactor<JobReport, ReportCommand>* Report(grpc::CallbackServerContext* context) override {
-    const std::shared_ptr<ReportStream> stream = ReportStream::make(around_);
+    const std::shared_ptr<PodReportStream> stream = PodReportStream::make(around_);
     std::string token = bearer_token(*context);
     if (token.empty() || token.size() > kLongestToken) {
       stream->admit(failure("it showed no token"));
@@ -91,8 +91,9 @@ class Server final : public ReportServer, private v1alpha1::JobReports::Callback
 
 }  // namespace
 
-Result<std::unique_ptr<ReportServer>> ReportServer::start(Config config, Clock& clock, ProgressBoard& board,
-                                                          Observer& observer) {
+Result<std::unique_ptr<ClusterReportServer>> ClusterReportServer::start(Config config, Clock& clock,
+                                                                        ProgressBoard& board,
+                                                                        Observer& observer) {
   auto server = std::make_unique<Server>(std::move(config), clock, board, observer);
   if (Status listening = server->listen(); !listening) return tl::unexpected(listening.error());
   return server;

@@ -1,0 +1,49 @@
+#include "operator/controller/failure_verdict.h"
+
+#include <fmt/format.h>
+
+#include "operator/api/names.h"
+#include "operator/controller/machine_policy.h"
+#include "operator/controller/memory_policy.h"
+#include "operator/controller/restart_count.h"
+
+namespace caravan::controller {
+namespace {
+
+// What pods are deleted for in this attempt by the operator itself; null: for nothing.
+const char* own_doing(int attempt, const v1alpha1::JobStatus& status) {
+  if (is_of_a_move(attempt, status)) return "pods move away from a machine, which costs no restart";
+  if (is_of_a_new_layout(attempt, status))
+    return "pods are made again for another layout, which costs no restart";
+  return nullptr;
+}
+
+}  // namespace
+
+FailureVerdict verdict_of(const policy::Decision& decision, int attempt, const std::string& reason,
+                          const std::string& what) {
+  FailureVerdict verdict;
+  verdict.course = decision.restart ? Verdict::Course::kRestarts : Verdict::Course::kFails;
+  verdict.reason = decision.restart ? reason : decision.failed_reason;
+  verdict.message = fmt::format("{}; {}", what, decision.next);
+  verdict.next_attempt = attempt + 1;
+  verdict.counts = decision.counts;
+  return verdict;
+}
+
+FailureVerdict judge_loss(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
+                          const Loss& loss, int attempt, TimePoint now) {
+  const policy::Failure failure{.reason = reason_of(loss),
+                                .exit_code = loss.pod == nullptr ? std::nullopt : loss.pod->exit_code};
+  const std::string reason = failure.reason == reasons::kPreempted ? reasons::kPreempted : reasons::kPodLost;
+  const char* ours = own_doing(attempt, status);
+  const policy::Decision decision =
+      failure.reason == reasons::kPodLost && ours != nullptr
+          ? policy::Decision{.restart = true, .counts = false, .next = ours}
+          : policy::decide(policy, failure, budget_of(status), policy::since_epoch(now));
+  FailureVerdict verdict = verdict_of(decision, attempt, reason, describe(loss));
+  if (loss.pod != nullptr && failed_by_machine(*loss.pod)) verdict.machine = loss.pod->machine;
+  return verdict;
+}
+
+}  // namespace caravan::controller

@@ -1,0 +1,28 @@
+// What the end of a rank or the loss of a pod means for its gang. Pure.
+#pragma once
+
+#include <string>
+
+#include "operator/controller/pod_loss.h"
+#include "operator/controller/snapshot.h"
+#include "operator/controller/verdict.h"
+#include "policy/failure_policy.h"
+
+namespace caravan::controller {
+
+struct FailureVerdict : Verdict {
+  int next_attempt = 0;            // of a restart
+  bool counts = true;              // that restart, against failurePolicy.maxRestarts
+  std::string machine = {};        // that may be to blame; see machine_policy.h
+  bool result_may_follow = false;  // a pod ended by itself, and that may be the end of the job
+};
+
+// What the policy has decided of this attempt, in words; reason: of a restart.
+FailureVerdict verdict_of(const policy::Decision& decision, int attempt, const std::string& reason,
+                          const std::string& what);
+
+// Of a pod of this attempt that is lost.
+FailureVerdict judge_loss(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
+                          const Loss& loss, int attempt, TimePoint now);
+
+}  // namespace caravan::controller

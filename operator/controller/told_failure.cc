@@ -1,0 +1,90 @@
+#include "operator/controller/told_failure.h"
+
+#include <fmt/format.h>
+
+#include "operator/api/names.h"
+#include "operator/controller/machine_policy.h"
+#include "operator/controller/pod_loss.h"
+#include "operator/controller/restart_count.h"
+#include "policy/failure_policy.h"
+
+namespace caravan::controller {
+namespace {
+
+// The kubelet tells of a pod's end later than the coordinator loses its agent.
+constexpr std::chrono::seconds kEndMayFollow{10};
+
+// What the condition Restarting calls it: of all reasons, a few.
+std::string restart_reason(const std::string& reason) {
+  for (const char* known : {reasons::kPreempted, reasons::kStalled, reasons::kPodLost}) {
+    if (reason == known) return known;
+  }
+  return reasons::kRankFailed;
+}
+
+// How long the pod's end is still waited for; nothing when it is known or nobody waits for it.
+LookAgain wait_for_end(const JobProgress& progress, const PodView* lost, TimePoint now) {
+  const bool goes_on = progress.attempt > progress.event->attempt();
+  if (lost != nullptr || goes_on || !progress.event_at) return std::nullopt;
+  const TimePoint judged_at = *progress.event_at + kEndMayFollow;
+  if (now >= judged_at) return std::nullopt;
+  return until(judged_at, now);
+}
+
+FailureVerdict judge_rank_failure(const v1alpha1::FailurePolicy& policy, const v1alpha1::JobStatus& status,
+                                  const v1alpha1::JobEvent& event, TimePoint now) {
+  policy::Decision decision{.restart = true, .counts = false};
+  if (event.counts())
+    decision = policy::decide_by_budget(policy, budget_of(status), policy::since_epoch(now));
+  FailureVerdict verdict =
+      verdict_of(decision, event.attempt(), restart_reason(event.reason()), event.message());
+  verdict.message =
+      decision.restart ? event.message() : fmt::format("{}: {}", decision.next, event.message());
+  if (decision.restart && event.reason() == reasons::kStalled)
+    verdict.conditions = {
+        set_condition(conditions::kStalled, true, reasons::kNoStepWithinTimeout, event.message())};
+  return verdict;
+}
+
+}  // namespace
+
+FailureVerdict judge_report(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
+                            const JobProgress& progress, const std::vector<PodView>& pods, TimePoint now) {
+  const v1alpha1::JobEvent& event = *progress.event;
+  if (!event.restarting() || event.attempt() < status.attempt()) return {};
+  const v1alpha1::FailurePolicy& policy = spec.failure_policy();
+  const std::string suspect =
+      event.has_suspect_node() ? machine_of(pods, event.suspect_node(), event.attempt()) : "";
+  if (event.reason() != reasons::kPodLost) {
+    FailureVerdict verdict = judge_rank_failure(policy, status, event, now);
+    verdict.machine = suspect;
+    return verdict;
+  }
+  // A pod that is leaving may be another than the one that was lost.
+  const PodView* pod = lost_pod(pods, event.attempt(), Among::kEnded, now);
+  if (const LookAgain wait = wait_for_end(progress, pod, now)) return {{.look_again = wait}};
+  if (pod == nullptr) pod = lost_pod(pods, event.attempt(), Among::kEndedOrLeaving, now);
+  const std::string told = event.message().substr(0, event.message().find(';'));
+  FailureVerdict verdict = judge_loss(policy, status, {.pod = pod, .told = told}, event.attempt(), now);
+  const bool is_silent = pod == nullptr && progress.attempt <= event.attempt();
+  if (is_silent) verdict.machine = suspect;
+  return verdict;
+}
+
+void count_told_restarts(const v1alpha1::FailurePolicy& policy, const JobProgress& progress,
+                         const std::vector<PodView>& pods, int attempt, TimePoint now,
+                         v1alpha1::JobStatus& status) {
+  for (const v1alpha1::EndedAttempt& ended : progress.ended) {
+    if (ended.attempt() < status.attempt() || ended.attempt() >= attempt) continue;
+    FailureVerdict verdict{{}, ended.attempt() + 1, ended.counts()};
+    if (ended.reason() == reasons::kPodLost) {
+      verdict = judge_loss(policy, status, {.told = reasons::kPodLost}, ended.attempt(), now);
+    } else if (ended.has_suspect_node()) {
+      verdict.machine = machine_of(pods, ended.suspect_node(), ended.attempt());
+    }
+    count_restart(policy, verdict, now, status);
+  }
+  if (attempt > status.attempt()) status.set_attempt(attempt);
+}
+
+}  // namespace caravan::controller
