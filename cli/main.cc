@@ -13,6 +13,7 @@
 #include "cli/say.h"
 #include "common/arguments/parse_error.h"
 #include "common/arguments/unknown_argument.h"
+#include "common/environment.h"
 #include "common/refusal.h"
 #include "common/version.h"
 #include "report_text/console_style.h"
@@ -66,12 +67,12 @@ void ask_for_help(std::vector<std::string>& words) {
 
 constexpr char kExitCodes[] =
     "Exit codes: 0 done, 1 failed, 2 bad input, 3 the job does not fit, 4 the cluster is not reached, 124 "
-    "--timeout "
-    "is over, 130 interrupted. COMMAND --help, or help COMMAND, tells more of a command.";
+    "--timeout is over, 130 interrupted. COMMAND --help, or help COMMAND, tells more of a command.";
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  caravan::silence_grpc();
   const std::string_view name = called_as(argc > 0 ? argv[0] : "");
   CLI::App app("Trains Llama models: plans the parallel layout, predicts memory and speed, runs the job.",
                name == kPlugin ? "kubectl caravan" : "caravan");

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -74,10 +73,9 @@ LocalRunConfig configuration(const PreparedRun& run, const RunOptions& options, 
 
 }  // namespace
 
-// A reader of our output that went away is an error of write; gRPC tells its errors to us, not to the user.
+// A reader of our output that went away is an error of write.
 void prepare_environment() {
   std::signal(SIGPIPE, SIG_IGN);
-  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
 }
 
 Result<PreparedRun> prepare_on_this_machine(const LoadedJob& loaded, const RunOptions& options) {

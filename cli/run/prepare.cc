@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
 
 #include "cli/load_devices.h"
 #include "cli/run/claims.h"
 #include "cli/run/preflight.h"
 #include "cli/shape_of_folder.h"
 #include "common/quantity.h"
+#include "common/random_hex.h"
 #include "common/readable_bytes.h"
 #include "planner/engine_profile.h"
 #include "planner/plan.h"
@@ -19,8 +19,7 @@ namespace {
 
 // Of this run, also among those that other machines or containers write with into one folder.
 std::string unique_name() {
-  std::random_device random;
-  return fmt::format("local-{:08x}{:08x}", random(), random());
+  return "local-" + random_hex(64);
 }
 
 bool is_for_gpus(const v1alpha1::JobSpec& spec) {

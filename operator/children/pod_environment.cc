@@ -41,6 +41,7 @@ JsonObject field_variable(const std::string& name, const std::string& path) {
 // Ours come first and win: a user's variable of the same name is left out.
 JsonArray pod_environment(const Job& job, const v1alpha1::JobPlan& plan, int node) {
   JsonArray all{
+      variable("CARAVAN_IN_POD", "1"),
       field_variable("CARAVAN_POD_IP", "status.podIP"),
       field_variable("CARAVAN_POD_UID", "metadata.uid"),
       variable("CARAVAN_JOB_NAME", job.key.name),

@@ -44,7 +44,6 @@ JsonArray arguments(const Job& job, const v1alpha1::JobPlan& plan, const PodRequ
   const auto add = [&all](const char* flag, const std::string& value) {
     all.push_back(Json(fmt::format("{}={}", flag, value)));
   };
-  all.push_back("--in-pod");
   add("--plan", fmt::format("{}/{}", kPlanFolder, kPlanKey));
   add("--tls-folder", kTlsFolder);
   add("--host", "$(CARAVAN_POD_IP)");

@@ -4,8 +4,6 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
-#include <cstdlib>
-
 #include "common/version.h"
 
 namespace caravan::cli {
@@ -19,7 +17,6 @@ constexpr int kLongestAnswer = 64 << 20;
 }  // namespace
 
 std::shared_ptr<grpc::Channel> open_channel(const ServiceAccess& access) {
-  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);  // failures are told in our own words
   grpc::ChannelArguments arguments;
   arguments.SetUserAgentPrefix(fmt::format("caravan/{}", version()));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kSilenceMs);

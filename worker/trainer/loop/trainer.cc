@@ -8,6 +8,7 @@
 #include "worker/trainer/kernels/host_copy.h"
 #include "worker/trainer/loop/gradient_dump.h"
 #include "worker/trainer/loop/saved_table.h"
+#include "worker/trainer/loop/seconds_since.h"
 #include "worker/trainer/optim/gradient_norm.h"
 
 namespace caravan::trainer {
@@ -48,10 +49,6 @@ int64_t real_elements(const ParameterLayout& layout) {
 // Gradients longer than the limit are scaled down to it.
 double clip_factor(double norm, double limit) {
   return limit > 0 && norm > limit ? limit / norm : 1;
-}
-
-double seconds_since(PhaseClock::Clock::time_point begin) {
-  return std::chrono::duration<double>(PhaseClock::Clock::now() - begin).count();
 }
 
 }  // namespace
