@@ -1,12 +1,16 @@
-// Ranks that take more memory than was planned, of a kernel that gives them no more: the job goes on with
-// another layout.
+// Ranks that take more memory than was planned, and are refused what their device does not have: the job goes
+// on with another layout.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "common/processors.h"
 #include "common/testing/checkout.h"
+#include "planner/engine_profile.h"
+#include "planner/memory/memory_model.h"
 #include "tests/support/process_table.h"
 #include "tests/support/run_process.h"
 #include "tests/support/tiny_job.h"
@@ -24,16 +28,24 @@ using ::testing::StartsWith;
 // that where two share them.
 constexpr const char* kJob = R"(apiVersion: training.caravan.dev/v1alpha1
 kind: LlamaTrainingJob
-metadata: {name: greedy}
+metadata: {{name: greedy}}
 spec:
-  model: {preset: llama-mini}
-  data: {claimName: corpus, path: genesis.bin}
-  training: {steps: 2, sequenceLength: 512, globalBatchSequences: 8, precision: FP32}
-  resources: {devices: 2, device: {kind: CPU}}
-  parallelism: {pipeline: 1, microBatchSize: 4, activationCheckpointing: Never}
+  model: {{preset: llama-mini}}
+  data: {{claimName: corpus, path: genesis.bin}}
+  training: {{steps: 2, sequenceLength: 512, globalBatchSequences: 8, precision: FP32}}
+  resources: {{devices: 2, device: {{kind: CPU, memory: "{memory}"}}}}
+  parallelism: {{pipeline: 1, microBatchSize: 4, activationCheckpointing: Never}}
 )";
 // In fp64 enough for the half, not for the whole.
-constexpr int64_t kRoom = int64_t{170} << 20;
+constexpr int64_t kUsable = int64_t{170} << 20;
+
+std::string job_text() {
+  planner::DevicePool devices;
+  devices.gpu = false;
+  devices.threads = std::max(1, usable_processors() / 2);  // of one rank of two
+  const int64_t memory = planner::memory_for(kUsable, devices, planner::default_engine_profile());
+  return fmt::format(kJob, fmt::arg("memory", memory));
+}
 
 class GreedyRanks : public testing::Test {
  protected:
@@ -42,13 +54,12 @@ class GreedyRanks : public testing::Test {
     for (const char* name : {"caravan", "caravan-agent"})
       fs::copy_file(program_folder() + "/" + name, programs() + "/" + name);
     fs::copy_file(CARAVAN_GREEDY_TRAINER, programs() + "/caravan-trainer");
-    setenv("CARAVAN_ROOM", fmt::format("{}", kRoom).c_str(), 1);
   }
 
   std::string programs() const { return folder_.files().path("programs"); }
 
   std::vector<std::string> arguments(const std::vector<std::string>& more) const {
-    std::vector<std::string> all = {folder_.files().write("greedy.yaml", kJob)};
+    std::vector<std::string> all = {folder_.files().write("greedy.yaml", job_text())};
     for (const std::string& argument : folder_.volume()) all.push_back(argument);
     all.insert(all.end(), more.begin(), more.end());
     return all;
@@ -69,7 +80,9 @@ TEST_F(GreedyRanks, GetTheNextLayoutThatFitsWithWhatTheyTookAndCompleteInIt) {
   ASSERT_EQ(finished.status.exit_code, 0) << finished.err;
   const JsonObject event = last_of(finished, "event");
   EXPECT_EQ(text(event, "reason"), "OutOfMemory");
-  EXPECT_THAT(text(event, "message"), HasSubstr("activations grew past their plan"));
+  EXPECT_THAT(text(event, "message"),
+              AllOf(HasSubstr("activations grew past their plan"),
+                    HasSubstr("tensors of a rank have 170.0 MiB of the job's device")));
   const std::vector<JsonObject> plans = all_of(finished, "plan");
   ASSERT_EQ(plans.size(), 2U);
   EXPECT_EQ(sizes(plans[0]), "TP1 DP2");

@@ -92,11 +92,20 @@ std::function<int64_t()> reserved_by(const DeviceBackend& device) {
   return [&device] { return device.memory().value_or(DeviceMemory()).reserved; };
 }
 
+// A GPU refuses by itself what it does not have; a host gives until the kernel kills somebody.
+std::optional<MemoryLimit> memory_limit_of(const TrainerOptions& options) {
+  if (options.device != DeviceKind::Cpu || !options.usable_bytes) return std::nullopt;
+  return MemoryLimit{
+      .bytes = *options.usable_bytes,
+      .words = fmt::format("tensors of a rank have {} of the job's device (spec.resources.device.memory)",
+                           readable_bytes(*options.usable_bytes))};
+}
+
 void train(const TrainerOptions& options, const DeviceBackend& device, const std::string& config_path,
            const Reporter& reporter) {
   ActivityBoard board;
   std::optional<CommandListener> commands;
-  MemoryLedger ledger;
+  MemoryLedger ledger(memory_limit_of(options));
   const auto allocations = device.count_allocations(ledger.counter(MemoryUse::Activations));
   const LedgerScope count(ledger);
   const kernels::UseKernels use(device.device().type(), device.kernels());

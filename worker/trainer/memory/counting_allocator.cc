@@ -27,6 +27,7 @@ Header* header_of(void* data) {
 // With room for a header. counter: null where it is nobody's.
 void* take(std::size_t bytes, MemoryCounter* counter) {
   try {
+    if (counter != nullptr) counter->check_room_for(static_cast<int64_t>(bytes));
     return c10::alloc_cpu(sizeof(Header) + bytes);
   } catch (...) {
     if (counter != nullptr) counter->count_refused(static_cast<int64_t>(bytes));
@@ -53,6 +54,10 @@ void release_claim(void* claim) {
 }
 
 }  // namespace
+
+void MemoryCounter::check_room_for(int64_t bytes) const {
+  if (listener_ != nullptr) listener_->check_room_for(bytes);
+}
 
 void MemoryCounter::add(int64_t bytes) {
   const int64_t live = live_.fetch_add(bytes, std::memory_order_relaxed) + bytes;

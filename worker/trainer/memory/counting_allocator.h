@@ -4,7 +4,8 @@
 // While a CountingAllocator lives it is c10's CPU allocator; every allocation is charged to a MemoryCounter,
 // by default the one it was made with, within a CountTo scope (of the same thread) the one named there. Bytes
 // are those asked for, without alignment; what is refused counts towards the peak as if it had been given.
-// Memory may outlive the allocator, never its counter. One allocator at a time.
+// Memory may outlive the allocator, never its counter. One allocator at a time. What would not fit where the
+// counter's bytes belong is refused with c10::OutOfMemoryError.
 #pragma once
 
 #include <c10/core/Allocator.h>
@@ -20,6 +21,8 @@ class GrowthListener {
  public:
   virtual ~GrowthListener() = default;
   virtual void grown() = 0;
+  // Throws where there may not be so many bytes more.
+  virtual void check_room_for(int64_t bytes) const = 0;
 };
 
 class MemoryCounter {
@@ -31,6 +34,7 @@ class MemoryCounter {
   // The peak counts anew from what is alive now.
   void reset_peak() { peak_.store(live_bytes(), std::memory_order_relaxed); }
 
+  void check_room_for(int64_t bytes) const;
   void add(int64_t bytes);
   void remove(int64_t bytes) { live_.fetch_sub(bytes, std::memory_order_relaxed); }
   // Towards the peak: a use that grew past its plan is known by what it would have taken.

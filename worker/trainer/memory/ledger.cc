@@ -1,5 +1,9 @@
 #include "worker/trainer/memory/ledger.h"
 
+#include <c10/util/Exception.h>
+
+#include <utility>
+
 namespace caravan::trainer {
 namespace {
 
@@ -7,9 +11,10 @@ thread_local MemoryLedger* open_ledger = nullptr;
 
 }  // namespace
 
-MemoryLedger::MemoryLedger()
-    : counters_{MemoryCounter(this), MemoryCounter(this), MemoryCounter(this), MemoryCounter(this),
-                MemoryCounter(this), MemoryCounter(this), MemoryCounter(this), MemoryCounter(this)} {}
+MemoryLedger::MemoryLedger(std::optional<MemoryLimit> limit)
+    : limit_(std::move(limit)), counters_{MemoryCounter(this), MemoryCounter(this), MemoryCounter(this),
+                                          MemoryCounter(this), MemoryCounter(this), MemoryCounter(this),
+                                          MemoryCounter(this), MemoryCounter(this)} {}
 
 MemoryBreakdown MemoryLedger::live() const {
   const auto bytes = [&](MemoryUse use) { return counters_[static_cast<std::size_t>(use)].live_bytes(); };
@@ -37,6 +42,10 @@ void MemoryLedger::grown() {
   const MemoryBreakdown now = live();
   const std::scoped_lock lock(mutex_);
   if (now.total() > peak_.total()) peak_ = now;
+}
+
+void MemoryLedger::check_room_for(int64_t bytes) const {
+  if (limit_ && live().total() + bytes > limit_->bytes) C10_THROW_ERROR(OutOfMemoryError, limit_->words);
 }
 
 LedgerScope::LedgerScope(MemoryLedger& ledger)

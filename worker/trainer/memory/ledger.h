@@ -2,12 +2,14 @@
 //
 // A ledger hears of what is charged to its counters while a CountingAllocator lives. Within a LedgerScope
 // what its thread makes counts as activations, or as what the innermost ChargeAs says; where no ledger is
-// open, ChargeAs does nothing. A ledger outlives the tensors that it counts.
+// open, ChargeAs does nothing. A ledger outlives the tensors that it counts. It refuses what would be more
+// than they all may have, where the kernel would kill somebody later.
 #pragma once
 
 #include <array>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/memory/memory_breakdown.h"
@@ -25,9 +27,14 @@ enum class MemoryUse {
   Snapshot
 };
 
+struct MemoryLimit {
+  int64_t bytes = 0;
+  std::string words;  // of the refusal
+};
+
 class MemoryLedger final : private GrowthListener {
  public:
-  MemoryLedger();
+  explicit MemoryLedger(std::optional<MemoryLimit> limit = std::nullopt);
 
   // For CountTo: `const CountTo charge(ledger.counter(MemoryUse::Gradients));`
   MemoryCounter& counter(MemoryUse use) { return counters_[static_cast<std::size_t>(use)]; }
@@ -41,7 +48,9 @@ class MemoryLedger final : private GrowthListener {
   static constexpr std::size_t kUses = 8;
 
   void grown() override;
+  void check_room_for(int64_t bytes) const override;
 
+  const std::optional<MemoryLimit> limit_;
   std::array<MemoryCounter, kUses> counters_;
   mutable std::mutex mutex_;
   MemoryBreakdown peak_;

@@ -1,6 +1,7 @@
 #include "worker/trainer/memory/ledger.h"
 
 #include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
 namespace caravan::trainer {
@@ -26,6 +27,20 @@ TEST(MemoryLedger, SharesOutThePeakAsItWasAtThatMoment) {
   EXPECT_EQ(ledger.peak().workspace, 100);
   EXPECT_EQ(ledger.peak().total(), 700);
   EXPECT_EQ(ledger.live().total(), 640);
+}
+
+TEST(MemoryLedger, RefusesWhatWouldBeMoreThanAllItsUsesMayHave) {
+  MemoryLedger ledger(MemoryLimit{.bytes = 1000, .words = "there are 1,000 bytes"});
+  const CountingAllocator allocator(ledger.counter(MemoryUse::Activations));
+  const CountTo charge(ledger.counter(MemoryUse::Parameters));
+  const at::Tensor parameters = at::empty({150}, at::kFloat);
+  {
+    const CountTo workspace(ledger.counter(MemoryUse::Workspace));
+    EXPECT_NO_THROW(at::empty({100}, at::kFloat));
+    EXPECT_THROW(at::empty({101}, at::kFloat), c10::OutOfMemoryError);
+  }
+  EXPECT_EQ(ledger.live().total(), 600);
+  EXPECT_EQ(ledger.peak().workspace, 404) << "refused";
 }
 
 TEST(MemoryLedger, ChargesAsTheInnermostScopeSaysAndNothingWhereNoLedgerIsOpen) {
