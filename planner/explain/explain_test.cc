@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <sstream>
+#include <utility>
 
 #include "common/utf8.h"
 #include "planner/engine_profile.h"
@@ -28,8 +30,13 @@ v1alpha1::JobSpec job(const std::string& preset, int devices) {
   return spec;
 }
 
-std::string explain(const v1alpha1::JobSpec& spec, bool all = false) {
-  return explain_plan(answer_job(spec, {}, default_engine_profile(), {.all_candidates = all}), {.all = all});
+// With all candidates. Searched for once: a large job takes its time.
+const PlanAnswer& answer_of(const std::string& preset, int devices) {
+  static std::map<std::pair<std::string, int>, PlanAnswer> answers;
+  const auto [entry, is_new] = answers.try_emplace({preset, devices});
+  if (is_new)
+    entry->second = answer_job(job(preset, devices), {}, default_engine_profile(), {.all_candidates = true});
+  return entry->second;
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -236,7 +243,7 @@ Rejected, those that lack least first
 }
 
 TEST(ExplainPlan, SaysWhatWhyAndWhatItCosts) {
-  const std::string text = explain(job("llama3-70b", 64));
+  const std::string text = explain_plan(answer_of("llama3-70b", 64));
   EXPECT_THAT(text, testing::ContainsRegex("Memory per device at its peak, on stage [0-9]+: "));
   EXPECT_THAT(text, HasSubstr("P parameters"));
   EXPECT_THAT(text, HasSubstr("(| is the limit, "));
@@ -265,6 +272,8 @@ TEST(ExplainPlan, SaysWhatRunsAgain) {
 TEST(ExplainPlan, TellsTimeAndDevicesOfTheWholeRunAndHowWellTheyAreKnown) {
   v1alpha1::JobSpec spec = job("llama3-70b", 64);
   spec.mutable_training()->set_steps(1000);
+  spec.mutable_parallelism()->set_tensor(8);
+  spec.mutable_parallelism()->set_pipeline(4);
   EngineProfile profile = default_engine_profile();
   profile.step_time_error = 0.12;
   profile.memory_error = 0.08;
@@ -285,8 +294,7 @@ TEST(ExplainPlan, TellsTimeAndDevicesOfTheWholeRunAndHowWellTheyAreKnown) {
 
 TEST(ExplainPlan, FitsIntoTheLinesOfATerminal) {
   for (const int devices : {8, 64}) {
-    const PlanAnswer answer =
-        answer_job(job("llama3-70b", devices), {}, default_engine_profile(), {.all_candidates = true});
+    const PlanAnswer& answer = answer_of("llama3-70b", devices);
     for (const int width : {80, 120}) {
       const std::string text = explain_plan(answer, {.all = true, .width = width});
       for (const std::string& line : lines_of(text)) EXPECT_LE(utf8_characters(line), width) << line;
@@ -295,11 +303,11 @@ TEST(ExplainPlan, FitsIntoTheLinesOfATerminal) {
 }
 
 TEST(ExplainPlan, AllLeavesNothingOut) {
-  EXPECT_THAT(explain(job("llama3-8b", 8), /*all=*/true), Not(HasSubstr("more (--all")));
+  EXPECT_THAT(explain_plan(answer_of("llama3-8b", 8), {.all = true}), Not(HasSubstr("more (--all")));
 }
 
 TEST(ExplainPlan, ShowsWhatBrokeEveryLayoutWhenNothingFits) {
-  const std::string text = explain(job("llama3-70b", 8));
+  const std::string text = explain_plan(answer_of("llama3-70b", 8));
   EXPECT_THAT(text, Not(HasSubstr("Plan:")));
   EXPECT_THAT(text, testing::StartsWith("No layout fits. TP"));
   EXPECT_THAT(text, testing::ContainsRegex("[A-Z][|][A-Z]"));

@@ -248,7 +248,7 @@ TEST(SearchLayouts, RecomputesMlpsWhereTheyCostLess) {
 }
 
 TEST(SearchLayouts, TensorParallelismStaysInsideANode) {
-  PlanRequest request = request_of(gpu_job("llama3-70b", 64));
+  PlanRequest request = request_of(gpu_job("llama3-70b", 24));
   for (const int node : {2, 4, 6}) {
     request.devices.node_size = request.devices.per_node = node;
     for (const EvaluatedLayout& candidate : search_layouts(request, default_profile(), {}).candidates) {
@@ -366,7 +366,7 @@ TEST(SearchLayouts, AllListsTheWholeGrid) {
 }
 
 TEST(SearchLayouts, ProposesMoreShardingWhereTheEngineHasIt) {
-  const PlanRequest request = request_of(gpu_job("llama3-8b", 64));
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 16));
   const auto sharded = [](const Layout& layout) { return layout.zero_stage == 3; };
   EngineProfile able = default_profile();
   able.max_zero_stage = 3;
@@ -378,7 +378,7 @@ TEST(SearchLayouts, ProposesMoreShardingWhereTheEngineHasIt) {
 }
 
 TEST(SearchLayouts, TriesEveryScheduleThatTheEngineRuns) {
-  const PlanRequest request = request_of(gpu_job("llama3-8b", 64));
+  const PlanRequest request = request_of(gpu_job("llama3-8b", 16));
   const SearchResult ours = search_layouts(request, default_profile(), {.all_candidates = true});
   for (const ScheduleKind kind : all_schedule_kinds()) {
     const auto of_kind = [&](const Layout& layout) { return layout.schedule == kind; };
