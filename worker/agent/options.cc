@@ -99,8 +99,9 @@ void declare_earlier_attempts(CLI::App& app, AgentOptions& options) {
 void declare_job(CLI::App& app, AgentOptions& options) {
   app.add_option("--job-uid", options.job_uid, "Refuse a plan that is another job's")
       ->envname("CARAVAN_JOB_UID");
-  app.add_flag("--in-pod", options.in_pod,
-               "This is the worker pod of a job; otherwise metrics get a label job, and a signal ends the job")
+  app.add_flag(
+         "--in-pod", options.in_pod,
+         "This is the worker pod of a job; otherwise metrics get a label job, and a signal ends the job")
       ->envname("CARAVAN_IN_POD");
   app.add_option("--result-file", options.result_file, "File that gets the job's result, JSON (node 0)")
       ->type_name("FILE");
