@@ -23,10 +23,10 @@ std::optional<QueueHindrance> hindrance_of_cluster(const QueueView& queue) {
 
 std::optional<QueueHindrance> hindrance_of_job(const Job& job, const QueueView& queue) {
   if (queue_of(job).empty())
-    return QueueHindrance{reasons::kQueueMissing,
-                          "the job asks for Kueue and names no queue; suspend it and set "
-                          "spec.scheduling.queue to a LocalQueue of "
-                          "its namespace, or give it the label kueue.x-k8s.io/queue-name"};
+    return QueueHindrance{
+        reasons::kQueueMissing,
+        "the job asks for Kueue and names no queue; suspend it and set spec.scheduling.queue "
+        "to a LocalQueue of its namespace, or give it the label kueue.x-k8s.io/queue-name"};
   if (!queue.missing_priority.empty())
     return QueueHindrance{reasons::kPriorityClassMissing,
                           queue.missing_priority + " is not there; create it, or correct the job"};
