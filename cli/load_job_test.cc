@@ -93,6 +93,9 @@ TEST(LoadJob, AnOverrideOfNullRemovesAFieldOrASection) {
   EXPECT_THAT(mistakes_of(job, {"spec.data=null"}), HasSubstr("spec.data: is required"));
   EXPECT_EQ(mistakes_of(job, {"spec.chekpoint=null"}),
             "--set: spec.chekpoint: there is no such field to remove");
+  EXPECT_EQ(mistakes_of(job, {"spec.worker.env.name=null"}),
+            "--set: spec.worker.env.name: there is no such field to remove")
+      << "of which entry";
   EXPECT_EQ(mistakes_of(job, {"spec.suspend.x=null"}),
             "--set: spec.suspend.x: there is no such field to remove");
 }

@@ -59,10 +59,11 @@ int complete(const CLI::App& app, const std::vector<std::string>& words) {
   return 0;
 }
 
-// `caravan help plan` is `caravan plan --help`.
-void ask_for_help(std::vector<std::string>& words) {
+// `caravan help plan` is `caravan plan --help`; of a command that is none, that is the mistake.
+void ask_for_help(const CLI::App& app, std::vector<std::string>& words) {
   words.erase(words.begin());
-  words.emplace_back("--help");
+  const auto is_meant = [&](const CLI::App* command) { return command->get_name() == words.front(); };
+  if (words.empty() || !app.get_subcommands(is_meant).empty()) words.emplace_back("--help");
 }
 
 constexpr char kExitCodes[] =
@@ -88,7 +89,7 @@ int main(int argc, char** argv) {
   if (name == kPluginCompletion) return complete(app, words);
   if (!words.empty() && words.front() == caravan::cli::kNamesCommand) return print_job_names(words);
 
-  if (!words.empty() && words.front() == "help") ask_for_help(words);
+  if (!words.empty() && words.front() == "help") ask_for_help(app, words);
 
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes the last one first

@@ -57,19 +57,19 @@ bool is_field(std::string_view path) {
         type == nullptr ? nullptr : schema::find_field(*type, path.substr(begin, dot - begin));
     if (field == nullptr || dot == std::string_view::npos) return field != nullptr;
     if (field->is_map()) return true;
+    if (field->is_repeated()) return false;
     type = field->message_type();
     begin = dot + 1;
   }
 }
 
+// Keys of a map may have dots.
 void remove(Node& node, std::string_view path) {
+  std::erase_if(node.children, [&](const Node& entry) { return entry.key == path; });
   const std::size_t dot = path.find('.');
-  const std::string key(path.substr(0, dot));
-  if (dot == std::string_view::npos) {
-    std::erase_if(node.children, [&](const Node& entry) { return entry.key == key; });
-  } else if (Node* inner = schema::find_entry(node, key)) {
+  if (dot == std::string_view::npos) return;
+  if (Node* inner = schema::find_entry(node, std::string(path.substr(0, dot))))
     remove(*inner, path.substr(dot + 1));
-  }
 }
 
 // As YAML writes nothing.

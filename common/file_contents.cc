@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
+
+#include "common/readable_bytes.h"
 
 namespace caravan {
 namespace {
@@ -50,6 +54,18 @@ Result<std::string> file_beginning(const std::string& path, std::size_t most_byt
   }
   if (file.bad()) return cannot_read(path, errno);
   return text;
+}
+
+Result<std::string> file_within(const std::string& path, std::size_t most_bytes) {
+  std::error_code ignored;
+  const auto kind = std::filesystem::status(path, ignored);
+  const bool is_file = std::filesystem::is_regular_file(kind);
+  if (!is_file && std::filesystem::is_other(kind))
+    return bad_input(fmt::format("cannot read {}: it is a pipe or a device, not a file", path));
+  const std::uintmax_t size = is_file ? std::filesystem::file_size(path, ignored) : 0;
+  if (size > most_bytes && !ignored)
+    return bad_input(fmt::format("cannot read {}: it is larger than {}", path, readable_bytes(most_bytes)));
+  return file_beginning(path, most_bytes);
 }
 
 }  // namespace caravan

@@ -17,4 +17,7 @@ Result<std::string> file_contents(const std::string& path);
 // Not more than that: who asks for one byte more than may be there knows when it is too much.
 Result<std::string> file_beginning(const std::string& path, std::size_t most_bytes);
 
+// Larger ones are refused before they are read, and so are pipes and devices, which have no size.
+Result<std::string> file_within(const std::string& path, std::size_t most_bytes);
+
 }  // namespace caravan

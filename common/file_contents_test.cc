@@ -22,6 +22,17 @@ TEST(FileContents, EndWhereTheBoundIs) {
   EXPECT_EQ(file_beginning(path, 0), "");
 }
 
+TEST(FileContents, AreRefusedWhereAFileIsLargerThanTheBoundOrIsNone) {
+  const test::TemporaryFolder files;
+  const std::string path = files.write("long", std::string(10'000, 'x'));
+  EXPECT_EQ(file_within(path, 10'000), std::string(10'000, 'x'));
+  EXPECT_EQ(file_within(path, 9'999).error().message, "cannot read " + path + ": it is larger than 9.8 KiB");
+  EXPECT_EQ(file_within("/dev/zero", 10).error().message,
+            "cannot read /dev/zero: it is a pipe or a device, not a file");
+  EXPECT_EQ(file_within(files.path("none"), 10).error().message,
+            "cannot read " + files.path("none") + ": No such file or directory");
+}
+
 TEST(FileContents, OfAWrongPathAreBadInputAndOfABrokenDiskAreNot) {
   const test::TemporaryFolder files;
   files.write("folder/file", "");

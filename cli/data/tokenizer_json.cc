@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "common/file_contents.h"
-#include "common/readable_bytes.h"
 
 namespace caravan::cli {
 namespace {
@@ -21,14 +20,6 @@ std::string taken(char* message) {
   return text;
 }
 
-Result<std::string> read_file(const std::string& path) {
-  Result<std::string> text = file_beginning(path, kLargestFile + 1);
-  if (!text) return bad_input(text.error().message);
-  if (text->size() <= kLargestFile) return text;
-  return bad_input(
-      fmt::format("{}: is no tokenizer.json, it is larger than {}", path, readable_bytes(kLargestFile)));
-}
-
 }  // namespace
 
 TokenizerJson::TokenizerJson(std::string path, Handle handle)
@@ -40,8 +31,8 @@ Result<TokenizerJson> TokenizerJson::open(const std::string& path) {
   std::error_code ignored;
   const bool folder = std::filesystem::is_directory(path, ignored);
   const std::string file = folder ? (std::filesystem::path(path) / "tokenizer.json").string() : path;
-  const Result<std::string> json = read_file(file);
-  if (!json) return tl::unexpected(json.error());
+  const Result<std::string> json = file_within(file, kLargestFile);
+  if (!json) return bad_input(json.error().message);
   char* error = nullptr;
   Handle handle(caravan_tokenizer_load(json->data(), json->size(), &error));
   if (!handle) {

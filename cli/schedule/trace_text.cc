@@ -4,17 +4,14 @@
 
 #include "common/file_contents.h"
 #include "common/json.h"
-#include "common/readable_bytes.h"
 
 namespace caravan::cli {
 
 // The path has just been typed, so what cannot be read is bad input.
 Result<std::string> read_trace_file(const std::string& path) {
-  Result<std::string> text = file_beginning(path, kLargestTraceBytes + 1);
+  Result<std::string> text = file_within(path, kLargestTraceBytes);
   if (!text) return bad_input(text.error().message);
-  if (text->size() <= kLargestTraceBytes) return text;
-  return bad_input(
-      fmt::format("{}: is no trace, it is larger than {}", path, readable_bytes(kLargestTraceBytes)));
+  return text;
 }
 
 Result<v1alpha1::RankTrace> read_trace(const std::string& path, const ReadFile& read) {

@@ -203,9 +203,12 @@ std::optional<int64_t> usable_bytes(const DevicePool& devices, const EngineProfi
   return std::max<int64_t>(0, static_cast<int64_t>(left * (1 - profile.memory_margin)));
 }
 
+int64_t tensor_bytes(int64_t usable_bytes, const EngineProfile& profile) {
+  return static_cast<int64_t>(static_cast<double>(usable_bytes) / (1 - profile.memory_margin));
+}
+
 int64_t memory_for(int64_t peak_bytes, const DevicePool& devices, const EngineProfile& profile) {
-  const double filled = static_cast<double>(peak_bytes) / (1 - profile.memory_margin);
-  return static_cast<int64_t>(filled) + process_bytes(devices);
+  return tensor_bytes(peak_bytes, profile) + process_bytes(devices);
 }
 
 }  // namespace caravan::planner

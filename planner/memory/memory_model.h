@@ -82,7 +82,9 @@ int moment_bytes(const PlanRequest& request, const EngineProfile& profile);
 // Memory of a device that a plan may fill: less the margin and, on a CPU, what a process needs beside its
 // tensors; nothing where the device's memory is unknown.
 std::optional<int64_t> usable_bytes(const DevicePool& devices, const EngineProfile& profile);
-// And the memory that a device must have for a plan of that peak.
+// And what such a device has for tensors, the margin included.
+int64_t tensor_bytes(int64_t usable_bytes, const EngineProfile& profile);
+// The memory that a device must have for a plan of that peak.
 int64_t memory_for(int64_t peak_bytes, const DevicePool& devices, const EngineProfile& profile);
 
 // Micro-batches of one pipeline in one step.

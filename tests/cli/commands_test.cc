@@ -113,6 +113,7 @@ TEST_F(Commands, AloneExplainThemselves) {
   EXPECT_THAT(alone.out, HasSubstr("3 the job does not fit"));
   EXPECT_THAT(caravan("plan --help").out, Not(HasSubstr("Exit codes")));
   EXPECT_EQ(caravan("help data inspect").out, caravan("data inspect --help").out);
+  EXPECT_THAT(caravan("help plam").err, HasSubstr("no command \"plam\"; did you mean plan?"));
   const Outcome group = caravan("data");
   EXPECT_EQ(group.exit_code, 2);
   EXPECT_THAT(group.err, HasSubstr("caravan data: a command is required: tokenize, inspect"));

@@ -81,8 +81,7 @@ TEST_F(GreedyRanks, GetTheNextLayoutThatFitsWithWhatTheyTookAndCompleteInIt) {
   const JsonObject event = last_of(finished, "event");
   EXPECT_EQ(text(event, "reason"), "OutOfMemory");
   EXPECT_THAT(text(event, "message"),
-              AllOf(HasSubstr("activations grew past their plan"),
-                    HasSubstr("tensors of a rank have 170.0 MiB of the job's device")));
+              AllOf(HasSubstr("activations grew past their plan"), HasSubstr("MiB for tensors")));
   const std::vector<JsonObject> plans = all_of(finished, "plan");
   ASSERT_EQ(plans.size(), 2U);
   EXPECT_EQ(sizes(plans[0]), "TP1 DP2");

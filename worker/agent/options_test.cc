@@ -91,11 +91,15 @@ TEST(Options, TheEnvironmentOfAPodIsEnough) {
   setenv("CARAVAN_NODE_INDEX", "3", 1);
   setenv("CARAVAN_COORDINATOR", "job-0.job:7070", 1);
   setenv("CARAVAN_JOB_UID", "uid", 1);
+  setenv("CARAVAN_IN_POD", "1", 1);
   const AgentOptions options = accepted({});
-  for (const char* name : {"CARAVAN_NODE_INDEX", "CARAVAN_COORDINATOR", "CARAVAN_JOB_UID"}) unsetenv(name);
+  for (const char* name : {"CARAVAN_NODE_INDEX", "CARAVAN_COORDINATOR", "CARAVAN_JOB_UID", "CARAVAN_IN_POD"})
+    unsetenv(name);
   EXPECT_EQ(options.node, 3);
   EXPECT_EQ(options.coordinator, "job-0.job:7070");
   EXPECT_EQ(options.job_uid, "uid");
+  EXPECT_TRUE(options.in_pod);
+  EXPECT_FALSE(accepted({"--node", "1", "--coordinator", "h:1"}).in_pod);
 }
 
 TEST(Options, ATokenIsShownOverTlsOnly) {

@@ -8,15 +8,28 @@
 #include <array>
 #include <new>
 #include <string_view>
+#include <system_error>
 
 namespace caravan::trainer {
 namespace {
 
-// Of LibTorch's allocator for processors; of CUDA, in LibTorch's words, ours and NCCL's; of cuBLAS, and of
-// cuDNN before 9 and since; of NCCL, whose last words have the bytes in place of the reason.
-constexpr std::array<std::string_view, 6> kRefusalsOfMemory{"allocate memory", "out of memory",
-                                                            "ALLOC_FAILED",    "ALLOCATION_FAILED",
-                                                            "Failed to CUDA",  "Failed to malloc"};
+constexpr std::string_view kRefusalOfHost = "allocate memory";  // of LibTorch's allocator for processors
+// Of CUDA, in LibTorch's words, ours and NCCL's; of cuBLAS, and of cuDNN before 9 and since.
+constexpr std::array<std::string_view, 3> kRefusalsOfDevice{"out of memory", "ALLOC_FAILED",
+                                                            "ALLOCATION_FAILED"};
+// NCCL's last words of an allocation, unless they name another failure of CUDA.
+constexpr std::array<std::string_view, 2> kWordsOfNccl{"Failed to CUDA", "Failed to malloc"};
+constexpr std::string_view kOtherFailure = "Cuda failure";
+
+bool has(std::string_view text, std::string_view words) {
+  return text.find(words) != std::string_view::npos;
+}
+
+bool is_refusal_of_device(std::string_view text) {
+  const auto found = [&](std::string_view words) { return has(text, words); };
+  return std::ranges::any_of(kRefusalsOfDevice, found) ||
+         (std::ranges::any_of(kWordsOfNccl, found) && !has(text, kOtherFailure));
+}
 
 }  // namespace
 
@@ -30,11 +43,15 @@ void make_deterministic(int threads) {
 }
 
 bool is_out_of_memory(const std::exception& error) {
-  const std::string text = words_of(error);
-  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+  return is_out_of_host_memory(error) ||
          dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||  // of a device
-         std::ranges::any_of(kRefusalsOfMemory,
-                             [&](std::string_view words) { return text.find(words) != std::string::npos; });
+         is_refusal_of_device(words_of(error));
+}
+
+bool is_out_of_host_memory(const std::exception& error) {
+  if (const auto* refused = dynamic_cast<const std::system_error*>(&error))
+    return refused->code() == std::errc::not_enough_memory;
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr || has(words_of(error), kRefusalOfHost);
 }
 
 std::string words_of(const std::exception& error) {

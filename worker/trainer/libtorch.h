@@ -12,6 +12,8 @@ void make_deterministic(int threads);
 
 // Most libraries throw exceptions of their own, with the reason in the text alone.
 bool is_out_of_memory(const std::exception& error);
+// Of the host's, also where ranks compute on a GPU.
+bool is_out_of_host_memory(const std::exception& error);
 
 // What LibTorch says of an error, without the calls that led to it.
 std::string words_of(const std::exception& error);

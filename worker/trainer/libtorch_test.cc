@@ -32,6 +32,7 @@ TEST(LibTorch, ThatHasNoMemoryLeftIsKnownByItsException) {
     FAIL() << "there is more memory than can be";
   } catch (const std::exception& error) {
     EXPECT_TRUE(is_out_of_memory(error)) << error.what();
+    EXPECT_TRUE(is_out_of_host_memory(error)) << error.what();
     EXPECT_EQ(words_of(error).find("frame #"), std::string::npos) << words_of(error);
   }
 }
@@ -50,11 +51,15 @@ TEST(LibTorch, AndLibrariesOfDevicesTellOfMissingMemoryInTheirText) {
            "bytes",
        }) {
     EXPECT_TRUE(is_out_of_memory(std::runtime_error(text))) << text;
+    EXPECT_FALSE(is_out_of_host_memory(std::runtime_error(text))) << text;
   }
   for (const char* text :
        {"CUDA error: an illegal memory access was encountered",
         "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx`",
-        "NCCL error in: NCCLUtils.cpp:77, remote process exited or there was a network error"}) {
+        "NCCL error in: NCCLUtils.cpp:77, remote process exited or there was a network error",
+        "NCCL error in: NCCLUtils.cpp:77, unhandled cuda error\nLast error:\nFailed to CUDA malloc async "
+        "4096 "
+        "bytes: Cuda failure 700 'an illegal memory access was encountered'"}) {
     EXPECT_FALSE(is_out_of_memory(std::runtime_error(text))) << text;
   }
 }

@@ -36,22 +36,23 @@ void end_with_the_agent(const TrainerOptions& options) {
 // Exceptions of LibTorch and of the groups become failures here.
 template <typename Action>
 Outcome guarded(Action&& action) {
-  const auto failed = [](FailureReason reason, std::string message) {
-    return tl::unexpected(TrainingFailure{reason, std::move(message)});
+  const auto failed = [](const std::exception& error, std::string message) {
+    const auto reason = is_out_of_memory(error) ? FailureReason::OutOfMemory : FailureReason::Internal;
+    TrainingFailure failure{reason, std::move(message)};
+    failure.of_host = is_out_of_host_memory(error);
+    return tl::unexpected(std::move(failure));
   };
   try {
     return action();
   } catch (const CommunicationError& error) {
-    return failed(FailureReason::Communication, error.what());
+    return tl::unexpected(TrainingFailure{FailureReason::Communication, error.what()});
   } catch (const std::system_error& error) {
-    return failed(is_out_of_memory(error) ? FailureReason::OutOfMemory : FailureReason::Internal,
-                  refusal(error).value().message);
-  } catch (const std::bad_alloc&) {
-    return failed(FailureReason::OutOfMemory, "the system has no memory left");
+    return failed(error, refusal(error).value().message);
+  } catch (const std::bad_alloc& error) {
+    return failed(error, "the system has no memory left");
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());  // with the calls that led to it
-    return failed(is_out_of_memory(error) ? FailureReason::OutOfMemory : FailureReason::Internal,
-                  words_of(error));
+    return failed(error, words_of(error));
   }
 }
 
@@ -71,9 +72,11 @@ int exit_code(FailureReason reason) {
 TrainingFailure with_shortage(TrainingFailure failure, const MemoryBreakdown& peak,
                               const DeviceBackend& device, const std::string& config_path) {
   if (failure.reason != FailureReason::OutOfMemory) return failure;
+  const auto memory_of_device = device.memory();
+  if (memory_of_device && failure.of_host) return failure;  // of which the plan of a GPU knows nothing
   const RefusedMemory memory{.peak = peak,
                              .planned = load_planned_memory(config_path),
-                             .device_bytes = device.memory().value_or(DeviceMemory()).total};
+                             .device_bytes = memory_of_device.value_or(DeviceMemory()).total};
   failure.message = describe_shortage(memory, failure.message);
   failure.shortage = find_shortage(memory);
   return failure;
@@ -94,11 +97,10 @@ std::function<int64_t()> reserved_by(const DeviceBackend& device) {
 
 // A GPU refuses by itself what it does not have; a host gives until the kernel kills somebody.
 std::optional<MemoryLimit> memory_limit_of(const TrainerOptions& options) {
-  if (options.device != DeviceKind::Cpu || !options.usable_bytes) return std::nullopt;
+  if (options.device != DeviceKind::Cpu || !options.tensor_bytes) return std::nullopt;
   return MemoryLimit{
-      .bytes = *options.usable_bytes,
-      .words = fmt::format("tensors of a rank have {} of the job's device (spec.resources.device.memory)",
-                           readable_bytes(*options.usable_bytes))};
+      .bytes = *options.tensor_bytes,
+      .words = fmt::format("a device of the job has {} for tensors", readable_bytes(*options.tensor_bytes))};
 }
 
 void train(const TrainerOptions& options, const DeviceBackend& device, const std::string& config_path,

@@ -14,6 +14,7 @@ struct TrainingFailure {
   FailureReason reason = FailureReason::Internal;
   std::string message;
   std::optional<ShortageRecord> shortage = std::nullopt;  // of OutOfMemory
+  bool of_host = false;                                   // whose memory it was, and no device's
 };
 
 using Outcome = tl::expected<void, TrainingFailure>;

@@ -295,7 +295,8 @@ Result<TrainerOptions> options_of(RankConfig config) {
   options.layout = layout_of(config.plan(), *model, config.world_size(), checks);
   options.precision = precision_of(config);
   options.device = device_of(config, checks);
-  if (const int64_t usable = config.plan().usable_bytes(); usable > 0) options.usable_bytes = usable;
+  if (const int64_t usable = config.plan().usable_bytes(); usable > 0)
+    options.tensor_bytes = planner::tensor_bytes(usable, planner::default_engine_profile());
   options.local_rank = config.local_rank();
   options.steps = spec.training().steps();
   checks.require(options.steps >= 1, "spec.training.steps must be at least 1");

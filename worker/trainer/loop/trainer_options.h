@@ -48,7 +48,7 @@ struct TrainerOptions {
   planner::Schedule schedule;  // of one step, of all stages
   Precision precision = Precision::BF16;
   DeviceKind device = DeviceKind::Cpu;
-  std::optional<int64_t> usable_bytes = std::nullopt;  // of the device; absent: nobody knows
+  std::optional<int64_t> tensor_bytes = std::nullopt;  // that the device has for them; absent: nobody knows
   int local_rank = 0;                                  // among the ranks of its node
   int steps = 0;
   DataOptions data;

@@ -69,7 +69,7 @@ void Watchdog::look(Clock::time_point now) {
     find_failure(first);
     hear_the_others(now);
     find_overdue(first, now);
-  } catch (const CommunicationError& error) {
+  } catch (const std::exception& error) {
     // Without the board nobody can be asked. Who is behind it, the first rank, has ended.
     conclude(
         fmt::format("rank {}: the board of the ranks cannot be reached: {}", options_.rank, error.what()),
@@ -129,7 +129,7 @@ void Watchdog::tell_verdict(const std::string& verdict) {
   try {
     board_.put(kVerdict, verdict);
     board_.put(kAlarm, verdict);
-  } catch (const CommunicationError& error) {
+  } catch (const std::exception& error) {
     fmt::print(stderr, "caravan-trainer: the other ranks cannot be told: {}\n", error.what());
   }
 }
