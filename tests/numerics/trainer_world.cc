@@ -98,6 +98,7 @@ int layers_of(const planner::Layout& layout) {
 v1alpha1::RankConfig rank_config(const v1alpha1::JobSpec& spec, const planner::Layout& layout, int rank) {
   v1alpha1::RankConfig config;
   config.set_job_name("numerics");
+  config.set_attempt(1);
   config.set_rank(rank);
   config.set_local_rank(rank);
   config.set_world_size(static_cast<int>(layout.mesh.ranks()));
