@@ -115,7 +115,9 @@ Result<v1alpha1::PlanReport> plan_again(const TriedPlan& before, const v1alpha1:
   }
   v1alpha1::Plan& plan = *answer.report.mutable_plan();
   plan.set_reason(fmt::format("Planned again with {}. {}", in_words(before.correction), plan.reason()));
-  plan.set_usable_bytes(before.plan.usable_bytes());  // what the search left of it is no limit of the device
+  // What the search was left of it is no limit of the device.
+  plan.set_usable_bytes(before.plan.usable_bytes());
+  answer.report.set_usable_bytes(before.plan.usable_bytes());
   return std::move(answer.report);
 }
 

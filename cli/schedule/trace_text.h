@@ -11,8 +11,8 @@
 
 namespace caravan::cli {
 
-inline constexpr std::size_t kLargestTraceBytes = std::size_t{256}
-                                                  << 20;  // more than what a rank notes takes
+// More than what a rank notes takes.
+inline constexpr std::size_t kLargestTraceBytes = std::size_t{256} << 20;
 
 // The text of a file; its errors name the path.
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;

@@ -9,10 +9,9 @@ std::optional<QueueHindrance> hindrance_of_cluster(const QueueView& queue) {
   if (queue.api == QueueView::Api::kAbsent)
     return QueueHindrance{
         reasons::kKueueMissing,
-        "this cluster does not serve kueue.x-k8s.io/v1beta2, and the job asks for Kueue; install Kueue 0.15 "
-        "or "
-        "later, or remove spec.scheduling.gang.provider or the label kueue.x-k8s.io/queue-name from the job "
-        "while it is suspended"};
+        "this cluster does not serve kueue.x-k8s.io/v1beta2, and the job asks for Kueue; install Kueue "
+        "0.15 or later, or remove spec.scheduling.gang.provider or the label kueue.x-k8s.io/queue-name "
+        "from the job while it is suspended"};
   if (queue.api == QueueView::Api::kRefused)
     return QueueHindrance{
         reasons::kKueueMissing,

@@ -41,19 +41,6 @@ Layout in_segments(Layout layout, std::vector<int64_t> segments) {
   return layout;
 }
 
-void gpipe(Layout& layout) {
-  layout.schedule = ScheduleKind::GPipe;
-}
-void zero_bubble(Layout& layout) {
-  layout.schedule = ScheduleKind::ZeroBubbleH1;
-}
-void zero_bubble_h2(Layout& layout) {
-  layout.schedule = ScheduleKind::ZeroBubbleH2;
-}
-void checkpointed(Layout& layout) {
-  layout.activation_checkpointing = true;
-}
-
 std::vector<Case> of_stages_side_by_side() {
   return {
       {"One", layout_of(1, 1, 1)},

@@ -26,18 +26,6 @@ void PrintTo(const Case& each, std::ostream* out) {
   *out << each.name;
 }
 
-void gpipe(Layout& layout) {
-  layout.schedule = ScheduleKind::GPipe;
-}
-void zero_bubble(Layout& layout) {
-  layout.schedule = ScheduleKind::ZeroBubbleH1;
-}
-void zero_bubble_h2(Layout& layout) {
-  layout.schedule = ScheduleKind::ZeroBubbleH2;
-}
-void checkpointed(Layout& layout) {
-  layout.activation_checkpointing = true;
-}
 void whole_states(Layout& layout) {
   layout.zero_stage = 0;
 }

@@ -118,6 +118,19 @@ planner::Layout changed(planner::Layout layout, const std::function<void(planner
   return layout;
 }
 
+void gpipe(planner::Layout& layout) {
+  layout.schedule = planner::ScheduleKind::GPipe;
+}
+void zero_bubble(planner::Layout& layout) {
+  layout.schedule = planner::ScheduleKind::ZeroBubbleH1;
+}
+void zero_bubble_h2(planner::Layout& layout) {
+  layout.schedule = planner::ScheduleKind::ZeroBubbleH2;
+}
+void checkpointed(planner::Layout& layout) {
+  layout.activation_checkpointing = true;
+}
+
 TrainerWorld::TrainerWorld(const v1alpha1::JobSpec& spec, const planner::Layout& layout,
                            const WorldOptions& options) {
   const ListeningSocket listener = listen_on("127.0.0.1", "0").value();

@@ -27,6 +27,10 @@ planner::Layout layout_of(int tensor, int pipeline, int data);
 planner::Layout layout_of(int tensor, int pipeline, int data, planner::ScheduleKind schedule);
 int layers_of(const planner::Layout& layout);
 planner::Layout changed(planner::Layout layout, const std::function<void(planner::Layout&)>& change);
+void gpipe(planner::Layout& layout);
+void zero_bubble(planner::Layout& layout);
+void zero_bubble_h2(planner::Layout& layout);
+void checkpointed(planner::Layout& layout);
 
 // What one rank of a run is told, but for the port at which they meet and what it inherits.
 v1alpha1::RankConfig rank_config(const v1alpha1::JobSpec& spec, const planner::Layout& layout, int rank);

@@ -5,8 +5,8 @@
 
 namespace caravan::agent {
 
-inline constexpr std::chrono::seconds kStallTimeout{
-    600};  // spec.stallTimeoutSeconds; a test holds it against the schema
+// Of spec.stallTimeoutSeconds; a test holds it against the schema.
+inline constexpr std::chrono::seconds kStallTimeout{600};
 inline constexpr std::chrono::seconds kRejoinTimeout{600};
 inline constexpr std::chrono::milliseconds kHeartbeat{1000};
 

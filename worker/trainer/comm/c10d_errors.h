@@ -24,6 +24,7 @@ auto guarded(const std::string& what, Action&& action) {
   try {
     return action();
   } catch (const std::exception& error) {
+    if (is_out_of_host_memory(error)) throw;
     // NCCL tells the reason behind the first line.
     if (is_out_of_memory(error))
       C10_THROW_ERROR(OutOfMemoryError, fmt::format("{}: {}", what, words_of(error)));

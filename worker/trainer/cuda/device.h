@@ -1,9 +1,9 @@
 // The language of kernels: CUDA where nvcc compiles, the emulation where g++ does. For .cu files.
 //
 // Shared memory is dynamic only and belongs to the block; barriers are __syncthreads(), exchanges within a
-// warp
-// __shfl_xor_sync(). Nothing else of CUDA's synchronisation may be used, atomics least of all: each element
-// of an output has one thread that writes it, so that results never depend on the order in which threads run.
+// warp __shfl_xor_sync(). Nothing else of CUDA's synchronisation may be used, atomics least of all: each
+// element of an output has one thread that writes it, so that results never depend on the order in which
+// threads run.
 #pragma once
 
 #include <type_traits>

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "worker/trainer/kernels/adamw.h"
+#include "worker/trainer/kernels/philox.h"
 #include "worker/trainer/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -52,7 +53,7 @@ class RoundingNoise {
   }
 
  private:
-  static constexpr int64_t kWords = 4;  // of a block
+  static constexpr int64_t kWords = kPhiloxWords;
 
   static HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(Words())); }
 
@@ -72,14 +73,14 @@ class RoundingNoise {
         hn::Sub(all(counter >> 32), hn::VecFromMask(d, hn::Lt(x0, all(counter))));  // minus −1 is the carry
     auto x2 = all(step), x3 = all(step >> 32);
     auto key_0 = all(update_.rounding_key), key_1 = all(update_.rounding_key >> 32);
-    for (int round = 0; round < 10; ++round) {
-      const Product a = product_of(x0, all(0xD2511F53)), b = product_of(x2, all(0xCD9E8D57));
+    for (int round = 0; round < kPhiloxRounds; ++round) {
+      const Product a = product_of(x0, all(kPhiloxFactor0)), b = product_of(x2, all(kPhiloxFactor2));
       x0 = hn::Xor(hn::Xor(b.high, x1), key_0);
       x1 = b.low;
       x2 = hn::Xor(hn::Xor(a.high, x3), key_1);
       x3 = a.low;
-      key_0 = hn::Add(key_0, all(0x9E3779B9));
-      key_1 = hn::Add(key_1, all(0xBB67AE85));
+      key_0 = hn::Add(key_0, all(kPhiloxWeyl0));
+      key_1 = hn::Add(key_1, all(kPhiloxWeyl1));
     }
     hn::StoreInterleaved4(x0, x1, x2, x3, d, words_);
     first_ = block * kWords;
