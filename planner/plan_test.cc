@@ -159,6 +159,8 @@ TEST(PlanAgain, TakesALayoutThatFitsWithWhatHasGrown) {
   EXPECT_EQ(next.tensor() * next.pipeline() * next.data(), 8);
   EXPECT_EQ(next.devices_per_node(), first.devices_per_node());
   EXPECT_LE(next.peak_bytes(), next.usable_bytes());
+  EXPECT_EQ(next.usable_bytes(), first.usable_bytes()) << "the device is the same";
+  EXPECT_EQ(again->usable_bytes(), first.usable_bytes());
   EXPECT_THAT(next.reason(), StartsWith("Planned again with activations at 150 % of what was predicted, as "
                                         "the ranks of attempt 3 took them. "));
 
@@ -177,6 +179,7 @@ TEST(PlanAgain, NeedsClearlyLessThanTheLayoutThatRanOutWhateverTheDeviceIsSaidTo
         plan_again({.plan = first, .correction = correction(term, 103)}, job, {}, default_profile());
     ASSERT_TRUE(again) << again.error().message;
     EXPECT_NE(layout_value(again->plan()), layout_value(first)) << term;
+    EXPECT_EQ(again->plan().usable_bytes(), 0) << "still nobody does";
     EXPECT_LT(again->plan().peak_bytes(), 0.95 * static_cast<double>(first.peak_bytes())) << term;
   }
 }
