@@ -65,6 +65,13 @@ class Api:
     def items(self, path):
         return (self.get(path) or {"items": []})["items"]
 
+    def allows(self, user, verb, namespace, subresource=""):
+        """Whether the server lets them do that to jobs: it goes by a copy of roles, a moment behind what was written."""
+        attributes = {"group": "training.caravan.dev", "resource": "llamatrainingjobs", "subresource": subresource,
+                      "verb": verb, "namespace": namespace}
+        review = {"spec": {"user": user, "resourceAttributes": attributes}}
+        return self.request("POST", "apis/authorization.k8s.io/v1/subjectaccessreviews", review)[1]["status"]["allowed"]
+
 
 PATIENCE_SECONDS = 240  # what is waited for comes in seconds; a busy machine gets this long before a test fails
 

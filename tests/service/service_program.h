@@ -48,7 +48,7 @@ class ServiceProgram : public ::testing::Test {
 
   // A ServiceAccount that may do these verbs on the jobs of the namespace and on its pods and what they
   // mount, which the chart's admission policy asks of who makes a job; and list events and get logs of pods,
-  // if it may do anything.
+  // if it may do anything. It has its rights when this returns.
   void make_account(const std::string& name, const std::vector<std::string>& verbs,
                     const MoreRights& more = {});
   void remove_account(const std::string& name);
@@ -81,6 +81,10 @@ class ServiceProgram : public ::testing::Test {
   std::string http_address_;  // empty: it is not served over HTTP
   std::string probes_;
   std::string metrics_;
+
+ private:
+  // The API server goes by a copy of roles and bindings, which is a moment behind what was written.
+  void await_right(const std::string& account, const std::string& verb);
 };
 
 }  // namespace caravan::service::testing

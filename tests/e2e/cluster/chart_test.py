@@ -128,14 +128,7 @@ class Team(ChartTest):
                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "user"}]},
               corpus_volume("corpus-team"), corpus_claim("corpus-team", TEAM))
-        wait_until("the role admin has what the chart adds", lambda: cls.may_patch_status())
-
-    @classmethod
-    def may_patch_status(cls):
-        review = {"spec": {"user": "user", "resourceAttributes": {
-            "group": "training.caravan.dev", "resource": "llamatrainingjobs", "subresource": "status", "verb": "patch",
-            "namespace": TEAM}}}
-        return cls.api.request("POST", "apis/authorization.k8s.io/v1/subjectaccessreviews", review)[1]["status"]["allowed"]
+        wait_until("the role admin has what the chart adds", lambda: cls.api.allows("user", "patch", TEAM, "status"))
 
     def job(self, name, namespace=TEAM):
         return super().job(name, namespace)

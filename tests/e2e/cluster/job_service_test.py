@@ -82,6 +82,8 @@ class JobService(ClusterTest):
         cls.addClassCleanup(cls.folder.cleanup)
         cls.write("ada", account("ada", RULES))
         cls.write("eve", account("eve", []))
+        wait_until("ada has her rights",
+                   lambda: cls.api.allows(f"system:serviceaccount:{NAMESPACE}:ada", "create", NAMESPACE))
         cls.write("nobody", "none")
         # By somebody who may do nothing else.
         cls.write("root", kubectl("--context", "user", "get", "configmap", "caravan-service-root", "--namespace",
