@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -18,34 +19,40 @@ namespace caravan::cli {
 namespace {
 
 struct Options {
-  std::string path;
+  std::vector<std::string> paths;
   std::vector<std::string> sets;
   std::string output = "text";
 };
 
-void print_notes(const Options& options, const LoadedJob& loaded) {
+void print_notes(const std::string& name, const LoadedJob& loaded) {
   for (const std::string& note : loaded.notes) fmt::print(stderr, "{}\n", note);
   for (const std::string& path : loaded.cluster_only) {
-    fmt::print(stderr, "{}: {}: matters on a cluster only; caravan run ignores it\n",
-               input_name(options.path), path);
+    fmt::print(stderr, "{}: {}: matters on a cluster only; caravan run ignores it\n", name, path);
   }
 }
 
-Result<LoadedJob> load_and_check(const Options& options) {
-  return load_job(options.path, options.sets).and_then([&](LoadedJob loaded) {
-    return check_layout(input_name(options.path), loaded.job.spec()).map([&] { return std::move(loaded); });
-  });
-}
-
-Result<ExitCode> validate(const Options& options) {
-  const Result<LoadedJob> loaded = load_and_check(options);
+Status validate_file(const std::string& path, const Options& options) {
+  const std::string name = input_name(path);
+  const Result<LoadedJob> loaded = load_job(path, options.sets);
   if (!loaded) return tl::unexpected(loaded.error());
-  print_notes(options, *loaded);
+  if (const Status runs = check_layout(name, loaded->job.spec()); !runs) return runs;
+  print_notes(name, *loaded);
   if (options.output == "json") {
     fmt::print("{}\n", to_json(loaded->job, JsonLayout::kIndented));
   } else {
-    fmt::print("{}: valid\n", input_name(options.path));
+    fmt::print("{}: valid\n", name);
   }
+  return {};
+}
+
+// A mistake keeps no other file from being looked at.
+Result<ExitCode> validate(const Options& options) {
+  std::vector<std::string> mistakes;
+  for (const std::string& path : options.paths) {
+    if (Status valid = validate_file(path, options); !valid)
+      mistakes.push_back(std::move(valid.error().message));
+  }
+  if (!mistakes.empty()) return bad_input(fmt::format("{}", fmt::join(mistakes, "\n")));
   return ExitCode::kDone;
 }
 
@@ -53,12 +60,13 @@ Result<ExitCode> validate(const Options& options) {
 
 void add_validate_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("validate", "Checks a job file and reports every mistake at once.");
-  command->add_option("FILE", options->path, "Job file, YAML or JSON; - is standard input")->required();
+  CLI::App* command = app.add_subcommand("validate", "Checks job files and reports every mistake at once.");
+  command->add_option("FILE", options->paths, "Job files, YAML or JSON; - is standard input")->required();
   command->add_option("--set", options->sets, "Overrule a field, such as spec.training.steps=100")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
-  add_output_option(*command, options->output, {"text", "json"}, "The verdict, or the job with its defaults");
+  add_output_option(*command, options->output, {"text", "json"},
+                    "The verdict, or each job with its defaults");
   command->callback([options, &action] { action = [options] { return validate(*options); }; });
 }
 

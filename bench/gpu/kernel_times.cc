@@ -109,5 +109,6 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
        {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET})
     warn_of(cuptiActivityEnable(kind), "beginning");
   std::atexit(write_all);
+  std::at_quick_exit(write_all);  // as ranks end
   return 1;
 }

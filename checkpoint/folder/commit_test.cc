@@ -67,7 +67,7 @@ TEST(Commit, EveryPrefixOfItsOperationsLeavesTheCheckpointBeforeOrBoth) {
   ASSERT_TRUE(keep_newest(recorder, 1, 1000000));
   ASSERT_GT(written, first + 20);
 
-  const test::Sample sample(3);
+  const test::Sample sample(6);
   for (std::size_t end = first; end <= recorder.operations().size(); ++end) {
     if (!sample.takes(end)) continue;
     SCOPED_TRACE(recorder.descriptions()[end - 1]);
@@ -84,7 +84,7 @@ TEST(Commit, EveryPrefixOfItsOperationsLeavesTheCheckpointBeforeOrBoth) {
 }
 
 TEST(Commit, AnOperationThatFailsLeavesTheCheckpointsBeforeAndTheNextSaveSucceeds) {
-  const test::Sample sample(5);
+  const test::Sample sample(10);
   for (const bool for_good : {false, true}) {
     for (std::size_t number = 0;; ++number) {
       if (!sample.takes(number)) continue;

@@ -110,7 +110,7 @@ TEST(Manifest, RefusesTextsThatAreNone) {
 
 TEST(Manifest, FindsEveryFlippedBit) {
   const std::string text = good_text();
-  const test::Sample sample(64);
+  const test::Sample sample(128);
   for (std::size_t bit = 0; bit < 8 * text.size(); ++bit) {
     if (!sample.takes(bit)) continue;
     std::string damaged = text;

@@ -234,7 +234,7 @@ class Cluster {
 };
 
 TEST(GangPolicy, TwoGangsThatEachFitHalfNeverBlockEachOther) {
-  const test::Sample sample(10);
+  const test::Sample sample(20);
   int given_back = 0;
   int runs = 0;
   for (unsigned seed = 0; seed < 100; ++seed) {

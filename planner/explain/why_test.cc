@@ -78,7 +78,7 @@ TEST(ExplainLayout, OfASlowerOneSaysSoAndWhereItsStepGoes) {
 }
 
 TEST(ExplainLayout, TellsProgramsWhereTheStepGoesToo) {
-  const v1alpha1::Candidate candidate = why(gpu_job("llama3-70b", 64), "tensor=8,pipeline=8").candidate;
+  const v1alpha1::Candidate candidate = why(gpu_job("llama3-8b", 16), "tensor=4,pipeline=2").candidate;
   const v1alpha1::StepParts& parts = candidate.step_parts();
   EXPECT_GT(parts.compute(), 0);
   EXPECT_GT(parts.tensor_traffic(), 0);
@@ -98,12 +98,11 @@ TEST(ExplainLayout, OfOneThatDoesNotFitNamesStageTermAndBytes) {
 }
 
 TEST(ExplainLayout, OfAnIllegalOneNamesTheRule) {
-  EXPECT_THAT(why(gpu_job("llama3-70b", 64), "tensor=16").text,
+  EXPECT_THAT(why(gpu_job("llama3-8b", 16), "tensor=16").text,
               HasSubstr("It is not legal: spec.parallelism.tensor: "));
-  EXPECT_THAT(why(gpu_job("llama3-70b", 64), "tensor=3").text,
-              HasSubstr("It is not legal: spec.parallelism"));
-  EXPECT_THAT(why(gpu_job("llama3-70b", 64), "tensor=4,pipeline=4,data=8").text,
-              HasSubstr("4 x 4 x 8 is not 64"));
+  EXPECT_THAT(why(gpu_job("llama3-8b", 16), "tensor=3").text, HasSubstr("It is not legal: spec.parallelism"));
+  EXPECT_THAT(why(gpu_job("llama3-8b", 16), "tensor=4,pipeline=4,data=8").text,
+              HasSubstr("4 x 4 x 8 is not 16"));
 }
 
 TEST(ExplainLayout, OfAScheduleThatTheEngineDoesNotRunSaysSo) {
@@ -119,7 +118,7 @@ TEST(ExplainLayout, OfAScheduleThatTheEngineDoesNotRunSaysSo) {
 }
 
 TEST(ExplainLayout, OfThePlanItselfSaysThatItIsThePlan) {
-  const v1alpha1::JobSpec spec = gpu_job("llama3-70b", 64);
+  const v1alpha1::JobSpec spec = gpu_job("llama3-8b", 16);
   const Layout plan = search_layouts(request_of(spec), default_profile(), {}).chosen()->layout;
   const WhyAnswer answer = why(
       spec, "tensor=" + std::to_string(plan.mesh.tensor) + ",pipeline=" + std::to_string(plan.mesh.pipeline));

@@ -183,7 +183,7 @@ void spoil(Schedule& schedule, Dice& dice) {
 }
 
 TEST(ValidateSchedule, AgreesWithTryingEveryOrderOfTheStages) {
-  const test::Sample sample(5);
+  const test::Sample sample(10);
   Dice dice(1);
   std::array<int, 2> verdicts{};
   for (int round = 0; round < 10'000; ++round) {

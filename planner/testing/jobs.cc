@@ -70,7 +70,7 @@ std::vector<v1alpha1::JobSpec> many_jobs() {
   const std::vector<std::string> presets = {"llama3.2-1b", "llama2-7b", "llama3-8b", "llama2-13b",
                                             "llama3-70b"};
   const std::vector<std::string> products = {"A100-40GB", "A100-80GB", "H100-80GB", "H200"};
-  const test::Sample sample(5);
+  const test::Sample sample(10);
   Dice dice;
   std::vector<v1alpha1::JobSpec> jobs;
   for (std::size_t i = 0; i < kManyJobs; ++i) {

@@ -1,6 +1,7 @@
 // Every file under cases/ opens with a comment: the first line that `caravan validate` must say about it.
 // Inputs that no text file can hold, or that are too large to keep, are made here.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -31,6 +32,15 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr int kBadInput = 2;
+constexpr const char* kGoodJob = R"(apiVersion: training.caravan.dev/v1alpha1
+kind: LlamaTrainingJob
+metadata: {name: demo}
+spec:
+  model: {preset: llama-tiny}
+  data: {path: tokens.bin}
+  training: {steps: 100, sequenceLength: 128, globalBatchSequences: 8}
+  resources: {devices: 4}
+)";
 const fs::path kCases = fs::path(test::source_folder()) / "tests/bad_inputs/cases";
 
 // arguments: as a shell reads them.
@@ -56,20 +66,33 @@ std::vector<std::string> case_files() {
   return names;
 }
 
-class BadJobFile : public testing::TestWithParam<std::string> {};
-
-TEST_P(BadJobFile, IsRefusedWithTheExpectedSentence) {
-  const std::string text = contents(kCases / GetParam());
-  ASSERT_THAT(text, StartsWith("# ")) << "the first line is the expected sentence";
-  const std::string expected = text.substr(2, text.find('\n') - 2);
-  const Outcome outcome = run_caravan("validate " + GetParam(), kCases);
-  EXPECT_EQ(outcome.exit_code, kBadInput) << outcome.err;
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(first_line(outcome.err), expected);
+// The first of the lines that begin with the file's name.
+std::string first_line_about(const std::string& name, const std::string& text) {
+  const std::size_t begin = ("\n" + text).find("\n" + name + ":");
+  return begin == std::string::npos ? "" : first_line(text.substr(begin));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BadJobFile, testing::ValuesIn(case_files()),
-                         [](const auto& info) { return fs::path(info.param).stem().string(); });
+TEST(BadInputs, EveryFileIsRefusedWithTheExpectedSentence) {
+  const std::vector<std::string> names = case_files();
+  const Outcome outcome = run_caravan(fmt::format("validate {}", fmt::join(names, " ")), kCases);
+  EXPECT_EQ(outcome.exit_code, kBadInput) << outcome.err;
+  EXPECT_EQ(outcome.out, "") << "which is valid";
+  for (const std::string& name : names) {
+    const std::string text = contents(kCases / name);
+    ASSERT_THAT(text, StartsWith("# ")) << "the first line of " << name << " is the expected sentence";
+    EXPECT_EQ(first_line_about(name, outcome.err), text.substr(2, text.find('\n') - 2));
+  }
+}
+
+TEST(BadInputs, OneFileKeepsNoOtherFromBeingLookedAt) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "good.yaml") << kGoodJob;
+  const Outcome outcome = run_caravan("validate nowhere.yaml good.yaml neither.yaml", folder.path());
+  EXPECT_EQ(outcome.exit_code, kBadInput);
+  EXPECT_EQ(outcome.out, "good.yaml: valid\n");
+  EXPECT_THAT(outcome.err, HasSubstr("cannot read nowhere.yaml: No such file"));
+  EXPECT_THAT(outcome.err, HasSubstr("\ncannot read neither.yaml: No such file"));
+}
 
 // The sentences of the CEL rules of a message and of those in it.
 std::set<std::string> sentences_of(const google::protobuf::Descriptor& message) {
@@ -187,16 +210,6 @@ TEST(BadInputs, AFileWithoutPermissionIsNamed) {
   expect_refused(run_caravan("validate job.yaml", folder.path()), "cannot read job.yaml: Permission denied");
 }
 
-constexpr const char* kGoodJob = R"(apiVersion: training.caravan.dev/v1alpha1
-kind: LlamaTrainingJob
-metadata: {name: demo}
-spec:
-  model: {preset: llama-tiny}
-  data: {path: tokens.bin}
-  training: {steps: 100, sequenceLength: 128, globalBatchSequences: 8}
-  resources: {devices: 4}
-)";
-
 TEST(BadInputs, AnOverrideIsHeldToTheSameRules) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"spec.training.steps", "--set: \"spec.training.steps\" is not PATH=VALUE"},
@@ -223,8 +236,8 @@ TEST(BadInputs, AnOverrideIsHeldToTheSameRules) {
 }
 
 TEST(BadInputs, ArgumentsThatMakeNoSenseEndWithTheSameCode) {
-  for (const char* arguments : {"data", "train", "validate", "validate a.yaml b.yaml",
-                                "validate a.yaml --sset x=1", "validate a.yaml -o xml"}) {
+  for (const char* arguments :
+       {"data", "train", "validate", "validate a.yaml --sset x=1", "validate a.yaml -o xml"}) {
     const Outcome outcome = run_caravan(arguments, "/");
     EXPECT_EQ(outcome.exit_code, kBadInput) << arguments;
     EXPECT_THAT(outcome.err, HasSubstr("--help")) << arguments;

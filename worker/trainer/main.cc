@@ -170,6 +170,7 @@ Result<int> run(const std::string& config_path) {
 }  // namespace caravan::trainer
 
 int main(int argc, char** argv) {
+  using caravan::trainer::end_quickly;
   CLI::App app(
       "One rank of a training job. Started by caravan-agent; by hand it writes its reports to standard "
       "output.",
@@ -180,10 +181,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return caravan::exit_on_parse_error(app, error);
+    end_quickly(caravan::exit_on_parse_error(app, error));
   }
   const auto end = caravan::unless_refused([&] { return caravan::trainer::run(config_path); });
-  if (end) return *end;
+  if (end) end_quickly(*end);
   fmt::print(stderr, "caravan-trainer: {}\n", end.error().message);
-  return static_cast<int>(end.error().code);
+  end_quickly(static_cast<int>(end.error().code));
 }

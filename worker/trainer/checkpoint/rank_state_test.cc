@@ -14,6 +14,7 @@
 #include "checkpoint/folder/commit.h"
 #include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/tensors.h"
+#include "common/testing/sample.h"
 #include "common/testing/temporary_folder.h"
 #include "planner/placement.h"
 #include "worker/trainer/checkpoint/snapshot.h"
@@ -232,7 +233,7 @@ std::vector<Case> cases() {
           {"Tensor2Pipeline2Data3VHalf", layout_of(2, 2, 3, ScheduleKind::VHalf)}};
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, Resharding, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Layouts, Resharding, testing::ValuesIn(test::sampled(cases(), 2)),
                          [](const auto& info) { return info.param.name; });
 
 // The weights of a folder, in files of any number and in any layout, are those of the checkpoint that is
@@ -263,7 +264,7 @@ TEST_P(Weights, OfAFolderComeBackByteForByte) {
       });
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, Weights, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Layouts, Weights, testing::ValuesIn(test::sampled(cases(), 2)),
                          [](const auto& info) { return info.param.name; });
 
 // Of fp32 files the master copies keep what bf16 would lose.

@@ -165,6 +165,7 @@ Result<ExitCode> guarded(const Options& options) {
 }  // namespace caravan::trainer
 
 int main(int argc, char** argv) {
+  using caravan::trainer::end_quickly;
   CLI::App app(
       "Continues a text of tokens: reads the prompt's numbers from standard input and writes a number a "
       "line.",
@@ -186,10 +187,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return caravan::exit_on_parse_error(app, error);
+    end_quickly(caravan::exit_on_parse_error(app, error));
   }
   const auto end = caravan::trainer::guarded(options);
-  if (end) return static_cast<int>(*end);
+  if (end) end_quickly(static_cast<int>(*end));
   fmt::print(stderr, "{}\n", end.error().message);
-  return static_cast<int>(end.error().code);
+  end_quickly(static_cast<int>(end.error().code));
 }

@@ -571,7 +571,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WorkRows, testing::ValuesIn(test::sampled(cases(), 3)),
+INSTANTIATE_TEST_SUITE_P(All, WorkRows, testing::ValuesIn(test::sampled(cases(), 9)),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
