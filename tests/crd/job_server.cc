@@ -57,13 +57,15 @@ bool Answer::refuses(const std::string& field, const std::string& sentence) cons
   return false;
 }
 
+// The server takes a good part of a second for each definition.
 JobServer::JobServer() : name_space_(server_.make_namespace()) {
-  install();
+  static const bool is_installed = install();
+  EXPECT_TRUE(is_installed);
 }
 
-// Tests run at once, each a process: all of them apply the same text, and the one that loses the race to
-// create it tries again.
-void JobServer::install() {
+// Programs run at once: all of them apply the same text, and the one that loses the race to create it tries
+// again.
+bool JobServer::install() {
   const ResourcePath path{.resource = kDefinitions};
   const HttpRequest request{
       .method = "PATCH",
@@ -74,12 +76,13 @@ void JobServer::install() {
   while (applied.status == kConflict) applied = call(request);
   if (!applied.is_success()) {
     ADD_FAILURE() << applied.message();
-    return;
+    return false;
   }
   await([&] {
     const auto definition = client().get({}, path, kDefinition);
     return definition && is_established(*definition) && client().list({}, jobs(), {}).has_value();
   });
+  return true;
 }
 
 Answer JobServer::call(const HttpRequest& request) {

@@ -61,7 +61,7 @@ class JobServer {
  private:
   Answer send(const std::string& method, const std::string& target, const std::string& type,
               const std::string& body, Query query = {});
-  void install();
+  bool install();
 
   ServerClient server_;
   std::string name_space_;

@@ -76,7 +76,7 @@ TEST_P(Layouts, TrainAsOneRankDoesAndTwiceTheSame) {
   EXPECT_EQ(losses(second), actual) << "two runs of the same job differ";
 }
 
-INSTANTIATE_TEST_SUITE_P(E2e, Layouts, testing::ValuesIn(sampled(layout_cases(), 2)),
+INSTANTIATE_TEST_SUITE_P(E2e, Layouts, testing::ValuesIn(sampled(layout_cases(), 4)),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -307,7 +307,7 @@ TEST(PartialRecomputation, GrowsStepByStepAsTheLimitFallsAndEveryRunStaysWithinI
   EXPECT_GE(plans.size(), 5u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, MemoryPrediction, testing::ValuesIn(test::sampled(cases(), 2)),
+INSTANTIATE_TEST_SUITE_P(All, MemoryPrediction, testing::ValuesIn(test::sampled(cases(), 4)),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

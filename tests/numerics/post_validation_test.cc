@@ -160,7 +160,7 @@ TEST_P(PostValidation, StopsWhereItIsToldToAndGoesOnToTheBit) {
   EXPECT_EQ(both, whole);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PostValidation, testing::ValuesIn(test::sampled(cases(), 2)),
+INSTANTIATE_TEST_SUITE_P(All, PostValidation, testing::ValuesIn(test::sampled(cases(), 4)),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -158,7 +158,7 @@ TEST_P(TrainerLayouts, GiveTheLossesAndGradientsOfOneProcessAndTheSameBitsTwice)
         << "step " << step + 1;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TrainerLayouts, testing::ValuesIn(test::sampled(cases(), 2)),
+INSTANTIATE_TEST_SUITE_P(All, TrainerLayouts, testing::ValuesIn(test::sampled(cases(), 4)),
                          [](const auto& info) { return info.param.name; });
 
 class PoisonedRank : public TrainerLayouts {};
