@@ -10,7 +10,7 @@ STEPS = 100
 LEASE = f"apis/coordination.k8s.io/v1/namespaces/{OPERATOR_NAMESPACE}/leases/caravan-operator"
 
 
-@taking_turns(2)
+@taking_turns(4)
 class Faults(ClusterTest):
     @classmethod
     def setUpClass(cls):
