@@ -94,7 +94,7 @@ TEST_F(Commands, SayWhatWasProbablyMeant) {
       {"plan -o jsn job.yaml", R"(--output: expected one of text, json, svg, got "jsn"; did you mean json?)"},
       {"generate folder --prompt x --seed abc", R"(--seed: expected a whole number, got "abc")"},
       {"schedule VHlf -p 4 -m 8", R"(got "VHlf"; did you mean VHalf?)"},
-      {"validate a.yaml b.yaml", R"(caravan validate: "b.yaml" is one argument too many)"},
+      {"plan a.yaml b.yaml", R"(caravan plan: "b.yaml" is one argument too many)"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = caravan(arguments);

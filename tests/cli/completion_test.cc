@@ -89,7 +89,7 @@ TEST_F(Completion, OfZshKnowsCommandsOptionsAndTheirValues) {
                                             "source '{}'\nwords=({})\nCURRENT=$#words\n_caravan\n",
                                             script("zsh"), words));
   };
-  EXPECT_THAT(zsh("caravan ''"), Contains("validate:Checks a job file and reports every mistake at once"));
+  EXPECT_THAT(zsh("caravan ''"), Contains("validate:Checks job files and reports every mistake at once"));
   EXPECT_THAT(zsh("caravan data ''"), testing::SizeIs(2));
   EXPECT_THAT(zsh("caravan plan -"),
               Contains("--why:Explain one layout instead, such as tensor=4,pipeline=2"));
@@ -110,7 +110,7 @@ TEST_F(Completion, OfFishKnowsCommandsOptionsAndTheirValues) {
                       fmt::format("source '{}'\ncomplete -C '{}'\n", script("fish"), line));
   };
   EXPECT_THAT(fish("caravan va"),
-              ElementsAre("validate\tChecks a job file and reports every mistake at once"));
+              ElementsAre("validate\tChecks job files and reports every mistake at once"));
   EXPECT_THAT(fish("caravan dev"),
               ElementsAre("devices\tLists the GPUs that spec.resources.device.product names"));
   EXPECT_THAT(fish("caravan data "), testing::SizeIs(2));

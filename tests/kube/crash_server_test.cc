@@ -34,7 +34,7 @@ class ServerCrashes : public ::testing::Test {
   void expect_the_same_end(Fate fate, const std::string& what) {
     const End undisturbed = run([](int) { return Fate::kDone; });
     ASSERT_GT(undisturbed.writes, 20);
-    const test::Sample sample(3);
+    const test::Sample sample(6);
     std::atomic<int> next = 1;
     const auto take_turns = [&] {
       for (int victim = next++; victim <= undisturbed.writes; victim = next++) {

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "common/process.h"
+#include "common/testing/await.h"
 #include "common/testing/checkout.h"
 #include "common/testing/temporary_folder.h"
 #include "kube/api/json.h"
@@ -90,11 +91,6 @@ class NewLeader : public ::testing::Test {
     exchange.reply(200, boost::json::serialize(lease_));
   }
 
-  template <typename Condition>
-  static void await(Condition holds) {  // the test's own time limit is the end of waiting
-    while (!holds()) std::this_thread::sleep_for(5ms);
-  }
-
   std::atomic<bool> elected_{false};
   std::atomic<bool> lists_again_{false};
   std::atomic<bool> lists_pass_{false};
@@ -113,11 +109,11 @@ class NewLeader : public ::testing::Test {
 };
 
 TEST_F(NewLeader, WritesNothingBeforeItsCachesAreAsNewAsItsElection) {
-  await([&] { return lists_again_ || writes_ > 0; });
+  test::await([&] { return lists_again_ || writes_ > 0; });
   std::this_thread::sleep_for(1s);
   EXPECT_EQ(writes_, 0) << "while the pods are being listed";
   let_lists_pass();
-  await([&] { return writes_ > 0; });
+  test::await([&] { return writes_ > 0; });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -68,7 +69,7 @@ class OperatorProgram : public ::testing::Test {
     const auto end = clock_.now() + kPatience;
     while (!holds()) {
       ASSERT_LT(clock_.now(), end) << "waited in vain: " << what << "; " << describe();
-      std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
   void await_pods(const std::vector<std::string>& wanted);

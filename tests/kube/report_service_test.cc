@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "common/testing/await.h"
 #include "common/testing/manual_clock.h"
 #include "common/testing/temporary_folder.h"
 #include "operator/service/cluster_report_server.h"
@@ -144,7 +145,7 @@ class ClusterReportServerTest : public ::testing::Test, private ClusterReportSer
     return std::make_unique<Stranger>(server_->port(), authority_, token);
   }
   void wait_for_a_review() const {
-    while (server_->longest_review() == Clock::Duration::zero()) std::this_thread::yield();
+    test::await([&] { return server_->longest_review() != Clock::Duration::zero(); });
   }
   bool wait_for_end(const std::string& code) {
     std::unique_lock lock(mutex_);

@@ -8,9 +8,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "common/testing/await.h"
 #include "common/testing/manual_clock.h"
 #include "kube/client/client.h"
 #include "kube/config/config_credentials.h"
@@ -51,11 +51,7 @@ class Recorder final : public Observer {
   std::vector<std::string> retries_;
 };
 
-// The test's own time limit is the end of waiting.
-template <typename Condition>
-void await(Condition holds) {
-  while (!holds()) std::this_thread::yield();
-}
+using ::caravan::test::await;
 
 class ScriptedClientTest : public ::testing::Test {
  protected:

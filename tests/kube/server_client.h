@@ -5,8 +5,8 @@
 
 #include <atomic>
 #include <string>
-#include <thread>
 
+#include "common/testing/await.h"
 #include "kube/client/client.h"
 #include "kube/config/config_credentials.h"
 #include "kube/config/kubeconfig.h"
@@ -18,11 +18,7 @@ namespace caravan::kube::testing {
 inline const Resource kConfigMaps{.group = "", .version = "v1", .plural = "configmaps"};
 inline const Resource kNamespaces{.group = "", .version = "v1", .plural = "namespaces"};
 
-// The test's own time limit is the end of waiting.
-template <typename Condition>
-void await(Condition holds) {
-  while (!holds()) std::this_thread::yield();
-}
+using ::caravan::test::await;
 
 class CountsWarnings final : public Observer {
  public:

@@ -15,6 +15,7 @@
 
 #include "common/json.h"
 #include "common/listen.h"
+#include "common/testing/await.h"
 #include "common/testing/checkout.h"
 #include "planner/report.h"
 
@@ -203,7 +204,7 @@ v1alpha1::RankActivity TrainerWorld::ask_activity(int rank) const {
   v1alpha1::RankCommand ask;
   ask.set_tell_activity(true);
   send(rank, ask);
-  while (answers().size() == before) std::this_thread::yield();
+  test::await([&] { return answers().size() != before; });
   return answers().back();
 }
 

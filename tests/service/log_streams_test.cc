@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <map>
 
+#include "common/testing/await.h"
 #include "kube/config/config_credentials.h"
 #include "service/methods/log_methods.h"
 #include "service/testing/review_server.h"
@@ -502,7 +503,7 @@ TEST_F(LogStreams, StopReadingWhenTheCallerGoesAndMakeRoomForOthers) {
   EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
   caller.request_stop();
   const Call other{.caller = {.user = "ada", .token = "secret"}};
-  while (!begin(other)) std::this_thread::yield();
+  test::await([&]() -> bool { return begin(other); });
 }
 
 }  // namespace

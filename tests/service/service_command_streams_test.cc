@@ -3,6 +3,7 @@
 #include <limits>
 #include <thread>
 
+#include "common/testing/await.h"
 #include "tests/crd/job_states.h"
 #include "tests/service/logged_service.h"
 #include "tests/service/operated_service.h"
@@ -62,7 +63,7 @@ TEST_F(ServiceLogCommands, AreFollowedThroughAnOutageOfTheServiceEachLineOnce) {
   const FaultServer kubelet([&](Exchange& exchange) {
     exchange.begin_stream();
     exchange.chunk(line(1, "one") + line(2, "two"));
-    while (!goes_on_) std::this_thread::yield();
+    test::await([&]() -> bool { return goes_on_; });
     exchange.chunk(line(3, "three"));
     exchange.end_stream();
   });
@@ -75,7 +76,7 @@ TEST_F(ServiceLogCommands, GoOnWithWhatThereIsWhereTheLogWasRotated) {
   const FaultServer kubelet([&](Exchange& exchange) {
     exchange.begin_stream();
     if (!goes_on_) exchange.chunk(line(1, "one") + line(2, "two"));
-    while (!goes_on_) std::this_thread::yield();
+    test::await([&]() -> bool { return goes_on_; });
     exchange.chunk(line(8, "eight") + line(9, "nine"));
     exchange.end_stream();
   });
@@ -89,7 +90,7 @@ TEST_F(ServiceLogCommands, OfAJobThatIsDeletedMeanwhileSaySo) {
   const FaultServer kubelet([&](Exchange& exchange) {
     exchange.begin_stream();
     exchange.chunk(line(1, "one"));
-    while (!is_deleted) std::this_thread::yield();
+    test::await([&]() -> bool { return is_deleted; });
     exchange.end_stream();
   });
   begin(kubelet.port());

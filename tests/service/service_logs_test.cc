@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "common/testing/await.h"
 #include "tests/kube/fault_server.h"
 #include "tests/service/logged_service.h"
 
@@ -43,7 +44,7 @@ TEST_F(ServiceLogsTest, AreFollowedToTheEndOfTheJobAndGoneOnWithByteForByte) {
     exchange.begin_stream();
     exchange.chunk(line(1, "one") + line(2, "two").substr(0, 33));
     if (exchange.request().query.find("follow=true") != std::string::npos) {
-      while (!may_end) std::this_thread::yield();
+      test::await([&]() -> bool { return may_end; });
       end_job();
     }
     exchange.chunk(line(2, "two").substr(33) + line(3, "three"));

@@ -132,8 +132,7 @@ def missed(build, fault):
         program, problem = build.program_with(fault, pathlib.Path(folder))
         if not program:
             return problem
-        every_shape = os.environ | {"CARAVAN_TEST_DAY": "all"}
-        result = subprocess.run([program, f"--gtest_filter={fault.tests}"], env=every_shape, capture_output=True, text=True)
+        result = subprocess.run([program, f"--gtest_filter={fault.tests}"], capture_output=True, text=True)
     said = result.stdout + result.stderr
     if result.returncode == 0:
         return "the tests pass"
