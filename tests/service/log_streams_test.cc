@@ -503,7 +503,7 @@ TEST_F(LogStreams, StopReadingWhenTheCallerGoesAndMakeRoomForOthers) {
   EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
   caller.request_stop();
   const Call other{.caller = {.user = "ada", .token = "secret"}};
-  test::await([&]() -> bool { return begin(other); });
+  test::await([&] { return begin(other).has_value(); });
 }
 
 }  // namespace
