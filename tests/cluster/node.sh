@@ -58,6 +58,7 @@ write_kubelet_settings() {
   : >"$folder/resolv.conf"
   cat >"$folder/kubelet.json" <<JSON
 {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+ "syncFrequency": "10s",
  "tlsCertFile": "$folder/pki/kubelet.crt", "tlsPrivateKeyFile": "$folder/pki/kubelet.key",
  "authentication": {"x509": {"clientCAFile": "$folder/pki/ca.crt"}, "webhook": {"enabled": true},
                     "anonymous": {"enabled": false}},
