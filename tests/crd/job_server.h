@@ -62,6 +62,7 @@ class JobServer {
   Answer send(const std::string& method, const std::string& target, const std::string& type,
               const std::string& body, Query query = {});
   bool install();
+  bool apply_definition();
 
   ServerClient server_;
   std::string name_space_;
