@@ -139,11 +139,17 @@ def missed(build, fault):
     return "" if re.search(fault.sign, said) else f"the tests say something else:\n{said[-1500:]}"
 
 
+def of_today(faults):
+    """Half of them each day, all in soak (common/testing/sample.h)."""
+    day = os.environ.get("CARAVAN_TEST_DAY", "0")
+    return faults if day == "all" else faults[int(day) % 2::2]
+
+
 def main(repository, build, program):
-    place = Build(repository, build, program)
+    place, faults = Build(repository, build, program), of_today(FAULTS)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        results = list(pool.map(lambda fault: missed(place, fault), FAULTS))
-    for fault, why in zip(FAULTS, results):
+        results = list(pool.map(lambda fault: missed(place, fault), faults))
+    for fault, why in zip(faults, results):
         print(f"NOT FOUND: {fault.what} in {fault.file}: {why}" if why else f"found: {fault.what} in {fault.file}")
     return 1 if any(results) else 0
 
