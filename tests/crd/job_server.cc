@@ -132,6 +132,22 @@ std::string JobServer::token(const std::string& account, const std::string& audi
   return text_at(answer.body, {"status", "token"});
 }
 
+void JobServer::await_right(const std::string& user, const std::string& verb) {
+  const Resource reviews{.group = "authorization.k8s.io", .version = "v1", .plural = "subjectaccessreviews"};
+  const Json review =
+      JsonObject{{"apiVersion", "authorization.k8s.io/v1"},
+                 {"kind", "SubjectAccessReview"},
+                 {"spec", JsonObject{{"user", user},
+                                     {"resourceAttributes", JsonObject{{"group", kJobs.group},
+                                                                       {"resource", kJobs.plural},
+                                                                       {"verb", verb},
+                                                                       {"namespace", name_space_}}}}}};
+  await([&] {
+    const auto answer = client().create({}, {.resource = reviews}, review);
+    return answer && flag_at(*answer, {"status", "allowed"});
+  });
+}
+
 Answer JobServer::table() {
   return call({.target = collection_path(jobs()),
                .headers = {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}}});

@@ -232,6 +232,7 @@ class WithoutARight : public Leaders {
     const JsonObject role{{"apiGroup", kRbac}, {"kind", "Role"}, {"name", "almost"}};
     const JsonObject user{{"apiGroup", kRbac}, {"kind", "User"}, {"name", "user"}};
     apply("rolebindings", "RoleBinding", {{"roleRef", role}, {"subjects", JsonArray{user}}});
+    server_.await_right("user", "list");
   }
   ~WithoutARight() override {
     setenv("KUBECONFIG", administrator_.c_str(), 1);
@@ -256,9 +257,9 @@ class WithoutARight : public Leaders {
 };
 
 TEST_F(WithoutARight, ALeaderThatCannotReadWhatItNeedsSaysSoAndGivesTheLeaseBack) {
-  Process program = start_operator(Lease::kUsual, {"--read-nodes", "false", "--cache-sync-seconds", "1"});
+  Process program = start_operator(Lease::kUsual, {"--read-nodes", "false", "--cache-sync-seconds", "5"});
   EXPECT_EQ(program.wait(), (ExitStatus{.exit_code = 1}));
-  EXPECT_THAT(await_log("the caches of networkpolicies were not filled within 1 s", "level"), "error");
+  EXPECT_THAT(await_log("the caches of networkpolicies were not filled within 5 s", "level"), "error");
   EXPECT_EQ(holder_of_the_lease(), "");
 }
 

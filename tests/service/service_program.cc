@@ -24,8 +24,6 @@ constexpr std::chrono::seconds kPatience{60};  // a busy machine gets this long 
 const kube::Resource kRoles{.group = "rbac.authorization.k8s.io", .version = "v1", .plural = "roles"};
 const kube::Resource kRoleBindings{
     .group = "rbac.authorization.k8s.io", .version = "v1", .plural = "rolebindings"};
-const kube::Resource kAccessReviews{
-    .group = "authorization.k8s.io", .version = "v1", .plural = "subjectaccessreviews"};
 
 JsonArray json_of(const std::vector<std::string>& texts) {
   JsonArray all;
@@ -135,22 +133,7 @@ void ServiceProgram::make_account(const std::string& name, const std::vector<std
        {"roleRef", JsonObject{{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "Role"}, {"name", name}}},
        {"subjects", JsonArray{JsonObject{
                         {"kind", "ServiceAccount"}, {"name", name}, {"namespace", server_.name_space()}}}}});
-  await_right(name, verbs.front());
-}
-
-void ServiceProgram::await_right(const std::string& account, const std::string& verb) {
-  const Json review = JsonObject{
-      {"apiVersion", "authorization.k8s.io/v1"},
-      {"kind", "SubjectAccessReview"},
-      {"spec", JsonObject{{"user", fmt::format("system:serviceaccount:{}:{}", server_.name_space(), account)},
-                          {"resourceAttributes", JsonObject{{"group", controller::kGroup},
-                                                            {"resource", controller::kJobs.plural},
-                                                            {"verb", verb},
-                                                            {"namespace", server_.name_space()}}}}}};
-  kube::testing::await([&] {
-    const auto answer = server_.client().create({}, {.resource = kAccessReviews}, review);
-    return answer && kube::flag_at(*answer, {"status", "allowed"});
-  });
+  server_.await_right(fmt::format("system:serviceaccount:{}:{}", server_.name_space(), name), verbs.front());
 }
 
 void ServiceProgram::remove_account(const std::string& name) {

@@ -81,10 +81,6 @@ class ServiceProgram : public ::testing::Test {
   std::string http_address_;  // empty: it is not served over HTTP
   std::string probes_;
   std::string metrics_;
-
- private:
-  // The API server goes by a copy of roles and bindings, which is a moment behind what was written.
-  void await_right(const std::string& account, const std::string& verb);
 };
 
 }  // namespace caravan::service::testing
