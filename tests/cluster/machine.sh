@@ -71,6 +71,7 @@ configure_network() {
     done"
 }
 
+# All pods together have of a busy machine what three threads of other tests have; the default is one.
 make_cgroups() {
   local root=/sys/fs/cgroup controller name
   if [[ -e $root/cgroup.controllers ]]; then
@@ -78,12 +79,14 @@ make_cgroups() {
       echo "+$controller" >$root/cgroup.subtree_control || say "no cgroup controller $controller for pods"
     done
     mkdir "$root$cgroup"
+    [[ ! -e $root$cgroup/cpu.weight ]] || echo 300 >"$root$cgroup/cpu.weight"
     return
   fi
   for controller in "$root"/*/; do
     [[ -e $controller/tasks ]] && mkdir -p "$controller$cgroup"
   done
   for name in cpuset.cpus cpuset.mems; do cat "$root/cpuset/$name" >"$root/cpuset$cgroup/$name"; done
+  echo 3072 >"$root/cpu$cgroup/cpu.shares"
 }
 
 cgroup_folders() { find /sys/fs/cgroup -mindepth 1 -maxdepth 2 -type d -name "${cgroup#/}"; }
