@@ -25,14 +25,14 @@ inline std::string without_ages(const std::string& text) {
   return std::regex_replace(std::regex_replace(text, kAges, "AGE"), kSpaces, " ");
 }
 
-// A command beside the test, until it ends by itself.
+// A command beside the test, until it ends by itself, or with 124 where it does not.
 class RunningCommand {
  public:
   // folder: where it runs and writes.
   RunningCommand(const ::caravan::test::TemporaryFolder& folder, const std::string& command)
       : folder_(folder), thread_([this, command] {
           const std::string line =
-              fmt::format("cd '{}' && {{ {}; }} >told 2>said", folder_.path(""), command);
+              fmt::format("cd '{}' && {{ timeout 120 {}; }} >told 2>said", folder_.path(""), command);
           code_ = ::caravan::test::run_shell(line).exit_code;
           is_over_ = true;
         }) {}

@@ -6,9 +6,11 @@
 #include <boost/json/serialize.hpp>
 #include <cstdlib>
 #include <iostream>
+#include <random>
 #include <regex>
 #include <thread>
 
+#include "common/listen.h"
 #include "common/testing/checkout.h"
 #include "operator/api/names.h"
 
@@ -24,6 +26,17 @@ constexpr std::chrono::seconds kPatience{60};  // a busy machine gets this long 
 const kube::Resource kRoles{.group = "rbac.authorization.k8s.io", .version = "v1", .plural = "roles"};
 const kube::Resource kRoleBindings{
     .group = "rbac.authorization.k8s.io", .version = "v1", .plural = "rolebindings"};
+
+// Below those that the kernel gives to connections: such a one could have it while the service is away.
+int port_that_stays() {
+  constexpr int kFirst = 20000;
+  constexpr int kPorts = 12000;
+  std::random_device random;
+  while (true) {
+    const int port = kFirst + static_cast<int>(random() % kPorts);
+    if (listen_on("127.0.0.1", std::to_string(port))) return port;
+  }
+}
 
 JsonArray json_of(const std::vector<std::string>& texts) {
   JsonArray all;
@@ -76,27 +89,33 @@ void ServiceProgram::die() {
 }
 
 void ServiceProgram::start_again() {
+  if (address_.empty()) address_ = fmt::format("127.0.0.1:{}", port_that_stays());
   std::vector<std::string> arguments = arguments_;
-  arguments.insert(arguments.end(), {"--listen", address_.empty() ? "127.0.0.1:0" : address_});
+  arguments.insert(arguments.end(), {"--listen", address_});
+  const std::size_t said_before = log().size();
   const UniqueFd log_file(open(folder_.path("log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   program_ = Process::spawn({.program = ::caravan::test::program_folder() + "/caravan-service",
                              .arguments = std::move(arguments),
                              .stdout_fd = log_file.get(),
                              .stderr_fd = log_file.get()})
                  .value();
+  await_start(said_before);
+}
+
+void ServiceProgram::await_start(std::size_t said_before) {
   const std::regex port(R"re("port":"(\d+)")re");
   // Said before the port.
   const std::regex http_address(R"re("http_address":"([^"]+)")re");
   const std::regex probes(R"re("probes":"([^"]+)")re");
   const std::regex metrics(R"re("metrics":"([^"]+)")re");
   const auto end = std::chrono::steady_clock::now() + kPatience;
-  for (std::smatch found; address_.empty(); std::this_thread::sleep_for(std::chrono::milliseconds(20))) {
-    ASSERT_LT(std::chrono::steady_clock::now(), end) << "the service does not start: " << log();
-    const std::string text = log();
-    if (std::regex_search(text, found, port)) address_ = "127.0.0.1:" + found[1].str();
+  for (std::smatch found;; std::this_thread::sleep_for(std::chrono::milliseconds(20))) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end) << "the service does not start";
+    const std::string text = log().substr(said_before);
     if (std::regex_search(text, found, http_address)) http_address_ = found[1].str();
     if (std::regex_search(text, found, probes)) probes_ = found[1].str();
     if (std::regex_search(text, found, metrics)) metrics_ = found[1].str();
+    if (std::regex_search(text, port)) return;
   }
 }
 

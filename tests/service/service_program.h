@@ -81,6 +81,9 @@ class ServiceProgram : public ::testing::Test {
   std::string http_address_;  // empty: it is not served over HTTP
   std::string probes_;
   std::string metrics_;
+
+ private:
+  void await_start(std::size_t said_before);
 };
 
 }  // namespace caravan::service::testing
