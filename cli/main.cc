@@ -73,7 +73,7 @@ constexpr char kExitCodes[] =
 }  // namespace
 
 int main(int argc, char** argv) {
-  caravan::silence_grpc();
+  caravan::set_up_grpc();
   const std::string_view name = called_as(argc > 0 ? argv[0] : "");
   CLI::App app("Trains Llama models: plans the parallel layout, predicts memory and speed, runs the job.",
                name == kPlugin ? "kubectl caravan" : "caravan");

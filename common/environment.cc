@@ -9,8 +9,10 @@ std::string environment_variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-void silence_grpc() {
-  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+void set_up_grpc() {
+  constexpr int kOverwrite = 0;
+  setenv("GRPC_VERBOSITY", "NONE", kOverwrite);
+  setenv("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "100", kOverwrite);
 }
 
 }  // namespace caravan

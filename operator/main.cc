@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   using namespace caravan::controller;
   const ParsedOptions parsed = parse_options(argc, argv);
   if (const auto* done = std::get_if<caravan::ExitCode>(&parsed)) return static_cast<int>(*done);
-  caravan::silence_grpc();
+  caravan::set_up_grpc();
   std::signal(SIGPIPE, SIG_IGN);
   if (const auto* check = std::get_if<CheckOptions>(&parsed)) {
     return caravan::run_program("info", [&](int signal_fd) {

@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   if (const auto* done = std::get_if<caravan::ExitCode>(&parsed)) return static_cast<int>(*done);
   // Threads of gRPC and of the gate come and go; each with its own arena, they keep what others have freed.
   mallopt(M_ARENA_MAX, 2);
-  caravan::silence_grpc();
+  caravan::set_up_grpc();
   forbid_old_tls();
   std::signal(SIGPIPE, SIG_IGN);
   const auto& options = std::get<ServiceOptions>(parsed);

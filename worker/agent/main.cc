@@ -201,7 +201,7 @@ int main(int argc, char** argv) {
   const auto& options = std::get<caravan::agent::AgentOptions>(parsed);
 
   if (options.end_with_parent != 0) caravan::end_with_parent(options.end_with_parent);
-  caravan::silence_grpc();
+  caravan::set_up_grpc();
   // Of the ranks' threads, which sleep while they wait: spinning made steps ten times slower on a busy
   // machine.
   setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
