@@ -10,9 +10,8 @@ std::string environment_variable(const char* name) {
 }
 
 void set_up_grpc() {
-  constexpr int kOverwrite = 0;
-  setenv("GRPC_VERBOSITY", "NONE", kOverwrite);
-  setenv("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "100", kOverwrite);
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  setenv("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "100", /*overwrite=*/0);
 }
 
 }  // namespace caravan

@@ -12,7 +12,9 @@ namespace caravan {
 struct PeerBounds {
   std::chrono::milliseconds fastest_pings{10'000};
   std::chrono::milliseconds idle_connection{300'000};  // one without a call
-  std::chrono::milliseconds handshake{5'000};
+  // Clients of gRPC may come back to one of theirs only every 5 s: with as little they would never get
+  // through.
+  std::chrono::milliseconds handshake{15'000};
   int streams_of_a_connection = 100;
   int message_bytes = 0;
   std::size_t memory_bytes = 0;  // of all messages and connections together

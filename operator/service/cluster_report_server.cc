@@ -55,7 +55,6 @@ class Server final : public ClusterReportServer, private v1alpha1::JobReports::C
     const Limits& limits = config_.limits;
     set_bounds(builder, {.fastest_pings = kFastestPings,
                          .idle_connection = kIdleConnection,
-                         .handshake = limits.handshake,
                          .streams_of_a_connection = kStreamsOfAConnection,
                          .message_bytes = limits.message_bytes,
                          .memory_bytes = limits.memory_bytes});

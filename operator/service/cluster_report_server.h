@@ -43,7 +43,6 @@ class ClusterReportServer {
     ReportPlaces::Limits places = {};
     int message_bytes = 64 * 1024;
     std::size_t memory_bytes = std::size_t{96} << 20;  // of all messages and connections together
-    std::chrono::milliseconds handshake{5'000};
     std::chrono::milliseconds review{10'000};
     TaskPool::Limits reviews = {};
   };

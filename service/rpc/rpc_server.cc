@@ -64,8 +64,7 @@ class Server final : public RpcServer, private CallbackService {
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
     const Limits& limits = config_.limits;
-    set_bounds(builder, {.handshake = limits.handshake,
-                         .streams_of_a_connection = limits.streams_of_a_connection,
+    set_bounds(builder, {.streams_of_a_connection = limits.streams_of_a_connection,
                          .message_bytes = limits.message_bytes,
                          .memory_bytes = limits.memory_bytes});
     builder.AddListeningPort(config_.listen, make_server_credentials(config_.tls), &port_);

@@ -23,7 +23,6 @@ class RpcServer {
     int message_bytes = 1 << 20;
     std::size_t memory_bytes = std::size_t{256} << 20;  // of all messages and connections together
     int streams_of_a_connection = 128;
-    std::chrono::milliseconds handshake{5'000};
     std::chrono::seconds longest_call{30};  // but for streams
   };
   struct Config {

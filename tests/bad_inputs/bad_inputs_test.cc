@@ -32,15 +32,6 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr int kBadInput = 2;
-constexpr const char* kGoodJob = R"(apiVersion: training.caravan.dev/v1alpha1
-kind: LlamaTrainingJob
-metadata: {name: demo}
-spec:
-  model: {preset: llama-tiny}
-  data: {path: tokens.bin}
-  training: {steps: 100, sequenceLength: 128, globalBatchSequences: 8}
-  resources: {devices: 4}
-)";
 const fs::path kCases = fs::path(test::source_folder()) / "tests/bad_inputs/cases";
 
 // arguments: as a shell reads them.
@@ -82,16 +73,6 @@ TEST(BadInputs, EveryFileIsRefusedWithTheExpectedSentence) {
     ASSERT_THAT(text, StartsWith("# ")) << "the first line of " << name << " is the expected sentence";
     EXPECT_EQ(first_line_about(name, outcome.err), text.substr(2, text.find('\n') - 2));
   }
-}
-
-TEST(BadInputs, OneFileKeepsNoOtherFromBeingLookedAt) {
-  const TemporaryFolder folder;
-  std::ofstream(folder.path() / "good.yaml") << kGoodJob;
-  const Outcome outcome = run_caravan("validate nowhere.yaml good.yaml neither.yaml", folder.path());
-  EXPECT_EQ(outcome.exit_code, kBadInput);
-  EXPECT_EQ(outcome.out, "good.yaml: valid\n");
-  EXPECT_THAT(outcome.err, HasSubstr("cannot read nowhere.yaml: No such file"));
-  EXPECT_THAT(outcome.err, HasSubstr("\ncannot read neither.yaml: No such file"));
 }
 
 // The sentences of the CEL rules of a message and of those in it.
@@ -208,6 +189,26 @@ TEST(BadInputs, AFileWithoutPermissionIsNamed) {
   std::ofstream(folder.path() / "job.yaml") << "kind: x\n";
   fs::permissions(folder.path() / "job.yaml", fs::perms::none);
   expect_refused(run_caravan("validate job.yaml", folder.path()), "cannot read job.yaml: Permission denied");
+}
+
+constexpr const char* kGoodJob = R"(apiVersion: training.caravan.dev/v1alpha1
+kind: LlamaTrainingJob
+metadata: {name: demo}
+spec:
+  model: {preset: llama-tiny}
+  data: {path: tokens.bin}
+  training: {steps: 100, sequenceLength: 128, globalBatchSequences: 8}
+  resources: {devices: 4}
+)";
+
+TEST(BadInputs, OneFileKeepsNoOtherFromBeingLookedAt) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "good.yaml") << kGoodJob;
+  const Outcome outcome = run_caravan("validate nowhere.yaml good.yaml neither.yaml", folder.path());
+  EXPECT_EQ(outcome.exit_code, kBadInput);
+  EXPECT_EQ(outcome.out, "good.yaml: valid\n");
+  EXPECT_THAT(outcome.err, HasSubstr("cannot read nowhere.yaml: No such file"));
+  EXPECT_THAT(outcome.err, HasSubstr("\ncannot read neither.yaml: No such file"));
 }
 
 TEST(BadInputs, AnOverrideIsHeldToTheSameRules) {
