@@ -124,7 +124,7 @@ TEST(LoadJob, ReportsAllMistakesInTheOrderOfTheFile) {
             "job.yaml:7: spec.oops: unknown field; the fields here are model, data, training, resources, "
             "parallelism, "
             "checkpoint, worker, scheduling, failurePolicy, stallTimeoutSeconds, activeDeadlineSeconds, "
-            "ttlSecondsAfterFinished, suspend, managedBy");
+            "ttlSecondsAfterFinished, suspend, managedBy, logEverySeconds");
 }
 
 TEST(LoadJob, AMistakeHasNoEchoes) {

@@ -56,7 +56,6 @@ std::vector<std::string> agent_arguments(const AgentSettings& settings, const Ag
   if (start.node > 0) return arguments;
   add("--listen", coordinator_address(settings));
   add("--reports", reports_address(settings));
-  if (settings.log_every_seconds) add("--log-every", fmt::format("{}", *settings.log_every_seconds));
   if (!settings.event_folder.empty()) add("--tensorboard", settings.event_folder.string());
   add("--first-attempt", fmt::format("{}", start.first_attempt));
   add("--restarts", fmt::format("{}", start.restarts));

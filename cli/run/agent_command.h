@@ -15,7 +15,6 @@ struct AgentSettings {
   int threads_per_rank = 1;
   std::vector<std::vector<int>> processors = {};  // that each node has for itself; empty: they share all
   std::optional<int> metrics_port;                // of node 0; node i takes the i-th after it
-  std::optional<int> log_every_seconds = {};      // absent: as the agent has it
   int launcher = 0;                               // the process with which the agents end
   std::filesystem::path trace_directory = {};     // empty: no traces are written
   std::filesystem::path event_folder = {};        // for TensorBoard; empty: no events are written

@@ -54,14 +54,6 @@ TEST(AgentCommand, EveryNodeKnowsItsProcessors) {
   EXPECT_THAT(agent_arguments(settings, {.node = 1}), IsSupersetOf({"--processors", "1,5,2"}));
 }
 
-TEST(AgentCommand, TheAgentThatWritesStepsKnowsHowOften) {
-  AgentSettings settings = kSettings;
-  EXPECT_THAT(agent_arguments(settings, {}), Not(Contains("--log-every")));
-  settings.log_every_seconds = 0;
-  EXPECT_THAT(agent_arguments(settings, {}), IsSupersetOf({"--log-every", "0"}));
-  EXPECT_THAT(agent_arguments(settings, {.node = 1}), Not(Contains("--log-every")));
-}
-
 TEST(AgentCommand, TheAgentThatHasTheStepsDrawsThem) {
   AgentSettings settings = kSettings;
   EXPECT_THAT(agent_arguments(settings, {}), Not(Contains("--tensorboard")));

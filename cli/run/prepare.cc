@@ -113,6 +113,7 @@ Result<PreparedRun> prepare_run(const LoadedJob& loaded, const RunOptions& optio
   run.job.set_job_uid(unique_name());
   v1alpha1::JobSpec& spec = *run.job.mutable_spec();
   spec = loaded.job.spec();
+  if (options.log_every_seconds) spec.set_log_every_seconds(*options.log_every_seconds);
 
   if (Status possible = check_device_kind(spec, machine); !possible) return tl::unexpected(possible.error());
   const Result<int> nodes = count_nodes(spec.resources(), options.nodes);

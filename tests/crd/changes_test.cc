@@ -77,6 +77,7 @@ TEST_F(JobChanges, ThatLeaveAFieldOutAreRefused) {
 TEST_F(JobChanges, OfTheFieldsThatMayAlwaysChangeAreAccepted) {
   const std::vector<std::pair<std::string, Json>> changes = {
       {"spec.stallTimeoutSeconds", 60},
+      {"spec.logEverySeconds", 0},
       {"spec.activeDeadlineSeconds", 3600},
       {"spec.activeDeadlineSeconds", nullptr},
       {"spec.ttlSecondsAfterFinished", 0},

@@ -12,6 +12,7 @@
 namespace caravan::test {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -116,6 +117,18 @@ TEST(Output, FieldsThatOnlyActOnAClusterAreNamedAsIgnored) {
   EXPECT_THAT(finished.err, HasSubstr("ignored: spec.suspend"));
   EXPECT_THAT(finished.err, HasSubstr("ignored: spec.ttlSecondsAfterFinished"));
   EXPECT_THAT(finished.err, HasSubstr("ignored: spec.scheduling"));
+}
+
+TEST(Output, TheLogHasTheStepsThatTheUserAsksFor) {
+  const JobFolder folder;
+  const auto log_of = [&](const std::vector<std::string>& options) {
+    RunProcess process(folder.arguments({.more = {"logEverySeconds: 3600"}}, options));
+    EXPECT_EQ(process.finish().status.exit_code, 0);
+    return contents(process.work_directory() + "/node-0.log");
+  };
+  EXPECT_THAT(log_of({}),
+              AllOf(HasSubstr(" step 1/6 "), Not(HasSubstr(" step 2/6 ")), HasSubstr(" step 6/6 ")));
+  EXPECT_THAT(log_of({"--log-every", "0"}), AllOf(HasSubstr(" step 2/6 "), HasSubstr(" step 5/6 ")));
 }
 
 TEST(Output, NothingIsLeftOfARunThatSucceeds) {

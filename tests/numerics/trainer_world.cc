@@ -158,6 +158,7 @@ TrainerWorld::TrainerWorld(const v1alpha1::JobSpec& spec, const planner::Layout&
     if (rank == 0) inherited.push_back(listener.fd.get());
     Process process = Process::spawn({.program = kProgram,
                                       .arguments = {"--config", path},
+                                      .environment = {{"OMP_WAIT_POLICY", "PASSIVE"}},  // as agents do
                                       .stdout_fd = reports.get(),
                                       .stderr_fd = log.get(),
                                       .inherited_fds = inherited})

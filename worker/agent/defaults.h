@@ -1,12 +1,15 @@
-// How long agents and coordinator wait for each other where nobody says otherwise.
+// Times of agents and coordinator where nobody says otherwise.
 #pragma once
 
 #include <chrono>
 
 namespace caravan::agent {
 
-// Of spec.stallTimeoutSeconds; a test holds it against the schema.
+// Of spec.stallTimeoutSeconds and logEverySeconds; a test holds them against the schema.
 inline constexpr std::chrono::seconds kStallTimeout{600};
+inline constexpr std::chrono::seconds kLogEvery{1};
+
+// How long one waits for another.
 inline constexpr std::chrono::seconds kRejoinTimeout{600};
 inline constexpr std::chrono::milliseconds kHeartbeat{1000};
 

@@ -41,14 +41,21 @@ Status Host::start(const v1alpha1::JobPlan& job, const AgentOptions& options,
          .token_file = options.reports_token_file},
         {.stop = [this] { stop_job(); }, .save = [this](const std::string& request) { save_job(request); }});
   }
-  log_.emplace(job, options.log_every);
+  log_.emplace(job);
   result_.emplace(options.result_file);
   if (const auto place = event_place(job, options)) {
     const auto folder = std::make_shared<tensorboard::EventFolder>(*place, job.job_uid());
     events_.emplace([folder](int attempt, const auto& step) { return folder->add(attempt, step); });
   }
   CoordinatorServer::ReadLimits limits;
-  if (options.losses_judged_elsewhere) limits = [options] { return read_limits(options); };
+  if (options.losses_judged_elsewhere) {
+    limits = [this, options] {
+      return read_spec(options).map([this](const v1alpha1::JobSpec& spec) {
+        log_->follow(spec);
+        return limits_of(spec);
+      });
+    };
+  }
   auto server = CoordinatorServer::start(
       coordinator_config(job, options), {.listen = options.listen, .identity = identity},
       [this](v1alpha1::JobReport report) { tell(std::move(report)); }, std::move(limits));

@@ -60,13 +60,6 @@ Result<v1alpha1::JobPlan> read_plan(const AgentOptions& options, std::string& le
   return std::move(read->message);
 }
 
-Limits limits_of(const v1alpha1::JobSpec& spec) {
-  Limits limits{.failure_policy = spec.failure_policy()};
-  if (spec.has_stall_timeout_seconds())
-    limits.stall_timeout = std::chrono::seconds(spec.stall_timeout_seconds());
-  return limits;
-}
-
 }  // namespace
 
 Result<v1alpha1::JobPlan> read_job(const AgentOptions& options) {
@@ -103,9 +96,16 @@ CoordinatorConfig coordinator_config(const v1alpha1::JobPlan& job, const AgentOp
   return config;
 }
 
-Result<Limits> read_limits(const AgentOptions& options) {
+Result<v1alpha1::JobSpec> read_spec(const AgentOptions& options) {
   std::string left_out;  // said at the start
-  return read_plan(options, left_out).map([](const v1alpha1::JobPlan& job) { return limits_of(job.spec()); });
+  return read_plan(options, left_out).map([](const v1alpha1::JobPlan& job) { return job.spec(); });
+}
+
+Limits limits_of(const v1alpha1::JobSpec& spec) {
+  Limits limits{.failure_policy = spec.failure_policy()};
+  if (spec.has_stall_timeout_seconds())
+    limits.stall_timeout = std::chrono::seconds(spec.stall_timeout_seconds());
+  return limits;
 }
 
 }  // namespace caravan::agent

@@ -14,7 +14,8 @@ namespace caravan::agent {
 
 Result<v1alpha1::JobPlan> read_job(const AgentOptions& options);
 CoordinatorConfig coordinator_config(const v1alpha1::JobPlan& job, const AgentOptions& options);
-// As they stand in the plan's file now.
-Result<Limits> read_limits(const AgentOptions& options);
+// As it stands in the plan's file now: users may change some of it while the job runs.
+Result<v1alpha1::JobSpec> read_spec(const AgentOptions& options);
+Limits limits_of(const v1alpha1::JobSpec& spec);
 
 }  // namespace caravan::agent

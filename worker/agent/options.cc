@@ -145,10 +145,6 @@ void declare_network(CLI::App& app, AgentOptions& options) {
 }
 
 void declare_times(CLI::App& app, AgentOptions& options) {
-  app.add_option("--log-every", options.log_every,
-                 "Seconds from the line of one step in the log to the next; 0: every step (node 0)")
-      ->default_str(std::to_string(options.log_every.count()))
-      ->type_name("SECONDS");
   app.add_option("--heartbeat-milliseconds", options.heartbeat,
                  "Pause between heartbeats; the coordinator's holds for all")
       ->default_str(std::to_string(options.heartbeat.count()))
@@ -178,7 +174,6 @@ std::string check_together(const AgentOptions& options) {
     return "--heartbeat-milliseconds: must be at least 10";
   if (options.patience.count() != 0 && options.patience < 2 * options.heartbeat)
     return "--patience-milliseconds: must be at least two heartbeats";
-  if (options.log_every.count() < 0) return "--log-every: must not be negative";
   if (options.rejoin_timeout < std::chrono::seconds{1}) return "--rejoin-timeout-seconds: must be at least 1";
   return "";
 }

@@ -40,10 +40,9 @@ struct AgentOptions {
   int short_attempts = 0;
   bool losses_judged_elsewhere = false;
   int threads = 1;
-  std::vector<int> processors;        // of the machine, that this node has for itself
-  std::string trace_directory;        // gets a trace of each rank; empty: none is written
-  std::string tensorboard;            // gets event files (node 0); empty: in a pod, beside checkpoints
-  std::chrono::seconds log_every{1};  // between the lines of two steps in the log (node 0)
+  std::vector<int> processors;  // of the machine, that this node has for itself
+  std::string trace_directory;  // gets a trace of each rank; empty: none is written
+  std::string tensorboard;      // gets event files (node 0); empty: in a pod, beside checkpoints
   std::chrono::milliseconds heartbeat = kHeartbeat;
   std::chrono::milliseconds patience{0};
   std::chrono::seconds rejoin_timeout = kRejoinTimeout;

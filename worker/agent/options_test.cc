@@ -56,10 +56,8 @@ TEST(Options, ThatNobodyKnowsAreNamedBeforeThoseThatAreMissing) {
 }
 
 TEST(Options, TimesAreNumbersInTheirUnit) {
-  const AgentOptions options =
-      accepted({"--node", "0", "--listen", "127.0.0.1:0", "--heartbeat-milliseconds", "250",
-                "--rejoin-timeout-seconds", "30", "--elapsed-seconds", "7", "--log-every", "0"});
-  EXPECT_EQ(options.log_every, std::chrono::seconds(0));
+  const AgentOptions options = accepted({"--node", "0", "--listen", "127.0.0.1:0", "--heartbeat-milliseconds",
+                                         "250", "--rejoin-timeout-seconds", "30", "--elapsed-seconds", "7"});
   EXPECT_EQ(options.heartbeat, std::chrono::milliseconds(250));
   EXPECT_EQ(options.rejoin_timeout, std::chrono::seconds(30));
   EXPECT_EQ(options.elapsed, std::chrono::seconds(7));
@@ -186,7 +184,7 @@ TEST_F(JobFileTest, APlanOfALaterVersionIsFollowedUnlessItAsksForWhatIsNotKnown)
   text.insert(1, R"("tuning": {"kernels": "fast"}, )");
   ASSERT_TRUE(read(text)) << read(text).error().message;
   EXPECT_EQ(read(text)->spec().training().steps(), 10);
-  EXPECT_TRUE(read_limits(options_));
+  EXPECT_TRUE(read_spec(options_));
   text.replace(text.find("BF16"), 4, "FP06");
   EXPECT_THAT(read(text).error().message, HasSubstr("spec.training.precision is not known to this version"));
 }
@@ -211,22 +209,25 @@ TEST_F(JobFileTest, TheCoordinatorTakesItsLimitsFromTheSpec) {
   EXPECT_FALSE(coordinator_config(job, options_).active_deadline);
 }
 
-TEST_F(JobFileTest, ThePatienceWithAHangIsTheSchemasWhereTheJobHasNone) {
-  const auto* field = v1alpha1::JobSpec::descriptor()->FindFieldByName("stall_timeout_seconds");
-  const std::string& seconds = field->options().GetExtension(v1alpha1::rules).default_value();
-  EXPECT_EQ(seconds, std::to_string(kStallTimeout.count()));
+TEST_F(JobFileTest, WhereTheJobHasNoTimesTheyAreTheSchemas) {
+  const auto seconds = [](const char* name) {
+    const auto* field = v1alpha1::JobSpec::descriptor()->FindFieldByName(name);
+    return field->options().GetExtension(v1alpha1::rules).default_value();
+  };
+  EXPECT_EQ(seconds("stall_timeout_seconds"), std::to_string(kStallTimeout.count()));
+  EXPECT_EQ(seconds("log_every_seconds"), std::to_string(kLogEvery.count()));
 }
 
-TEST_F(JobFileTest, LimitsAreReadAsTheyStandInTheFileNow) {
+TEST_F(JobFileTest, TheSpecIsReadAsItStandsInTheFileNow) {
   v1alpha1::JobPlan job = testing::scripted_job(2, 4, 10);
   for (const int timeout : {7, 9}) {
     job.mutable_spec()->set_stall_timeout_seconds(timeout);
     job.mutable_spec()->mutable_failure_policy()->set_max_restarts(timeout);
     ASSERT_TRUE(read(to_json(job)));
-    const auto limits = read_limits(options_);
-    ASSERT_TRUE(limits) << limits.error().message;
-    EXPECT_EQ(limits->stall_timeout, std::chrono::seconds(timeout));
-    EXPECT_EQ(limits->failure_policy.max_restarts(), timeout);
+    const auto spec = read_spec(options_);
+    ASSERT_TRUE(spec) << spec.error().message;
+    EXPECT_EQ(limits_of(*spec).stall_timeout, std::chrono::seconds(timeout));
+    EXPECT_EQ(limits_of(*spec).failure_policy.max_restarts(), timeout);
   }
 }
 

@@ -10,6 +10,10 @@
 
 namespace caravan::agent {
 
+void ReportLog::follow(const v1alpha1::JobSpec& spec) {
+  if (spec.has_log_every_seconds()) between_steps_ = std::chrono::seconds(spec.log_every_seconds());
+}
+
 void ReportLog::tell(const v1alpha1::JobReport& report) {
   switch (report.report_case()) {
     case v1alpha1::JobReport::kAttemptStarted:

@@ -7,21 +7,23 @@
 #include <string>
 
 #include "report_text/step_line.h"
+#include "worker/agent/defaults.h"
 
 namespace caravan::agent {
 
-// Steps (not more than one in `between_steps`, and the last), attempts, checkpoints, events and the end.
+// Steps (not more than one in logEverySeconds, and the last), attempts, checkpoints, events and the end.
 class ReportLog {
  public:
-  ReportLog(const v1alpha1::JobPlan& job, std::chrono::milliseconds between_steps)
-      : figures_(figures_of(job)), between_steps_(between_steps) {}
+  explicit ReportLog(const v1alpha1::JobPlan& job) : figures_(figures_of(job)) { follow(job.spec()); }
+  // The steps are as far apart as this says from now on.
+  void follow(const v1alpha1::JobSpec& spec);
   void tell(const v1alpha1::JobReport& report);
 
  private:
   void write(const v1alpha1::JobStep& step);
 
   const RunFigures figures_;
-  const std::chrono::milliseconds between_steps_;
+  std::chrono::seconds between_steps_ = kLogEvery;
   std::optional<std::chrono::steady_clock::time_point> step_written_at_;
 };
 

@@ -9,7 +9,9 @@
 namespace caravan::agent {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 v1alpha1::JobReport step(int number) {
   v1alpha1::JobReport report;
@@ -19,18 +21,34 @@ v1alpha1::JobReport step(int number) {
   return report;
 }
 
+v1alpha1::JobPlan job_of_four_steps(int log_every_seconds) {
+  v1alpha1::JobPlan job = testing::scripted_job(1, 1, 4);
+  job.mutable_spec()->set_log_every_seconds(log_every_seconds);
+  return job;
+}
+
 TEST(ReportLog, StepsAreAsFarApartAsIsAskedForButForTheLast) {
   const testing::CapturedLog captured;
-  ReportLog log(testing::scripted_job(1, 1, 4), std::chrono::hours(1));
+  ReportLog log(job_of_four_steps(3600));
   for (int number = 1; number <= 4; ++number) log.tell(step(number));
   EXPECT_EQ(captured.text(),
             "info step 1/4  loss 2.5000  grad_norm 0.00  lr 0.0e0  eta 3.0s\n"
             "info step 4/4  loss 2.5000  grad_norm 0.00  lr 0.0e0  eta 0.0s\n");
 }
 
+TEST(ReportLog, EveryStepIsWrittenFromWhenThatIsAskedFor) {
+  const testing::CapturedLog captured;
+  ReportLog log(job_of_four_steps(3600));
+  for (const int number : {1, 2}) log.tell(step(number));
+  log.follow(job_of_four_steps(0).spec());
+  log.tell(step(3));
+  EXPECT_THAT(captured.text(),
+              AllOf(HasSubstr("step 1/4"), Not(HasSubstr("step 2/4")), HasSubstr("step 3/4")));
+}
+
 TEST(ReportLog, AnAttemptBeginsWithALineOfItsOwn) {
   const testing::CapturedLog captured;
-  ReportLog log(testing::scripted_job(1, 1, 4), std::chrono::hours(1));
+  ReportLog log(job_of_four_steps(3600));
   log.tell(step(1));
   v1alpha1::JobReport report;
   report.mutable_attempt_started()->set_attempt(2);
@@ -41,7 +59,7 @@ TEST(ReportLog, AnAttemptBeginsWithALineOfItsOwn) {
 
 TEST(ReportLog, WhatHappensIsWritten) {
   const testing::CapturedLog captured;
-  ReportLog log(testing::scripted_job(1, 1, 4), {});
+  ReportLog log(testing::scripted_job(1, 1, 4));
   v1alpha1::JobReport saved;
   saved.mutable_checkpoint()->mutable_report()->set_outcome(v1alpha1::CheckpointReport::Failed);
   saved.mutable_checkpoint()->mutable_report()->set_step(3);
