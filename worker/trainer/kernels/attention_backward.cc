@@ -14,7 +14,7 @@
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/attention_backward.cc"
 #include "worker/trainer/kernels/each_instruction_set.h"
 #include "worker/trainer/kernels/exponential-inl.h"
-#include "worker/trainer/kernels/tile_product-inl.h"
+#include "worker/trainer/kernels/tile_factors-inl.h"
 #include "worker/trainer/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,29 +25,28 @@ namespace caravan::kernels::HWY_NAMESPACE {
 enum class Gradients { Both, ByKeys, ByQueries };
 
 // The room in which one thread goes through tiles of scores.
-template <typename T>
+template <typename Products>
 class TilesBackward {
  public:
-  using W = Wide<T>;
+  using T = typename Products::Element;
+  using W = typename Products::W;
 
   explicit TilesBackward(int64_t columns)
       : columns_(columns),
         keys_(kTile, columns),
-        keys_across_(columns, kTile),
-        values_across_(columns, kTile),
-        by_keys_(kTile, columns),
-        by_values_(kTile, columns),
+        keys_across_(kTile, columns),
+        values_across_(kTile, columns),
         q_(kTile, columns),
         doutput_(kTile, columns),
-        weights_(kTile, kTile),
-        by_scores_(kTile, kTile) {}
+        by_keys_(kTile, Products::room(columns)),
+        by_values_(kTile, Products::room(columns)) {}
 
   // The tile of keys from one on, and the queries of all heads that share it.
   void run_keys(const std::vector<QueryHead<T>>& heads, const KeyHead<T>& span, int64_t key,
                 Gradients gradients) {
     const int64_t keys = load_keys(span, key);
-    std::fill_n(by_keys_.tile().data, keys * columns_, W{0});
-    std::fill_n(by_values_.tile().data, keys * columns_, W{0});
+    for (const Tile<W>& sums : {by_keys_.tile(), by_values_.tile()})
+      std::fill(sums.data, sums.at(kTile), W{0});
     for (const QueryHead<T>& head : heads) {
       for (int64_t query = span.is_causal ? key : 0; query < head.tokens; query += kTile)
         add_tile(head, query, keys, span.is_causal ? query - key : keys, gradients);
@@ -70,10 +69,9 @@ class TilesBackward {
  private:
   int64_t load_keys(const KeyHead<T>& span, int64_t key) {
     const int64_t keys = std::min(kTile, span.tokens - key);
-    widen<T>(span.v.from(key), keys, columns_, keys_.tile());
-    transpose<W>(keys_.tile(), keys, columns_, values_across_.tile());
-    widen<T>(span.k.from(key), keys, columns_, keys_.tile());
-    transpose<W>(keys_.tile(), keys, columns_, keys_across_.tile());
+    keys_.load_right(span.k.from(key), keys, columns_);
+    keys_across_.load_across(span.k.from(key), keys, columns_);
+    values_across_.load_across(span.v.from(key), keys, columns_);
     return keys;
   }
 
@@ -82,28 +80,31 @@ class TilesBackward {
     const Tile<W> weights = weights_.tile(), by_scores = by_scores_.tile();
     const ProductSize scores_size{.rows = rows, .depth = columns_, .columns = keys};
     const ProductSize keys_size{.rows = keys, .depth = rows, .columns = columns_};
-    widen<T>(head.q.from(query), rows, columns_, q_.tile(), head.scale());
-    widen<T>(head.doutput.from(query), rows, columns_, doutput_.tile());
-    tile_product<W>(q_.tile(), keys_across_.tile(), weights, scores_size, Into::New);
-    tile_product<W>(doutput_.tile(), values_across_.tile(), by_scores, scores_size, Into::New);
+    q_.load(head.q.from(query), rows, columns_);
+    doutput_.load(head.doutput.from(query), rows, columns_);
+    Products::multiply(q_.left(), keys_across_.right(), weights, scores_size, Into::New);
+    Products::multiply(doutput_.left(), values_across_.right(), by_scores, scores_size, Into::New);
     for (int64_t i = 0; i < rows; ++i) {
-      exponentials(weights.at(i), std::min(keys, seen + i + 1), keys, head.log_sums[query + i]);
-      by_scores_row(weights.at(i), by_scores.at(i), keys, head.dots[query + i]);
+      exponentials(weights.at(i), std::min(keys, seen + i + 1), Products::room(keys), head.scale(),
+                   head.log_sums[query + i]);
+      by_scores_row(weights.at(i), by_scores.at(i), keys, head.scale(), head.dots[query + i]);
     }
     if (gradients != Gradients::ByQueries) {
-      tile_product<W>(weights.transposed(), doutput_.tile(), by_values_.tile(), keys_size, Into::Sum);
-      tile_product<W>(by_scores.transposed(), q_.tile(), by_keys_.tile(), keys_size, Into::Sum);
+      Products::multiply(weights_.left_across(rows, keys), doutput_.right(), by_values_.tile(), keys_size,
+                         Into::Sum);
+      Products::multiply(by_scores_.left_across(rows, keys), q_.right(), by_keys_.tile(), keys_size,
+                         Into::Sum);
     }
     if (gradients == Gradients::ByKeys) return;
-    tile_product<W>(by_scores, keys_.tile(), head.q_sum.from(query),
-                    {.rows = rows, .depth = keys, .columns = columns_}, Into::Sum);
+    Products::add_product(by_scores_.left(rows, keys), keys_.right(), head.q_sum.from(query),
+                          {.rows = rows, .depth = keys, .columns = columns_});
   }
 
-  // Gradients by weights become those by scores: w · (dw − dot).
-  static void by_scores_row(const W* weights, W* gradients, int64_t keys, W dot) {
-    const auto dots = hn::Set(Lanes<W>(), dot);
+  // Gradients by weights become those by products of queries and keys: scale · w · (dw − dot).
+  static void by_scores_row(const W* weights, W* gradients, int64_t keys, W scale, W dot) {
+    const auto scales = hn::Set(Lanes<W>(), scale), dots = hn::Set(Lanes<W>(), dot);
     for_vectors<W>(0, keys, [=](int64_t i, auto extent) HWY_ATTR {
-      const auto gradient = hn::Sub(load(gradients + i, extent), dots);
+      const auto gradient = hn::Mul(scales, hn::Sub(load(gradients + i, extent), dots));
       store(hn::Mul(load(weights + i, extent), gradient), gradients + i, extent);
     });
   }
@@ -123,16 +124,17 @@ class TilesBackward {
     }
   }
 
+  typename Products::Registers registers_;
   int64_t columns_;
-  Buffer<W> keys_;
-  Buffer<W> keys_across_;
-  Buffer<W> values_across_;
+  typename Products::Factor keys_;
+  typename Products::Factor keys_across_;
+  typename Products::Factor values_across_;
+  typename Products::Factor q_;
+  typename Products::Factor doutput_;
+  typename Products::Scores weights_;
+  typename Products::Scores by_scores_;
   Buffer<W> by_keys_;
   Buffer<W> by_values_;
-  Buffer<W> q_;
-  Buffer<W> doutput_;
-  Buffer<W> weights_;
-  Buffer<W> by_scores_;
 };
 
 // What is known of a query before its scores are.
@@ -148,10 +150,9 @@ void begin_queries(const QueryHead<T>& head) {
 
 template <typename T>
 void put_query_gradient(const QueryHead<T>& head) {
-  const auto scale = hn::Set(Lanes<Wide<T>>(), head.scale());
   for (int64_t row = 0; row < head.tokens; ++row) {
     for_vectors<Wide<T>>(0, head.columns, [&](int64_t i, auto extent) HWY_ATTR {
-      store(hn::Mul(load(head.q_sum.at(row) + i, extent), scale), head.q.at(row) + i, extent);
+      store(load(head.q_sum.at(row) + i, extent), head.q.at(row) + i, extent);
     });
   }
 }
@@ -159,21 +160,28 @@ void put_query_gradient(const QueryHead<T>& head) {
 // heads: those that share the keys.
 template <typename T>
 void backward_heads(const std::vector<QueryHead<T>>& heads, const std::vector<KeyHead<T>>& spans) {
-  TilesBackward<T> tiles(heads[0].columns);
-  for (const KeyHead<T>& span : spans) {
-    for (int64_t key = 0; key < span.tokens; key += kTile) tiles.run_keys(heads, span, key, Gradients::Both);
-  }
+  with_products<T>([&]<typename Products>() HWY_ATTR {
+    TilesBackward<Products> tiles(heads[0].columns);
+    for (const KeyHead<T>& span : spans) {
+      for (int64_t key = 0; key < span.tokens; key += kTile)
+        tiles.run_keys(heads, span, key, Gradients::Both);
+    }
+  });
 }
 
 template <typename T>
 void backward_keys(const std::vector<QueryHead<T>>& heads, const KeyHead<T>& span, int64_t key) {
-  TilesBackward<T>(heads[0].columns).run_keys(heads, span, key, Gradients::ByKeys);
+  with_products<T>([&]<typename Products>() HWY_ATTR {
+    TilesBackward<Products>(heads[0].columns).run_keys(heads, span, key, Gradients::ByKeys);
+  });
 }
 
 template <typename T>
 void backward_queries(Range queries, const QueryHead<T>& head, const std::vector<KeyHead<T>>& spans) {
-  TilesBackward<T> tiles(head.columns);
-  for (const KeyHead<T>& span : spans) tiles.run_queries(queries, head, span);
+  with_products<T>([&]<typename Products>() HWY_ATTR {
+    TilesBackward<Products> tiles(head.columns);
+    for (const KeyHead<T>& span : spans) tiles.run_queries(queries, head, span);
+  });
 }
 
 }  // namespace caravan::kernels::HWY_NAMESPACE

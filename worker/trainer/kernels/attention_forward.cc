@@ -15,7 +15,7 @@
 #define HWY_TARGET_INCLUDE "worker/trainer/kernels/attention_forward.cc"
 #include "worker/trainer/kernels/each_instruction_set.h"
 #include "worker/trainer/kernels/exponential-inl.h"
-#include "worker/trainer/kernels/tile_product-inl.h"
+#include "worker/trainer/kernels/tile_factors-inl.h"
 #include "worker/trainer/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -42,33 +42,33 @@ HWY_INLINE W largest(const W* scores, int64_t count) {
   return hn::GetLane(hn::MaxOfLanes(d, most));
 }
 
-// The queries of one head from one on, as many as share widened keys, and what they have taken so far.
-template <typename T>
+// The queries of one head from one on, as many as share factors of keys, and what they have taken so far.
+template <typename Products>
 class QueriesForward {
  public:
-  using W = Wide<T>;
+  using T = typename Products::Element;
+  using W = typename Products::W;
 
   QueriesForward(Range queries, const QueryHead<T>& head)
       : queries_(queries),
         columns_(head.columns),
+        scale_(head.scale()),
         q_(count(), columns_),
-        output_(count(), columns_),
-        keys_across_(columns_, kTile),
+        keys_(kTile, columns_),
         values_(kTile, columns_),
-        scores_(kTile, kTile),
+        output_(Products::room(count()), Products::room(columns_)),
         maxima_(count(), -std::numeric_limits<W>::infinity()),
         sums_(count(), W{0}) {
-    widen<T>(head.q.from(queries.begin), count(), columns_, q_.tile(), head.scale());
-    std::fill_n(output_.tile().data, count() * columns_, W{0});
+    q_.load_left(head.q.from(queries.begin), count(), columns_);
+    std::fill(output_.tile().data, output_.tile().at(Products::room(count())), W{0});
   }
 
   void attend(const KeyHead<T>& span) {
     const int64_t end = span.is_causal ? queries_.end : span.tokens;
     for (int64_t key = 0; key < end; key += kTile) {
       const int64_t keys = std::min(kTile, end - key);
-      widen<T>(span.k.from(key), keys, columns_, values_.tile());
-      transpose<W>(values_.tile(), keys, columns_, keys_across_.tile());
-      widen<T>(span.v.from(key), keys, columns_, values_.tile());
+      keys_.load_across(span.k.from(key), keys, columns_);
+      values_.load_right(span.v.from(key), keys, columns_);
       const int64_t first = span.is_causal ? std::max<int64_t>(0, key - queries_.begin) : 0;
       for (int64_t query = first; query < count(); query += kTile)
         attend_tile(query, keys, span.is_causal ? queries_.begin + query - key : keys);
@@ -94,41 +94,46 @@ class QueriesForward {
   void attend_tile(int64_t query, int64_t keys, int64_t seen) {
     const int64_t rows = std::min(kTile, count() - query);
     const Tile<W> scores = scores_.tile();
-    tile_product<W>(q_.tile().from(query), keys_across_.tile(), scores,
-                    {.rows = rows, .depth = columns_, .columns = keys}, Into::New);
-    for (int64_t i = 0; i < rows; ++i) take_in(query + i, scores.at(i), std::min(keys, seen + i + 1), keys);
-    tile_product<W>(scores, values_.tile(), output_.tile().from(query),
-                    {.rows = rows, .depth = keys, .columns = columns_}, Into::Sum);
+    Products::multiply(q_.left(query), keys_.right(), scores,
+                       {.rows = rows, .depth = columns_, .columns = keys}, Into::New);
+    for (int64_t i = 0; i < rows; ++i)
+      take_in(query + i, scores.at(i), std::min(keys, seen + i + 1), Products::room(keys));
+    Products::multiply(scores_.left(rows, keys), values_.right(), output_.tile().from(query),
+                       {.rows = rows, .depth = keys, .columns = columns_}, Into::Sum);
   }
 
   void take_in(int64_t query, W* scores, int64_t count, int64_t columns) {
     W& maximum = maxima_[query];
-    const W most = largest(scores, count);
+    const W most = scale_ * largest(scores, count);
     if (most > maximum) {
       const W shrink = std::exp(maximum - most);
       maximum = most;
       sums_[query] *= shrink;
       scale_row(output_.tile().at(query), columns_, shrink);
     }
-    sums_[query] += exponentials(scores, count, columns, maximum);
+    sums_[query] += exponentials(scores, count, columns, scale_, maximum);
   }
 
+  typename Products::Registers registers_;
   Range queries_;
   int64_t columns_;
-  Buffer<W> q_;
+  W scale_;
+  typename Products::Factor q_;
+  typename Products::Factor keys_;  // across
+  typename Products::Factor values_;
+  typename Products::Scores scores_;
   Buffer<W> output_;
-  Buffer<W> keys_across_;
-  Buffer<W> values_;
-  Buffer<W> scores_;
   std::vector<W> maxima_;
   std::vector<W> sums_;
 };
 
 template <typename T>
 void forward_queries(Range queries, const QueryHead<T>& head, const std::vector<KeyHead<T>>& spans) {
-  QueriesForward<T> each(queries, head);
-  for (const KeyHead<T>& span : spans) each.attend(span);
-  each.put(head);
+  with_products<T>([&]<typename Products>() HWY_ATTR {
+    QueriesForward<Products> each(queries, head);
+    for (const KeyHead<T>& span : spans) each.attend(span);
+    each.put(head);
+  });
 }
 
 }  // namespace caravan::kernels::HWY_NAMESPACE

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "worker/trainer/kernels/bf16_pairs.h"
 #include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/tile.h"
@@ -33,35 +34,9 @@ constexpr int64_t kTokens = 1024;
 
 using Pairs = Tile<uint32_t>;
 
-struct Rows {
-  const c10::BFloat16* data;
-  int64_t stride;
-  int64_t count;
-
-  const c10::BFloat16* at(int64_t row) const { return data + row * stride; }
-};
-
 // Of a vector at column i, the lanes that are there.
 __mmask16 lanes_at(int64_t i, int64_t columns) {
   return static_cast<__mmask16>((1U << std::clamp<int64_t>(columns - i, 0, kLanes)) - 1U);
-}
-
-CARAVAN_BF16_DOT __m512i words(const c10::BFloat16* from, __mmask16 lanes) {
-  return _mm512_maskz_cvtepu16_epi32(lanes, _mm256_maskz_loadu_epi16(lanes, from));
-}
-
-// What is not there is zero: columns behind the last, and a token behind an odd number of them.
-CARAVAN_BF16_DOT void pair_up(const Rows& rows, int64_t columns, Pairs pairs) {
-  for (int64_t row = 0; row < rows.count; row += 2) {
-    const bool has_next = row + 1 < rows.count;
-    for (int64_t i = 0; i < pairs.row; i += kLanes) {
-      const __mmask16 lanes = lanes_at(i, columns);
-      const __m512i next = words(rows.at(has_next ? row + 1 : row) + i, has_next ? lanes : __mmask16{0});
-      const __m512i pair =
-          _mm512_or_si512(words(rows.at(row) + i, lanes), _mm512_maskz_slli_epi32(lanes, next, 16));
-      _mm512_storeu_si512(pairs.at(row / 2) + i, pair);
-    }
-  }
 }
 
 // dw: kRows rows of which `columns` are there.
@@ -101,17 +76,17 @@ void add_rows(Pairs dy, Pairs x, int64_t pairs, Tile<float> dw, int64_t rows, in
 void add_panel(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_OI, int64_t first,
                int64_t columns) {
   const Buffer<uint32_t> x_pairs(kTokens / 2, kPanelColumns), dy_pairs(kTokens / 2, kPanelRows);
-  const auto rows_of = [](const at::Tensor& tensor, int64_t token, int64_t count, int64_t column) {
-    return Rows{.data = tensor.const_data_ptr<c10::BFloat16>() + token * tensor.stride(0) + column,
-                .stride = tensor.stride(0),
-                .count = count};
+  const auto rows_of = [](const at::Tensor& tensor, int64_t token, int64_t column) {
+    return Tile<const c10::BFloat16>{
+        .data = tensor.const_data_ptr<c10::BFloat16>() + token * tensor.stride(0) + column,
+        .row = tensor.stride(0)};
   };
   for (int64_t token = 0; token < x_TI.size(0); token += kTokens) {
     const int64_t tokens = std::min(kTokens, x_TI.size(0) - token);
-    pair_up(rows_of(x_TI, token, tokens, first), columns, x_pairs.tile());
+    pair_up(rows_of(x_TI, token, first), tokens, columns, x_pairs.tile());
     for (int64_t row = 0; row < dw_OI.size(0); row += kPanelRows) {
       const int64_t rows = std::min(kPanelRows, dw_OI.size(0) - row);
-      pair_up(rows_of(dy_TO, token, tokens, row), rows, dy_pairs.tile());
+      pair_up(rows_of(dy_TO, token, row), tokens, rows, dy_pairs.tile());
       float* const dw = dw_OI.mutable_data_ptr<float>() + row * dw_OI.stride(0) + first;
       add_rows(dy_pairs.tile(), x_pairs.tile(), (tokens + 1) / 2, {.data = dw, .row = dw_OI.stride(0)}, rows,
                columns);
@@ -122,7 +97,7 @@ void add_panel(const at::Tensor& dy_TO, const at::Tensor& x_TI, at::Tensor& dw_O
 }  // namespace
 
 bool has_bf16_dot_products() {
-  static const bool has = processor_knows("avx512_bf16") && !may_use_amx();
+  static const bool has = processor_knows("avx512_bf16");
   return has && instruction_set() == InstructionSet::Avx512;
 }
 

@@ -46,14 +46,14 @@ HWY_INLINE Vector<double> negative_exponential(Vector<double> x) {
   return hn::IfThenElse(hn::Eq(x, x), hn::Exp(Lanes<double>(), x), x);
 }
 
-// The first `count` scores become e^(score − shift), none of which may be above one, the others zero. Returns
-// the sum.
+// The first `count` scores become e^(scale · score − shift), none of which may be above one, the others zero.
+// Returns the sum.
 template <typename W>
-HWY_INLINE W exponentials(W* scores, int64_t count, int64_t columns, W shift) {
+HWY_INLINE W exponentials(W* scores, int64_t count, int64_t columns, W scale, W shift) {
   const Lanes<W> d;
-  const auto shifts = hn::Set(d, shift);
+  const auto scales = hn::Set(d, scale), shifts = hn::Set(d, shift);
   const W total = sum<W>(count, [=](int64_t i, auto extent) HWY_ATTR {
-    auto each = negative_exponential(hn::Sub(load(scores + i, extent), shifts));
+    auto each = negative_exponential(hn::MulSub(load(scores + i, extent), scales, shifts));
     if constexpr (std::is_same_v<decltype(extent), Part>)
       each = hn::IfThenElseZero(hn::FirstN(d, static_cast<std::size_t>(extent.count)), each);
     store(each, scores + i, extent);

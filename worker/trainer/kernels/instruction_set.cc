@@ -13,7 +13,7 @@ namespace {
 InstructionSet of_libtorch() {
   static const InstructionSet set = [] {
     const std::string capability = at::get_cpu_capability();
-    if (capability == "AVX512") return InstructionSet::Avx512;
+    if (capability == "AVX512") return may_use_amx() ? InstructionSet::Amx : InstructionSet::Avx512;
     if (capability == "AVX2") return InstructionSet::Avx2;
     return InstructionSet::Baseline;
   }();

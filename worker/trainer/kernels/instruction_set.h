@@ -10,8 +10,8 @@
 
 namespace caravan::kernels {
 
-// Baseline: what the compiler may use everywhere.
-enum class InstructionSet { Baseline, Avx2, Avx512 };
+// Baseline: what the compiler may use everywhere. Amx: AVX-512 with tiles of bf16.
+enum class InstructionSet { Baseline, Avx2, Avx512, Amx };
 
 InstructionSet instruction_set();
 
@@ -39,6 +39,7 @@ template <typename Function>
 Function* choose_by_instruction_set(Function* baseline, std::type_identity_t<Function*> avx2,
                                     std::type_identity_t<Function*> avx512) {
   switch (instruction_set()) {
+    case InstructionSet::Amx:
     case InstructionSet::Avx512:
       return avx512 != nullptr ? avx512 : baseline;
     case InstructionSet::Avx2:

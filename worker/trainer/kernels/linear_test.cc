@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "worker/trainer/kernels/bf16_weight_gradient.h"
+#include "worker/trainer/kernels/instruction_set.h"
 #include "worker/trainer/kernels/widened_products.h"
 
 namespace caravan::kernels {
@@ -48,6 +49,8 @@ TEST(Linear, Bf16WeightGradientsAreNotRoundedOnTheWay) {
 
 // Odd numbers of tokens, rows and columns, more than are worked on at a time.
 TEST(Linear, Bf16DotProductsOfOddShapes) {
+  if (!is_usable(InstructionSet::Avx512)) GTEST_SKIP() << "this machine has no AVX-512";
+  const UseInstructionSet no_tiles(InstructionSet::Avx512);
   if (!has_bf16_dot_products()) GTEST_SKIP() << "this processor has no dot products of bf16 numbers";
   for (const auto& [tokens, outputs, inputs] :
        {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {7, 100, 65}, {1031, 50, 130}, {2049, 7, 15}}) {

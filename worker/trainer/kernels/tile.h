@@ -23,6 +23,16 @@ struct Tile {
   operator Tile<const T>() const { return {.data = data, .row = row, .column = column}; }
 };
 
+// Of a product of tiles.
+struct ProductSize {
+  int64_t rows = 0;
+  int64_t depth = 0;
+  int64_t columns = 0;
+};
+
+// What a product does with the numbers at its place.
+enum class Into { New, Sum };
+
 // Rows that stand one after the other in memory of their own, at a cache line's beginning.
 template <typename W>
 class Buffer {

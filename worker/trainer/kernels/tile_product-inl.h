@@ -19,13 +19,12 @@ namespace caravan::kernels::HWY_NAMESPACE {
 inline constexpr int kBlockRows = 4;
 inline constexpr int kBlockVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 
-// to = from · factor, in the type of sums.
+// Into the type of sums.
 template <typename T>
-void widen(Tile<const T> from, int64_t rows, int64_t columns, Tile<Wide<T>> to, Wide<T> factor = 1) {
-  const auto factors = hn::Set(Lanes<Wide<T>>(), factor);
+void widen(Tile<const T> from, int64_t rows, int64_t columns, Tile<Wide<T>> to) {
   for (int64_t row = 0; row < rows; ++row) {
     for_vectors<Wide<T>>(0, columns, [&](int64_t i, auto extent) HWY_ATTR {
-      store(hn::Mul(load(from.at(row) + i, extent), factors), to.at(row) + i, extent);
+      store(load(from.at(row) + i, extent), to.at(row) + i, extent);
     });
   }
 }
@@ -35,14 +34,6 @@ void transpose(Tile<const W> from, int64_t rows, int64_t columns, Tile<W> to) {
   for (int64_t column = 0; column < columns; ++column)
     for (int64_t row = 0; row < rows; ++row) to.at(column)[row] = from.at(row)[column];
 }
-
-enum class Into { New, Sum };
-
-struct ProductSize {
-  int64_t rows = 0;
-  int64_t depth = 0;
-  int64_t columns = 0;
-};
 
 // kRows rows of kVectors vectors, of each of which there is `extent`.
 template <int kRows, int kVectors, typename W, typename Extent>

@@ -29,8 +29,8 @@ namespace caravan::kernels {
 using TableOfTest = std::optional<InstructionSet>;
 
 constexpr InstructionSet kInstructionSets[] = {InstructionSet::Baseline, InstructionSet::Avx2,
-                                               InstructionSet::Avx512};
-constexpr const char* kNamesOfSets[] = {"Baseline", "Avx2", "Avx512"};
+                                               InstructionSet::Avx512, InstructionSet::Amx};
+constexpr const char* kNamesOfSets[] = {"Baseline", "Avx2", "Avx512", "Amx"};
 
 class EveryTable : public testing::TestWithParam<std::tuple<TableOfTest, at::ScalarType>> {
  protected:

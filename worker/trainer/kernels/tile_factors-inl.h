@@ -1,0 +1,180 @@
+// What attention's tiles are multiplied with, for files that include vectors-inl.h: vectors, after widening
+// them to the type of sums, or AMX, which takes bf16 as it is and the weights rounded to it.
+//
+// Both are known by the same names. A Factor holds rows of a tensor as the left or the right one of a
+// product, or, across, their columns as the rows of the right one. Scores are what a product of two makes and
+// softmax turns into weights, themselves the left one of the next. Buffers have room for so many rows or
+// columns.
+#if defined(CARAVAN_TILE_FACTORS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef CARAVAN_TILE_FACTORS_INL_H
+#undef CARAVAN_TILE_FACTORS_INL_H
+#else
+#define CARAVAN_TILE_FACTORS_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "worker/trainer/kernels/amx_products.h"
+#include "worker/trainer/kernels/attention_heads.h"
+#include "worker/trainer/kernels/instruction_set.h"
+#include "worker/trainer/kernels/tile_product-inl.h"
+#include "worker/trainer/kernels/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace caravan::kernels::HWY_NAMESPACE {
+
+template <typename T>
+struct VectorProducts {
+  using Element = T;
+  using W = Wide<T>;
+  struct Registers {};
+
+  static int64_t room(int64_t size) { return size; }
+
+  class Factor {
+   public:
+    Factor(int64_t rows, int64_t columns) : rows_(rows, columns), across_(columns, rows) {}
+
+    void load_left(Tile<const T> from, int64_t rows, int64_t columns) { load(from, rows, columns); }
+    void load_right(Tile<const T> from, int64_t rows, int64_t columns) { load(from, rows, columns); }
+    void load(Tile<const T> from, int64_t rows, int64_t columns) {
+      widen<T>(from, rows, columns, rows_.tile());
+      right_ = rows_.tile();
+    }
+    void load_across(Tile<const T> from, int64_t rows, int64_t columns) {
+      widen<T>(from, rows, columns, rows_.tile());
+      transpose<W>(rows_.tile(), rows, columns, across_.tile());
+      right_ = across_.tile();
+    }
+
+    Tile<const W> left(int64_t first_row = 0) const { return rows_.tile().from(first_row); }
+    Tile<const W> right() const { return right_; }
+
+   private:
+    Buffer<W> rows_;
+    Buffer<W> across_;
+    Tile<const W> right_;
+  };
+
+  class Scores {
+   public:
+    Scores() : scores_(kTile, kTile) {}
+    Tile<W> tile() const { return scores_.tile(); }
+    Tile<const W> left(int64_t, int64_t) { return scores_.tile(); }
+    Tile<const W> left_across(int64_t, int64_t) { return scores_.tile().transposed(); }
+
+   private:
+    Buffer<W> scores_;
+  };
+
+  static void multiply(Tile<const W> a, Tile<const W> b, Tile<W> c, ProductSize size, Into into) {
+    tile_product<W>(a, b, c, size, into);
+  }
+  // To rows of a tensor, behind which there is no room.
+  static void add_product(Tile<const W> a, Tile<const W> b, Tile<W> c, ProductSize size) {
+    tile_product<W>(a, b, c, size, Into::Sum);
+  }
+};
+
+struct AmxProducts {
+  using Element = c10::BFloat16;
+  using W = float;
+  using Registers = amx::Registers;
+  using Left = Tile<const c10::BFloat16>;
+  using Right = Tile<const uint32_t>;
+
+  static int64_t room(int64_t size) { return amx::whole_steps(size); }
+
+  class Factor {
+   public:
+    Factor(int64_t rows, int64_t columns)
+        : rows_(room(rows), room(columns)),
+          pairs_(room(rows) / 2, room(columns)),
+          across_(room(columns) / 2, room(rows)) {}
+
+    void load_left(Left from, int64_t rows, int64_t columns) { amx::copy(from, rows, columns, rows_.tile()); }
+    void load_right(Left from, int64_t rows, int64_t columns) {
+      amx::pair_up(from, rows, columns, pairs_.tile());
+      right_ = pairs_.tile();
+    }
+    void load(Left from, int64_t rows, int64_t columns) {
+      load_left(from, rows, columns);
+      load_right(from, rows, columns);
+    }
+    void load_across(Left from, int64_t rows, int64_t columns) {
+      load_left(from, rows, columns);
+      amx::transpose(amx::words_of(rows_.tile()), room(rows), room(columns) / 2, across_.tile());
+      right_ = across_.tile();
+    }
+
+    Left left(int64_t first_row = 0) const { return rows_.tile().from(first_row); }
+    Right right() const { return right_; }
+
+   private:
+    Buffer<c10::BFloat16> rows_;
+    Buffer<uint32_t> pairs_;
+    Buffer<uint32_t> across_;
+    Right right_;
+  };
+
+  class Scores {
+   public:
+    Scores() : scores_(kTile, kTile), pairs_(kTile / 2, kTile), rounded_(kTile, kTile) {}
+    Tile<W> tile() const { return scores_.tile(); }
+    Left left(int64_t rows, int64_t columns) {
+      clear_behind(rows);
+      amx::round(scores_.tile(), room(rows), room(columns), rounded_.tile());
+      return rounded_.tile();
+    }
+    Left left_across(int64_t rows, int64_t columns) {
+      clear_behind(rows);
+      amx::round_in_pairs(scores_.tile(), room(rows), room(columns), pairs_.tile());
+      amx::transpose(pairs_.tile(), room(rows) / 2, room(columns), amx::words_of(rounded_.tile()));
+      return rounded_.tile();
+    }
+
+   private:
+    void clear_behind(int64_t rows) const {
+      std::fill(scores_.tile().at(rows), scores_.tile().at(room(rows)), W{0});
+    }
+
+    Buffer<W> scores_;
+    Buffer<uint32_t> pairs_;
+    Buffer<c10::BFloat16> rounded_;
+  };
+
+  static void multiply(Left a, Right b, Tile<W> c, ProductSize size, Into into) {
+    amx::multiply(a, b, c,
+                  {.rows = room(size.rows), .depth = room(size.depth), .columns = room(size.columns)}, into);
+  }
+  static void add_product(Left a, Right b, Tile<W> c, ProductSize size) {
+    if (room(size.rows) == size.rows && room(size.columns) == size.columns)
+      return multiply(a, b, c, size, Into::Sum);
+    const Buffer<W> made(room(size.rows), room(size.columns));
+    multiply(a, b, made.tile(), size, Into::New);
+    for (int64_t row = 0; row < size.rows; ++row) {
+      for_vectors<W>(0, size.columns, [&](int64_t i, auto extent) HWY_ATTR {
+        store(hn::Add(load(c.at(row) + i, extent), load(made.tile().at(row) + i, extent)), c.at(row) + i,
+              extent);
+      });
+    }
+  }
+};
+
+// body.operator()<Products>() with those that this instruction set has for storage type T.
+template <typename T, typename Body>
+void with_products(const Body& body) {
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (std::is_same_v<T, c10::BFloat16>) {
+    if (instruction_set() == InstructionSet::Amx) return body.template operator()<AmxProducts>();
+  }
+#endif
+  body.template operator()<VectorProducts<T>>();
+}
+
+}  // namespace caravan::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the guard, which highway flips from one instruction set to the next
