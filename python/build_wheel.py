@@ -5,14 +5,15 @@ The messages and stubs are made from proto/ here, so that who installs the wheel
 gives the same bytes.
 """
 
+import contextlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 from grpc_tools import protoc
+from setuptools import build_meta
 
 CLIENT = Path(__file__).resolve().parent
 REPOSITORY = CLIENT.parent
@@ -33,15 +34,16 @@ def generate(to: Path) -> None:
 
 
 def build(scratch: Path, to: Path) -> None:
+    to = to.resolve()
     shutil.rmtree(scratch, ignore_errors=True)
     shutil.copytree(CLIENT / "caravan", scratch / "caravan", ignore=shutil.ignore_patterns("__pycache__"))
     for file in (CLIENT / "README.md", REPOSITORY / "LICENSE"):
         shutil.copy(file, scratch)
     (scratch / "pyproject.toml").write_text((CLIENT / "pyproject.toml.in").read_text().replace("@VERSION@", version()))
     generate(scratch)
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index",
-               "--no-build-isolation", "--wheel-dir", to, scratch]  # fmt: skip
-    subprocess.run(command, check=True, env=os.environ | {"SOURCE_DATE_EPOCH": EPOCH})
+    os.environ["SOURCE_DATE_EPOCH"] = EPOCH
+    with contextlib.chdir(scratch), contextlib.redirect_stdout(sys.stderr):
+        build_meta.build_wheel(str(to), {"--global-option": "--quiet"})
 
 
 if __name__ == "__main__":
