@@ -8,19 +8,15 @@
 #include <immintrin.h>
 // Of the intrinsics themselves: GCC's bug 105593.
 #pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
 
 // A register has 16 rows of 64 bytes. Four hold 32 × 32 sums, to which two of each factor are multiplied, 32
 // deep, so that each register that is loaded takes part in two products.
 
 namespace caravan::kernels::amx {
-
-#if defined(__x86_64__)
 namespace {
 
 #define CARAVAN_AMX __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512bf16")))
 
-constexpr int64_t kLanes = 16;
 constexpr int64_t kHalf = kStep / 2;
 
 // As LDTILECFG wants it.
@@ -145,9 +141,9 @@ void pair_up(Tile<const c10::BFloat16> from, int64_t rows, int64_t columns, Pair
 
 CARAVAN_AMX void round(Tile<const float> from, int64_t rows, int64_t columns, Rows to) {
   for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t i = 0; i < columns; i += 2 * kLanes) {
+    for (int64_t i = 0; i < columns; i += 2 * kWords) {
       const __m512bh both =
-          _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from.at(row) + i + kLanes), _mm512_loadu_ps(from.at(row) + i));
+          _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from.at(row) + i + kWords), _mm512_loadu_ps(from.at(row) + i));
       _mm512_storeu_si512(to.at(row) + i, reinterpret_cast<__m512i>(both));
     }
   }
@@ -159,7 +155,7 @@ CARAVAN_AMX void round_in_pairs(Tile<const float> from, int64_t rows, int64_t co
                                                      11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
   const __m512i in_turn = _mm512_load_si512(kInTurn);
   for (int64_t row = 0; row < rows; row += 2) {
-    for (int64_t i = 0; i < columns; i += kLanes) {
+    for (int64_t i = 0; i < columns; i += kWords) {
       const __m512bh both =
           _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from.at(row + 1) + i), _mm512_loadu_ps(from.at(row) + i));
       _mm512_storeu_si512(to.at(row / 2) + i,
@@ -169,24 +165,12 @@ CARAVAN_AMX void round_in_pairs(Tile<const float> from, int64_t rows, int64_t co
 }
 
 void transpose(Tile<const uint32_t> from, int64_t rows, int64_t columns, Tile<uint32_t> to) {
-  for (int64_t row = 0; row < rows; row += kLanes) {
-    for (int64_t column = 0; column < columns; column += kLanes)
+  for (int64_t row = 0; row < rows; row += kWords) {
+    for (int64_t column = 0; column < columns; column += kWords)
       transpose_block({.data = from.at(row) + column, .row = from.row},
                       {.data = to.at(column) + row, .row = to.row});
   }
 }
 
-#else
-
-Registers::Registers() = default;
-Registers::~Registers() = default;
-void multiply(Tile<const c10::BFloat16>, Tile<const uint32_t>, Tile<float>, ProductSize, Into) {}
-void copy(Tile<const c10::BFloat16>, int64_t, int64_t, Rows) {}
-void pair_up(Tile<const c10::BFloat16>, int64_t, int64_t, Pairs) {}
-void round(Tile<const float>, int64_t, int64_t, Rows) {}
-void round_in_pairs(Tile<const float>, int64_t, int64_t, Pairs) {}
-void transpose(Tile<const uint32_t>, int64_t, int64_t, Tile<uint32_t>) {}
-
-#endif
-
 }  // namespace caravan::kernels::amx
+#endif

@@ -51,8 +51,8 @@ class TilesBackward {
       for (int64_t query = span.is_causal ? key : 0; query < head.tokens; query += kTile)
         add_tile(head, query, keys, span.is_causal ? query - key : keys, gradients);
     }
-    put(by_keys_.tile(), key, keys, span.is_causal ? span.k : Tile<T>(), span.k_sum);
-    put(by_values_.tile(), key, keys, span.is_causal ? span.v : Tile<T>(), span.v_sum);
+    put(by_keys_.tile(), heads[0].scale(), key, keys, span.is_causal ? span.k : Tile<T>(), span.k_sum);
+    put(by_values_.tile(), 1, key, keys, span.is_causal ? span.v : Tile<T>(), span.v_sum);
   }
 
   // Adds to the gradients by some queries, tile by tile in the order in which run_keys does.
@@ -69,14 +69,16 @@ class TilesBackward {
  private:
   int64_t load_keys(const KeyHead<T>& span, int64_t key) {
     const int64_t keys = std::min(kTile, span.tokens - key);
-    keys_.load_right(span.k.from(key), keys, columns_);
-    keys_across_.load_across(span.k.from(key), keys, columns_);
-    values_across_.load_across(span.v.from(key), keys, columns_);
+    keys_.load_left(span.v.from(key), keys, columns_);
+    values_across_.take(keys_, keys, columns_);
+    keys_.load(span.k.from(key), keys, columns_);
+    keys_across_.take(keys_, keys, columns_);
     return keys;
   }
 
   void add_tile(const QueryHead<T>& head, int64_t query, int64_t keys, int64_t seen, Gradients gradients) {
     const int64_t rows = std::min(kTile, head.tokens - query);
+    const W scale = head.scale();
     const Tile<W> weights = weights_.tile(), by_scores = by_scores_.tile();
     const ProductSize scores_size{.rows = rows, .depth = columns_, .columns = keys};
     const ProductSize keys_size{.rows = keys, .depth = rows, .columns = columns_};
@@ -85,9 +87,9 @@ class TilesBackward {
     Products::multiply(q_.left(), keys_across_.right(), weights, scores_size, Into::New);
     Products::multiply(doutput_.left(), values_across_.right(), by_scores, scores_size, Into::New);
     for (int64_t i = 0; i < rows; ++i) {
-      exponentials(weights.at(i), std::min(keys, seen + i + 1), Products::room(keys), head.scale(),
+      exponentials(weights.at(i), std::min(keys, seen + i + 1), Products::room(keys), scale,
                    head.log_sums[query + i]);
-      by_scores_row(weights.at(i), by_scores.at(i), keys, head.scale(), head.dots[query + i]);
+      by_scores_row(weights.at(i), by_scores.at(i), keys, head.dots[query + i]);
     }
     if (gradients != Gradients::ByQueries) {
       Products::multiply(weights_.left_across(rows, keys), doutput_.right(), by_values_.tile(), keys_size,
@@ -100,20 +102,21 @@ class TilesBackward {
                           {.rows = rows, .depth = keys, .columns = columns_});
   }
 
-  // Gradients by weights become those by products of queries and keys: scale · w · (dw − dot).
-  static void by_scores_row(const W* weights, W* gradients, int64_t keys, W scale, W dot) {
-    const auto scales = hn::Set(Lanes<W>(), scale), dots = hn::Set(Lanes<W>(), dot);
+  // Gradients by weights become those by scores: w · (dw − dot).
+  static void by_scores_row(const W* weights, W* gradients, int64_t keys, W dot) {
+    const auto dots = hn::Set(Lanes<W>(), dot);
     for_vectors<W>(0, keys, [=](int64_t i, auto extent) HWY_ATTR {
-      const auto gradient = hn::Mul(scales, hn::Sub(load(gradients + i, extent), dots));
+      const auto gradient = hn::Sub(load(gradients + i, extent), dots);
       store(hn::Mul(load(weights + i, extent), gradient), gradients + i, extent);
     });
   }
 
-  // With the sums added, if there are any; where there is no place, into them.
-  void put(Tile<const W> made, int64_t key, int64_t keys, Tile<T> place, Tile<W> sums) const {
+  // factor · made, with the sums added, if there are any; where there is no place, into them.
+  void put(Tile<const W> made, W factor, int64_t key, int64_t keys, Tile<T> place, Tile<W> sums) const {
+    const auto factors = hn::Set(Lanes<W>(), factor);
     for (int64_t row = 0; row < keys; ++row) {
       for_vectors<W>(0, columns_, [&](int64_t i, auto extent) HWY_ATTR {
-        auto each = load(made.at(row) + i, extent);
+        auto each = hn::Mul(load(made.at(row) + i, extent), factors);
         if (sums.data != nullptr) each = hn::Add(each, load(sums.at(key + row) + i, extent));
         if (place.data != nullptr) {
           store(each, place.at(key + row) + i, extent);
@@ -126,11 +129,11 @@ class TilesBackward {
 
   typename Products::Registers registers_;
   int64_t columns_;
-  typename Products::Factor keys_;
-  typename Products::Factor keys_across_;
-  typename Products::Factor values_across_;
-  typename Products::Factor q_;
-  typename Products::Factor doutput_;
+  typename Products::Rows keys_;
+  typename Products::Across keys_across_;
+  typename Products::Across values_across_;
+  typename Products::Rows q_;
+  typename Products::Rows doutput_;
   typename Products::Scores weights_;
   typename Products::Scores by_scores_;
   Buffer<W> by_keys_;
@@ -150,9 +153,10 @@ void begin_queries(const QueryHead<T>& head) {
 
 template <typename T>
 void put_query_gradient(const QueryHead<T>& head) {
+  const auto scale = hn::Set(Lanes<Wide<T>>(), head.scale());
   for (int64_t row = 0; row < head.tokens; ++row) {
     for_vectors<Wide<T>>(0, head.columns, [&](int64_t i, auto extent) HWY_ATTR {
-      store(load(head.q_sum.at(row) + i, extent), head.q.at(row) + i, extent);
+      store(hn::Mul(load(head.q_sum.at(row) + i, extent), scale), head.q.at(row) + i, extent);
     });
   }
 }

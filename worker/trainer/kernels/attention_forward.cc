@@ -54,7 +54,7 @@ class QueriesForward {
         columns_(head.columns),
         scale_(head.scale()),
         q_(count(), columns_),
-        keys_(kTile, columns_),
+        keys_across_(kTile, columns_),
         values_(kTile, columns_),
         output_(Products::room(count()), Products::room(columns_)),
         maxima_(count(), -std::numeric_limits<W>::infinity()),
@@ -67,7 +67,8 @@ class QueriesForward {
     const int64_t end = span.is_causal ? queries_.end : span.tokens;
     for (int64_t key = 0; key < end; key += kTile) {
       const int64_t keys = std::min(kTile, end - key);
-      keys_.load_across(span.k.from(key), keys, columns_);
+      values_.load_left(span.k.from(key), keys, columns_);
+      keys_across_.take(values_, keys, columns_);
       values_.load_right(span.v.from(key), keys, columns_);
       const int64_t first = span.is_causal ? std::max<int64_t>(0, key - queries_.begin) : 0;
       for (int64_t query = first; query < count(); query += kTile)
@@ -94,7 +95,7 @@ class QueriesForward {
   void attend_tile(int64_t query, int64_t keys, int64_t seen) {
     const int64_t rows = std::min(kTile, count() - query);
     const Tile<W> scores = scores_.tile();
-    Products::multiply(q_.left(query), keys_.right(), scores,
+    Products::multiply(q_.left(query), keys_across_.right(), scores,
                        {.rows = rows, .depth = columns_, .columns = keys}, Into::New);
     for (int64_t i = 0; i < rows; ++i)
       take_in(query + i, scores.at(i), std::min(keys, seen + i + 1), Products::room(keys));
@@ -118,9 +119,9 @@ class QueriesForward {
   Range queries_;
   int64_t columns_;
   W scale_;
-  typename Products::Factor q_;
-  typename Products::Factor keys_;  // across
-  typename Products::Factor values_;
+  typename Products::Rows q_;
+  typename Products::Across keys_across_;
+  typename Products::Rows values_;
   typename Products::Scores scores_;
   Buffer<W> output_;
   std::vector<W> maxima_;

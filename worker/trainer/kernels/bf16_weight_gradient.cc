@@ -25,19 +25,13 @@ namespace {
 
 #define CARAVAN_BF16_DOT __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
 
-constexpr int64_t kLanes = 16;
 constexpr int kVectors = 4;
-constexpr int64_t kPanelColumns = kVectors * kLanes;
+constexpr int64_t kPanelColumns = kVectors * kWords;
 constexpr int64_t kPanelRows = 48;
 constexpr int kBlockRows = 6;
 constexpr int64_t kTokens = 1024;
 
 using Pairs = Tile<uint32_t>;
-
-// Of a vector at column i, the lanes that are there.
-__mmask16 lanes_at(int64_t i, int64_t columns) {
-  return static_cast<__mmask16>((1U << std::clamp<int64_t>(columns - i, 0, kLanes)) - 1U);
-}
 
 // dw: kRows rows of which `columns` are there.
 template <int kRows>
@@ -46,12 +40,12 @@ CARAVAN_BF16_DOT void add_block(Pairs dy, Pairs x, int64_t pairs, Tile<float> dw
   HWY_UNROLL(6)
   for (int row = 0; row < kRows; ++row) HWY_UNROLL(4)
   for (int v = 0; v < kVectors; ++v)
-    sums[row][v] = _mm512_maskz_loadu_ps(lanes_at(v * kLanes, columns), dw.at(row) + v * kLanes);
+    sums[row][v] = _mm512_maskz_loadu_ps(words_there(v * kWords, columns), dw.at(row) + v * kWords);
   for (int64_t pair = 0; pair < pairs; ++pair) {
     __m512bh factors[kVectors];
     HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v)
-      factors[v] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(x.at(pair) + v * kLanes));
+      factors[v] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(x.at(pair) + v * kWords));
     HWY_UNROLL(6) for (int row = 0; row < kRows; ++row) {
       const auto factor = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(dy.at(pair)[row])));
       HWY_UNROLL(4)
@@ -61,7 +55,7 @@ CARAVAN_BF16_DOT void add_block(Pairs dy, Pairs x, int64_t pairs, Tile<float> dw
   HWY_UNROLL(6)
   for (int row = 0; row < kRows; ++row) HWY_UNROLL(4)
   for (int v = 0; v < kVectors; ++v)
-    _mm512_mask_storeu_ps(dw.at(row) + v * kLanes, lanes_at(v * kLanes, columns), sums[row][v]);
+    _mm512_mask_storeu_ps(dw.at(row) + v * kWords, words_there(v * kWords, columns), sums[row][v]);
 }
 
 void add_rows(Pairs dy, Pairs x, int64_t pairs, Tile<float> dw, int64_t rows, int64_t columns) {

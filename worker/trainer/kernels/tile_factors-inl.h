@@ -1,10 +1,10 @@
 // What attention's tiles are multiplied with, for files that include vectors-inl.h: vectors, after widening
 // them to the type of sums, or AMX, which takes bf16 as it is and the weights rounded to it.
 //
-// Both are known by the same names. A Factor holds rows of a tensor as the left or the right one of a
-// product, or, across, their columns as the rows of the right one. Scores are what a product of two makes and
-// softmax turns into weights, themselves the left one of the next. Buffers have room for so many rows or
-// columns.
+// Both are known by the same names. Rows of a tensor are the left or the right factor of a product; Across
+// has the columns of what is loaded as a left one as rows, on the right. Scores are what a product makes and
+// softmax turns into weights, the left factor of the next, across too. Buffers have room() for so many rows
+// or columns.
 #if defined(CARAVAN_TILE_FACTORS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef CARAVAN_TILE_FACTORS_INL_H
 #undef CARAVAN_TILE_FACTORS_INL_H
@@ -33,29 +33,33 @@ struct VectorProducts {
 
   static int64_t room(int64_t size) { return size; }
 
-  class Factor {
+  class Rows {
    public:
-    Factor(int64_t rows, int64_t columns) : rows_(rows, columns), across_(columns, rows) {}
+    Rows(int64_t rows, int64_t columns) : rows_(rows, columns) {}
 
-    void load_left(Tile<const T> from, int64_t rows, int64_t columns) { load(from, rows, columns); }
-    void load_right(Tile<const T> from, int64_t rows, int64_t columns) { load(from, rows, columns); }
     void load(Tile<const T> from, int64_t rows, int64_t columns) {
       widen<T>(from, rows, columns, rows_.tile());
-      right_ = rows_.tile();
     }
-    void load_across(Tile<const T> from, int64_t rows, int64_t columns) {
-      widen<T>(from, rows, columns, rows_.tile());
-      transpose<W>(rows_.tile(), rows, columns, across_.tile());
-      right_ = across_.tile();
-    }
-
+    void load_left(Tile<const T> from, int64_t rows, int64_t columns) { load(from, rows, columns); }
+    void load_right(Tile<const T> from, int64_t rows, int64_t columns) { load(from, rows, columns); }
     Tile<const W> left(int64_t first_row = 0) const { return rows_.tile().from(first_row); }
-    Tile<const W> right() const { return right_; }
+    Tile<const W> right() const { return rows_.tile(); }
 
    private:
     Buffer<W> rows_;
+  };
+
+  class Across {
+   public:
+    Across(int64_t rows, int64_t columns) : across_(columns, rows) {}
+
+    void take(const Rows& loaded, int64_t rows, int64_t columns) {
+      transpose<W>(loaded.left(), rows, columns, across_.tile());
+    }
+    Tile<const W> right() const { return across_.tile(); }
+
+   private:
     Buffer<W> across_;
-    Tile<const W> right_;
   };
 
   class Scores {
@@ -87,36 +91,39 @@ struct AmxProducts {
 
   static int64_t room(int64_t size) { return amx::whole_steps(size); }
 
-  class Factor {
+  class Rows {
    public:
-    Factor(int64_t rows, int64_t columns)
-        : rows_(room(rows), room(columns)),
-          pairs_(room(rows) / 2, room(columns)),
-          across_(room(columns) / 2, room(rows)) {}
+    Rows(int64_t rows, int64_t columns)
+        : rows_(room(rows), room(columns)), pairs_(room(rows) / 2, room(columns)) {}
 
-    void load_left(Left from, int64_t rows, int64_t columns) { amx::copy(from, rows, columns, rows_.tile()); }
-    void load_right(Left from, int64_t rows, int64_t columns) {
-      amx::pair_up(from, rows, columns, pairs_.tile());
-      right_ = pairs_.tile();
-    }
     void load(Left from, int64_t rows, int64_t columns) {
       load_left(from, rows, columns);
       load_right(from, rows, columns);
     }
-    void load_across(Left from, int64_t rows, int64_t columns) {
-      load_left(from, rows, columns);
-      amx::transpose(amx::words_of(rows_.tile()), room(rows), room(columns) / 2, across_.tile());
-      right_ = across_.tile();
+    void load_left(Left from, int64_t rows, int64_t columns) { amx::copy(from, rows, columns, rows_.tile()); }
+    void load_right(Left from, int64_t rows, int64_t columns) {
+      amx::pair_up(from, rows, columns, pairs_.tile());
     }
-
     Left left(int64_t first_row = 0) const { return rows_.tile().from(first_row); }
-    Right right() const { return right_; }
+    Right right() const { return pairs_.tile(); }
+    Right words() const { return amx::words_of(rows_.tile()); }  // of the left one
 
    private:
     Buffer<c10::BFloat16> rows_;
     Buffer<uint32_t> pairs_;
-    Buffer<uint32_t> across_;
-    Right right_;
+  };
+
+  class Across {
+   public:
+    Across(int64_t rows, int64_t columns) : pairs_(room(columns) / 2, room(rows)) {}
+
+    void take(const Rows& loaded, int64_t rows, int64_t columns) {
+      amx::transpose(loaded.words(), room(rows), room(columns) / 2, pairs_.tile());
+    }
+    Right right() const { return pairs_.tile(); }
+
+   private:
+    Buffer<uint32_t> pairs_;
   };
 
   class Scores {
