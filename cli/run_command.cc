@@ -97,7 +97,8 @@ void declare_options(CLI::App& command, RunOptions& options) {
   command
       .add_option(
           "--log-every", options.log_every_seconds,
-          "Seconds from the line of one step in the log of node 0 to the next; 0: every step; default: 1")
+          "Seconds from the line of one step in the log of node 0 to the next; 0: every step; default: the "
+          "job's spec.logEverySeconds")
       ->check(CLI::NonNegativeNumber)
       ->type_name("SECONDS");
   command

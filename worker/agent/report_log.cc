@@ -11,7 +11,7 @@
 namespace caravan::agent {
 
 void ReportLog::follow(const v1alpha1::JobSpec& spec) {
-  if (spec.has_log_every_seconds()) between_steps_ = std::chrono::seconds(spec.log_every_seconds());
+  between_steps_ = spec.has_log_every_seconds() ? std::chrono::seconds(spec.log_every_seconds()) : kLogEvery;
 }
 
 void ReportLog::tell(const v1alpha1::JobReport& report) {

@@ -23,7 +23,7 @@ class ReportLog {
   void write(const v1alpha1::JobStep& step);
 
   const RunFigures figures_;
-  std::chrono::seconds between_steps_ = kLogEvery;
+  std::chrono::seconds between_steps_{};
   std::optional<std::chrono::steady_clock::time_point> step_written_at_;
 };
 
