@@ -11,6 +11,7 @@
 #include "common/json.h"
 #include "common/schema/field_rules.h"
 #include "common/testing/checkout.h"
+#include "common/testing/job_text.h"
 #include "planner/model/presets.h"
 #include "planner/schedule/schedule.h"
 
@@ -22,15 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAreArray;
 
-constexpr const char* kJob = R"(apiVersion: training.caravan.dev/v1alpha1
-kind: LlamaTrainingJob
-metadata: {name: demo}
-spec:
-  model: {preset: llama-tiny}
-  data: {path: tokens.bin}
-  training: {steps: 100, sequenceLength: 128, globalBatchSequences: 8}
-  resources: {devices: 4}
-)";
+const std::string kJob = test::job_text();
 
 LoadedJob load(const std::string& text, const std::vector<std::string>& sets = {}) {
   Result<LoadedJob> loaded = parse_job(text, "job.yaml", sets);
@@ -82,8 +75,7 @@ TEST(LoadJob, OverridesReplaceAndCreateFields) {
 }
 
 TEST(LoadJob, AnOverrideOfNullRemovesAFieldOrASection) {
-  const std::string job =
-      std::string(kJob) + "  checkpoint: {path: kept}\n  parallelism: {tensor: 2, data: 2}\n";
+  const std::string job = kJob + "  checkpoint: {path: kept}\n  parallelism: {tensor: 2, data: 2}\n";
   const LoadedJob loaded = load(job, {"spec.checkpoint=null", "spec.parallelism.tensor=~"});
   EXPECT_FALSE(loaded.job.spec().has_checkpoint());
   EXPECT_FALSE(loaded.job.spec().parallelism().has_tensor());
@@ -152,7 +144,7 @@ TEST(LoadJob, AHundredMistakesAreShownAndTheRestCounted) {
 }
 
 TEST(LoadJob, NamesTheGivenFieldsThatMatterOnAClusterOnly) {
-  EXPECT_THAT(load(std::string(kJob) + "  worker: {image: x}\n  suspend: false\n").cluster_only,
+  EXPECT_THAT(load(kJob + "  worker: {image: x}\n  suspend: false\n").cluster_only,
               ElementsAre("spec.worker", "spec.suspend"));
 }
 

@@ -18,6 +18,7 @@
 #include "caravan/v1alpha1/job.pb.h"
 #include "caravan/v1alpha1/options.pb.h"
 #include "common/testing/checkout.h"
+#include "common/testing/job_text.h"
 #include "common/testing/shell.h"
 
 namespace caravan {
@@ -191,19 +192,9 @@ TEST(BadInputs, AFileWithoutPermissionIsNamed) {
   expect_refused(run_caravan("validate job.yaml", folder.path()), "cannot read job.yaml: Permission denied");
 }
 
-constexpr const char* kGoodJob = R"(apiVersion: training.caravan.dev/v1alpha1
-kind: LlamaTrainingJob
-metadata: {name: demo}
-spec:
-  model: {preset: llama-tiny}
-  data: {path: tokens.bin}
-  training: {steps: 100, sequenceLength: 128, globalBatchSequences: 8}
-  resources: {devices: 4}
-)";
-
 TEST(BadInputs, OneFileKeepsNoOtherFromBeingLookedAt) {
   const TemporaryFolder folder;
-  std::ofstream(folder.path() / "good.yaml") << kGoodJob;
+  std::ofstream(folder.path() / "good.yaml") << test::job_text();
   const Outcome outcome = run_caravan("validate nowhere.yaml good.yaml neither.yaml", folder.path());
   EXPECT_EQ(outcome.exit_code, kBadInput);
   EXPECT_EQ(outcome.out, "good.yaml: valid\n");
@@ -228,7 +219,7 @@ TEST(BadInputs, AnOverrideIsHeldToTheSameRules) {
       {"spec.resources.devicesPerNode=3", "--set: spec.resources.devicesPerNode: devices must be a multiple"},
   };
   const TemporaryFolder folder;
-  std::ofstream(folder.path() / "job.yaml") << kGoodJob;
+  std::ofstream(folder.path() / "job.yaml") << test::job_text();
   for (const auto& [assignment, message] : cases) {
     SCOPED_TRACE(assignment);
     expect_refused(run_caravan(fmt::format("validate job.yaml --set '{}'", assignment), folder.path()),
@@ -253,7 +244,7 @@ TEST(BadInputs, AnUnknownCommandIsNamed) {
 
 TEST(GoodInput, IsValid) {
   const TemporaryFolder folder;
-  std::ofstream(folder.path() / "job.yaml") << kGoodJob;
+  std::ofstream(folder.path() / "job.yaml") << test::job_text();
   const Outcome outcome = run_caravan("validate job.yaml", folder.path());
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out, "job.yaml: valid\n");

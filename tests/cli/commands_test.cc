@@ -6,6 +6,7 @@
 
 #include "common/json.h"
 #include "common/testing/checkout.h"
+#include "common/testing/job_text.h"
 #include "common/testing/shell.h"
 #include "planner/device/catalogue.h"
 #include "planner/model/parameters.h"
@@ -23,15 +24,7 @@ using ::testing::Not;
 using ::testing::ResultOf;
 using ::testing::SizeIs;
 
-constexpr const char* kJob = R"(apiVersion: training.caravan.dev/v1alpha1
-kind: LlamaTrainingJob
-metadata: {name: demo}
-spec:
-  model: {preset: llama-tiny}
-  data: {path: tokens.bin}
-  training: {steps: 100, sequenceLength: 128, globalBatchSequences: 8}
-  resources: {devices: 2, device: {kind: CPU}}
-)";
+const std::string kJob = job_text("{devices: 2, device: {kind: CPU}}");
 
 class Commands : public testing::Test {
  protected:
@@ -68,7 +61,7 @@ TEST_F(Commands, ReadAJobFromStandardInput) {
 }
 
 TEST_F(Commands, NameMistakesOfStandardInputByItsLines) {
-  folder_.write("job.yaml", std::string(kJob) + "  paralelism: {tensor: 2}\n");
+  folder_.write("job.yaml", kJob + "  paralelism: {tensor: 2}\n");
   const Outcome outcome = caravan("validate - <job.yaml");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.err, "standard input:9: spec.paralelism: unknown field; did you mean parallelism?\n");
