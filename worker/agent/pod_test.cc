@@ -1,5 +1,6 @@
 // Agents as they run in pods: mutual TLS between them, the result in a file, and a signal that ends a pod and
 // not the job.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -11,6 +12,7 @@
 #include "common/certificates.h"
 #include "common/json.h"
 #include "common/process.h"
+#include "common/testing/await.h"
 #include "common/testing/checkout.h"
 #include "common/testing/temporary_folder.h"
 #include "proto/caravan/v1alpha1/identity.h"
@@ -57,8 +59,13 @@ class PodTest : public ::testing::Test {
     std::ofstream(folder_.path() / name / "tls.key") << agents.key_pem;
   }
 
+  // Whole at any time, since agents read it again while they run.
+  void write_plan() const {
+    std::ofstream(folder_.path() / "plan.json.new") << to_json(job_);
+    fs::rename(folder_.path() / "plan.json.new", folder_.path() / "plan.json");
+  }
   Process start_agent(int node, const std::string& tls, const std::vector<std::string>& more) {
-    std::ofstream(folder_.path() / "plan.json") << to_json(job_);
+    write_plan();
     SpawnOptions options{.program = test::program_folder() + "/caravan-agent"};
     options.arguments = {
         "--plan",       folder_.path() / "plan.json", "--node",           std::to_string(node),
@@ -67,6 +74,7 @@ class PodTest : public ::testing::Test {
         "200"};
     options.arguments.insert(options.arguments.end(), more.begin(), more.end());
     options.environment = {{"CARAVAN_STEP_MILLISECONDS", "5"}};
+    if (log_.get() >= 0) options.stderr_fd = log_.get();
     return Process::spawn(options).value();
   }
   Process start_node_zero(const std::string& tls = "tls-0", const std::string& port = ":0",
@@ -96,6 +104,7 @@ class PodTest : public ::testing::Test {
 
   test::TemporaryFolder folder_;
   v1alpha1::JobPlan job_;
+  UniqueFd log_;  // of the agents, where a test reads it
   KeyPair authority_ = make_authority("job", std::chrono::hours(1)).value();
 };
 
@@ -127,6 +136,29 @@ TEST_F(PodTest, EveryAttemptIsDrawnBesideTheCheckpoints) {
     EXPECT_GT(fs::file_size(entry), 20 * 100u) << "there are 20 steps";
   }
   EXPECT_THAT(endings, ::testing::UnorderedElementsAre(".attempt-1.uid-1", ".attempt-2.uid-1"));
+}
+
+TEST_F(PodTest, TheLogHasAsManyStepsAsTheJobSaysWhileItRuns) {
+  job_ = testing::scripted_job(1, 1, 1'000'000);
+  job_.mutable_spec()->set_log_every_seconds(3600);
+  const fs::path log = folder_.path() / "log";
+  log_ = UniqueFd(open(log.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  Process zero = start_agent(
+      0, "tls-0",
+      {"--coordinator", "the-coordinator:7070", "--listen", "127.0.0.1:0", "--losses-judged-elsewhere"});
+  const auto steps = [&] {
+    const std::string text = text_of(log);
+    int count = 0;
+    for (auto at = text.find("  loss "); at != std::string::npos; at = text.find("  loss ", at + 1)) ++count;
+    return count;
+  };
+  test::await([&] { return steps() > 0; });
+  EXPECT_EQ(steps(), 1);
+  job_.mutable_spec()->set_log_every_seconds(0);
+  write_plan();
+  test::await([&] { return steps() > 2; });
+  kill(zero.pid(), SIGTERM);
+  zero.wait();
 }
 
 // The first does not trust the coordinator; the second does, and it is the coordinator that refuses. That the
