@@ -35,7 +35,7 @@ Status validate_file(const std::string& path, const Options& options) {
   const std::string name = input_name(path);
   const Result<LoadedJob> loaded = load_job(path, options.sets);
   if (!loaded) return tl::unexpected(loaded.error());
-  if (const Status runs = check_layout(name, loaded->job.spec()); !runs) return runs;
+  if (Status runs = check_layout(name, loaded->job.spec()); !runs) return runs;
   print_notes(name, *loaded);
   if (options.output == "json") {
     fmt::print("{}\n", to_json(loaded->job, JsonLayout::kIndented));
