@@ -154,10 +154,6 @@ class EvilTenant(ClusterTest):
         self.assertEqual(self.restarts(), self.before)
         self.assertTrue(all(peak < MEMORY_LIMIT for peak in peaks), peaks)
 
-    def operators(self):
-        return [pod for pod in self.api.items(f"api/v1/namespaces/{OPERATOR_NAMESPACE}/pods")
-                if pod["metadata"]["labels"].get("app.kubernetes.io/name") == "caravan-operator"]
-
     def containers(self):
         """The state of the container of each operator, by the UID of its pod."""
         return {pod["metadata"]["uid"]: pod["status"].get("containerStatuses", [{"ready": False, "restartCount": 0}])[0]

@@ -108,6 +108,18 @@ class ClusterTest(unittest.TestCase):
         """The living pod of a node of a job."""
         return wait_until(f"a pod of node {node}", lambda: self.living_pods(name, node))[0]
 
+    @classmethod
+    def operators(cls):
+        """Their pods."""
+        return [pod for pod in cls.api.items(f"api/v1/namespaces/{OPERATOR_NAMESPACE}/pods")
+                if pod["metadata"]["labels"].get("app.kubernetes.io/name") == "caravan-operator"]
+
+    @classmethod
+    def running_operators(cls):
+        """The pods of those that run, as soon as one does: a kubelet takes its time to start one anew that died."""
+        return wait_until("an operator runs", lambda: [
+            pod for pod in cls.operators() if processes_of(pod["metadata"]["uid"], "caravan-operator")])
+
     @staticmethod
     def change(name, **fields):
         kubectl("patch", "ltj", name, "--namespace", NAMESPACE, "--type=merge", "--patch", json.dumps({"spec": fields}))

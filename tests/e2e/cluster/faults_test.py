@@ -33,10 +33,7 @@ class Faults(ClusterTest):
         self.leaves_nothing(name)
 
     def kill_operators(self):
-        pods = self.api.items(f"api/v1/namespaces/{OPERATOR_NAMESPACE}/pods")
-        running = [pod for pod in pods if processes_of(pod["metadata"]["uid"], "caravan-operator")]
-        self.assertTrue(running)
-        for pod in running:
+        for pod in self.running_operators():
             kill(pod, "caravan-operator")
 
     def test_a_killed_rank_costs_an_attempt_and_no_pod(self):

@@ -217,8 +217,7 @@ class JobService(ClusterTest):
         self.names()
 
     def test_of_pods_it_reaches_the_operator_where_that_tells_of_training(self):
-        operators = [pod["status"]["podIP"] for pod in self.api.items(f"api/v1/namespaces/{OPERATOR_NAMESPACE}/pods")
-                     if pod["metadata"]["labels"].get("app.kubernetes.io/name") == "caravan-operator"]
+        operators = [pod["status"]["podIP"] for pod in self.operators()]
         for replica in self.replicas():
             process = wait_until("it runs", lambda replica=replica: processes_of(replica["metadata"]["uid"], "caravan-service"))[0]
             self.assertTrue(reaches(process, self.api.server.hostname, self.api.server.port))

@@ -3,7 +3,7 @@
 import subprocess
 import unittest
 
-from cluster import NAMESPACE, OPERATOR_NAMESPACE, ClusterTest, apply, kubectl, processes_of, small_job
+from cluster import NAMESPACE, ClusterTest, apply, kubectl, processes_of, small_job
 
 NAME_SERVER, API_SERVER, KUBELET = 53, 6443, 10250
 COORDINATOR, METRICS, PROBES, REPORTS = 7070, 8080, 8081, 9443
@@ -26,18 +26,18 @@ class Network(ClusterTest):
         first, second = job.pod("network", 0), job.pod("network", 1)
         cls.worker = processes_of(second["metadata"]["uid"], "caravan-agent")[0]
         cls.first, cls.node = first["status"]["podIP"], first["status"]["hostIP"]
-        cls.operators = cls.api.items(f"api/v1/namespaces/{OPERATOR_NAMESPACE}/pods")
+        cls.running = cls.running_operators()
         cls.server = cls.api.get("api/v1/namespaces/default/services/kubernetes")["spec"]["clusterIP"]
 
     def test_a_worker_reaches_name_servers_its_peers_and_the_operator(self):
         self.assertTrue(reaches(self.worker, "169.254.20.10", NAME_SERVER))
         self.assertTrue(reaches(self.worker, self.first, COORDINATOR))
-        self.assertTrue(any(reaches(self.worker, pod["status"]["podIP"], REPORTS) for pod in self.operators))
+        self.assertTrue(any(reaches(self.worker, pod["status"]["podIP"], REPORTS) for pod in self.running))
 
     def test_a_worker_reaches_neither_the_api_server_nor_the_node_nor_the_rest_of_the_operator(self):
         closed = [(self.server, 443), (self.node, API_SERVER), (self.node, KUBELET)]
-        closed += [(pod["status"]["podIP"], port) for pod in self.operators for port in (METRICS, PROBES)]
-        operator = processes_of(self.operators[0]["metadata"]["uid"], "caravan-operator")[0]
+        closed += [(pod["status"]["podIP"], port) for pod in self.running for port in (METRICS, PROBES)]
+        operator = processes_of(self.running[0]["metadata"]["uid"], "caravan-operator")[0]
         self.assertTrue(reaches(operator, self.server, 443), "nobody reaches the API server")
         for address, port in closed:
             self.assertFalse(reaches(self.worker, address, port), f"{address}:{port}")

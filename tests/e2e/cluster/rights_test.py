@@ -32,10 +32,8 @@ class Rights(ClusterTest):
                "spec": {"containers": [{"name": "pause", "image": "caravan.local/pause:1"}]}})
         target = "api/v1/namespaces/default/pods/target"
         address = wait_until("its address", lambda: self.api.get(target)["status"].get("podIP"))
-        operators = self.api.items(f"api/v1/namespaces/{OPERATOR_NAMESPACE}/pods")
-        pids = [pid for pod in operators for pid in processes_of(pod["metadata"]["uid"], "caravan-operator")]
-        self.assertTrue(pids)
-        for pid in pids:
+        for pod in self.running_operators():
+            pid = processes_of(pod["metadata"]["uid"], "caravan-operator")[0]
             self.assertTrue(reaches(pid, self.api.server.hostname, self.api.server.port))
             self.assertFalse(reaches(pid, address, 8080))
         kubectl("delete", "pod", "target", "--namespace", "default", "--grace-period=1")
