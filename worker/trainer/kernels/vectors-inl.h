@@ -13,8 +13,9 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "worker/trainer/kernels/storage_type.h"
 
@@ -35,49 +36,89 @@ struct Part {
   int64_t count;
 };
 
-template <std::floating_point W>
-HWY_INLINE Vector<W> load(const W* from, Whole) {
-  return hn::LoadU(Lanes<W>(), from);
-}
+// A vector's elements as they are stored.
+template <typename T>
+struct StoredVector {
+  using Tag = Lanes<T>;
+};
+template <>
+struct StoredVector<c10::BFloat16> {
+  using Tag = hn::Rebind<uint16_t, Lanes<float>>;
+};
+template <typename T>
+using Stored = typename StoredVector<T>::Tag;
+template <typename T>
+using StoredElement = hn::TFromD<Stored<T>>;
 
-HWY_INLINE Vector<float> load(const c10::BFloat16* from, Whole) {
-  const hn::RebindToUnsigned<Lanes<float>> words;
-  const hn::Rebind<uint16_t, Lanes<float>> halves;
-  const auto bits = hn::PromoteTo(words, hn::LoadU(halves, reinterpret_cast<const uint16_t*>(from)));
-  return hn::BitCast(Lanes<float>(), hn::ShiftLeft<16>(bits));
-}
-
-template <std::floating_point W>
-HWY_INLINE void store(Vector<W> values, W* to, Whole) {
-  hn::StoreU(values, Lanes<W>(), to);
+template <typename T>
+HWY_INLINE Vector<Wide<T>> widened(hn::Vec<Stored<T>> elements) {
+  if constexpr (std::is_same_v<T, Wide<T>>) {
+    return elements;
+  } else {
+    const hn::RebindToUnsigned<Lanes<float>> words;
+    return hn::BitCast(Lanes<float>(), hn::ShiftLeft<16>(hn::PromoteTo(words, elements)));
+  }
 }
 
 // Rounded to the nearest, ties to even; no number stays none.
-HWY_INLINE void store(Vector<float> values, c10::BFloat16* to, Whole) {
-  const hn::RebindToUnsigned<Lanes<float>> words;
-  const hn::Rebind<uint16_t, Lanes<float>> halves;
-  const auto bits = hn::BitCast(words, values);
-  const auto is_odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(is_odd, hn::Set(words, 0x7FFF))));
-  const auto is_number = hn::RebindMask(words, hn::Eq(values, values));
-  const auto kept = hn::IfThenElse(is_number, rounded, hn::Set(words, 0x7FC0));
-  const hn::RebindToSigned<Lanes<float>> integers;
-  hn::StoreU(hn::DemoteTo(halves, hn::BitCast(integers, kept)), halves, reinterpret_cast<uint16_t*>(to));
+template <typename T>
+HWY_INLINE hn::Vec<Stored<T>> rounded_to(Vector<Wide<T>> values) {
+  if constexpr (std::is_same_v<T, Wide<T>>) {
+    return values;
+  } else {
+    const hn::RebindToUnsigned<Lanes<float>> words;
+    const auto bits = hn::BitCast(words, values);
+    const auto is_odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1));
+    const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(is_odd, hn::Set(words, 0x7FFF))));
+    const auto is_number = hn::RebindMask(words, hn::Eq(values, values));
+    const auto kept = hn::IfThenElse(is_number, rounded, hn::Set(words, 0x7FC0));
+    const hn::RebindToSigned<Lanes<float>> integers;
+    return hn::DemoteTo(Stored<T>(), hn::BitCast(integers, kept));
+  }
+}
+
+template <typename T>
+HWY_INLINE Vector<Wide<T>> load(const T* from, Whole) {
+  return widened<T>(hn::LoadU(Stored<T>(), reinterpret_cast<const StoredElement<T>*>(from)));
+}
+
+template <typename T>
+HWY_INLINE void store(Vector<Wide<T>> values, T* to, Whole) {
+  hn::StoreU(rounded_to<T>(values), Stored<T>(), reinterpret_cast<StoredElement<T>*>(to));
+}
+
+// Whether a part of a vector goes to and from memory without what is behind it.
+template <typename T>
+inline constexpr bool kHasMasks = HWY_TARGET <= (sizeof(T) < sizeof(float) ? HWY_AVX3 : HWY_AVX2);
+
+template <typename T>
+HWY_INLINE auto first(Part part) {
+  return hn::FirstN(Stored<T>(), static_cast<std::size_t>(part.count));
 }
 
 // What is not there is zero.
 template <typename T>
 HWY_INLINE Vector<Wide<T>> load(const T* from, Part part) {
-  T all[hn::MaxLanes(Lanes<Wide<T>>())] = {};
-  std::copy_n(from, part.count, all);
-  return load(all, Whole());
+  if constexpr (kHasMasks<T>) {
+    const auto* const elements = reinterpret_cast<const StoredElement<T>*>(from);
+    return widened<T>(hn::MaskedLoad(first<T>(part), Stored<T>(), elements));
+  } else {
+    T all[hn::MaxLanes(Lanes<Wide<T>>())] = {};
+    std::copy_n(from, part.count, all);
+    return load(all, Whole());
+  }
 }
 
 template <typename T>
 HWY_INLINE void store(Vector<Wide<T>> values, T* to, Part part) {
-  T all[hn::MaxLanes(Lanes<Wide<T>>())];
-  store(values, all, Whole());
-  std::copy_n(all, part.count, to);
+  if constexpr (kHasMasks<T>) {
+    hn::BlendedStore(rounded_to<T>(values), first<T>(part), Stored<T>(),
+                     reinterpret_cast<StoredElement<T>*>(to));
+  } else {
+    T all[hn::MaxLanes(Lanes<Wide<T>>())];
+    store(values, all, Whole());
+    std::copy_n(all, part.count, to);
+  }
 }
 
 // body(i, extent) for vectors from elements begin, ... on.
