@@ -47,10 +47,8 @@ class TilesBackward {
     const int64_t keys = load_keys(span, key);
     for (const Tile<W>& sums : {by_keys_.tile(), by_values_.tile()})
       std::fill(sums.data, sums.at(kTile), W{0});
-    for (const QueryHead<T>& head : heads) {
-      for (int64_t query = span.is_causal ? key : 0; query < head.tokens; query += kTile)
-        add_tile(head, query, keys, span.is_causal ? query - key : keys, gradients);
-    }
+    for (const QueryHead<T>& head : heads)
+      add_tiles({.begin = 0, .end = head.tokens}, head, span, key, gradients);
     put(by_keys_.tile(), heads[0].scale(), key, keys, span.is_causal ? span.k : Tile<T>(), span.k_sum);
     put(by_values_.tile(), 1, key, keys, span.is_causal ? span.v : Tile<T>(), span.v_sum);
   }
@@ -59,10 +57,8 @@ class TilesBackward {
   void run_queries(Range queries, const QueryHead<T>& head, const KeyHead<T>& span) {
     const int64_t end = span.is_causal ? queries.end : span.tokens;
     for (int64_t key = 0; key < end; key += kTile) {
-      const int64_t keys = load_keys(span, key);
-      for (int64_t query = span.is_causal ? std::max(key, queries.begin) : queries.begin; query < queries.end;
-           query += kTile)
-        add_tile(head, query, keys, span.is_causal ? query - key : keys, Gradients::ByQueries);
+      load_keys(span, key);
+      add_tiles(queries, head, span, key, Gradients::ByQueries);
     }
   }
 
@@ -76,8 +72,16 @@ class TilesBackward {
     return keys;
   }
 
-  void add_tile(const QueryHead<T>& head, int64_t query, int64_t keys, int64_t seen, Gradients gradients) {
-    const int64_t rows = std::min(kTile, head.tokens - query);
+  // Of the keys that are loaded.
+  void add_tiles(Range queries, const QueryHead<T>& head, const KeyHead<T>& span, int64_t key,
+                 Gradients gradients) {
+    const Range keys{.begin = key, .end = std::min(span.tokens, key + kTile)};
+    each_score_tile(queries, keys, span.is_causal, Products::kDiagonalRows,
+                    [&](const ScoreTile& tile) HWY_ATTR { add_tile(head, tile, gradients); });
+  }
+
+  void add_tile(const QueryHead<T>& head, const ScoreTile& tile, Gradients gradients) {
+    const int64_t query = tile.queries.begin, rows = tile.rows(), keys = tile.keys;
     const W scale = head.scale();
     const Tile<W> weights = weights_.tile(), by_scores = by_scores_.tile();
     const ProductSize scores_size{.rows = rows, .depth = columns_, .columns = keys};
@@ -87,9 +91,8 @@ class TilesBackward {
     Products::multiply(q_.left(), keys_across_.right(), weights, scores_size, Into::New);
     Products::multiply(doutput_.left(), values_across_.right(), by_scores, scores_size, Into::New);
     for (int64_t i = 0; i < rows; ++i) {
-      exponentials(weights.at(i), std::min(keys, seen + i + 1), Products::room(keys), scale,
-                   head.log_sums[query + i]);
-      by_scores_row(weights.at(i), by_scores.at(i), keys, head.dots[query + i]);
+      by_scores_row(weights.at(i), by_scores.at(i), tile.seen(i), Products::room(keys),
+                    {.scale = scale, .log_sum = head.log_sums[query + i], .dot = head.dots[query + i]});
     }
     if (gradients != Gradients::ByQueries) {
       Products::multiply(weights_.left_across(rows, keys), doutput_.right(), by_values_.tile(), keys_size,
@@ -102,13 +105,23 @@ class TilesBackward {
                           {.rows = rows, .depth = keys, .columns = columns_});
   }
 
-  // Gradients by weights become those by scores: w · (dw − dot).
-  static void by_scores_row(const W* weights, W* gradients, int64_t keys, W dot) {
-    const auto dots = hn::Set(Lanes<W>(), dot);
-    for_vectors<W>(0, keys, [=](int64_t i, auto extent) HWY_ATTR {
-      const auto gradient = hn::Sub(load(gradients + i, extent), dots);
-      store(hn::Mul(load(weights + i, extent), gradient), gradients + i, extent);
+  struct QueryScalars {
+    W scale, log_sum, dot;
+  };
+
+  // Scores become weights, and gradients by weights those by scores: w · (dw − dot). Both are zero for keys
+  // that are not seen.
+  static void by_scores_row(W* weights, W* gradients, int64_t seen, int64_t keys, QueryScalars query) {
+    const Lanes<W> d;
+    const auto scale = hn::Set(d, query.scale), shift = hn::Set(d, query.log_sum),
+               dot = hn::Set(d, query.dot);
+    for_vectors<W>(0, seen, [=](int64_t i, auto extent) HWY_ATTR {
+      const auto weight = negative_exponential(hn::MulSub(load(weights + i, extent), scale, shift));
+      store(weight, weights + i, extent);
+      store(hn::Mul(weight, hn::Sub(load(gradients + i, extent), dot)), gradients + i, extent);
     });
+    std::fill(weights + seen, weights + keys, W{0});
+    std::fill(gradients + seen, gradients + keys, W{0});
   }
 
   // factor · made, with the sums added, if there are any; where there is no place, into them.

@@ -1,6 +1,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -70,9 +71,8 @@ class QueriesForward {
       values_.load_left(span.k.from(key), keys, columns_);
       keys_across_.take(values_, keys, columns_);
       values_.load_right(span.v.from(key), keys, columns_);
-      const int64_t first = span.is_causal ? std::max<int64_t>(0, key - queries_.begin) : 0;
-      for (int64_t query = first; query < count(); query += kTile)
-        attend_tile(query, keys, span.is_causal ? queries_.begin + query - key : keys);
+      each_score_tile(queries_, {.begin = key, .end = key + keys}, span.is_causal, Products::kDiagonalRows,
+                      [&](const ScoreTile& tile) HWY_ATTR { attend_tile(tile); });
     }
   }
 
@@ -91,28 +91,34 @@ class QueriesForward {
  private:
   int64_t count() const { return queries_.end - queries_.begin; }
 
-  // The i-th query of the tile sees keys up to seen + i.
-  void attend_tile(int64_t query, int64_t keys, int64_t seen) {
-    const int64_t rows = std::min(kTile, count() - query);
-    const Tile<W> scores = scores_.tile();
-    Products::multiply(q_.left(query), keys_across_.right(), scores,
+  void attend_tile(const ScoreTile& tile) {
+    const int64_t first = tile.queries.begin - queries_.begin, rows = tile.rows(), keys = tile.keys;
+    const Tile<W> scores = scores_.tile(), output = output_.tile().from(first);
+    Products::multiply(q_.left(first), keys_across_.right(), scores,
                        {.rows = rows, .depth = columns_, .columns = keys}, Into::New);
-    for (int64_t i = 0; i < rows; ++i)
-      take_in(query + i, scores.at(i), std::min(keys, seen + i + 1), Products::room(keys));
-    Products::multiply(scores_.left(rows, keys), values_.right(), output_.tile().from(query),
+    std::array<W, kTile> most, shrink;
+    for (int64_t i = 0; i < rows; ++i) most[i] = largest(scores.at(i), tile.seen(i));
+    W* const maxima = maxima_.data() + first;
+    raise(maxima, most.data(), rows, shrink.data());
+    W* const sums = sums_.data() + first;
+    for (int64_t i = 0; i < rows; ++i) {
+      scale_row(output.at(i), columns_, shrink[i]);
+      sums[i] = sums[i] * shrink[i] +
+                exponentials(scores.at(i), tile.seen(i), Products::room(keys), scale_, maxima[i]);
+    }
+    Products::multiply(scores_.left(rows, keys), values_.right(), output,
                        {.rows = rows, .depth = keys, .columns = columns_}, Into::Sum);
   }
 
-  void take_in(int64_t query, W* scores, int64_t count, int64_t columns) {
-    W& maximum = maxima_[query];
-    const W most = scale_ * largest(scores, count);
-    if (most > maximum) {
-      const W shrink = std::exp(maximum - most);
-      maximum = most;
-      sums_[query] *= shrink;
-      scale_row(output_.tile().at(query), columns_, shrink);
-    }
-    sums_[query] += exponentials(scores, count, columns, scale_, maximum);
+  // To those of scores of which these are the largest. Exponentials so far shrink to so much of themselves.
+  void raise(W* maxima, const W* most, int64_t rows, W* shrink) const {
+    const auto scale = hn::Set(Lanes<W>(), scale_);
+    for_vectors<W>(0, rows, [=](int64_t i, auto extent) HWY_ATTR {
+      const auto before = load(maxima + i, extent);
+      const auto raised = hn::Max(hn::Mul(scale, load(most + i, extent)), before);
+      store(negative_exponential(hn::Sub(before, raised)), shrink + i, extent);
+      store(raised, maxima + i, extent);
+    });
   }
 
   typename Products::Registers registers_;

@@ -4,11 +4,13 @@
 // W: the type of sums of storage type T.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "worker/trainer/kernels/attention.h"
+#include "worker/trainer/kernels/parallel_ranges.h"
 #include "worker/trainer/kernels/storage_type.h"
 #include "worker/trainer/kernels/tile.h"
 
@@ -27,6 +29,32 @@ inline int64_t parts_of(int64_t tokens, int64_t of_a_part) {
 // last, the second, ...
 inline int64_t alternating(int64_t i, int64_t parts) {
   return i % 2 == 0 ? i / 2 : parts - 1 - i / 2;
+}
+
+// Scores of neighbouring queries by the first of a tile's keys: as many as the last of the queries sees.
+struct ScoreTile {
+  Range queries;
+  int64_t keys = 0;
+  int64_t before = 0;  // the i-th query sees keys up to before + i
+
+  int64_t rows() const { return queries.end - queries.begin; }
+  int64_t seen(int64_t i) const { return std::min(keys, before + i + 1); }
+};
+
+// body(ScoreTile) for those of the queries that see any of the keys. On the diagonal of a causal head a tile
+// has diagonal_rows, so that little of it is not seen.
+template <typename Body>
+void each_score_tile(Range queries, Range keys, bool is_causal, int64_t diagonal_rows, const Body& body) {
+  const int64_t count = keys.end - keys.begin;
+  int64_t query = is_causal ? std::max(keys.begin, queries.begin) : queries.begin;
+  while (query < queries.end) {
+    const int64_t before = is_causal ? query - keys.begin : count;
+    const int64_t end = std::min(queries.end, query + (before < count ? diagonal_rows : kTile));
+    body(ScoreTile{.queries = {.begin = query, .end = end},
+                   .keys = std::min(count, before + end - query),
+                   .before = before});
+    query = end;
+  }
 }
 
 struct HeadIndex {

@@ -31,6 +31,8 @@ struct VectorProducts {
   using W = Wide<T>;
   struct Registers {};
 
+  // Of a tile of scores on the diagonal: few, and the product is as fast as of many.
+  static constexpr int64_t kDiagonalRows = 16;
   static int64_t room(int64_t size) { return size; }
 
   class Rows {
@@ -89,6 +91,7 @@ struct AmxProducts {
   using Left = Tile<const c10::BFloat16>;
   using Right = Tile<const uint32_t>;
 
+  static constexpr int64_t kDiagonalRows = amx::kStep;
   static int64_t room(int64_t size) { return amx::whole_steps(size); }
 
   class Rows {
