@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "worker/trainer/kernels/attention_heads.h"
@@ -41,6 +43,23 @@ HWY_INLINE W largest(const W* scores, int64_t count) {
     most = hn::Max(most, each);
   });
   return hn::GetLane(hn::MaxOfLanes(d, most));
+}
+
+// The first `count` scores become e^(scale · score − shift), none of which may be above one, the others zero.
+// Returns the sum.
+template <typename W>
+HWY_INLINE W exponentials(W* scores, int64_t count, int64_t columns, W scale, W shift) {
+  const Lanes<W> d;
+  const auto scales = hn::Set(d, scale), shifts = hn::Set(d, shift);
+  const W total = sum<W>(count, [=](int64_t i, auto extent) HWY_ATTR {
+    auto each = negative_exponential(hn::MulSub(load(scores + i, extent), scales, shifts));
+    if constexpr (std::is_same_v<decltype(extent), Part>)
+      each = hn::IfThenElseZero(hn::FirstN(d, static_cast<std::size_t>(extent.count)), each);
+    store(each, scores + i, extent);
+    return each;
+  });
+  std::fill(scores + count, scores + columns, W{0});
+  return total;
 }
 
 // The queries of one head from one on, as many as share factors of keys, and what they have taken so far.

@@ -9,10 +9,6 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <type_traits>
-
 #include "worker/trainer/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -44,23 +40,6 @@ HWY_INLINE Vector<float> negative_exponential(Vector<float> x) {
 // Highway's own function makes a number of what is none.
 HWY_INLINE Vector<double> negative_exponential(Vector<double> x) {
   return hn::IfThenElse(hn::Eq(x, x), hn::Exp(Lanes<double>(), x), x);
-}
-
-// The first `count` scores become e^(scale · score − shift), none of which may be above one, the others zero.
-// Returns the sum.
-template <typename W>
-HWY_INLINE W exponentials(W* scores, int64_t count, int64_t columns, W scale, W shift) {
-  const Lanes<W> d;
-  const auto scales = hn::Set(d, scale), shifts = hn::Set(d, shift);
-  const W total = sum<W>(count, [=](int64_t i, auto extent) HWY_ATTR {
-    auto each = negative_exponential(hn::MulSub(load(scores + i, extent), scales, shifts));
-    if constexpr (std::is_same_v<decltype(extent), Part>)
-      each = hn::IfThenElseZero(hn::FirstN(d, static_cast<std::size_t>(extent.count)), each);
-    store(each, scores + i, extent);
-    return each;
-  });
-  std::fill(scores + count, scores + columns, W{0});
-  return total;
 }
 
 }  // namespace caravan::kernels::HWY_NAMESPACE
