@@ -72,6 +72,14 @@ class Api:
         review = {"spec": {"user": user, "resourceAttributes": attributes}}
         return self.request("POST", "apis/authorization.k8s.io/v1/subjectaccessreviews", review)[1]["status"]["allowed"]
 
+    def wait_for_definitions(self):
+        """All kinds that were defined are served. `kubectl wait` fails where one has no conditions yet."""
+        def is_established(definition):
+            conditions = definition["status"].get("conditions") or []
+            return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+        path = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        wait_until("all kinds are served", lambda: (found := self.items(path)) and all(map(is_established, found)))
+
 
 PATIENCE_SECONDS = 240  # what is waited for comes in seconds; a busy machine gets this long before a test fails
 

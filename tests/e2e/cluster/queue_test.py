@@ -118,8 +118,7 @@ class Queues(QueueTest):
 
     def test_what_the_operator_makes_is_what_the_real_definitions_take(self):
         kubectl("apply", "--server-side", "-f", kueue.pod_groups())
-        kubectl("wait", "--for=condition=Established", "crd/podgroups.scheduling.volcano.sh",
-                "crd/podgroups.scheduling.x-k8s.io", "--timeout=60s")
+        self.api.wait_for_definitions()
         for name in ("pod_group_volcano", "pod_group_coscheduling", "workload"):
             made = json.loads((TESTDATA / f"{name}.json").read_text())
             made["metadata"]["namespace"] = NAMESPACE

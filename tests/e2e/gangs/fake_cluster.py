@@ -76,9 +76,8 @@ class FakeCluster:
     def _define(self, *folders):
         environment = subprocess.run([SCRIPT, "env", self.folder], check=True, capture_output=True, text=True).stdout
         files = " ".join(f"-f {folder}" for folder in folders)
-        subprocess.run(["bash", "-ec", f"{environment}\nkubectl apply --server-side {files} >&2\n"
-                        "kubectl wait --for=condition=Established crd --all --timeout=60s >&2"], check=True,
-                       capture_output=True)
+        subprocess.run(["bash", "-ec", f"{environment}\nkubectl apply --server-side {files} >&2"], check=True)
+        self.api.wait_for_definitions()
 
     def _add(self, body):
         """Ready, which a controller says where there is one."""
