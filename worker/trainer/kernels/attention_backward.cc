@@ -44,39 +44,37 @@ class TilesBackward {
   // The tile of keys from one on, and the queries of all heads that share it.
   void run_keys(const std::vector<QueryHead<T>>& heads, const KeyHead<T>& span, int64_t key,
                 Gradients gradients) {
-    const int64_t keys = load_keys(span, key);
+    const Range keys = load_keys(span, key);
     for (const Tile<W>& sums : {by_keys_.tile(), by_values_.tile()})
       std::fill(sums.data, sums.at(kTile), W{0});
     for (const QueryHead<T>& head : heads)
-      add_tiles({.begin = 0, .end = head.tokens}, head, span, key, gradients);
-    put(by_keys_.tile(), heads[0].scale(), key, keys, span.is_causal ? span.k : Tile<T>(), span.k_sum);
-    put(by_values_.tile(), 1, key, keys, span.is_causal ? span.v : Tile<T>(), span.v_sum);
+      add_tiles({.begin = 0, .end = head.tokens}, head, keys, span.is_causal, gradients);
+    put(by_keys_.tile(), heads[0].scale(), keys, span.is_causal ? span.k : Tile<T>(), span.k_sum);
+    put(by_values_.tile(), 1, keys, span.is_causal ? span.v : Tile<T>(), span.v_sum);
   }
 
   // Adds to the gradients by some queries, tile by tile in the order in which run_keys does.
   void run_queries(Range queries, const QueryHead<T>& head, const KeyHead<T>& span) {
     const int64_t end = span.is_causal ? queries.end : span.tokens;
     for (int64_t key = 0; key < end; key += kTile) {
-      load_keys(span, key);
-      add_tiles(queries, head, span, key, Gradients::ByQueries);
+      add_tiles(queries, head, load_keys(span, key), span.is_causal, Gradients::ByQueries);
     }
   }
 
  private:
-  int64_t load_keys(const KeyHead<T>& span, int64_t key) {
+  // A tile of them, from one on.
+  Range load_keys(const KeyHead<T>& span, int64_t key) {
     const int64_t keys = std::min(kTile, span.tokens - key);
     keys_.load_left(span.v.from(key), keys, columns_);
     values_across_.take(keys_, keys, columns_);
     keys_.load(span.k.from(key), keys, columns_);
     keys_across_.take(keys_, keys, columns_);
-    return keys;
+    return {.begin = key, .end = key + keys};
   }
 
   // Of the keys that are loaded.
-  void add_tiles(Range queries, const QueryHead<T>& head, const KeyHead<T>& span, int64_t key,
-                 Gradients gradients) {
-    const Range keys{.begin = key, .end = std::min(span.tokens, key + kTile)};
-    each_score_tile(queries, keys, span.is_causal, Products::kDiagonalRows,
+  void add_tiles(Range queries, const QueryHead<T>& head, Range keys, bool is_causal, Gradients gradients) {
+    each_score_tile(queries, keys, is_causal, Products::kDiagonalRows,
                     [&](const ScoreTile& tile) HWY_ATTR { add_tile(head, tile, gradients); });
   }
 
@@ -125,16 +123,16 @@ class TilesBackward {
   }
 
   // factor · made, with the sums added, if there are any; where there is no place, into them.
-  void put(Tile<const W> made, W factor, int64_t key, int64_t keys, Tile<T> place, Tile<W> sums) const {
+  void put(Tile<const W> made, W factor, Range keys, Tile<T> place, Tile<W> sums) const {
     const auto factors = hn::Set(Lanes<W>(), factor);
-    for (int64_t row = 0; row < keys; ++row) {
+    for (int64_t key = keys.begin; key < keys.end; ++key) {
       for_vectors<W>(0, columns_, [&](int64_t i, auto extent) HWY_ATTR {
-        auto each = hn::Mul(load(made.at(row) + i, extent), factors);
-        if (sums.data != nullptr) each = hn::Add(each, load(sums.at(key + row) + i, extent));
+        auto each = hn::Mul(load(made.at(key - keys.begin) + i, extent), factors);
+        if (sums.data != nullptr) each = hn::Add(each, load(sums.at(key) + i, extent));
         if (place.data != nullptr) {
-          store(each, place.at(key + row) + i, extent);
+          store(each, place.at(key) + i, extent);
         } else {
-          store(each, sums.at(key + row) + i, extent);
+          store(each, sums.at(key) + i, extent);
         }
       });
     }
