@@ -21,7 +21,7 @@ from collections.abc import Callable
 from chaos import Chaos, arguments_of, under_way
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "e2e/cluster"))
-from cluster import (ENDED, FOLDER, NAMESPACE, OPERATOR_NAMESPACE, ClusterTest, apply,  # noqa: E402
+from cluster import (ENDED, FOLDER, NAMESPACE, ClusterTest, apply,  # noqa: E402
                      kubectl, lines_of_local_run, processes_of, small_job, wait_until)
 from prometheus import Prometheus  # noqa: E402
 from volume import share  # noqa: E402
@@ -107,10 +107,9 @@ class Job:
 
     def words_of_pods(self) -> str:
         """What the job's and the operator's say last."""
-        operators = self.cluster.api.items(f"api/v1/namespaces/{OPERATOR_NAMESPACE}/pods")
         return "\n".join(f"{pod['metadata']['name']} {pod['metadata'].get('deletionTimestamp')} {pod['status']}\n" + kubectl(
             "logs", pod["metadata"]["name"], "--namespace", pod["metadata"]["namespace"], "--tail=30", check=False)
-            for pod in self.cluster.children(NAME) + operators)
+            for pod in self.cluster.children(NAME) + self.cluster.operators())
 
     def has_no_pods_or_has_ended(self) -> bool:
         """A job that came to its end in that moment keeps its pods."""
@@ -123,8 +122,7 @@ class Job:
 
 
 def operators(job: Job) -> list[int]:
-    pods = job.cluster.api.items(f"api/v1/namespaces/{OPERATOR_NAMESPACE}/pods")
-    return [pid for pod in pods for pid in processes_of(pod["metadata"]["uid"], "caravan-operator")]
+    return [pid for pod in job.cluster.operators() for pid in processes_of(pod["metadata"]["uid"], "caravan-operator")]
 
 
 def faults_of(chaos: Chaos, job: Job) -> dict[str, Callable]:

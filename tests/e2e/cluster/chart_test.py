@@ -43,11 +43,9 @@ def run(verb, *arguments, namespace=OPERATOR_NAMESPACE, user="admin", check=True
 
 
 class ChartTest(ClusterTest):
-    def operators(self, namespace=OPERATOR_NAMESPACE):
-        """Those that live, by UID."""
-        return {pod["metadata"]["uid"] for pod in self.api.items(f"api/v1/namespaces/{namespace}/pods")
-                if pod["metadata"].get("labels", {}).get("app.kubernetes.io/name") == "caravan-operator"
-                and "deletionTimestamp" not in pod["metadata"]}
+    def living_operators(self, namespace=OPERATOR_NAMESPACE):
+        """By UID."""
+        return {pod["metadata"]["uid"] for pod in self.operators(namespace) if "deletionTimestamp" not in pod["metadata"]}
 
     def step(self, name):
         return self.status(name).get("progress", {}).get("step", 0)
@@ -69,15 +67,15 @@ class Life(ChartTest):
         self.assertEqual((1, 0), (self.status("kept")["attempt"], self.status("kept").get("restarts", 0)))
 
     def replaces_the_operators(self, change):
-        before = self.operators()
+        before = self.living_operators()
         change()
-        wait_until("both operators are new", lambda: len(self.operators()) == 2 and not self.operators() & before)
+        wait_until("both operators are new", lambda: len(self.living_operators()) == 2 and not self.living_operators() & before)
 
     def test_a_job_trains_on_from_the_install_to_the_next_one(self):
         before = tempfile.TemporaryDirectory()
         self.addCleanup(before.cleanup)
         run("install", chart_before(pathlib.Path(before.name)), "--set", "operator.podAnnotations.chart=before", "--wait")
-        self.assertEqual(2, len(self.operators()), "--wait did not wait")
+        self.assertEqual(2, len(self.living_operators()), "--wait did not wait")
         run("test")
         self.assertEqual([], self.hooks())
 
@@ -91,7 +89,7 @@ class Life(ChartTest):
         self.goes_on(pods)
 
         run("uninstall", "--wait")
-        wait_until("no operator is left", lambda: not self.operators())
+        wait_until("no operator is left", lambda: not self.living_operators())
         self.assertEqual(pods, {pod["metadata"]["uid"] for pod in self.children("kept")})
         self.assertEqual({"Running"}, {pod["status"]["phase"] for pod in self.children("kept")})
         self.nobody_is_refused_anything()
@@ -159,7 +157,7 @@ class Team(ChartTest):
             kubectl("--context", "user", "delete", "ltj", name, "--namespace", TEAM)
             self.leaves_nothing(name, TEAM)
         run("uninstall", "--wait", namespace=TEAM, user="user")
-        wait_until("no operator is left", lambda: not self.operators(TEAM))
+        wait_until("no operator is left", lambda: not self.living_operators(TEAM))
 
 
 if __name__ == "__main__":

@@ -109,10 +109,10 @@ class ClusterTest(unittest.TestCase):
         return wait_until(f"a pod of node {node}", lambda: self.living_pods(name, node))[0]
 
     @classmethod
-    def operators(cls):
+    def operators(cls, namespace=OPERATOR_NAMESPACE):
         """Their pods."""
-        return [pod for pod in cls.api.items(f"api/v1/namespaces/{OPERATOR_NAMESPACE}/pods")
-                if pod["metadata"]["labels"].get("app.kubernetes.io/name") == "caravan-operator"]
+        return [pod for pod in cls.api.items(f"api/v1/namespaces/{namespace}/pods")
+                if pod["metadata"].get("labels", {}).get("app.kubernetes.io/name") == "caravan-operator"]
 
     @classmethod
     def running_operators(cls):
