@@ -22,7 +22,7 @@ namespace {
 using planner::Align;
 using planner::DeviceProduct;
 
-struct Options {
+struct DevicesOptions {
   std::string catalogue;
   std::string form = "text";
 };
@@ -81,7 +81,7 @@ std::string json_of(const DeviceProduct& product) {
                      json_string(validated(product)));
 }
 
-Result<std::vector<DeviceProduct>> products_of(const Options& options) {
+Result<std::vector<DeviceProduct>> products_of(const DevicesOptions& options) {
   std::vector<DeviceProduct> own;
   if (!options.catalogue.empty()) {
     auto loaded = load_devices(options.catalogue);
@@ -94,7 +94,7 @@ Result<std::vector<DeviceProduct>> products_of(const Options& options) {
   return products;
 }
 
-Result<ExitCode> print_devices(const Options& options) {
+Result<ExitCode> print_devices(const DevicesOptions& options) {
   const auto products = products_of(options);
   if (!products) return tl::unexpected(products.error());
   if (options.form == "json") {
@@ -114,7 +114,7 @@ Result<ExitCode> print_devices(const Options& options) {
 }  // namespace
 
 void add_devices_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DevicesOptions>();
   CLI::App* command =
       app.add_subcommand("devices", "Lists the GPUs that spec.resources.device.product names.");
   command

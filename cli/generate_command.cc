@@ -36,7 +36,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLongestLine = 64;
 constexpr int64_t kBytes = 256;
 
-struct Options {
+struct GenerateOptions {
   std::string path;
   std::string prompt;
   std::string tokenizer;
@@ -47,7 +47,8 @@ struct Options {
 };
 
 // The one of the folder, or bytes where the vocabulary is theirs.
-Result<LoadedTokenizer> tokenizer_of(const Options& options, const std::string& folder, int64_t vocabulary) {
+Result<LoadedTokenizer> tokenizer_of(const GenerateOptions& options, const std::string& folder,
+                                     int64_t vocabulary) {
   constexpr const char* kNoEnd = "none";  // see stop_tokens
   if (!options.tokenizer.empty()) return load_tokenizer(options.tokenizer, kNoEnd);
   std::error_code ignored;
@@ -72,7 +73,7 @@ struct Generator {
   UniqueFd tokens;
 };
 
-std::vector<std::string> arguments(const Options& options, const std::string& folder, int prompt_fd,
+std::vector<std::string> arguments(const GenerateOptions& options, const std::string& folder, int prompt_fd,
                                    const std::vector<int64_t>& end_of_text, const Machine& machine) {
   std::vector<std::string> all = {folder,
                                   fmt::format("--prompt-fd={}", prompt_fd),
@@ -97,7 +98,7 @@ Status write_all(int fd, std::string_view text) {
   return {};
 }
 
-Result<Generator> start(const Options& options, const std::string& folder,
+Result<Generator> start(const GenerateOptions& options, const std::string& folder,
                         const std::vector<uint32_t>& prompt, const std::vector<int64_t>& end_of_text) {
   const Result<Machine> machine = inspect_machine();
   if (!machine) return tl::unexpected(machine.error());
@@ -188,7 +189,7 @@ Error broken_off(const ExitStatus& end, bool has_begun) {
           kept == std::end(kKept) ? ExitCode::kJobFailed : *kept};
 }
 
-Result<ExitCode> run(const Options& options) {
+Result<ExitCode> run(const GenerateOptions& options) {
   const Result<std::string> folder = model_folder(options.path);
   if (!folder) return tl::unexpected(folder.error());
   const auto weights = checkpoint::WeightsFolder::open(*folder);
@@ -224,7 +225,7 @@ Result<ExitCode> run(const Options& options) {
 }  // namespace
 
 void add_generate_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<GenerateOptions>();
   CLI::App* command = app.add_subcommand(
       "generate", "Continues a text with a trained model, on this machine's processor, as it comes.");
   command

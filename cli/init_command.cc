@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kTokensLookedAt = int64_t{1} << 28;
 constexpr const char* kWildcards = "*?[";
 
-struct Options {
+struct InitOptions {
   JobWish wish = {.preset = "llama-mini", .data = "train.bin"};
   std::string device = kCpu;
   std::string file{kStandardStream};
@@ -93,7 +93,7 @@ void say_what_is_missing(const std::string& data) {
           : fmt::format("{} is not there yet", path));
 }
 
-void say_what_is_next(const Options& options) {
+void say_what_is_next(const InitOptions& options) {
   const std::string& claim = options.wish.claim;
   if (!options.wish.tokens && claim.empty()) say_what_is_missing(options.wish.data);
   if (options.file == kStandardStream) return;
@@ -103,7 +103,7 @@ void say_what_is_next(const Options& options) {
   say(fmt::format("{0}: written; next: caravan plan {0}{1}", file, then));
 }
 
-Result<ExitCode> init(Options& options) {
+Result<ExitCode> init(InitOptions& options) {
   const auto tokens = look_at(options.wish.data);
   if (!tokens) return tl::unexpected(tokens.error());
   options.wish.tokens = *tokens;
@@ -129,7 +129,7 @@ Result<ExitCode> init(Options& options) {
 }  // namespace
 
 void add_init_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<InitOptions>();
   JobWish& wish = options->wish;
   CLI::App* command = app.add_subcommand(
       "init", "Writes a commented job file that fits the model, the data and the devices.");

@@ -29,7 +29,7 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct PlanOptions {
   std::string path;
   std::vector<std::string> sets;
   std::optional<int> devices;
@@ -42,14 +42,14 @@ struct Options {
   std::string output = "text";
 };
 
-Result<std::vector<planner::DeviceProduct>> own_products(const Options& options) {
+Result<std::vector<planner::DeviceProduct>> own_products(const PlanOptions& options) {
   if (options.device_catalogue.empty()) return {};
   return load_devices(options.device_catalogue);
 }
 
 // The options are short for fields of the job; what --set says of the device is of the one that --device
 // names.
-Result<std::vector<std::string>> overrides(const Options& options,
+Result<std::vector<std::string>> overrides(const PlanOptions& options,
                                            const std::vector<planner::DeviceProduct>& own) {
   std::vector<std::string> sets;
   if (!options.device.empty()) {
@@ -71,7 +71,7 @@ Result<planner::DeviceFacts> facts_of_machine(const v1alpha1::Resources& resourc
 }
 
 Result<ExitCode> print_why(const v1alpha1::JobSpec& spec, const planner::DeviceFacts& facts,
-                           const planner::EngineProfile& profile, const Options& options) {
+                           const planner::EngineProfile& profile, const PlanOptions& options) {
   const auto answer = planner::explain_layout(spec, facts, profile, options.why, output_width());
   if (!answer) return tl::unexpected(answer.error());
   if (options.output == "json") {
@@ -90,7 +90,7 @@ Result<ExitCode> print_picture(const v1alpha1::JobSpec& spec, const planner::Dev
   return ExitCode::kDone;
 }
 
-Result<ExitCode> plan(const Options& options) {
+Result<ExitCode> plan(const PlanOptions& options) {
   const auto own = own_products(options);
   if (!own) return tl::unexpected(own.error());
   const auto sets = overrides(options, *own);
@@ -122,7 +122,7 @@ Result<ExitCode> plan(const Options& options) {
 }  // namespace
 
 void add_plan_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PlanOptions>();
   CLI::App* command = app.add_subcommand(
       "plan",
       "Picks the parallel layout of a job, predicts its memory and speed, and says why. Starts nothing.");

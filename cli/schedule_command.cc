@@ -33,7 +33,7 @@ using planner::ScheduleKind;
 using planner::ScheduleSpec;
 using planner::Simulation;
 
-struct Options {
+struct ScheduleOptions {
   std::string name;
   int stages = 1;
   int micro_batches = 1;
@@ -53,7 +53,7 @@ std::vector<std::string> schedule_names() {
 }
 
 // What was not said is the least with which the schedule is itself.
-ScheduleSpec spec_of(const Options& options) {
+ScheduleSpec spec_of(const ScheduleOptions& options) {
   ScheduleSpec spec = planner::smallest_spec(*planner::schedule_from_name(options.name), options.stages,
                                              options.micro_batches);
   spec.chunks = options.chunks.value_or(spec.chunks);
@@ -62,7 +62,7 @@ ScheduleSpec spec_of(const Options& options) {
   return spec;
 }
 
-Status check(const Options& options, const ScheduleSpec& spec) {
+Status check(const ScheduleOptions& options, const ScheduleSpec& spec) {
   if (options.hold && spec.kind != ScheduleKind::ZeroBubbleAuto) {
     return bad_input(fmt::format("--hold is for {}; what {} holds follows from its size",
                                  planner::schedule_name(ScheduleKind::ZeroBubbleAuto), options.name));
@@ -75,7 +75,7 @@ Status check(const Options& options, const ScheduleSpec& spec) {
   return check_drawable(spec);
 }
 
-OpTimes times_of(const Options& options, const ScheduleSpec& spec) {
+OpTimes times_of(const ScheduleOptions& options, const ScheduleSpec& spec) {
   const planner::PhaseTimes each{
       .forward = options.times[0], .backward_input = options.times[1], .backward_weight = options.times[2]};
   return planner::even_times(std::vector<planner::PhaseTimes>(spec.stages, each), spec.map(), spec.segments);
@@ -100,7 +100,7 @@ void print_text(const ScheduleSpec& spec, const Schedule& schedule, const OpTime
   fmt::print("{}\n", legend_of(spec));
 }
 
-Result<ExitCode> draw(const Options& options) {
+Result<ExitCode> draw(const ScheduleOptions& options) {
   const ScheduleSpec spec = spec_of(options);
   if (auto status = check(options, spec); !status) return tl::unexpected(status.error());
   if (const std::string note = planner::caution(spec); !note.empty()) fmt::print(stderr, "{}\n", note);
@@ -118,7 +118,7 @@ Result<ExitCode> draw(const Options& options) {
   return ExitCode::kDone;
 }
 
-Result<ExitCode> draw_executed(const Options& options) {
+Result<ExitCode> draw_executed(const ScheduleOptions& options) {
   Result<ExecutedSchedule> executed = read_traces(*options.traces, read_trace_file);
   if (!executed) return tl::unexpected(executed.error());
   const Comparison comparison = compare(*std::move(executed));
@@ -151,7 +151,7 @@ void require_one_source(const CLI::App& command) {
 }  // namespace
 
 void add_schedule_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ScheduleOptions>();
   CLI::App* command = app.add_subcommand("schedule",
                                          "Draws what every stage of a pipeline does when, and says what that "
                                          "costs: of a schedule, NAME -p -m, or "

@@ -28,12 +28,12 @@ namespace {
 namespace fs = std::filesystem;
 using v1alpha1::RankTrace;
 
-constexpr char kDescription[] =
+constexpr char kTraceDescription[] =
     "Runs a few steps of the job on this machine and shows where the time of the last one went.\n"
     "Writes what every rank did in it as one file for ui.perfetto.dev and chrome://tracing. Reads and writes "
     "no checkpoints of the job. Progress goes to standard error.";
 
-struct Options {
+struct TraceOptions {
   RunOptions run;
   int steps = 5;
   std::string file;
@@ -88,7 +88,7 @@ void print(const v1alpha1::StepProfile& profile, const std::string& form) {
   }
 }
 
-Result<ExitCode> show(const fs::path& folder, int ranks, const Options& options) {
+Result<ExitCode> show(const fs::path& folder, int ranks, const TraceOptions& options) {
   const Result<std::vector<RankTrace>> traces = read_traces_of(folder, ranks);
   if (!traces) return tl::unexpected(traces.error());
   Result<v1alpha1::StepProfile> profile = profile_of(*traces);
@@ -100,7 +100,7 @@ Result<ExitCode> show(const fs::path& folder, int ranks, const Options& options)
   return ExitCode::kDone;
 }
 
-Result<ExitCode> trace_job(Options options) {
+Result<ExitCode> trace_job(TraceOptions options) {
   if (Status writable = check_writable(options.file); !writable) return tl::unexpected(writable.error());
   Result<LoadedJob> loaded = load_job(options.run.job_file, options.run.sets);
   if (!loaded) return tl::unexpected(loaded.error());
@@ -126,8 +126,8 @@ Result<ExitCode> trace_job(Options options) {
 }  // namespace
 
 void add_trace_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("trace", kDescription);
-  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("trace", kTraceDescription);
+  const auto options = std::make_shared<TraceOptions>();
   declare_job_options(*command, options->run);
   command
       ->add_option("--steps", options->steps,

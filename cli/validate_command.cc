@@ -18,7 +18,7 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct ValidateOptions {
   std::vector<std::string> paths;
   std::vector<std::string> sets;
   std::string output = "text";
@@ -31,7 +31,7 @@ void print_notes(const std::string& name, const LoadedJob& loaded) {
   }
 }
 
-Status validate_file(const std::string& path, const Options& options) {
+Status validate_file(const std::string& path, const ValidateOptions& options) {
   const std::string name = input_name(path);
   const Result<LoadedJob> loaded = load_job(path, options.sets);
   if (!loaded) return tl::unexpected(loaded.error());
@@ -46,7 +46,7 @@ Status validate_file(const std::string& path, const Options& options) {
 }
 
 // A mistake keeps no other file from being looked at.
-Result<ExitCode> validate(const Options& options) {
+Result<ExitCode> validate(const ValidateOptions& options) {
   std::vector<std::string> mistakes;
   for (const std::string& path : options.paths) {
     if (Status valid = validate_file(path, options); !valid)
@@ -59,7 +59,7 @@ Result<ExitCode> validate(const Options& options) {
 }  // namespace
 
 void add_validate_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ValidateOptions>();
   CLI::App* command = app.add_subcommand("validate", "Checks job files and reports every mistake at once.");
   command->add_option("FILE", options->paths, "Job files, YAML or JSON; - is standard input")->required();
   command->add_option("--set", options->sets, "Overrule a field, such as spec.training.steps=100")

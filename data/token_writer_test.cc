@@ -33,7 +33,7 @@ std::vector<int64_t> numbers(int64_t begin, int64_t end) {
   return result;
 }
 
-std::vector<int64_t> tokens_at(const std::string& path) {
+std::vector<int64_t> written_tokens(const std::string& path) {
   const auto dataset = TokenDataset::open(path);
   if (!dataset) return {};
   std::vector<int64_t> tokens(static_cast<size_t>(dataset->tokens()));
@@ -48,7 +48,7 @@ TEST(TokenWriter, WhatItWritesIsRead) {
     ASSERT_TRUE(writer) << writer.error().message;
     write_numbers(*writer, count);
     ASSERT_TRUE(writer->commit());
-    EXPECT_EQ(tokens_at(folder.path("t.bin")), numbers(0, count));
+    EXPECT_EQ(written_tokens(folder.path("t.bin")), numbers(0, count));
     EXPECT_EQ(entries_of(folder), 1);
   }
 }
@@ -68,8 +68,8 @@ TEST(TokenWriter, TheTailMovesToAnotherFile) {
   ASSERT_TRUE(train->move_tail(400'000, *validation));
   ASSERT_TRUE(train->commit());
   ASSERT_TRUE(validation->commit());
-  EXPECT_EQ(tokens_at(folder.path("train.bin")), numbers(0, 600'000));
-  EXPECT_EQ(tokens_at(folder.path("val.bin")), numbers(600'000, 1'000'000));
+  EXPECT_EQ(written_tokens(folder.path("train.bin")), numbers(0, 600'000));
+  EXPECT_EQ(written_tokens(folder.path("val.bin")), numbers(600'000, 1'000'000));
 }
 
 TEST(TokenWriter, NothingIsLeftOfAFileThatIsNotCommitted) {
@@ -95,7 +95,7 @@ TEST(TokenWriter, AnExistingFileIsReplacedOnlyOnDemand) {
   ASSERT_TRUE(writer);
   ASSERT_TRUE(writer->add(7));
   ASSERT_TRUE(writer->commit());
-  EXPECT_EQ(tokens_at(folder.path("t.bin")), (std::vector<int64_t>{7}));
+  EXPECT_EQ(written_tokens(folder.path("t.bin")), (std::vector<int64_t>{7}));
 }
 
 TEST(TokenWriter, APlaceThatCannotBeWrittenIsRefusedByName) {

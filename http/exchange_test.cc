@@ -24,7 +24,7 @@ using ::testing::StartsWith;
 
 using ExchangePtr = std::shared_ptr<Exchange>;
 // More than the buffers between two sockets take.
-constexpr std::size_t kGiant = std::size_t{32} << 20;
+constexpr std::size_t kGiantText = std::size_t{32} << 20;
 
 // What the handler was given, for the test to answer.
 class Inbox {
@@ -336,14 +336,14 @@ TEST_F(ExchangeTest, AStreamIsReadOnAsFarAsItsReaderReads) {
   EXPECT_THAT(other.receive("served"), EndsWith("served"));
   server_->stop(milliseconds(0));
   server_.reset();
-  EXPECT_LT(asked_for, kGiant) << "whoever reads nothing costs memory";
+  EXPECT_LT(asked_for, kGiantText) << "whoever reads nothing costs memory";
 }
 
 TEST_F(ExchangeTest, AReaderWhoTakesNothingIsDropped) {
   serve({.answer_time = milliseconds(20)});
   Client slow = connect();
-  begin_stream(slow, std::make_shared<Lines>(std::deque<std::string>{std::string(kGiant, 'x')}));
-  EXPECT_LT(slow.receive().size(), kGiant);
+  begin_stream(slow, std::make_shared<Lines>(std::deque<std::string>{std::string(kGiantText, 'x')}));
+  EXPECT_LT(slow.receive().size(), kGiantText);
 }
 
 TEST_F(ExchangeTest, AServerThatStopsAnswersWhatItHasTakenAndNothingMore) {

@@ -23,7 +23,7 @@ constexpr std::chrono::hours kAuthorityLeft{24 * 365};  // with less, there is a
 constexpr std::chrono::hours kLifetime{24 * 90};
 constexpr std::chrono::hours kLeft{24 * 30};
 
-struct Identity {
+struct ServiceIdentity {
   KeyPair authority;
   KeyPair server;  // for callers
   KeyPair client;  // of the operator
@@ -37,14 +37,14 @@ std::string file_in(const Json& secret, std::string_view name) {
   return kube::decode_base64(kube::text_at(secret, {"data", name}), name).value_or("");
 }
 
-Identity identity_in(const Json& secret) {
+ServiceIdentity identity_in(const Json& secret) {
   return {
       .authority = {.certificate_pem = file_in(secret, "ca.crt"), .key_pem = file_in(secret, "ca.key")},
       .server = {.certificate_pem = file_in(secret, "tls.crt"), .key_pem = file_in(secret, "tls.key")},
       .client = {.certificate_pem = file_in(secret, "client.crt"), .key_pem = file_in(secret, "client.key")}};
 }
 
-JsonObject files_of(const Identity& identity) {
+JsonObject files_of(const ServiceIdentity& identity) {
   return {{"ca.crt", kube::encode_base64(identity.authority.certificate_pem)},
           {"ca.key", kube::encode_base64(identity.authority.key_pem)},
           {"tls.crt", kube::encode_base64(identity.server.certificate_pem)},
@@ -65,7 +65,8 @@ Result<std::string> renew(KeyPair& pair, const KeyPair& authority, const Certifi
 }
 
 // The same of all. names: none: there is no certificate for callers.
-Result<std::string> renew(Identity& identity, const std::vector<std::string>& names, Clock::WallTime now) {
+Result<std::string> renew(ServiceIdentity& identity, const std::vector<std::string>& names,
+                          Clock::WallTime now) {
   std::string why;
   if (const Status good = check_authority(identity.authority, now + kAuthorityLeft); !good) {
     auto authority = make_authority("caravan-service authority", kAuthorityLifetime);
@@ -136,7 +137,7 @@ Result<KeyPair> ServiceCertificate::keep_secret(const CallContext& context) {
         fmt::format("the Secret {}/{} is not of the type {}, so it is somebody else's; delete it, or give "
                     "it to the chart as service.certificate.secretName under another name",
                     config_.name_space, kServiceCertificate, kCertificatesType));
-  Identity identity = identity_in(*secret);
+  ServiceIdentity identity = identity_in(*secret);
   const auto why = renew(identity, config_.names, clock_.wall_now());
   if (!why) return tl::unexpected(why.error());
   if (why->empty()) return identity.authority;

@@ -13,7 +13,7 @@
 namespace caravan::checkpoint {
 namespace {
 
-constexpr int64_t kElementsAtOnce = 1 << 20;
+constexpr int64_t kExportedAtOnce = 1 << 20;
 
 class Export {
  public:
@@ -103,8 +103,8 @@ class Export {
     const TensorPlace place = plan_.place(StateKind::Weights, tensor);
     const Box box = whole_tensor(plan_.tensors()[tensor].shape);
     const int64_t elements = box.rows * box.columns;
-    for (int64_t first = 0; first < elements; first += kElementsAtOnce) {
-      const int64_t count = std::min(kElementsAtOnce, elements - first);
+    for (int64_t first = 0; first < elements; first += kExportedAtOnce) {
+      const int64_t count = std::min(kExportedAtOnce, elements - first);
       read_.resize(static_cast<std::size_t>(count * element_bytes(type)));
       if (Status read = from_.read(kind, tensor, first, read_); !read) return read;
       converted_.resize(static_cast<std::size_t>(count * place.element_bytes));

@@ -13,8 +13,8 @@
 namespace caravan::checkpoint {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(Volume, NoPathLeavesTheFolder) {
   const test::TemporaryFolder folder;

@@ -15,7 +15,7 @@
 namespace caravan::checkpoint {
 namespace {
 
-constexpr int64_t kElementsAtOnce = 1 << 18;
+constexpr int64_t kComparedAtOnce = 1 << 18;
 
 bool same(double a, double b) {
   return a == b || (std::isnan(a) && std::isnan(b));
@@ -36,8 +36,8 @@ void add_values(const std::vector<double>& first, const std::vector<double>& sec
 
 Status compare_values(WeightsFolder& first, WeightsFolder& second, TensorDifference& all) {
   std::vector<double> ours, theirs;
-  for (int64_t begin = 0; begin < all.elements; begin += kElementsAtOnce) {
-    const auto count = static_cast<std::size_t>(std::min(kElementsAtOnce, all.elements - begin));
+  for (int64_t begin = 0; begin < all.elements; begin += kComparedAtOnce) {
+    const auto count = static_cast<std::size_t>(std::min(kComparedAtOnce, all.elements - begin));
     ours.resize(count);
     theirs.resize(count);
     const auto read = [&](WeightsFolder& from, std::vector<double>& values) {
@@ -54,8 +54,8 @@ Status compare_values(WeightsFolder& first, WeightsFolder& second, TensorDiffere
 Status compare_bytes(WeightsFolder& first, WeightsFolder& second, ElementType type, TensorDifference& all) {
   std::vector<std::byte> ours, theirs;
   const auto size = static_cast<std::size_t>(element_bytes(type));
-  for (int64_t begin = 0; begin < all.elements; begin += kElementsAtOnce) {
-    const auto count = static_cast<std::size_t>(std::min(kElementsAtOnce, all.elements - begin));
+  for (int64_t begin = 0; begin < all.elements; begin += kComparedAtOnce) {
+    const auto count = static_cast<std::size_t>(std::min(kComparedAtOnce, all.elements - begin));
     ours.resize(count * size);
     theirs.resize(count * size);
     if (Status done = first.read(all.tensor, begin, type, ours); !done) return done;

@@ -47,9 +47,9 @@ std::string file_of(const std::vector<NamedShape>& tensors, std::size_t begin, s
   return header_bytes(header) + data;
 }
 
-class Folder {
+class ModelFolder {
  public:
-  Folder() { write(kConfigFile, config_json(tiny_model(), ElementType::F32, 16)); }
+  ModelFolder() { write(kConfigFile, config_json(tiny_model(), ElementType::F32, 16)); }
 
   void write(const std::string& name, const std::string& text) const { files_.write("model/" + name, text); }
   std::string path(const std::string& name = "") const {
@@ -81,13 +81,13 @@ void expect_values(WeightsFolder& folder, const std::vector<NamedShape>& tensors
 }
 
 TEST(WeightsFolder, ReadsOneFileOrManyWithAnIndex) {
-  const Folder one;
+  const ModelFolder one;
   one.write(kWeightsFile, file_of(one.tensors, 0, one.tensors.size()));
   auto whole = WeightsFolder::open(one.path()).value();
   EXPECT_EQ(difference(whole.model(), tiny_model()), "");
   expect_values(whole, one.tensors);
 
-  const Folder many;
+  const ModelFolder many;
   const std::size_t middle = many.tensors.size() / 2;
   many.write("a.safetensors", file_of(many.tensors, 0, middle));
   many.write("b.safetensors", file_of(many.tensors, middle, many.tensors.size()));
@@ -157,7 +157,7 @@ TEST(WeightsFolder, AConfigurationLargerThanItsFilesIsRefusedAtOnce) {
        "config.json makes it [2147483647, 8]"},
   };
   for (const auto& [before, after, says] : cases) {
-    const Folder folder;
+    const ModelFolder folder;
     folder.write(kWeightsFile, file_of(folder.tensors, 0, folder.tensors.size()));
     std::string config = good;
     ASSERT_NE(config.find(before), std::string::npos) << before;
@@ -168,7 +168,7 @@ TEST(WeightsFolder, AConfigurationLargerThanItsFilesIsRefusedAtOnce) {
 
 // snapshots/REVISION/model.safetensors -> ../../blobs/SUM
 TEST(WeightsFolder, FollowsTheLinksOfACache) {
-  const Folder cache;
+  const ModelFolder cache;
   cache.write("blobs/1234", file_of(cache.tensors, 0, cache.tensors.size()));
   fs::create_directories(cache.path("snapshots/main"));
   fs::create_symlink("../../blobs/1234", cache.path("snapshots/main/model.safetensors"));
@@ -180,7 +180,7 @@ TEST(WeightsFolder, FollowsTheLinksOfACache) {
 
 TEST(WeightsFolder, LinksLeadToRegularFilesOnly) {
   for (const char* target : {"/dev/zero", "/proc/self/fd/0", "pipe", "."}) {
-    const Folder folder;
+    const ModelFolder folder;
     ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);
     fs::create_symlink(target, folder.path(kWeightsFile));
     const auto opened = WeightsFolder::open(folder.path());
@@ -191,7 +191,7 @@ TEST(WeightsFolder, LinksLeadToRegularFilesOnly) {
 
 TEST(WeightsFolder, AnIndexNamesFilesOfItsFolderOnly) {
   for (const char* name : {"../secret.safetensors", "/etc/passwd", "inside/a.safetensors", "", "..", "."}) {
-    const Folder folder;
+    const ModelFolder folder;
     folder.write(kWeightsIndexFile, fmt::format(R"({{"weight_map": {{"{}": "{}"}}}})", kTable, name));
     EXPECT_THAT(folder.mistake(), HasSubstr("must be the name of a file in this folder")) << name;
   }
@@ -199,42 +199,44 @@ TEST(WeightsFolder, AnIndexNamesFilesOfItsFolderOnly) {
 
 struct Mistake {
   const char* says;
-  std::function<void(const Folder&)> make;
+  std::function<void(const ModelFolder&)> make;
 };
 
 const Mistake kMistakes[] = {
-    {"model: has neither model.safetensors nor model.safetensors.index.json", [](const Folder&) {}},
+    {"model: has neither model.safetensors nor model.safetensors.index.json", [](const ModelFolder&) {}},
     {"model/config.json: cannot open: No such file or directory; a model's folder has config.json",
-     [](const Folder& f) { fs::remove(f.path(kConfigFile)); }},
+     [](const ModelFolder& f) { fs::remove(f.path(kConfigFile)); }},
     {"model/config.json: num_hidden_layers: must be a whole number",
-     [](const Folder& f) { f.write(kConfigFile, R"({"hidden_size": 8})"); }},
-    {"model/model.safetensors: too short", [](const Folder& f) { f.write(kWeightsFile, "1234"); }},
+     [](const ModelFolder& f) { f.write(kConfigFile, R"({"hidden_size": 8})"); }},
+    {"model/model.safetensors: too short", [](const ModelFolder& f) { f.write(kWeightsFile, "1234"); }},
     {"model/model.safetensors: no safetensors file: its header would have",
-     [](const Folder& f) { f.write(kWeightsFile, std::string(64, '\xFF')); }},
+     [](const ModelFolder& f) { f.write(kWeightsFile, std::string(64, '\xFF')); }},
     {"model/model.safetensors: header: its tensors end at byte",
-     [](const Folder& f) { fs::resize_file(f.path(kWeightsFile), fs::file_size(f.path(kWeightsFile)) - 1); }},
+     [](const ModelFolder& f) {
+       fs::resize_file(f.path(kWeightsFile), fs::file_size(f.path(kWeightsFile)) - 1);
+     }},
     {"model: has no tensor 'lm_head.weight', which the model of its config.json has",
-     [](const Folder& f) { f.write(kWeightsFile, file_of(f.tensors, 0, f.tensors.size() - 1)); }},
+     [](const ModelFolder& f) { f.write(kWeightsFile, file_of(f.tensors, 0, f.tensors.size() - 1)); }},
     {"model/model.safetensors: tensor 'model.norm.weight': shape is [4, 2], config.json makes it [8]",
-     [](const Folder& f) {
+     [](const ModelFolder& f) {
        f.write(kWeightsFile, file_of(f.tensors, 0, f.tensors.size(), [](TensorEntry& entry) {
                  if (entry.name == "model.norm.weight") entry.shape = {4, 2};
                }));
      }},
     {"model/model.safetensors: tensor 'model.norm.weight': dtype is I8",
-     [](const Folder& f) {
+     [](const ModelFolder& f) {
        f.write(kWeightsFile, file_of(f.tensors, 0, f.tensors.size(), [](TensorEntry& entry) {
                  if (entry.name == "model.norm.weight") entry.type = ElementType::I8;
                }));
      }},
     {"model/model.safetensors.index.json: weight_map: must be an object",
-     [](const Folder& f) {
+     [](const ModelFolder& f) {
        fs::remove(f.path(kWeightsFile));
        f.write(kWeightsIndexFile, R"({"weight_map": []})");
      }},
     {"model/part.safetensors: has no tensor 'model.embed_tokens.weight', which "
      "model.safetensors.index.json",
-     [](const Folder& f) {
+     [](const ModelFolder& f) {
        fs::rename(f.path(kWeightsFile), f.path("a.safetensors"));
        f.write("part.safetensors", file_of(f.tensors, 1, 2));
        f.write(kWeightsIndexFile, fmt::format(R"({{"weight_map": {{"{}": "part.safetensors"}}}})", kTable));
@@ -243,7 +245,7 @@ const Mistake kMistakes[] = {
 
 TEST(WeightsFolder, WhatIsWrongIsNamedWithFileTensorAndField) {
   for (const Mistake& mistake : kMistakes) {
-    const Folder folder;
+    const ModelFolder folder;
     if (std::string(mistake.says).find("neither") == std::string::npos)
       folder.write(kWeightsFile, file_of(folder.tensors, 0, folder.tensors.size()));
     mistake.make(folder);
@@ -252,7 +254,7 @@ TEST(WeightsFolder, WhatIsWrongIsNamedWithFileTensorAndField) {
 }
 
 TEST(WeightsFolder, SaysWhichTokensEndATextAsTransformersReadIt) {
-  const Folder folder;
+  const ModelFolder folder;
   folder.write(kWeightsFile, file_of(folder.tensors, 0, folder.tensors.size()));
   const auto tokens = [&] { return WeightsFolder::open(folder.path()).value().eos_tokens(); };
   EXPECT_EQ(tokens().value(), std::vector<int64_t>{});
@@ -269,7 +271,7 @@ TEST(WeightsFolder, SaysWhichTokensEndATextAsTransformersReadIt) {
 }
 
 TEST(WeightsFolder, WhatTheModelDoesNotHaveIsLeftAlone) {
-  const Folder folder;
+  const ModelFolder folder;
   std::vector<NamedShape> tensors = folder.tensors;
   tensors.push_back({"model.layers.0.self_attn.rotary_emb.inv_freq", {2}});  // of older versions of Llama 2
   folder.write(kWeightsFile, file_of(tensors, 0, tensors.size()));
@@ -277,7 +279,7 @@ TEST(WeightsFolder, WhatTheModelDoesNotHaveIsLeftAlone) {
 }
 
 TEST(WeightsFolder, HalvesAreReadAsTheTypeThatIsAskedFor) {
-  const Folder folder;
+  const ModelFolder folder;
   folder.write(kWeightsFile, file_of(folder.tensors, 0, folder.tensors.size(),
                                      [](TensorEntry& entry) { entry.type = ElementType::F16; }));
   std::string bytes = test::contents(folder.path(kWeightsFile));

@@ -15,7 +15,7 @@ namespace caravan::checkpoint {
 namespace {
 
 using planner::ModelShape;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(HuggingFaceConfig, OfEveryPresetComesBackTheSame) {
   for (const std::string& name : planner::preset_names()) {

@@ -8,7 +8,7 @@
 namespace caravan::checkpoint {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const Header kHeader{.tensors = {{"a", ElementType::F32, {2, 3}, 0, 24},
                                  {"b \"quoted\"", ElementType::BF16, {4}, 24, 32},

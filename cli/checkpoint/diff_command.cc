@@ -15,7 +15,7 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct DiffOptions {
   std::string first;
   std::string second;
   std::string output = "text";
@@ -51,7 +51,7 @@ void print_json(const checkpoint::TensorDifference& difference) {
 }
 
 // As diff(1): 0 where they are the same, 1 where they differ, 2 in trouble.
-Result<ExitCode> run(const Options& options) {
+Result<ExitCode> run(const DiffOptions& options) {
   auto first = open(options.first);
   if (!first) return tl::unexpected(first.error());
   auto second = open(options.second);
@@ -69,7 +69,7 @@ Result<ExitCode> run(const Options& options) {
 }  // namespace
 
 void add_diff_command(CLI::App& checkpoint, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DiffOptions>();
   CLI::App* command = checkpoint.add_subcommand(
       "diff", "Which weights of two checkpoints differ, and by how much. Exit code 1 when some do.");
   const char* what = "A checkpoint, the folder of a job (its newest one), or a folder of Hugging Face";

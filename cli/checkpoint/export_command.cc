@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using checkpoint::CopiedFile;
 using checkpoint::ElementType;
 
-struct Options {
+struct ExportOptions {
   std::string path;
   std::string output;
   std::string type;  // empty: as it was trained
@@ -25,7 +25,7 @@ struct Options {
 };
 
 // The checkpoint's own, unless another folder is named.
-Result<std::vector<CopiedFile>> tokenizer_of(const Options& options, checkpoint::Checkpoint& from) {
+Result<std::vector<CopiedFile>> tokenizer_of(const ExportOptions& options, checkpoint::Checkpoint& from) {
   if (options.tokenizer.empty()) return from.tokenizer();
   auto files = checkpoint::read_tokenizer(options.tokenizer);
   if (!files || (!files->empty() && files->front().name.starts_with("tokenizer."))) return files;
@@ -35,12 +35,12 @@ Result<std::vector<CopiedFile>> tokenizer_of(const Options& options, checkpoint:
                   options.tokenizer));
 }
 
-ElementType type_of(const Options& options, const checkpoint::Checkpoint& from) {
+ElementType type_of(const ExportOptions& options, const checkpoint::Checkpoint& from) {
   if (options.type.empty()) return from.plan().types().weights;
   return options.type == "bf16" ? ElementType::BF16 : ElementType::F32;
 }
 
-Result<ExitCode> run(const Options& options) {
+Result<ExitCode> run(const ExportOptions& options) {
   const auto folder = open_checkpoint_folder(options.path);
   if (!folder) return tl::unexpected(folder.error());
   auto from = checkpoint::Checkpoint::open(*folder->volume, folder->steps.front());
@@ -66,7 +66,7 @@ Result<ExitCode> run(const Options& options) {
 }  // namespace
 
 void add_export_command(CLI::App& checkpoint, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExportOptions>();
   CLI::App* command =
       checkpoint.add_subcommand("export", "Writes the weights alone, verified, as a folder of Hugging Face.");
   command->add_option("DIR", options->path, "A checkpoint, or the folder of a job: its newest one")

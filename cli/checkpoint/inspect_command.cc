@@ -17,7 +17,7 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct InspectOptions {
   std::string path;
   std::string output = "text";
 };
@@ -49,7 +49,7 @@ void print_json(const v1alpha1::CheckpointManifest& manifest, const std::string&
              parameters_of(manifest), to_json(manifest));
 }
 
-Result<ExitCode> run(const Options& options) {
+Result<ExitCode> run(const InspectOptions& options) {
   const auto folder = open_checkpoint_folder(options.path);
   if (!folder) return tl::unexpected(folder.error());
   const int newest = folder->steps.front();
@@ -63,7 +63,7 @@ Result<ExitCode> run(const Options& options) {
 }  // namespace
 
 void add_inspect_checkpoint_command(CLI::App& checkpoint, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<InspectOptions>();
   CLI::App* command = checkpoint.add_subcommand("inspect", "Tells what stands in a checkpoint.");
   command->add_option("DIR", options->path, "A checkpoint, or the folder of a job: its newest one")
       ->required();

@@ -15,18 +15,18 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct ListOptions {
   std::string path;
   std::string output = "text";
 };
 
-void print_text(const v1alpha1::CheckpointManifest& manifest, const std::string& path) {
+void print_line(const v1alpha1::CheckpointManifest& manifest, const std::string& path) {
   say("{:<10} {:>10}  {:<16} attempt {:<4} {}\n", manifest.progress().step(),
       readable_bytes(bytes_of(manifest)), layout_text(manifest), manifest.attempt(), path);
 }
 
 // What cannot be read is said and is no reason not to show the others.
-Result<ExitCode> run(const Options& options) {
+Result<ExitCode> run(const ListOptions& options) {
   const auto folder = open_job_folder(options.path);
   if (!folder) return tl::unexpected(folder.error());
   ExitCode code = ExitCode::kDone;
@@ -39,7 +39,7 @@ Result<ExitCode> run(const Options& options) {
     } else if (options.output == "json") {
       fmt::print("{{{}}}\n", summary_json(*manifest, path));
     } else {
-      print_text(*manifest, path);
+      print_line(*manifest, path);
     }
   }
   if (folder->steps.empty()) fmt::print(stderr, "{}: holds no checkpoint\n", options.path);
@@ -49,7 +49,7 @@ Result<ExitCode> run(const Options& options) {
 }  // namespace
 
 void add_list_command(CLI::App& checkpoint, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ListOptions>();
   CLI::App* command = checkpoint.add_subcommand(
       "list", "The checkpoints of a job, newest first: step, size, layout that wrote it, attempt.");
   command->add_option("DIR", options->path, "spec.checkpoint.path of the job")->required();

@@ -14,7 +14,7 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct VerifyOptions {
   std::string path;
   std::string output = "text";
 };
@@ -39,7 +39,7 @@ void print_json(const std::string& path, const Status& verified) {
 }
 
 // All are read, so that one that is damaged does not hide another.
-Result<ExitCode> run(const Options& options) {
+Result<ExitCode> run(const VerifyOptions& options) {
   const auto folder = open_checkpoint_folder(options.path);
   if (!folder) return tl::unexpected(folder.error());
   ExitCode code = ExitCode::kDone;
@@ -55,7 +55,7 @@ Result<ExitCode> run(const Options& options) {
 }  // namespace
 
 void add_verify_command(CLI::App& checkpoint, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<VerifyOptions>();
   CLI::App* command = checkpoint.add_subcommand(
       "verify", "Reads every byte of a checkpoint, or of all of a job, and holds it against the sums.");
   command->add_option("DIR", options->path, "A checkpoint, or the folder of a job")->required();

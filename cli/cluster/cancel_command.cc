@@ -10,12 +10,12 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct CancelOptions {
   ClusterOptions cluster;
   std::vector<std::string> names;
 };
 
-Result<ExitCode> cancel(const Options& options) {
+Result<ExitCode> cancel(const CancelOptions& options) {
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
   for (const std::string& name : options.names) {
@@ -36,7 +36,7 @@ Result<ExitCode> cancel(const Options& options) {
 }  // namespace
 
 void add_cancel_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CancelOptions>();
   CLI::App* command = app.add_subcommand(
       "cancel", "Ends a job for good; its record and its checkpoints stay, unlike with delete.");
   add_jobs_argument(*command, options->names);

@@ -14,7 +14,7 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct CheckpointNowOptions {
   ClusterOptions cluster;
   std::string name;
   bool wait = false;
@@ -35,8 +35,8 @@ Status check(const controller::Job& job) {
 }
 
 // The operator writes the request into the status once it is answered, by a checkpoint or by its failure.
-Result<ExitCode> await_answer(Cluster& cluster, const Options& options, const std::string& request,
-                              std::chrono::seconds timeout) {
+Result<ExitCode> await_answer(Cluster& cluster, const CheckpointNowOptions& options,
+                              const std::string& request, std::chrono::seconds timeout) {
   v1alpha1::JobStatus last;
   const Status followed =
       cluster.follow(options.name, cluster.clock().now() + timeout, [&](const kube::Json& object) {
@@ -60,7 +60,7 @@ Result<ExitCode> await_answer(Cluster& cluster, const Options& options, const st
   return ExitCode::kDone;
 }
 
-Result<ExitCode> checkpoint_now(const Options& options) {
+Result<ExitCode> checkpoint_now(const CheckpointNowOptions& options) {
   const auto timeout = parse_duration(options.timeout, "--timeout");
   if (!timeout) return tl::unexpected(timeout.error());
   const auto cluster = Cluster::connect(options.cluster);
@@ -78,7 +78,7 @@ Result<ExitCode> checkpoint_now(const Options& options) {
 }  // namespace
 
 void add_checkpoint_now_command(CLI::App& checkpoint, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CheckpointNowOptions>();
   CLI::App* command =
       checkpoint.add_subcommand("now", "Asks a job of a cluster for a checkpoint after the step at work.");
   add_job_argument(*command, options->name);

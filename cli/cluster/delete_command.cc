@@ -9,12 +9,12 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct DeleteOptions {
   ClusterOptions cluster;
   std::vector<std::string> names;
 };
 
-Result<ExitCode> remove(const Options& options) {
+Result<ExitCode> remove(const DeleteOptions& options) {
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
   for (const std::string& name : options.names) {
@@ -30,7 +30,7 @@ Result<ExitCode> remove(const Options& options) {
 }  // namespace
 
 void add_delete_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DeleteOptions>();
   CLI::App* command =
       app.add_subcommand("delete", "Deletes jobs with their pods and their record; checkpoints stay.");
   add_jobs_argument(*command, options->names);

@@ -13,13 +13,13 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct DescribeOptions {
   ClusterOptions cluster;
   std::string name;
   std::string output = "text";
 };
 
-Result<ExitCode> describe(const Options& options) {
+Result<ExitCode> describe(const DescribeOptions& options) {
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
   const auto object = (*cluster)->job(options.name);
@@ -35,7 +35,7 @@ Result<ExitCode> describe(const Options& options) {
 }  // namespace
 
 void add_describe_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DescribeOptions>();
   CLI::App* command = app.add_subcommand(
       "describe", "All about a job: its story, its plan, what was predicted and what is, pods, events.");
   add_job_argument(*command, options->name);

@@ -16,7 +16,7 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct DoctorOptions {
   ClusterOptions cluster;
   std::string name;
   std::string output = "text";
@@ -63,7 +63,7 @@ void print_json(const std::vector<Finding>& findings) {
   }
 }
 
-Result<ExitCode> run(const Options& options) {
+Result<ExitCode> run(const DoctorOptions& options) {
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
   const auto facts = gather(**cluster, options.name);
@@ -82,7 +82,7 @@ Result<ExitCode> run(const Options& options) {
 }  // namespace
 
 void add_doctor_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DoctorOptions>();
   CLI::App* command = app.add_subcommand("doctor",
                                          "Why a job does not run, or not well, and what to do about it.\n"
                                          "Ends with 1 where it finds a problem.");

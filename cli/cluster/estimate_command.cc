@@ -24,7 +24,7 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct EstimateOptions {
   ClusterOptions cluster;
   std::string path;
   std::vector<std::string> sets;
@@ -89,7 +89,7 @@ void print_room(const controller::SurveyedJob& place, const std::string& why) {
 }
 
 // The job's own number of devices, in the planner's words.
-Result<ExitCode> explain(const Options& options, const LoadedJob& loaded, const Nodes& nodes) {
+Result<ExitCode> explain(const EstimateOptions& options, const LoadedJob& loaded, const Nodes& nodes) {
   const auto places = places_for(nodes, loaded);
   if (!places) return tl::unexpected(places.error());
   const Choice choice = choose(*places);
@@ -144,7 +144,8 @@ Error in_option(const char* option, const Error& error) {
   return {fmt::format("{}: {}", option, error.message), error.code};
 }
 
-v1alpha1::EstimateJobRequest question_of(const Options& options, const v1alpha1::LlamaTrainingJob& job) {
+v1alpha1::EstimateJobRequest question_of(const EstimateOptions& options,
+                                         const v1alpha1::LlamaTrainingJob& job) {
   v1alpha1::EstimateJobRequest question;
   *question.mutable_job() = job;
   for (const int devices : options.devices) question.add_devices(devices);
@@ -154,7 +155,7 @@ v1alpha1::EstimateJobRequest question_of(const Options& options, const v1alpha1:
 }
 
 // As whoever planned for it answers.
-Result<ExitCode> print_told(const Options& options, const v1alpha1::JobSpec& spec,
+Result<ExitCode> print_told(const EstimateOptions& options, const v1alpha1::JobSpec& spec,
                             const v1alpha1::EstimateJobResponse& told) {
   if (options.compares()) return print_comparison({told}, options.json());
   if (told.estimates().empty()) return failure("the job service has answered with no estimate");
@@ -172,7 +173,7 @@ Result<ExitCode> print_told(const Options& options, const v1alpha1::JobSpec& spe
 }
 
 // On the nodes of the cluster.
-Result<ExitCode> plan_for(const Nodes& nodes, const Options& options, const std::string& text,
+Result<ExitCode> plan_for(const Nodes& nodes, const EstimateOptions& options, const std::string& text,
                           const LoadedJob& loaded, const controller::EstimateWish& wish) {
   if (!options.compares()) return explain(options, loaded, nodes);
   Comparison comparison;
@@ -186,7 +187,7 @@ Result<ExitCode> plan_for(const Nodes& nodes, const Options& options, const std:
   return print_comparison(comparison, options.json());
 }
 
-Result<ExitCode> estimate(const Options& options) {
+Result<ExitCode> estimate(const EstimateOptions& options) {
   if (auto few = controller::check_device_counts(options.devices.size()); !few)
     return tl::unexpected(in_option("--devices", few.error()));
   const auto price = controller::parse_device_hour_price(options.price);
@@ -209,7 +210,7 @@ Result<ExitCode> estimate(const Options& options) {
 }  // namespace
 
 void add_estimate_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<EstimateOptions>();
   CLI::App* command = app.add_subcommand(
       "estimate",
       "What the planner says of a job on the nodes of a cluster: whether it fits, memory, speed, GPU-hours.");

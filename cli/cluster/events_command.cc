@@ -13,13 +13,13 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct EventsOptions {
   ClusterOptions cluster;
   std::string name;
   std::string output = "text";
 };
 
-Result<ExitCode> print_events(const Options& options) {
+Result<ExitCode> print_events(const EventsOptions& options) {
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
   const auto job = (*cluster)->job(options.name);
@@ -44,7 +44,7 @@ Result<ExitCode> print_events(const Options& options) {
 }  // namespace
 
 void add_events_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<EventsOptions>();
   CLI::App* command = app.add_subcommand("events", "What happened to a job and its pods, the oldest first.");
   add_job_argument(*command, options->name);
   add_output_option(*command, options->output, {"text", "json", "yaml"}, "Form of what is printed");

@@ -9,13 +9,13 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct GetOptions {
   ClusterOptions cluster;
   std::vector<std::string> names;
   std::string output = "text";
 };
 
-Result<ExitCode> get(const Options& options) {
+Result<ExitCode> get(const GetOptions& options) {
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
   kube::JsonArray jobs;
@@ -35,7 +35,7 @@ Result<ExitCode> get(const Options& options) {
 }  // namespace
 
 void add_get_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<GetOptions>();
   CLI::App* command =
       app.add_subcommand("get", "Jobs by name: a line each, or the whole object as YAML or JSON.");
   add_jobs_argument(*command, options->names);

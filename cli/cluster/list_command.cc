@@ -10,14 +10,14 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct ListOptions {
   ClusterOptions cluster;
   bool everywhere = false;
   std::string selector;
   std::string output = "text";
 };
 
-Result<ExitCode> list_jobs(const Options& options) {
+Result<ExitCode> list_jobs(const ListOptions& options) {
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
   const auto jobs = (*cluster)->jobs(options.everywhere, options.selector);
@@ -35,7 +35,7 @@ Result<ExitCode> list_jobs(const Options& options) {
 }  // namespace
 
 void add_list_jobs_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ListOptions>();
   CLI::App* command = app.add_subcommand("list", "The jobs of a namespace: state, layout, progress, MFU.");
   command->add_flag("-A,--all-namespaces", options->everywhere, "Those of all namespaces");
   command->add_option("-l,--selector", options->selector, "Those with these labels, such as team=nlp")

@@ -22,7 +22,7 @@ namespace {
 // Followed at once, each with a connection of its own.
 constexpr std::size_t kMostFollowed = 64;
 
-struct Options {
+struct LogsOptions {
   ClusterOptions cluster;
   std::string name;
   std::optional<int> rank;
@@ -47,7 +47,7 @@ class Printer {
   std::mutex mutex_;
 };
 
-Result<std::vector<int>> nodes_asked_for(Cluster& cluster, const Options& options) {
+Result<std::vector<int>> nodes_asked_for(Cluster& cluster, const LogsOptions& options) {
   const auto object = cluster.job(options.name);
   if (!object) return tl::unexpected(object.error());
   const controller::Job job = controller::read_job(*object);
@@ -111,7 +111,7 @@ Status follow_all(Cluster& cluster, const std::vector<int>& nodes, const LogQues
   return {};
 }
 
-Result<ExitCode> print_logs(const Options& options) {
+Result<ExitCode> print_logs(const LogsOptions& options) {
   LogQuestion question{
       .job = options.name, .rank = options.rank, .tail = options.tail, .follow = options.follow};
   if (!options.since.empty()) {
@@ -133,7 +133,7 @@ Result<ExitCode> print_logs(const Options& options) {
 }  // namespace
 
 void add_logs_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LogsOptions>();
   CLI::App* command = app.add_subcommand(
       "logs", "What a job's pods write: node 0, which tells of the steps, or a rank, or all.");
   add_job_argument(*command, options->name);

@@ -13,14 +13,14 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct PlotOptions {
   ClusterOptions cluster;
   std::string figure;
   std::string name;
   bool ascii = false;
 };
 
-Error no_points(const Options& options, const Curve& curve, Figure figure) {
+Error no_points(const PlotOptions& options, const Curve& curve, Figure figure) {
   const std::string about = fmt::format("{} has no {}", curve.source, options.figure);
   if (curve.left_out > 0)
     return {fmt::format("{} that can be drawn; it begins with {}", about, curve.first_left_out)};
@@ -28,7 +28,7 @@ Error no_points(const Options& options, const Curve& curve, Figure figure) {
                       figure == Figure::kMfu ? ", as where the peak of its devices is unknown" : "")};
 }
 
-Result<ExitCode> plot(const Options& options) {
+Result<ExitCode> plot(const PlotOptions& options) {
   const Figure figure = options.figure == "loss" ? Figure::kLoss : Figure::kMfu;
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
@@ -58,7 +58,7 @@ Result<ExitCode> plot(const Options& options) {
 }  // namespace
 
 void add_plot_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PlotOptions>();
   CLI::App* command =
       app.add_subcommand("plot", "Draws a job's loss or MFU over its steps, from the log of node 0.");
   command->add_option("FIGURE", options->figure, "Which figure")->required()->check(one_of({"loss", "mfu"}));

@@ -19,7 +19,7 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct SubmitOptions {
   ClusterOptions cluster;
   std::string path;
   std::vector<std::string> sets;
@@ -28,7 +28,7 @@ struct Options {
   std::string output = "text";
 };
 
-Result<LoadedJob> load(const Options& options) {
+Result<LoadedJob> load(const SubmitOptions& options) {
   auto loaded = load_job(options.path, options.sets, Naming::kByServer);
   if (!loaded) return loaded;
   for (const std::string& note : loaded->notes) fmt::print(stderr, "{}\n", note);
@@ -37,7 +37,7 @@ Result<LoadedJob> load(const Options& options) {
   return loaded;
 }
 
-Status check_namespace(const Options& options, const LoadedJob& loaded) {
+Status check_namespace(const SubmitOptions& options, const LoadedJob& loaded) {
   const std::string& stated = loaded.job.metadata().namespace_();
   if (stated.empty() || options.cluster.name_space.empty() || stated == options.cluster.name_space) return {};
   return bad_input(
@@ -45,7 +45,7 @@ Status check_namespace(const Options& options, const LoadedJob& loaded) {
                   input_name(options.path), stated, options.cluster.name_space));
 }
 
-void tell(const kube::Json& job, const Options& options, Clock& clock) {
+void tell(const kube::Json& job, const SubmitOptions& options, Clock& clock) {
   if (options.output != "text") return print_job(job, options.output, clock);
   const kube::ObjectKey key = kube::key_of(job);
   if (options.try_out) {
@@ -58,7 +58,7 @@ void tell(const kube::Json& job, const Options& options, Clock& clock) {
         key.name, key.name_space);
 }
 
-Result<ExitCode> submit(const Options& options) {
+Result<ExitCode> submit(const SubmitOptions& options) {
   const auto loaded = load(options);
   if (!loaded) return tl::unexpected(loaded.error());
   if (Status fits = check_namespace(options, *loaded); !fits) return tl::unexpected(fits.error());
@@ -79,7 +79,7 @@ Result<ExitCode> submit(const Options& options) {
 }  // namespace
 
 void add_submit_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SubmitOptions>();
   CLI::App* command = app.add_subcommand("submit", "Checks a job file and gives the job to a cluster.");
   command->add_option("FILE", options->path, "Job file, YAML or JSON; - is standard input")->required();
   command->add_option("--set", options->sets, "Overrule a field, such as spec.training.steps=100")

@@ -12,7 +12,7 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct SuspendOptions {
   ClusterOptions cluster;
   std::vector<std::string> names;
 };
@@ -28,7 +28,7 @@ Result<std::string> why_not(const kube::Json& object, bool suspend) {
   return suspend ? "is suspended already" : "is not suspended";
 }
 
-Result<ExitCode> set_suspended(const Options& options, bool suspend) {
+Result<ExitCode> set_suspended(const SuspendOptions& options, bool suspend) {
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
   for (const std::string& name : options.names) {
@@ -50,7 +50,7 @@ Result<ExitCode> set_suspended(const Options& options, bool suspend) {
 }
 
 void add_command(CLI::App& app, Action& action, bool suspend) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SuspendOptions>();
   CLI::App* command =
       suspend
           ? app.add_subcommand("suspend", "Takes a job's pods away, behind a checkpoint; it can be resumed.")

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
 
-struct Options {
+struct TopOptions {
   ClusterOptions cluster;
   bool everywhere = false;
   bool ended = false;
@@ -24,7 +24,7 @@ struct Options {
   int seconds = 2;
 };
 
-std::string picture(const kube::JsonArray& objects, const Options& options, Clock& clock) {
+std::string picture(const kube::JsonArray& objects, const TopOptions& options, Clock& clock) {
   std::vector<controller::Job> jobs;
   for (const kube::Json& object : objects) {
     controller::Job job = controller::read_job_but_spec(object);
@@ -37,7 +37,7 @@ std::string picture(const kube::JsonArray& objects, const Options& options, Cloc
 }
 
 // Redrawn on a terminal until the user ends it; else once.
-Result<ExitCode> show(const Options& options) {
+Result<ExitCode> show(const TopOptions& options) {
   const auto cluster = Cluster::connect(options.cluster);
   if (!cluster) return tl::unexpected(cluster.error());
   Clock& clock = (*cluster)->clock();
@@ -59,7 +59,7 @@ Result<ExitCode> show(const Options& options) {
 }  // namespace
 
 void add_top_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TopOptions>();
   CLI::App* command = app.add_subcommand(
       "top", "The jobs under way, live: step, loss, MFU, tokens/s, memory, beside what was predicted.");
   command->add_flag("-A,--all-namespaces", options->everywhere, "Those of all namespaces");

@@ -14,7 +14,7 @@ namespace {
 
 namespace conditions = controller::conditions;
 
-struct Options {
+struct WaitOptions {
   ClusterOptions cluster;
   std::string name;
   std::string what = "end";
@@ -29,7 +29,7 @@ std::string condition_of(const std::string& what) {
   return what == "suspended" ? conditions::kSuspended : "";
 }
 
-Result<ExitCode> wait(const Options& options) {
+Result<ExitCode> wait(const WaitOptions& options) {
   Awaited awaited{.condition = condition_of(options.what), .quiet = options.quiet};
   if (!options.timeout.empty()) {
     const auto timeout = parse_duration(options.timeout, "--timeout");
@@ -44,7 +44,7 @@ Result<ExitCode> wait(const Options& options) {
 }  // namespace
 
 void add_wait_command(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<WaitOptions>();
   CLI::App* command =
       app.add_subcommand("wait",
                          "Follows a job to its end, and ends with its exit code.\n"

@@ -17,7 +17,7 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct InspectOptions {
   std::string path;
   std::string output = "text";
 };
@@ -59,7 +59,7 @@ void print_json(const data::TokenDataset& dataset, const data::DatasetFacts& fac
       facts.largest_id + 1, fmt::join(facts.first_tokens, ","));
 }
 
-Result<ExitCode> run(const Options& options) {
+Result<ExitCode> run(const InspectOptions& options) {
   if (options.path == kStandardStream)
     return bad_input("standard input: tokens are read at any place of a file; give the path of one");
   const Result<data::TokenDataset> dataset = data::TokenDataset::open(options.path);
@@ -73,7 +73,7 @@ Result<ExitCode> run(const Options& options) {
 }  // namespace
 
 void add_inspect_command(CLI::App& data, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<InspectOptions>();
   CLI::App* command = data.add_subcommand("inspect", "Checks token files and tells what stands in them.");
   command->add_option("PATH", options->path, "Token file (llm.c or Megatron), folder of them, or glob")
       ->required();

@@ -21,14 +21,15 @@
 namespace caravan::cli {
 namespace {
 
-struct Options {
+struct TokenizeOptions {
   std::string tokenizer;
   std::string end_of_text;  // empty: one of the well-known names, if the tokenizer has it
   data::TokenizeRequest request;
   std::string form = "text";
 };
 
-void print_text(const Options& options, const data::TokenizeSummary& summary, const LoadedTokenizer& loaded) {
+void print_text(const TokenizeOptions& options, const data::TokenizeSummary& summary,
+                const LoadedTokenizer& loaded) {
   const std::string_view type = data::to_string(summary.type);
   fmt::print("{}: {} tokens ({})\n", options.request.output, readable_integer(summary.tokens), type);
   if (summary.validation_tokens > 0) {
@@ -47,7 +48,8 @@ void print_text(const Options& options, const data::TokenizeSummary& summary, co
              loaded.tokenizer->vocabulary());
 }
 
-void print_json(const Options& options, const data::TokenizeSummary& summary, const LoadedTokenizer& loaded) {
+void print_json(const TokenizeOptions& options, const data::TokenizeSummary& summary,
+                const LoadedTokenizer& loaded) {
   const bool is_split = summary.validation_tokens > 0;
   fmt::print(
       R"({{"file":{},"tokens":{},"validationFile":{},"validationTokens":{},"type":"{}","documents":{},)"
@@ -59,7 +61,7 @@ void print_json(const Options& options, const data::TokenizeSummary& summary, co
       loaded.end_of_text ? std::to_string(*loaded.end_of_text) : "null");
 }
 
-Result<data::TokenizeSummary> tokenize(const Options& options, const LoadedTokenizer& loaded) {
+Result<data::TokenizeSummary> tokenize(const TokenizeOptions& options, const LoadedTokenizer& loaded) {
   // Signals end the work where it can still tidy up; a file size limit is an error of the write.
   const Result<UniqueFd> stop = signals_as_descriptor({SIGINT, SIGTERM, SIGHUP});
   if (!stop) return tl::unexpected(stop.error());
@@ -71,7 +73,7 @@ Result<data::TokenizeSummary> tokenize(const Options& options, const LoadedToken
                               [&bar](const data::TokenizeProgress& progress) { bar.show(progress); });
 }
 
-Result<ExitCode> run(const Options& options) {
+Result<ExitCode> run(const TokenizeOptions& options) {
   const Result<LoadedTokenizer> loaded = load_tokenizer(options.tokenizer, options.end_of_text);
   if (!loaded) return tl::unexpected(loaded.error());
   const Result<data::TokenizeSummary> summary = tokenize(options, *loaded);
@@ -83,7 +85,7 @@ Result<ExitCode> run(const Options& options) {
 }  // namespace
 
 void add_tokenize_command(CLI::App& data, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TokenizeOptions>();
   data::TokenizeRequest& request = options->request;
   CLI::App* command = data.add_subcommand("tokenize", "Makes a token file out of texts.");
   command->add_option("TEXT", request.texts, "Text files, each a document; - is standard input")->required();

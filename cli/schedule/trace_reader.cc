@@ -210,17 +210,17 @@ class Reader {
   Status check_causes() const {
     const planner::Schedule& schedule = executed_.schedule;
     const std::vector<double> never(planner::unit_count(schedule));
-    std::array<std::vector<double>, 2> made{never, never};  // by Product
+    std::array<std::vector<double>, 2> made{never, never};  // by OutputKind
     for (int stage = 0; stage < schedule.stages; ++stage) {
       for (const TimedOp& timed : executed_.ops[stage]) {
         if (const auto output = planner::output_of(schedule, stage, timed.op))
-          made[static_cast<size_t>(output->product)][output->unit] = timed.end;
+          made[static_cast<size_t>(output->kind)][output->unit] = timed.end;
       }
     }
     for (int stage = 0; stage < schedule.stages; ++stage) {
       for (const TimedOp& timed : executed_.ops[stage]) {
         for (const planner::Dependency& needed : planner::dependencies_of(schedule, stage, timed.op)) {
-          const double early = made[static_cast<size_t>(needed.product)][needed.unit] - timed.start;
+          const double early = made[static_cast<size_t>(needed.kind)][needed.unit] - timed.start;
           if (early > kNoticeSeconds) return too_early(stage, timed.op, needed.stage, early);
         }
       }

@@ -6,6 +6,9 @@
 
 namespace caravan::test {
 
+// What is waited for should come at once; a busy machine gets this long before a test fails.
+inline constexpr std::chrono::seconds kPatience{60};
+
 // Sleeps in between: whoever is waited for may need the processor.
 template <typename Condition>
 void await(Condition holds) {

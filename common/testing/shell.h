@@ -5,7 +5,9 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "common/testing/temporary_folder.h"
 
@@ -15,6 +17,13 @@ struct Outcome {
   int exit_code = -1;  // 128 + the signal's number when one ended the command
   std::string out;
   std::string err;
+
+  std::vector<std::string> lines() const {
+    std::vector<std::string> lines;
+    std::istringstream stream(out);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+  }
 };
 
 // Its input is empty. A stream that the command sends elsewhere is empty here.

@@ -26,8 +26,6 @@ JsonArray tolerations(const v1alpha1::Worker& worker) {
   return all;
 }
 
-constexpr int kHeaviest = 100;  // of the preferences of a pod
-
 // What the job's own requirements say: a node must meet them all.
 JsonObject node_selector(const v1alpha1::Worker& worker) {
   JsonArray all;
@@ -49,7 +47,7 @@ JsonArray avoid(const std::vector<std::string>& machines) {
         JsonObject{{"key", "metadata.name"}, {"operator", "NotIn"}, {"values", JsonArray{Json(machine)}}});
   }
   const JsonObject preference{{"matchFields", std::move(fields)}};
-  return {JsonObject{{"weight", kHeaviest}, {"preference", preference}}};
+  return {JsonObject{{"weight", kHeaviestPreference}, {"preference", preference}}};
 }
 
 JsonObject node_affinity(const v1alpha1::Worker& worker, const std::vector<std::string>& avoided) {

@@ -12,8 +12,6 @@ using kube::JsonArray;
 using kube::JsonObject;
 using Texts = std::map<std::string, std::string>;
 
-constexpr int kHeaviest = 100;  // of the preferences of a pod
-
 JsonObject& object_at(JsonObject& from, const char* name) {
   Json& value = from[name];
   if (!value.is_object()) value = JsonObject();
@@ -40,7 +38,7 @@ void prefer(const Texts& node_labels, JsonObject& spec) {
   const JsonObject preference{{"matchExpressions", std::move(requirements)}};
   array_at(object_at(object_at(spec, "affinity"), "nodeAffinity"),
            "preferredDuringSchedulingIgnoredDuringExecution")
-      .push_back(JsonObject{{"weight", kHeaviest}, {"preference", preference}});
+      .push_back(JsonObject{{"weight", kHeaviestPreference}, {"preference", preference}});
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 
 namespace caravan::controller {
 
+inline constexpr int kHeaviestPreference = 100;  // of those of a pod
+
 struct PodPlacement {
   std::map<std::string, std::string> node_selector = {};
   kube::JsonArray tolerations = {};

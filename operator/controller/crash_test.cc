@@ -10,8 +10,8 @@
 namespace caravan::controller::testing {
 namespace {
 
-struct World {
-  explicit World(std::function<Fate(int)> fate) : scenario(cluster, std::move(fate)) {}
+struct CrashingWorld {
+  explicit CrashingWorld(std::function<Fate(int)> fate) : scenario(cluster, std::move(fate)) {}
 
   std::string run() { return scenario.run(); }
   int writes() const { return scenario.writes(); }
@@ -22,7 +22,7 @@ struct World {
 };
 
 TEST(Crashes, AnUndisturbedJobCompletesInItsFifthAttempt) {
-  World world([](int) { return Fate::kDone; });
+  CrashingWorld world([](int) { return Fate::kDone; });
   const std::string end = world.run();
   EXPECT_THAT(end, ::testing::HasSubstr(R"("state":"Complete")"));
   EXPECT_THAT(end, ::testing::HasSubstr(R"("attempt":5,"restarts":3)"));
@@ -34,13 +34,13 @@ TEST(Crashes, AnUndisturbedJobCompletesInItsFifthAttempt) {
 
 // Each write meets that fate once, one of four each day.
 void expect_the_same_end(Fate fate, const std::string& what) {
-  World undisturbed([](int) { return Fate::kDone; });
+  CrashingWorld undisturbed([](int) { return Fate::kDone; });
   const std::string wanted = undisturbed.run();
   ASSERT_GT(undisturbed.writes(), 20);
   const test::Sample sample(4);
   for (int victim = 1; victim <= undisturbed.writes(); ++victim) {
     if (!sample.takes(static_cast<std::size_t>(victim))) continue;
-    World world([&](int write) { return write == victim ? fate : Fate::kDone; });
+    CrashingWorld world([&](int write) { return write == victim ? fate : Fate::kDone; });
     EXPECT_EQ(world.run(), wanted) << "write " << victim << " " << what;
     // After a write that took effect unknown to the operator, nothing is left to tell.
     if (fate != Fate::kLostBefore) continue;
@@ -70,12 +70,12 @@ bool is_unlucky(int write, unsigned seed) {
 }
 
 TEST(Crashes, InHalfOfAllWritesChangeNothingEither) {
-  World undisturbed([](int) { return Fate::kDone; });
+  CrashingWorld undisturbed([](int) { return Fate::kDone; });
   const std::string wanted = undisturbed.run();
   const test::Sample sample(5);
   for (unsigned seed = 0; seed < 10; ++seed) {
     if (!sample.takes(seed)) continue;
-    World world([seed](int write) {
+    CrashingWorld world([seed](int write) {
       if (!is_unlucky(write, seed)) return Fate::kDone;
       if (is_unlucky(write, seed + 200))
         return is_unlucky(write, seed + 300) ? Fate::kDiesBefore : Fate::kDiesAfter;

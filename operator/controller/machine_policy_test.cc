@@ -85,7 +85,7 @@ TEST(MachinePolicy, OnlySomeEndsOfAPodSpeakAgainstItsMachine) {
   for (const Case& c : cases) EXPECT_EQ(failed_by_machine(c.pod), c.blames_machine) << c.what;
 }
 
-v1alpha1::JobStatus running_status(int attempt) {
+v1alpha1::JobStatus status_of_attempt(int attempt) {
   v1alpha1::JobStatus status;
   status.set_attempt(attempt);
   return status;
@@ -105,7 +105,7 @@ JobProgress told(const std::string& reason, int attempt, std::optional<int> susp
 TEST(MachinePolicy, TheVerdictOnAFailureNamesTheMachine) {
   const std::vector<PodView> pods{running_pod(0), running_pod(1)};
   const auto machine = [&](const JobProgress& progress, TimePoint now) {
-    return judge_report(job().spec, running_status(1), progress, pods, now).machine;
+    return judge_report(job().spec, status_of_attempt(1), progress, pods, now).machine;
   };
   EXPECT_EQ(machine(told("RankFailed", 1, 1), kStart), "machine-1");
   EXPECT_EQ(machine(told("Stalled", 1, 0), kStart), "machine-0");
@@ -116,12 +116,12 @@ TEST(MachinePolicy, TheVerdictOnAFailureNamesTheMachine) {
   back.attempt = 2;
   EXPECT_EQ(machine(back, kStart + 10s), "") << "its agent is back";
   const std::vector<PodView> crashed{running_pod(0), ended_pod(1, 139, kStart)};
-  v1alpha1::JobStatus status = running_status(1);
+  v1alpha1::JobStatus status = status_of_attempt(1);
   EXPECT_EQ(judge_losses(job().spec, status, crashed, 2, kStart).machine, "machine-1");
 }
 
 TEST(MachinePolicy, AFailureCountsOnceForTheAttemptThatItEnds) {
-  v1alpha1::JobStatus status = running_status(1);
+  v1alpha1::JobStatus status = status_of_attempt(1);
   const FailureVerdict verdict{{}, /*next_attempt=*/2, /*counts=*/true, /*machine=*/"bad"};
   for (int i = 0; i < 2; ++i) count_restart({}, verdict, kStart, status);
   EXPECT_THAT(avoided_machines(status), IsEmpty());
@@ -138,7 +138,7 @@ TEST(MachinePolicy, AFailureCountsOnceForTheAttemptThatItEnds) {
 }
 
 TEST(MachinePolicy, PodsThatMoveCostNoRestart) {
-  v1alpha1::JobStatus status = running_status(5);
+  v1alpha1::JobStatus status = status_of_attempt(5);
   const auto lost = [&](int attempt) {
     return judge_report(job(R"(, "failurePolicy": {"maxRestarts": 0})").spec, status,
                         told("PodLost", attempt, std::nullopt), {}, kStart + 10s);
@@ -153,7 +153,7 @@ TEST(MachinePolicy, PodsThatMoveCostNoRestart) {
 }
 
 TEST(MachinePolicy, OnlyPodsThatWereThereMoveAway) {
-  v1alpha1::JobStatus status = running_status(5);
+  v1alpha1::JobStatus status = status_of_attempt(5);
   for (const int attempt : {2, 4}) note_failure("machine-1", attempt, status);
   EXPECT_TRUE(must_move(running_pod(1, 4), status));
   EXPECT_FALSE(must_move(running_pod(1, 5), status)) << "somebody bound it by hand";

@@ -19,9 +19,9 @@ constexpr int kStreamsOfAConnection = 4;                     // an agent has one
 constexpr std::size_t kLongestToken = std::size_t{16} << 10;
 constexpr int kLookaheadBytes = 8 * 1024;  // what a peer may send before it is read
 
-class Server final : public ClusterReportServer, private v1alpha1::JobReports::CallbackService {
+class GrpcReportServer final : public ClusterReportServer, private v1alpha1::JobReports::CallbackService {
  public:
-  Server(Config config, Clock& clock, ProgressBoard& board, Observer& observer)
+  GrpcReportServer(Config config, Clock& clock, ProgressBoard& board, Observer& observer)
       : config_(std::move(config)),
         clock_(clock),
         places_(config_.limits.places),
@@ -29,7 +29,7 @@ class Server final : public ClusterReportServer, private v1alpha1::JobReports::C
         reviews_(clock, config_.limits.reviews) {}
 
   // Every call is cancelled, which ends its stream.
-  ~Server() override {
+  ~GrpcReportServer() override {
     if (server_) server_->Shutdown(std::chrono::system_clock::now());
   }
 
@@ -93,7 +93,7 @@ class Server final : public ClusterReportServer, private v1alpha1::JobReports::C
 Result<std::unique_ptr<ClusterReportServer>> ClusterReportServer::start(Config config, Clock& clock,
                                                                         ProgressBoard& board,
                                                                         Observer& observer) {
-  auto server = std::make_unique<Server>(std::move(config), clock, board, observer);
+  auto server = std::make_unique<GrpcReportServer>(std::move(config), clock, board, observer);
   if (Status listening = server->listen(); !listening) return tl::unexpected(listening.error());
   return server;
 }

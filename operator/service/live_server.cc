@@ -17,7 +17,7 @@ using v1alpha1::WatchStepsRequest;
 using v1alpha1::WatchStepsResponse;
 
 // A replica of the job service has one connection for all its readers (service/streams/stream_threads.h).
-constexpr int kStreamsOfAConnection = 1'024;
+constexpr int kReadersOfAConnection = 1'024;
 constexpr int kMessageBytes = 4 * 1024;  // a caller asks for one job
 constexpr std::size_t kSamplesOfAMessage = 256;
 
@@ -32,12 +32,12 @@ bool is_the_job_service(const grpc::CallbackServerContext& context) {
   return names.size() == 1 && names[0] == kLiveCaller;
 }
 
-class Server final : public LiveServer, private v1alpha1::LiveMetrics::CallbackService {
+class GrpcLiveServer final : public LiveServer, private v1alpha1::LiveMetrics::CallbackService {
  public:
-  Server(Config config, StepHistory& history, PoolBoard* pools)
+  GrpcLiveServer(Config config, StepHistory& history, PoolBoard* pools)
       : config_(std::move(config)), history_(history), pools_(pools) {}
 
-  ~Server() override {
+  ~GrpcLiveServer() override {
     if (server_) server_->Shutdown(std::chrono::system_clock::now());
   }
 
@@ -46,7 +46,7 @@ class Server final : public LiveServer, private v1alpha1::LiveMetrics::CallbackS
     tls.pem_key_cert_pairs.push_back({config_.identity.key_pem, config_.identity.certificate_pem});
     tls.pem_root_certs = config_.authority_pem;
     grpc::ServerBuilder builder;
-    set_bounds(builder, {.streams_of_a_connection = kStreamsOfAConnection,
+    set_bounds(builder, {.streams_of_a_connection = kReadersOfAConnection,
                          .message_bytes = kMessageBytes,
                          .memory_bytes = config_.memory_bytes});
     builder.AddListeningPort(config_.listen, grpc::SslServerCredentials(tls), &port_);
@@ -110,7 +110,7 @@ class Server final : public LiveServer, private v1alpha1::LiveMetrics::CallbackS
 }  // namespace
 
 Result<std::unique_ptr<LiveServer>> LiveServer::start(Config config, StepHistory& history, PoolBoard* pools) {
-  auto server = std::make_unique<Server>(std::move(config), history, pools);
+  auto server = std::make_unique<GrpcLiveServer>(std::move(config), history, pools);
   if (Status listening = server->listen(); !listening) return tl::unexpected(listening.error());
   return server;
 }

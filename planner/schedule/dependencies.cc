@@ -14,24 +14,24 @@ Dependencies dependencies_of(const Schedule& schedule, int stage, const Op& op) 
   const ChunkMap map = schedule.map();
   const int group = map.group_of(stage, op.chunk);
   Dependencies found;
-  const auto wait_for = [&](Product product, int other_group, int segment) {
-    found.add({.product = product,
+  const auto wait_for = [&](OutputKind kind, int other_group, int segment) {
+    found.add({.kind = kind,
                .unit = unit_of(schedule, other_group, op.micro_batch, segment),
                .stage = map.stage_of(other_group)});
   };
   switch (op.type) {
     case OpType::Forward:
-      if (group > 0) wait_for(Product::Activation, group - 1, op.segment);
-      if (op.segment > 0) wait_for(Product::Activation, group, op.segment - 1);
+      if (group > 0) wait_for(OutputKind::Activation, group - 1, op.segment);
+      if (op.segment > 0) wait_for(OutputKind::Activation, group, op.segment - 1);
       break;
     case OpType::Backward:
     case OpType::BackwardInput:
-      wait_for(Product::Activation, group, op.segment);
-      if (group + 1 < map.groups()) wait_for(Product::Gradient, group + 1, op.segment);
-      if (op.segment + 1 < schedule.segments) wait_for(Product::Gradient, group, op.segment + 1);
+      wait_for(OutputKind::Activation, group, op.segment);
+      if (group + 1 < map.groups()) wait_for(OutputKind::Gradient, group + 1, op.segment);
+      if (op.segment + 1 < schedule.segments) wait_for(OutputKind::Gradient, group, op.segment + 1);
       break;
     case OpType::BackwardWeight:
-      wait_for(Product::Gradient, group, op.segment);
+      wait_for(OutputKind::Gradient, group, op.segment);
       break;
   }
   return found;
@@ -43,15 +43,15 @@ std::optional<Output> output_of(const Schedule& schedule, int stage, const Op& o
   const int group = map.group_of(stage, op.chunk);
   const bool forward = op.type == OpType::Forward;
   const int reader = forward ? group + 1 : group - 1;
-  Output output{.product = forward ? Product::Activation : Product::Gradient,
+  Output output{.kind = forward ? OutputKind::Activation : OutputKind::Gradient,
                 .unit = unit_of(schedule, group, op.micro_batch, op.segment)};
   if (reader >= 0 && reader < map.groups()) output.taken_by = map.stage_of(reader);
   return output;
 }
 
-int channel_of(const Schedule& schedule, int from, int to, Product product) {
+int channel_of(const Schedule& schedule, int from, int to, OutputKind kind) {
   const bool next_stage = to == (from + 1) % schedule.stages;
-  return from * 4 + (next_stage ? 2 : 0) + static_cast<int>(product);
+  return from * 4 + (next_stage ? 2 : 0) + static_cast<int>(kind);
 }
 
 int channel_count(const Schedule& schedule) {

@@ -17,10 +17,10 @@ int unit_of(const Schedule& schedule, int group, int micro_batch, int segment);
 
 // Weight gradients aside, a unit has two results: activations for the group behind, a gradient for the group
 // before.
-enum class Product : uint8_t { Activation, Gradient };
+enum class OutputKind : uint8_t { Activation, Gradient };
 
 struct Dependency {
-  Product product = Product::Activation;
+  OutputKind kind = OutputKind::Activation;
   int unit = 0;
   int stage = 0;  // where it is made
 };
@@ -42,7 +42,7 @@ Dependencies dependencies_of(const Schedule& schedule, int stage, const Op& op);
 
 // What an op makes, and the stage of the group of layers that takes it, if there is one.
 struct Output {
-  Product product = Product::Activation;
+  OutputKind kind = OutputKind::Activation;
   int unit = 0;
   std::optional<int> taken_by = {};
 };
@@ -51,7 +51,7 @@ struct Output {
 std::optional<Output> output_of(const Schedule& schedule, int stage, const Op& op);
 
 // Of the messages of one kind from a stage to a neighbour; `channel_count` of them.
-int channel_of(const Schedule& schedule, int from, int to, Product product);
+int channel_of(const Schedule& schedule, int from, int to, OutputKind kind);
 int channel_count(const Schedule& schedule);
 
 }  // namespace caravan::planner

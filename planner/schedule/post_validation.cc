@@ -60,7 +60,7 @@ class LeadingRun {
   std::vector<int>* channel_behind(int stage, const Op& op) {
     const std::optional<int> to = output_of(schedule_, stage, op)->taken_by;
     if (to.value_or(stage) == stage) return nullptr;
-    return &readers_[channel_of(schedule_, stage, *to, Product::Activation)];
+    return &readers_[channel_of(schedule_, stage, *to, OutputKind::Activation)];
   }
 
   bool has_room(const std::vector<int>& channel) const {

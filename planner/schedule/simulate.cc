@@ -13,7 +13,7 @@
 namespace caravan::planner {
 namespace {
 
-constexpr double kNotYet = -1;
+constexpr double kUnknown = -1;
 
 // Of a step that others came before.
 struct Beginning {
@@ -34,8 +34,8 @@ class Timeline {
         times_(times),
         messages_under_way_(messages_under_way),
         beginning_(std::move(beginning)),
-        ready_{std::vector<double>(unit_count(schedule), kNotYet),
-               std::vector<double>(unit_count(schedule), kNotYet)},
+        ready_{std::vector<double>(unit_count(schedule), kUnknown),
+               std::vector<double>(unit_count(schedule), kUnknown)},
         asked_for_(ready_),
         sent_(channel_count(schedule)),
         next_(schedule.stages, 0),
@@ -63,10 +63,10 @@ class Timeline {
   }
 
  private:
-  using ByProduct = std::array<std::vector<double>, 2>;
+  using ByKind = std::array<std::vector<double>, 2>;
 
-  static double& at(ByProduct& times, Product product, int unit) {
-    return times[static_cast<size_t>(product)][unit];
+  static double& at(ByKind& times, OutputKind kind, int unit) {
+    return times[static_cast<size_t>(kind)][unit];
   }
 
   // When everything that the op waits for is there; nothing while one of them is not made yet.
@@ -76,9 +76,9 @@ class Timeline {
     bool known = true;
     for (const Dependency& needed : dependencies_of(schedule_, stage, op)) {
       const bool is_message = needed.stage != stage;
-      if (is_message) at(asked_for_, needed.product, needed.unit) = last_end_[stage];
-      const double made = at(ready_, needed.product, needed.unit);
-      known = known && made != kNotYet;
+      if (is_message) at(asked_for_, needed.kind, needed.unit) = last_end_[stage];
+      const double made = at(ready_, needed.kind, needed.unit);
+      known = known && made != kUnknown;
       start = std::max(start, made + (is_message ? times_.transfer : 0));
     }
     return known ? std::optional(start) : std::nullopt;
@@ -87,13 +87,13 @@ class Timeline {
   // When a message less is under way than may be; nothing while that is not known.
   std::optional<double> room_for(int stage, const std::optional<Output>& output) {
     if (!output || output->taken_by.value_or(stage) == stage) return 0;
-    const std::vector<int>& units = sent_[channel_of(schedule_, stage, *output->taken_by, output->product)];
+    const std::vector<int>& units = sent_[channel_of(schedule_, stage, *output->taken_by, output->kind)];
     const auto sent = static_cast<int>(units.size());
     if (sent < messages_under_way_) return 0;
     const int oldest = units[sent - messages_under_way_];
-    const double asked = at(asked_for_, output->product, oldest);
-    if (asked == kNotYet) return std::nullopt;
-    return std::max(asked, at(ready_, output->product, oldest) + times_.transfer);
+    const double asked = at(asked_for_, output->kind, oldest);
+    if (asked == kUnknown) return std::nullopt;
+    return std::max(asked, at(ready_, output->kind, oldest) + times_.transfer);
   }
 
   bool step(int stage) {
@@ -110,9 +110,9 @@ class Timeline {
     last_end_[stage] = end;
     ++next_[stage];
     if (!output) return true;
-    at(ready_, output->product, output->unit) = end;
+    at(ready_, output->kind, output->unit) = end;
     if (output->taken_by && *output->taken_by != stage)
-      sent_[channel_of(schedule_, stage, *output->taken_by, output->product)].push_back(output->unit);
+      sent_[channel_of(schedule_, stage, *output->taken_by, output->kind)].push_back(output->unit);
     return true;
   }
 
@@ -120,8 +120,8 @@ class Timeline {
   const OpTimes& times_;
   const int messages_under_way_;
   const Beginning beginning_;
-  ByProduct ready_;
-  ByProduct asked_for_;                 // by the stage that takes it
+  ByKind ready_;
+  ByKind asked_for_;                    // by the stage that takes it
   std::vector<std::vector<int>> sent_;  // units by channel
   std::vector<size_t> next_;
   std::vector<std::vector<TimedOp>> ops_;

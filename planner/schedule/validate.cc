@@ -111,7 +111,7 @@ class Machine {
     int unit = 0;
     Op op;  // that made it
     int to = 0;
-    Product product = Product::Activation;
+    OutputKind kind = OutputKind::Activation;
   };
   struct StageState {
     size_t next = 0;
@@ -124,20 +124,20 @@ class Machine {
 
   bool done(int stage) const { return stages_[stage].next == schedule_.ops[stage].size(); }
 
-  std::deque<Message>& channel(int from, int to, Product product) {
-    return channels_[channel_of(schedule_, from, to, product)];
+  std::deque<Message>& channel(int from, int to, OutputKind kind) {
+    return channels_[channel_of(schedule_, from, to, kind)];
   }
 
   bool arrived(int stage, const Dependency& needed) {
-    if (needed.stage == stage) return made_[static_cast<size_t>(needed.product)][needed.unit];
-    const auto& messages = channel(needed.stage, stage, needed.product);
+    if (needed.stage == stage) return made_[static_cast<size_t>(needed.kind)][needed.unit];
+    const auto& messages = channel(needed.stage, stage, needed.kind);
     return !messages.empty() && messages.front().unit == needed.unit;
   }
 
   bool step(int stage) {
     StageState& state = stages_[stage];
     if (state.waiting_to_send) {
-      auto& messages = channel(stage, state.waiting_to_send->to, state.waiting_to_send->product);
+      auto& messages = channel(stage, state.waiting_to_send->to, state.waiting_to_send->kind);
       if (static_cast<int>(messages.size()) >= most_under_way_) return false;
       messages.push_back(*state.waiting_to_send);
       state.waiting_to_send.reset();
@@ -150,7 +150,7 @@ class Machine {
       if (!arrived(stage, needed)) return false;
     }
     for (const Dependency& needed : needs) {
-      if (needed.stage != stage) channel(needed.stage, stage, needed.product).pop_front();
+      if (needed.stage != stage) channel(needed.stage, stage, needed.kind).pop_front();
     }
     finish(stage, op);
     ++state.next;
@@ -160,10 +160,10 @@ class Machine {
   void finish(int stage, const Op& op) {
     const auto output = output_of(schedule_, stage, op);
     if (!output) return;
-    made_[static_cast<size_t>(output->product)][output->unit] = true;
+    made_[static_cast<size_t>(output->kind)][output->unit] = true;
     if (output->taken_by && *output->taken_by != stage) {
       stages_[stage].waiting_to_send =
-          Message{.unit = output->unit, .op = op, .to = *output->taken_by, .product = output->product};
+          Message{.unit = output->unit, .op = op, .to = *output->taken_by, .kind = output->kind};
     }
   }
 
@@ -194,9 +194,9 @@ class Machine {
       if (arrived(stage, needed)) continue;
       std::string text =
           fmt::format("it waits for {} from stage {}",
-                      needed.product == Product::Activation ? "activations" : "a gradient", needed.stage);
+                      needed.kind == OutputKind::Activation ? "activations" : "a gradient", needed.stage);
       if (needed.stage == stage) return {.text = text + ", where that stands behind it", .stage = stage};
-      const auto& messages = channel(needed.stage, stage, needed.product);
+      const auto& messages = channel(needed.stage, stage, needed.kind);
       if (!messages.empty())
         text += ", which sent those of " + op_text(messages.front().op, schedule_) + " first";
       return {.text = text, .stage = needed.stage};
@@ -206,7 +206,7 @@ class Machine {
 
   const Schedule& schedule_;
   const int most_under_way_;
-  std::array<std::vector<bool>, 2> made_;  // by Product
+  std::array<std::vector<bool>, 2> made_;  // by OutputKind
   std::vector<std::deque<Message>> channels_;
   std::vector<StageState> stages_;
 };

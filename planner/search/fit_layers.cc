@@ -5,7 +5,7 @@
 namespace caravan::planner {
 namespace {
 
-bool leaves_a_choice(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+bool split_is_free(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   return layout.mesh.pipeline > 1 && layout.virtual_stages == 1 && request.fixed.layers_per_stage.empty() &&
          profile.stage_split == StageSplit::Balanced;
 }
@@ -28,7 +28,7 @@ std::vector<int64_t> peaks_of_stages(const Layout& layout, const MemoryModel& me
 std::optional<std::vector<int>> layers_that_fit(const PlanRequest& request, const Layout& layout,
                                                 const EngineProfile& profile, const MemoryModel& memory) {
   const auto usable = usable_bytes(request.devices, profile);
-  if (!usable || !leaves_a_choice(request, layout, profile)) return std::nullopt;
+  if (!usable || !split_is_free(request, layout, profile)) return std::nullopt;
   std::vector<int64_t> peaks = peaks_of_stages(layout, memory, *usable * layout.mesh.pipeline);
   if (peaks.empty()) return std::nullopt;
   Layout moved = layout;

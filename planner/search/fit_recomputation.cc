@@ -12,7 +12,7 @@
 namespace caravan::planner {
 namespace {
 
-bool leaves_a_choice(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
+bool recomputation_is_free(const PlanRequest& request, const Layout& layout, const EngineProfile& profile) {
   return layout.activation_checkpointing && request.fixed.checkpointing == CheckpointingPolicy::WhenNeeded &&
          !profile.activations;
 }
@@ -62,7 +62,7 @@ Cost cost_of(const PlanRequest& request, const Layout& layout, const EngineProfi
 Layout with_cheapest_recomputation(const PlanRequest& request, const Layout& layout,
                                    const EngineProfile& profile, const MemoryModel& memory) {
   const auto roomy = roomy_bytes(request.devices, profile);
-  if (!roomy || !leaves_a_choice(request, layout, profile)) return layout;
+  if (!roomy || !recomputation_is_free(request, layout, profile)) return layout;
   const Layout layers = *with_fewest_layers(layout, RecomputedPart::Layer, *roomy, memory);
   if (layers.recomputed() == 0) return layout;
   const auto mlps = with_fewest_layers(layout, RecomputedPart::Mlp, *roomy, memory);

@@ -40,10 +40,10 @@ Credential credential_of(const grpc::CallbackServerContext& context) {
 // Messages of WatchJobs are serialized once for all readers.
 using CallbackService = JobService::WithRawCallbackMethod_WatchJobs<JobService::CallbackService>;
 
-class Server final : public RpcServer, private CallbackService {
+class GrpcServer final : public RpcServer, private CallbackService {
  public:
-  Server(Config config, Clock& clock, Gate& gate, Shares& shares, Audit& audit, Methods& methods,
-         OnHandled on_handled)
+  GrpcServer(Config config, Clock& clock, Gate& gate, Shares& shares, Audit& audit, Methods& methods,
+             OnHandled on_handled)
       : config_(std::move(config)),
         clock_(clock),
         gate_(gate),
@@ -52,7 +52,7 @@ class Server final : public RpcServer, private CallbackService {
         methods_(methods),
         on_handled_(std::move(on_handled)) {}
 
-  ~Server() override { stop(std::chrono::milliseconds(0)); }
+  ~GrpcServer() override { stop(std::chrono::milliseconds(0)); }
 
   void stop(std::chrono::milliseconds grace) override {
     if (server_) server_->Shutdown(std::chrono::system_clock::now() + grace);
@@ -290,8 +290,8 @@ class Server final : public RpcServer, private CallbackService {
 
 Result<std::unique_ptr<RpcServer>> RpcServer::start(Config config, Clock& clock, Gate& gate, Shares& shares,
                                                     Audit& audit, Methods& methods, OnHandled on_handled) {
-  auto server =
-      std::make_unique<Server>(std::move(config), clock, gate, shares, audit, methods, std::move(on_handled));
+  auto server = std::make_unique<GrpcServer>(std::move(config), clock, gate, shares, audit, methods,
+                                             std::move(on_handled));
   if (Status listening = server->listen(); !listening) return tl::unexpected(listening.error());
   return server;
 }

@@ -37,13 +37,6 @@ class Commands : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
 TEST_F(Commands, ReadAJobFromStandardInput) {
   folder_.write("job.yaml", kJob);
   for (const char* command : {"validate", "plan"}) {
@@ -120,7 +113,7 @@ TEST_F(Commands, ExplainThemselvesWithinTheWidthOfTheTerminal) {
     for (const int width : {80, 100}) {
       const Outcome help = caravan(fmt::format("{} --help", command), fmt::format("COLUMNS={}", width));
       EXPECT_EQ(help.exit_code, 0) << command;
-      EXPECT_THAT(lines_of(help.out),
+      EXPECT_THAT(help.lines(),
                   Each(ResultOf([](const std::string& line) { return static_cast<int>(line.size()); },
                                 testing::Le(width))))
           << command;
@@ -132,7 +125,7 @@ TEST_F(Commands, ListThePresetsWithTheirFigures) {
   const Outcome text = caravan("presets", "COLUMNS=80");
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, AllOf(HasSubstr("llama3-8b"), HasSubstr("8.03B"), HasSubstr("128,256")));
-  const std::vector<std::string> lines = lines_of(caravan("presets -o json").out);
+  const std::vector<std::string> lines = caravan("presets -o json").lines();
   const auto names = planner::preset_names();
   ASSERT_THAT(lines, SizeIs(names.size()));
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -149,9 +142,9 @@ TEST_F(Commands, ListTheDevicesWithTheirFigures) {
   const Outcome text = caravan("devices", "COLUMNS=80");
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, AllOf(HasSubstr("H100-80GB"), HasSubstr("79.1 GiB"), HasSubstr("989")));
-  EXPECT_THAT(lines_of(text.out),
+  EXPECT_THAT(text.lines(),
               Each(ResultOf([](const std::string& line) { return line.size(); }, testing::Le(80U))));
-  const std::vector<std::string> lines = lines_of(caravan("devices -o json").out);
+  const std::vector<std::string> lines = caravan("devices -o json").lines();
   ASSERT_THAT(lines, SizeIs(planner::device_names().size()));
   for (const std::string& line : lines) {
     const auto device = from_json<JsonObject>(line);
@@ -168,8 +161,8 @@ TEST_F(Commands, ListDevicesOfTheUsersOwnFirst) {
   folder_.write("mine.yaml", "devices:\n  - {name: H100-80GB, memory: 64Gi}\n");
   const Outcome outcome = caravan("devices --device-catalogue mine.yaml");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(lines_of(outcome.out).at(1), AllOf(HasSubstr("H100-80GB"), HasSubstr("64.0 GiB")));
-  EXPECT_THAT(lines_of(outcome.out), SizeIs(lines_of(caravan("devices").out).size())) << "in place of ours";
+  EXPECT_THAT(outcome.lines().at(1), AllOf(HasSubstr("H100-80GB"), HasSubstr("64.0 GiB")));
+  EXPECT_THAT(outcome.lines(), SizeIs(caravan("devices").lines().size())) << "in place of ours";
 }
 
 }  // namespace

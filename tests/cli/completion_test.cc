@@ -16,13 +16,6 @@ using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
 bool has_shell(const std::string& shell) {
   return run_shell(fmt::format("command -v {}", shell)).exit_code == 0;
 }
@@ -40,7 +33,7 @@ class Completion : public testing::Test {
     const Outcome outcome = run_shell(
         fmt::format("cd '{}' && {} '{}'", folder_.path(""), shell, folder_.write("asked", program)));
     EXPECT_EQ(outcome.err, "") << shell;
-    return lines_of(outcome.out);
+    return outcome.lines();
   }
 
   // words: of the command line, the last one is completed.

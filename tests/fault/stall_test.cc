@@ -24,7 +24,7 @@ using testing::IsEmpty;
 
 // Enough for ranks to start on a busy machine.
 constexpr const char* kStallTimeout = "stallTimeoutSeconds: 20";
-constexpr int kSteps = 64;
+constexpr int kStepsOfAStalledRun = 64;
 
 pid_t process_of_rank(const RunProcess& run, int rank) {
   const std::string config = fmt::format("rank-{}.json", rank);
@@ -71,7 +71,7 @@ class HeldThreads {
 class StallFault : public testing::Test {
  protected:
   std::vector<std::string> arguments(int ranks) const {
-    return folder_.arguments({.data = ranks, .steps = kSteps, .more = {kStallTimeout}});
+    return folder_.arguments({.data = ranks, .steps = kStepsOfAStalledRun, .more = {kStallTimeout}});
   }
 
   void expect_stall(RunProcess& run, int rank, const testing::Matcher<std::string>& message) {
@@ -83,7 +83,7 @@ class StallFault : public testing::Test {
     const Finished finished = run.finish();
     EXPECT_EQ(finished.status.exit_code, 0) << finished.err;
     EXPECT_EQ(number(last_of(finished, "step"), "attempt"), 2);
-    EXPECT_EQ(number(last_of(finished, "step"), "step"), kSteps);
+    EXPECT_EQ(number(last_of(finished, "step"), "step"), kStepsOfAStalledRun);
     EXPECT_THAT(left_behind(run.work_directory()), IsEmpty());
   }
 

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "common/testing/await.h"
 #include "operator/testing/jobs.h"
 #include "tests/crd/job_server.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 60s;
+using test::kPatience;
 
 class WatchedCachesTest : public ::testing::Test {
  protected:

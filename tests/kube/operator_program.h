@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/process.h"
+#include "common/testing/await.h"
 #include "operator/api/names.h"
 #include "tests/crd/job_server.h"
 #include "tests/kube/kubelet.h"
@@ -21,9 +22,6 @@ namespace caravan::controller::testing {
 using kube::Json;
 using kube::JsonArray;
 using kube::JsonObject;
-
-// What is waited for should come at once; a busy machine gets this long before the test fails.
-inline constexpr std::chrono::seconds kPatience{60};
 
 // A job of `pods` pods with two ranks each on processors. more: further fields of the spec, in flow style.
 std::string job_yaml(int pods = 2, const std::string& more = "", const std::string& name = "train");
@@ -66,7 +64,7 @@ class OperatorProgram : public ::testing::Test {
 
   template <typename Condition>
   void await(const std::string& what, Condition holds) {
-    const auto end = clock_.now() + kPatience;
+    const auto end = clock_.now() + test::kPatience;
     while (!holds()) {
       ASSERT_LT(clock_.now(), end) << "waited in vain: " << what << "; " << describe();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -105,7 +105,7 @@ TEST_F(Reports, OfTheFirstPodBecomeTheJobsStatus) {
   EXPECT_THAT(pods(), ::testing::ElementsAre("train-0-a1", "train-1-a1")) << "a failed rank costs no pod";
   coordinator->tell(made_step(2, 100));
   coordinator->tell(result("Complete", "StepsReached"));
-  EXPECT_TRUE(coordinator->wait_for_acknowledgement(kPatience));
+  EXPECT_TRUE(coordinator->wait_for_acknowledgement(test::kPatience));
   await_condition("Complete", "True StepsReached: all 100 steps are done");
   EXPECT_EQ(kube::integer_at(job(), {"status", "progress", "percent"}), 100);
 }

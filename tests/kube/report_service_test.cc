@@ -28,7 +28,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 60s;
+using test::kPatience;
 
 v1alpha1::JobReport started(int attempt) {
   v1alpha1::JobReport report;

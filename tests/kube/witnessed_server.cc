@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "common/testing/await.h"
 #include "kube/api/resource_version.h"
 #include "operator/testing/jobs.h"
 
@@ -13,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // What is waited for should come at once; a busy machine gets this long before the test fails.
-constexpr auto kPatience = 60s;
+using test::kPatience;
 
 // Of a path such as /api/v1/namespaces/SPACE/pods/NAME; empty for one outside of a namespace.
 std::string plural_of(const std::string& target) {

@@ -20,29 +20,29 @@ using planner::ScheduleKind;
 
 constexpr int kSteps = 8;
 
-struct Case {
+struct PostValidationCase {
   std::string name;
   Layout layout;
   bool bf16 = false;
   bool tied = false;
 };
 
-void PrintTo(const Case& each, std::ostream* out) {
+void PrintTo(const PostValidationCase& each, std::ostream* out) {
   *out << each.name;
 }
 
-Layout whole_states(Layout layout) {
+Layout with_whole_states(Layout layout) {
   layout.zero_stage = 0;
   return layout;
 }
 
-std::vector<Case> cases() {
+std::vector<PostValidationCase> post_validation_cases() {
   return {
       {"Pipeline4ZeroBubbleH2", layout_of(1, 4, 1, ScheduleKind::ZeroBubbleH2)},
       {"Pipeline2ZeroBubbleH2TiedBf16", layout_of(1, 2, 1, ScheduleKind::ZeroBubbleH2), true, true},
       {"Pipeline2Data2VZeroBubbleBf16", layout_of(1, 2, 2, ScheduleKind::VZeroBubble), true},
       {"Tensor2Pipeline2VZeroBubble", layout_of(2, 2, 1, ScheduleKind::VZeroBubble)},
-      {"Pipeline2Data2VZeroBubbleWhole", whole_states(layout_of(1, 2, 2, ScheduleKind::VZeroBubble))},
+      {"Pipeline2Data2VZeroBubbleWhole", with_whole_states(layout_of(1, 2, 2, ScheduleKind::VZeroBubble))},
   };
 }
 
@@ -51,7 +51,7 @@ struct Trained {
   Training training;
 };
 
-class PostValidation : public testing::TestWithParam<Case> {
+class PostValidation : public testing::TestWithParam<PostValidationCase> {
  protected:
   static void SetUpTestSuite() { corpus_ = std::make_unique<test::JobFolder>(); }
   static void TearDownTestSuite() { corpus_.reset(); }
@@ -160,7 +160,7 @@ TEST_P(PostValidation, StopsWhereItIsToldToAndGoesOnToTheBit) {
   EXPECT_EQ(both, whole);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PostValidation, testing::ValuesIn(test::sampled(cases(), 4)),
+INSTANTIATE_TEST_SUITE_P(All, PostValidation, testing::ValuesIn(test::sampled(post_validation_cases(), 4)),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

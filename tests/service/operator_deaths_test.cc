@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "common/testing/await.h"
 #include "common/testing/checkout.h"
 #include "operator/api/names.h"
 #include "tests/service/service_program.h"
@@ -18,7 +19,7 @@ using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 using namespace v1alpha1;
 
-constexpr std::chrono::seconds kPatience{60};
+using test::kPatience;
 
 class OperatorDeathsTest : public ServiceProgram {
  protected:

@@ -191,7 +191,7 @@ TEST_F(ServiceStepCommands, DoctorNamesTheQuotaThatIsUsedUp) {
   EXPECT_THAT(served.out, HasSubstr("the namespace's quota narrow is used up: 2 pods of 2"));
 }
 
-constexpr const char* kJob = R"(
+constexpr const char* kFollowedJob = R"(
 apiVersion: training.caravan.dev/v1alpha1
 kind: LlamaTrainingJob
 metadata: {name: train}
@@ -204,7 +204,7 @@ spec:
 
 TEST_F(ServiceStepCommands, EstimateIsThatOfTheService) {
   start();
-  folder_.write("job.yaml", kJob);
+  folder_.write("job.yaml", kFollowedJob);
   for (const char* words :
        {"estimate job.yaml", "estimate job.yaml -o json", "estimate job.yaml --devices 1,2",
         "estimate job.yaml --set spec.resources.device.memory=1Mi"}) {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "common/listen.h"
+#include "common/testing/await.h"
 #include "common/testing/checkout.h"
 #include "operator/api/names.h"
 
@@ -22,7 +23,7 @@ using kube::JsonObject;
 
 namespace {
 
-constexpr std::chrono::seconds kPatience{60};  // a busy machine gets this long before a test fails
+using test::kPatience;
 const kube::Resource kRoles{.group = "rbac.authorization.k8s.io", .version = "v1", .plural = "roles"};
 const kube::Resource kRoleBindings{
     .group = "rbac.authorization.k8s.io", .version = "v1", .plural = "rolebindings"};

@@ -20,8 +20,8 @@ ElementType type_of(at::ScalarType type) {
 
 at::Tensor elements_of_run(const RankState& state, StateKind kind, const OwnedPart& owned, const Run& run) {
   const Bucket& bucket = state.parameters.layout.buckets[static_cast<std::size_t>(owned.parameter.bucket)];
-  return part_of(tensor_of(state, kind),
-                 {offset_of(state, kind, bucket, run.values.offset), run.values.elements});
+  return view(tensor_of(state, kind),
+              {offset_of(state, kind, bucket, run.values.offset), run.values.elements});
 }
 
 // read(part, first element, bytes) for what of the ranges lies in this kind's buffer, until one fails.
@@ -67,10 +67,6 @@ int64_t offset_of(const RankState& state, StateKind kind, const Bucket& bucket, 
   return kind == StateKind::Weights ? value : state_offset_of(bucket, state.optimizer.shard(), value);
 }
 
-at::Tensor part_of(const at::Tensor& flat, FlatRange range) {
-  return flat.narrow(0, range.offset, range.elements);
-}
-
 checkpoint::StateTypes state_types(at::ScalarType storage, bool bf16_moments) {
   const at::ScalarType wide = kernels::wide_type(storage);
   return {.weights = type_of(storage),
@@ -107,7 +103,7 @@ Status read_values(checkpoint::WeightsFolder& from, const ParameterStore& parame
        owned_parts(layout, placement, whole_buckets(layout), Selection::Everything)) {
     for_each_run(owned, [&](const Run& run) {
       if (!status) return;
-      kernels::fill_from_host(part_of(parameters.values, run.values), [&](at::Tensor& on_host) {
+      kernels::fill_from_host(view(parameters.values, run.values), [&](at::Tensor& on_host) {
         status = from.read(owned.part.name, run.first_full, type, kernels::bytes_of(on_host));
       });
     });

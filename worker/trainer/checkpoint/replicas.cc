@@ -75,7 +75,7 @@ BitSums bit_sums(const ParameterStore& parameters, const planner::MeshShape& mes
   const auto add = [&](Replica what, FlatRange range) {
     if (!has_twins(what, mesh)) return;
     auto& sum = sums[static_cast<std::size_t>(what)];
-    sum = sum.value_or(0) + kernels::sum_of_bits(parameters.values.narrow(0, range.offset, range.elements));
+    sum = sum.value_or(0) + kernels::sum_of_bits(view(parameters.values, range));
   };
   add(Replica::Weights, {0, parameters.layout.elements});
   for (const Parameter& parameter : parameters.layout.parameters) {

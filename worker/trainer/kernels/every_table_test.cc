@@ -19,7 +19,7 @@
 namespace caravan::kernels {
 namespace {
 
-constexpr double kEps = 1e-5;
+constexpr double kNormEps = 1e-5;
 
 // Rows and columns: single ones, less than a vector, odd, several tasks.
 const std::vector<std::pair<int64_t, int64_t>> kShapes = {{1, 1},    {1, 8},    {3, 37},
@@ -31,13 +31,13 @@ TEST_P(Kernels, RmsNormAddsTheResidualAndNormalises) {
   for (const auto& [rows, columns] : test::sampled(kShapes, 2)) {
     const at::Tensor x = random({rows, columns}), residual = random({rows, columns}), w = random({columns});
     at::Tensor sum = x.clone();
-    const Normed normed = add_rms_norm(sum, residual, w, kEps);
+    const Normed normed = add_rms_norm(sum, residual, w, kNormEps);
     EXPECT_TRUE(at::equal(sum, x + residual));
     const at::Tensor exact_sum = sum.to(at::kDouble);
-    const at::Tensor scale = at::rsqrt(exact_sum.square().mean(-1) + kEps);
+    const at::Tensor scale = at::rsqrt(exact_sum.square().mean(-1) + kNormEps);
     expect_near(normed.scale_T, scale, 16, "scale");
     expect_near(normed.y_TD, exact_sum * scale.unsqueeze(1) * w.to(at::kDouble), 16, "output");
-    const Normed alone = rms_norm(sum, w, kEps);
+    const Normed alone = rms_norm(sum, w, kNormEps);
     EXPECT_TRUE(at::equal(alone.y_TD, normed.y_TD));
     EXPECT_TRUE(at::equal(rms_norm_apply(sum, w, alone.scale_T), normed.y_TD));
   }
@@ -47,7 +47,7 @@ TEST_P(Kernels, RmsNormBackwardEqualsItsFormula) {
   for (const auto& [rows, columns] : test::sampled(kShapes, 2)) {
     const at::Tensor x = random({rows, columns}), w = random({columns}), dy = random({rows, columns}),
                      residual = random({rows, columns}), dw = random_wide({columns});
-    const Normed normed = rms_norm(x, w, kEps);
+    const Normed normed = rms_norm(x, w, kNormEps);
     const at::Tensor scale = normed.scale_T.to(at::kDouble).unsqueeze(1);
     const at::Tensor n = x.to(at::kDouble) * scale, g = dy.to(at::kDouble) * w.to(at::kDouble);
     const auto make = [&] {

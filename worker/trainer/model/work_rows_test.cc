@@ -199,7 +199,7 @@ void expect_rows(const char* phase, const std::vector<Event>& done, Paper paper)
   EXPECT_EQ(done.size(), rows.size()) << phase;
 }
 
-struct Case {
+struct RowsCase {
   std::string name;
   int64_t tensor = 1;
   bool sequence_parallel = false;
@@ -212,11 +212,11 @@ struct Case {
   int64_t vocab = 256;
 };
 
-void PrintTo(const Case& each, std::ostream* out) {
+void PrintTo(const RowsCase& each, std::ostream* out) {
   *out << each.name;
 }
 
-StageShape shape_of(const Case& each) {
+StageShape shape_of(const RowsCase& each) {
   StageShape stage = small_stage(2);
   stage.model.vocab = each.vocab;
   stage.tensor = each.tensor;
@@ -468,7 +468,7 @@ class RankUnderTest {
   ParameterStore store_;
 };
 
-class WorkRows : public testing::TestWithParam<Case> {
+class WorkRows : public testing::TestWithParam<RowsCase> {
  protected:
   // On every rank, each a thread.
   template <typename Check>
@@ -520,8 +520,8 @@ constexpr Again kAgain[] = {{"", 0},
 
 // Tensor parallelism × sequence parallelism × recomputation × precision × two sequence lengths, and what
 // stands apart: micro-batches of several sequences, logits in chunks.
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<RowsCase> cases() {
+  std::vector<RowsCase> all;
   for (const int64_t tensor : {1, 2, 4}) {
     for (const bool sequence_parallel : {false, true}) {
       if (sequence_parallel && tensor == 1) continue;

@@ -7,8 +7,7 @@ namespace caravan::trainer {
 
 at::Tensor sum_of_squares(const at::Tensor& flat, const std::vector<FlatRange>& ranges) {
   at::Tensor sum = kernels::zero_where(flat);
-  for (const FlatRange& range : ranges)
-    kernels::add_sum_of_squares(flat.narrow(0, range.offset, range.elements), sum);
+  for (const FlatRange& range : ranges) kernels::add_sum_of_squares(view(flat, range), sum);
   return sum;
 }
 

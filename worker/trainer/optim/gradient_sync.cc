@@ -9,10 +9,6 @@
 namespace caravan::trainer {
 namespace {
 
-at::Tensor view(const at::Tensor& flat, FlatRange range) {
-  return flat.narrow(0, range.offset, range.elements);
-}
-
 at::Tensor view(const at::Tensor& flat, const Bucket& bucket) {
   return flat.narrow(0, bucket.offset, bucket.elements);
 }

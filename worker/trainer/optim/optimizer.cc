@@ -10,16 +10,8 @@
 namespace caravan::trainer {
 namespace {
 
-at::Tensor view(const at::Tensor& flat, int64_t offset, int64_t elements) {
-  return flat.narrow(0, offset, elements);
-}
-
-at::Tensor view(const at::Tensor& flat, FlatRange range) {
-  return view(flat, range.offset, range.elements);
-}
-
 at::Tensor state(const at::Tensor& states, const UpdateRange& range) {
-  return view(states, range.state_offset, range.values.elements);
+  return states.narrow(0, range.state_offset, range.values.elements);
 }
 
 // What is rounded at random goes by the tensors of the model.
@@ -96,9 +88,9 @@ void Optimizer::advance(double learning_rate, double gradient_scale) {
 void Optimizer::forget_gradients_of_others() {
   for (const Bucket& bucket : store_.layout.buckets) {
     const FlatRange own = slice_of(bucket, shard_);
-    view(store_.gradients, bucket.offset, own.offset - bucket.offset).zero_();
+    store_.gradients.narrow(0, bucket.offset, own.offset - bucket.offset).zero_();
     const int64_t end = own.offset + own.elements;
-    view(store_.gradients, end, bucket.offset + bucket.elements - end).zero_();
+    store_.gradients.narrow(0, end, bucket.offset + bucket.elements - end).zero_();
   }
 }
 
