@@ -37,6 +37,17 @@ def without_precompiled(command):
     return {**command, "command": re.sub(r" -Winvalid-pch -include \S+", "", command["command"])}
 
 
+def each_file(commands):
+    """Those of the files by themselves that a unity build compiles as one."""
+    for command in commands:
+        file = pathlib.Path(command["file"])
+        if file.parent.name != "Unity":
+            yield command
+            continue
+        for part in re.findall(r'^#include "(.+)"$', file.read_text(), re.MULTILINE):
+            yield {**command, "file": part, "command": command["command"].replace(f"-c {file}", f"-c {part}")}
+
+
 def output_of(command):
     words = command["command"].split()
     return words[words.index("-o") + 1]
@@ -97,7 +108,7 @@ def main(repository, build, cache, commits=None, most=None):
     cache.mkdir(parents=True, exist_ok=True)
     dependencies = dependencies_by_object(build)
     known = json.loads(pathlib.Path(build, "compile_commands.json").read_text())
-    commands = [without_precompiled(command) for command in known
+    commands = [without_precompiled(command) for command in each_file(known)
                 if is_product(command["file"], repository) and (changed is None or name_of(command, repository) in changed)]
     found = len(commands)
     if most is not None:

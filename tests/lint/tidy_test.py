@@ -58,6 +58,20 @@ class Sample(unittest.TestCase):
         self.assertCountEqual(tidy.sample(self.commands, 40, "2026-01-31"), self.commands)
 
 
+class UnityBuild(unittest.TestCase):
+    def test_is_checked_file_by_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            unity = pathlib.Path(folder, "Unity", "unity_0_cxx.cxx")
+            unity.parent.mkdir()
+            unity.write_text('/* generated */\n\n#include "/project/a.cc"\n\n#include "/project/b.cc"\n\n')
+            alone = {"file": "/project/c.cc", "command": "g++ -o c.o -c /project/c.cc"}
+            known = [alone, {"file": str(unity), "command": f"g++ -o u.o -c {unity}"}]
+            self.assertEqual(list(tidy.each_file(known)), [
+                alone,
+                {"file": "/project/a.cc", "command": "g++ -o u.o -c /project/a.cc"},
+                {"file": "/project/b.cc", "command": "g++ -o u.o -c /project/b.cc"}])
+
+
 class WhatWasClean(unittest.TestCase):
     """Of one file with one header, by a clang-tidy that finds what it is told to."""
 
