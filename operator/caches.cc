@@ -17,17 +17,19 @@ bool changes_devices(const kube::Change& change) {
   return read_node(change.before->parse()) != read_node(change.after->parse());
 }
 
+bool is_over(const kube::Json& job) {
+  return has_condition(job, conditions::kComplete, "True") || has_condition(job, conditions::kFailed, "True");
+}
+
 bool is_unplanned(const kube::Json& job) {
-  return condition_of(job, conditions::kPlanned) == nullptr ||
-         has_condition(job, conditions::kPlanned, "False");
+  return !is_over(job) && (condition_of(job, conditions::kPlanned) == nullptr ||
+                           has_condition(job, conditions::kPlanned, "False"));
 }
 
 // For machines, not for a queue that gives them.
 bool waits_for_machines(const kube::Json& job) {
-  for (const char* over : {conditions::kComplete, conditions::kFailed, conditions::kSuspended}) {
-    if (has_condition(job, over, "True")) return false;
-  }
-  return has_condition(job, conditions::kScheduled, "False") &&
+  return !is_over(job) && !has_condition(job, conditions::kSuspended, "True") &&
+         has_condition(job, conditions::kScheduled, "False") &&
          kube::text_at(*condition_of(job, conditions::kScheduled), {"reason"}) != reasons::kWaitingForQuota;
 }
 
@@ -96,7 +98,11 @@ void WatchedCaches::on_job(const kube::Change& change) {
     if (change.before) waiting_.erase(age_of(before));
     if (change.after && waits_for_machines(after)) waiting_.insert(age_of(after));
   }
-  if (is_more_than_status(change)) enqueue_(key);
+  // A status that keeps a job from being planned is mended by hand, as its message advises.
+  const bool may_be_mended =
+      change.before && change.after && has_condition(before, conditions::kPlanned, "False") &&
+      kube::find(before, {"status", "plan"}) != nullptr && kube::find(after, {"status", "plan"}) == nullptr;
+  if (may_be_mended || is_more_than_status(change)) enqueue_(key);
 }
 
 // Also of an earlier job of the same name: the present one may wait for it to be gone.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <functional>
+#include <span>
 
 #include "kube/api/object.h"
 #include "operator/api/cancellation.h"
@@ -88,11 +89,37 @@ JsonObject labels_of_job(const Json& job) {
   return kept;
 }
 
-JsonArray requests_of(const Json& pod) {
+// Whoever may make pods in a namespace may give them lists of any length.
+constexpr std::size_t kMostOfAList = 32;
+
+std::span<const Json> first_of(const JsonArray& list) {
+  return std::span(list.data(), std::min(list.size(), kMostOfAList));
+}
+
+JsonObject requests_of(const Json& container) {
+  constexpr std::size_t kLongestQuantity = 64;
+  JsonObject kept;
+  const Json* all = kube::find(container, {"resources", "requests"});
+  if (all == nullptr || !all->is_object()) return kept;
+  for (const auto& request : all->get_object()) {
+    const bool is_short =
+        request.value().is_string() && request.value().get_string().size() <= kLongestQuantity;
+    if (is_short && kept.size() < kMostOfAList) kept.insert(request);
+  }
+  return kept;
+}
+
+JsonObject spec_of_pod(const Json& pod) {
+  JsonObject spec = fields_of(pod, {"spec"}, {"nodeName"});
+  JsonArray gates;
+  for (const Json& gate : first_of(kube::array_at(pod, {"spec", "schedulingGates"})))
+    gates.push_back(fields_of(gate, {}, {"name"}));
+  if (!gates.empty()) spec["schedulingGates"] = std::move(gates);
   JsonArray containers;
-  for (const Json& container : kube::array_at(pod, {"spec", "containers"}))
-    containers.push_back(JsonObject{{"resources", fields_of(container, {"resources"}, {"requests"})}});
-  return containers;
+  for (const Json& container : first_of(kube::array_at(pod, {"spec", "containers"})))
+    containers.push_back(JsonObject{{"resources", JsonObject{{"requests", requests_of(container)}}}});
+  spec["containers"] = std::move(containers);
+  return spec;
 }
 
 }  // namespace
@@ -132,13 +159,11 @@ std::optional<Json> kept_of_pod(const Json& pod) {
   JsonObject status = fields_of(pod, {"status"}, {"phase", "reason", "message"});
   status["conditions"] = conditions_of(pod, {"PodScheduled", "DisruptionTarget"});
   JsonArray containers;
-  for (const Json& container : kube::array_at(pod, {"status", "containerStatuses"}))
+  for (const Json& container : first_of(kube::array_at(pod, {"status", "containerStatuses"})))
     containers.emplace_back(container_status(container));
   status["containerStatuses"] = std::move(containers);
-  JsonObject spec = fields_of(pod, {"spec"}, {"nodeName", "schedulingGates"});
-  spec["containers"] = requests_of(pod);
   return JsonObject{
-      {"metadata", std::move(metadata)}, {"spec", std::move(spec)}, {"status", std::move(status)}};
+      {"metadata", std::move(metadata)}, {"spec", spec_of_pod(pod)}, {"status", std::move(status)}};
 }
 
 std::optional<Json> kept_of_plan(const Json& config_map) {

@@ -130,6 +130,28 @@ TEST(KeptFields, LabelsThatNobodyReadsTakeNothing) {
   EXPECT_EQ(text(kept_of_pod(pod)), before);
 }
 
+// Whoever may make pods may make such ones, and every operator holds all pods of the cluster.
+TEST(KeptFields, ListsOfAnyLengthTakeLittle) {
+  Json pod = pod_with_status("{}", "Pending");
+  JsonObject& spec = pod.at("spec").as_object();
+  JsonArray gates, containers;
+  JsonObject requests;
+  for (int i = 0; i < 2000; ++i) {
+    gates.push_back(JsonObject{{"name", fmt::format("gate.example/{:0300}", i)}});
+    requests[fmt::format("device.example/{}", i)] = "1";
+    containers.push_back(JsonObject{{"name", fmt::format("c{}", i)}});
+  }
+  requests["cpu"] = std::string(100'000, '1');
+  containers[0].as_object()["resources"] = JsonObject{{"requests", std::move(requests)}};
+  spec["schedulingGates"] = std::move(gates);
+  spec["containers"] = containers;
+  pod.at("status").as_object()["containerStatuses"] = std::move(containers);
+  const auto kept = kept_of_pod(pod);
+  ASSERT_TRUE(kept);
+  EXPECT_LT(text(kept).size(), 20'000U);
+  EXPECT_TRUE(read_pod(*kept).gated);
+}
+
 TEST(KeptFields, WhatMerelyCarriesOurLabelIsNotKept) {
   const Json ours = stored(service_intent(job()));
   EXPECT_TRUE(kept_of_child(ours));

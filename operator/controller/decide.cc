@@ -41,6 +41,7 @@ class Decider {
 
   Decision decide() {
     advance();
+    if (queue_) std::ranges::move(queue_->notices, std::back_inserter(decision_.effects));
     if (!is_left_alone()) {
       status().set_observed_generation(job_.generation);
       status().set_state(state_of(status()));
@@ -65,7 +66,8 @@ class Decider {
     announce_steps(job_.spec, status());
     const bool planned = plan();
     follow_requests();
-    if (is_finished(status()) || end_by_result() || carry_out(judge_cancellation(job_, seen_.pods))) return;
+    if (is_finished(status()) || end_by_result() || carry_out(judge_cancellation(job_, seen_.pods, now_)))
+      return;
     if (planned && ask_queue()) return;
     if (carry_out(judge_suspension(job_.spec, queue_, status())) ||
         carry_out(judge_deadline(job_.spec, status(), now_)) || !queue_ || queue_->course == Course::kWaits)

@@ -91,6 +91,17 @@ TEST(Decide, ACancelledJobLosesItsPodsAndHasFailedOnceTheyAreGone) {
   EXPECT_EQ(decide_at(snapshot).status.state(), "Failed") << "for good";
 }
 
+TEST(Decide, ACancelledJobWaitsForThePodOfADeadMachineUntilItsGraceIsOver) {
+  Snapshot snapshot = running_job();
+  snapshot.job.annotations[annotations::kCancel] = kCancelled;
+  snapshot.pods.resize(1);
+  snapshot.pods[0].gone_by = kStart + 30s;
+  const Decision waiting = decide_at(snapshot);
+  EXPECT_FALSE(is_finished(waiting.status));
+  EXPECT_EQ(waiting.look_again, 31s);
+  EXPECT_EQ(decide_at(snapshot, kStart + 31s).status.state(), "Failed");
+}
+
 TEST(Decide, AJobIsCancelledAlsoWhenItCannotBePlannedOrIsSuspended) {
   Snapshot suspended = running_job(R"(, "suspend": true)");
   suspended.pods.clear();

@@ -11,6 +11,7 @@
 #include "operator/children/worker_pod.h"
 #include "operator/controller/domain_choice.h"
 #include "operator/view/domain_survey.h"
+#include "operator/view/pod_log.h"
 
 namespace caravan::controller {
 namespace {
@@ -55,11 +56,12 @@ WantedRoom wanted_room(const Job& job, const v1alpha1::JobPlan& plan, const Sett
 bool needs_domains(const Snapshot& seen) {
   const auto mode = seen.job.spec.scheduling().topology().mode();
   const bool asks = mode == v1alpha1::Topology::Preferred || mode == v1alpha1::Topology::Required;
-  if (!asks || gang_provider(seen.job) == v1alpha1::Gang::Kueue || is_finished(seen.job.status)) return false;
-  const v1alpha1::Resources& resources = seen.job.spec.resources();
+  const bool makes_pods = !seen.job.spec.suspend() && !is_finished(seen.job.status);
+  if (!asks || !makes_pods || gang_provider(seen.job) == v1alpha1::Gang::Kueue) return false;
+  const int per_node = ranks_per_node(seen.job);
   const auto placed =
       std::ranges::count_if(seen.pods, [](const PodView& pod) { return pod.alive() && pod.bound(); });
-  return !resources.has_devices_per_node() || placed * resources.devices_per_node() < resources.devices();
+  return per_node == 0 || placed * per_node < seen.job.spec.resources().devices();
 }
 
 DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan, const Settings& settings) {

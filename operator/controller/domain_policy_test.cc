@@ -155,6 +155,18 @@ TEST(DomainPolicy, OncePodsHaveMachinesNothingIsChosenAndNothingMissed) {
   EXPECT_EQ(scheduled->status(), "True") << scheduled->message();
 }
 
+TEST(DomainPolicy, HowManyDevicesANodeHasThePlanKnows) {
+  Snapshot snapshot = placed_job("Required", {"a", "b"});
+  snapshot.job.spec.mutable_resources()->clear_devices_per_node();
+  EXPECT_TRUE(needs_domains(snapshot)) << "before it has a plan";
+  snapshot.job.status.mutable_plan()->set_document(R"({"plan": {"devicesPerNode": 2}})");
+  EXPECT_FALSE(needs_domains(snapshot)) << "it reads all pods of the cluster";
+  snapshot.pods.pop_back();
+  EXPECT_TRUE(needs_domains(snapshot));
+  snapshot.job.spec.set_suspend(true);
+  EXPECT_FALSE(needs_domains(snapshot)) << "no pod is made";
+}
+
 TEST(DomainPolicy, ACopyThatStandsInSeveralDomainsIsToldAsLongAsItDoes) {
   for (const char* more : {"", "lq"}) {
     Snapshot snapshot = placed_job("Preferred", {"a", "b"});

@@ -7,6 +7,7 @@
 #include "operator/api/conditions.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
+#include "operator/controller/pod_loss.h"
 
 namespace caravan::controller {
 namespace {
@@ -50,10 +51,9 @@ GangVerdict judge_gang(const Snapshot& seen, const v1alpha1::JobStatus& status, 
   const Job& job = seen.job;
   if (gang_provider(job) != v1alpha1::Gang::None || nodes < 2) return verdict;
   if (const auto until_then = to_time(status.gang().waits_until())) {
-    const bool has_pods = std::ranges::any_of(seen.pods, [](const PodView& pod) { return !pod.ended(); });
-    if (now < *until_then) verdict.look_again = until(*until_then, now);
-    if (now < *until_then || has_pods) {
+    if (now < *until_then || holds_machines(seen.pods, now)) {
       verdict.course = Course::kStops;
+      verdict.look_again = now < *until_then ? until(*until_then, now) : until_gone(seen.pods, now);
     } else {
       verdict.gang.clear_waits_until();
     }

@@ -115,6 +115,17 @@ TEST(GangPolicy, NothingIsMadeBeforeTheTimeHasComeAndTheOldPodsAreGone) {
   EXPECT_EQ(verdict.gang.waits_until(), "");
 }
 
+TEST(GangPolicy, APodOfADeadMachineIsWaitedForUntilItsGraceIsOver) {
+  Snapshot snapshot = half_placed();
+  snapshot.job.status.mutable_gang()->set_waits_until(to_text(kStart + 90s));
+  snapshot.pods.resize(1);
+  snapshot.pods[0].gone_by = kStart + 120s;
+  const GangVerdict waiting = judge(snapshot, kStart + 100s);
+  EXPECT_EQ(waiting.course, Course::kStops);
+  EXPECT_EQ(waiting.look_again, 21s) << "nobody tells of it";
+  EXPECT_EQ(judge(snapshot, kStart + 121s).course, Course::kGoesOn);
+}
+
 TEST(GangPolicy, WhatIsGivenBackCostsNoRestart) {
   Snapshot snapshot = half_placed();
   snapshot.has_service = snapshot.has_account = snapshot.has_network_policy = true;

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "operator/api/cancellation.h"
 #include "operator/api/names.h"
+#include "operator/controller/pod_loss.h"
 #include "operator/controller/queue_notice.h"
 
 namespace caravan::controller {
@@ -27,9 +30,11 @@ Verdict judge_deadline(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus&
               spec.active_deadline_seconds())};
 }
 
-Verdict judge_cancellation(const Job& job, const std::vector<PodView>& pods) {
+Verdict judge_cancellation(const Job& job, const std::vector<PodView>& pods, TimePoint now) {
   if (!is_cancelled(job)) return {};
-  if (!pods.empty()) return {.course = Verdict::Course::kStops};
+  const bool some_stay = std::ranges::any_of(pods, [](const PodView& pod) { return !pod.gone_by; });
+  if (some_stay || holds_machines(pods, now))
+    return {.course = Verdict::Course::kStops, .look_again = until_gone(pods, now)};
   return {.course = Verdict::Course::kFails,
           .reason = kCancelledReason,
           .message = "cancelled by its user; a new job may go on from its last checkpoint"};

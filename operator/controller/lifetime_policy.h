@@ -15,7 +15,7 @@ Verdict judge_deadline(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus&
 
 // A cancelled job's pods end as in a suspension, so that what they save on their way is told of; then it
 // fails.
-Verdict judge_cancellation(const Job& job, const std::vector<PodView>& pods);
+Verdict judge_cancellation(const Job& job, const std::vector<PodView>& pods, TimePoint now);
 
 // Of a finished job: its place in a queue is given back, pods that still live are deleted, those of a
 // complete job after a minute in which they end by themselves, and the job when ttlSecondsAfterFinished are

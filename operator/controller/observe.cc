@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/api/conditions.h"
+#include "operator/api/job_conditions.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
 #include "operator/children/job_objects.h"
@@ -111,7 +112,7 @@ std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const k
   const bool chooses = needs_domains(snapshot);  // looks at the pods of all jobs
   if (chooses) snapshot.taken = taken_of(caches.pods, job.uid);
   // Only planning and domains read nodes: there may be thousands.
-  if (remembers_plan(job.status) && !chooses) return snapshot;
+  if ((remembers_plan(job.status) || is_finished(job.status)) && !chooses) return snapshot;
   for (const kube::ObjectPtr& node : caches.nodes.all()) snapshot.nodes.push_back(read_node(node->parse()));
   return snapshot;
 }

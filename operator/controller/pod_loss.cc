@@ -40,7 +40,22 @@ bool ended_by_itself(const PodView& pod) {
 }
 
 bool may_still_save(const PodView& pod, TimePoint now) {
-  return pod.leaving() && now <= *pod.gone_by;
+  return pod.leaving() && pod.holds_machine(now);
+}
+
+bool holds_machines(const std::vector<PodView>& pods, TimePoint now) {
+  return std::ranges::any_of(pods, [now](const PodView& pod) { return pod.holds_machine(now); });
+}
+
+LookAgain until_gone(const PodView& pod, TimePoint now) {
+  if (!pod.gone_by || !pod.holds_machine(now)) return std::nullopt;
+  return until(*pod.gone_by + std::chrono::seconds(1), now);
+}
+
+LookAgain until_gone(const std::vector<PodView>& pods, TimePoint now) {
+  LookAgain first;
+  for (const PodView& pod : pods) first = sooner(first, until_gone(pod, now));
+  return first;
 }
 
 std::unordered_map<int, const PodView*> newest_by_node(const std::vector<PodView>& pods) {

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "operator/controller/look_again.h"
 #include "operator/controller/snapshot.h"
 
 namespace caravan::controller {
@@ -24,6 +25,12 @@ std::string reason_of(const Loss& loss);
 bool ended_by_itself(const PodView& pod);
 // It is being deleted, and its gang may write a checkpoint first.
 bool may_still_save(const PodView& pod, TimePoint now);
+
+// A pod is left that may still use what the job was given.
+bool holds_machines(const std::vector<PodView>& pods, TimePoint now);
+// When one that is being deleted counts as gone at the latest; nothing where none is.
+LookAgain until_gone(const PodView& pod, TimePoint now);
+LookAgain until_gone(const std::vector<PodView>& pods, TimePoint now);
 
 // Of each node the newest pod, living ones first.
 std::unordered_map<int, const PodView*> newest_by_node(const std::vector<PodView>& pods);

@@ -3,6 +3,7 @@
 #include "operator/api/pod_names.h"
 #include "operator/controller/machine_policy.h"
 #include "operator/controller/memory_policy.h"
+#include "operator/controller/pod_loss.h"
 #include "policy/failure_policy.h"
 
 namespace caravan::controller {
@@ -40,9 +41,9 @@ struct DeadPod {
 
 DeadPod judge_dead_pod(const Job& job, const PodView& pod, TimePoint now) {
   if (pod.gone_by) {
-    if (pod.ended() || now > *pod.gone_by)
+    if (!pod.holds_machine(now))
       return {.in_the_way = pod.name == pod_name(job.key.name, pod.node, job.status.attempt())};
-    return {.in_the_way = true, .look_again = until(*pod.gone_by + std::chrono::seconds(1), now)};
+    return {.in_the_way = true, .look_again = until_gone(pod, now)};
   }
   const TimePoint ready = replaced_at(pod, job.status);
   if (now < ready) return {.in_the_way = true, .look_again = until(ready, now)};

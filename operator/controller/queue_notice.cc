@@ -6,12 +6,9 @@
 
 #include "operator/api/job_conditions.h"
 #include "operator/api/names.h"
+#include "operator/controller/pod_loss.h"
 
 namespace caravan::controller {
-
-bool holds_machines(const std::vector<PodView>& pods) {
-  return std::ranges::any_of(pods, [](const PodView& pod) { return !pod.ended(); });
-}
 
 std::vector<Effect> tell_of_pods(const Snapshot& seen, const WorkloadView& workload, int nodes,
                                  TimePoint now) {
@@ -34,7 +31,7 @@ std::vector<Effect> tell_of_pods(const Snapshot& seen, const WorkloadView& workl
 std::vector<Effect> tell_of_end(const Snapshot& snapshot, const v1alpha1::JobStatus& status, TimePoint now) {
   const auto& workload = snapshot.queue.workload;
   if (!workload || workload->being_deleted || workload->is_true(workload::kFinished)) return {};
-  if (holds_machines(snapshot.pods)) return {};
+  if (holds_machines(snapshot.pods, now)) return {};
   const bool failed = is_true(status, conditions::kFailed);
   const WorkloadCondition finished{workload::kFinished, true, failed ? "Failed" : "Succeeded",
                                    failed ? "the job has failed" : "the job is complete"};

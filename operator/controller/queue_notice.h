@@ -9,9 +9,6 @@
 
 namespace caravan::controller {
 
-// A pod is left that may use what the queue gave.
-bool holds_machines(const std::vector<PodView>& pods);
-
 // What the queue waits for before it lets others start, where it is told to.
 std::vector<Effect> tell_of_pods(const Snapshot& snapshot, const WorkloadView& workload, int nodes,
                                  TimePoint now);

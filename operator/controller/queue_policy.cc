@@ -5,6 +5,7 @@
 #include "operator/api/conditions.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
+#include "operator/controller/pod_loss.h"
 #include "operator/controller/queue_grant.h"
 #include "operator/controller/queue_hindrance.h"
 #include "operator/controller/queue_notice.h"
@@ -38,8 +39,9 @@ class Judge {
     if (seen_.queue.api == Api::kUnknown) return keep_waiting(false, "", "");
     if (const auto hindrance = hindrance_of_cluster(seen_.queue))
       return keep_waiting(false, hindrance->reason, hindrance->message);
-    if (job_.spec.suspend()) return leave();
     const auto& workload = seen_.queue.workload;
+    if (job_.spec.suspend()) return leave(Course::kWaits);
+    if (has_left() && workload && !workload->being_deleted) return leave(Course::kStops);
     if (!workload || workload->being_deleted) return without_workload();
     verdict_.gang.set_workload(workload->name);
     if (workload->is_true(workload::kFinished))
@@ -91,18 +93,26 @@ class Judge {
     return std::move(verdict_);
   }
 
+  // Its user had suspended the job when it was last looked at.
+  bool has_left() const {
+    return is_true(job_.status, conditions::kSuspended) && !is_suspended_by_queue(job_.status);
+  }
+
   // The user suspends the job: it waits in no queue meanwhile, and may ask for something else afterwards.
-  QueueVerdict leave() {
+  // What the queue gave for the pods that still end is given to none that are made after them.
+  QueueVerdict leave(Course course) {
     verdict_.gang.clear_admitted();
-    verdict_.gang.clear_workload();
     const auto& workload = seen_.queue.workload;
-    if (workload && !workload->being_deleted && !holds_machines(seen_.pods))
+    if (!workload && seen_.queue.api == Api::kServed) verdict_.gang.clear_workload();
+    if (workload && !workload->being_deleted && !holds_machines(seen_.pods, now_))
       verdict_.effects.emplace_back(DeleteChild{kWorkloads, workload->name, workload->uid});
-    return say(Course::kWaits, false, conditions::kSuspended,
+    verdict_.look_again = until_gone(seen_.pods, now_);
+    return say(course, false, conditions::kSuspended,
                "the job is suspended, and waits in no queue meanwhile");
   }
 
   QueueVerdict without_workload() {
+    if (has_left()) verdict_.gang.clear_workload();
     const bool is_known = !verdict_.gang.workload().empty();
     if (is_known || is_suspended_by_queue(job_.status)) {
       verdict_.gang.clear_workload();
@@ -124,7 +134,8 @@ class Judge {
   }
 
   QueueVerdict give_back(const WorkloadView& workload) {
-    if (!holds_machines(seen_.pods))
+    verdict_.look_again = until_gone(seen_.pods, now_);
+    if (!holds_machines(seen_.pods, now_))
       verdict_.effects.emplace_back(MergeStatus{kWorkloads, workload.name, release_patch(workload, now_)});
     return stop("the queue takes back what it had given: " + words_of(workload, workload::kEvicted));
   }
@@ -139,7 +150,9 @@ class Judge {
           true, reasons::kQuotaReserved,
           fmt::format("resourceflavor {}, which the queue gave, is not known yet", grant.unknown_flavor));
     verdict_.placement = std::move(grant.placement);
-    verdict_.effects = tell_of_pods(seen_, workload, plan_.nodes(), now_);
+    // The first one before any pod is made: it is refused where the queue has changed its mind meanwhile.
+    const bool is_first = workload.condition(workload::kPodsReady) == nullptr;
+    (is_first ? verdict_.effects : verdict_.notices) = tell_of_pods(seen_, workload, plan_.nodes(), now_);
     verdict_.gang.set_admitted(true);
     return say(Course::kGoesOn, true, reasons::kQuotaReserved, words_of(workload, workload::kAdmitted));
   }
@@ -153,7 +166,7 @@ class Judge {
       message = fmt::format("workload {} is deactivated and waits for spec.active to become true: {}",
                             workload.name, words_of(workload, workload::kEvicted));
     const bool must_stop =
-        verdict_.gang.admitted() || holds_machines(seen_.pods) || is_suspended_by_queue(job_.status);
+        verdict_.gang.admitted() || holds_machines(seen_.pods, now_) || is_suspended_by_queue(job_.status);
     verdict_.gang.clear_admitted();
     verdict_.look_again = when_places_change(seen_.queue);
     const bool reserved = workload.is_true(workload::kQuotaReserved);

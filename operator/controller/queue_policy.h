@@ -16,8 +16,9 @@ namespace caravan::controller {
 // kGoesOn: the job has what it asked for, or asks no queue. kWaits: no pod is made before the queue, or
 // whoever installs it, says so. kStops: what was given is taken back. kFails: what was given cannot be used.
 struct QueueVerdict : Verdict {
-  v1alpha1::GangStatus gang = {};  // as it is to be remembered
-  PodPlacement placement = {};     // of the pods that may run
+  v1alpha1::GangStatus gang = {};    // as it is to be remembered
+  PodPlacement placement = {};       // of the pods that may run
+  std::vector<Effect> notices = {};  // behind all other effects: the queue may not take them just now
 };
 
 // Of a job that has a plan and has not ended. job.status: as it was read.

@@ -270,6 +270,53 @@ TEST(QueuePolicy, ASuspendedJobLeavesTheQueueWhenItsPodsAreGone) {
   EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("create workloads/ltj-train"));
 }
 
+// It may ask for other machines, or another queue.
+TEST(QueuePolicy, AJobThatIsResumedWhileItsPodsStillEndIsQueuedAnewBehindThem) {
+  Snapshot snapshot = running_in_queue();
+  snapshot.job.spec.set_suspend(true);
+  next(snapshot);
+  snapshot.job.spec.set_suspend(false);
+  for (PodView& pod : snapshot.pods) pod.gone_by = kStart + 60s;
+  const Decision ending = next(snapshot);
+  EXPECT_THAT(effects_of(ending), IsEmpty()) << "what the old Workload was given starts nothing";
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended), HasSubstr("True ByUser"));
+  snapshot.pods.clear();
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("delete ltj-train"));
+  snapshot.queue.workload.reset();
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("create workloads/ltj-train"));
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kSuspended), HasSubstr("False Resumed"));
+  EXPECT_EQ(snapshot.job.status.attempt(), 2);
+}
+
+TEST(QueuePolicy, ASuspendedJobThatGivesUpItsQueueLeavesNoWorkloadBehind) {
+  Snapshot snapshot = running_in_queue();
+  snapshot.job.spec.set_suspend(true);
+  next(snapshot);
+  EXPECT_NE(snapshot.job.status.gang().workload(), "") << "while its pods end";
+  snapshot.job.spec.clear_scheduling();
+  for (PodView& pod : snapshot.pods) pod.gone_by = kStart + 60s;
+  EXPECT_THAT(effects_of(next(snapshot)), ElementsAre("delete ltj-train"));
+}
+
+TEST(QueuePolicy, TheQuotaOfAPodOnADeadMachineIsGivenBackWhenItsGraceIsOver) {
+  Snapshot snapshot = running_in_queue();
+  snapshot.queue.workload = evicted_workload();
+  snapshot.pods.resize(1);
+  snapshot.pods[0].gone_by = kStart + 60s;
+  EXPECT_THAT(effects_of(next(snapshot)), IsEmpty());
+  EXPECT_THAT(effects_of(next(snapshot, kStart + 61s)), ElementsAre("tell ltj-train"));
+}
+
+TEST(QueuePolicy, WhatIsOnlyToldTheQueueComesBehindWhatTheJobNeeds) {
+  Snapshot snapshot = running_in_queue();
+  snapshot.queue.workload =
+      workload({{"QuotaReserved", "True", "q"}, {"Admitted", "True", "a"}, {"PodsReady", "True", "Started"}});
+  snapshot.pods.pop_back();
+  const auto effects = effects_of(next(snapshot));
+  ASSERT_FALSE(effects.empty());
+  EXPECT_EQ(effects.back(), "tell ltj-train") << "a webhook of the queue's may be away";
+}
+
 TEST(QueuePolicy, TheQuotaOfAJobThatHasEndedIsGivenBackWhenNoPodRuns) {
   Snapshot snapshot = running_in_queue();
   v1alpha1::JobResult result;

@@ -36,7 +36,7 @@ Verdict judge_suspension(const v1alpha1::JobSpec& spec, const std::optional<Queu
   if (spec.suspend()) {
     verdict.conditions = {set_condition(conditions::kSuspended, true, reasons::kByUser,
                                         "spec.suspend is true; set it to false to go on")};
-  } else if (queue && !queue->message.empty()) {
+  } else if (queue && queue->reason != conditions::kSuspended && !queue->message.empty()) {
     verdict.conditions = {set_condition(conditions::kSuspended, true, reasons::kByQueue, queue->message)};
   }
   if (!is_suspended) suspend(status, verdict);

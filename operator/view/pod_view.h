@@ -40,6 +40,8 @@ struct PodView {
   bool bound() const { return !machine.empty(); }
   bool ended() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }
   bool alive() const { return !ended() && !gone_by; }
+  // A machine that died never says that a pod of its has ended: once its grace is over, it counts as gone.
+  bool holds_machine(TimePoint now) const { return !ended() && !(gone_by && now > *gone_by); }
   // Its agent was told to end and may have the gang write a checkpoint first.
   bool leaving() const { return phase == PodPhase::kRunning && gone_by; }
 };
