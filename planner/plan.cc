@@ -41,6 +41,10 @@ PlanAnswer answer_request(const PlanRequest& request, const EngineProfile& profi
   answer.warnings = warnings_for(request);
   answer.report.set_usable_bytes(usable_bytes(request.devices, profile).value_or(0));
   const SearchResult result = search_layouts(request, profile, options);
+  if (options.gives_up && options.gives_up()) {
+    answer.error = Error{"planning was given up before all layouts had been judged", ExitCode::kJobFailed};
+    return answer;
+  }
   for (const EvaluatedLayout& candidate : result.candidates) {
     *answer.report.add_candidates() = candidate_message(candidate);
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ struct DeviceFacts {
 
 struct PlanOptions {
   bool all_candidates = false;  // also the layouts that the rule would never pick
+  // Asked before each layout is judged. True: planning ends without an answer, whose error says so.
+  std::function<bool()> gives_up = {};
 };
 
 // The model's shape by preset (with a vocabulary of the job's own, where it gives one) or architecture.

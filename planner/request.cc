@@ -107,6 +107,25 @@ Status check_positive(const v1alpha1::JobSpec& spec) {
   return {};
 }
 
+// Bytes and operations are counted with 64 bits.
+Status check_counts(const PlanRequest& request) {
+  constexpr double kMost = 0x1p55;
+  constexpr double kTensorsOfALayer = 16;
+  const ModelShape& shape = request.shape;
+  const auto widest =
+      static_cast<double>(std::max({shape.hidden, shape.ffn, shape.vocab, shape.heads * shape.head_dim}));
+  const double tokens = static_cast<double>(request.training.sequence_length) *
+                        static_cast<double>(request.fixed.micro_batch_size.value_or(1));
+  const double elements = tokens * widest * kTensorsOfALayer * static_cast<double>(shape.layers);
+  const double products = tokens * widest * static_cast<double>(shape.hidden);
+  if (std::max(elements, products) < kMost) return {};
+  return bad_input(
+      fmt::format("spec.training.sequenceLength: {:.3g} tokens of a micro-batch are more than can be planned "
+                  "for with a model "
+                  "of this size",
+                  tokens));
+}
+
 }  // namespace
 
 Result<PlanRequest> read_request(const v1alpha1::JobSpec& spec, const DeviceFacts& facts) {
@@ -128,6 +147,7 @@ Result<PlanRequest> read_request(const v1alpha1::JobSpec& spec, const DeviceFact
   request.devices = *std::move(devices);
   request.fixed = *std::move(fixed);
   request.writes_checkpoints = spec.has_checkpoint();
+  if (Status counted = check_counts(request); !counted) return tl::unexpected(counted.error());
   return request;
 }
 

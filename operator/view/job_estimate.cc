@@ -39,8 +39,9 @@ void add_times(const v1alpha1::Plan& plan, const EstimateWish& wish, Estimate& i
 
 Estimate estimate(const v1alpha1::JobSpec& spec, const planner::DeviceFacts& facts,
                   const EstimateWish& wish) {
-  const planner::PlanAnswer answer = planner::answer_job(spec, facts, planner::default_engine_profile(),
-                                                         {.all_candidates = wish.all_candidates});
+  const planner::PlanAnswer answer =
+      planner::answer_job(spec, facts, planner::default_engine_profile(),
+                          {.all_candidates = wish.all_candidates, .gives_up = wish.gives_up});
   Estimate told;
   told.set_devices(spec.resources().devices());
   told.set_fits(!answer.error);

@@ -16,7 +16,8 @@ inline constexpr std::size_t kMostDeviceCounts = 16;  // that one question may a
 struct EstimateWish {
   double device_hour_price = 0;  // 0: none
   bool all_candidates = false;
-  Clock::WallTime now{};  // when the job would start
+  Clock::WallTime now{};                // when the job would start
+  std::function<bool()> gives_up = {};  // as planner::PlanOptions has it
 };
 
 // spec: with every default. The report is that of `caravan plan -o json` with these facts.

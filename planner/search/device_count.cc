@@ -6,6 +6,7 @@
 
 #include "planner/search/candidate.h"
 #include "planner/search/enumerate.h"
+#include "planner/search/legality.h"
 
 namespace caravan::planner {
 namespace {
@@ -47,15 +48,20 @@ class DeviceCountSearch {
   DeviceCountSearch(const PlanRequest& request, const EngineProfile& profile)
       : request_(request), profile_(profile), replica_counts_(replica_counts(request)) {}
 
-  std::optional<int> run() {
+  DeviceCount run() {
+    const int64_t most_stages = std::min<int64_t>(request_.shape.layers, kMostPipelineStages);
     for (const int64_t tensor : sizes_up_to(request_.fixed.tensor, widest_tensor())) {
-      for (const int64_t pipeline : sizes_up_to(request_.fixed.pipeline, request_.shape.layers))
+      for (const int64_t pipeline : sizes_up_to(request_.fixed.pipeline, most_stages)) {
+        if (stages_looked_at_ > kMostLookedAt) return {.smallest = best_, .everything_tried = false};
         try_sizes(tensor, pipeline);
+      }
     }
-    return best_;
+    return {.smallest = best_, .everything_tried = true};
   }
 
  private:
+  static constexpr int64_t kMostLookedAt = int64_t{1} << 29;  // some seconds
+
   int widest_tensor() const {
     const DevicePool& devices = request_.devices;
     return devices.has_rack_switch() ? devices.joined() : devices.node_size;
@@ -66,11 +72,12 @@ class DeviceCountSearch {
     return count < node || count % node == 0;
   }
 
-  bool fits(int64_t tensor, int64_t pipeline, int64_t data) const {
+  bool fits(int64_t tensor, int64_t pipeline, int64_t data) {
     const PlanRequest request = with_devices(request_, static_cast<int>(tensor * pipeline * data));
-    return any_fits(request, profile_,
-                    layouts_of_sizes(request, profile_, static_cast<int>(tensor), static_cast<int>(pipeline),
-                                     static_cast<int>(data)));
+    const auto layouts = layouts_of_sizes(request, profile_, static_cast<int>(tensor),
+                                          static_cast<int>(pipeline), static_cast<int>(data));
+    stages_looked_at_ += std::ssize(layouts) * pipeline * pipeline;  // each with as many micro-batches
+    return any_fits(request, profile_, layouts);
   }
 
   void try_sizes(int64_t tensor, int64_t pipeline) {
@@ -95,6 +102,7 @@ class DeviceCountSearch {
   const EngineProfile& profile_;
   const std::vector<int64_t> replica_counts_;
   std::optional<int> best_;
+  int64_t stages_looked_at_ = 0;
 };
 
 }  // namespace
@@ -106,7 +114,7 @@ bool anything_fits(const PlanRequest& request, const EngineProfile& profile) {
   return any_fits(request, profile, layouts);
 }
 
-std::optional<int> smallest_device_count(const PlanRequest& request, const EngineProfile& profile) {
+DeviceCount smallest_device_count(const PlanRequest& request, const EngineProfile& profile) {
   PlanRequest open = request;
   // A layout of all sizes grows by replicas.
   if (open.fixed.all_sizes()) open.fixed.data.reset();

@@ -14,7 +14,12 @@ namespace caravan::planner {
 // Any layout that the request leaves open, checkpointing policy included.
 bool anything_fits(const PlanRequest& request, const EngineProfile& profile);
 
-// Fewer than one node has, or whole nodes. Nothing when no number up to the devices' maximum fits.
-std::optional<int> smallest_device_count(const PlanRequest& request, const EngineProfile& profile);
+// Fewer than one node has, or whole nodes.
+struct DeviceCount {
+  std::optional<int> smallest;    // nothing: no number up to the devices' maximum fits
+  bool everything_tried = false;  // else there may be a smaller one: the model has too many layers to try all
+  bool operator==(const DeviceCount&) const = default;
+};
+DeviceCount smallest_device_count(const PlanRequest& request, const EngineProfile& profile);
 
 }  // namespace caravan::planner

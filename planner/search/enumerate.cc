@@ -32,7 +32,8 @@ std::vector<int> pipeline_sizes(const PlanRequest& request, int tensor) {
   // An illegal tensor size needs no more than one witness.
   if (rest < 1 || check_tensor(request, tensor)) return {1};
   std::vector<int> sizes;
-  for (int pipeline = 1; pipeline <= std::min<int64_t>(rest, request.shape.layers); ++pipeline) {
+  for (int pipeline = 1; pipeline <= std::min<int64_t>({rest, request.shape.layers, kMostPipelineStages});
+       ++pipeline) {
     if (rest % pipeline == 0) sizes.push_back(pipeline);
   }
   return sizes;

@@ -32,6 +32,11 @@ std::optional<Illegality> check_layers(const PlanRequest& request, const Layout&
         fmt::format("there must be a layer for every pipeline stage; layers is {}, pipeline is {}",
                     request.shape.layers, layout.mesh.pipeline)};
   }
+  if (layout.mesh.pipeline > kMostPipelineStages) {
+    return Illegality{"spec.parallelism.pipeline",
+                      fmt::format("at most {} stages are planned for; pipeline is {}", kMostPipelineStages,
+                                  layout.mesh.pipeline)};
+  }
   if (static_cast<int>(layout.layers_per_stage.size()) != layout.mesh.pipeline) {
     return Illegality{
         "spec.parallelism.layersPerStage",

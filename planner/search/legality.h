@@ -12,6 +12,9 @@
 
 namespace caravan::planner {
 
+// What stages do is counted one by one, for each layout that is looked at.
+inline constexpr int kMostPipelineStages = 512;
+
 struct Illegality {
   std::string field;     // path in the job, such as spec.parallelism.tensor
   std::string sentence;  // the rule and the numbers that break it

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "common/readable_bytes.h"
 #include "planner/search/device_count.h"
 #include "planner/search/reasons.h"
@@ -83,6 +85,20 @@ std::string devices_in_words(const DevicePool& devices) {
   return fmt::format("{} {}{}", devices.count, kind, devices.count == 1 || devices.known ? "" : "s");
 }
 
+std::string say_devices(const PlanRequest& request, const DeviceCount& count) {
+  if (count.smallest && count.everything_tried)
+    return fmt::format(" The smallest number of devices that fits is {}.", *count.smallest);
+  if (count.smallest) return fmt::format(" {} devices would do.", *count.smallest);
+  if (!count.everything_tried) return "";
+  return fmt::format(" No number of devices up to {} fits.", request.devices.maximum());
+}
+
+// Rounded up.
+std::string enough_bytes(int64_t bytes) {
+  const double shown = byte_unit_of(bytes).bytes / 10;
+  return readable_bytes(static_cast<int64_t>(std::ceil(static_cast<double>(bytes) / shown) * shown));
+}
+
 }  // namespace
 
 std::string describe_shortage(const PlanRequest& request, const EngineProfile& profile,
@@ -94,16 +110,12 @@ std::string describe_shortage(const PlanRequest& request, const EngineProfile& p
                   shortage_reason(request, profile, best));
   const auto freed = free_sizes(request, profile);
   if (freed) text += fmt::format(" These devices suffice with {}.", *freed);
-  if (const auto count = smallest_device_count(request, profile)) {
-    text += fmt::format(" The smallest number of devices that fits is {}.", *count);
-  } else {
-    text += fmt::format(" No number of devices up to {} fits.", request.devices.maximum());
-  }
+  text += say_devices(request, smallest_device_count(request, profile));
   if (const auto change = smallest_change(request, profile)) {
     text += fmt::format(" The smallest change that fits these devices is {}.", *change);
   } else if (!freed) {
     text += fmt::format(" On as many devices each needs at least {} of memory.",
-                        readable_bytes(memory_for(best.memory.peak_bytes(), request.devices, profile)));
+                        enough_bytes(memory_for(best.memory.peak_bytes(), request.devices, profile)));
   }
   return text;
 }

@@ -34,20 +34,26 @@ auto* best_by(Candidates& candidates, Order order) {
 
 class Search {
  public:
-  Search(const PlanRequest& request, const EngineProfile& profile)
-      : request_(request), profile_(profile), layouts_(enumerate_layouts(request, profile)) {}
+  Search(const PlanRequest& request, const EngineProfile& profile, const PlanOptions& options)
+      : request_(request),
+        profile_(profile),
+        options_(options),
+        layouts_(enumerate_layouts(request, profile)) {}
 
   // In the order in which the rule tries them; other schedules of all that was evaluated so far come last.
-  void evaluate(Tier tier, bool all) {
+  void evaluate(Tier tier) {
+    const bool all = options_.all_candidates;
     for (const Layout& layout : layouts_) {
       if (tier_of(request_, layout) != tier) continue;
+      if (gives_up()) return;
       EvaluatedLayout candidate = evaluate_layout(request_, layout, profile_);
       if (!candidate.illegality) bases_.push_back(base_of(layout, candidate));
       if (worth_a_line(request_, candidate, all)) candidates_.push_back(std::move(candidate));
     }
-    evaluate_other_schedules(tier, all);
+    evaluate_other_schedules(tier);
   }
 
+  bool gives_up() const { return options_.gives_up && options_.gives_up(); }
   bool anything_surely_fits() const {
     return std::ranges::any_of(candidates_, [](const EvaluatedLayout& candidate) {
       return candidate.fits && !candidate.preference.risky;
@@ -76,7 +82,8 @@ class Search {
   }
 
   // Those that may win, the most promising ones first. Where nothing is known about time, 1F1B it is.
-  void evaluate_other_schedules(Tier tier, bool all) {
+  void evaluate_other_schedules(Tier tier) {
+    const bool all = options_.all_candidates;
     constexpr int kMostArranged = 64;  // layouts; so that no job holds up planning for long
     if (!request_.devices.known || !may_be_picked(tier)) return;
     std::ranges::stable_sort(bases_, {}, &Base::least_expected);
@@ -88,6 +95,7 @@ class Search {
         if (tier_of(request_, layout) != tier) continue;
         const bool fixed_order = has_fixed_order(layout.schedule);
         if (!fixed_order && (!promising || ++arranged > kMostArranged)) continue;
+        if (gives_up()) return;
         EvaluatedLayout candidate = evaluate_layout(request_, layout, profile_);
         if (all || is_best(candidate)) candidates_.push_back(std::move(candidate));
       }
@@ -111,6 +119,7 @@ class Search {
 
   const PlanRequest& request_;
   const EngineProfile& profile_;
+  const PlanOptions& options_;
   const std::vector<Layout> layouts_;
   std::vector<Base> bases_;
   std::vector<EvaluatedLayout> candidates_;
@@ -118,15 +127,16 @@ class Search {
 
 // Tiers that cannot win any more are left out, unless everything is asked for.
 std::vector<EvaluatedLayout> evaluate_tiers(const PlanRequest& request, const EngineProfile& profile,
-                                            bool all) {
-  Search search(request, profile);
+                                            const PlanOptions& options) {
+  const bool all = options.all_candidates;
+  Search search(request, profile, options);
   for (const Tier tier :
        {Tier::Rule, Tier::MoreSharding, Tier::Checkpointing, Tier::CheckpointingAndMoreSharding}) {
     if (!all && search.anything_surely_fits()) break;
-    search.evaluate(tier, all);
+    search.evaluate(tier);
   }
   if (all) {
-    for (const Tier tier : {Tier::Manual, Tier::ManualCheckpointing}) search.evaluate(tier, all);
+    for (const Tier tier : {Tier::Manual, Tier::ManualCheckpointing}) search.evaluate(tier);
   }
   return search.take();
 }
@@ -181,7 +191,7 @@ bool SearchResult::anything_legal() const {
 
 SearchResult search_layouts(const PlanRequest& request, const EngineProfile& profile,
                             const PlanOptions& options) {
-  std::vector<EvaluatedLayout> candidates = evaluate_tiers(request, profile, options.all_candidates);
+  std::vector<EvaluatedLayout> candidates = evaluate_tiers(request, profile, options);
   const Pick pick = pick_layout(candidates);
   for (EvaluatedLayout& candidate : candidates) judge(request, profile, pick, candidate);
   if (pick.layout)

@@ -347,6 +347,15 @@ TEST(SearchLayouts, ShortSequencesShareAMicroBatchInAPipelineToo) {
   EXPECT_EQ(search_layouts(request, default_profile(), {}).chosen()->layout.micro_batch_size, 1);
 }
 
+TEST(SearchLayouts, EndsWhenItIsGivenUp) {
+  int asked = 0;
+  const PlanRequest wanted = request_of(gpu_job("llama3-8b", 64));
+  const auto given_up = search_layouts(wanted, default_profile(),
+                                       {.all_candidates = true, .gives_up = [&] { return ++asked > 3; }});
+  EXPECT_LE(given_up.candidates.size(), 3U);
+  EXPECT_GT(search_layouts(wanted, default_profile(), {.all_candidates = true}).candidates.size(), 3U);
+}
+
 TEST(SearchLayouts, AllListsTheWholeGrid) {
   const SearchResult result =
       search_layouts(request_of(gpu_job("llama3-8b", 64)), default_profile(), {.all_candidates = true});
@@ -480,8 +489,42 @@ TEST(Shortage, NamesTheSmallestNumberOfDevicesThatFits) {
     int smallest = 1;
     while (!fits_on(smallest)) smallest += smallest < 8 ? 1 : 8;
     job.mutable_resources()->set_devices(1);
-    EXPECT_EQ(smallest_device_count(request_of(job), default_profile()), smallest) << shape.preset;
+    EXPECT_EQ(smallest_device_count(request_of(job), default_profile()), (DeviceCount{smallest, true}))
+        << shape.preset;
   }
+}
+
+// Whoever may make a job may make this one, and its plan is awaited by all others.
+TEST(Shortage, OfAModelOfTooManyLayersNotAllNumbersOfDevicesAreTried) {
+  PlanRequest request = request_of(gpu_job("llama3-8b", 8));
+  request.shape.layers = 4096;
+  request.shape.hidden = 64;
+  request.training.sequence_length = 1 << 24;
+  request.training.global_batch_sequences = 65536;
+  EXPECT_FALSE(smallest_device_count(request, default_profile()).everything_tried);
+  const SearchResult result = search_layouts(request, default_profile(), {});
+  EXPECT_THAT(describe_shortage(request, default_profile(), result), Not(HasSubstr("umber of devices")));
+}
+
+TEST(SearchLayouts, WhatCannotBeCountedIsRefused) {
+  v1alpha1::JobSpec job = gpu_job("llama3.1-405b", 8);
+  job.mutable_training()->set_sequence_length(1 << 22);
+  EXPECT_TRUE(read_request(job, {}));
+  job.mutable_parallelism()->set_micro_batch_size(65536);
+  const auto refused = read_request(job, {});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("2.75e+11 tokens of a micro-batch are more than can be planned"));
+}
+
+TEST(SearchLayouts, StagesHaveABound) {
+  PlanRequest request = request_of(gpu_job("llama3-8b", 1024));
+  request.shape.layers = 2048;
+  request.fixed.pipeline = 1024;
+  const SearchResult result = search_layouts(request, default_profile(), {});
+  EXPECT_FALSE(result.anything_legal());
+  EXPECT_THAT(result.candidates.front().reason,
+              HasSubstr("at most 512 stages are planned for; pipeline is 1024"));
 }
 
 TEST(Shortage, SaysWhenNoNumberOfDevicesFits) {

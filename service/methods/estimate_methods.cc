@@ -1,5 +1,6 @@
 #include "service/methods/estimate_methods.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "operator/view/job_estimate.h"
@@ -45,7 +46,7 @@ Answer<v1alpha1::EstimateJobResponse> EstimateMethods::estimate_job(const Call& 
   const LlamaTrainingJob job = named(request.job());
   const auto complete = completed_job(job);
   if (!complete) return tl::unexpected(complete.error());
-  const auto turn = take_turn(call.caller.user);
+  const auto turn = take_turn({.user = call.caller.user, .name_space = *name_space});
   if (!turn) {
     Fault busy{.code = Code::kResourceExhausted,
                .reason = faults::kBusy,
@@ -53,23 +54,31 @@ Answer<v1alpha1::EstimateJobResponse> EstimateMethods::estimate_job(const Call& 
     busy.retry_after = std::chrono::seconds(1);
     return tl::unexpected(std::move(busy));
   }
-  const EstimateWish wish{*price, request.all_candidates(), clock_.wall_now()};
+  const auto is_late = [&] { return clock_.now() >= call.context.deadline; };
+  const auto gives_up = [&] { return call.context.stop.stop_requested() || is_late(); };
+  const EstimateWish wish{*price, request.all_candidates(), clock_.wall_now(), gives_up};
   v1alpha1::EstimateJobResponse response;
-  for (const int devices : request.devices()) {
-    if (call.context.stop.stop_requested())
-      return fault(Code::kCancelled, faults::kCancelled, "the caller has gone");
-    *response.add_estimates() = estimate_on(job, devices, wish);
-  }
+  for (const int devices : request.devices()) *response.add_estimates() = estimate_on(job, devices, wish);
   if (request.devices().empty()) *response.add_estimates() = controller::estimate(complete->spec(), {}, wish);
+  if (call.context.stop.stop_requested())
+    return fault(Code::kCancelled, faults::kCancelled, "the caller has gone");
+  if (is_late())
+    return fault(Code::kDeadlineExceeded, faults::kTimeout,
+                 "there was no time to judge all layouts; ask of fewer numbers of devices, or without all "
+                 "candidates");
   return response;
 }
 
-std::shared_ptr<void> EstimateMethods::take_turn(const std::string& user) {
+std::shared_ptr<void> EstimateMethods::take_turn(const Whose& whose) {
   const std::scoped_lock lock(mutex_);
-  if (planned_for_.size() >= kAtOnce || !planned_for_.insert(user).second) return nullptr;
-  return {this, [this, user](void*) {
+  const bool is_planned_for = std::ranges::any_of(planned_for_, [&](const Whose& other) {
+    return other.user == whose.user || other.name_space == whose.name_space;
+  });
+  if (planned_for_.size() >= kAtOnce || is_planned_for) return nullptr;
+  const auto place = planned_for_.insert(planned_for_.end(), whose);
+  return {this, [this, place](void*) {
             const std::scoped_lock given_back(mutex_);
-            planned_for_.erase(user);
+            planned_for_.erase(place);
           }};
 }
 

@@ -5,9 +5,9 @@
 // processor time, so few estimates run at once and what is beyond is refused.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 
 #include "caravan/v1alpha1/job_service.pb.h"
@@ -19,7 +19,8 @@ namespace caravan::service {
 
 class EstimateMethods {
  public:
-  static constexpr std::size_t kAtOnce = 2;  // one for each caller
+  static constexpr std::size_t kAtOnce =
+      2;  // one for each caller, and for each namespace, which may have any number of them
 
   EstimateMethods(Rights& rights, Clock& clock) : rights_(rights), clock_(clock) {}
 
@@ -28,13 +29,18 @@ class EstimateMethods {
                                                      const v1alpha1::EstimateJobRequest& request);
 
  private:
+  struct Whose {
+    std::string user = {};
+    std::string name_space = {};
+  };
+
   // Null: it is not his turn. Held while he is planned for.
-  std::shared_ptr<void> take_turn(const std::string& user);
+  std::shared_ptr<void> take_turn(const Whose& whose);
 
   Rights& rights_;
   Clock& clock_;
   std::mutex mutex_;
-  std::set<std::string> planned_for_;  // callers, now
+  std::list<Whose> planned_for_;  // now
 };
 
 }  // namespace caravan::service
