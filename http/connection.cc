@@ -237,6 +237,7 @@ void Connection::go_on(bool keep) {
 void Connection::stream(const OpenExchange* exchange, const Reply& head, Exchange::Next next,
                         std::string heartbeat, std::shared_ptr<void> kept) {
   if (exchange != exchange_.get() || phase_ != Phase::kWorks) return;
+  if (heard_the_end_) return close();  // as of a stream that is under way: nobody will end it otherwise
   phase_ = Phase::kStreams;
   stream_.next = std::move(next);
   stream_.heartbeat = std::move(heartbeat);

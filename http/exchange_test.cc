@@ -339,6 +339,18 @@ TEST_F(ExchangeTest, AStreamIsReadOnAsFarAsItsReaderReads) {
   EXPECT_LT(asked_for, kGiantText) << "whoever reads nothing costs memory";
 }
 
+TEST_F(ExchangeTest, AStreamThatBeginsAfterItsReaderHasEndedIsOver) {
+  serve({});
+  Client client = connect();
+  client.send("GET /stream HTTP/1.1\r\n\r\n");
+  const ExchangePtr exchange = inbox_.take();
+  client.end();
+  await_stop(exchange);
+  exchange->stream({.content_type = "text/event-stream"}, Lines::of(std::make_shared<Lines>()),
+                   ": still here\n\n", nullptr);
+  EXPECT_EQ(client.receive(), "") << "nobody will end it";
+}
+
 TEST_F(ExchangeTest, AReaderWhoTakesNothingIsDropped) {
   serve({.answer_time = milliseconds(20)});
   Client slow = connect();

@@ -60,7 +60,7 @@ class Step {
     const bool changed = version_of(read.lease) != version_of(state_.lease);
     if (changed) {
       state_.changed_at = moment_.now;
-      state_.replaced = !holder_of(state_.lease).empty() && never_held(read.lease);
+      state_.replaced = never_held(read.lease) && (state_.replaced || !holder_of(state_.lease).empty());
     }
     state_.lease = std::move(read.lease);
     const std::string holder = holder_of(state_.lease);

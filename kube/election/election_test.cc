@@ -24,6 +24,7 @@ class LeaseServer {
     store(JsonObject{{"metadata", JsonObject{{"namespace", "system"}, {"name", "operator"}}}});
   }
   void remove() { lease_ = nullptr; }
+  void touch() { store(lease_); }
 
   ElectionInput answer(const ElectionAction& action) {
     if (std::holds_alternative<ReadLease>(action)) {
@@ -247,6 +248,19 @@ TEST_F(Election, ALeaseThatIsInstalledAnewHasNoSecondLeaderInTheTimeOfTheFirst) 
   server_.install();
   for (const Clock::TimePoint end = now_ + 60s; now_ < end; now_ += 500ms) {
     b_.tick(now_);
+    EXPECT_FALSE(a_.may_write(now_) && b_.may_write(now_));
+  }
+  EXPECT_TRUE(b_.may_write(now_));
+}
+
+TEST_F(Election, ALeaseThatIsInstalledAnewAndChangedAgainHasNoSecondLeaderInTheTimeOfTheFirst) {
+  a_.tick(now_);
+  b_.tick(now_);
+  server_.remove();
+  server_.install();
+  for (const Clock::TimePoint end = now_ + 60s; now_ < end; now_ += 500ms) {
+    b_.tick(now_);
+    if (now_ < end - 50s) server_.touch();
     EXPECT_FALSE(a_.may_write(now_) && b_.may_write(now_));
   }
   EXPECT_TRUE(b_.may_write(now_));

@@ -22,7 +22,7 @@ export const whenUnknown = (call) => { toldUnknown = call; };
 
 function failed(status, http) {
   const error = new ApiError(status, http);
-  if (http === 401) toldUnknown(error);
+  if (http === 401 && error.reason !== 'TOKEN_AUDIENCE') toldUnknown(error);  // that one is good for reading
   return error;
 }
 

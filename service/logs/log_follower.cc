@@ -8,6 +8,7 @@
 #include "common/utf8.h"
 #include "kube/api/timestamp.h"
 #include "kube/client/backoff.h"
+#include "operator/api/pod_names.h"
 #include "operator/view/pod_log.h"
 #include "service/access/review.h"
 #include "service/logs/last_lines.h"
@@ -79,6 +80,8 @@ Answer<LogFollower::Pods> LogFollower::list_pods(const std::stop_token& stop) {
     if (!page) return tl::unexpected(caller_fault_of(page.error()));
     for (const kube::Json& object : page->items) {
       const controller::PodView pod = controller::read_pod(object);
+      // Labels alone are anybody's, and two pods with those of one attempt would be read in turn for ever.
+      if (pod.name != controller::pod_name(wish_.job.name, wish_.node, pod.attempt)) continue;
       pods.push_back({.name = pod.name,
                       .uid = pod.uid,
                       .attempt = pod.attempt,

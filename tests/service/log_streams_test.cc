@@ -59,6 +59,11 @@ class Machines {
     const std::scoped_lock lock(mutex_);
     pods_[attempt] = {phase, std::move(log)};
   }
+  // Of somebody who may make pods in the namespace, with the labels of a pod of the job.
+  void forge(const std::string& name, int attempt, Script log) {
+    const std::scoped_lock lock(mutex_);
+    forged_[name] = {"Succeeded", std::move(log), attempt};
+  }
   void remove(int attempt) {
     const std::scoped_lock lock(mutex_);
     pods_.erase(attempt);
@@ -73,6 +78,9 @@ class Machines {
       for (const auto& [attempt, pod] : pods_) {
         if (path.ends_with(fmt::format("/tiny-0-a{}/log", attempt))) log = pod.log;
       }
+      for (const auto& [name, pod] : forged_) {
+        if (path.ends_with(fmt::format("/{}/log", name))) log = pod.log;
+      }
     }
     log(exchange);
   }
@@ -81,26 +89,31 @@ class Machines {
   struct Pod {
     std::string phase;
     Script log;
+    int attempt = 0;  // of forged ones
   };
+
+  static JsonObject object(const std::string& name, int attempt, const Pod& pod) {
+    return {{"metadata",
+             JsonObject{{"name", name},
+                        {"namespace", "s"},
+                        {"uid", "uid of " + name},
+                        {"labels", JsonObject{{"training.caravan.dev/node-index", "0"},
+                                              {"training.caravan.dev/attempt", std::to_string(attempt)}}}}},
+            {"status", JsonObject{{"phase", pod.phase}}}};
+  }
 
   std::string list() const {
     const std::scoped_lock lock(mutex_);
     JsonArray items;
-    for (const auto& [attempt, pod] : pods_) {
-      items.push_back(JsonObject{
-          {"metadata",
-           JsonObject{{"name", fmt::format("tiny-0-a{}", attempt)},
-                      {"namespace", "s"},
-                      {"uid", fmt::format("uid-{}", attempt)},
-                      {"labels", JsonObject{{"training.caravan.dev/node-index", "0"},
-                                            {"training.caravan.dev/attempt", std::to_string(attempt)}}}}},
-          {"status", JsonObject{{"phase", pod.phase}}}});
-    }
+    for (const auto& [attempt, pod] : pods_)
+      items.push_back(object(fmt::format("tiny-0-a{}", attempt), attempt, pod));
+    for (const auto& [name, pod] : forged_) items.push_back(object(name, pod.attempt, pod));
     return boost::json::serialize(JsonObject{{"kind", "PodList"}, {"items", std::move(items)}});
   }
 
   mutable std::mutex mutex_;
   std::map<int, Pod> pods_;
+  std::map<std::string, Pod> forged_;
 };
 
 // What a reader was told until the end.
@@ -259,6 +272,16 @@ TEST_F(LogStreams, AreFollowedThroughBrokenStreamsAndAttemptsEachByteOnce) {
   EXPECT_EQ(heard.fault, std::nullopt) << heard.fault->message;
   EXPECT_EQ(heard.text(), "one\ntwo\nthree\nfour\nfive\n");
   EXPECT_THAT(queries_of_logs().at(1), HasSubstr("sinceTime=2025-12-31T23%3A59%3A02Z"));
+}
+
+TEST_F(LogStreams, OfPodsThatOthersLabelledLikeTheJobsAreNotRead) {
+  machines_.set(1, "Succeeded", all_of(line(1, "ours")));
+  for (const char* name : {"tiny-0-a999-a", "tiny-0-a999-b"})
+    machines_.forge(name, 999, all_of(line(2, "theirs")));
+  end_job();
+  const Heard heard = hear(true);
+  EXPECT_EQ(heard.fault, std::nullopt);
+  EXPECT_EQ(heard.text(), "ours\n");
 }
 
 TEST_F(LogStreams, GoOnRightBehindTheMessageWhoseCursorIsGivenBack) {
