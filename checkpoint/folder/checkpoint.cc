@@ -51,6 +51,7 @@ Result<Checkpoint> Checkpoint::open_folder(const Volume& volume, const std::stri
   Checkpoint opened(volume, folder, plan_of(*manifest));
   opened.state_ = state_of(*manifest);
   opened.terms_ = terms_of(*manifest);
+  opened.run_ = manifest->run();
   opened.answered_request_ = manifest->answered_request();
   opened.block_bytes_ = manifest->block_bytes();
   for (const auto& file : manifest->files())

@@ -30,6 +30,8 @@ class Checkpoint {
   const std::string& folder() const { return folder_; }
   const TrainingState& state() const { return state_; }
   const TrainingTerms& terms() const { return terms_; }
+  // The run of the job that wrote it.
+  const std::string& run() const { return run_; }
   // The last request for a checkpoint that this one or one before it answers.
   const std::string& answered_request() const { return answered_request_; }
   const planner::ModelShape& model() const { return model_; }
@@ -73,6 +75,7 @@ class Checkpoint {
   std::string folder_;
   TrainingState state_;
   TrainingTerms terms_;
+  std::string run_;
   std::string answered_request_;
   planner::ModelShape model_;
   FilePlan plan_;

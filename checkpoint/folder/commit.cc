@@ -11,6 +11,7 @@
 #include "checkpoint/format/names.h"
 #include "checkpoint/hugging_face/config.h"
 #include "common/json.h"
+#include "common/readable_bytes.h"
 #include "planner/report.h"
 
 namespace caravan::checkpoint {
@@ -153,6 +154,10 @@ class Commit {
     text_ = manifest_text(manifest_);
     if (const auto right = parse_manifest(text_); !right)
       return failure(fmt::format("{}: {}", volume_.shown(path(kManifestFile)), right.error().message));
+    if (std::ssize(text_) > kLongestManifest)
+      return failure(fmt::format("{}: takes {} and nobody reads more than {}",
+                                 volume_.shown(path(kManifestFile)), readable_bytes(std::ssize(text_)),
+                                 readable_bytes(kLongestManifest)));
     return write_text(volume_, path(kManifestFile), text_);
   }
 

@@ -149,12 +149,12 @@ TEST(FailingCalls, WhatCannotBeRemovedKeepsNothingElse) {
   folder.write("step-000005.tmp-1/folder/file", "in the way");
   folder.write("step-000006.tmp-1/file", "");
   EXPECT_FALSE(remove_unfinished(*volume));
-  EXPECT_THAT(volume->names("").value(), ElementsAre("step-000005.tmp-1"));
+  EXPECT_THAT(volume->names("").value(), ElementsAre("step-000005.tmp-1.gone"));
   for (const int step : {7, 8, 9}) ASSERT_TRUE(write_tiny(*volume, step));
   folder.write("step-000008/folder/file", "in the way");
   EXPECT_FALSE(keep_newest(*volume, 1, 9));
   EXPECT_THAT(volume->names("").value(),
-              ElementsAre("step-000005.tmp-1", "step-000008.tmp-0", "step-000009"));
+              ElementsAre("step-000005.tmp-1.gone", "step-000008.tmp-0", "step-000009"));
 }
 
 // With nothing behind them, so that large files cost no time.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <string_view>
 
 #include "checkpoint/format/names.h"
 
@@ -9,9 +11,22 @@ namespace caravan::checkpoint {
 namespace {
 
 constexpr int kNoAttempt = 0;
+constexpr std::string_view kGoing = ".gone";  // behind the name of what is being removed
 
 void keep_first_error(const Status& status, Status& kept) {
   if (kept && !status) kept = status;
+}
+
+// So that whoever still believes that he writes there can give it no name any more that is believed. A server
+// that did it and whose answer was lost is asked again, and finds nothing to rename (NFS).
+Result<std::string> rename_to_go(Volume& volume, const std::string& name) {
+  if (name.ends_with(kGoing)) return name;
+  std::string going = name + std::string(kGoing);
+  const Status renamed = volume.rename(name, going);
+  if (renamed) return going;
+  const Result<std::vector<std::string>> names = volume.names("");
+  const bool is_renamed = names && std::ranges::find(*names, going) != names->end();
+  return is_renamed ? Result<std::string>(going) : tl::unexpected(renamed.error());
 }
 
 }  // namespace
@@ -55,8 +70,13 @@ Status remove_unfinished(Volume& volume) {
   const Result<std::vector<std::string>> names = volume.names("");
   if (!names) return tl::unexpected(names.error());
   Status all;
-  for (const std::string& name : *names)
-    if (is_unfinished(name)) keep_first_error(volume.remove_folder(name), all);
+  std::vector<std::string> unfinished;
+  std::ranges::copy_if(*names, std::back_inserter(unfinished), is_unfinished);
+  std::ranges::sort(unfinished, std::greater(), &std::string::size);  // names of what goes are free again
+  for (const std::string& name : unfinished) {
+    const Result<std::string> going = rename_to_go(volume, name);
+    keep_first_error(going ? volume.remove_folder(*going) : tl::unexpected(going.error()), all);
+  }
   return all;
 }
 

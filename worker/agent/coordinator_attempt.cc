@@ -65,6 +65,8 @@ void CoordinatorState::begin_attempt(const std::string& address, int port) {
   message.mutable_start_attempt()->set_attempt(attempt_);
   message.mutable_start_attempt()->set_master_address(address);
   message.mutable_start_attempt()->set_master_port(port);
+  message.mutable_start_attempt()->set_stall_timeout_seconds(
+      static_cast<int>(std::chrono::ceil<std::chrono::seconds>(config_.stall_timeout).count()));
   send_to_all(std::move(message));
   v1alpha1::JobReport told;
   told.mutable_attempt_started()->set_attempt(attempt_);

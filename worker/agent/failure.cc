@@ -68,11 +68,12 @@ std::string cause_of(const v1alpha1::RankExit& exit, const std::string& reason) 
   return "of " + status;
 }
 
-// A crash, or an error that the trainer does not know; what somebody sent, what lies in the job and its
-// volumes, and what another rank did would have happened elsewhere too.
+// A crash, an error that the trainer does not know, or memory that changes what it holds; what somebody sent,
+// what lies in the job and its volumes, and what another rank did would have happened elsewhere too.
 bool blames_machine(const v1alpha1::RankExit& exit) {
   if (exit.out_of_memory()) return false;
-  if (exit.has_failure()) return exit.failure().reason() == reasons::kRankInternal;
+  const std::string& reason = exit.failure().reason();
+  if (exit.has_failure()) return reason == reasons::kRankInternal || reason == reasons::kSilentCorruption;
   return exit.signal() != 0 && !policy::is_sent(exit.signal());
 }
 

@@ -94,6 +94,7 @@ TEST(DescribeDeath, ACrashSpeaksAgainstTheMachineAndNotWhatWouldHappenElsewhereT
   };
   for (const int signal : {SIGSEGV, SIGBUS, SIGABRT}) EXPECT_EQ(suspect(killed(signal)), 1) << signal;
   EXPECT_EQ(suspect(exited(1, "Internal")), 1);
+  EXPECT_EQ(suspect(exited(1, "SilentCorruption")), 1) << "its memory changes what it holds";
   for (const int signal : {SIGKILL, SIGTERM, SIGINT}) EXPECT_FALSE(suspect(killed(signal))) << signal;
   EXPECT_FALSE(suspect(killed(SIGKILL, true))) << "out of memory";
   EXPECT_FALSE(suspect(exited(7)));

@@ -63,6 +63,8 @@ Status Host::start(const v1alpha1::JobPlan& job, const AgentOptions& options,
   {
     const std::scoped_lock lock(mutex_);
     server_ = std::move(*server);
+    if (save_asked_) server_->request_save(*save_asked_);
+    if (stop_asked_) server_->request_stop();
   }
   spdlog::info("the coordinator listens on {}", address());
   return options.coordinator_address_file.empty()
@@ -86,11 +88,13 @@ void Host::tell(v1alpha1::JobReport report) {
 
 void Host::stop_job() {
   const std::scoped_lock lock(mutex_);
+  stop_asked_ = true;
   if (server_) server_->request_stop();
 }
 
 void Host::save_job(const std::string& request) {
   const std::scoped_lock lock(mutex_);
+  save_asked_ = request;
   if (server_) server_->request_save(request);
 }
 

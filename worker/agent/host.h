@@ -41,6 +41,9 @@ class Host {
   std::optional<EventLog> events_;
   std::mutex mutex_;
   std::unique_ptr<CoordinatorServer> server_;
+  // Before there is a coordinator, too.
+  bool stop_asked_ = false;
+  std::optional<std::string> save_asked_;
   std::unique_ptr<ReportClient> client_;  // calls stop_job until it is gone
 };
 

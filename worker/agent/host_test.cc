@@ -1,12 +1,14 @@
-// Commands to stop that arrive while node 0's part comes and goes; sanitizers judge.
+// Commands that arrive while node 0's part comes and goes; sanitizers judge.
 #include "worker/agent/host.h"
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 
 #include "caravan/v1alpha1/coordination.grpc.pb.h"
+#include "common/testing/await.h"
 #include "common/testing/temporary_folder.h"
 #include "worker/agent/testing/scripted_job.h"
 
@@ -49,6 +51,18 @@ TEST(Host, MayGoWhileItIsToldToStop) {
     ASSERT_TRUE(host.start(testing::scripted_job(1, 1, 5), options, std::nullopt));
     while (stopper.told() < before + 100) std::this_thread::yield();
   }
+}
+
+TEST(Host, RemembersThatItWasToldToStopBeforeThereWasACoordinator) {
+  const test::TemporaryFolder folder;
+  AgentOptions options;
+  options.node = 0;
+  options.listen = "unix:" + (folder.path() / "coordinator").string();
+  options.result_file = folder.path("result");
+  Host host;
+  host.stop_job();
+  ASSERT_TRUE(host.start(testing::scripted_job(1, 1, 5), options, std::nullopt));
+  test::await([&] { return std::filesystem::exists(options.result_file); });
 }
 
 }  // namespace

@@ -35,10 +35,8 @@ v1alpha1::RankConfig make_rank_config(const v1alpha1::JobPlan& job, const Master
   config.set_command_fd(-1);
   config.set_threads(settings.threads);
   config.set_trace_directory(settings.trace_directory);
-  const std::chrono::seconds stall_timeout = job.spec().has_stall_timeout_seconds()
-                                                 ? std::chrono::seconds(job.spec().stall_timeout_seconds())
-                                                 : kStallTimeout;
-  config.set_collective_timeout_seconds(static_cast<int>((stall_timeout + kBehindCoordinator).count()));
+  config.set_collective_timeout_seconds(
+      static_cast<int>((master.stall_timeout + kBehindCoordinator).count()));
   return config;
 }
 

@@ -1,19 +1,22 @@
 // What a rank is told: its RankConfig and its environment. Pure.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "caravan/v1alpha1/rank.pb.h"
+#include "worker/agent/defaults.h"
 
 namespace caravan::agent {
 
-// Where the ranks of an attempt meet.
+// Where the ranks of an attempt meet, and how long a step may take as the job says now.
 struct Master {
   int attempt = 0;
   std::string address;
   int port = 0;
+  std::chrono::seconds stall_timeout = kStallTimeout;
 };
 
 // What the ranks of a node have in common.

@@ -25,7 +25,6 @@ struct RankState {
 const at::Tensor& tensor_of(const RankState& state, checkpoint::StateKind kind);
 // Where in it stands what belongs to an element of the flat values, which lies in this bucket.
 int64_t offset_of(const RankState& state, checkpoint::StateKind kind, const Bucket& bucket, int64_t value);
-at::Tensor part_of(const at::Tensor& flat, FlatRange range);
 
 // What a failure leaves is neither the old state nor the new.
 Status read_state(checkpoint::Checkpoint& from, const RankState& state);

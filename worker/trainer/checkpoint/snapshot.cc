@@ -25,7 +25,7 @@ void Snapshot::take() {
       const FlatRange slice = slice_of(bucket, slice_);
       const FlatRange from = {offset_of(state_, kind, bucket, slice.offset), slice.elements};
       const FlatRange to = {state_offset_of(bucket, slice_, slice.offset), slice.elements};
-      kernels::copy_to_host(part_of(copy, to), part_of(tensor_of(state_, kind), from));
+      kernels::copy_to_host(view(copy, to), view(tensor_of(state_, kind), from));
     }
   }
 }
@@ -58,8 +58,8 @@ Status Snapshot::write_kind(StateKind kind, const std::vector<OwnedPart>& parts,
 }
 
 std::span<const std::byte> Snapshot::bytes(StateKind kind, const Bucket& bucket, FlatRange values) const {
-  return kernels::bytes_of(part_of(copies_[static_cast<std::size_t>(kind)],
-                                   {state_offset_of(bucket, slice_, values.offset), values.elements}));
+  return kernels::bytes_of(view(copies_[static_cast<std::size_t>(kind)],
+                                {state_offset_of(bucket, slice_, values.offset), values.elements}));
 }
 
 }  // namespace caravan::trainer

@@ -133,11 +133,6 @@ Status CheckpointLoader::tidy() {
   return checkpoint::remove_unfinished(volume);
 }
 
-// A restart goes on from what its job has written.
-bool CheckpointLoader::begins_anew() const {
-  return !options_.resumes && rank_.options.rendezvous.attempt == 1;
-}
-
 // Newest first, as the first rank sees them.
 CheckpointLoader::Steps CheckpointLoader::list_steps() {
   const Result<std::vector<int>> listed = list_own();
@@ -145,14 +140,7 @@ CheckpointLoader::Steps CheckpointLoader::list_steps() {
     if (!listed) return input_failure(listed.error());
     return fail(FailureReason::DataUnavailable, "another rank cannot use the folder of checkpoints");
   }
-  std::vector<int> steps = as_the_first(*rank_.mesh.world, *listed);
-  if (begins_anew() && !steps.empty()) {
-    return fail(FailureReason::InvalidInput,
-                fmt::format("{}: has checkpoints up to step {}, and checkpoint.resume is Never: give another "
-                            "checkpoint.path, or go on from them with Latest",
-                            options_.path, steps.front()));
-  }
-  return steps;
+  return as_the_first(*rank_.mesh.world, *listed);
 }
 
 // What others than the first rank say is not looked at.
@@ -245,6 +233,13 @@ std::string CheckpointLoader::refusal_of(const Checkpoint& from) const {
     return fmt::format("{}: the job cannot go on from this checkpoint: {}",
                        beginning_.volume->shown(from.folder()), why);
   };
+  if (!options_.resumes && from.run() != beginning_.owner.run) {
+    return fmt::format(
+        "{}: has checkpoints up to step {}, and checkpoint.resume is Never: give another checkpoint.path, or "
+        "go "
+        "on from them with Latest",
+        options_.path, from.state().step);
+  }
   const std::string other = checkpoint::difference(from.model(), job.model);
   if (!other.empty())
     return sentence("model: " + other + "; to train another model, give another checkpoint.path");

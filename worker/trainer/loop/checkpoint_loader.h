@@ -58,7 +58,6 @@ class CheckpointLoader {
   bool sees(int step) const;
   Status read_initial_weights();
   Status read_tokenizer(checkpoint::WeightsFolder& from);
-  bool begins_anew() const;
   Steps list_steps();
   Result<std::vector<int>> list_own();
   Outcome resume_from(const std::vector<int>& steps);

@@ -36,7 +36,7 @@ struct CheckpointOptions {
   std::optional<int> every_steps = std::nullopt;
   std::optional<int> every_seconds = std::nullopt;
   int keep_last = 1;
-  bool resumes = true;  // a first attempt, too; else it begins in a folder without checkpoints
+  bool resumes = true;  // from any run's checkpoints; else from its own alone
 };
 
 struct TrainerOptions {
