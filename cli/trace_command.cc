@@ -49,10 +49,20 @@ void shorten(int steps, v1alpha1::JobSpec& spec) {
   spec.clear_checkpoint();
 }
 
+// An earlier trace may be replaced, and nothing else: such as the job's own file.
+bool is_a_trace(const std::string& path) {
+  constexpr std::string_view kBeginning = R"({"traceEvents":)";
+  std::string beginning(kBeginning.size(), ' ');
+  std::ifstream(path).read(beginning.data(), std::ssize(beginning));
+  return beginning == kBeginning;
+}
+
 // Before anything runs; leaves a file that was there as it is.
 Status check_writable(const std::string& path) {
   std::error_code error;
   const bool was_there = fs::exists(path, error);
+  if (fs::is_regular_file(path, error) && fs::file_size(path, error) > 0 && !is_a_trace(path))
+    return bad_input(fmt::format("--to: '{}' exists already and is no trace; give another name", path));
   errno = 0;
   if (!std::ofstream(path, std::ios::app))
     return bad_input(fmt::format("--to: cannot write '{}': {}", path, std::strerror(errno)));

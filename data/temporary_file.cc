@@ -11,6 +11,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "common/random_hex.h"
+
 namespace caravan::data {
 namespace {
 
@@ -35,7 +37,7 @@ Result<TemporaryFile> TemporaryFile::create(const std::string& path, bool replac
   }
   const fs::path target(path);
   const std::string hidden =
-      target.parent_path() / fmt::format(".{}.{}.partial", target.filename().string(), ::getpid());
+      target.parent_path() / fmt::format(".{}.{}.partial", target.filename().string(), random_hex(64));
   UniqueFd descriptor(::open(hidden.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!descriptor) {
     return bad_input(
@@ -75,8 +77,12 @@ Status TemporaryFile::resize(int64_t size) {
   return ::ftruncate(descriptor_.get(), size) == 0 ? Status{} : cannot("resize", path_, errno);
 }
 
+Status TemporaryFile::sync() {
+  return ::fsync(descriptor_.get()) == 0 ? Status{} : cannot("write", path_, errno);
+}
+
 Status TemporaryFile::commit() {
-  if (::fsync(descriptor_.get()) != 0) return cannot("write", path_, errno);
+  if (Status synced = sync(); !synced) return synced;
   if (std::rename(hidden_path_.c_str(), path_.c_str()) != 0)
     return cannot("give the file its name", path_, errno);
   descriptor_.reset();

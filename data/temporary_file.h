@@ -29,7 +29,9 @@ class TemporaryFile {
   Status write(int64_t offset, std::span<const std::byte> bytes);
   Status read(int64_t offset, std::span<std::byte> bytes) const;
   Status resize(int64_t size);
-  // Makes the content durable and gives the file its name. Nothing may be written afterwards.
+  // Makes the content durable.
+  Status sync();
+  // Does so and gives the file its name. Nothing may be written afterwards.
   Status commit();
 
  private:

@@ -54,11 +54,15 @@ Status TokenWriter::move_tail(int64_t count, TokenWriter& to) {
   return file_.resize(size_);
 }
 
-Status TokenWriter::commit() {
+Status TokenWriter::complete() {
   if (Status flushed = flush(); !flushed) return flushed;
   const LlmCHeader header = llm_c_header(type_, static_cast<uint64_t>(tokens_));
   if (Status written = file_.write(0, std::as_bytes(std::span(header))); !written) return written;
-  return file_.commit();
+  return file_.sync();
+}
+
+Status TokenWriter::commit() {
+  return complete().and_then([this] { return file_.commit(); });
 }
 
 }  // namespace caravan::data

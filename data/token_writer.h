@@ -29,7 +29,9 @@ class TokenWriter {
   Status add(uint32_t id);
   // Moves the last `count` tokens, which must exist, to the end of another writer of the same type.
   Status move_tail(int64_t count, TokenWriter& to);
-  // Nothing may be added afterwards.
+  // Makes all of it durable, under no name yet. Nothing may be added afterwards.
+  Status complete();
+  // Does so and gives it its name.
   Status commit();
 
  private:

@@ -40,6 +40,13 @@ struct Outputs {
 
 Status check_outputs(const TokenizeRequest& request) {
   if (request.output.empty()) return bad_input("the token file to write has an empty name; give it one");
+  for (const std::string& text : request.texts) {
+    for (const std::string& output : {request.output, request.validation_output}) {
+      std::error_code is_not_there;
+      if (fs::equivalent(text, output, is_not_there))
+        return bad_input(fmt::format("{}: is a text that is read; give the token file another name", output));
+    }
+  }
   if (request.validation_output.empty()) return {};
   if (request.output == request.validation_output) {
     return bad_input(
@@ -75,8 +82,11 @@ Status split_validation(const TokenizeRequest& request, Outputs& outputs) {
   return outputs.train.move_tail(count, *outputs.validation);
 }
 
+// A full disk is told of before either has its name.
 Status commit(Outputs& outputs) {
+  if (Status complete = outputs.train.complete(); !complete) return complete;
   if (outputs.validation) {
+    if (Status complete = outputs.validation->complete(); !complete) return complete;
     if (Status committed = outputs.validation->commit(); !committed) return committed;
   }
   Status committed = outputs.train.commit();

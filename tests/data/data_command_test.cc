@@ -203,6 +203,7 @@ const std::pair<std::string, std::string> kBadCommands[] = {
     {"inspect -o yaml text.txt", "yaml"},
     {"", "command is required"},
     {"tokenize --tokenizer byte a.txt --to ''", "empty name"},
+    {"tokenize --tokenizer byte text.txt --to text.txt --force", "is a text that is read"},
 };
 
 TEST_F(DataCommand, BadInputEndsWithCode2AndLeavesNothing) {

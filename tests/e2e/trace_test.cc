@@ -150,6 +150,17 @@ TEST(Trace, IntoAFileThatCannotBeWrittenIsRefusedBeforeAnythingStarts) {
   EXPECT_THAT(outcome.out, IsEmpty());
 }
 
+TEST(Trace, ReplacesNothingButAnotherTrace) {
+  const JobFolder folder;
+  const std::string job = folder.write({});
+  const std::string before = contents(job);
+  const Outcome outcome =
+      run_shell(fmt::format("'{}/caravan' trace '{}' --to '{}'", program_folder(), job, job));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("exists already and is no trace"));
+  EXPECT_EQ(contents(job), before);
+}
+
 TEST(Trace, IntoAFolderThatTakesNoFilesIsRefusedBeforeAnythingStarts) {
   const JobFolder folder;
   const std::string file = folder.files().write("file", "");
