@@ -32,9 +32,9 @@ def dependencies_by_object(build):
     return result
 
 
-def without_precompiled(command):
-    """As clang can run it: headers that GCC has precompiled are for GCC alone."""
-    return {**command, "command": re.sub(r" -Winvalid-pch -include \S+", "", command["command"])}
+def for_clang(command):
+    """Headers that GCC has precompiled, and a warning of unity builds, are for GCC alone."""
+    return {**command, "command": re.sub(r" -Winvalid-pch -include \S+| -Wno-subobject-linkage", "", command["command"])}
 
 
 def each_file(commands):
@@ -108,7 +108,7 @@ def main(repository, build, cache, commits=None, most=None):
     cache.mkdir(parents=True, exist_ok=True)
     dependencies = dependencies_by_object(build)
     known = json.loads(pathlib.Path(build, "compile_commands.json").read_text())
-    commands = [without_precompiled(command) for command in each_file(known)
+    commands = [for_clang(command) for command in each_file(known)
                 if is_product(command["file"], repository) and (changed is None or name_of(command, repository) in changed)]
     found = len(commands)
     if most is not None:

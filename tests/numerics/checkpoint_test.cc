@@ -263,9 +263,10 @@ TEST_F(Checkpoints, AFolderWithoutAnIntactOneIsRefusedAndNotBegunAnew) {
   EXPECT_THAT(names("all"), ElementsAre(fmt::format("step-{:06}", kSteps)));
 }
 
-// Something stands where the files of step 4 would be written, and cannot be removed.
+// Something stands where the files of step 4 would be written, and can be neither removed nor renamed.
 TEST_F(Checkpoints, ASaveThatFailsIsToldAndDoesNotStopTheTraining) {
-  fs::create_directories(files_.path("all/step-000004.tmp-1/folder"));
+  for (const char* name : {"step-000004.tmp-1", "step-000004.tmp-1.gone"})
+    fs::create_directories(files_.path(fmt::format("all/{}/folder", name)));
   const auto ranks = train(spec("all"), layout_of(1, 1, 2));
   EXPECT_THAT(step_numbers(ranks[0]), ElementsAre(1, 2, 3, 4, 5, 6));
   std::map<int, v1alpha1::CheckpointReport::Outcome> outcomes;
@@ -274,7 +275,8 @@ TEST_F(Checkpoints, ASaveThatFailsIsToldAndDoesNotStopTheTraining) {
   using Report = v1alpha1::CheckpointReport;
   EXPECT_THAT(outcomes, ElementsAre(testing::Pair(2, Report::Written), testing::Pair(4, Report::Failed),
                                     testing::Pair(6, Report::Written)));
-  EXPECT_THAT(names("all"), ElementsAre("step-000002", "step-000004.tmp-1", "step-000006"));
+  EXPECT_THAT(names("all"),
+              ElementsAre("step-000002", "step-000004.tmp-1", "step-000004.tmp-1.gone", "step-000006"));
 }
 
 struct Model {
