@@ -90,13 +90,16 @@ JsonObject labels_of_job(const Json& job) {
 }
 
 // Whoever may make pods in a namespace may give them lists of any length.
-constexpr std::size_t kMostOfAList = 32;
+constexpr std::size_t kMostContainers = 32;
+constexpr std::size_t kMostRequests = 32;  // of all containers together
+constexpr std::size_t kMostGates = 4;
 
-std::span<const Json> first_of(const JsonArray& list) {
-  return std::span(list.data(), std::min(list.size(), kMostOfAList));
+std::span<const Json> first_of(const JsonArray& list, std::size_t most) {
+  return std::span(list.data(), std::min(list.size(), most));
 }
 
-JsonObject requests_of(const Json& container) {
+// left: how many there may be, here and in the containers behind.
+JsonObject requests_of(const Json& container, std::size_t& left) {
   constexpr std::size_t kLongestQuantity = 64;
   JsonObject kept;
   const Json* all = kube::find(container, {"resources", "requests"});
@@ -104,7 +107,9 @@ JsonObject requests_of(const Json& container) {
   for (const auto& request : all->get_object()) {
     const bool is_short =
         request.value().is_string() && request.value().get_string().size() <= kLongestQuantity;
-    if (is_short && kept.size() < kMostOfAList) kept.insert(request);
+    if (!is_short || left == 0) continue;
+    kept.insert(request);
+    --left;
   }
   return kept;
 }
@@ -112,12 +117,13 @@ JsonObject requests_of(const Json& container) {
 JsonObject spec_of_pod(const Json& pod) {
   JsonObject spec = fields_of(pod, {"spec"}, {"nodeName"});
   JsonArray gates;
-  for (const Json& gate : first_of(kube::array_at(pod, {"spec", "schedulingGates"})))
+  for (const Json& gate : first_of(kube::array_at(pod, {"spec", "schedulingGates"}), kMostGates))
     gates.push_back(fields_of(gate, {}, {"name"}));
   if (!gates.empty()) spec["schedulingGates"] = std::move(gates);
   JsonArray containers;
-  for (const Json& container : first_of(kube::array_at(pod, {"spec", "containers"})))
-    containers.push_back(JsonObject{{"resources", JsonObject{{"requests", requests_of(container)}}}});
+  std::size_t left = kMostRequests;
+  for (const Json& container : first_of(kube::array_at(pod, {"spec", "containers"}), kMostContainers))
+    containers.push_back(JsonObject{{"resources", JsonObject{{"requests", requests_of(container, left)}}}});
   spec["containers"] = std::move(containers);
   return spec;
 }
@@ -159,7 +165,8 @@ std::optional<Json> kept_of_pod(const Json& pod) {
   JsonObject status = fields_of(pod, {"status"}, {"phase", "reason", "message"});
   status["conditions"] = conditions_of(pod, {"PodScheduled", "DisruptionTarget"});
   JsonArray containers;
-  for (const Json& container : first_of(kube::array_at(pod, {"status", "containerStatuses"})))
+  for (const Json& container :
+       first_of(kube::array_at(pod, {"status", "containerStatuses"}), kMostContainers))
     containers.emplace_back(container_status(container));
   status["containerStatuses"] = std::move(containers);
   return JsonObject{

@@ -136,19 +136,19 @@ TEST(KeptFields, ListsOfAnyLengthTakeLittle) {
   JsonObject& spec = pod.at("spec").as_object();
   JsonArray gates, containers;
   JsonObject requests;
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 200; ++i) {
     gates.push_back(JsonObject{{"name", fmt::format("gate.example/{:0300}", i)}});
     requests[fmt::format("device.example/{}", i)] = "1";
     containers.push_back(JsonObject{{"name", fmt::format("c{}", i)}});
   }
   requests["cpu"] = std::string(100'000, '1');
-  containers[0].as_object()["resources"] = JsonObject{{"requests", std::move(requests)}};
+  for (Json& container : containers) container.as_object()["resources"] = JsonObject{{"requests", requests}};
   spec["schedulingGates"] = std::move(gates);
   spec["containers"] = containers;
   pod.at("status").as_object()["containerStatuses"] = std::move(containers);
   const auto kept = kept_of_pod(pod);
   ASSERT_TRUE(kept);
-  EXPECT_LT(text(kept).size(), 20'000U);
+  EXPECT_LT(text(kept).size(), 5'000U);
   EXPECT_TRUE(read_pod(*kept).gated);
 }
 

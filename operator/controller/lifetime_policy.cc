@@ -49,6 +49,7 @@ Verdict judge_finished(const Snapshot& seen, const v1alpha1::JobStatus& status, 
     verdict.look_again = until(end, now);
   }
   verdict.effects = tell_of_end(seen, status, now);
+  verdict.look_again = sooner(verdict.look_again, until_gone(seen.pods, now));
   const TimePoint farewell = finished.value_or(now) + kFarewell;
   if (!is_true(status, conditions::kFailed) && now < farewell) {
     verdict.look_again = sooner(verdict.look_again, until(farewell, now));

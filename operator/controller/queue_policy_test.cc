@@ -327,6 +327,13 @@ TEST(QueuePolicy, TheQuotaOfAJobThatHasEndedIsGivenBackWhenNoPodRuns) {
   snapshot.pods = {ended_pod(0, 0, kStart), ended_pod(1, 0, kStart)};
   const Decision ended = next(snapshot);
   EXPECT_THAT(told_conditions(patch_of(ended)), ::testing::Contains("Finished=True Succeeded"));
+  PodView dead = running_pod(0);
+  dead.gone_by = kStart + 60s;
+  snapshot.pods = {dead};
+  EXPECT_EQ(next(snapshot).look_again, 60s) << "complete jobs' agents have a minute";
+  EXPECT_EQ(next(snapshot, kStart + 60s).look_again, 1s) << "nobody tells that a dead machine's pod is gone";
+  EXPECT_THAT(told_conditions(patch_of(next(snapshot, kStart + 61s))),
+              ::testing::Contains("Finished=True Succeeded"));
   snapshot.queue.workload = workload({{"Finished", "True", "Succeeded"}});
   EXPECT_THAT(effects_of(next(snapshot)), IsEmpty());
 }
