@@ -100,6 +100,17 @@ TEST_F(CoordinatorEndTest, LimitsThatChangeHoldForTheAttemptThatRuns) {
   EXPECT_EQ(result().reason(), reasons::kMaxRestartsReached);
 }
 
+TEST_F(CoordinatorEndTest, RanksOfTheNextAttemptHearOfALongerStallTimeout) {
+  config_.stall_timeout = seconds(60);
+  run_first_attempt();
+  EXPECT_EQ(stall_timeout_seconds_, 60);
+  give(Limits{.failure_policy = {}, .stall_timeout = seconds(3600)});
+  die(0, 1, 1);
+  stop_everywhere(1);
+  run_attempt(2);
+  EXPECT_EQ(stall_timeout_seconds_, 3600);
+}
+
 TEST_F(CoordinatorEndTest, InputThatARankRefusesIsNotTriedAgain) {
   run_first_attempt();
   fail(1, 1, reasons::kRankInvalidInput);

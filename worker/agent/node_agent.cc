@@ -171,11 +171,11 @@ void NodeAgent::start_attempt(const v1alpha1::StartAttempt& start) {
   last_attempt_ = start.attempt();
   spdlog::info("attempt {} starts", last_attempt_);
   UniqueFd listener = listening_for_ == last_attempt_ ? std::move(listener_) : UniqueFd();
-  supervisor_.start({.attempt = last_attempt_,
-                     .address = start.master_address(),
-                     .port = start.master_port(),
-                     .stall_timeout = std::chrono::seconds(start.stall_timeout_seconds())},
-                    std::move(listener));
+  Master master{.attempt = last_attempt_, .address = start.master_address(), .port = start.master_port()};
+  // An older coordinator does not say it: pods that were lost come back with the image of today.
+  if (start.stall_timeout_seconds() > 0)
+    master.stall_timeout = std::chrono::seconds(start.stall_timeout_seconds());
+  supervisor_.start(master, std::move(listener));
 }
 
 void NodeAgent::refuse_attempt(int attempt, const std::string& why) {

@@ -1,6 +1,6 @@
 #include "worker/agent/rank_config.h"
 
-#include "worker/agent/defaults.h"
+#include "worker/agent/job_file.h"
 #include "worker/agent/job_shape.h"
 
 namespace caravan::agent {
@@ -35,8 +35,9 @@ v1alpha1::RankConfig make_rank_config(const v1alpha1::JobPlan& job, const Master
   config.set_command_fd(-1);
   config.set_threads(settings.threads);
   config.set_trace_directory(settings.trace_directory);
-  config.set_collective_timeout_seconds(
-      static_cast<int>((master.stall_timeout + kBehindCoordinator).count()));
+  const std::chrono::seconds stall_timeout =
+      master.stall_timeout.value_or(limits_of(job.spec()).stall_timeout);
+  config.set_collective_timeout_seconds(static_cast<int>((stall_timeout + kBehindCoordinator).count()));
   return config;
 }
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "caravan/v1alpha1/rank.pb.h"
-#include "worker/agent/defaults.h"
 
 namespace caravan::agent {
 
@@ -16,7 +16,7 @@ struct Master {
   int attempt = 0;
   std::string address;
   int port = 0;
-  std::chrono::seconds stall_timeout = kStallTimeout;
+  std::optional<std::chrono::seconds> stall_timeout = {};  // absent: as the job said when the agent began
 };
 
 // What the ranks of a node have in common.

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using v1alpha1::JobReport;
 
-JobReport step(int number) {
+JobReport report_of_step(int number) {
   JobReport report;
   report.mutable_step()->set_step(number);
   return report;
@@ -47,7 +47,7 @@ TEST(Stream, WhatIsBeingSentStaysWhileTheQueueDropsWhatCameAfterIt) {
   first.mutable_event()->set_message(std::string(100, 'm'));
   sender.send(first);
   const JobReport* const on_its_way = sender.sending;
-  for (int number = 1; number <= 10'000; ++number) sender.send(step(number));
+  for (int number = 1; number <= 10'000; ++number) sender.send(report_of_step(number));
   EXPECT_EQ(sender.sending, on_its_way);
   EXPECT_EQ(sender.sent().event().message(), std::string(100, 'm'));
   EXPECT_EQ(sender.sent().step().step(), 9'998);

@@ -45,7 +45,10 @@ class CoordinatorTestBase : public ::testing::Test {
   void note(ConnectionId connection, const CoordinatorMessage& m) {
     const int node = static_cast<int>(connection % 100);
     if (m.has_open_master()) sent_.push_back(fmt::format("{} open {}", node, m.open_master().attempt()));
-    if (m.has_start_attempt()) sent_.push_back(fmt::format("{} start {}", node, m.start_attempt().attempt()));
+    if (m.has_start_attempt()) {
+      sent_.push_back(fmt::format("{} start {}", node, m.start_attempt().attempt()));
+      stall_timeout_seconds_ = m.start_attempt().stall_timeout_seconds();
+    }
     if (m.has_stop_attempt()) sent_.push_back(fmt::format("{} stop {}", node, m.stop_attempt().attempt()));
     if (m.has_stop_after_step())
       sent_.push_back(fmt::format("{} until {}", node, m.stop_after_step().step()));
@@ -248,6 +251,7 @@ class CoordinatorTestBase : public ::testing::Test {
   std::optional<CoordinatorState> state_;
   std::map<int, int> joins_;
   std::vector<std::string> sent_;
+  int stall_timeout_seconds_ = 0;  // as the last start of an attempt says
   std::vector<v1alpha1::JobReport> told_;
   std::vector<std::string> cut_;
   std::optional<int> exit_code_;
