@@ -236,8 +236,7 @@ std::string CheckpointLoader::refusal_of(const Checkpoint& from) const {
   if (!options_.resumes && from.run() != beginning_.owner.run) {
     return fmt::format(
         "{}: has checkpoints up to step {}, and checkpoint.resume is Never: give another checkpoint.path, or "
-        "go "
-        "on from them with Latest",
+        "go on from them with Latest",
         options_.path, from.state().step);
   }
   const std::string other = checkpoint::difference(from.model(), job.model);

@@ -196,6 +196,17 @@ class AfterRename final : public checkpoint::SystemCalls {
   int lists_ = 0;
 };
 
+TEST_F(Loader, AJobThatDoesNotResumeGoesOnFromItsOwnAloneInEveryAttempt) {
+  options_.checkpoint.resumes = false;
+  options_.rendezvous.attempt = 2;
+  save(10, taken_by("run-b", 1));
+  EXPECT_THAT(refusal(), HasSubstr("has checkpoints up to step 10, and checkpoint.resume is Never"));
+  save(20, taken_by("run-a", 1));
+  const Resumed resumed = CheckpointLoader(rank_, reporter_).resume();
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  EXPECT_EQ(resumed->state.step, 20);
+}
+
 TEST_F(Loader, RemovesNothingOfWhoeverHasTakenOverSince) {
   taken_by("run-a", 1);
   AfterRename calls([&] {
