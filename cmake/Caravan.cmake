@@ -49,7 +49,7 @@ find_package(OpenSSL REQUIRED)
 add_library(caravan_flags INTERFACE)
 target_compile_definitions(caravan_flags INTERFACE CARAVAN_VERSION="${PROJECT_VERSION}")
 target_compile_options(caravan_flags INTERFACE -Wall -Wextra -Wconversion -Wno-sign-conversion -Werror)
-# CMAKE_UNITY_BUILD compiles eight files of a target as one, in half the time. GCC takes all of them for headers then.
+# CMAKE_UNITY_BUILD compiles eight files of a target as one, and what they include once. GCC takes all of them for headers then.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(caravan_flags INTERFACE -Wno-subobject-linkage)
 endif()

@@ -121,8 +121,7 @@ Status check_counts(const PlanRequest& request) {
   if (std::max(elements, products) < kMost) return {};
   return bad_input(
       fmt::format("spec.training.sequenceLength: {:.3g} tokens of a micro-batch are more than can be planned "
-                  "for with a model "
-                  "of this size",
+                  "for with a model of this size",
                   tokens));
 }
 

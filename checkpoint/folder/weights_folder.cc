@@ -13,7 +13,7 @@
 namespace caravan::checkpoint {
 namespace {
 
-constexpr int64_t kCheckedAtOnce = 1 << 18;
+constexpr int64_t kReadAtOnce = 1 << 18;
 
 tl::unexpected<Error> in_file(const std::string& file, const Error& error) {
   return tl::unexpected(Error{fmt::format("{}: {}", file, error.message), error.code});
@@ -214,7 +214,7 @@ Status WeightsFolder::read(const std::string& tensor, int64_t first_element, Ele
   int64_t left = std::ssize(bytes) / element_bytes(as);
   std::vector<std::byte> piece;
   while (left > 0) {
-    const int64_t count = std::min(left, kCheckedAtOnce);
+    const int64_t count = std::min(left, kReadAtOnce);
     const auto out = bytes.first(static_cast<std::size_t>(count * element_bytes(as)));
     if (type == as) {
       if (Status read = read_stored(*found, first_element, out); !read) return read;

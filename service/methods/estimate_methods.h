@@ -19,8 +19,8 @@ namespace caravan::service {
 
 class EstimateMethods {
  public:
-  static constexpr std::size_t kAtOnce =
-      2;  // one for each caller, and for each namespace, which may have any number of them
+  // One for each caller, and for each namespace, which may have any number of them.
+  static constexpr std::size_t kAtOnce = 2;
 
   EstimateMethods(Rights& rights, Clock& clock) : rights_(rights), clock_(clock) {}
 
