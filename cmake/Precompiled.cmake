@@ -1,5 +1,5 @@
 # Headers of others that most files read, compiled once for libraries and once for tests. None of ours is among them: its
-# change would compile everything anew. Each file still includes what it uses: the preset tsan and clang-tidy go without.
+# change would compile everything anew. Each file still includes what it uses: clang-tidy goes without.
 option(CARAVAN_PRECOMPILE "Precompile headers of others" OFF)
 set(CARAVAN_PRECOMPILED_HEADERS <algorithm> <atomic> <chrono> <filesystem> <functional> <map> <memory> <mutex> <optional>
   <span> <sstream> <string> <thread> <vector> <boost/json/serialize.hpp> <fmt/format.h> <fmt/ranges.h>
@@ -25,7 +25,9 @@ function(caravan_headers name)
   cmake_parse_arguments(ARG "" "" "HEADERS;OPTIONS;DEPS" ${ARGN})
   file(CONFIGURE OUTPUT "${name}.cc" CONTENT "")
   add_library(${name} OBJECT "${CMAKE_CURRENT_BINARY_DIR}/${name}.cc")
-  target_compile_options(${name} PRIVATE ${ARG_OPTIONS})
+  # So that ccache finds what was compiled behind the same headers elsewhere.
+  target_compile_options(${name} PRIVATE ${ARG_OPTIONS}
+    "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
   target_link_libraries(${name} PRIVATE caravan_flags ${ARG_DEPS})
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
 endfunction()
@@ -40,6 +42,9 @@ endfunction()
 if(CARAVAN_PRECOMPILE)
   find_package(Boost 1.81 REQUIRED)
   caravan_headers(caravan_headers HEADERS ${CARAVAN_PRECOMPILED_HEADERS} DEPS Boost::headers)
+  if(CARAVAN_SANITIZE)
+    caravan_headers(caravan_optimised_headers HEADERS ${CARAVAN_PRECOMPILED_HEADERS} OPTIONS -O1 DEPS Boost::headers)
+  endif()
   caravan_headers(caravan_test_headers HEADERS ${CARAVAN_PRECOMPILED_HEADERS} <gmock/gmock.h> <gtest/gtest.h>
     OPTIONS ${CARAVAN_TEST_OPTIONS} -fPIE DEPS Boost::headers GTest::gmock)
   set_target_properties(caravan_test_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)

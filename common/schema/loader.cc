@@ -52,7 +52,8 @@ class Loader {
   // What an empty section lacks is no news where a rule of the message around it says more.
   std::vector<Diagnostic> missing_in_empty_sections(const std::vector<Diagnostic>& broken) {
     std::vector<Diagnostic> missing;
-    for (auto& [section, diagnostic] : missing_in_empty_) {
+    for (auto& [path, diagnostic] : missing_in_empty_) {
+      const std::string& section = path;  // clang 14 captures no structured binding
       const std::string around = section.substr(0, section.find_last_of('.'));
       const bool is_told = !section.empty() && std::ranges::any_of(broken, [&](const Diagnostic& rule) {
         return rule.path == around && rule.path != section;

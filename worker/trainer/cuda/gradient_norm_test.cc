@@ -35,14 +35,15 @@ TEST_F(GradientNormKernels, AddSquaresInFp64) {
     std::int64_t elements;
     int misaligned;
   };
-  for (const auto [elements, misaligned] : {Shape{0, 0}, {1, 0}, {5, 3}, {1023, 0}, {40'001, 1}}) {
-    const std::string what = std::to_string(elements) + " misaligned by " + std::to_string(misaligned);
-    const std::vector<float> values = random_values(Storage::Float32, elements, 1, 1e-3F);
+  for (const Shape& shape : {Shape{0, 0}, {1, 0}, {5, 3}, {1023, 0}, {40'001, 1}}) {
+    const std::string what =
+        std::to_string(shape.elements) + " misaligned by " + std::to_string(shape.misaligned);
+    const std::vector<float> values = random_values(Storage::Float32, shape.elements, 1, 1e-3F);
     double expected = kBefore;
     for (const float value : values) expected += double{value} * value;
     double sum = 0;
     in_every_order(what, [&]() -> Outputs {
-      sum = sum_of_squares(values, misaligned);
+      sum = sum_of_squares(values, shape.misaligned);
       const auto high = static_cast<float>(sum);
       return {{high, static_cast<float>(sum - high)}};
     });

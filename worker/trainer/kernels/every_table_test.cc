@@ -151,12 +151,17 @@ TEST_P(Kernels, NormalNumbersAreTheSameEverywhere) {
 }
 
 TEST_P(Kernels, AttentionAndItsGradients) {
-  for (const auto& [tokens, shape] :
-       {std::pair<int64_t, AttentionShape>{1, {.sequences = 1, .heads = 1, .kv_heads = 1, .head_dim = 2}},
-        {130, {.sequences = 2, .heads = 4, .kv_heads = 2, .head_dim = 6}},
-        {300, {.sequences = 1, .heads = 2, .kv_heads = 1, .head_dim = 40}},
-        {67, {.sequences = 3, .heads = 2, .kv_heads = 2, .head_dim = 64}},
-        {40, {.sequences = 2, .heads = 4, .kv_heads = 2, .head_dim = 128}}}) {
+  struct Case {
+    int64_t tokens;
+    AttentionShape shape;
+  };
+  for (const Case& each : {Case{1, {.sequences = 1, .heads = 1, .kv_heads = 1, .head_dim = 2}},
+                           {130, {.sequences = 2, .heads = 4, .kv_heads = 2, .head_dim = 6}},
+                           {300, {.sequences = 1, .heads = 2, .kv_heads = 1, .head_dim = 40}},
+                           {67, {.sequences = 3, .heads = 2, .kv_heads = 2, .head_dim = 64}},
+                           {40, {.sequences = 2, .heads = 4, .kv_heads = 2, .head_dim = 128}}}) {
+    const auto tokens = each.tokens;
+    const auto& shape = each.shape;
     if (!device().is_cpu() && shape.head_dim < 64) continue;  // libraries' kernels are for heads of models
     const int64_t rows = shape.sequences * tokens;
     const at::Tensor qkv = random({rows, (shape.heads + 2 * shape.kv_heads) * shape.head_dim});
@@ -182,8 +187,8 @@ TEST_P(Kernels, AttentionAndItsGradients) {
 
 TEST_P(Kernels, CrossEntropyAndItsGradient) {
   constexpr double kScale = 0.25;
-  for (const auto& [tokens, vocabulary] :
-       {std::pair<int64_t, int64_t>{1, 1}, {1, 9001}, {5, 37}, {70, 514}}) {
+  for (const auto& [rows, vocabulary] : {std::pair<int64_t, int64_t>{1, 1}, {1, 9001}, {5, 37}, {70, 514}}) {
+    const int64_t tokens = rows;
     const at::Tensor logits = random({tokens, vocabulary}) * 5;
     at::Tensor targets = at::randint(0, vocabulary, {tokens}, at::kLong);
     if (tokens > 1) targets[tokens / 2] = -1;

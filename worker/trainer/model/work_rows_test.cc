@@ -9,7 +9,6 @@
 
 #include <memory>
 #include <ostream>
-#include <ranges>
 #include <thread>
 
 #include "common/testing/sample.h"
@@ -317,13 +316,13 @@ class RankUnderTest {
       }
     };
     forwards();
-    for (const StageShape& segment : std::views::reverse(segments_)) {
+    for (const StageShape& segment : last_first()) {
       const auto done = record([&] { stage.backward(saved, {}, nullptr); });
       expect_rows("backward", done, backward_rows(segment, layer_backward(segment)));
     }
     saved.reset();
     forwards();
-    for (const StageShape& segment : std::views::reverse(segments_)) {
+    for (const StageShape& segment : last_first()) {
       WeightGradientQueue waiting;
       const auto by_input = record([&] { stage.backward(saved, {}, &waiting); });
       expect_rows("backward by the input", by_input,
@@ -345,12 +344,12 @@ class RankUnderTest {
       }
     };
     forwards();
-    for (const StageShape& segment : std::views::reverse(segments_))
+    for (const StageShape& segment : last_first())
       expect_uses("backward", planner::stage_footprint(segment).backward.peak,
                   [&] { stage.backward(saved, {}, nullptr); });
     saved.reset();
     forwards();
-    for (const StageShape& segment : std::views::reverse(segments_)) {
+    for (const StageShape& segment : last_first()) {
       WeightGradientQueue waiting;
       expect_uses("backward by the input", planner::stage_footprint(segment).backward_input.peak,
                   [&] { stage.backward(saved, {}, &waiting); });
@@ -411,6 +410,8 @@ class RankUnderTest {
   }
 
  private:
+  std::vector<StageShape> last_first() const { return {segments_.rbegin(), segments_.rend()}; }
+
   StageOptions options() const {
     return {.model = shape_.model,
             .placement = placement_,
