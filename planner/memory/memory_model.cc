@@ -72,9 +72,11 @@ bool has_an_end(const Placement& placement, int stage) {
 }
 
 // Stages that hold the same differ in nothing but the number of micro-batches, which never grows with the
-// stage. Only those whose weights wait for their gradients do, for longer and longer.
+// stage. But where weights wait for their gradients, for longer and longer, it does, and of a sequence's
+// segments a later stage may hold larger ones.
 bool repeats_an_earlier_stage(const Layout& layout, const Placement& placement, int stage) {
-  if (has_an_end(placement, stage) || splits_backward(layout.schedule)) return false;
+  if (splits_backward(layout.schedule) || cuts_sequences(layout.schedule)) return false;
+  if (has_an_end(placement, stage)) return false;
   for (int earlier = 0; earlier < stage; ++earlier) {
     const bool same_layers = layout.layers_per_stage[earlier] == layout.layers_per_stage[stage] &&
                              layout.recomputed_on(earlier) == layout.recomputed_on(stage);

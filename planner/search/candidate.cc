@@ -52,4 +52,11 @@ bool layout_fits(const PlanRequest& request, const Layout& given, const EnginePr
   return fits_in(request, profile, memory.of(layout)) || layers_that_fit(request, layout, profile, memory);
 }
 
+int64_t least_with_another_schedule(const MemoryTerms& terms) {
+  // VMin holds a third of 1F1B's micro-batches, and its chunks need less for a moment; of many segments the
+  // first stage holds little more than one micro-batch.
+  constexpr double kMostSpared = 0.9;
+  return terms.total() - static_cast<int64_t>(kMostSpared * static_cast<double>(terms.activations));
+}
+
 }  // namespace caravan::planner

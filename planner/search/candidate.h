@@ -36,4 +36,7 @@ EvaluatedLayout evaluate_layout(const PlanRequest& request, const Layout& layout
 // Memory and legality alone.
 bool layout_fits(const PlanRequest& request, const Layout& layout, const EngineProfile& profile);
 
+// The least that a layout of 1F1B, which takes this, takes with any other schedule.
+int64_t least_with_another_schedule(const MemoryTerms& terms);
+
 }  // namespace caravan::planner

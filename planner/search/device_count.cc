@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "planner/memory/memory_model.h"
 #include "planner/search/candidate.h"
 #include "planner/search/enumerate.h"
 #include "planner/search/legality.h"
@@ -12,11 +13,42 @@ namespace caravan::planner {
 namespace {
 
 // What the search would not pick is not looked at: it needs more memory than what it would.
-bool any_fits(const PlanRequest& request, const EngineProfile& profile, const std::vector<Layout>& layouts) {
-  return std::ranges::any_of(layouts, [&](const Layout& layout) {
-    return may_be_picked(tier_of(request, layout)) && layout_fits(request, layout, profile);
-  });
-}
+class FitSearch {
+ public:
+  explicit FitSearch(const EngineProfile& profile) : profile_(profile) {}
+
+  // Of one request; as they are, or else with another schedule.
+  bool any(const PlanRequest& request, const std::vector<Layout>& layouts) {
+    const auto as_it_is = [&](const Layout& layout) { return fits(request, layout); };
+    const auto otherwise = [&](const Layout& layout) { return fits_with_another_schedule(request, layout); };
+    return std::ranges::any_of(layouts, as_it_is) || std::ranges::any_of(layouts, otherwise);
+  }
+
+  // How much that was: stages times as many micro-batches.
+  int64_t looked_at() const { return looked_at_; }
+
+ private:
+  bool fits(const PlanRequest& request, const Layout& layout) {
+    const int64_t stages = layout.mesh.pipeline;
+    looked_at_ += stages * stages * std::max<int64_t>(1, std::ssize(layout.segments));
+    return may_be_picked(tier_of(request, layout)) && layout_fits(request, layout, profile_);
+  }
+
+  // Where nothing is known about time, the search takes 1F1B.
+  bool fits_with_another_schedule(const PlanRequest& request, const Layout& layout) {
+    const auto usable = usable_bytes(request.devices, profile_);
+    if (!usable || !request.devices.known || request.fixed.schedule || layout.mesh.pipeline == 1)
+      return false;
+    if (!may_be_picked(tier_of(request, layout)) || find_illegality(request, layout, profile_)) return false;
+    const LayoutMemory memory = predict_memory(request, layout, profile_);
+    if (least_with_another_schedule(memory.terms) > *usable) return false;
+    return std::ranges::any_of(with_other_schedules(request, profile_, layout),
+                               [&](const Layout& other) { return fits(request, other); });
+  }
+
+  const EngineProfile& profile_;
+  int64_t looked_at_ = 0;
+};
 
 PlanRequest with_devices(PlanRequest request, int count) {
   request.devices.count = count;
@@ -46,13 +78,13 @@ std::vector<int64_t> replica_counts(const PlanRequest& request) {
 class DeviceCountSearch {
  public:
   DeviceCountSearch(const PlanRequest& request, const EngineProfile& profile)
-      : request_(request), profile_(profile), replica_counts_(replica_counts(request)) {}
+      : request_(request), profile_(profile), fit_(profile), replica_counts_(replica_counts(request)) {}
 
   DeviceCount run() {
     const int64_t most_stages = std::min<int64_t>(request_.shape.layers, kMostPipelineStages);
     for (const int64_t tensor : sizes_up_to(request_.fixed.tensor, widest_tensor())) {
       for (const int64_t pipeline : sizes_up_to(request_.fixed.pipeline, most_stages)) {
-        if (stages_looked_at_ > kMostLookedAt) return {.smallest = best_, .everything_tried = false};
+        if (fit_.looked_at() > kMostLookedAt) return {.smallest = best_, .everything_tried = false};
         try_sizes(tensor, pipeline);
       }
     }
@@ -76,8 +108,7 @@ class DeviceCountSearch {
     const PlanRequest request = with_devices(request_, static_cast<int>(tensor * pipeline * data));
     const auto layouts = layouts_of_sizes(request, profile_, static_cast<int>(tensor),
                                           static_cast<int>(pipeline), static_cast<int>(data));
-    stages_looked_at_ += std::ssize(layouts) * pipeline * pipeline;  // each with as many micro-batches
-    return any_fits(request, profile_, layouts);
+    return fit_.any(request, layouts);
   }
 
   void try_sizes(int64_t tensor, int64_t pipeline) {
@@ -100,9 +131,9 @@ class DeviceCountSearch {
 
   const PlanRequest request_;
   const EngineProfile& profile_;
+  FitSearch fit_;
   const std::vector<int64_t> replica_counts_;
   std::optional<int> best_;
-  int64_t stages_looked_at_ = 0;
 };
 
 }  // namespace
@@ -111,7 +142,7 @@ bool anything_fits(const PlanRequest& request, const EngineProfile& profile) {
   auto layouts = enumerate_layouts(request, profile);
   // The most split ones need the least memory.
   std::ranges::reverse(layouts);
-  return any_fits(request, profile, layouts);
+  return FitSearch(profile).any(request, layouts);
 }
 
 DeviceCount smallest_device_count(const PlanRequest& request, const EngineProfile& profile) {

@@ -70,15 +70,10 @@ class Search {
   };
 
   Base base_of(const Layout& layout, const EvaluatedLayout& evaluated) const {
-    // VMin holds a third of 1F1B's micro-batches, and its chunks need less for a moment; of many segments the
-    // first stage holds little more than one micro-batch.
-    constexpr double kMostSpared = 0.9;
-    const MemoryTerms& terms = evaluated.memory.terms;
-    const auto spared = static_cast<int64_t>(kMostSpared * static_cast<double>(terms.activations));
     return {.layout = layout,
             .least_expected = handicap(request_, layout, profile_) *
                               least_step_seconds(request_, layout, profile_).value_or(0),
-            .least_peak = terms.total() - spared};
+            .least_peak = least_with_another_schedule(evaluated.memory.terms)};
   }
 
   // Those that may win, the most promising ones first. Where nothing is known about time, 1F1B it is.

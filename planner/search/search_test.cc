@@ -494,6 +494,19 @@ TEST(Shortage, NamesTheSmallestNumberOfDevicesThatFits) {
   }
 }
 
+// Of very long sequences, which fit only cut into segments.
+TEST(Shortage, CountsDevicesOnWhichAnotherScheduleFits) {
+  v1alpha1::JobSpec job = gpu_job("llama3.2-1b", 1, "A100-40GB");
+  job.mutable_training()->set_global_batch_sequences(64);
+  job.mutable_training()->set_sequence_length(1 << 21);
+  const DeviceCount count = smallest_device_count(request_of(job), default_profile());
+  EXPECT_EQ(count, (DeviceCount{16, true}));
+  job.mutable_resources()->set_devices(*count.smallest);
+  const SearchResult result = search_layouts(request_of(job), default_profile(), {});
+  ASSERT_NE(result.chosen(), nullptr);
+  EXPECT_TRUE(cuts_sequences(result.chosen()->layout.schedule)) << layout_label(result.chosen()->layout);
+}
+
 // Whoever may make a job may make this one, and its plan is awaited by all others.
 TEST(Shortage, OfAModelOfTooManyLayersNotAllNumbersOfDevicesAreTried) {
   PlanRequest request = request_of(gpu_job("llama3-8b", 8));
