@@ -210,6 +210,26 @@ class JobAdmission(OnAServer):
         status = json.dumps({"status": {"attempt": 1}})
         self.passes(self.server.call("PATCH", f"{self.jobs}/a/status?dryRun=All", status, MERGE, self.user))
 
+    def test_a_job_that_holds_quota_keeps_the_queue_that_its_label_names(self):
+        path, label = f"{self.jobs}/a", "kueue.x-k8s.io/queue-name"
+        queued = job("a")
+        queued["metadata"]["labels"] = {label: "team-a"}
+        self.passes(self.server.post(self.jobs, queued))
+        change = lambda **what: self.server.call("PATCH", f"{path}?dryRun=All", json.dumps(what), MERGE)  # noqa: E731
+        name = lambda queue: {"labels": {label: queue}}  # noqa: E731
+        report = lambda **status: self.passes(  # noqa: E731
+            self.server.call("PATCH", f"{path}/status", json.dumps({"status": status}), MERGE))
+        self.passes(change(metadata=name("team-b")))
+        report(gang={"admitted": True})
+        for queue in ("team-b", "", None):
+            refused = change(metadata=name(queue))
+            self.assertEqual(422, refused.status, refused.message())
+            self.assertIn(f"the label {label}: may change only while spec.suspend is true", refused.message())
+        self.passes(change(metadata={"labels": {"another": "label"}}))
+        self.passes(change(metadata=name("team-b"), spec={"suspend": True}))
+        report(completionTime="2030-01-01T00:00:00Z")
+        self.passes(change(metadata=name(None)))
+
 
 class OperatorAdmission(OnAServer):
     def setUp(self):

@@ -28,9 +28,10 @@ PodGroup pod_group_intent(const Job& job, const v1alpha1::JobPlan& plan) {
     spec["scheduleTimeoutSeconds"] = gang_timeout(job).count();
     return {kCoschedulingPodGroups, pod_group(job, kCoschedulingPodGroups, std::move(spec))};
   }
+  // Without one it is Volcano's choice, by the namespace.
   if (const std::string queue = queue_of(job); !queue.empty()) spec["queue"] = queue;
-  const std::string& priority = job.spec.worker().priority_class_name();
-  if (!priority.empty()) spec["priorityClassName"] = priority;
+  // Always: what is left out would keep what the job had before it was suspended.
+  spec["priorityClassName"] = job.spec.worker().priority_class_name();
   return {kVolcanoPodGroups, pod_group(job, kVolcanoPodGroups, std::move(spec))};
 }
 

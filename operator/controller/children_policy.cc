@@ -56,16 +56,19 @@ std::optional<Effect> write_plan(const Job& job, const Snapshot& snapshot, kube:
   if (there.fingerprint != there.written)
     notes = {repair_of_plan(job, "did not hold what the operator had written")};
   intent.as_object()["metadata"].as_object()["uid"] = there.uid;
-  return ApplyChild{kConfigMaps, std::move(intent), std::move(notes)};
+  return ApplyChild{.resource = kConfigMaps, .object = std::move(intent), .notes = std::move(notes)};
 }
 
-// It is not watched: whoever makes pods makes sure that their group is there.
+// It is not watched: whoever makes pods makes sure that their group is there, and in the queue that the job
+// has now.
 void add_pod_group(const Job& job, const v1alpha1::JobPlan& plan, std::vector<Effect>& effects) {
   const auto provider = gang_provider(job);
   if (provider != v1alpha1::Gang::Volcano && provider != v1alpha1::Gang::Coscheduling) return;
   PodGroup group = pod_group_intent(job, plan);
-  effects.emplace_back(CreateChild{
-      .resource = std::move(group.resource), .object = std::move(group.object), .is_watched = false});
+  effects.emplace_back(CreateChild{.resource = std::move(group.resource),
+                                   .object = std::move(group.object),
+                                   .restore = true,
+                                   .is_watched = false});
 }
 
 void add_pods(const PodsVerdict& pods, std::vector<Effect>& effects) {

@@ -35,6 +35,7 @@ struct CreateChild {
 struct ApplyChild {
   kube::Resource resource;
   kube::Json object;
+  bool is_watched = true;
   std::vector<Note> notes = {};  // told once that is done
 };
 // A JSON merge patch of the status of an object that others write, too: it names the version that was read,

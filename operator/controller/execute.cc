@@ -183,7 +183,7 @@ Executor::Done Executor::carry_out(const Task& task, const ApplyChild& effect) {
   const auto applied = client_.apply(task.context, path_of(task.job, effect.resource), effect.object);
   if (!applied && applied.error().code == kUnprocessable) return make_anew(task, effect);
   if (!applied) return failed(applied.error());
-  remember(task.job, effect.resource, *applied);
+  if (effect.is_watched) remember(task.job, effect.resource, *applied);
   tell(task.job, effect.notes);
   return {};
 }
@@ -265,7 +265,7 @@ Executor::Done Executor::check_ownership(const Task& task, const CreateChild& ef
 }
 
 Executor::Done Executor::restore(const Task& task, const CreateChild& effect, const std::string& uid) {
-  ApplyChild intent{effect.resource, effect.object, effect.notes};
+  ApplyChild intent{effect.resource, effect.object, effect.is_watched, effect.notes};
   intent.object.as_object()["metadata"].as_object()["uid"] = uid;
   return carry_out(task, intent);
 }

@@ -187,6 +187,32 @@ TEST(Batches, OfManyJobsAtOnceLeaveConnectionsToOthers) {
   EXPECT_GT(world.crowd.most(), kWorkers) << "there are helpers";
 }
 
+// Both change while a job is suspended.
+TEST(PodGroups, FollowTheQueueAndThePriorityOfTheirJob) {
+  World world(2);
+  const auto change = [&](const char* queue, kube::JsonObject worker, bool suspend) {
+    kube::Json job = world.cluster.job();
+    auto& spec = job.as_object()["spec"].as_object();
+    spec["scheduling"] = kube::JsonObject{{"gang", {{"provider", "Volcano"}}}, {"queue", queue}};
+    spec["worker"] = std::move(worker);
+    spec["suspend"] = suspend;
+    world.cluster.add_job(job);
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(world.settle_and_reconcile());
+  };
+  const auto spec = [&] {
+    return world.cluster.children(kVolcanoPodGroups).at("train").at("spec").as_object();
+  };
+  change("silver", {{"priorityClassName", "high"}}, false);
+  ASSERT_THAT(world.cluster.pods(), SizeIs(2));
+  EXPECT_EQ(spec()["queue"], "silver");
+  change("gold", {}, true);
+  ASSERT_THAT(world.cluster.pods(), IsEmpty());
+  change("gold", {}, false);
+  ASSERT_THAT(world.cluster.pods(), SizeIs(2));
+  EXPECT_EQ(spec()["queue"], "gold");
+  EXPECT_EQ(spec()["priorityClassName"], "");
+}
+
 class PlanRepair : public ::testing::Test {
  protected:
   PlanRepair() : world_(2, [this](int) { return fate_; }) {

@@ -133,6 +133,15 @@ class Queues(QueueTest):
             path = f"apis/{group}/namespaces/{NAMESPACE}/podgroups/{name}"
             self.assertEqual(self.api.get(path)["spec"]["minMember"], 2)
             self.assertNotIn("default-scheduler", {pod["spec"]["schedulerName"] for pod in pods})
+            if provider == "Volcano":
+                self.moves_to_another_queue(name, path)
+
+    def moves_to_another_queue(self, name, path):
+        self.change(name, suspend=True)
+        wait_until("its pods are gone", lambda: not self.children(name))
+        self.change(name, suspend=False, scheduling={"gang": {"provider": "Volcano"}, "queue": "gold"})
+        wait_until("two pods", lambda: self.two_pods(name))
+        self.assertEqual(self.api.get(path)["spec"]["queue"], "gold")
 
     def two_pods(self, name):
         pods = self.children(name)

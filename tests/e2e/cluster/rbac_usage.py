@@ -17,8 +17,8 @@ from typing import Iterable, Iterator, Sequence
 # An admission plugin asks for it, of who makes children that hold up the deletion of their owner; there is no request.
 ASKED_BY_ADMISSION = {("training.caravan.dev", "llamatrainingjobs/finalizers", "update")}
 # Only where a name is taken, by another's object or by a call whose answer was lost.
-ASKED_AFTER_A_CONFLICT = {("kueue.x-k8s.io", "workloads", "get"), ("scheduling.volcano.sh", "podgroups", "get"),
-                          ("scheduling.x-k8s.io", "podgroups", "get")}
+ASKED_AFTER_A_CONFLICT = {("kueue.x-k8s.io", "workloads", "get")} | {
+    (group, "podgroups", verb) for group in ("scheduling.volcano.sh", "scheduling.x-k8s.io") for verb in ("get", "patch")}
 # Systems that place gangs, which a cluster may be without: then nothing is asked of them but whether they are there.
 OPTIONAL_GROUPS = {"kueue.x-k8s.io", "visibility.kueue.x-k8s.io", "scheduling.volcano.sh", "scheduling.x-k8s.io"}
 # What a pod's priority is worth in a queue; nobody asks where there is no Kueue.

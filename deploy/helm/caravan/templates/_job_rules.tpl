@@ -40,6 +40,6 @@
   verbs: [get] # the place in the queue
 - apiGroups: [scheduling.volcano.sh, scheduling.x-k8s.io]
   resources: [podgroups]
-  verbs: [get, create]
+  verbs: [get, create, patch] # which follow the queue and the priority of their job
 {{- end }}
 {{- end }}
