@@ -119,7 +119,10 @@ class Service {
   kube::ConfigCredentials credentials_;
   kube::PooledTransport transport_;
   kube::Client client_;  // with this service's own rights
-  JobFeed jobs_{[this] { return informer_.store().resource_version(); }};
+  JobFeed jobs_{[this] {
+    return JobFeed::Versions{.seen = informer_.store().resource_version(),
+                             .reported = informer_.reported_version()};
+  }};
   kube::Informer informer_;
   Callers callers_;
   Rights rights_{client_, clock_};

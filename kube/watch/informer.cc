@@ -53,6 +53,11 @@ bool Informer::wait_until_synced(const CallContext& context) {
                            [this] { return listed_for_ == renewals_; });
 }
 
+std::string Informer::reported_version() {
+  const std::lock_guard guard(mutex_);
+  return reported_version_;
+}
+
 Clock::Duration Informer::stuck_for() const {
   return std::max(clock_.now() - Clock::TimePoint(Clock::Duration(due_)), Clock::Duration::zero());
 }
@@ -134,9 +139,9 @@ void Informer::update(CacheUpdate& update) {
   }
   if (!std::holds_alternative<Warn>(update) && !std::holds_alternative<DropSetAside>(update))
     heard_at_ = clock_.now().time_since_epoch().count();
-  const bool whole = std::holds_alternative<ReplaceAll>(update);
+  const bool is_list = std::holds_alternative<ReplaceAll>(update);
   for (const Change& changed : change(update)) on_change_(changed);
-  if (whole) finish_list();
+  finish_update(is_list);
 }
 
 std::vector<Change> Informer::change(CacheUpdate& update) {
@@ -167,8 +172,10 @@ std::vector<Change> Informer::change(CacheUpdate& update) {
                     update);
 }
 
-void Informer::finish_list() {
+void Informer::finish_update(bool is_list) {
   const std::lock_guard guard(mutex_);
+  reported_version_ = store_.resource_version();
+  if (!is_list) return;
   listed_for_ = listing_for_;
   listed_.notify_all();
 }

@@ -52,6 +52,8 @@ class Informer {
   bool wait_until_synced(const CallContext& context);
   const ResourcePath& path() const { return options_.path; }
   const Store& store() const { return store_; }
+  // All that the store has up to this version has been reported, too.
+  std::string reported_version();
   // When the server last told anything, a bookmark included: the age of the cache. For metrics; a quiet
   // server is no fault.
   Clock::TimePoint heard_at() const { return Clock::TimePoint(Clock::Duration(heard_at_.load())); }
@@ -72,7 +74,7 @@ class Informer {
   WatchInput perform(const CallContext& context, const Wait& action);
   void update(CacheUpdate& update);
   std::vector<Change> change(CacheUpdate& update);
-  void finish_list();
+  void finish_update(bool is_list);
 
   Client& client_;
   Clock& clock_;
@@ -92,6 +94,7 @@ class Informer {
   int renewals_ = 0;
   int listing_for_ = 0;
   std::atomic<int> listed_for_{-1};  // -1: none came through
+  std::string reported_version_;
   std::jthread thread_;
 };
 

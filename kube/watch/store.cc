@@ -6,6 +6,15 @@
 
 namespace caravan::kube {
 
+namespace {
+
+std::vector<Change> all_of_one_version(std::vector<Change> changes) {
+  for (std::size_t i = 0; i + 1 < changes.size(); ++i) changes[i].more = true;
+  return changes;
+}
+
+}  // namespace
+
 void Store::set_aside(const Json& item) {
   auto object = std::make_shared<const CachedObject>(item);
   const std::lock_guard guard(mutex_);
@@ -30,7 +39,7 @@ std::vector<Change> Store::replace(std::string resource_version) {
   for (const ObjectPtr& object : gone) take_out(object, changes);
   for (const ObjectPtr& object : listed) put(object, changes);
   resource_version_ = std::move(resource_version);
-  return changes;
+  return all_of_one_version(std::move(changes));
 }
 
 std::vector<Change> Store::replace(const JsonArray& items, std::string resource_version) {
@@ -45,7 +54,7 @@ std::vector<Change> Store::upsert(const Json& object) {
   std::vector<Change> changes;
   resource_version_ = cached->version();
   put(cached, changes);
-  return changes;
+  return all_of_one_version(std::move(changes));
 }
 
 std::vector<Change> Store::remove(const Json& object) {

@@ -17,8 +17,9 @@
 namespace caravan::kube {
 
 struct Change {
-  ObjectPtr before;  // null: new
-  ObjectPtr after;   // null: gone
+  ObjectPtr before;   // null: new
+  ObjectPtr after;    // null: gone
+  bool more = false;  // of the same version follow: a list, or an object that was replaced by another
 };
 
 class Store {

@@ -62,14 +62,14 @@ v1alpha1::Job job_of(const JobEntry& entry) {
 }
 
 void JobFeed::take(const kube::Change& change) {
-  const std::string version = seen_();
+  const auto [seen, reported] = versions_();
   const kube::ObjectKey key = (change.after ? change.after : change.before)->key();
   const EntryPtr after = change.after ? std::make_shared<const JobEntry>(entry_of(change.after)) : nullptr;
   ChangePtr noted;
   std::vector<std::weak_ptr<Listener>> told;
   {
     const std::scoped_lock lock(mutex_);
-    noted = note(key, after, version);
+    noted = note(key, {.after = after, .version = seen, .token = change.more ? reported : seen});
     std::erase_if(listeners_, [](const auto& listener) { return listener.expired(); });
     told = listeners_;
   }
@@ -78,16 +78,17 @@ void JobFeed::take(const kube::Change& change) {
   }
 }
 
-ChangePtr JobFeed::note(const kube::ObjectKey& key, const EntryPtr& after, const std::string& version) {
-  begin_again_if_older(version);
+// change: all but what was before.
+ChangePtr JobFeed::note(const kube::ObjectKey& key, JobChange change) {
+  begin_again_if_older(change.version);
   const auto known = entries_.find(key);
-  const EntryPtr before = known == entries_.end() ? nullptr : known->second;
-  if (after) {
-    entries_[key] = after;
-  } else if (before) {
+  if (known != entries_.end()) change.before = known->second;
+  if (change.after) {
+    entries_[key] = change.after;
+  } else if (change.before) {
     entries_.erase(known);
   }
-  ChangePtr noted = std::make_shared<const JobChange>(JobChange{before, after, version});
+  ChangePtr noted = std::make_shared<const JobChange>(std::move(change));
   changes_.push_back(noted);
   kept_bytes_ += bytes_of(*noted);
   for (; changes_.size() > kKeptChanges || kept_bytes_ > kKeptBytes; changes_.pop_front()) {
@@ -122,7 +123,7 @@ Answer<JobFeed::Opening> JobFeed::open(const std::shared_ptr<Listener>& listener
                                        const std::string& name_space, const std::string& resume_token) {
   if (!is_version(resume_token)) return bad_field("resume_token", "expected that of a message of WatchJobs");
   const std::scoped_lock lock(mutex_);
-  Opening opening{.version = seen_()};
+  Opening opening{.version = version()};
   if (first_version_.empty()) first_version_ = opening.version;
   if (resume_token.empty()) {
     opening.present = entries_of(name_space);

@@ -1,7 +1,9 @@
 // All jobs as this service's own watch has them, and who wants to hear of changes.
 //
 // The last changes are kept, so that a reader who was away for a moment goes on where he was, on another
-// replica too: versions are the API server's. A change may be told twice after that, and none is left out.
+// replica too: versions are the API server's. A change may be told twice after that, and none is left out:
+// where this copy was listed anew and several changes have one version, which another replica heard of one by
+// one, only the last of them is known by it.
 // Safe for any thread.
 #pragma once
 
@@ -38,6 +40,7 @@ struct JobChange {
   EntryPtr before;  // null: new
   EntryPtr after;   // null: gone
   std::string version;
+  std::string token;  // the version that a reader has seen all changes of, once he has heard of this one
 };
 using ChangePtr = std::shared_ptr<const JobChange>;
 
@@ -63,14 +66,18 @@ class JobFeed {
     std::string version = {};            // that this stands for
   };
 
-  // seen: up to which version the copy of the API server's jobs is.
-  explicit JobFeed(std::function<std::string()> seen) : seen_(std::move(seen)) {}
+  struct Versions {
+    std::string seen;      // that the copy of the API server's jobs has
+    std::string reported;  // whose changes have all been taken
+  };
+
+  explicit JobFeed(std::function<Versions()> versions) : versions_(std::move(versions)) {}
 
   // Of the informer: after its copy has changed.
   void take(const kube::Change& change);
 
   // Changes of later versions follow, and those of this one perhaps.
-  std::string version() const { return seen_(); }
+  std::string version() const { return versions_().reported; }
 
   EntryPtr get(const kube::ObjectKey& key) const;
   std::vector<EntryPtr> all(const std::string& name_space) const;  // empty: of all namespaces
@@ -83,9 +90,9 @@ class JobFeed {
  private:
   std::vector<EntryPtr> entries_of(const std::string& name_space) const;
   void begin_again_if_older(const std::string& version);
-  ChangePtr note(const kube::ObjectKey& key, const EntryPtr& after, const std::string& version);
+  ChangePtr note(const kube::ObjectKey& key, JobChange change);
 
-  const std::function<std::string()> seen_;
+  const std::function<Versions()> versions_;
   mutable std::mutex mutex_;
   std::map<kube::ObjectKey, EntryPtr> entries_;
   std::deque<ChangePtr> changes_;

@@ -137,9 +137,13 @@ class Listener final : public JobFeed::Listener {
   std::vector<std::string> heard;
 };
 
+JobFeed::Versions all_reported(const kube::Store& store) {
+  return {.seen = store.resource_version(), .reported = store.resource_version()};
+}
+
 TEST(JobFeed, WhoWasAwayGoesOnWhereHeWasAsLongAsChangesAreKept) {
   kube::Store store;
-  JobFeed feed([&store] { return store.resource_version(); });
+  JobFeed feed([&store] { return all_reported(store); });
   const auto change = [&](int version) {
     for (const kube::Change& one : store.upsert(job("a", "", "Running", std::to_string(version))))
       feed.take(one);
@@ -169,7 +173,7 @@ TEST(JobFeed, WhoWasAwayGoesOnWhereHeWasAsLongAsChangesAreKept) {
 
 TEST(JobFeed, AVersionOfWhichSomeChangesAreLostIsTooOld) {
   kube::Store store;
-  JobFeed feed([&store] { return store.resource_version(); });
+  JobFeed feed([&store] { return all_reported(store); });
   const auto list = [&](std::size_t jobs, const std::string& version) {
     kube::JsonArray items;
     for (std::size_t i = 0; i < jobs; ++i)
@@ -183,9 +187,48 @@ TEST(JobFeed, AVersionOfWhichSomeChangesAreLostIsTooOld) {
   EXPECT_TRUE(feed.open(std::make_shared<Listener>(), "team", "10"));
 }
 
+// Of three jobs two are gone: one replica saw them go, at 8 and 9, and another one listed anew after that.
+TEST(JobFeed, WhoHeardAPartOfAListMissesNothingOnAnotherReplica) {
+  const auto three = [](const std::string& version) {
+    return kube::JsonArray{job("a", "", "", version), job("b", "", "", version), job("c", "", "", version)};
+  };
+  kube::Store store;
+  std::string reported;
+  JobFeed listed([&] { return JobFeed::Versions{.seen = store.resource_version(), .reported = reported}; });
+  const auto take_all = [&](const std::vector<kube::Change>& changes) {
+    for (const kube::Change& change : changes) listed.take(change);
+    reported = store.resource_version();
+  };
+  take_all(store.replace(three("7"), "7"));
+  EXPECT_EQ(listed.version(), "7");
+  const auto changes = store.replace(kube::JsonArray{job("c", "", "", "7")}, "20");
+  ASSERT_EQ(changes.size(), 2u);
+  EXPECT_EQ(listed.version(), "7") << "none of them has been told";
+  take_all(changes);
+  EXPECT_EQ(listed.version(), "20");
+  const auto told = listed.open(std::make_shared<Listener>(), "team", "10")->missed;
+  ASSERT_EQ(told.size(), 2u) << "they may have happened after that";
+  EXPECT_EQ(told[0]->token, "7");
+  EXPECT_EQ(told[1]->token, "20");
+
+  kube::Store other;
+  JobFeed watched([&other] { return all_reported(other); });
+  for (const kube::Change& change : other.replace(three("7"), "7")) watched.take(change);
+  for (const char* gone : {"a", "b"}) {
+    for (const kube::Change& change : other.remove(job(gone, "", "", gone == std::string("a") ? "8" : "9")))
+      watched.take(change);
+  }
+  const auto rest = watched.open(std::make_shared<Listener>(), "team", told[0]->token)->missed;
+  std::vector<std::string> names;
+  for (const ChangePtr& change : rest) {
+    if (!change->after) names.emplace_back(change->before->object->name());
+  }
+  EXPECT_THAT(names, ElementsAre("a", "b"));
+}
+
 TEST(JobFeed, LargeJobsTakeNoMoreMemoryThanSmallOnes) {
   kube::Store store;
-  JobFeed feed([&store] { return store.resource_version(); });
+  JobFeed feed([&store] { return all_reported(store); });
   const std::string large(1 << 20, 'x');
   for (int version = 1; version <= 40; ++version) {
     for (const kube::Change& one : store.upsert(job("a", large, "Running", std::to_string(version))))
@@ -197,7 +240,7 @@ TEST(JobFeed, LargeJobsTakeNoMoreMemoryThanSmallOnes) {
 
 TEST(JobFeed, OfAServerThatWasRestoredEverythingBeginsAnew) {
   kube::Store store;
-  JobFeed feed([&store] { return store.resource_version(); });
+  JobFeed feed([&store] { return all_reported(store); });
   const auto list = [&](const std::string& version) {
     for (const kube::Change& one : store.replace(kube::JsonArray{job("a", "", "Running", version)}, version))
       feed.take(one);

@@ -116,9 +116,9 @@ bool JobWatch::concerns(const EntryPtr& job) const {
 
 bool JobWatch::tell(const JobChange& change, std::string& into) const {
   if (concerns(change.after)) {
-    into = message_about(*change.after, change.version);
+    into = message_about(*change.after, change.token);
   } else if (concerns(change.before)) {
-    into = message_of_the_end(*change.before, change.version);
+    into = message_of_the_end(*change.before, change.token);
   } else {
     return false;
   }

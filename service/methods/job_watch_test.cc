@@ -17,7 +17,8 @@ EntryPtr entry(const std::string& name, const std::string& state) {
 }
 
 ChangePtr change(const EntryPtr& before, const EntryPtr& after, int version) {
-  return std::make_shared<const JobChange>(JobChange{before, after, std::to_string(version)});
+  return std::make_shared<const JobChange>(
+      JobChange{before, after, std::to_string(version), std::to_string(version)});
 }
 
 // "Changed a 7"

@@ -112,7 +112,7 @@ class JsonServerTest : public ::testing::Test {
   kube::Client client_{reviews_, credentials_, clock_, [] { return 0.5; }, {.retry = {.tries = 1}},
                        observer_};
   kube::Store store_;
-  JobFeed jobs_{[this] { return store_.resource_version(); }};
+  JobFeed jobs_{[this] { return JobFeed::Versions{store_.resource_version(), store_.resource_version()}; }};
   Callers callers_{client_, clock_, {"caravan"}};
   Rights rights_{client_, clock_};
   Shares shares_{clock_, {.requests_per_second = 0.001, .burst = 20, .streams = 1}};
