@@ -31,9 +31,19 @@ std::string reason_of(const v1alpha1::RankExit& exit) {
   return reasons::kRankFailed;
 }
 
+bool ended_with(const v1alpha1::RankExit& exit, int code) {
+  return exit.signal() == 0 && exit.exit_code() == code;
+}
+
+// The system's loader says so, in the log and by this code, where a library is missing or too old.
+bool is_not_loaded(const v1alpha1::RankExit& exit) {
+  return !exit.has_failure() && ended_with(exit, 127);
+}
+
+// The same image would fail anywhere, and again.
 bool is_bad_input(const v1alpha1::RankExit& exit) {
-  return exit.failure().reason() == reasons::kRankInvalidInput ||
-         (exit.signal() == 0 && exit.exit_code() == static_cast<int>(ExitCode::kBadInput));
+  return exit.failure().reason() == reasons::kRankInvalidInput || is_not_loaded(exit) ||
+         ended_with(exit, static_cast<int>(ExitCode::kBadInput));
 }
 
 std::string advice_for(const v1alpha1::RankExit& exit, const std::string& reason) {
@@ -48,6 +58,9 @@ std::string advice_for(const v1alpha1::RankExit& exit, const std::string& reason
   if (reason == reasons::kSilentCorruption)
     return "test the memory and the devices of the nodes with these ranks before they train on";
   if (reason == reasons::kStalled) return "see who stops processes on this machine";
+  if (is_not_loaded(exit))
+    return "the trainer cannot be loaded here: its log names the library that its image or installation "
+           "lacks";
   if (is_bad_input(exit)) return "correct what it names; the same input would fail again";
   if (exit.failure().reason() == reasons::kRankDataUnavailable)
     return "see whether that machine reaches the volume with the data";
@@ -64,7 +77,7 @@ std::string cause_of(const v1alpha1::RankExit& exit, const std::string& reason) 
   if (exit.has_failure())
     return fmt::format("of {}: {} ({})", exit.failure().reason(), exit.failure().message(), status);
   if (reason == reasons::kOutOfMemory) return fmt::format("out of memory: the kernel killed it ({})", status);
-  if (exit.signal() == 0 && exit.exit_code() == 0) return "before the last step, with exit code 0";
+  if (ended_with(exit, 0)) return "before the last step, with exit code 0";
   return "of " + status;
 }
 

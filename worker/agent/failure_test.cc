@@ -73,6 +73,7 @@ TEST(DescribeDeath, SaysOfWhatAndWhatToDo) {
       {"silent", exited(1, "Stalled"), reasons::kStalled, "of Stalled: own words", "who stops processes"},
       {"bad input", exited(2, "InvalidInput"), reasons::kRankFailed,
        "of InvalidInput: own words (exit code 2)", "correct what it names"},
+      {"not loaded", exited(127), reasons::kRankFailed, "of exit code 127", "names the library"},
       {"volume", exited(1, "DataUnavailable"), reasons::kRankFailed, "of DataUnavailable: own words",
        "reaches the volume"},
       {"network", exited(1, "Communication"), reasons::kRankFailed, "of Communication: own words", "network"},
@@ -86,6 +87,17 @@ TEST(DescribeDeath, SaysOfWhatAndWhatToDo) {
                 AllOf(HasSubstr("rank 3 on node 1 died first, after step 120, "), HasSubstr(c.what)));
     EXPECT_THAT(failure.advice, HasSubstr(c.advice));
   }
+}
+
+TEST(DescribeDeath, WhatWouldFailAgainIsBadInput) {
+  const auto is_bad_input = [](const v1alpha1::RankExit& exit) {
+    return describe_death({.exit = exit}).bad_input;
+  };
+  EXPECT_TRUE(is_bad_input(exited(2)));
+  EXPECT_TRUE(is_bad_input(exited(1, "InvalidInput")));
+  EXPECT_TRUE(is_bad_input(exited(127))) << "no trainer was loaded";
+  EXPECT_FALSE(is_bad_input(exited(127, "Internal"))) << "one that speaks was loaded";
+  EXPECT_FALSE(is_bad_input(exited(1)));
 }
 
 TEST(DescribeDeath, ACrashSpeaksAgainstTheMachineAndNotWhatWouldHappenElsewhereToo) {
