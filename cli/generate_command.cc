@@ -23,6 +23,7 @@
 #include "cli/generate/stop_tokens.h"
 #include "cli/generate/text_stream.h"
 #include "cli/run/machine.h"
+#include "common/arguments/number_between.h"
 #include "common/line_reader.h"
 #include "common/process.h"
 #include "common/standard_stream.h"
@@ -243,7 +244,7 @@ void add_generate_command(CLI::App& app, Action& action) {
   command
       ->add_option("--temperature", options->temperature,
                    "Draw tokens, the more evenly the higher; default 0: always the likeliest")
-      ->check(CLI::Range(0.0, 1000.0));
+      ->check(NumberBetween(0, 1000));
   command->add_option("--seed", options->seed, "Of what is drawn; the same seed gives the same text");
   command
       ->add_option("--end-of-text", options->end_of_text,

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -32,6 +31,10 @@ using planner::Schedule;
 using planner::ScheduleKind;
 using planner::ScheduleSpec;
 using planner::Simulation;
+
+// In whatever unit; beyond them nothing can be drawn, and sums lose what is short.
+constexpr double kShortestTime = 1e-9;
+constexpr double kLongestTime = 1e9;
 
 struct ScheduleOptions {
   std::string name;
@@ -68,8 +71,9 @@ Status check(const ScheduleOptions& options, const ScheduleSpec& spec) {
                                  planner::schedule_name(ScheduleKind::ZeroBubbleAuto), options.name));
   }
   for (const double time : options.times) {
-    if (!std::isfinite(time) || time <= 0)
-      return bad_input(fmt::format("--times: {} is no time; F,B,W are above 0, such as 1,1.2,0.8", time));
+    if (!(time >= kShortestTime && time <= kLongestTime))
+      return bad_input(fmt::format("--times: {} is no time; F,B,W are from {} to {}, such as 1,1.2,0.8", time,
+                                   kShortestTime, kLongestTime));
   }
   if (auto status = planner::check_spec(spec); !status) return status;
   return check_drawable(spec);

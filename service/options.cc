@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "common/arguments/number_between.h"
 #include "common/arguments/parse_error.h"
 #include "common/version.h"
 #include "serving/options.h"
@@ -32,10 +33,10 @@ void declare_access(CLI::App& app, ServiceOptions& options) {
   app.add_option("--requests-per-second", options.shares.requests_per_second,
                  "Of one caller, on the long run")
       ->capture_default_str()
-      ->check(CLI::Range(0.1, 1e6));
+      ->check(NumberBetween(0.1, 1e6));
   app.add_option("--burst", options.shares.burst, "Of one caller, at once")
       ->capture_default_str()
-      ->check(CLI::Range(1.0, 1e6));
+      ->check(NumberBetween(1, 1e6));
   app.add_option("--streams", options.shares.streams, "Of one caller, open at once")
       ->capture_default_str()
       ->check(CLI::Range(1, 10'000));

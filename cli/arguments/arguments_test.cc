@@ -7,6 +7,7 @@
 #include "cli/arguments/device_option.h"
 #include "cli/arguments/help_formatter.h"
 #include "cli/arguments/shell_words.h"
+#include "common/arguments/number_between.h"
 #include "common/arguments/unknown_argument.h"
 
 namespace caravan::cli {
@@ -29,6 +30,7 @@ class Arguments : public testing::Test {
     paint.add_option("--colour", colour_, "Which colour")->check(one_of({"red", "green"}));
     paint.add_flag("--frame{oak}", frame_, "Which frame");
     paint.add_flag("--gloss", gloss_, "Whether it shines");
+    paint.add_option("--litres", litres_, "How much")->check(NumberBetween(0, 2.5));
     paint.add_option("--layers", layers_, "How many")->check(CLI::Range(1, 9));
     CLI::App& tools = *program_.add_subcommand("tools", "Looks after tools.");
     tools.require_subcommand(0, 1);
@@ -50,6 +52,7 @@ class Arguments : public testing::Test {
   std::string wall_;
   std::string colour_;
   int layers_ = 1;
+  double litres_ = 1;
   std::string frame_;
   bool gloss_ = false;
 };
@@ -69,6 +72,14 @@ TEST_F(Arguments, ThatAreNoChoiceAreRefusedWithTheNearestOne) {
   EXPECT_EQ(mistake("paint --colour gren"),
             R"(--colour: expected one of red, green, got "gren"; did you mean green?)");
   EXPECT_EQ(mistake("paint --colour violet"), R"(--colour: expected one of red, green, got "violet")");
+}
+
+TEST_F(Arguments, ThatAreNumbersLieWithinTheirBounds) {
+  for (const char* inside : {"0", "1e-3", "2.5"})
+    EXPECT_EQ(mistake(std::string("paint --litres ") + inside), "") << inside;
+  for (const char* outside : {"-0.1", "2.6", "nan", "inf", "much"})
+    EXPECT_EQ(mistake(std::string("paint --litres ") + outside),
+              "--litres: Value " + std::string(outside) + " not in range [0 - 2.5]");
 }
 
 TEST_F(Arguments, TellTheirChoices) {
@@ -99,6 +110,7 @@ TEST_F(Arguments, AreExplainedWithinTheWidth) {
   EXPECT_THAT(lines, Each(testing::ResultOf([](const auto& line) { return line.size(); }, testing::Le(60U))));
   EXPECT_THAT(help, HasSubstr("Which colour (red, green)"));
   EXPECT_THAT(help, HasSubstr("How many [1-9]"));
+  EXPECT_THAT(help, HasSubstr("How much [0-2.5]"));
   EXPECT_THAT(help, HasSubstr("What stands below all that"));
   EXPECT_THAT(help, Not(HasSubstr("{")));
 }

@@ -20,15 +20,7 @@ Result<std::unique_ptr<checkpoint::Volume>> open(const fs::path& path) {
 
 }  // namespace
 
-Result<CheckpointFolder> open_job_folder(const std::string& path) {
-  auto volume = open(path);
-  if (!volume) return tl::unexpected(volume.error());
-  auto steps = checkpoint::committed_steps(**volume);
-  if (!steps) return tl::unexpected(steps.error());
-  return CheckpointFolder{*std::move(volume), *std::move(steps)};
-}
-
-Result<CheckpointFolder> open_checkpoint_folder(const std::string& path) {
+Result<CheckpointFolder> open_folder(const std::string& path) {
   std::error_code error;
   const fs::path full = fs::absolute(path, error).lexically_normal();
   const fs::path trimmed = full.has_filename() ? full : full.parent_path();  // without a slash at its end
@@ -37,7 +29,15 @@ Result<CheckpointFolder> open_checkpoint_folder(const std::string& path) {
     if (!volume) return tl::unexpected(volume.error());
     return CheckpointFolder{*std::move(volume), {*step}};
   }
-  Result<CheckpointFolder> folder = open_job_folder(path);
+  auto volume = open(path);
+  if (!volume) return tl::unexpected(volume.error());
+  auto steps = checkpoint::committed_steps(**volume);
+  if (!steps) return tl::unexpected(steps.error());
+  return CheckpointFolder{*std::move(volume), *std::move(steps)};
+}
+
+Result<CheckpointFolder> open_checkpoint_folder(const std::string& path) {
+  Result<CheckpointFolder> folder = open_folder(path);
   if (folder && folder->steps.empty())
     return bad_input(
         fmt::format("{}: holds no checkpoint; those of a job are folders step-000001 and so on", path));

@@ -17,11 +17,11 @@ struct CheckpointFolder {
   std::vector<int> steps;  // newest first
 };
 
-// DIR/step-000500 names that one alone.
-Result<CheckpointFolder> open_checkpoint_folder(const std::string& path);
+// DIR/step-000500 names that one alone. Without any step: a folder in which nothing was committed yet.
+Result<CheckpointFolder> open_folder(const std::string& path);
 
-// The same without any step: a folder in which nothing was committed yet.
-Result<CheckpointFolder> open_job_folder(const std::string& path);
+// The same with one step at least.
+Result<CheckpointFolder> open_checkpoint_folder(const std::string& path);
 
 // Where the weights lie: a folder of Hugging Face itself, one checkpoint, or the newest of a job.
 Result<std::string> model_folder(const std::string& path);

@@ -27,7 +27,7 @@ void print_line(const v1alpha1::CheckpointManifest& manifest, const std::string&
 
 // What cannot be read is said and is no reason not to show the others.
 Result<ExitCode> run(const ListOptions& options) {
-  const auto folder = open_job_folder(options.path);
+  const auto folder = open_folder(options.path);
   if (!folder) return tl::unexpected(folder.error());
   ExitCode code = ExitCode::kDone;
   for (const int step : folder->steps) {
@@ -52,7 +52,8 @@ void add_list_command(CLI::App& checkpoint, Action& action) {
   const auto options = std::make_shared<ListOptions>();
   CLI::App* command = checkpoint.add_subcommand(
       "list", "The checkpoints of a job, newest first: step, size, layout that wrote it, attempt.");
-  command->add_option("DIR", options->path, "spec.checkpoint.path of the job")->required();
+  command->add_option("DIR", options->path, "spec.checkpoint.path of the job, or one checkpoint in it")
+      ->required();
   add_output_option(*command, options->output, {"text", "json"}, "Form of what is printed, a line each");
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }

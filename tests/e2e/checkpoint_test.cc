@@ -23,6 +23,7 @@ namespace caravan::test {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -331,6 +332,9 @@ TEST_F(RunWithCheckpoints, AreListedInspectedAndVerified) {
   EXPECT_EQ(list.exit_code, 0) << list.err;
   EXPECT_THAT(list.out, HasSubstr("TP1 PP1 DP2"));
   EXPECT_LT(list.out.find("step-000040"), list.out.find("step-000036")) << list.out;
+  const Outcome one = caravan("checkpoint list " + path + "/step-000036");
+  EXPECT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_THAT(one.out, AllOf(HasSubstr("step-000036"), Not(HasSubstr("step-000040"))));
   EXPECT_THAT(caravan("checkpoint list -o json " + path).out,
               HasSubstr(fmt::format(R"("step":36,"updates":36,"samples":{})", 36 * kBatch)));
 

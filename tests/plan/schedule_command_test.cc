@@ -77,6 +77,7 @@ TEST(ScheduleCommand, RefusesWhatIsNoSchedule) {
   refuses("VHalf -p 4 -m 8 -v 3", "VHalf has two chunks on each stage");
   refuses("1F1B -p 4 -m 8 --times 1,0,1", "--times: 0 is no time");
   refuses("1F1B -p 4 -m 8 --times 1,nan,1", "--times: nan is no time");
+  refuses("1F1B -p 4 -m 8 --times 1,1e308,1", "--times: 1e+308 is no time");
   refuses("1F1B -p 4 -m 8 --hold 2", "--hold is for ZBAuto");
   refuses("1F1B -p 256 -m 4096", "1048576 stages x micro-batches");
   refuses("1F1B -p 257 -m 4", "--stages");

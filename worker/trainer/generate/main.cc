@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "checkpoint/folder/weights_folder.h"
+#include "common/arguments/number_between.h"
 #include "common/arguments/parse_error.h"
 #include "common/readable_bytes.h"
 #include "common/version.h"
@@ -175,7 +176,7 @@ int main(int argc, char** argv) {
   app.add_option("--prompt-fd", options.prompt_fd, "Read the prompt from this descriptor");
   app.add_option("--max-tokens", options.most_tokens, "Tokens to make")->check(CLI::Range(1, 1'000'000));
   app.add_option("--temperature", options.temperature, "0: always the likeliest")
-      ->check(CLI::Range(0.0, 1000.0));
+      ->check(caravan::NumberBetween(0, 1000));
   app.add_option("--seed", options.seed, "Of what is drawn with a temperature");
   app.add_option("--end-of-text", options.end_of_text,
                  "Token that ends the text, once for each; it is not written")
