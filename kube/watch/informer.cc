@@ -140,7 +140,10 @@ void Informer::update(CacheUpdate& update) {
   if (!std::holds_alternative<Warn>(update) && !std::holds_alternative<DropSetAside>(update))
     heard_at_ = clock_.now().time_since_epoch().count();
   const bool is_list = std::holds_alternative<ReplaceAll>(update);
-  for (const Change& changed : change(update)) on_change_(changed);
+  const std::string before = store_.resource_version();
+  const std::vector<Change> changes = change(update);
+  if (is_list) options_.on_list(before, store_.resource_version());
+  for (const Change& changed : changes) on_change_(changed);
   finish_update(is_list);
 }
 

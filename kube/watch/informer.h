@@ -31,6 +31,10 @@ struct InformerOptions {
   // What is kept of each object: at least its name, namespace, UID and resourceVersion. Nothing: it is not
   // wanted.
   std::function<std::optional<Json>(const Json&)> keep = without_managed_fields;
+  // A list took effect: from which version, empty for the first one, to which. Before its changes are
+  // reported.
+  std::function<void(const std::string& before, const std::string& now)> on_list = [](const std::string&,
+                                                                                      const std::string&) {};
 };
 
 class Informer {

@@ -61,15 +61,30 @@ v1alpha1::Job job_of(const JobEntry& entry) {
   return job;
 }
 
-void JobFeed::take(const kube::Change& change) {
+void JobFeed::listed(const std::string& before, const std::string& now) {
+  const std::scoped_lock lock(mutex_);
+  if (before.empty() || kube::compare_versions(before, now) >= 0) return;
+  gaps_.push_back({.after = before, .before = now});
+  if (gaps_.size() <= kKeptGaps) return;
+  first_version_ = gaps_.front().before;
+  gaps_.pop_front();
+}
+
+// An API server whose data were restored counts from an earlier version on.
+std::string JobFeed::version() const {
   const auto [seen, reported] = versions_();
+  return reported.empty() || kube::compare_versions(seen, reported) < 0 ? seen : reported;
+}
+
+void JobFeed::take(const kube::Change& change) {
+  const std::string seen = versions_().seen;
   const kube::ObjectKey key = (change.after ? change.after : change.before)->key();
   const EntryPtr after = change.after ? std::make_shared<const JobEntry>(entry_of(change.after)) : nullptr;
   ChangePtr noted;
   std::vector<std::weak_ptr<Listener>> told;
   {
     const std::scoped_lock lock(mutex_);
-    noted = note(key, {.after = after, .version = seen, .token = change.more ? reported : seen});
+    noted = note(key, {.after = after, .version = seen, .token = change.more ? version() : seen});
     std::erase_if(listeners_, [](const auto& listener) { return listener.expired(); });
     told = listeners_;
   }
@@ -98,12 +113,13 @@ ChangePtr JobFeed::note(const kube::ObjectKey& key, JobChange change) {
   return noted;
 }
 
-// An API server whose data were restored counts from an earlier version on; tokens from before mean nothing.
+// After a restore: tokens from before mean nothing.
 void JobFeed::begin_again_if_older(const std::string& version) {
   const bool is_older = !changes_.empty() && kube::compare_versions(version, changes_.back()->version) < 0;
   if (!first_version_.empty() && !is_older) return;
   first_version_ = version;
   lost_version_.clear();
+  gaps_.clear();
   changes_.clear();
   kept_bytes_ = 0;
 }
@@ -127,7 +143,7 @@ Answer<JobFeed::Opening> JobFeed::open(const std::shared_ptr<Listener>& listener
   if (first_version_.empty()) first_version_ = opening.version;
   if (resume_token.empty()) {
     opening.present = entries_of(name_space);
-  } else if (kube::compare_versions(resume_token, first_version_) < 0 ||
+  } else if (kube::compare_versions(resume_token, first_version_) < 0 || is_in_a_gap(resume_token) ||
              (!lost_version_.empty() && kube::compare_versions(resume_token, lost_version_) <= 0)) {
     return fault(Code::kOutOfRange, faults::kTokenTooOld,
                  "the changes since are not kept any more; begin without a resume_token");
@@ -140,6 +156,16 @@ Answer<JobFeed::Opening> JobFeed::open(const std::shared_ptr<Listener>& listener
   std::erase_if(listeners_, [](const auto& other) { return other.expired(); });
   listeners_.push_back(listener);
   return opening;
+}
+
+// A list that has just taken effect may not have been told of yet.
+bool JobFeed::is_in_a_gap(const std::string& version) const {
+  const auto is_in = [&](const Gap& gap) {
+    return kube::compare_versions(version, gap.after) > 0 && kube::compare_versions(version, gap.before) < 0;
+  };
+  const auto [seen, reported] = versions_();
+  return std::ranges::any_of(gaps_, is_in) ||
+         (!reported.empty() && is_in({.after = reported, .before = seen}));
 }
 
 std::vector<EntryPtr> JobFeed::entries_of(const std::string& name_space) const {

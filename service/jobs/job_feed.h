@@ -1,9 +1,10 @@
 // All jobs as this service's own watch has them, and who wants to hear of changes.
 //
 // The last changes are kept, so that a reader who was away for a moment goes on where he was, on another
-// replica too: versions are the API server's. A change may be told twice after that, and none is left out:
-// where this copy was listed anew and several changes have one version, which another replica heard of one by
-// one, only the last of them is known by it.
+// replica too: versions are the API server's. A change may be told twice after that, and none is left out.
+// Where this copy was listed anew, several changes have one version, which another replica heard of one by
+// one: only the last of them may be gone on from. And what came and went before the list was never seen here,
+// so whoever was in the middle of that begins again.
 // Safe for any thread.
 #pragma once
 
@@ -50,6 +51,7 @@ std::optional<kube::Json> shown_of_job(const kube::Json& object);
 class JobFeed {
  public:
   static constexpr std::size_t kKeptChanges = 2048;
+  static constexpr std::size_t kKeptGaps = 64;
   static constexpr std::size_t kKeptBytes = std::size_t{16} << 20;
 
   class Listener {
@@ -73,11 +75,13 @@ class JobFeed {
 
   explicit JobFeed(std::function<Versions()> versions) : versions_(std::move(versions)) {}
 
-  // Of the informer: after its copy has changed.
+  // Of the informer: its copy was of the one version, empty at first, and is now of the other.
+  void listed(const std::string& before, const std::string& now);
+  // And after that, or an event, each change of it.
   void take(const kube::Change& change);
 
-  // Changes of later versions follow, and those of this one perhaps.
-  std::string version() const { return versions_().reported; }
+  // Changes of later versions follow.
+  std::string version() const;
 
   EntryPtr get(const kube::ObjectKey& key) const;
   std::vector<EntryPtr> all(const std::string& name_space) const;  // empty: of all namespaces
@@ -92,11 +96,19 @@ class JobFeed {
   void begin_again_if_older(const std::string& version);
   ChangePtr note(const kube::ObjectKey& key, JobChange change);
 
+  struct Gap {  // of versions that this copy has not been of
+    std::string after;
+    std::string before;
+  };
+
+  bool is_in_a_gap(const std::string& version) const;
+
   const std::function<Versions()> versions_;
   mutable std::mutex mutex_;
   std::map<kube::ObjectKey, EntryPtr> entries_;
   std::deque<ChangePtr> changes_;
   std::size_t kept_bytes_ = 0;
+  std::deque<Gap> gaps_;
   std::string first_version_;  // that this copy has seen
   std::string lost_version_;   // of the last change that is not kept any more; empty: all are
   std::vector<std::weak_ptr<Listener>> listeners_;

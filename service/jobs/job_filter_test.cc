@@ -203,13 +203,17 @@ TEST(JobFeed, WhoHeardAPartOfAListMissesNothingOnAnotherReplica) {
   EXPECT_EQ(listed.version(), "7");
   const auto changes = store.replace(kube::JsonArray{job("c", "", "", "7")}, "20");
   ASSERT_EQ(changes.size(), 2u);
+  listed.listed("7", "20");
   EXPECT_EQ(listed.version(), "7") << "none of them has been told";
   take_all(changes);
   EXPECT_EQ(listed.version(), "20");
-  const auto told = listed.open(std::make_shared<Listener>(), "team", "10")->missed;
-  ASSERT_EQ(told.size(), 2u) << "they may have happened after that";
-  EXPECT_EQ(told[0]->token, "7");
-  EXPECT_EQ(told[1]->token, "20");
+  const auto too_old = listed.open(std::make_shared<Listener>(), "team", "10");
+  ASSERT_FALSE(too_old) << "what came and went between the lists is not known here";
+  EXPECT_EQ(too_old.error().code, Code::kOutOfRange);
+  const auto told = listed.open(std::make_shared<Listener>(), "team", "7")->missed;
+  ASSERT_GE(told.size(), 2u);
+  EXPECT_EQ(told[told.size() - 2]->token, "7");
+  EXPECT_EQ(told.back()->token, "20");
 
   kube::Store other;
   JobFeed watched([&other] { return all_reported(other); });
@@ -218,7 +222,7 @@ TEST(JobFeed, WhoHeardAPartOfAListMissesNothingOnAnotherReplica) {
     for (const kube::Change& change : other.remove(job(gone, "", "", gone == std::string("a") ? "8" : "9")))
       watched.take(change);
   }
-  const auto rest = watched.open(std::make_shared<Listener>(), "team", told[0]->token)->missed;
+  const auto rest = watched.open(std::make_shared<Listener>(), "team", "7")->missed;
   std::vector<std::string> names;
   for (const ChangePtr& change : rest) {
     if (!change->after) names.emplace_back(change->before->object->name());
@@ -248,6 +252,7 @@ TEST(JobFeed, OfAServerThatWasRestoredEverythingBeginsAnew) {
   list("100");
   list("110");
   list("50");
+  EXPECT_EQ(feed.version(), "50");
   EXPECT_TRUE(feed.open(std::make_shared<Listener>(), "team", "50"));
   EXPECT_FALSE(feed.open(std::make_shared<Listener>(), "team", "40"));
 }

@@ -232,7 +232,7 @@ class LogStreams : public ::testing::Test {
   SystemClock clock_;
   kube::Observer observer_;
   Rights rights_{review_.client, review_.clock};
-  JobFeed jobs_{[] { return "1"; }};
+  JobFeed jobs_{[] { return JobFeed::Versions{.seen = "1", .reported = "1"}; }};
   std::optional<FaultServer> server_;
   kube::ClientConfig config_;
   std::unique_ptr<kube::ConfigCredentials> credentials_;
