@@ -19,18 +19,20 @@ class FitSearch {
 
   // Of one request; as they are, or else with another schedule.
   bool any(const PlanRequest& request, const std::vector<Layout>& layouts) {
+    arranged_ = 0;
     const auto as_it_is = [&](const Layout& layout) { return fits(request, layout); };
     const auto otherwise = [&](const Layout& layout) { return fits_with_another_schedule(request, layout); };
     return std::ranges::any_of(layouts, as_it_is) || std::ranges::any_of(layouts, otherwise);
   }
 
-  // How much that was: stages times as many micro-batches.
+  // How much that was: stages times as many micro-batches, and much more where ops are arranged.
   int64_t looked_at() const { return looked_at_; }
 
  private:
   bool fits(const PlanRequest& request, const Layout& layout) {
     const int64_t stages = layout.mesh.pipeline;
-    looked_at_ += stages * stages * std::max<int64_t>(1, std::ssize(layout.segments));
+    const int64_t each = has_fixed_order(layout.schedule) ? layout.segment_count() : kArranging;
+    looked_at_ += stages * stages * each;
     return may_be_picked(tier_of(request, layout)) && layout_fits(request, layout, profile_);
   }
 
@@ -42,11 +44,21 @@ class FitSearch {
     if (!may_be_picked(tier_of(request, layout)) || find_illegality(request, layout, profile_)) return false;
     const LayoutMemory memory = predict_memory(request, layout, profile_);
     if (least_with_another_schedule(memory.terms) > *usable) return false;
-    return std::ranges::any_of(with_other_schedules(request, profile_, layout),
-                               [&](const Layout& other) { return fits(request, other); });
+    return std::ranges::any_of(with_other_schedules(request, profile_, layout), [&](const Layout& other) {
+      return is_worth_a_look(other.schedule) && fits(request, other);
+    });
   }
 
+  // Of those that are arranged VMin needs the least.
+  bool is_worth_a_look(ScheduleKind kind) {
+    return has_fixed_order(kind) || (kind == ScheduleKind::VMin && ++arranged_ <= kMostArranged);
+  }
+
+  static constexpr int kMostArranged = 64;    // of one request, as in the search
+  static constexpr int64_t kArranging = 256;  // how many times as long a look takes
+
   const EngineProfile& profile_;
+  int arranged_ = 0;
   int64_t looked_at_ = 0;
 };
 

@@ -500,7 +500,7 @@ TEST(Shortage, CountsDevicesOnWhichAnotherScheduleFits) {
   job.mutable_training()->set_global_batch_sequences(64);
   job.mutable_training()->set_sequence_length(1 << 21);
   const DeviceCount count = smallest_device_count(request_of(job), default_profile());
-  EXPECT_EQ(count, (DeviceCount{16, true}));
+  ASSERT_EQ(count, (DeviceCount{16, true}));
   job.mutable_resources()->set_devices(*count.smallest);
   const SearchResult result = search_layouts(request_of(job), default_profile(), {});
   ASSERT_NE(result.chosen(), nullptr);
