@@ -35,14 +35,17 @@ bool ended_with(const v1alpha1::RankExit& exit, int code) {
   return exit.signal() == 0 && exit.exit_code() == code;
 }
 
-// The system's loader says so, in the log and by this code, where a library is missing or too old.
-bool is_not_loaded(const v1alpha1::RankExit& exit) {
-  return !exit.has_failure() && ended_with(exit, 127);
+// The system's loader says so by this code and in the log. It has other reasons too, such as a volume that
+// fails, which may be gone the next time.
+bool lacks_a_library(const v1alpha1::RankExit& exit) {
+  constexpr std::string_view kMissing = "cannot open shared object file: No such file or directory";
+  const auto says_so = [&](const std::string& line) { return line.find(kMissing) != std::string::npos; };
+  return !exit.has_failure() && ended_with(exit, 127) && std::ranges::any_of(exit.last_log_lines(), says_so);
 }
 
 // The same image would fail anywhere, and again.
 bool is_bad_input(const v1alpha1::RankExit& exit) {
-  return exit.failure().reason() == reasons::kRankInvalidInput || is_not_loaded(exit) ||
+  return exit.failure().reason() == reasons::kRankInvalidInput || lacks_a_library(exit) ||
          ended_with(exit, static_cast<int>(ExitCode::kBadInput));
 }
 
@@ -58,9 +61,7 @@ std::string advice_for(const v1alpha1::RankExit& exit, const std::string& reason
   if (reason == reasons::kSilentCorruption)
     return "test the memory and the devices of the nodes with these ranks before they train on";
   if (reason == reasons::kStalled) return "see who stops processes on this machine";
-  if (is_not_loaded(exit))
-    return "the trainer cannot be loaded here: its log names the library that its image or installation "
-           "lacks";
+  if (lacks_a_library(exit)) return "its log names the library that the image or installation lacks";
   if (is_bad_input(exit)) return "correct what it names; the same input would fail again";
   if (exit.failure().reason() == reasons::kRankDataUnavailable)
     return "see whether that machine reaches the volume with the data";

@@ -58,6 +58,15 @@ v1alpha1::RankExit killed(int signal, bool out_of_memory = false) {
   return exit;
 }
 
+v1alpha1::RankExit not_loaded(const std::string& why) {
+  v1alpha1::RankExit exit = exited(127);
+  exit.add_last_log_lines(
+      "/opt/caravan-trainer: error while loading shared libraries: libc10.so: cannot open "
+      "shared object file: " +
+      why);
+  return exit;
+}
+
 TEST(DescribeDeath, SaysOfWhatAndWhatToDo) {
   const std::vector<Case> cases = {
       {"exit code", exited(7), reasons::kRankFailed, "of exit code 7", "log"},
@@ -73,7 +82,8 @@ TEST(DescribeDeath, SaysOfWhatAndWhatToDo) {
       {"silent", exited(1, "Stalled"), reasons::kStalled, "of Stalled: own words", "who stops processes"},
       {"bad input", exited(2, "InvalidInput"), reasons::kRankFailed,
        "of InvalidInput: own words (exit code 2)", "correct what it names"},
-      {"not loaded", exited(127), reasons::kRankFailed, "of exit code 127", "names the library"},
+      {"not loaded", not_loaded("No such file or directory"), reasons::kRankFailed, "of exit code 127",
+       "names the library"},
       {"volume", exited(1, "DataUnavailable"), reasons::kRankFailed, "of DataUnavailable: own words",
        "reaches the volume"},
       {"network", exited(1, "Communication"), reasons::kRankFailed, "of Communication: own words", "network"},
@@ -95,8 +105,9 @@ TEST(DescribeDeath, WhatWouldFailAgainIsBadInput) {
   };
   EXPECT_TRUE(is_bad_input(exited(2)));
   EXPECT_TRUE(is_bad_input(exited(1, "InvalidInput")));
-  EXPECT_TRUE(is_bad_input(exited(127))) << "no trainer was loaded";
-  EXPECT_FALSE(is_bad_input(exited(127, "Internal"))) << "one that speaks was loaded";
+  EXPECT_TRUE(is_bad_input(not_loaded("No such file or directory")));
+  EXPECT_FALSE(is_bad_input(not_loaded("Input/output error"))) << "the next time it may be read";
+  EXPECT_FALSE(is_bad_input(exited(127)));
   EXPECT_FALSE(is_bad_input(exited(1)));
 }
 
