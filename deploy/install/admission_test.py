@@ -224,9 +224,9 @@ class JobAdmission(OnAServer):
         for queue in ("team-b", "", None):
             refused = change(metadata=name(queue))
             self.assertEqual(422, refused.status, refused.message())
-            self.assertIn(f"the label {label}: may change only while spec.suspend is true", refused.message())
+            self.assertIn(f"the label {label}: the job holds quota of the queue that it names", refused.message())
+        self.assertEqual(422, change(metadata=name(None), spec={"suspend": True}).status, "its pods have not ended")
         self.passes(change(metadata={"labels": {"another": "label"}}))
-        self.passes(change(metadata=name("team-b"), spec={"suspend": True}))
         report(completionTime="2030-01-01T00:00:00Z")
         self.passes(change(metadata=name(None)))
 

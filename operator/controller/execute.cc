@@ -181,7 +181,7 @@ Executor::Done Executor::carry_out(const Task& task, const CreateChild& effect) 
 
 Executor::Done Executor::carry_out(const Task& task, const ApplyChild& effect) {
   const auto applied = client_.apply(task.context, path_of(task.job, effect.resource), effect.object);
-  if (!applied && applied.error().code == kUnprocessable) return make_anew(task, effect);
+  if (!applied && applied.error().code == kUnprocessable && effect.is_watched) return make_anew(task, effect);
   if (!applied) return failed(applied.error());
   if (effect.is_watched) remember(task.job, effect.resource, *applied);
   tell(task.job, effect.notes);

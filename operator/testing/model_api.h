@@ -105,9 +105,11 @@ class ModelApi final : public kube::Transport {
     if (!target.status && !names(found->second, body, "metadata", "uid")) return refuse(422, "Invalid");
     if (!names(found->second, body, "metadata", "resourceVersion")) return refuse(409, "Conflict");
     auto& object = found->second.as_object();
-    const char* part = target.status ? "status" : "data";
     if (kube::find(found->second, {"immutable"}) != nullptr) return refuse(422, "Invalid");
-    if (const kube::Json* given = kube::find(body, {part})) object[part] = *given;
+    const auto parts = target.status ? std::vector{"status"} : std::vector{"data", "spec"};
+    for (const char* part : parts) {
+      if (const kube::Json* given = kube::find(body, {part})) object[part] = *given;
+    }
     if (const kube::Json* given = kube::find(body, {"metadata", "annotations"}))
       object["metadata"].as_object()["annotations"] = *given;
     touch(found->second);
