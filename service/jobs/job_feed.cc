@@ -84,7 +84,8 @@ void JobFeed::take(const kube::Change& change) {
   std::vector<std::weak_ptr<Listener>> told;
   {
     const std::scoped_lock lock(mutex_);
-    noted = note(key, {.after = after, .version = seen, .token = change.more ? version() : seen});
+    noted = note(
+        key, {.before = nullptr, .after = after, .version = seen, .token = change.more ? version() : seen});
     std::erase_if(listeners_, [](const auto& listener) { return listener.expired(); });
     told = listeners_;
   }
