@@ -1,4 +1,5 @@
-// The part of CUDA that kernels of this room are written in, for g++. See engine.h for how it runs.
+// The part of CUDA that kernels of this room are written in, for compilers of C++. See engine.h for how it
+// runs.
 #pragma once
 
 #include <bit>
@@ -19,12 +20,27 @@
 #define __host__
 #define __launch_bounds__(...)
 
-// Memory is read and written by words whatever it holds.
+// Memory is read and written by words whatever it holds. Copies are written out: of trivial ones Clang's
+// sanitizer does not look at the addresses.
 struct alignas(8) [[gnu::may_alias]] uint2 {
-  unsigned x, y;
+  uint2() = default;
+  uint2(unsigned x, unsigned y) : x(x), y(y) {}
+  uint2(const uint2& from) : x(from.x), y(from.y) {}
+  uint2& operator=(const uint2& from) {
+    x = from.x, y = from.y;
+    return *this;
+  }
+  unsigned x = 0, y = 0;
 };
 struct alignas(16) [[gnu::may_alias]] uint4 {
-  unsigned x, y, z, w;
+  uint4() = default;
+  uint4(unsigned x, unsigned y, unsigned z, unsigned w) : x(x), y(y), z(z), w(w) {}
+  uint4(const uint4& from) : x(from.x), y(from.y), z(from.z), w(from.w) {}
+  uint4& operator=(const uint4& from) {
+    x = from.x, y = from.y, z = from.z, w = from.w;
+    return *this;
+  }
+  unsigned x = 0, y = 0, z = 0, w = 0;
 };
 
 inline const caravan::cuda::emulation::Index& threadIdx = caravan::cuda::emulation::engine().thread_index();
