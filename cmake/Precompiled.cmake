@@ -25,7 +25,7 @@ function(caravan_headers name)
   cmake_parse_arguments(ARG "" "" "HEADERS;OPTIONS;DEPS" ${ARGN})
   file(CONFIGURE OUTPUT "${name}.cc" CONTENT "")
   add_library(${name} OBJECT "${CMAKE_CURRENT_BINARY_DIR}/${name}.cc")
-  # So that ccache finds what was compiled behind the same headers elsewhere.
+  # So that they have the same bytes when they are compiled anew, and ccache finds what stands behind them.
   target_compile_options(${name} PRIVATE ${ARG_OPTIONS}
     "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
   target_link_libraries(${name} PRIVATE caravan_flags ${ARG_DEPS})
