@@ -1,4 +1,4 @@
-// The language of kernels: CUDA where nvcc compiles, the emulation where a compiler of C++ does. For .cu files.
+// The language of kernels: CUDA where nvcc compiles, the emulation elsewhere. For .cu files.
 //
 // Shared memory is dynamic only and belongs to the block; barriers are __syncthreads(), exchanges within a
 // warp __shfl_xor_sync(). Nothing else of CUDA's synchronisation may be used, atomics least of all: each
