@@ -33,8 +33,9 @@ def dependencies_by_object(build):
 
 
 def for_clang(command):
-    """Headers that GCC has precompiled, and a warning of unity builds, are for GCC alone."""
-    return {**command, "command": re.sub(r" -Winvalid-pch -include \S+| -Wno-subobject-linkage", "", command["command"])}
+    """Headers that GCC has precompiled, and warnings that Clang does not have, are for GCC alone."""
+    of_gcc = r" -Winvalid-pch -include \S+| -Wno-(subobject-linkage|stringop-overflow)"
+    return {**command, "command": re.sub(of_gcc, "", command["command"])}
 
 
 def each_file(commands):
