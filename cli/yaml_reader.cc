@@ -150,7 +150,10 @@ constexpr std::array kHints = {
     Hint{"the referenced anchor is not defined", "quote text that begins with '*'"},
 };
 
-std::string with_hint(const std::string& message) {
+// It may quote a byte of the file, such as one behind a backslash.
+std::string with_hint(std::string message) {
+  std::ranges::replace_if(
+      message, [](char c) { return c < ' ' || c > '~'; }, '?');
   const auto* hint = std::find_if(kHints.begin(), kHints.end(),
                                   [&](const Hint& candidate) { return candidate.yaml_cpp_says == message; });
   return hint == kHints.end() ? fmt::format("not valid YAML: {}", message)

@@ -86,5 +86,13 @@ TEST(YamlReader, NamesTheLineOfWhatItRefuses) {
   EXPECT_THAT(error_of(""), HasSubstr("t: is empty"));
 }
 
+TEST(YamlReader, ABadByteOfTheFileIsNotPrinted) {
+  for (const char* text : {"a: \"\\\x01\"\n", "a: \"\\\x1b\"\n", "a: \"\\\xc3\xa9\"\n"}) {
+    const auto tree = read_yaml(text, "job.yaml");
+    ASSERT_FALSE(tree);
+    EXPECT_EQ(tree.error().message, "job.yaml:1: not valid YAML: unknown escape character: ?");
+  }
+}
+
 }  // namespace
 }  // namespace caravan::cli
