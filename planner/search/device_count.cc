@@ -54,7 +54,6 @@ class FitSearch {
     return has_fixed_order(kind) || (kind == ScheduleKind::VMin && ++arranged_ <= kMostArranged);
   }
 
-  static constexpr int kMostArranged = 64;    // of one request, as in the search
   static constexpr int64_t kArranging = 256;  // how many times as long a look takes
 
   const EngineProfile& profile_;

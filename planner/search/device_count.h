@@ -11,7 +11,8 @@
 
 namespace caravan::planner {
 
-// Any layout that the request leaves open, checkpointing policy included.
+// Any layout that the request leaves open, checkpointing policy and schedule included; of schedules that are
+// arranged as many as the search looks at.
 bool anything_fits(const PlanRequest& request, const EngineProfile& profile);
 
 // Fewer than one node has, or whole nodes.

@@ -25,6 +25,8 @@ std::vector<Layout> layouts_of_sizes(const PlanRequest& request, const EnginePro
 // arranging those of V-schedules longer.
 inline constexpr int kMostStagesOfOthers = 64;
 inline constexpr int kMostStagesOfOpenV = 16;
+// Layouts of one request that are arranged at most, so that no job holds up planning for long.
+inline constexpr int kMostArranged = 64;
 
 // Those that differ from one of them in nothing but the schedule that the user leaves open, and in how layers
 // are split for it: what the engine runs but GPipe, which holds more than 1F1B and saves no more than

@@ -79,7 +79,6 @@ class Search {
   // Those that may win, the most promising ones first. Where nothing is known about time, 1F1B it is.
   void evaluate_other_schedules(Tier tier) {
     const bool all = options_.all_candidates;
-    constexpr int kMostArranged = 64;  // layouts; so that no job holds up planning for long
     if (!request_.devices.known || !may_be_picked(tier)) return;
     std::ranges::stable_sort(bases_, {}, &Base::least_expected);
     int arranged = 0;
