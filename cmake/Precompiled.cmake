@@ -42,7 +42,7 @@ endfunction()
 if(CARAVAN_PRECOMPILE)
   find_package(Boost 1.81 REQUIRED)
   caravan_headers(caravan_headers HEADERS ${CARAVAN_PRECOMPILED_HEADERS} DEPS Boost::headers)
-  if(CARAVAN_SANITIZE)
+  if(CARAVAN_UNOPTIMISED)
     caravan_headers(caravan_optimised_headers HEADERS ${CARAVAN_PRECOMPILED_HEADERS} OPTIONS -O1 DEPS Boost::headers)
   endif()
   caravan_headers(caravan_test_headers HEADERS ${CARAVAN_PRECOMPILED_HEADERS} <gmock/gmock.h> <gtest/gtest.h>
