@@ -35,6 +35,15 @@ tl::unexpected<ExecuteError> failed(const kube::ApiError& error) {
       .refused = true});
 }
 
+// The server may have filled in more.
+bool has_all_of(const kube::Json& there, const kube::Json& wanted) {
+  if (!wanted.is_object()) return there == wanted;
+  return there.is_object() && std::ranges::all_of(wanted.get_object(), [&](const auto& field) {
+           const kube::Json* value = there.get_object().if_contains(field.key());
+           return value != nullptr && has_all_of(*value, field.value());
+         });
+}
+
 bool is_about_pods(const Effect& effect) {
   return std::holds_alternative<CreatePod>(effect) || std::holds_alternative<DeletePod>(effect);
 }
@@ -250,7 +259,8 @@ Executor::Done Executor::check_ownership(const Task& task, const CreateChild& ef
   const auto existing = client_.get(task.context, path_of(task.job, effect.resource), name);
   if (!existing) return failed(existing.error());
   if (kube::ownership_of(*existing, task.job.uid) == kube::Ownership::kOurs) {
-    if (effect.restore) return restore(task, effect, kube::uid_of(*existing));
+    if (effect.restore && !has_all_of(*existing, effect.object))
+      return restore(task, effect, kube::uid_of(*existing));
     if (effect.is_watched) remember(task.job, effect.resource, *existing);
     return {};
   }

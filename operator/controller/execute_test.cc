@@ -211,6 +211,11 @@ TEST(PodGroups, FollowTheQueueAndThePriorityOfTheirJob) {
   ASSERT_THAT(world.cluster.pods(), SizeIs(2));
   EXPECT_EQ(spec()["queue"], "gold");
   EXPECT_EQ(spec()["priorityClassName"], "");
+  const kube::Json before = world.cluster.children(kVolcanoPodGroups).at("train");
+  change("gold", {}, true);
+  change("gold", {}, false);
+  ASSERT_THAT(world.cluster.pods(), SizeIs(2));
+  EXPECT_EQ(world.cluster.children(kVolcanoPodGroups).at("train"), before) << "there was nothing to write";
 }
 
 class PlanRepair : public ::testing::Test {
