@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <future>
+#include <mutex>
 
 #include "kube/api/object.h"
 #include "kube/events/event_recorder.h"
@@ -229,6 +230,42 @@ TEST_F(ApiServer, ARenewedInformerHasSeenTheLastWrite) {
     ASSERT_TRUE(informer->wait_until_synced({}));
     EXPECT_NE(informer->store().get({name_space_, name}), nullptr) << name;
   }
+}
+
+// What a reader may go on from: a list has one version and many changes.
+TEST_F(ApiServer, AnInformerHasReportedAVersionWhenAllOfItsChangesAreTold) {
+  for (const char* name : {"a", "b"})
+    ASSERT_TRUE(client_.create({}, in_namespace(kConfigMaps), config_map(name, "1")));
+  std::mutex mutex;
+  std::vector<std::string> reported, lists;
+  Informer* self = nullptr;
+  Informer informer(client_, clock_, system_random(), observer_,
+                    {.path = in_namespace(kConfigMaps),
+                     .label_selector = "app=test",
+                     .on_list =
+                         [&](const std::string& before, const std::string& now) {
+                           const std::scoped_lock lock(mutex);
+                           lists.push_back(fmt::format("{}-{}", before, now));
+                         }},
+                    [&](const Change&) {
+                      const std::scoped_lock lock(mutex);
+                      reported.push_back(self->reported_version());
+                    });
+  self = &informer;
+  informer.start();
+  ASSERT_TRUE(informer.wait_until_synced({}));
+  ASSERT_TRUE(client_.create({}, in_namespace(kConfigMaps), config_map("c", "1")));
+  informer.renew();
+  ASSERT_TRUE(informer.wait_until_synced({}));
+  await([&] { return informer.reported_version() == informer.store().resource_version(); });
+  const std::scoped_lock lock(mutex);
+  ASSERT_GE(reported.size(), 3U);
+  EXPECT_EQ(reported[0], "") << "of the first list none had been told whole";
+  EXPECT_EQ(reported[1], "");
+  EXPECT_NE(reported[2], "");
+  ASSERT_EQ(lists.size(), 2U);
+  EXPECT_TRUE(lists[0].starts_with("-")) << lists[0];
+  EXPECT_FALSE(lists[1].starts_with("-")) << lists[1];
 }
 
 TEST_F(ApiServer, ASeriesOfEventsIsOneEvent) {
