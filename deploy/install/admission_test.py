@@ -214,7 +214,6 @@ class JobAdmission(OnAServer):
         path, label = f"{self.jobs}/a", "kueue.x-k8s.io/queue-name"
         queued = job("a")
         queued["metadata"]["labels"] = {label: "team-a"}
-        queued["spec"]["scheduling"] = {"queue": "team-a"}  # without the label it would mean nothing
         self.passes(self.server.post(self.jobs, queued))
         change = lambda **what: self.server.call("PATCH", f"{path}?dryRun=All", json.dumps(what), MERGE)  # noqa: E731
         name = lambda queue: {"labels": {label: queue}}  # noqa: E731
