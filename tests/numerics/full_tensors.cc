@@ -1,6 +1,7 @@
 #include "tests/numerics/full_tensors.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include "worker/trainer/model/owned_parts.h"
 

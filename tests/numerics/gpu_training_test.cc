@@ -1,7 +1,11 @@
 // Training with the kernels of GPUs, emulated or on a device, comes to what training with the kernels of the
 // CPU comes to: model, optimizer and everything between them, which know no device, over the table that GPUs
 // have.
-#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/randint.h>
 #include <gtest/gtest.h>
 
 #include <optional>

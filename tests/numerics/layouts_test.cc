@@ -1,7 +1,8 @@
 // Every way to spread one step over ranks gives the loss and the gradients of the whole model on one rank,
 // and that one gives those of autograd.
-#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 
 #include <ostream>

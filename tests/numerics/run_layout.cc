@@ -1,6 +1,9 @@
 #include "tests/numerics/run_layout.h"
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/randint.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
