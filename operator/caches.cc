@@ -33,9 +33,13 @@ bool waits_for_machines(const kube::Json& job) {
          kube::text_at(*condition_of(job, conditions::kScheduled), {"reason"}) != reasons::kWaitingForQuota;
 }
 
-// For an order by age.
-std::pair<std::string, kube::ObjectKey> age_of(const kube::Json& job) {
-  return {kube::text_at(job, {"metadata", "creationTimestamp"}), kube::key_of(job)};
+std::string created_at(const kube::Json& job) {
+  return kube::text_at(job, {"metadata", "creationTimestamp"});
+}
+
+JobFacts read_facts(const kube::Json& job) {
+  return {.steps = static_cast<int>(kube::integer_at(job, {"spec", "training", "steps"}).value_or(0)),
+          .created_at = to_time(created_at(job)).value_or(TimePoint())};
 }
 
 }  // namespace
@@ -85,7 +89,6 @@ std::unique_ptr<kube::Informer> WatchedCaches::children(const kube::Resource& re
 
 void WatchedCaches::on_job(const kube::Change& change) {
   const kube::ObjectKey key = (change.after ? change.after : change.before)->key();
-  if (!change.after) forget_(std::string(change.before->uid()));
   const kube::Json before = change.before ? change.before->parse() : kube::Json();
   const kube::Json after = change.after ? change.after->parse() : kube::Json();
   {
@@ -95,9 +98,14 @@ void WatchedCaches::on_job(const kube::Change& change) {
     } else {
       unplanned_.erase(key);
     }
-    if (change.before) waiting_.erase(age_of(before));
-    if (change.after && waits_for_machines(after)) waiting_.insert(age_of(after));
+    if (change.before) {
+      waiting_.erase(created_at(before), key);
+      facts_.erase(kube::uid_of(before));
+    }
+    if (change.after && waits_for_machines(after)) waiting_.insert(created_at(after), key);
+    if (change.after) facts_[kube::uid_of(after)] = read_facts(after);
   }
+  if (!change.after) forget_(kube::uid_of(before));
   // A status that keeps a job from being planned is mended by hand, as its message advises.
   const bool may_be_mended =
       change.before && change.after && has_condition(before, conditions::kPlanned, "False") &&
@@ -157,10 +165,9 @@ Clock::Duration WatchedCaches::stuck_for() const {
 std::optional<JobFacts> WatchedCaches::facts_of(const kube::ObjectKey& key, const std::string& uid) const {
   const kube::ObjectPtr job = jobs_->store().get(key);
   if (!job || job->uid() != uid) return std::nullopt;
-  const kube::Json object = job->parse();
-  return JobFacts{
-      .steps = static_cast<int>(kube::integer_at(object, {"spec", "training", "steps"}).value_or(0)),
-      .created_at = to_time(kube::text_at(object, {"metadata", "creationTimestamp"})).value_or(TimePoint())};
+  const std::scoped_lock lock(mutex_);
+  const auto found = facts_.find(uid);
+  return found == facts_.end() ? std::nullopt : std::optional(found->second);
 }
 
 Caches WatchedCaches::stores() const {
@@ -179,15 +186,9 @@ std::vector<kube::ObjectKey> WatchedCaches::job_keys() const {
   return keys;
 }
 
-int WatchedCaches::gangs_ahead(const kube::ObjectKey& job) const {
-  constexpr int kAFew = 16;
+int WatchedCaches::gangs_ahead(const Job& job) const {
   const std::scoped_lock lock(mutex_);
-  int ahead = 0;
-  for (const auto& [created, key] : waiting_) {
-    if (key == job) return ahead;
-    if (++ahead == kAFew) break;
-  }
-  return ahead;
+  return waiting_.ahead_of(to_text(job.created_at), job.key);
 }
 
 std::vector<kube::ObjectKey> WatchedCaches::unplanned_job_keys() const {

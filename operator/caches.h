@@ -5,17 +5,18 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "kube/watch/informer.h"
 #include "operator/controller/observe.h"
 #include "operator/service/report_check.h"
+#include "operator/waiting_jobs.h"
 
 namespace caravan::controller {
 
@@ -49,12 +50,12 @@ class WatchedCaches {
   std::vector<CacheState> states() const;     // of those that are filled
   Clock::Duration stuck_for() const;          // of the one that is so for longest, see Informer
   Caches stores() const;                      // without those of queues
-  // Nothing when no job of that UID is known.
+  // Nothing when no job of that name and UID is known. Asked with every report: it reads no object.
   std::optional<JobFacts> facts_of(const kube::ObjectKey& key, const std::string& uid) const;
   std::vector<kube::ObjectKey> job_keys() const;
   std::vector<kube::ObjectKey> unplanned_job_keys() const;
-  // Jobs that were created before that one and wait for machines, as it does; more than a few count as a few.
-  int gangs_ahead(const kube::ObjectKey& job) const;
+  // That wait for machines, as that one does, and come before it.
+  int gangs_ahead(const Job& job) const;
   // A child has changed: its job is looked at.
   void on_child(const kube::Change& change);
 
@@ -72,7 +73,8 @@ class WatchedCaches {
   kube::Store no_nodes_;
   mutable std::mutex mutex_;
   std::set<kube::ObjectKey> unplanned_;
-  std::set<std::pair<std::string, kube::ObjectKey>> waiting_;  // for machines, by time of creation
+  WaitingJobs waiting_;
+  std::map<std::string, JobFacts> facts_;  // by UID
   std::unique_ptr<kube::Informer> jobs_;
   std::unique_ptr<kube::Informer> pods_;
   std::unique_ptr<kube::Informer> services_;

@@ -67,7 +67,7 @@ Reconciler::Outside JobLoop::outside_of_the_reconciler() {
               [this](const std::string& uid, const std::string& request) {
                 jobs_.board().ask_for_checkpoint(uid, request);
               },
-          .gangs_ahead = [this](const kube::ObjectKey& job) { return jobs_.caches().gangs_ahead(job); },
+          .gangs_ahead = [this](const Job& job) { return jobs_.caches().gangs_ahead(job); },
           .add_position = [this](const CallContext& context, const Job& job,
                                  QueueView& queue) { jobs_.add_position(context, job, queue); }};
 }

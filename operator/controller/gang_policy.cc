@@ -77,8 +77,7 @@ GangVerdict judge_gang(const Snapshot& seen, const v1alpha1::JobStatus& status, 
       "not all of the {} pods got a machine within {} s (scheduling.gang.timeoutSeconds), so those that some "
       "held are given back; pods are made again at {}{}",
       nodes, timeout.count(), again,
-      seen.gangs_ahead > 0 ? fmt::format(", behind {} older jobs that wait for machines", seen.gangs_ahead)
-                           : "");
+      seen.gangs_ahead > 0 ? ", behind older jobs that wait for machines" : "");
   verdict.conditions = {
       set_condition(conditions::kScheduled, false, reasons::kGangTimeout, std::move(message)),
       clear_condition(conditions::kRunning, reasons::kGangTimeout, "the gang has given its machines back")};

@@ -84,7 +84,7 @@ void Reconciler::add_own_knowledge(const CallContext& context, Snapshot& snapsho
   snapshot.progress = outside_.progress(uid);
   const Memory memory = memory_of(uid);
   snapshot.trouble = memory.trouble;
-  snapshot.gangs_ahead = outside_.gangs_ahead(snapshot.job.key);
+  snapshot.gangs_ahead = outside_.gangs_ahead(snapshot.job);
   const auto& workload = snapshot.queue.workload;
   if (workload && !workload->is_true(workload::kQuotaReserved))
     outside_.add_position(context, snapshot.job, snapshot.queue);

@@ -30,7 +30,7 @@ class Reconciler {
     std::function<void()> put_off;
     std::function<void(const std::string& job_uid, const std::string& request)> ask_for_checkpoint;
     // Older jobs that wait for machines, too.
-    std::function<int(const kube::ObjectKey&)> gangs_ahead = [](const kube::ObjectKey&) { return 0; };
+    std::function<int(const Job&)> gangs_ahead = [](const Job&) { return 0; };
     // Adds the Workload's place in its queue.
     std::function<void(const CallContext&, const Job&, QueueView&)> add_position =
         [](const CallContext&, const Job&, QueueView&) {};

@@ -54,7 +54,7 @@ struct Snapshot {
   std::vector<NodeView> nodes = {};
   std::optional<JobProgress> progress = {};
   QueueView queue = {};
-  int gangs_ahead = 0;  // older jobs that wait for machines, too
+  int gangs_ahead = 0;  // older jobs that wait for machines, too, see waiting_jobs.h
   // What pods of other jobs ask of each machine; known, as the nodes are, when domains of the topology are to
   // be chosen.
   std::map<std::string, Demand> taken = {};
