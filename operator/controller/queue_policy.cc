@@ -142,6 +142,9 @@ class Judge {
 
   QueueVerdict run(const WorkloadView& workload) {
     QueueGrant grant = grant_of(seen_, workload, plan_);
+    if (!grant.conflict.empty() && verdict_.gang.admitted())  // somebody has changed a flavor
+      return keep_waiting(true, reasons::kQuotaReserved,
+                          "no pod is made while what the queue gave cannot be used: " + grant.conflict);
     if (!grant.conflict.empty())
       return say(Course::kFails, true, reasons::kInvalidSpec,
                  "what the queue gave cannot be used: " + grant.conflict);

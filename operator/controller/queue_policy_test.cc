@@ -13,6 +13,7 @@ namespace caravan::controller::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -420,6 +421,20 @@ TEST(QueuePolicy, WhatTheQueueGivesAndTheJobCannotUseEndsIt) {
   next(snapshot);
   EXPECT_THAT(condition(snapshot.job.status, conditions::kFailed),
               HasSubstr("node label pool is to be both 'spot' and 'reserved'"));
+}
+
+TEST(QueuePolicy, AFlavorThatIsChangedUnderARunningJobEndsNothing) {
+  Snapshot snapshot = running_in_queue();
+  (*snapshot.job.spec.mutable_worker()->mutable_node_selector())["pool"] = "spot";
+  auto& labels = snapshot.queue.flavors.at("spot").node_labels;
+  labels["pool"] = "reserved";
+  snapshot.pods.pop_back();
+  EXPECT_THAT(effects_of(next(snapshot)), IsEmpty());
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kFailed), IsEmpty());
+  EXPECT_THAT(condition(snapshot.job.status, conditions::kQuotaReserved),
+              HasSubstr("no pod is made while what the queue gave cannot be used: node label pool"));
+  labels["pool"] = "spot";
+  EXPECT_THAT(effects_of(next(snapshot)), Contains("pod 1"));
 }
 
 TEST(QueuePolicy, AJobThatAsksForNoQueueAnyMoreKeepsNoQuota) {
