@@ -57,12 +57,24 @@ int secrets_of(int nodes) {
   return (nodes + kNodesPerSecret - 1) / kNodesPerSecret;
 }
 
+int secret_of(int node) {
+  return node / kNodesPerSecret;
+}
+
 kube::JsonObject certificate_volume(const Job& job, const std::string& set, int node) {
   constexpr int kReadable = 0444;  // within the pod, whose only user may not be in the volume's group
-  return {{"secretName", secret_name(job, set, node / kNodesPerSecret)},
+  return {{"secretName", secret_name(job, set, secret_of(node))},
           {"items", kube::JsonArray{item(kAuthorityKey, "ca.crt"), item(certificate_key(node), "tls.crt"),
                                     item(private_key_key(node), "tls.key")}},
           {"defaultMode", kReadable}};
+}
+
+kube::Json secret_outline(const Job& job, const std::string& set, int index) {
+  return kube::JsonObject{{"apiVersion", "v1"},
+                          {"kind", "Secret"},
+                          {"metadata", child_metadata(job, secret_name(job, set, index))},
+                          {"type", kCertificatesType},
+                          {"immutable", true}};
 }
 
 Result<kube::Json> certificates_intent(const Job& job, const CertificateSet& set, int index, int nodes) {
@@ -76,12 +88,9 @@ Result<kube::Json> certificates_intent(const Job& job, const CertificateSet& set
     files[certificate_key(node)] = issued->certificate_pem;
     files[private_key_key(node)] = issued->key_pem;
   }
-  return kube::JsonObject{{"apiVersion", "v1"},
-                          {"kind", "Secret"},
-                          {"metadata", child_metadata(job, secret_name(job, set.name, index))},
-                          {"type", kCertificatesType},
-                          {"immutable", true},
-                          {"stringData", std::move(files)}};
+  kube::Json secret = secret_outline(job, set.name, index);
+  secret.as_object()["stringData"] = std::move(files);
+  return secret;
 }
 
 }  // namespace caravan::controller

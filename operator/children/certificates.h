@@ -24,6 +24,10 @@ Result<CertificateSet> new_certificate_set(const Job& job);
 int secrets_of(int nodes);
 // Where the pod of a node finds its own: ca.crt, tls.crt and tls.key.
 kube::JsonObject certificate_volume(const Job& job, const std::string& set, int node);
+// Of the Secret that such a pod mounts.
+int secret_of(int node);
+// That Secret without what it holds: as much as shows whether it is there.
+kube::Json secret_outline(const Job& job, const std::string& set, int index);
 // The Secret of this index, for a job of so many nodes.
 Result<kube::Json> certificates_intent(const Job& job, const CertificateSet& set, int index, int nodes);
 

@@ -11,9 +11,11 @@ namespace caravan::controller::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST(Decide, APodMovesAwayFromAMachineThatFailedTwice) {
   Snapshot snapshot = running_job();
@@ -39,6 +41,30 @@ TEST(Decide, APodMovesAwayFromAMachineThatFailedTwice) {
   EXPECT_THAT(effects_of(decide_at(snapshot)), IsEmpty()) << "it ends";
   snapshot.pods.pop_back();
   EXPECT_THAT(effects_of(decide_at(snapshot)), ElementsAre("create pods/train-1-a3"));
+}
+
+TEST(Decide, APodThatItsMachineDoesNotStartIsMadeAgainWhereOthersWaitForIt) {
+  Snapshot snapshot = running_job();
+  snapshot.progress.reset();
+  snapshot.job.status = decide_at(new_job()).status;
+  snapshot.pods[1].phase = PodPhase::kPending;
+  snapshot.pods[1].bound_at = kStart;
+  const Decision waits = decide_at(snapshot, kStart + 30min - 1s);
+  EXPECT_THAT(effects_of(waits), Not(Contains("delete train-1-a1")));
+  EXPECT_EQ(waits.look_again, 1s);
+  EXPECT_THAT(effects_of(decide_at(snapshot, kStart + 30min)), Contains("delete train-1-a1"));
+  Snapshot none_runs = snapshot;
+  none_runs.pods[0].phase = PodPhase::kPending;
+  EXPECT_THAT(effects_of(decide_at(none_runs, kStart + 24h)), Not(Contains("delete train-1-a1")));
+
+  snapshot.pods[1].gone_by = kStart + 30min;
+  const Decision made_again = decide_at(snapshot, kStart + 30min + 1s);
+  EXPECT_THAT(effects_of(made_again), Contains("create pods/train-1-a2"));
+  ASSERT_EQ(made_again.status.failed_machines_size(), 1);
+  EXPECT_EQ(made_again.status.failed_machines(0).name(), "machine-1");
+  EXPECT_THAT(condition(made_again, conditions::kRestarting).message(),
+              HasSubstr("pod train-1-a1 did not start on machine machine-1"));
+  EXPECT_EQ(made_again.status.counted_restarts(), 0);
 }
 
 TEST(Decide, ADeadPodIsReplacedAloneUnderTheNextAttempt) {

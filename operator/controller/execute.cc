@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <span>
 #include <thread>
 
+#include "operator/api/conditions.h"
 #include "operator/api/names.h"
 #include "operator/children/certificates.h"
 #include "operator/children/job_objects.h"
@@ -52,6 +54,8 @@ bool is_about_pods(const Effect& effect) {
 
 Executed Executor::run(const CallContext& context, const Job& job, const Decision& decision) {
   v1alpha1::JobStatus status = decision.status;
+  if (lacks_certificates(context, job, decision))
+    return give_certificates_up(context, job, std::move(status));
   Executed certified = Extent::kWhole;
   if (decision.new_certificates) certified = make_certificates(context, job, decision.plan.nodes(), status);
   if (text_of(job.status) != text_of(status)) {
@@ -67,6 +71,34 @@ Executed Executor::run(const CallContext& context, const Job& job, const Decisio
 void Executor::forget(const std::string& job_uid) {
   const std::scoped_lock lock(mutex_);
   unfinished_.erase(job_uid);
+}
+
+// Somebody may have deleted a Secret, and pods that mount it would never start. The operator may make Secrets
+// and read none: it asks what would become of making it. Where that is refused for another reason it may be
+// there.
+bool Executor::lacks_certificates(const CallContext& context, const Job& job, const Decision& decision) {
+  if (decision.new_certificates) return false;
+  std::set<int> mounted;
+  for (const Effect& effect : decision.effects) {
+    if (const auto* pod = std::get_if<CreatePod>(&effect)) mounted.insert(secret_of(pod->node));
+  }
+  return std::ranges::any_of(mounted, [&](int index) {
+    const kube::Json secret = secret_outline(job, decision.status.certificates().set(), index);
+    return client_.try_create(context, path_of(job, kSecrets), secret).has_value();
+  });
+}
+
+// The next decision makes a set, and the gang with it.
+Executed Executor::give_certificates_up(const CallContext& context, const Job& job,
+                                        v1alpha1::JobStatus status) {
+  tell_(job, {.type = kube::EventType::kWarning,
+              .reason = reasons::kCertificatesLost,
+              .action = conditions::kRunning,
+              .text = "a Secret with the certificates of the job's agents was gone; all its pods are made "
+                      "again with new ones"});
+  status.clear_certificates();
+  if (Done written = write_status(context, job, status); !written) return tl::unexpected(written.error());
+  return Extent::kBatch;
 }
 
 // What a crash leaves of a set is never used and goes with the job.

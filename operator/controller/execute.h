@@ -4,11 +4,12 @@
 // Stops at the first write that fails; the rest is decided again. Stops also after a batch of Secrets or
 // pods, so that a job of thousands leaves its worker to the jobs of others, and threads that help with pods
 // are limited over all jobs, so that other calls find a connection. A set of certificates that is not
-// complete, or whose status could not be written, is gone on with the next time. A status is written only to
-// the version of the job that was observed. Creations begin with one and double, so that a quota that is used
-// up costs one refused call; a pod is written out when it is sent, so that no more than are on their way take
-// memory. A name that is taken already is fine when the object is the job's, and an error when it is not.
-// Every write is remembered until the caches have seen it. Safe from several threads, for different jobs.
+// complete, or whose status could not be written, is gone on with the next time; one of which a Secret is
+// gone is given up before a pod waits for it. A status is written only to the version of the job that was
+// observed. Creations begin with one and double, so that a quota that is used up costs one refused call; a
+// pod is written out when it is sent, so that no more than are on their way take memory. A name that is taken
+// already is fine when the object is the job's, and an error when it is not. Every write is remembered until
+// the caches have seen it. Safe from several threads, for different jobs.
 #pragma once
 
 #include <functional>
@@ -69,6 +70,9 @@ class Executor {
     int nodes = 0;
     int next = 0;  // index of the Secret to be made
   };
+  // For the pods that the decision makes.
+  bool lacks_certificates(const CallContext& context, const Job& job, const Decision& decision);
+  Executed give_certificates_up(const CallContext& context, const Job& job, v1alpha1::JobStatus status);
   // Adds them to the status when all are there.
   Executed make_certificates(const CallContext& context, const Job& job, int nodes,
                              v1alpha1::JobStatus& status);

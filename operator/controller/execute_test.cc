@@ -129,6 +129,27 @@ TEST(Certificates, OfASetThatIsInUseAreNeverThoseOfTheNext) {
   EXPECT_EQ(world.secrets(), 2U);
 }
 
+TEST(Certificates, ThatSomebodyHasDeletedAreMadeAnewForThePodsThatWouldWaitForThem) {
+  World world(2);
+  ASSERT_TRUE(world.reconcile());
+  const std::string first = world.set_of_the_status();
+  world.cluster.mark("train-1-a1", {{"phase", "Failed"}});
+  ASSERT_TRUE(world.settle_and_reconcile());
+  EXPECT_EQ(world.set_of_the_status(), first) << "it is there";
+  world.cluster.delete_secrets();
+  for (const auto& [name, pod] : world.cluster.pods()) world.cluster.mark(name, {{"phase", "Failed"}});
+  for (int i = 0; i < 4; ++i) {
+    world.clock.advance(std::chrono::minutes(10));
+    world.settle_and_reconcile();
+  }
+  EXPECT_NE(world.set_of_the_status(), first);
+  EXPECT_EQ(world.secrets(), 1U);
+  EXPECT_THAT(world.told, Contains(reasons::kCertificatesLost));
+  for (const auto& [name, pod] : world.cluster.pods())
+    EXPECT_EQ(kube::text_at(pod, {"metadata", "labels", labels::kCertificates}), world.set_of_the_status())
+        << name;
+}
+
 TEST(Batches, SecretsOfALargeJobAreMadeInSeveral) {
   World world((Executor::kSecretsInABatch + 1) * kNodesPerSecret);
   EXPECT_EQ(world.reconcile()->requeue_after, 0ms) << "at once, but after the jobs that wait";

@@ -9,6 +9,8 @@ namespace caravan::controller {
 namespace {
 
 constexpr int kFailuresUntilAvoided = 2;
+// Enough for an image of many gigabytes.
+constexpr std::chrono::minutes kStartsWithin{30};
 constexpr int kMostRemembered = 16;  // as the schema says
 constexpr std::size_t kMostAvoided = 8;
 
@@ -40,7 +42,13 @@ std::string machine_of(const std::vector<PodView>& pods, int node, int attempt) 
   return latest == nullptr ? "" : latest->machine;
 }
 
+std::optional<TimePoint> start_overdue_at(const PodView& pod) {
+  if (pod.phase != PodPhase::kPending || !pod.bound_at) return std::nullopt;
+  return *pod.bound_at + kStartsWithin;
+}
+
 bool failed_by_machine(const PodView& pod) {
+  if (pod.gone_by && start_overdue_at(pod)) return *pod.gone_by >= *start_overdue_at(pod) && !pod.disrupted;
   if (!pod.ended() || pod.disrupted || pod.evicted || pod.out_of_memory || pod.gone_by) return false;
   if (!pod.exit_code) return pod.phase == PodPhase::kFailed;
   const int signal = *pod.exit_code - kSignalExitCode;

@@ -1,11 +1,12 @@
 // Remembers the machines on which a job failed, and decides which of them its new pods avoid.
 //
 // A machine is avoided after the second attempt that ended by it: a rank crashed there or held up the others,
-// the agent fell silent, the pod crashed or was rejected. What says nothing of a machine does not count: lack
-// of memory, preemption, deletion, signals that somebody sends, the job's own numbers and volumes. The memory
-// is bounded, and what failed longest ago goes first. Pure.
+// the agent fell silent, the pod crashed or was rejected, or did not start there. What says nothing of a
+// machine does not count: lack of memory, preemption, deletion, signals that somebody sends, the job's own
+// numbers and volumes. The memory is bounded, and what failed longest ago goes first. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace caravan::controller {
 
 // Where the pod was that ran this node of the job in that attempt; empty when nobody knows any more.
 std::string machine_of(const std::vector<PodView>& pods, int node, int attempt);
+// When a pod counts as one that its machine cannot start; nothing for one that has started or has none.
+std::optional<TimePoint> start_overdue_at(const PodView& pod);
 // Whether the end of this pod speaks against its machine.
 bool failed_by_machine(const PodView& pod);
 

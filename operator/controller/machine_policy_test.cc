@@ -70,6 +70,14 @@ TEST(MachinePolicy, OnlySomeEndsOfAPodSpeakAgainstItsMachine) {
   starved.out_of_memory = true;
   PodView deleted = ended_pod(1, 139, kStart);
   deleted.gone_by = kStart;
+  PodView never_started = running_pod(1);
+  never_started.phase = PodPhase::kPending;
+  never_started.bound_at = kStart;
+  never_started.gone_by = kStart + 30min;
+  PodView soon_deleted = never_started;
+  soon_deleted.gone_by = kStart + 29min;
+  PodView preempted_late = never_started;
+  preempted_late.disrupted = true;
   const Case cases[] = {
       {"crashed", ended_pod(1, 139, kStart), true},
       {"rejected by the machine", rejected, true},
@@ -81,6 +89,9 @@ TEST(MachinePolicy, OnlySomeEndsOfAPodSpeakAgainstItsMachine) {
       {"evicted", evicted, false},
       {"out of memory", starved, false},
       {"deleted", deleted, false},
+      {"not started in half an hour", never_started, true},
+      {"deleted before that", soon_deleted, false},
+      {"preempted behind that", preempted_late, false},
   };
   for (const Case& c : cases) EXPECT_EQ(failed_by_machine(c.pod), c.blames_machine) << c.what;
 }

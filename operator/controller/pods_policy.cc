@@ -1,5 +1,7 @@
 #include "operator/controller/pods_policy.h"
 
+#include <algorithm>
+
 #include "operator/api/pod_names.h"
 #include "operator/controller/machine_policy.h"
 #include "operator/controller/memory_policy.h"
@@ -51,17 +53,22 @@ DeadPod judge_dead_pod(const Job& job, const PodView& pod, TimePoint now) {
 }
 
 // Adds what is deleted there, and the node itself where it needs a pod.
-void judge_node(const Job& job, int node, const Pods& pods, TimePoint now, PodsVerdict& verdict) {
+void judge_node(const Job& job, int node, const Pods& pods, bool some_run, TimePoint now,
+                PodsVerdict& verdict) {
   const PodView* living = nullptr;
   for (const PodView* pod : pods) {
     if (!pod->alive()) continue;
     if (living != nullptr) verdict.deleted.push_back(living);  // of an older attempt: pods are sorted
     living = pod;
   }
-  if (living != nullptr && (must_move(*living, job.status) || has_old_layout(*living, job.status))) {
+  const auto overdue_at = living != nullptr && some_run ? start_overdue_at(*living) : std::nullopt;
+  const bool is_stuck = overdue_at && now >= *overdue_at;
+  if (living != nullptr &&
+      (must_move(*living, job.status) || has_old_layout(*living, job.status) || is_stuck)) {
     verdict.deleted.push_back(living);
     return;
   }
+  if (overdue_at) verdict.look_again = sooner(verdict.look_again, until(*overdue_at, now));
   bool needs_pod = living == nullptr;
   for (const PodView* pod : pods) {
     if (pod->alive()) continue;
@@ -78,8 +85,10 @@ void judge_node(const Job& job, int node, const Pods& pods, TimePoint now, PodsV
 PodsVerdict judge_pods(const Job& job, const std::vector<PodView>& pods, int nodes, TimePoint now) {
   PodsVerdict verdict;
   const std::vector<Pods> by_node = pods_by_node(pods, nodes);
+  const bool some_run = std::ranges::any_of(
+      pods, [](const PodView& pod) { return pod.alive() && pod.phase == PodPhase::kRunning; });
   for (int node = 0; node < nodes; ++node)
-    judge_node(job, node, by_node[static_cast<std::size_t>(node)], now, verdict);
+    judge_node(job, node, by_node[static_cast<std::size_t>(node)], some_run, now, verdict);
   if (verdict.created.empty()) return verdict;
   verdict.new_certificates = needs_certificates(job.status, now);
   for (const PodView& pod : pods) {

@@ -3,9 +3,10 @@
 // Every node has one living pod: a dead one is deleted and replaced alone, under the name of the present
 // attempt. A pod that is being deleted is waited for until its grace is over; one that died is replaced after
 // the pause that failurePolicy's library asks for, the longer the more attempts in a row were short. One on a
-// machine that failed twice is made again elsewhere, one with a layout that ran out of memory with the next.
-// Pods of one job have certificates of one set: a pod that is made when that is missing or old brings a new
-// one, and those that have another are replaced with it. Pure.
+// machine that failed twice is made again elsewhere, as is one that its machine does not start while others
+// of the job run; one with a layout that ran out of memory with the next. Pods of one job have certificates
+// of one set: a pod that is made when that is missing or old brings a new one, and those that have another
+// are replaced with it. Pure.
 #pragma once
 
 #include <vector>

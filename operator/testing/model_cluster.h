@@ -67,6 +67,7 @@ class ModelCluster final : public CrashCluster {
   // So that it has another version.
   void annotate_job() { api_.put(kJobs.plural, job()); }
   void put_plan(const kube::Json& config_map) { api_.put(kConfigMaps.plural, config_map); }
+  void delete_secrets() { api_.of(kSecrets.plural).clear(); }
   void delete_plan() { api_.of(kConfigMaps.plural).clear(); }
   // The job is deleted, and another one has its name.
   void make_anew() { api_.put(kJobs.plural, job_object("", "train", "another")); }

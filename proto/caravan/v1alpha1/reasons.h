@@ -13,6 +13,7 @@ inline constexpr char kNewerSpec[] = "NewerSpec";      // fields that this opera
 inline constexpr char kDamagedPlan[] = "DamagedPlan";  // status.plan.document is no plan of the job
 
 // Of events alone.
+inline constexpr char kCertificatesLost[] = "CertificatesLost";  // somebody has deleted a Secret of them
 inline constexpr char kPlanRepaired[] = "PlanRepaired";  // the plan's ConfigMap was changed by somebody else
 inline constexpr char kNodeAvoided[] = "NodeAvoided";    // the job's pods avoid a machine that failed twice
 inline constexpr char kUnreadable[] = "Unreadable";      // status or spec have values of another type
