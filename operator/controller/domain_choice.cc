@@ -26,10 +26,12 @@ struct Left {
   std::vector<int> capacity = {};
 };
 
-int domain_of_living(const std::vector<int>& group, const std::vector<PodView>& pods,
-                     const std::vector<Domain>& domains) {
+// That pods of the copy have already, bound ones or any; kNoDomain: none has one.
+int domain_of_pods(const std::vector<int>& group, bool bound, const std::vector<PodView>& pods,
+                   const std::vector<Domain>& domains) {
   for (const PodView& pod : pods) {
     if (!pod.alive() || pod.domain.empty() || !std::ranges::binary_search(group, pod.node)) continue;
+    if (bound && !pod.bound()) continue;
     for (std::size_t i = 0; i < domains.size(); ++i) {
       if (domain_name(domains[i].node_labels) == pod.domain) return static_cast<int>(i);
     }
@@ -59,17 +61,19 @@ DomainChoice choose_domains(const std::vector<PodView>& pods, const ReplicaGroup
   DomainChoice choice;
   Left left(domains);
   for (const std::vector<int>& group : replicas.groups) {
-    choice.domain_of_group.push_back(domain_of_living(group, pods, domains));
+    choice.domain_of_group.push_back(domain_of_pods(group, true, pods, domains));
     left.take(choice.domain_of_group.back(), static_cast<int>(group.size()));
   }
   for (std::size_t i = 0; i < replicas.groups.size(); ++i) {
     int& chosen = choice.domain_of_group[i];
     if (chosen != kNoDomain) continue;
     const auto size = static_cast<int>(replicas.groups[i].size());
-    chosen = tightest(left.room, size);
+    const int asked = domain_of_pods(replicas.groups[i], false, pods, domains);
+    const bool has_room = asked != kNoDomain && left.room[static_cast<std::size_t>(asked)] >= size;
+    chosen = has_room ? asked : tightest(left.room, size);
     if (chosen == kNoDomain) {
       choice.groups_without_room.push_back(static_cast<int>(i));
-      if (waits) chosen = the_one_to_wait_for(left.capacity, size);
+      if (waits) chosen = asked != kNoDomain ? asked : the_one_to_wait_for(left.capacity, size);
     }
     left.take(chosen, size);
   }

@@ -1,8 +1,9 @@
 // Which domain each copy of the model gets, of those that were surveyed.
 //
-// A copy keeps the domain that its living pods have. The others get, in their order, the one with least room
-// of those with enough: large ones stay for large copies. A copy that may stand in one domain only waits for
-// one where it would fit beside no other job, or for the largest. Pure.
+// A copy keeps the domain in which pods of its are bound, and the one that its pods ask for while that has
+// room. The others get, in their order, the one with least room of those with enough: large ones stay for
+// large copies. A copy that may stand in one domain only waits where there is none for the one that its pods
+// ask for, or one where it would fit beside no other job, or the largest. Pure.
 #pragma once
 
 #include <vector>

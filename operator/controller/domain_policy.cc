@@ -45,6 +45,21 @@ std::string say_no_domain(const std::string& key, const Settings& settings) {
       key);
 }
 
+// Whoever waits in one domain while another has room: a pod asks for one only.
+std::vector<Effect> deletion_of_strays(const Snapshot& seen, const PodPlacement& placement) {
+  std::vector<Effect> effects;
+  for (const PodView& pod : seen.pods) {
+    const auto node = static_cast<std::size_t>(pod.node);
+    if (!pod.alive() || pod.bound() || pod.domain.empty() || node >= placement.domain_of_node.size())
+      continue;
+    const int domain = placement.domain_of_node[node];
+    if (domain == kNoDomain) continue;
+    if (domain_name(placement.domains[static_cast<std::size_t>(domain)]) != pod.domain)
+      effects.emplace_back(DeletePod{pod.name, pod.uid});
+  }
+  return effects;
+}
+
 // What counts of a pod's requests is what nodes offer.
 WantedRoom wanted_room(const Job& job, const v1alpha1::JobPlan& plan, const Settings& settings) {
   return {.gpu_product = plan.gpu_product(),
@@ -86,6 +101,7 @@ DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan,
     for (const int node : replicas.groups[group])
       verdict.placement.domain_of_node[static_cast<std::size_t>(node)] = choice.domain_of_group[group];
   }
+  if (is_required(seen.job)) verdict.effects = deletion_of_strays(seen, verdict.placement);
   verdict.message = say_no_room(seen.job, choice, replicas);
   if (!verdict.message.empty()) verdict.look_again = kRoomMayCome;
   return verdict;

@@ -2,7 +2,8 @@
 //
 // Copies only exchange gradients, so each may stand elsewhere; the nodes of one copy stay together. A domain
 // is chosen by the room that it has now beside other jobs of Caravan, the tightest first, before a pod is
-// made, and stays the copy's as long as one of its pods lives. What others run there is not known: pods that
+// made, and stays the copy's as long as one of its pods is bound there. Pods that wait in a domain that must
+// be theirs are made again for another that has room sooner. What others run there is not known: pods that
 // find no machine after all are given back (gang_policy.h). Pure.
 #pragma once
 

@@ -107,8 +107,40 @@ TEST(DomainPolicy, APodThatIsReplacedGoesToTheDomainOfItsCopy) {
   snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"), node("d", "r2")};
   PodView living = running_pod(0);
   living.domain = domain_name({{"rack", "r2"}});
+  ASSERT_TRUE(living.bound());
   snapshot.pods = {living};
   EXPECT_EQ(racks(judge(snapshot)), "r2 r1 r2 r1");
+}
+
+// The names of the pods that are to ask for another domain.
+std::vector<std::string> strays(const DomainVerdict& verdict) {
+  std::vector<std::string> names;
+  for (const Effect& effect : verdict.effects) names.push_back(std::get<DeletePod>(effect).name);
+  return names;
+}
+
+TEST(DomainPolicy, WhoWaitsInAFullDomainGoesToOneThatHasRoomSooner) {
+  Snapshot snapshot = job_of_two_copies("Required");
+  snapshot.nodes = {node("a", "r1"), node("b", "r1"), node("c", "r2"),
+                    node("d", "r2"), node("e", "r3"), node("f", "r3")};
+  for (const char* full : {"a", "c", "e"}) snapshot.taken[full]["cpu"] = 8;
+  ASSERT_EQ(racks(judge(snapshot)), "r1 r2 r1 r2");
+  for (int index = 0; index < 4; ++index) {
+    PodView pod = running_pod(index);
+    pod.phase = PodPhase::kPending;
+    pod.machine.clear();
+    pod.domain = domain_name({{"rack", index % 2 == 0 ? "r1" : "r2"}});
+    snapshot.pods.push_back(pod);
+  }
+  EXPECT_THAT(strays(judge(snapshot)), IsEmpty());
+  snapshot.taken.erase("e");
+  EXPECT_EQ(racks(judge(snapshot)), "r3 r2 r3 r2");
+  EXPECT_THAT(strays(judge(snapshot)), ElementsAre("train-0-a1", "train-2-a1"));
+  snapshot.taken.erase("a");
+  EXPECT_EQ(racks(judge(snapshot)), "r1 r3 r1 r3") << "room where it asks already comes first";
+  EXPECT_THAT(strays(judge(snapshot)), ElementsAre("train-1-a1", "train-3-a1"));
+  snapshot.pods[1].machine = "d";
+  EXPECT_THAT(strays(judge(snapshot)), IsEmpty()) << "one of the copy is bound";
 }
 
 TEST(DomainPolicy, WithoutALabelRequiredMakesNoPodAndPreferredMakesThemAnywhere) {
