@@ -239,7 +239,9 @@ void add_generate_command(CLI::App& app, Action& action) {
                    "tokenizer.json (file or folder) that the data were made with, or byte; default: the "
                    "one in the folder, or byte where the vocabulary has 256 tokens")
       ->type_name("PATH");
-  command->add_option("--max-tokens", options->most_tokens, "Tokens to add at most; default: 200")
+  command
+      ->add_option("--max-tokens", options->most_tokens,
+                   fmt::format("Tokens to add at most; default: {}", options->most_tokens))
       ->check(CLI::Range(1, 1'000'000));
   command
       ->add_option("--temperature", options->temperature,

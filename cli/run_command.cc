@@ -109,8 +109,7 @@ void declare_options(CLI::App& command, RunOptions& options) {
   command
       .add_option("--tensorboard", options.event_folder,
                   "Write loss, speed and memory of every step here, for tensorboard --logdir; a run that "
-                  "goes on from "
-                  "a checkpoint continues the curves of the one before")
+                  "goes on from a checkpoint continues the curves of the one before")
       ->type_name("DIR");
   command.add_flag(
       "--page{127.0.0.1:0}", options.page_address,

@@ -21,6 +21,7 @@
 #include "cli/trace/merged_trace.h"
 #include "cli/trace/step_profile.h"
 #include "common/json.h"
+#include "common/standard_stream.h"
 
 namespace caravan::cli {
 namespace {
@@ -59,6 +60,7 @@ bool is_a_trace(const std::string& path) {
 
 // Before anything runs; leaves a file that was there as it is.
 Status check_writable(const std::string& path) {
+  if (path == kStandardStream) return bad_input("--to: " + refusal_of_standard_output("a trace"));
   std::error_code error;
   const bool was_there = fs::exists(path, error);
   if (fs::is_regular_file(path, error) && fs::file_size(path, error) > 0 && !is_a_trace(path))

@@ -40,6 +40,8 @@ struct Outputs {
 
 Status check_outputs(const TokenizeRequest& request) {
   if (request.output.empty()) return bad_input("the token file to write has an empty name; give it one");
+  for (const std::string& output : {request.output, request.validation_output})
+    if (output == kStandardStream) return bad_input(refusal_of_standard_output("a token file"));
   for (const std::string& text : request.texts) {
     for (const std::string& output : {request.output, request.validation_output}) {
       std::error_code is_not_there;

@@ -35,8 +35,12 @@ struct Request {
   std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }
 };
 
+inline constexpr char kPlainText[] = "text/plain; charset=utf-8";
+inline constexpr char kMetricsText[] =
+    "text/plain; version=0.0.4; charset=utf-8";  // as Prometheus reads them
+
 struct Reply {
-  std::string content_type = "text/plain; charset=utf-8";
+  std::string content_type = kPlainText;
   std::string body = {};
   std::string status = "200 OK";
   Fields fields = {};

@@ -2,7 +2,7 @@
 // is to do, not by what others write: statuses of the kubelet, annotations, or objects that merely carry our
 // label. Pure. Nothing: the object is not kept at all.
 //
-// Whoever reads a further field of a pod or node (controller/pod_view.h) has to keep it here.
+// Whoever reads a further field of a pod or node (view/pod_view.h) has to keep it here.
 #pragma once
 
 #include <optional>

@@ -92,20 +92,20 @@ void declare_cluster(CLI::App& app, OperatorOptions& options) {
   const CLI::Range seconds(1, 86400);
   app.add_option("--lease-seconds", options.lease_duration,
                  "How long others wait for a leader that is silent")
-      ->default_str("15")
+      ->default_str(std::to_string(options.lease_duration.count()))
       ->check(seconds)
       ->type_name("SECONDS");
   app.add_option("--renew-seconds", options.renew_deadline, "How long a leader that cannot renew goes on")
-      ->default_str("10")
+      ->default_str(std::to_string(options.renew_deadline.count()))
       ->check(seconds)
       ->type_name("SECONDS");
   app.add_option("--retry-seconds", options.retry_period, "Pause between two tries")
-      ->default_str("2")
+      ->default_str(std::to_string(options.retry_period.count()))
       ->check(seconds)
       ->type_name("SECONDS");
   app.add_option("--cache-sync-seconds", options.cache_sync,
                  "How long a leader waits for what it watches before it gives up")
-      ->default_str("120")
+      ->default_str(std::to_string(options.cache_sync.count()))
       ->check(seconds)
       ->type_name("SECONDS");
   app.add_option("--workers", options.workers, "Jobs that are looked after at once")
@@ -160,7 +160,7 @@ ParsedOptions parse_check(int argc, const char* const* argv) {
   app.add_option("--namespace", options.name_space, "Where the operator is")->capture_default_str();
   app.add_flag("--service", options.has_service, "Ask for a replica of the job service that is ready, too");
   app.add_option("--seconds", options.patience, "How long it may take to be ready and to lead")
-      ->default_str("60")
+      ->default_str(std::to_string(options.patience.count()))
       ->check(CLI::Range(0, 3600))
       ->type_name("SECONDS");
   try {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "kube/election/election.h"
 #include "operator/api/names.h"
 #include "operator/controller/settings.h"
 
@@ -20,9 +21,9 @@ struct OperatorOptions {
   bool read_nodes = true;
   std::string lease_namespace = "caravan-system";
   std::string lease_name = kOperator;
-  std::chrono::seconds lease_duration{15};
-  std::chrono::seconds renew_deadline{10};
-  std::chrono::seconds retry_period{2};
+  std::chrono::seconds lease_duration = kube::ElectionConfig().lease_duration;
+  std::chrono::seconds renew_deadline = kube::ElectionConfig().renew_deadline;
+  std::chrono::seconds retry_period = kube::ElectionConfig().retry_period;
   std::chrono::seconds cache_sync{120};  // a leader whose caches are not filled by then ends
   std::string worker_image;
   // [::] is every address, of IPv4 too.

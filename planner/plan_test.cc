@@ -388,8 +388,8 @@ std::vector<BadJob> jobs_with_bad_units() {
        "microBatchSize is 2"},
       {"more segments than tokens", changed(units("Seq1F1B", 1, 64), shorter),
        "spec.parallelism.segments: a sequence of 32 tokens is too short to be cut into 64 segments"},
-      {"a schedule of a later version", units("DualPipe", 0, 0),
-       "spec.parallelism.schedule: DualPipe is not available yet in this version; leave it out"},
+      {"a schedule that is none", units("DualPipe", 0, 0),
+       "spec.parallelism.schedule: there is no schedule DualPipe; leave it out"},
   };
 }
 

@@ -5,6 +5,7 @@
 #include "planner/measured_error.h"
 #include "planner/memory/risk.h"
 #include "planner/model/parameters.h"
+#include "proto/caravan/v1alpha1/reasons.h"
 
 namespace caravan::planner {
 namespace {
@@ -161,7 +162,7 @@ v1alpha1::Plan plan_message(const PlanRequest& request, const EvaluatedLayout& c
   set_layout(message, layout);
   set_prediction(message, chosen);
   message.set_gradient_accumulation(static_cast<int>(micro_batches(request.training, layout)));
-  message.set_source(request.fixed.all_sizes() ? "UserSpecified" : "HeuristicSelected");
+  message.set_source(request.fixed.all_sizes() ? reasons::kUserSpecified : reasons::kHeuristicSelected);
   message.set_reason(chosen.reason);
   message.set_parameters(parameter_count(request.shape));
   int64_t snapshot = 0;

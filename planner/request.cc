@@ -73,8 +73,7 @@ Result<FixedChoices> read_choices(const v1alpha1::Parallelism& given) {
     fixed.schedule = schedule_from_name(given.schedule());
     if (!fixed.schedule)
       return bad_input(
-          fmt::format("spec.parallelism.schedule: {} is not available yet in this version; leave it out",
-                      given.schedule()));
+          fmt::format("spec.parallelism.schedule: there is no schedule {}; leave it out", given.schedule()));
   }
   if (given.mode() == v1alpha1::Parallelism::Manual && !fixed.all_sizes()) {
     return bad_input("spec.parallelism.mode: mode Manual needs tensor, pipeline and data");

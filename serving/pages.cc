@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kScrapersAtOnce = 16;  // each may hold the text of ten thousand jobs
 
 http::Reply text_reply(bool good, const std::string& text) {
-  return {.content_type = "text/plain; charset=utf-8",
+  return {.content_type = http::kPlainText,
           .body = text + "\n",
           .status = good ? "200 OK" : "503 Service Unavailable"};
 }
@@ -35,7 +35,7 @@ Result<Pages> Pages::serve(const std::string& probes, const std::string& metrics
   const auto page = [text =
                          std::move(contents.metrics)](std::string_view path) -> std::optional<http::Reply> {
     if (path != "/metrics") return std::nullopt;
-    return http::Reply{"text/plain; version=0.0.4; charset=utf-8", text()};
+    return http::Reply{http::kMetricsText, text()};
   };
   auto scraped = http::Server::start(metrics, http::serve_texts(page), {.connections = kScrapersAtOnce});
   if (!scraped) return tl::unexpected(Error{"--metrics: " + scraped.error().message, scraped.error().code});

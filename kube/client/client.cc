@@ -15,14 +15,7 @@ constexpr std::chrono::seconds kWatchMargin{5};
 constexpr std::size_t kLongestError = std::size_t{64} << 10;
 
 std::string_view to_string(Propagation propagation) {
-  switch (propagation) {
-    case Propagation::kForeground:
-      return "Foreground";
-    case Propagation::kOrphan:
-      return "Orphan";
-    default:
-      return "Background";
-  }
+  return propagation == Propagation::kForeground ? "Foreground" : "Background";
 }
 
 std::string delete_body(const DeleteOptions& options) {

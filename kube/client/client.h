@@ -54,7 +54,7 @@ struct WatchOptions {
   std::chrono::seconds timeout{300};  // asked of the server; the stream ends 5 s later in any case
 };
 
-enum class Propagation { kBackground, kForeground, kOrphan };
+enum class Propagation { kBackground, kForeground };
 
 struct DeleteOptions {
   std::string uid = {};  // refused with 409 when the object is another one by now

@@ -14,6 +14,7 @@
 #include "operator/children/pod_nodes.h"
 #include "operator/children/pod_resources.h"
 #include "operator/children/pod_storage.h"
+#include "planner/job_shape.h"
 #include "policy/failure_policy.h"
 
 namespace caravan::controller {
@@ -27,12 +28,6 @@ constexpr int kUser = 65532;  // as the images' own; volumes are made writable f
 // Pods may wait for machines for long; the operator sees what becomes of them.
 constexpr int kRejoinSeconds = 30 * 24 * 3600;
 constexpr int kGraceSeconds = 60;
-
-int ranks_of(const v1alpha1::JobPlan& plan, int node) {
-  const int all = plan.plan().devices();
-  const int per_node = (all + plan.nodes() - 1) / plan.nodes();
-  return std::min(per_node, all - node * per_node);
-}
 
 bool reports_to_operator(const Settings& settings, int node) {
   return node == 0 && !settings.reports_address.empty();
@@ -53,7 +48,8 @@ JsonArray arguments(const Job& job, const v1alpha1::JobPlan& plan, const PodRequ
   add("--patience-milliseconds", std::to_string(std::chrono::milliseconds(settings.agent_patience).count()));
   add("--rejoin-timeout-seconds", std::to_string(kRejoinSeconds));
   if (job.spec.resources().device().kind() == v1alpha1::Device::CPU) {
-    add("--threads", std::to_string(threads_per_rank(job.spec, ranks_of(plan, request.node))));
+    add("--threads",
+        std::to_string(threads_per_rank(job.spec, planner::shape_of(plan).ranks_of(request.node))));
   }
   if (request.node != 0) return all;
   add("--listen", fmt::format("[::]:{}", kCoordinatorPort));
@@ -101,7 +97,7 @@ JsonObject container(const Job& job, const v1alpha1::Worker& worker, const v1alp
       {"args", arguments(job, plan, request, settings)},
       {"env", pod_environment(job, plan, request.node)},
       {"ports", ports(worker, request.node)},
-      {"resources", pod_resources(worker, plan, ranks_of(plan, request.node), settings)},
+      {"resources", pod_resources(worker, plan, planner::shape_of(plan).ranks_of(request.node), settings)},
       {"volumeMounts", std::move(mounts)},
       {"securityContext", JsonObject{{"allowPrivilegeEscalation", false},
                                      {"readOnlyRootFilesystem", true},

@@ -204,6 +204,10 @@ const std::pair<std::string, std::string> kBadCommands[] = {
     {"", "command is required"},
     {"tokenize --tokenizer byte a.txt --to ''", "empty name"},
     {"tokenize --tokenizer byte text.txt --to text.txt --force", "is a text that is read"},
+    {"tokenize --tokenizer byte text.txt --to -",
+     "a token file is written to a file, not to standard output"},
+    {"tokenize --tokenizer byte text.txt --to o.bin --validation-fraction 0.5 --validation-to -",
+     "not to standard output"},
 };
 
 TEST_F(DataCommand, BadInputEndsWithCode2AndLeavesNothing) {

@@ -159,6 +159,11 @@ TEST(Trace, ReplacesNothingButAnotherTrace) {
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("exists already and is no trace"));
   EXPECT_EQ(contents(job), before);
+  const Outcome to_standard_output =
+      run_shell(fmt::format("'{}/caravan' trace '{}' --to -", program_folder(), job));
+  EXPECT_EQ(to_standard_output.exit_code, 2);
+  EXPECT_THAT(to_standard_output.err,
+              HasSubstr("--to: a trace is written to a file, not to standard output"));
 }
 
 TEST(Trace, IntoAFolderThatTakesNoFilesIsRefusedBeforeAnythingStarts) {

@@ -18,11 +18,11 @@
 
 #include "caravan/v1alpha1/coordination.pb.h"
 #include "common/result.h"
+#include "planner/job_shape.h"
 #include "policy/failure_policy.h"
 #include "worker/agent/blame.h"
 #include "worker/agent/defaults.h"
 #include "worker/agent/failure.h"
-#include "worker/agent/job_shape.h"
 #include "worker/agent/membership.h"
 #include "worker/agent/save_wish.h"
 #include "worker/agent/stall.h"
@@ -33,7 +33,7 @@
 namespace caravan::agent {
 
 struct CoordinatorConfig {
-  JobShape shape;
+  planner::JobShape shape;
   std::string job_uid;
   int steps = 1;
   int ranks_per_stage = 1;

@@ -5,7 +5,7 @@
 
 #include "common/file_contents.h"
 #include "common/json_of_any_version.h"
-#include "worker/agent/job_shape.h"
+#include "planner/job_shape.h"
 
 namespace caravan::agent {
 namespace {
@@ -16,7 +16,7 @@ std::string problem_of(const v1alpha1::JobPlan& job, const AgentOptions& options
   if (job.job_name().empty()) return "jobName is missing";
   if (plan.tensor() < 1 || plan.pipeline() < 1 || plan.data() < 1)
     return "plan.tensor, pipeline and data must be at least 1";
-  const JobShape shape = shape_of(job);
+  const planner::JobShape shape = planner::shape_of(job);
   if (job.nodes() < 1 || job.nodes() > shape.world_size) {
     return fmt::format("nodes is {}, but {} ranks need 1 to {}", job.nodes(), shape.world_size,
                        shape.world_size);
@@ -72,7 +72,7 @@ Result<v1alpha1::JobPlan> read_job(const AgentOptions& options) {
 
 CoordinatorConfig coordinator_config(const v1alpha1::JobPlan& job, const AgentOptions& options) {
   const v1alpha1::JobSpec& spec = job.spec();
-  CoordinatorConfig config{.shape = shape_of(job),
+  CoordinatorConfig config{.shape = planner::shape_of(job),
                            .job_uid = job.job_uid(),
                            .steps = spec.training().steps(),
                            .ranks_per_stage = job.plan().tensor() * job.plan().data()};

@@ -66,8 +66,8 @@ struct Measured {
 };
 
 std::optional<http::Reply> serve_path(std::string_view path, const Measured& measured) {
-  if (path == "/metrics") return http::Reply{"text/plain; version=0.0.4; charset=utf-8", measured.text()};
-  if (path == "/healthz") return http::Reply{"text/plain; charset=utf-8", "ok\n"};
+  if (path == "/metrics") return http::Reply{http::kMetricsText, measured.text()};
+  if (path == "/healthz") return http::Reply{http::kPlainText, "ok\n"};
   return std::nullopt;
 }
 

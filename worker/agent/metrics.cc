@@ -46,9 +46,9 @@ constexpr double kEndless = 1e12;  // seconds
 struct Metrics::Series {
   Series(const v1alpha1::JobPlan& job, Labels labels)
       : plan(job.plan()),
-        mesh(mesh_of(plan)),
+        mesh(planner::mesh_of(plan)),
         loss_rank(rank_at({.pipeline = planner::head_stage(planner::layout_value(plan))}, mesh)),
-        shape(shape_of(job)),
+        shape(planner::shape_of(job)),
         has_checkpoints(job.spec().has_checkpoint()),
         checkpoint(job.spec().checkpoint()),
         common(std::move(labels)) {}
@@ -76,7 +76,7 @@ struct Metrics::Series {
   v1alpha1::Plan plan;
   planner::MeshShape mesh;
   int loss_rank;  // one of those that know the loss
-  JobShape shape;
+  planner::JobShape shape;
   int first_rank = 0;  // of this node
   bool has_checkpoints;
   v1alpha1::Checkpoint checkpoint;

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "caravan/v1alpha1/coordination.pb.h"
+#include "planner/job_shape.h"
 #include "worker/agent/gpu_monitor.h"
-#include "worker/agent/job_shape.h"
 
 namespace caravan::agent {
 

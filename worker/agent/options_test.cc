@@ -144,7 +144,7 @@ class JobFileTest : public ::testing::Test {
 TEST_F(JobFileTest, APlanIsRead) {
   const auto job = read(to_json(testing::scripted_job(2, 4, 10)));
   ASSERT_TRUE(job) << job.error().message;
-  EXPECT_EQ(shape_of(*job).ranks_per_node(), 2);
+  EXPECT_EQ(planner::shape_of(*job).ranks_per_node(), 2);
 }
 
 TEST_F(JobFileTest, WhatIsWrongIsToldWithFileAndField) {

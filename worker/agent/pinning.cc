@@ -4,13 +4,13 @@
 
 #include "common/processors.h"
 #include "common/quantity.h"
-#include "worker/agent/job_shape.h"
+#include "planner/job_shape.h"
 
 namespace caravan::agent {
 namespace {
 
 int ranks_of(const v1alpha1::JobPlan& job, int node) {
-  const JobShape shape = shape_of(job);
+  const planner::JobShape shape = planner::shape_of(job);
   return shape.last_rank(node) - shape.first_rank(node) + 1;
 }
 

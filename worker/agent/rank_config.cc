@@ -1,7 +1,7 @@
 #include "worker/agent/rank_config.h"
 
+#include "planner/job_shape.h"
 #include "worker/agent/job_file.h"
-#include "worker/agent/job_shape.h"
 
 namespace caravan::agent {
 namespace {
@@ -17,7 +17,7 @@ bool is_loopback(const std::string& host) {
 
 v1alpha1::RankConfig make_rank_config(const v1alpha1::JobPlan& job, const Master& master, int rank,
                                       const RankSettings& settings) {
-  const JobShape shape = shape_of(job);
+  const planner::JobShape shape = planner::shape_of(job);
   v1alpha1::RankConfig config;
   config.set_job_name(job.job_name());
   config.set_job_uid(job.job_uid());

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "caravan/v1alpha1/coordination.pb.h"
-#include "worker/agent/job_shape.h"
+#include "planner/job_shape.h"
 #include "worker/agent/rank_config.h"
 #include "worker/agent/rank_process.h"
 
@@ -41,7 +41,8 @@ struct RankNews {
 
 class Supervisor {
  public:
-  explicit Supervisor(SupervisorConfig config) : config_(std::move(config)), shape_(shape_of(config_.job)) {}
+  explicit Supervisor(SupervisorConfig config)
+      : config_(std::move(config)), shape_(planner::shape_of(config_.job)) {}
 
   // listen_fd: where the ranks meet, on node 0. No rank of an earlier attempt may be left.
   void start(const Master& master, UniqueFd listen_fd);
@@ -60,7 +61,7 @@ class Supervisor {
   v1alpha1::RankExit describe_exit(RankProcess& rank, const ExitStatus& status);
 
   SupervisorConfig config_;
-  JobShape shape_;
+  planner::JobShape shape_;
   int attempt_ = 0;
   std::vector<RankProcess> ranks_;
   std::vector<v1alpha1::RankExit> failed_starts_;

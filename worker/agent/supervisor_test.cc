@@ -181,7 +181,7 @@ TEST(RankConfig, LocalRanksAreCountedOnTheirNode) {
 }
 
 TEST(JobShape, RanksStandInBlocks) {
-  const JobShape shape{.nodes = 2, .world_size = 3};
+  const planner::JobShape shape{.nodes = 2, .world_size = 3};
   EXPECT_EQ(shape.last_rank(0), 1);
   EXPECT_EQ(shape.first_rank(1), 2);
   EXPECT_EQ(shape.last_rank(1), 2);

@@ -6,7 +6,7 @@
 #include "caravan/v1alpha1/plan.pb.h"
 #include "planner/mesh.h"
 
-namespace caravan::agent {
+namespace caravan::planner {
 
 struct JobShape {
   int nodes = 1;
@@ -15,11 +15,12 @@ struct JobShape {
   int ranks_per_node() const { return (world_size + nodes - 1) / nodes; }
   int first_rank(int node) const { return node * ranks_per_node(); }
   int last_rank(int node) const { return std::min(first_rank(node) + ranks_per_node(), world_size) - 1; }
+  int ranks_of(int node) const { return last_rank(node) - first_rank(node) + 1; }
   int node_of(int rank) const { return rank / ranks_per_node(); }
   bool owns(int node, int rank) const { return rank >= first_rank(node) && rank <= last_rank(node); }
 };
 
-inline planner::MeshShape mesh_of(const v1alpha1::Plan& plan) {
+inline MeshShape mesh_of(const v1alpha1::Plan& plan) {
   return {.tensor = plan.tensor(), .data = plan.data(), .pipeline = plan.pipeline()};
 }
 
@@ -27,4 +28,4 @@ inline JobShape shape_of(const v1alpha1::JobPlan& job) {
   return {.nodes = job.nodes(), .world_size = static_cast<int>(mesh_of(job.plan()).ranks())};
 }
 
-}  // namespace caravan::agent
+}  // namespace caravan::planner
