@@ -44,6 +44,9 @@ LIBRARIES = {
     r"grpcpp/": {"operator", "service", "serving", "worker/agent", "cli", "tests"},
     r"yaml-cpp/": {"cli"},
     r"prometheus/": {"operator", "service", "worker/agent"},
+    r"openssl/": {"common", "http", "kube", "operator", "service", "serving", "cli"},
+    r"spdlog/": {"serving", "worker/agent", "tests"},
+    r"CLI/": {"common", "operator", "service", "serving", "worker/agent", "worker/trainer", "cli"},
     r"boost/(beast|asio)": {"http", "kube/transport", "tests"},
     r"torch/csrc/distributed/": {"worker/trainer"},
 }
