@@ -61,7 +61,7 @@ WatchedCaches::WatchedCaches(kube::Client& client, Clock& clock, kube::Observer&
   services_ = children(kServices, kept_of_child, kube::Part::kMetadata);
   config_maps_ = children(kConfigMaps, kept_of_plan, kube::Part::kWhole);
   accounts_ = children(kServiceAccounts, kept_of_child, kube::Part::kMetadata);
-  network_policies_ = children(kNetworkPolicies, kept_of_child, kube::Part::kMetadata);
+  network_policies_ = children(kNetworkPolicies, kept_of_network_policy, kube::Part::kMetadata);
   all_ = {jobs_.get(),        pods_.get(),     services_.get(),
           config_maps_.get(), accounts_.get(), network_policies_.get()};
   if (!options_.read_nodes) return;

@@ -10,6 +10,7 @@
 #include "kube/api/object.h"
 #include "operator/api/cancellation.h"
 #include "operator/api/names.h"
+#include "operator/children/content_note.h"
 #include "operator/children/inherited_metadata.h"
 #include "operator/children/plan_object.h"
 
@@ -186,6 +187,13 @@ std::optional<Json> kept_of_child(const Json& child) {
   const Json* job = job_that_controls(child);
   if (job == nullptr) return std::nullopt;
   return JsonObject{{"metadata", metadata_of_child(child, *job)}};
+}
+
+std::optional<Json> kept_of_network_policy(const Json& policy) {
+  std::optional<Json> kept = kept_of_child(policy);
+  if (const std::string written = noted_content(policy); kept && !written.empty())
+    note_content(written, *kept);
+  return kept;
 }
 
 std::optional<Json> kept_of_workload(const Json& workload) {

@@ -185,6 +185,16 @@ TEST(KeptFields, AChildIsItsNameItsVersionAndWhoseItIs) {
   EXPECT_EQ(kube::controller_uid_of(*kept), kube::controller_uid_of(service));
 }
 
+TEST(KeptFields, OfANetworkPolicyWhatItWasWrittenWithIsKept) {
+  Json policy = stored(network_policy_intent(job(), settings()));
+  const auto kept = kept_of_network_policy(policy);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(noted_content(*kept), noted_content(policy));
+  EXPECT_NE(noted_content(*kept), "");
+  policy.at("metadata").at("annotations").as_object()[annotations::kContent] = std::string(100'000, 'x');
+  EXPECT_LT(text(kept_of_network_policy(policy)).size(), 400U);
+}
+
 TEST(KeptFields, OfAPlanOnlyItsFingerprintIsKept) {
   Json plan = stored(plan_intent(job(), "the plan", settings()));
   const std::string written = kube::text_at(plan, {"metadata", "annotations", annotations::kContent});

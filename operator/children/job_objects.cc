@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <boost/json/serialize.hpp>
+
 #include "common/host_port.h"
 #include "operator/api/names.h"
+#include "operator/children/content_note.h"
 #include "operator/children/inherited_metadata.h"
 
 namespace caravan::controller {
@@ -118,7 +121,7 @@ Json network_policy_intent(const Job& job, const Settings& settings) {
   JsonArray egress{JsonObject{{"to", pods_of_the_job}}};
   if (!settings.name_servers.empty()) egress.push_back(names_egress(settings));
   if (!settings.reports_address.empty()) egress.push_back(reports_egress(settings));
-  return JsonObject{
+  Json policy = JsonObject{
       {"apiVersion", "networking.k8s.io/v1"},
       {"kind", "NetworkPolicy"},
       {"metadata", child_metadata(job, job.key.name)},
@@ -128,6 +131,8 @@ Json network_policy_intent(const Job& job, const Settings& settings) {
                                                 JsonObject{{"from", who_reads_metrics},
                                                            {"ports", JsonArray{port("TCP", kMetricsPort)}}}}},
                           {"egress", std::move(egress)}}}};
+  note_content(fingerprint_of_text(boost::json::serialize(policy.at("spec"))), policy);
+  return policy;
 }
 
 }  // namespace caravan::controller

@@ -8,6 +8,7 @@
 #include "operator/api/conditions.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
+#include "operator/children/content_note.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/plan_object.h"
 #include "operator/children/pod_group.h"
@@ -17,12 +18,20 @@
 namespace caravan::controller {
 namespace {
 
+// Again where what a policy must let through has changed with the operator.
+std::optional<Effect> write_network_policy(const Snapshot& snapshot, kube::Json intent) {
+  if (!snapshot.network_policy) return CreateChild{kNetworkPolicies, std::move(intent)};
+  if (snapshot.network_policy->written == noted_content(intent)) return std::nullopt;
+  intent.as_object()["metadata"].as_object()["uid"] = snapshot.network_policy->uid;
+  return ApplyChild{kNetworkPolicies, std::move(intent)};
+}
+
 void add_missing_objects(const Job& job, const Snapshot& snapshot, const Settings& settings,
                          std::vector<Effect>& effects) {
   if (!snapshot.has_account && job.spec.worker().service_account_name().empty())
     effects.emplace_back(CreateChild{kServiceAccounts, account_intent(job)});
-  if (!snapshot.has_network_policy)
-    effects.emplace_back(CreateChild{kNetworkPolicies, network_policy_intent(job, settings)});
+  if (auto effect = write_network_policy(snapshot, network_policy_intent(job, settings)))
+    effects.push_back(*std::move(effect));
   if (!snapshot.has_service) effects.emplace_back(CreateChild{kServices, service_intent(job)});
 }
 

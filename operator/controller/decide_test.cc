@@ -116,6 +116,21 @@ TEST(Decide, ANewAuthorityOfTheReportServiceReachesThePlan) {
   EXPECT_THAT(told_when_done(decision), IsEmpty());
 }
 
+TEST(Decide, ANetworkPolicyLetsThroughWhatTheOperatorOfTodayNeeds) {
+  Snapshot snapshot = running_job();
+  Settings elsewhere = settings();
+  elsewhere.reports_address = "caravan-operator.caravan-system.svc:9444";
+  const Decision decision = decide(snapshot, elsewhere, kStart);
+  EXPECT_THAT(effects_of(decision), Contains("apply networkpolicies/train"));
+  snapshot.network_policy->written = "";  // of an operator that noted nothing
+  const Decision once = decide_at(snapshot);
+  ASSERT_THAT(effects_of(once), ElementsAre("apply networkpolicies/train"));
+  const kube::Json& policy = std::get<ApplyChild>(once.effects.front()).object;
+  EXPECT_EQ(kube::uid_of(policy), "policy");
+  snapshot.network_policy->written = noted_content(policy);
+  EXPECT_THAT(effects_of(decide_at(snapshot)), IsEmpty());
+}
+
 TEST(Decide, APlanThatSomebodyChangedIsWrittenAgainAndToldOf) {
   Snapshot snapshot = running_job();
   snapshot.plan->fingerprint = "of something else";

@@ -128,7 +128,7 @@ TEST(GangPolicy, APodOfADeadMachineIsWaitedForUntilItsGraceIsOver) {
 
 TEST(GangPolicy, WhatIsGivenBackCostsNoRestart) {
   Snapshot snapshot = half_placed();
-  snapshot.has_service = snapshot.has_account = snapshot.has_network_policy = true;
+  know_children(snapshot);
   const Decision decision = decide(snapshot, settings(), kStart + 60s);
   EXPECT_EQ(decision.status.restarts(), 0);
   EXPECT_EQ(decision.status.attempt(), 2);
@@ -155,7 +155,7 @@ class Cluster {
       job.job.uid = fmt::format("job-{}", i);
       job.job.status.mutable_certificates()->set_set(kCertificates);
       job.job.status.mutable_certificates()->set_issue_time(to_text(kStart));
-      job.has_service = job.has_account = job.has_network_policy = true;
+      know_children(job);
     }
   }
 

@@ -6,6 +6,7 @@
 #include "operator/api/job_conditions.h"
 #include "operator/api/job_queue.h"
 #include "operator/api/names.h"
+#include "operator/children/content_note.h"
 #include "operator/children/job_objects.h"
 #include "operator/children/plan_object.h"
 #include "operator/controller/domain_policy.h"
@@ -105,7 +106,10 @@ std::optional<Snapshot> observe(const Caches& caches, JobReader& reader, const k
   }
   snapshot.has_service = own_child(caches.services, job, key.name) != nullptr;
   snapshot.has_account = own_child(caches.accounts, job, key.name) != nullptr;
-  snapshot.has_network_policy = own_child(caches.network_policies, job, key.name) != nullptr;
+  if (const kube::ObjectPtr cached = own_child(caches.network_policies, job, key.name)) {
+    const kube::Json policy = cached->parse();
+    snapshot.network_policy = {.uid = kube::uid_of(policy), .written = noted_content(policy)};
+  }
   const bool is_queued = gang_provider(job) == v1alpha1::Gang::Kueue || !job.status.gang().workload().empty();
   if (caches.queue != nullptr && is_queued) snapshot.queue = observe_queue(*caches.queue, job);
   snapshot.domain_of_machine = domains_of_machines(caches.nodes, snapshot);

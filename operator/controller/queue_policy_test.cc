@@ -71,7 +71,7 @@ Snapshot running_in_queue() {
   next(snapshot);
   snapshot.job.status.mutable_certificates()->set_set(kCertificates);
   snapshot.job.status.mutable_certificates()->set_issue_time(to_text(kStart));
-  snapshot.has_service = snapshot.has_account = snapshot.has_network_policy = true;
+  know_children(snapshot);
   snapshot.pods = {running_pod(0), running_pod(1)};
   snapshot.progress = JobProgress{.attempt = 1};
   next(snapshot);

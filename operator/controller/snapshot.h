@@ -25,6 +25,11 @@ struct PlanView {
   std::string written = {};
 };
 
+struct NetworkPolicyView {
+  std::string uid = {};
+  std::string written = {};  // fingerprint of what it was written with
+};
+
 // What Kueue says of a job that waits in one of its queues.
 struct QueueView {
   enum class Api {
@@ -49,7 +54,7 @@ struct Snapshot {
   std::optional<PlanView> plan = {};
   bool has_service = false;
   bool has_account = false;
-  bool has_network_policy = false;
+  std::optional<NetworkPolicyView> network_policy = {};
   // By name; none when the status remembers a plan, unless domains are to be chosen.
   std::vector<NodeView> nodes = {};
   std::optional<JobProgress> progress = {};

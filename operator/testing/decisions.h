@@ -77,7 +77,7 @@ inline Snapshot running_job(const std::string& spec_more = "") {
   Decision first = decide(snapshot, settings(), kStart);
   if (const kube::Json* plan = written_plan(first))
     snapshot.plan = {.uid = "plan", .fingerprint = fingerprint_of(*plan), .written = fingerprint_of(*plan)};
-  snapshot.has_service = snapshot.has_account = snapshot.has_network_policy = true;
+  know_children(snapshot);
   snapshot.pods = {running_pod(0), running_pod(1)};
   snapshot.progress = JobProgress{.attempt = 1};
   snapshot.job.status = first.status;

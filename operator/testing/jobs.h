@@ -6,6 +6,8 @@
 #include <string>
 
 #include "operator/api/names.h"
+#include "operator/children/content_note.h"
+#include "operator/children/job_objects.h"
 #include "operator/controller/settings.h"
 #include "operator/controller/snapshot.h"
 
@@ -75,6 +77,13 @@ inline Job gpu_job(const std::string& device, const std::string& preset = "llama
   spec["model"] = kube::JsonObject{{"preset", preset}};
   spec["training"] = kube::JsonObject{{"steps", 10}, {"sequenceLength", 4096}, {"globalBatchSequences", 64}};
   return read_job(object);
+}
+
+// As if its Service, account and network policy had been made.
+inline void know_children(Snapshot& snapshot) {
+  snapshot.has_service = snapshot.has_account = true;
+  snapshot.network_policy = {.uid = "policy",
+                             .written = noted_content(network_policy_intent(snapshot.job, settings()))};
 }
 
 // The set that running pods have.

@@ -16,8 +16,9 @@ from typing import Iterable, Iterator, Sequence
 
 # An admission plugin asks for it, of who makes children that hold up the deletion of their owner; there is no request.
 ASKED_BY_ADMISSION = {("training.caravan.dev", "llamatrainingjobs/finalizers", "update")}
-# Only where a name is taken, by another's object or by a call whose answer was lost.
-ASKED_AFTER_A_CONFLICT = {("kueue.x-k8s.io", "workloads", "get")} | {
+# Only where a name is taken, by another's object or by a call whose answer was lost, or by what an operator with other
+# settings has made.
+ASKED_AFTER_A_CONFLICT = {("kueue.x-k8s.io", "workloads", "get"), ("networking.k8s.io", "networkpolicies", "patch")} | {
     (group, "podgroups", verb) for group in ("scheduling.volcano.sh", "scheduling.x-k8s.io") for verb in ("get", "patch")}
 # Systems that place gangs, which a cluster may be without: then nothing is asked of them but whether they are there.
 OPTIONAL_GROUPS = {"kueue.x-k8s.io", "visibility.kueue.x-k8s.io", "scheduling.volcano.sh", "scheduling.x-k8s.io"}

@@ -17,7 +17,7 @@
   verbs: [get, list, watch, create]
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
-  verbs: [get, list, watch, create]
+  verbs: [get, list, watch, create, patch] # where another operator's pods must be let through
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, watch, create, patch, delete] # deleted when somebody has made it immutable
