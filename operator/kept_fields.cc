@@ -68,6 +68,8 @@ JsonObject container_status(const Json& status) {
   if (kube::find(status, {"state", "terminated"}) != nullptr)
     state["terminated"] =
         fields_of(status, {"state", "terminated"}, {"exitCode", "finishedAt", "message", "reason"});
+  if (kube::find(status, {"state", "running"}) != nullptr)
+    state["running"] = fields_of(status, {"state", "running"}, {"startedAt"});
   if (kube::find(status, {"state", "waiting"}) != nullptr)
     state["waiting"] = fields_of(status, {"state", "waiting"}, {"reason", "message"});
   return {{"state", std::move(state)}};

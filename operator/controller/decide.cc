@@ -13,6 +13,7 @@
 #include "operator/controller/failure_policy.h"
 #include "operator/controller/gang_policy.h"
 #include "operator/controller/lifetime_policy.h"
+#include "operator/controller/machine_policy.h"
 #include "operator/controller/memory_policy.h"
 #include "operator/controller/placement_policy.h"
 #include "operator/controller/planning_policy.h"
@@ -219,6 +220,10 @@ class Decider {
   }
 
   bool replace_losses() {
+    if (const PodView* absent = absent_pod(seen_.progress, seen_.pods)) {
+      note_absence(absent->machine, status().attempt(), status());
+      decision_.effects.emplace_back(DeletePod{absent->name, absent->uid});
+    }
     const FailureVerdict verdict =
         judge_losses(job_.spec, status(), seen_.pods, decision_.plan.nodes(), now_);
     waits_for_result_ = verdict.course == Course::kGoesOn && verdict.result_may_follow;

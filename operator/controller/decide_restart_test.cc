@@ -67,6 +67,28 @@ TEST(Decide, APodThatItsMachineDoesNotStartIsMadeAgainWhereOthersWaitForIt) {
   EXPECT_EQ(made_again.status.counted_restarts(), 0);
 }
 
+TEST(Decide, APodWhoseAgentDoesNotJoinIsMadeAgain) {
+  Snapshot snapshot = running_job();
+  snapshot.job.status = decide_at(new_job()).status;
+  snapshot.progress = JobProgress{};
+  snapshot.progress->absence = {
+      .node = 1, .at = kStart + 10min, .message = "not joined within 600 s: node 1"};
+  snapshot.pods[1].running_since = kStart + 6min;
+  const Decision waits = decide_at(snapshot, kStart + 10min);
+  EXPECT_THAT(effects_of(waits), Not(Contains("delete train-1-a1"))) << "it has just begun";
+  EXPECT_EQ(condition(waits, conditions::kRunning).message(),
+            "the agents meet; not joined within 600 s: node 1");
+  snapshot.pods[1].running_since = kStart + 5min;
+  for (int look = 0; look < 2; ++look) {
+    const Decision decision = decide_at(snapshot, kStart + 10min);
+    EXPECT_THAT(effects_of(decision), Contains("delete train-1-a1"));
+    ASSERT_EQ(decision.status.failed_machines_size(), 1);
+    EXPECT_EQ(decision.status.failed_machines(0).name(), "machine-1");
+    EXPECT_EQ(decision.status.failed_machines(0).failures(), 1) << "whose deletion failed is decided again";
+    snapshot.job.status = decision.status;
+  }
+}
+
 TEST(Decide, ADeadPodIsReplacedAloneUnderTheNextAttempt) {
   Snapshot snapshot = running_job();
   snapshot.pods[1] = ended_pod(1, 137, kStart);

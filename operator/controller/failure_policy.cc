@@ -10,8 +10,20 @@ namespace {
 // An agent that ends by its own decision may have heard of the job's end before we do.
 constexpr std::chrono::seconds kResultMayFollow{30};
 constexpr std::chrono::milliseconds kAMoment{1};
+// An agent joins within seconds of its start.
+constexpr std::chrono::minutes kJoinsWithin{5};
 
 }  // namespace
+
+const PodView* absent_pod(const std::optional<JobProgress>& progress, const std::vector<PodView>& pods) {
+  if (!progress || !progress->absence) return nullptr;
+  const Absence& absence = *progress->absence;
+  const auto found = std::ranges::find_if(pods, [&](const PodView& pod) {
+    return pod.node == absence.node && pod.alive() && pod.running_since &&
+           *pod.running_since + kJoinsWithin <= absence.at;
+  });
+  return found == pods.end() ? nullptr : &*found;
+}
 
 FailureVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
                             const std::vector<PodView>& pods, int nodes, TimePoint now) {

@@ -17,6 +17,9 @@
 
 namespace caravan::controller {
 
+// The pod that runs, and whose agent has not joined its gang for so long that another is tried; null: none.
+const PodView* absent_pod(const std::optional<JobProgress>& progress, const std::vector<PodView>& pods);
+
 FailureVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,
                             const std::vector<PodView>& pods, int nodes, TimePoint now);
 

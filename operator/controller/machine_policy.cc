@@ -74,6 +74,14 @@ void note_failure(const std::string& machine, int attempt, v1alpha1::JobStatus& 
   *machines.Add() = std::move(failed);
 }
 
+void note_absence(const std::string& machine, int attempt, v1alpha1::JobStatus& status) {
+  const bool is_noted =
+      std::ranges::any_of(status.failed_machines(), [&](const v1alpha1::FailedMachine& failed) {
+        return failed.name() == machine && failed.attempt() == attempt;
+      });
+  if (!is_noted) note_failure(machine, attempt, status);
+}
+
 std::vector<std::string> avoided_machines(const v1alpha1::JobStatus& status) {
   std::vector<std::string> names;
   for (const v1alpha1::FailedMachine* machine : avoided(status)) names.push_back(machine->name());

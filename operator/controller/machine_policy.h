@@ -23,6 +23,8 @@ bool failed_by_machine(const PodView& pod);
 
 // An attempt that ended by it. Nothing for an empty name.
 void note_failure(const std::string& machine, int attempt, v1alpha1::JobStatus& status);
+// An agent there did not join this attempt; said again of the same attempt it counts once.
+void note_absence(const std::string& machine, int attempt, v1alpha1::JobStatus& status);
 // Sorted.
 std::vector<std::string> avoided_machines(const v1alpha1::JobStatus& status);
 // A pod that was there when its machine failed, and is to be made again elsewhere. Only while the gang starts

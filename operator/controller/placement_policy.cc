@@ -108,10 +108,14 @@ Verdict judge_placement(const Snapshot& snapshot, const v1alpha1::JobStatus& sta
   Verdict verdict{.look_again = placed.look_again};
   verdict.conditions = {set_condition(conditions::kScheduled, placed.all_bound, std::move(placed.reason),
                                       std::move(placed.message))};
-  if (placed.all_bound && !is_true(status, conditions::kRunning))
+  if (placed.all_bound && !is_true(status, conditions::kRunning)) {
+    std::string meeting = "the agents meet";
+    if (snapshot.progress && snapshot.progress->absence)
+      meeting += "; " + snapshot.progress->absence->message;
     verdict.conditions.push_back(
         set_condition(conditions::kRunning, false, reasons::kRendezvous,
-                      placed.trouble.empty() ? "the agents meet" : std::move(placed.trouble)));
+                      placed.trouble.empty() ? std::move(meeting) : std::move(placed.trouble)));
+  }
   return verdict;
 }
 

@@ -16,6 +16,13 @@ struct SavedStep {
   TimePoint at{};  // when its report arrived
 };
 
+// A node whose agent its coordinator still waits for.
+struct Absence {
+  int node = 0;
+  TimePoint at{};  // when its report arrived
+  std::string message = {};
+};
+
 // Attempts only grow, so reports that come twice or late change nothing.
 struct JobProgress {
   int attempt = 0;                                             // the highest that has started; 0: none yet
@@ -26,6 +33,7 @@ struct JobProgress {
   std::optional<v1alpha1::JobEvent> event = {};                // the last failure
   std::vector<v1alpha1::JobEvent> stragglers = {};             // of that attempt, the first few
   std::optional<TimePoint> event_at = {};                      // when its report arrived first
+  std::optional<Absence> absence = {};                         // that keeps the next attempt from starting
   std::vector<SavedStep> checkpoints = {};                     // complete ones, the last of them last
   std::optional<v1alpha1::CheckpointReport> failed_save = {};  // since the last complete one
   std::string answered_request = {};                           // of those for a checkpoint, the last one

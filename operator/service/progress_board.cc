@@ -19,6 +19,7 @@ void begin_attempt(int attempt, JobProgress& progress) {
   progress.step.reset();
   progress.resumed_step.reset();
   progress.stragglers.clear();
+  progress.absence.reset();
 }
 
 // Told again after each reconnection.
@@ -29,6 +30,12 @@ bool add_straggler(const v1alpha1::JobEvent& event, JobProgress& progress) {
   const auto is_same = [&](const v1alpha1::JobEvent& other) { return other.message() == event.message(); };
   if (known.size() >= kMostStragglers || std::any_of(known.begin(), known.end(), is_same)) return false;
   known.push_back(event);
+  return true;
+}
+
+bool add_absence(const v1alpha1::JobEvent& event, TimePoint now, JobProgress& progress) {
+  if (event.attempt() <= progress.attempt || !event.has_suspect_node()) return false;
+  progress.absence = {.node = event.suspect_node(), .at = now, .message = event.message()};
   return true;
 }
 
@@ -95,6 +102,7 @@ bool add_report(const v1alpha1::JobReport& report, TimePoint now, JobProgress& p
     }
     case Report::kEvent:
       if (report.event().reason() == reasons::kStraggler) return add_straggler(report.event(), progress);
+      if (report.event().reason() == reasons::kNodeAbsent) return add_absence(report.event(), now, progress);
       if (progress.event && report.event().attempt() < progress.event->attempt()) return false;
       if (!progress.event || report.event().attempt() > progress.event->attempt()) progress.event_at = now;
       progress.event = report.event();

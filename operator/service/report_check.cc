@@ -152,21 +152,20 @@ Result<JobCheckpoint> check_checkpoint(const JobCheckpoint& told, const JobFacts
   return kept;
 }
 
-// That a rank is slow ends nothing.
+// That a rank is slow, or a node not there yet, ends nothing.
 JobEvent keep(const JobEvent& event) {
   JobEvent kept;
-  if (event.reason() == reasons::kStraggler) {
-    kept.set_reason(reasons::kStraggler);
-    kept.set_attempt(event.attempt());
-    kept.set_message(readable(event.message(), kLongestText));
+  kept.set_attempt(event.attempt());
+  kept.set_message(readable(event.message(), kLongestText));
+  if (const auto node = known_node(event.has_suspect_node(), event.suspect_node()))
+    kept.set_suspect_node(*node);
+  for (const char* harmless : {reasons::kStraggler, reasons::kNodeAbsent}) {
+    if (event.reason() != harmless) continue;
+    kept.set_reason(harmless);
     return kept;
   }
   kept.set_reason(known_reason(event.reason()));
-  if (const auto node = known_node(event.has_suspect_node(), event.suspect_node()))
-    kept.set_suspect_node(*node);
   keep_shortage(event, kept);
-  kept.set_attempt(event.attempt());
-  kept.set_message(readable(event.message(), kLongestText));
   kept.set_restarting(event.restarting());
   kept.set_counts(event.counts());
   return kept;

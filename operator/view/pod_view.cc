@@ -42,6 +42,7 @@ void read_container(const Json& status, PodView& view) {
     view.last_words = kube::text_at(*ended, {"message"});
     view.out_of_memory = kube::text_at(*ended, {"reason"}) == "OOMKilled";
   }
+  view.running_since = to_time(kube::text_at(status, {"state", "running", "startedAt"}));
   if (const Json* waiting = kube::find(status, {"state", "waiting"}))
     view.trouble = explain_waiting(kube::text_at(*waiting, {"reason"}), kube::text_at(*waiting, {"message"}));
 }

@@ -30,6 +30,7 @@ struct PodView {
   bool out_of_memory = false;  // the kernel killed it for that
   TimePoint created_at{};
   std::optional<TimePoint> creating_since = {};  // its container, on the machine that it is bound to
+  std::optional<TimePoint> running_since = {};   // it
   std::optional<int> exit_code = {};
   std::optional<TimePoint> finished_at = {};
   std::string last_words = {};  // termination message of its agent, or why it was rejected

@@ -107,6 +107,13 @@ TEST(PodView, OneThatIsBeingPreparedHasNoTroubleYet) {
   EXPECT_FALSE(pod(R"({"phase": "Pending"})", "").creating_since) << "it has no machine";
 }
 
+TEST(PodView, KnowsSinceWhenAContainerRuns) {
+  const PodView view = pod(R"({"phase": "Running",
+      "containerStatuses": [{"state": {"running": {"startedAt": "2030-01-01T00:00:05Z"}}}]})");
+  EXPECT_EQ(view.running_since, kStart + std::chrono::seconds(5));
+  EXPECT_FALSE(pod(R"({"phase": "Pending"})").running_since);
+}
+
 TEST(PodView, KnowsHowAPodEnded) {
   const PodView killed = pod(R"({"phase": "Failed", "containerStatuses": [{"state": {"terminated":
       {"exitCode": 137, "reason": "OOMKilled", "finishedAt": "2030-01-01T00:00:07Z", "message": "words"}}}]})");

@@ -10,6 +10,7 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 using CoordinatorEndTest = testing::CoordinatorTestBase;
 
@@ -118,6 +119,35 @@ TEST_F(CoordinatorEndTest, InputThatARankRefusesIsNotTriedAgain) {
   stopped(1, 1);
   EXPECT_EQ(exit_code_, 2);
   EXPECT_EQ(result().reason(), reasons::kInvalidSpec);
+}
+
+TEST_F(CoordinatorEndTest, WhoDoesNotJoinIsToldOfToWhoeverJudgesLosses) {
+  config_.stall_timeout = seconds(20);
+  config_.rejoin_timeout = seconds(3600);
+  config_.losses_judged_elsewhere = true;
+  join(0);
+  pass_alive(seconds(19), {0});
+  EXPECT_THAT(events(), IsEmpty());
+  pass_alive(seconds(2), {0});
+  ASSERT_THAT(events(), SizeIs(1));
+  EXPECT_EQ(events()[0].reason(), reasons::kNodeAbsent);
+  EXPECT_EQ(events()[0].attempt(), 1) << "the one to come";
+  EXPECT_EQ(events()[0].suspect_node(), 1);
+  EXPECT_EQ(events()[0].message(), "not joined within 20 s: node 1");
+  EXPECT_FALSE(events()[0].restarting());
+  pass_alive(seconds(20), {0});
+  EXPECT_THAT(events(), SizeIs(2)) << "again, as long as it lasts";
+  join(1);
+  pass_alive(seconds(60));
+  EXPECT_THAT(events(), SizeIs(2));
+}
+
+TEST_F(CoordinatorEndTest, WhoDoesNotJoinIsNotToldOfOutsideOfPods) {
+  config_.stall_timeout = seconds(20);
+  config_.rejoin_timeout = seconds(3600);
+  join(0);
+  pass_alive(seconds(60), {0});
+  EXPECT_THAT(events(), IsEmpty());
 }
 
 TEST_F(CoordinatorEndTest, AStalledGangIsRestarted) {

@@ -129,6 +129,7 @@ class CoordinatorState {
   void ask_for_checkpoint(const std::string& request);
   void advance();  // what follows from all that is known, after every input
   void check_clocks();
+  void tell_absence();
   void check_deadline();
   void send(int node, v1alpha1::CoordinatorMessage message);
   void send_to_all(v1alpha1::CoordinatorMessage message);
@@ -181,6 +182,7 @@ class CoordinatorState {
   TimePoint job_since_;
   TimePoint heartbeat_sent_;
   TimePoint nodes_checked_;
+  TimePoint absence_told_at_{};
   Membership nodes_;
   int highest_attempt_;  // any agent has seen
   std::int64_t refused_messages_ = 0;

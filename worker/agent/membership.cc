@@ -62,6 +62,13 @@ std::vector<ConnectionId> Membership::connections() const {
   return all;
 }
 
+std::optional<int> Membership::first_missing() const {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (!members_[i].connection) return static_cast<int>(i);
+  }
+  return std::nullopt;
+}
+
 std::string Membership::missing() const {
   std::vector<std::string> missing;
   for (std::size_t i = 0; i < members_.size(); ++i) {

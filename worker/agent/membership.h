@@ -54,6 +54,7 @@ class Membership {
   bool all_connected() const { return connected_ == static_cast<int>(members_.size()); }
   bool all_stopped() const { return running_ == 0; }
   std::vector<ConnectionId> connections() const;
+  std::optional<int> first_missing() const;
   std::string missing() const;  // "node 3, node 4 and 7 more"; empty when all are there
 
  private:

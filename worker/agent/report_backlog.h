@@ -84,7 +84,7 @@ class LatestReports {
   void add_event(const v1alpha1::JobReport& report) {
     if (report.event().reason() == reasons::kStraggler) {
       stragglers_.push_back(report);
-    } else {
+    } else if (report.event().reason() != reasons::kNodeAbsent) {  // which is told again
       event_ = report;
     }
   }

@@ -12,6 +12,9 @@ inline constexpr char kInvalidSpec[] = "InvalidSpec";  // also: a rank refused i
 inline constexpr char kNewerSpec[] = "NewerSpec";      // fields that this operator does not know
 inline constexpr char kDamagedPlan[] = "DamagedPlan";  // status.plan.document is no plan of the job
 
+// Of reports alone.
+inline constexpr char kNodeAbsent[] = "NodeAbsent";  // an agent has not joined its gang
+
 // Of events alone.
 inline constexpr char kCertificatesLost[] = "CertificatesLost";  // somebody has deleted a Secret of them
 inline constexpr char kPlanRepaired[] = "PlanRepaired";  // the plan's ConfigMap was changed by somebody else
