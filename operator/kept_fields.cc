@@ -47,8 +47,9 @@ const Json* job_that_controls(const Json& child) {
 }
 
 JsonObject metadata_of_child(const Json& child, const Json& job) {
-  JsonObject metadata =
-      fields_of(child, {"metadata"}, {"namespace", "name", "uid", "resourceVersion", "deletionTimestamp"});
+  JsonObject metadata = fields_of(
+      child, {"metadata"},
+      {"namespace", "name", "uid", "resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds"});
   metadata["ownerReferences"] = JsonArray{fields_of(job, {}, {"kind", "name", "uid", "controller"})};
   return metadata;
 }

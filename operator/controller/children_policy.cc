@@ -18,21 +18,23 @@
 namespace caravan::controller {
 namespace {
 
-// Again where what a policy must let through has changed with the operator.
-std::optional<Effect> write_network_policy(const Snapshot& snapshot, kube::Json intent) {
-  if (!snapshot.network_policy) return CreateChild{kNetworkPolicies, std::move(intent)};
-  if (snapshot.network_policy->written == noted_content(intent)) return std::nullopt;
-  intent.as_object()["metadata"].as_object()["uid"] = snapshot.network_policy->uid;
-  return ApplyChild{kNetworkPolicies, std::move(intent)};
-}
-
 void add_missing_objects(const Job& job, const Snapshot& snapshot, const Settings& settings,
                          std::vector<Effect>& effects) {
   if (!snapshot.has_account && job.spec.worker().service_account_name().empty())
     effects.emplace_back(CreateChild{kServiceAccounts, account_intent(job)});
-  if (auto effect = write_network_policy(snapshot, network_policy_intent(job, settings)))
-    effects.push_back(*std::move(effect));
+  if (!snapshot.network_policy)
+    effects.emplace_back(CreateChild{kNetworkPolicies, network_policy_intent(job, settings)});
   if (!snapshot.has_service) effects.emplace_back(CreateChild{kServices, service_intent(job)});
+}
+
+// Where what it must let through has changed with the operator. Behind the pods: they do not wait for it.
+void renew_network_policy(const Job& job, const Snapshot& snapshot, const Settings& settings,
+                          std::vector<Effect>& effects) {
+  if (!snapshot.network_policy) return;
+  kube::Json intent = network_policy_intent(job, settings);
+  if (snapshot.network_policy->written == noted_content(intent)) return;
+  intent.as_object()["metadata"].as_object()["uid"] = snapshot.network_policy->uid;
+  effects.emplace_back(ApplyChild{kNetworkPolicies, std::move(intent)});
 }
 
 // Pods are made after it.
@@ -105,6 +107,7 @@ ChildrenVerdict judge_children(const Job& job, const Snapshot& snapshot, const v
   const PodsVerdict pods = judge_pods(job, snapshot.pods, plan.nodes(), now);
   if (!pods.created.empty()) add_pod_group(job, plan, verdict.effects);
   add_pods(pods, verdict.effects);
+  renew_network_policy(job, snapshot, settings, verdict.effects);
   verdict.new_certificates = pods.new_certificates;
   verdict.look_again = pods.look_again;
   return verdict;

@@ -73,8 +73,11 @@ class Decider {
     if (carry_out(judge_suspension(job_.spec, queue_, status())) ||
         carry_out(judge_deadline(job_.spec, status(), now_)) || !queue_ || queue_->course == Course::kWaits)
       return;
-    if (restart_as_told() || give_machines_back() || replace_losses()) return;
-    make_children();
+    if (restart_as_told() || give_machines_back()) return;
+    if (!queue_->makes_no_pods) {
+      if (replace_losses()) return;
+      make_children();
+    }
     take(judge_placement(seen_, status(), decision_.plan, domains_, settings_, now_));
     show_steps();
   }

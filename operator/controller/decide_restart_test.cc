@@ -57,8 +57,9 @@ TEST(Decide, APodThatItsMachineDoesNotStartIsMadeAgainWhereOthersWaitForIt) {
   none_runs.pods[0].phase = PodPhase::kPending;
   EXPECT_THAT(effects_of(decide_at(none_runs, kStart + 24h)), Not(Contains("delete train-1-a1")));
 
-  snapshot.pods[1].gone_by = kStart + 30min;
-  const Decision made_again = decide_at(snapshot, kStart + 30min + 1s);
+  snapshot.pods[1].deleted_at = kStart + 30min;
+  snapshot.pods[1].gone_by = kStart + 31min;
+  const Decision made_again = decide_at(snapshot, kStart + 31min + 1s);
   EXPECT_THAT(effects_of(made_again), Contains("create pods/train-1-a2"));
   ASSERT_EQ(made_again.status.failed_machines_size(), 1);
   EXPECT_EQ(made_again.status.failed_machines(0).name(), "machine-1");
@@ -72,16 +73,17 @@ TEST(Decide, APodWhoseAgentDoesNotJoinIsMadeAgain) {
   snapshot.job.status = decide_at(new_job()).status;
   snapshot.progress = JobProgress{};
   snapshot.progress->absence = {
-      .node = 1, .at = kStart + 10min, .message = "not joined within 600 s: node 1"};
+      .nodes = {1}, .at = kStart + 10min, .message = "not joined within 600 s: node 1"};
   snapshot.pods[1].running_since = kStart + 6min;
   const Decision waits = decide_at(snapshot, kStart + 10min);
   EXPECT_THAT(effects_of(waits), Not(Contains("delete train-1-a1"))) << "it has just begun";
-  EXPECT_EQ(condition(waits, conditions::kRunning).message(),
-            "the agents meet; not joined within 600 s: node 1");
+  EXPECT_EQ(condition(waits, conditions::kRunning).message(), "the agents meet");
   snapshot.pods[1].running_since = kStart + 5min;
   for (int look = 0; look < 2; ++look) {
     const Decision decision = decide_at(snapshot, kStart + 10min);
     EXPECT_THAT(effects_of(decision), Contains("delete train-1-a1"));
+    EXPECT_EQ(condition(decision, conditions::kRunning).message(),
+              "the agents meet; not joined within 600 s: node 1");
     ASSERT_EQ(decision.status.failed_machines_size(), 1);
     EXPECT_EQ(decision.status.failed_machines(0).name(), "machine-1");
     EXPECT_EQ(decision.status.failed_machines(0).failures(), 1) << "whose deletion failed is decided again";

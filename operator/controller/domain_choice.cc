@@ -64,16 +64,23 @@ DomainChoice choose_domains(const std::vector<PodView>& pods, const ReplicaGroup
     choice.domain_of_group.push_back(domain_of_pods(group, true, pods, domains));
     left.take(choice.domain_of_group.back(), static_cast<int>(group.size()));
   }
+  std::vector<int> asked(replicas.groups.size(), kNoDomain);
+  for (std::size_t i = 0; i < replicas.groups.size(); ++i) {
+    if (choice.domain_of_group[i] != kNoDomain) continue;
+    asked[i] = domain_of_pods(replicas.groups[i], false, pods, domains);
+    const auto size = static_cast<int>(replicas.groups[i].size());
+    if (asked[i] == kNoDomain || left.room[static_cast<std::size_t>(asked[i])] < size) continue;
+    choice.domain_of_group[i] = asked[i];
+    left.take(asked[i], size);
+  }
   for (std::size_t i = 0; i < replicas.groups.size(); ++i) {
     int& chosen = choice.domain_of_group[i];
     if (chosen != kNoDomain) continue;
     const auto size = static_cast<int>(replicas.groups[i].size());
-    const int asked = domain_of_pods(replicas.groups[i], false, pods, domains);
-    const bool has_room = asked != kNoDomain && left.room[static_cast<std::size_t>(asked)] >= size;
-    chosen = has_room ? asked : tightest(left.room, size);
+    chosen = tightest(left.room, size);
     if (chosen == kNoDomain) {
       choice.groups_without_room.push_back(static_cast<int>(i));
-      if (waits) chosen = asked != kNoDomain ? asked : the_one_to_wait_for(left.capacity, size);
+      if (waits) chosen = asked[i] != kNoDomain ? asked[i] : the_one_to_wait_for(left.capacity, size);
     }
     left.take(chosen, size);
   }

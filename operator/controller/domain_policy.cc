@@ -46,11 +46,20 @@ std::string say_no_domain(const std::string& key, const Settings& settings) {
 }
 
 // Whoever waits in one domain while another has room: a pod asks for one only.
-std::vector<Effect> deletion_of_strays(const Snapshot& seen, const PodPlacement& placement) {
+std::vector<Effect> deletion_of_strays(const Snapshot& seen, const ReplicaGroups& replicas,
+                                       const PodPlacement& placement) {
+  std::set<int> settled;  // nodes of copies of which one has its machine, in whatever domain
+  for (const std::vector<int>& group : replicas.groups) {
+    const bool has_begun = std::ranges::any_of(seen.pods, [&](const PodView& pod) {
+      return pod.alive() && pod.bound() && std::ranges::binary_search(group, pod.node);
+    });
+    if (has_begun) settled.insert(group.begin(), group.end());
+  }
   std::vector<Effect> effects;
   for (const PodView& pod : seen.pods) {
     const auto node = static_cast<std::size_t>(pod.node);
-    if (!pod.alive() || pod.bound() || pod.domain.empty() || node >= placement.domain_of_node.size())
+    if (!pod.alive() || pod.domain.empty() || settled.contains(pod.node) ||
+        node >= placement.domain_of_node.size())
       continue;
     const int domain = placement.domain_of_node[node];
     if (domain == kNoDomain) continue;
@@ -101,7 +110,7 @@ DomainVerdict judge_domains(const Snapshot& seen, const v1alpha1::JobPlan& plan,
     for (const int node : replicas.groups[group])
       verdict.placement.domain_of_node[static_cast<std::size_t>(node)] = choice.domain_of_group[group];
   }
-  if (is_required(seen.job)) verdict.effects = deletion_of_strays(seen, verdict.placement);
+  if (is_required(seen.job)) verdict.effects = deletion_of_strays(seen, replicas, verdict.placement);
   verdict.message = say_no_room(seen.job, choice, replicas);
   if (!verdict.message.empty()) verdict.look_again = kRoomMayCome;
   return verdict;

@@ -139,8 +139,15 @@ TEST(DomainPolicy, WhoWaitsInAFullDomainGoesToOneThatHasRoomSooner) {
   snapshot.taken.erase("a");
   EXPECT_EQ(racks(judge(snapshot)), "r1 r3 r1 r3") << "room where it asks already comes first";
   EXPECT_THAT(strays(judge(snapshot)), ElementsAre("train-1-a1", "train-3-a1"));
-  snapshot.pods[1].machine = "d";
-  EXPECT_THAT(strays(judge(snapshot)), IsEmpty()) << "one of the copy is bound";
+  snapshot.taken["e"]["cpu"] = snapshot.taken["a"]["cpu"] = 8;
+  snapshot.taken.erase("c");
+  EXPECT_THAT(strays(judge(snapshot)), IsEmpty()) << "the room is that of the copy that asks for it";
+  snapshot.taken["c"]["cpu"] = 8;
+  snapshot.taken.erase("e");
+  snapshot.pods[0].machine = "a";
+  snapshot.pods[1].machine = "gone with its rack";
+  snapshot.pods[1].domain = snapshot.pods[3].domain = domain_name({{"rack", "r4"}});
+  EXPECT_THAT(strays(judge(snapshot)), IsEmpty()) << "one of each copy is bound";
 }
 
 TEST(DomainPolicy, WithoutALabelRequiredMakesNoPodAndPreferredMakesThemAnywhere) {

@@ -74,30 +74,37 @@ void Executor::forget(const std::string& job_uid) {
 }
 
 // Somebody may have deleted a Secret, and pods that mount it would never start. The operator may make Secrets
-// and read none: it asks what would become of making it. Where that is refused for another reason it may be
-// there.
+// and read none: it asks what would become of making it. Where nobody answers, or another rule refuses, it
+// may be there.
 bool Executor::lacks_certificates(const CallContext& context, const Job& job, const Decision& decision) {
   if (decision.new_certificates) return false;
   std::set<int> mounted;
+  std::size_t pods = 0;
   for (const Effect& effect : decision.effects) {
-    if (const auto* pod = std::get_if<CreatePod>(&effect)) mounted.insert(secret_of(pod->node));
+    const auto* pod = std::get_if<CreatePod>(&effect);
+    if (pod != nullptr && pods++ < kPodsInABatch) mounted.insert(secret_of(pod->node));
   }
-  return std::ranges::any_of(mounted, [&](int index) {
+  for (const int index : mounted) {
     const kube::Json secret = secret_outline(job, decision.status.certificates().set(), index);
-    return client_.try_create(context, path_of(job, kSecrets), secret).has_value();
-  });
+    const auto tried = client_.try_create(context, path_of(job, kSecrets), secret);
+    if (tried) return true;
+    if (!tried.error().is_already_exists()) return false;
+  }
+  return false;
 }
 
 // The next decision makes a set, and the gang with it.
 Executed Executor::give_certificates_up(const CallContext& context, const Job& job,
                                         v1alpha1::JobStatus status) {
-  tell_(job, {.type = kube::EventType::kWarning,
-              .reason = reasons::kCertificatesLost,
-              .action = conditions::kRunning,
-              .text = "a Secret with the certificates of the job's agents was gone; all its pods are made "
-                      "again with new ones"});
   status.clear_certificates();
   if (Done written = write_status(context, job, status); !written) return tl::unexpected(written.error());
+  tell_(job,
+        {.type = kube::EventType::kWarning,
+         .reason = reasons::kCertificatesLost,
+         .action = conditions::kRunning,
+         .text =
+             "a Secret with the certificates of the job's agents was gone; all its pods are made again with "
+             "new ones"});
   return Extent::kBatch;
 }
 

@@ -18,11 +18,15 @@ constexpr std::chrono::minutes kJoinsWithin{5};
 const PodView* absent_pod(const std::optional<JobProgress>& progress, const std::vector<PodView>& pods) {
   if (!progress || !progress->absence) return nullptr;
   const Absence& absence = *progress->absence;
-  const auto found = std::ranges::find_if(pods, [&](const PodView& pod) {
-    return pod.node == absence.node && pod.alive() && pod.running_since &&
-           *pod.running_since + kJoinsWithin <= absence.at;
-  });
-  return found == pods.end() ? nullptr : &*found;
+  std::vector<const PodView*> absent;
+  const PodView* coordinator = nullptr;
+  for (const PodView& pod : pods) {
+    if (!pod.alive() || !pod.running_since || *pod.running_since + kJoinsWithin > absence.at) continue;
+    if (pod.node == 0) coordinator = &pod;
+    if (std::ranges::find(absence.nodes, pod.node) != absence.nodes.end()) absent.push_back(&pod);
+  }
+  if (absent.empty()) return nullptr;
+  return absence.of_all_others && absent.size() > 1 ? coordinator : absent.front();
 }
 
 FailureVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,

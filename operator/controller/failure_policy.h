@@ -17,7 +17,8 @@
 
 namespace caravan::controller {
 
-// The pod that runs, and whose agent has not joined its gang for so long that another is tried; null: none.
+// The pod that is made again, since agents that run have not joined their gang for long: the first of those,
+// or the coordinator's where nobody has found it. Null: none.
 const PodView* absent_pod(const std::optional<JobProgress>& progress, const std::vector<PodView>& pods);
 
 FailureVerdict judge_losses(const v1alpha1::JobSpec& spec, const v1alpha1::JobStatus& status,

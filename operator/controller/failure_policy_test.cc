@@ -312,5 +312,23 @@ TEST(FailurePolicy, AnAttemptThatIsKnownIsNotCountedAgain) {
   EXPECT_EQ(status.restarts(), 0);
 }
 
+TEST(FailurePolicy, OfAgentsThatDoNotJoinOnePodIsMadeAgainOrTheOneThatNobodyFinds) {
+  std::vector<PodView> pods{running_pod(0), running_pod(1), running_pod(2)};
+  for (PodView& pod : pods) pod.running_since = kStart;
+  JobProgress progress;
+  EXPECT_EQ(absent_pod(std::nullopt, pods), nullptr);
+  EXPECT_EQ(absent_pod(progress, pods), nullptr);
+  progress.absence = {.nodes = {2}, .at = kStart + 299s};
+  EXPECT_EQ(absent_pod(progress, pods), nullptr) << "it has just begun";
+  progress.absence->at = kStart + 300s;
+  EXPECT_EQ(absent_pod(progress, pods), &pods[2]);
+  progress.absence = {.nodes = {1, 2}, .of_all_others = true, .at = kStart + 300s};
+  EXPECT_EQ(absent_pod(progress, pods), &pods[0]);
+  pods[1].running_since.reset();
+  EXPECT_EQ(absent_pod(progress, pods), &pods[2]) << "node 1 has not started yet";
+  pods[2].gone_by = kStart + 400s;
+  EXPECT_EQ(absent_pod(progress, pods), nullptr);
+}
+
 }  // namespace
 }  // namespace caravan::controller::testing

@@ -48,7 +48,7 @@ std::optional<TimePoint> start_overdue_at(const PodView& pod) {
 }
 
 bool failed_by_machine(const PodView& pod) {
-  if (pod.gone_by && start_overdue_at(pod)) return *pod.gone_by >= *start_overdue_at(pod) && !pod.disrupted;
+  if (const auto overdue_at = start_overdue_at(pod)) return pod.deleted_at >= overdue_at && !pod.disrupted;
   if (!pod.ended() || pod.disrupted || pod.evicted || pod.out_of_memory || pod.gone_by) return false;
   if (!pod.exit_code) return pod.phase == PodPhase::kFailed;
   const int signal = *pod.exit_code - kSignalExitCode;

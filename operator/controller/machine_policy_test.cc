@@ -73,9 +73,10 @@ TEST(MachinePolicy, OnlySomeEndsOfAPodSpeakAgainstItsMachine) {
   PodView never_started = running_pod(1);
   never_started.phase = PodPhase::kPending;
   never_started.bound_at = kStart;
-  never_started.gone_by = kStart + 30min;
+  never_started.gone_by = kStart + 31min;
+  never_started.deleted_at = kStart + 30min;
   PodView soon_deleted = never_started;
-  soon_deleted.gone_by = kStart + 29min;
+  soon_deleted.deleted_at = kStart + 29min;
   PodView preempted_late = never_started;
   preempted_late.disrupted = true;
   const Case cases[] = {

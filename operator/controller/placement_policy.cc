@@ -7,6 +7,7 @@
 #include "operator/api/conditions.h"
 #include "operator/api/names.h"
 #include "operator/controller/children_policy.h"
+#include "operator/controller/failure_policy.h"
 
 namespace caravan::controller {
 namespace {
@@ -110,8 +111,7 @@ Verdict judge_placement(const Snapshot& snapshot, const v1alpha1::JobStatus& sta
                                       std::move(placed.message))};
   if (placed.all_bound && !is_true(status, conditions::kRunning)) {
     std::string meeting = "the agents meet";
-    if (snapshot.progress && snapshot.progress->absence)
-      meeting += "; " + snapshot.progress->absence->message;
+    if (absent_pod(snapshot.progress, snapshot.pods)) meeting += "; " + snapshot.progress->absence->message;
     verdict.conditions.push_back(
         set_condition(conditions::kRunning, false, reasons::kRendezvous,
                       placed.trouble.empty() ? std::move(meeting) : std::move(placed.trouble)));

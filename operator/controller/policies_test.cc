@@ -311,13 +311,14 @@ TEST(ProgressPolicy, ANodeIsAbsentUntilTheAttemptThatItKeepsBackStarts) {
   v1alpha1::JobReport report;
   report.mutable_event()->set_reason(reasons::kNodeAbsent);
   report.mutable_event()->set_message("not joined within 600 s: node 3");
-  report.mutable_event()->set_suspect_node(3);
+  report.mutable_event()->add_absent_nodes(3);
   report.mutable_event()->set_attempt(1);
   EXPECT_FALSE(add_report(report, kStart, progress)) << "of an attempt that has started since";
   report.mutable_event()->set_attempt(2);
   EXPECT_TRUE(add_report(report, kStart, progress));
   ASSERT_TRUE(progress.absence);
-  EXPECT_EQ(progress.absence->node, 3);
+  EXPECT_EQ(progress.absence->nodes, std::vector<int>{3});
+  EXPECT_FALSE(progress.absence->of_all_others);
   EXPECT_FALSE(progress.event) << "it is no failure";
   v1alpha1::JobReport next;
   next.mutable_attempt_started()->set_attempt(2);

@@ -68,7 +68,9 @@ class Judge {
   QueueVerdict keep_waiting(bool reserved, std::string reason, std::string message) {
     const bool is_suspended = job_.spec.suspend() || is_suspended_by_queue(job_.status);
     const bool says_so = !verdict_.gang.admitted() && !is_suspended && !message.empty();
-    QueueVerdict verdict = say(Course::kWaits, reserved, std::move(reason), std::move(message));
+    verdict_.makes_no_pods = verdict_.gang.admitted();
+    const Course course = verdict_.makes_no_pods ? Course::kGoesOn : Course::kWaits;
+    QueueVerdict verdict = say(course, reserved, std::move(reason), std::move(message));
     if (says_so)
       verdict.conditions.push_back(
           set_condition(conditions::kScheduled, false, reasons::kWaitingForQuota,

@@ -18,6 +18,7 @@ namespace caravan::controller {
 struct QueueVerdict : Verdict {
   v1alpha1::GangStatus gang = {};    // as it is to be remembered
   PodPlacement placement = {};       // of the pods that may run
+  bool makes_no_pods = false;        // what was admitted goes on while nobody knows where new ones may run
   std::vector<Effect> notices = {};  // behind all other effects: the queue may not take them just now
 };
 

@@ -431,6 +431,9 @@ TEST(QueuePolicy, AFlavorThatIsChangedUnderARunningJobEndsNothing) {
   snapshot.pods.pop_back();
   EXPECT_THAT(effects_of(next(snapshot)), IsEmpty());
   EXPECT_THAT(condition(snapshot.job.status, conditions::kFailed), IsEmpty());
+  snapshot.progress->step.emplace().set_step(7);
+  next(snapshot, kStart + 60s);
+  EXPECT_EQ(snapshot.job.status.progress().step(), 7) << "what runs is followed";
   EXPECT_THAT(condition(snapshot.job.status, conditions::kQuotaReserved),
               HasSubstr("no pod is made while what the queue gave cannot be used: node label pool"));
   labels["pool"] = "spot";

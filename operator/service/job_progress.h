@@ -16,14 +16,15 @@ struct SavedStep {
   TimePoint at{};  // when its report arrived
 };
 
-// A node whose agent its coordinator still waits for.
+// Whom the coordinator still waits for.
 struct Absence {
-  int node = 0;
-  TimePoint at{};  // when its report arrived
+  std::vector<int> nodes = {};
+  bool of_all_others = false;  // than its own, node 0
+  TimePoint at{};              // when its report arrived
   std::string message = {};
 };
 
-// Attempts only grow, so reports that come twice or late change nothing.
+// Attempts only grow, so reports that come twice or late change nothing but the time of an absence.
 struct JobProgress {
   int attempt = 0;                                             // the highest that has started; 0: none yet
   std::vector<v1alpha1::EndedAttempt> ended = {};              // before it, as far as its coordinator told

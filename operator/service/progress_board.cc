@@ -34,8 +34,11 @@ bool add_straggler(const v1alpha1::JobEvent& event, JobProgress& progress) {
 }
 
 bool add_absence(const v1alpha1::JobEvent& event, TimePoint now, JobProgress& progress) {
-  if (event.attempt() <= progress.attempt || !event.has_suspect_node()) return false;
-  progress.absence = {.node = event.suspect_node(), .at = now, .message = event.message()};
+  if (event.attempt() <= progress.attempt) return false;
+  progress.absence = {.nodes = {event.absent_nodes().begin(), event.absent_nodes().end()},
+                      .of_all_others = event.has_suspect_node(),
+                      .at = now,
+                      .message = event.message()};
   return true;
 }
 

@@ -48,6 +48,8 @@ std::string known_reason(const std::string& reason) {
 }
 
 // Of the job; one that it does not have has no pod either.
+constexpr int kMostAbsent = 64;  // as a coordinator names
+
 std::optional<int> known_node(bool is_told, int node) {
   return is_told && node >= 0 && node < kMostNodes ? std::optional(node) : std::nullopt;
 }
@@ -162,6 +164,9 @@ JobEvent keep(const JobEvent& event) {
   for (const char* harmless : {reasons::kStraggler, reasons::kNodeAbsent}) {
     if (event.reason() != harmless) continue;
     kept.set_reason(harmless);
+    for (const int node : event.absent_nodes()) {
+      if (kept.absent_nodes_size() < kMostAbsent && known_node(true, node)) kept.add_absent_nodes(node);
+    }
     return kept;
   }
   kept.set_reason(known_reason(event.reason()));

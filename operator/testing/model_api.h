@@ -85,9 +85,9 @@ class ModelApi final : public kube::Transport {
     const Target target = parse(request.target);
     Objects& all = objects_[target.plural];
     if (request.method == "POST") {
-      Objects none;  // what is only tried out is kept nowhere
+      Objects tried = all;  // what is only tried out is kept nowhere
       const bool keeps = request.target.find("dryRun=All") == std::string::npos;
-      return create(keeps ? all : none, kube::parse_json(request.body, "body").value());
+      return create(keeps ? all : tried, kube::parse_json(request.body, "body").value());
     }
     const auto found = all.find(target.name);
     if (found == all.end()) return refuse(404, "NotFound");

@@ -89,6 +89,8 @@ PodView read_pod(const Json& object) {
   view.machine = kube::text_at(object, {"spec", "nodeName"});
   view.created_at = to_time(kube::text_at(object, {"metadata", "creationTimestamp"})).value_or(TimePoint{});
   view.gone_by = to_time(kube::text_at(object, {"metadata", "deletionTimestamp"}));
+  if (const auto grace = kube::integer_at(object, {"metadata", "deletionGracePeriodSeconds"}); view.gone_by)
+    view.deleted_at = *view.gone_by - std::chrono::seconds(grace.value_or(0));
   view.evicted = kube::text_at(object, {"status", "reason"}) == "Evicted";
   view.disrupted = is_disrupted(object) && !view.evicted;
   for (const Json& container : kube::array_at(object, {"status", "containerStatuses"}))

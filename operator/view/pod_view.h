@@ -23,8 +23,9 @@ struct PodView {
   PodPhase phase = PodPhase::kPending;
   std::string machine = {};  // that it is bound to; empty: none yet
   std::optional<TimePoint> bound_at = {};
-  std::string domain = {};                // that was chosen for it, as pod_placement.h names domains
-  std::optional<TimePoint> gone_by = {};  // being deleted, and when its grace is over
+  std::string domain = {};                   // that was chosen for it, as pod_placement.h names domains
+  std::optional<TimePoint> gone_by = {};     // being deleted, and when its grace is over
+  std::optional<TimePoint> deleted_at = {};  // and when that began
   bool disrupted = false;      // by preemption, eviction through the API or the loss of its machine
   bool evicted = false;        // by its machine: it took more than it may, or the machine ran short
   bool out_of_memory = false;  // the kernel killed it for that

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "proto/caravan/v1alpha1/reasons.h"
 #include "worker/agent/coordinator_state.h"
 
 namespace caravan::agent {
@@ -12,6 +13,9 @@ using v1alpha1::CoordinatorMessage;
 
 // An agent that cannot end its ranks for so long is given up.
 constexpr std::chrono::seconds kStopTimeout{60};
+// Agents come back within a minute after the coordinator has; a job may have a shorter stallTimeoutSeconds.
+constexpr std::chrono::seconds kShortestAbsence{300};
+constexpr std::size_t kMostAbsent = 64;  // that are told
 
 }  // namespace
 
@@ -97,9 +101,14 @@ void CoordinatorState::leave(int index, const std::string& how) {
 void CoordinatorState::check_nodes() {
   nodes_checked_ = now_;
   looked_at_ += config_.shape.nodes;
+  const std::chrono::seconds longest_absence = std::max(config_.stall_timeout, kShortestAbsence);
+  std::vector<int> absent;
   for (int i = 0; i < config_.shape.nodes; ++i) {
     const Member& node = nodes_.at(i);
-    if (!node.connection) continue;
+    if (!node.connection) {
+      if (now_ - std::max(node.heard, began_) >= longest_absence) absent.push_back(i);
+      continue;
+    }
     const auto silence = now_ - node.heard;
     if (silence > config_.patience) {
       lose(i, fmt::format("no heartbeat for {:.1f} s", std::chrono::duration<double>(silence).count()));
@@ -107,6 +116,25 @@ void CoordinatorState::check_nodes() {
       lose(i, fmt::format("its ranks did not end within {} s", kStopTimeout.count()));
     }
   }
+  if (phase_ == Phase::kGathering && !absent.empty()) tell_absence(absent);
+}
+
+// Again and again: whoever listens may make a pod anew.
+void CoordinatorState::tell_absence(const std::vector<int>& nodes) {
+  const auto pause = std::max(config_.stall_timeout, kShortestAbsence);
+  if (!config_.losses_judged_elsewhere || (absence_told_at_ && now_ - *absence_told_at_ < pause)) return;
+  absence_told_at_ = now_;
+  v1alpha1::JobReport told;
+  v1alpha1::JobEvent& event = *told.mutable_event();
+  event.set_reason(reasons::kNodeAbsent);
+  event.set_attempt(highest_attempt_ + 1);
+  event.set_rank(-1);
+  const bool is_alone =
+      config_.shape.nodes > 2 && std::ssize(nodes) == config_.shape.nodes - 1 && nodes.front() == 1;
+  if (is_alone) event.set_suspect_node(0);
+  for (std::size_t i = 0; i < std::min(nodes.size(), kMostAbsent); ++i) event.add_absent_nodes(nodes[i]);
+  event.set_message(fmt::format("not joined within {} s: {}", pause.count(), say_nodes(nodes)));
+  effects_.push_back(Tell{std::move(told)});
 }
 
 }  // namespace caravan::agent

@@ -27,6 +27,7 @@ CoordinatorState::CoordinatorState(CoordinatorConfig config, TimePoint now)
       job_since_(now - config_.elapsed),
       heartbeat_sent_(now),
       nodes_checked_(now),
+      began_(now),
       nodes_(config_.shape.nodes),
       highest_attempt_(config_.first_attempt - 1),
       steps_(config_.shape.world_size, config_.device_peak_flops),
@@ -176,33 +177,14 @@ void CoordinatorState::advance() {
 void CoordinatorState::check_clocks() {
   check_deadline();
   if (phase_ == Phase::kRunning) check_attempt();
-  if (phase_ == Phase::kGathering) tell_absence();
   const bool waiting = phase_ == Phase::kGathering || phase_ == Phase::kOpeningMaster;
   if (!waiting || now_ - phase_since_ <= config_.rejoin_timeout) return;
-  const std::string missing = nodes_.missing();
+  const std::vector<int> missing = nodes_.missing();
   end(reasons::kFailed, reasons::kPodLost,
       fmt::format("waited {} s for {}; see whether its agent can start and reach the coordinator",
                   config_.rejoin_timeout.count(),
-                  missing.empty() ? "node 0 to open the ranks' meeting point" : missing),
+                  missing.empty() ? "node 0 to open the ranks' meeting point" : say_nodes(missing)),
       ExitCode::kJobFailed);
-}
-
-// Again and again: whoever listens may make its pod anew.
-void CoordinatorState::tell_absence() {
-  const bool is_due = now_ - std::max(phase_since_, absence_told_at_) >= config_.stall_timeout;
-  if (!config_.losses_judged_elsewhere || !is_due) return;
-  absence_told_at_ = now_;
-  looked_at_ += config_.shape.nodes;
-  const std::optional<int> first = nodes_.first_missing();
-  if (!first) return;
-  v1alpha1::JobReport told;
-  v1alpha1::JobEvent& event = *told.mutable_event();
-  event.set_reason(reasons::kNodeAbsent);
-  event.set_attempt(highest_attempt_ + 1);
-  event.set_suspect_node(*first);
-  event.set_message(
-      fmt::format("not joined within {} s: {}", config_.stall_timeout.count(), nodes_.missing()));
-  effects_.push_back(Tell{std::move(told)});
 }
 
 void CoordinatorState::check_deadline() {

@@ -129,7 +129,6 @@ class CoordinatorState {
   void ask_for_checkpoint(const std::string& request);
   void advance();  // what follows from all that is known, after every input
   void check_clocks();
-  void tell_absence();
   void check_deadline();
   void send(int node, v1alpha1::CoordinatorMessage message);
   void send_to_all(v1alpha1::CoordinatorMessage message);
@@ -139,6 +138,7 @@ class CoordinatorState {
   void supersede(ConnectionId connection);
   void take_place(ConnectionId connection, const v1alpha1::AgentHello& hello);
   void on_leaving(int node);
+  void tell_absence(const std::vector<int>& nodes);
   void let_go();
   void lose(int node, const std::string& how);
   void leave(int node, const std::string& how);
@@ -182,7 +182,8 @@ class CoordinatorState {
   TimePoint job_since_;
   TimePoint heartbeat_sent_;
   TimePoint nodes_checked_;
-  TimePoint absence_told_at_{};
+  TimePoint began_;
+  std::optional<TimePoint> absence_told_at_;
   Membership nodes_;
   int highest_attempt_;  // any agent has seen
   std::int64_t refused_messages_ = 0;

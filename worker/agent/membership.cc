@@ -7,6 +7,15 @@
 
 namespace caravan::agent {
 
+std::string say_nodes(const std::vector<int>& nodes) {
+  constexpr std::size_t kNamed = 8;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(nodes.size(), kNamed); ++i)
+    names.push_back(fmt::format("node {}", nodes[i]));
+  const std::string more = nodes.size() > kNamed ? fmt::format(" and {} more", nodes.size() - kNamed) : "";
+  return fmt::format("{}{}", fmt::join(names, ", "), more);
+}
+
 std::optional<int> Membership::node_of(ConnectionId connection) const {
   const auto found = node_of_.find(connection);
   return found == node_of_.end() ? std::nullopt : std::optional(found->second);
@@ -62,23 +71,12 @@ std::vector<ConnectionId> Membership::connections() const {
   return all;
 }
 
-std::optional<int> Membership::first_missing() const {
+std::vector<int> Membership::missing() const {
+  std::vector<int> nodes;
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (!members_[i].connection) return static_cast<int>(i);
+    if (!members_[i].connection) nodes.push_back(static_cast<int>(i));
   }
-  return std::nullopt;
-}
-
-std::string Membership::missing() const {
-  std::vector<std::string> missing;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (!members_[i].connection) missing.push_back(fmt::format("node {}", i));
-  }
-  constexpr std::size_t kNamed = 8;
-  const std::string more =
-      missing.size() > kNamed ? fmt::format(" and {} more", missing.size() - kNamed) : "";
-  missing.resize(std::min(missing.size(), kNamed));
-  return fmt::format("{}{}", fmt::join(missing, ", "), more);
+  return nodes;
 }
 
 void Membership::set_connection(int node, std::optional<ConnectionId> connection) {

@@ -31,6 +31,9 @@ struct Member {
   std::optional<TimePoint> last_death = {};
 };
 
+// "node 3, node 4 and 7 more"
+std::string say_nodes(const std::vector<int>& nodes);
+
 class Membership {
  public:
   explicit Membership(int nodes) : members_(static_cast<std::size_t>(nodes)) {}
@@ -54,8 +57,7 @@ class Membership {
   bool all_connected() const { return connected_ == static_cast<int>(members_.size()); }
   bool all_stopped() const { return running_ == 0; }
   std::vector<ConnectionId> connections() const;
-  std::optional<int> first_missing() const;
-  std::string missing() const;  // "node 3, node 4 and 7 more"; empty when all are there
+  std::vector<int> missing() const;
 
  private:
   void set_connection(int node, std::optional<ConnectionId> connection);
