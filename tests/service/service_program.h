@@ -51,6 +51,7 @@ class ServiceProgram : public ::testing::Test {
   // if it may do anything. It has its rights when this returns.
   void make_account(const std::string& name, const std::vector<std::string>& verbs,
                     const MoreRights& more = {});
+  // The API server knows nobody by its tokens any more when this returns.
   void remove_account(const std::string& name);
   void remove_rights(const std::string& account);
   // Another one for the same name, in the same files.
@@ -83,6 +84,7 @@ class ServiceProgram : public ::testing::Test {
   std::string metrics_;
 
  private:
+  bool is_known(const std::string& token);
   void await_start(std::size_t said_before);
 };
 
