@@ -85,9 +85,8 @@ class ModelApi final : public kube::Transport {
     const Target target = parse(request.target);
     Objects& all = objects_[target.plural];
     if (request.method == "POST") {
-      Objects tried = all;  // what is only tried out is kept nowhere
-      const bool keeps = request.target.find("dryRun=All") == std::string::npos;
-      return create(keeps ? all : tried, kube::parse_json(request.body, "body").value());
+      return create(all, kube::parse_json(request.body, "body").value(),
+                    request.target.find("dryRun=All") == std::string::npos);
     }
     const auto found = all.find(target.name);
     if (found == all.end()) return refuse(404, "NotFound");
@@ -116,12 +115,14 @@ class ModelApi final : public kube::Transport {
     return reply(200, found->second);
   }
 
-  kube::HttpResponse create(Objects& all, kube::Json object) {
+  // keeps: else it is only tried out.
+  kube::HttpResponse create(Objects& all, kube::Json object, bool keeps) {
     const std::string name = kube::key_of(object).name;
     if (all.contains(name)) return refuse(409, "AlreadyExists");
     object.as_object()["metadata"].as_object()["uid"] = "uid-" + std::to_string(++uids_);
     touch(object);
-    return reply(201, all[name] = std::move(object));
+    if (keeps) all[name] = object;
+    return reply(201, object);
   }
 
   void touch(kube::Json& object) {
