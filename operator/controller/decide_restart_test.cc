@@ -49,6 +49,7 @@ TEST(Decide, APodThatItsMachineDoesNotStartIsMadeAgainWhereOthersWaitForIt) {
   snapshot.job.status = decide_at(new_job()).status;
   snapshot.pods[1].phase = PodPhase::kPending;
   snapshot.pods[1].bound_at = kStart;
+  snapshot.job.status = decide_at(snapshot).status;
   const Decision waits = decide_at(snapshot, kStart + 30min - 1s);
   EXPECT_THAT(effects_of(waits), Not(Contains("delete train-1-a1")));
   EXPECT_EQ(waits.look_again, 1s);

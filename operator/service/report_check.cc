@@ -154,19 +154,26 @@ Result<JobCheckpoint> check_checkpoint(const JobCheckpoint& told, const JobFacts
   return kept;
 }
 
+void keep_absent_nodes(const JobEvent& event, JobEvent& kept) {
+  for (const int node : event.absent_nodes()) {
+    if (kept.absent_nodes_size() < kMostAbsent && known_node(true, node)) kept.add_absent_nodes(node);
+  }
+}
+
 // That a rank is slow, or a node not there yet, ends nothing.
 JobEvent keep(const JobEvent& event) {
   JobEvent kept;
   kept.set_attempt(event.attempt());
   kept.set_message(readable(event.message(), kLongestText));
+  if (event.reason() == reasons::kStraggler) {
+    kept.set_reason(reasons::kStraggler);
+    return kept;
+  }
   if (const auto node = known_node(event.has_suspect_node(), event.suspect_node()))
     kept.set_suspect_node(*node);
-  for (const char* harmless : {reasons::kStraggler, reasons::kNodeAbsent}) {
-    if (event.reason() != harmless) continue;
-    kept.set_reason(harmless);
-    for (const int node : event.absent_nodes()) {
-      if (kept.absent_nodes_size() < kMostAbsent && known_node(true, node)) kept.add_absent_nodes(node);
-    }
+  if (event.reason() == reasons::kNodeAbsent) {
+    kept.set_reason(reasons::kNodeAbsent);
+    keep_absent_nodes(event, kept);
     return kept;
   }
   kept.set_reason(known_reason(event.reason()));

@@ -83,6 +83,16 @@ TEST(CheckReport, AStragglerEndsNothing) {
             checked(read(R"({"event": {"attempt": 1, "reason": "Straggler", "message": "m"}})")));
 }
 
+TEST(CheckReport, OfNodesThatAreAbsentThoseThatMayBeAreKept) {
+  v1alpha1::JobReport told =
+      read(R"({"event": {"attempt": 1, "reason": "NodeAbsent", "message": "m", "suspectNode": 0,
+                                               "restarting": true, "absentNodes": [-1, 3, 2000000]}})");
+  EXPECT_EQ(checked(told), checked(read(R"({"event": {"attempt": 1, "reason": "NodeAbsent", "message": "m",
+                                                     "suspectNode": 0, "absentNodes": [3]}})")));
+  for (int node = 0; node < 1000; ++node) told.mutable_event()->add_absent_nodes(node);
+  EXPECT_EQ(check_report(told, {}, TimePoint()).value().event().absent_nodes_size(), 64);
+}
+
 TEST(CheckReport, ASuspectNodeIsKeptWhereItMayBeOne) {
   for (const char* node : {"-1", "100000", "2147483647"}) {
     const std::string event = R"({"event": {"attempt": 1, "reason": "RankFailed", "suspectNode": )";
