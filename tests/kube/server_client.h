@@ -48,7 +48,28 @@ struct ServerClient {
         {}, {.resource = kNamespaces},
         JsonObject{{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", JsonObject{{"name", name}}}});
     if (!created) ADD_FAILURE() << created.error().message;
+    await_policies(name);
     return name;
+  }
+
+  // Admission policies judge by a copy of the namespaces: for a moment they know nothing of a new one, and
+  // refuse jobs there, where jobs are known.
+  void await_policies(const std::string& name_space) {
+    const Json job =
+        parse_json(
+            R"({"apiVersion": "training.caravan.dev/v1alpha1", "kind": "LlamaTrainingJob", "metadata": {"name": "a"},
+            "spec": {"model": {"preset": "llama-tiny"}, "data": {"path": "a.bin"}, "resources": {"devices": 1},
+                     "training": {"steps": 1, "sequenceLength": 8, "globalBatchSequences": 1}}})",
+            "job")
+            .value();
+    const ResourcePath jobs{
+        .resource = {.group = "training.caravan.dev", .version = "v1alpha1", .plural = "llamatrainingjobs"},
+        .name_space = name_space};
+    const std::string unknown = "namespace \"" + name_space + "\" not found";
+    await([&] {
+      const auto tried = client.try_create({}, jobs, job);
+      return tried || tried.error().message.find(unknown) == std::string::npos;
+    });
   }
 
   SystemClock clock;
