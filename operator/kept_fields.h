@@ -21,6 +21,7 @@ std::optional<kube::Json> kept_of_pod(const kube::Json& pod);
 std::optional<kube::Json> kept_of_plan(const kube::Json& config_map);
 // Of all others, whose they are.
 std::optional<kube::Json> kept_of_child(const kube::Json& child);
+// And what it was written with.
 std::optional<kube::Json> kept_of_network_policy(const kube::Json& policy);
 // What Kueue says of a job; its podSets are ours.
 std::optional<kube::Json> kept_of_workload(const kube::Json& workload);

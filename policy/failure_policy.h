@@ -30,6 +30,12 @@ Time since_epoch(std::chrono::time_point<Clock, Duration> time) {
 // for some seconds is not worth an attempt of many pods.
 inline constexpr std::chrono::seconds kPatienceInPods{20};
 
+// A node whose agent runs and has not joined its gang for so long, or for stallTimeoutSeconds where that is
+// longer, is told of; agents join within seconds of their start, and come back within a minute after their
+// coordinator has.
+inline constexpr std::chrono::seconds kAbsentAfter{300};
+inline constexpr int kMostAbsentNodes = 64;  // that one report names
+
 // From the signal that ends a pod to the one that kills it, where the gang may write a last checkpoint.
 inline constexpr std::chrono::seconds kGraceForCheckpoint{300};
 

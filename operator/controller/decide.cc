@@ -75,6 +75,7 @@ class Decider {
       return;
     if (restart_as_told() || give_machines_back()) return;
     if (!queue_->makes_no_pods) {
+      replace_absent();
       if (replace_losses()) return;
       make_children();
     }
@@ -222,11 +223,14 @@ class Decider {
     return carry_out(std::move(gang));
   }
 
+  void replace_absent() {
+    const PodView* absent = absent_pod(seen_.progress, seen_.pods);
+    if (absent == nullptr) return;
+    note_absence(absent->machine, status().attempt(), status());
+    decision_.effects.emplace_back(DeletePod{absent->name, absent->uid});
+  }
+
   bool replace_losses() {
-    if (const PodView* absent = absent_pod(seen_.progress, seen_.pods)) {
-      note_absence(absent->machine, status().attempt(), status());
-      decision_.effects.emplace_back(DeletePod{absent->name, absent->uid});
-    }
     const FailureVerdict verdict =
         judge_losses(job_.spec, status(), seen_.pods, decision_.plan.nodes(), now_);
     waits_for_result_ = verdict.course == Course::kGoesOn && verdict.result_may_follow;

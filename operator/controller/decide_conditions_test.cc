@@ -55,9 +55,7 @@ TEST(Decide, AStragglerIsShownUntilTheNextAttempt) {
 }
 
 TEST(Decide, PodsThatAreMadeChangeTheStatusOnlyWhenTheyHaveAMachine) {
-  Snapshot snapshot = running_job();
-  snapshot.progress.reset();
-  snapshot.job.status = decide_at(new_job()).status;
+  Snapshot snapshot = meeting_job();
   for (PodView& pod : snapshot.pods) pod.machine.clear();
   EXPECT_EQ(text_of(decide_at(snapshot).status), text_of(snapshot.job.status)) << "a write per job saved";
   snapshot.pods[0].machine = "machine-0";
@@ -71,9 +69,7 @@ TEST(Decide, APodThatIsDoneBeforeTheOthersStillCountsAsPlaced) {
 }
 
 TEST(Decide, TroubleOfPodsStandsInTheConditions) {
-  Snapshot snapshot = running_job();
-  snapshot.progress.reset();
-  snapshot.job.status = decide_at(new_job()).status;
+  Snapshot snapshot = meeting_job();
   snapshot.pods[1].machine.clear();
   snapshot.pods[1].trouble = "0/1 nodes are available: 1 Insufficient cpu";
   EXPECT_THAT(condition(decide_at(snapshot), conditions::kScheduled).message(),
@@ -84,9 +80,7 @@ TEST(Decide, TroubleOfPodsStandsInTheConditions) {
 }
 
 TEST(Decide, PodsAreGatedOnlyWhereThatIsTheTroubleTold) {
-  Snapshot snapshot = running_job();
-  snapshot.progress.reset();
-  snapshot.job.status = decide_at(new_job()).status;
+  Snapshot snapshot = meeting_job();
   snapshot.pods[1].machine.clear();
   snapshot.pods[1].gated = true;
   snapshot.pods[1].trouble = "kept from the scheduler";
@@ -98,9 +92,7 @@ TEST(Decide, PodsAreGatedOnlyWhereThatIsTheTroubleTold) {
 }
 
 TEST(Decide, AContainerThatIsNotCreatedInTimeIsToldOf) {
-  Snapshot snapshot = running_job();
-  snapshot.progress.reset();
-  snapshot.job.status = decide_at(new_job()).status;
+  Snapshot snapshot = meeting_job();
   snapshot.pods[1].phase = PodPhase::kPending;
   snapshot.pods[1].creating_since = kStart;
   const Decision soon = decide_at(snapshot, kStart + 15s);

@@ -44,9 +44,7 @@ TEST(Decide, APodMovesAwayFromAMachineThatFailedTwice) {
 }
 
 TEST(Decide, APodThatItsMachineDoesNotStartIsMadeAgainWhereOthersWaitForIt) {
-  Snapshot snapshot = running_job();
-  snapshot.progress.reset();
-  snapshot.job.status = decide_at(new_job()).status;
+  Snapshot snapshot = meeting_job();
   snapshot.pods[1].phase = PodPhase::kPending;
   snapshot.pods[1].bound_at = kStart;
   snapshot.job.status = decide_at(snapshot).status;
@@ -70,8 +68,7 @@ TEST(Decide, APodThatItsMachineDoesNotStartIsMadeAgainWhereOthersWaitForIt) {
 }
 
 TEST(Decide, APodWhoseAgentDoesNotJoinIsMadeAgain) {
-  Snapshot snapshot = running_job();
-  snapshot.job.status = decide_at(new_job()).status;
+  Snapshot snapshot = meeting_job();
   snapshot.progress = JobProgress{};
   snapshot.progress->absence = {
       .nodes = {1}, .at = kStart + 10min, .message = "not joined within 600 s: node 1"};

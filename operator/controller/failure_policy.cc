@@ -3,6 +3,7 @@
 #include "operator/api/conditions.h"
 #include "operator/api/names.h"
 #include "operator/controller/pod_loss.h"
+#include "policy/failure_policy.h"
 
 namespace caravan::controller {
 namespace {
@@ -10,8 +11,6 @@ namespace {
 // An agent that ends by its own decision may have heard of the job's end before we do.
 constexpr std::chrono::seconds kResultMayFollow{30};
 constexpr std::chrono::milliseconds kAMoment{1};
-// An agent joins within seconds of its start.
-constexpr std::chrono::minutes kJoinsWithin{5};
 
 }  // namespace
 
@@ -21,7 +20,8 @@ const PodView* absent_pod(const std::optional<JobProgress>& progress, const std:
   std::vector<const PodView*> absent;
   const PodView* coordinator = nullptr;
   for (const PodView& pod : pods) {
-    if (!pod.alive() || !pod.running_since || *pod.running_since + kJoinsWithin > absence.at) continue;
+    if (!pod.alive() || !pod.running_since || *pod.running_since + policy::kAbsentAfter > absence.at)
+      continue;
     if (pod.node == 0) coordinator = &pod;
     if (std::ranges::find(absence.nodes, pod.node) != absence.nodes.end()) absent.push_back(&pod);
   }

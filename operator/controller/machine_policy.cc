@@ -9,8 +9,6 @@ namespace caravan::controller {
 namespace {
 
 constexpr int kFailuresUntilAvoided = 2;
-// Enough for an image of many gigabytes.
-constexpr std::chrono::minutes kStartsWithin{30};
 constexpr int kMostRemembered = 16;  // as the schema says
 constexpr std::size_t kMostAvoided = 8;
 

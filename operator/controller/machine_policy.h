@@ -6,6 +6,7 @@
 // numbers and volumes. The memory is bounded, and what failed longest ago goes first. Pure.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ namespace caravan::controller {
 
 // Where the pod was that ran this node of the job in that attempt; empty when nobody knows any more.
 std::string machine_of(const std::vector<PodView>& pods, int node, int attempt);
+// What a machine has to start a pod: enough for an image of many gigabytes.
+inline constexpr std::chrono::minutes kStartsWithin{30};
 // When a pod counts as one that its machine cannot start; nothing for one that has started or has none.
 std::optional<TimePoint> start_overdue_at(const PodView& pod);
 // Whether the end of this pod speaks against its machine.

@@ -25,7 +25,8 @@ std::string describe(const Loss& loss) {
     return fmt::format("pod {} ran out of memory (worker.resources.memory limits it)", pod.name);
   if (pod.exit_code) return fmt::format("pod {} ended with exit code {}", pod.name, *pod.exit_code);
   if (pod.gone_by && failed_by_machine(pod))
-    return fmt::format("pod {} did not start on machine {} within half an hour", pod.name, pod.machine);
+    return fmt::format("pod {} did not start on machine {} within {} minutes", pod.name, pod.machine,
+                       kStartsWithin.count());
   if (pod.gone_by) return fmt::format("pod {} was deleted", pod.name);
   return fmt::format("pod {} failed{}{}", pod.name, pod.last_words.empty() ? "" : ": ", pod.last_words);
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/utf8.h"
+#include "policy/failure_policy.h"
 #include "policy/memory_shortage.h"
 #include "proto/caravan/v1alpha1/reasons.h"
 #include "proto/caravan/v1alpha1/step_phases.h"
@@ -48,8 +49,6 @@ std::string known_reason(const std::string& reason) {
 }
 
 // Of the job; one that it does not have has no pod either.
-constexpr int kMostAbsent = 64;  // as a coordinator names
-
 std::optional<int> known_node(bool is_told, int node) {
   return is_told && node >= 0 && node < kMostNodes ? std::optional(node) : std::nullopt;
 }
@@ -156,7 +155,8 @@ Result<JobCheckpoint> check_checkpoint(const JobCheckpoint& told, const JobFacts
 
 void keep_absent_nodes(const JobEvent& event, JobEvent& kept) {
   for (const int node : event.absent_nodes()) {
-    if (kept.absent_nodes_size() < kMostAbsent && known_node(true, node)) kept.add_absent_nodes(node);
+    if (kept.absent_nodes_size() < policy::kMostAbsentNodes && known_node(true, node))
+      kept.add_absent_nodes(node);
   }
 }
 

@@ -87,6 +87,14 @@ inline Snapshot running_job(const std::string& spec_more = "") {
   return snapshot;
 }
 
+// Its pods run, and their agents have not met yet.
+inline Snapshot meeting_job() {
+  Snapshot snapshot = running_job();
+  snapshot.progress.reset();
+  snapshot.job.status = decide(new_job(), settings(), kStart).status;
+  return snapshot;
+}
+
 inline Decision decide_at(const Snapshot& snapshot, TimePoint now = kStart) {
   return decide(snapshot, settings(), now);
 }

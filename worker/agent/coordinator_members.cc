@@ -13,9 +13,6 @@ using v1alpha1::CoordinatorMessage;
 
 // An agent that cannot end its ranks for so long is given up.
 constexpr std::chrono::seconds kStopTimeout{60};
-// Agents come back within a minute after the coordinator has; a job may have a shorter stallTimeoutSeconds.
-constexpr std::chrono::seconds kShortestAbsence{300};
-constexpr std::size_t kMostAbsent = 64;  // that are told
 
 }  // namespace
 
@@ -101,12 +98,12 @@ void CoordinatorState::leave(int index, const std::string& how) {
 void CoordinatorState::check_nodes() {
   nodes_checked_ = now_;
   looked_at_ += config_.shape.nodes;
-  const std::chrono::seconds longest_absence = std::max(config_.stall_timeout, kShortestAbsence);
+  const std::chrono::seconds patience = absent_after();
   std::vector<int> absent;
   for (int i = 0; i < config_.shape.nodes; ++i) {
     const Member& node = nodes_.at(i);
     if (!node.connection) {
-      if (now_ - std::max(node.heard, began_) >= longest_absence) absent.push_back(i);
+      if (now_ - std::max(node.heard, began_) >= patience) absent.push_back(i);
       continue;
     }
     const auto silence = now_ - node.heard;
@@ -119,10 +116,14 @@ void CoordinatorState::check_nodes() {
   if (phase_ == Phase::kGathering && !absent.empty()) tell_absence(absent);
 }
 
+std::chrono::seconds CoordinatorState::absent_after() const {
+  return std::max(config_.stall_timeout, policy::kAbsentAfter);
+}
+
 // Again and again: whoever listens may make a pod anew.
 void CoordinatorState::tell_absence(const std::vector<int>& nodes) {
-  const auto pause = std::max(config_.stall_timeout, kShortestAbsence);
-  if (!config_.losses_judged_elsewhere || (absence_told_at_ && now_ - *absence_told_at_ < pause)) return;
+  const std::chrono::seconds patience = absent_after();
+  if (!config_.losses_judged_elsewhere || (absence_told_at_ && now_ - *absence_told_at_ < patience)) return;
   absence_told_at_ = now_;
   v1alpha1::JobReport told;
   v1alpha1::JobEvent& event = *told.mutable_event();
@@ -132,8 +133,10 @@ void CoordinatorState::tell_absence(const std::vector<int>& nodes) {
   const bool is_alone =
       config_.shape.nodes > 2 && std::ssize(nodes) == config_.shape.nodes - 1 && nodes.front() == 1;
   if (is_alone) event.set_suspect_node(0);
-  for (std::size_t i = 0; i < std::min(nodes.size(), kMostAbsent); ++i) event.add_absent_nodes(nodes[i]);
-  event.set_message(fmt::format("not joined within {} s: {}", pause.count(), say_nodes(nodes)));
+  for (const int node : nodes) {
+    if (event.absent_nodes_size() < policy::kMostAbsentNodes) event.add_absent_nodes(node);
+  }
+  event.set_message(fmt::format("not joined within {} s: {}", patience.count(), say_nodes(nodes)));
   effects_.push_back(Tell{std::move(told)});
 }
 

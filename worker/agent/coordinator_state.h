@@ -138,6 +138,7 @@ class CoordinatorState {
   void supersede(ConnectionId connection);
   void take_place(ConnectionId connection, const v1alpha1::AgentHello& hello);
   void on_leaving(int node);
+  std::chrono::seconds absent_after() const;
   void tell_absence(const std::vector<int>& nodes);
   void let_go();
   void lose(int node, const std::string& how);

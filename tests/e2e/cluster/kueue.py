@@ -70,7 +70,8 @@ def configure(**integrations):
 def await_controller():
     kubectl("rollout", "status", f"deployment/{CONTROLLER}", "--namespace", SYSTEM, "--timeout=180s")
     # The one before answers its webhooks until it ends, and then nobody does for a moment.
-    wait_until("one controller is left", lambda: len(kubectl("get", "pods", "--namespace", SYSTEM, "-o", "name").split()) == 1)
+    wait_until("one controller is left",
+               lambda: len(kubectl("get", "pods", "--namespace", SYSTEM, "-o", "name").split()) == 1)
     wait_until("Kueue takes objects", lambda: _takes_objects())
 
 
