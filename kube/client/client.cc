@@ -171,7 +171,7 @@ ApiResult<std::unique_ptr<HttpStream>> Client::open_stream(const CallContext& co
   if (!whole) return tl::unexpected(std::move(whole.error()));
   const CallContext opening = context.until(clock_.now() + options_.call_timeout);
   auto stream = transport_.open(opening, *whole);
-  observer_.on_request(verb, stream ? (*stream)->head().status : 0);
+  tell(context, verb, stream ? (*stream)->head().status : 0);
   if (!stream) {
     stream.error().message = fmt::format("{}: {}", name, stream.error().message);
     return stream;
@@ -271,7 +271,7 @@ ApiResult<Json> Client::call(const CallContext& context, const Call& call) {
   const CallContext bounded = context.until(clock_.now() + options_.call_timeout);
   bool credentials_renewed = false;
   for (int tries = 1;; ++tries) {
-    auto response = attempt(bounded, call);
+    auto response = attempt(context, bounded, call);
     if (response) {
       auto body = parse_json(response->body, fmt::format("{}: the answer", call.name()));
       if (!body) return api_failure(ErrorKind::kMalformed, body.error().message);
@@ -286,7 +286,8 @@ ApiResult<Json> Client::call(const CallContext& context, const Call& call) {
   }
 }
 
-ApiResult<HttpResponse> Client::attempt(const CallContext& context, const Call& call) {
+ApiResult<HttpResponse> Client::attempt(const CallContext& caller, const CallContext& bounded,
+                                        const Call& call) {
   HttpRequest plain{
       .method = call.method,
       .target = fmt::format("{}{}{}", options_.base_path, call.path(), query_string(call.query)),
@@ -296,14 +297,20 @@ ApiResult<HttpResponse> Client::attempt(const CallContext& context, const Call& 
   if (call.method != "GET") plain.may_be_sent = options_.may_write;
   auto request = authorized(std::move(plain), call.accept);
   if (!request) return tl::unexpected(std::move(request.error()));
-  auto response = transport_.call(context, *request);
-  observer_.on_request(call.method, response ? response->head.status : 0);
+  auto response = transport_.call(bounded, *request);
+  tell(caller, call.method, response ? response->head.status : 0);
   if (!response) {
     response.error().message = fmt::format("{}: {}", call.name(), response.error().message);
   } else if (!is_success(response->head.status)) {
     return tl::unexpected(error_of_answer(call.name(), response->head, response->body));
   }
   return response;
+}
+
+// What its caller has ended says nothing of the server.
+void Client::tell(const CallContext& caller, std::string_view verb, int code) {
+  if (code == 0 && (caller.stop.stop_requested() || caller.deadline <= clock_.now())) return;
+  observer_.on_request(verb, code);
 }
 
 ApiResult<HttpRequest> Client::authorized(HttpRequest request, const std::string& accepted) {

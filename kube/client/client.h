@@ -114,7 +114,8 @@ class Client {
   ApiResult<Json> apply_to(const CallContext& context, const ResourcePath& path, const Json& intent,
                            const std::string& subresource, const std::string& field_manager);
   ApiResult<Json> call(const CallContext& context, const Call& call);
-  ApiResult<HttpResponse> attempt(const CallContext& context, const Call& call);
+  ApiResult<HttpResponse> attempt(const CallContext& caller, const CallContext& bounded, const Call& call);
+  void tell(const CallContext& caller, std::string_view verb, int code);
   ApiResult<std::unique_ptr<HttpStream>> open_stream(const CallContext& context, const std::string& name,
                                                      HttpRequest request, const std::string& accepted);
   ApiResult<HttpRequest> authorized(HttpRequest request, const std::string& accepted);

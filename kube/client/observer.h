@@ -19,7 +19,8 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  // Each try of a call; `code` is 0 when the server did not answer.
+  // Each try of a call, but one that the caller's own deadline or stop ended without an answer; `code` is 0
+  // when the server did not answer.
   virtual void on_request(std::string_view /*verb*/, int /*code*/) {}
   // A call is tried again after `wait`; the error names the call and tells who throttles it.
   virtual void on_retry(const ApiError& /*error*/, std::chrono::milliseconds /*wait*/) {}

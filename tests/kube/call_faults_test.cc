@@ -101,6 +101,18 @@ TEST_F(CallFaults, AHangingServerCostsTheDeadlineAndNoMore) {
   const auto outcome = answer.get();
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().kind, ErrorKind::kTimeout);
+  EXPECT_EQ(recorder_.unanswered, 1);
+}
+
+// Whoever calls the job service decides how long it may ask the API server for him.
+TEST_F(CallFaults, ADeadlineOfTheCallersOwnIsNoFailureOfTheServer) {
+  serve([](Exchange& exchange) { exchange.hang(); });
+  const CallContext impatient{.deadline = clock_.now() + 2s};
+  auto answer = in_background([&] { return client_->create(impatient, pods_, pod("a", "", "")); });
+  await([&] { return requests("POST") == 1; });
+  clock_.advance(2s);
+  EXPECT_EQ(answer.get().error().kind, ErrorKind::kTimeout);
+  EXPECT_EQ(recorder_.unanswered, 0);
 }
 
 TEST_F(CallFaults, AStopRequestEndsACallAtOnce) {
@@ -110,6 +122,7 @@ TEST_F(CallFaults, AStopRequestEndsACallAtOnce) {
   await([&] { return requests("GET") == 1; });
   stop.request_stop();
   EXPECT_EQ(answer.get().error().kind, ErrorKind::kStopped);
+  EXPECT_EQ(recorder_.unanswered, 0);
 }
 
 TEST_F(CallFaults, AnAnswerThatIsNoJsonIsAnError) {

@@ -22,6 +22,7 @@ namespace caravan::kube::testing {
 // Keeps what it is told.
 class Recorder final : public Observer {
  public:
+  void on_request(std::string_view, int code) override { unanswered += code == 0 ? 1 : 0; }
   void on_relist(std::string_view) override { ++relists; }
   void on_watch_opened(std::string_view) override { ++watches; }
   void on_warning(const std::string& message) override {
@@ -42,6 +43,7 @@ class Recorder final : public Observer {
     return warnings_;
   }
 
+  std::atomic<int> unanswered{0};  // tries of calls
   std::atomic<int> relists{0};
   std::atomic<int> watches{0};
 
