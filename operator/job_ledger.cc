@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "operator/api/conditions.h"
+#include "operator/api/job_conditions.h"
 #include "operator/api/names.h"
 
 namespace caravan::controller {
@@ -40,8 +41,11 @@ const char* name_of(TimeCategory category) {
 std::optional<TimeCategory> category_of(const Job& job, const v1alpha1::JobStatus& status, bool has_pods,
                                         bool redone) {
   if (find_condition(status, conditions::kPlanned) == nullptr) return std::nullopt;
-  if (job.being_deleted || is_finished(status) || is_true(status, conditions::kSuspended))
-    return has_pods ? std::optional(TimeCategory::kTeardown) : std::nullopt;
+  const bool is_over = job.being_deleted || is_finished(status);
+  if (is_over || is_true(status, conditions::kSuspended)) {
+    if (has_pods) return TimeCategory::kTeardown;
+    return !is_over && is_suspended_by_queue(status) ? std::optional(TimeCategory::kQueue) : std::nullopt;
+  }
   if (is_true(status, conditions::kStalled)) return TimeCategory::kStalled;
   if (makes_steps(status)) return redone ? TimeCategory::kRework : TimeCategory::kProductive;
   for (const char* type : {conditions::kRunning, conditions::kRestarting, conditions::kScheduled}) {
@@ -67,6 +71,9 @@ void JobLedger::look(const Snapshot& snapshot, const v1alpha1::JobStatus& status
   const bool has_pods = std::any_of(snapshot.pods.begin(), snapshot.pods.end(),
                                     [](const PodView& pod) { return !pod.ended(); });
   entry.category = category_of(snapshot.job, status, has_pods, is_redone(snapshot, entry));
+  if (entry.category && *entry.category != TimeCategory::kQueue) {
+    for (const char* reason : reasons::kOfStops) entry.account.restarts.try_emplace(reason);
+  }
   if (status.restarts() <= entry.restarts) return;
   const v1alpha1::Condition* restarting = find_condition(status, conditions::kRestarting);
   entry.account.restarts[restarting == nullptr ? reasons::kRankFailed : restarting->reason()] +=

@@ -1,7 +1,7 @@
 // What the operator counted of each job while it looked after it: where the time went, and why it restarted.
 //
 // Time belongs to one category at any moment, so a job's seconds add up; none passes while a job is suspended
-// or over and has no pods. rework: steps that an earlier attempt had made already. restore and
+// by its user or over and has no pods. rework: steps that an earlier attempt had made already. restore and
 // checkpoint_stall: what ranks tell that checkpoints took, taken out of the startup and steps that follow, so
 // that no category ever shrinks. Counted from when this process first saw the job, as counters of Prometheus
 // may begin anew. Safe for any thread.
@@ -39,7 +39,9 @@ class JobLedger {
   struct Account {
     kube::ObjectKey job = {};
     std::map<TimeCategory, double> seconds = {};
-    std::map<std::string, int> restarts = {};  // by reason
+    // By reason. Of a job that has started, every reason stands here with 0 before it does with 1: who counts
+    // what a counter grows by does not see where it began.
+    std::map<std::string, int> restarts = {};
   };
 
   // snapshot: what was decided on; status: the decision's. From `now` on the job is what they say.

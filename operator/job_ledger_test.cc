@@ -58,7 +58,33 @@ TEST(JobLedger, EachSecondBelongsToWhatTheJobDidThen) {
               ElementsAre(Pair(TimeCategory::kQueue, 2), Pair(TimeCategory::kStartup, 3 + 4),
                           Pair(TimeCategory::kProductive, 20 + 10), Pair(TimeCategory::kRework, 11),
                           Pair(TimeCategory::kTeardown, 1)));
-  EXPECT_THAT(account.restarts, ElementsAre(Pair("PodLost", 1)));
+  EXPECT_EQ(account.restarts.at("PodLost"), 1);
+}
+
+// What grows is seen from its first scrape on, so a counter that begins with its first event loses that.
+TEST(JobLedger, EveryReasonOfARestartIsThereBeforeTheFirst) {
+  JobLedger ledger;
+  const auto restarts = [&] { return ledger.accounts(kBegin).begin()->second.restarts; };
+  ledger.look({.job = job()}, planned(), kBegin);
+  EXPECT_TRUE(restarts().empty()) << "a job that waits cannot restart";
+  ledger.look({.job = job()}, status_with(conditions::kScheduled, reasons::kAllPodsBound), kBegin);
+  EXPECT_EQ(restarts().size(), std::size(reasons::kOfStops));
+  EXPECT_EQ(restarts().at("PodLost"), 0);
+  ledger.look(at_step(1, 1), status_with(conditions::kRestarting, reasons::kPodLost, 1), kBegin);
+  EXPECT_EQ(restarts().at("PodLost"), 1);
+  EXPECT_EQ(restarts().at("RankFailed"), 0);
+}
+
+TEST(JobLedger, AJobWhoseQueueTookItsDevicesBackWaitsForThem) {
+  JobLedger ledger;
+  const auto suspended = status_with(conditions::kSuspended, reasons::kByQueue);
+  ledger.look({.job = job(), .pods = {running_pod(0)}}, suspended, kBegin);
+  ledger.look({.job = job()}, suspended, kBegin + 3s);
+  Snapshot deleted{.job = job()};
+  deleted.job.being_deleted = true;
+  ledger.look(deleted, suspended, kBegin + 8s);
+  EXPECT_THAT(ledger.accounts(kBegin + 9s).begin()->second.seconds,
+              ElementsAre(Pair(TimeCategory::kQueue, 5), Pair(TimeCategory::kTeardown, 3)));
 }
 
 TEST(JobLedger, WhatCheckpointsTookIsTakenOutOfTheTimeThatFollows) {

@@ -38,6 +38,12 @@ Labels with(Labels labels, const std::string& name, const std::string& value) {
   return labels;
 }
 
+// As people wrote it: in the spec, or as Kueue's label.
+std::string named_queue(const kube::Json& job) {
+  std::string named = kube::text_at(job, {"spec", "scheduling", "queue"});
+  return named.empty() ? kube::text_at(job, {"metadata", "labels", labels::kQueueName}) : named;
+}
+
 // All of its pods have machines, as far as its state tells.
 bool has_a_place(const std::string& state) {
   const auto places = {conditions::kRunning, conditions::kRestarting, conditions::kStalled, kStarting};
@@ -72,7 +78,7 @@ class JobSeries {
     labels.push_back({"layout", kube::text_at(job, {"status", "layout"})});
     labels.push_back({"model", kube::text_at(job, {"spec", "model", "preset"})});
     labels.push_back({"precision", kube::text_at(job, {"spec", "training", "precision"})});
-    labels.push_back({"queue", kube::text_at(job, {"spec", "scheduling", "queue"})});
+    labels.push_back({"queue", named_queue(job)});
     add_gauge(info_, 1, std::move(labels));
   }
 

@@ -55,6 +55,24 @@ TEST(JobSeries, OfAJobThatEndedGoAQuarterOfAnHourLater) {
   EXPECT_EQ(later.at("caravan_job_time_seconds_total"), 1U);
 }
 
+TEST(JobSeries, TheQueueIsTheSpecsOrKueuesLabel) {
+  const auto queue_of = [](const std::string& spec_more, const kube::JsonObject& labels) {
+    kube::Json object = job_object(spec_more);
+    object.as_object()["metadata"].as_object()["labels"] = labels;
+    kube::Store jobs;
+    jobs.replace({object}, "7");
+    const auto families = job_series(jobs, {}, kStart);
+    const auto info = std::ranges::find(families, "caravan_job_info", &prometheus::MetricFamily::name);
+    const auto& of_job = info->metric.at(0).label;
+    return std::ranges::find(of_job, "queue", &prometheus::ClientMetric::Label::name)->value;
+  };
+  const kube::JsonObject by_label{{"kueue.x-k8s.io/queue-name", "lq"}};
+  EXPECT_EQ(queue_of("", {}), "");
+  EXPECT_EQ(queue_of("", by_label), "lq");
+  EXPECT_EQ(queue_of(R"(, "scheduling": {"queue": "team", "gang": {"provider": "Kueue"}})", by_label),
+            "team");
+}
+
 TEST(JobSeries, DevicesAreHeldByJobsThatHaveAPlace) {
   for (const auto& [state, held] : std::map<std::string, double>{{"", 0},
                                                                  {"Pending", 0},

@@ -62,6 +62,8 @@ inline constexpr char kSilentCorruption[] =
 inline constexpr char kPodLost[] = "PodLost";      // the agent of a node was lost
 inline constexpr char kPreempted[] = "Preempted";  // a pod was told to end, gave way, or lost its machine
 inline constexpr char kStalled[] = "Stalled";      // no step in time, or a rank is silent
+inline constexpr const char* kOfStops[] = {kRankFailed, kOutOfMemory, kNonFiniteLoss, kSilentCorruption,
+                                           kPodLost,    kPreempted,   kStalled};
 
 // Of an event, and of the condition Straggling.
 inline constexpr char kStraggler[] = "Straggler";  // a rank is slower than those that do the same work
