@@ -18,11 +18,16 @@ FIRING = 'ALERTS{alertname=~"Caravan.+",alertstate="firing"}'
 LOWEST = f"bottomk(50, {GOODPUT})"  # the rows of the table of jobs
 
 
+def jobs_in(states, by=""):
+    """Each operator tells of its own jobs; and for a moment two replicas of one may lead."""
+    return f'sum {by}(max by (namespace, state) (caravan_jobs{{state=~"{states}"}}))'
+
+
 def headline():
     return 4, [
-        (3, stat("Running jobs", "Jobs whose ranks make steps.", "none", 'max(caravan_jobs{state="Running"}) or vector(0)')),
-        (3, stat("Waiting jobs", "Jobs without a place: their plan is made or under way, and no pods run.", "none",
-                 'max(caravan_jobs{state="Pending"}) or vector(0)', thresholds(GREEN, (1, YELLOW)))),
+        (3, stat("Running jobs", "Jobs whose ranks make steps.", "none", f"{jobs_in('Running')} or vector(0)")),
+        (3, stat("Waiting jobs", "Jobs without a place: their plan is made or under way, or a queue holds them back, and no pods run.", "none",
+                 f"{jobs_in('Pending|Queued')} or vector(0)", thresholds(GREEN, (1, YELLOW)))),
         (3, stat("Devices held", "Devices of jobs that have a place: GPUs, and ranks on processors.", "none", f"sum({HELD}) or vector(0)")),
         (3, stat("Devices at work", "Of those held, the ones that made new steps in the last 5 minutes, in the mean. The rest started, restored, "
                  "stalled or repeated steps.", "none", f"sum({PRODUCTIVE}) or vector(0)", decimals=1)),
@@ -40,7 +45,7 @@ def headline():
 def over_time():
     return 8, [
         (8, timeseries("Jobs by state", "As `kubectl get llamatrainingjobs` names the states.", "none",
-                       query("max by (state) (caravan_jobs)", "{{state}}"), stacked=True, colors=COLORS_OF_STATES)),
+                       query(jobs_in(".*", "by (state) "), "{{state}}"), stacked=True, colors=COLORS_OF_STATES)),
         (8, timeseries("Devices", "Held by jobs, at work on new steps, and GPUs that the nodes offer.", "none",
                        query(f"sum({HELD})", "held"), query(f"sum({PRODUCTIVE})", "at work"), query(OFFERED, "GPUs offered"),
                        dashed=["GPUs offered"])),

@@ -5,6 +5,12 @@ from panels import (GREEN, RED, YELLOW, board, column, query, stat, table, thres
 NAME = 'controller="llamatrainingjob"'
 QUEUE = 'name="llamatrainingjob"'
 RATE = "[$__rate_interval]"
+# Kubernetes' own programs and etcd export series of these names, too.
+OURS = f"and on (instance) leader_election_master_status{{{QUEUE}}}"
+
+
+def rate(counter, labels="", window=RATE):
+    return f"rate({counter}{{{labels}}}{window}) {OURS}"
 
 
 def quantile(part, metric, labels=""):
@@ -16,7 +22,7 @@ def quantiles(metric, labels=""):
 
 
 def headline():
-    errors = 'sum(rate(rest_client_requests_total{code=~"0|4..|5.."}[5m])) or vector(0)'
+    calls, errors = (f"sum({rate('rest_client_requests_total', labels, '[5m]')})" for labels in ("", 'code=~"0|4..|5.."'))
     return 4, [
         (3, stat("Leaders", "Replicas that lead: one. 0 for five minutes is the alert CaravanOperatorDown.", "none",
                  f"sum(leader_election_master_status{{{QUEUE}}})", thresholds(RED, (1, GREEN), (2, YELLOW)))),
@@ -28,7 +34,7 @@ def headline():
         (3, stat("Longest wait", "How long the first of them has been due. More than some seconds: the operator does not keep up.", "s",
                  f"max(workqueue_longest_wait_seconds{{{QUEUE}}})", thresholds(GREEN, (5, YELLOW), (60, RED)))),
         (3, stat("API errors", "Part of the calls of the API server that had an error as their answer, or none. Conflicts (409) are normal.", "percentunit",
-                 f"({errors}) / sum(rate(rest_client_requests_total[5m]))", thresholds(GREEN, (0.05, YELLOW), (0.25, RED)), decimals=1)),
+                 f"({errors} or vector(0)) / {calls}", thresholds(GREEN, (0.05, YELLOW), (0.25, RED)), decimals=1)),
         (3, stat("Caches behind", "Since the API server last told the most silent cache anything. Watches are told something every minute or so.", "s",
                  "max(caravan_cache_age_seconds)", thresholds(GREEN, (300, YELLOW), (900, RED)))),
         (3, stat("Panics", "Reconciles that threw, ever. Each is a bug worth a report.", "none",
@@ -62,9 +68,9 @@ def queue():
 def api():
     return 8, [
         (8, timeseries("Calls of the API server", "By method and code; code 0 had no answer.", "reqps",
-                       query(f"sum by (method, code) (rate(rest_client_requests_total{RATE}))", "{{method}} {{code}}"))),
+                       query(f"sum by (method, code) ({rate('rest_client_requests_total')})", "{{method}} {{code}}"))),
         (8, timeseries("Calls tried again", "By code: 429 means that the API server limits us, 0 that it is away.", "reqps",
-                       query(f"sum by (code) (rate(rest_client_request_retries_total{RATE})) "
+                       query(f"sum by (code) ({rate('rest_client_request_retries_total')}) "
                              'or label_replace(vector(0), "code", "none", "", "")', "{{code}}"))),
         (8, timeseries("Watches opened and caches listed anew", "In a minute. Watches end by themselves every few minutes; many lists after the start "
                        "mean that watches break.", "none", query(f"60 * sum(rate(caravan_watch_opened_total{RATE}))", "watches opened"),
@@ -75,12 +81,13 @@ def reports():
     return 8, [
         (8, timeseries("Report streams that ended", "Calls of the report service by code. A stream lives as long as an attempt; UNAUTHENTICATED: a pod "
                        "whose token is not that of a job.", "ops",
-                       query(f"sum by (grpc_code) (rate(grpc_server_handled_total{RATE}))", "{{grpc_code}}"), no_value="none yet")),
+                       query(f"sum by (grpc_code) ({rate('grpc_server_handled_total')})", "{{grpc_code}}"), no_value="none yet")),
         (8, timeseries("Reports refused and held up", "What coordinators tell that cannot be true, and what comes faster than they are read. In a minute.",
                        "none", query(f"60 * sum(rate(caravan_reports_refused_total{RATE}))", "refused"),
                        query(f"60 * sum(rate(caravan_reports_held_up_total{RATE}))", "held up"))),
         (8, timeseries("Life of a report stream", "Of those that ended, the mean.", "s",
-                       query("sum(grpc_server_handling_seconds_sum) / (sum(grpc_server_handling_seconds_count) > 0)", "mean"),
+                       query(f"sum(grpc_server_handling_seconds_sum {OURS}) / (sum(grpc_server_handling_seconds_count {OURS}) > 0)",
+                             "mean"),
                        no_value="none ended yet"))]
 
 

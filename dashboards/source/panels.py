@@ -13,7 +13,7 @@ GREEN, YELLOW, RED, BLUE, ORANGE, PURPLE, GRAY = "green", "yellow", "red", "blue
 # What stands for what it stands for on every board: good is green, lost is orange or red.
 COLORS_OF_TIME = {"productive": GREEN, "queue": GRAY, "startup": BLUE, "restore": PURPLE, "rework": ORANGE, "checkpoint_stall": YELLOW,
                   "stalled": RED, "teardown": "dark-blue"}
-COLORS_OF_STATES = {"Running": GREEN, "Pending": GRAY, "Starting": BLUE, "Restarting": ORANGE, "Stalled": RED, "Failed": "dark-red",
+COLORS_OF_STATES = {"Running": GREEN, "Pending": GRAY, "Queued": YELLOW, "Starting": BLUE, "Restarting": ORANGE, "Stalled": RED, "Failed": "dark-red",
                     "Suspended": PURPLE, "Complete": "dark-green"}
 
 
@@ -26,9 +26,8 @@ def query(expression, legend="", table=False):
 
 
 def grown(counter, window, by):
-    """By how much a counter has grown that only appears with its first event, which `increase` would miss."""
-    now = f"sum by ({by}) ({counter})"
-    return f"clamp_min({now} - (sum by ({by}) ({counter} offset {window}) or 0 * {now}), 0)"
+    """Where it has grown at all, in whole events: `increase` guesses at what lies beyond its first and last sample."""
+    return f"round(sum by ({by}) (increase({counter}[{window}]))) > 0"
 
 
 def thresholds(*steps):

@@ -103,6 +103,10 @@ class Rights(unittest.TestCase):
         kinds = {each["kind"] for each in made(*ONE_NAMESPACE, *MONITORING)}
         self.assertIn("Role", kinds)
         self.assertLessEqual(kinds, OF_A_NAMESPACE)
+        rights = "scope=Namespace,crds.enabled=false,clusterObjects.shared=false,clusterObjects.own=false,queues.rights=false"
+        groups = {each["apiVersion"].partition("/")[0] for each in made(*MONITORING, "--set", f"{rights},monitoring.enabled=false")}
+        self.assertEqual({"v1", "apps", "coordination.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io"}, groups,
+                         "which the role admin may make")
 
     def test_what_releases_share_can_be_left_to_one_of_them(self):
         other = made("--set", "scope=Namespace,crds.enabled=false,clusterObjects.shared=false")
@@ -179,6 +183,19 @@ class JobService(unittest.TestCase):
         self.assertEqual("https", service["spec"]["ports"][1]["targetPort"])
         self.assertEqual({ports["metrics"], ports["api"], ports["https"]},
                          {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]})
+
+    def test_what_a_caller_may_ask_for_can_be_set_and_callers_are_told_apart_behind_a_load_balancer(self):
+        def service(*options: str) -> tuple[list[str], str | None]:
+            [pod, object] = [next(each for each in of_kind(kind, made(*SERVICE, *options))
+                                  if each["metadata"]["name"] == "caravan-service")["spec"] for kind in ("Deployment", "Service")]
+            return pod["template"]["spec"]["containers"][0]["args"], object.get("externalTrafficPolicy")
+
+        arguments, traffic = service("--set", "service.type=LoadBalancer,service.limits.streams=512,service.limits.burst=2000")
+        self.assertEqual("Local", traffic)
+        self.assertLessEqual({"--streams=512", "--burst=2000"}, set(arguments))
+        self.assertNotIn("requests-per-second", " ".join(arguments))
+        self.assertEqual("Cluster", service("--set", "service.type=NodePort,service.externalTrafficPolicy=Cluster")[1])
+        self.assertIsNone(service("--set", "service.externalTrafficPolicy=Local")[1], "it has no meaning inside")
 
     def test_the_operator_keeps_its_certificate_for_the_names_that_it_has(self):
         objects = made(*SERVICE, "--set", "service.names={jobs.example,192.0.2.7}")
@@ -262,11 +279,26 @@ class Monitoring(unittest.TestCase):
         groups = [group for file in sorted((SOURCES / "dashboards/rules").glob("*.rules.yaml"))
                   for group in yaml.safe_load(file.read_text())["groups"]]
         [rule] = of_kind("PrometheusRule", made(*MONITORING))
+        for each in (each for group in groups for each in group["rules"] if each.get("alert") == "CaravanOperatorDown"):
+            each["expr"] = 'absent(leader_election_master_status{namespace="caravan-system", name="llamatrainingjob"} == 1)'
         self.assertEqual(groups, rule["spec"]["groups"])
         alerts = [each["alert"] for group in groups for each in group["rules"] if "alert" in each]
         [without] = of_kind("PrometheusRule", made(*MONITORING, "--set", f"monitoring.rules.without={{{alerts[0]}}}"))
         left = [each["alert"] for group in without["spec"]["groups"] for each in group["rules"] if "alert" in each]
         self.assertEqual(alerts[1:], left)
+
+    def test_of_several_releases_one_brings_rules_and_boards_and_each_the_alert_of_its_operator(self):
+        def alerts(*options: str) -> list[str]:
+            return [each.get("alert") for rule in of_kind("PrometheusRule", made(*MONITORING, *options))
+                    for group in rule["spec"]["groups"] for each in group["rules"]]
+
+        team = ("--set", "scope=Namespace,crds.enabled=false,clusterObjects.shared=false")
+        shared = ("--set", "operator.enabled=false")
+        self.assertEqual(["CaravanOperatorDown"], alerts(*team))
+        self.assertNotIn("CaravanOperatorDown", alerts(*shared))
+        self.assertIn("CaravanRestartLoop", alerts(*shared))
+        self.assertEqual([], of_kind("ConfigMap", made(*MONITORING, *team)))
+        self.assertEqual(3, len(of_kind("ConfigMap", made(*MONITORING, *shared))))
 
     def test_every_alert_leads_to_a_page_where_pages_are_served(self):
         [rule] = of_kind("PrometheusRule", made(*MONITORING, "--set", "monitoring.rules.runbooks=https://pages.example/caravan/"))
@@ -279,9 +311,27 @@ class Monitoring(unittest.TestCase):
         """Any pod may wear the labels of a worker. What the operator says of jobs is believed."""
         objects = made(*MONITORING)
         [pods], [services] = of_kind("PodMonitor", objects), of_kind("ServiceMonitor", objects)
-        self.assertNotIn("honorLabels", pods["spec"]["podMetricsEndpoints"][0])
+        [endpoint] = pods["spec"]["podMetricsEndpoints"]
+        self.assertNotIn("honorLabels", endpoint)
+        self.assertNotIn("job", [each["targetLabel"] for each in endpoint["relabelings"]], "of `up`")
         self.assertTrue(services["spec"]["endpoints"][0]["honorLabels"])
         self.assertEqual({"matchNames": ["caravan-system"]}, services["spec"]["namespaceSelector"])
+
+    def test_of_a_workers_pod_what_agents_export_is_kept_and_nothing_else(self):
+        [pods] = of_kind("PodMonitor", made(*MONITORING))
+        [kept] = [re.compile(each["regex"]) for each in pods["spec"]["podMetricsEndpoints"][0]["metricRelabelings"]
+                  if each.get("action") == "keep"]
+        for page in ("metrics", "operator-metrics", "service-metrics"):
+            names = re.findall(r"^\| `(\w+)` \|", (SOURCES / f"docs/reference/{page}.md").read_text(), re.MULTILINE)
+            self.assertGreater(len(names), 3)
+            for name in names:
+                self.assertEqual(page == "metrics", kept.fullmatch(name) is not None, name)
+
+
+class Drains(unittest.TestCase):
+    def test_none_waits_for_ever_for_the_only_replica(self):
+        for budget in of_kind("PodDisruptionBudget", made(*SERVICE, "--set", "operator.replicas=1,service.replicas=1")):
+            self.assertEqual(1, budget["spec"]["maxUnavailable"], budget["metadata"]["name"])
 
 
 class Values(unittest.TestCase):
@@ -305,6 +355,8 @@ class Values(unittest.TestCase):
             ("service.names={a\\,b}", "names"),
             ("service.audiences={}", "audiences"),
             ("service.type=ExternalName", "type"),
+            ("service.externalTrafficPolicy=Remote", "externalTrafficPolicy"),
+            ("service.limits.streams=0", "streams"),
             ("service.certificate.certManager.issuer=mine", "issuer"),
             ("service.enabled=true,operator.enabled=false", "service.certificate.secretName"),
             ("service.certificate.secretName=a,service.certificate.certManager.issuerName=b", "issuerName, and not both"),

@@ -85,6 +85,11 @@
 {{- $arguments = append $arguments (printf "--operator-%s=/etc/caravan-operator/%s" $flag $file) }}
 {{- end }}
 {{- end }}
+{{- range $limit, $flag := dict "requestsPerSecond" "requests-per-second" "burst" "burst" "streams" "streams" }}
+{{- with index $.Values.service.limits $limit }}
+{{- $arguments = append $arguments (printf "--%s=%d" $flag (int .)) }}
+{{- end }}
+{{- end }}
 {{- if .Values.service.clientAuthorities }}
 {{- $arguments = append $arguments "--client-ca=/etc/caravan-callers/ca.crt" }}
 {{- end }}
@@ -174,9 +179,9 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
-{{/* "true" where the cluster has the Prometheus operator's API. */}}
+{{/* "true" where the cluster has the Prometheus operator's API, and the release may use it. */}}
 {{- define "caravan.hasMonitoring" -}}
-{{- if .Capabilities.APIVersions.Has "monitoring.coreos.com/v1" }}true{{ end }}
+{{- if and .Values.monitoring.enabled (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") }}true{{ end }}
 {{- end }}
 
 {{/* Refuses, with what to set, what the API server would refuse without saying so. */}}
