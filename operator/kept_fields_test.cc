@@ -271,6 +271,21 @@ TEST(KeptFields, OfAJobsLabelsAndAnnotationsThoseThatChildrenAndQueuesReadAreKep
   EXPECT_EQ(inherited(job.annotations), inherited(read_job(object).annotations));
 }
 
+// On a job, whoever may change jobs can write them; on a pod, the cluster takes orders by them.
+TEST(Inherited, AreLabelsAndAnnotationsButThoseOfKubernetesAndOfProgramsThatMadeTheJob) {
+  const Texts kept{{"app.kubernetes.io/part-of", "x"},
+                   {"billing.example.com/team", "x"},
+                   {"notk8s.io/a", "x"},
+                   {"team", "x"}};
+  Texts all = kept;
+  for (const char* name :
+       {"container.apparmor.security.beta.kubernetes.io/worker", "kubernetes.io/config", "helm.sh/hook",
+        "kubectl.kubernetes.io/restartedAt", "kueue.x-k8s.io/queue-name", "argocd.argoproj.io/sync",
+        "seccomp.security.alpha.k8s.io/pod", "training.caravan.dev/job-uid", "hash"})
+    all[name] = "x";
+  EXPECT_EQ(inherited(all), kept);
+}
+
 TEST(KeptFields, AWorkloadReadsTheSameAfterwardsWithoutItsPodSets) {
   const Job job = read_job(job_object());
   JsonObject metadata = child_metadata(job, "ltj-train");

@@ -307,12 +307,29 @@ class OperatorAdmission(OnAServer):
             privileged = {"name": "a", "image": "a", "securityContext": {"privileged": True}}
             pod["spec"] = {"containers": [{"name": "b", "image": "b"}]} | {kind: [privileged]}
             self.is_refused(self.try_out("pods", pod), "no pod that is privileged")
+        for more, why in (({"ports": [{"containerPort": 80, "hostPort": 80}]}, "no pod that is privileged or has the namespaces"),
+                          ({"securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}, "no pod with capabilities")):
+            pod = self.child("pod_0")
+            pod["spec"]["containers"][0] |= more
+            self.is_refused(self.try_out("pods", pod), why)
+
+    def test_its_pods_have_no_token_for_the_api_server(self):
+        pod = self.child("pod_0")
+        pod["spec"]["automountServiceAccountToken"] = True
+        self.is_refused(self.try_out("pods", pod), "no pod with a token that the API server takes")
+        for audience in ({}, {"audience": "https://kubernetes.default.svc.cluster.local"}):
+            pod = self.child("pod_0")
+            token = {"serviceAccountToken": {"path": "token"} | audience}
+            pod["spec"]["volumes"].append({"name": "more", "projected": {"sources": [token]}})
+            self.is_refused(self.try_out("pods", pod), "no pod with a token that the API server takes")
+        token["serviceAccountToken"]["audience"] = "sts.amazonaws.com"  # as webhooks of clouds add them
+        self.passes(self.try_out("pods", pod))
 
     def test_its_pods_have_the_network_of_their_node_where_the_namespace_is_labelled(self):
         label = json.dumps({"metadata": {"labels": {"training.caravan.dev/host-network": "enabled"}}})
         self.passes(self.server.call("PATCH", f"/api/v1/namespaces/{self.namespace}", label, MERGE))
         pod = self.child("pod_0")
-        pod["spec"] = {"containers": [{"name": "a", "image": "a"}], "hostNetwork": True}
+        pod["spec"] = {"containers": [{"name": "a", "image": "a"}], "hostNetwork": True, "automountServiceAccountToken": False}
         wait_until("the label is known", lambda: self.try_out("pods", pod).status == 201)
         pod["spec"]["hostPID"] = True
         self.is_refused(self.try_out("pods", pod), "no pod that is privileged or has the namespaces or the folders")

@@ -9,19 +9,28 @@
 namespace caravan::controller {
 namespace {
 
-// Of Kueue, whose webhook would take such a pod for one to queue by itself; of the programs that made the
-// job; and ours. The rules of worker.labels refuse whole domains, since nobody but the job's author writes
-// there; on a job itself others write too, and app.kubernetes.io/part-of, say, is meant for its pods.
-constexpr std::array<std::string_view, 6> kForeign{"kueue.x-k8s.io/",      "kubectl.kubernetes.io/",
-                                                   "meta.helm.sh/",        "training.caravan.dev/",
-                                                   "scheduling.x-k8s.io/", "argocd.argoproj.io/"};
+// Of Kubernetes, which takes orders by them, and its special interest groups, whose Kueue would take such a
+// pod for one to queue by itself; of the programs that made the job; and ours. As in the rules of
+// worker.labels.
+constexpr std::array<std::string_view, 6> kForeign{"kubernetes.io", "k8s.io",      "x-k8s.io",
+                                                   "helm.sh",       "argoproj.io", "training.caravan.dev"};
+// But these, which say what something belongs to.
+constexpr std::string_view kRecommended = "app.kubernetes.io/";
 constexpr std::array<const char*, 5> kOurs{labels::kName, labels::kInstance, labels::kComponent,
                                            labels::kManagedBy, annotations::kVolcanoGroup};
 
+bool is_foreign(std::string_view name) {
+  if (name.starts_with(kRecommended)) return false;
+  const std::string_view domain = name.substr(0, name.find('/') == name.npos ? 0 : name.find('/'));
+  return std::ranges::any_of(kForeign, [&](std::string_view one) {
+    return domain.ends_with(one) &&
+           (domain.size() == one.size() || domain[domain.size() - one.size() - 1] == '.');
+  });
+}
+
 // "hash" is what the caches keep of the rest.
 bool is_inherited(std::string_view name) {
-  return std::ranges::none_of(kForeign, [&](std::string_view prefix) { return name.starts_with(prefix); }) &&
-         std::ranges::find(kOurs, name) == kOurs.end() && name != "hash";
+  return !is_foreign(name) && std::ranges::find(kOurs, name) == kOurs.end() && name != "hash";
 }
 
 }  // namespace
