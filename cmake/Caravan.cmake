@@ -59,6 +59,12 @@ if(CCACHE)
       "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=true CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
 endif()
 
+# It takes a quarter of the time that the usual linker takes for some two hundred programs.
+find_program(MOLD mold)
+if(MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
 include(CheckPIESupported)
 check_pie_supported()
 find_package(Threads REQUIRED)
