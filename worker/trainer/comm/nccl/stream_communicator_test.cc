@@ -47,14 +47,14 @@ void with_ranks(int ranks, const std::function<void(Communicator&, Watchdog&)>& 
   }
 }
 
-at::Tensor values(int64_t elements, at::ScalarType type, int rank) {
+at::Tensor exact_values(int64_t elements, at::ScalarType type, int rank) {
   return at::arange(elements, at::kDouble).remainder(251).sub_(100).mul_((rank + 1) / 7.0).to(type);
 }
 
 // Added up in fp64 and rounded once. Of so few terms, fp32 gives the same bf16.
 at::Tensor sum_of(int64_t elements, at::ScalarType type, int ranks) {
   at::Tensor sum = at::zeros({elements}, at::kDouble);
-  for (int rank = 0; rank < ranks; ++rank) sum += values(elements, type, rank).to(at::kDouble);
+  for (int rank = 0; rank < ranks; ++rank) sum += exact_values(elements, type, rank).to(at::kDouble);
   return sum.to(type);
 }
 
@@ -69,14 +69,14 @@ TEST(StreamCommunicator, SumsOfBf16AreRoundedOnce) {
 TEST(StreamCommunicator, SumsOfBf16AreRightWhateverTheSizeAndInPlace) {
   for (const int64_t elements : {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{1023}, kPieceElements + 5}) {
     with_ranks(3, [&](Communicator& group, Watchdog&) {
-      at::Tensor sum = values(elements, at::kBFloat16, group.rank());
+      at::Tensor sum = exact_values(elements, at::kBFloat16, group.rank());
       group.all_reduce(sum, Reduction::Sum);
       EXPECT_TRUE(at::equal(sum, sum_of(elements, at::kBFloat16, 3))) << elements;
     });
     with_ranks(2, [&](Communicator& group, Watchdog&) {
       const at::Tensor expected =
           sum_of(2 * elements, at::kBFloat16, 2).narrow(0, group.rank() * elements, elements);
-      at::Tensor whole = values(2 * elements, at::kBFloat16, group.rank());
+      at::Tensor whole = exact_values(2 * elements, at::kBFloat16, group.rank());
       at::Tensor apart = at::empty({elements}, at::kBFloat16);
       group.reduce_scatter(apart, whole);
       EXPECT_TRUE(at::equal(apart, expected)) << elements;
