@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""Writes the boards, fleet.json, job.json and operator.json, from what source/ says about them.
+"""Writes the boards, fleet.json, job.json and operator.json, into the chart, from what source/ says about them.
 
     boards.py write    writes them anew
     boards.py check    says which of them is not what source/ makes
@@ -12,12 +12,18 @@ import pathlib
 import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+CHART_FILES = FOLDER.parent / "deploy/helm/caravan/files"  # Helm reads nothing outside of a chart
+RULES = CHART_FILES / "rules/caravan.rules.yaml"
 sys.path.append(str(FOLDER / "source"))
 import fleet_board  # noqa: E402
 import job_board  # noqa: E402
 import operator_board  # noqa: E402
 
 BOARDS = {"fleet": fleet_board, "job": job_board, "operator": operator_board}
+
+
+def path_of(name):
+    return CHART_FILES / f"dashboards/{name}.json"
 
 
 def text_of(name):
@@ -27,7 +33,7 @@ def text_of(name):
 def main(verb):
     stale = []
     for name in BOARDS:
-        path = FOLDER / f"{name}.json"
+        path = path_of(name)
         if verb == "write":
             path.write_text(text_of(name))
         elif not path.exists() or path.read_text() != text_of(name):

@@ -10,8 +10,7 @@ import boards
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 REPOSITORY = FOLDER.parent
-RULES = FOLDER / "rules/caravan.rules.yaml"
-RULES_TEST = FOLDER / "rules/caravan.rules_test.yaml"
+RULES_TEST = FOLDER / "caravan.rules_test.yaml"
 REFERENCES = [REPOSITORY / f"docs/reference/{name}.md" for name in ("metrics", "operator-metrics", "service-metrics")]
 ALERTS = ("CaravanJobStalled", "CaravanNonFinite", "CaravanMFUDrop", "CaravanMemoryNearLimit", "CaravanCheckpointStale",
           "CaravanStraggler", "CaravanRestartLoop", "CaravanQueuedTooLong", "CaravanOperatorDown", "CaravanServiceFails",
@@ -34,13 +33,13 @@ def metrics_of_references():
 def panels():
     """(board, panel)"""
     for name in boards.BOARDS:
-        for panel in json.loads((FOLDER / f"{name}.json").read_text())["panels"]:
+        for panel in json.loads(boards.path_of(name).read_text())["panels"]:
             yield name, panel
 
 
 def queries():
     for name in boards.BOARDS:
-        board = json.loads((FOLDER / f"{name}.json").read_text())
+        board = json.loads(boards.path_of(name).read_text())
         yield from (target["expr"] for panel in board["panels"] for target in panel.get("targets", []))
         yield from (one["expr"] for one in board["annotations"]["list"] if "expr" in one)
         yield from (one["definition"] for one in board["templating"]["list"] if "definition" in one)
@@ -48,13 +47,13 @@ def queries():
 
 def expressions_of_rules():
     """Whatever stands behind `expr:`, up to the next key."""
-    return re.findall(r"^ +expr: (.*?)(?=^ +(?:- )?\w+:|\Z)", RULES.read_text(), re.MULTILINE | re.DOTALL)
+    return re.findall(r"^ +expr: (.*?)(?=^ +(?:- )?\w+:|\Z)", boards.RULES.read_text(), re.MULTILINE | re.DOTALL)
 
 
 class Boards(unittest.TestCase):
     def test_are_what_their_sources_make(self):
         for name in boards.BOARDS:
-            self.assertEqual((FOLDER / f"{name}.json").read_text(), boards.text_of(name),
+            self.assertEqual(boards.path_of(name).read_text(), boards.text_of(name),
                              f"{name}.json: write it anew with dashboards/boards.py write")
 
     def test_use_only_panels_that_every_grafana_has(self):
@@ -84,7 +83,7 @@ class Boards(unittest.TestCase):
 
     def test_find_each_other_and_their_prometheus(self):
         for name in boards.BOARDS:
-            board = json.loads((FOLDER / f"{name}.json").read_text())
+            board = json.loads(boards.path_of(name).read_text())
             self.assertEqual((board["uid"], board["schemaVersion"]), (f"caravan-{name}", 39))
             self.assertEqual(board["tags"], board["links"][0]["tags"])
             self.assertEqual(board["templating"]["list"][0]["type"], "datasource")
@@ -108,7 +107,7 @@ class Metrics(unittest.TestCase):
         self.assertEqual(set(re.findall(r'"(caravan_service_\w+)"', source)), set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)))
 
     def test_that_boards_read_of_recording_rules_are_recorded(self):
-        recorded = set(re.findall(r"- record: (\S+)", RULES.read_text()))
+        recorded = set(re.findall(r"- record: (\S+)", boards.RULES.read_text()))
         for expression in [*queries(), *expressions_of_rules()]:
             self.assertLessEqual(set(re.findall(r"\bnamespace_job:[\w:]+", expression)), recorded, expression)
 
@@ -119,13 +118,13 @@ class Rules(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_have_no_mistake_that_promtool_finds(self):
-        self.promtool("check", "rules", RULES)
+        self.promtool("check", "rules", boards.RULES)
 
     def test_fire_when_they_should_and_stay_quiet_otherwise(self):
         self.promtool("test", "rules", RULES_TEST)
 
     def test_are_these_alerts_each_tested_both_ways_and_each_with_a_runbook(self):
-        text, tests = RULES.read_text(), RULES_TEST.read_text()
+        text, tests = boards.RULES.read_text(), RULES_TEST.read_text()
         self.assertEqual(tuple(re.findall(r"- alert: (\S+)", text)), ALERTS)
         self.assertEqual(tuple(re.findall(r"runbook_url: docs/runbooks/(\S+)\.md", text)), ALERTS)
         for alert in ALERTS:

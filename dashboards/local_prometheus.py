@@ -12,7 +12,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-RULES = pathlib.Path(__file__).resolve().parent / "rules/caravan.rules.yaml"
+import boards
+
 PATIENCE_SECONDS = 60
 
 
@@ -33,7 +34,7 @@ def configuration(scrape_seconds, targets):
 
 def rules_text(has_operator):
     """Our rules, but that each group is evaluated as often as things are scraped, and that nobody misses an operator where none is."""
-    text = re.sub(r"^  interval: .*\n", "", RULES.read_text(), flags=re.MULTILINE)
+    text = re.sub(r"^  interval: .*\n", "", boards.RULES.read_text(), flags=re.MULTILINE)
     if has_operator:
         return text
     return re.sub(r"^  - alert: CaravanOperatorDown\n(?:    .*\n)+", "", text, flags=re.MULTILINE)

@@ -31,7 +31,7 @@ from bare_load import JOBS, PODS  # noqa: E402
 from operators import Operator  # noqa: E402
 from figures import p50_and_p99, spread  # noqa: E402
 
-DEFINITION = REPOSITORY / "deploy/crds/llamatrainingjobs.training.caravan.dev.yaml"
+DEFINITION = REPOSITORY / "deploy/helm/caravan/files/crds/llamatrainingjobs.training.caravan.dev.yaml"
 PODS_OF_SMALL_JOB = 8
 DEVICES_PER_POD = 8
 TOUCHES = 4

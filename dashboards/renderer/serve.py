@@ -10,7 +10,8 @@ import pathlib
 import urllib.error
 import urllib.request
 
-BOARDS = pathlib.Path(__file__).resolve().parents[1]
+import boards
+
 KINDS = {".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".html": "text/html; charset=utf-8"}
 FORWARDED = ("query", "query_range", "series")
 
@@ -25,8 +26,8 @@ def server(port, bundle, prometheus, settings):
                 self._answer(200, KINDS[".json"], json.dumps(settings).encode())
             elif path.startswith("/prometheus/api/v1/") and path.rsplit("/", 1)[1] in FORWARDED:
                 self._forward(self.path.removeprefix("/prometheus"))
-            elif path in ("/boards/fleet.json", "/boards/job.json", "/boards/operator.json"):
-                self._file(BOARDS / path.rsplit("/", 1)[1])
+            elif path in (f"/boards/{name}.json" for name in boards.BOARDS):
+                self._file(boards.path_of(pathlib.Path(path).stem))
             elif path in ("/main.js", "/main.css"):
                 self._file(bundle / path[1:])
             elif path == "/" or path.startswith("/d/"):

@@ -85,7 +85,7 @@ class Definition(unittest.TestCase):
         self.assertFalse((CHART / "crds").exists(), "Helm never upgrades what is there")
         [definition] = of_kind("CustomResourceDefinition", made())
         self.assertEqual({"helm.sh/resource-policy": "keep"}, definition["metadata"].pop("annotations"))
-        [source] = (SOURCES / "deploy/crds").glob("*.yaml")
+        [source] = (CHART / "files/crds").glob("*.yaml")
         self.assertEqual(yaml.safe_load(source.read_text()), definition)
 
     def test_it_goes_with_the_chart_where_that_is_wanted(self):
@@ -267,7 +267,7 @@ class Monitoring(unittest.TestCase):
     def test_the_boards_come_as_they_are_and_where_the_sidecar_looks(self):
         boards = {each["metadata"]["name"]: each for each in of_kind("ConfigMap", made(
             "--set", "monitoring.dashboards.enabled=always"))}
-        files = sorted((SOURCES / "dashboards").glob("*.json"))
+        files = sorted((CHART / "files/dashboards").glob("*.json"))
         self.assertEqual({f"caravan-dashboard-{file.stem}" for file in files}, set(boards))
         self.assertEqual(3, len(files))
         for file in files:
@@ -276,7 +276,7 @@ class Monitoring(unittest.TestCase):
             self.assertEqual(json.loads(file.read_text()), json.loads(board["data"][f"caravan-{file.name}"]))
 
     def test_the_rules_come_as_they_are_but_for_alerts_that_nobody_wants(self):
-        groups = [group for file in sorted((SOURCES / "dashboards/rules").glob("*.rules.yaml"))
+        groups = [group for file in sorted((CHART / "files/rules").glob("*.rules.yaml"))
                   for group in yaml.safe_load(file.read_text())["groups"]]
         [rule] = of_kind("PrometheusRule", made(*MONITORING))
         for each in (each for group in groups for each in group["rules"] if each.get("alert") == "CaravanOperatorDown"):
@@ -400,7 +400,7 @@ class Conformity(unittest.TestCase):
         cls.schemas = Path(folder.name)
         sources = cls.kubeconform.parent / "schemas"
         schemas.write(cls.schemas, sources / "swagger.json",
-                      [*sources.glob("*.yaml"), *(SOURCES / "deploy/crds").glob("*.yaml")])
+                      [*sources.glob("*.yaml"), *(CHART / "files/crds").glob("*.yaml")])
 
     def judge(self, text: str) -> dict:
         """Everything has a schema: what has none is an error."""
@@ -421,7 +421,7 @@ class Conformity(unittest.TestCase):
                 self.assert_conforms(rendered(*options))
 
     def test_the_manifests_and_the_examples(self):
-        for path in (*(SOURCES / "deploy").glob("install*.yaml"), *(SOURCES / "deploy/crds").glob("*.yaml"),
+        for path in (*(SOURCES / "deploy").glob("install*.yaml"), *(CHART / "files/crds").glob("*.yaml"),
                      *(SOURCES / "examples").glob("*.yaml")):
             with self.subTest(path.name):
                 self.assert_conforms(path.read_text())

@@ -80,7 +80,7 @@ bool JobServer::apply_definition() {
                             .target = object_path({.resource = kDefinitions}, kDefinition) +
                                       query_string({{"fieldManager", "test"}, {"force", "true"}}),
                             .headers = {{"Content-Type", kApplyType}},
-                            .body = contents_of(std::string("deploy/crds/") + kDefinition + ".yaml")};
+                            .body = contents_of(std::string("deploy/helm/caravan/files/crds/") + kDefinition + ".yaml")};
   Answer applied = call(request);
   while (applied.status == kConflict) applied = call(request);
   if (!applied.is_success()) ADD_FAILURE() << applied.message();

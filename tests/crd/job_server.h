@@ -1,4 +1,4 @@
-// A real API server, named by KUBECONFIG, that knows the resource of deploy/crds/. Each one has a namespace
+// A real API server, named by KUBECONFIG, that knows the resource of deploy/helm/caravan/files/crds/. Each one has a namespace
 // of its own.
 #pragma once
 

@@ -9,10 +9,10 @@ import tempfile
 import time
 import unittest
 
+import boards
 import browser
 from scene import JOB, REPOSITORY, SCRAPE_SECONDS, scene
 
-BOARDS = ("fleet", "job", "operator")
 PATIENCE_SECONDS = 240  # it takes less than a minute; a busy machine gets this long
 MINUTES = 2
 VARIABLES = {"namespace": ".*", "job": JOB, "__rate_interval": f"{4 * SCRAPE_SECONDS}s"}
@@ -24,8 +24,8 @@ def substitute(expression):
 
 def targets():
     """(where, target)"""
-    for board in BOARDS:
-        for panel in json.loads((REPOSITORY / f"dashboards/{board}.json").read_text())["panels"]:
+    for board in boards.BOARDS:
+        for panel in json.loads(boards.path_of(board).read_text())["panels"]:
             for target in panel.get("targets", []):
                 yield f"{board}: {panel['title']}: {target['refId']}", target | {"needs_a_gpu": browser.needs_a_gpu(panel)}
 
@@ -68,15 +68,15 @@ class BoardsOfATraining(unittest.TestCase):
                 self.assertFalse(has_values(self.prometheus, target), f"{where}: it has an answer here, so it need be no exception")
 
     def test_every_annotation_can_be_asked(self):
-        for board in BOARDS:
-            for one in json.loads((REPOSITORY / f"dashboards/{board}.json").read_text())["annotations"]["list"]:
+        for board in boards.BOARDS:
+            for one in json.loads(boards.path_of(board).read_text())["annotations"]["list"]:
                 if "expr" in one:
                     self.prometheus.ask("query", query=substitute(one["expr"]))
 
     def test_every_panel_is_drawn_in_a_browser(self):
         with browser.page(self.prometheus, MINUTES) as port, tempfile.TemporaryDirectory() as folder:
-            for board in BOARDS:
-                panels = json.loads((REPOSITORY / f"dashboards/{board}.json").read_text())["panels"]
+            for board in boards.BOARDS:
+                panels = json.loads(boards.path_of(board).read_text())["panels"]
                 expected = {panel["title"]: "empty known of GPUs only" if browser.needs_a_gpu(panel) else "drawn" for panel in panels}
                 self.assertEqual(browser.panels_drawn(port, board), expected, board)
                 path = pathlib.Path(folder, f"{board}.png")

@@ -10,7 +10,8 @@ import threading
 
 from scene import REPOSITORY, SCRAPE_SECONDS
 
-import serve  # noqa: E402, which scene has put on the path
+import boards  # noqa: E402, which scene has put on the path
+import serve  # noqa: E402
 
 WIDTH = 1600
 HEADER, ROW = 46, 38  # heights in pixels
@@ -23,7 +24,7 @@ def needs_a_gpu(panel):
 
 
 def height_of(board):
-    panels = [panel for panel in json.loads((REPOSITORY / f"dashboards/{board}.json").read_text())["panels"] if not needs_a_gpu(panel)]
+    panels = [panel for panel in json.loads(boards.path_of(board).read_text())["panels"] if not needs_a_gpu(panel)]
     return HEADER + ROW * max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in panels)
 
 

@@ -24,7 +24,7 @@ class OperatorVersions : public OperatorProgram {
   ~OperatorVersions() override { install(definition()); }
 
   static std::string definition() {
-    return kube::testing::contents_of(std::string("deploy/crds/") + kDefinition + ".yaml");
+    return kube::testing::contents_of(std::string("deploy/helm/caravan/files/crds/") + kDefinition + ".yaml");
   }
   // That both definitions allow.
   static std::string allowed_job(const std::string& name) {

@@ -26,7 +26,7 @@ constexpr std::uintmax_t kMaximumBytes = 96 << 10;
 
 TEST(CustomResource, IsAtMost96KiB) {
   const auto file = std::filesystem::path(test::source_folder()) /
-                    "deploy/crds/llamatrainingjobs.training.caravan.dev.yaml";
+                    "deploy/helm/caravan/files/crds/llamatrainingjobs.training.caravan.dev.yaml";
   EXPECT_LE(std::filesystem::file_size(file), kMaximumBytes);
 }
 

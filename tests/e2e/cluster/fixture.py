@@ -33,7 +33,7 @@ def make_namespace():
 
 
 def up():
-    script("up", *(REPOSITORY / "deploy/crds").glob("*.yaml"))
+    script("up", *(REPOSITORY / "deploy/helm/caravan/files/crds").glob("*.yaml"))
     write_corpus()
     install()
     make_namespace()

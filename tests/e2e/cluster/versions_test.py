@@ -8,7 +8,7 @@ from cluster import (MORE_STEPS_THAN_ARE_MADE, NAMESPACE, OPERATOR_NAMESPACE, RE
 
 
 def definition():
-    file = next((REPOSITORY / "deploy/crds").glob("*.yaml"))
+    file = next((REPOSITORY / "deploy/helm/caravan/files/crds").glob("*.yaml"))
     return json.loads(kubectl("create", "--dry-run=client", "-o", "json", "-f", file))
 
 

@@ -61,7 +61,7 @@ class FakeCluster:
             subprocess.run([SCRIPT, "up", self.folder], check=True, capture_output=True)
             self.kubeconfig = self.folder / "kubeconfig"
             self.api = Api(self.kubeconfig)
-            self._define(REPOSITORY / "deploy/crds", *definitions)
+            self._define(REPOSITORY / "deploy/helm/caravan/files/crds", *definitions)
             for number in range(nodes):
                 self._add(node(f"node-{number}"))
             for path, item in bound_volume().items():
