@@ -9,6 +9,7 @@ from google.protobuf.message import Message
 from caravan.errors import CaravanError, NotFoundError, told_as_ours
 
 BEGIN_ANEW = "RESUME_TOKEN_TOO_OLD"  # what a watch is told that can only start without its token
+PASSING = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)  # the latter: its API server is slow
 GO_ON = "SLOW_READER"  # what a watch is told that was dropped, and loses nothing by it
 PAUSES_SECONDS = (0.2, 0.5, 1, 2, 5, 5, 5, 5, 10, 10)  # without a word from the service, before a stream gives up
 LATE_SECONDS = 30  # a replica may hear of a new job later than who made it
@@ -16,7 +17,7 @@ Response = TypeVar("Response", bound=Message)
 
 
 def _may_pass(error: CaravanError) -> bool:
-    return error.code is grpc.StatusCode.UNAVAILABLE or error.reason == GO_ON
+    return error.code in PASSING or error.reason == GO_ON
 
 
 def _once(method: Callable, request: Message, end: float | None) -> Iterator[Response]:
@@ -52,7 +53,7 @@ def resumed(
             if ends:
                 return
         except CaravanError as error:
-            if error.code is grpc.StatusCode.DEADLINE_EXCEEDED and end is not None:
+            if error.code is grpc.StatusCode.DEADLINE_EXCEEDED and end is not None and time.monotonic() >= end:
                 raise TimeoutError(f"{timeout} s are over") from None
             if error.reason == BEGIN_ANEW:
                 setattr(request, token, "")

@@ -1,5 +1,6 @@
 """Watches against a service that fails as a real one may: over a connection, by a script."""
 
+import threading
 import unittest
 from concurrent import futures
 from unittest import mock
@@ -38,6 +39,7 @@ def gone(uid: str = "u1") -> Response:
 
 
 COMPLETE = Response(kind=Response.Complete, resume_token="all")
+SILENCE = object()  # until nobody listens
 
 
 def metrics(*steps: int) -> job_service_pb2.StreamMetricsResponse:
@@ -75,6 +77,11 @@ class Script(job_service_pb2_grpc.JobServiceServicer):
     def play(self, token, context):
         self.tokens.append(token)
         for step in self.streams.pop(0):
+            if step is SILENCE:
+                is_left = threading.Event()
+                if context.add_callback(is_left.set):
+                    is_left.wait()
+                return
             if not isinstance(step, Failure):
                 yield step
                 continue
@@ -139,6 +146,17 @@ class Watch(unittest.TestCase):
                          [changed(2, ended="Complete")])  # fmt: skip
         job.wait()
         self.assertEqual(["", "t1"], self.script.tokens)
+
+    def test_a_slow_api_server_is_not_the_end_of_a_wait(self):
+        for timeout in (3600, None):
+            job = self.serve([changed(1), Failure(grpc.StatusCode.DEADLINE_EXCEEDED, "TIMEOUT")], [changed(2, ended="Complete")])
+            job.wait(timeout)
+            self.assertEqual(["", "t1"], self.script.tokens)
+
+    def test_a_wait_whose_own_time_is_over_ends(self):
+        job = self.serve([changed(1), SILENCE], [SILENCE])
+        with self.assertRaisesRegex(TimeoutError, "0.1 s are over"):
+            job.wait(timeout=0.1)
 
     def test_a_replica_that_has_not_heard_of_a_new_job_is_asked_again(self):
         job = self.serve([Failure(grpc.StatusCode.NOT_FOUND, "NOT_FOUND")], [metrics(1)])
