@@ -208,8 +208,12 @@ class Job:
         """Lines that a rank prints, or a node with all of its ranks, until the job has ended; without follow, until now. tail:
         only the last ones to begin with. TimeoutError after `timeout` seconds."""
         request = job_service_pb2.StreamLogsRequest(name=self.message.name, rank=rank, node=node, follow=follow, tail_lines=tail)
-        begun = b""
+        begun, pod = b"", ""
         for _, response in resumed(self._client.stub.StreamLogs, request, "cursor", timeout, ends=True):
+            if response.pod != pod and begun:  # the pod before was killed within a line
+                yield begun.decode(errors="replace")
+                begun = b""
+            pod = response.pod
             *lines, begun = (begun + response.data).split(b"\n")
             yield from (line.decode(errors="replace") for line in lines)
         if begun:

@@ -49,8 +49,8 @@ def metrics(*steps: int) -> job_service_pb2.StreamMetricsResponse:
     return response
 
 
-def logs(data: bytes, cursor: str) -> job_service_pb2.StreamLogsResponse:
-    return job_service_pb2.StreamLogsResponse(data=data, cursor=cursor)
+def logs(data: bytes, cursor: str, pod: str = "llama-0") -> job_service_pb2.StreamLogsResponse:
+    return job_service_pb2.StreamLogsResponse(data=data, cursor=cursor, pod=pod)
 
 
 class Failure(Exception):
@@ -127,6 +127,10 @@ class Watch(unittest.TestCase):
                          [logs(b"ee\nlast", "c3")])  # fmt: skip
         self.assertEqual(["one", "two", "thr\ufffdee", "last"], list(job.logs()))
         self.assertEqual(["", "c2"], self.script.tokens)
+
+    def test_the_half_line_of_a_killed_pod_is_not_joined_with_its_successors(self):
+        job = self.serve([logs(b"one\nha", "c1"), logs(b"", "c2"), logs(b"first\n", "c3", "llama-0-2")])
+        self.assertEqual(["one", "ha", "first"], list(job.logs()))
 
     def test_a_watch_goes_on_where_a_replica_left_off(self):
         job = self.serve(
