@@ -205,11 +205,12 @@ class Job:
     def logs(
         self, rank: int | None = None, node: int = 0, follow: bool = True, tail: int | None = None, timeout: float | None = None
     ) -> Iterator[str]:
-        """Lines that a rank prints, or a node with all of its ranks, until the job has ended; without follow, until now. tail:
-        only the last ones to begin with. TimeoutError after `timeout` seconds."""
+        """Lines that a rank prints, or a node with all of its ranks, until the job has ended; without follow, until now, with
+        NotFoundError where there is no pod. tail: only the last ones to begin with. TimeoutError after `timeout` seconds."""
         request = job_service_pb2.StreamLogsRequest(name=self.message.name, rank=rank, node=node, follow=follow, tail_lines=tail)
         begun, pod = b"", ""
-        for _, response in resumed(self._client.stub.StreamLogs, request, "cursor", timeout, ends=True):
+        # Without follow, that there is no pod is told like that a replica has not heard of the job.
+        for _, response in resumed(self._client.stub.StreamLogs, request, "cursor", timeout, ends=True, may_be_late=follow):
             if response.pod != pod and begun:  # the pod before was killed within a line
                 yield begun.decode(errors="replace")
                 begun = b""

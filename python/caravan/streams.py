@@ -30,13 +30,13 @@ def _once(method: Callable, request: Message, end: float | None) -> Iterator[Res
 
 
 def resumed(
-    method: Callable, request: Message, token: str, timeout: float | None, ends: bool
+    method: Callable, request: Message, token: str, timeout: float | None, ends: bool, may_be_late: bool = True
 ) -> Iterator[tuple[bool, Response]]:
     """What the method tells, with whether it began anew just before; gone on with behind the last response when a replica
     goes. token: the field of request and response that says where. ends: the stream is over when the service ends it in order.
-    TimeoutError after `timeout` seconds."""
+    may_be_late: what is not found may yet reach the replica that was asked. TimeoutError after `timeout` seconds."""
     end = None if timeout is None else time.monotonic() + timeout
-    late_until = time.monotonic() + LATE_SECONDS
+    late_until = time.monotonic() + (LATE_SECONDS if may_be_late else 0)
     failures = 0
 
     def is_late(error: CaravanError) -> bool:

@@ -132,6 +132,12 @@ class Watch(unittest.TestCase):
         job = self.serve([logs(b"one\nha", "c1"), logs(b"", "c2"), logs(b"first\n", "c3", "llama-0-2")])
         self.assertEqual(["one", "ha", "first"], list(job.logs()))
 
+    def test_a_job_without_a_pod_has_no_log_now(self):
+        job = self.serve([Failure(grpc.StatusCode.NOT_FOUND, "NOT_FOUND")], [])
+        with self.assertRaises(caravan.NotFoundError):
+            list(job.logs(follow=False))
+        self.assertEqual([""], self.script.tokens)
+
     def test_a_watch_goes_on_where_a_replica_left_off(self):
         job = self.serve(
             [changed(1), COMPLETE, changed(2), Failure(grpc.StatusCode.UNAVAILABLE)], [changed(3)], [changed(4, ended="Complete")]
