@@ -69,7 +69,9 @@ def bearer_of(token: str | None, token_file: str | None) -> Bearer:
     return bearer
 
 
-def open_channel(server: str | None, token: str | None, token_file: str | None, root_file: str | None) -> grpc.Channel:
+def open_channel(
+    server: str | None, token: str | None, token_file: str | None, root_file: str | None, server_name: str | None
+) -> grpc.Channel:
     server = server or os.environ.get("CARAVAN_SERVER")
     if not server:
         raise MisconfiguredError("no server: give HOST:PORT of the job service, or set CARAVAN_SERVER")
@@ -78,7 +80,9 @@ def open_channel(server: str | None, token: str | None, token_file: str | None, 
     bearer = bearer_of(token, token_file)
     tls = grpc.ssl_channel_credentials(read_roots(root_file or os.environ.get("CARAVAN_ROOT_FILE")))
     credentials = grpc.composite_channel_credentials(tls, grpc.metadata_call_credentials(bearer))
-    return grpc.secure_channel(server, credentials, OPTIONS)
+    server_name = server_name or os.environ.get("CARAVAN_SERVER_NAME")
+    named = (("grpc.ssl_target_name_override", server_name),) if server_name else ()
+    return grpc.secure_channel(server, credentials, OPTIONS + named)
 
 
 def namespace_of(namespace: str | None) -> str:

@@ -3,14 +3,20 @@
 import os
 import tempfile
 import unittest
+from concurrent import futures
 from pathlib import Path
 from unittest import mock
 
 import installed_client  # noqa: F401
+from certificate import write_certificate
+
+import grpc
 
 import caravan
 from caravan.connection import Bearer
+from caravan.v1alpha1 import job_service_pb2, job_service_pb2_grpc
 
+NAME = "caravan-service.caravan-system.svc"
 COMPLETE = {"CARAVAN_SERVER": "localhost:1", "CARAVAN_TOKEN": "secret", "CARAVAN_NAMESPACE": "team"}
 
 
@@ -48,6 +54,38 @@ class Connection(unittest.TestCase):
     def test_a_token_is_in_no_text_of_the_client(self):
         with self.connect(**COMPLETE) as client:
             self.assertNotIn("secret", f"{client!r} {vars(client)}")
+
+
+class Service(job_service_pb2_grpc.JobServiceServicer):
+    """Has every job."""
+
+    def GetJob(self, request, context):
+        return job_service_pb2.Job(name=request.name)
+
+
+class OverTls(unittest.TestCase):
+    """Through what is reached as localhost, with a certificate for NAME alone."""
+
+    def serve(self) -> None:
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        write_certificate(self.folder, NAME)
+        certificate = ((self.folder / "tls.key").read_bytes(), (self.folder / "tls.crt").read_bytes())
+        server = grpc.server(futures.ThreadPoolExecutor(2))
+        self.addCleanup(lambda: server.stop(None).wait())
+        job_service_pb2_grpc.add_JobServiceServicer_to_server(Service(), server)
+        self.server = f"localhost:{server.add_secure_port('localhost:0', grpc.ssl_server_credentials([certificate]))}"
+        server.start()
+
+    def connect(self, **arguments: str) -> caravan.Client:
+        client = caravan.connect(self.server, namespace="team", token="secret", root_file=self.folder / "tls.crt", **arguments)
+        self.addCleanup(client.close)
+        return client
+
+    def test_the_name_in_the_certificate_may_be_another_than_the_host(self):
+        self.serve()
+        self.assertEqual("llama", self.connect(server_name=NAME).get("llama").name)
+        with mock.patch.dict(os.environ, {"CARAVAN_SERVER_NAME": NAME}):
+            self.assertEqual("llama", self.connect().get("llama").name)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import uuid
 from pathlib import Path
 
 import installed_client  # noqa: F401
+from certificate import write_certificate
 
 import caravan
 
@@ -35,14 +36,6 @@ JOB = {
 }
 
 
-def write_certificate(folder: Path) -> None:
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
-         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", folder / "tls.key",
-         "-out", folder / "tls.crt"],
-        check=True, capture_output=True)  # fmt: skip
-
-
 class Service(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -50,7 +43,7 @@ class Service(unittest.TestCase):
         cls.namespace = f"python-{uuid.uuid4().hex[:8]}"
         cls.create("api/v1/namespaces", {"metadata": {"name": cls.namespace}})
         cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        write_certificate(cls.folder)
+        write_certificate(cls.folder, "localhost")
         cls.start_service()
         cls.token = cls.make_account("editor", "*")
 
