@@ -6,11 +6,11 @@ import functools
 import time
 import uuid
 from os import PathLike
-from typing import Iterator, Sequence
+from typing import Callable, Iterator, Sequence
 
 import grpc
 
-from caravan.connection import namespace_of, open_channel
+from caravan.connection import bearer_of, namespace_of, open_channel
 from caravan.errors import NotFoundError, told_as_ours
 from caravan.job import Job
 from caravan.job_file import read_job
@@ -26,11 +26,12 @@ def deleted(job: job_service_pb2.Job) -> NotFoundError:
 
 
 class Client:
-    """The jobs of one namespace, over one connection; safe to use from several threads."""
+    """The jobs of one namespace, over one connection; safe to use from several threads. token: the one that calls show now."""
 
-    def __init__(self, channel: grpc.Channel, namespace: str):
+    def __init__(self, channel: grpc.Channel, namespace: str, token: Callable[[], str] = lambda: ""):
         self.namespace = namespace
         self.stub = job_service_pb2_grpc.JobServiceStub(channel)
+        self.resumed = functools.partial(resumed, shown=token)
         self._channel = channel
 
     def __enter__(self) -> Client:
@@ -94,7 +95,7 @@ class Client:
         """The job each time it changes; NotFoundError once it is gone, were there another one of its name by then."""
         missing_since = None  # the watch told of it
         request = job_service_pb2.WatchJobsRequest(parent=self.parent, filter=f"name={job.name.rpartition('/')[2]}")
-        for is_anew, response in resumed(self.stub.WatchJobs, request, "resume_token", timeout, ends=False):
+        for is_anew, response in self.resumed(self.stub.WatchJobs, request, "resume_token", timeout, ends=False):
             if is_anew:
                 missing_since = time.monotonic()
             is_it = response.job.uid == job.uid
@@ -120,7 +121,8 @@ def connect(
     server. What is not given comes from the environment: CARAVAN_SERVER, CARAVAN_NAMESPACE (in a pod, its own), CARAVAN_TOKEN
     or CARAVAN_TOKEN_FILE, CARAVAN_ROOT_FILE, the authority of the service's certificate in PEM, and CARAVAN_SERVER_NAME, the
     name in that certificate where it is not HOST, as through a port-forward. MisconfiguredError says what is missing."""
-    return Client(open_channel(server, token, token_file, root_file, server_name), namespace_of(namespace))
+    bearer = bearer_of(token, token_file)
+    return Client(open_channel(server, bearer, root_file, server_name), namespace_of(namespace), bearer.now)
 
 
 @functools.cache

@@ -40,6 +40,13 @@ class Bearer(grpc.AuthMetadataPlugin):
     def read(self) -> str:
         return self._token or Path(self._file).read_text().strip()
 
+    def now(self) -> str:
+        """Empty while the file cannot be read."""
+        try:
+            return self.read()
+        except OSError:
+            return ""
+
     def __call__(self, context: grpc.AuthMetadataContext, callback: grpc.AuthMetadataPluginCallback) -> None:
         try:
             callback((("authorization", f"Bearer {self.read()}"),), None)
@@ -56,6 +63,8 @@ def read_roots(file: str | None) -> bytes | None:
 
 
 def bearer_of(token: str | None, token_file: str | None) -> Bearer:
+    if not token and not token_file:
+        token, token_file = os.environ.get("CARAVAN_TOKEN"), os.environ.get("CARAVAN_TOKEN_FILE")
     bearer = Bearer(token, token_file)
     if not token and not token_file:
         raise MisconfiguredError(
@@ -69,15 +78,10 @@ def bearer_of(token: str | None, token_file: str | None) -> Bearer:
     return bearer
 
 
-def open_channel(
-    server: str | None, token: str | None, token_file: str | None, root_file: str | None, server_name: str | None
-) -> grpc.Channel:
+def open_channel(server: str | None, bearer: Bearer, root_file: str | None, server_name: str | None) -> grpc.Channel:
     server = server or os.environ.get("CARAVAN_SERVER")
     if not server:
         raise MisconfiguredError("no server: give HOST:PORT of the job service, or set CARAVAN_SERVER")
-    if not token and not token_file:
-        token, token_file = os.environ.get("CARAVAN_TOKEN"), os.environ.get("CARAVAN_TOKEN_FILE")
-    bearer = bearer_of(token, token_file)
     tls = grpc.ssl_channel_credentials(read_roots(root_file or os.environ.get("CARAVAN_ROOT_FILE")))
     credentials = grpc.composite_channel_credentials(tls, grpc.metadata_call_credentials(bearer))
     server_name = server_name or os.environ.get("CARAVAN_SERVER_NAME")

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Iterator
 
 from caravan.errors import told_as_ours
-from caravan.streams import resumed
 from caravan.v1alpha1 import job_pb2, job_service_pb2, metrics_pb2
 
 if TYPE_CHECKING:
@@ -199,7 +198,7 @@ class Job:
         """Each step as it is reported, from the first that the service still knows, until the job has ended; without follow,
         until now. TimeoutError after `timeout` seconds."""
         request = job_service_pb2.StreamMetricsRequest(name=self.message.name, follow=follow)
-        for _, response in resumed(self._client.stub.StreamMetrics, request, "cursor", timeout, ends=True):
+        for _, response in self._client.resumed(self._client.stub.StreamMetrics, request, "cursor", timeout, ends=True):
             yield from map(sample_of, response.samples)
 
     def logs(
@@ -209,8 +208,9 @@ class Job:
         NotFoundError where there is no pod. tail: only the last ones to begin with. TimeoutError after `timeout` seconds."""
         request = job_service_pb2.StreamLogsRequest(name=self.message.name, rank=rank, node=node, follow=follow, tail_lines=tail)
         begun, pod = b"", ""
+        method = self._client.stub.StreamLogs
         # Without follow, that there is no pod is told like that a replica has not heard of the job.
-        for _, response in resumed(self._client.stub.StreamLogs, request, "cursor", timeout, ends=True, may_be_late=follow):
+        for _, response in self._client.resumed(method, request, "cursor", timeout, ends=True, may_be_late=follow):
             if response.pod != pod and begun:  # the pod before was killed within a line
                 yield begun.decode(errors="replace")
                 begun = b""

@@ -57,10 +57,19 @@ class Connection(unittest.TestCase):
 
 
 class Service(job_service_pb2_grpc.JobServiceServicer):
-    """Has every job."""
+    """Has every job. A stream of metrics is refused to the token `old`, which is renewed in its file by then."""
+
+    def __init__(self, token_file: Path):
+        self.token_file = token_file
 
     def GetJob(self, request, context):
         return job_service_pb2.Job(name=request.name)
+
+    def StreamMetrics(self, request, context):
+        if ("authorization", "Bearer old") in context.invocation_metadata():
+            self.token_file.write_text("new")
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, "the token has expired")
+        yield job_service_pb2.StreamMetricsResponse(cursor="all")
 
 
 class OverTls(unittest.TestCase):
@@ -68,16 +77,20 @@ class OverTls(unittest.TestCase):
 
     def serve(self) -> None:
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.token_file = self.folder / "token"
+        self.token_file.write_text("old")
         write_certificate(self.folder, NAME)
         certificate = ((self.folder / "tls.key").read_bytes(), (self.folder / "tls.crt").read_bytes())
         server = grpc.server(futures.ThreadPoolExecutor(2))
         self.addCleanup(lambda: server.stop(None).wait())
-        job_service_pb2_grpc.add_JobServiceServicer_to_server(Service(), server)
+        job_service_pb2_grpc.add_JobServiceServicer_to_server(Service(self.token_file), server)
         self.server = f"localhost:{server.add_secure_port('localhost:0', grpc.ssl_server_credentials([certificate]))}"
         server.start()
 
     def connect(self, **arguments: str) -> caravan.Client:
-        client = caravan.connect(self.server, namespace="team", token="secret", root_file=self.folder / "tls.crt", **arguments)
+        client = caravan.connect(
+            self.server, namespace="team", token_file=self.token_file, root_file=self.folder / "tls.crt", **arguments
+        )
         self.addCleanup(client.close)
         return client
 
@@ -86,6 +99,11 @@ class OverTls(unittest.TestCase):
         self.assertEqual("llama", self.connect(server_name=NAME).get("llama").name)
         with mock.patch.dict(os.environ, {"CARAVAN_SERVER_NAME": NAME}):
             self.assertEqual("llama", self.connect().get("llama").name)
+
+    def test_a_stream_goes_on_with_the_token_that_was_renewed_in_its_file(self):
+        self.serve()
+        self.assertEqual([], list(self.connect(server_name=NAME).get("llama").metrics()))
+        self.assertEqual("new", self.token_file.read_text())
 
 
 if __name__ == "__main__":

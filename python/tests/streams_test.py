@@ -1,8 +1,10 @@
 """Watches against a service that fails as a real one may: over a connection, by a script."""
 
+import itertools
 import threading
 import unittest
 from concurrent import futures
+from typing import Iterator
 from unittest import mock
 
 import installed_client  # noqa: F401
@@ -59,6 +61,9 @@ class Failure(Exception):
         self.code, self.reason = code, reason
 
 
+EXPIRED = Failure(grpc.StatusCode.UNAUTHENTICATED, "BAD_TOKEN")
+
+
 class Script(job_service_pb2_grpc.JobServiceServicer):
     """Answers each stream by the next of these lists, at whose end it ends in order."""
 
@@ -93,14 +98,14 @@ class Script(job_service_pb2_grpc.JobServiceServicer):
 
 
 class Watch(unittest.TestCase):
-    def serve(self, *streams: list) -> caravan.Job:
+    def serve(self, *streams: list, tokens: Iterator[str] = itertools.repeat("same")) -> caravan.Job:
         server = grpc.server(futures.ThreadPoolExecutor(2))
         self.addCleanup(lambda: server.stop(None).wait())
         self.script = Script(*streams)
         job_service_pb2_grpc.add_JobServiceServicer_to_server(self.script, server)
         channel = grpc.insecure_channel(f"localhost:{server.add_insecure_port('localhost:0')}")
         server.start()
-        client = caravan.Client(channel, "team")
+        client = caravan.Client(channel, "team", lambda: next(tokens))
         self.addCleanup(client.close)
         self.enterContext(mock.patch.object(streams_module, "PAUSES_SECONDS", (0, 0, 0)))
         return caravan.Job(client, job_at(0))
@@ -167,6 +172,28 @@ class Watch(unittest.TestCase):
         job = self.serve([changed(1), SILENCE], [SILENCE])
         with self.assertRaisesRegex(TimeoutError, "0.1 s are over"):
             job.wait(timeout=0.1)
+
+    def test_a_stream_goes_on_when_the_token_that_it_was_opened_with_ends(self):
+        job = self.serve([metrics(1), EXPIRED], [metrics(3), EXPIRED], [metrics(4)])
+        self.assertEqual([1, 3, 4], [sample.step for sample in job.metrics()])
+        self.assertEqual(["", "t1", "t3"], self.script.tokens)
+
+    def test_a_silent_stream_goes_on_as_often_as_the_token_is_renewed(self):
+        renewals = 3 * len(streams_module.PAUSES_SECONDS)
+        tokens = (f"token {number}" for number in itertools.count())
+        job = self.serve(*([EXPIRED] for _ in range(renewals)), [logs(b"line\n", "c1")], tokens=tokens)
+        self.assertEqual(["line"], list(job.logs()))
+
+    def test_who_is_unknown_is_told_at_once(self):
+        job = self.serve([EXPIRED])
+        with self.assertRaises(caravan.NotPermittedError):
+            list(job.metrics())
+
+    def test_who_is_refused_again_is_told_so(self):
+        job = self.serve([metrics(1), EXPIRED], [EXPIRED])
+        with self.assertRaises(caravan.NotPermittedError):
+            list(job.metrics())
+        self.assertEqual(["", "t1"], self.script.tokens)
 
     def test_a_replica_that_has_not_heard_of_a_new_job_is_asked_again(self):
         job = self.serve([Failure(grpc.StatusCode.NOT_FOUND, "NOT_FOUND")], [metrics(1)])
