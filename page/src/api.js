@@ -98,7 +98,8 @@ export async function follow(path, {signal, onMessage, onState = () => {}, onAne
 }
 
 const kGone = ['RESUME_TOKEN_TOO_OLD', 'LOG_GONE'];
-const mayPass = (error) => error instanceof ConnectionLost || error.http === 429 || error.http >= 500;
+// Whether asking again later may mend it.
+export const mayPass = (error) => error instanceof ConnectionLost || error.http === 429 || error.http >= 500;
 const kHttpOfCode = {4: 504, 8: 429, 13: 500, 14: 503, 16: 401};  // as the service answers where there is no stream
 
 function faultOf(data) {

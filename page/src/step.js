@@ -1,5 +1,5 @@
 // Where a step's time goes, as the ranks measure it and as the planner predicts it.
-import {post} from './api.js';
+import {mayPass, post} from './api.js';
 import {failure, h, section} from './dom.js';
 
 const kPhases = {forward: 'Forward', backward: 'Backward', communication: 'Communication', optimizer: 'Optimizer', data: 'Data',
@@ -44,6 +44,7 @@ export class StepTime {
 
   drawMeasured(samples) { show(this.measured, measuredParts(samples), 'No step has been told of yet.'); }
 
+  // Asks once, and with the next change again where the service was busy or away.
   async drawPredicted(job, namespace) {
     if (!job.object.status?.plan || this.isAsked) return;
     this.isAsked = true;
@@ -54,6 +55,7 @@ export class StepTime {
       show(this.predicted, isOfLayout(estimates[0], job.object.status.plan) ? predictedParts(estimates[0]) : [],
         'Not known for this layout and these devices.');
     } catch (error) {
+      this.isAsked = !mayPass(error);
       this.predicted.replaceChildren(failure(error));
     }
   }
