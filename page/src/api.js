@@ -1,4 +1,5 @@
 // Calls of the job service with the token of whoever reads the page, which only this tab remembers.
+import {inPlace, kNoPlace} from './places.js';
 import {sseParser} from './sse.js';
 
 const kToken = 'caravan.token';
@@ -50,50 +51,72 @@ export async function post(path, body = {}) {
   return response.json();
 }
 
-const pause = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, milliseconds); });
-
-const page = globalThis.document;
-// Resolves when somebody can see the page: a browser has few connections for all tabs of a service, and streams hold one each.
-const untilSeen = (signal) => new Promise((resolve) => {
-  const look = () => { if (!page?.hidden || signal.aborted) resolve(); };
-  page?.addEventListener('visibilitychange', look, {signal});
+const pause = (milliseconds, signal) => new Promise((resolve) => {
+  setTimeout(resolve, milliseconds);
   signal.addEventListener('abort', resolve, {once: true});
-  look();
 });
 
-// Reads a stream while the page is seen, until it ends or signal is aborted, and goes on behind the last id when the
-// connection is lost. What onMessage() returns is awaited: the stream is not over before. onState(text): what stands in the way now, '' when nothing. onAnew(): all is told from the beginning.
-// Throws what asking again does not mend.
+const page = globalThis.document;
+// Resolves when somebody can see the page: streams are for those windows alone.
+const untilSeen = (signal) => new Promise((resolve) => {
+  const wait = new AbortController();
+  const look = () => {
+    if (page?.hidden && !signal.aborted) return;
+    wait.abort();
+    resolve();
+  };
+  page?.addEventListener('visibilitychange', look, {signal: wait.signal});
+  signal.addEventListener('abort', look, {signal: wait.signal});
+  look();
+});
+// Aborted with signal, and when nobody can see the page any more.
+function whileSeen(signal) {
+  const seen = new AbortController();
+  const look = () => { if (page?.hidden || signal.aborted) seen.abort(); };
+  page?.addEventListener('visibilitychange', look, {signal: seen.signal});
+  signal.addEventListener('abort', look, {signal: seen.signal});
+  look();
+  return seen;
+}
+
+// Reads a stream while the page is seen and there is a place for it, until it ends or signal is aborted, and goes on behind the last
+// id when the connection is lost. What onMessage() returns is awaited: the stream is not over before. onState(text): what stands in
+// the way now, '' when nothing. onAnew(): all is told from the beginning. Throws what asking again does not mend.
 export async function follow(path, {signal, onMessage, onState = () => {}, onAnew = () => {}}) {
-  let id = null;
-  let isTold = false;
-  for (let wait = 500; !signal.aborted; wait = Math.min(2 * wait, 15000)) {
+  const at = {id: null, isTold: false, isOver: false};
+  while (!at.isOver && !signal.aborted) {
     await untilSeen(signal);
-    if (id === null && isTold) onAnew();
-    const attempt = new AbortController();
-    page?.addEventListener('visibilitychange', () => { if (page.hidden) attempt.abort(); }, {signal: attempt.signal});
-    signal.addEventListener('abort', () => attempt.abort(), {signal: attempt.signal});
+    const seen = whileSeen(signal);
     try {
-      const response = await request(path, {signal: attempt.signal, headers: id === null ? {} : {'Last-Event-ID': id}});
+      await inPlace(seen.signal, () => onState(kNoPlace), () => readOn(path, at, {signal: seen.signal, onMessage, onState, onAnew}));
+    } finally {
+      seen.abort();
+    }
+  }
+}
+
+async function readOn(path, at, {signal, onMessage, onState, onAnew}) {
+  for (let wait = 500; !signal.aborted; wait = Math.min(2 * wait, 15000)) {
+    if (at.id === null && at.isTold) onAnew();
+    try {
+      const response = await request(path, {signal, headers: at.id === null ? {} : {'Last-Event-ID': at.id}});
       onState('');
       for await (const event of eventsOf(response)) {
-        if (event.type === 'end') return;
+        at.isOver = event.type === 'end';
+        if (at.isOver) return;
         if (event.type === 'fault') throw faultOf(event.data);
-        if (event.id !== null) id = event.id;
+        if (event.id !== null) at.id = event.id;
         wait = 500;
-        isTold = true;
+        at.isTold = true;
         await onMessage(JSON.parse(event.data));
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (attempt.signal.aborted) continue;
-      if (kGone.includes(error.reason) && id !== null) id = null;
+      if (kGone.includes(error.reason) && at.id !== null) at.id = null;
       else if (!mayPass(error)) throw error;
       onState(`not connected: ${error.message}`);
-    } finally {
-      attempt.abort();
     }
-    await pause(wait);
+    await pause(wait, signal);
   }
 }
 
@@ -111,5 +134,9 @@ async function* eventsOf(response) {
   const feed = sseParser();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   const next = () => reader.read().catch(lost);
-  for (let part = await next(); !part.done; part = await next()) yield* feed(part.value);
+  try {
+    for (let part = await next(); !part.done; part = await next()) yield* feed(part.value);
+  } finally {
+    reader.cancel().catch(() => {});  // so that its connection is free
+  }
 }

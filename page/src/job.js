@@ -128,14 +128,10 @@ async function showOne(main, name, signal) {
   const view = new JobView(name, one.signal);
   view.draw(first);
   main.replaceChildren(view.element);
-  keepEvents(view, one.signal);
-  view.log.start();
-  follow(`${name}/metrics?follow=true`, {signal: one.signal, onState: (text) => setText(view.metricsState, text),
-    onMessage: ({samples = []}) => view.takeSamples(samples)})
-    .catch((error) => setText(view.metricsState, `No curves: ${error.message}`));
+  // First of the three, as they come to places for streams.
   let isThere = false;
   const sayGone = () => say(`${nameOf(name)} is gone`);
-  await follow(`${name.slice(0, name.lastIndexOf('/'))}:watch?filter=${encodeURIComponent(`name=${nameOf(name)}`)}`, {
+  const watched = follow(`${name.slice(0, name.lastIndexOf('/'))}:watch?filter=${encodeURIComponent(`name=${nameOf(name)}`)}`, {
     signal: one.signal, onState: say, onAnew: () => { isThere = false; },
     onMessage: async ({kind, job}) => {
       if (kind === 'Gone' || (kind === 'Complete' && !isThere)) sayGone();
@@ -146,6 +142,12 @@ async function showOne(main, name, signal) {
       // The last message may be the end of a run's server. Any other has no time to wait for a connection.
       if (kFinal.includes(job.object.status?.state)) await isDrawn;
     }});
+  keepEvents(view, one.signal);
+  follow(`${name}/metrics?follow=true`, {signal: one.signal, onState: (text) => setText(view.metricsState, text),
+    onMessage: ({samples = []}) => view.takeSamples(samples)})
+    .catch((error) => setText(view.metricsState, `No curves: ${error.message}`));
+  view.log.start();
+  await watched;
   if (one.signal.aborted) return;
   say('The run is over.');  // no other watch ends by itself
   await new Promise((resolve) => { signal.addEventListener('abort', resolve, {once: true}); });

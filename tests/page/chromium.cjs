@@ -38,10 +38,15 @@ class Browser {
     });
   }
 
-  // A tab with storage of its own.
+  // A window with storage and connections of its own.
   async open(url, width = 1280, height = 1000) {
     const {browserContextId} = await this.send('Target.createBrowserContext');
-    const {targetId} = await this.send('Target.createTarget', {url: 'about:blank', browserContextId});
+    return this.openIn(browserContextId, url, width, height);
+  }
+
+  // A window that shares the connections of others.
+  async openIn(browserContextId, url, width = 1280, height = 1000) {
+    const {targetId} = await this.send('Target.createTarget', {url: 'about:blank', browserContextId, newWindow: true});
     const {sessionId} = await this.send('Target.attachToTarget', {targetId, flatten: true});
     const tab = new Tab(this, sessionId);
     await Promise.all(['Page.enable', 'Runtime.enable', 'Log.enable'].map((method) => tab.send(method)));

@@ -1,8 +1,39 @@
-// How the page goes on with a stream, against a service that ends its answers as a script says.
+// How the page goes on with a stream, against a service that ends its answers as a script says, and how windows share places.
 import assert from 'node:assert';
 import http from 'node:http';
 import test from 'node:test';
 
+// As a browser's: a lock is one's at a time, and goes to who came first.
+class Locks {
+  held = new Set();
+  waiting = [];
+
+  async request(name, {ifAvailable, signal}, use) {
+    signal?.throwIfAborted();
+    if (this.held.has(name) && ifAvailable) return use(null);
+    if (this.held.has(name)) await this.turn(name, signal);
+    this.held.add(name);
+    try {
+      return await use({name});
+    } finally {
+      const next = this.waiting.find((one) => one.name === name);
+      if (next) next.begin(); else this.held.delete(name);
+    }
+  }
+
+  turn(name, signal) {
+    return new Promise((resolve, reject) => {
+      const leave = () => { this.waiting = this.waiting.filter((one) => one !== waits); };
+      const waits = {name, begin: () => { leave(); resolve(); }};
+      this.waiting.push(waits);
+      signal.addEventListener('abort', () => { leave(); reject(signal.reason); });
+    });
+  }
+}
+
+const locks = new Locks();
+Object.defineProperty(globalThis, 'navigator', {value: {locks}});
+globalThis.document = Object.assign(new EventTarget(), {hidden: false});
 globalThis.sessionStorage = {getItem: () => 'secret', setItem() {}, removeItem() {}};
 const {follow} = await import('../../page/src/api.js');
 
@@ -68,4 +99,70 @@ test('a stream is not over before what came with it was dealt with', async () =>
 test('a mistake of the page is none of the connection', async () => {
   const server = [['id: 1\ndata: no JSON\n\n', false]];
   assert.match((await told(...server)).at(-1), /^failed: .*JSON/);
+});
+
+const until = async (isSo) => { while (!isSo()) await new Promise((resolve) => { setImmediate(resolve); }); };
+
+// So many windows that follow streams which last, and their stories; streams: what is read now, asked: behind what each began.
+function windows(count) {
+  const ask = globalThis.fetch;
+  const streams = [];
+  const asked = [];
+  globalThis.fetch = async (path, {signal, headers}) => {
+    const stream = {};
+    asked.push(headers['Last-Event-ID'] ?? 'nothing');
+    const leave = () => { streams.splice(streams.indexOf(stream), 1); };
+    const body = new ReadableStream({start: (to) => {
+      stream.tell = (text) => to.enqueue(new TextEncoder().encode(text));
+      signal.addEventListener('abort', () => { if (streams.includes(stream)) { leave(); to.error(signal.reason); } });
+    }, cancel: leave});
+    streams.push(stream);
+    return new Response(body);
+  };
+  const stories = Array.from({length: count}, () => []);
+  const ends = stories.map((story) => follow('stream', {signal: new AbortController().signal,
+    onMessage: ({text}) => story.push(text), onState: (text) => story.push(text)}));
+  const end = async () => {
+    let areOver = false;
+    Promise.all(ends).then(() => { areOver = true; });
+    await until(() => { streams.forEach((stream) => stream.tell(kEnd)); return areOver; });
+    globalThis.fetch = ask;
+  };
+  return {streams, asked, stories, end};
+}
+
+const see = (isSeen) => { document.hidden = !isSeen; document.dispatchEvent(new Event('visibilitychange')); };
+const isWaiting = (story) => /^waiting: /.test(story.at(-1));
+
+test('all windows together read four streams, and one that waits says so until it is its turn', async () => {
+  const {streams, stories, end} = windows(6);
+  await until(() => stories.filter(isWaiting).length === 2);
+  assert.strictEqual(streams.length, 4);
+  streams[0].tell(kEnd);
+  await until(() => stories.filter(isWaiting).length === 1);
+  assert.strictEqual(streams.length, 4);
+  assert.deepStrictEqual(stories[4].slice(1), ['']);
+  await end();
+  assert.strictEqual(locks.held.size + locks.waiting.length, 0);
+});
+
+test('a window that nobody sees has no place, and goes on where it was when it is seen', async () => {
+  const {streams, asked, stories, end} = windows(5);
+  await until(() => isWaiting(stories[4]));
+  streams[0].tell(message(7, 'a'));
+  await until(() => stories[0].includes('a'));
+  see(false);
+  await until(() => locks.held.size + locks.waiting.length === 0);
+  assert.strictEqual(streams.length, 0);
+  see(true);
+  await end();
+  assert.deepStrictEqual(asked.slice(4).sort(), ['7', 'nothing', 'nothing', 'nothing', 'nothing']);
+});
+
+test('where a browser has no locks, streams are read at once', async () => {
+  navigator.locks = undefined;
+  const {streams, end} = windows(5);
+  await until(() => streams.length === 5);
+  await end();
+  navigator.locks = locks;
 });

@@ -88,6 +88,21 @@ const tests = {
     noComplaints(tab);
   },
 
+  async 'windows leave each other connections'(browser) {
+    const {browserContextId} = await browser.send('Target.createBrowserContext');
+    let last;
+    for (let count = 0; count < 3; ++count) {
+      last = await browser.openIn(browserContextId, address('jobs/train-2'));
+      await signIn(last, setting.editor);
+      await last.untilText('Suspend');
+    }
+    await last.untilText('waiting: other windows read');
+    await picture(last, 'waiting');
+    await last.evaluate("[...document.querySelectorAll('button')].find((one) => one.textContent === 'Suspend').click()");
+    await last.untilText('suspend asked for');
+    noComplaints(last);
+  },
+
   async 'a keyboard is enough to suspend a job and to cancel it'(browser) {
     const tab = await browser.open(address('jobs'));
     await signIn(tab, setting.editor);
