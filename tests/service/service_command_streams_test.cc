@@ -85,6 +85,22 @@ TEST_F(ServiceLogCommands, GoOnWithWhatThereIsWhereTheLogWasRotated) {
   EXPECT_THAT(said_, HasSubstr("it goes on with what there is"));
 }
 
+TEST_F(ServiceLogCommands, GoOnWithTheTokenThatIsInItsFileWhenTheOneBeforeExpires) {
+  const FaultServer kubelet([&](Exchange& exchange) {
+    exchange.begin_stream();
+    exchange.chunk(line(1, "one") + line(2, "two") + (goes_on_ ? line(3, "three") : ""));
+    exchange.end_stream();
+  });
+  begin(kubelet.port());
+  RunningCommand logs(folder_, command_on_service("logs train --follow"));
+  logs.await_told("two\n");
+  renew_token("StreamLogs");
+  goes_on_ = true;
+  end_job();
+  EXPECT_EQ(logs.exit_code(), 0) << logs.said();
+  EXPECT_EQ(logs.told(), "one\ntwo\nthree\n");
+}
+
 TEST_F(ServiceLogCommands, OfAJobThatIsDeletedMeanwhileSaySo) {
   std::atomic<bool> is_deleted = false;
   const FaultServer kubelet([&](Exchange& exchange) {

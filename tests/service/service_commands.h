@@ -10,8 +10,10 @@
 #include <string>
 #include <thread>
 
+#include "common/testing/await.h"
 #include "common/testing/checkout.h"
 #include "common/testing/shell.h"
+#include "http/testing/client.h"
 #include "tests/service/service_program.h"
 
 namespace caravan::service::testing {
@@ -61,11 +63,26 @@ class RunningCommand {
 template <typename Base>
 class ServiceCommands : public Base {
  protected:
-  ServiceCommands() {
-    Base::make_account("ada", {"get", "list", "watch", "create", "update", "patch", "delete"},
+  ServiceCommands() { make_user("ada"); }
+
+  // Whose token is in the file from now on.
+  void make_user(const std::string& name) {
+    Base::make_account(name, {"get", "list", "watch", "create", "update", "patch", "delete"},
                        {.lists_quotas = true});
-    Base::folder_.write("token", Base::full_token("ada"));
-    ada_.emplace(Base::full_token("ada"));
+    Base::folder_.write("token", Base::full_token(name));
+    ada_.emplace(Base::full_token(name));
+  }
+  // A good one takes its place in the file, then it is nobody's, and a stream of that method has been ended
+  // for that when this returns.
+  void renew_token(const std::string& method) {
+    make_user("heir");
+    Base::remove_account("ada");
+    const std::string ended = fmt::format(R"(code="UNAUTHENTICATED",method="{}")", method);
+    ::caravan::test::await([&] {
+      const std::string told =
+          http::testing::ask(this->metrics_, "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+      return told.find(ended) != std::string::npos;
+    });
   }
 
   Outcome run(const std::string& words, const std::string& environment = "") const {

@@ -178,6 +178,18 @@ TEST_F(ServiceCommandsTest, WaitGoesOnWhereTheServiceWasAway) {
   EXPECT_THAT(wait.told(), HasSubstr("Complete (StepsReached): so it is"));
 }
 
+TEST_F(ServiceCommandsTest, WaitGoesOnWithTheTokenThatIsInItsFileWhenTheOneBeforeExpires) {
+  submit_with_status(kTrains);
+  RunningCommand wait(folder_, command_on_service("wait train"));
+  wait.await_told("step 40/100");
+  set_status(R"({"progress": {"step": 41}})");
+  wait.await_told("step 41/100");  // by the watch, which the token before has opened
+  renew_token("WatchJobs");
+  set_status(ended("Complete", "StepsReached"));
+  EXPECT_EQ(wait.exit_code(), 0) << wait.said();
+  EXPECT_EQ(wait.said(), "");
+}
+
 TEST_F(ServiceCommandsTest, WaitOfAJobThatIsDeletedWhileTheServiceIsAwaySaysSo) {
   submit_with_status(kTrains);
   RunningCommand wait(folder_, command_on_service("wait train"));

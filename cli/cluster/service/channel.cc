@@ -31,12 +31,10 @@ std::shared_ptr<grpc::Channel> open_channel(const ServiceAccess& access) {
   return grpc::CreateCustomChannel(access.address, grpc::SslCredentials(tls), arguments);
 }
 
-Result<std::unique_ptr<grpc::ClientContext>> begin_call(const ServiceAccess& access, Clock& clock,
-                                                        Clock::TimePoint deadline) {
-  const auto token = access.token();
-  if (!token) return tl::unexpected(token.error());
+std::unique_ptr<grpc::ClientContext> begin_call(const std::string& token, Clock& clock,
+                                                Clock::TimePoint deadline) {
   auto context = std::make_unique<grpc::ClientContext>();
-  context->AddMetadata("authorization", "Bearer " + *token);
+  context->AddMetadata("authorization", "Bearer " + token);
   if (deadline != Clock::kNever) {
     const auto left = std::chrono::duration_cast<std::chrono::system_clock::duration>(deadline - clock.now());
     context->set_deadline(clock.wall_now() + left);

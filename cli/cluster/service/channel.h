@@ -5,6 +5,7 @@
 #include <grpcpp/client_context.h>
 
 #include <memory>
+#include <string>
 
 #include "cli/cluster/service/access.h"
 #include "common/clock.h"
@@ -14,8 +15,8 @@ namespace caravan::cli {
 // Over TLS, by the root alone; a service that is lost is noticed by pings. Connects with the first call.
 std::shared_ptr<grpc::Channel> open_channel(const ServiceAccess& access);
 
-// A call with the user's token until the deadline. Errors are those of the token.
-Result<std::unique_ptr<grpc::ClientContext>> begin_call(const ServiceAccess& access, Clock& clock,
-                                                        Clock::TimePoint deadline);
+// A call with that token until the deadline.
+std::unique_ptr<grpc::ClientContext> begin_call(const std::string& token, Clock& clock,
+                                                Clock::TimePoint deadline);
 
 }  // namespace caravan::cli

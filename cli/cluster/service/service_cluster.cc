@@ -61,10 +61,11 @@ ClusterResult<Response> ServiceCluster::call(Method<Request, Response> method, c
   const Clock::TimePoint end = std::min(until, clock().now() + (at_once_ ? kAtOnce : kPatience));
   for (int tries = 1;; ++tries) {
     const Clock::TimePoint deadline = std::min(until, clock().now() + (at_once_ ? kAtOnce : kCallTimeout));
-    const auto context = begin_call(access_, clock(), deadline);
-    if (!context) return tl::unexpected(ClusterError{context.error()});
+    const auto token = access_.token();
+    if (!token) return tl::unexpected(ClusterError{token.error()});
     Response response;
-    const grpc::Status status = (stub_.get()->*method)(context->get(), request, &response);
+    const grpc::Status status =
+        (stub_.get()->*method)(begin_call(*token, clock(), deadline).get(), request, &response);
     if (status.ok()) return response;
     const auto wait = wait_before_retry(status, tries);
     if (at_once_ || !wait || clock().now() + *wait > end) return tl::unexpected(explain(status, asked));

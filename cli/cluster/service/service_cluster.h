@@ -65,12 +65,15 @@ class ServiceCluster final : public Cluster {
   template <typename Request, typename Response>
   ClusterResult<Response> call(Method<Request, Response> method, const Request& request, const Asked& asked,
                                Clock::TimePoint until = Clock::kNever);
+  struct Ended {
+    grpc::Status status;
+    bool is_of_old_token = false;  // refused, and the token has been renewed since: it is to be opened again
+  };
   // Once: hands over each message until `take` has enough or the stream ends, and says how. An error is of
   // the token.
   template <typename Request, typename Response>
-  ClusterResult<grpc::Status> read(StreamMethod<Request, Response> method, const Request& request,
-                                   Clock::TimePoint deadline,
-                                   const std::function<bool(const Response&)>& take);
+  ClusterResult<Ended> read(StreamMethod<Request, Response> method, const Request& request,
+                            Clock::TimePoint deadline, const std::function<bool(const Response&)>& take);
   // To its end: a stream that breaks is opened again behind its last message. goes_on: through outages of any
   // length, which standard error tells.
   template <typename Request, typename Response>

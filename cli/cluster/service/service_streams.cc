@@ -64,20 +64,26 @@ Result<std::optional<CurvePoint>> point_of(const v1alpha1::MetricsSample& sample
 }  // namespace
 
 template <typename Request, typename Response>
-ClusterResult<grpc::Status> ServiceCluster::read(StreamMethod<Request, Response> method,
-                                                 const Request& request, Clock::TimePoint deadline,
-                                                 const std::function<bool(const Response&)>& take) {
-  const auto context = begin_call(access_, clock(), deadline);
-  if (!context) return tl::unexpected(ClusterError{context.error()});
-  const auto reader = (stub_.get()->*method)(context->get(), request);
+ClusterResult<ServiceCluster::Ended> ServiceCluster::read(StreamMethod<Request, Response> method,
+                                                          const Request& request, Clock::TimePoint deadline,
+                                                          const std::function<bool(const Response&)>& take) {
+  const auto token = access_.token();
+  if (!token) return tl::unexpected(ClusterError{token.error()});
+  const auto context = begin_call(*token, clock(), deadline);
+  const auto reader = (stub_.get()->*method)(context.get(), request);
   Response response;
   while (reader->Read(&response)) {
     if (take(response)) continue;
-    (*context)->TryCancel();
+    context->TryCancel();
     static_cast<void>(reader->Finish());
-    return grpc::Status::OK;
+    return Ended{grpc::Status::OK};
   }
-  return reader->Finish();
+  Ended ended{reader->Finish()};
+  if (ended.status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
+    const auto now = access_.token();
+    ended.is_of_old_token = now && *now != *token;
+  }
+  return ended;
 }
 
 template <typename Request, typename Response>
@@ -95,10 +101,11 @@ ClusterResult<void> ServiceCluster::read_through(StreamMethod<Request, Response>
       return true;
     });
     if (!ended) return tl::unexpected(ended.error());
-    if (ended->ok()) return {};
-    const ClusterError error = explain(*ended, asked);
-    const auto wait = wait_before_retry(*ended, ++failures);
-    if (reason_of(*ended) == faults::kLogGone && !request.cursor().empty()) {
+    if (ended->status.ok()) return {};
+    if (ended->is_of_old_token) continue;
+    const ClusterError error = explain(ended->status, asked);
+    const auto wait = wait_before_retry(ended->status, ++failures);
+    if (reason_of(ended->status) == faults::kLogGone && !request.cursor().empty()) {
       say(stderr, "{}; it goes on with what there is\n", error.message);
       read_from_the_beginning(request);
     } else if (goes_on ? !error.is_outage() : !wait || failures > kMostFailures) {
@@ -177,13 +184,15 @@ ClusterResult<ServiceCluster::Round> ServiceCluster::watch(WatchJobsRequest& req
         return word == WatchedJob::Word::kMore;
       });
   if (!ended) return tl::unexpected(ended.error());
-  const Round round{word, wait_before_retry(*ended, 1).value_or(kBetweenStreams)};
-  const std::string reason = reason_of(*ended);
+  const grpc::Status& status = ended->status;
+  const Round round{word, wait_before_retry(status, 1).value_or(kBetweenStreams)};
+  const std::string reason = reason_of(status);
   if (word == WatchedJob::Word::kMissing || reason == faults::kTokenTooOld) request.clear_resume_token();
-  const bool is_in_order = ended->ok() || reason == faults::kTokenTooOld || reason == faults::kSlowReader ||
-                           ended->error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+  const bool is_in_order = status.ok() || ended->is_of_old_token || reason == faults::kTokenTooOld ||
+                           reason == faults::kSlowReader ||
+                           status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
   if (is_in_order) return round;
-  const ClusterError error = explain(*ended, {.verb = "watch", .name_space = name_space()});
+  const ClusterError error = explain(status, {.verb = "watch", .name_space = name_space()});
   if (!error.is_outage()) return tl::unexpected(error);
   outage.failed(error);
   return round;
