@@ -1,6 +1,7 @@
 // Who calls: as the API server knows him.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@ struct Caller {
   std::vector<std::string> groups = {};
   std::map<std::string, std::vector<std::string>> extra = {};
   std::string token = {};  // that he showed; empty: he came with a certificate
+  // Some never do, which is the year 9999: farther than nanoseconds reach.
+  std::chrono::sys_seconds certificate_ends = std::chrono::sys_seconds::max();
 
   bool operator==(const Caller&) const = default;
 };

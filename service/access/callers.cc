@@ -6,6 +6,7 @@
 #include <openssl/x509.h>
 
 #include <algorithm>
+#include <ctime>
 #include <memory>
 
 #include "operator/api/names.h"
@@ -83,14 +84,17 @@ Answer<Caller> caller_of_certificate(const std::string& pem) {
       text ? PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr) : nullptr, &X509_free);
   if (!certificate)
     return fault(Code::kUnauthenticated, faults::kNoCredentials, "the certificate cannot be read");
-  if (X509_cmp_current_time(X509_get0_notAfter(certificate.get())) <= 0)
-    return fault(Code::kUnauthenticated, faults::kNoCredentials, "the certificate has expired");
+  std::tm end{};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &end) != 1)
+    return fault(Code::kUnauthenticated, faults::kNoCredentials, "the certificate does not say when it ends");
   const auto names = attributes_of(*certificate, NID_commonName);
   if (names.size() != 1 || names.front().empty())
     return fault(Code::kUnauthenticated, faults::kNoCredentials,
                  "the certificate must have one common name, the user's");
   // The API server adds this group to all whom it has let in.
-  Caller caller{.user = names.front(), .groups = attributes_of(*certificate, NID_organizationName)};
+  Caller caller{.user = names.front(),
+                .groups = attributes_of(*certificate, NID_organizationName),
+                .certificate_ends = std::chrono::sys_seconds(std::chrono::seconds(timegm(&end)))};
   caller.groups.emplace_back("system:authenticated");
   if (has_control_characters(caller.user) || std::ranges::any_of(caller.groups, has_control_characters))
     return fault(Code::kUnauthenticated, faults::kNoCredentials,
@@ -101,7 +105,11 @@ Answer<Caller> caller_of_certificate(const std::string& pem) {
 std::optional<Answer<Caller>> Callers::recall(const Credential& credential) const {
   if (credential.token.size() > kLongestToken) return bad_token("the token is too long");
   if (!credential.token.empty()) return recall_token(credential.token);
-  if (!credential.certificate_pem.empty()) return caller_of_certificate(credential.certificate_pem);
+  if (!credential.certificate_pem.empty()) {
+    return caller_of_certificate(credential.certificate_pem).and_then([this](const Caller& caller) {
+      return while_certificate_lasts(caller);
+    });
+  }
   return fault(Code::kUnauthenticated, faults::kNoCredentials,
                "show who you are: a token of Kubernetes, as `authorization: Bearer TOKEN`");
 }
@@ -123,6 +131,15 @@ std::optional<std::string> Callers::user_lately(const Credential& credential) co
 Answer<Caller> Callers::identify(const CallContext& context, const Credential& credential) {
   if (auto known = recall(credential)) return *std::move(known);
   return review(context, credential.token);
+}
+
+Answer<Caller> Callers::identify_again(const CallContext& context, const Caller& caller) {
+  return caller.token.empty() ? while_certificate_lasts(caller) : identify(context, {.token = caller.token});
+}
+
+Answer<Caller> Callers::while_certificate_lasts(const Caller& caller) const {
+  if (std::chrono::floor<std::chrono::seconds>(clock_.wall_now()) < caller.certificate_ends) return caller;
+  return fault(Code::kUnauthenticated, faults::kNoCredentials, "the certificate has expired");
 }
 
 Answer<Caller> Callers::review(const CallContext& context, const std::string& token) {

@@ -23,7 +23,7 @@ kube::JsonArray json_list(const std::vector<std::string>& texts);
 
 // What a TokenReview says of a token for these audiences; the caller has no token yet.
 Answer<Caller> caller_of_review(const kube::Json& review, const std::vector<std::string>& audiences);
-// Of a certificate in PEM.
+// Of a certificate in PEM, also of one that has expired.
 Answer<Caller> caller_of_certificate(const std::string& pem);
 
 class Callers {
@@ -33,12 +33,15 @@ class Callers {
 
   Callers(kube::Client& client, Clock& clock, std::vector<std::string> audiences)
       : client_(client),
+        clock_(clock),
         audiences_(std::move(audiences)),
         known_(clock, kReviewsStand, kMostRemembered),
         refused_(clock, kReviewsStand, kMostRemembered),
         lately_(clock, kNamesStand, kMostRemembered) {}
 
   Answer<Caller> identify(const CallContext& context, const Credential& credential);
+  // Whom it let in before.
+  Answer<Caller> identify_again(const CallContext& context, const Caller& caller);
   // The same without a question to the API server; nothing: one is needed.
   std::optional<Answer<Caller>> recall(const Credential& credential) const;
   // Whose token it was when it was reviewed last: behind whose calls it may wait, and never that it is good.
@@ -46,9 +49,11 @@ class Callers {
 
  private:
   std::optional<Answer<Caller>> recall_token(const std::string& token) const;
+  Answer<Caller> while_certificate_lasts(const Caller& caller) const;
   Answer<Caller> review(const CallContext& context, const std::string& token);
 
   kube::Client& client_;
+  Clock& clock_;
   const std::vector<std::string> audiences_;
   ExpiringCache<Digest, Caller> known_;        // without their tokens
   ExpiringCache<Digest, Fault> refused_;       // apart, so that made up tokens push out nobody

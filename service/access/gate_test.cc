@@ -6,6 +6,8 @@
 
 #include <future>
 
+#include "common/certificates.h"
+#include "service/access/review.h"
 #include "service/access/rights.h"
 #include "service/testing/review_server.h"
 
@@ -127,6 +129,53 @@ TEST_F(GateTest, RefusesAtOnceWhatWouldWaitBehindTooMany) {
   EXPECT_EQ(out.call.caller.user, "ada");
   go_on.set_value();
   waited.get_future().wait();
+}
+
+class ReviewTest : public GateTest {
+ protected:
+  Answer<void> ask_again(const Caller& caller) {
+    return review(callers_, rights_, {}, caller, {"watch", "s"});
+  }
+  static std::string certificate(std::chrono::seconds lifetime) {
+    return issue_certificate(
+               make_authority("authority", 1h).value(),
+               {.common_name = "ada", .for_server = false, .for_client = true, .lifetime = lifetime})
+        .value()
+        .certificate_pem;
+  }
+
+  Rights rights_{service_.client, service_.clock};
+};
+
+TEST_F(ReviewTest, KnowsNobodyByATokenThatHasExpired) {
+  service_.server.know("secret", "ada");
+  service_.server.allow("ada watch s");
+  EXPECT_TRUE(ask_again({.user = "ada", .token = "secret"}));
+  service_.server.forget("secret");
+  service_.clock.advance(kReviewsStand);
+  const Answer<void> over = ask_again({.user = "ada", .token = "secret"});
+  ASSERT_FALSE(over);
+  EXPECT_EQ(over.error().code, Code::kUnauthenticated);
+}
+
+TEST_F(ReviewTest, KnowsNobodyByACertificateThatHasExpired) {
+  service_.server.allow("ada watch s");
+  const std::string pem = certificate(1h);
+  const Caller ada = callers_.identify({}, {.certificate_pem = pem}).value();
+  EXPECT_TRUE(ask_again(ada));
+  service_.clock.advance(ada.certificate_ends - service_.clock.wall_now());
+  const Answer<void> over = ask_again(ada);
+  ASSERT_FALSE(over);
+  EXPECT_TRUE(is_final(over.error()));
+  EXPECT_EQ(over.error().message, "the certificate has expired");
+  EXPECT_FALSE(callers_.identify({}, {.certificate_pem = pem})) << "by another call";
+}
+
+TEST_F(ReviewTest, KnowsSomebodyByACertificateThatNeverExpires) {
+  service_.server.allow("ada watch s");
+  const Caller ada =
+      callers_.identify({}, {.certificate_pem = certificate(std::chrono::years(5000))}).value();
+  EXPECT_TRUE(ask_again(ada));
 }
 
 class RightsTest : public ::testing::Test {

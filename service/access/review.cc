@@ -4,8 +4,7 @@ namespace caravan::service {
 
 Answer<void> review(Callers& callers, Rights& rights, const CallContext& context, const Caller& caller,
                     const Action& action) {
-  if (caller.token.empty()) return rights.check(context, caller, action);
-  const auto known = callers.identify(context, {.token = caller.token});
+  const auto known = callers.identify_again(context, caller);
   if (!known) return tl::unexpected(known.error());
   return rights.check(context, *known, action);
 }

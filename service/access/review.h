@@ -1,4 +1,5 @@
-// Asks again, while a stream lasts, what was asked when it began: tokens expire, and rights are taken back.
+// Asks again, while a stream lasts, what was asked when it began: tokens and certificates expire, and rights
+// are taken back.
 #pragma once
 
 #include "service/access/callers.h"
